@@ -1,0 +1,93 @@
+//! Creating the pods' links from the host's namespace, all pods in few sends.
+
+use crate::kernel::link::{self, Placement};
+use crate::kernel::{Errno, Error, Netns, Request, Socket};
+use crate::model::{IfName, Link, NetState, Parent};
+
+/// A link to create in a pod's namespace, on a link of the host's.
+#[derive(Debug, Clone, Copy)]
+pub struct Creation<'a> {
+    /// The pod's namespace.
+    pub netns: &'a Netns,
+    /// The link; its parent is the host's, by its present name.
+    pub link: &'a Link,
+}
+
+/// Creates the links, each in one message with its final name, index, MAC and MTU; the results are in order.
+///
+/// Kernels before 6.15 look the name and index up in the sender's namespace and answer `EEXIST` where the host has
+/// them; such a link is created under a temporary name, moved, and renamed by the move.
+///
+/// # Errors
+/// When the host's socket fails.
+pub fn create(
+    socket: &mut Socket,
+    host: &NetState,
+    creations: &[Creation<'_>],
+) -> Result<Vec<Result<(), Errno>>, Error> {
+    let requests: Vec<_> = creations.iter().map(|creation| direct(host, creation)).collect();
+    let sendable: Vec<Request> = requests.iter().flatten().cloned().collect();
+    let mut answers = socket.run(&sendable)?.into_iter();
+    let mut results = Vec::with_capacity(creations.len());
+    for (creation, request) in creations.iter().zip(requests) {
+        let result = request.and_then(|_| answers.next().unwrap_or(Err(Errno::EIO)));
+        results.push(match result {
+            Err(Errno::EEXIST | Errno::EBUSY) => detour(socket, host, creation)?,
+            other => other,
+        });
+    }
+    Ok(results)
+}
+
+fn parent_index(host: &NetState, link: &Link) -> Result<u32, Errno> {
+    let Some(Parent::Host(parent)) = &link.parent else { return Err(Errno::EINVAL) };
+    host.link(parent).map(|parent| parent.index).ok_or(Errno::ENODEV)
+}
+
+fn direct(host: &NetState, creation: &Creation<'_>) -> Result<Request, Errno> {
+    let Creation { netns, link } = creation;
+    let place = Placement {
+        name: &link.name,
+        index: Some(link.index).filter(|index| *index != 0),
+        netns: Some(netns.raw_fd()),
+        parent: Some(parent_index(host, link)?),
+    };
+    link::add(link, place).ok_or(Errno::EOPNOTSUPP)
+}
+
+/// Through a temporary name in the host's namespace.
+fn detour(socket: &mut Socket, host: &NetState, creation: &Creation<'_>) -> Result<Result<(), Errno>, Error> {
+    let Creation { netns, link } = creation;
+    let Some(name) = temporary_name(link) else { return Ok(Err(Errno::EEXIST)) };
+    let parent = match parent_index(host, link) {
+        Ok(parent) => parent,
+        Err(errno) => return Ok(Err(errno)),
+    };
+    let place = Placement { name: &name, index: None, netns: None, parent: Some(parent) };
+    let Some(add) = link::add(link, place) else { return Ok(Err(Errno::EOPNOTSUPP)) };
+    match run_one(socket, add)? {
+        // A link of that name is one that an interrupted run of netfix left behind on its way.
+        Ok(()) | Err(Errno::EEXIST) => {}
+        Err(errno) => return Ok(Err(errno)),
+    }
+    let index = link::index_of(socket, &name)?;
+    let moved = |wanted| link::set(index).netns(netns.raw_fd(), &link.name, wanted).request();
+    let mut result = run_one(socket, moved(link.index))?;
+    if link.index != 0 && result.is_err() {
+        result = run_one(socket, moved(0))?;
+    }
+    if result.is_err() {
+        run_one(socket, link::del(index))?.map_err(Error::from)?;
+    }
+    Ok(result)
+}
+
+fn run_one(socket: &mut Socket, request: Request) -> Result<Result<(), Errno>, Error> {
+    Ok(socket.run(&[request])?.into_iter().next().unwrap_or(Err(Errno::EIO)))
+}
+
+/// A name derived from the MAC, so that another run finds what an interrupted one left: `nfx` and 12 hex digits.
+fn temporary_name(link: &Link) -> Option<IfName> {
+    let hex: String = link.mac?.0.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("nfx{hex}").parse().ok()
+}

@@ -1,0 +1,219 @@
+//! Which checkpoint belongs to which living namespace: by identity, never by name.
+
+use std::collections::BTreeSet;
+
+use super::session::{age, stored_view};
+use crate::model::{
+    Checkpoint, Code, IfName, Link, LinkKind, NetState, NodeIdentity, NodeState, Parent, PodInfo, Problem,
+    StackLink, stack,
+};
+use crate::observe::{Host, Pod};
+use crate::plan;
+use crate::report::{PodView, State};
+
+/// A checkpoint and the living namespace that it describes.
+#[derive(Debug)]
+pub(super) struct Matched {
+    pub info: PodInfo,
+    pub checkpoint: Checkpoint,
+    pub pod: Pod,
+    /// Seconds since the checkpoint was written.
+    pub age: u32,
+    /// For a checkpoint in the origin's format: the host's link that the pod stands on.
+    origin_parent: Option<Link>,
+}
+
+impl Matched {
+    /// The state that the checkpoint describes; the origin's format is completed by what is there.
+    pub(super) fn wanted(&self, now: &NetState) -> Option<NetState> {
+        match (&self.checkpoint.netfix, &self.origin_parent) {
+            (Some(extension), _) => Some(extension.state.clone()),
+            (None, Some(parent)) => plan::complete_origin(&self.checkpoint, parent, now),
+            (None, None) => None,
+        }
+    }
+}
+
+/// The outcome of comparing all chosen checkpoints with all living namespaces.
+#[derive(Debug, Default)]
+pub(super) struct CheckIn {
+    pub matched: Vec<Matched>,
+    /// Pods whose checkpoint cannot be used.
+    pub rejected: Vec<PodView>,
+    pub problems: Vec<Problem>,
+}
+
+/// Pairs checkpoints with pods.
+pub(super) fn check_in(
+    checkpoints: Vec<(PodInfo, Checkpoint)>,
+    pods: Vec<Pod>,
+    node: &NodeIdentity,
+    origin_parent: Option<&Link>,
+) -> CheckIn {
+    let mut pods: Vec<Option<Pod>> = pods.into_iter().map(Some).collect();
+    let mut result = CheckIn::default();
+    for (info, checkpoint) in checkpoints {
+        match find(&checkpoint, &mut pods, node) {
+            Ok(_) if checkpoint.netfix.is_none() && origin_parent.is_none() => {
+                let message = "the file does not say what the pod stands on; name it with --parent, such as \
+                               --parent eth0.3";
+                result.reject(&info, &checkpoint, Problem::error(Code::ParentMissing, "", message));
+            }
+            Ok(pod) => {
+                let age = checkpoint.netfix.as_ref().map_or(0, |extension| age(&extension.created));
+                let origin_parent = origin_parent.filter(|_| checkpoint.netfix.is_none()).cloned();
+                result.matched.push(Matched { info, checkpoint, pod, age, origin_parent });
+            }
+            Err(problem) => result.reject(&info, &checkpoint, problem),
+        }
+    }
+    result
+}
+
+impl CheckIn {
+    fn reject(&mut self, info: &PodInfo, checkpoint: &Checkpoint, problem: Problem) {
+        self.problems.push(problem.of(&info.id));
+        self.rejected.push(stored_view(info, checkpoint, State::Failed));
+    }
+}
+
+fn find(checkpoint: &Checkpoint, pods: &mut [Option<Pod>], node: &NodeIdentity) -> Result<Pod, Problem> {
+    let path = std::path::Path::new(&checkpoint.netns);
+    let object = checkpoint.netns.escape_debug().to_string();
+    let at_path = |pod: &Pod| pod.paths.iter().any(|known| known == path);
+    let Some(extension) = &checkpoint.netfix else {
+        // The origin's format knows nothing but the path.
+        let found = pods.iter_mut().find(|pod| pod.as_ref().is_some_and(at_path)).and_then(Option::take);
+        let gone = || Problem::error(Code::NetnsGone, object, "no living namespace is found at this path");
+        return found.or_else(|| open_path(path, pods)).ok_or_else(gone);
+    };
+    if extension.node.machine_id != node.machine_id {
+        let message =
+            "the checkpoint was written on another machine and is not used; run `netfix snapshot` here";
+        return Err(Problem::error(Code::OtherMachine, object, message));
+    }
+    if extension.node.boot_id != node.boot_id {
+        let message = "the checkpoint was written before this machine's last boot and is not used; its namespace \
+                       cannot have survived";
+        return Err(Problem::error(Code::OtherBoot, object, message));
+    }
+    let is_it = |pod: &Pod| pod.identity.is_same(&extension.identity);
+    if let Some(pod) = pods.iter_mut().find(|pod| pod.as_ref().is_some_and(is_it)) {
+        return pod.take().ok_or_else(|| Problem::error(Code::NetnsGone, object, "is used twice"));
+    }
+    if pods.iter().flatten().any(at_path) {
+        let message =
+            "another namespace is at this path now: the pod was replaced, and its checkpoint is not used";
+        return Err(Problem::error(Code::NetnsReplaced, object, message));
+    }
+    let message =
+        "the namespace is gone, and with it the pod; `netfix snapshot` will put its checkpoint away";
+    Err(Problem::error(Code::NetnsGone, object, message))
+}
+
+/// The pod whose namespace an old path still leads to, under whatever path it was found.
+fn open_path(path: &std::path::Path, pods: &mut [Option<Pod>]) -> Option<Pod> {
+    let key = crate::kernel::Netns::open(path).ok()?.key();
+    pods.iter_mut().find(|pod| pod.as_ref().is_some_and(|pod| pod.netns.key() == key)).and_then(Option::take)
+}
+
+/// The host's state that pods are to stand on again, and the devices at the bottom of it.
+#[derive(Debug)]
+pub(super) struct Ground {
+    pub state: NetState,
+    pub devices: BTreeSet<IfName>,
+}
+
+/// From the stored node state, or from the pods' stacks where there is none.
+pub(super) fn ground(
+    stored: Option<NodeState>,
+    matched: &[Matched],
+    origin_parent: Option<&Link>,
+    everything: bool,
+    host: &Host,
+) -> Ground {
+    let stacks = || matched.iter().filter_map(|m| m.checkpoint.netfix.as_ref()).map(|e| e.stack.as_slice());
+    let mut devices: BTreeSet<IfName> = stacks().flat_map(stack::devices).cloned().collect();
+    let mut state = stored.map_or_else(|| stack::as_state(stacks(), &host.state), |stored| stored.state);
+    if let Some(parent) = origin_parent {
+        let (links, bottom) = origin_stack(parent, &state, &host.state);
+        state.links.extend(links);
+        devices.extend(bottom);
+    }
+    if everything {
+        let physical = state.links.iter().filter(|link| link.kind == LinkKind::Physical);
+        devices.extend(physical.map(|link| link.name.clone()));
+    }
+    Ground { state, devices }
+}
+
+/// What has to be known of a link that only the command line names, and the devices that it stands on.
+fn origin_stack(parent: &Link, wanted: &NetState, now: &NetState) -> (Vec<Link>, Vec<IfName>) {
+    let known = if wanted.link(&parent.name).is_some() { wanted } else { now };
+    let pod = NetState {
+        links: vec![Link { parent: Some(Parent::Host(parent.name.clone())), ..parent.clone() }],
+        ..NetState::default()
+    };
+    let mut under: Vec<StackLink> = stack::under(&pod, known);
+    let mut missing = Vec::new();
+    if under.is_empty() {
+        missing.push(parent.clone());
+        if let Some(Parent::Own(lower)) = &parent.parent {
+            let pod = NetState {
+                links: vec![Link { parent: Some(Parent::Host(lower.clone())), ..parent.clone() }],
+                ..NetState::default()
+            };
+            under = stack::under(&pod, now);
+        }
+    }
+    let bottom = stack::devices(&under).cloned().collect();
+    let absent =
+        |link: &&Link| wanted.link(&link.name).is_none() && under.iter().any(|u| u.name == link.name);
+    missing.extend(now.links.iter().filter(absent).cloned());
+    (missing, bottom)
+}
+
+/// The link that `--parent` names: as it is, as it was, or, for a name like `eth0.3`, VLAN 3 on eth0.
+pub(super) fn origin_parent(
+    name: &IfName,
+    stored: Option<&NodeState>,
+    host: &NetState,
+) -> Result<Link, Problem> {
+    if let Some(link) = host.link(name).or_else(|| stored.and_then(|stored| stored.state.link(name))) {
+        return Ok(link.clone());
+    }
+    let missing = || {
+        let message =
+            "--parent names no link that is there, that the node state has, or that is a VLAN of one";
+        Problem::error(Code::ParentMissing, name.to_string(), message)
+    };
+    let (lower, id) = name.as_str().rsplit_once('.').ok_or_else(missing)?;
+    let id = id
+        .parse()
+        .ok()
+        .and_then(|id: u16| crate::model::link::VlanId::try_from(id).ok())
+        .ok_or_else(missing)?;
+    let lower = host.links.iter().find(|link| link.name.as_str() == lower).ok_or_else(missing)?;
+    let vlan = crate::model::link::Vlan {
+        id,
+        protocol: crate::model::link::VlanProtocol::Dot1Q,
+        vlan_flags: crate::model::link::Vlan::REORDER_HDR,
+        ingress_qos: Vec::new(),
+        egress_qos: Vec::new(),
+    };
+    Ok(Link {
+        name: name.clone(),
+        index: 0,
+        alias: None,
+        altnames: Vec::new(),
+        group: 0,
+        queues: None,
+        master: None,
+        parent: Some(Parent::Own(lower.name.clone())),
+        kind: LinkKind::Vlan(vlan),
+        hardware: None,
+        flags: crate::model::link::Flags { up: true, ..lower.flags },
+        sysctls: crate::model::sysctl::Sysctls::default(),
+        ..lower.clone()
+    })
+}

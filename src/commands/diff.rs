@@ -1,0 +1,126 @@
+//! `netfix diff` and `netfix plan`: what is missing, and the steps that would put it back. Nothing is touched.
+
+use super::check_in::{Matched, check_in, ground, origin_parent};
+use super::session::{self, Session, load, load_node, no_checkpoints, stored_view};
+use super::{Context, Early, Exit, Outcome};
+use crate::cli::{Selectors, Target};
+use crate::kernel::{netns, sysctl};
+use crate::model::{Code, NetState, PodInfo, Problem, Severity};
+use crate::observe::{Host, Pod};
+use crate::plan::{self, HostLinks, Observed, Plan};
+use crate::report::{PodView, Progress, State};
+
+pub(super) fn diff(
+    pod: Option<&str>,
+    selectors: &Selectors,
+    context: &mut Context,
+) -> Result<Outcome, Early> {
+    let mut selectors = selectors.clone();
+    selectors.pod.extend(pod.map(str::to_owned));
+    let outcome = compare(&Target { selectors, parent: None }, context)?;
+    Ok(with_drift(outcome))
+}
+
+pub(super) fn plan(target: &Target, exit_code: bool, context: &mut Context) -> Result<Outcome, Early> {
+    let outcome = compare(target, context)?;
+    Ok(if exit_code { with_drift(outcome) } else { outcome })
+}
+
+/// Drift is an answer of its own, unless something went wrong with the asking.
+fn with_drift(outcome: Outcome) -> Outcome {
+    let drifted =
+        !outcome.node.steps.is_empty() || outcome.pods.iter().any(|pod| pod.state == State::Drifted);
+    let exit = if drifted && outcome.exit == Exit::Done { Exit::Drift } else { outcome.exit };
+    Outcome { exit, ..outcome }
+}
+
+fn compare(target: &Target, context: &mut Context) -> Result<Outcome, Early> {
+    let selection = session::selection(&target.selectors)?;
+    let (checkpoints, mut views, mut problems) = load(&context.store, &selection)?;
+    if checkpoints.is_empty() && views.is_empty() {
+        return Err(Box::new(Outcome::refused(no_checkpoints())));
+    }
+    let mut session = Session::open(&selection)?;
+    problems.append(&mut session.problems);
+    let stored = load_node(&context.store, &session.node, &mut problems);
+    let mut node = session.node_view(stored.as_ref().map(|stored| stored.created.clone()));
+    let refuse = |problem| Box::new(Outcome::refused(problem));
+    let parent = target.parent.as_ref().map(|name| origin_parent(name, stored.as_ref(), &session.host.state));
+    let parent = parent.transpose().map_err(refuse)?;
+    let mut checked = check_in(checkpoints, session.pods, &session.node, parent.as_ref());
+    let ground = ground(stored, &checked.matched, parent.as_ref(), selection.is_everything(), &session.host);
+
+    let settings = session.host.new_link_settings().map_err(|error| refuse(unreadable("host", &error)))?;
+    let observed = Observed { state: &session.host.state, new_link: Some(&settings), age: 0 };
+    let (host_plan, links) = plan::host(&ground.state, observed, &ground.devices);
+    node.steps = host_plan.steps.iter().map(ToString::to_string).collect();
+    problems.extend(host_plan.problems);
+
+    context.progress.notice(Progress::Phase("comparing", checked.matched.len()));
+    let plans = plan_pods(&mut checked.matched, &session.host, &links);
+    for (matched, planned) in checked.matched.iter().zip(plans) {
+        let (view, found) = report(&matched.info, matched, planned);
+        views.push(view);
+        problems.extend(found);
+    }
+    problems.append(&mut checked.problems);
+    views.append(&mut checked.rejected);
+    views.sort_by(|a, b| a.id.cmp(&b.id));
+    let exit = match Outcome::judge(&without_drift(&views), &problems) {
+        Exit::Failed => Exit::Partly,
+        other => other,
+    };
+    Ok(Outcome { exit, node, pods: views, problems })
+}
+
+/// Finding drift is what was asked for, so it does not count as bad.
+fn without_drift(views: &[PodView]) -> Vec<PodView> {
+    let good = |view: &PodView| {
+        let state = if view.state == State::Drifted { State::InSync } else { view.state };
+        PodView { state, ..view.clone() }
+    };
+    views.iter().map(good).collect()
+}
+
+/// Each pod's plan, complete to the last setting: what a new link would start with is read as well.
+fn plan_pods(matched: &mut [Matched], host: &Host, links: &HostLinks) -> Vec<Result<Plan, Problem>> {
+    let plans = netns::visit(
+        matched,
+        |matched| &matched.pod.netns,
+        |matched| {
+            let observed = observe(&mut matched.pod, host)?;
+            let settings = sysctl::defaults().map_err(|error| unreadable("conf/default", &error))?;
+            let wanted = matched.wanted(&observed).ok_or_else(no_checkpoints)?;
+            let observed = Observed { state: &observed, new_link: Some(&settings), age: matched.age };
+            Ok(plan::pod(&wanted, observed, links))
+        },
+    );
+    plans.into_iter().map(|plan| plan.unwrap_or_else(|errno| Err(unreadable("netns", &errno)))).collect()
+}
+
+fn observe(pod: &mut Pod, host: &Host) -> Result<NetState, Problem> {
+    pod.observe_inside(host).map_err(|error| unreadable("netns", &error))
+}
+
+fn unreadable(object: &str, error: &dyn std::fmt::Display) -> Problem {
+    Problem::error(Code::Unreadable, object, error.to_string())
+}
+
+fn report(info: &PodInfo, matched: &Matched, planned: Result<Plan, Problem>) -> (PodView, Vec<Problem>) {
+    let mut view = stored_view(info, &matched.checkpoint, State::InSync);
+    let problems = match planned {
+        Ok(plan) => {
+            let broken = plan.problems.iter().any(|problem| problem.severity == Severity::Error);
+            if broken || !plan.steps.is_empty() {
+                view.state = State::Drifted;
+            }
+            view.steps = plan.steps.iter().map(ToString::to_string).collect();
+            plan.problems
+        }
+        Err(problem) => {
+            view.state = State::Failed;
+            vec![problem]
+        }
+    };
+    (view, problems.into_iter().map(|problem| problem.of(&info.id)).collect())
+}

@@ -1,0 +1,59 @@
+//! `netfix list` and `netfix show`: what is stored.
+
+use super::session::{self, load, no_checkpoints, stored_view};
+use super::{Context, Early, Exit, Outcome};
+use crate::cli::Selectors;
+use crate::model::{Code, Problem};
+use crate::observe::node_identity;
+use crate::report::{NodeView, PodView, State};
+
+pub(super) fn list(selectors: &Selectors, context: &mut Context) -> Result<Outcome, Early> {
+    let selection = session::selection(selectors)?;
+    let (good, damaged, problems) = load(&context.store, &selection)?;
+    let mut pods: Vec<PodView> =
+        good.iter().map(|(info, checkpoint)| stored_view(info, checkpoint, State::Stored)).collect();
+    pods.extend(damaged);
+    pods.sort_by(|a, b| a.id.cmp(&b.id));
+    let exit = Outcome::judge(&pods, &problems);
+    Ok(Outcome { exit, node: node_view(), pods, problems })
+}
+
+pub(super) fn show(pod: &str, context: &mut Context) -> Result<Outcome, Early> {
+    let selection = session::selection(&Selectors::default())?;
+    let (good, _, problems) = load(&context.store, &selection)?;
+    let names = |view: &PodView| {
+        let full =
+            view.namespace.as_ref().zip(view.name.as_ref()).map(|(space, name)| format!("{space}/{name}"));
+        [Some(view.id.to_string()), view.name.clone(), full]
+    };
+    let mut views: Vec<PodView> = good
+        .into_iter()
+        .map(|(info, checkpoint)| {
+            let mut view = stored_view(&info, &checkpoint, State::Stored);
+            view.checkpoint = Some(Box::new(checkpoint));
+            view
+        })
+        .collect();
+    let exactly = |view: &PodView| names(view).iter().flatten().any(|name| name == pod);
+    if views.iter().any(exactly) {
+        views.retain(exactly);
+    } else {
+        views.retain(|view| names(view).iter().flatten().any(|name| name.starts_with(pod)));
+    }
+    match views.len() {
+        1 => Ok(Outcome { exit: Exit::Done, node: node_view(), pods: views, problems: Vec::new() }),
+        // The one that was asked for may be among those that cannot be read.
+        0 if problems.is_empty() => {
+            Err(Box::new(Outcome::failed(Problem { object: pod.to_owned(), ..no_checkpoints() })))
+        }
+        0 => Ok(Outcome { exit: Exit::Failed, node: node_view(), pods: Vec::new(), problems }),
+        several => {
+            let message = format!("{several} pods begin like that; give more of the id");
+            Err(Box::new(Outcome::failed(Problem::error(Code::NotFound, pod, message))))
+        }
+    }
+}
+
+fn node_view() -> NodeView {
+    NodeView { hostname: node_identity().hostname, ..NodeView::default() }
+}

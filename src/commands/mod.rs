@@ -1,0 +1,143 @@
+//! One file a command: gather, decide, act, answer.
+
+mod check_in;
+mod diff;
+mod list;
+mod pods;
+mod restore;
+mod select;
+mod session;
+mod snapshot;
+mod verify;
+mod wait;
+
+use std::io::{self, Write};
+
+use clap::CommandFactory;
+
+use crate::cli::{Cli, Command};
+use crate::model::{Code, Problem, Severity};
+use crate::report::{Document, NodeView, PodView};
+
+pub use session::Context;
+
+/// What a command has to say.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The exit code.
+    pub exit: Exit,
+    /// The host.
+    pub node: NodeView,
+    /// The pods.
+    pub pods: Vec<PodView>,
+    /// What went wrong or is worth knowing.
+    pub problems: Vec<Problem>,
+}
+
+/// How a command ended; the number is the process's exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// All done.
+    Done = 0,
+    /// Failed.
+    Failed = 1,
+    /// Drift was found.
+    Drift = 3,
+    /// Refused before anything was changed.
+    Refused = 4,
+    /// Some pods were handled, some not.
+    Partly = 5,
+}
+
+impl Outcome {
+    /// Refused before anything was changed.
+    #[must_use]
+    pub fn refused(problem: Problem) -> Self {
+        Self { exit: Exit::Refused, node: NodeView::default(), pods: Vec::new(), problems: vec![problem] }
+    }
+
+    /// Failed as a whole.
+    #[must_use]
+    pub fn failed(problem: Problem) -> Self {
+        Self { exit: Exit::Failed, ..Self::refused(problem) }
+    }
+
+    /// What several pods' fates add up to: something that netfix cannot do is never more than part of the work.
+    fn judge(pods: &[PodView], problems: &[Problem]) -> Exit {
+        let errors = || problems.iter().filter(|problem| problem.severity == Severity::Error);
+        let good = pods.iter().filter(|pod| pod.state.is_good()).count();
+        match (errors().count(), good) {
+            (0, all) if all == pods.len() => Exit::Done,
+            (_, 0) if !errors().any(|problem| problem.code == Code::Unsupported) => Exit::Failed,
+            _ => Exit::Partly,
+        }
+    }
+}
+
+/// The document for an outcome.
+#[must_use]
+pub fn document(command: &Command, outcome: Outcome) -> Document {
+    let Outcome { exit, node, pods, problems } = outcome;
+    Document { schema: "netfix/v1", command: command.name(), exit: exit as u8, node, pods, problems }
+}
+
+impl Command {
+    /// The command's word.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Snapshot(_) => "snapshot",
+            Self::List(_) => "list",
+            Self::Show { .. } => "show",
+            Self::Diff { .. } => "diff",
+            Self::Plan { .. } | Self::Restore { dry_run: true, .. } => "plan",
+            Self::Restore { .. } => "restore",
+            Self::Verify { .. } => "verify",
+            Self::Completions { .. } => "completions",
+            Self::Man => "man",
+        }
+    }
+
+    /// Whether the command only prints a text about netfix itself; then that is written to `out`.
+    ///
+    /// # Errors
+    /// When writing fails.
+    pub fn print_text(&self, out: &mut dyn Write) -> io::Result<bool> {
+        match self {
+            Self::Completions { shell } => {
+                clap_complete::generate(*shell, &mut Cli::command(), "netfix", out)
+            }
+            Self::Man => clap_mangen::Man::new(Cli::command()).render(out)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// Carries out a command that looks at the machine.
+pub fn run(command: &Command, context: &mut Context) -> Outcome {
+    if !nix::unistd::geteuid().is_root() {
+        let message = "netfix enters other processes' network namespaces and must be run as root";
+        return Outcome::refused(Problem::error(Code::PermissionDenied, "", message));
+    }
+    crate::kernel::netns::raise_file_limit();
+    let result = match command {
+        Command::Snapshot(selectors) => snapshot::run(selectors, context),
+        Command::List(selectors) => list::list(selectors, context),
+        Command::Show { pod } => list::show(pod, context),
+        Command::Diff { pod, selectors } => diff::diff(pod.as_deref(), selectors, context),
+        Command::Plan { target, exit_code } => diff::plan(target, *exit_code, context),
+        Command::Restore { target, dry_run: true, .. } => diff::plan(target, false, context),
+        Command::Restore { target, wait, .. } => restore::run(target, *wait, context),
+        Command::Verify { selectors, timeout } => verify::run(selectors, *timeout, context),
+        Command::Completions { .. } | Command::Man => return Outcome::refused(no_text()),
+    };
+    result.unwrap_or_else(|outcome| *outcome)
+}
+
+fn no_text() -> Problem {
+    Problem::error(Code::Failed, "", "this command only prints a text")
+}
+
+/// What ends a command early.
+type Early = Box<Outcome>;

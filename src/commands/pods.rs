@@ -1,0 +1,250 @@
+//! Restoring all pods: their links in few sends from the host, then each pod's settings, addresses and routes from
+//! inside, side by side, until a new observation of the pod shows nothing missing.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::check_in::Matched;
+use super::session::stored_view;
+use crate::apply::{self, Creation, Failure};
+use crate::kernel::{Error, netns};
+use crate::model::address::TENTATIVE;
+use crate::model::{Code, IfName, Link, LinkKind, NetState, Parent, Problem, Severity};
+use crate::observe::Host;
+use crate::plan::{self, HostLinks, Observed, Plan, Step};
+use crate::report::{Listener, PodView, Progress, State};
+
+/// Duplicate address detection takes up to two seconds, and a route may need the address's end of it.
+const DAD_LIMIT: Duration = Duration::from_secs(4);
+const DAD_PAUSE: Duration = Duration::from_millis(50);
+
+/// One pod on its way back.
+#[derive(Debug)]
+pub(super) struct Job {
+    matched: Matched,
+    /// The links that it had at first.
+    before: Vec<IfName>,
+    /// Links that this run has created.
+    created: Vec<IfName>,
+    /// Steps that were carried out.
+    done: Vec<Step>,
+    failures: Vec<Failure>,
+    /// The last observation and what it shows to be missing.
+    last: Option<(NetState, Plan)>,
+    /// Why it cannot be observed.
+    broken: Option<String>,
+    finished: bool,
+}
+
+impl Job {
+    pub(super) fn new(matched: Matched) -> Self {
+        Self {
+            matched,
+            before: Vec::new(),
+            created: Vec::new(),
+            done: Vec::new(),
+            failures: Vec::new(),
+            last: None,
+            broken: None,
+            finished: false,
+        }
+    }
+
+    /// Observes and plans; the calling thread is inside the pod's namespace.
+    fn look(&mut self, host: &Host, links: &HostLinks) {
+        let looked =
+            self.matched.pod.observe_inside(host).map_err(|error| error.to_string()).and_then(|state| {
+                let wanted = self.matched.wanted(&state).ok_or("the checkpoint names no interface")?;
+                let observed = Observed { state: &state, new_link: None, age: self.matched.age };
+                let plan = plan::pod(&wanted, observed, links);
+                Ok((state, plan))
+            });
+        match looked {
+            Ok((state, plan)) => {
+                let stuck = self.last.as_ref().is_some_and(|(_, last)| last.steps == plan.steps);
+                let waiting = state.addresses.iter().any(|address| address.flags & TENTATIVE != 0);
+                self.finished = plan.steps.is_empty() || (stuck && !waiting);
+                self.last = Some((state, plan));
+            }
+            Err(why) => {
+                self.broken = Some(why);
+                self.finished = true;
+            }
+        }
+    }
+
+    /// Applies what was planned from inside; links on the host's were created before.
+    fn act(&mut self) {
+        let Some((state, plan)) = &self.last else { return };
+        let from_inside = |step: &&Step| !is_from_host(step);
+        let steps: Vec<Step> = plan.steps.iter().filter(from_inside).cloned().collect();
+        self.failures.retain(|failure| is_from_host(&failure.step));
+        let failures = apply::run(&mut self.matched.pod.socket, state, &steps);
+        let failed = |step: &Step| failures.iter().any(|failure| failure.step == *step);
+        self.done.extend(steps.into_iter().filter(|step| !failed(step)));
+        let gone = apply::take_back(&mut self.matched.pod.socket, state, &failures, &self.created);
+        if gone.is_empty() {
+            self.failures.extend(failures);
+        } else {
+            self.failures.extend(failures.into_iter().filter(|failure| is_up_of(&failure.step, &gone)));
+            self.done.retain(|step| !is_about(step, &gone));
+            self.finished = true;
+        }
+    }
+
+    /// What the pod's fate was, in words.
+    pub(super) fn finish(self) -> (PodView, Vec<Problem>) {
+        let Self { matched, before, created: _, done, failures, last, broken, finished: _ } = self;
+        let mut problems = match (&last, broken) {
+            (_, Some(why)) => vec![Problem::error(Code::Unreadable, matched.checkpoint.netns.clone(), why)],
+            (Some((_, plan)), None) => remaining(plan, &failures),
+            (None, None) => Vec::new(),
+        };
+        problems = problems.into_iter().map(|problem| problem.of(&matched.info.id)).collect();
+        let complete = !problems.iter().any(|problem| problem.severity == Severity::Error);
+        let state = match (complete, done.is_empty()) {
+            (true, true) => State::InSync,
+            (true, false) => State::Restored,
+            (false, false) => State::Partial,
+            (false, true) => State::Failed,
+        };
+        let mut view = stored_view(&matched.info, &matched.checkpoint, state);
+        view.before = Some(before);
+        view.steps = done.iter().map(ToString::to_string).collect();
+        (view, problems)
+    }
+}
+
+/// The steps that are still missing, each with why it failed, after what no step could put right.
+pub(super) fn remaining(plan: &Plan, failures: &[Failure]) -> Vec<Problem> {
+    let mut problems = plan.problems.clone();
+    let blocks_up =
+        |failure: &&Failure| matches!(failure.step, Step::SetLink { change: plan::Change::Up, .. });
+    let planned = |failure: &&Failure| plan.steps.contains(&failure.step);
+    let telling: Vec<&Failure> = failures.iter().filter(|f| planned(f) || blocks_up(f)).collect();
+    problems.extend(telling.iter().map(|failure| failure.problem()));
+    let explained = |step: &&Step| telling.iter().any(|failure| failure.step == **step);
+    // A link that could not be made explains everything that is missing on it.
+    if telling.is_empty() {
+        let silent = plan.steps.iter().filter(|step| !explained(step));
+        let message = "was done without an error and is still missing";
+        problems.extend(silent.map(|step| Problem::error(Code::Failed, step.to_string(), message)));
+    }
+    problems
+}
+
+/// Brings every pod back as far as it can be brought.
+pub(super) fn restore(
+    jobs: &mut [Job],
+    host: &mut Host,
+    links: &HostLinks,
+    progress: &mut dyn Listener,
+) -> Result<(), Error> {
+    look_at(jobs, host, links);
+    for job in &mut *jobs {
+        if let Some((state, _)) = &job.last {
+            let names = state.links.iter().filter(|link| link.kind != LinkKind::Loopback);
+            job.before = names.map(|link| link.name.clone()).collect();
+        }
+    }
+    create_links(jobs, host)?;
+    let deadline = Instant::now() + DAD_LIMIT;
+    let mut first = true;
+    loop {
+        let open_before = jobs.iter().filter(|job| !job.finished).count();
+        if open_before == 0 {
+            return Ok(());
+        }
+        if !first && Instant::now() > deadline {
+            return Ok(());
+        }
+        work_on(jobs, host, links, first);
+        let open = jobs.iter().filter(|job| !job.finished).count();
+        progress.notice(Progress::Advance(open_before - open));
+        if !first && open == open_before {
+            thread::sleep(DAD_PAUSE);
+        }
+        first = false;
+    }
+}
+
+fn look_at(jobs: &mut [Job], host: &Host, links: &HostLinks) {
+    visit(jobs, |job| job.look(host, links));
+}
+
+/// One round from inside every unfinished pod: a fresh look when links were created meanwhile, then the steps.
+fn work_on(jobs: &mut [Job], host: &Host, links: &HostLinks, first: bool) {
+    visit(jobs, |job| {
+        if first && !job.created.is_empty() {
+            job.look(host, links);
+        }
+        if !job.finished {
+            job.act();
+        }
+        if !job.finished {
+            job.look(host, links);
+        }
+    });
+}
+
+fn visit(jobs: &mut [Job], work: impl Fn(&mut Job) + Sync) {
+    let mut open: Vec<&mut Job> = jobs.iter_mut().filter(|job| !job.finished).collect();
+    let results = netns::visit(&mut open, |job| &job.matched.pod.netns, |job| work(job));
+    for (job, result) in open.into_iter().zip(results) {
+        if let Err(errno) = result {
+            job.broken = Some(format!("the namespace cannot be entered: {}", Error::from(errno)));
+            job.finished = true;
+        }
+    }
+}
+
+/// Creates every planned link that stands on one of the host's, for all pods at once.
+fn create_links(jobs: &mut [Job], host: &mut Host) -> Result<(), Error> {
+    let planned = |job: &Job| -> Vec<Link> {
+        let steps = job.last.iter().flat_map(|(_, plan)| &plan.steps);
+        let added = steps.filter(|step| is_from_host(step));
+        added
+            .filter_map(|step| if let Step::AddLink(link) = step { Some((**link).clone()) } else { None })
+            .collect()
+    };
+    let wanted: Vec<(usize, Link)> = jobs
+        .iter()
+        .enumerate()
+        .flat_map(|(at, job)| planned(job).into_iter().map(move |link| (at, link)))
+        .collect();
+    let creations: Vec<_> =
+        wanted.iter().map(|(at, link)| Creation { netns: &jobs[*at].matched.pod.netns, link }).collect();
+    let results = apply::create(&mut host.socket, &host.state, &creations)?;
+    for ((at, link), result) in wanted.into_iter().zip(results) {
+        let job = &mut jobs[at];
+        let name = link.name.clone();
+        let step = Step::AddLink(Box::new(link));
+        match result {
+            Ok(()) => {
+                job.created.push(name);
+                job.done.push(step);
+            }
+            Err(errno) => job.failures.push(Failure { step, error: errno.into() }),
+        }
+    }
+    Ok(())
+}
+
+fn is_from_host(step: &Step) -> bool {
+    matches!(step, Step::AddLink(link) if matches!(link.parent, Some(Parent::Host(_))))
+}
+
+fn is_up_of(step: &Step, names: &[IfName]) -> bool {
+    matches!(step, Step::SetLink { dev, change: plan::Change::Up } if names.contains(dev))
+}
+
+fn is_about(step: &Step, names: &[IfName]) -> bool {
+    match step {
+        Step::AddLink(link) => names.contains(&link.name),
+        Step::SetLink { dev, .. } | Step::Sysctl { dev, .. } => names.contains(dev),
+        Step::AddAddress(address) | Step::ChangeAddress(address) => names.contains(&address.dev),
+        Step::AddNeighbour(neighbour) => names.contains(&neighbour.dev),
+        Step::AddRoute { route, .. } => route.devs().iter().any(|dev| names.contains(*dev)),
+        Step::AddRule(_) => false,
+    }
+}

@@ -1,0 +1,148 @@
+//! `netfix restore`: observe, plan, apply, and observe again until nothing is missing or nothing more can be done.
+
+use std::time::Duration;
+
+use super::check_in::{CheckIn, Ground, check_in, ground, origin_parent};
+use super::pods::{self, Job};
+use super::session::{self, Session, load, load_node, no_checkpoints};
+use super::wait::{self, Patience};
+use super::{Context, Early, Exit, Outcome};
+use crate::apply::{self, Failure};
+use crate::cli::Target;
+use crate::kernel::Error;
+use crate::model::{Code, Problem, Severity};
+use crate::observe::Host;
+use crate::plan::{self, HostLinks, Observed, Plan, Step};
+use crate::report::{NodeView, Progress, State};
+
+/// The host's stack has at most this many layers, each of which may need a round of its own.
+const HOST_ROUNDS: usize = 8;
+
+pub(super) fn run(target: &Target, limit: Duration, context: &mut Context) -> Result<Outcome, Early> {
+    let refuse = |problem| Box::new(Outcome::refused(problem));
+    let patience = Patience::new(limit);
+    let selection = session::selection(&target.selectors)?;
+    if !context.store.exists() {
+        return Err(refuse(no_checkpoints()));
+    }
+    // Held to the end: nobody may write checkpoints of a network that is being put together.
+    let _guard = context.store.lock("restore").map_err(|error| refuse(error.problem()))?;
+    let (checkpoints, damaged, mut problems) = load(&context.store, &selection)?;
+    if checkpoints.is_empty() && damaged.is_empty() {
+        return Err(refuse(no_checkpoints()));
+    }
+    let Session { node, mut host, pods, problems: mut found } = Session::open(&selection)?;
+    problems.append(&mut found);
+    let stored = load_node(&context.store, &node, &mut problems);
+    let mut view = NodeView {
+        hostname: node.hostname.clone(),
+        created: stored.as_ref().map(|s| s.created.clone()),
+        ..NodeView::default()
+    };
+    let parent = target.parent.as_ref().map(|name| origin_parent(name, stored.as_ref(), &host.state));
+    let parent = parent.transpose().map_err(refuse)?;
+    let CheckIn { matched, rejected, problems: mut refusals } =
+        check_in(checkpoints, pods, &node, parent.as_ref());
+    let nothing_to_do = matched.is_empty();
+    problems.append(&mut refusals);
+    let mut views = damaged;
+    views.extend(rejected);
+    if nothing_to_do {
+        let exit = if problems.iter().all(is_refusal) { Exit::Refused } else { Exit::Failed };
+        return Ok(Outcome { exit, node: view, pods: views, problems });
+    }
+    let ground = ground(stored, &matched, parent.as_ref(), selection.is_everything(), &host);
+    let restored = restore(&mut host, &ground, matched, patience, context);
+    let Restored { host_result, jobs, carrier } = restored.map_err(|error| {
+        Box::new(Outcome::failed(Problem::error(Code::Failed, "host", error.to_string())))
+    })?;
+    view.steps = host_result.done.iter().map(ToString::to_string).collect();
+    view.state = Some(host_result.state());
+    problems.extend(host_result.problems());
+    problems.extend(carrier);
+    for job in jobs {
+        let (view, found) = job.finish();
+        views.push(view);
+        problems.extend(found);
+    }
+    views.sort_by(|a, b| a.id.cmp(&b.id));
+    let exit = Outcome::judge(&views, &problems);
+    Ok(Outcome { exit, node: view, pods: views, problems })
+}
+
+/// Whether a problem means that a checkpoint must not be used here at all.
+fn is_refusal(problem: &Problem) -> bool {
+    matches!(problem.code, Code::OtherBoot | Code::OtherMachine) || problem.severity != Severity::Error
+}
+
+struct Restored {
+    host_result: HostResult,
+    jobs: Vec<Job>,
+    carrier: Vec<Problem>,
+}
+
+fn restore(
+    host: &mut Host,
+    ground: &Ground,
+    matched: Vec<super::check_in::Matched>,
+    patience: Patience,
+    context: &mut Context,
+) -> Result<Restored, Error> {
+    context.progress.notice(Progress::Phase("waiting for the NIC", ground.devices.len()));
+    wait::for_devices(host, ground, patience)?;
+    context.progress.notice(Progress::Phase("restoring the host", 1));
+    let (host_result, links) = restore_host(host, ground)?;
+    let mut jobs: Vec<Job> = matched.into_iter().map(Job::new).collect();
+    context.progress.notice(Progress::Phase("restoring pods", jobs.len()));
+    pods::restore(&mut jobs, host, &links, context.progress.as_mut())?;
+    context.progress.notice(Progress::Phase("waiting for carrier", 1));
+    let carrier = wait::for_carrier(host, ground, &links, patience)?;
+    Ok(Restored { host_result, jobs, carrier })
+}
+
+/// What became of the host's own links.
+struct HostResult {
+    /// Every step that was carried out.
+    done: Vec<Step>,
+    /// What failed in the last round.
+    failures: Vec<Failure>,
+    /// What is still missing.
+    last: Plan,
+}
+
+impl HostResult {
+    fn state(&self) -> State {
+        let broken =
+            !self.last.steps.is_empty() || self.problems().iter().any(|p| p.severity == Severity::Error);
+        match (self.done.is_empty(), broken) {
+            (true, false) => State::InSync,
+            (false, false) => State::Restored,
+            (false, true) => State::Partial,
+            (true, true) => State::Failed,
+        }
+    }
+
+    fn problems(&self) -> Vec<Problem> {
+        pods::remaining(&self.last, &self.failures)
+    }
+}
+
+/// Plans and applies in rounds: a layer's settings can only be compared once it is there.
+fn restore_host(host: &mut Host, ground: &Ground) -> Result<(HostResult, HostLinks), Error> {
+    let mut result = HostResult { done: Vec::new(), failures: Vec::new(), last: Plan::default() };
+    for round in 0.. {
+        host.refresh()?;
+        let observed = Observed { state: &host.state, new_link: None, age: 0 };
+        let (plan, mut links) = plan::host(&ground.state, observed, &ground.devices);
+        if plan.steps.is_empty() || plan.steps == result.last.steps || round == HOST_ROUNDS {
+            links.confirm(&host.state);
+            result.last = plan;
+            return Ok((result, links));
+        }
+        result.failures = apply::run(&mut host.socket, &host.state, &plan.steps);
+        let failed = |step: &&Step| result.failures.iter().any(|failure| failure.step == **step);
+        result.done.extend(plan.steps.iter().filter(|step| !failed(step)).cloned());
+        result.last = plan;
+    }
+    unreachable!("the loop ends in its last round")
+}

@@ -1,0 +1,202 @@
+//! What every command starts from: the state folder, the host, and the pods that live on it.
+
+use jiff::Timestamp;
+
+use super::select::Selection;
+use super::{Early, Outcome};
+use crate::cli::Selectors;
+use crate::model::checkpoint::SCHEMA;
+use crate::model::{Checkpoint, Code, NodeIdentity, NodeState, PodId, PodInfo, Problem};
+use crate::observe::{self, Host, Pod};
+use crate::report::{Listener, NodeView, PodView, State, interfaces};
+use crate::runtime;
+use crate::store::Store;
+
+/// What the program around a command provides.
+pub struct Context {
+    /// The state folder.
+    pub store: Store,
+    /// Who hears of progress.
+    pub progress: Box<dyn Listener>,
+}
+
+/// The machine as a command found it.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub node: NodeIdentity,
+    pub host: Host,
+    pub pods: Vec<Pod>,
+    pub problems: Vec<Problem>,
+}
+
+/// Reads the selectors, or says which of them is no pattern.
+pub(super) fn selection(selectors: &Selectors) -> Result<Selection, Early> {
+    Selection::new(selectors).map_err(|problem| Box::new(Outcome::refused(problem)))
+}
+
+impl Session {
+    /// Observes the host and opens every chosen namespace.
+    ///
+    /// When the host or the list of namespaces cannot be read, nothing is known, and the command ends here.
+    pub(super) fn open(selection: &Selection) -> Result<Self, Early> {
+        let refuse = |object: &str, error: &dyn std::fmt::Display| {
+            Box::new(Outcome::refused(Problem::error(Code::Unreadable, object, error.to_string())))
+        };
+        let host = Host::observe().map_err(|error| refuse("host", &error))?;
+        let (mut found, mut problems) =
+            runtime::discover(selection).map_err(|error| refuse("/proc", &error))?;
+        found.retain(|found| selection.wants_pod(&found.info));
+        let mut pods = Vec::new();
+        for opened in observe::open_pods(found, &host) {
+            match opened {
+                Ok(pod) => pods.push(pod),
+                Err((info, error)) => {
+                    let message = format!("its namespace cannot be entered: {error}");
+                    problems.push(Problem::error(Code::Unreadable, "", message).of(&info.id));
+                }
+            }
+        }
+        Ok(Self { node: observe::node_identity(), host, pods, problems })
+    }
+
+    /// The host, as answers show it.
+    pub(super) fn node_view(&self, created: Option<String>) -> NodeView {
+        NodeView { hostname: self.node.hostname.clone(), created, ..NodeView::default() }
+    }
+}
+
+/// The stored checkpoints that the user chose, and problems for those that cannot be used.
+pub(super) fn load(
+    store: &Store,
+    selection: &Selection,
+) -> Result<(Vec<(PodInfo, Checkpoint)>, Vec<PodView>, Vec<Problem>), Early> {
+    let loaded = store.load_all().map_err(|error| Box::new(Outcome::refused(error.problem())))?;
+    let (mut good, mut views, mut problems) = (Vec::new(), Vec::new(), Vec::new());
+    for (id, checkpoint) in loaded {
+        match checkpoint {
+            Ok(checkpoint) => {
+                let info = info_of(&id, &checkpoint);
+                if selection.wants_checkpoint(&info, &checkpoint) {
+                    good.push((info, checkpoint));
+                }
+            }
+            Err(error) => {
+                let info = nameless(&id);
+                if selection.wants_pod(&info) {
+                    problems.push(error.problem().of(&id));
+                    views.push(bare_view(&info, String::new(), State::Failed));
+                }
+            }
+        }
+    }
+    Ok((good, views, problems))
+}
+
+/// The problem of having nothing to work from.
+pub(super) fn no_checkpoints() -> Problem {
+    let message =
+        "no checkpoint is stored for what was chosen; run `netfix snapshot` while the network is well";
+    Problem::error(Code::CheckpointMissing, "", message)
+}
+
+/// Who a stored checkpoint says it is about; the file's name decides the id.
+fn info_of(id: &PodId, checkpoint: &Checkpoint) -> PodInfo {
+    let stated = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    let unknown = || PodInfo {
+        name: stated(&checkpoint.podname),
+        sandbox: stated(&checkpoint.sandbox),
+        source: "origin".to_owned(),
+        ..nameless(id)
+    };
+    let info = checkpoint.netfix.as_ref().map_or_else(unknown, |extension| extension.pod.clone());
+    PodInfo { id: id.clone(), ..info }
+}
+
+fn nameless(id: &PodId) -> PodInfo {
+    PodInfo {
+        id: id.clone(),
+        namespace: None,
+        name: None,
+        uid: None,
+        sandbox: None,
+        attempt: None,
+        source: String::new(),
+    }
+}
+
+/// A pod's view with nothing but who it is.
+pub(super) fn bare_view(info: &PodInfo, netns: String, state: State) -> PodView {
+    PodView {
+        id: info.id.clone(),
+        namespace: info.namespace.clone(),
+        name: info.name.clone(),
+        uid: info.uid.clone(),
+        netns,
+        state,
+        created: None,
+        interfaces: Vec::new(),
+        before: None,
+        steps: Vec::new(),
+        gateways: Vec::new(),
+        checkpoint: None,
+    }
+}
+
+/// A pod's view with what its checkpoint says.
+pub(super) fn stored_view(info: &PodInfo, checkpoint: &Checkpoint, state: State) -> PodView {
+    let mut view = bare_view(info, checkpoint.netns.clone(), state);
+    if let Some(extension) = &checkpoint.netfix {
+        view.created = Some(extension.created.clone());
+        view.interfaces = interfaces(&extension.state);
+    } else {
+        view.interfaces = origin_interfaces(checkpoint);
+    }
+    view
+}
+
+fn origin_interfaces(checkpoint: &Checkpoint) -> Vec<crate::report::InterfaceView> {
+    let result = &checkpoint.result;
+    let main = crate::report::InterfaceView {
+        name: checkpoint.ifname.clone(),
+        kind: "macvlan".to_owned(),
+        mac: result.interfaces.first().and_then(|interface| interface.mac),
+        parent: None,
+        mtu: None,
+        addresses: result.ips.iter().map(|ip| ip.address.to_string()).collect(),
+        gateways: result.ips.iter().filter_map(|ip| ip.gateway).collect(),
+    };
+    vec![main]
+}
+
+/// Now, as checkpoints write it (RFC 3339, UTC, whole seconds).
+pub(super) fn now() -> String {
+    let now = Timestamp::now();
+    Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
+}
+
+/// Seconds since a checkpoint was written; 0 when the clock went backwards or the text is no time.
+pub(super) fn age(created: &str) -> u32 {
+    let seconds = created.parse::<Timestamp>().map(|then| Timestamp::now().as_second() - then.as_second());
+    u32::try_from(seconds.unwrap_or_default()).unwrap_or_default()
+}
+
+/// The stored node state, if it is of this machine and boot; a damaged one is a problem, not a reason to stop.
+pub(super) fn load_node(
+    store: &Store,
+    node: &NodeIdentity,
+    problems: &mut Vec<Problem>,
+) -> Option<NodeState> {
+    match store.load_node() {
+        Ok(stored) => stored.filter(|stored| {
+            stored.schema == SCHEMA
+                && stored.node.boot_id == node.boot_id
+                && stored.node.machine_id == node.machine_id
+        }),
+        Err(error) => {
+            let mut problem = error.problem();
+            problem.message.push_str("; the host's own addresses and routes are not known");
+            problems.push(problem);
+            None
+        }
+    }
+}

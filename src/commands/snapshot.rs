@@ -1,0 +1,219 @@
+//! `netfix snapshot`: writes down what every pod and the host have, and never loses a good checkpoint to a bad moment.
+
+use std::collections::BTreeMap;
+
+use super::session::{self, Session, bare_view, now};
+use super::{Context, Early, Outcome};
+use crate::cli::Selectors;
+use crate::model::checkpoint::{Extension, SCHEMA};
+use crate::model::{
+    Checkpoint, Code, Link, LinkKind, NetState, NodeIdentity, NodeState, Parent, PodId, PodInfo, Problem,
+    stack,
+};
+use crate::observe::{self, Host, Pod};
+use crate::report::{PodView, Progress, State, interfaces};
+use crate::store::{self, Guard};
+
+pub(super) fn run(selectors: &Selectors, context: &mut Context) -> Result<Outcome, Early> {
+    let selection = session::selection(selectors)?;
+    let guard =
+        context.store.lock("snapshot").map_err(|error| Box::new(Outcome::refused(error.problem())))?;
+    let stored = context.store.load_all().map_err(|error| Box::new(Outcome::refused(error.problem())))?;
+    let mut session = Session::open(&selection)?;
+    context.progress.notice(Progress::Phase("reading namespaces", session.pods.len()));
+    let states = observe::observe_pods(&mut session.pods, &session.host);
+    context.progress.notice(Progress::Phase("writing checkpoints", session.pods.len()));
+    let Session { node, host, pods, problems } = session;
+    let mut writer = Writer {
+        guard: &guard,
+        stored: stored.into_iter().collect(),
+        node,
+        host: &host,
+        created: now(),
+        views: Vec::new(),
+        problems,
+    };
+    for (pod, state) in pods.iter().zip(states) {
+        match state {
+            Ok(state) => writer.pod(pod, state),
+            Err(error) => writer.failed(&pod.info, pod, error.to_string()),
+        }
+        context.progress.notice(Progress::Advance(1));
+    }
+    writer.node_state();
+    if selection.is_everything() {
+        writer.retire_gone(&pods);
+    }
+    Ok(writer.finish())
+}
+
+struct Writer<'a> {
+    guard: &'a Guard,
+    stored: BTreeMap<PodId, Result<Checkpoint, store::Error>>,
+    node: NodeIdentity,
+    host: &'a Host,
+    created: String,
+    views: Vec<PodView>,
+    problems: Vec<Problem>,
+}
+
+impl Writer<'_> {
+    fn pod(&mut self, pod: &Pod, state: NetState) {
+        let info = &pod.info;
+        let mut view = bare_view(info, pod.netns.path.display().to_string(), State::Saved);
+        view.created = Some(self.created.clone());
+        view.interfaces = interfaces(&state);
+        if let Some((lost, good)) =
+            self.good_checkpoint_of(pod).and_then(|good| Some((loss(good, &state)?, good)))
+        {
+            view.interfaces = interfaces(&good.state);
+            view.created = Some(good.created.clone());
+            view.state = State::Degraded;
+            let message = "is lost; the good checkpoint is kept: run `netfix restore`";
+            self.problems.push(Problem::error(Code::Degraded, lost, message).of(&info.id));
+            self.views.push(view);
+            return;
+        }
+        self.problems.extend(unsupported(&state).into_iter().map(|problem| problem.of(&info.id)));
+        let extension = Extension {
+            schema: SCHEMA,
+            created: self.created.clone(),
+            node: self.node.clone(),
+            identity: pod.identity.clone(),
+            pod: info.clone(),
+            stack: stack::under(&state, &self.host.state),
+            state,
+        };
+        match Checkpoint::new(pod.netns.path.display().to_string(), extension) {
+            None => view.state = State::Empty,
+            Some(checkpoint) => view.state = self.save(pod, &checkpoint),
+        }
+        self.views.push(view);
+    }
+
+    fn save(&mut self, pod: &Pod, checkpoint: &Checkpoint) -> State {
+        let id = &pod.info.id;
+        match self.stored.get(id) {
+            Some(Ok(old)) if !is_of(old, pod) => self.retire(id),
+            Some(Err(error)) => {
+                let problem = Problem { severity: crate::model::Severity::Warning, ..error.problem() };
+                self.problems.push(problem.of(id));
+                self.retire(id);
+            }
+            _ => {}
+        }
+        match self.guard.save(id, checkpoint) {
+            Ok(()) => State::Saved,
+            Err(error) => {
+                self.problems.push(error.problem().of(id));
+                State::Failed
+            }
+        }
+    }
+
+    fn retire(&mut self, id: &PodId) {
+        if let Err(error) = self.guard.retire(id) {
+            self.problems.push(error.problem().of(id));
+        }
+    }
+
+    /// The stored checkpoint of this very namespace.
+    fn good_checkpoint_of(&self, pod: &Pod) -> Option<&Extension> {
+        let mut usable = self.stored.values().filter_map(|stored| stored.as_ref().ok());
+        let checkpoint = usable.find(|checkpoint| is_of(checkpoint, pod))?;
+        checkpoint.netfix.as_ref().filter(|extension| extension.node.boot_id == self.node.boot_id)
+    }
+
+    fn failed(&mut self, info: &PodInfo, pod: &Pod, message: String) {
+        self.problems.push(
+            Problem::error(Code::Unreadable, pod.netns.path.display().to_string(), message).of(&info.id),
+        );
+        self.views.push(bare_view(info, pod.netns.path.display().to_string(), State::Failed));
+    }
+
+    /// The host's state of the moment is worth keeping only if no pod shows that the moment is a bad one.
+    fn node_state(&mut self) {
+        if self.views.iter().any(|view| view.state == State::Degraded) {
+            return;
+        }
+        let mut state = self.host.state.clone();
+        // Links of other owners come and go with the pods; only what carries pods or the host itself matters.
+        state.links.retain(|link| !matches!(&link.kind, LinkKind::Other { driver } if driver == "veth" && !self.carries(link)));
+        let node =
+            NodeState { schema: SCHEMA, created: self.created.clone(), node: self.node.clone(), state };
+        if let Err(error) = self.guard.save_node(&node) {
+            self.problems.push(error.problem());
+        }
+    }
+
+    fn carries(&self, link: &Link) -> bool {
+        let on_it = |upper: &Link| upper.parent == Some(Parent::Own(link.name.clone()));
+        let under_pod =
+            |view: &PodView| view.interfaces.iter().any(|i| i.parent.as_ref() == Some(&link.name));
+        self.host.state.links.iter().any(on_it) || self.views.iter().any(under_pod)
+    }
+
+    /// A pod that is gone loses its checkpoint, but only when every namespace could be asked.
+    fn retire_gone(&mut self, pods: &[Pod]) {
+        if self.problems.iter().any(|problem| problem.code == Code::Unreadable) {
+            return;
+        }
+        let is_alive = |checkpoint: &Checkpoint| pods.iter().any(|pod| is_of(checkpoint, pod));
+        let written = |id: &PodId| self.views.iter().any(|view| view.id == *id);
+        let gone = self.stored.iter().filter(|(id, stored)| {
+            let of_netfix = |checkpoint: &Checkpoint| checkpoint.netfix.is_some() && !is_alive(checkpoint);
+            !written(id) && stored.as_ref().is_ok_and(of_netfix)
+        });
+        let gone: Vec<PodId> = gone.map(|(id, _)| id.clone()).collect();
+        for id in gone {
+            self.retire(&id);
+        }
+    }
+
+    fn finish(self) -> Outcome {
+        let exit = Outcome::judge(&self.views, &self.problems);
+        let node = crate::report::NodeView {
+            hostname: self.node.hostname,
+            created: Some(self.created),
+            ..crate::report::NodeView::default()
+        };
+        Outcome { exit, node, pods: self.views, problems: self.problems }
+    }
+}
+
+fn is_of(checkpoint: &Checkpoint, pod: &Pod) -> bool {
+    checkpoint.netfix.as_ref().is_some_and(|extension| extension.identity.is_same(&pod.identity))
+}
+
+/// What a pod has lost since its good checkpoint: a whole link that stood on the host's, or all its addresses.
+fn loss(good: &Extension, now: &NetState) -> Option<String> {
+    let stood_on_host = good.state.links.iter().filter(|link| link.parent.is_some());
+    let has_addresses = |state: &NetState, link: &Link| {
+        state.addresses_of(&link.name).any(|address| !address.is_made_by_kernel())
+    };
+    let is_lost = |link: &&Link| match now.link(&link.name) {
+        None => true,
+        Some(current) => {
+            (link.flags.up && !current.flags.up)
+                || (has_addresses(&good.state, link) && !has_addresses(now, link))
+        }
+    };
+    stood_on_host.into_iter().find(is_lost).map(|link| format!("{} {}", link.kind.name(), link.name))
+}
+
+/// What a driver reload would take from this pod and netfix could not put back.
+fn unsupported(state: &NetState) -> Vec<Problem> {
+    let cannot = |link: &&Link| match (&link.kind, &link.parent) {
+        (LinkKind::Physical, _) | (_, Some(Parent::Elsewhere)) => true,
+        (kind, Some(_)) => !kind.can_be_made(),
+        (_, None) => false,
+    };
+    let links = state.links.iter().filter(cannot).map(|link| {
+        let message = "netfix cannot restore such a link yet; it would stay lost";
+        Problem::error(Code::Unsupported, format!("{} {}", link.kind.name(), link.name), message)
+    });
+    let others = state.unsupported.iter().map(|what| {
+        Problem::error(Code::Unsupported, what.escape_debug().to_string(), "netfix cannot restore this yet")
+    });
+    links.chain(others).collect()
+}

@@ -1,0 +1,82 @@
+//! Waiting for the NIC: to be there, and to have carrier. By link events, not by looking again and again.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use crate::kernel::{Error, events};
+use crate::model::{Code, IfName, Problem};
+use crate::observe::Host;
+use crate::plan::{self, HostLinks, Observed};
+
+use super::check_in::Ground;
+
+/// How long is left of `--wait`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    until: Instant,
+    /// What the user allowed in all.
+    pub limit: Duration,
+}
+
+impl Patience {
+    pub(super) fn new(limit: Duration) -> Self {
+        Self { until: Instant::now() + limit, limit }
+    }
+
+    fn left(self) -> Duration {
+        self.until.saturating_duration_since(Instant::now())
+    }
+}
+
+/// Waits until every device that the pods stand on is there, whatever its name; says whether they are.
+pub(super) fn for_devices(host: &mut Host, ground: &Ground, patience: Patience) -> Result<bool, Error> {
+    let all_there = |host: &mut Host| {
+        host.refresh()?;
+        let observed = Observed { state: &host.state, new_link: None, age: 0 };
+        let (_, links) = plan::host(&ground.state, observed, &ground.devices);
+        Ok(ground.devices.iter().all(|device| links.present.contains(device)))
+    };
+    if patience.limit.is_zero() {
+        all_there(host)
+    } else {
+        events::wait_for_link(patience.left(), || all_there(host))
+    }
+}
+
+/// Waits until every device that was up has carrier; returns those that still have none.
+pub(super) fn for_carrier(
+    host: &mut Host,
+    ground: &Ground,
+    links: &HostLinks,
+    patience: Patience,
+) -> Result<Vec<Problem>, Error> {
+    let was_up = |name: &&IfName| ground.state.link(name).is_some_and(|link| link.flags.up);
+    let names: BTreeSet<IfName> = ground
+        .devices
+        .iter()
+        .filter(was_up)
+        .filter(|n| links.present.contains(*n))
+        .map(|n| links.name_now(n))
+        .collect();
+    let has_carrier =
+        |host: &Host, name: &IfName| host.state.link(name).is_some_and(|link| link.flags.carrier);
+    let all = |host: &mut Host| {
+        host.refresh()?;
+        Ok::<_, Error>(names.iter().all(|name| has_carrier(host, name)))
+    };
+    let arrived = if patience.limit.is_zero() {
+        all(host)?
+    } else {
+        events::wait_for_link(patience.left(), || all(host))?
+    };
+    if arrived {
+        return Ok(Vec::new());
+    }
+    let problem = |name: &IfName| {
+        let asked = !patience.limit.is_zero();
+        let message = "is up but has no carrier: the pods are restored, but nothing reaches them";
+        let make = if asked { Problem::error } else { Problem::warning };
+        make(Code::NoCarrier, name.to_string(), message)
+    };
+    Ok(names.iter().filter(|name| !has_carrier(host, name)).map(problem).collect())
+}

@@ -1,0 +1,117 @@
+//! Addresses: between rtnetlink messages and the model (`ip address`).
+
+use std::net::IpAddr;
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
+use netlink_packet_route::address::{
+    AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage, CacheInfo,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use super::Request;
+use crate::model::address::REQUESTED_FLAGS;
+use crate::model::{Address, IfName};
+
+/// A lifetime that never ends (`INFINITY_LIFE_TIME`).
+const FOREVER: u32 = u32::MAX;
+
+/// Reads one address of a dump; `None` for families other than IP.
+pub(super) fn parse(message: AddressMessage, dev: &IfName) -> Option<Address> {
+    let header = message.header;
+    let mut flags = u32::from(header.flags.bits());
+    let (mut local, mut other) = (None, None);
+    let mut address = Address {
+        dev: dev.clone(),
+        local: IpAddr::from([0, 0, 0, 0]),
+        prefix_len: header.prefix_len,
+        peer: None,
+        broadcast: None,
+        scope: header.scope.into(),
+        flags: 0,
+        label: None,
+        valid_lft: None,
+        preferred_lft: None,
+        metric: None,
+        protocol: None,
+    };
+    for attribute in message.attributes {
+        match attribute {
+            AddressAttribute::Local(ip) => local = Some(ip),
+            AddressAttribute::Address(ip) => other = Some(ip),
+            AddressAttribute::Broadcast(ip) => address.broadcast = Some(ip),
+            AddressAttribute::Label(label) => address.label = Some(label).filter(|l| l != dev.as_str()),
+            AddressAttribute::Flags(all) => flags = all.bits(),
+            AddressAttribute::RoutePriority(metric) => address.metric = Some(metric).filter(|m| *m != 0),
+            AddressAttribute::Protocol(protocol) => address.protocol = Some(protocol.into()),
+            AddressAttribute::CacheInfo(info) => {
+                address.valid_lft = Some(info.ifa_valid).filter(|s| *s != FOREVER);
+                address.preferred_lft = Some(info.ifa_preferred).filter(|s| *s != FOREVER);
+            }
+            _ => {}
+        }
+    }
+    // IPv6 gives IFA_LOCAL only beside a peer; IPv4 gives both, equal unless there is a peer.
+    address.local = local.or(other)?;
+    address.peer = other.filter(|ip| *ip != address.local);
+    address.flags = flags;
+    Some(address)
+}
+
+/// How to put an address on a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// It must not be there yet.
+    Add,
+    /// It is there, with other attributes.
+    Change,
+}
+
+/// `ip address add` or `change` on the link with that index.
+#[must_use]
+pub fn put(index: u32, address: &Address, mode: Mode) -> Request {
+    let Address {
+        dev,
+        local,
+        prefix_len,
+        peer,
+        broadcast,
+        scope,
+        flags,
+        label,
+        valid_lft,
+        preferred_lft,
+        metric,
+        protocol,
+    } = address;
+    let mut message = AddressMessage::default();
+    message.header.family = if local.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    message.header.prefix_len = *prefix_len;
+    message.header.scope = (*scope).into();
+    message.header.index = index;
+    let flags = flags & REQUESTED_FLAGS;
+    message.header.flags = AddressHeaderFlags::from_bits_retain(flags.to_le_bytes()[0]);
+    let mut attributes = vec![
+        AddressAttribute::Local(*local),
+        AddressAttribute::Address(peer.unwrap_or(*local)),
+        AddressAttribute::Flags(AddressFlags::from_bits_retain(flags)),
+    ];
+    attributes.extend(broadcast.map(AddressAttribute::Broadcast));
+    if local.is_ipv4() {
+        let label = label.clone().unwrap_or_else(|| dev.as_str().to_owned());
+        attributes.push(AddressAttribute::Label(label));
+    }
+    attributes.extend(metric.map(AddressAttribute::RoutePriority));
+    attributes.extend(protocol.map(|protocol| AddressAttribute::Protocol(protocol.into())));
+    if valid_lft.is_some() || preferred_lft.is_some() {
+        let mut info = CacheInfo::default();
+        info.ifa_valid = valid_lft.unwrap_or(FOREVER);
+        info.ifa_preferred = preferred_lft.unwrap_or(FOREVER);
+        attributes.push(AddressAttribute::CacheInfo(info));
+    }
+    message.attributes = attributes;
+    let flags = match mode {
+        Mode::Add => NLM_F_CREATE | NLM_F_EXCL,
+        Mode::Change => NLM_F_REPLACE,
+    };
+    Request { message: RouteNetlinkMessage::NewAddress(message), flags }
+}

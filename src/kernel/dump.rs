@@ -1,0 +1,174 @@
+//! Reading a whole namespace: links, addresses, routes, rules, neighbours.
+
+use std::collections::BTreeMap;
+
+use netlink_packet_route::address::AddressMessage;
+use netlink_packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage};
+use netlink_packet_route::neighbour::{NeighbourFlags, NeighbourMessage};
+use netlink_packet_route::route::RouteMessage;
+use netlink_packet_route::rule::RuleMessage;
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use super::link::RawLink;
+use super::nsid::HostId;
+use super::socket::Dump;
+use super::{Error, Socket, address, ethtool, link, neighbour, route, rule, sysctl};
+use crate::model::{IfName, Link, LinkKind, NetState, Parent};
+
+/// Interface names by ifindex.
+pub type Names = BTreeMap<u32, IfName>;
+
+/// The host's namespace, as a pod's namespace refers to it.
+#[derive(Debug, Clone, Copy)]
+pub struct HostView<'a> {
+    /// The number by which the pod's namespace names the host's (`IFLA_LINK_NETNSID`).
+    pub id: HostId,
+    /// The host's interfaces.
+    pub names: &'a Names,
+}
+
+/// Kinds whose `IFLA_LINK` is their other end, not what they stand on.
+const PAIRS: [&str; 3] = ["veth", "netkit", "vxcan"];
+/// The addresses that make the kernel use a secret of its own for them (`IN6_ADDR_GEN_MODE_STABLE_PRIVACY`).
+const STABLE_PRIVACY: i32 = 2;
+
+/// Everything in the calling thread's namespace, read through a socket opened in it.
+///
+/// # Errors
+/// When a table cannot be read. A single object that cannot be described is named in
+/// [`NetState::unsupported`] instead.
+pub fn state(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState, Error> {
+    let mut state = NetState::default();
+    state.links = links(socket, host, &mut state.unsupported)?;
+    let names: Names = state.links.iter().map(|link| (link.index, link.name.clone())).collect();
+    let mut reader = Reader { socket, names: &names, unsupported: &mut state.unsupported };
+    state.addresses = reader.addresses()?;
+    state.routes = reader.routes()?;
+    state.rules = reader.rules()?;
+    state.neighbours = reader.neighbours()?;
+    Ok(state)
+}
+
+/// The links of the calling thread's namespace, in ascending order of their index.
+///
+/// # Errors
+/// When the table cannot be read.
+pub fn links(
+    socket: &mut Socket,
+    host: Option<HostView<'_>>,
+    unsupported: &mut Vec<String>,
+) -> Result<Vec<Link>, Error> {
+    let mut request = LinkMessage::default();
+    request.attributes.push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));
+    let Dump { objects, undecodable } = socket.dump(&RouteNetlinkMessage::GetLink(request))?;
+    unsupported.extend(undecodable.into_iter().map(|why| format!("link: {why}")));
+    let mut raws = Vec::with_capacity(objects.len());
+    for object in objects {
+        let RouteNetlinkMessage::NewLink(message) = object else { continue };
+        match link::parse(message) {
+            Ok(raw) => raws.push(raw),
+            Err(why) => unsupported.push(format!("link: {why}")),
+        }
+    }
+    raws.sort_by_key(|raw| raw.link.index);
+    let names: Names = raws.iter().map(|raw| (raw.link.index, raw.link.name.clone())).collect();
+    Ok(raws.into_iter().map(|raw| resolve(raw, &names, host)).collect())
+}
+
+/// Turns the numbers by which a link refers to others into names.
+fn resolve(raw: RawLink, names: &Names, host: Option<HostView<'_>>) -> Link {
+    let RawLink { mut link, parent, parent_netns, master, primary, has_hardware } = raw;
+    let stands_on = parent.filter(|_| !PAIRS.contains(&link.kind.name()));
+    link.parent = stands_on.map(|index| find_parent(index, parent_netns, names, host));
+    link.master = master.and_then(|index| names.get(&index).cloned());
+    if let LinkKind::Bond(bond) = &mut link.kind {
+        bond.primary = primary.and_then(|index| names.get(&index).cloned());
+    }
+    if has_hardware {
+        link.hardware = Some(ethtool::hardware(&link.name));
+    }
+    let addr_gen_mode = link.sysctls.ipv6.iter().find(|(key, _)| key.as_str() == "addr_gen_mode");
+    if addr_gen_mode.is_some_and(|(_, mode)| *mode == STABLE_PRIVACY) {
+        link.sysctls.stable_secret = sysctl::stable_secret(&link.name);
+    }
+    link
+}
+
+fn find_parent(index: u32, netns: Option<i32>, names: &Names, host: Option<HostView<'_>>) -> Parent {
+    let own = || names.get(&index).cloned().map(Parent::Own);
+    let of_host = || host.and_then(|host| host.names.get(&index).cloned()).map(Parent::Host);
+    let found = match (netns, host.map(|host| host.id)) {
+        // Without such numbers the kernel does not tell where the parent is; a pod's is nearly always the host's.
+        (None, Some(HostId::Unsupported)) => of_host().or_else(own),
+        (None, _) => own(),
+        (Some(id), Some(HostId::Known(host_id))) if id == host_id => of_host(),
+        _ => None,
+    };
+    found.unwrap_or(Parent::Elsewhere)
+}
+
+struct Reader<'a> {
+    socket: &'a mut Socket,
+    names: &'a Names,
+    unsupported: &'a mut Vec<String>,
+}
+
+impl Reader<'_> {
+    fn dump(&mut self, request: &RouteNetlinkMessage, what: &str) -> Result<Vec<RouteNetlinkMessage>, Error> {
+        let Dump { objects, undecodable } = self.socket.dump(request)?;
+        self.unsupported.extend(undecodable.into_iter().map(|why| format!("{what}: {why}")));
+        Ok(objects)
+    }
+
+    fn addresses(&mut self) -> Result<Vec<crate::model::Address>, Error> {
+        let objects = self.dump(&RouteNetlinkMessage::GetAddress(AddressMessage::default()), "address")?;
+        let parse = |object| {
+            let RouteNetlinkMessage::NewAddress(message) = object else { return None };
+            let dev = self.names.get(&message.header.index)?;
+            address::parse(message, dev)
+        };
+        Ok(objects.into_iter().filter_map(parse).collect())
+    }
+
+    fn routes(&mut self) -> Result<Vec<crate::model::Route>, Error> {
+        let mut routes = Vec::new();
+        for family in [AddressFamily::Inet, AddressFamily::Inet6] {
+            let mut request = RouteMessage::default();
+            request.header.address_family = family;
+            for object in self.dump(&RouteNetlinkMessage::GetRoute(request), "route")? {
+                let RouteNetlinkMessage::NewRoute(message) = object else { continue };
+                match route::parse(&message, |index| self.names.get(&index).cloned()) {
+                    Ok(route) => routes.extend(route.filter(|route| !route.is_made_by_kernel())),
+                    Err(why) => self.unsupported.push(why),
+                }
+            }
+        }
+        Ok(routes)
+    }
+
+    fn rules(&mut self) -> Result<Vec<crate::model::Rule>, Error> {
+        let mut rules = Vec::new();
+        for object in self.dump(&RouteNetlinkMessage::GetRule(RuleMessage::default()), "rule")? {
+            let RouteNetlinkMessage::NewRule(message) = object else { continue };
+            match rule::parse(message) {
+                Ok(rule) => rules.extend(rule),
+                Err(why) => self.unsupported.push(why),
+            }
+        }
+        Ok(rules)
+    }
+
+    fn neighbours(&mut self) -> Result<Vec<crate::model::Neighbour>, Error> {
+        let mut neighbours = Vec::new();
+        for flags in [NeighbourFlags::empty(), NeighbourFlags::Proxy] {
+            let mut request = NeighbourMessage::default();
+            request.header.flags = flags;
+            for object in self.dump(&RouteNetlinkMessage::GetNeighbour(request), "neighbour")? {
+                let RouteNetlinkMessage::NewNeighbour(message) = object else { continue };
+                let dev = self.names.get(&message.header.ifindex);
+                neighbours.extend(dev.and_then(|dev| neighbour::parse(&message, dev)));
+            }
+        }
+        Ok(neighbours)
+    }
+}

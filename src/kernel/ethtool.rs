@@ -1,0 +1,87 @@
+//! What ethtool knows of a device: driver, bus address, permanent MAC (linux/ethtool.h).
+//!
+//! The one place that needs `ioctl(2)`: kernels before 5.6 tell the permanent MAC nowhere else.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+
+use crate::model::{Hardware, IfName, Mac};
+
+const SIOCETHTOOL: libc::c_ulong = 0x8946;
+const ETHTOOL_GDRVINFO: u32 = 0x03;
+const ETHTOOL_GPERMADDR: u32 = 0x20;
+
+/// `struct ethtool_drvinfo`.
+#[repr(C)]
+struct DriverInfo {
+    command: u32,
+    driver: [u8; 32],
+    version: [u8; 32],
+    firmware: [u8; 32],
+    bus: [u8; 32],
+    rest: [u8; 64],
+}
+
+/// `struct ethtool_perm_addr` with room for an InfiniBand address.
+#[repr(C)]
+struct PermanentAddress {
+    command: u32,
+    size: u32,
+    data: [u8; 32],
+}
+
+/// `struct ifreq` with the member that ethtool uses.
+#[repr(C)]
+struct Request<T> {
+    name: [u8; libc::IFNAMSIZ],
+    data: *mut T,
+    rest: [u8; 16],
+}
+
+/// Asks about a device of the calling thread's namespace; what it does not tell stays `None`.
+pub(super) fn hardware(name: &IfName) -> Hardware {
+    let Ok(socket) = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None) else {
+        return Hardware::default();
+    };
+    let (driver, bus) = driver(&socket, name).unwrap_or_default();
+    Hardware { permanent_mac: permanent_mac(&socket, name), bus, driver }
+}
+
+fn driver(socket: &OwnedFd, name: &IfName) -> Option<(Option<String>, Option<String>)> {
+    let mut info = DriverInfo {
+        command: ETHTOOL_GDRVINFO,
+        driver: [0; 32],
+        version: [0; 32],
+        firmware: [0; 32],
+        bus: [0; 32],
+        rest: [0; 64],
+    };
+    ethtool(socket, name, &mut info)?;
+    Some((text(&info.driver), text(&info.bus)))
+}
+
+fn permanent_mac(socket: &OwnedFd, name: &IfName) -> Option<Mac> {
+    let mut address = PermanentAddress { command: ETHTOOL_GPERMADDR, size: 32, data: [0; 32] };
+    ethtool(socket, name, &mut address)?;
+    let bytes = address.data.get(..usize::try_from(address.size).ok()?)?;
+    Mac::from_slice(bytes).filter(|mac| mac.0 != [0; 6])
+}
+
+#[allow(unsafe_code)]
+fn ethtool<T>(socket: &OwnedFd, name: &IfName, data: &mut T) -> Option<()> {
+    let mut request = Request { name: [0; libc::IFNAMSIZ], data, rest: [0; 16] };
+    let bytes = name.as_str().as_bytes();
+    request.name[..bytes.len()].copy_from_slice(bytes);
+    // SAFETY: `request` is laid out like `struct ifreq` and is at least as large; `data` points to the
+    // structure that the command in its first word names, alive and exclusively borrowed for the call.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
+    (result == 0).then_some(())
+}
+
+/// A fixed-size C string; `None` when it is empty or `N/A`.
+fn text(bytes: &[u8]) -> Option<String> {
+    let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+    let text = String::from_utf8_lossy(&bytes[..end]).into_owned();
+    Some(text).filter(|text| !text.is_empty() && text != "N/A")
+}

@@ -1,0 +1,163 @@
+//! Neighbours: between rtnetlink messages and the model (`ip neighbour`).
+
+use std::net::IpAddr;
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NetlinkPayload};
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use super::{Error, Request, Socket};
+use crate::model::{IfName, Mac, Neighbour};
+
+/// The multicast group of neighbour changes (linux/rtnetlink.h).
+const RTNLGRP_NEIGH: u32 = 3;
+
+/// Reads one entry of a dump if an administrator made it: permanent ones and proxies.
+pub(super) fn parse(message: &NeighbourMessage, dev: &IfName) -> Option<Neighbour> {
+    let flags = message.header.flags;
+    let proxy = flags.contains(NeighbourFlags::Proxy);
+    if !proxy && message.header.state != NeighbourState::Permanent {
+        return None;
+    }
+    let router = flags.contains(NeighbourFlags::Router);
+    Some(Neighbour { dev: dev.clone(), dst: destination(message)?, lladdr: lladdr(message), proxy, router })
+}
+
+pub(super) fn destination(message: &NeighbourMessage) -> Option<IpAddr> {
+    message.attributes.iter().find_map(|attribute| match attribute {
+        NeighbourAttribute::Destination(NeighbourAddress::Inet(ip)) => Some(IpAddr::V4(*ip)),
+        NeighbourAttribute::Destination(NeighbourAddress::Inet6(ip)) => Some(IpAddr::V6(*ip)),
+        _ => None,
+    })
+}
+
+fn lladdr(message: &NeighbourMessage) -> Option<Mac> {
+    message.attributes.iter().find_map(|attribute| match attribute {
+        NeighbourAttribute::LinkLayerAddress(bytes) => Mac::from_slice(bytes),
+        _ => None,
+    })
+}
+
+fn entry(index: u32, dst: IpAddr) -> NeighbourMessage {
+    let mut message = NeighbourMessage::default();
+    message.header.family = if dst.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    message.header.ifindex = index;
+    let dst = match dst {
+        IpAddr::V4(ip) => NeighbourAddress::Inet(ip),
+        IpAddr::V6(ip) => NeighbourAddress::Inet6(ip),
+    };
+    message.attributes.push(NeighbourAttribute::Destination(dst));
+    message
+}
+
+/// `ip neighbour add … nud permanent` or `proxy`; replaces what the kernel has learnt meanwhile.
+#[must_use]
+pub fn put(index: u32, neighbour: &Neighbour) -> Request {
+    let Neighbour { dev: _, dst, lladdr, proxy, router } = neighbour;
+    let mut message = entry(index, *dst);
+    message.header.state = if *proxy { NeighbourState::None } else { NeighbourState::Permanent };
+    message.header.flags.set(NeighbourFlags::Proxy, *proxy);
+    message.header.flags.set(NeighbourFlags::Router, *router);
+    message.attributes.extend(lladdr.map(|mac| NeighbourAttribute::LinkLayerAddress(mac.0.to_vec())));
+    let flags = if *proxy { NLM_F_CREATE | NLM_F_EXCL } else { NLM_F_CREATE | NLM_F_REPLACE };
+    Request { message: RouteNetlinkMessage::NewNeighbour(message), flags }
+}
+
+/// Makes the kernel look for a neighbour as if a packet for it had come (`NTF_USE`): it sends ARP or
+/// neighbour solicitations from the link itself.
+#[must_use]
+pub fn resolve(index: u32, dst: IpAddr) -> Request {
+    let mut message = entry(index, dst);
+    message.header.state = NeighbourState::None;
+    message.header.flags = NeighbourFlags::Use;
+    Request { message: RouteNetlinkMessage::NewNeighbour(message), flags: NLM_F_CREATE }
+}
+
+/// Makes the kernel ask again whether a neighbour that it already knows is still there.
+#[must_use]
+pub fn reprobe(index: u32, dst: IpAddr) -> Request {
+    let mut message = entry(index, dst);
+    message.header.state = NeighbourState::Probe;
+    Request { message: RouteNetlinkMessage::NewNeighbour(message), flags: 0 }
+}
+
+/// What the kernel knows of a neighbour before it is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reachability {
+    /// Nothing, or that it did not answer.
+    Unknown,
+    /// It has answered before.
+    Known,
+    /// Its hardware address was set by hand, or needs none.
+    Static,
+}
+
+/// What the socket's namespace knows of a neighbour.
+///
+/// # Errors
+/// When the table cannot be read.
+pub fn lookup(socket: &mut Socket, index: u32, dst: IpAddr) -> Result<Reachability, Error> {
+    let mut request = entry(index, dst);
+    request.attributes = vec![NeighbourAttribute::IfIndex(index)];
+    request.header.ifindex = 0;
+    let entries = socket.dump(&RouteNetlinkMessage::GetNeighbour(request))?.objects;
+    let state = entries.into_iter().find_map(|object| match object {
+        RouteNetlinkMessage::NewNeighbour(m) if m.header.ifindex == index && destination(&m) == Some(dst) => {
+            Some(m.header.state)
+        }
+        _ => None,
+    });
+    Ok(match state {
+        Some(NeighbourState::Permanent | NeighbourState::Noarp) => Reachability::Static,
+        Some(
+            NeighbourState::Reachable | NeighbourState::Stale | NeighbourState::Delay | NeighbourState::Probe,
+        ) => Reachability::Known,
+        _ => Reachability::Unknown,
+    })
+}
+
+/// A change in a neighbour table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// The link.
+    pub index: u32,
+    /// The neighbour.
+    pub dst: IpAddr,
+    /// Its hardware address, if known.
+    pub lladdr: Option<Mac>,
+    /// It has just answered.
+    pub reachable: bool,
+    /// It did not answer and the kernel gave up.
+    pub failed: bool,
+}
+
+/// A socket in the calling thread's namespace that hears of every change in its neighbour tables.
+///
+/// # Errors
+/// The errno of opening or subscribing.
+pub fn subscribe() -> Result<Socket, Error> {
+    let mut socket = Socket::open_here()?;
+    socket.join(RTNLGRP_NEIGH)?;
+    Ok(socket)
+}
+
+/// The changes that have come to such a socket; waits when there are none.
+///
+/// # Errors
+/// The errno of recv(2).
+pub fn events(socket: &mut Socket) -> Result<Vec<Entry>, Error> {
+    let messages = socket.receive()?.into_iter().filter_map(|(_, message)| message.ok());
+    let change = |message: netlink_packet_core::NetlinkMessage<RouteNetlinkMessage>| match message.payload {
+        NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewNeighbour(message)) => Some(Entry {
+            index: message.header.ifindex,
+            dst: destination(&message)?,
+            lladdr: lladdr(&message),
+            reachable: message.header.state == NeighbourState::Reachable,
+            failed: message.header.state == NeighbourState::Failed,
+        }),
+        _ => None,
+    };
+    Ok(messages.filter_map(change).collect())
+}

@@ -1,0 +1,142 @@
+//! Network namespaces: opening, identifying and visiting them.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, setns};
+use nix::sys::statfs::fstatfs;
+
+use crate::model::NetnsIdentity;
+use crate::model::identity::Holder;
+
+/// Magic number of nsfs (linux/magic.h).
+const NSFS_MAGIC: i64 = 0x6e73_6673;
+
+/// An open network namespace: as long as it is held, its inode belongs to no other.
+#[derive(Debug)]
+pub struct Netns {
+    file: File,
+    /// The path by which it was found, for people.
+    pub path: PathBuf,
+    /// The oldest process known to live in it.
+    pub holder: Option<Holder>,
+    device: u64,
+    inode: u64,
+}
+
+impl Netns {
+    /// Opens the namespace that `path` leads to.
+    ///
+    /// # Errors
+    /// The errno of open(2), or `EINVAL` when the file is no namespace (a plain file left behind in
+    /// `/run/netns`, say).
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        if fstatfs(&file)?.filesystem_type().0 != NSFS_MAGIC {
+            return Err(Errno::EINVAL.into());
+        }
+        let meta = file.metadata()?;
+        let (device, inode) = (meta.dev(), meta.ino());
+        Ok(Self { file, path: path.to_owned(), holder: None, device, inode })
+    }
+
+    /// The namespace that this process was started in.
+    ///
+    /// # Errors
+    /// The errno of open(2).
+    pub fn host() -> io::Result<Self> {
+        Self::open(Path::new("/proc/self/ns/net"))
+    }
+
+    /// Device and inode of the nsfs file.
+    #[must_use]
+    pub fn key(&self) -> (u64, u64) {
+        (self.device, self.inode)
+    }
+
+    /// A second handle on the same namespace.
+    ///
+    /// # Errors
+    /// The errno of dup(2).
+    pub fn duplicate(&self) -> io::Result<OwnedFd> {
+        self.file.as_fd().try_clone_to_owned()
+    }
+
+    /// The number to put into `IFLA_NET_NS_FD`.
+    #[must_use]
+    pub fn raw_fd(&self) -> i32 {
+        self.file.as_raw_fd()
+    }
+
+    /// What tells this namespace from every other, with the cookie that a socket inside it has read.
+    #[must_use]
+    pub fn identity(&self, cookie: Option<u64>) -> NetnsIdentity {
+        NetnsIdentity { cookie, device: self.device, inode: self.inode, holder: self.holder }
+    }
+
+    /// Moves the calling thread into the namespace; only for threads that end soon after.
+    fn enter(&self) -> Result<(), Errno> {
+        setns(&self.file, CloneFlags::CLONE_NEWNET)
+    }
+}
+
+/// How many threads to spread work over; two already saturate RTNL, more help reading.
+fn workers(items: usize) -> usize {
+    const ITEMS_PER_WORKER: usize = 16;
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    items.div_ceil(ITEMS_PER_WORKER).clamp(1, cores.min(4))
+}
+
+/// Runs `work` once for each item, inside the namespace that `netns` names for it, on scratch threads.
+///
+/// The results are in the order of the items. An item whose namespace cannot be entered yields the errno.
+pub fn visit<T, R>(
+    items: &mut [T],
+    netns: impl Fn(&T) -> &Netns + Sync,
+    work: impl Fn(&mut T) -> R + Sync,
+) -> Vec<Result<R, Errno>>
+where
+    T: Send,
+    R: Send,
+{
+    let chunk = items.len().div_ceil(workers(items.len())).max(1);
+    let visit_one = |item: &mut T| netns(item).enter().map(|()| work(item));
+    let visit_one = &visit_one;
+    thread::scope(|scope| {
+        let threads: Vec<_> = items
+            .chunks_mut(chunk)
+            .map(|part| scope.spawn(move || part.iter_mut().map(visit_one).collect::<Vec<_>>()))
+            .collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, Vec<_>>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().flat_map(join).collect()
+    })
+}
+
+/// Runs `work` inside one namespace, on a scratch thread.
+///
+/// # Errors
+/// The errno of setns(2).
+pub fn within<R: Send>(netns: &Netns, work: impl FnOnce() -> R + Send) -> Result<R, Errno> {
+    thread::scope(|scope| {
+        let inside = scope.spawn(|| netns.enter().map(|()| work()));
+        inside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Raises the soft limit of open files to the hard one: every namespace and its socket stay open at once.
+pub fn raise_file_limit() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < hard
+    {
+        // A refusal shows itself as EMFILE on the namespace concerned.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}

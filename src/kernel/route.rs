@@ -1,0 +1,297 @@
+//! Routes: between rtnetlink messages and the model (`ip route`).
+
+use std::collections::BTreeMap;
+use std::hash::Hash;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use ipnet::{Ipv4Net, Ipv6Net};
+use netlink_packet_core::{NLM_F_APPEND, NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteMetric, RouteNextHop,
+    RouteNextHopFlags, RoutePreference,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use super::Request;
+use crate::model::route::{Hop, Metric, RouteOf};
+use crate::model::{IfName, Route};
+
+/// An IP family, so that a route's parts cannot be mixed.
+trait Family: Sized + Copy + Hash {
+    type Net: Copy;
+    const UNSPECIFIED: Self;
+    const FAMILY: AddressFamily;
+    fn from_route(address: &RouteAddress) -> Option<Self>;
+    fn into_route(self) -> RouteAddress;
+    fn net(self, len: u8) -> Option<Self::Net>;
+    fn split(net: Self::Net) -> (Self, u8);
+}
+
+impl Family for Ipv4Addr {
+    type Net = Ipv4Net;
+    const UNSPECIFIED: Self = Ipv4Addr::UNSPECIFIED;
+    const FAMILY: AddressFamily = AddressFamily::Inet;
+
+    fn from_route(address: &RouteAddress) -> Option<Self> {
+        if let RouteAddress::Inet(ip) = address { Some(*ip) } else { None }
+    }
+
+    fn into_route(self) -> RouteAddress {
+        RouteAddress::Inet(self)
+    }
+
+    fn net(self, len: u8) -> Option<Ipv4Net> {
+        Ipv4Net::new(self, len).ok()
+    }
+
+    fn split(net: Ipv4Net) -> (Self, u8) {
+        (net.addr(), net.prefix_len())
+    }
+}
+
+impl Family for Ipv6Addr {
+    type Net = Ipv6Net;
+    const UNSPECIFIED: Self = Ipv6Addr::UNSPECIFIED;
+    const FAMILY: AddressFamily = AddressFamily::Inet6;
+
+    fn from_route(address: &RouteAddress) -> Option<Self> {
+        if let RouteAddress::Inet6(ip) = address { Some(*ip) } else { None }
+    }
+
+    fn into_route(self) -> RouteAddress {
+        RouteAddress::Inet6(self)
+    }
+
+    fn net(self, len: u8) -> Option<Ipv6Net> {
+        Ipv6Net::new(self, len).ok()
+    }
+
+    fn split(net: Ipv6Net) -> (Self, u8) {
+        (net.addr(), net.prefix_len())
+    }
+}
+
+/// Reads one route of a dump.
+///
+/// `None` for cached routes, families other than IP and what the kernel makes by itself; an error for what
+/// the model cannot hold (nexthop objects, tunnels, a gateway of the other family).
+pub(super) fn parse(
+    message: &RouteMessage,
+    name: impl Fn(u32) -> Option<IfName>,
+) -> Result<Option<Route>, String> {
+    if message.header.flags.contains(RouteFlags::Cloned) {
+        return Ok(None);
+    }
+    let route = match message.header.address_family {
+        AddressFamily::Inet => Route::V4(parse_family(message, &name)?),
+        AddressFamily::Inet6 => Route::V6(parse_family(message, &name)?),
+        _ => return Ok(None),
+    };
+    Ok(Some(route))
+}
+
+fn parse_family<A: Family>(
+    message: &RouteMessage,
+    name: &impl Fn(u32) -> Option<IfName>,
+) -> Result<RouteOf<A, A::Net>, String> {
+    let header = &message.header;
+    let bad = |what: &str| format!("route: {what}");
+    let unspecified = |len: u8| A::UNSPECIFIED.net(len);
+    let mut route = RouteOf {
+        dst: unspecified(header.destination_prefix_length).ok_or_else(|| bad("prefix length"))?,
+        src: None,
+        table: header.table.into(),
+        protocol: header.protocol.into(),
+        scope: header.scope.into(),
+        kind: header.kind.into(),
+        tos: header.tos,
+        priority: None,
+        prefsrc: None,
+        hops: Vec::new(),
+        metrics: BTreeMap::new(),
+        preference: None,
+    };
+    let mut single =
+        Hop { gateway: None, dev: None, onlink: header.flags.contains(RouteFlags::Onlink), weight: 0 };
+    let address = |of: &RouteAddress| A::from_route(of).ok_or_else(|| bad("an address of another family"));
+    for attribute in &message.attributes {
+        match attribute {
+            RouteAttribute::Destination(ip) => {
+                route.dst =
+                    address(ip)?.net(header.destination_prefix_length).ok_or_else(|| bad("destination"))?;
+            }
+            RouteAttribute::Source(ip) => route.src = address(ip)?.net(header.source_prefix_length),
+            RouteAttribute::PrefSource(ip) => route.prefsrc = Some(address(ip)?),
+            RouteAttribute::Gateway(ip) => single.gateway = Some(address(ip)?),
+            RouteAttribute::Oif(index) => single.dev = name(*index),
+            RouteAttribute::Priority(priority) => route.priority = Some(*priority),
+            RouteAttribute::Table(table) => route.table = *table,
+            RouteAttribute::Metrics(metrics) => route.metrics = parse_metrics(metrics)?,
+            RouteAttribute::Preference(preference) => {
+                route.preference = Some(u8::from(*preference)).filter(|value| *value != 0);
+            }
+            RouteAttribute::MultiPath(hops) => {
+                route.hops = hops.iter().map(|hop| parse_hop(hop, name)).collect::<Result<_, _>>()?;
+            }
+            RouteAttribute::CacheInfo(_) | RouteAttribute::Expires(_) => {}
+            RouteAttribute::NhId(id) => return Err(bad(&format!("nexthop object {id}"))),
+            other => return Err(bad(&format!("attribute {other:?}"))),
+        }
+    }
+    if route.hops.is_empty() && (single.gateway.is_some() || single.dev.is_some()) {
+        route.hops.push(single);
+    }
+    Ok(route)
+}
+
+fn parse_hop<A: Family>(hop: &RouteNextHop, name: &impl Fn(u32) -> Option<IfName>) -> Result<Hop<A>, String> {
+    let mut gateway = None;
+    for attribute in &hop.attributes {
+        match attribute {
+            RouteAttribute::Gateway(ip) => {
+                gateway = Some(A::from_route(ip).ok_or("route: a hop of another family")?);
+            }
+            other => return Err(format!("route: hop attribute {other:?}")),
+        }
+    }
+    let onlink = hop.flags.contains(RouteNextHopFlags::Onlink);
+    Ok(Hop { gateway, dev: name(hop.interface_index), onlink, weight: hop.hops })
+}
+
+fn parse_metrics(metrics: &[RouteMetric]) -> Result<BTreeMap<Metric, u32>, String> {
+    let mut parsed = BTreeMap::new();
+    for metric in metrics {
+        let (key, value) = match metric {
+            RouteMetric::Lock(v) => (Metric::Lock, v),
+            RouteMetric::Mtu(v) => (Metric::Mtu, v),
+            RouteMetric::Window(v) => (Metric::Window, v),
+            RouteMetric::Rtt(v) => (Metric::Rtt, v),
+            RouteMetric::RttVar(v) => (Metric::Rttvar, v),
+            RouteMetric::SsThresh(v) => (Metric::Ssthresh, v),
+            RouteMetric::Cwnd(v) => (Metric::Cwnd, v),
+            RouteMetric::Advmss(v) => (Metric::Advmss, v),
+            RouteMetric::Reordering(v) => (Metric::Reordering, v),
+            RouteMetric::Hoplimit(v) => (Metric::Hoplimit, v),
+            RouteMetric::InitCwnd(v) => (Metric::Initcwnd, v),
+            RouteMetric::Features(v) => (Metric::Features, v),
+            RouteMetric::RtoMin(v) => (Metric::RtoMin, v),
+            RouteMetric::InitRwnd(v) => (Metric::Initrwnd, v),
+            RouteMetric::QuickAck(v) => (Metric::Quickack, v),
+            RouteMetric::FastopenNoCookie(v) => (Metric::FastopenNoCookie, v),
+            other => return Err(format!("route: metric {other:?}")),
+        };
+        parsed.insert(key, *value);
+    }
+    Ok(parsed)
+}
+
+fn metric(key: Metric, value: u32) -> RouteMetric {
+    match key {
+        Metric::Lock => RouteMetric::Lock(value),
+        Metric::Mtu => RouteMetric::Mtu(value),
+        Metric::Window => RouteMetric::Window(value),
+        Metric::Rtt => RouteMetric::Rtt(value),
+        Metric::Rttvar => RouteMetric::RttVar(value),
+        Metric::Ssthresh => RouteMetric::SsThresh(value),
+        Metric::Cwnd => RouteMetric::Cwnd(value),
+        Metric::Advmss => RouteMetric::Advmss(value),
+        Metric::Reordering => RouteMetric::Reordering(value),
+        Metric::Hoplimit => RouteMetric::Hoplimit(value),
+        Metric::Initcwnd => RouteMetric::InitCwnd(value),
+        Metric::Features => RouteMetric::Features(value),
+        Metric::RtoMin => RouteMetric::RtoMin(value),
+        Metric::Initrwnd => RouteMetric::InitRwnd(value),
+        Metric::Quickack => RouteMetric::QuickAck(value),
+        Metric::FastopenNoCookie => RouteMetric::FastopenNoCookie(value),
+    }
+}
+
+/// Whether a route may stand beside another one of the same destination, table and metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Refused with `EEXIST` when the place is taken.
+    Exclusive,
+    /// Added behind what is there (`ip route append`).
+    Append,
+}
+
+/// `ip route add` or `append`. `index` turns an interface name into its ifindex.
+///
+/// # Errors
+/// The name of an interface that is not there.
+pub fn add(route: &Route, mode: Mode, index: impl Fn(&IfName) -> Option<u32>) -> Result<Request, IfName> {
+    let message = match route {
+        Route::V4(route) => build(route, &index)?,
+        Route::V6(route) => build(route, &index)?,
+    };
+    let flags = match mode {
+        Mode::Exclusive => NLM_F_CREATE | NLM_F_EXCL,
+        Mode::Append => NLM_F_CREATE | NLM_F_APPEND,
+    };
+    Ok(Request { message: RouteNetlinkMessage::NewRoute(message), flags })
+}
+
+fn build<A: Family>(
+    route: &RouteOf<A, A::Net>,
+    index: &impl Fn(&IfName) -> Option<u32>,
+) -> Result<RouteMessage, IfName> {
+    let RouteOf { dst, src, table, protocol, scope, kind, tos, priority, prefsrc, hops, metrics, preference } =
+        route;
+    let (dst, dst_len) = A::split(*dst);
+    let src = src.map(A::split);
+    let mut header = RouteHeader {
+        address_family: A::FAMILY,
+        destination_prefix_length: dst_len,
+        source_prefix_length: src.map_or(0, |(_, len)| len),
+        tos: *tos,
+        table: u8::try_from(*table).unwrap_or_default(),
+        protocol: (*protocol).into(),
+        scope: (*scope).into(),
+        kind: (*kind).into(),
+        flags: RouteFlags::empty(),
+    };
+    let mut attributes = vec![RouteAttribute::Table(*table)];
+    if dst_len > 0 {
+        attributes.push(RouteAttribute::Destination(dst.into_route()));
+    }
+    attributes.extend(src.map(|(ip, _)| RouteAttribute::Source(ip.into_route())));
+    attributes.extend(priority.map(RouteAttribute::Priority));
+    attributes.extend(prefsrc.map(|ip| RouteAttribute::PrefSource(ip.into_route())));
+    attributes.extend(preference.map(|value| RouteAttribute::Preference(RoutePreference::from(value))));
+    if !metrics.is_empty() {
+        attributes.push(RouteAttribute::Metrics(metrics.iter().map(|(k, v)| metric(*k, *v)).collect()));
+    }
+    match hops.as_slice() {
+        [] => {}
+        [hop] => {
+            attributes.extend(hop.gateway.map(|ip| RouteAttribute::Gateway(ip.into_route())));
+            attributes.extend(resolve(hop, index)?.map(RouteAttribute::Oif));
+            header.flags.set(RouteFlags::Onlink, hop.onlink);
+        }
+        several => {
+            let hops: Result<_, IfName> = several.iter().map(|hop| build_hop(hop, index)).collect();
+            attributes.push(RouteAttribute::MultiPath(hops?));
+        }
+    }
+    let mut message = RouteMessage::default();
+    message.header = header;
+    message.attributes = attributes;
+    Ok(message)
+}
+
+fn build_hop<A: Family>(
+    hop: &Hop<A>,
+    index: &impl Fn(&IfName) -> Option<u32>,
+) -> Result<RouteNextHop, IfName> {
+    let mut built = RouteNextHop::default();
+    built.hops = hop.weight;
+    built.interface_index = resolve(hop, index)?.unwrap_or_default();
+    built.flags.set(RouteNextHopFlags::Onlink, hop.onlink);
+    built.attributes.extend(hop.gateway.map(|ip| RouteAttribute::Gateway(ip.into_route())));
+    Ok(built)
+}
+
+fn resolve<A>(hop: &Hop<A>, index: &impl Fn(&IfName) -> Option<u32>) -> Result<Option<u32>, IfName> {
+    let Some(dev) = &hop.dev else { return Ok(None) };
+    index(dev).map(Some).ok_or_else(|| dev.clone())
+}

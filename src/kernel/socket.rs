@@ -1,0 +1,319 @@
+//! A blocking rtnetlink socket inside one namespace.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkBuffer, NetlinkHeader, NetlinkMessage,
+    NetlinkPayload, Parseable,
+};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_sys::{Socket as RawSocket, SocketAddr, protocols::NETLINK_ROUTE};
+use nix::errno::Errno;
+use nix::{getsockopt_impl, sockopt_impl};
+
+use super::netns::{Netns, within};
+
+sockopt_impl!(
+    /// `SO_NETNS_COOKIE` (Linux 5.14): the number of the socket's namespace, never given twice.
+    #[allow(unsafe_code)]
+    NetnsCookie,
+    GetOnly,
+    libc::SOL_SOCKET,
+    SO_NETNS_COOKIE,
+    u64
+);
+const SO_NETNS_COOKIE: libc::c_int = 71;
+
+/// Receive buffer for acknowledgements of one batch and for dumps, in bytes.
+const RECEIVE_BUFFER: usize = 1 << 20;
+/// How much one send may carry: the kernel refuses more than the send buffer (212992 bytes by default).
+const MAX_SEND: usize = 128 << 10;
+/// A raced dump is asked again this often before it is given up.
+const DUMP_ATTEMPTS: u32 = 20;
+
+/// Why a request failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel's answer.
+    #[error("{} ({})", .0.desc(), .0)]
+    Kernel(Errno),
+    /// The kernel sent something that could not be decoded.
+    #[error("the kernel's answer cannot be decoded: {0}")]
+    Decode(String),
+    /// The tables changed during every attempt to read them.
+    #[error("the tables kept changing while they were read (NLM_F_DUMP_INTR)")]
+    Raced,
+}
+
+impl Error {
+    /// The errno, where the kernel gave one.
+    #[must_use]
+    pub fn errno(&self) -> Option<Errno> {
+        if let Self::Kernel(errno) = self { Some(*errno) } else { None }
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Kernel(Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))
+    }
+}
+
+impl From<Errno> for Error {
+    fn from(errno: Errno) -> Self {
+        Self::Kernel(errno)
+    }
+}
+
+/// An rtnetlink socket. It stays in the namespace in which it was opened.
+#[derive(Debug)]
+pub struct Socket {
+    raw: RawSocket,
+    sequence: u32,
+}
+
+/// What a dump brought.
+#[derive(Debug, Default)]
+pub struct Dump {
+    /// The objects.
+    pub objects: Vec<RouteNetlinkMessage>,
+    /// Why each of the others could not be decoded.
+    pub undecodable: Vec<String>,
+}
+
+/// One request: a message and its `NLM_F_*` flags; `NLM_F_REQUEST` is added.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// What is asked.
+    pub message: RouteNetlinkMessage,
+    /// `NLM_F_CREATE`, `NLM_F_EXCL`, …
+    pub flags: u16,
+}
+
+impl Socket {
+    /// A socket in the calling thread's namespace.
+    ///
+    /// # Errors
+    /// The errno of socket(2) or bind(2).
+    pub fn open_here() -> Result<Self, Error> {
+        let mut raw = RawSocket::new(NETLINK_ROUTE)?;
+        raw.bind_auto()?;
+        raw.connect(&SocketAddr::new(0, 0))?;
+        raw.set_rx_buf_sz(RECEIVE_BUFFER)?;
+        // Errors need not echo the request; kernels before 4.2 do not know the option and echo it.
+        let _ = raw.set_cap_ack(true);
+        Ok(Self { raw, sequence: 0 })
+    }
+
+    /// A socket in `netns`, opened by a scratch thread.
+    ///
+    /// # Errors
+    /// The errno of setns(2), socket(2) or bind(2).
+    pub fn open_in(netns: &Netns) -> Result<Self, Error> {
+        within(netns, Self::open_here)?
+    }
+
+    /// The cookie of the socket's namespace; `None` before Linux 5.14.
+    #[must_use]
+    pub fn netns_cookie(&self) -> Option<u64> {
+        nix::sys::socket::getsockopt(&self.as_fd(), NetnsCookie).ok()
+    }
+
+    /// Joins a multicast group (`RTNLGRP_*`).
+    ///
+    /// # Errors
+    /// The errno of setsockopt(2).
+    pub fn join(&mut self, group: u32) -> Result<(), Error> {
+        Ok(self.raw.add_membership(group)?)
+    }
+
+    /// Every object of a table; asked again while the kernel says that it changed underneath.
+    ///
+    /// # Errors
+    /// The kernel's errno, an answer that cannot be decoded, or [`Error::Raced`].
+    pub fn dump(&mut self, request: &RouteNetlinkMessage) -> Result<Dump, Error> {
+        for _ in 0..DUMP_ATTEMPTS {
+            if let Some(dump) = self.dump_once(request)? {
+                return Ok(dump);
+            }
+        }
+        Err(Error::Raced)
+    }
+
+    fn dump_once(&mut self, request: &RouteNetlinkMessage) -> Result<Option<Dump>, Error> {
+        let sequence = self.send(&[(request, NLM_F_DUMP)])?;
+        let mut dump = Dump::default();
+        let mut raced = false;
+        loop {
+            for (header, message) in self.receive()? {
+                if header.sequence_number != sequence {
+                    continue;
+                }
+                let message = match message {
+                    Ok(message) => message,
+                    Err(why) => {
+                        dump.undecodable.push(why);
+                        continue;
+                    }
+                };
+                raced |= message.header.flags & NLM_F_DUMP_INTR != 0;
+                match message.payload {
+                    NetlinkPayload::InnerMessage(object) => dump.objects.push(object),
+                    NetlinkPayload::Done(done) if done.code < 0 => return Err(errno(done.code).into()),
+                    NetlinkPayload::Done(_) => return Ok((!raced).then_some(dump)),
+                    NetlinkPayload::Error(error) if error.code.is_some() => {
+                        return Err(errno(error.raw_code()).into());
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// One request and its single answer.
+    ///
+    /// # Errors
+    /// The kernel's errno, or an answer that cannot be decoded.
+    pub fn get(&mut self, request: &RouteNetlinkMessage) -> Result<RouteNetlinkMessage, Error> {
+        let sequence = self.send(&[(request, 0)])?;
+        loop {
+            for (header, message) in self.receive()? {
+                if header.sequence_number != sequence {
+                    continue;
+                }
+                match message.map_err(Error::Decode)?.payload {
+                    NetlinkPayload::InnerMessage(object) => return Ok(object),
+                    NetlinkPayload::Error(error) => return Err(errno(error.raw_code()).into()),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Carries out `requests` in order, many to a send; a failed one does not stop those after it.
+    ///
+    /// The results are in the order of the requests. Only the last of each send asks for an acknowledgement:
+    /// errors come back anyway, by sequence number.
+    ///
+    /// # Errors
+    /// When the socket itself fails; then it is not known which requests were carried out.
+    pub fn run(&mut self, requests: &[Request]) -> Result<Vec<Result<(), Errno>>, Error> {
+        let mut results = Vec::with_capacity(requests.len());
+        for batch in batches(requests) {
+            results.extend(self.run_batch(batch)?);
+        }
+        Ok(results)
+    }
+
+    fn run_batch(&mut self, batch: &[Request]) -> Result<Vec<Result<(), Errno>>, Error> {
+        let mut messages: Vec<_> = batch.iter().map(|request| (&request.message, request.flags)).collect();
+        if let Some((_, flags)) = messages.last_mut() {
+            *flags |= NLM_F_ACK;
+        }
+        let last = self.send(&messages)?;
+        let mut failed = HashMap::new();
+        'answers: loop {
+            for (header, message) in self.receive()? {
+                if let NetlinkPayload::Error(answer) = message.map_err(Error::Decode)?.payload {
+                    let sequence = header.sequence_number;
+                    if answer.code.is_some() {
+                        failed.insert(sequence, errno(answer.raw_code()));
+                    }
+                    if sequence == last {
+                        break 'answers;
+                    }
+                }
+            }
+        }
+        let first = last.wrapping_sub(u32::try_from(batch.len()).unwrap_or(u32::MAX)).wrapping_add(1);
+        let result = |sequence: u32| failed.get(&sequence).map_or(Ok(()), |errno| Err(*errno));
+        Ok((0..batch.len())
+            .map(|i| result(first.wrapping_add(u32::try_from(i).unwrap_or(u32::MAX))))
+            .collect())
+    }
+
+    /// Sends messages in one go; returns the sequence number of the last.
+    fn send(&mut self, messages: &[(&RouteNetlinkMessage, u16)]) -> Result<u32, Error> {
+        let mut buffer = Vec::new();
+        for (message, flags) in messages {
+            self.sequence = self.sequence.wrapping_add(1);
+            let mut header = NetlinkHeader::default();
+            header.flags = NLM_F_REQUEST | flags;
+            header.sequence_number = self.sequence;
+            let mut packet = NetlinkMessage::new(header, NetlinkPayload::from((*message).clone()));
+            packet.finalize();
+            let start = buffer.len();
+            buffer.resize(start + packet.buffer_len().next_multiple_of(4), 0);
+            packet.serialize(&mut buffer[start..]);
+        }
+        retry_interrupted(|| self.raw.send(&buffer, 0))?;
+        Ok(self.sequence)
+    }
+
+    /// Waits for the next datagram: each message's header, with the message or why it cannot be decoded.
+    ///
+    /// # Errors
+    /// The errno of recv(2), or a datagram that is no sequence of messages.
+    pub fn receive(&mut self) -> Result<Vec<Received>, Error> {
+        let (bytes, _) = retry_interrupted(|| self.raw.recv_from_full())?;
+        let mut messages = Vec::new();
+        let mut rest = bytes.as_slice();
+        while !rest.is_empty() {
+            let checked =
+                NetlinkBuffer::new_checked(&rest).map_err(|error| Error::Decode(error.to_string()))?;
+            let header = NetlinkHeader::parse(&checked).map_err(|error| Error::Decode(error.to_string()))?;
+            let length = header.length as usize;
+            let message = NetlinkMessage::deserialize(&rest[..length]).map_err(|error| error.to_string());
+            messages.push((header, message));
+            rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        }
+        Ok(messages)
+    }
+}
+
+/// One message of a datagram.
+pub type Received = (NetlinkHeader, Result<NetlinkMessage<RouteNetlinkMessage>, String>);
+
+impl AsFd for Socket {
+    #[allow(unsafe_code)]
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the descriptor is owned by `self.raw`, which outlives the borrow.
+        unsafe { BorrowedFd::borrow_raw(self.raw.as_raw_fd()) }
+    }
+}
+
+/// Splits requests so that each part fits into one send.
+fn batches(requests: &[Request]) -> impl Iterator<Item = &[Request]> {
+    use netlink_packet_core::Emitable;
+    const HEADER: usize = 16;
+    const MAX_REQUESTS: usize = 64;
+    let mut rest = requests;
+    std::iter::from_fn(move || {
+        let mut size = 0;
+        let fits = |request: &&Request| {
+            size += HEADER + request.message.buffer_len() + 4;
+            size <= MAX_SEND
+        };
+        let count = rest.iter().take(MAX_REQUESTS).take_while(fits).count().max(1);
+        (!rest.is_empty()).then(|| {
+            let (batch, later) = rest.split_at(count);
+            rest = later;
+            batch
+        })
+    })
+}
+
+fn errno(code: i32) -> Errno {
+    Errno::from_raw(code.saturating_neg())
+}
+
+fn retry_interrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}

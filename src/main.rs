@@ -1,0 +1,49 @@
+//! The `netfix` program: reads the command line, runs one command, prints its answer once.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use netfix::cli::{Cli, Output};
+use netfix::commands::{self, Context};
+use netfix::report::{self, Progress, Style, listener};
+use netfix::store::Store;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(&cli) {
+        Ok(code) => ExitCode::from(code),
+        // Whoever reads the answer may stop reading, as `head` does.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "netfix: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> anyhow::Result<u8> {
+    let mut out = io::stdout().lock();
+    if cli.command.print_text(&mut out)? {
+        return Ok(0);
+    }
+    let global = &cli.global;
+    let terminal = io::stderr().is_terminal();
+    let silent = global.quiet || global.output == Output::Json;
+    let mut context =
+        Context { store: Store::new(global.state_dir.clone()), progress: listener(terminal, silent) };
+    let outcome = commands::run(&cli.command, &mut context);
+    context.progress.notice(Progress::Done);
+    let document = commands::document(&cli.command, outcome);
+    let style =
+        Style::new(global.output, global.color, global.quiet, global.verbose, io::stdout().is_terminal());
+    report::render(&document, style, &mut out, &mut io::stderr().lock())?;
+    out.flush()?;
+    Ok(document.exit)
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}

@@ -1,0 +1,330 @@
+//! Links and their kind-specific data, as `ip -d link` shows them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::bond::Bond;
+use super::sysctl::Sysctls;
+use super::{IfName, Mac};
+
+/// One network interface with everything that its creation or `ip link set` can give it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// Interface name.
+    pub name: IfName,
+    /// Interface index: what sockets bound with `SO_BINDTODEVICE` hold on to.
+    pub index: u32,
+    /// Hardware address; `None` for links without an Ethernet one.
+    pub mac: Option<Mac>,
+    /// Maximum transmission unit in bytes.
+    pub mtu: u32,
+    /// Transmit queue length in packets.
+    pub txqueuelen: u32,
+    /// Flags that `ip link set` can change.
+    pub flags: Flags,
+    /// `ip link set alias`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
+    /// Alternative names (`ip link property add altname`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub altnames: Vec<String>,
+    /// Interface group.
+    #[serde(default)]
+    pub group: u32,
+    /// Number of transmit and receive queues, fixed at creation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queues: Option<Queues>,
+    /// The bond, bridge or VRF that the link is a port of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub master: Option<IfName>,
+    /// The link that this one stands on (`IFLA_LINK`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
+    /// What kind of link it is, with that kind's data.
+    #[serde(flatten)]
+    pub kind: LinkKind,
+    /// What identifies a physical device whatever its name is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<Hardware>,
+    /// Per-interface sysctls; empty for the loopback device.
+    #[serde(default)]
+    pub sysctls: Sysctls,
+}
+
+/// Flags of a link that an administrator sets (`IFF_*`, linux/if.h).
+#[allow(clippy::struct_excessive_bools)] // each is one bit of the kernel's flag word
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flags {
+    /// Administratively up.
+    pub up: bool,
+    /// A carrier is there (`LOWER_UP`); observed, never set.
+    pub carrier: bool,
+    /// `arp off`.
+    pub noarp: bool,
+    /// `promisc on`.
+    pub promisc: bool,
+    /// `allmulticast on`.
+    pub allmulti: bool,
+    /// `multicast on`.
+    pub multicast: bool,
+}
+
+/// Queue counts of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queues {
+    /// Transmit queues.
+    pub tx: u32,
+    /// Receive queues.
+    pub rx: u32,
+}
+
+/// Where the link that another one stands on lives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Parent {
+    /// In the same namespace.
+    Own(IfName),
+    /// In the host's namespace.
+    Host(IfName),
+    /// In a namespace that is neither; netfix cannot rebuild such a link.
+    Elsewhere,
+}
+
+/// The kinds of link that netfix tells apart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum LinkKind {
+    /// The loopback device of a namespace; never lost.
+    Loopback,
+    /// A device without a kind of its own: hardware, or what looks like it.
+    Physical,
+    /// IEEE 802.1Q or 802.1ad VLAN.
+    Vlan(Vlan),
+    /// macvlan.
+    Macvlan(Macvlan),
+    /// Bonding master.
+    Bond(Bond),
+    /// A kind that netfix can describe but not make.
+    Other {
+        /// The kernel's `IFLA_INFO_KIND`, such as `veth` or `ipvlan`.
+        driver: String,
+    },
+}
+
+impl LinkKind {
+    /// The kind's name as `ip link add type` takes it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Loopback => "loopback",
+            Self::Physical => "physical",
+            Self::Vlan(_) => "vlan",
+            Self::Macvlan(_) => "macvlan",
+            Self::Bond(_) => "bond",
+            Self::Other { driver } => driver,
+        }
+    }
+
+    /// Whether netfix can create a link of this kind.
+    #[must_use]
+    pub fn can_be_made(&self) -> bool {
+        matches!(self, Self::Vlan(_) | Self::Macvlan(_) | Self::Bond(_))
+    }
+}
+
+/// A VLAN id: 0 to 4094.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u16", into = "u16")]
+pub struct VlanId(u16);
+
+/// A number that is no VLAN id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is not a VLAN id (0 to 4094)")]
+pub struct InvalidVlanId(u16);
+
+impl TryFrom<u16> for VlanId {
+    type Error = InvalidVlanId;
+
+    fn try_from(id: u16) -> Result<Self, InvalidVlanId> {
+        if id < 4095 { Ok(Self(id)) } else { Err(InvalidVlanId(id)) }
+    }
+}
+
+impl From<VlanId> for u16 {
+    fn from(id: VlanId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for VlanId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The tag protocol of a VLAN.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum VlanProtocol {
+    /// Ethertype 0x8100.
+    #[default]
+    #[serde(rename = "802.1Q")]
+    Dot1Q,
+    /// Ethertype 0x88a8.
+    #[serde(rename = "802.1ad")]
+    Dot1Ad,
+}
+
+impl fmt::Display for VlanProtocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Dot1Q => "802.1Q",
+            Self::Dot1Ad => "802.1ad",
+        })
+    }
+}
+
+/// What makes a VLAN link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Vlan {
+    /// The tag.
+    pub id: VlanId,
+    /// The tag's protocol.
+    #[serde(default)]
+    pub protocol: VlanProtocol,
+    /// `VLAN_FLAG_*` bits (linux/if_vlan.h): 1 reorder_hdr, 2 gvrp, 4 loose_binding, 8 mvrp, 16 bridge_binding.
+    #[serde(default)]
+    pub vlan_flags: u32,
+    /// `ingress-qos-map`: VLAN priority to packet priority.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ingress_qos: Vec<(u32, u32)>,
+    /// `egress-qos-map`: packet priority to VLAN priority.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub egress_qos: Vec<(u32, u32)>,
+}
+
+impl Vlan {
+    /// `VLAN_FLAG_REORDER_HDR`, which a new VLAN has unless told otherwise.
+    pub const REORDER_HDR: u32 = 1;
+    const FLAG_NAMES: [(u32, &'static str); 5] =
+        [(1, "reorder_hdr"), (2, "gvrp"), (4, "loose_binding"), (8, "mvrp"), (16, "bridge_binding")];
+
+    /// Names of the flags that differ from a new VLAN's, as `ip link add type vlan` takes them.
+    #[must_use]
+    pub fn unusual_flags(&self) -> Vec<String> {
+        let differs = self.vlan_flags ^ Self::REORDER_HDR;
+        let on = |bit: u32| if self.vlan_flags & bit == 0 { "off" } else { "on" };
+        Self::FLAG_NAMES
+            .iter()
+            .filter(|(bit, _)| differs & bit != 0)
+            .map(|(bit, name)| format!("{name} {}", on(*bit)))
+            .collect()
+    }
+}
+
+/// How a macvlan's traffic is treated (`enum macvlan_mode`, linux/if_link.h).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MacvlanMode {
+    /// No traffic between the macvlans of one parent.
+    Private,
+    /// Traffic between them goes through the switch.
+    Vepa,
+    /// Traffic between them is bridged on the host.
+    Bridge,
+    /// One macvlan owns the parent.
+    Passthru,
+    /// Only listed source addresses are received.
+    Source,
+}
+
+impl fmt::Display for MacvlanMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Private => "private",
+            Self::Vepa => "vepa",
+            Self::Bridge => "bridge",
+            Self::Passthru => "passthru",
+            Self::Source => "source",
+        })
+    }
+}
+
+/// What makes a macvlan link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Macvlan {
+    /// Mode; the kernel's own default is vepa, so it is always given.
+    pub mode: MacvlanMode,
+    /// `MACVLAN_FLAG_*` bits: 1 nopromisc, 2 nodst.
+    #[serde(default)]
+    pub macvlan_flags: u16,
+    /// Requested broadcast queue length in packets (Linux 5.11), never the one in use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bc_queue_len: Option<u32>,
+    /// Broadcast cutoff (Linux 6.4).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bc_cutoff: Option<i32>,
+    /// Source addresses let through in source mode.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<Mac>,
+}
+
+/// What identifies a device that the kernel finds by itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hardware {
+    /// The address burnt into the device (`ip -d link`: permaddr).
+    pub permanent_mac: Option<Mac>,
+    /// Bus address, such as `0000:00:02.0`.
+    pub bus: Option<String>,
+    /// Kernel driver, such as `i40e`.
+    pub driver: Option<String>,
+}
+
+impl Hardware {
+    /// Whether both are the same device: permanent MAC and bus address must not contradict each other, and
+    /// at least one of them must be known to both and equal.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let mac = same(self.permanent_mac.as_ref(), other.permanent_mac.as_ref());
+        let bus = same(self.bus.as_ref(), other.bus.as_ref());
+        match (mac, bus) {
+            (Some(mac), Some(bus)) => mac && bus,
+            (known, None) | (None, known) => known == Some(true),
+        }
+    }
+
+    /// Whether anything but a name tells this device from others.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.permanent_mac.is_some() || self.bus.is_some()
+    }
+}
+
+fn same<T: PartialEq>(a: Option<&T>, b: Option<&T>) -> Option<bool> {
+    Some(a? == b?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hardware(mac: Option<u8>, bus: Option<&str>) -> Hardware {
+        let permanent_mac = mac.map(|last| Mac([2, 0, 0, 0, 0, last]));
+        Hardware { permanent_mac, bus: bus.map(str::to_owned), driver: None }
+    }
+
+    #[test]
+    fn a_device_is_known_by_mac_or_bus_and_never_by_a_contradiction() {
+        let nic = hardware(Some(1), Some("0000:00:02.0"));
+        assert!(nic.is_same(&hardware(Some(1), None)));
+        assert!(nic.is_same(&hardware(None, Some("0000:00:02.0"))));
+        assert!(!nic.is_same(&hardware(Some(2), Some("0000:00:02.0"))));
+        assert!(!nic.is_same(&hardware(None, None)));
+    }
+
+    #[test]
+    fn vlan_ids_end_at_4094() {
+        assert!(VlanId::try_from(4094).is_ok());
+        assert_eq!(VlanId::try_from(4095), Err(InvalidVlanId(4095)));
+    }
+}

@@ -1,0 +1,30 @@
+//! Plain data that cannot hold nonsense: names, addresses, links, routes, checkpoints.
+//!
+//! Nothing here performs I/O or knows about any other layer.
+
+pub mod address;
+pub mod bond;
+pub mod checkpoint;
+pub mod identity;
+pub mod link;
+pub mod mac;
+pub mod name;
+pub mod neighbour;
+pub mod problem;
+pub mod route;
+pub mod rule;
+pub mod stack;
+pub mod state;
+pub mod sysctl;
+
+pub use address::Address;
+pub use checkpoint::{Checkpoint, NodeState, PodInfo, StackLink};
+pub use identity::{NetnsIdentity, NodeIdentity, PodId};
+pub use link::{Hardware, Link, LinkKind, Parent};
+pub use mac::Mac;
+pub use name::IfName;
+pub use neighbour::Neighbour;
+pub use problem::{Code, Problem, Severity};
+pub use route::Route;
+pub use rule::Rule;
+pub use state::NetState;

@@ -1,0 +1,99 @@
+//! Interface names as the kernel accepts them (`dev_valid_name()`, net/core/dev.c).
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// The longest interface name in bytes: `IFNAMSIZ` without the terminating NUL.
+const MAX_BYTES: usize = 15;
+
+/// A network interface name: 1 to 15 bytes, no slash, colon or white space, not `.` or `..`.
+///
+/// ```
+/// use netfix::model::IfName;
+/// assert!("eth0.3".parse::<IfName>().is_ok());
+/// assert!("../etc".parse::<IfName>().is_err());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct IfName(String);
+
+/// Why a text is not an interface name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not an interface name (1 to 15 bytes, no '/', ':' or white space)")]
+pub struct InvalidName(String);
+
+impl IfName {
+    /// The name as the kernel has it; it may hold control characters, so print it with `Display`.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for IfName {
+    type Error = InvalidName;
+
+    fn try_from(text: String) -> Result<Self, InvalidName> {
+        let forbidden = |c: char| c == '/' || c == ':' || c == '\0' || c.is_ascii_whitespace() || c == '\x0b';
+        let valid =
+            (1..=MAX_BYTES).contains(&text.len()) && text != "." && text != ".." && !text.contains(forbidden);
+        if valid { Ok(Self(text)) } else { Err(InvalidName(text)) }
+    }
+}
+
+impl FromStr for IfName {
+    type Err = InvalidName;
+
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
+        Self::try_from(text.to_owned())
+    }
+}
+
+impl From<IfName> for String {
+    fn from(name: IfName) -> Self {
+        name.0
+    }
+}
+
+/// A pod chooses its own interface names, so control characters never reach the terminal.
+impl fmt::Display for IfName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.contains(char::is_control) {
+            f.pad(&self.0.escape_debug().to_string())
+        } else {
+            f.pad(&self.0)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepts_what_the_kernel_accepts() {
+        for name in ["e", "eth0.3", "bond4.4094", "exactly15bytes_", "-", "ünïcode"] {
+            assert!(name.parse::<IfName>().is_ok(), "{name}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_the_kernel_refuses() {
+        for name in ["", ".", "..", "a/b", "a:b", "a b", "a\tb", "sixteen_bytes_xx"] {
+            assert_eq!(name.parse::<IfName>(), Err(InvalidName(name.to_owned())));
+        }
+    }
+
+    #[test]
+    fn json_cannot_bypass_the_constructor() {
+        assert!(serde_json::from_str::<IfName>("\"../../etc\"").is_err());
+    }
+
+    #[test]
+    fn control_characters_are_escaped_when_printed() {
+        let hostile: IfName = "a\x1b[31mb".parse().unwrap();
+        assert_eq!(hostile.to_string(), "a\\u{1b}[31mb");
+    }
+}

@@ -1,0 +1,254 @@
+//! Routes. A route is of one family: an IPv4 route cannot hold an IPv6 hop.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::{Ipv4Net, Ipv6Net};
+use serde::{Deserialize, Serialize};
+
+use super::IfName;
+
+/// `RT_TABLE_MAIN` (linux/rtnetlink.h).
+pub const TABLE_MAIN: u32 = 254;
+/// `RTPROT_REDIRECT`, `RTPROT_KERNEL` and `RTPROT_RA`: routes that the kernel makes by itself.
+const KERNEL_PROTOCOLS: [u8; 3] = [1, 2, 9];
+/// `RTN_UNICAST`.
+pub const KIND_UNICAST: u8 = 1;
+/// `RT_SCOPE_UNIVERSE`, the widest scope: a route to it needs the narrower ones first.
+pub const SCOPE_UNIVERSE: u8 = 0;
+
+/// One route of either family.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "family")]
+pub enum Route {
+    /// IPv4.
+    #[serde(rename = "inet")]
+    V4(RouteOf<Ipv4Addr, Ipv4Net>),
+    /// IPv6.
+    #[serde(rename = "inet6")]
+    V6(RouteOf<Ipv6Addr, Ipv6Net>),
+}
+
+/// A route of the family whose address type is `A` and prefix type is `N`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouteOf<A, N> {
+    /// Destination; `0.0.0.0/0` or `::/0` is the default route.
+    pub dst: N,
+    /// Source prefix (IPv6 subtrees).
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    pub src: Option<N>,
+    /// Routing table.
+    pub table: u32,
+    /// Who made it (`RTPROT_*`).
+    pub protocol: u8,
+    /// Scope (`RT_SCOPE_*`).
+    pub scope: u8,
+    /// Type (`RTN_*`): 1 unicast, 6 blackhole, …
+    #[serde(rename = "type")]
+    pub kind: u8,
+    /// Type of service.
+    #[serde(default)]
+    pub tos: u8,
+    /// Metric of the route itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// Preferred source address.
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    pub prefsrc: Option<A>,
+    /// Where packets go; empty for blackhole and its like, several for multipath.
+    pub hops: Vec<Hop<A>>,
+    /// `RTA_METRICS`: mtu, advmss, …, by `RTAX_*` number.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<Metric, u32>,
+    /// IPv6 router preference (RFC 4191) when it is not medium.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preference: Option<u8>,
+}
+
+fn none<T>() -> Option<T> {
+    None
+}
+
+/// One way out of a route.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hop<A> {
+    /// Gateway; `None` when the destination is on the link itself.
+    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<A>,
+    /// Outgoing interface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dev: Option<IfName>,
+    /// The gateway is taken to be on the link even where no route says so.
+    #[serde(default)]
+    pub onlink: bool,
+    /// Weight among several hops, less one (`rtnh_hops`).
+    #[serde(default)]
+    pub weight: u8,
+}
+
+/// A route metric (`RTAX_*`, linux/rtnetlink.h).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // each is documented in ip-route(8)
+pub enum Metric {
+    Lock,
+    Mtu,
+    Window,
+    Rtt,
+    Rttvar,
+    Ssthresh,
+    Cwnd,
+    Advmss,
+    Reordering,
+    Hoplimit,
+    Initcwnd,
+    Features,
+    RtoMin,
+    Initrwnd,
+    Quickack,
+    FastopenNoCookie,
+}
+
+impl Route {
+    /// Whether the kernel makes this route by itself, from an address or a router advertisement.
+    #[must_use]
+    pub fn is_made_by_kernel(&self) -> bool {
+        KERNEL_PROTOCOLS.contains(&self.protocol())
+    }
+
+    /// Who made it (`RTPROT_*`).
+    #[must_use]
+    pub fn protocol(&self) -> u8 {
+        match self {
+            Self::V4(route) => route.protocol,
+            Self::V6(route) => route.protocol,
+        }
+    }
+
+    /// The interfaces that it goes out of.
+    #[must_use]
+    pub fn devs(&self) -> Vec<&IfName> {
+        match self {
+            Self::V4(route) => route.hops.iter().filter_map(|hop| hop.dev.as_ref()).collect(),
+            Self::V6(route) => route.hops.iter().filter_map(|hop| hop.dev.as_ref()).collect(),
+        }
+    }
+
+    /// Its gateways with the interface that each is reached through.
+    #[must_use]
+    pub fn gateways(&self) -> Vec<(IpAddr, &IfName)> {
+        match self {
+            Self::V4(route) => route.gateways(),
+            Self::V6(route) => route.gateways(),
+        }
+    }
+
+    /// The order in which routes must be added: a gateway is accepted only when a route to it exists, so
+    /// direct and narrow-scoped routes go first.
+    #[must_use]
+    pub fn rank(&self) -> (bool, u8) {
+        let (has_gateway, scope) = match self {
+            Self::V4(route) => (route.hops.iter().any(|hop| hop.gateway.is_some()), route.scope),
+            Self::V6(route) => (route.hops.iter().any(|hop| hop.gateway.is_some()), route.scope),
+        };
+        (has_gateway, u8::MAX - scope)
+    }
+
+    /// Whether both compete for the same place in the same table, so that only appending lets both live.
+    #[must_use]
+    pub fn shares_place_with(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::V4(a), Self::V4(b)) => a.place() == b.place(),
+            (Self::V6(a), Self::V6(b)) => a.place() == b.place(),
+            _ => false,
+        }
+    }
+
+    /// The same route with every interface name passed through `rename`.
+    #[must_use]
+    pub fn renamed(mut self, rename: impl Fn(&IfName) -> IfName) -> Self {
+        match &mut self {
+            Self::V4(route) => route.hops.iter_mut().for_each(|hop| hop.rename(&rename)),
+            Self::V6(route) => route.hops.iter_mut().for_each(|hop| hop.rename(&rename)),
+        }
+        self
+    }
+}
+
+impl<A: Copy + Into<IpAddr>, N: PartialEq> RouteOf<A, N> {
+    fn gateways(&self) -> Vec<(IpAddr, &IfName)> {
+        let hops = self.hops.iter();
+        hops.filter_map(|hop| Some((hop.gateway?.into(), hop.dev.as_ref()?))).collect()
+    }
+
+    fn place(&self) -> (&N, Option<&N>, u32, u8, Option<u32>) {
+        (&self.dst, self.src.as_ref(), self.table, self.tos, self.priority)
+    }
+}
+
+impl<A> Hop<A> {
+    fn rename(&mut self, rename: impl Fn(&IfName) -> IfName) {
+        self.dev = self.dev.as_ref().map(rename);
+    }
+}
+
+const KIND_NAMES: [(u8, &str); 8] = [
+    (2, "local"),
+    (3, "broadcast"),
+    (4, "anycast"),
+    (5, "multicast"),
+    (6, "blackhole"),
+    (7, "unreachable"),
+    (8, "prohibit"),
+    (9, "throw"),
+];
+
+impl Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::V4(route) => route.describe(f, route.dst.prefix_len() == 0),
+            Self::V6(route) => route.describe(f, route.dst.prefix_len() == 0),
+        }
+    }
+}
+
+impl<A: Display, N: Display> RouteOf<A, N> {
+    fn describe(&self, f: &mut fmt::Formatter<'_>, is_default: bool) -> fmt::Result {
+        if let Some((_, name)) = KIND_NAMES.iter().find(|(kind, _)| *kind == self.kind) {
+            write!(f, "{name} ")?;
+        }
+        if is_default {
+            write!(f, "default")?
+        } else {
+            write!(f, "{}", self.dst)?
+        }
+        let multipath = self.hops.len() > 1;
+        for hop in &self.hops {
+            f.write_str(if multipath { " nexthop" } else { "" })?;
+            hop.describe(f)?;
+        }
+        if let Some(src) = &self.prefsrc {
+            write!(f, " src {src}")?;
+        }
+        if self.table != TABLE_MAIN {
+            write!(f, " table {}", self.table)?;
+        }
+        if let Some(metric) = self.priority {
+            write!(f, " metric {metric}")?;
+        }
+        Ok(())
+    }
+}
+
+impl<A: Display> Hop<A> {
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(gateway) = &self.gateway {
+            write!(f, " via {gateway}")?;
+        }
+        if let Some(dev) = &self.dev {
+            write!(f, " dev {dev}")?;
+        }
+        f.write_str(if self.onlink { " onlink" } else { "" })
+    }
+}

@@ -1,0 +1,91 @@
+//! The host's links under a pod's: found when a checkpoint is written, and turned back into links when the
+//! node's own state is not to be had.
+
+use std::collections::BTreeSet;
+
+use super::link::Flags;
+use super::sysctl::Sysctls;
+use super::{IfName, Link, LinkKind, NetState, Parent, StackLink};
+
+/// Every link of the host that a link of `pod` stands on, directly or not, top first.
+#[must_use]
+pub fn under(pod: &NetState, host: &NetState) -> Vec<StackLink> {
+    let mut stack = Vec::new();
+    let mut seen = BTreeSet::new();
+    for link in &pod.links {
+        if let Some(Parent::Host(parent)) = &link.parent {
+            descend(parent, host, &mut seen, &mut stack);
+        }
+    }
+    stack
+}
+
+fn descend(name: &IfName, host: &NetState, seen: &mut BTreeSet<IfName>, stack: &mut Vec<StackLink>) {
+    let Some(link) = host.link(name).filter(|_| seen.insert(name.clone())) else { return };
+    let over = below(link, host);
+    stack.push(StackLink {
+        name: link.name.clone(),
+        kind: link.kind.name().to_owned(),
+        mac: link.mac,
+        mtu: link.mtu,
+        vlan: if let LinkKind::Vlan(vlan) = &link.kind { Some(vlan.clone()) } else { None },
+        hardware: link.hardware.clone(),
+        over: over.clone(),
+    });
+    for lower in &over {
+        descend(lower, host, seen, stack);
+    }
+}
+
+fn below(link: &Link, host: &NetState) -> Vec<IfName> {
+    match (&link.parent, &link.kind) {
+        (Some(Parent::Own(parent)), _) => vec![parent.clone()],
+        (_, LinkKind::Bond(_)) => {
+            let ports = host.links.iter().filter(|port| port.master.as_ref() == Some(&link.name));
+            ports.map(|port| port.name.clone()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The devices at the bottom of a stack.
+pub fn devices(stack: &[StackLink]) -> impl Iterator<Item = &IfName> {
+    stack.iter().filter(|link| link.vlan.is_none() && link.over.is_empty()).map(|link| &link.name)
+}
+
+/// A node state made from stacks alone: links without addresses, routes or settings of their own.
+///
+/// Bonds are left out: their options are not part of a stack.
+#[must_use]
+pub fn as_state<'a>(stacks: impl Iterator<Item = &'a [StackLink]>, host: &NetState) -> NetState {
+    let mut state = NetState::default();
+    for entry in stacks.flatten() {
+        if state.link(&entry.name).is_some() {
+            continue;
+        }
+        let kind = match (&entry.vlan, entry.kind.as_str()) {
+            (Some(vlan), _) => LinkKind::Vlan(vlan.clone()),
+            (None, "physical") => LinkKind::Physical,
+            (None, driver) => LinkKind::Other { driver: driver.to_owned() },
+        };
+        let now = host.link(&entry.name);
+        state.links.push(Link {
+            name: entry.name.clone(),
+            index: 0,
+            mac: entry.mac,
+            mtu: entry.mtu,
+            txqueuelen: now.map_or(1000, |link| link.txqueuelen),
+            flags: Flags { up: true, multicast: true, ..Flags::default() },
+            alias: None,
+            altnames: Vec::new(),
+            group: 0,
+            queues: None,
+            master: None,
+            parent: entry.over.first().filter(|_| entry.vlan.is_some()).cloned().map(Parent::Own),
+            kind,
+            hardware: entry.hardware.clone(),
+            sysctls: Sysctls::default(),
+        });
+    }
+    state
+}

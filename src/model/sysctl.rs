@@ -1,0 +1,108 @@
+//! Per-interface sysctls: `/proc/sys/net/ipv{4,6}/conf/<interface>/<key>`.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::Ipv6Addr;
+
+use serde::{Deserialize, Serialize};
+
+/// The name of one per-interface sysctl, such as `arp_notify`: lower-case letters, digits and `_` only,
+/// so that a checkpoint can never lead a write out of the interface's own folder.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct SysctlKey(Cow<'static, str>);
+
+/// Why a text is not a sysctl name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not the name of a per-interface sysctl")]
+pub struct InvalidKey(String);
+
+impl SysctlKey {
+    /// A key known at compile time.
+    #[must_use]
+    pub const fn known(name: &'static str) -> Self {
+        Self(Cow::Borrowed(name))
+    }
+
+    /// The file's name below `conf/<interface>/`.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for SysctlKey {
+    type Error = InvalidKey;
+
+    fn try_from(text: String) -> Result<Self, InvalidKey> {
+        let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+        if !text.is_empty() && text.bytes().all(allowed) {
+            Ok(Self(Cow::Owned(text)))
+        } else {
+            Err(InvalidKey(text))
+        }
+    }
+}
+
+impl From<SysctlKey> for String {
+    fn from(key: SysctlKey) -> Self {
+        key.0.into_owned()
+    }
+}
+
+impl fmt::Display for SysctlKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One family's integer settings, in the unit that their file in `/proc/sys` has.
+pub type Settings = BTreeMap<SysctlKey, i32>;
+
+/// All per-interface settings of one link.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sysctls {
+    /// `/proc/sys/net/ipv4/conf/<interface>`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ipv4: Settings,
+    /// `/proc/sys/net/ipv6/conf/<interface>`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ipv6: Settings,
+    /// `/proc/sys/net/ipv6/conf/<interface>/stable_secret` where one is set (RFC 7217).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stable_secret: Option<Ipv6Addr>,
+}
+
+/// An address family's half of `/proc/sys/net`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    /// `/proc/sys/net/ipv4`.
+    Ipv4,
+    /// `/proc/sys/net/ipv6`.
+    Ipv6,
+}
+
+impl Family {
+    /// The folder's name below `/proc/sys/net`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ipv4 => "ipv4",
+            Self::Ipv6 => "ipv6",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_cannot_leave_its_folder() {
+        for text in ["", "../all/forwarding", "a/b", ".", "arp notify", "ARP"] {
+            assert!(SysctlKey::try_from(text.to_owned()).is_err(), "{text}");
+        }
+        assert!(SysctlKey::try_from("mldv1_unsolicited_report_interval".to_owned()).is_ok());
+    }
+}

@@ -1,0 +1,276 @@
+//! The host's own links: devices, bonds, VLANs and macvlans, with their addresses and routes.
+
+use std::collections::BTreeSet;
+
+use super::settle::{self, closure, newborn};
+use super::{Change, HostLinks, Observed, Plan, Step};
+use crate::model::bond::Bond;
+use crate::model::{Code, IfName, Link, LinkKind, NetState, Parent, Problem};
+
+/// What to do in the host's namespace, and what its pods can then stand on.
+///
+/// `devices` are the devices that the restore is about; what stands on them is included.
+#[must_use]
+pub fn host(wanted: &NetState, observed: Observed<'_>, devices: &BTreeSet<IfName>) -> (Plan, HostLinks) {
+    let mut planner = Planner { wanted, observed, plan: Plan::default(), links: HostLinks::default() };
+    let links = planner.in_scope(devices.clone());
+    for link in &links {
+        planner.link(link);
+    }
+    planner.finish(&links);
+    (planner.plan, planner.links)
+}
+
+struct Planner<'a> {
+    wanted: &'a NetState,
+    observed: Observed<'a>,
+    plan: Plan,
+    links: HostLinks,
+}
+
+impl<'a> Planner<'a> {
+    /// The links in scope, each after what it stands on.
+    fn in_scope(&self, devices: BTreeSet<IfName>) -> Vec<&'a Link> {
+        let names = closure(devices, &self.wanted.links);
+        let mut links: Vec<_> = self.wanted.links.iter().filter(|link| names.contains(&link.name)).collect();
+        links.sort_by_key(|link| (self.depth(link, 0), link.index));
+        links
+    }
+
+    /// How many links are below this one. The kernel allows 8 levels; more is a loop in a damaged file.
+    fn depth(&self, link: &Link, level: usize) -> usize {
+        const MAX_NESTING: usize = 8;
+        if level > MAX_NESTING {
+            return level;
+        }
+        let below = self.wanted.links.iter().filter(|other| stands_on(link, other));
+        below.map(|other| 1 + self.depth(other, level + 1)).max().unwrap_or_default()
+    }
+
+    fn link(&mut self, wanted: &Link) {
+        if wanted.kind.can_be_made() {
+            self.made(wanted);
+        } else if wanted.parent.is_some() {
+            self.unsupported(wanted);
+        } else {
+            self.device(wanted);
+        }
+    }
+
+    /// A device comes back by itself, maybe under another name.
+    fn device(&mut self, wanted: &Link) {
+        let Some(now) = find_device(wanted, &self.observed.state.links) else {
+            let message = format!("the device{} is not there", describe(wanted));
+            self.error(Code::ParentMissing, wanted, message);
+            return;
+        };
+        if now.name != wanted.name {
+            let message = format!("came back as {}; what stood on it is built on that", now.name);
+            self.plan.problems.push(Problem::warning(Code::Surplus, wanted.name.to_string(), message));
+            self.links.renamed.insert(wanted.name.clone(), now.name.clone());
+        }
+        self.links.present.insert(wanted.name.clone());
+        settle::attributes(wanted, now, &mut self.plan);
+        settle::sysctls(wanted, now, &mut self.plan);
+        settle::up(wanted, now, &mut self.plan);
+    }
+
+    fn unsupported(&mut self, wanted: &Link) {
+        match self.observed.state.link(&wanted.name) {
+            Some(now) if now.kind.name() == wanted.kind.name() => {
+                self.links.present.insert(wanted.name.clone());
+            }
+            _ => {
+                let message = format!("is gone, and netfix cannot make a {} yet", wanted.kind.name());
+                self.error(Code::Unsupported, wanted, message);
+            }
+        }
+    }
+
+    fn made(&mut self, wanted: &Link) {
+        let parent = match &wanted.parent {
+            Some(Parent::Own(name)) if !self.links.present.contains(name) => {
+                let message = format!("cannot be built: {name} is not there");
+                return self.error(Code::ParentMissing, wanted, message);
+            }
+            Some(Parent::Own(name)) => Some(self.links.name_now(name)),
+            _ => None,
+        };
+        let now = self.observed.state.link(&wanted.name);
+        if let Some(problem) = now.and_then(|now| settle::conflict(wanted, now)) {
+            self.plan.problems.push(problem);
+            return;
+        }
+        if now.is_none() && !self.create(wanted, parent) {
+            return;
+        }
+        self.links.present.insert(wanted.name.clone());
+        let unborn = newborn(wanted, self.observed);
+        if let Some(base) = now.or(unborn.as_ref()) {
+            self.settle(wanted, base);
+        }
+    }
+
+    /// Plans the creation; `false` when something else is in the way.
+    fn create(&mut self, wanted: &Link, parent: Option<IfName>) -> bool {
+        if let Some(other) = parent.as_ref().and_then(|parent| self.same_vlan(wanted, parent)) {
+            let message = format!(
+                "cannot be built: {} has the same VLAN id on the same link; rename or remove it first",
+                other.name
+            );
+            self.error(Code::LinkConflict, wanted, message);
+            return false;
+        }
+        let mut link = wanted.clone();
+        link.parent = parent.map(Parent::Own);
+        if self.inherits_mac(wanted) {
+            link.mac = None;
+        }
+        self.plan.steps.push(Step::AddLink(Box::new(link)));
+        true
+    }
+
+    /// The link that already has this VLAN's id on its parent, under another name.
+    fn same_vlan(&self, wanted: &Link, parent: &IfName) -> Option<&'a Link> {
+        let LinkKind::Vlan(vlan) = &wanted.kind else { return None };
+        self.observed.state.links.iter().find(|now| {
+            matches!(&now.kind, LinkKind::Vlan(other) if other.id == vlan.id && other.protocol == vlan.protocol)
+                && now.parent == Some(Parent::Own(parent.clone()))
+        })
+    }
+
+    /// A VLAN whose MAC is its parent's follows the parent only if nobody sets it.
+    fn inherits_mac(&self, wanted: &Link) -> bool {
+        let LinkKind::Vlan(_) = wanted.kind else { return false };
+        let Some(Parent::Own(parent)) = &wanted.parent else { return false };
+        self.wanted.link(parent).is_some_and(|parent| parent.mac == wanted.mac)
+    }
+
+    /// Whether the parent is about to get its right MAC, which the VLAN on it then takes over.
+    fn parent_changes_mac(&self, wanted: &Link) -> bool {
+        let Some(Parent::Own(parent)) = &wanted.parent else { return false };
+        let dev = self.links.name_now(parent);
+        self.plan.steps.iter().any(|step| match step {
+            Step::SetLink { dev: changed, change: Change::Mac(_) | Change::Master(_) } => *changed == dev,
+            _ => false,
+        })
+    }
+
+    fn settle(&mut self, wanted: &Link, now: &Link) {
+        let mut target = wanted.clone();
+        if self.inherits_mac(wanted) && self.parent_changes_mac(wanted) {
+            target.mac = now.mac;
+        }
+        settle::attributes(&target, now, &mut self.plan);
+        let change = match (&wanted.kind, &now.kind) {
+            (LinkKind::Vlan(then), LinkKind::Vlan(now)) if then.vlan_flags != now.vlan_flags => {
+                Some(Change::Vlan(then.clone()))
+            }
+            (LinkKind::Macvlan(then), LinkKind::Macvlan(now)) if then != now => {
+                Some(Change::Macvlan(then.clone()))
+            }
+            _ => None,
+        };
+        let dev = now.name.clone();
+        self.plan.steps.extend(change.map(|change| Step::SetLink { dev, change }));
+        settle::sysctls(wanted, now, &mut self.plan);
+        if let (LinkKind::Bond(then), LinkKind::Bond(bond)) = (&wanted.kind, &now.kind) {
+            self.bond(wanted, then, bond);
+        }
+        settle::up(wanted, now, &mut self.plan);
+    }
+
+    /// Options before ports, ports before `primary`, which must be one of them.
+    fn bond(&mut self, wanted: &Link, then: &Bond, now: &Bond) {
+        let dev = &wanted.name;
+        let set = |change| Step::SetLink { dev: dev.clone(), change };
+        if then.mode != now.mode {
+            let message = format!(
+                "has mode {} now, the checkpoint has {}; the mode of a living bond is left alone",
+                now.mode_name(),
+                then.mode_name()
+            );
+            self.error(Code::LinkConflict, wanted, message);
+        }
+        for (option, value) in &then.options {
+            if now.options.get(option).is_some_and(|current| current != value) {
+                self.plan.steps.push(set(Change::BondOption(*option, *value)));
+            }
+        }
+        let lists =
+            |bond: &Bond| (bond.arp_ip_target.clone(), bond.ns_ip6_target.clone(), bond.ad_actor_system);
+        if lists(then) != lists(now) {
+            self.plan.steps.push(set(Change::BondLists(Box::new(then.clone()))));
+        }
+        self.ports(dev);
+        if let Some(primary) = then.primary.as_ref().filter(|name| now.primary.as_ref() != Some(name)) {
+            let primary = self.links.name_now(primary);
+            self.plan.steps.push(set(Change::BondPrimary(primary)));
+        }
+    }
+
+    fn ports(&mut self, bond: &IfName) {
+        let ports = self.wanted.links.iter().filter(|link| link.master.as_ref() == Some(bond));
+        for port in ports.filter(|port| self.links.present.contains(&port.name)) {
+            let Some(now) = self.observed.state.link(&self.links.name_now(&port.name)) else { continue };
+            if now.master.as_ref() == Some(bond) {
+                continue;
+            }
+            if let Some(other) = &now.master {
+                let message = format!("is a port of {other} now, the checkpoint has it in {bond}");
+                self.plan.problems.push(Problem::error(Code::LinkConflict, now.name.to_string(), message));
+                continue;
+            }
+            let set = |change| Step::SetLink { dev: now.name.clone(), change };
+            if now.flags.up {
+                self.plan.steps.push(set(Change::Down));
+            }
+            self.plan.steps.push(set(Change::Master(bond.clone())));
+        }
+    }
+
+    /// Addresses, neighbours and routes of every link in scope that is there already.
+    fn finish(&mut self, links: &[&Link]) {
+        let settled = |then: &IfName| {
+            let in_scope = links.iter().any(|link| link.name == *then) && self.links.present.contains(then);
+            let now = self.links.name_now(then);
+            let exists = self.observed.new_link.is_some() || self.observed.state.link(&now).is_some();
+            (in_scope && exists).then_some(now)
+        };
+        settle::addresses(self.wanted, self.observed, &settled, &mut self.plan);
+        let through = |route: &&crate::model::Route| {
+            let devs = route.devs();
+            !devs.is_empty() && devs.iter().all(|dev| settled(dev).is_some())
+        };
+        let routes = self.wanted.routes.iter().filter(through).cloned();
+        let routes: Vec<_> = routes.map(|route| route.renamed(|dev| self.links.name_now(dev))).collect();
+        settle::routes(routes.into_iter(), &self.observed.state.routes, &mut self.plan);
+    }
+
+    fn error(&mut self, code: Code, link: &Link, message: String) {
+        self.plan.problems.push(Problem::error(code, link.name.to_string(), message));
+    }
+}
+
+/// Whether `upper` stands directly on `lower`.
+fn stands_on(upper: &Link, lower: &Link) -> bool {
+    upper.parent == Some(Parent::Own(lower.name.clone()))
+        || (matches!(upper.kind, LinkKind::Bond(_)) && lower.master.as_ref() == Some(&upper.name))
+}
+
+/// The device by its permanent MAC and bus address, or by name where it has neither.
+fn find_device<'a>(wanted: &Link, links: &'a [Link]) -> Option<&'a Link> {
+    match wanted.hardware.as_ref().filter(|hardware| hardware.is_known()) {
+        Some(hardware) => links.iter().find(|now| now.hardware.as_ref().is_some_and(|h| h.is_same(hardware))),
+        None => links.iter().find(|now| now.name == wanted.name && now.kind.name() == wanted.kind.name()),
+    }
+}
+
+/// What a person needs to recognise a device, for messages.
+fn describe(wanted: &Link) -> String {
+    let Some(hardware) = &wanted.hardware else { return String::new() };
+    let mac = hardware.permanent_mac.map(|mac| mac.to_string());
+    let parts: Vec<String> =
+        [hardware.driver.clone(), hardware.bus.clone(), mac].into_iter().flatten().collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+}

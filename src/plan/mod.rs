@@ -1,0 +1,64 @@
+//! What is missing, and the ordered steps that put it back.
+//!
+//! Pure: from a checkpoint and an observation to a [`Plan`]. The executor has nothing left to decide. A link that
+//! does not exist yet has settings that nobody knows, so a plan for it ends with its creation, unless
+//! [`Observed::new_link`] says what new links start with; planning again after a new observation does the rest.
+
+mod host;
+mod origin;
+mod pod;
+mod settle;
+mod step;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::sysctl::Sysctls;
+use crate::model::{IfName, NetState, Problem};
+
+pub use host::host;
+pub use origin::complete as complete_origin;
+pub use pod::pod;
+pub use step::{Change, Step};
+
+/// What the kernel says of one namespace.
+#[derive(Debug, Clone, Copy)]
+pub struct Observed<'a> {
+    /// Its state.
+    pub state: &'a NetState,
+    /// What a new link of this namespace starts with, where that was read.
+    pub new_link: Option<&'a Sysctls>,
+    /// Seconds since the checkpoint was written: what address lifetimes have lost.
+    pub age: u32,
+}
+
+/// What to do in one namespace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The steps, in order.
+    pub steps: Vec<Step>,
+    /// What no step can put right, and what is only worth knowing.
+    pub problems: Vec<Problem>,
+}
+
+/// What became of the host's links, as far as pods that stand on them must know.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostLinks {
+    /// Links that are there, or will be once the host's plan is done, by their name in the checkpoint.
+    pub present: BTreeSet<IfName>,
+    /// Devices that came back under another name.
+    pub renamed: BTreeMap<IfName, IfName>,
+}
+
+impl HostLinks {
+    /// Forgets the links that `state`, a new observation of the host, does not have.
+    pub fn confirm(&mut self, state: &NetState) {
+        let Self { present, renamed } = self;
+        present.retain(|then| state.link(renamed.get(then).unwrap_or(then)).is_some());
+    }
+
+    /// The name that a link of the checkpoint has now.
+    #[must_use]
+    pub fn name_now(&self, then: &IfName) -> IfName {
+        self.renamed.get(then).unwrap_or(then).clone()
+    }
+}

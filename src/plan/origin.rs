@@ -1,0 +1,127 @@
+//! Checkpoints in the origin's format alone: what they leave out is taken from what is there.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use crate::model::checkpoint::CniRoute;
+use crate::model::link::{Flags, Macvlan, MacvlanMode};
+use crate::model::route::{Hop, KIND_UNICAST, RouteOf, SCOPE_UNIVERSE, TABLE_MAIN};
+use crate::model::sysctl::Sysctls;
+use crate::model::{Address, Checkpoint, IfName, Link, LinkKind, NetState, Parent, Route};
+
+/// `RTPROT_BOOT`: what `ip route add` without more says.
+const PROTOCOL_BOOT: u8 = 3;
+/// `RT_SCOPE_LINK`.
+const SCOPE_LINK: u8 = 253;
+const DEFAULT_TXQUEUELEN: u32 = 1000;
+const ROUTE_METRIC_V6: u32 = 1024;
+
+/// The state that such a checkpoint describes: a macvlan in bridge mode on `parent`, addresses, routes.
+///
+/// What the format does not know (ifindex, MTU, queue length, sysctls) is whatever `now`, the link that the pod
+/// has, says, or else what a new link on `parent` gets. An address or a route that is there counts as it is. `None` when
+/// the file names no interface.
+#[must_use]
+pub fn complete(checkpoint: &Checkpoint, parent: &Link, now: &NetState) -> Option<NetState> {
+    let main = checkpoint.result.interfaces.first()?;
+    let dev = checkpoint.ifname.clone();
+    let link = now.link(&dev).cloned().map_or_else(|| fresh(&dev, parent), |now| Link { index: 0, ..now });
+    let link = Link { mac: main.mac.or(link.mac), flags: Flags { up: true, ..link.flags }, ..link };
+    let ips = &checkpoint.result.ips;
+    let as_it_is =
+        |wanted: Address| now.addresses.iter().find(|a| a.is_same(&wanted)).cloned().unwrap_or(wanted);
+    let addresses = ips.iter().map(|ip| as_it_is(address(&dev, ip.address))).collect();
+    let gateway_of = |dst: &IpNet| {
+        let same_family = ips.iter().filter(|ip| ip.address.addr().is_ipv4() == dst.addr().is_ipv4());
+        same_family.filter_map(|ip| ip.gateway).next()
+    };
+    let route_of = |entry: &CniRoute| route(&dev, entry.dst, entry.gw.or_else(|| gateway_of(&entry.dst)));
+    let as_it_is =
+        |wanted: Route| now.routes.iter().find(|r| goes_the_same_way(r, &wanted)).cloned().unwrap_or(wanted);
+    let routes = checkpoint.result.routes.iter().filter_map(route_of).map(as_it_is).collect();
+    Some(NetState { links: vec![link], addresses, routes, ..NetState::default() })
+}
+
+/// Same destination and same hops, whoever made it.
+fn goes_the_same_way(a: &Route, b: &Route) -> bool {
+    match (a, b) {
+        (Route::V4(a), Route::V4(b)) => (a.dst, &a.hops, a.table) == (b.dst, &b.hops, b.table),
+        (Route::V6(a), Route::V6(b)) => (a.dst, &a.hops, a.table) == (b.dst, &b.hops, b.table),
+        _ => false,
+    }
+}
+
+fn fresh(dev: &IfName, parent: &Link) -> Link {
+    Link {
+        name: dev.clone(),
+        index: 0,
+        mac: None,
+        mtu: parent.mtu,
+        txqueuelen: DEFAULT_TXQUEUELEN,
+        flags: Flags { up: true, multicast: true, ..Flags::default() },
+        alias: None,
+        altnames: Vec::new(),
+        group: 0,
+        queues: None,
+        master: None,
+        parent: Some(Parent::Host(parent.name.clone())),
+        kind: LinkKind::Macvlan(Macvlan {
+            mode: MacvlanMode::Bridge,
+            macvlan_flags: 0,
+            bc_queue_len: None,
+            bc_cutoff: None,
+            sources: Vec::new(),
+        }),
+        hardware: None,
+        sysctls: Sysctls::default(),
+    }
+}
+
+fn address(dev: &IfName, net: IpNet) -> Address {
+    Address {
+        dev: dev.clone(),
+        local: net.addr(),
+        prefix_len: net.prefix_len(),
+        peer: None,
+        broadcast: None,
+        scope: 0,
+        flags: 0,
+        label: None,
+        valid_lft: None,
+        preferred_lft: None,
+        metric: None,
+        protocol: None,
+    }
+}
+
+fn route(dev: &IfName, dst: IpNet, gateway: Option<IpAddr>) -> Option<Route> {
+    Some(match (dst, gateway) {
+        (IpNet::V4(dst), None) => Route::V4(plain(dev, dst.trunc(), None, None)),
+        (IpNet::V4(dst), Some(IpAddr::V4(gw))) => Route::V4(plain(dev, dst.trunc(), Some(gw), None)),
+        (IpNet::V6(dst), None) => Route::V6(plain(dev, dst.trunc(), None, Some(ROUTE_METRIC_V6))),
+        (IpNet::V6(dst), Some(IpAddr::V6(gw))) => {
+            Route::V6(plain(dev, dst.trunc(), Some(gw), Some(ROUTE_METRIC_V6)))
+        }
+        _ => return None,
+    })
+}
+
+fn plain<A, N>(dev: &IfName, dst: N, gateway: Option<A>, priority: Option<u32>) -> RouteOf<A, N> {
+    RouteOf {
+        dst,
+        src: None,
+        table: TABLE_MAIN,
+        protocol: PROTOCOL_BOOT,
+        // Only IPv4 has scopes of routes, and IPv6 is told by the metric that it always has.
+        scope: if gateway.is_none() && priority.is_none() { SCOPE_LINK } else { SCOPE_UNIVERSE },
+        kind: KIND_UNICAST,
+        tos: 0,
+        priority,
+        prefsrc: None,
+        hops: vec![Hop { gateway, dev: Some(dev.clone()), onlink: false, weight: 0 }],
+        metrics: BTreeMap::new(),
+        preference: None,
+    }
+}

@@ -1,0 +1,223 @@
+//! Answers for people: one table a command, and problems one to a line.
+
+use std::io::{self, Write};
+
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table};
+
+use super::Style;
+use super::view::{Document, InterfaceView, PodView, State};
+use crate::model::Severity;
+
+/// Writes the answer.
+pub(super) fn answer(document: &Document, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    match document.command {
+        "show" => document.pods.iter().try_for_each(|pod| show(pod, out)),
+        "plan" | "diff" => {
+            steps(document, out)?;
+            summary(document, out)
+        }
+        _ if style.quiet => Ok(()),
+        _ => {
+            if style.verbose {
+                steps(document, out)?;
+            }
+            table(document, style, out)?;
+            summary(document, out)
+        }
+    }
+}
+
+/// Writes the problems that the user should see.
+pub(super) fn problems(document: &Document, style: Style, talk: &mut dyn Write) -> io::Result<()> {
+    let least = match (style.quiet, style.verbose || document.command == "diff") {
+        (true, _) => Severity::Error,
+        (false, false) => Severity::Warning,
+        (false, true) => Severity::Info,
+    };
+    for problem in document.problems.iter().filter(|problem| problem.severity >= least) {
+        let (word, color) = match problem.severity {
+            Severity::Error => ("error", "31"),
+            Severity::Warning => ("warning", "33"),
+            Severity::Info => ("note", "36"),
+        };
+        if style.color {
+            writeln!(talk, "\x1b[1;{color}m{word}\x1b[0m: {problem}")?;
+        } else {
+            writeln!(talk, "{word}: {problem}")?;
+        }
+    }
+    Ok(())
+}
+
+fn steps(document: &Document, out: &mut dyn Write) -> io::Result<()> {
+    if !document.node.steps.is_empty() {
+        writeln!(out, "host:")?;
+        document.node.steps.iter().try_for_each(|step| writeln!(out, "  {step}"))?;
+    }
+    for pod in document.pods.iter().filter(|pod| !pod.steps.is_empty()) {
+        writeln!(out, "pod {}:", title(pod))?;
+        pod.steps.iter().try_for_each(|step| writeln!(out, "  {step}"))?;
+    }
+    Ok(())
+}
+
+fn title(pod: &PodView) -> String {
+    match (&pod.namespace, &pod.name) {
+        (Some(namespace), Some(name)) => format!("{namespace}/{name}").escape_debug().to_string(),
+        (None, Some(name)) => name.escape_debug().to_string(),
+        _ => pod.id.to_string(),
+    }
+}
+
+fn table(document: &Document, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    if document.pods.is_empty() {
+        return Ok(());
+    }
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
+    if style.color {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    let head = |text: &str| Cell::new(text).add_attribute(Attribute::Bold);
+    match document.command {
+        "restore" => {
+            table.set_header(["POD", "BEFORE", "AFTER", "MAC", "ADDRESSES", "STATE"].map(head));
+            table.add_rows(document.pods.iter().map(restore_row));
+        }
+        "verify" => {
+            table.set_header(["POD", "INTERFACE", "GATEWAY", "ANSWERED BY", "ROUND TRIP", "STATE"].map(head));
+            table.add_rows(document.pods.iter().flat_map(verify_rows));
+        }
+        _ => {
+            table.set_header(["POD", "INTERFACE", "ON", "MAC", "ADDRESSES", "GATEWAY", "STATE"].map(head));
+            table.add_rows(document.pods.iter().map(pod_row));
+        }
+    }
+    writeln!(out, "{table}")
+}
+
+fn each(pod: &PodView, text: impl Fn(&InterfaceView) -> String) -> String {
+    let lines: Vec<String> = pod.interfaces.iter().map(text).collect();
+    if lines.is_empty() { "-".to_owned() } else { lines.join("\n") }
+}
+
+fn or_dash(text: Option<impl ToString>) -> String {
+    text.map_or_else(|| "-".to_owned(), |text| text.to_string())
+}
+
+fn list_or_dash<T: ToString>(items: &[T], separator: &str) -> String {
+    let texts: Vec<String> = items.iter().map(ToString::to_string).collect();
+    if texts.is_empty() { "-".to_owned() } else { texts.join(separator) }
+}
+
+fn state_cell(state: State) -> Cell {
+    let word = serde_json::to_value(state).ok();
+    let word = word.as_ref().and_then(|value| value.as_str()).unwrap_or_default();
+    Cell::new(word).fg(if state.is_good() { Color::Green } else { Color::Red })
+}
+
+fn pod_row(pod: &PodView) -> Vec<Cell> {
+    vec![
+        Cell::new(title(pod)),
+        Cell::new(each(pod, |i| i.name.to_string())),
+        Cell::new(each(pod, |i| or_dash(i.parent.as_ref()))),
+        Cell::new(each(pod, |i| or_dash(i.mac))),
+        Cell::new(each(pod, |i| list_or_dash(&i.addresses, ", "))),
+        Cell::new(each(pod, |i| list_or_dash(&i.gateways, ", "))),
+        state_cell(pod.state),
+    ]
+}
+
+fn restore_row(pod: &PodView) -> Vec<Cell> {
+    let before = pod.before.as_deref().map_or_else(|| "-".to_owned(), |names| list_or_dash(names, ", "));
+    vec![
+        Cell::new(title(pod)),
+        Cell::new(before),
+        Cell::new(each(pod, |i| i.name.to_string())),
+        Cell::new(each(pod, |i| or_dash(i.mac))),
+        Cell::new(each(pod, |i| list_or_dash(&i.addresses, ", "))),
+        state_cell(pod.state),
+    ]
+}
+
+fn verify_rows(pod: &PodView) -> Vec<Vec<Cell>> {
+    if pod.gateways.is_empty() {
+        let blank = || Cell::new("-");
+        return vec![vec![Cell::new(title(pod)), blank(), blank(), blank(), blank(), state_cell(pod.state)]];
+    }
+    let row = |gateway: &super::GatewayView| {
+        let state = if gateway.reachable { State::Reachable } else { State::Unreachable };
+        vec![
+            Cell::new(title(pod)),
+            Cell::new(&gateway.dev),
+            Cell::new(gateway.address),
+            Cell::new(or_dash(gateway.lladdr)),
+            Cell::new(or_dash(gateway.rtt_us.map(milliseconds))),
+            state_cell(state),
+        ]
+    };
+    pod.gateways.iter().map(row).collect()
+}
+
+/// Microseconds as `1.234 ms`.
+fn milliseconds(us: u64) -> String {
+    format!("{}.{:03} ms", us / 1000, us % 1000)
+}
+
+fn summary(document: &Document, out: &mut dyn Write) -> io::Result<()> {
+    let count = |wanted: fn(State) -> bool| document.pods.iter().filter(|pod| wanted(pod.state)).count();
+    let total = document.pods.len();
+    let good = count(State::is_good);
+    let words = match document.command {
+        "snapshot" => format!("{good} of {total} pods safe"),
+        "list" => format!("{total} checkpoints"),
+        "restore" => {
+            let restored = count(|state| state == State::Restored);
+            let intact = count(|state| state == State::InSync);
+            format!(
+                "{restored} of {total} pods restored, {intact} needed nothing, {} not restored",
+                total - good
+            )
+        }
+        "verify" => format!("{good} of {total} pods reach their gateways"),
+        _ => {
+            let steps =
+                document.node.steps.len() + document.pods.iter().map(|pod| pod.steps.len()).sum::<usize>();
+            if steps == 0 { "nothing to do".to_owned() } else { format!("{steps} steps") }
+        }
+    };
+    writeln!(out, "{words}")
+}
+
+fn show(pod: &PodView, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "pod        {}", title(pod))?;
+    writeln!(out, "id         {}", pod.id)?;
+    writeln!(out, "uid        {}", or_dash(pod.uid.as_ref()))?;
+    writeln!(out, "netns      {}", pod.netns.escape_debug())?;
+    writeln!(out, "written    {}", or_dash(pod.created.as_ref()))?;
+    let Some(checkpoint) = &pod.checkpoint else { return Ok(()) };
+    let Some(extension) = &checkpoint.netfix else {
+        return writeln!(out, "format     the origin's; no more than addresses and routes is known");
+    };
+    writeln!(out, "source     {}", extension.pod.source)?;
+    for link in &extension.stack {
+        let over = list_or_dash(&link.over, ", ");
+        writeln!(out, "host       {} {} on {over} mtu {}", link.kind, link.name, link.mtu)?;
+    }
+    let state = &extension.state;
+    for link in state.links.iter().filter(|link| link.kind != crate::model::LinkKind::Loopback) {
+        writeln!(
+            out,
+            "link       {}",
+            crate::plan::Step::AddLink(Box::new(link.clone())).to_string().trim_start_matches("+ ")
+        )?;
+    }
+    state.addresses.iter().try_for_each(|address| writeln!(out, "address    {address}"))?;
+    state.routes.iter().try_for_each(|route| writeln!(out, "route      {route}"))?;
+    state.rules.iter().try_for_each(|rule| writeln!(out, "rule       {rule}"))?;
+    state.neighbours.iter().try_for_each(|neighbour| writeln!(out, "neighbour  {neighbour}"))?;
+    state.unsupported.iter().try_for_each(|what| writeln!(out, "unsupported {}", what.escape_debug()))
+}

@@ -1,0 +1,60 @@
+//! What commands answer: one document, rendered as JSON or for people, and progress as events.
+
+mod human;
+mod progress;
+mod view;
+
+use std::io::{self, Write};
+
+use crate::cli::{Color, Output};
+
+pub use progress::{Listener, Progress, listener};
+pub use view::{Document, GatewayView, InterfaceView, NodeView, PodView, State, interfaces};
+
+/// How an answer is to look.
+#[derive(Debug, Clone, Copy)]
+pub struct Style {
+    /// JSON or human.
+    pub output: Output,
+    /// Colours in human output.
+    pub color: bool,
+    /// Only errors.
+    pub quiet: bool,
+    /// Steps as well.
+    pub verbose: bool,
+}
+
+impl Style {
+    /// The style that the user asked for; `terminal` says whether the output goes to one.
+    #[must_use]
+    pub fn new(output: Output, color: Color, quiet: bool, verbose: bool, terminal: bool) -> Self {
+        let wanted = match color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        };
+        Self { output, color: wanted, quiet, verbose }
+    }
+}
+
+/// Writes the answer to `out` and, for people, the problems to `talk`.
+///
+/// # Errors
+/// When writing fails; a broken pipe is the caller's to forgive.
+pub fn render(
+    document: &Document,
+    style: Style,
+    out: &mut dyn Write,
+    talk: &mut dyn Write,
+) -> io::Result<()> {
+    match style.output {
+        Output::Json => {
+            serde_json::to_writer_pretty(&mut *out, document)?;
+            writeln!(out)
+        }
+        Output::Human => {
+            human::answer(document, style, out)?;
+            human::problems(document, style, talk)
+        }
+    }
+}

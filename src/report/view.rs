@@ -1,0 +1,175 @@
+//! The document that every command answers with (`-o json`), schema `netfix/v1`.
+
+use std::net::IpAddr;
+
+use serde::Serialize;
+
+use crate::model::{IfName, LinkKind, Mac, NetState, Parent, PodId, Problem};
+
+/// The answer of one command.
+#[derive(Debug, Serialize)]
+pub struct Document {
+    /// Always `netfix/v1`.
+    pub schema: &'static str,
+    /// The command.
+    pub command: &'static str,
+    /// The exit code.
+    pub exit: u8,
+    /// The host.
+    pub node: NodeView,
+    /// The pods.
+    pub pods: Vec<PodView>,
+    /// Everything that went wrong or is worth knowing.
+    pub problems: Vec<Problem>,
+}
+
+/// The host.
+#[derive(Debug, Default, Serialize)]
+pub struct NodeView {
+    /// Host name.
+    pub hostname: Option<String>,
+    /// When its state was written down (RFC 3339), where it was.
+    pub created: Option<String>,
+    /// The host's state after the command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
+    /// Steps taken or planned in the host's namespace.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<String>,
+}
+
+/// What a command found or did, for one pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// A checkpoint was written.
+    Saved,
+    /// The checkpoint on disk already says the same.
+    Unchanged,
+    /// The pod has lost something; its good checkpoint was kept.
+    Degraded,
+    /// Nothing but a loopback device: nothing to save.
+    Empty,
+    /// A checkpoint is stored.
+    Stored,
+    /// The kernel has everything that the checkpoint has.
+    InSync,
+    /// Something is missing or differs.
+    Drifted,
+    /// Was missing something and has it again.
+    Restored,
+    /// Something was put back, something is still missing.
+    Partial,
+    /// The gateways answer.
+    Reachable,
+    /// A gateway does not answer.
+    Unreachable,
+    /// There is no gateway to ask.
+    NoGateway,
+    /// It could not be handled at all.
+    Failed,
+}
+
+impl State {
+    /// Whether this is what the user hoped for.
+    #[must_use]
+    pub fn is_good(self) -> bool {
+        use State::{Empty, InSync, NoGateway, Reachable, Restored, Saved, Stored, Unchanged};
+        matches!(self, Saved | Unchanged | Empty | Stored | InSync | Restored | Reachable | NoGateway)
+    }
+}
+
+/// One pod.
+#[derive(Debug, Clone, Serialize)]
+pub struct PodView {
+    /// The name of its checkpoint file.
+    pub id: PodId,
+    /// Kubernetes namespace; null where nobody knows it.
+    pub namespace: Option<String>,
+    /// Pod or container name; null where nobody knows it.
+    pub name: Option<String>,
+    /// Pod uid; null where nobody knows it.
+    pub uid: Option<String>,
+    /// A path that leads to its network namespace.
+    pub netns: String,
+    /// What the command found or did.
+    pub state: State,
+    /// When its checkpoint was written (RFC 3339).
+    pub created: Option<String>,
+    /// Its interfaces as the checkpoint has them.
+    pub interfaces: Vec<InterfaceView>,
+    /// The interfaces that it had before the command, where that is another question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Vec<IfName>>,
+    /// Steps taken or planned.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<String>,
+    /// Answers of its gateways.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gateways: Vec<GatewayView>,
+    /// Everything that the checkpoint has (`show`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<Box<crate::model::Checkpoint>>,
+}
+
+/// One interface of a pod.
+#[derive(Debug, Clone, Serialize)]
+pub struct InterfaceView {
+    /// Its name.
+    pub name: IfName,
+    /// Its kind.
+    pub kind: String,
+    /// Its hardware address.
+    pub mac: Option<Mac>,
+    /// The host's link that it stands on.
+    pub parent: Option<IfName>,
+    /// MTU in bytes; null where the checkpoint does not say.
+    pub mtu: Option<u32>,
+    /// Its addresses with prefix length, without those that the kernel makes by itself.
+    pub addresses: Vec<String>,
+    /// Gateways reached through it.
+    pub gateways: Vec<IpAddr>,
+}
+
+/// The answer of one gateway.
+#[derive(Debug, Clone, Serialize)]
+pub struct GatewayView {
+    /// The gateway.
+    pub address: IpAddr,
+    /// The pod's interface.
+    pub dev: IfName,
+    /// Whether it answered.
+    pub reachable: bool,
+    /// Round trip in microseconds; null when it did not answer.
+    pub rtt_us: Option<u64>,
+    /// The hardware address that answered.
+    pub lladdr: Option<Mac>,
+}
+
+/// The interfaces of a state, without the loopback device.
+#[must_use]
+pub fn interfaces(state: &NetState) -> Vec<InterfaceView> {
+    let links = state.links.iter().filter(|link| link.kind != LinkKind::Loopback);
+    let view = |link: &crate::model::Link| {
+        let addresses = state.addresses_of(&link.name).filter(|address| !address.is_made_by_kernel());
+        let mut gateways: Vec<IpAddr> = Vec::new();
+        for (gateway, dev) in state.routes.iter().flat_map(crate::model::Route::gateways) {
+            if *dev == link.name && !gateways.contains(&gateway) {
+                gateways.push(gateway);
+            }
+        }
+        InterfaceView {
+            name: link.name.clone(),
+            kind: link.kind.name().to_owned(),
+            mac: link.mac,
+            parent: match &link.parent {
+                Some(Parent::Own(name) | Parent::Host(name)) => Some(name.clone()),
+                Some(Parent::Elsewhere) | None => None,
+            },
+            mtu: Some(link.mtu),
+            addresses: addresses.map(|a| format!("{}/{}", a.local, a.prefix_len)).collect(),
+            gateways,
+        }
+    };
+    links.map(view).collect()
+}

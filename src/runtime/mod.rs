@@ -1,0 +1,125 @@
+//! Who lives in which network namespace.
+//!
+//! Namespaces are found from the kernel: every one that a process lives in, and every one that is mounted.
+
+mod procfs;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+use crate::kernel::Netns;
+use crate::model::identity::Holder;
+use crate::model::{Code, PodId, PodInfo, Problem};
+
+/// A namespace that is neither the host's nor PID 1's, with whoever lives there.
+#[derive(Debug)]
+pub struct Found {
+    /// The open namespace.
+    pub netns: Netns,
+    /// Who lives there.
+    pub info: PodInfo,
+    /// Every path known to lead to it.
+    pub paths: Vec<PathBuf>,
+}
+
+/// Which namespaces a command was told to look at.
+pub trait Select {
+    /// Whether a namespace with these paths and this device and inode number is wanted.
+    fn wants(&self, paths: &[PathBuf], inode: u64) -> bool;
+}
+
+/// Every namespace that `select` wants, each once, and those that could not be opened.
+///
+/// # Errors
+/// When `/proc` or the mount table cannot be read: then it is not known who lives here.
+pub fn discover(select: &dyn Select) -> io::Result<(Vec<Found>, Vec<Problem>)> {
+    let excluded = [procfs::netns_inode("self")?, procfs::machine_inode()?];
+    let (mut candidates, denied) = candidates()?;
+    candidates.retain(|inode, _| !excluded.contains(inode));
+    let mut found = Vec::new();
+    let unknown = |pid: &u32| {
+        let message = "the namespace of this process may not be asked for, so a pod may be missing here";
+        Problem::error(Code::Unreadable, format!("pid {pid}"), message)
+    };
+    let mut problems: Vec<Problem> = denied.iter().map(unknown).collect();
+    let mut taken = BTreeMap::new();
+    for (inode, candidate) in candidates {
+        let paths = candidate.paths();
+        if !select.wants(&paths, inode) {
+            continue;
+        }
+        match candidate.open(inode) {
+            Ok(Some(netns)) => {
+                let info = candidate.info(inode, &mut taken);
+                found.push(Found { netns, info, paths });
+            }
+            // It went away between the look and the opening, as pods do.
+            Ok(None) => {}
+            Err(error) => problems.push(Problem::error(
+                Code::Unreadable,
+                paths.first().map(|path| path.display().to_string()).unwrap_or_default(),
+                format!("the namespace cannot be opened: {error}"),
+            )),
+        }
+    }
+    Ok((found, problems))
+}
+
+/// What `/proc` and the mount table say of one namespace.
+#[derive(Debug, Default)]
+struct Candidate {
+    mounts: Vec<PathBuf>,
+    holder: Option<Holder>,
+}
+
+fn candidates() -> io::Result<(BTreeMap<u64, Candidate>, Vec<u32>)> {
+    let mut candidates: BTreeMap<u64, Candidate> = BTreeMap::new();
+    for (inode, path) in procfs::mounted()? {
+        candidates.entry(inode).or_default().mounts.push(path);
+    }
+    let (lived_in, denied) = procfs::lived_in()?;
+    for (inode, holder) in lived_in {
+        let oldest = &mut candidates.entry(inode).or_default().holder;
+        if oldest.is_none_or(|known| holder.start_time < known.start_time) {
+            *oldest = Some(holder);
+        }
+    }
+    Ok((candidates, denied))
+}
+
+impl Candidate {
+    fn paths(&self) -> Vec<PathBuf> {
+        let process = self.holder.map(|holder| procfs::netns_path(holder.pid));
+        self.mounts.iter().cloned().chain(process).collect()
+    }
+
+    /// Opens the namespace by whichever path still leads to it; `None` when it is gone.
+    fn open(&self, inode: u64) -> io::Result<Option<Netns>> {
+        let mut failure = None;
+        for path in self.paths() {
+            match Netns::open(&path) {
+                Ok(mut netns) if netns.key().1 == inode => {
+                    netns.holder = self.holder;
+                    return Ok(Some(netns));
+                }
+                // Something else is there by now: another mount, another process of that pid.
+                Ok(_) => {}
+                Err(error) if procfs::is_gone(&error) => {}
+                Err(error) => failure = Some(error),
+            }
+        }
+        failure.map_or(Ok(None), Err)
+    }
+
+    fn info(&self, inode: u64, taken: &mut BTreeMap<PodId, u64>) -> PodInfo {
+        let name =
+            self.mounts.first().and_then(|path| path.file_name()).map(|n| n.to_string_lossy().into_owned());
+        let plain =
+            name.as_deref().map_or_else(|| PodId::from_text(&format!("netns-{inode}")), PodId::from_text);
+        let first = *taken.entry(plain.clone()).or_insert(inode) == inode;
+        let id = if first { plain } else { PodId::from_text(&format!("{inode}-{plain}")) };
+        let source = if name.is_some() { "mount" } else { "proc" }.to_owned();
+        PodInfo { id, namespace: None, name, uid: None, sandbox: None, attempt: None, source }
+    }
+}

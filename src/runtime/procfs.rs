@@ -1,0 +1,150 @@
+//! `/proc` and the mount table: where network namespaces show.
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use crate::model::identity::Holder;
+
+/// The file through which a process's network namespace is opened.
+pub(super) fn netns_path(pid: u32) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}/ns/net"))
+}
+
+/// The inode of a process's network namespace; `process` is a pid or `self`.
+pub(super) fn netns_inode(process: &str) -> io::Result<u64> {
+    let link = fs::read_link(format!("/proc/{process}/ns/net"))?;
+    inode_in(&link.to_string_lossy())
+        .ok_or_else(|| io::Error::other(format!("{} is no namespace", link.display())))
+}
+
+/// The number in `net:[4026531840]`.
+fn inode_in(text: &str) -> Option<u64> {
+    text.strip_prefix("net:[")?.strip_suffix(']')?.parse().ok()
+}
+
+/// Whether an error only says that a process or a file is there no longer.
+pub(super) fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+}
+
+/// The namespaces that processes live in, one entry a process, and the pids that may not be asked.
+///
+/// PID 1 is left out: its namespace is never a pod's.
+pub(super) fn lived_in() -> io::Result<(Vec<(u64, Holder)>, Vec<u32>)> {
+    let (mut found, mut denied) = (Vec::new(), Vec::new());
+    for entry in fs::read_dir("/proc")? {
+        let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        match netns_inode(&pid.to_string()) {
+            _ if pid == 1 => {}
+            Ok(inode) => found.extend(start_time(pid).map(|start_time| (inode, Holder { pid, start_time }))),
+            Err(error) if is_gone(&error) => {}
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => denied.push(pid),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((found, denied))
+}
+
+/// The namespace of the machine itself: PID 1's, or, where a PID 1 with more rights than ours may not be asked, that
+/// of the first kernel thread.
+pub(super) fn machine_inode() -> io::Result<u64> {
+    match netns_inode("1") {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_kernel_thread(2) => {
+            netns_inode("2")
+        }
+        other => other,
+    }
+}
+
+/// A kernel thread is the only process without a command line and a parent in sight.
+fn is_kernel_thread(pid: u32) -> bool {
+    let is_empty = |bytes: Vec<u8>| bytes.is_empty();
+    let orphan = |status: String| {
+        status.lines().any(|line| line.strip_prefix("PPid:").is_some_and(|p| p.trim() == "0"))
+    };
+    fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(is_empty)
+        && fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(orphan)
+}
+
+/// Field 22 of `/proc/PID/stat` in clock ticks since boot; `None` once the process is gone.
+fn start_time(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    parse_start_time(&stat)
+}
+
+fn parse_start_time(stat: &str) -> Option<u64> {
+    // The second field is the command in parentheses and may itself hold blanks and parentheses.
+    const FIELDS_AFTER_COMMAND: usize = 19;
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_ascii_whitespace().nth(FIELDS_AFTER_COMMAND)?.parse().ok()
+}
+
+/// The namespaces that are mounted somewhere, with the mount point.
+pub(super) fn mounted() -> io::Result<Vec<(u64, PathBuf)>> {
+    Ok(fs::read_to_string("/proc/self/mountinfo")?.lines().filter_map(parse_mount).collect())
+}
+
+/// One line of mountinfo (proc(5)), if it is a mounted network namespace.
+fn parse_mount(line: &str) -> Option<(u64, PathBuf)> {
+    let (mount, filesystem) = line.split_once(" - ")?;
+    if filesystem.split(' ').next() != Some("nsfs") {
+        return None;
+    }
+    let mut fields = mount.split(' ').skip(3);
+    let inode = inode_in(fields.next()?)?;
+    Some((inode, unescape(fields.next()?)))
+}
+
+/// Undoes mountinfo's octal escapes (`\040` for a blank).
+fn unescape(text: &str) -> PathBuf {
+    let bytes = text.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let octal = || u8::from_str_radix(text.get(at + 1..at + 4)?, 8).ok();
+        match (*byte, octal()) {
+            (b'\\', Some(escaped)) => {
+                plain.push(escaped);
+                at += 4;
+            }
+            (other, _) => {
+                plain.push(other);
+                at += 1;
+            }
+        }
+    }
+    Path::new(&std::ffi::OsString::from_vec(plain)).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mounted_namespace_is_read_from_mountinfo() {
+        let line = "350 25 0:4 net:[4026532281] /run/netns/a\\040b rw shared:1 - nsfs nsfs rw";
+        assert_eq!(parse_mount(line), Some((4_026_532_281, PathBuf::from("/run/netns/a b"))));
+    }
+
+    #[test]
+    fn other_mounts_are_passed_over() {
+        for line in [
+            "25 1 8:1 / / rw - ext4 /dev/vda rw",
+            "350 25 0:4 mnt:[4026532281] /run/x rw - nsfs nsfs rw",
+            "350 25 0:4 net:[4026532281] /run/x rw - tmpfs nsfs rw",
+            "",
+        ] {
+            assert_eq!(parse_mount(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_start_time_is_found_behind_a_hostile_command_name() {
+        let stat = "7 (a) R 1 (b) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2 3";
+        assert_eq!(parse_start_time(stat), Some(98765));
+    }
+}

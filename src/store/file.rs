@@ -1,0 +1,166 @@
+//! Whole files: read without following links, verified, written atomically.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+
+use super::Error;
+
+/// The key that carries the checksum, and the value that stands in its place while the sum is taken.
+const KEY: &str = "\"checksum\": \"sha256:";
+const BLANK: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+/// No checkpoint comes near this many bytes; whatever does is not ours.
+const MAX_SIZE: u64 = 16 << 20;
+
+/// A whole file; `None` when it does not exist. Symbolic links, and files that others could have written, are
+/// refused: netfix acts on what it reads as root.
+pub(super) fn read(path: &Path) -> Result<Option<String>, Error> {
+    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
+    let mut file = match opened {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(Error::io("cannot open", path))?,
+    };
+    let corrupt = |reason: String| Error::Corrupt { path: path.to_owned(), reason };
+    let meta = file.metadata().map_err(Error::io("cannot stat", path))?;
+    let writable_by_others = meta.mode() & 0o022 != 0 || meta.uid() != nix::unistd::geteuid().as_raw();
+    if !meta.is_file() || writable_by_others || meta.len() > MAX_SIZE {
+        return Err(corrupt("not a plain file that only its owner, root, can write".to_owned()));
+    }
+    let mut text = String::new();
+    match file.read_to_string(&mut text) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(corrupt("not UTF-8 text".to_owned())),
+        Err(error) => Err(Error::io("cannot read", path)(error)),
+        Ok(_) => Ok(Some(text)),
+    }
+}
+
+/// Decodes a file's text.
+pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Error> {
+    let corrupt =
+        |error: serde_json::Error| Error::Corrupt { path: path.to_owned(), reason: error.to_string() };
+    serde_json::from_str(text).map_err(corrupt)
+}
+
+/// Compares the checksum that a file carries with the one of its text.
+pub(super) fn verify(path: &Path, text: &str) -> Result<(), Error> {
+    let corrupt = |reason: &str| Err(Error::Corrupt { path: path.to_owned(), reason: reason.to_owned() });
+    // A quote inside a JSON string is escaped, so only a real key can look like this.
+    let Some((before, rest)) = text.rsplit_once(KEY) else { return corrupt("no checksum") };
+    let Some((sum, after)) = rest.split_at_checked(BLANK.len()) else {
+        return corrupt("the checksum is cut off");
+    };
+    if digest(&[before, KEY, BLANK, after]) == sum { Ok(()) } else { corrupt("the checksum does not match") }
+}
+
+fn digest(parts: &[&str]) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update(part.as_bytes());
+    }
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The value as pretty JSON with its checksum: `place` puts the placeholder into the document.
+pub(super) fn render(
+    value: &impl Serialize,
+    place: impl FnOnce(&mut serde_json::Value, String),
+) -> Result<String, serde_json::Error> {
+    let mut document = serde_json::to_value(value)?;
+    place(&mut document, format!("sha256:{BLANK}"));
+    let text = serde_json::to_string_pretty(&document)? + "\n";
+    let Some((before, rest)) = text.rsplit_once(KEY) else { return Ok(text) };
+    let after = rest.strip_prefix(BLANK).unwrap_or(rest);
+    Ok(format!("{before}{KEY}{}{after}", digest(&[before, KEY, BLANK, after])))
+}
+
+/// Replaces a file as a whole: a temporary file beside it, fsync, rename, fsync of the folder.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let temporary = folder.join(format!(".{name}.tmp"));
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(Error::io("cannot remove", &temporary)(error));
+        }
+        _ => {}
+    }
+    let written = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(&temporary)
+        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
+    if let Err(error) = written {
+        let _ = fs::remove_file(&temporary);
+        return Err(Error::io("cannot write", path)(error));
+    }
+    fs::rename(&temporary, path).map_err(Error::io("cannot replace", path))?;
+    sync_folder(folder)
+}
+
+/// Makes a rename or removal in a folder last.
+pub(super) fn sync_folder(folder: &Path) -> Result<(), Error> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::io("cannot sync", folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> String {
+        let place = |document: &mut serde_json::Value, sum| document["checksum"] = sum.into();
+        render(&serde_json::json!({"alias": "\"checksum\": \"sha256:"}), place).unwrap()
+    }
+
+    #[test]
+    fn what_was_rendered_verifies() {
+        verify(Path::new("x"), &sample()).unwrap();
+    }
+
+    #[test]
+    fn every_single_flipped_bit_is_noticed() {
+        let text = sample();
+        for at in 0..text.len() {
+            for bit in 0..7 {
+                let mut bytes = text.clone().into_bytes();
+                bytes[at] ^= 1 << bit;
+                let damaged = String::from_utf8(bytes).unwrap();
+                assert!(matches!(verify(Path::new("x"), &damaged), Err(Error::Corrupt { .. })), "{damaged}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_truncation_is_noticed() {
+        let text = sample();
+        for end in 0..text.len() - 1 {
+            assert!(verify(Path::new("x"), &text[..end]).is_err(), "{end}");
+        }
+    }
+
+    #[test]
+    fn a_write_replaces_the_whole_file_and_leaves_nothing_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        write(&path, "one").unwrap();
+        write(&path, "two").unwrap();
+        assert_eq!(read(&path).unwrap().as_deref(), Some("two"));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_link_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        write(&folder.path().join("real"), "text").unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(folder.path().join("real"), &link).unwrap();
+        assert!(matches!(read(&link), Err(Error::Io { .. })));
+    }
+}

@@ -1,0 +1,111 @@
+//! The lock under which the state folder is changed, and every change of it.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+
+use super::{Error, Store, file};
+use crate::model::{Checkpoint, NodeState, PodId};
+
+/// The right to change the state folder: one process at a time has it.
+#[derive(Debug)]
+pub struct Guard {
+    store: Store,
+    _lock: Flock<File>,
+}
+
+impl Guard {
+    pub(super) fn take(store: Store, command: &str) -> Result<Self, Error> {
+        make_folder(&store.folder)?;
+        let path = store.folder.join("lock");
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(&path)
+            .map_err(Error::io("cannot open", &path))?;
+        let mut lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(mut file, errno)| {
+            if errno != Errno::EWOULDBLOCK {
+                return Error::io("cannot lock", &path)(errno.into());
+            }
+            let mut holder = String::new();
+            let _ = file.read_to_string(&mut holder);
+            Error::Locked { path: path.clone(), holder: holder.trim().to_owned() }
+        })?;
+        // For the loser's message only: the lock itself is the flock.
+        let said = lock.set_len(0).and_then(|()| writeln!(lock, "pid {} ({command})", std::process::id()));
+        said.map_err(Error::io("cannot write", &path))?;
+        make_folder(&store.checkpoints())?;
+        Ok(Self { store, _lock: lock })
+    }
+
+    /// The state folder that is locked.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Writes a pod's checkpoint.
+    ///
+    /// # Errors
+    /// When the file system refuses; the old checkpoint is then still whole.
+    pub fn save(&self, id: &PodId, checkpoint: &Checkpoint) -> Result<(), Error> {
+        let path = self.store.checkpoints().join(id.as_str());
+        let place =
+            |document: &mut serde_json::Value, sum: String| document["netfix"]["checksum"] = sum.into();
+        self.write(&path, file::render(checkpoint, place))
+    }
+
+    /// Writes the node's state.
+    ///
+    /// # Errors
+    /// When the file system refuses; the old file is then still whole.
+    pub fn save_node(&self, node: &NodeState) -> Result<(), Error> {
+        let place = |document: &mut serde_json::Value, sum: String| document["checksum"] = sum.into();
+        self.write(&self.store.node_path(), file::render(node, place))
+    }
+
+    fn write(&self, path: &Path, text: Result<String, serde_json::Error>) -> Result<(), Error> {
+        let encode = |error: serde_json::Error| Error::io("cannot encode", path)(error.into());
+        file::write(path, &text.map_err(encode)?)
+    }
+
+    /// Moves the checkpoint of a pod that is gone to the previous generation.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    pub fn retire(&self, id: &PodId) -> Result<(), Error> {
+        let previous = self.store.folder.join("previous");
+        make_folder(&previous)?;
+        let from = self.store.checkpoints().join(id.as_str());
+        fs::rename(&from, previous.join(id.as_str())).map_err(Error::io("cannot move", &from))?;
+        file::sync_folder(&previous)?;
+        file::sync_folder(&self.store.checkpoints())
+    }
+}
+
+/// Makes a folder that only its owner can enter; one that exists must be a real folder that nobody else writes to.
+fn make_folder(path: &Path) -> Result<(), Error> {
+    match DirBuilder::new().recursive(true).mode(0o700).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(Error::io("cannot make", path)(error));
+        }
+        _ => {}
+    }
+    let meta = fs::metadata(path).map_err(Error::io("cannot stat", path))?;
+    if !meta.is_dir() {
+        return Err(Error::io("cannot use", path)(Errno::ENOTDIR.into()));
+    }
+    if meta.permissions().mode() & 0o022 != 0 {
+        let open = io::Error::new(io::ErrorKind::PermissionDenied, "others can write to it");
+        return Err(Error::io("cannot use", path)(open));
+    }
+    Ok(())
+}
