@@ -88,6 +88,6 @@ fn run_one(socket: &mut Socket, request: Request) -> Result<Result<(), Errno>, E
 
 /// A name derived from the MAC, so that another run finds what an interrupted one left: `nfx` and 12 hex digits.
 fn temporary_name(link: &Link) -> Option<IfName> {
-    let hex: String = link.mac?.0.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("nfx{hex}").parse().ok()
+    let hex = link.mac?.0.map(|byte| format!("{byte:02x}"));
+    format!("nfx{}", hex.concat()).parse().ok()
 }

@@ -60,7 +60,7 @@ pub struct Global {
     /// Print each step as well
     #[arg(short, long, global = true)]
     pub verbose: bool,
-    /// Colours in human output (NO_COLOR is honoured)
+    /// Colours in human output (`NO_COLOR` is honoured)
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
     pub color: Color,
 }

@@ -1,7 +1,7 @@
 //! `netfix diff` and `netfix plan`: what is missing, and the steps that would put it back. Nothing is touched.
 
 use super::check_in::{Matched, check_in, ground, origin_parent};
-use super::session::{self, Session, load, load_node, no_checkpoints, stored_view};
+use super::session::{self, Session, Stored, load, load_node, no_checkpoints, stored_view};
 use super::{Context, Early, Exit, Outcome};
 use crate::cli::{Selectors, Target};
 use crate::kernel::{netns, sysctl};
@@ -36,10 +36,11 @@ fn with_drift(outcome: Outcome) -> Outcome {
 
 fn compare(target: &Target, context: &mut Context) -> Result<Outcome, Early> {
     let selection = session::selection(&target.selectors)?;
-    let (checkpoints, mut views, mut problems) = load(&context.store, &selection)?;
-    if checkpoints.is_empty() && views.is_empty() {
+    let stored = load(&context.store, &selection)?;
+    if stored.is_empty() {
         return Err(Box::new(Outcome::refused(no_checkpoints())));
     }
+    let Stored { checkpoints, damaged: mut views, mut problems } = stored;
     let mut session = Session::open(&selection)?;
     problems.append(&mut session.problems);
     let stored = load_node(&context.store, &session.node, &mut problems);

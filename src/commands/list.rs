@@ -1,6 +1,6 @@
 //! `netfix list` and `netfix show`: what is stored.
 
-use super::session::{self, load, no_checkpoints, stored_view};
+use super::session::{self, Stored, load, no_checkpoints, stored_view};
 use super::{Context, Early, Exit, Outcome};
 use crate::cli::Selectors;
 use crate::model::{Code, Problem};
@@ -9,9 +9,9 @@ use crate::report::{NodeView, PodView, State};
 
 pub(super) fn list(selectors: &Selectors, context: &mut Context) -> Result<Outcome, Early> {
     let selection = session::selection(selectors)?;
-    let (good, damaged, problems) = load(&context.store, &selection)?;
+    let Stored { checkpoints, damaged, problems } = load(&context.store, &selection)?;
     let mut pods: Vec<PodView> =
-        good.iter().map(|(info, checkpoint)| stored_view(info, checkpoint, State::Stored)).collect();
+        checkpoints.iter().map(|(info, checkpoint)| stored_view(info, checkpoint, State::Stored)).collect();
     pods.extend(damaged);
     pods.sort_by(|a, b| a.id.cmp(&b.id));
     let exit = Outcome::judge(&pods, &problems);
@@ -20,13 +20,13 @@ pub(super) fn list(selectors: &Selectors, context: &mut Context) -> Result<Outco
 
 pub(super) fn show(pod: &str, context: &mut Context) -> Result<Outcome, Early> {
     let selection = session::selection(&Selectors::default())?;
-    let (good, _, problems) = load(&context.store, &selection)?;
+    let Stored { checkpoints, damaged: _, problems } = load(&context.store, &selection)?;
     let names = |view: &PodView| {
         let full =
             view.namespace.as_ref().zip(view.name.as_ref()).map(|(space, name)| format!("{space}/{name}"));
         [Some(view.id.to_string()), view.name.clone(), full]
     };
-    let mut views: Vec<PodView> = good
+    let mut views: Vec<PodView> = checkpoints
         .into_iter()
         .map(|(info, checkpoint)| {
             let mut view = stored_view(&info, &checkpoint, State::Stored);

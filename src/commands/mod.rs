@@ -105,7 +105,7 @@ impl Command {
     pub fn print_text(&self, out: &mut dyn Write) -> io::Result<bool> {
         match self {
             Self::Completions { shell } => {
-                clap_complete::generate(*shell, &mut Cli::command(), "netfix", out)
+                clap_complete::generate(*shell, &mut Cli::command(), "netfix", out);
             }
             Self::Man => clap_mangen::Man::new(Cli::command()).render(out)?,
             _ => return Ok(false),

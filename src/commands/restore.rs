@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::check_in::{CheckIn, Ground, check_in, ground, origin_parent};
 use super::pods::{self, Job};
-use super::session::{self, Session, load, load_node, no_checkpoints};
+use super::session::{self, Session, Stored, load, load_node, no_checkpoints};
 use super::wait::{self, Patience};
 use super::{Context, Early, Exit, Outcome};
 use crate::apply::{self, Failure};
@@ -27,10 +27,11 @@ pub(super) fn run(target: &Target, limit: Duration, context: &mut Context) -> Re
     }
     // Held to the end: nobody may write checkpoints of a network that is being put together.
     let _guard = context.store.lock("restore").map_err(|error| refuse(error.problem()))?;
-    let (checkpoints, damaged, mut problems) = load(&context.store, &selection)?;
-    if checkpoints.is_empty() && damaged.is_empty() {
+    let stored = load(&context.store, &selection)?;
+    if stored.is_empty() {
         return Err(refuse(no_checkpoints()));
     }
+    let Stored { checkpoints, damaged, mut problems } = stored;
     let Session { node, mut host, pods, problems: mut found } = Session::open(&selection)?;
     problems.append(&mut found);
     let stored = load_node(&context.store, &node, &mut problems);

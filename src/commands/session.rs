@@ -50,7 +50,8 @@ impl Session {
         for opened in observe::open_pods(found, &host) {
             match opened {
                 Ok(pod) => pods.push(pod),
-                Err((info, error)) => {
+                Err(unopened) => {
+                    let (info, error) = *unopened;
                     let message = format!("its namespace cannot be entered: {error}");
                     problems.push(Problem::error(Code::Unreadable, "", message).of(&info.id));
                 }
@@ -65,31 +66,45 @@ impl Session {
     }
 }
 
-/// The stored checkpoints that the user chose, and problems for those that cannot be used.
-pub(super) fn load(
-    store: &Store,
-    selection: &Selection,
-) -> Result<(Vec<(PodInfo, Checkpoint)>, Vec<PodView>, Vec<Problem>), Early> {
+/// The stored checkpoints that the user chose.
+#[derive(Debug, Default)]
+pub(super) struct Stored {
+    pub checkpoints: Vec<(PodInfo, Checkpoint)>,
+    /// Pods whose checkpoint cannot be read.
+    pub damaged: Vec<PodView>,
+    /// Why.
+    pub problems: Vec<Problem>,
+}
+
+impl Stored {
+    /// Whether there is nothing at all to work from.
+    pub(super) fn is_empty(&self) -> bool {
+        self.checkpoints.is_empty() && self.damaged.is_empty()
+    }
+}
+
+/// Reads the checkpoints that the user chose; a damaged one does not stop the others.
+pub(super) fn load(store: &Store, selection: &Selection) -> Result<Stored, Early> {
     let loaded = store.load_all().map_err(|error| Box::new(Outcome::refused(error.problem())))?;
-    let (mut good, mut views, mut problems) = (Vec::new(), Vec::new(), Vec::new());
+    let mut stored = Stored::default();
     for (id, checkpoint) in loaded {
         match checkpoint {
             Ok(checkpoint) => {
                 let info = info_of(&id, &checkpoint);
                 if selection.wants_checkpoint(&info, &checkpoint) {
-                    good.push((info, checkpoint));
+                    stored.checkpoints.push((info, checkpoint));
                 }
             }
             Err(error) => {
                 let info = nameless(&id);
                 if selection.wants_pod(&info) {
-                    problems.push(error.problem().of(&id));
-                    views.push(bare_view(&info, String::new(), State::Failed));
+                    stored.problems.push(error.problem().of(&id));
+                    stored.damaged.push(bare_view(&info, String::new(), State::Failed));
                 }
             }
         }
     }
-    Ok((good, views, problems))
+    Ok(stored)
 }
 
 /// The problem of having nothing to work from.

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::session::{self, Session, bare_view, load};
+use super::session::{self, Session, Stored, bare_view, load};
 use super::{Context, Early, Outcome};
 use crate::cli::Selectors;
 use crate::model::{Checkpoint, Code, IfName, NetState, PodInfo, Problem};
@@ -22,7 +22,7 @@ struct Expected {
 
 pub(super) fn run(selectors: &Selectors, timeout: Duration, context: &mut Context) -> Result<Outcome, Early> {
     let selection = session::selection(selectors)?;
-    let (stored, damaged, mut problems) = load(&context.store, &selection)?;
+    let Stored { checkpoints, damaged, mut problems } = load(&context.store, &selection)?;
     let mut session = Session::open(&selection)?;
     problems.append(&mut session.problems);
     let node = session.node_view(None);
@@ -38,7 +38,7 @@ pub(super) fn run(selectors: &Selectors, timeout: Duration, context: &mut Contex
         let mut view = bare_view(&pod.info, pod.netns.path.display().to_string(), State::NoGateway);
         match state {
             Ok(state) => {
-                expected.extend(gateways(at, &state, checkpoint_of(pod, &stored)));
+                expected.extend(gateways(at, &state, checkpoint_of(pod, &checkpoints)));
                 view.interfaces = interfaces(&state);
             }
             Err(error) => {
@@ -109,7 +109,7 @@ fn judge(expected: &Expected, answer: Option<Answer>, timeout: Duration) -> (Gat
     let why = match answer {
         Some(Answer::Reachable { rtt, lladdr }) => {
             view.reachable = true;
-            view.rtt_us = u64::try_from(rtt.as_micros()).ok();
+            view.rtt_us = rtt.and_then(|rtt| u64::try_from(rtt.as_micros()).ok());
             view.lladdr = lladdr;
             return (view, None);
         }

@@ -20,7 +20,7 @@ pub(super) fn parse(infos: &[InfoBond]) -> (Bond, Option<u32>) {
             InfoBond::NsIp6Target(targets) => bond.ns_ip6_target.clone_from(targets),
             InfoBond::Primary(index) => primary = Some(*index).filter(|index| *index != 0),
             InfoBond::AdActorSystem(mac) => {
-                bond.ad_actor_system = Some(Mac(*mac)).filter(|mac| mac.0 != [0; 6])
+                bond.ad_actor_system = Some(Mac(*mac)).filter(|mac| mac.0 != [0; 6]);
             }
             _ => {}
         }

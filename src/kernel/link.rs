@@ -92,7 +92,7 @@ impl RawLink {
                 LinkInfo::Kind(kind) => self.link.kind = LinkKind::Other { driver: kind.to_string() },
                 LinkInfo::Data(InfoData::Vlan(infos)) => self.link.kind = LinkKind::Vlan(vlan(&infos)?),
                 LinkInfo::Data(InfoData::MacVlan(infos)) => {
-                    self.link.kind = LinkKind::Macvlan(macvlan(&infos)?)
+                    self.link.kind = LinkKind::Macvlan(macvlan(&infos)?);
                 }
                 LinkInfo::Data(InfoData::Bond(infos)) => {
                     let (parsed, primary) = bond::parse(&infos);

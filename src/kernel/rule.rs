@@ -37,7 +37,7 @@ pub(super) fn parse(message: RuleMessage) -> Result<Option<Rule>, String> {
             RuleAttribute::Realm(realm) => rule.realms = Some((realm.source, realm.destination)),
             RuleAttribute::TunId(id) => rule.tun_id = Some(id),
             RuleAttribute::SuppressIfGroup(group) => {
-                rule.suppress_group = Some(group).filter(|g| *g != u32::MAX)
+                rule.suppress_group = Some(group).filter(|g| *g != u32::MAX);
             }
             RuleAttribute::SuppressPrefixLen(len) => {
                 rule.suppress_prefix_len = Some(len).filter(|len| *len != u32::MAX);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::IfName;
 
-/// `IFA_F_*` bits (linux/if_addr.h) that describe what an administrator asked for; the others (secondary,
+/// `IFA_F_*` bits (`linux/if_addr.h`) that describe what an administrator asked for; the others (secondary,
 /// tentative, deprecated, permanent, dadfailed) are states that the kernel derives.
 pub const REQUESTED_FLAGS: u32 = NODAD | HOMEADDRESS | MANAGETEMPADDR | NOPREFIXROUTE | MCAUTOJOIN;
 /// Duplicate address detection is skipped.

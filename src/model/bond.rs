@@ -10,7 +10,7 @@ use super::{IfName, Mac};
 /// What makes a bond: its mode and every option that `ip link set type bond` can set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bond {
-    /// Mode number (`BOND_MODE_*`, linux/if_bonding.h): 0 balance-rr, 1 active-backup, 4 802.3ad, …
+    /// Mode number (`BOND_MODE_*`, `linux/if_bonding.h)`: 0 balance-rr, 1 active-backup, 4 802.3ad, …
     pub mode: u8,
     /// Numeric options by their `ip(8)` name, in the kernel's own units.
     #[serde(default)]

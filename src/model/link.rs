@@ -192,7 +192,7 @@ pub struct Vlan {
     /// The tag's protocol.
     #[serde(default)]
     pub protocol: VlanProtocol,
-    /// `VLAN_FLAG_*` bits (linux/if_vlan.h): 1 reorder_hdr, 2 gvrp, 4 loose_binding, 8 mvrp, 16 bridge_binding.
+    /// `VLAN_FLAG_*` bits (`linux/if_vlan.h)`: 1 `reorder_hdr`, 2 gvrp, 4 `loose_binding`, 8 mvrp, 16 `bridge_binding`.
     #[serde(default)]
     pub vlan_flags: u32,
     /// `ingress-qos-map`: VLAN priority to packet priority.
@@ -222,7 +222,7 @@ impl Vlan {
     }
 }
 
-/// How a macvlan's traffic is treated (`enum macvlan_mode`, linux/if_link.h).
+/// How a macvlan's traffic is treated (`enum macvlan_mode`, `linux/if_link.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MacvlanMode {

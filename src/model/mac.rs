@@ -54,8 +54,8 @@ impl From<Mac> for String {
 
 impl fmt::Display for Mac {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, g] = self.0;
-        f.pad(&format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}"))
+        let hex = self.0.map(|byte| format!("{byte:02x}"));
+        f.pad(&hex.join(":"))
     }
 }
 

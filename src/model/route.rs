@@ -219,9 +219,9 @@ impl<A: Display, N: Display> RouteOf<A, N> {
             write!(f, "{name} ")?;
         }
         if is_default {
-            write!(f, "default")?
+            write!(f, "default")?;
         } else {
-            write!(f, "{}", self.dst)?
+            write!(f, "{}", self.dst)?;
         }
         let multipath = self.hops.len() > 1;
         for hop in &self.hops {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// One rule, with the fields of `struct fib_rule_hdr` and its attributes (linux/fib_rules.h).
+/// One rule, with the fields of `struct fib_rule_hdr` and its attributes (`linux/fib_rules.h`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Rule {

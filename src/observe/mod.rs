@@ -84,11 +84,14 @@ impl Pod {
     }
 }
 
+/// A pod whose namespace could not be entered, and why.
+pub type Unopened = Box<(PodInfo, Error)>;
+
 /// Opens a socket in each namespace and learns its identity.
 ///
 /// A namespace that cannot be entered yields its error, beside the others.
 #[must_use]
-pub fn open_pods(found: Vec<Found>, host: &Host) -> Vec<Result<Pod, (PodInfo, Error)>> {
+pub fn open_pods(found: Vec<Found>, host: &Host) -> Vec<Result<Pod, Unopened>> {
     let mut found = found;
     let sockets = netns::visit(
         &mut found,
@@ -108,7 +111,7 @@ pub fn open_pods(found: Vec<Found>, host: &Host) -> Vec<Result<Pod, (PodInfo, Er
             let identity = netns.identity(Socket::netns_cookie(&socket));
             Ok(Pod { netns, info, identity, paths, socket, host_id })
         }
-        Err(error) => Err((info, error)),
+        Err(error) => Err(Box::new((info, error))),
     };
     opened.map(pod).collect()
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::model::checkpoint::CniRoute;
+use crate::model::checkpoint::{CniIp, CniRoute};
 use crate::model::link::{Flags, Macvlan, MacvlanMode};
 use crate::model::route::{Hop, KIND_UNICAST, RouteOf, SCOPE_UNIVERSE, TABLE_MAIN};
 use crate::model::sysctl::Sysctls;
@@ -34,8 +34,8 @@ pub fn complete(checkpoint: &Checkpoint, parent: &Link, now: &NetState) -> Optio
         |wanted: Address| now.addresses.iter().find(|a| a.is_same(&wanted)).cloned().unwrap_or(wanted);
     let addresses = ips.iter().map(|ip| as_it_is(address(&dev, ip.address))).collect();
     let gateway_of = |dst: &IpNet| {
-        let same_family = ips.iter().filter(|ip| ip.address.addr().is_ipv4() == dst.addr().is_ipv4());
-        same_family.filter_map(|ip| ip.gateway).next()
+        let is_same_family = |ip: &CniIp| ip.address.addr().is_ipv4() == dst.addr().is_ipv4();
+        ips.iter().find_map(|ip| ip.gateway.filter(|_| is_same_family(ip)))
     };
     let route_of = |entry: &CniRoute| route(&dev, entry.dst, entry.gw.or_else(|| gateway_of(&entry.dst)));
     let as_it_is =

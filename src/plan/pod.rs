@@ -31,7 +31,7 @@ impl Planner<'_> {
         let now = self.observed.state.link(&wanted.name);
         match now {
             Some(now) if let Some(problem) = settle::conflict(wanted, now) => {
-                self.plan.problems.push(problem)
+                self.plan.problems.push(problem);
             }
             Some(now) => self.existing(wanted, now),
             None => self.missing(wanted),

@@ -138,7 +138,7 @@ fn aged(mut address: Address, age: u32, plan: &mut Plan) -> Option<Address> {
 }
 
 /// The steps for routes, in the order in which the kernel accepts them.
-pub(super) fn routes<'a>(wanted: impl Iterator<Item = Route>, observed: &'a [Route], plan: &mut Plan) {
+pub(super) fn routes(wanted: impl Iterator<Item = Route>, observed: &[Route], plan: &mut Plan) {
     let mut wanted: Vec<Route> = wanted.collect();
     wanted.sort_by_key(Route::rank);
     for (at, route) in wanted.iter().enumerate() {

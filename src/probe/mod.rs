@@ -31,8 +31,8 @@ pub struct Question {
 pub enum Answer {
     /// It answered, after so long, with this hardware address.
     Reachable {
-        /// From the request to the answer.
-        rtt: Duration,
+        /// From the request to the answer; `None` when it is not known which request was answered.
+        rtt: Option<Duration>,
         /// Whoever answered.
         lladdr: Option<Mac>,
     },
@@ -48,7 +48,12 @@ struct Asked {
     question: Question,
     since: Instant,
     answer: Option<Answer>,
+    /// It answered, but so late that nobody knows to which of several requests; it is asked once more.
+    late: Option<Answer>,
 }
+
+/// The kernel repeats an unanswered request after this long (`retrans_time_ms`).
+const RETRANSMIT: Duration = Duration::from_secs(1);
 
 /// Asks all questions at once; the answers are in their order.
 ///
@@ -57,7 +62,8 @@ struct Asked {
 pub fn ask(pods: &mut [Pod], questions: &[Question], timeout: Duration) -> Result<Vec<Answer>, Error> {
     let deadline = Instant::now() + timeout;
     let mut listeners = listen(pods, questions)?;
-    let begin = |question: &Question| Asked { question: *question, since: Instant::now(), answer: None };
+    let begin =
+        |question: &Question| Asked { question: *question, since: Instant::now(), answer: None, late: None };
     let mut asked: Vec<Asked> = questions.iter().map(begin).collect();
     for asked in &mut asked {
         let pod = &mut pods[asked.question.pod];
@@ -71,7 +77,7 @@ pub fn ask(pods: &mut [Pod], questions: &[Question], timeout: Duration) -> Resul
             }
         }
     }
-    Ok(asked.into_iter().map(|asked| asked.answer.unwrap_or(Answer::Silent)).collect())
+    Ok(asked.into_iter().map(|asked| asked.answer.or(asked.late).unwrap_or(Answer::Silent)).collect())
 }
 
 /// A second socket in each pod that is asked about, subscribed to its neighbour events.
@@ -108,7 +114,14 @@ fn take(pod: usize, entry: Entry, asked: &mut [Asked], socket: &mut Socket) -> R
     };
     let Some(asked) = asked.iter_mut().find(about) else { return Ok(()) };
     if entry.reachable {
-        asked.answer = Some(Answer::Reachable { rtt: asked.since.elapsed(), lladdr: entry.lladdr });
+        let rtt = asked.since.elapsed();
+        let answer = |rtt| Some(Answer::Reachable { rtt, lladdr: entry.lladdr });
+        if rtt < RETRANSMIT {
+            asked.answer = answer(Some(rtt));
+        } else {
+            asked.late = answer(None);
+            start(socket, asked)?;
+        }
     } else if entry.failed {
         // The kernel gives up after three requests; an IPv6 address in duplicate detection needs longer.
         start(socket, asked)?;

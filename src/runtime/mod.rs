@@ -4,6 +4,7 @@
 
 mod procfs;
 
+use procfs::LivedIn;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -78,8 +79,8 @@ fn candidates() -> io::Result<(BTreeMap<u64, Candidate>, Vec<u32>)> {
     for (inode, path) in procfs::mounted()? {
         candidates.entry(inode).or_default().mounts.push(path);
     }
-    let (lived_in, denied) = procfs::lived_in()?;
-    for (inode, holder) in lived_in {
+    let LivedIn { holders, denied } = procfs::lived_in()?;
+    for (inode, holder) in holders {
         let oldest = &mut candidates.entry(inode).or_default().holder;
         if oldest.is_none_or(|known| holder.start_time < known.start_time) {
             *oldest = Some(holder);

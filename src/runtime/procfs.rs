@@ -29,24 +29,37 @@ pub(super) fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
 }
 
-/// The namespaces that processes live in, one entry a process, and the pids that may not be asked.
+/// What the processes of the machine say.
+#[derive(Debug, Default)]
+pub(super) struct LivedIn {
+    /// The inode of each process's namespace, with the process.
+    pub holders: Vec<(u64, Holder)>,
+    /// Processes that may not be asked.
+    pub denied: Vec<u32>,
+}
+
+/// The namespaces that processes live in.
 ///
 /// PID 1 is left out: its namespace is never a pod's.
-pub(super) fn lived_in() -> io::Result<(Vec<(u64, Holder)>, Vec<u32>)> {
-    let (mut found, mut denied) = (Vec::new(), Vec::new());
+pub(super) fn lived_in() -> io::Result<LivedIn> {
+    let mut lived_in = LivedIn::default();
     for entry in fs::read_dir("/proc")? {
         let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
             continue;
         };
         match netns_inode(&pid.to_string()) {
             _ if pid == 1 => {}
-            Ok(inode) => found.extend(start_time(pid).map(|start_time| (inode, Holder { pid, start_time }))),
+            Ok(inode) => {
+                lived_in
+                    .holders
+                    .extend(start_time(pid).map(|start_time| (inode, Holder { pid, start_time })));
+            }
             Err(error) if is_gone(&error) => {}
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => denied.push(pid),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => lived_in.denied.push(pid),
             Err(error) => return Err(error),
         }
     }
-    Ok((found, denied))
+    Ok(lived_in)
 }
 
 /// The namespace of the machine itself: PID 1's, or, where a PID 1 with more rights than ours may not be asked, that

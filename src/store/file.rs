@@ -62,7 +62,8 @@ fn digest(parts: &[&str]) -> String {
     for part in parts {
         hasher.update(part.as_bytes());
     }
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    let bytes: Vec<String> = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    bytes.concat()
 }
 
 /// The value as pretty JSON with its checksum: `place` puts the placeholder into the document.
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     fn sample() -> String {
-        let place = |document: &mut serde_json::Value, sum| document["checksum"] = sum.into();
+        let place = |document: &mut serde_json::Value, sum: String| document["checksum"] = sum.into();
         render(&serde_json::json!({"alias": "\"checksum\": \"sha256:"}), place).unwrap()
     }
 

@@ -60,7 +60,7 @@ impl Guard {
         let path = self.store.checkpoints().join(id.as_str());
         let place =
             |document: &mut serde_json::Value, sum: String| document["netfix"]["checksum"] = sum.into();
-        self.write(&path, file::render(checkpoint, place))
+        write(&path, file::render(checkpoint, place))
     }
 
     /// Writes the node's state.
@@ -69,12 +69,7 @@ impl Guard {
     /// When the file system refuses; the old file is then still whole.
     pub fn save_node(&self, node: &NodeState) -> Result<(), Error> {
         let place = |document: &mut serde_json::Value, sum: String| document["checksum"] = sum.into();
-        self.write(&self.store.node_path(), file::render(node, place))
-    }
-
-    fn write(&self, path: &Path, text: Result<String, serde_json::Error>) -> Result<(), Error> {
-        let encode = |error: serde_json::Error| Error::io("cannot encode", path)(error.into());
-        file::write(path, &text.map_err(encode)?)
+        write(&self.store.node_path(), file::render(node, place))
     }
 
     /// Moves the checkpoint of a pod that is gone to the previous generation.
@@ -89,6 +84,11 @@ impl Guard {
         file::sync_folder(&previous)?;
         file::sync_folder(&self.store.checkpoints())
     }
+}
+
+fn write(path: &Path, text: Result<String, serde_json::Error>) -> Result<(), Error> {
+    let encode = |error: serde_json::Error| Error::io("cannot encode", path)(error.into());
+    file::write(path, &text.map_err(encode)?)
 }
 
 /// Makes a folder that only its owner can enter; one that exists must be a real folder that nobody else writes to.
