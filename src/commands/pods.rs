@@ -1,6 +1,7 @@
 //! Restoring all pods: their links in few sends from the host, then each pod's settings, addresses and routes from
 //! inside, side by side, until a new observation of the pod shows nothing missing.
 
+use std::net::IpAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use crate::model::address::TENTATIVE;
 use crate::model::{Code, IfName, Link, LinkKind, NetState, Parent, Problem, Severity};
 use crate::observe::Host;
 use crate::plan::{self, HostLinks, Observed, Plan, Step};
+use crate::probe::Announcement;
 use crate::report::{Listener, PodView, Progress, State};
 
 /// Duplicate address detection takes up to two seconds, and a route may need the address's end of it.
@@ -90,6 +92,23 @@ impl Job {
             self.done.retain(|step| !is_about(step, &gone));
             self.finished = true;
         }
+    }
+
+    /// The IPv4 addresses of links that this run has created, to be announced through the host's links.
+    pub(super) fn announcements(&self, host: &Host) -> Vec<Announcement> {
+        let Some((state, _)) = &self.last else { return Vec::new() };
+        let of_link = |link: &Link| {
+            let Some(Parent::Host(parent)) = &link.parent else { return Vec::new() };
+            let Some((parent, mac)) = host.state.link(parent).map(|parent| parent.index).zip(link.mac) else {
+                return Vec::new();
+            };
+            let addresses = state.addresses_of(&link.name).filter_map(|address| match address.local {
+                IpAddr::V4(address) => Some(Announcement { parent, mac, address }),
+                IpAddr::V6(_) => None,
+            });
+            addresses.collect()
+        };
+        self.created.iter().filter_map(|name| state.link(name)).flat_map(of_link).collect()
     }
 
     /// What the pod's fate was, in words.

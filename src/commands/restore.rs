@@ -13,6 +13,7 @@ use crate::kernel::Error;
 use crate::model::{Code, Problem, Severity};
 use crate::observe::Host;
 use crate::plan::{self, HostLinks, Observed, Plan, Step};
+use crate::probe;
 use crate::report::{NodeView, Progress, State};
 
 /// The host's stack has at most this many layers, each of which may need a round of its own.
@@ -54,13 +55,13 @@ pub(super) fn run(target: &Target, limit: Duration, context: &mut Context) -> Re
     }
     let ground = ground(stored, &matched, parent.as_ref(), selection.is_everything(), &host);
     let restored = restore(&mut host, &ground, matched, patience, context);
-    let Restored { host_result, jobs, carrier } = restored.map_err(|error| {
+    let Restored { host_result, jobs, notes } = restored.map_err(|error| {
         Box::new(Outcome::failed(Problem::error(Code::Failed, "host", error.to_string())))
     })?;
     view.steps = host_result.done.iter().map(ToString::to_string).collect();
     view.state = Some(host_result.state());
     problems.extend(host_result.problems());
-    problems.extend(carrier);
+    problems.extend(notes);
     for job in jobs {
         let (view, found) = job.finish();
         views.push(view);
@@ -79,7 +80,8 @@ fn is_refusal(problem: &Problem) -> bool {
 struct Restored {
     host_result: HostResult,
     jobs: Vec<Job>,
-    carrier: Vec<Problem>,
+    /// What is worth knowing beside: carrier, announcements.
+    notes: Vec<Problem>,
 }
 
 fn restore(
@@ -98,7 +100,21 @@ fn restore(
     pods::restore(&mut jobs, host, &links, context.progress.as_mut())?;
     context.progress.notice(Progress::Phase("waiting for carrier", 1));
     let carrier = wait::for_carrier(host, ground, &links, patience)?;
-    Ok(Restored { host_result, jobs, carrier })
+    let mut notes = carrier;
+    notes.extend(announce(&jobs, host));
+    Ok(Restored { host_result, jobs, notes })
+}
+
+/// A failed announcement is worth a note and never fails a restore.
+fn announce(jobs: &[Job], host: &Host) -> Option<Problem> {
+    let announcements: Vec<_> = jobs.iter().flat_map(|job| job.announcements(host)).collect();
+    let (count, error) = match probe::announce(&announcements) {
+        Ok(None) => return None,
+        Ok(Some(failed)) => failed,
+        Err(error) => (announcements.len(), error),
+    };
+    let message = format!("{count} of {} ARP announcements could not be sent: {error}", announcements.len());
+    Some(Problem { severity: Severity::Info, ..Problem::warning(Code::Failed, "announce", message) })
 }
 
 /// What became of the host's own links.

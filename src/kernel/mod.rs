@@ -13,6 +13,7 @@ pub mod link;
 pub mod neighbour;
 pub mod netns;
 pub mod nsid;
+pub mod packet;
 pub mod route;
 pub mod rule;
 pub mod socket;

@@ -31,7 +31,8 @@ impl FromStr for Mac {
         let mut bytes = [0; 6];
         let mut parts = text.split(':');
         for byte in &mut bytes {
-            let part = parts.next().filter(|part| part.len() == 2).ok_or_else(invalid)?;
+            let part =
+                parts.next().filter(|part| part.len() == 2 && !part.starts_with('+')).ok_or_else(invalid)?;
             *byte = u8::from_str_radix(part, 16).map_err(|_| invalid())?;
         }
         if parts.next().is_some() { Err(invalid()) } else { Ok(Self(bytes)) }

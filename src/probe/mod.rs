@@ -4,6 +4,8 @@
 //! (RFC 4861) from the pod's interface, with the pod's MAC and address, and says when the answer came. No packet
 //! socket is needed, whose closing costs an RCU grace period a pod.
 
+mod announce;
+
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -14,6 +16,8 @@ use crate::kernel::neighbour::{self, Entry, Reachability};
 use crate::kernel::{Error, Socket, netns};
 use crate::model::Mac;
 use crate::observe::Pod;
+
+pub use announce::{Announcement, announce};
 
 /// One gateway to ask for.
 #[derive(Debug, Clone, Copy)]
