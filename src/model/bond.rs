@@ -1,6 +1,7 @@
 //! Bonding masters and their options.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,13 @@ impl Bond {
     #[must_use]
     pub fn mode_name(&self) -> &'static str {
         MODES.get(usize::from(self.mode)).copied().unwrap_or("unknown")
+    }
+}
+
+impl fmt::Display for BondOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = serde_json::to_value(self).map_err(|_| fmt::Error)?;
+        f.pad(name.as_str().unwrap_or_default())
     }
 }
 

@@ -15,6 +15,7 @@ pub enum Code {
     CheckpointCorrupt,
     CheckpointMissing,
     Degraded,
+    DeviceRenamed,
     Failed,
     GatewayUnreachable,
     IfindexDiffers,

@@ -66,7 +66,7 @@ impl<'a> Planner<'a> {
         };
         if now.name != wanted.name {
             let message = format!("came back as {}; what stood on it is built on that", now.name);
-            self.plan.problems.push(Problem::warning(Code::Surplus, wanted.name.to_string(), message));
+            self.plan.problems.push(Problem::warning(Code::DeviceRenamed, wanted.name.to_string(), message));
             self.links.renamed.insert(wanted.name.clone(), now.name.clone());
         }
         self.links.present.insert(wanted.name.clone());

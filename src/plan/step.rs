@@ -147,7 +147,7 @@ impl fmt::Display for Change {
             Self::Master(master) => write!(f, "master {master}"),
             Self::Macvlan(data) => write!(f, "type macvlan mode {} flags {}", data.mode, data.macvlan_flags),
             Self::Vlan(vlan) => write!(f, "type vlan flags {:#x}", vlan.vlan_flags),
-            Self::BondOption(option, value) => write!(f, "type bond {option:?} {value}"),
+            Self::BondOption(option, value) => write!(f, "type bond {option} {value}"),
             Self::BondLists(_) => f.write_str("type bond arp_ip_target, ns_ip6_target, ad_actor_system"),
             Self::BondPrimary(port) => write!(f, "type bond primary {port}"),
         }

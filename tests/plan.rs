@@ -1,0 +1,86 @@
+//! The planner against the cases in `testdata/plan`: one folder a case, each with what was, what is, and the plan.
+//!
+//! `NETFIX_BLESS=1 cargo test --test plan` writes the plans anew, to be read before they are committed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use netfix::model::sysctl::Sysctls;
+use netfix::model::{IfName, NetState};
+use netfix::plan::{self, HostLinks, Observed, Plan};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    /// Why the case exists.
+    why: String,
+    wanted: NetState,
+    observed: NetState,
+    #[serde(default)]
+    new_link: Option<Sysctls>,
+    #[serde(default)]
+    age: u32,
+    about: About,
+}
+
+/// Whose namespace the case is about.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+enum About {
+    Host { devices: BTreeSet<IfName> },
+    Pod { present: BTreeSet<IfName>, renamed: BTreeMap<IfName, IfName> },
+}
+
+fn planned(case: &Case) -> String {
+    let observed = Observed { state: &case.observed, new_link: case.new_link.as_ref(), age: case.age };
+    let (Plan { steps, problems }, links) = match &case.about {
+        About::Host { devices } => plan::host(&case.wanted, observed, devices),
+        About::Pod { present, renamed } => {
+            let links = HostLinks { present: present.clone(), renamed: renamed.clone() };
+            (plan::pod(&case.wanted, observed, &links), HostLinks::default())
+        }
+    };
+    let steps = steps.iter().map(|step| format!("{step}\n"));
+    let problems = problems.iter().map(|problem| format!("! {:?} {problem}\n", problem.severity));
+    let renamed = links.renamed.iter().map(|(then, now)| format!("= {then} is {now}\n"));
+    steps.chain(problems).chain(renamed).collect()
+}
+
+#[test]
+fn every_case_in_testdata_gives_its_plan() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/plan");
+    let bless = std::env::var_os("NETFIX_BLESS").is_some();
+    let mut folders: Vec<PathBuf> = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path()).collect();
+    folders.sort();
+    assert!(folders.len() >= 20, "only {} cases in {}", folders.len(), root.display());
+    let mut wrong = Vec::new();
+    for folder in folders {
+        let text = fs::read_to_string(folder.join("case.json")).unwrap();
+        let case: Case = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+        assert!(!case.why.is_empty());
+        let plan = planned(&case);
+        let expected = folder.join("plan.txt");
+        if bless {
+            fs::write(&expected, &plan).unwrap();
+        } else if fs::read_to_string(&expected).unwrap() != plan {
+            wrong.push(format!("{} ({}):\n{plan}", folder.display(), case.why));
+        }
+    }
+    assert!(wrong.is_empty(), "these plans differ from plan.txt:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_plan_carried_out_leaves_nothing_to_plan() {
+    // The same state wanted and observed: whatever the case is about, there is nothing to do.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/plan");
+    for folder in fs::read_dir(&root).unwrap() {
+        let text = fs::read_to_string(folder.unwrap().path().join("case.json")).unwrap();
+        let case: Case = serde_json::from_str(&text).unwrap();
+        let same = Case { observed: case.wanted.clone(), ..case };
+        let plan = planned(&same);
+        let steps: Vec<&str> = plan.lines().filter(|line| line.starts_with(['+', '~'])).collect();
+        assert!(steps.is_empty(), "{}: {steps:?}", same.why);
+    }
+}
