@@ -1,0 +1,69 @@
+//! Those who restore: the floor first, for everyone is measured against it.
+
+use std::process::{Command, Stdio};
+
+use crate::common::run::BINARY;
+use crate::common::tool;
+use crate::floor;
+use crate::lab::{Lab, pod_lines};
+
+pub const NETFIX: &str = "netfix restore";
+
+pub struct Contestant {
+    pub name: &'static str,
+    pub restore: Box<dyn Fn(&Lab)>,
+}
+
+/// Prepares what each contestant may know beforehand.
+pub fn all(lab: &Lab) -> Vec<Contestant> {
+    vec![floor_contestant(lab), netfix_contestant(lab), batch_contestant(lab)]
+}
+
+fn contestant(name: &'static str, restore: impl Fn(&Lab) + 'static) -> Contestant {
+    Contestant { name, restore: Box::new(restore) }
+}
+
+fn floor_contestant(lab: &Lab) -> Contestant {
+    let plan = lab.file("floor", &floor::plan(lab));
+    contestant("floor: hand-made messages", move |lab| {
+        let own = std::env::current_exe().expect("this program's path");
+        start_in_node(lab, Command::new(own).arg(floor::COMMAND).arg(&plan));
+    })
+}
+
+fn netfix_contestant(lab: &Lab) -> Contestant {
+    start_in_node(lab, &mut netfix(lab, "snapshot"));
+    contestant(NETFIX, |lab| start_in_node(lab, &mut netfix(lab, "restore")))
+}
+
+fn netfix(lab: &Lab, word: &str) -> Command {
+    let mut command = Command::new(BINARY);
+    command.arg(word).arg("--state-dir").arg(lab.node.state_dir()).args(["--netns", &lab.node.pods_glob()]);
+    command
+}
+
+/// `ip -batch` for the links, then one `ip -n POD -batch` a pod.
+fn batch_contestant(lab: &Lab) -> Contestant {
+    let links = lab.file("batch-links", &format!("link set eth0 up\n{}", lab.link_lines()));
+    let files: Vec<_> =
+        lab.pods.iter().map(|pod| lab.file(&format!("batch-{}", pod.ns.name()), &pod_lines(pod))).collect();
+    contestant("ip -batch", move |lab| {
+        tool::run(tool::command("ip", ["-n", lab.node.ns.name(), "-batch"]).arg(&links));
+        for (pod, file) in lab.pods.iter().zip(&files) {
+            tool::run(tool::command("ip", ["-n", pod.ns.name(), "-batch"]).arg(file));
+        }
+    })
+}
+
+/// Starts a program in the node's namespace directly, for ip(8)'s own start is not to be measured.
+fn start_in_node(lab: &Lab, command: &mut Command) {
+    let output = lab.node.ns.enter(|| command.stdin(Stdio::null()).output());
+    let output = output.unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{}{text}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout)
+    );
+}

@@ -1,0 +1,99 @@
+//! How long a restore takes, against the floor: hand-made netlink messages that do nothing but create what
+//! was lost.
+//!
+//! `cargo bench --bench restore -- [PODS [ROUNDS]]`, or `NETFIX_BENCH_PODS` and `NETFIX_BENCH_ROUNDS`. Needs
+//! root. Whole processes are timed, in turn and in one go; every run is checked. Absolute times differ
+//! between machines: quote ratios.
+
+#![allow(clippy::expect_used, reason = "a measurement that went wrong must stop")]
+#![allow(clippy::print_stdout, reason = "the table is the answer")]
+
+#[path = "../../tests/common/mod.rs"]
+mod common;
+mod contestants;
+mod floor;
+mod lab;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use contestants::Contestant;
+use lab::Lab;
+
+const PODS: usize = 250;
+const ROUNDS: usize = 9;
+/// What netfix is allowed to take, as a multiple of the floor, from this number of pods on.
+const TARGET: f64 = 4.0;
+const TARGET_FROM: usize = 250;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    if let [first, rest @ ..] = arguments.as_slice()
+        && first == floor::COMMAND
+    {
+        floor::run(rest);
+        return ExitCode::SUCCESS;
+    }
+    let number = |at: usize, variable: &str, default: usize| {
+        let text = arguments.get(at).cloned().or_else(|| std::env::var(variable).ok());
+        text.map_or(default, |text| text.parse().unwrap_or_else(|e| panic!("{text:?} is no number: {e}")))
+    };
+    let pods = number(0, "NETFIX_BENCH_PODS", PODS);
+    let rounds = number(1, "NETFIX_BENCH_ROUNDS", ROUNDS);
+    compare(&Lab::new(pods), pods, rounds)
+}
+
+fn compare(lab: &Lab, pods: usize, rounds: usize) -> ExitCode {
+    let contestants = contestants::all(lab);
+    let mut times: Vec<Vec<Duration>> = contestants.iter().map(|_| Vec::new()).collect();
+    for round in 0..=rounds {
+        for turn in 0..contestants.len() {
+            // Nobody always comes first; the first round warms up and does not count.
+            let at = (turn + round) % contestants.len();
+            let took = lab.lose_restore_and_check(&contestants[at]);
+            if round > 0 {
+                times[at].push(took);
+            }
+        }
+    }
+    report(&contestants, &times, pods, rounds)
+}
+
+fn report(contestants: &[Contestant], times: &[Vec<Duration>], pods: usize, rounds: usize) -> ExitCode {
+    println!("{pods} pods, {rounds} rounds in turn, every run checked");
+    println!(
+        "{:<28} {:>10} {:>10} {:>10} {:>9}",
+        "restore by", "median ms", "least ms", "most ms", "x floor"
+    );
+    let mut worst_allowed = true;
+    for (contestant, own) in contestants.iter().zip(times) {
+        let ratio = median(&ratios(own, &times[0]));
+        let ms: Vec<f64> = own.iter().map(|time| time.as_secs_f64() * 1000.0).collect();
+        let (least, most) =
+            (ms.iter().copied().fold(f64::MAX, f64::min), ms.iter().copied().fold(0.0, f64::max));
+        println!("{:<28} {:>10.1} {least:>10.1} {most:>10.1} {ratio:>9.2}", contestant.name, median(&ms));
+        if contestant.name == contestants::NETFIX && pods >= TARGET_FROM {
+            worst_allowed = ratio <= TARGET;
+        }
+    }
+    if worst_allowed {
+        return ExitCode::SUCCESS;
+    }
+    println!("netfix is above its target of {TARGET}x the floor");
+    ExitCode::FAILURE
+}
+
+/// Each run against the floor's run of the same round.
+fn ratios(own: &[Duration], floor: &[Duration]) -> Vec<f64> {
+    own.iter().zip(floor).map(|(own, floor)| own.as_secs_f64() / floor.as_secs_f64()).collect()
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => f64::NAN,
+        length if length % 2 == 1 => sorted[length / 2],
+        length => f64::midpoint(sorted[length / 2 - 1], sorted[length / 2]),
+    }
+}

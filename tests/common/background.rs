@@ -1,0 +1,118 @@
+//! Programs that watch while something else happens: `ip monitor`, tcpdump.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::capture::Capture;
+use super::namespace::Namespace;
+use super::node::Node;
+
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A program whose output goes to a file; killed, by its own id, when dropped.
+pub struct Background {
+    child: Child,
+    file: PathBuf,
+}
+
+impl Background {
+    pub fn start(command: &mut Command, file: PathBuf) -> Self {
+        let out = File::create(&file).unwrap_or_else(|e| panic!("cannot create {}: {e}", file.display()));
+        let err = out.try_clone().expect("a second handle of an open file");
+        let child = command.stdin(Stdio::null()).stdout(out).stderr(err).spawn();
+        Self { child: child.unwrap_or_else(|e| panic!("cannot start {command:?}: {e}")), file }
+    }
+
+    pub fn text(&self) -> String {
+        fs::read_to_string(&self.file).unwrap_or_default()
+    }
+
+    pub fn wait_for(&self, text: &str) {
+        assert!(wait_until(PATIENCE, || self.text().contains(text)), "{text:?} never came:\n{}", self.text());
+    }
+
+    /// Waits for the program's own end.
+    pub fn finish(mut self) -> String {
+        let mut ended = None;
+        wait_until(PATIENCE, || {
+            ended = self.child.try_wait().ok().flatten();
+            ended.is_some()
+        });
+        assert!(ended.is_some(), "the program did not end:\n{}", self.text());
+        self.text()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + patience;
+    while Instant::now() < deadline {
+        if done() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    done()
+}
+
+/// `ip monitor` for everything but neighbours, which come and go by themselves.
+pub struct Monitor<'a> {
+    ns: &'a Namespace,
+    background: Background,
+}
+
+impl<'a> Monitor<'a> {
+    pub fn of(ns: &'a Namespace, node: &Node) -> Self {
+        let file = node.temp().join(format!("monitor-{}", ns.name()));
+        let mut command = Command::new("ip");
+        // What was done just before, such as a link's delayed change of state, is not to be heard.
+        let _ = Capture::of_node(ns);
+        command.args(["-n", ns.name(), "monitor", "link", "address", "route", "rule", "netconf"]);
+        let monitor = Self { ns, background: Background::start(&mut command, file) };
+        let heard = wait_until(PATIENCE, || {
+            monitor.ring("192.0.2.253");
+            monitor.background.text().contains("192.0.2.253")
+        });
+        assert!(heard, "ip monitor hears nothing in {}", ns.name());
+        monitor.mark("192.0.2.254");
+        monitor
+    }
+
+    /// What was heard since the start, between two changes of our own making.
+    pub fn heard(self) -> String {
+        self.mark("192.0.2.252");
+        let text = self.background.text();
+        let mine = |line: &&str| !line.contains("192.0.2.25") && !line.contains("valid_lft");
+        let since = text.rfind("192.0.2.254").unwrap_or_default();
+        let lines: Vec<_> = text[since..].lines().skip(1).filter(mine).collect();
+        lines.join("\n")
+    }
+
+    fn mark(&self, address: &str) {
+        self.ring(address);
+        let gone = format!("Deleted local {address}");
+        self.background.wait_for(&gone);
+    }
+
+    fn ring(&self, address: &str) {
+        self.ns.ip(&format!("addr add {address}/32 dev lo"));
+        self.ns.ip(&format!("addr del {address}/32 dev lo"));
+    }
+}
+
+/// tcpdump at the gateway's end of the wire, already listening.
+pub fn tcpdump(node: &Node, filter: &str) -> Background {
+    let mut command = node.gateway.exec("tcpdump");
+    command.args(["-l", "-n", "-e", "-i", "up0"]).args(filter.split_whitespace());
+    let background = Background::start(&mut command, node.temp().join("tcpdump"));
+    background.wait_for("listening on");
+    background
+}

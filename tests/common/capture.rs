@@ -1,0 +1,201 @@
+//! What one namespace is, as ip(8) and /proc/sys tell it, and what of that is allowed to change over a loss.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+
+use super::diff;
+use super::namespace::Namespace;
+
+const QUESTIONS: [(&str, &str); 8] = [
+    ("link", "link show"),
+    ("addr", "addr show"),
+    ("route4", "-4 route show table all"),
+    ("route6", "-6 route show table all"),
+    ("rule4", "-4 rule show"),
+    ("rule6", "-6 rule show"),
+    ("neigh", "neigh show"),
+    ("proxy", "neigh show proxy"),
+];
+const SYSCTL_ROOT: &str = "/proc/sys/net";
+const SYSCTL_FOLDERS: [&str; 4] = ["ipv4/conf", "ipv6/conf", "ipv4/neigh", "ipv6/neigh"];
+/// How long addresses may stay tentative and a link's state may lag.
+const SETTLE: Duration = Duration::from_secs(6);
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Capture(Value);
+
+impl Capture {
+    /// A pod. Its macvlan's parent is told by name, for a reloaded parent has a new index.
+    pub fn of_pod(pod: &Namespace, node: &Namespace) -> Self {
+        let parents = names_by_index(node);
+        Self::settled(pod, &|link| name_the_parent(link, &parents))
+    }
+
+    /// The node. The parent is a new device after a reload: its index, and that of its peer, are its own.
+    pub fn of_node(node: &Namespace) -> Self {
+        Self::settled(node, &|link| {
+            if link.get("ifname").is_some_and(|name| name == "eth0") {
+                link.remove("ifindex");
+                link.remove("link_index");
+            }
+        })
+    }
+
+    fn settled(ns: &Namespace, adjust: &dyn Fn(&mut Map<String, Value>)) -> Self {
+        let deadline = Instant::now() + SETTLE;
+        loop {
+            let capture = Self::now(ns, adjust);
+            if !capture.is_unsettled() || Instant::now() > deadline {
+                return capture;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn now(ns: &Namespace, adjust: &dyn Fn(&mut Map<String, Value>)) -> Self {
+        let mut sections = Map::new();
+        for (name, question) in QUESTIONS {
+            sections.insert(name.to_owned(), ask(ns, question));
+        }
+        for name in ["link", "addr"] {
+            if let Some(links) = sections[name].as_array_mut() {
+                links.iter_mut().filter_map(Value::as_object_mut).for_each(adjust);
+                links.sort_by_key(|link| link["ifname"].to_string());
+            }
+        }
+        if let Some(neighbours) = sections["neigh"].as_array_mut() {
+            neighbours.retain(is_permanent);
+        }
+        let mut value = Value::Object(sections);
+        drop_timers(&mut value);
+        for family in ["route4", "route6"] {
+            order_kernel_routes(&mut value[family]);
+        }
+        value["sysctl"] = json!(ns.enter(sysctls));
+        Self(value)
+    }
+
+    fn is_unsettled(&self) -> bool {
+        let addresses = list(&self.0["addr"]).flat_map(|link| list(&link["addr_info"]));
+        let tentative = addresses.into_iter().any(|address| address["tentative"] == true);
+        let lagging = list(&self.0["link"]).any(|link| {
+            let has = |flag| list(&link["flags"]).any(|f| f == flag);
+            has("LOWER_UP") && !has("LOOPBACK") && link["operstate"] != "UP"
+        });
+        tentative || lagging
+    }
+
+    pub fn section(&self, name: &str) -> &Value {
+        &self.0[name]
+    }
+
+    /// The link's object as ip(8) gives it, with its addresses.
+    pub fn link(&self, name: &str) -> &Value {
+        list(&self.0["addr"]).find(|link| link["ifname"] == name).unwrap_or(&Value::Null)
+    }
+
+    /// Every difference, one a line; empty when there is none.
+    pub fn differences(&self, after: &Self) -> Vec<String> {
+        diff::lines(&self.0, &after.0)
+    }
+
+    pub fn assert_same(&self, after: &Self, who: &str) {
+        let lines = self.differences(after);
+        assert!(lines.is_empty(), "{who} is not what it was (- before, + after):\n{}", lines.join("\n"));
+    }
+
+    /// Captures again until the namespace is what it was, at most for the time it takes to settle.
+    pub fn assert_becomes(&self, who: &str, again: impl Fn() -> Self) {
+        let deadline = Instant::now() + SETTLE;
+        while Instant::now() < deadline {
+            if self.differences(&again()).is_empty() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        self.assert_same(&again(), who);
+    }
+}
+
+fn ask(ns: &Namespace, question: &str) -> Value {
+    let text = ns.ip(&format!("-d -j {question}"));
+    if text.trim().is_empty() {
+        return json!([]);
+    }
+    serde_json::from_str(&text)
+        .unwrap_or_else(|e| panic!("ip {question} in {} answered {text}: {e}", ns.name()))
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn names_by_index(node: &Namespace) -> BTreeMap<u64, String> {
+    let links = ask(node, "link show");
+    let pair = |link: &Value| Some((link["ifindex"].as_u64()?, link["ifname"].as_str()?.to_owned()));
+    list(&links).filter_map(pair).collect()
+}
+
+fn name_the_parent(link: &mut Map<String, Value>, parents: &BTreeMap<u64, String>) {
+    if let Some(name) = link.get("link_index").and_then(Value::as_u64).and_then(|index| parents.get(&index)) {
+        link.insert("link_index".to_owned(), json!(format!("{name} of the node")));
+    }
+}
+
+fn is_permanent(neighbour: &Value) -> bool {
+    list(&neighbour["state"]).any(|state| state == "PERMANENT")
+}
+
+/// The kernel's own routes of several devices stand in the order in which the devices went up, which means
+/// nothing.
+fn order_kernel_routes(routes: &mut Value) {
+    if let Some(routes) = routes.as_array_mut() {
+        let text =
+            |route: &Value| if route["protocol"] == "kernel" { route.to_string() } else { String::new() };
+        routes.sort_by_key(text);
+    }
+}
+
+/// Lifetimes that run down say nothing; that an address has one, and that it has none, does.
+fn drop_timers(value: &mut Value) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(drop_timers),
+        Value::Object(object) => {
+            object.retain(|key, _| key != "expires" && !key.ends_with("_timer"));
+            for key in ["valid_life_time", "preferred_life_time"] {
+                if let Some(time) = object.get_mut(key) {
+                    *time = match time.as_u64() {
+                        Some(0) => json!("none left"),
+                        Some(seconds) if seconds == u64::from(u32::MAX) => json!("forever"),
+                        _ => json!("limited"),
+                    };
+                }
+            }
+            object.values_mut().for_each(drop_timers);
+        }
+        _ => {}
+    }
+}
+
+/// Every file of every per-interface folder, `all` and `default` included, read on the calling thread.
+fn sysctls() -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut folders: Vec<_> =
+        SYSCTL_FOLDERS.iter().map(|folder| Path::new(SYSCTL_ROOT).join(folder)).collect();
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap_or_else(|e| format!("unreadable: {e}"));
+            let name = path.strip_prefix(SYSCTL_ROOT).unwrap_or(&path).to_string_lossy().into_owned();
+            found.insert(name, text.trim().to_owned());
+        }
+    }
+    found
+}

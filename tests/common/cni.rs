@@ -1,0 +1,78 @@
+//! The CNI macvlan plugin as a maker of pods and as an independent judge of them.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use super::namespace::Namespace;
+use super::node::{GATEWAY4, GATEWAY6, Node};
+use super::tool::CNI_MACVLAN;
+
+pub struct Attachment {
+    config: Value,
+    result: Value,
+}
+
+impl Attachment {
+    pub fn add(node: &Node, pod: &Namespace, ipam: &Value) -> Self {
+        let config = json!({
+            "cniVersion": "0.4.0", "name": "lab", "type": "macvlan", "master": "eth0", "mode": "bridge", "ipam": ipam,
+        });
+        let answer =
+            call(node, pod, "ADD", &config).unwrap_or_else(|e| panic!("CNI ADD for {}: {e}", pod.name()));
+        let result =
+            serde_json::from_str(&answer).unwrap_or_else(|e| panic!("CNI ADD answered {answer}: {e}"));
+        Self { config, result }
+    }
+
+    pub fn check(&self, node: &Node, pod: &Namespace) -> Result<(), String> {
+        let mut config = self.config.clone();
+        config["prevResult"] = self.result.clone();
+        call(node, pod, "CHECK", &config).map(drop)
+    }
+}
+
+/// Fixed addresses, each with the gateway of its family, and a default route per family.
+pub fn static_ipam(addresses: &[&str]) -> Value {
+    let gateway = |address: &str| if address.contains(':') { GATEWAY6 } else { GATEWAY4 };
+    let list: Vec<_> = addresses.iter().map(|a| json!({"address": a, "gateway": gateway(a)})).collect();
+    let mut routes = vec![json!({"dst": "0.0.0.0/0", "gw": GATEWAY4})];
+    if addresses.iter().any(|a| a.contains(':')) {
+        routes.push(json!({"dst": "::/0", "gw": GATEWAY6}));
+    }
+    json!({"type": "static", "addresses": list, "routes": routes})
+}
+
+/// Addresses given out by the host-local plugin, its books kept in a folder of the test.
+pub fn host_local_ipam(node: &Node) -> Value {
+    json!({
+        "type": "host-local", "dataDir": node.temp().join("ipam"), "routes": [{"dst": "0.0.0.0/0"}],
+        "ranges": [[{"subnet": "10.88.0.0/16", "rangeStart": "10.88.4.10", "gateway": GATEWAY4}]],
+    })
+}
+
+fn call(node: &Node, pod: &Namespace, verb: &str, config: &Value) -> Result<String, String> {
+    let mut child = node
+        .ns
+        .exec(CNI_MACVLAN)
+        .env("CNI_COMMAND", verb)
+        .env("CNI_CONTAINERID", pod.name())
+        .env("CNI_NETNS", pod.path())
+        .env("CNI_IFNAME", "eth0")
+        .env("CNI_PATH", "/usr/lib/cni")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|e| format!("cannot start {CNI_MACVLAN}: {e}"))?;
+    let mut stdin = child.stdin.take().expect("stdin is a pipe");
+    stdin.write_all(config.to_string().as_bytes()).map_err(|e| format!("cannot write to the plugin: {e}"))?;
+    drop(stdin);
+    let output = child.wait_with_output().map_err(|e| e.to_string())?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() {
+        return Ok(text);
+    }
+    Err(format!("{}: {text}{}", output.status, String::from_utf8_lossy(&output.stderr)))
+}

@@ -1,0 +1,21 @@
+//! What the native tests stand on: a private "node" namespace whose parent interface is one end of a veth
+//! pair, a gateway at the other end, and pods with macvlan interfaces between them. No test of netfix itself
+//! lives here.
+#![allow(dead_code, unused_imports, reason = "every test crate uses its own part of the fixture")]
+#![allow(clippy::expect_used, reason = "a test that cannot go on says why and stops")]
+
+pub mod background;
+pub mod capture;
+pub mod cni;
+pub mod diff;
+pub mod namespace;
+pub mod node;
+pub mod pod;
+pub mod run;
+pub mod tool;
+pub mod trace;
+pub mod traffic;
+
+pub use node::{GATEWAY4, GATEWAY6, Node};
+pub use pod::Pod;
+pub use run::Run;

@@ -1,0 +1,132 @@
+//! One mounted network namespace, gone when dropped.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use nix::net::if_::if_nametoindex;
+use nix::sched::{CloneFlags, setns};
+
+use super::tool;
+
+const PREFIX: &str = "nfx";
+
+#[derive(Debug)]
+pub struct Namespace {
+    name: String,
+}
+
+/// A name that no other test, in this process or another one, uses.
+pub fn unique_name() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    sweep_after_killed_runs();
+    format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+impl Namespace {
+    pub fn new(name: &str) -> Self {
+        tool::ip(&format!("netns add {name}"));
+        let namespace = Self { name: name.to_owned() };
+        namespace.ip("link set lo up");
+        namespace
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn path(&self) -> PathBuf {
+        PathBuf::from("/run/netns").join(&self.name)
+    }
+
+    pub fn ip(&self, words: &str) -> String {
+        self.try_ip(words).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    pub fn try_ip(&self, words: &str) -> Result<String, String> {
+        tool::try_run(Command::new("ip").args(["-n", &self.name]).args(words.split_whitespace()))
+    }
+
+    /// A command that starts in this namespace, with a /sys of its own, as an administrator would start it.
+    pub fn exec(&self, program: &str) -> Command {
+        tool::command("ip", ["netns", "exec", &self.name, program])
+    }
+
+    /// Runs `work` on a scratch thread inside the namespace. A socket born there stays there; so does a child
+    /// process.
+    pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        let file =
+            File::open(self.path()).unwrap_or_else(|e| panic!("cannot open {}: {e}", self.path().display()));
+        let result = std::thread::scope(|scope| {
+            scope
+                .spawn(|| {
+                    setns(&file, CloneFlags::CLONE_NEWNET).expect("setns on a scratch thread");
+                    work()
+                })
+                .join()
+        });
+        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    /// Writes one key below /proc/sys/net, such as `ipv6/conf/eth0/accept_ra`.
+    pub fn set_sysctl(&self, key: &str, value: &str) {
+        let path = format!("/proc/sys/net/{key}");
+        let result = self.enter(|| fs::write(&path, value));
+        result.unwrap_or_else(|e| panic!("cannot write {value} to {path} in {}: {e}", self.name));
+    }
+
+    pub fn sysctl(&self, key: &str) -> String {
+        let path = format!("/proc/sys/net/{key}");
+        let result = self.enter(|| fs::read_to_string(&path));
+        result.unwrap_or_else(|e| panic!("cannot read {path} in {}: {e}", self.name)).trim().to_owned()
+    }
+
+    /// Deletes the namespace and makes a new, empty one of the same name.
+    pub fn replace(&self) {
+        tool::ip(&format!("netns del {}", self.name));
+        tool::ip(&format!("netns add {}", self.name));
+        self.ip("link set lo up");
+    }
+
+    /// Deletes the namespace early, as a runtime does when the pod ends.
+    pub fn delete(&self) {
+        tool::ip(&format!("netns del {}", self.name));
+    }
+
+    /// The index of a link that must be there.
+    pub fn index_of(&self, link: &str) -> u32 {
+        let index = self.enter(|| if_nametoindex(link));
+        index.unwrap_or_else(|e| panic!("no {link} in {}: {e}", self.name))
+    }
+
+    pub fn has_link(&self, name: &str) -> bool {
+        self.try_ip(&format!("link show dev {name}")).is_ok()
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        if self.path().exists() {
+            let _ = tool::try_run(&mut tool::command("ip", ["netns", "del", &self.name]));
+        }
+    }
+}
+
+/// A run that was killed could not clean up: its namespaces carry the id of a process that is no more.
+fn sweep_after_killed_runs() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let names = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+        for name in names.filter_map(|entry| entry.file_name().into_string().ok()) {
+            let pid = name
+                .strip_prefix(PREFIX)
+                .and_then(|rest| rest.split_once('-'))
+                .and_then(|(pid, _)| pid.parse::<u32>().ok());
+            if pid.is_some_and(|pid| !PathBuf::from(format!("/proc/{pid}")).exists()) {
+                let _ = tool::try_run(&mut tool::command("ip", ["netns", "del", &name]));
+            }
+        }
+    });
+}

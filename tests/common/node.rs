@@ -1,0 +1,180 @@
+//! The node: a private host namespace, its parent interface `eth0`, and the gateway at the other end of the
+//! wire.
+
+use std::cell::Cell;
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::capture::Capture;
+use super::namespace::{Namespace, unique_name};
+use super::pod::Pod;
+use super::tool;
+
+pub const GATEWAY4: &str = "10.88.0.1";
+pub const GATEWAY6: &str = "fd88::1";
+pub const PARENT_MAC: &str = "02:00:00:88:00:02";
+
+pub struct Node {
+    pub ns: Namespace,
+    pub gateway: Namespace,
+    temp: TempDir,
+    next_pod: Cell<u8>,
+}
+
+impl Node {
+    /// A node with `eth0` up, one IPv4 and one IPv6 address of its own, and default routes to the gateway.
+    pub fn new() -> Self {
+        let node = Self::without_addresses();
+        node.ns.ip("addr add 10.88.0.2/16 dev eth0");
+        node.ns.ip("addr add fd88::2/64 dev eth0");
+        node.ns.ip(&format!("route add default via {GATEWAY4}"));
+        node.ns.ip(&format!("route add default via {GATEWAY6}"));
+        node
+    }
+
+    /// A node whose `eth0` is up and has nothing on it.
+    pub fn without_addresses() -> Self {
+        tool::require_everything();
+        let name = unique_name();
+        let node = Self {
+            ns: Namespace::new(&name),
+            gateway: Namespace::new(&format!("{name}gw")),
+            temp: TempDir::with_prefix("netfix-test-").expect("a temporary folder"),
+            next_pod: Cell::new(10),
+        };
+        for ns in [&node.ns, &node.gateway] {
+            ns.set_sysctl("ipv6/conf/default/dad_transmits", "0");
+        }
+        node.reload();
+        node.ns.ip("link set eth0 up");
+        node
+    }
+
+    /// What a driver's unload does: the parent is gone, and with it every macvlan on it.
+    pub fn lose(&self) {
+        self.ns.ip("link del eth0");
+        assert!(!self.gateway.has_link("up0"), "the veth pair is still there");
+    }
+
+    /// What a driver's load does: the same NIC is back, bare and down. The wire's other end is up and has its
+    /// addresses.
+    pub fn reload(&self) {
+        self.reload_without_carrier();
+        self.give_carrier();
+    }
+
+    pub fn reload_without_carrier(&self) {
+        let gateway = self.gateway.name();
+        self.ns.ip(&format!("link add eth0 address {PARENT_MAC} type veth peer name up0 address 02:00:00:88:00:01 netns {gateway}"));
+    }
+
+    pub fn give_carrier(&self) {
+        self.gateway.ip("link set up0 up");
+        self.gateway.ip(&format!("addr add {GATEWAY4}/16 dev up0"));
+        self.gateway.ip(&format!("addr add {GATEWAY6}/64 dev up0"));
+    }
+
+    pub fn lose_and_reload(&self) {
+        self.lose();
+        self.reload();
+    }
+
+    /// An empty pod. Duplicate address detection is off in it, which saves a second or two per capture.
+    pub fn pod(&self, name: &str) -> Pod<'_> {
+        let pod = self.pod_with_dad(name);
+        pod.ns.set_sysctl("ipv6/conf/default/dad_transmits", "0");
+        pod
+    }
+
+    /// An empty pod in which duplicate address detection runs, as it does on a real node.
+    pub fn pod_with_dad(&self, name: &str) -> Pod<'_> {
+        Pod::new(self, &format!("{}.{name}", self.ns.name()), self.next_number())
+    }
+
+    /// A pod that `pods_glob` does not select.
+    pub fn bystander(&self, name: &str) -> Pod<'_> {
+        Pod::new(self, &format!("{}{name}", self.ns.name()), self.next_number())
+    }
+
+    fn next_number(&self) -> u8 {
+        self.next_pod.replace(self.next_pod.get() + 1)
+    }
+
+    /// `count` pods with a macvlan, one address and a default route each.
+    pub fn simple_pods(&self, count: usize) -> Vec<Pod<'_>> {
+        let names = ["web", "api", "db", "cache", "queue"];
+        names.iter().cycle().take(count).map(|name| self.pod(name).simple()).collect()
+    }
+
+    /// The glob that names this node's pods and nothing else.
+    pub fn pods_glob(&self) -> String {
+        format!("/run/netns/{}.*", self.ns.name())
+    }
+
+    /// A folder that is gone after the test.
+    pub fn temp(&self) -> PathBuf {
+        self.temp.path().to_owned()
+    }
+
+    pub fn state_dir(&self) -> PathBuf {
+        self.temp.path().join("state")
+    }
+
+    /// The checkpoint file of a pod: the one whose `netns` names it.
+    pub fn checkpoint_of(&self, pod: &Pod<'_>) -> PathBuf {
+        let folder = self.state_dir().join("checkpoints");
+        let files = fs::read_dir(&folder).unwrap_or_else(|e| panic!("cannot list {}: {e}", folder.display()));
+        let names_pod = |path: &PathBuf| {
+            let text = fs::read_to_string(path).unwrap_or_default();
+            let value: Value = serde_json::from_str(&text).unwrap_or_default();
+            value["netns"].as_str().is_some_and(|netns| netns.ends_with(&format!("/{}", pod.ns.name())))
+        };
+        let mut found = files.flatten().map(|entry| entry.path()).filter(names_pod);
+        found
+            .next()
+            .unwrap_or_else(|| panic!("no checkpoint names {} in {}", pod.ns.name(), folder.display()))
+    }
+
+    /// Every file of the state folder with its content, but for the lock.
+    pub fn state_files(&self) -> Vec<(PathBuf, String)> {
+        let mut folders = vec![self.state_dir()];
+        let mut files = Vec::new();
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                match path.is_dir() {
+                    true => folders.push(path),
+                    false if path.ends_with("lock") => {}
+                    false => files.push((path.clone(), fs::read_to_string(&path).unwrap_or_default())),
+                }
+            }
+        }
+        files.sort();
+        files
+    }
+
+    /// Snapshot, loss, reload, restore: afterwards each pod, and the node, is what it was.
+    pub fn assert_all_survive_a_loss(&self, pods: &[Pod<'_>]) {
+        let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+        let host = self.capture();
+        self.snapshot();
+        self.lose_and_reload();
+        assert!(pods.iter().all(|pod| !pod.has_eth0()), "a pod kept its eth0 over the loss");
+        self.restore();
+        for (pod, before) in pods.iter().zip(&before) {
+            pod.assert_same_as(before);
+        }
+        self.assert_same_as(&host);
+    }
+
+    pub fn assert_same_as(&self, before: &Capture) {
+        before.assert_becomes("the node", || self.capture());
+    }
+
+    pub fn capture(&self) -> Capture {
+        Capture::of_node(&self.ns)
+    }
+}

@@ -1,0 +1,123 @@
+//! A pod: a mounted namespace with a macvlan `eth0` on the node's parent.
+
+use std::fs;
+use std::process::Child;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::background::wait_until;
+use super::capture::Capture;
+use super::cni::Attachment;
+use super::namespace::Namespace;
+use super::node::{GATEWAY4, Node};
+
+pub struct Pod<'n> {
+    pub ns: Namespace,
+    node: &'n Node,
+    number: u8,
+    sleeper: Option<Child>,
+    attachment: Option<Attachment>,
+}
+
+impl<'n> Pod<'n> {
+    pub(super) fn new(node: &'n Node, name: &str, number: u8) -> Self {
+        let ns = Namespace::new(&format!("{name}{number}"));
+        Self { ns, node, number, sleeper: None, attachment: None }
+    }
+
+    pub fn name(&self) -> &str {
+        self.ns.name()
+    }
+
+    /// The pod's own IPv4 address, without its length.
+    pub fn address(&self) -> String {
+        format!("10.88.1.{}", self.number)
+    }
+
+    pub fn address6(&self) -> String {
+        format!("fd88::1:{}", self.number)
+    }
+
+    pub fn mac(&self) -> String {
+        format!("02:00:00:88:01:{:02x}", self.number)
+    }
+
+    pub fn ip(&self, words: &str) -> String {
+        self.ns.ip(words)
+    }
+
+    /// Adds a macvlan `eth0` with the pod's own MAC, and leaves it down. `kind` is what follows `type
+    /// macvlan`, `link` what stands before it.
+    pub fn macvlan(&self, kind: &str, link: &str) {
+        let (name, mac) = (self.ns.name(), self.mac());
+        let address = if link.contains("address") { String::new() } else { format!("address {mac}") };
+        self.node
+            .ns
+            .ip(&format!("link add link eth0 name eth0 netns {name} {address} {link} type macvlan {kind}"));
+    }
+
+    /// A macvlan in bridge mode, up, one IPv4 address, a default route.
+    pub fn simple(self) -> Self {
+        self.macvlan("mode bridge", "");
+        self.up_with_address();
+        self
+    }
+
+    pub fn up_with_address(&self) {
+        self.ip("link set eth0 up");
+        self.ip(&format!("addr add {}/16 dev eth0", self.address()));
+        self.ip(&format!("route add default via {GATEWAY4}"));
+    }
+
+    /// Attaches the pod with the real CNI plugin. `ipam` is the plugin's section of that name.
+    pub fn attach(mut self, ipam: &Value) -> Self {
+        self.attachment = Some(Attachment::add(self.node, &self.ns, ipam));
+        // Plugins from 1.2 on set this beside arp_notify; distributions still ship 1.1.
+        self.ns.set_sysctl("ipv6/conf/eth0/ndisc_notify", "1");
+        self
+    }
+
+    /// The plugin's own CHECK against the result of its ADD.
+    pub fn cni_check(&self) -> Result<(), String> {
+        let attachment = self.attachment.as_ref().expect("the pod was not attached with the CNI plugin");
+        attachment.check(self.node, &self.ns)
+    }
+
+    /// Lets a process live in the pod, so that it is found through /proc too.
+    pub fn with_process(mut self) -> Self {
+        let child = self.ns.exec("sleep").arg("600").spawn();
+        let child = child.unwrap_or_else(|e| panic!("cannot start sleep in {}: {e}", self.ns.name()));
+        let comm = format!("/proc/{}/comm", child.id());
+        self.sleeper = Some(child);
+        let there = || fs::read_to_string(&comm).is_ok_and(|comm| comm.trim() == "sleep");
+        assert!(wait_until(Duration::from_secs(5), there), "sleep did not start in {}", self.ns.name());
+        self
+    }
+
+    pub fn process_id(&self) -> u32 {
+        self.sleeper.as_ref().map(Child::id).expect("no process was started in the pod")
+    }
+
+    pub fn has_eth0(&self) -> bool {
+        self.ns.has_link("eth0")
+    }
+
+    pub fn capture(&self) -> Capture {
+        Capture::of_pod(&self.ns, &self.node.ns)
+    }
+
+    /// Fails unless the pod is, within the time that duplicate address detection takes, what it was.
+    pub fn assert_same_as(&self, before: &Capture) {
+        before.assert_becomes(self.ns.name(), || self.capture());
+    }
+}
+
+impl Drop for Pod<'_> {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.sleeper {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Other programs: found, run, and their failure told in their own words.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Once;
+
+pub const CNI_MACVLAN: &str = "/usr/lib/cni/macvlan";
+const NEEDED: [&str; 8] = ["ip", "strace", "tcpdump", "setpriv", "nsenter", "unshare", "timeout", "sleep"];
+
+/// Stops a test that cannot run with what it misses; a test that cannot run is never green.
+pub fn require_everything() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        assert!(
+            nix::unistd::geteuid().is_root(),
+            "the native tests make network namespaces: run them as root"
+        );
+        let missing: Vec<_> = NEEDED.into_iter().filter(|tool| !on_path(tool)).collect();
+        assert!(missing.is_empty(), "missing {missing:?}: run scripts/setup");
+        assert!(Path::new(CNI_MACVLAN).exists(), "missing {CNI_MACVLAN}: run scripts/setup");
+    });
+}
+
+fn on_path(tool: &str) -> bool {
+    let path = std::env::var("PATH").unwrap_or_default();
+    path.split(':').chain(["/usr/sbin", "/sbin"]).any(|dir| Path::new(dir).join(tool).exists())
+}
+
+/// Runs a command to its end; `Err` holds what it said when it failed.
+pub fn try_run(command: &mut Command) -> Result<String, String> {
+    let output = command.output().unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() {
+        return Ok(text);
+    }
+    Err(format!("{command:?}: {}\n{text}{}", output.status, String::from_utf8_lossy(&output.stderr)))
+}
+
+/// Runs a command that must succeed.
+pub fn run(command: &mut Command) -> String {
+    try_run(command).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// ip(8) with its words in one string.
+pub fn ip(words: &str) -> String {
+    run(&mut command("ip", words.split_whitespace()))
+}
+
+pub fn command<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(program);
+    command.args(args);
+    command
+}

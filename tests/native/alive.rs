@@ -1,0 +1,45 @@
+//! What lived in a pod lives on: connections and sockets opened before the loss.
+
+use crate::common::Node;
+use crate::common::cni::static_ipam;
+use crate::common::traffic::{BoundSocket, Connection, reaches};
+
+#[test]
+fn a_tcp_connection_opened_before_the_loss_carries_data_after_the_restore() {
+    let node = Node::new();
+    let pod = node.pod("web").attach(&static_ipam(&["10.88.2.10/16"]));
+    let mut connection = Connection::open(&node, &pod);
+    connection.carries("before the loss").expect("a fresh connection");
+    node.snapshot();
+    node.lose_and_reload();
+    node.restore();
+    connection.carries("after the restore").unwrap_or_else(|e| panic!("the connection did not survive: {e}"));
+}
+
+#[test]
+fn a_socket_bound_to_the_interface_works_after_the_restore() {
+    let node = Node::new();
+    let pod = node.pod("web").simple();
+    let socket = BoundSocket::open(&node, &pod);
+    socket.carries("before the loss").expect("a fresh socket");
+    node.snapshot();
+    node.lose_and_reload();
+    socket.carries("during the outage").expect_err("nothing can be sent during the outage");
+    node.restore();
+    socket.carries("after the restore").unwrap_or_else(|e| panic!("the bound socket is dead: {e}"));
+}
+
+#[test]
+fn pods_reach_the_gateway_and_each_other_after_the_restore() {
+    let node = Node::new();
+    let pods = node.simple_pods(3);
+    pods[0].ip(&format!("addr add {}/64 dev eth0", pods[0].address6()));
+    assert!(reaches(&pods[0], "[fd88::1]:9"), "no way to the gateway by IPv6 even before the loss");
+    node.snapshot();
+    node.lose_and_reload();
+    assert!(!reaches(&pods[0], "10.88.0.1:9"), "the pod reaches the gateway without an interface");
+    node.restore();
+    assert!(reaches(&pods[0], "10.88.0.1:9"), "no way to the gateway");
+    assert!(reaches(&pods[0], "[fd88::1]:9"), "no way to the gateway by IPv6");
+    assert!(reaches(&pods[0], &format!("{}:9", pods[2].address())), "no way to another pod");
+}

@@ -1,0 +1,157 @@
+//! What `snapshot` leaves on disk: whole files, private ones, and a good checkpoint that outlives a bad
+//! moment.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+use serde_json::Value;
+
+use crate::common::Node;
+use crate::common::cni::static_ipam;
+
+#[test]
+fn files_are_private_and_complete() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    let mode =
+        |path: &std::path::Path| fs::metadata(path).expect("the path exists").permissions().mode() & 0o777;
+    assert_eq!(mode(&node.state_dir()), 0o700, "the state folder");
+    assert_eq!(mode(&node.state_dir().join("checkpoints")), 0o700, "the folder of checkpoints");
+    for (path, text) in node.state_files() {
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+        let value: Result<Value, _> = serde_json::from_str(&text);
+        assert!(value.is_ok(), "{} is not JSON: {text}", path.display());
+    }
+    assert!(node.state_dir().join("node.json").exists(), "no node.json");
+    let count = fs::read_dir(node.state_dir().join("checkpoints")).expect("the folder").count();
+    assert_eq!(count, pods.len(), "one file a pod and nothing else");
+}
+
+#[test]
+fn an_unchanged_pod_is_not_written_again() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    node.snapshot();
+    let file = node.checkpoint_of(&pods[0]);
+    let inode = fs::metadata(&file).expect("the checkpoint").ino();
+    let keep = fs::hard_link(&file, node.temp().join("keeps-the-inode-from-reuse"));
+    keep.expect("a second name for the checkpoint");
+    node.snapshot();
+    assert_eq!(inode, fs::metadata(&file).expect("the checkpoint").ino(), "the file was written again");
+}
+
+#[test]
+fn a_changed_pod_is_written_again_and_restored_as_it_last_was() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    node.snapshot();
+    pods[0].ip("addr add 10.88.1.222/16 dev eth0");
+    pods[0].ip("link set eth0 mtu 1400");
+    let before = pods[0].capture();
+    node.snapshot();
+    node.lose_and_reload();
+    node.restore();
+    pods[0].assert_same_as(&before);
+}
+
+#[test]
+fn a_snapshot_after_the_loss_keeps_the_good_checkpoint() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before: Vec<_> = pods.iter().map(crate::common::Pod::capture).collect();
+    node.snapshot();
+    let files: Vec<_> =
+        pods.iter().map(|pod| fs::read_to_string(node.checkpoint_of(pod)).expect("a checkpoint")).collect();
+    node.lose_and_reload();
+    node.netfix("snapshot").fails().says(&["degraded", pods[0].name(), pods[1].name()]);
+    node.netfix_json("snapshot").fails().has_problem("degraded", &pods[0]).has_problem("degraded", &pods[1]);
+    for (pod, text) in pods.iter().zip(&files) {
+        assert_eq!(
+            text,
+            &fs::read_to_string(node.checkpoint_of(pod)).expect("a checkpoint"),
+            "{} was replaced",
+            pod.name()
+        );
+    }
+    node.restore();
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+}
+
+#[test]
+fn a_snapshot_while_the_parent_is_missing_keeps_node_and_pods() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    let (before, host) = (pods[0].capture(), node.capture());
+    node.snapshot();
+    node.lose();
+    node.netfix("snapshot").fails().says(&["degraded", pods[0].name()]);
+    node.reload();
+    node.netfix("snapshot").fails();
+    node.restore();
+    pods[0].assert_same_as(&before);
+    node.assert_same_as(&host);
+}
+
+#[test]
+fn one_degraded_pod_does_not_keep_the_others_from_their_snapshot() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    pods[0].ip("link del eth0");
+    pods[1].ip("addr add 10.88.1.222/16 dev eth0");
+    let before = pods[1].capture();
+    node.netfix("snapshot").exits(5).says(&["degraded", pods[0].name()]);
+    node.lose_and_reload();
+    node.restore();
+    pods[1].assert_same_as(&before);
+}
+
+#[test]
+fn a_pod_that_ended_takes_its_checkpoint_to_the_previous_generation() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.netfix_alone("snapshot").exits(0).says(&[pods[0].name(), pods[1].name()]);
+    let file = node.checkpoint_of(&pods[1]);
+    let mac = pods[1].mac();
+    pods[1].ns.delete();
+    node.netfix_alone("snapshot").exits(0);
+    assert!(!file.exists(), "{} is still a current checkpoint", file.display());
+    assert!(node.checkpoint_of(&pods[0]).exists());
+    let is_kept =
+        |(path, text): &(std::path::PathBuf, String)| !path.ends_with("node.json") && text.contains(&mac);
+    assert!(node.state_files().iter().any(is_kept), "no previous generation holds the ended pod");
+}
+
+#[test]
+fn a_snapshot_of_some_pods_leaves_the_other_checkpoints() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    let file = node.checkpoint_of(&pods[1]);
+    node.netfix(&format!("snapshot --pod {}", pods[0].name())).exits(0);
+    assert!(file.exists(), "{} went away with a snapshot that was not about it", file.display());
+}
+
+#[test]
+fn a_mounted_namespace_with_a_process_in_it_is_one_pod() {
+    let node = Node::new();
+    let pod = node.pod("web").attach(&static_ipam(&["10.88.2.10/16"])).with_process();
+    let run = node.netfix_json("snapshot").exits(0);
+    assert_eq!(run.json()["pods"].as_array().map(Vec::len), Some(1), "{}", run.told());
+    run.pod(&pod);
+}
+
+#[test]
+fn list_and_show_tell_what_is_stored() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    node.netfix("list").exits(0).says(&[pods[0].name(), pods[1].name()]);
+    let show = node.netfix(&format!("show {}", pods[0].name())).exits(0);
+    show.says(&[&pods[0].mac(), &pods[0].address(), "10.88.0.1", "macvlan", "bridge"])
+        .does_not_say(&pods[1].mac());
+    node.netfix("show no-such-pod").fails().says(&["no-such-pod"]);
+}

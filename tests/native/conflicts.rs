@@ -1,0 +1,105 @@
+//! Two claims on one thing: named with both sides, and nobody's work is undone.
+
+use crate::common::capture::Capture;
+use crate::common::{Node, Pod};
+
+/// Three pods; after the loss somebody else has a macvlan with the second one's MAC on the parent.
+struct TakenMac<'n> {
+    pods: Vec<Pod<'n>>,
+    before: Vec<Capture>,
+    thief: Pod<'n>,
+}
+
+impl<'n> TakenMac<'n> {
+    fn new(node: &'n Node) -> Self {
+        let thief = node.bystander("thief");
+        let pods = node.simple_pods(3);
+        let before = pods.iter().map(Pod::capture).collect();
+        node.snapshot();
+        node.lose_and_reload();
+        node.ns.ip("link set eth0 up");
+        thief.macvlan("mode bridge", &format!("address {}", pods[1].mac()));
+        thief.ip("link set eth0 up");
+        Self { pods, before, thief }
+    }
+}
+
+#[test]
+fn a_taken_mac_is_a_conflict_and_the_other_pods_come_back() {
+    let node = Node::new();
+    let taken = TakenMac::new(&node);
+    let theirs = taken.thief.capture();
+    node.netfix("restore").exits(5).says(&[taken.pods[1].name(), &taken.pods[1].mac(), "mac-conflict"]);
+    for number in [0, 2] {
+        taken.pods[number].assert_same_as(&taken.before[number]);
+    }
+    theirs.assert_same(&taken.thief.capture(), "the one who has the MAC");
+    node.netfix_json("restore").exits_with_one_of(&[1, 5]).has_problem("mac-conflict", &taken.pods[1]);
+}
+
+#[test]
+fn a_taken_mac_is_named_with_both_sides() {
+    let node = Node::new();
+    let taken = TakenMac::new(&node);
+    node.netfix("restore").fails().says(&[taken.pods[1].name(), taken.thief.name()]);
+}
+
+#[test]
+fn a_taken_mac_leaves_nothing_half_done() {
+    let node = Node::new();
+    let taken = TakenMac::new(&node);
+    let bare = taken.pods[1].capture();
+    node.netfix("restore").fails();
+    bare.assert_same(&taken.pods[1].capture(), "the pod whose MAC is taken");
+}
+
+#[test]
+fn once_the_mac_is_free_the_same_command_brings_the_pod_back() {
+    let node = Node::new();
+    let taken = TakenMac::new(&node);
+    node.netfix("restore").fails();
+    taken.thief.ip("link del eth0");
+    node.restore();
+    taken.pods[1].assert_same_as(&taken.before[1]);
+}
+
+#[test]
+fn a_mac_taken_by_a_macvlan_of_the_node_itself_is_named_with_both_sides() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    node.snapshot();
+    node.lose_and_reload();
+    node.ns.ip("link set eth0 up");
+    node.ns.ip(&format!("link add link eth0 name thief0 address {} type macvlan mode bridge", pods[0].mac()));
+    node.ns.ip("link set thief0 up");
+    node.netfix("restore").fails().says(&["mac-conflict", pods[0].name(), "thief0"]);
+}
+
+#[test]
+fn an_interface_of_another_kind_in_the_pods_place_is_left_and_reported() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before = pods[0].capture();
+    node.snapshot();
+    node.lose_and_reload();
+    pods[1].ip("link add eth0 type veth peer name other0");
+    let intruder = pods[1].capture();
+    node.netfix("restore").exits(5).says(&[pods[1].name(), "eth0", "veth"]);
+    intruder.assert_same(&pods[1].capture(), "the pod with a veth named eth0");
+    pods[0].assert_same_as(&before);
+}
+
+#[test]
+fn a_taken_interface_index_is_said_and_does_not_keep_the_pod_dead() {
+    let node = Node::new();
+    let pod = node.pod("web");
+    pod.macvlan("mode bridge", "index 777");
+    pod.up_with_address();
+    node.snapshot();
+    node.lose_and_reload();
+    pod.ip("link add other0 index 777 type bridge");
+    let run = node.netfix("restore").says(&[pod.name(), "777"]);
+    let link = pod.ip("-o addr show dev eth0");
+    assert!(link.contains(&pod.address()), "the pod stayed dead: {link}\n{}", run.told());
+    assert!(pod.ip("-o link show dev other0").starts_with("777:"), "other0 lost its index\n{}", run.told());
+}

@@ -1,0 +1,52 @@
+//! A restore that dies at any instant and is run again ends where an undisturbed one does.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::common::run::BINARY;
+use crate::common::{Node, Pod};
+
+/// Kills what `words` started after `delay`, without any chance to clean up.
+fn kill_after(node: &Node, words: &str, delay: Duration) {
+    let mut command = std::process::Command::new(BINARY);
+    command.args(words.split_whitespace()).arg("--state-dir").arg(node.state_dir());
+    command.args(["--netns", &node.pods_glob()]).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = node.ns.enter(|| command.spawn()).expect("netfix starts");
+    std::thread::sleep(delay);
+    let _ = child.kill();
+    child.wait().expect("the killed netfix");
+}
+
+#[test]
+fn a_restore_killed_at_any_instant_is_completed_by_the_next() {
+    let node = Node::new();
+    let pods = node.simple_pods(3);
+    pods[0].ip(&format!("addr add {}/64 dev eth0", pods[0].address6()));
+    pods[1].ns.set_sysctl("ipv4/conf/eth0/arp_notify", "1");
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    let host = node.capture();
+    node.snapshot();
+    for milliseconds in [1, 3, 5, 7, 9, 12, 15, 20, 30] {
+        node.lose_and_reload();
+        kill_after(&node, "restore", Duration::from_millis(milliseconds));
+        node.restore();
+        for (pod, before) in pods.iter().zip(&before) {
+            pod.assert_same_as(before);
+        }
+        node.assert_same_as(&host);
+    }
+}
+
+#[test]
+fn a_snapshot_killed_at_any_instant_leaves_whole_files() {
+    let node = Node::new();
+    let pods = node.simple_pods(3);
+    node.snapshot();
+    for milliseconds in [1, 2, 3, 4, 5, 6, 8, 10, 12, 15] {
+        pods[0].ip(&format!("link set eth0 mtu {}", 1400 + milliseconds));
+        kill_after(&node, "snapshot", Duration::from_millis(milliseconds));
+        node.netfix("list").exits(0).says(&[pods[0].name(), pods[1].name(), pods[2].name()]);
+        node.snapshot();
+        node.netfix("diff").exits(0);
+    }
+}

@@ -1,0 +1,28 @@
+//! netfix on real namespaces, real macvlans and a parent that really goes away. Needs root and what
+//! scripts/setup installs.
+
+#![allow(clippy::expect_used, reason = "a test that cannot go on says why and stops")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod addresses;
+mod alive;
+mod checkpoints;
+mod cni;
+mod conflicts;
+mod damage;
+mod drift;
+mod harness;
+mod host;
+mod killed;
+mod links;
+mod output;
+mod partial;
+mod routes;
+mod sysctls;
+mod traced;
+mod unsupported;
+mod usage;
+mod verify;
+mod wait;

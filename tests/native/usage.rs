@@ -1,0 +1,124 @@
+//! Refusals: wrong words, no rights, no checkpoints, and what each says.
+
+use std::process::Stdio;
+
+use crate::common::namespace::Namespace;
+use crate::common::run::BINARY;
+use crate::common::{Node, Run, tool};
+
+#[test]
+fn wrong_usage_exits_with_2() {
+    for words in ["frobnicate", "restore --no-such-flag", "show", "restore --wait soon", "snapshot -o yaml"] {
+        let run = Run::of(&mut tool::command(BINARY, words.split_whitespace())).exits(2);
+        assert!(!run.err.is_empty() && run.out.is_empty(), "{}", run.told());
+    }
+    Run::of(&mut tool::command(BINARY, [] as [&str; 0])).exits(2);
+}
+
+#[test]
+fn help_and_version_exit_with_0() {
+    Run::of(&mut tool::command(BINARY, ["--help"]))
+        .exits(0)
+        .says(&["snapshot", "restore", "verify", "plan", "diff"]);
+    Run::of(&mut tool::command(BINARY, ["--version"])).exits(0).says(&["netfix"]);
+    Run::of(&mut tool::command(BINARY, ["restore", "--help"])).exits(0).says(&["--wait", "--dry-run"]);
+}
+
+#[test]
+fn without_root_everything_that_needs_it_is_refused() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    node.snapshot();
+    let before = node.state_files();
+    node.lose_and_reload();
+    for words in ["snapshot", "restore", "plan", "diff", "verify"] {
+        let nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
+        Run::of(&mut node.netfix_command(&nobody, words)).exits(4).says(&["root"]).does_not_say("panicked");
+    }
+    assert_eq!(before, node.state_files(), "the state folder was changed");
+    assert!(!pods[0].has_eth0());
+}
+
+#[test]
+fn root_without_the_capability_says_which_errno_it_met() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    node.snapshot();
+    node.lose_and_reload();
+    let bare = ["setpriv", "--bounding-set", "-net_admin,-sys_admin", "--inh-caps", "-all", "--"];
+    let run = Run::of(&mut node.netfix_command(&bare, "restore")).fails();
+    run.says_one_of(&["EPERM", "Operation not permitted", "CAP_NET_ADMIN", "CAP_SYS_ADMIN"])
+        .does_not_say("panicked");
+    assert!(!pods[0].has_eth0());
+}
+
+#[test]
+fn without_any_checkpoint_a_restore_fails_and_changes_nothing() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.lose_and_reload();
+    let (bare, host) = (pods[0].capture(), node.capture());
+    node.netfix("restore").exits_with_one_of(&[1, 4]).says(&[
+        "checkpoint-missing",
+        pods[0].name(),
+        pods[1].name(),
+    ]);
+    node.netfix("diff").fails().says(&["checkpoint-missing"]);
+    node.netfix_json("restore").fails().has_problem("checkpoint-missing", &pods[0]);
+    bare.assert_same(&pods[0].capture(), pods[0].name());
+    host.assert_same(&node.capture(), "the node");
+}
+
+#[test]
+fn a_selection_that_names_no_namespace_is_not_a_success() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    node.snapshot();
+    node.netfix("snapshot --pod no-such-pod").fails().says(&["no-such-pod"]);
+    node.netfix("restore --pod no-such-pod").fails().says(&["no-such-pod"]);
+}
+
+#[test]
+fn pod_selects_the_pods_to_work_on() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    node.lose_and_reload();
+    node.netfix(&format!("restore --pod {}", pods[1].name())).exits(0);
+    assert!(pods[1].has_eth0() && !pods[0].has_eth0(), "another pod than the selected one was restored");
+    node.restore();
+    assert!(pods[0].has_eth0());
+}
+
+#[test]
+fn a_second_netfix_is_refused_while_the_first_holds_the_lock() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    node.snapshot();
+    node.lose();
+    let mut first = node
+        .netfix_command(&["timeout", "20"], "restore --wait 5s")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("netfix starts");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let run = node.netfix("restore");
+    node.reload();
+    let status = first.wait().expect("the first netfix ends");
+    run.exits(4).says(&["lock-held"]);
+    assert_eq!(status.code(), Some(0), "the first netfix failed");
+}
+
+#[test]
+fn the_nodes_own_namespace_is_never_a_pod() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    let home: &Namespace = &node.ns;
+    let glob = format!("/run/netns/{}*", home.name());
+    let run = node.netfix_json(&format!("snapshot --netns {glob}"));
+    let paths: Vec<_> =
+        run.json()["pods"].as_array().into_iter().flatten().map(|pod| pod["netns"].clone()).collect();
+    assert!(paths.iter().any(|path| path == &format!("/run/netns/{}", pods[0].name())), "{}", run.told());
+    assert!(!paths.iter().any(|path| path == &format!("/run/netns/{}", home.name())), "{}", run.told());
+}

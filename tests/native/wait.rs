@@ -1,0 +1,127 @@
+//! `restore --wait`: the NIC comes back while netfix waits for it, or it does not.
+
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::{Node, Pod, Run};
+
+const WAITING: &[&str] =
+    &["poll", "ppoll", "epoll_wait", "epoll_pwait", "epoll_pwait2", "select", "pselect6"];
+
+/// Starts a restore, lets `meanwhile` happen after a second, and returns its answer and how long it took from
+/// then.
+fn restore_while(node: &Node, words: &str, meanwhile: impl FnOnce()) -> (Run, Duration) {
+    let mut command = node.netfix_command(&["timeout", "60"], words);
+    let line = format!("{command:?}");
+    let mut child: Child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("netfix starts");
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(child.try_wait().expect("the child's state").is_none(), "netfix did not wait");
+    meanwhile();
+    let start = Instant::now();
+    let output = child.wait_with_output().expect("netfix ends");
+    (Run::from_output(line, &output), start.elapsed())
+}
+
+fn lost_node_with_pods(node: &Node) -> Vec<Pod<'_>> {
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    node.lose();
+    pods
+}
+
+#[test]
+fn restore_waits_for_the_nic_and_starts_at_once_when_it_is_there() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    node.snapshot();
+    node.lose();
+    let (run, took) = restore_while(&node, "restore --wait 10s", || node.reload());
+    let run = run.exits(0);
+    assert!(took < Duration::from_millis(1500), "it took {took:?} from the NIC's return\n{}", run.told());
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+}
+
+#[test]
+fn restore_waits_for_carrier_too() {
+    let node = Node::new();
+    let pods = lost_node_with_pods(&node);
+    node.reload_without_carrier();
+    let (run, took) = restore_while(&node, "restore --wait 10s", || node.give_carrier());
+    let run = run.exits(0);
+    assert!(took < Duration::from_secs(3), "it took {took:?} from the carrier's return\n{}", run.told());
+    assert!(pods.iter().all(Pod::has_eth0), "{}", run.told());
+}
+
+#[test]
+fn the_wait_is_for_events_and_not_by_sleeping() {
+    let node = Node::new();
+    let _pods = lost_node_with_pods(&node);
+    let waits = |words: &str| {
+        let trace = node.netfix_traced(words);
+        assert_ne!(trace.run.code, Some(0), "{}", trace.run.told());
+        assert_eq!(trace.calls(&["nanosleep", "clock_nanosleep"]).count(), 0, "the wait sleeps");
+        trace.calls(WAITING).count()
+    };
+    let without = waits("restore");
+    let with = waits("restore --wait 3s");
+    assert!(with > without, "nothing waits");
+    assert!(with - without < 12, "{} more waits in three quiet seconds are polling", with - without);
+}
+
+#[test]
+fn a_nic_that_does_not_come_back_is_named_and_nothing_is_changed() {
+    let node = Node::new();
+    let pods = lost_node_with_pods(&node);
+    let (before, host) = (pods[0].capture(), node.capture());
+    let start = Instant::now();
+    let run = node.netfix("restore --wait 1s").exits_with_one_of(&[1, 4]).says(&[
+        "eth0",
+        "parent-missing",
+        pods[0].name(),
+        pods[1].name(),
+    ]);
+    assert!(start.elapsed() >= Duration::from_secs(1), "it did not wait\n{}", run.told());
+    assert!(start.elapsed() < Duration::from_secs(4), "it waited {:?}\n{}", start.elapsed(), run.told());
+    before.assert_same(&pods[0].capture(), pods[0].name());
+    host.assert_same(&node.capture(), "the node");
+    node.netfix_json("restore --wait 1s").exits_with_one_of(&[1, 4]).has_problem("parent-missing", &pods[0]);
+}
+
+#[test]
+fn without_wait_a_missing_nic_is_an_error_at_once() {
+    let node = Node::new();
+    let pods = lost_node_with_pods(&node);
+    let start = Instant::now();
+    node.netfix("restore").exits_with_one_of(&[1, 4]).says(&["eth0", "parent-missing", pods[0].name()]);
+    assert!(start.elapsed() < Duration::from_secs(2), "it waited {:?}", start.elapsed());
+}
+
+#[test]
+fn a_nic_without_carrier_is_said_to_have_none() {
+    let node = Node::new();
+    let pods = lost_node_with_pods(&node);
+    node.reload_without_carrier();
+    let run = node.netfix("restore --wait 1s");
+    let told = run.told();
+    run.says(&["no-carrier", "eth0"]);
+    node.give_carrier();
+    node.restore();
+    assert!(pods.iter().all(Pod::has_eth0), "{told}");
+}
+
+#[test]
+fn after_the_nic_is_back_the_same_command_succeeds() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before = pods[1].capture();
+    node.snapshot();
+    node.lose();
+    node.netfix("restore").fails();
+    node.reload();
+    node.restore();
+    pods[1].assert_same_as(&before);
+}

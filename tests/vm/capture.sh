@@ -1,0 +1,105 @@
+# Whole network states as text: `capture DIR` writes one, `same BEFORE AFTER` compares two.
+# shellcheck shell=bash
+
+# capture DIR: host and pods. The NIC may stand under another name: set NIC to it.
+capture() {
+    local dir=$1 name jobs=()
+    settle
+    rm -rf "$dir"
+    mkdir -p "$dir"
+    for name in host "${PODS[@]}"; do
+        capture_one "$name" "$dir/$name" &
+        jobs+=($!)
+    done
+    for name in "${jobs[@]}"; do wait "$name"; done
+}
+
+capture_one() {
+    local name=$1 file=$2 enter=(ip -n "$1") index
+    [ "$name" != host ] || enter=(ip)
+    index=$(cat "/sys/class/net/$NIC/ifindex" 2>/dev/null || echo 0)
+    dump "${enter[@]}" |
+        jq -rs --arg name "$name" --argjson nic_index "$index" --arg nic "$NIC" -f "$LAB_REPO/tests/vm/normal.jq" >"$file"
+    if [ "$name" = host ]; then sysctls; else inside "$name" bash -c "$(declare -f sysctls); sysctls"; fi |
+        sed "s,/$NIC/,/eth0/," | sort >>"$file"
+}
+
+# dump IP...: one JSON document per line of the batches, in the order normal.jq expects.
+dump() {
+    "$@" -4 -d -j -batch - <<<$'link show\naddress show\nroute show table all\nrule show\nneighbour show nud permanent\nneighbour show proxy\nnexthop show'
+    "$@" -6 -d -j -batch - <<<$'address show\nroute show table all\nrule show\nneighbour show nud permanent\nneighbour show proxy\nnexthop show'
+}
+
+# Unset secrets cannot be read; everything else that a device carries with it is compared.
+sysctls() {
+    grep -r . /proc/sys/net/ipv{4,6}/{conf,neigh} 2>/dev/null | sed 's,^/proc/sys/net/,sysctl ,; s,:, = ,' || :
+}
+
+# Addresses under duplicate detection and devices waiting for their carrier are on their way to another state.
+settle() { wait_for 15 "addresses and carriers to settle" settled; }
+settled() {
+    local pod
+    unsettled ip && return 1
+    for pod in "${PODS[@]}"; do
+        unsettled ip -n "$pod" && return 1
+    done
+    return 0
+}
+unsettled() { "$@" addr show | grep -qE ' tentative|[<,]LOWER_UP.* state (DOWN|LOWERLAYERDOWN|DORMANT)'; }
+
+# same BEFORE AFTER [NAMESPACE...]: equal to the last line, or the difference is shown.
+same() {
+    local before=$1 after=$2 name differs=
+    shift 2
+    [ $# -gt 0 ] || set -- host "${PODS[@]}"
+    for name in "$@"; do
+        if [ ! -s "$before/$name" ] || [ ! -s "$after/$name" ]; then fail "no capture of $name in $before or $after"; fi
+        diff -U0 "$before/$name" "$after/$name" >"$after/diff" && continue
+        differs=1
+        printf -- '--- %s differs (- %s, + %s)\n' "$name" "${before##*/}" "${after##*/}"
+        grep -E '^[-+][^-+]' "$after/diff"
+    done
+    [ -z "$differs" ] || fail "${after##*/} is not ${before##*/}"
+}
+
+# same_but REGEX BEFORE AFTER NAMESPACE...: same, apart from the lines that match.
+same_but() {
+    local regex=$1 name dir
+    shift
+    for dir in "$1" "$2"; do
+        mkdir -p "$dir.but"
+        for name in "${@:3}"; do grep -vE "$regex" "$dir/$name" >"$dir.but/$name"; done
+    done
+    same "$1.but" "$2.but" "${@:3}"
+}
+
+# differs BEFORE AFTER NAMESPACE...: guards the comparison itself: the loss must be visible to it.
+differs() {
+    local before=$1 after=$2 name
+    shift 2
+    for name in "$@"; do
+        ! cmp -s "$before/$name" "$after/$name" || fail "$name did not change between ${before##*/} and ${after##*/}"
+    done
+}
+
+# watch_changes / no_changes: the kernel's own account of who touched what in between.
+watch_changes() {
+    local pod
+    WATCHERS=()
+    ip -o monitor link address route rule nexthop >"$WORK/changes.host" 2>&1 &
+    WATCHERS+=($!)
+    for pod in "${PODS[@]}"; do
+        ip netns exec "$pod" ip -o monitor link address route rule nexthop >"$WORK/changes.$pod" 2>&1 &
+        WATCHERS+=($!)
+    done
+    # The subscription is made a moment after the start.
+    sleep 1
+}
+stop_watching() { sleep 0.5; kill "${WATCHERS[@]}"; wait "${WATCHERS[@]}" 2>/dev/null || :; }
+no_changes() {
+    local pod
+    stop_watching
+    for pod in host "${PODS[@]}"; do
+        [ ! -s "$WORK/changes.$pod" ] || fail "$pod was touched: $(cat "$WORK/changes.$pod")"
+    done
+}

@@ -1,0 +1,30 @@
+# One namespace's state, from the documents of `dump` in capture.sh, as sorted-key lines that diff well.
+# Left out: what runs by itself (counters, timers, lifetimes of addresses the kernel leased). A NIC that comes back has a
+# new ifindex that nobody can choose: it, and what points to it, becomes "NIC". All other indexes are compared.
+
+def flat($head):
+  to_entries | sort_by(.key)[] | . as $e | .value
+  | if type == "object" then flat("\($head).\($e.key)") else "\($head).\($e.key) = \(tojson)" end;
+
+def nic: if . == $nic then "eth0" else . end;
+def names: walk(if type == "string" then nic else . end);
+
+def link:
+  if $name == "host" and .ifindex == $nic_index then .ifindex = "NIC" else . end
+  | if .link_index == $nic_index then .link_index = "NIC" else . end
+  | del(.linkinfo.info_slave_data.link_failure_count, .linkinfo.info_slave_data.ad_churn_actor_state, .stats, .stats64)
+  | flat("link \(.ifname)");
+
+def lifetime: if .dynamic then del(.valid_life_time, .preferred_life_time) else . end;
+def address: .ifname as $name | .addr_info[] | lifetime | "addr \($name) \(tojson)";
+
+def timeless: del(.cache, .expires, .age, .used, .rtt, .cwnd, .users);
+def lines($head): .[] | timeless | "\($head) \(tojson)";
+
+names
+| (.[0] | sort_by(.ifname)[] | link),
+  (.[1] | sort_by(.ifname)[] | address), (.[7] | sort_by(.ifname)[] | address),
+  (.[2] | lines("route4")), (.[8] | sort_by(tojson) | lines("route6")),
+  (.[3] | lines("rule4")), (.[9] | lines("rule6")),
+  ((.[4] + .[5]) | sort_by(tojson) | lines("neigh4")), ((.[10] + .[11]) | sort_by(tojson) | lines("neigh6")),
+  (.[6] | lines("nexthop4")), (.[12] | lines("nexthop6"))

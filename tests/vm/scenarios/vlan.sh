@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# The incident: VLAN 3 on the NIC, three pods, one of them dual-stack, on a host with a configuration of its own.
+# shellcheck source=tests/vm/lib.sh
+. "$LAB_REPO/tests/vm/lib.sh"
+
+host_extras() {
+    ip link set "$NIC" txqueuelen 2000
+    ip addr add 192.0.2.2/24 dev "$NIC"
+    ip addr add 192.0.2.3/24 dev "$NIC"
+    ip -6 addr add fd00:1::2/64 dev "$NIC"
+    ip route add default via 192.0.2.1 dev "$NIC" metric 100
+    ip link set "$NIC.3" down
+    ip link set "$NIC.3" address 02:03:03:03:03:03 mtu 1400
+    ip link set "$NIC.3" up
+    ip -6 addr add fd00:3::2/64 dev "$NIC.3"
+    ip route add 10.50.0.0/16 via 10.3.0.1 dev "$NIC.3" metric 50 src 10.3.0.2
+    ip route add 10.60.0.0/16 via 172.31.0.1 dev "$NIC.3" onlink
+    ip route add default via 10.3.0.1 dev "$NIC.3" table 100
+    ip rule add from 10.3.0.2 lookup 100 priority 1000
+    ip -6 route add fd00:60::/48 via fd00:3::1 dev "$NIC.3" metric 77
+}
+
+# What the CNI plugins and the applications set on top.
+pod_extras() {
+    pod_sysctl pod1 net.ipv4.conf.eth0.arp_notify 1
+    pod_sysctl pod1 net.ipv6.conf.eth0.ndisc_notify 1
+    pod_sysctl pod1 net.ipv4.conf.eth0.rp_filter 2
+    ip -n pod1 link set eth0 txqueuelen 0
+    ip -n pod1 link set eth0 alias "the pod's wire"
+    ip -n pod1 link property add dev eth0 altname data0
+
+    pod_sysctl pod2 net.ipv6.conf.eth0.disable_ipv6 1
+    ip -n pod2 addr add 10.3.0.112/24 dev eth0
+    ip -n pod2 addr add 10.33.0.12/16 brd + dev eth0 label eth0:app
+    ip -n pod2 route add 10.70.0.0/16 via 10.3.0.1 dev eth0 metric 30 src 10.3.0.112
+    ip -n pod2 route add 10.71.0.0/16 via 172.31.0.1 dev eth0 onlink
+    ip -n pod2 route add 10.72.0.0/16 dev eth0 scope link table 200
+    ip -n pod2 route add 10.73.0.0/16 via 10.3.0.1 mtu 1200 proto static
+    ip -n pod2 route add blackhole 10.74.0.0/16
+    ip -n pod2 rule add iif eth0 lookup 200 priority 1200
+    ip -n pod2 neigh add 10.3.0.77 lladdr 0a:00:00:00:00:77 dev eth0 nud permanent
+
+    pod_sysctl pod3 net.ipv6.conf.eth0.accept_ra 0
+    ip -n pod3 link set eth0 mtu 1380
+    ip -n pod3 -6 addr add fd00:3::113/64 dev eth0
+    ip -n pod3 -6 route add fd00:70::/48 via fd00:3::1 dev eth0 metric 50
+    ip -n pod3 -6 neigh add fd00:3::77 lladdr 0a:00:00:00:00:77 dev eth0 nud permanent
+}
+
+standard_node
+host_extras
+pod_extras
+tcp_open free pod1 TCP:10.3.0.1
+tcp_open bound pod2 TCP:10.3.0.1 ,so-bindtodevice=eth0
+tcp_open six pod3 'TCP:[fd00:3::1]'
+before_loss
+expect_exit 0 nf list
+expect_exit 0 nf diff
+
+lost
+tcp_send free "sent while the wire was away"
+expect_exit 3 nf diff
+expect_exit 3 nf plan --exit-code
+said '^ *\+ vlan eth0\.3 on eth0'
+expect_exit 0 nf restore --wait 60s
+
+restored
+expect_exit 0 nf verify
+step "connections from before the loss carry data"
+wait_for 60 "what was sent while the wire was away" tcp_echoed free "sent while the wire was away"
+tcp_works free after
+tcp_works bound after
+tcp_works six after
