@@ -79,10 +79,10 @@ impl Runner<'_> {
                     self.fail(step, error);
                 }
             }
-            Step::Sysctl { dev, family, key, value } => {
+            Step::Sysctl { dev, folder, key, value, now: _ } => {
                 // Settings count only if they are there before the link goes up.
                 self.flush();
-                if let Err(error) = sysctl::write(*family, dev, key, value) {
+                if let Err(error) = sysctl::write(*folder, dev, key, value) {
                     self.fail(step, error);
                 }
             }
@@ -150,7 +150,7 @@ pub fn take_back(
     created: &[IfName],
 ) -> Vec<IfName> {
     let cannot_go_up = failures.iter().filter_map(|failure| match &failure.step {
-        Step::SetLink { dev, change: Change::Up } if created.contains(dev) => Some(dev),
+        Step::SetLink { dev, change: Change::Up, .. } if created.contains(dev) => Some(dev),
         _ => None,
     });
     let is_macvlan =

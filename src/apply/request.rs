@@ -13,7 +13,7 @@ pub(super) fn of(step: &Step, index: impl Fn(&IfName) -> Option<u32>) -> Result<
     let at = |dev: &IfName| index(dev).ok_or(Missing);
     Ok(match step {
         Step::AddLink(_) | Step::Sysctl { .. } => return Err(Missing),
-        Step::SetLink { dev, change } => set_link(at(dev)?, change, &at)?,
+        Step::SetLink { dev, change, .. } => set_link(at(dev)?, change, &at)?,
         Step::AddAddress(a) => address::put(at(&a.dev)?, a, address::Mode::Add),
         Step::ChangeAddress(a) => address::put(at(&a.dev)?, a, address::Mode::Change),
         Step::AddNeighbour(n) => neighbour::put(at(&n.dev)?, n),
@@ -46,6 +46,7 @@ fn set_link(
         Change::Vlan(data) => link::change_vlan(index, data),
         Change::BondOption(option, value) => link::change_bond_option(index, *option, *value),
         Change::BondLists(bond) => link::change_bond_lists(index, bond),
+        Change::AddrGenMode(mode) => link::set_addr_gen_mode(index, *mode),
         Change::BondPrimary(port) => link::change_bond_primary(index, at(port)?),
     })
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::session::{age, stored_view};
+use super::select::Selection;
+use super::session::{age, bare_view, stored_view};
 use crate::model::{
-    Checkpoint, Code, IfName, Link, LinkKind, NetState, NodeIdentity, NodeState, Parent, PodInfo, Problem,
-    StackLink, stack,
+    Checkpoint, Code, IfName, Link, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, Parent,
+    PodInfo, Problem, StackLink, stack,
 };
-use crate::observe::{Host, Pod};
+use crate::observe::{self, Host, Pod};
 use crate::plan;
 use crate::report::{PodView, State};
 
@@ -38,22 +39,26 @@ impl Matched {
 #[derive(Debug, Default)]
 pub(super) struct CheckIn {
     pub matched: Vec<Matched>,
+    /// Living pods that no checkpoint describes.
+    pub strays: Vec<Pod>,
     /// Pods whose checkpoint cannot be used.
     pub rejected: Vec<PodView>,
     pub problems: Vec<Problem>,
 }
 
-/// Pairs checkpoints with pods.
+/// Pairs checkpoints with pods. A checkpoint that has no pod here counts only if the user chose its old path.
 pub(super) fn check_in(
     checkpoints: Vec<(PodInfo, Checkpoint)>,
     pods: Vec<Pod>,
     node: &NodeIdentity,
+    selection: &Selection,
     origin_parent: Option<&Link>,
 ) -> CheckIn {
     let mut pods: Vec<Option<Pod>> = pods.into_iter().map(Some).collect();
     let mut result = CheckIn::default();
     for (info, checkpoint) in checkpoints {
         match find(&checkpoint, &mut pods, node) {
+            Err(_) if !selection.wants_checkpoint(&info, &checkpoint) => {}
             Ok(_) if checkpoint.netfix.is_none() && origin_parent.is_none() => {
                 let message = "the file does not say what the pod stands on; name it with --parent, such as \
                                --parent eth0.3";
@@ -67,6 +72,7 @@ pub(super) fn check_in(
             Err(problem) => result.reject(&info, &checkpoint, problem),
         }
     }
+    result.strays = pods.into_iter().flatten().collect();
     result
 }
 
@@ -75,6 +81,34 @@ impl CheckIn {
         self.problems.push(problem.of(&info.id));
         self.rejected.push(stored_view(info, checkpoint, State::Failed));
     }
+}
+
+/// What is to be said of living pods that no checkpoint describes: one without any interface may have lost it.
+///
+/// `known_empty` are namespaces that had none when the node was last written down; `damaged` are pods of which a
+/// checkpoint exists and cannot be read, which is told elsewhere.
+pub(super) fn strays(
+    pods: &mut [Pod],
+    host: &Host,
+    known_empty: &[NetnsIdentity],
+    damaged: &[PodView],
+) -> (Vec<PodView>, Vec<Problem>) {
+    let (mut views, mut problems) = (Vec::new(), Vec::new());
+    let states = observe::observe_pods(pods, host);
+    let has_damaged = |pod: &Pod| damaged.iter().any(|view| view.id == pod.info.id);
+    for (pod, state) in pods.iter().zip(states).filter(|(pod, _)| !has_damaged(pod)) {
+        let is_bare = state.is_ok_and(|state| state.links.iter().all(|link| link.kind == LinkKind::Loopback));
+        let path = pod.netns.path.display().to_string();
+        if !is_bare {
+            let message = "has no checkpoint; it has interfaces, and they are left alone";
+            problems.push(Problem::warning(Code::CheckpointMissing, path, message).of(&pod.info.id));
+        } else if !known_empty.iter().any(|known| known.is_same(&pod.identity)) {
+            let message = "has no interface and no checkpoint, so nobody knows what it lost";
+            views.push(bare_view(&pod.info, path.clone(), State::NoCheckpoint));
+            problems.push(Problem::error(Code::CheckpointMissing, path, message).of(&pod.info.id));
+        }
+    }
+    (views, problems)
 }
 
 fn find(checkpoint: &Checkpoint, pods: &mut [Option<Pod>], node: &NodeIdentity) -> Result<Pod, Problem> {
@@ -169,7 +203,10 @@ fn origin_stack(parent: &Link, wanted: &NetState, now: &NetState) -> (Vec<Link>,
     let bottom = stack::devices(&under).cloned().collect();
     let absent =
         |link: &&Link| wanted.link(&link.name).is_none() && under.iter().any(|u| u.name == link.name);
-    missing.extend(now.links.iter().filter(absent).cloned());
+    // Nobody wrote down whether it was up; pods that stood on it say that it was.
+    let was_up =
+        |link: &Link| Link { flags: crate::model::link::Flags { up: true, ..link.flags }, ..link.clone() };
+    missing.extend(now.links.iter().filter(absent).map(was_up));
     (missing, bottom)
 }
 

@@ -1,10 +1,10 @@
 //! `netfix diff` and `netfix plan`: what is missing, and the steps that would put it back. Nothing is touched.
 
-use super::check_in::{Matched, check_in, ground, origin_parent};
+use super::check_in::{Matched, check_in, ground, origin_parent, strays};
 use super::session::{self, Session, Stored, load, load_node, no_checkpoints, stored_view};
 use super::{Context, Early, Exit, Outcome};
 use crate::cli::{Selectors, Target};
-use crate::kernel::{netns, sysctl};
+use crate::kernel::netns;
 use crate::model::{Code, NetState, PodInfo, Problem, Severity};
 use crate::observe::{Host, Pod};
 use crate::plan::{self, HostLinks, Observed, Plan};
@@ -36,11 +36,7 @@ fn with_drift(outcome: Outcome) -> Outcome {
 
 fn compare(target: &Target, context: &mut Context) -> Result<Outcome, Early> {
     let selection = session::selection(&target.selectors)?;
-    let stored = load(&context.store, &selection)?;
-    if stored.is_empty() {
-        return Err(Box::new(Outcome::refused(no_checkpoints())));
-    }
-    let Stored { checkpoints, damaged: mut views, mut problems } = stored;
+    let Stored { checkpoints, damaged: mut views, mut problems } = load(&context.store, &selection)?;
     let mut session = Session::open(&selection)?;
     problems.append(&mut session.problems);
     let stored = load_node(&context.store, &session.node, &mut problems);
@@ -48,7 +44,15 @@ fn compare(target: &Target, context: &mut Context) -> Result<Outcome, Early> {
     let refuse = |problem| Box::new(Outcome::refused(problem));
     let parent = target.parent.as_ref().map(|name| origin_parent(name, stored.as_ref(), &session.host.state));
     let parent = parent.transpose().map_err(refuse)?;
-    let mut checked = check_in(checkpoints, session.pods, &session.node, parent.as_ref());
+    let mut checked = check_in(checkpoints, session.pods, &session.node, &selection, parent.as_ref());
+    let known_empty = stored.as_ref().map(|stored| stored.empty.clone()).unwrap_or_default();
+    let (stray_views, stray_problems) = strays(&mut checked.strays, &session.host, &known_empty, &views);
+    problems.extend(stray_problems);
+    if checked.matched.is_empty() && checked.rejected.is_empty() && views.is_empty() {
+        problems.insert(0, no_checkpoints(&selection));
+        return Ok(Outcome { exit: Exit::Refused, node, pods: stray_views, problems });
+    }
+    views.extend(stray_views);
     let ground = ground(stored, &checked.matched, parent.as_ref(), selection.is_everything(), &session.host);
 
     let settings = session.host.new_link_settings().map_err(|error| refuse(unreadable("host", &error)))?;
@@ -90,8 +94,10 @@ fn plan_pods(matched: &mut [Matched], host: &Host, links: &HostLinks) -> Vec<Res
         |matched| &matched.pod.netns,
         |matched| {
             let observed = observe(&mut matched.pod, host)?;
-            let settings = sysctl::defaults().map_err(|error| unreadable("conf/default", &error))?;
-            let wanted = matched.wanted(&observed).ok_or_else(no_checkpoints)?;
+            let settings =
+                matched.pod.new_link_settings_inside().map_err(|error| unreadable("conf/default", &error))?;
+            let wanted =
+                matched.wanted(&observed).ok_or_else(|| unreadable("checkpoint", &"names no interface"))?;
             let observed = Observed { state: &observed, new_link: Some(&settings), age: matched.age };
             Ok(plan::pod(&wanted, observed, links))
         },

@@ -10,8 +10,9 @@ use crate::report::{NodeView, PodView, State};
 pub(super) fn list(selectors: &Selectors, context: &mut Context) -> Result<Outcome, Early> {
     let selection = session::selection(selectors)?;
     let Stored { checkpoints, damaged, problems } = load(&context.store, &selection)?;
+    let chosen = checkpoints.iter().filter(|(info, checkpoint)| selection.wants_checkpoint(info, checkpoint));
     let mut pods: Vec<PodView> =
-        checkpoints.iter().map(|(info, checkpoint)| stored_view(info, checkpoint, State::Stored)).collect();
+        chosen.map(|(info, checkpoint)| stored_view(info, checkpoint, State::Stored)).collect();
     pods.extend(damaged);
     pods.sort_by(|a, b| a.id.cmp(&b.id));
     let exit = Outcome::judge(&pods, &problems);
@@ -44,7 +45,7 @@ pub(super) fn show(pod: &str, context: &mut Context) -> Result<Outcome, Early> {
         1 => Ok(Outcome { exit: Exit::Done, node: node_view(), pods: views, problems: Vec::new() }),
         // The one that was asked for may be among those that cannot be read.
         0 if problems.is_empty() => {
-            Err(Box::new(Outcome::failed(Problem { object: pod.to_owned(), ..no_checkpoints() })))
+            Err(Box::new(Outcome::failed(Problem { object: pod.to_owned(), ..no_checkpoints(&selection) })))
         }
         0 => Ok(Outcome { exit: Exit::Failed, node: node_view(), pods: Vec::new(), problems }),
         several => {

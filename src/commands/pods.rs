@@ -1,7 +1,9 @@
 //! Restoring all pods: their links in few sends from the host, then each pod's settings, addresses and routes from
 //! inside, side by side, until a new observation of the pod shows nothing missing.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,11 +12,12 @@ use super::session::stored_view;
 use crate::apply::{self, Creation, Failure};
 use crate::kernel::{Error, netns};
 use crate::model::address::TENTATIVE;
-use crate::model::{Code, IfName, Link, LinkKind, NetState, Parent, Problem, Severity};
-use crate::observe::Host;
+use crate::model::{Code, IfName, Link, LinkKind, Mac, NetState, Parent, Problem, Severity};
+use crate::observe::{self, Host};
 use crate::plan::{self, HostLinks, Observed, Plan, Step};
 use crate::probe::Announcement;
 use crate::report::{Listener, PodView, Progress, State};
+use crate::runtime::{self, Select};
 
 /// Duplicate address detection takes up to two seconds, and a route may need the address's end of it.
 const DAD_LIMIT: Duration = Duration::from_secs(4);
@@ -35,6 +38,8 @@ pub(super) struct Job {
     last: Option<(NetState, Plan)>,
     /// Why it cannot be observed.
     broken: Option<String>,
+    /// Who has the MAC that this pod's link needs.
+    owner: Option<String>,
     finished: bool,
 }
 
@@ -48,6 +53,7 @@ impl Job {
             failures: Vec::new(),
             last: None,
             broken: None,
+            owner: None,
             finished: false,
         }
     }
@@ -90,6 +96,9 @@ impl Job {
         } else {
             self.failures.extend(failures.into_iter().filter(|failure| is_up_of(&failure.step, &gone)));
             self.done.retain(|step| !is_about(step, &gone));
+            if let Some((state, _)) = &mut self.last {
+                state.links.retain(|link| !gone.contains(&link.name));
+            }
             self.finished = true;
         }
     }
@@ -111,14 +120,31 @@ impl Job {
         self.created.iter().filter_map(|name| state.link(name)).flat_map(of_link).collect()
     }
 
+    /// The MAC and the parent of a link that could not go up because another link has that MAC.
+    fn contested(&self, host: &Host) -> Option<(Mac, IfName)> {
+        let is_contested = |failure: &&Failure| failure.problem().code == Code::MacConflict;
+        let failure = self.failures.iter().find(is_contested)?;
+        let Step::SetLink { dev, .. } = &failure.step else { return None };
+        let wanted = self.matched.wanted(&self.last.as_ref()?.0)?;
+        let link = wanted.link(dev)?;
+        let Some(Parent::Host(parent)) = &link.parent else { return None };
+        let parent = host.state.link(parent).map(|parent| parent.name.clone())?;
+        Some((link.mac?, parent))
+    }
+
     /// What the pod's fate was, in words.
     pub(super) fn finish(self) -> (PodView, Vec<Problem>) {
-        let Self { matched, before, created: _, done, failures, last, broken, finished: _ } = self;
+        let Self { matched, before, created: _, done, failures, last, broken, owner, finished: _ } = self;
         let mut problems = match (&last, broken) {
             (_, Some(why)) => vec![Problem::error(Code::Unreadable, matched.checkpoint.netns.clone(), why)],
             (Some((_, plan)), None) => remaining(plan, &failures),
             (None, None) => Vec::new(),
         };
+        for problem in &mut problems {
+            if let (Code::MacConflict, Some(owner)) = (problem.code, &owner) {
+                problem.message = format!("{owner} has this MAC on the same parent: {}", problem.message);
+            }
+        }
         problems = problems.into_iter().map(|problem| problem.of(&matched.info.id)).collect();
         let complete = !problems.iter().any(|problem| problem.severity == Severity::Error);
         let state = match (complete, done.is_empty()) {
@@ -129,8 +155,56 @@ impl Job {
         };
         let mut view = stored_view(&matched.info, &matched.checkpoint, state);
         view.before = Some(before);
+        view.after = last.as_ref().map(|(state, _)| link_names(state));
         view.steps = done.iter().map(ToString::to_string).collect();
         (view, problems)
+    }
+}
+
+/// Finds out, for pods whose MAC another link has, whose link that is: both sides of a conflict are named.
+pub(super) fn name_owners(jobs: &mut [Job], host: &Host) {
+    let contested: Vec<_> =
+        jobs.iter().enumerate().filter_map(|(at, job)| Some((at, job.contested(host)?))).collect();
+    if contested.is_empty() {
+        return;
+    }
+    let mut owners = owners_of_macs(host);
+    for (at, (mac, parent)) in contested {
+        jobs[at].owner = owners.remove(&(mac, parent));
+    }
+}
+
+/// Every macvlan of the machine by MAC and parent, in words.
+fn owners_of_macs(host: &Host) -> BTreeMap<(Mac, IfName), String> {
+    let mut owners = BTreeMap::new();
+    for link in &host.state.links {
+        if let (LinkKind::Macvlan(_), Some(Parent::Own(parent)), Some(mac)) =
+            (&link.kind, &link.parent, link.mac)
+        {
+            owners.insert((mac, parent.clone()), format!("the host's link {}", link.name));
+        }
+    }
+    let Ok((found, _)) = runtime::discover(&Everything) else { return owners };
+    let mut pods: Vec<_> = observe::open_pods(found, host).into_iter().filter_map(Result::ok).collect();
+    let states = observe::observe_pods(&mut pods, host);
+    for (pod, state) in pods.iter().zip(states) {
+        for link in state.map(|state| state.links).unwrap_or_default() {
+            if let (Some(Parent::Host(parent)), Some(mac)) = (&link.parent, link.mac) {
+                let owner =
+                    format!("link {} of pod {} ({})", link.name, pod.info.id, pod.netns.path.display());
+                owners.insert((mac, parent.clone()), owner);
+            }
+        }
+    }
+    owners
+}
+
+/// No selector at all.
+struct Everything;
+
+impl Select for Everything {
+    fn wants(&self, _: &[PathBuf], _: u64) -> bool {
+        true
     }
 }
 
@@ -162,8 +236,7 @@ pub(super) fn restore(
     look_at(jobs, host, links);
     for job in &mut *jobs {
         if let Some((state, _)) = &job.last {
-            let names = state.links.iter().filter(|link| link.kind != LinkKind::Loopback);
-            job.before = names.map(|link| link.name.clone()).collect();
+            job.before = link_names(state);
         }
     }
     create_links(jobs, host)?;
@@ -249,12 +322,17 @@ fn create_links(jobs: &mut [Job], host: &mut Host) -> Result<(), Error> {
     Ok(())
 }
 
+fn link_names(state: &NetState) -> Vec<IfName> {
+    let links = state.links.iter().filter(|link| link.kind != LinkKind::Loopback);
+    links.map(|link| link.name.clone()).collect()
+}
+
 fn is_from_host(step: &Step) -> bool {
     matches!(step, Step::AddLink(link) if matches!(link.parent, Some(Parent::Host(_))))
 }
 
 fn is_up_of(step: &Step, names: &[IfName]) -> bool {
-    matches!(step, Step::SetLink { dev, change: plan::Change::Up } if names.contains(dev))
+    matches!(step, Step::SetLink { dev, change: plan::Change::Up, .. } if names.contains(dev))
 }
 
 fn is_about(step: &Step, names: &[IfName]) -> bool {

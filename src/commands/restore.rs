@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::check_in::{CheckIn, Ground, check_in, ground, origin_parent};
+use super::check_in::{self, CheckIn, Ground, check_in, ground, origin_parent};
 use super::pods::{self, Job};
 use super::session::{self, Session, Stored, load, load_node, no_checkpoints};
 use super::wait::{self, Patience};
@@ -23,16 +23,12 @@ pub(super) fn run(target: &Target, limit: Duration, context: &mut Context) -> Re
     let refuse = |problem| Box::new(Outcome::refused(problem));
     let patience = Patience::new(limit);
     let selection = session::selection(&target.selectors)?;
-    if !context.store.exists() {
-        return Err(refuse(no_checkpoints()));
-    }
     // Held to the end: nobody may write checkpoints of a network that is being put together.
-    let _guard = context.store.lock("restore").map_err(|error| refuse(error.problem()))?;
-    let stored = load(&context.store, &selection)?;
-    if stored.is_empty() {
-        return Err(refuse(no_checkpoints()));
-    }
-    let Stored { checkpoints, damaged, mut problems } = stored;
+    let _guard = match context.store.exists() {
+        true => Some(context.store.lock("restore").map_err(|error| refuse(error.problem()))?),
+        false => None,
+    };
+    let Stored { checkpoints, damaged, mut problems } = load(&context.store, &selection)?;
     let Session { node, mut host, pods, problems: mut found } = Session::open(&selection)?;
     problems.append(&mut found);
     let stored = load_node(&context.store, &node, &mut problems);
@@ -43,16 +39,24 @@ pub(super) fn run(target: &Target, limit: Duration, context: &mut Context) -> Re
     };
     let parent = target.parent.as_ref().map(|name| origin_parent(name, stored.as_ref(), &host.state));
     let parent = parent.transpose().map_err(refuse)?;
-    let CheckIn { matched, rejected, problems: mut refusals } =
-        check_in(checkpoints, pods, &node, parent.as_ref());
-    let nothing_to_do = matched.is_empty();
-    problems.append(&mut refusals);
+    let CheckIn { matched, mut strays, rejected, problems: mut refusals } =
+        check_in(checkpoints, pods, &node, &selection, parent.as_ref());
+    let known_empty = stored.as_ref().map(|stored| stored.empty.clone()).unwrap_or_default();
+    let (stray_views, mut stray_problems) = check_in::strays(&mut strays, &host, &known_empty, &damaged);
     let mut views = damaged;
+    let nothing_stored = matched.is_empty() && rejected.is_empty() && views.is_empty();
     views.extend(rejected);
-    if nothing_to_do {
-        let exit = if problems.iter().all(is_refusal) { Exit::Refused } else { Exit::Failed };
+    views.extend(stray_views);
+    if matched.is_empty() {
+        let all_refused = refusals.iter().all(is_refusal) && problems.is_empty();
+        let exit = if nothing_stored || all_refused { Exit::Refused } else { Exit::Failed };
+        problems.extend(nothing_stored.then(|| no_checkpoints(&selection)));
+        problems.append(&mut refusals);
+        problems.append(&mut stray_problems);
         return Ok(Outcome { exit, node: view, pods: views, problems });
     }
+    problems.append(&mut refusals);
+    problems.append(&mut stray_problems);
     let ground = ground(stored, &matched, parent.as_ref(), selection.is_everything(), &host);
     let restored = restore(&mut host, &ground, matched, patience, context);
     let Restored { host_result, jobs, notes } = restored.map_err(|error| {
@@ -98,6 +102,7 @@ fn restore(
     let mut jobs: Vec<Job> = matched.into_iter().map(Job::new).collect();
     context.progress.notice(Progress::Phase("restoring pods", jobs.len()));
     pods::restore(&mut jobs, host, &links, context.progress.as_mut())?;
+    pods::name_owners(&mut jobs, host);
     context.progress.notice(Progress::Phase("waiting for carrier", 1));
     let carrier = wait::for_carrier(host, ground, &links, patience)?;
     let mut notes = carrier;

@@ -1,5 +1,6 @@
 //! Which namespaces and pods the user chose.
 
+use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -49,6 +50,15 @@ impl Selection {
     pub(super) fn wants_checkpoint(&self, info: &PodInfo, checkpoint: &Checkpoint) -> bool {
         let inode = checkpoint.netfix.as_ref().map_or(0, |extension| extension.identity.inode);
         self.wants(&[PathBuf::from(&checkpoint.netns)], inode) && self.wants_pod(info)
+    }
+}
+
+impl fmt::Display for Selection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let netns = self.netns.iter().map(|pattern| format!("--netns {}", pattern.glob.glob().glob()));
+        let pods = self.pods.iter().map(|glob| format!("--pod {}", glob.glob().glob()));
+        let words: Vec<String> = netns.chain(pods).collect();
+        f.write_str(&words.join(" "))
     }
 }
 

@@ -60,13 +60,22 @@ impl Session {
         Ok(Self { node: observe::node_identity(), host, pods, problems })
     }
 
+    /// Refuses to go on when the user chose pods and none of them lives here.
+    pub(super) fn require_pods(&self, selection: &Selection) -> Result<(), Early> {
+        if !self.pods.is_empty() || !self.problems.is_empty() || selection.is_everything() {
+            return Ok(());
+        }
+        let message = "no living network namespace is found that matches the selectors";
+        Err(Box::new(Outcome::refused(Problem::error(Code::NotFound, selection.to_string(), message))))
+    }
+
     /// The host, as answers show it.
     pub(super) fn node_view(&self, created: Option<String>) -> NodeView {
         NodeView { hostname: self.node.hostname.clone(), created, ..NodeView::default() }
     }
 }
 
-/// The stored checkpoints that the user chose.
+/// The stored checkpoints of the pods that the user chose; `--netns` is a question to living namespaces.
 #[derive(Debug, Default)]
 pub(super) struct Stored {
     pub checkpoints: Vec<(PodInfo, Checkpoint)>,
@@ -74,13 +83,6 @@ pub(super) struct Stored {
     pub damaged: Vec<PodView>,
     /// Why.
     pub problems: Vec<Problem>,
-}
-
-impl Stored {
-    /// Whether there is nothing at all to work from.
-    pub(super) fn is_empty(&self) -> bool {
-        self.checkpoints.is_empty() && self.damaged.is_empty()
-    }
 }
 
 /// Reads the checkpoints that the user chose; a damaged one does not stop the others.
@@ -91,7 +93,7 @@ pub(super) fn load(store: &Store, selection: &Selection) -> Result<Stored, Early
         match checkpoint {
             Ok(checkpoint) => {
                 let info = info_of(&id, &checkpoint);
-                if selection.wants_checkpoint(&info, &checkpoint) {
+                if selection.wants_pod(&info) {
                     stored.checkpoints.push((info, checkpoint));
                 }
             }
@@ -108,14 +110,14 @@ pub(super) fn load(store: &Store, selection: &Selection) -> Result<Stored, Early
 }
 
 /// The problem of having nothing to work from.
-pub(super) fn no_checkpoints() -> Problem {
+pub(super) fn no_checkpoints(selection: &Selection) -> Problem {
     let message =
         "no checkpoint is stored for what was chosen; run `netfix snapshot` while the network is well";
-    Problem::error(Code::CheckpointMissing, "", message)
+    Problem::error(Code::CheckpointMissing, selection.to_string(), message)
 }
 
 /// Who a stored checkpoint says it is about; the file's name decides the id.
-fn info_of(id: &PodId, checkpoint: &Checkpoint) -> PodInfo {
+pub(super) fn info_of(id: &PodId, checkpoint: &Checkpoint) -> PodInfo {
     let stated = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
     let unknown = || PodInfo {
         name: stated(&checkpoint.podname),
@@ -151,6 +153,7 @@ pub(super) fn bare_view(info: &PodInfo, netns: String, state: State) -> PodView 
         created: None,
         interfaces: Vec::new(),
         before: None,
+        after: None,
         steps: Vec::new(),
         gateways: Vec::new(),
         checkpoint: None,

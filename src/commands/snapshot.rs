@@ -7,8 +7,8 @@ use super::{Context, Early, Outcome};
 use crate::cli::Selectors;
 use crate::model::checkpoint::{Extension, SCHEMA};
 use crate::model::{
-    Checkpoint, Code, Link, LinkKind, NetState, NodeIdentity, NodeState, Parent, PodId, PodInfo, Problem,
-    stack,
+    Checkpoint, Code, Link, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, Parent, PodId,
+    PodInfo, Problem, stack,
 };
 use crate::observe::{self, Host, Pod};
 use crate::report::{PodView, Progress, State, interfaces};
@@ -20,10 +20,14 @@ pub(super) fn run(selectors: &Selectors, context: &mut Context) -> Result<Outcom
         context.store.lock("snapshot").map_err(|error| Box::new(Outcome::refused(error.problem())))?;
     let stored = context.store.load_all().map_err(|error| Box::new(Outcome::refused(error.problem())))?;
     let mut session = Session::open(&selection)?;
+    session.require_pods(&selection)?;
     context.progress.notice(Progress::Phase("reading namespaces", session.pods.len()));
     let states = observe::observe_pods(&mut session.pods, &session.host);
     context.progress.notice(Progress::Phase("writing checkpoints", session.pods.len()));
-    let Session { node, host, pods, problems } = session;
+    let Session { node, host, mut pods, mut problems } = session;
+    let old_node = session::load_node(&context.store, &node, &mut problems);
+    let everything = selection.is_everything();
+    let empty = old_node.filter(|_| !everything).map(|node| node.empty).unwrap_or_default();
     let mut writer = Writer {
         guard: &guard,
         stored: stored.into_iter().collect(),
@@ -32,8 +36,10 @@ pub(super) fn run(selectors: &Selectors, context: &mut Context) -> Result<Outcom
         created: now(),
         views: Vec::new(),
         problems,
+        empty,
     };
-    for (pod, state) in pods.iter().zip(states) {
+    for (pod, state) in pods.iter_mut().zip(states) {
+        writer.recognise(pod);
         match state {
             Ok(state) => writer.pod(pod, state),
             Err(error) => writer.failed(&pod.info, pod, error.to_string()),
@@ -41,7 +47,7 @@ pub(super) fn run(selectors: &Selectors, context: &mut Context) -> Result<Outcom
         context.progress.notice(Progress::Advance(1));
     }
     writer.node_state();
-    if selection.is_everything() {
+    if everything {
         writer.retire_gone(&pods);
     }
     Ok(writer.finish())
@@ -55,9 +61,33 @@ struct Writer<'a> {
     created: String,
     views: Vec<PodView>,
     problems: Vec<Problem>,
+    /// Namespaces with nothing to write down.
+    empty: Vec<NetnsIdentity>,
 }
 
 impl Writer<'_> {
+    /// A pod keeps the id and the names under which its namespace was once written down.
+    fn recognise(&self, pod: &mut Pod) {
+        let known = self.stored.iter().filter_map(|(id, stored)| Some((id, stored.as_ref().ok()?)));
+        let of_pod = |checkpoint: &Checkpoint| match &checkpoint.netfix {
+            Some(_) => is_of(checkpoint, pod),
+            None => leads_to(&checkpoint.netns, pod),
+        };
+        let Some((id, checkpoint)) = known.into_iter().find(|(_, checkpoint)| of_pod(checkpoint)) else {
+            return;
+        };
+        let then = session::info_of(id, checkpoint);
+        let PodInfo { id, namespace, name, uid, sandbox, attempt, source } = &mut pod.info;
+        *id = then.id;
+        *namespace = namespace.take().or(then.namespace);
+        *uid = uid.take().or(then.uid);
+        *sandbox = sandbox.take().or(then.sandbox);
+        *attempt = attempt.take().or(then.attempt);
+        if let Some(then) = then.name.filter(|_| source.as_str() != "cri") {
+            *name = Some(then);
+        }
+    }
+
     fn pod(&mut self, pod: &Pod, state: NetState) {
         let info = &pod.info;
         let mut view = bare_view(info, pod.netns.path.display().to_string(), State::Saved);
@@ -85,7 +115,12 @@ impl Writer<'_> {
             state,
         };
         match Checkpoint::new(pod.netns.path.display().to_string(), extension) {
-            None => view.state = State::Empty,
+            None => {
+                view.state = State::Empty;
+                if !self.empty.iter().any(|known| known.is_same(&pod.identity)) {
+                    self.empty.push(pod.identity.clone());
+                }
+            }
             Some(checkpoint) => view.state = self.save(pod, &checkpoint),
         }
         self.views.push(view);
@@ -100,6 +135,7 @@ impl Writer<'_> {
                 self.problems.push(problem.of(id));
                 self.retire(id);
             }
+            Some(Ok(old)) if says_the_same(old, checkpoint) => return State::Unchanged,
             _ => {}
         }
         match self.guard.save(id, checkpoint) {
@@ -139,8 +175,9 @@ impl Writer<'_> {
         let mut state = self.host.state.clone();
         // Links of other owners come and go with the pods; only what carries pods or the host itself matters.
         state.links.retain(|link| !matches!(&link.kind, LinkKind::Other { driver } if driver == "veth" && !self.carries(link)));
-        let node =
-            NodeState { schema: SCHEMA, created: self.created.clone(), node: self.node.clone(), state };
+        let (created, node, empty) =
+            (self.created.clone(), self.node.clone(), std::mem::take(&mut self.empty));
+        let node = NodeState { schema: SCHEMA, created, node, state, empty };
         if let Err(error) = self.guard.save_node(&node) {
             self.problems.push(error.problem());
         }
@@ -185,11 +222,33 @@ fn is_of(checkpoint: &Checkpoint, pod: &Pod) -> bool {
     checkpoint.netfix.as_ref().is_some_and(|extension| extension.identity.is_same(&pod.identity))
 }
 
+/// Whether a path of a foreign checkpoint leads to this pod's namespace.
+fn leads_to(path: &str, pod: &Pod) -> bool {
+    let path = std::path::Path::new(path);
+    let key = || crate::kernel::Netns::open(path).ok().map(|netns| netns.key());
+    pod.paths.iter().any(|known| known == path) || key() == Some(pod.netns.key())
+}
+
+/// Whether a new checkpoint says nothing that the old one does not say but the time; then the disk is spared.
+fn says_the_same(old: &Checkpoint, new: &Checkpoint) -> bool {
+    let timeless = |checkpoint: &Checkpoint| {
+        let mut checkpoint = checkpoint.clone();
+        if let Some(extension) = &mut checkpoint.netfix {
+            extension.created.clear();
+            for link in &mut extension.state.links {
+                link.flags.carrier = false;
+            }
+        }
+        checkpoint
+    };
+    timeless(old) == timeless(new)
+}
+
 /// What a pod has lost since its good checkpoint: a whole link that stood on the host's, or all its addresses.
 fn loss(good: &Extension, now: &NetState) -> Option<String> {
     let stood_on_host = good.state.links.iter().filter(|link| link.parent.is_some());
     let has_addresses = |state: &NetState, link: &Link| {
-        state.addresses_of(&link.name).any(|address| !address.is_made_by_kernel())
+        state.addresses_of(&link.name).any(|address| !address.comes_by_itself())
     };
     let is_lost = |link: &&Link| match now.link(&link.name) {
         None => true,

@@ -24,14 +24,11 @@ pub(super) fn run(selectors: &Selectors, timeout: Duration, context: &mut Contex
     let selection = session::selection(selectors)?;
     let Stored { checkpoints, damaged, mut problems } = load(&context.store, &selection)?;
     let mut session = Session::open(&selection)?;
+    session.require_pods(&selection)?;
     problems.append(&mut session.problems);
     let node = session.node_view(None);
     let states = observe::observe_pods(&mut session.pods, &session.host);
     let mut pods = session.pods;
-    if pods.is_empty() {
-        let message = "no living namespace was found among those chosen";
-        problems.push(Problem::error(Code::NotFound, "", message));
-    }
     let mut views: Vec<PodView> = Vec::new();
     let mut expected = Vec::new();
     for (at, (pod, state)) in pods.iter().zip(states).enumerate() {

@@ -9,14 +9,14 @@ use netlink_packet_route::address::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::Request;
-use crate::model::address::REQUESTED_FLAGS;
-use crate::model::{Address, IfName};
+use crate::model::address::{Maker, REQUESTED_FLAGS};
+use crate::model::{Address, IfName, Mac};
 
 /// A lifetime that never ends (`INFINITY_LIFE_TIME`).
 const FOREVER: u32 = u32::MAX;
 
 /// Reads one address of a dump; `None` for families other than IP.
-pub(super) fn parse(message: AddressMessage, dev: &IfName) -> Option<Address> {
+pub(super) fn parse(message: AddressMessage, dev: &IfName, mac: Option<Mac>) -> Option<Address> {
     let header = message.header;
     let mut flags = u32::from(header.flags.bits());
     let (mut local, mut other) = (None, None);
@@ -33,6 +33,7 @@ pub(super) fn parse(message: AddressMessage, dev: &IfName) -> Option<Address> {
         preferred_lft: None,
         metric: None,
         protocol: None,
+        maker: Maker::Admin,
     };
     for attribute in message.attributes {
         match attribute {
@@ -54,6 +55,7 @@ pub(super) fn parse(message: AddressMessage, dev: &IfName) -> Option<Address> {
     address.local = local.or(other)?;
     address.peer = other.filter(|ip| *ip != address.local);
     address.flags = flags;
+    address.maker = Maker::of(address.local, flags, address.protocol, address.valid_lft.is_some(), mac);
     Some(address)
 }
 
@@ -82,6 +84,7 @@ pub fn put(index: u32, address: &Address, mode: Mode) -> Request {
         preferred_lft,
         metric,
         protocol,
+        maker: _,
     } = address;
     let mut message = AddressMessage::default();
     message.header.family = if local.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };

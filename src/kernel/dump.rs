@@ -12,8 +12,9 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use super::link::RawLink;
 use super::nsid::HostId;
 use super::socket::Dump;
-use super::{Error, Socket, address, ethtool, link, neighbour, route, rule, sysctl};
-use crate::model::{IfName, Link, LinkKind, NetState, Parent};
+use super::{Error, Socket, address, ethtool, link, neighbour, ntable, route, rule, sysctl};
+use crate::model::sysctl::Sysctls;
+use crate::model::{IfName, Link, LinkKind, Mac, NetState, Parent};
 
 /// Interface names by ifindex.
 pub type Names = BTreeMap<u32, IfName>;
@@ -29,9 +30,6 @@ pub struct HostView<'a> {
 
 /// Kinds whose `IFLA_LINK` is their other end, not what they stand on.
 const PAIRS: [&str; 3] = ["veth", "netkit", "vxcan"];
-/// The addresses that make the kernel use a secret of its own for them (`IN6_ADDR_GEN_MODE_STABLE_PRIVACY`).
-const STABLE_PRIVACY: i32 = 2;
-
 /// Everything in the calling thread's namespace, read through a socket opened in it.
 ///
 /// # Errors
@@ -40,13 +38,28 @@ const STABLE_PRIVACY: i32 = 2;
 pub fn state(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState, Error> {
     let mut state = NetState::default();
     state.links = links(socket, host, &mut state.unsupported)?;
-    let names: Names = state.links.iter().map(|link| (link.index, link.name.clone())).collect();
-    let mut reader = Reader { socket, names: &names, unsupported: &mut state.unsupported };
+    let (table4, table6) = ntable::read(socket)?;
+    for link in state.links.iter_mut().filter(|link| link.kind != LinkKind::Loopback) {
+        link.sysctls.neigh4 = table4.of_link.get(&link.index).cloned().unwrap_or_default();
+        link.sysctls.neigh6 = table6.of_link.get(&link.index).cloned().unwrap_or_default();
+    }
+    let names = state.links.iter().map(|link| (link.index, (link.name.clone(), link.mac))).collect();
+    let mut reader = Reader { socket, links: &names, unsupported: &mut state.unsupported };
     state.addresses = reader.addresses()?;
     state.routes = reader.routes()?;
     state.rules = reader.rules()?;
     state.neighbours = reader.neighbours()?;
     Ok(state)
+}
+
+/// What a new link of the calling thread's namespace starts with.
+///
+/// # Errors
+/// When a table or `conf/default` cannot be read.
+pub fn new_link_settings(socket: &mut Socket) -> Result<Sysctls, Error> {
+    let (table4, table6) = ntable::read(socket)?;
+    let (neigh4, neigh6) = (table4.of_new_link, table6.of_new_link);
+    Ok(Sysctls { neigh4, neigh6, ..sysctl::defaults()? })
 }
 
 /// The links of the calling thread's namespace, in ascending order of their index.
@@ -87,8 +100,7 @@ fn resolve(raw: RawLink, names: &Names, host: Option<HostView<'_>>) -> Link {
     if has_hardware {
         link.hardware = Some(ethtool::hardware(&link.name));
     }
-    let addr_gen_mode = link.sysctls.ipv6.iter().find(|(key, _)| key.as_str() == "addr_gen_mode");
-    if addr_gen_mode.is_some_and(|(_, mode)| *mode == STABLE_PRIVACY) {
+    if !link.sysctls.ipv6.is_empty() {
         link.sysctls.stable_secret = sysctl::stable_secret(&link.name);
     }
     link
@@ -109,7 +121,7 @@ fn find_parent(index: u32, netns: Option<i32>, names: &Names, host: Option<HostV
 
 struct Reader<'a> {
     socket: &'a mut Socket,
-    names: &'a Names,
+    links: &'a BTreeMap<u32, (IfName, Option<Mac>)>,
     unsupported: &'a mut Vec<String>,
 }
 
@@ -124,8 +136,8 @@ impl Reader<'_> {
         let objects = self.dump(&RouteNetlinkMessage::GetAddress(AddressMessage::default()), "address")?;
         let parse = |object| {
             let RouteNetlinkMessage::NewAddress(message) = object else { return None };
-            let dev = self.names.get(&message.header.index)?;
-            address::parse(message, dev)
+            let (dev, mac) = self.links.get(&message.header.index)?;
+            address::parse(message, dev, *mac)
         };
         Ok(objects.into_iter().filter_map(parse).collect())
     }
@@ -137,7 +149,7 @@ impl Reader<'_> {
             request.header.address_family = family;
             for object in self.dump(&RouteNetlinkMessage::GetRoute(request), "route")? {
                 let RouteNetlinkMessage::NewRoute(message) = object else { continue };
-                match route::parse(&message, |index| self.names.get(&index).cloned()) {
+                match route::parse(&message, |index| self.links.get(&index).map(|(name, _)| name.clone())) {
                     Ok(route) => routes.extend(route.filter(|route| !route.is_made_by_kernel())),
                     Err(why) => self.unsupported.push(why),
                 }
@@ -165,8 +177,8 @@ impl Reader<'_> {
             request.header.flags = flags;
             for object in self.dump(&RouteNetlinkMessage::GetNeighbour(request), "neighbour")? {
                 let RouteNetlinkMessage::NewNeighbour(message) = object else { continue };
-                let dev = self.names.get(&message.header.ifindex);
-                neighbours.extend(dev.and_then(|dev| neighbour::parse(&message, dev)));
+                let dev = self.links.get(&message.header.ifindex);
+                neighbours.extend(dev.and_then(|(name, _)| neighbour::parse(&message, name)));
             }
         }
         Ok(neighbours)

@@ -5,8 +5,8 @@ use std::os::fd::RawFd;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    InfoBond, InfoData, InfoKind, InfoMacVlan, InfoVlan, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType,
-    LinkMessage, MacVlanFlags, MacVlanMacAddressMode, MacVlanMode, Prop, VlanFlags,
+    AfSpecInet6, AfSpecUnspec, InfoBond, InfoData, InfoKind, InfoMacVlan, InfoVlan, LinkAttribute, LinkFlags,
+    LinkInfo, LinkLayerType, LinkMessage, MacVlanFlags, MacVlanMacAddressMode, MacVlanMode, Prop, VlanFlags,
     VlanProtocol as KernelProtocol, VlanQosMapping,
 };
 use rtnetlink::{LinkBond, LinkMacVlan, LinkMessageBuilder, LinkUnspec, LinkVlan};
@@ -447,6 +447,16 @@ pub fn change_bond_primary(index: u32, primary: u32) -> Request {
 fn change_bond(index: u32, infos: Vec<InfoBond>) -> Request {
     let builder = LinkMessageBuilder::<LinkBond>::new_with_info_kind(InfoKind::Bond).index(index);
     change_data(builder.set_info_data(InfoData::Bond(infos)))
+}
+
+/// `ip link set addrgenmode`: unlike a write of the sysctl, it makes no address.
+#[must_use]
+pub fn set_addr_gen_mode(index: u32, mode: u8) -> Request {
+    let mut message = LinkMessage::default();
+    message.header.index = index;
+    let spec = AfSpecUnspec::Inet6(vec![AfSpecInet6::AddrGenMode(mode.into())]);
+    message.attributes.push(LinkAttribute::AfSpecUnspec(vec![spec]));
+    Request { message: RouteNetlinkMessage::SetLink(message), flags: 0 }
 }
 
 /// `ip link property add altname`.

@@ -13,6 +13,7 @@ pub mod link;
 pub mod neighbour;
 pub mod netns;
 pub mod nsid;
+mod ntable;
 pub mod packet;
 pub mod route;
 pub mod rule;

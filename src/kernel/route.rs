@@ -83,11 +83,25 @@ pub(super) fn parse(
         return Ok(None);
     }
     let route = match message.header.address_family {
-        AddressFamily::Inet => Route::V4(parse_family(message, &name)?),
-        AddressFamily::Inet6 => Route::V6(parse_family(message, &name)?),
+        AddressFamily::Inet => parse_family(message, &name).map(Route::V4),
+        AddressFamily::Inet6 => parse_family(message, &name).map(Route::V6),
         _ => return Ok(None),
     };
-    Ok(Some(route))
+    route.map(Some).map_err(|what| format!("route {}: {what}", describe(message)))
+}
+
+/// Destination and table of a route that the model cannot hold.
+fn describe(message: &RouteMessage) -> String {
+    let destination = message.attributes.iter().find_map(|attribute| match attribute {
+        RouteAttribute::Destination(RouteAddress::Inet(ip)) => Some(ip.to_string()),
+        RouteAttribute::Destination(RouteAddress::Inet6(ip)) => Some(ip.to_string()),
+        _ => None,
+    });
+    let RouteHeader { destination_prefix_length, table, .. } = message.header;
+    match destination {
+        Some(ip) => format!("{ip}/{destination_prefix_length} table {table}"),
+        None => format!("default table {table}"),
+    }
 }
 
 fn parse_family<A: Family>(
@@ -95,7 +109,7 @@ fn parse_family<A: Family>(
     name: &impl Fn(u32) -> Option<IfName>,
 ) -> Result<RouteOf<A, A::Net>, String> {
     let header = &message.header;
-    let bad = |what: &str| format!("route: {what}");
+    let bad = |what: &str| what.to_owned();
     let unspecified = |len: u8| A::UNSPECIFIED.net(len);
     let mut route = RouteOf {
         dst: unspecified(header.destination_prefix_length).ok_or_else(|| bad("prefix length"))?,
@@ -149,9 +163,9 @@ fn parse_hop<A: Family>(hop: &RouteNextHop, name: &impl Fn(u32) -> Option<IfName
     for attribute in &hop.attributes {
         match attribute {
             RouteAttribute::Gateway(ip) => {
-                gateway = Some(A::from_route(ip).ok_or("route: a hop of another family")?);
+                gateway = Some(A::from_route(ip).ok_or("a hop of another family")?);
             }
-            other => return Err(format!("route: hop attribute {other:?}")),
+            other => return Err(format!("hop attribute {other:?}")),
         }
     }
     let onlink = hop.flags.contains(RouteNextHopFlags::Onlink);
@@ -178,7 +192,7 @@ fn parse_metrics(metrics: &[RouteMetric]) -> Result<BTreeMap<Metric, u32>, Strin
             RouteMetric::InitRwnd(v) => (Metric::Initrwnd, v),
             RouteMetric::QuickAck(v) => (Metric::Quickack, v),
             RouteMetric::FastopenNoCookie(v) => (Metric::FastopenNoCookie, v),
-            other => return Err(format!("route: metric {other:?}")),
+            other => return Err(format!("metric {other:?}")),
         };
         parsed.insert(key, *value);
     }

@@ -37,7 +37,7 @@ const DUMP_ATTEMPTS: u32 = 20;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The kernel's answer.
-    #[error("{} ({})", .0.desc(), .0)]
+    #[error("{0}")]
     Kernel(Errno),
     /// The kernel sent something that could not be decoded.
     #[error("the kernel's answer cannot be decoded: {0}")]

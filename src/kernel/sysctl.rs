@@ -6,42 +6,42 @@ use std::net::Ipv6Addr;
 use std::path::PathBuf;
 
 use crate::model::IfName;
-use crate::model::sysctl::{Family, Settings, SysctlKey, Sysctls};
+use crate::model::sysctl::{Folder, Settings, SysctlKey, Sysctls};
 
 /// The folder whose values a new interface starts with.
 const DEFAULT: &str = "default";
 
-fn folder(family: Family, dev: &str) -> PathBuf {
-    ["/proc/sys/net", family.as_str(), "conf", dev].iter().collect()
+fn path(folder: Folder, dev: &str) -> PathBuf {
+    ["/proc/sys/net", folder.as_str(), dev].iter().collect()
 }
 
 /// Writes one setting of an interface of the calling thread's namespace.
 ///
 /// # Errors
 /// The errno of open(2) or write(2).
-pub fn write(family: Family, dev: &IfName, key: &SysctlKey, value: &str) -> io::Result<()> {
-    let path = folder(family, dev.as_str()).join(key.as_str());
-    OpenOptions::new().write(true).open(path)?.write_all(value.as_bytes())
+pub fn write(folder: Folder, dev: &IfName, key: &SysctlKey, value: &str) -> io::Result<()> {
+    let file = path(folder, dev.as_str()).join(key.as_str());
+    OpenOptions::new().write(true).open(file)?.write_all(value.as_bytes())
 }
 
 /// The interface's secret for stable privacy addresses (RFC 7217), if one is set.
 #[must_use]
 pub fn stable_secret(dev: &IfName) -> Option<Ipv6Addr> {
-    let path = folder(Family::Ipv6, dev.as_str()).join("stable_secret");
-    fs::read_to_string(path).ok()?.trim().parse().ok()
+    let file = path(Folder::Ipv6Conf, dev.as_str()).join("stable_secret");
+    fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
-/// What a new interface of the calling thread's namespace starts with (`conf/default`).
+/// What `conf` of a new interface of the calling thread's namespace starts with (`conf/default`).
 ///
 /// # Errors
 /// The errno of reading the folder; a single file that cannot be read is left out.
 pub fn defaults() -> io::Result<Sysctls> {
-    Ok(Sysctls { ipv4: read_all(Family::Ipv4)?, ipv6: read_all(Family::Ipv6)?, stable_secret: None })
+    Ok(Sysctls { ipv4: read_all(Folder::Ipv4Conf)?, ipv6: read_all(Folder::Ipv6Conf)?, ..Sysctls::default() })
 }
 
-fn read_all(family: Family) -> io::Result<Settings> {
+fn read_all(folder: Folder) -> io::Result<Settings> {
     let mut settings = Settings::new();
-    let folder = folder(family, DEFAULT);
+    let folder = path(folder, DEFAULT);
     let entries = match fs::read_dir(&folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(settings),
         entries => entries?,

@@ -1,11 +1,11 @@
 //! IP addresses of interfaces.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
-use super::IfName;
+use super::{IfName, Mac};
 
 /// `IFA_F_*` bits (`linux/if_addr.h`) that describe what an administrator asked for; the others (secondary,
 /// tentative, deprecated, permanent, dadfailed) are states that the kernel derives.
@@ -28,6 +28,8 @@ pub const MANAGETEMPADDR: u32 = 0x100;
 pub const NOPREFIXROUTE: u32 = 0x200;
 /// Joins the multicast group.
 pub const MCAUTOJOIN: u32 = 0x400;
+/// Derived from a secret (RFC 7217).
+const STABLE_PRIVACY: u32 = 0x800;
 /// `IFAPROT_KERNEL_RA`: learnt from a router advertisement.
 const PROTO_KERNEL_RA: u8 = 2;
 /// `IFAPROT_KERNEL_LL`: the link-local address that the kernel made.
@@ -67,35 +69,55 @@ pub struct Address {
     /// Who made it (`IFA_PROTO`, Linux 5.18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<u8>,
+    /// Who made it, as far as a restore is concerned.
+    #[serde(default)]
+    pub maker: Maker,
+}
+
+/// Who makes an address, and so whether a restore has to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Maker {
+    /// An administrator or a program on this machine.
+    #[default]
+    Admin,
+    /// The kernel, as soon as the link is up: the link-local address that follows from MAC or secret.
+    Kernel,
+    /// The network: router advertisements and privacy extensions.
+    Network,
+}
+
+impl Maker {
+    /// Who made an address with these attributes, on a link with this MAC.
+    ///
+    /// Kernels before 5.18 do not say it, so a link-local address is the kernel's when it is the one that the
+    /// kernel would make.
+    #[must_use]
+    pub fn of(local: IpAddr, flags: u32, protocol: Option<u8>, expires: bool, mac: Option<Mac>) -> Self {
+        let IpAddr::V6(ip) = local else { return Self::Admin };
+        match protocol {
+            Some(PROTO_KERNEL_LL) => Self::Kernel,
+            Some(PROTO_KERNEL_RA) => Self::Network,
+            _ if flags & (TEMPORARY | MANAGETEMPADDR) != 0 || (expires && protocol.is_none()) => {
+                Self::Network
+            }
+            _ if flags & STABLE_PRIVACY != 0 || mac.is_some_and(|mac| ip == link_local(mac)) => Self::Kernel,
+            _ => Self::Admin,
+        }
+    }
+}
+
+/// The link-local address that follows from a MAC (RFC 4291, appendix A: modified EUI-64).
+fn link_local(Mac([a, b, c, d, e, f]): Mac) -> Ipv6Addr {
+    let pair = |high: u8, low: u8| u16::from_be_bytes([high, low]);
+    Ipv6Addr::new(0xfe80, 0, 0, 0, pair(a ^ 2, b), pair(c, 0xff), pair(0xfe, d), pair(e, f))
 }
 
 impl Address {
-    /// Whether the kernel makes this address by itself once the interface is up: the link-local one, and
-    /// what router advertisements and privacy extensions bring.
+    /// Whether nobody has to add this address: it comes by itself once the link is up.
     #[must_use]
-    pub fn is_made_by_kernel(&self) -> bool {
-        self.is_kernel_link_local() || self.is_learnt()
-    }
-
-    /// Whether it comes from router advertisements or privacy extensions, and so from outside.
-    #[must_use]
-    pub fn is_learnt(&self) -> bool {
-        let IpAddr::V6(_) = self.local else { return false };
-        self.protocol == Some(PROTO_KERNEL_RA)
-            || self.flags & (TEMPORARY | MANAGETEMPADDR) != 0
-            || (self.valid_lft.is_some() && self.protocol.is_none())
-    }
-
-    /// Whether it is the link-local address that the kernel derives from the MAC.
-    #[must_use]
-    pub fn is_kernel_link_local(&self) -> bool {
-        match self.local {
-            IpAddr::V4(_) => false,
-            // Kernels before 5.18 do not tell who made an address.
-            IpAddr::V6(ip) => {
-                self.protocol.map_or_else(|| is_link_local(ip), |proto| proto == PROTO_KERNEL_LL)
-            }
-        }
+    pub fn comes_by_itself(&self) -> bool {
+        self.maker != Maker::Admin
     }
 
     /// Whether both are the same address on the same interface, whatever their attributes.
@@ -119,10 +141,6 @@ impl Address {
     }
 }
 
-fn is_link_local(ip: std::net::Ipv6Addr) -> bool {
-    ip.segments()[0] & 0xffc0 == 0xfe80
-}
-
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.local)?;
@@ -130,5 +148,35 @@ impl fmt::Display for Address {
             write!(f, " peer {peer}")?;
         }
         write!(f, "/{} dev {}", self.prefix_len, self.dev)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAC: Mac = Mac([0x02, 0x42, 0x0a, 0x03, 0x01, 0x01]);
+
+    fn maker(text: &str, flags: u32, protocol: Option<u8>, expires: bool) -> Maker {
+        Maker::of(text.parse().unwrap(), flags, protocol, expires, Some(MAC))
+    }
+
+    #[test]
+    fn a_link_local_address_is_the_kernels_only_if_the_kernel_would_make_it() {
+        assert_eq!(maker("fe80::42:aff:fe03:101", PERMANENT, None, false), Maker::Kernel);
+        assert_eq!(maker("fe80::88", PERMANENT, None, false), Maker::Admin);
+        assert_eq!(maker("fe80::1234", PERMANENT, Some(3), false), Maker::Kernel);
+    }
+
+    #[test]
+    fn what_routers_advertise_comes_from_the_network() {
+        assert_eq!(maker("fd00::1", 0, Some(2), true), Maker::Network);
+        assert_eq!(maker("fd00::1", 0, None, true), Maker::Network);
+        assert_eq!(maker("fd00::1", TEMPORARY, None, true), Maker::Network);
+        assert_eq!(
+            maker("10.0.0.1", TEMPORARY, None, true),
+            Maker::Admin,
+            "for IPv4 the bit means secondary"
+        );
     }
 }

@@ -169,6 +169,9 @@ pub struct NodeState {
     pub node: NodeIdentity,
     /// The namespace's whole state.
     pub state: NetState,
+    /// Namespaces that had nothing but a loopback device, and so have no checkpoint.
+    #[serde(default)]
+    pub empty: Vec<NetnsIdentity>,
 }
 
 impl Checkpoint {
@@ -222,7 +225,7 @@ fn cni_result(state: &NetState, ifname: &IfName, netns: &str) -> CniResult {
     };
     let ips = state
         .addresses_of(ifname)
-        .filter(|address| !address.is_made_by_kernel())
+        .filter(|address| !address.comes_by_itself())
         .filter_map(|address| {
             Some(CniIp {
                 version: if address.local.is_ipv4() { "4" } else { "6" }.to_owned(),

@@ -1,4 +1,4 @@
-//! Per-interface sysctls: `/proc/sys/net/ipv{4,6}/conf/<interface>/<key>`.
+//! Per-interface sysctls: `/proc/sys/net/ipv{4,6}/{conf,neigh}/<interface>/<key>`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -69,27 +69,39 @@ pub struct Sysctls {
     /// `/proc/sys/net/ipv6/conf/<interface>`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ipv6: Settings,
+    /// `/proc/sys/net/ipv4/neigh/<interface>`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub neigh4: Settings,
+    /// `/proc/sys/net/ipv6/neigh/<interface>`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub neigh6: Settings,
     /// `/proc/sys/net/ipv6/conf/<interface>/stable_secret` where one is set (RFC 7217).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stable_secret: Option<Ipv6Addr>,
 }
 
-/// An address family's half of `/proc/sys/net`.
+/// A folder of `/proc/sys/net` that has one folder an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Family {
-    /// `/proc/sys/net/ipv4`.
-    Ipv4,
-    /// `/proc/sys/net/ipv6`.
-    Ipv6,
+pub enum Folder {
+    /// `ipv4/conf`.
+    Ipv4Conf,
+    /// `ipv6/conf`.
+    Ipv6Conf,
+    /// `ipv4/neigh`.
+    Ipv4Neigh,
+    /// `ipv6/neigh`.
+    Ipv6Neigh,
 }
 
-impl Family {
-    /// The folder's name below `/proc/sys/net`.
+impl Folder {
+    /// The folder's path below `/proc/sys/net`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Ipv4 => "ipv4",
-            Self::Ipv6 => "ipv6",
+            Self::Ipv4Conf => "ipv4/conf",
+            Self::Ipv6Conf => "ipv6/conf",
+            Self::Ipv4Neigh => "ipv4/neigh",
+            Self::Ipv6Neigh => "ipv6/neigh",
         }
     }
 }

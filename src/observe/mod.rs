@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::kernel::dump::{self, HostView, Names};
 use crate::kernel::nsid::{self, HostId};
-use crate::kernel::{Error, Netns, Socket, netns, sysctl};
+use crate::kernel::{Error, Netns, Socket, netns};
 use crate::model::sysctl::Sysctls;
 use crate::model::{NetState, NetnsIdentity, NodeIdentity, PodInfo};
 use crate::runtime::Found;
@@ -52,8 +52,8 @@ impl Host {
     ///
     /// # Errors
     /// The errno of what failed.
-    pub fn new_link_settings(&self) -> Result<Sysctls, Error> {
-        Ok(sysctl::defaults()?)
+    pub fn new_link_settings(&mut self) -> Result<Sysctls, Error> {
+        dump::new_link_settings(&mut self.socket)
     }
 }
 
@@ -81,6 +81,14 @@ impl Pod {
     pub fn observe_inside(&mut self, host: &Host) -> Result<NetState, Error> {
         let view = HostView { id: self.host_id, names: &host.names };
         dump::state(&mut self.socket, Some(view))
+    }
+
+    /// What a new link of the pod starts with; the calling thread must be inside its namespace.
+    ///
+    /// # Errors
+    /// The errno of what failed.
+    pub fn new_link_settings_inside(&mut self) -> Result<Sysctls, Error> {
+        dump::new_link_settings(&mut self.socket)
     }
 }
 

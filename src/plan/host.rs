@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::settle::{self, closure, newborn};
+use super::settle::{self, LinkLocal, closure, newborn};
 use super::{Change, HostLinks, Observed, Plan, Step};
 use crate::model::bond::Bond;
 use crate::model::{Code, IfName, Link, LinkKind, NetState, Parent, Problem};
@@ -71,8 +71,8 @@ impl<'a> Planner<'a> {
         }
         self.links.present.insert(wanted.name.clone());
         settle::attributes(wanted, now, &mut self.plan);
-        settle::sysctls(wanted, now, &mut self.plan);
-        settle::up(wanted, now, &mut self.plan);
+        settle::sysctls(wanted, now, LinkLocal::of(wanted, self.wanted), &mut self.plan);
+        settle::up(wanted, now, LinkLocal::of(wanted, self.wanted), &mut self.plan);
     }
 
     fn unsupported(&mut self, wanted: &Link) {
@@ -151,7 +151,7 @@ impl<'a> Planner<'a> {
         let Some(Parent::Own(parent)) = &wanted.parent else { return false };
         let dev = self.links.name_now(parent);
         self.plan.steps.iter().any(|step| match step {
-            Step::SetLink { dev: changed, change: Change::Mac(_) | Change::Master(_) } => *changed == dev,
+            Step::SetLink { dev: changed, change: Change::Mac(_) | Change::Master(_), .. } => *changed == dev,
             _ => false,
         })
     }
@@ -171,19 +171,18 @@ impl<'a> Planner<'a> {
             }
             _ => None,
         };
-        let dev = now.name.clone();
-        self.plan.steps.extend(change.map(|change| Step::SetLink { dev, change }));
-        settle::sysctls(wanted, now, &mut self.plan);
+        self.plan.steps.extend(change.map(|change| Step::set(&now.name, change)));
+        settle::sysctls(wanted, now, LinkLocal::of(wanted, self.wanted), &mut self.plan);
         if let (LinkKind::Bond(then), LinkKind::Bond(bond)) = (&wanted.kind, &now.kind) {
             self.bond(wanted, then, bond);
         }
-        settle::up(wanted, now, &mut self.plan);
+        settle::up(wanted, now, LinkLocal::of(wanted, self.wanted), &mut self.plan);
     }
 
     /// Options before ports, ports before `primary`, which must be one of them.
     fn bond(&mut self, wanted: &Link, then: &Bond, now: &Bond) {
         let dev = &wanted.name;
-        let set = |change| Step::SetLink { dev: dev.clone(), change };
+        let set = |change| Step::set(dev, change);
         if then.mode != now.mode {
             let message = format!(
                 "has mode {} now, the checkpoint has {}; the mode of a living bond is left alone",
@@ -221,7 +220,7 @@ impl<'a> Planner<'a> {
                 self.plan.problems.push(Problem::error(Code::LinkConflict, now.name.to_string(), message));
                 continue;
             }
-            let set = |change| Step::SetLink { dev: now.name.clone(), change };
+            let set = |change| Step::set(&now.name, change);
             if now.flags.up {
                 self.plan.steps.push(set(Change::Down));
             }

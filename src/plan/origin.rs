@@ -5,7 +5,8 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::model::checkpoint::{CniIp, CniRoute};
+use crate::model::address::Maker;
+use crate::model::checkpoint::{CniInterface, CniIp, CniRoute};
 use crate::model::link::{Flags, Macvlan, MacvlanMode};
 use crate::model::route::{Hop, KIND_UNICAST, RouteOf, SCOPE_UNIVERSE, TABLE_MAIN};
 use crate::model::sysctl::Sysctls;
@@ -25,8 +26,8 @@ const ROUTE_METRIC_V6: u32 = 1024;
 /// the file names no interface.
 #[must_use]
 pub fn complete(checkpoint: &Checkpoint, parent: &Link, now: &NetState) -> Option<NetState> {
-    let main = checkpoint.result.interfaces.first()?;
     let dev = checkpoint.ifname.clone();
+    let main = main_interface(checkpoint)?;
     let link = now.link(&dev).cloned().map_or_else(|| fresh(&dev, parent), |now| Link { index: 0, ..now });
     let link = Link { mac: main.mac.or(link.mac), flags: Flags { up: true, ..link.flags }, ..link };
     let ips = &checkpoint.result.ips;
@@ -42,6 +43,16 @@ pub fn complete(checkpoint: &Checkpoint, parent: &Link, now: &NetState) -> Optio
         |wanted: Route| now.routes.iter().find(|r| goes_the_same_way(r, &wanted)).cloned().unwrap_or(wanted);
     let routes = checkpoint.result.routes.iter().filter_map(route_of).map(as_it_is).collect();
     Some(NetState { links: vec![link], addresses, routes, ..NetState::default() })
+}
+
+/// The container's own interface: a CNI result also lists those that a plugin made on the host.
+fn main_interface(checkpoint: &Checkpoint) -> Option<&CniInterface> {
+    let interfaces = || checkpoint.result.interfaces.iter();
+    let named = || interfaces().filter(|interface| interface.name == checkpoint.ifname);
+    named()
+        .find(|interface| !interface.sandbox.is_empty())
+        .or_else(|| named().next())
+        .or_else(|| interfaces().next())
 }
 
 /// Same destination and same hops, whoever made it.
@@ -93,6 +104,7 @@ fn address(dev: &IfName, net: IpNet) -> Address {
         preferred_lft: None,
         metric: None,
         protocol: None,
+        maker: Maker::Admin,
     }
 }
 

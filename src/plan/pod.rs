@@ -2,23 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use super::settle::{self, newborn};
+use super::settle::{self, LinkLocal, newborn};
 use super::{Change, HostLinks, Observed, Plan, Step};
 use crate::model::{Code, IfName, Link, LinkKind, NetState, Parent, Problem, Severity};
 
 /// What to do in a pod's namespace, given what its host has to stand on.
 #[must_use]
 pub fn pod(wanted: &NetState, observed: Observed<'_>, host: &HostLinks) -> Plan {
-    let mut planner = Planner { observed, host, plan: Plan::default(), settled: BTreeSet::new() };
+    let mut planner = Planner { wanted, observed, host, plan: Plan::default(), settled: BTreeSet::new() };
     for link in &wanted.links {
         planner.link(link);
     }
-    planner.finish(wanted);
-    planner.surplus(wanted);
+    planner.finish();
+    planner.surplus();
     planner.plan
 }
 
 struct Planner<'a> {
+    wanted: &'a NetState,
     observed: Observed<'a>,
     host: &'a HostLinks,
     plan: Plan,
@@ -60,10 +61,9 @@ impl Planner<'_> {
             }
             _ => None,
         };
-        let dev = now.name.clone();
-        self.plan.steps.extend(change.map(|change| Step::SetLink { dev, change }));
-        settle::sysctls(wanted, now, &mut self.plan);
-        settle::up(wanted, now, &mut self.plan);
+        self.plan.steps.extend(change.map(|change| Step::set(&now.name, change)));
+        settle::sysctls(wanted, now, LinkLocal::of(wanted, self.wanted), &mut self.plan);
+        settle::up(wanted, now, LinkLocal::of(wanted, self.wanted), &mut self.plan);
     }
 
     fn check_parent(&mut self, wanted: &Link, then: &Parent, now: &Parent) {
@@ -116,7 +116,8 @@ impl Planner<'_> {
         self.settled.contains(name) || self.plan.steps.iter().any(added)
     }
 
-    fn finish(&mut self, wanted: &NetState) {
+    fn finish(&mut self) {
+        let wanted = self.wanted;
         let settled = |dev: &IfName| self.settled.contains(dev).then(|| dev.clone());
         settle::addresses(wanted, self.observed, &settled, &mut self.plan);
         let possible =
@@ -133,13 +134,14 @@ impl Planner<'_> {
     }
 
     /// What the pod has beyond its checkpoint is named and left alone.
-    fn surplus(&mut self, wanted: &NetState) {
+    fn surplus(&mut self) {
+        let wanted = self.wanted;
         let NetState { links, addresses, routes, rules, neighbours, unsupported: _ } = self.observed.state;
         let mut extra: Vec<String> = Vec::new();
         let new_links = links.iter().filter(|now| wanted.link(&now.name).is_none());
         extra.extend(new_links.map(|now| format!("link {}", now.name)));
         let known = |now: &&crate::model::Address| wanted.addresses.iter().any(|then| now.is_same(then));
-        let new = addresses.iter().filter(|now| !now.is_made_by_kernel() && !known(now));
+        let new = addresses.iter().filter(|now| !now.comes_by_itself() && !known(now));
         extra.extend(new.map(|now| format!("address {now}")));
         let new = routes.iter().filter(|now| !wanted.routes.contains(now));
         extra.extend(new.map(|now| format!("route {now}")));

@@ -3,13 +3,21 @@
 use std::collections::BTreeSet;
 
 use super::{Change, Observed, Plan, Step};
-use crate::model::address::DADFAILED;
+use crate::model::address::{DADFAILED, Maker};
 use crate::model::link::Flags;
-use crate::model::sysctl::{Family, Settings, SysctlKey};
+use crate::model::sysctl::{Folder, Settings, SysctlKey, Sysctls};
 use crate::model::{Address, Code, IfName, Link, LinkKind, NetState, Problem, Route};
 
 /// `net/ipv6/conf/<interface>/mtu`.
 const IPV6_MTU: SysctlKey = SysctlKey::known("mtu");
+
+/// `net/ipv6/conf/<interface>/addr_gen_mode`, and its value once a secret is written (IN6_ADDR_GEN_MODE_*).
+const ADDR_GEN_MODE: SysctlKey = SysctlKey::known("addr_gen_mode");
+const STABLE_PRIVACY: i32 = 2;
+/// The mode in which the kernel makes no link-local address.
+const NO_ADDRESS: i32 = 1;
+/// `net/ipv6/conf/<interface>/disable_ipv6`.
+const DISABLE_IPV6: SysctlKey = SysctlKey::known("disable_ipv6");
 
 /// A new link as its creation leaves it: down, with the settings that new links start with.
 pub(super) fn newborn(wanted: &Link, observed: Observed<'_>) -> Option<Link> {
@@ -25,66 +33,118 @@ pub(super) fn newborn(wanted: &Link, observed: Observed<'_>) -> Option<Link> {
 /// The steps for one link's own attributes, before it goes up.
 pub(super) fn attributes(wanted: &Link, now: &Link, plan: &mut Plan) {
     let dev = &now.name;
-    let mut set = |change| plan.steps.push(Step::SetLink { dev: dev.clone(), change });
+    let mut set =
+        |change, was: Option<String>| plan.steps.push(Step::SetLink { dev: dev.clone(), change, now: was });
     // A bond decides its ports' MAC and MTU.
     if wanted.master.is_none() {
         if let Some(mac) = wanted.mac.filter(|mac| now.mac != Some(*mac)) {
-            set(Change::Mac(mac));
+            set(Change::Mac(mac), now.mac.map(|mac| mac.to_string()));
         }
         if wanted.mtu != now.mtu {
-            set(Change::Mtu(wanted.mtu));
+            set(Change::Mtu(wanted.mtu), Some(now.mtu.to_string()));
         }
     }
     if wanted.txqueuelen != now.txqueuelen {
-        set(Change::TxQueueLen(wanted.txqueuelen));
+        set(Change::TxQueueLen(wanted.txqueuelen), Some(now.txqueuelen.to_string()));
     }
     if wanted.group != now.group {
-        set(Change::Group(wanted.group));
+        set(Change::Group(wanted.group), Some(now.group.to_string()));
     }
     if let Some(alias) = wanted.alias.as_ref().filter(|alias| now.alias.as_ref() != Some(alias)) {
-        set(Change::Alias(alias.clone()));
+        set(Change::Alias(alias.clone()), None);
     }
     let altnames: Vec<_> =
         wanted.altnames.iter().filter(|name| !now.altnames.contains(name)).cloned().collect();
     if !altnames.is_empty() {
-        set(Change::Altnames(altnames));
+        set(Change::Altnames(altnames), None);
     }
     let settable = |flags: Flags| Flags { up: false, carrier: false, ..flags };
     if wanted.master.is_none() && settable(wanted.flags) != settable(now.flags) {
-        set(Change::Flags(now.flags, wanted.flags));
+        set(Change::Flags(now.flags, wanted.flags), None);
     }
 }
 
 /// The steps for one link's sysctls: what differs, nothing else.
-pub(super) fn sysctls(wanted: &Link, now: &Link, plan: &mut Plan) {
-    if let Some(secret) = wanted.sysctls.stable_secret
-        && now.sysctls.stable_secret != Some(secret)
-    {
+pub(super) fn sysctls(wanted: &Link, now: &Link, birth: LinkLocal, plan: &mut Plan) {
+    let Sysctls { ipv4, ipv6, neigh4, neigh6, stable_secret } = &wanted.sysctls;
+    let mut current = now.sysctls.clone();
+    if let Some(secret) = stable_secret.filter(|secret| current.stable_secret != Some(*secret)) {
         plan.steps.push(Step::stable_secret(&now.name, secret));
+        // Writing the secret switches the mode as well, so that has to be written again whatever it is now.
+        if let Some(mode) = current.ipv6.get_mut(&ADDR_GEN_MODE) {
+            *mode = STABLE_PRIVACY;
+        }
     }
-    let families = [
-        (Family::Ipv4, &wanted.sysctls.ipv4, &now.sysctls.ipv4),
-        (Family::Ipv6, &wanted.sysctls.ipv6, &now.sysctls.ipv6),
+    if birth == LinkLocal::Unwanted {
+        // The mode is set without the side effect of making an address, after the link is up.
+        current.ipv6.remove(&ADDR_GEN_MODE);
+    }
+    let folders = [
+        (Folder::Ipv4Conf, ipv4, &current.ipv4),
+        (Folder::Ipv6Conf, ipv6, &current.ipv6),
+        (Folder::Ipv4Neigh, neigh4, &current.neigh4),
+        (Folder::Ipv6Neigh, neigh6, &current.neigh6),
     ];
-    for (family, wanted, current) in families {
-        plan.steps.extend(differing(wanted, current).map(|(key, value)| Step::Sysctl {
+    for (folder, wanted, current) in folders {
+        plan.steps.extend(differing(wanted, current).map(|(key, value, was)| Step::Sysctl {
             dev: now.name.clone(),
-            family,
+            folder,
             key: key.clone(),
             value: value.to_string(),
+            now: was.to_string(),
         }));
     }
 }
 
 /// A setting that this kernel does not show is not one that could be written.
-fn differing<'a>(wanted: &'a Settings, now: &'a Settings) -> impl Iterator<Item = (&'a SysctlKey, &'a i32)> {
-    wanted.iter().filter(|(key, value)| now.get(*key).is_some_and(|current| current != *value))
+fn differing<'a>(wanted: &'a Settings, now: &'a Settings) -> impl Iterator<Item = (&'a SysctlKey, i32, i32)> {
+    let both = wanted.iter().filter_map(|(key, value)| Some((key, *value, *now.get(key)?)));
+    both.filter(|(_, value, now)| value != now)
 }
 
-/// The step that takes a link up.
-pub(super) fn up(wanted: &Link, now: &Link, plan: &mut Plan) {
-    if wanted.flags.up && !now.flags.up && wanted.master.is_none() {
-        plan.steps.push(Step::SetLink { dev: now.name.clone(), change: Change::Up });
+/// Whether a link had the link-local IPv6 address that the kernel makes when a link goes up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LinkLocal {
+    /// It had, or it is not known, or the link has no IPv6.
+    Welcome,
+    /// It had none: the kernel has to be kept from making one.
+    Unwanted,
+}
+
+impl LinkLocal {
+    pub(super) fn of(wanted: &Link, state: &NetState) -> Self {
+        let has_ipv6 = wanted.sysctls.ipv6.get(&DISABLE_IPV6) == Some(&0);
+        let mode = wanted.sysctls.ipv6.get(&ADDR_GEN_MODE);
+        let makes_one = mode.is_some_and(|mode| *mode != NO_ADDRESS);
+        let had_one = state.addresses_of(&wanted.name).any(|address| address.maker == Maker::Kernel);
+        let is_plain = wanted.flags.up && wanted.master.is_none();
+        if has_ipv6 && makes_one && is_plain && !had_one { Self::Unwanted } else { Self::Welcome }
+    }
+}
+
+/// The steps that take a link up.
+pub(super) fn up(wanted: &Link, now: &Link, birth: LinkLocal, plan: &mut Plan) {
+    let goes_up = wanted.flags.up && !now.flags.up && wanted.master.is_none();
+    let mode_now = now.sysctls.ipv6.get(&ADDR_GEN_MODE).copied();
+    let mut mode_then = mode_now;
+    if goes_up && birth == LinkLocal::Unwanted {
+        plan.steps.push(Step::Sysctl {
+            dev: now.name.clone(),
+            folder: Folder::Ipv6Conf,
+            key: ADDR_GEN_MODE,
+            value: NO_ADDRESS.to_string(),
+            now: mode_now.map_or_else(String::new, |mode| mode.to_string()),
+        });
+        mode_then = Some(NO_ADDRESS);
+    }
+    if goes_up {
+        plan.steps.push(Step::set(&now.name, Change::Up));
+    }
+    let mode = wanted.sysctls.ipv6.get(&ADDR_GEN_MODE).filter(|_| birth == LinkLocal::Unwanted);
+    if let Some(mode) = mode.and_then(|mode| u8::try_from(*mode).ok())
+        && mode_then != Some(mode.into())
+    {
+        plan.steps.push(Step::set(&now.name, Change::AddrGenMode(mode)));
     }
 }
 
@@ -95,7 +155,7 @@ pub(super) fn addresses(
     name_now: &impl Fn(&IfName) -> Option<IfName>,
     plan: &mut Plan,
 ) {
-    for address in &wanted.addresses {
+    for address in in_adding_order(&wanted.addresses) {
         let Some(dev) = name_now(&address.dev) else { continue };
         let Some(address) = aged(Address { dev, ..address.clone() }, observed.age, plan) else { continue };
         let same = observed.state.addresses.iter().find(|now| now.is_same(&address));
@@ -106,7 +166,7 @@ pub(super) fn addresses(
         }
         match same {
             // The kernel makes these as soon as the link is up; made by hand they would not be the same.
-            _ if address.is_made_by_kernel() => {}
+            _ if address.comes_by_itself() => {}
             None => plan.steps.push(Step::AddAddress(address)),
             Some(now) if !now.has_attributes_of(&address) => plan.steps.push(Step::ChangeAddress(address)),
             Some(_) => {}
@@ -121,10 +181,17 @@ pub(super) fn addresses(
     }
 }
 
+/// The order in which addresses must be added to be listed as they were: the kernel lists IPv4 addresses oldest
+/// first, which makes the first of a subnet primary, and IPv6 addresses newest first.
+fn in_adding_order(listed: &[Address]) -> impl Iterator<Item = &Address> {
+    let (v4, v6): (Vec<_>, Vec<_>) = listed.iter().partition(|address| address.local.is_ipv4());
+    v4.into_iter().chain(v6.into_iter().rev())
+}
+
 /// The address with what is left of its lifetime; `None`, with a warning, when that is over.
 fn aged(mut address: Address, age: u32, plan: &mut Plan) -> Option<Address> {
     let Some(valid) = address.valid_lft else { return Some(address) };
-    if address.is_learnt() {
+    if address.comes_by_itself() {
         return Some(address);
     }
     if valid <= age {

@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 
 use crate::model::bond::{Bond, BondOption};
 use crate::model::link::{Flags, Macvlan, Vlan};
-use crate::model::sysctl::{Family, SysctlKey};
+use crate::model::sysctl::{Folder, SysctlKey};
 use crate::model::{Address, IfName, Link, LinkKind, Mac, Neighbour, Parent, Route, Rule};
 
 /// One change.
@@ -19,17 +19,21 @@ pub enum Step {
         dev: IfName,
         /// The attribute.
         change: Change,
+        /// What it is now, where that is one word.
+        now: Option<String>,
     },
     /// Writes a per-interface sysctl.
     Sysctl {
         /// The interface.
         dev: IfName,
-        /// IPv4 or IPv6.
-        family: Family,
+        /// In which folder of `/proc/sys/net`.
+        folder: Folder,
         /// Which setting.
         key: SysctlKey,
         /// The value to write.
         value: String,
+        /// The value that is there; empty where it is not known.
+        now: String,
     },
     /// Adds an address.
     AddAddress(Address),
@@ -81,6 +85,8 @@ pub enum Change {
     BondLists(Box<Bond>),
     /// The primary port of a bond.
     BondPrimary(IfName),
+    /// `IN6_ADDR_GEN_MODE_*`, without making an address at once as a write of the sysctl does.
+    AddrGenMode(u8),
 }
 
 impl Step {
@@ -88,7 +94,14 @@ impl Step {
     #[must_use]
     pub fn stable_secret(dev: &IfName, secret: Ipv6Addr) -> Self {
         let key = SysctlKey::known("stable_secret");
-        Self::Sysctl { dev: dev.clone(), family: Family::Ipv6, key, value: secret.to_string() }
+        let (dev, folder, value) = (dev.clone(), Folder::Ipv6Conf, secret.to_string());
+        Self::Sysctl { dev, folder, key, value, now: String::new() }
+    }
+
+    /// The step that changes an attribute whose present value needs no mention.
+    #[must_use]
+    pub fn set(dev: &IfName, change: Change) -> Self {
+        Self::SetLink { dev: dev.clone(), change, now: None }
     }
 }
 
@@ -97,10 +110,14 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AddLink(link) => describe_link(f, link),
-            Self::SetLink { dev, change } => write!(f, "~ link {dev} {change}"),
-            Self::Sysctl { dev, family, key, value } => {
+            Self::SetLink { dev, change, now } => {
+                write!(f, "~ link {dev} {change}")?;
+                now.as_ref().map_or(Ok(()), |now| write!(f, " (now {now})"))
+            }
+            Self::Sysctl { dev, folder, key, value, now } => {
                 // `sysctl` swaps dots and slashes, so the path is the form without doubt.
-                write!(f, "~ sysctl net/{}/conf/{dev}/{key} = {value}", family.as_str())
+                write!(f, "~ sysctl net/{}/{dev}/{key} = {value}", folder.as_str())?;
+                if now.is_empty() { Ok(()) } else { write!(f, " (now {now})") }
             }
             Self::AddAddress(address) => write!(f, "+ address {address}"),
             Self::ChangeAddress(address) => write!(f, "~ address {address}"),
@@ -150,6 +167,7 @@ impl fmt::Display for Change {
             Self::BondOption(option, value) => write!(f, "type bond {option} {value}"),
             Self::BondLists(_) => f.write_str("type bond arp_ip_target, ns_ip6_target, ad_actor_system"),
             Self::BondPrimary(port) => write!(f, "type bond primary {port}"),
+            Self::AddrGenMode(mode) => write!(f, "addrgenmode {mode}"),
         }
     }
 }

@@ -30,11 +30,7 @@ pub(super) fn answer(document: &Document, style: Style, out: &mut dyn Write) -> 
 
 /// Writes the problems that the user should see.
 pub(super) fn problems(document: &Document, style: Style, talk: &mut dyn Write) -> io::Result<()> {
-    let least = match (style.quiet, style.verbose || document.command == "diff") {
-        (true, _) => Severity::Error,
-        (false, false) => Severity::Warning,
-        (false, true) => Severity::Info,
-    };
+    let least = if style.quiet { Severity::Error } else { Severity::Info };
     for problem in document.problems.iter().filter(|problem| problem.severity >= least) {
         let (word, color) = match problem.severity {
             Severity::Error => ("error", "31"),
@@ -132,11 +128,13 @@ fn pod_row(pod: &PodView) -> Vec<Cell> {
 }
 
 fn restore_row(pod: &PodView) -> Vec<Cell> {
-    let before = pod.before.as_deref().map_or_else(|| "-".to_owned(), |names| list_or_dash(names, ", "));
+    let names =
+        |list: &Option<Vec<_>>| list.as_deref().map_or_else(|| "-".to_owned(), |l| list_or_dash(l, ", "));
+    let (before, after) = (names(&pod.before), names(&pod.after));
     vec![
         Cell::new(title(pod)),
         Cell::new(before),
-        Cell::new(each(pod, |i| i.name.to_string())),
+        Cell::new(after),
         Cell::new(each(pod, |i| or_dash(i.mac))),
         Cell::new(each(pod, |i| list_or_dash(&i.addresses, ", "))),
         state_cell(pod.state),
@@ -172,7 +170,12 @@ fn summary(document: &Document, out: &mut dyn Write) -> io::Result<()> {
     let total = document.pods.len();
     let good = count(State::is_good);
     let words = match document.command {
-        "snapshot" => format!("{good} of {total} pods safe"),
+        "snapshot" => match count(|state| state == State::Degraded) {
+            0 => format!("{good} of {total} pods written down"),
+            kept => format!(
+                "{good} of {total} pods written down, {kept} degraded: their good checkpoints are kept"
+            ),
+        },
         "list" => format!("{total} checkpoints"),
         "restore" => {
             let restored = count(|state| state == State::Restored);

@@ -48,6 +48,8 @@ pub enum State {
     Unchanged,
     /// The pod has lost something; its good checkpoint was kept.
     Degraded,
+    /// It may have lost something, and no checkpoint says what.
+    NoCheckpoint,
     /// Nothing but a loopback device: nothing to save.
     Empty,
     /// A checkpoint is stored.
@@ -101,6 +103,9 @@ pub struct PodView {
     /// The interfaces that it had before the command, where that is another question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Vec<IfName>>,
+    /// The interfaces that it has after the command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Vec<IfName>>,
     /// Steps taken or planned.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,
@@ -151,7 +156,7 @@ pub struct GatewayView {
 pub fn interfaces(state: &NetState) -> Vec<InterfaceView> {
     let links = state.links.iter().filter(|link| link.kind != LinkKind::Loopback);
     let view = |link: &crate::model::Link| {
-        let addresses = state.addresses_of(&link.name).filter(|address| !address.is_made_by_kernel());
+        let addresses = state.addresses_of(&link.name).filter(|address| !address.comes_by_itself());
         let mut gateways: Vec<IpAddr> = Vec::new();
         for (gateway, dev) in state.routes.iter().flat_map(crate::model::Route::gateways) {
             if *dev == link.name && !gateways.contains(&gateway) {

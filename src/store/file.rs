@@ -46,6 +46,11 @@ pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, E
     serde_json::from_str(text).map_err(corrupt)
 }
 
+/// Whether a text carries a checksum of ours, right or wrong.
+pub(super) fn has_checksum(text: &str) -> bool {
+    text.contains(KEY)
+}
+
 /// Compares the checksum that a file carries with the one of its text.
 pub(super) fn verify(path: &Path, text: &str) -> Result<(), Error> {
     let corrupt = |reason: &str| Err(Error::Corrupt { path: path.to_owned(), reason: reason.to_owned() });

@@ -153,11 +153,20 @@ fn load_checkpoint(path: &Path) -> Result<Checkpoint, Error> {
     let corrupt = |reason: &str| Error::Corrupt { path: path.to_owned(), reason: reason.to_owned() };
     let text = file::read(path)?.ok_or_else(|| corrupt("the file went away while it was read"))?;
     let probe: CheckpointSchema = file::parse(path, &text)?;
-    if let Some(extension) = probe.netfix {
-        check_schema(path, extension.schema)?;
-        file::verify(path, &text)?;
+    match probe.netfix {
+        Some(extension) => {
+            check_schema(path, extension.schema)?;
+            file::verify(path, &text)?;
+        }
+        // A damaged key of ours must not make the file pass for one of the origin's.
+        None if file::has_checksum(&text) => return Err(corrupt("a checksum, but no `netfix` key")),
+        None => {}
     }
-    file::parse(path, &text)
+    let checkpoint: Checkpoint = file::parse(path, &text)?;
+    if checkpoint.result.interfaces.is_empty() {
+        return Err(corrupt("it names no interface"));
+    }
+    Ok(checkpoint)
 }
 
 fn check_schema(path: &Path, schema: u32) -> Result<(), Error> {

@@ -48,6 +48,8 @@ pod_extras() {
 }
 
 standard_node
+# The gateway of the onlink routes.
+ip -n gw addr add 172.31.0.1/32 dev eth1.3
 host_extras
 pod_extras
 tcp_open free pod1 TCP:10.3.0.1
