@@ -1,0 +1,135 @@
+//! Creating links: one message with everything that their creation can take.
+
+use std::os::fd::RawFd;
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{
+    InfoBond, InfoMacVlan, InfoVlan, LinkAttribute, LinkFlags, LinkMessage, MacVlanFlags,
+    MacVlanMacAddressMode, MacVlanMode, VlanFlags, VlanProtocol as KernelProtocol, VlanQosMapping,
+};
+use rtnetlink::{LinkBond, LinkMacVlan, LinkMessageBuilder, LinkVlan};
+
+use crate::kernel::Request;
+use crate::model::link::{Macvlan, MacvlanMode, Queues, Vlan, VlanProtocol};
+use crate::model::{IfName, Link, LinkKind};
+
+/// Where a new link is to live, and under which number and name.
+#[derive(Debug, Clone, Copy)]
+pub struct Placement<'a> {
+    /// The name it is created with.
+    pub name: &'a IfName,
+    /// The ifindex to ask for; `None` leaves it to the kernel.
+    pub index: Option<u32>,
+    /// The namespace that it appears in; `None` is the socket's own.
+    pub netns: Option<RawFd>,
+    /// The ifindex, in the socket's namespace, of the link that it stands on.
+    pub parent: Option<u32>,
+}
+
+/// `ip link add`: one message with name, index, MAC, MTU, queues and everything that the kind wants.
+///
+/// The link is created down. `NLM_F_EXCL` is always set: without it the kernel may take the message as a
+/// change of the sender's own link of that name, and move that into the other namespace.
+///
+/// `None` for kinds that cannot be made.
+#[must_use]
+pub fn add(link: &Link, place: Placement<'_>) -> Option<Request> {
+    let name = place.name.as_str();
+    let mut message = match &link.kind {
+        LinkKind::Vlan(vlan) => {
+            finish(vlan_data(LinkMessageBuilder::<LinkVlan>::new(name), vlan), link, place)
+        }
+        LinkKind::Macvlan(data) => {
+            finish(macvlan_data(LinkMessageBuilder::<LinkMacVlan>::new(name), data), link, place)
+        }
+        LinkKind::Bond(bond) => {
+            let mode = InfoBond::Mode(bond.mode.into());
+            finish(LinkMessageBuilder::<LinkBond>::new(name).append_info_data(mode), link, place)
+        }
+        LinkKind::Loopback | LinkKind::Physical | LinkKind::Other { .. } => return None,
+    };
+    message.header.flags = LinkFlags::empty();
+    message.header.change_mask = LinkFlags::empty();
+    Some(Request { message: RouteNetlinkMessage::NewLink(message), flags: NLM_F_CREATE | NLM_F_EXCL })
+}
+
+fn finish<T>(mut builder: LinkMessageBuilder<T>, link: &Link, place: Placement<'_>) -> LinkMessage {
+    builder = builder.mtu(link.mtu).txqueuelen(link.txqueuelen);
+    if let Some(mac) = link.mac {
+        builder = builder.address(mac.0.to_vec());
+    }
+    if let Some(index) = place.index {
+        builder = builder.index(index);
+    }
+    if let Some(fd) = place.netns {
+        builder = builder.setns_by_fd(fd);
+    }
+    if let Some(parent) = place.parent {
+        builder = builder.link(parent);
+    }
+    if let Some(Queues { tx, rx }) = link.queues {
+        builder = builder
+            .append_extra_attribute(LinkAttribute::NumTxQueues(tx))
+            .append_extra_attribute(LinkAttribute::NumRxQueues(rx));
+    }
+    builder.build()
+}
+
+fn vlan_data(builder: LinkMessageBuilder<LinkVlan>, vlan: &Vlan) -> LinkMessageBuilder<LinkVlan> {
+    let protocol = match vlan.protocol {
+        VlanProtocol::Dot1Q => KernelProtocol::Ieee8021Q,
+        VlanProtocol::Dot1Ad => KernelProtocol::Ieee8021Ad,
+    };
+    let map =
+        |pairs: &[(u32, u32)]| pairs.iter().map(|(from, to)| VlanQosMapping::Mapping(*from, *to)).collect();
+    let mut builder = builder.protocol(protocol).id(vlan.id.into());
+    if let Some(flags) = vlan_flags(vlan) {
+        builder = builder.append_info_data(flags);
+    }
+    if !vlan.ingress_qos.is_empty() {
+        builder = builder.append_info_data(InfoVlan::IngressQos(map(&vlan.ingress_qos)));
+    }
+    if !vlan.egress_qos.is_empty() {
+        builder = builder.append_info_data(InfoVlan::EgressQos(map(&vlan.egress_qos)));
+    }
+    builder
+}
+
+/// The flags, with a mask of only those that a new VLAN has otherwise: old kernels refuse bits they do not know.
+fn vlan_flags(vlan: &Vlan) -> Option<InfoVlan> {
+    let differs = vlan.vlan_flags ^ Vlan::REORDER_HDR;
+    let flags = VlanFlags::from_bits_retain(vlan.vlan_flags & differs);
+    (differs != 0).then_some(InfoVlan::Flags((flags, VlanFlags::from_bits_retain(differs))))
+}
+
+fn macvlan_data(
+    mut builder: LinkMessageBuilder<LinkMacVlan>,
+    data: &Macvlan,
+) -> LinkMessageBuilder<LinkMacVlan> {
+    for info in macvlan_infos(data) {
+        builder = builder.append_info_data(info);
+    }
+    builder
+}
+
+pub(super) fn macvlan_infos(data: &Macvlan) -> Vec<InfoMacVlan> {
+    let Macvlan { mode, macvlan_flags, bc_queue_len, bc_cutoff, sources } = data;
+    let mut infos = vec![InfoMacVlan::Mode(match mode {
+        MacvlanMode::Private => MacVlanMode::Private,
+        MacvlanMode::Vepa => MacVlanMode::Vepa,
+        MacvlanMode::Bridge => MacVlanMode::Bridge,
+        MacvlanMode::Passthru => MacVlanMode::Passthrough,
+        MacvlanMode::Source => MacVlanMode::Source,
+    })];
+    if *macvlan_flags != 0 {
+        infos.push(InfoMacVlan::Flags(MacVlanFlags::from_bits_retain(*macvlan_flags)));
+    }
+    infos.extend(bc_queue_len.map(InfoMacVlan::BcQueueLen));
+    infos.extend(bc_cutoff.map(InfoMacVlan::BcCutoff));
+    if !sources.is_empty() {
+        infos.push(InfoMacVlan::MacAddrMode(MacVlanMacAddressMode::Set));
+        infos.push(InfoMacVlan::MacAddrData(sources.iter().map(|mac| InfoMacVlan::MacAddr(mac.0)).collect()));
+    }
+    infos
+}
