@@ -245,6 +245,7 @@ pub(super) fn origin_parent(
         altnames: Vec::new(),
         group: 0,
         queues: None,
+        qdisc: None,
         master: None,
         parent: Some(Parent::Own(lower.name.clone())),
         kind: LinkKind::Vlan(vlan),

@@ -7,8 +7,8 @@ use super::{Context, Early, Outcome};
 use crate::cli::Selectors;
 use crate::model::checkpoint::{Extension, SCHEMA};
 use crate::model::{
-    Checkpoint, Code, Link, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, Parent, PodId,
-    PodInfo, Problem, stack,
+    Checkpoint, Code, IfName, Link, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, Parent,
+    PodId, PodInfo, Problem, Severity, stack,
 };
 use crate::observe::{self, Host, Pod};
 use crate::report::{PodView, Progress, State, interfaces};
@@ -104,7 +104,8 @@ impl Writer<'_> {
             self.views.push(view);
             return;
         }
-        self.problems.extend(unsupported(&state).into_iter().map(|problem| problem.of(&info.id)));
+        let unsupported = unsupported(&state).into_iter().chain(devices_inside(&state));
+        self.problems.extend(unsupported.map(|problem| problem.of(&info.id)));
         let extension = Extension {
             schema: SCHEMA,
             created: self.created.clone(),
@@ -131,7 +132,7 @@ impl Writer<'_> {
         match self.stored.get(id) {
             Some(Ok(old)) if !is_of(old, pod) => self.retire(id),
             Some(Err(error)) => {
-                let problem = Problem { severity: crate::model::Severity::Warning, ..error.problem() };
+                let problem = Problem { severity: Severity::Warning, ..error.problem() };
                 self.problems.push(problem.of(id));
                 self.retire(id);
             }
@@ -172,6 +173,7 @@ impl Writer<'_> {
         if self.views.iter().any(|view| view.state == State::Degraded) {
             return;
         }
+        self.problems.extend(unsupported_on_host(&self.host.state));
         let mut state = self.host.state.clone();
         // Links of other owners come and go with the pods; only what carries pods or the host itself matters.
         state.links.retain(|link| !matches!(&link.kind, LinkKind::Other { driver } if driver == "veth" && !self.carries(link)));
@@ -260,19 +262,46 @@ fn loss(good: &Extension, now: &NetState) -> Option<String> {
     stood_on_host.into_iter().find(is_lost).map(|link| format!("{} {}", link.kind.name(), link.name))
 }
 
-/// What a driver reload would take from this pod and netfix could not put back.
+/// What a driver reload would take from this namespace and netfix could not put back.
 fn unsupported(state: &NetState) -> Vec<Problem> {
-    let cannot = |link: &&Link| match (&link.kind, &link.parent) {
-        (LinkKind::Physical, _) | (_, Some(Parent::Elsewhere)) => true,
-        (kind, Some(_)) => !kind.can_be_made(),
-        (_, None) => false,
+    let why = |link: &Link| match (&link.kind, &link.parent) {
+        (LinkKind::Loopback, _) => None,
+        (_, Some(Parent::Elsewhere)) => Some("stands on a link of a third namespace".to_owned()),
+        (kind, Some(_)) if !kind.can_be_made() => Some("is of a kind that netfix cannot make yet".to_owned()),
+        (kind, _) if kind.can_be_made() => {
+            let qdisc = link.qdisc.as_deref().filter(|qdisc| !["noqueue", "noop"].contains(qdisc))?;
+            Some(format!("has the qdisc {qdisc}, which netfix cannot restore yet"))
+        }
+        _ => None,
     };
-    let links = state.links.iter().filter(cannot).map(|link| {
-        let message = "netfix cannot restore such a link yet; it would stay lost";
-        Problem::error(Code::Unsupported, format!("{} {}", link.kind.name(), link.name), message)
+    let links = state.links.iter().filter_map(|link| {
+        let object = format!("{} {}", link.kind.name(), link.name);
+        Some(Problem::error(Code::Unsupported, object, format!("{}; it would stay lost", why(link)?)))
     });
     let others = state.unsupported.iter().map(|what| {
         Problem::error(Code::Unsupported, what.escape_debug().to_string(), "netfix cannot restore this yet")
     });
     links.chain(others).collect()
+}
+
+/// A device inside a pod goes with its driver and comes back in the host's namespace.
+fn devices_inside(state: &NetState) -> impl Iterator<Item = Problem> {
+    let devices = state.links.iter().filter(|link| link.kind == LinkKind::Physical);
+    devices.map(|link| {
+        let message = "is a device, and netfix cannot bring devices back into a pod yet; it would stay lost";
+        Problem::error(Code::Unsupported, format!("physical {}", link.name), message)
+    })
+}
+
+/// The same for the host, where it is worth a warning: no pod is lost by it.
+fn unsupported_on_host(state: &NetState) -> Vec<Problem> {
+    let is_bond = |name: &IfName| state.link(name).is_some_and(|link| matches!(link.kind, LinkKind::Bond(_)));
+    let is_ours = |link: &&Link| link.kind == LinkKind::Physical || link.kind.can_be_made();
+    let ports = state.links.iter().filter(is_ours).filter_map(|link| {
+        let master = link.master.as_ref().filter(|name| !is_bond(name))?;
+        let message = format!("is a port of {master}, which netfix cannot make it again yet");
+        Some(Problem::warning(Code::Unsupported, link.name.to_string(), message))
+    });
+    let warn = |problem: Problem| Problem { severity: Severity::Warning, ..problem };
+    unsupported(state).into_iter().map(warn).chain(ports).collect()
 }

@@ -35,6 +35,9 @@ pub struct Link {
     /// Number of transmit and receive queues, fixed at creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queues: Option<Queues>,
+    /// Kind of the root qdisc (`IFLA_QDISC`): compared, not restored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qdisc: Option<String>,
     /// The bond, bridge or VRF that the link is a port of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master: Option<IfName>,

@@ -80,6 +80,7 @@ pub fn as_state<'a>(stacks: impl Iterator<Item = &'a [StackLink]>, host: &NetSta
             altnames: Vec::new(),
             group: 0,
             queues: None,
+            qdisc: None,
             master: None,
             parent: entry.over.first().filter(|_| entry.vlan.is_some()).cloned().map(Parent::Own),
             kind,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::settle::{self, LinkLocal, closure, newborn};
+use super::settle::{self, closure, newborn};
 use super::{Change, HostLinks, Observed, Plan, Step};
 use crate::model::bond::Bond;
 use crate::model::{Code, IfName, Link, LinkKind, NetState, Parent, Problem};
@@ -70,9 +70,10 @@ impl<'a> Planner<'a> {
             self.links.renamed.insert(wanted.name.clone(), now.name.clone());
         }
         self.links.present.insert(wanted.name.clone());
-        settle::attributes(wanted, now, &mut self.plan);
-        settle::sysctls(wanted, now, LinkLocal::of(wanted, self.wanted), &mut self.plan);
-        settle::up(wanted, now, LinkLocal::of(wanted, self.wanted), &mut self.plan);
+        self.cannot_restore(wanted, Some(now));
+        settle::attributes(wanted, now, self.wanted, &mut self.plan);
+        settle::sysctls(wanted, now, self.wanted, &mut self.plan);
+        settle::up(wanted, now, self.wanted, &mut self.plan);
     }
 
     fn unsupported(&mut self, wanted: &Link) {
@@ -105,10 +106,16 @@ impl<'a> Planner<'a> {
             return;
         }
         self.links.present.insert(wanted.name.clone());
+        self.cannot_restore(wanted, now);
         let unborn = newborn(wanted, self.observed);
         if let Some(base) = now.or(unborn.as_ref()) {
             self.settle(wanted, base);
         }
+    }
+
+    fn cannot_restore(&mut self, wanted: &Link, now: Option<&Link>) {
+        self.plan.problems.extend(settle::lost_master(wanted, now, self.wanted));
+        self.plan.problems.extend(settle::lost_qdisc(wanted, now));
     }
 
     /// Plans the creation; `false` when something else is in the way.
@@ -161,7 +168,7 @@ impl<'a> Planner<'a> {
         if self.inherits_mac(wanted) && self.parent_changes_mac(wanted) {
             target.mac = now.mac;
         }
-        settle::attributes(&target, now, &mut self.plan);
+        settle::attributes(&target, now, self.wanted, &mut self.plan);
         let change = match (&wanted.kind, &now.kind) {
             (LinkKind::Vlan(then), LinkKind::Vlan(now)) if then.vlan_flags != now.vlan_flags => {
                 Some(Change::Vlan(then.clone()))
@@ -172,11 +179,11 @@ impl<'a> Planner<'a> {
             _ => None,
         };
         self.plan.steps.extend(change.map(|change| Step::set(&now.name, change)));
-        settle::sysctls(wanted, now, LinkLocal::of(wanted, self.wanted), &mut self.plan);
+        settle::sysctls(wanted, now, self.wanted, &mut self.plan);
         if let (LinkKind::Bond(then), LinkKind::Bond(bond)) = (&wanted.kind, &now.kind) {
             self.bond(wanted, then, bond);
         }
-        settle::up(wanted, now, LinkLocal::of(wanted, self.wanted), &mut self.plan);
+        settle::up(wanted, now, self.wanted, &mut self.plan);
     }
 
     /// Options before ports, ports before `primary`, which must be one of them.

@@ -76,6 +76,7 @@ fn fresh(dev: &IfName, parent: &Link) -> Link {
         altnames: Vec::new(),
         group: 0,
         queues: None,
+        qdisc: None,
         master: None,
         parent: Some(Parent::Host(parent.name.clone())),
         kind: LinkKind::Macvlan(Macvlan {

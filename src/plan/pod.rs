@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::settle::{self, LinkLocal, newborn};
+use super::settle::{self, newborn};
 use super::{Change, HostLinks, Observed, Plan, Step};
 use crate::model::{Code, IfName, Link, LinkKind, NetState, Parent, Problem, Severity};
 
@@ -41,6 +41,7 @@ impl Planner<'_> {
 
     fn existing(&mut self, wanted: &Link, now: &Link) {
         self.settled.insert(wanted.name.clone());
+        self.cannot_restore(wanted, Some(now));
         if wanted.index != 0 && wanted.index != now.index {
             let message = format!(
                 "has ifindex {} now, {} in the checkpoint: sockets bound to the old one stay deaf",
@@ -51,7 +52,7 @@ impl Planner<'_> {
         if let (Some(then), Some(parent)) = (&wanted.parent, &now.parent) {
             self.check_parent(wanted, then, parent);
         }
-        settle::attributes(wanted, now, &mut self.plan);
+        settle::attributes(wanted, now, self.wanted, &mut self.plan);
         let change = match (&wanted.kind, &now.kind) {
             (LinkKind::Macvlan(then), LinkKind::Macvlan(now)) if then != now => {
                 Some(Change::Macvlan(then.clone()))
@@ -62,8 +63,13 @@ impl Planner<'_> {
             _ => None,
         };
         self.plan.steps.extend(change.map(|change| Step::set(&now.name, change)));
-        settle::sysctls(wanted, now, LinkLocal::of(wanted, self.wanted), &mut self.plan);
-        settle::up(wanted, now, LinkLocal::of(wanted, self.wanted), &mut self.plan);
+        settle::sysctls(wanted, now, self.wanted, &mut self.plan);
+        settle::up(wanted, now, self.wanted, &mut self.plan);
+    }
+
+    fn cannot_restore(&mut self, wanted: &Link, now: Option<&Link>) {
+        self.plan.problems.extend(settle::lost_master(wanted, now, self.wanted));
+        self.plan.problems.extend(settle::lost_qdisc(wanted, now));
     }
 
     fn check_parent(&mut self, wanted: &Link, then: &Parent, now: &Parent) {
@@ -105,6 +111,7 @@ impl Planner<'_> {
         };
         let link = Link { parent: Some(parent), ..wanted.clone() };
         self.plan.steps.push(Step::AddLink(Box::new(link)));
+        self.cannot_restore(wanted, None);
         if let Some(base) = newborn(wanted, self.observed) {
             self.existing(wanted, &base);
         }

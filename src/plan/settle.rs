@@ -31,12 +31,13 @@ pub(super) fn newborn(wanted: &Link, observed: Observed<'_>) -> Option<Link> {
 }
 
 /// The steps for one link's own attributes, before it goes up.
-pub(super) fn attributes(wanted: &Link, now: &Link, plan: &mut Plan) {
+pub(super) fn attributes(wanted: &Link, now: &Link, state: &NetState, plan: &mut Plan) {
+    let is_bond_port = is_bond_port(wanted, state);
     let dev = &now.name;
     let mut set =
         |change, was: Option<String>| plan.steps.push(Step::SetLink { dev: dev.clone(), change, now: was });
     // A bond decides its ports' MAC and MTU.
-    if wanted.master.is_none() {
+    if !is_bond_port {
         if let Some(mac) = wanted.mac.filter(|mac| now.mac != Some(*mac)) {
             set(Change::Mac(mac), now.mac.map(|mac| mac.to_string()));
         }
@@ -59,13 +60,13 @@ pub(super) fn attributes(wanted: &Link, now: &Link, plan: &mut Plan) {
         set(Change::Altnames(altnames), None);
     }
     let settable = |flags: Flags| Flags { up: false, carrier: false, ..flags };
-    if wanted.master.is_none() && settable(wanted.flags) != settable(now.flags) {
+    if !is_bond_port && settable(wanted.flags) != settable(now.flags) {
         set(Change::Flags(now.flags, wanted.flags), None);
     }
 }
 
 /// The steps for one link's sysctls: what differs, nothing else.
-pub(super) fn sysctls(wanted: &Link, now: &Link, birth: LinkLocal, plan: &mut Plan) {
+pub(super) fn sysctls(wanted: &Link, now: &Link, state: &NetState, plan: &mut Plan) {
     let Sysctls { ipv4, ipv6, neigh4, neigh6, stable_secret } = &wanted.sysctls;
     let mut current = now.sysctls.clone();
     if let Some(secret) = stable_secret.filter(|secret| current.stable_secret != Some(*secret)) {
@@ -75,7 +76,7 @@ pub(super) fn sysctls(wanted: &Link, now: &Link, birth: LinkLocal, plan: &mut Pl
             *mode = STABLE_PRIVACY;
         }
     }
-    if birth == LinkLocal::Unwanted {
+    if LinkLocal::of(wanted, state) == LinkLocal::Unwanted {
         // The mode is set without the side effect of making an address, after the link is up.
         current.ipv6.remove(&ADDR_GEN_MODE);
     }
@@ -104,7 +105,7 @@ fn differing<'a>(wanted: &'a Settings, now: &'a Settings) -> impl Iterator<Item 
 
 /// Whether a link had the link-local IPv6 address that the kernel makes when a link goes up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LinkLocal {
+enum LinkLocal {
     /// It had, or it is not known, or the link has no IPv6.
     Welcome,
     /// It had none: the kernel has to be kept from making one.
@@ -112,7 +113,7 @@ pub(super) enum LinkLocal {
 }
 
 impl LinkLocal {
-    pub(super) fn of(wanted: &Link, state: &NetState) -> Self {
+    fn of(wanted: &Link, state: &NetState) -> Self {
         let has_ipv6 = wanted.sysctls.ipv6.get(&DISABLE_IPV6) == Some(&0);
         let mode = wanted.sysctls.ipv6.get(&ADDR_GEN_MODE);
         let makes_one = mode.is_some_and(|mode| *mode != NO_ADDRESS);
@@ -123,8 +124,9 @@ impl LinkLocal {
 }
 
 /// The steps that take a link up.
-pub(super) fn up(wanted: &Link, now: &Link, birth: LinkLocal, plan: &mut Plan) {
-    let goes_up = wanted.flags.up && !now.flags.up && wanted.master.is_none();
+pub(super) fn up(wanted: &Link, now: &Link, state: &NetState, plan: &mut Plan) {
+    let birth = LinkLocal::of(wanted, state);
+    let goes_up = wanted.flags.up && !now.flags.up && !is_bond_port(wanted, state);
     let mode_now = now.sysctls.ipv6.get(&ADDR_GEN_MODE).copied();
     let mut mode_then = mode_now;
     if goes_up && birth == LinkLocal::Unwanted {
@@ -215,6 +217,42 @@ pub(super) fn routes(wanted: impl Iterator<Item = Route>, observed: &[Route], pl
             plan.steps.push(Step::AddRoute { route: route.clone(), append });
         }
     }
+}
+
+/// The qdisc that links made in software have by themselves.
+const NO_QDISC: &str = "noqueue";
+
+/// The loss of a root qdisc, which netfix can see but not put back.
+pub(super) fn lost_qdisc(wanted: &Link, now: Option<&Link>) -> Option<Problem> {
+    let then = wanted.qdisc.as_deref()?;
+    // A link that is down has none yet, and one that is missing will get the plain one.
+    let current = match now {
+        Some(now) if !now.flags.up => return None,
+        Some(now) => now.qdisc.as_deref()?,
+        None => NO_QDISC,
+    };
+    let is_lost = wanted.flags.up && then != current;
+    is_lost.then(|| {
+        let message =
+            format!("the qdisc {then} is lost, {current} is in its place, and netfix cannot restore it yet");
+        Problem::error(Code::Unsupported, wanted.name.to_string(), message)
+    })
+}
+
+/// Whether the link is a port of a bond, which decides its MAC, its MTU and whether it is up.
+pub(super) fn is_bond_port(link: &Link, state: &NetState) -> bool {
+    let master = link.master.as_ref().and_then(|name| state.link(name));
+    master.is_some_and(|master| matches!(master.kind, LinkKind::Bond(_)))
+}
+
+/// A port that left its bridge or VRF, which netfix can see but not put back.
+pub(super) fn lost_master(wanted: &Link, now: Option<&Link>, state: &NetState) -> Option<Problem> {
+    let master = wanted.master.as_ref().filter(|_| !is_bond_port(wanted, state))?;
+    if now.is_some_and(|now| now.master.as_ref() == Some(master)) {
+        return None;
+    }
+    let message = format!("was a port of {master}, and netfix cannot make it one again yet");
+    Some(Problem::error(Code::Unsupported, wanted.name.to_string(), message))
 }
 
 /// A link of the right name that is not the right link: nothing may be done to it.

@@ -15,7 +15,7 @@ ip link set "$NIC.3" up
 ip link add link "$NIC.3" name squatter address 0a:00:00:00:03:11 type macvlan mode bridge
 ip link set squatter up
 expect_exit 5 nf restore --wait 60s -o json
-problem mac-conflict pod1 0a:00:00:00:03:11 EADDRINUSE
+problem mac-conflict pod1 squatter 0a:00:00:00:03:11 EADDRINUSE
 capture "$WORK/after"
 same "$WORK/lost" "$WORK/after" pod1
 same "$WORK/before" "$WORK/after" pod2 pod3
