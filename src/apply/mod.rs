@@ -29,12 +29,15 @@ impl Failure {
     /// The failure as something to report.
     #[must_use]
     pub fn problem(&self) -> Problem {
-        let object = self.step.to_string();
+        let object = match &self.step {
+            Step::SetLink { dev, change: Change::Up, .. } => format!("link {dev}"),
+            other => other.to_string(),
+        };
         let errno = self.error.errno();
         let busy = matches!(errno, Some(Errno::EADDRINUSE | Errno::EBUSY));
         let (code, hint) = match &self.step {
             Step::SetLink { change: Change::Up, .. } if busy => {
-                (Code::MacConflict, "another link on the same parent has this MAC address: ")
+                (Code::MacConflict, "cannot go up beside another link of this MAC on the same parent: ")
             }
             Step::AddLink(_) if errno == Some(Errno::ENODEV) => (Code::ParentMissing, "the parent is gone: "),
             Step::AddLink(_) if errno == Some(Errno::EEXIST) => {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::Exit;
 use super::select::Selection;
 use super::session::{age, bare_view, stored_view};
 use crate::model::{
@@ -83,6 +84,16 @@ impl CheckIn {
     }
 }
 
+impl CheckIn {
+    /// How a command ends that found no pod to work on: refused when nothing is stored for what was chosen, or when
+    /// every checkpoint is of another machine or boot; failed otherwise.
+    pub(super) fn end_without_pods(&self, damaged: &[PodView]) -> Exit {
+        let of_elsewhere = |problem: &Problem| matches!(problem.code, Code::OtherBoot | Code::OtherMachine);
+        let refused = damaged.is_empty() && self.problems.iter().all(of_elsewhere);
+        if refused { Exit::Refused } else { Exit::Failed }
+    }
+}
+
 /// What is to be said of living pods that no checkpoint describes: one without any interface may have lost it.
 ///
 /// `known_empty` are namespaces that had none when the node was last written down; `damaged` are pods of which a
@@ -104,7 +115,7 @@ pub(super) fn strays(
             problems.push(Problem::warning(Code::CheckpointMissing, path, message).of(&pod.info.id));
         } else if !known_empty.iter().any(|known| known.is_same(&pod.identity)) {
             let message = "has no interface and no checkpoint, so nobody knows what it lost";
-            views.push(bare_view(&pod.info, path.clone(), State::NoCheckpoint));
+            views.push(bare_view(&pod.info, &pod.netns.path, State::NoCheckpoint));
             problems.push(Problem::error(Code::CheckpointMissing, path, message).of(&pod.info.id));
         }
     }
@@ -131,7 +142,7 @@ fn find(checkpoint: &Checkpoint, pods: &mut [Option<Pod>], node: &NodeIdentity) 
                        cannot have survived";
         return Err(Problem::error(Code::OtherBoot, object, message));
     }
-    let is_it = |pod: &Pod| pod.identity.is_same(&extension.identity);
+    let is_it = |pod: &Pod| extension.is_about(node, &pod.identity);
     if let Some(pod) = pods.iter_mut().find(|pod| pod.as_ref().is_some_and(is_it)) {
         return pod.take().ok_or_else(|| Problem::error(Code::NetnsGone, object, "is used twice"));
     }

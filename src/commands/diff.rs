@@ -1,6 +1,6 @@
 //! `netfix diff` and `netfix plan`: what is missing, and the steps that would put it back. Nothing is touched.
 
-use super::check_in::{Matched, check_in, ground, origin_parent, strays};
+use super::check_in::{CheckIn, Matched, check_in, ground, origin_parent, strays};
 use super::session::{self, Session, Stored, load, load_node, no_checkpoints, stored_view};
 use super::{Context, Early, Exit, Outcome};
 use crate::cli::{Selectors, Target};
@@ -36,7 +36,7 @@ fn with_drift(outcome: Outcome) -> Outcome {
 
 fn compare(target: &Target, context: &mut Context) -> Result<Outcome, Early> {
     let selection = session::selection(&target.selectors)?;
-    let Stored { checkpoints, damaged: mut views, mut problems } = load(&context.store, &selection)?;
+    let Stored { checkpoints, damaged, mut problems } = load(&context.store, &selection)?;
     let mut session = Session::open(&selection)?;
     problems.append(&mut session.problems);
     let stored = load_node(&context.store, &session.node, &mut problems);
@@ -46,14 +46,17 @@ fn compare(target: &Target, context: &mut Context) -> Result<Outcome, Early> {
     let parent = parent.transpose().map_err(refuse)?;
     let mut checked = check_in(checkpoints, session.pods, &session.node, &selection, parent.as_ref());
     let known_empty = stored.as_ref().map(|stored| stored.empty.clone()).unwrap_or_default();
-    let (stray_views, stray_problems) = strays(&mut checked.strays, &session.host, &known_empty, &views);
-    problems.extend(stray_problems);
-    if checked.matched.is_empty() && checked.rejected.is_empty() && views.is_empty() {
-        problems.insert(0, no_checkpoints(&selection));
-        return Ok(Outcome { exit: Exit::Refused, node, pods: stray_views, problems });
+    let (stray_views, stray_problems) = strays(&mut checked.strays, &session.host, &known_empty, &damaged);
+    let ending = checked.end_without_pods(&damaged);
+    let CheckIn { mut matched, strays: _, rejected, problems: refusals } = checked;
+    let nothing_stored = matched.is_empty() && rejected.is_empty() && damaged.is_empty();
+    let mut views: Vec<_> = damaged.into_iter().chain(rejected).chain(stray_views).collect();
+    problems.extend(nothing_stored.then(|| no_checkpoints(&selection)));
+    problems.extend(refusals.into_iter().chain(stray_problems));
+    if matched.is_empty() {
+        return Ok(Outcome { exit: ending, node, pods: views, problems });
     }
-    views.extend(stray_views);
-    let ground = ground(stored, &checked.matched, parent.as_ref(), selection.is_everything(), &session.host);
+    let ground = ground(stored, &matched, parent.as_ref(), selection.is_everything(), &session.host);
 
     let settings = session.host.new_link_settings().map_err(|error| refuse(unreadable("host", &error)))?;
     let observed = Observed { state: &session.host.state, new_link: Some(&settings), age: 0 };
@@ -61,15 +64,13 @@ fn compare(target: &Target, context: &mut Context) -> Result<Outcome, Early> {
     node.steps = host_plan.steps.iter().map(ToString::to_string).collect();
     problems.extend(host_plan.problems);
 
-    context.progress.notice(Progress::Phase("comparing", checked.matched.len()));
-    let plans = plan_pods(&mut checked.matched, &session.host, &links);
-    for (matched, planned) in checked.matched.iter().zip(plans) {
+    context.progress.notice(Progress::Phase("comparing", matched.len()));
+    let plans = plan_pods(&mut matched, &session.host, &links);
+    for (matched, planned) in matched.iter().zip(plans) {
         let (view, found) = report(&matched.info, matched, planned);
         views.push(view);
         problems.extend(found);
     }
-    problems.append(&mut checked.problems);
-    views.append(&mut checked.rejected);
     views.sort_by(|a, b| a.id.cmp(&b.id));
     let exit = match Outcome::judge(&without_drift(&views), &problems) {
         Exit::Failed => Exit::Partly,

@@ -1,5 +1,6 @@
 //! `netfix list` and `netfix show`: what is stored.
 
+use super::select::Selection;
 use super::session::{self, Stored, load, no_checkpoints, stored_view};
 use super::{Context, Early, Exit, Outcome};
 use crate::cli::Selectors;
@@ -41,13 +42,21 @@ pub(super) fn show(pod: &str, context: &mut Context) -> Result<Outcome, Early> {
     } else {
         views.retain(|view| names(view).iter().flatten().any(|name| name.starts_with(pod)));
     }
+    let missing = |selection: &Selection| {
+        Box::new(Outcome::failed(Problem { object: pod.to_owned(), ..no_checkpoints(selection) }))
+    };
     match views.len() {
         1 => Ok(Outcome { exit: Exit::Done, node: node_view(), pods: views, problems: Vec::new() }),
         // The one that was asked for may be among those that cannot be read.
-        0 if problems.is_empty() => {
-            Err(Box::new(Outcome::failed(Problem { object: pod.to_owned(), ..no_checkpoints(&selection) })))
+        0 => {
+            let about =
+                |problem: &Problem| problem.pod.as_ref().is_some_and(|id| id.as_str().starts_with(pod));
+            let problems: Vec<Problem> = problems.into_iter().filter(about).collect();
+            if problems.is_empty() {
+                return Err(missing(&selection));
+            }
+            Ok(Outcome { exit: Exit::Failed, node: node_view(), pods: Vec::new(), problems })
         }
-        0 => Ok(Outcome { exit: Exit::Failed, node: node_view(), pods: Vec::new(), problems }),
         several => {
             let message = format!("{several} pods begin like that; give more of the id");
             Err(Box::new(Outcome::failed(Problem::error(Code::NotFound, pod, message))))

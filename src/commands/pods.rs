@@ -142,7 +142,7 @@ impl Job {
         };
         for problem in &mut problems {
             if let (Code::MacConflict, Some(owner)) = (problem.code, &owner) {
-                problem.message = format!("{owner} has this MAC on the same parent: {}", problem.message);
+                problem.message = format!("{owner}: {}", problem.message);
             }
         }
         problems = problems.into_iter().map(|problem| problem.of(&matched.info.id)).collect();
@@ -170,7 +170,8 @@ pub(super) fn name_owners(jobs: &mut [Job], host: &Host) {
     }
     let mut owners = owners_of_macs(host);
     for (at, (mac, parent)) in contested {
-        jobs[at].owner = owners.remove(&(mac, parent));
+        jobs[at].owner =
+            owners.remove(&(mac, parent)).map(|owner| format!("{owner} has the MAC {mac} as well"));
     }
 }
 

@@ -6,7 +6,7 @@ use super::check_in::{self, CheckIn, Ground, check_in, ground, origin_parent};
 use super::pods::{self, Job};
 use super::session::{self, Session, Stored, load, load_node, no_checkpoints};
 use super::wait::{self, Patience};
-use super::{Context, Early, Exit, Outcome};
+use super::{Context, Early, Outcome};
 use crate::apply::{self, Failure};
 use crate::cli::Target;
 use crate::kernel::Error;
@@ -24,10 +24,8 @@ pub(super) fn run(target: &Target, limit: Duration, context: &mut Context) -> Re
     let patience = Patience::new(limit);
     let selection = session::selection(&target.selectors)?;
     // Held to the end: nobody may write checkpoints of a network that is being put together.
-    let _guard = match context.store.exists() {
-        true => Some(context.store.lock("restore").map_err(|error| refuse(error.problem()))?),
-        false => None,
-    };
+    let lock = || context.store.lock("restore").map_err(|error| refuse(error.problem()));
+    let _guard = context.store.exists().then(lock).transpose()?;
     let Stored { checkpoints, damaged, mut problems } = load(&context.store, &selection)?;
     let Session { node, mut host, pods, problems: mut found } = Session::open(&selection)?;
     problems.append(&mut found);
@@ -39,24 +37,18 @@ pub(super) fn run(target: &Target, limit: Duration, context: &mut Context) -> Re
     };
     let parent = target.parent.as_ref().map(|name| origin_parent(name, stored.as_ref(), &host.state));
     let parent = parent.transpose().map_err(refuse)?;
-    let CheckIn { matched, mut strays, rejected, problems: mut refusals } =
-        check_in(checkpoints, pods, &node, &selection, parent.as_ref());
+    let mut checked = check_in(checkpoints, pods, &node, &selection, parent.as_ref());
     let known_empty = stored.as_ref().map(|stored| stored.empty.clone()).unwrap_or_default();
-    let (stray_views, mut stray_problems) = check_in::strays(&mut strays, &host, &known_empty, &damaged);
-    let mut views = damaged;
-    let nothing_stored = matched.is_empty() && rejected.is_empty() && views.is_empty();
-    views.extend(rejected);
-    views.extend(stray_views);
+    let (stray_views, stray_problems) = check_in::strays(&mut checked.strays, &host, &known_empty, &damaged);
+    let ending = checked.end_without_pods(&damaged);
+    let CheckIn { matched, strays: _, rejected, problems: refusals } = checked;
+    let nothing_stored = matched.is_empty() && rejected.is_empty() && damaged.is_empty();
+    let mut views: Vec<_> = damaged.into_iter().chain(rejected).chain(stray_views).collect();
+    problems.extend(nothing_stored.then(|| no_checkpoints(&selection)));
+    problems.extend(refusals.into_iter().chain(stray_problems));
     if matched.is_empty() {
-        let all_refused = refusals.iter().all(is_refusal) && problems.is_empty();
-        let exit = if nothing_stored || all_refused { Exit::Refused } else { Exit::Failed };
-        problems.extend(nothing_stored.then(|| no_checkpoints(&selection)));
-        problems.append(&mut refusals);
-        problems.append(&mut stray_problems);
-        return Ok(Outcome { exit, node: view, pods: views, problems });
+        return Ok(Outcome { exit: ending, node: view, pods: views, problems });
     }
-    problems.append(&mut refusals);
-    problems.append(&mut stray_problems);
     let ground = ground(stored, &matched, parent.as_ref(), selection.is_everything(), &host);
     let restored = restore(&mut host, &ground, matched, patience, context);
     let Restored { host_result, jobs, notes } = restored.map_err(|error| {
@@ -74,11 +66,6 @@ pub(super) fn run(target: &Target, limit: Duration, context: &mut Context) -> Re
     views.sort_by(|a, b| a.id.cmp(&b.id));
     let exit = Outcome::judge(&views, &problems);
     Ok(Outcome { exit, node: view, pods: views, problems })
-}
-
-/// Whether a problem means that a checkpoint must not be used here at all.
-fn is_refusal(problem: &Problem) -> bool {
-    matches!(problem.code, Code::OtherBoot | Code::OtherMachine) || problem.severity != Severity::Error
 }
 
 struct Restored {

@@ -1,11 +1,12 @@
 //! What every command starts from: the state folder, the host, and the pods that live on it.
 
+use std::path::Path;
+
 use jiff::Timestamp;
 
 use super::select::Selection;
 use super::{Early, Outcome};
 use crate::cli::Selectors;
-use crate::model::checkpoint::SCHEMA;
 use crate::model::{Checkpoint, Code, NodeIdentity, NodeState, PodId, PodInfo, Problem};
 use crate::observe::{self, Host, Pod};
 use crate::report::{Listener, NodeView, PodView, State, interfaces};
@@ -101,7 +102,7 @@ pub(super) fn load(store: &Store, selection: &Selection) -> Result<Stored, Early
                 let info = nameless(&id);
                 if selection.wants_pod(&info) {
                     stored.problems.push(error.problem().of(&id));
-                    stored.damaged.push(bare_view(&info, String::new(), State::Failed));
+                    stored.damaged.push(bare_view(&info, Path::new(""), State::Failed));
                 }
             }
         }
@@ -142,13 +143,13 @@ fn nameless(id: &PodId) -> PodInfo {
 }
 
 /// A pod's view with nothing but who it is.
-pub(super) fn bare_view(info: &PodInfo, netns: String, state: State) -> PodView {
+pub(super) fn bare_view(info: &PodInfo, netns: &Path, state: State) -> PodView {
     PodView {
         id: info.id.clone(),
         namespace: info.namespace.clone(),
         name: info.name.clone(),
         uid: info.uid.clone(),
-        netns,
+        netns: Some(netns.display().to_string()).filter(|path| !path.is_empty()),
         state,
         created: None,
         interfaces: Vec::new(),
@@ -162,7 +163,7 @@ pub(super) fn bare_view(info: &PodInfo, netns: String, state: State) -> PodView 
 
 /// A pod's view with what its checkpoint says.
 pub(super) fn stored_view(info: &PodInfo, checkpoint: &Checkpoint, state: State) -> PodView {
-    let mut view = bare_view(info, checkpoint.netns.clone(), state);
+    let mut view = bare_view(info, Path::new(&checkpoint.netns), state);
     if let Some(extension) = &checkpoint.netfix {
         view.created = Some(extension.created.clone());
         view.interfaces = interfaces(&extension.state);
@@ -198,18 +199,19 @@ pub(super) fn age(created: &str) -> u32 {
     u32::try_from(seconds.unwrap_or_default()).unwrap_or_default()
 }
 
-/// The stored node state, if it is of this machine and boot; a damaged one is a problem, not a reason to stop.
+/// The stored node state, if it is of this machine and boot; any other is a problem, not a reason to stop.
 pub(super) fn load_node(
     store: &Store,
     node: &NodeIdentity,
     problems: &mut Vec<Problem>,
 ) -> Option<NodeState> {
     match store.load_node() {
-        Ok(stored) => stored.filter(|stored| {
-            stored.schema == SCHEMA
-                && stored.node.boot_id == node.boot_id
-                && stored.node.machine_id == node.machine_id
-        }),
+        Ok(Some(stored)) if !stored.node.is_same(node) => {
+            let message = "is of another machine or boot and is not used";
+            problems.push(Problem::warning(Code::OtherBoot, "node.json", message));
+            None
+        }
+        Ok(stored) => stored,
         Err(error) => {
             let mut problem = error.problem();
             problem.message.push_str("; the host's own addresses and routes are not known");

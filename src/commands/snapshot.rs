@@ -1,6 +1,6 @@
 //! `netfix snapshot`: writes down what every pod and the host have, and never loses a good checkpoint to a bad moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::session::{self, Session, bare_view, now};
 use super::{Context, Early, Outcome};
@@ -8,11 +8,11 @@ use crate::cli::Selectors;
 use crate::model::checkpoint::{Extension, SCHEMA};
 use crate::model::{
     Checkpoint, Code, IfName, Link, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, Parent,
-    PodId, PodInfo, Problem, Severity, stack,
+    PodId, PodInfo, Problem, Severity, StackLink, stack,
 };
 use crate::observe::{self, Host, Pod};
 use crate::report::{PodView, Progress, State, interfaces};
-use crate::store::{self, Guard};
+use crate::store::{self, Guard, Retired};
 
 pub(super) fn run(selectors: &Selectors, context: &mut Context) -> Result<Outcome, Early> {
     let selection = session::selection(selectors)?;
@@ -27,7 +27,7 @@ pub(super) fn run(selectors: &Selectors, context: &mut Context) -> Result<Outcom
     let Session { node, host, mut pods, mut problems } = session;
     let old_node = session::load_node(&context.store, &node, &mut problems);
     let everything = selection.is_everything();
-    let empty = old_node.filter(|_| !everything).map(|node| node.empty).unwrap_or_default();
+    let known_empty = old_node.as_ref().filter(|_| !everything).map(|node| node.empty.clone());
     let mut writer = Writer {
         guard: &guard,
         stored: stored.into_iter().collect(),
@@ -36,7 +36,8 @@ pub(super) fn run(selectors: &Selectors, context: &mut Context) -> Result<Outcom
         created: now(),
         views: Vec::new(),
         problems,
-        empty,
+        empty: known_empty.unwrap_or_default(),
+        gone: BTreeSet::new(),
     };
     for (pod, state) in pods.iter_mut().zip(states) {
         writer.recognise(pod);
@@ -46,11 +47,11 @@ pub(super) fn run(selectors: &Selectors, context: &mut Context) -> Result<Outcom
         }
         context.progress.notice(Progress::Advance(1));
     }
-    writer.node_state();
     if everything {
         writer.retire_gone(&pods);
     }
-    Ok(writer.finish())
+    let node_created = writer.node_state(old_node);
+    Ok(writer.finish(node_created))
 }
 
 struct Writer<'a> {
@@ -63,6 +64,8 @@ struct Writer<'a> {
     problems: Vec<Problem>,
     /// Namespaces with nothing to write down.
     empty: Vec<NetnsIdentity>,
+    /// Checkpoints of pods that live no longer.
+    gone: BTreeSet<PodId>,
 }
 
 impl Writer<'_> {
@@ -70,7 +73,7 @@ impl Writer<'_> {
     fn recognise(&self, pod: &mut Pod) {
         let known = self.stored.iter().filter_map(|(id, stored)| Some((id, stored.as_ref().ok()?)));
         let of_pod = |checkpoint: &Checkpoint| match &checkpoint.netfix {
-            Some(_) => is_of(checkpoint, pod),
+            Some(_) => is_of(checkpoint, &self.node, pod),
             None => leads_to(&checkpoint.netns, pod),
         };
         let Some((id, checkpoint)) = known.into_iter().find(|(_, checkpoint)| of_pod(checkpoint)) else {
@@ -90,8 +93,7 @@ impl Writer<'_> {
 
     fn pod(&mut self, pod: &Pod, state: NetState) {
         let info = &pod.info;
-        let mut view = bare_view(info, pod.netns.path.display().to_string(), State::Saved);
-        view.created = Some(self.created.clone());
+        let mut view = bare_view(info, &pod.netns.path, State::Saved);
         view.interfaces = interfaces(&state);
         if let Some((lost, good)) =
             self.good_checkpoint_of(pod).and_then(|good| Some((loss(good, &state)?, good)))
@@ -122,34 +124,36 @@ impl Writer<'_> {
                     self.empty.push(pod.identity.clone());
                 }
             }
-            Some(checkpoint) => view.state = self.save(pod, &checkpoint),
+            Some(checkpoint) => (view.state, view.created) = self.save(pod, &checkpoint),
         }
         self.views.push(view);
     }
 
-    fn save(&mut self, pod: &Pod, checkpoint: &Checkpoint) -> State {
+    fn save(&mut self, pod: &Pod, checkpoint: &Checkpoint) -> (State, Option<String>) {
         let id = &pod.info.id;
         match self.stored.get(id) {
-            Some(Ok(old)) if !is_of(old, pod) => self.retire(id),
+            Some(Ok(old)) if !is_of(old, &self.node, pod) => self.put_away(id, Retired::Whole),
             Some(Err(error)) => {
                 let problem = Problem { severity: Severity::Warning, ..error.problem() };
                 self.problems.push(problem.of(id));
-                self.retire(id);
+                self.put_away(id, Retired::Damaged);
             }
-            Some(Ok(old)) if says_the_same(old, checkpoint) => return State::Unchanged,
+            Some(Ok(old)) if says_the_same(old, checkpoint) => {
+                return (State::Unchanged, old.netfix.as_ref().map(|extension| extension.created.clone()));
+            }
             _ => {}
         }
         match self.guard.save(id, checkpoint) {
-            Ok(()) => State::Saved,
+            Ok(()) => (State::Saved, Some(self.created.clone())),
             Err(error) => {
                 self.problems.push(error.problem().of(id));
-                State::Failed
+                (State::Failed, None)
             }
         }
     }
 
-    fn retire(&mut self, id: &PodId) {
-        if let Err(error) = self.guard.retire(id) {
+    fn put_away(&mut self, id: &PodId, retired: Retired) {
+        if let Err(error) = self.guard.retire(id, retired) {
             self.problems.push(error.problem().of(id));
         }
     }
@@ -157,39 +161,82 @@ impl Writer<'_> {
     /// The stored checkpoint of this very namespace.
     fn good_checkpoint_of(&self, pod: &Pod) -> Option<&Extension> {
         let mut usable = self.stored.values().filter_map(|stored| stored.as_ref().ok());
-        let checkpoint = usable.find(|checkpoint| is_of(checkpoint, pod))?;
-        checkpoint.netfix.as_ref().filter(|extension| extension.node.boot_id == self.node.boot_id)
+        let checkpoint = usable.find(|checkpoint| is_of(checkpoint, &self.node, pod))?;
+        checkpoint.netfix.as_ref()
     }
 
     fn failed(&mut self, info: &PodInfo, pod: &Pod, message: String) {
         self.problems.push(
             Problem::error(Code::Unreadable, pod.netns.path.display().to_string(), message).of(&info.id),
         );
-        self.views.push(bare_view(info, pod.netns.path.display().to_string(), State::Failed));
+        self.views.push(bare_view(info, &pod.netns.path, State::Failed));
     }
 
-    /// The host's state of the moment is worth keeping only if no pod shows that the moment is a bad one.
-    fn node_state(&mut self) {
+    /// The host's state of the moment is kept unless the moment is a bad one: a pod has lost something, or a link is
+    /// gone that a stored checkpoint stands on. Returns when the state that is now stored was read.
+    fn node_state(&mut self, old: Option<NodeState>) -> Option<String> {
+        let kept = old.map(|node| node.created);
         if self.views.iter().any(|view| view.state == State::Degraded) {
-            return;
+            return kept;
+        }
+        if let Some(name) = self.lost_ground() {
+            let message = "is gone, and stored checkpoints stand on it: the good node state is kept";
+            self.problems.push(Problem::error(Code::Degraded, name.to_string(), message));
+            return kept;
         }
         self.problems.extend(unsupported_on_host(&self.host.state));
-        let mut state = self.host.state.clone();
-        // Links of other owners come and go with the pods; only what carries pods or the host itself matters.
-        state.links.retain(|link| !matches!(&link.kind, LinkKind::Other { driver } if driver == "veth" && !self.carries(link)));
         let (created, node, empty) =
             (self.created.clone(), self.node.clone(), std::mem::take(&mut self.empty));
-        let node = NodeState { schema: SCHEMA, created, node, state, empty };
-        if let Err(error) = self.guard.save_node(&node) {
-            self.problems.push(error.problem());
+        let node = NodeState { schema: SCHEMA, created, node, state: self.lasting_state(), empty };
+        match self.guard.save_node(&node) {
+            Ok(()) => Some(node.created),
+            Err(error) => {
+                self.problems.push(error.problem());
+                kept
+            }
         }
     }
 
-    fn carries(&self, link: &Link) -> bool {
-        let on_it = |upper: &Link| upper.parent == Some(Parent::Own(link.name.clone()));
-        let under_pod =
-            |view: &PodView| view.interfaces.iter().any(|i| i.parent.as_ref() == Some(&link.name));
-        self.host.state.links.iter().any(on_it) || self.views.iter().any(under_pod)
+    /// A link that some checkpoint of this boot stands on and the host does not have now, under any name.
+    fn lost_ground(&self) -> Option<&IfName> {
+        let links = &self.host.state.links;
+        let is_there = |under: &StackLink| {
+            let same_device = |now: &Link| match (&under.hardware, &now.hardware) {
+                (Some(then), Some(now)) => then.is_same(now),
+                _ => false,
+            };
+            links.iter().any(|now| now.name == under.name || same_device(now))
+        };
+        self.stacks().find(|under| !is_there(under)).map(|under| &under.name)
+    }
+
+    /// The host's links under every checkpoint that was good at the beginning and is still worth something.
+    fn stacks(&self) -> impl Iterator<Item = &StackLink> {
+        let stored = self.stored.iter().filter(|(id, _)| !self.gone.contains(id));
+        let extensions = stored.filter_map(|(_, stored)| stored.as_ref().ok()?.netfix.as_ref());
+        extensions
+            .filter(|extension| extension.node.is_same(&self.node))
+            .flat_map(|extension| &extension.stack)
+    }
+
+    /// The host's state without the ends of pods' veth pairs, which come and go with the pods.
+    fn lasting_state(&self) -> NetState {
+        let mut state = self.host.state.clone();
+        let is_pair = |link: &Link| matches!(&link.kind, LinkKind::Other { driver } if driver == "veth");
+        let carries = |link: &Link| {
+            let on_it = |upper: &Link| upper.parent == Some(Parent::Own(link.name.clone()));
+            let under_pod =
+                |view: &PodView| view.interfaces.iter().any(|i| i.parent.as_ref() == Some(&link.name));
+            self.host.state.links.iter().any(on_it)
+                || self.views.iter().any(under_pod)
+                || self.stacks().any(|under| under.name == link.name)
+        };
+        state.links.retain(|link| !is_pair(link) || carries(link));
+        let names: BTreeSet<IfName> = state.links.iter().map(|link| link.name.clone()).collect();
+        state.addresses.retain(|address| names.contains(&address.dev));
+        state.neighbours.retain(|neighbour| names.contains(&neighbour.dev));
+        state.routes.retain(|route| route.devs().iter().all(|dev| names.contains(*dev)));
+        state
     }
 
     /// A pod that is gone loses its checkpoint, but only when every namespace could be asked.
@@ -197,7 +244,7 @@ impl Writer<'_> {
         if self.problems.iter().any(|problem| problem.code == Code::Unreadable) {
             return;
         }
-        let is_alive = |checkpoint: &Checkpoint| pods.iter().any(|pod| is_of(checkpoint, pod));
+        let is_alive = |checkpoint: &Checkpoint| pods.iter().any(|pod| is_of(checkpoint, &self.node, pod));
         let written = |id: &PodId| self.views.iter().any(|view| view.id == *id);
         let gone = self.stored.iter().filter(|(id, stored)| {
             let of_netfix = |checkpoint: &Checkpoint| checkpoint.netfix.is_some() && !is_alive(checkpoint);
@@ -205,23 +252,25 @@ impl Writer<'_> {
         });
         let gone: Vec<PodId> = gone.map(|(id, _)| id.clone()).collect();
         for id in gone {
-            self.retire(&id);
+            self.put_away(&id, Retired::Whole);
+            self.gone.insert(id);
         }
     }
 
-    fn finish(self) -> Outcome {
+    fn finish(mut self, node_created: Option<String>) -> Outcome {
+        self.views.sort_by(|a, b| a.id.cmp(&b.id));
         let exit = Outcome::judge(&self.views, &self.problems);
         let node = crate::report::NodeView {
             hostname: self.node.hostname,
-            created: Some(self.created),
+            created: node_created,
             ..crate::report::NodeView::default()
         };
         Outcome { exit, node, pods: self.views, problems: self.problems }
     }
 }
 
-fn is_of(checkpoint: &Checkpoint, pod: &Pod) -> bool {
-    checkpoint.netfix.as_ref().is_some_and(|extension| extension.identity.is_same(&pod.identity))
+fn is_of(checkpoint: &Checkpoint, node: &NodeIdentity, pod: &Pod) -> bool {
+    checkpoint.netfix.as_ref().is_some_and(|extension| extension.is_about(node, &pod.identity))
 }
 
 /// Whether a path of a foreign checkpoint leads to this pod's namespace.
@@ -246,9 +295,9 @@ fn says_the_same(old: &Checkpoint, new: &Checkpoint) -> bool {
     timeless(old) == timeless(new)
 }
 
-/// What a pod has lost since its good checkpoint: a whole link that stood on the host's, or all its addresses.
+/// What a pod has lost since its good checkpoint: a whole link, its being up, or all its addresses.
 fn loss(good: &Extension, now: &NetState) -> Option<String> {
-    let stood_on_host = good.state.links.iter().filter(|link| link.parent.is_some());
+    let links = good.state.links.iter().filter(|link| link.kind != LinkKind::Loopback);
     let has_addresses = |state: &NetState, link: &Link| {
         state.addresses_of(&link.name).any(|address| !address.comes_by_itself())
     };
@@ -259,7 +308,7 @@ fn loss(good: &Extension, now: &NetState) -> Option<String> {
                 || (has_addresses(&good.state, link) && !has_addresses(now, link))
         }
     };
-    stood_on_host.into_iter().find(is_lost).map(|link| format!("{} {}", link.kind.name(), link.name))
+    links.into_iter().find(is_lost).map(|link| format!("{} {}", link.kind.name(), link.name))
 }
 
 /// What a driver reload would take from this namespace and netfix could not put back.

@@ -3,10 +3,12 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::session::{self, Session, Stored, bare_view, load};
+use super::session::{self, Session, Stored, bare_view, load, load_node};
 use super::{Context, Early, Outcome};
 use crate::cli::Selectors;
-use crate::model::{Checkpoint, Code, IfName, NetState, PodInfo, Problem};
+use crate::kernel::Error;
+use crate::model::checkpoint::Extension;
+use crate::model::{Code, IfName, LinkKind, NetState, NetnsIdentity, NodeIdentity, Problem};
 use crate::observe::{self, Pod};
 use crate::probe::{self, Answer, Question};
 use crate::report::{GatewayView, PodView, Progress, State, interfaces};
@@ -26,55 +28,77 @@ pub(super) fn run(selectors: &Selectors, timeout: Duration, context: &mut Contex
     let mut session = Session::open(&selection)?;
     session.require_pods(&selection)?;
     problems.append(&mut session.problems);
-    let node = session.node_view(None);
+    let known_empty = load_node(&context.store, &session.node, &mut problems).map(|node| node.empty);
+    let extensions: Vec<&Extension> = checkpoints.iter().filter_map(|(_, c)| c.netfix.as_ref()).collect();
     let states = observe::observe_pods(&mut session.pods, &session.host);
-    let mut pods = session.pods;
-    let mut views: Vec<PodView> = Vec::new();
-    let mut expected = Vec::new();
-    for (at, (pod, state)) in pods.iter().zip(states).enumerate() {
-        let mut view = bare_view(&pod.info, pod.netns.path.display().to_string(), State::NoGateway);
-        match state {
-            Ok(state) => {
-                expected.extend(gateways(at, &state, checkpoint_of(pod, &checkpoints)));
-                view.interfaces = interfaces(&state);
-            }
-            Err(error) => {
-                view.state = State::Failed;
-                problems.push(
-                    Problem::error(Code::Unreadable, view.netns.clone(), error.to_string()).of(&pod.info.id),
-                );
-            }
-        }
-        views.push(view);
+    let mut survey = Survey {
+        node: &session.node,
+        extensions: &extensions,
+        known_empty: known_empty.as_deref().unwrap_or_default(),
+        views: Vec::new(),
+        expected: Vec::new(),
+        problems,
+    };
+    for (at, (pod, state)) in session.pods.iter().zip(states).enumerate() {
+        survey.pod(at, pod, state);
     }
+    let Survey { mut views, expected, mut problems, .. } = survey;
     context.progress.notice(Progress::Phase("asking gateways", expected.len()));
-    let answers = ask(&mut pods, &expected, timeout).map_err(|error| {
+    let answers = ask(&mut session.pods, &expected, timeout).map_err(|error| {
         Box::new(Outcome::failed(Problem::error(Code::Failed, "probe", error.to_string())))
     })?;
     for (expected, answer) in expected.iter().zip(answers) {
         let view = &mut views[expected.pod];
         let (gateway, problem) = judge(expected, answer, timeout);
-        let good = gateway.reachable && view.state != State::Unreachable;
-        view.state = if good { State::Reachable } else { State::Unreachable };
+        view.state = worse(view.state, state_of(&gateway));
         view.gateways.push(gateway);
-        problems.extend(problem.map(|problem| problem.of(&pods[expected.pod].info.id)));
+        problems.extend(problem.map(|problem| problem.of(&view.id)));
     }
-    views.extend(damaged);
+    let alive = |view: &PodView| session.pods.iter().any(|pod| pod.info.id == view.id);
+    views.extend(damaged.into_iter().filter(|view| !alive(view)));
     views.sort_by(|a, b| a.id.cmp(&b.id));
     let exit = Outcome::judge(&views, &problems);
-    Ok(Outcome { exit, node, pods: views, problems })
+    Ok(Outcome { exit, node: session.node_view(None), pods: views, problems })
 }
 
-fn checkpoint_of<'a>(pod: &Pod, stored: &'a [(PodInfo, Checkpoint)]) -> Option<&'a Checkpoint> {
-    let is_of = |checkpoint: &&Checkpoint| {
-        checkpoint.netfix.as_ref().is_some_and(|extension| extension.identity.is_same(&pod.identity))
-    };
-    stored.iter().map(|(_, checkpoint)| checkpoint).find(is_of)
+/// Which gateways there are to ask for.
+struct Survey<'a> {
+    node: &'a NodeIdentity,
+    extensions: &'a [&'a Extension],
+    known_empty: &'a [NetnsIdentity],
+    views: Vec<PodView>,
+    expected: Vec<Expected>,
+    problems: Vec<Problem>,
+}
+
+impl Survey<'_> {
+    fn pod(&mut self, at: usize, pod: &Pod, state: Result<NetState, Error>) {
+        let mut view = bare_view(&pod.info, &pod.netns.path, State::NoGateway);
+        let object = pod.netns.path.display().to_string();
+        let then = self.extensions.iter().find(|extension| extension.is_about(self.node, &pod.identity));
+        match state {
+            Ok(state) => {
+                view.interfaces = interfaces(&state);
+                self.expected.extend(gateways(at, &state, then.map(|extension| &extension.state)));
+                let is_bare = state.links.iter().all(|link| link.kind == LinkKind::Loopback);
+                let was_empty = self.known_empty.iter().any(|known| known.is_same(&pod.identity));
+                if is_bare && then.is_none() && !was_empty {
+                    view.state = State::NoCheckpoint;
+                    let message = "has no interface and no checkpoint, so nobody knows what it lost";
+                    self.problems.push(Problem::error(Code::CheckpointMissing, object, message).of(&view.id));
+                }
+            }
+            Err(error) => {
+                view.state = State::Failed;
+                self.problems.push(Problem::error(Code::Unreadable, object, error.to_string()).of(&view.id));
+            }
+        }
+        self.views.push(view);
+    }
 }
 
 /// The gateways that the pod has now, and those that its checkpoint says it should have.
-fn gateways(pod: usize, now: &NetState, stored: Option<&Checkpoint>) -> Vec<Expected> {
-    let then = stored.and_then(|checkpoint| checkpoint.netfix.as_ref()).map(|extension| &extension.state);
+fn gateways(pod: usize, now: &NetState, then: Option<&NetState>) -> Vec<Expected> {
     let mut expected: Vec<Expected> = Vec::new();
     for route in now.routes.iter().chain(then.iter().flat_map(|state| &state.routes)) {
         for (gateway, dev) in route.gateways() {
@@ -88,11 +112,7 @@ fn gateways(pod: usize, now: &NetState, stored: Option<&Checkpoint>) -> Vec<Expe
 }
 
 /// Asks for the gateways of interfaces that are there; `None` stands for those that are not.
-fn ask(
-    pods: &mut [Pod],
-    expected: &[Expected],
-    timeout: Duration,
-) -> Result<Vec<Option<Answer>>, crate::kernel::Error> {
+fn ask(pods: &mut [Pod], expected: &[Expected], timeout: Duration) -> Result<Vec<Option<Answer>>, Error> {
     let question = |e: &Expected| e.index.map(|index| Question { pod: e.pod, index, gateway: e.gateway });
     let questions: Vec<Question> = expected.iter().filter_map(question).collect();
     let mut answers = probe::ask(pods, &questions, timeout)?.into_iter();
@@ -101,20 +121,47 @@ fn ask(
 
 fn judge(expected: &Expected, answer: Option<Answer>, timeout: Duration) -> (GatewayView, Option<Problem>) {
     let Expected { dev, gateway, .. } = expected;
-    let mut view =
-        GatewayView { address: *gateway, dev: dev.clone(), reachable: false, rtt_us: None, lladdr: None };
+    let mut view = GatewayView {
+        address: *gateway,
+        dev: dev.clone(),
+        reachable: Some(false),
+        rtt_us: None,
+        lladdr: None,
+    };
     let why = match answer {
         Some(Answer::Reachable { rtt, lladdr }) => {
-            view.reachable = true;
+            view.reachable = Some(true);
             view.rtt_us = rtt.and_then(|rtt| u64::try_from(rtt.as_micros()).ok());
             view.lladdr = lladdr;
             return (view, None);
         }
+        Some(Answer::Static) => {
+            view.reachable = None;
+            "is a permanent neighbour, so it cannot be asked".to_owned()
+        }
         Some(Answer::Silent) => format!("does not answer within {}", humantime::format_duration(timeout)),
-        Some(Answer::Static) => "is a permanent neighbour, so it cannot be asked".to_owned(),
-        Some(Answer::Refused(errno)) => format!("cannot be asked: {}", crate::kernel::Error::from(errno)),
+        Some(Answer::Refused(errno)) => format!("cannot be asked: {}", Error::from(errno)),
         None => "cannot be asked: the interface is not there".to_owned(),
     };
     let object = format!("{gateway} dev {dev}");
     (view, Some(Problem::error(Code::GatewayUnreachable, object, why)))
+}
+
+fn state_of(gateway: &GatewayView) -> State {
+    match gateway.reachable {
+        Some(true) => State::Reachable,
+        Some(false) => State::Unreachable,
+        None => State::Unknown,
+    }
+}
+
+/// A pod is as well off as its worst gateway.
+fn worse(a: State, b: State) -> State {
+    let badness = |state: State| match state {
+        State::NoGateway => 0,
+        State::Reachable => 1,
+        State::Unknown => 2,
+        _ => 3,
+    };
+    if badness(a) > badness(b) { a } else { b }
 }

@@ -2,10 +2,13 @@
 
 use netlink_packet_route::link::{AfSpecInet, AfSpecInet6, AfSpecUnspec, Inet6DevConf, InetDevConf};
 
-use crate::model::sysctl::{Settings, SysctlKey, Sysctls};
+use super::sysctl;
+use crate::model::sysctl::{Folder, Settings, SysctlKey, Sysctls};
 
 /// The dump tells timers in milliseconds, their files in seconds.
 const MILLISECONDS: i32 = 1000;
+/// The one setting that is an unsigned number.
+const UNSIGNED: &str = "ioam6_id_wide";
 
 /// All settings in the dump; what only the kernel itself can change (`mc_forwarding`) is left out.
 pub(super) fn parse(specs: &[AfSpecUnspec]) -> Sysctls {
@@ -15,14 +18,14 @@ pub(super) fn parse(specs: &[AfSpecUnspec]) -> Sysctls {
             AfSpecUnspec::Inet(parts) => {
                 for part in parts {
                     if let AfSpecInet::DevConf(conf) = part {
-                        sysctls.ipv4 = settings(&ipv4(conf));
+                        sysctls.ipv4 = settings(Folder::Ipv4Conf, &ipv4(conf));
                     }
                 }
             }
             AfSpecUnspec::Inet6(parts) => {
                 for part in parts {
                     if let AfSpecInet6::DevConf(conf) = part {
-                        sysctls.ipv6 = settings(&ipv6(conf));
+                        sysctls.ipv6 = settings(Folder::Ipv6Conf, &ipv6(conf));
                     }
                 }
             }
@@ -32,8 +35,14 @@ pub(super) fn parse(specs: &[AfSpecUnspec]) -> Sysctls {
     sysctls
 }
 
-fn settings(pairs: &[(&'static str, i32)]) -> Settings {
-    pairs.iter().map(|(name, value)| (SysctlKey::known(name), *value)).collect()
+/// The settings that this kernel really has: the dump of an older one is filled up with zeros.
+fn settings(folder: Folder, pairs: &[(&'static str, i32)]) -> Settings {
+    let known = sysctl::known_keys(folder);
+    let value = |name: &str, value: i32| {
+        if name == UNSIGNED { i64::from(value.cast_unsigned()) } else { value.into() }
+    };
+    let pairs = pairs.iter().map(|(name, number)| (SysctlKey::known(name), value(name, *number)));
+    pairs.filter(|(key, _)| known.contains(key)).collect()
 }
 
 /// `IPV4_DEVCONF_*` (linux/ip.h) by file name (net/ipv4/devinet.c).

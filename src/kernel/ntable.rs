@@ -53,7 +53,7 @@ impl Table {
 }
 
 /// `NDTPA_*` (linux/neighbour.h) in the unit of its file: seconds, milliseconds or hundredths of a second.
-fn setting(parameter: &Parameter) -> Option<(SysctlKey, i32)> {
+fn setting(parameter: &Parameter) -> Option<(SysctlKey, i64)> {
     const SECOND: u64 = 1000;
     const HUNDREDTH: u64 = 10;
     let number = |value: u32| u64::from(value);
@@ -74,5 +74,5 @@ fn setting(parameter: &Parameter) -> Option<(SysctlKey, i32)> {
         Parameter::QueueLenbytes(bytes) => ("unres_qlen_bytes", number(*bytes)),
         _ => return None,
     };
-    Some((SysctlKey::known(name), i32::try_from(value).ok()?))
+    Some((SysctlKey::known(name), i64::try_from(value).ok()?))
 }

@@ -1,9 +1,11 @@
 //! Per-interface sysctls through `/proc/sys/net`, which shows the namespace of the calling thread.
 
+use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::net::Ipv6Addr;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use crate::model::IfName;
 use crate::model::sysctl::{Folder, Settings, SysctlKey, Sysctls};
@@ -54,4 +56,19 @@ fn read_all(folder: Folder) -> io::Result<Settings> {
         }
     }
     Ok(settings)
+}
+
+/// The settings that this kernel has for every interface, as the folder `all` shows them.
+pub(super) fn known_keys(folder: Folder) -> &'static BTreeSet<SysctlKey> {
+    static IPV4: OnceLock<BTreeSet<SysctlKey>> = OnceLock::new();
+    static IPV6: OnceLock<BTreeSet<SysctlKey>> = OnceLock::new();
+    let list = || {
+        let entries = fs::read_dir(path(folder, "all")).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter_map(|name| SysctlKey::try_from(name).ok()).collect()
+    };
+    match folder {
+        Folder::Ipv4Conf | Folder::Ipv4Neigh => IPV4.get_or_init(list),
+        Folder::Ipv6Conf | Folder::Ipv6Neigh => IPV6.get_or_init(list),
+    }
 }

@@ -70,7 +70,6 @@ pub struct Address {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<u8>,
     /// Who made it, as far as a restore is concerned.
-    #[serde(default)]
     pub maker: Maker,
 }
 
@@ -107,10 +106,15 @@ impl Maker {
     }
 }
 
+fn is_link_local(ip: Ipv6Addr) -> bool {
+    ip.segments()[0] & 0xffc0 == 0xfe80
+}
+
 /// The link-local address that follows from a MAC (RFC 4291, appendix A: modified EUI-64).
-fn link_local(Mac([a, b, c, d, e, f]): Mac) -> Ipv6Addr {
+fn link_local(Mac(mac): Mac) -> Ipv6Addr {
     let pair = |high: u8, low: u8| u16::from_be_bytes([high, low]);
-    Ipv6Addr::new(0xfe80, 0, 0, 0, pair(a ^ 2, b), pair(c, 0xff), pair(0xfe, d), pair(e, f))
+    let (first, last) = (pair(mac[0] ^ 2, mac[1]), pair(mac[4], mac[5]));
+    Ipv6Addr::new(0xfe80, 0, 0, 0, first, pair(mac[2], 0xff), pair(0xfe, mac[3]), last)
 }
 
 impl Address {
@@ -165,7 +169,9 @@ mod tests {
     fn a_link_local_address_is_the_kernels_only_if_the_kernel_would_make_it() {
         assert_eq!(maker("fe80::42:aff:fe03:101", PERMANENT, None, false), Maker::Kernel);
         assert_eq!(maker("fe80::88", PERMANENT, None, false), Maker::Admin);
-        assert_eq!(maker("fe80::1234", PERMANENT, Some(3), false), Maker::Kernel);
+        assert_eq!(maker("fe80::42:aff:fe03:101", PERMANENT, Some(3), false), Maker::Kernel);
+        assert_eq!(maker("fe80::1234", PERMANENT | STABLE_PRIVACY, Some(3), false), Maker::Kernel);
+        assert_eq!(maker("fe80::1234", PERMANENT, Some(3), false), Maker::Admin, "made from an earlier MAC");
     }
 
     #[test]

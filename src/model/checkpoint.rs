@@ -112,6 +112,15 @@ pub struct Extension {
     pub state: NetState,
 }
 
+impl Extension {
+    /// Whether it was written about this very namespace, on this machine and in this boot: a cookie is given again
+    /// after a boot.
+    #[must_use]
+    pub fn is_about(&self, node: &NodeIdentity, identity: &NetnsIdentity) -> bool {
+        self.node.is_same(node) && self.identity.is_same(identity)
+    }
+}
+
 /// Who lives in a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PodInfo {

@@ -15,6 +15,14 @@ pub struct NodeIdentity {
     pub hostname: Option<String>,
 }
 
+impl NodeIdentity {
+    /// Whether both are the same boot of the same machine; unknown is never the same.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.machine_id == other.machine_id && self.boot_id.is_some() && self.boot_id == other.boot_id
+    }
+}
+
 /// The process through which a namespace was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {

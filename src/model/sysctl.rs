@@ -58,7 +58,7 @@ impl fmt::Display for SysctlKey {
 }
 
 /// One family's integer settings, in the unit that their file in `/proc/sys` has.
-pub type Settings = BTreeMap<SysctlKey, i32>;
+pub type Settings = BTreeMap<SysctlKey, i64>;
 
 /// All per-interface settings of one link.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,11 +11,11 @@ use crate::model::{Address, Code, IfName, Link, LinkKind, NetState, Problem, Rou
 /// `net/ipv6/conf/<interface>/mtu`.
 const IPV6_MTU: SysctlKey = SysctlKey::known("mtu");
 
-/// `net/ipv6/conf/<interface>/addr_gen_mode`, and its value once a secret is written (IN6_ADDR_GEN_MODE_*).
+/// `net/ipv6/conf/<interface>/addr_gen_mode`, and its value once a secret is written (`IN6_ADDR_GEN_MODE_*`).
 const ADDR_GEN_MODE: SysctlKey = SysctlKey::known("addr_gen_mode");
-const STABLE_PRIVACY: i32 = 2;
+const STABLE_PRIVACY: i64 = 2;
 /// The mode in which the kernel makes no link-local address.
-const NO_ADDRESS: i32 = 1;
+const NO_ADDRESS: i64 = 1;
 /// `net/ipv6/conf/<interface>/disable_ipv6`.
 const DISABLE_IPV6: SysctlKey = SysctlKey::known("disable_ipv6");
 
@@ -23,8 +23,8 @@ const DISABLE_IPV6: SysctlKey = SysctlKey::known("disable_ipv6");
 pub(super) fn newborn(wanted: &Link, observed: Observed<'_>) -> Option<Link> {
     let mut sysctls = observed.new_link?.clone();
     // The one setting that does not start from `default`: it follows the link's MTU.
-    if let (Some(mtu), Ok(link)) = (sysctls.ipv6.get_mut(&IPV6_MTU), i32::try_from(wanted.mtu)) {
-        *mtu = link;
+    if let Some(mtu) = sysctls.ipv6.get_mut(&IPV6_MTU) {
+        *mtu = wanted.mtu.into();
     }
     let flags = Flags { multicast: true, ..Flags::default() };
     Some(Link { flags, alias: None, altnames: Vec::new(), group: 0, master: None, sysctls, ..wanted.clone() })
@@ -98,7 +98,7 @@ pub(super) fn sysctls(wanted: &Link, now: &Link, state: &NetState, plan: &mut Pl
 }
 
 /// A setting that this kernel does not show is not one that could be written.
-fn differing<'a>(wanted: &'a Settings, now: &'a Settings) -> impl Iterator<Item = (&'a SysctlKey, i32, i32)> {
+fn differing<'a>(wanted: &'a Settings, now: &'a Settings) -> impl Iterator<Item = (&'a SysctlKey, i64, i64)> {
     let both = wanted.iter().filter_map(|(key, value)| Some((key, *value, *now.get(key)?)));
     both.filter(|(_, value, now)| value != now)
 }

@@ -147,7 +147,11 @@ fn verify_rows(pod: &PodView) -> Vec<Vec<Cell>> {
         return vec![vec![Cell::new(title(pod)), blank(), blank(), blank(), blank(), state_cell(pod.state)]];
     }
     let row = |gateway: &super::GatewayView| {
-        let state = if gateway.reachable { State::Reachable } else { State::Unreachable };
+        let state = match gateway.reachable {
+            Some(true) => State::Reachable,
+            Some(false) => State::Unreachable,
+            None => State::Unknown,
+        };
         vec![
             Cell::new(title(pod)),
             Cell::new(&gateway.dev),
@@ -199,7 +203,7 @@ fn show(pod: &PodView, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "pod        {}", title(pod))?;
     writeln!(out, "id         {}", pod.id)?;
     writeln!(out, "uid        {}", or_dash(pod.uid.as_ref()))?;
-    writeln!(out, "netns      {}", pod.netns.escape_debug())?;
+    writeln!(out, "netns      {}", pod.netns.as_deref().unwrap_or("-").escape_debug())?;
     writeln!(out, "written    {}", or_dash(pod.created.as_ref()))?;
     let Some(checkpoint) = &pod.checkpoint else { return Ok(()) };
     let Some(extension) = &checkpoint.netfix else {

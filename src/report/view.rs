@@ -66,6 +66,8 @@ pub enum State {
     Reachable,
     /// A gateway does not answer.
     Unreachable,
+    /// A gateway could not be asked.
+    Unknown,
     /// There is no gateway to ask.
     NoGateway,
     /// It could not be handled at all.
@@ -92,8 +94,8 @@ pub struct PodView {
     pub name: Option<String>,
     /// Pod uid; null where nobody knows it.
     pub uid: Option<String>,
-    /// A path that leads to its network namespace.
-    pub netns: String,
+    /// A path that leads to its network namespace; null where a damaged file hides it.
+    pub netns: Option<String>,
     /// What the command found or did.
     pub state: State,
     /// When its checkpoint was written (RFC 3339).
@@ -143,8 +145,8 @@ pub struct GatewayView {
     pub address: IpAddr,
     /// The pod's interface.
     pub dev: IfName,
-    /// Whether it answered.
-    pub reachable: bool,
+    /// Whether it answered; null when it could not be asked at all.
+    pub reachable: Option<bool>,
     /// Round trip in microseconds; null when it did not answer.
     pub rtt_us: Option<u64>,
     /// The hardware address that answered.

@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use nix::errno::Errno;
@@ -10,6 +10,15 @@ use nix::fcntl::{Flock, FlockArg};
 
 use super::{Error, Store, file};
 use crate::model::{Checkpoint, NodeState, PodId};
+
+/// In which state a checkpoint is put away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retired {
+    /// Its pod is gone or was replaced.
+    Whole,
+    /// It cannot be read.
+    Damaged,
+}
 
 /// The right to change the state folder: one process at a time has it.
 #[derive(Debug)]
@@ -76,11 +85,16 @@ impl Guard {
     ///
     /// # Errors
     /// When the file system refuses.
-    pub fn retire(&self, id: &PodId) -> Result<(), Error> {
+    pub fn retire(&self, id: &PodId, retired: Retired) -> Result<(), Error> {
         let previous = self.store.folder.join("previous");
         make_folder(&previous)?;
         let from = self.store.checkpoints().join(id.as_str());
-        fs::rename(&from, previous.join(id.as_str())).map_err(Error::io("cannot move", &from))?;
+        let name = match retired {
+            Retired::Whole => id.as_str().to_owned(),
+            // A damaged file must not push out the good one before it.
+            Retired::Damaged => format!("{id}.damaged"),
+        };
+        fs::rename(&from, previous.join(name)).map_err(Error::io("cannot move", &from))?;
         file::sync_folder(&previous)?;
         file::sync_folder(&self.store.checkpoints())
     }
@@ -99,12 +113,17 @@ fn make_folder(path: &Path) -> Result<(), Error> {
         }
         _ => {}
     }
+    check_folder(path)
+}
+
+/// Refuses a folder into which somebody else could have put files.
+pub(super) fn check_folder(path: &Path) -> Result<(), Error> {
     let meta = fs::metadata(path).map_err(Error::io("cannot stat", path))?;
     if !meta.is_dir() {
         return Err(Error::io("cannot use", path)(Errno::ENOTDIR.into()));
     }
-    if meta.permissions().mode() & 0o022 != 0 {
-        let open = io::Error::new(io::ErrorKind::PermissionDenied, "others can write to it");
+    if meta.mode() & 0o022 != 0 || meta.uid() != nix::unistd::geteuid().as_raw() {
+        let open = io::Error::new(io::ErrorKind::PermissionDenied, "others own it or can write to it");
         return Err(Error::io("cannot use", path)(open));
     }
     Ok(())

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::model::checkpoint::SCHEMA;
 use crate::model::{Checkpoint, Code, NodeState, PodId, Problem};
 
-pub use lock::Guard;
+pub use lock::{Guard, Retired};
 
 /// Why a stored file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -99,6 +99,10 @@ impl Store {
     /// When the folder cannot be read; a folder that does not exist holds nothing.
     pub fn load_all(&self) -> Result<Vec<Loaded>, Error> {
         let folder = self.checkpoints();
+        if folder.exists() {
+            lock::check_folder(&self.folder)?;
+            lock::check_folder(&folder)?;
+        }
         let entries = match fs::read_dir(&folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(Error::io("cannot read", &folder))?,
@@ -124,9 +128,9 @@ impl Store {
     pub fn load_node(&self) -> Result<Option<NodeState>, Error> {
         let path = self.node_path();
         let Some(text) = file::read(&path)? else { return Ok(None) };
-        file::verify(&path, &text)?;
         let probe: NodeSchema = file::parse(&path, &text)?;
         check_schema(&path, probe.schema)?;
+        file::verify(&path, &text)?;
         file::parse(&path, &text).map(Some)
     }
 
