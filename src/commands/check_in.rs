@@ -215,8 +215,10 @@ fn origin_stack(parent: &Link, wanted: &NetState, now: &NetState) -> (Vec<Link>,
     let absent =
         |link: &&Link| wanted.link(&link.name).is_none() && under.iter().any(|u| u.name == link.name);
     // Nobody wrote down whether it was up; pods that stood on it say that it was.
-    let was_up =
-        |link: &Link| Link { flags: crate::model::link::Flags { up: true, ..link.flags }, ..link.clone() };
+    let was_up = |link: &Link| {
+        let flags = crate::model::link::Flags { up: true, ..link.flags };
+        Link { flags, qdisc: None, ..link.clone() }
+    };
     missing.extend(now.links.iter().filter(absent).map(was_up));
     (missing, bottom)
 }

@@ -94,13 +94,16 @@ impl Maker {
     #[must_use]
     pub fn of(local: IpAddr, flags: u32, protocol: Option<u8>, expires: bool, mac: Option<Mac>) -> Self {
         let IpAddr::V6(ip) = local else { return Self::Admin };
+        // One that follows from an earlier MAC would not be made again.
+        let would_be_made = || flags & STABLE_PRIVACY != 0 || mac.is_none_or(|mac| ip == link_local(mac));
         match protocol {
-            Some(PROTO_KERNEL_LL) => Self::Kernel,
             Some(PROTO_KERNEL_RA) => Self::Network,
+            Some(PROTO_KERNEL_LL) if would_be_made() => Self::Kernel,
+            Some(PROTO_KERNEL_LL) => Self::Admin,
             _ if flags & (TEMPORARY | MANAGETEMPADDR) != 0 || (expires && protocol.is_none()) => {
                 Self::Network
             }
-            _ if flags & STABLE_PRIVACY != 0 || mac.is_some_and(|mac| ip == link_local(mac)) => Self::Kernel,
+            _ if is_link_local(ip) && would_be_made() => Self::Kernel,
             _ => Self::Admin,
         }
     }
