@@ -2,7 +2,7 @@
 
 use crate::kernel::link::{self, Placement};
 use crate::kernel::{Errno, Error, Netns, Request, Socket};
-use crate::model::{IfName, Link, NetState, Parent};
+use crate::model::{IfName, Link, LinkKind, NetState, Parent};
 
 /// A link to create in a pod's namespace, on a link of the host's.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +25,11 @@ pub fn create(
     host: &NetState,
     creations: &[Creation<'_>],
 ) -> Result<Vec<Result<(), Errno>>, Error> {
-    let requests: Vec<_> = creations.iter().map(|creation| direct(host, creation)).collect();
+    let direct = |creation: &Creation<'_>| match leftover(host, creation.link) {
+        Some(_) => Err(Errno::EEXIST),
+        None => request(host, creation),
+    };
+    let requests: Vec<_> = creations.iter().map(direct).collect();
     let sendable: Vec<Request> = requests.iter().flatten().cloned().collect();
     let mut answers = socket.run(&sendable)?.into_iter();
     let mut results = Vec::with_capacity(creations.len());
@@ -44,7 +48,7 @@ fn parent_index(host: &NetState, link: &Link) -> Result<u32, Errno> {
     host.link(parent).map(|parent| parent.index).ok_or(Errno::ENODEV)
 }
 
-fn direct(host: &NetState, creation: &Creation<'_>) -> Result<Request, Errno> {
+fn request(host: &NetState, creation: &Creation<'_>) -> Result<Request, Errno> {
     let Creation { netns, link } = creation;
     let place = Placement {
         name: &link.name,
@@ -59,27 +63,51 @@ fn direct(host: &NetState, creation: &Creation<'_>) -> Result<Request, Errno> {
 fn detour(socket: &mut Socket, host: &NetState, creation: &Creation<'_>) -> Result<Result<(), Errno>, Error> {
     let Creation { netns, link } = creation;
     let Some(name) = temporary_name(link) else { return Ok(Err(Errno::EEXIST)) };
-    let parent = match parent_index(host, link) {
-        Ok(parent) => parent,
-        Err(errno) => return Ok(Err(errno)),
+    let adopted = leftover(host, link).map(|link| link.index);
+    let index = match adopted {
+        Some(index) => index,
+        None => match add_temporary(socket, host, link, &name)? {
+            Ok(index) => index,
+            Err(errno) => return Ok(Err(errno)),
+        },
     };
-    let place = Placement { name: &name, index: None, netns: None, parent: Some(parent) };
-    let Some(add) = link::add(link, place) else { return Ok(Err(Errno::EOPNOTSUPP)) };
-    match run_one(socket, add)? {
-        // A link of that name is one that an interrupted run of netfix left behind on its way.
-        Ok(()) | Err(Errno::EEXIST) => {}
-        Err(errno) => return Ok(Err(errno)),
-    }
-    let index = link::index_of(socket, &name)?;
     let moved = |wanted| link::set(index).netns(netns.raw_fd(), &link.name, wanted).request();
     let mut result = run_one(socket, moved(link.index))?;
     if link.index != 0 && result.is_err() {
+        // Its old index is taken in the pod; the link matters more than its number.
         result = run_one(socket, moved(0))?;
     }
-    if result.is_err() {
+    if result.is_err() && adopted.is_none() {
         run_one(socket, link::del(index))?.map_err(Error::from)?;
     }
     Ok(result)
+}
+
+fn add_temporary(
+    socket: &mut Socket,
+    host: &NetState,
+    link: &Link,
+    name: &IfName,
+) -> Result<Result<u32, Errno>, Error> {
+    let request = parent_index(host, link).and_then(|parent| {
+        let place = Placement { name, index: None, netns: None, parent: Some(parent) };
+        link::add(link, place).ok_or(Errno::EOPNOTSUPP)
+    });
+    let request = match request {
+        Ok(request) => request,
+        Err(errno) => return Ok(Err(errno)),
+    };
+    match run_one(socket, request)? {
+        Ok(()) => Ok(Ok(link::index_of(socket, name)?)),
+        Err(errno) => Ok(Err(errno)),
+    }
+}
+
+/// What an interrupted run left in the host's namespace on this link's way to its pod.
+fn leftover<'a>(host: &'a NetState, link: &Link) -> Option<&'a Link> {
+    let found = host.link(&temporary_name(link)?)?;
+    let is_ours = matches!(found.kind, LinkKind::Macvlan(_)) && found.mac == link.mac && !found.flags.up;
+    is_ours.then_some(found)
 }
 
 fn run_one(socket: &mut Socket, request: Request) -> Result<Result<(), Errno>, Error> {

@@ -72,6 +72,14 @@ impl Node {
     }
 
     /// Writes the checkpoints of all pods; every one of them must be good.
+    /// netfix on a machine whose file `path` (its machine-id, its boot's id) says something else.
+    pub fn netfix_elsewhere(&self, path: &str, words: &str) -> Run {
+        let other = self.temp().join("other-identity");
+        std::fs::write(&other, "0123456789abcdef0123456789abcdef\n").expect("another identity");
+        let script = format!("mount --bind {} {path} && exec \"$@\"", other.display());
+        Run::of(&mut self.netfix_command(&["unshare", "--mount", "sh", "-c", &script, "sh"], words))
+    }
+
     pub fn snapshot(&self) -> Run {
         self.netfix("snapshot").exits(0)
     }

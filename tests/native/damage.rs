@@ -184,12 +184,7 @@ fn restore_where(path: &str, code: &str) {
     let pods = node.simple_pods(2);
     node.snapshot();
     node.lose_and_reload();
-    let other = node.temp().join("other-identity");
-    fs::write(&other, "0123456789abcdef0123456789abcdef\n").expect("another identity");
-    let script = format!("mount --bind {} {path} && exec \"$@\"", other.display());
-    let run =
-        Run::of(&mut node.netfix_command(&["unshare", "--mount", "sh", "-c", &script, "sh"], "restore"));
-    run.exits(4).says(&[code]);
+    node.netfix_elsewhere(path, "restore").exits(4).says(&[code]);
     assert!(pods.iter().all(|pod| !pod.has_eth0()), "something was restored from another {code}");
 }
 

@@ -50,3 +50,36 @@ fn a_snapshot_killed_at_any_instant_leaves_whole_files() {
         node.netfix("diff").exits(0);
     }
 }
+
+#[test]
+fn what_an_interrupted_move_left_on_the_host_goes_on_to_its_pod() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    let host = node.capture();
+    node.snapshot();
+    node.lose_and_reload();
+    // On kernels that look names up in the sender's namespace, a link is made on the host and moved.
+    let mac = pods[0].mac();
+    let left = format!("nfx{}", mac.replace(':', ""));
+    node.ns.ip(&format!("link add {left} link eth0 address {mac} type macvlan mode bridge"));
+    node.restore();
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+    node.assert_same_as(&host);
+}
+
+#[test]
+fn a_link_that_only_has_the_temporary_name_is_left_alone() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    let before = pods[0].capture();
+    node.snapshot();
+    node.lose_and_reload();
+    let stranger = format!("nfx{}", pods[0].mac().replace(':', ""));
+    node.ns.ip(&format!("link add {stranger} type veth peer name stranger1"));
+    node.restore();
+    pods[0].assert_same_as(&before);
+    assert!(node.ns.has_link(&stranger), "somebody else's link is gone");
+}

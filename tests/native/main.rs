@@ -17,6 +17,7 @@ mod harness;
 mod host;
 mod killed;
 mod links;
+mod moments;
 mod output;
 mod partial;
 mod routes;

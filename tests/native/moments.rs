@@ -1,0 +1,98 @@
+//! Bad moments: a snapshot of the wrong pods at the wrong time, a checkpoint of another boot, pods nobody knows.
+
+use std::fs;
+
+use crate::common::run::{BINARY, Run};
+use crate::common::{GATEWAY4, Node};
+
+#[test]
+fn a_snapshot_of_an_unharmed_pod_after_the_loss_keeps_the_good_node_state() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let unharmed = node.pod("plain");
+    unharmed.ip("link add veth0 type veth peer name veth1");
+    node.snapshot();
+    let (host, before) = (node.capture(), pods[0].capture());
+    node.lose();
+    let name = unharmed.ns.path().display().to_string();
+    let mut command = node.ns.exec(BINARY);
+    command.args(["snapshot", "--netns", &name]).arg("--state-dir").arg(node.state_dir());
+    Run::of(&mut command).exits(5).says(&["degraded", "eth0"]);
+    node.reload();
+    node.restore();
+    node.assert_same_as(&host);
+    pods[0].assert_same_as(&before);
+}
+
+#[test]
+fn a_pod_that_lost_a_link_of_any_kind_is_degraded() {
+    let node = Node::new();
+    let pod = node.pod("plain");
+    pod.ip("link add veth0 type veth peer name veth1");
+    pod.ip("addr add 10.77.0.1/24 dev veth0");
+    pod.ip("link set veth0 up");
+    node.snapshot();
+    pod.ip("link del veth0");
+    node.netfix("snapshot").exits(1).says(&["degraded", "veth0", pod.name()]);
+}
+
+#[test]
+fn a_checkpoint_of_another_boot_gives_nothing_to_a_pod_with_its_cookie() {
+    let node = Node::new();
+    let pod = node.pod("web").simple();
+    // As after a reboot: the old file says another boot, and the cookie has been given again.
+    node.netfix_elsewhere("/proc/sys/kernel/random/boot_id", "snapshot").exits(0);
+    let file = node.checkpoint_of(&pod);
+    fs::rename(&file, file.with_file_name("old-pod")).expect("the old boot's checkpoint");
+    node.snapshot();
+    assert!(file.exists(), "the living pod was taken for the old one");
+}
+
+#[test]
+fn a_bare_pod_without_a_checkpoint_is_no_success_for_verify() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    fs::remove_file(node.checkpoint_of(&pods[1])).expect("the checkpoint goes");
+    node.lose_and_reload();
+    node.netfix("restore").exits(5).says(&["checkpoint-missing"]);
+    node.netfix("verify").exits(5).says(&["checkpoint-missing", pods[1].name()]);
+}
+
+#[test]
+fn a_namespace_that_never_had_an_interface_is_no_problem_after_the_loss() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    let sandbox = node.pod("sandbox");
+    node.snapshot();
+    node.lose_and_reload();
+    node.netfix("restore").exits(0).does_not_say(sandbox.name());
+    node.netfix("verify").exits(0).says(&[pods[0].name()]);
+}
+
+#[test]
+fn a_gateway_that_is_a_permanent_neighbour_is_unknown_and_not_unreachable() {
+    let node = Node::new();
+    let pod = node.pod("web").simple();
+    pod.ip(&format!("neigh replace {GATEWAY4} lladdr 02:00:00:00:99:99 nud permanent dev eth0"));
+    node.snapshot();
+    let run = node.netfix_json("verify").fails();
+    let gateway = run.json()["pods"][0]["gateways"][0].clone();
+    assert!(gateway["reachable"].is_null() && gateway["rtt_us"].is_null(), "{gateway}");
+}
+
+#[test]
+fn a_qdisc_that_would_be_lost_is_reported_before_and_after() {
+    let node = Node::new();
+    let pod = node.pod("web").simple();
+    pod.ns
+        .exec("tc")
+        .args([
+            "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "10mbit", "burst", "10k", "latency", "50ms",
+        ])
+        .status()
+        .expect("tc");
+    node.netfix("snapshot").exits(5).says(&["unsupported", "tbf", pod.name()]);
+    node.lose_and_reload();
+    node.netfix("restore").exits(5).says(&["unsupported", "tbf", pod.name()]);
+}
