@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::Exit;
 use super::select::Selection;
 use super::session::{age, bare_view, stored_view};
+use super::{Exit, origin};
 use crate::model::{
-    Checkpoint, Code, IfName, Link, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, Parent,
-    PodInfo, Problem, StackLink, stack,
+    Checkpoint, Code, IfName, Link, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, PodInfo,
+    Problem, stack,
 };
 use crate::observe::{self, Host, Pod};
 use crate::plan;
@@ -181,7 +181,7 @@ pub(super) fn ground(
     let mut devices: BTreeSet<IfName> = stacks().flat_map(stack::devices).cloned().collect();
     let mut state = stored.map_or_else(|| stack::as_state(stacks(), &host.state), |stored| stored.state);
     if let Some(parent) = origin_parent {
-        let (links, bottom) = origin_stack(parent, &state, &host.state);
+        let (links, bottom) = origin::ground(parent, &state, &host.state);
         state.links.extend(links);
         devices.extend(bottom);
     }
@@ -190,81 +190,4 @@ pub(super) fn ground(
         devices.extend(physical.map(|link| link.name.clone()));
     }
     Ground { state, devices }
-}
-
-/// What has to be known of a link that only the command line names, and the devices that it stands on.
-fn origin_stack(parent: &Link, wanted: &NetState, now: &NetState) -> (Vec<Link>, Vec<IfName>) {
-    let known = if wanted.link(&parent.name).is_some() { wanted } else { now };
-    let pod = NetState {
-        links: vec![Link { parent: Some(Parent::Host(parent.name.clone())), ..parent.clone() }],
-        ..NetState::default()
-    };
-    let mut under: Vec<StackLink> = stack::under(&pod, known);
-    let mut missing = Vec::new();
-    if under.is_empty() {
-        missing.push(parent.clone());
-        if let Some(Parent::Own(lower)) = &parent.parent {
-            let pod = NetState {
-                links: vec![Link { parent: Some(Parent::Host(lower.clone())), ..parent.clone() }],
-                ..NetState::default()
-            };
-            under = stack::under(&pod, now);
-        }
-    }
-    let bottom = stack::devices(&under).cloned().collect();
-    let absent =
-        |link: &&Link| wanted.link(&link.name).is_none() && under.iter().any(|u| u.name == link.name);
-    // Nobody wrote down whether it was up; pods that stood on it say that it was.
-    let was_up = |link: &Link| {
-        let flags = crate::model::link::Flags { up: true, ..link.flags };
-        Link { flags, qdisc: None, ..link.clone() }
-    };
-    missing.extend(now.links.iter().filter(absent).map(was_up));
-    (missing, bottom)
-}
-
-/// The link that `--parent` names: as it is, as it was, or, for a name like `eth0.3`, VLAN 3 on eth0.
-pub(super) fn origin_parent(
-    name: &IfName,
-    stored: Option<&NodeState>,
-    host: &NetState,
-) -> Result<Link, Problem> {
-    if let Some(link) = host.link(name).or_else(|| stored.and_then(|stored| stored.state.link(name))) {
-        return Ok(link.clone());
-    }
-    let missing = || {
-        let message =
-            "--parent names no link that is there, that the node state has, or that is a VLAN of one";
-        Problem::error(Code::ParentMissing, name.to_string(), message)
-    };
-    let (lower, id) = name.as_str().rsplit_once('.').ok_or_else(missing)?;
-    let id = id
-        .parse()
-        .ok()
-        .and_then(|id: u16| crate::model::link::VlanId::try_from(id).ok())
-        .ok_or_else(missing)?;
-    let lower = host.links.iter().find(|link| link.name.as_str() == lower).ok_or_else(missing)?;
-    let vlan = crate::model::link::Vlan {
-        id,
-        protocol: crate::model::link::VlanProtocol::Dot1Q,
-        vlan_flags: crate::model::link::Vlan::REORDER_HDR,
-        ingress_qos: Vec::new(),
-        egress_qos: Vec::new(),
-    };
-    Ok(Link {
-        name: name.clone(),
-        index: 0,
-        alias: None,
-        altnames: Vec::new(),
-        group: 0,
-        queues: None,
-        qdisc: None,
-        master: None,
-        parent: Some(Parent::Own(lower.name.clone())),
-        kind: LinkKind::Vlan(vlan),
-        hardware: None,
-        flags: crate::model::link::Flags { up: true, ..lower.flags },
-        sysctls: crate::model::sysctl::Sysctls::default(),
-        ..lower.clone()
-    })
 }

@@ -1,6 +1,7 @@
 //! `netfix diff` and `netfix plan`: what is missing, and the steps that would put it back. Nothing is touched.
 
-use super::check_in::{CheckIn, Matched, check_in, ground, origin_parent, strays};
+use super::check_in::{CheckIn, Matched, check_in, ground, strays};
+use super::origin;
 use super::session::{self, Session, Stored, load, load_node, no_checkpoints, stored_view};
 use super::{Context, Early, Exit, Outcome};
 use crate::cli::{Selectors, Target};
@@ -42,7 +43,8 @@ fn compare(target: &Target, context: &mut Context) -> Result<Outcome, Early> {
     let stored = load_node(&context.store, &session.node, &mut problems);
     let mut node = session.node_view(stored.as_ref().map(|stored| stored.created.clone()));
     let refuse = |problem| Box::new(Outcome::refused(problem));
-    let parent = target.parent.as_ref().map(|name| origin_parent(name, stored.as_ref(), &session.host.state));
+    let parent =
+        target.parent.as_ref().map(|name| origin::parent(name, stored.as_ref(), &session.host.state));
     let parent = parent.transpose().map_err(refuse)?;
     let mut checked = check_in(checkpoints, session.pods, &session.node, &selection, parent.as_ref());
     let known_empty = stored.as_ref().map(|stored| stored.empty.clone()).unwrap_or_default();

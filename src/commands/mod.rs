@@ -1,8 +1,10 @@
 //! One file a command: gather, decide, act, answer.
 
 mod check_in;
+mod conflicts;
 mod diff;
 mod list;
+mod origin;
 mod pods;
 mod restore;
 mod select;

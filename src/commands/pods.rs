@@ -1,23 +1,21 @@
 //! Restoring all pods: their links in few sends from the host, then each pod's settings, addresses and routes from
 //! inside, side by side, until a new observation of the pod shows nothing missing.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::check_in::Matched;
+use super::conflicts;
 use super::session::stored_view;
 use crate::apply::{self, Creation, Failure};
 use crate::kernel::{Error, netns};
 use crate::model::address::TENTATIVE;
 use crate::model::{Code, IfName, Link, LinkKind, Mac, NetState, Parent, Problem, Severity};
-use crate::observe::{self, Host};
+use crate::observe::Host;
 use crate::plan::{self, HostLinks, Observed, Plan, Step};
 use crate::probe::Announcement;
 use crate::report::{Listener, PodView, Progress, State};
-use crate::runtime::{self, Select};
 
 /// Duplicate address detection takes up to two seconds, and a route may need the address's end of it.
 const DAD_LIMIT: Duration = Duration::from_secs(4);
@@ -168,44 +166,10 @@ pub(super) fn name_owners(jobs: &mut [Job], host: &Host) {
     if contested.is_empty() {
         return;
     }
-    let mut owners = owners_of_macs(host);
+    let mut owners = conflicts::owners_of_macs(host);
     for (at, (mac, parent)) in contested {
         jobs[at].owner =
             owners.remove(&(mac, parent)).map(|owner| format!("{owner} has the MAC {mac} as well"));
-    }
-}
-
-/// Every macvlan of the machine by MAC and parent, in words.
-fn owners_of_macs(host: &Host) -> BTreeMap<(Mac, IfName), String> {
-    let mut owners = BTreeMap::new();
-    for link in &host.state.links {
-        if let (LinkKind::Macvlan(_), Some(Parent::Own(parent)), Some(mac)) =
-            (&link.kind, &link.parent, link.mac)
-        {
-            owners.insert((mac, parent.clone()), format!("the host's link {}", link.name));
-        }
-    }
-    let Ok((found, _)) = runtime::discover(&Everything) else { return owners };
-    let mut pods: Vec<_> = observe::open_pods(found, host).into_iter().filter_map(Result::ok).collect();
-    let states = observe::observe_pods(&mut pods, host);
-    for (pod, state) in pods.iter().zip(states) {
-        for link in state.map(|state| state.links).unwrap_or_default() {
-            if let (Some(Parent::Host(parent)), Some(mac)) = (&link.parent, link.mac) {
-                let owner =
-                    format!("link {} of pod {} ({})", link.name, pod.info.id, pod.netns.path.display());
-                owners.insert((mac, parent.clone()), owner);
-            }
-        }
-    }
-    owners
-}
-
-/// No selector at all.
-struct Everything;
-
-impl Select for Everything {
-    fn wants(&self, _: &[PathBuf], _: u64) -> bool {
-        true
     }
 }
 

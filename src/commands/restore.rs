@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::check_in::{self, CheckIn, Ground, check_in, ground, origin_parent};
+use super::check_in::{self, CheckIn, Ground, check_in, ground};
+use super::origin;
 use super::pods::{self, Job};
 use super::session::{self, Session, Stored, load, load_node, no_checkpoints};
 use super::wait::{self, Patience};
@@ -35,7 +36,7 @@ pub(super) fn run(target: &Target, limit: Duration, context: &mut Context) -> Re
         created: stored.as_ref().map(|s| s.created.clone()),
         ..NodeView::default()
     };
-    let parent = target.parent.as_ref().map(|name| origin_parent(name, stored.as_ref(), &host.state));
+    let parent = target.parent.as_ref().map(|name| origin::parent(name, stored.as_ref(), &host.state));
     let parent = parent.transpose().map_err(refuse)?;
     let mut checked = check_in(checkpoints, pods, &node, &selection, parent.as_ref());
     let known_empty = stored.as_ref().map(|stored| stored.empty.clone()).unwrap_or_default();

@@ -11,6 +11,7 @@ use crate::model::{
     PodId, PodInfo, Problem, Severity, StackLink, stack,
 };
 use crate::observe::{self, Host, Pod};
+use crate::plan::worth;
 use crate::report::{PodView, Progress, State, interfaces};
 use crate::store::{self, Guard, Retired};
 
@@ -96,7 +97,7 @@ impl Writer<'_> {
         let mut view = bare_view(info, &pod.netns.path, State::Saved);
         view.interfaces = interfaces(&state);
         if let Some((lost, good)) =
-            self.good_checkpoint_of(pod).and_then(|good| Some((loss(good, &state)?, good)))
+            self.good_checkpoint_of(pod).and_then(|good| Some((worth::loss(&good.state, &state)?, good)))
         {
             view.interfaces = interfaces(&good.state);
             view.created = Some(good.created.clone());
@@ -106,7 +107,7 @@ impl Writer<'_> {
             self.views.push(view);
             return;
         }
-        let unsupported = unsupported(&state).into_iter().chain(devices_inside(&state));
+        let unsupported = worth::unsupported(&state).into_iter().chain(worth::devices_inside(&state));
         self.problems.extend(unsupported.map(|problem| problem.of(&info.id)));
         let extension = Extension {
             schema: SCHEMA,
@@ -184,7 +185,7 @@ impl Writer<'_> {
             self.problems.push(Problem::error(Code::Degraded, name.to_string(), message));
             return kept;
         }
-        self.problems.extend(unsupported_on_host(&self.host.state));
+        self.problems.extend(worth::unsupported_on_host(&self.host.state));
         let (created, node, empty) =
             (self.created.clone(), self.node.clone(), std::mem::take(&mut self.empty));
         let node = NodeState { schema: SCHEMA, created, node, state: self.lasting_state(), empty };
@@ -293,64 +294,4 @@ fn says_the_same(old: &Checkpoint, new: &Checkpoint) -> bool {
         checkpoint
     };
     timeless(old) == timeless(new)
-}
-
-/// What a pod has lost since its good checkpoint: a whole link, its being up, or all its addresses.
-fn loss(good: &Extension, now: &NetState) -> Option<String> {
-    let links = good.state.links.iter().filter(|link| link.kind != LinkKind::Loopback);
-    let has_addresses = |state: &NetState, link: &Link| {
-        state.addresses_of(&link.name).any(|address| !address.comes_by_itself())
-    };
-    let is_lost = |link: &&Link| match now.link(&link.name) {
-        None => true,
-        Some(current) => {
-            (link.flags.up && !current.flags.up)
-                || (has_addresses(&good.state, link) && !has_addresses(now, link))
-        }
-    };
-    links.into_iter().find(is_lost).map(|link| format!("{} {}", link.kind.name(), link.name))
-}
-
-/// What a driver reload would take from this namespace and netfix could not put back.
-fn unsupported(state: &NetState) -> Vec<Problem> {
-    let why = |link: &Link| match (&link.kind, &link.parent) {
-        (LinkKind::Loopback, _) => None,
-        (_, Some(Parent::Elsewhere)) => Some("stands on a link of a third namespace".to_owned()),
-        (kind, Some(_)) if !kind.can_be_made() => Some("is of a kind that netfix cannot make yet".to_owned()),
-        (kind, _) if kind.can_be_made() => {
-            let qdisc = link.qdisc.as_deref().filter(|qdisc| !["noqueue", "noop"].contains(qdisc))?;
-            Some(format!("has the qdisc {qdisc}, which netfix cannot restore yet"))
-        }
-        _ => None,
-    };
-    let links = state.links.iter().filter_map(|link| {
-        let object = format!("{} {}", link.kind.name(), link.name);
-        Some(Problem::error(Code::Unsupported, object, format!("{}; it would stay lost", why(link)?)))
-    });
-    let others = state.unsupported.iter().map(|what| {
-        Problem::error(Code::Unsupported, what.escape_debug().to_string(), "netfix cannot restore this yet")
-    });
-    links.chain(others).collect()
-}
-
-/// A device inside a pod goes with its driver and comes back in the host's namespace.
-fn devices_inside(state: &NetState) -> impl Iterator<Item = Problem> {
-    let devices = state.links.iter().filter(|link| link.kind == LinkKind::Physical);
-    devices.map(|link| {
-        let message = "is a device, and netfix cannot bring devices back into a pod yet; it would stay lost";
-        Problem::error(Code::Unsupported, format!("physical {}", link.name), message)
-    })
-}
-
-/// The same for the host, where it is worth a warning: no pod is lost by it.
-fn unsupported_on_host(state: &NetState) -> Vec<Problem> {
-    let is_bond = |name: &IfName| state.link(name).is_some_and(|link| matches!(link.kind, LinkKind::Bond(_)));
-    let is_ours = |link: &&Link| link.kind == LinkKind::Physical || link.kind.can_be_made();
-    let ports = state.links.iter().filter(is_ours).filter_map(|link| {
-        let master = link.master.as_ref().filter(|name| !is_bond(name))?;
-        let message = format!("is a port of {master}, which netfix cannot make it again yet");
-        Some(Problem::warning(Code::Unsupported, link.name.to_string(), message))
-    });
-    let warn = |problem: Problem| Problem { severity: Severity::Warning, ..problem };
-    unsupported(state).into_iter().map(warn).chain(ports).collect()
 }

@@ -20,6 +20,14 @@ pub fn under(pod: &NetState, host: &NetState) -> Vec<StackLink> {
     stack
 }
 
+/// A link of the host and every link that it stands on, top first; empty when there is none of that name.
+#[must_use]
+pub fn from(name: &IfName, host: &NetState) -> Vec<StackLink> {
+    let mut stack = Vec::new();
+    descend(name, host, &mut BTreeSet::new(), &mut stack);
+    stack
+}
+
 fn descend(name: &IfName, host: &NetState, seen: &mut BTreeSet<IfName>, stack: &mut Vec<StackLink>) {
     let Some(link) = host.link(name).filter(|_| seen.insert(name.clone())) else { return };
     let over = below(link, host);

@@ -9,6 +9,7 @@ mod origin;
 mod pod;
 mod settle;
 mod step;
+pub mod worth;
 
 use std::collections::{BTreeMap, BTreeSet};
 
