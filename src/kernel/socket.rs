@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkBuffer, NetlinkHeader, NetlinkMessage,
@@ -30,8 +32,12 @@ const SO_NETNS_COOKIE: libc::c_int = 71;
 const RECEIVE_BUFFER: usize = 1 << 20;
 /// How much one send may carry: the kernel refuses more than the send buffer (212992 bytes by default).
 const MAX_SEND: usize = 128 << 10;
-/// A raced dump is asked again this often before it is given up.
-const DUMP_ATTEMPTS: u32 = 20;
+/// Room for one datagram. The kernel makes a dump's datagrams as large as the reads that it has seen, up to 32 KiB;
+/// few and large ones are faster and less often raced.
+const DATAGRAM: usize = 64 << 10;
+/// A raced dump is asked again for this long, with growing pauses, before it is given up.
+const DUMP_PATIENCE: Duration = Duration::from_secs(3);
+const MAX_PAUSE: Duration = Duration::from_millis(50);
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +78,7 @@ impl From<Errno> for Error {
 pub struct Socket {
     raw: RawSocket,
     sequence: u32,
+    buffer: Vec<u8>,
 }
 
 /// What a dump brought.
@@ -104,7 +111,7 @@ impl Socket {
         raw.set_rx_buf_sz(RECEIVE_BUFFER)?;
         // Errors need not echo the request; kernels before 4.2 do not know the option and echo it.
         let _ = raw.set_cap_ack(true);
-        Ok(Self { raw, sequence: 0 })
+        Ok(Self { raw, sequence: 0, buffer: Vec::with_capacity(DATAGRAM) })
     }
 
     /// A socket in `netns`, opened by a scratch thread.
@@ -134,12 +141,18 @@ impl Socket {
     /// # Errors
     /// The kernel's errno, an answer that cannot be decoded, or [`Error::Raced`].
     pub fn dump(&mut self, request: &RouteNetlinkMessage) -> Result<Dump, Error> {
-        for _ in 0..DUMP_ATTEMPTS {
+        let deadline = Instant::now() + DUMP_PATIENCE;
+        let mut pause = Duration::from_micros(100);
+        loop {
             if let Some(dump) = self.dump_once(request)? {
                 return Ok(dump);
             }
+            if Instant::now() > deadline {
+                return Err(Error::Raced);
+            }
+            thread::sleep(pause);
+            pause = MAX_PAUSE.min(pause * 2);
         }
-        Err(Error::Raced)
     }
 
     fn dump_once(&mut self, request: &RouteNetlinkMessage) -> Result<Option<Dump>, Error> {
@@ -257,9 +270,14 @@ impl Socket {
     /// # Errors
     /// The errno of recv(2), or a datagram that is no sequence of messages.
     pub fn receive(&mut self) -> Result<Vec<Received>, Error> {
-        let (bytes, _) = retry_interrupted(|| self.raw.recv_from_full())?;
+        self.buffer.clear();
+        // With MSG_TRUNC the result is the datagram's length even where it did not fit.
+        let length = retry_interrupted(|| self.raw.recv(&mut self.buffer, libc::MSG_TRUNC))?;
+        if length > DATAGRAM {
+            return Err(Error::Decode(format!("a datagram of {length} bytes")));
+        }
         let mut messages = Vec::new();
-        let mut rest = bytes.as_slice();
+        let mut rest = self.buffer.as_slice();
         while !rest.is_empty() {
             let checked =
                 NetlinkBuffer::new_checked(&rest).map_err(|error| Error::Decode(error.to_string()))?;

@@ -20,6 +20,7 @@ mod links;
 mod moments;
 mod output;
 mod partial;
+mod raced;
 mod routes;
 mod sysctls;
 mod traced;
