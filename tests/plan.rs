@@ -35,7 +35,7 @@ enum About {
 
 fn planned(case: &Case) -> String {
     let observed = Observed { state: &case.observed, new_link: case.new_link.as_ref(), age: case.age };
-    let (Plan { steps, problems }, links) = match &case.about {
+    let (Plan { steps, later, problems }, links) = match &case.about {
         About::Host { devices } => plan::host(&case.wanted, observed, devices),
         About::Pod { present, renamed } => {
             let links = HostLinks { present: present.clone(), renamed: renamed.clone() };
@@ -43,9 +43,10 @@ fn planned(case: &Case) -> String {
         }
     };
     let steps = steps.iter().map(|step| format!("{step}\n"));
+    let later = later.iter().map(|step| format!("later {step}\n"));
     let problems = problems.iter().map(|problem| format!("! {:?} {problem}\n", problem.severity));
     let renamed = links.renamed.iter().map(|(then, now)| format!("= {then} is {now}\n"));
-    steps.chain(problems).chain(renamed).collect()
+    steps.chain(later).chain(problems).chain(renamed).collect()
 }
 
 #[test]

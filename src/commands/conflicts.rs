@@ -39,4 +39,8 @@ impl Select for Everything {
     fn wants(&self, _: &[PathBuf], _: u64) -> bool {
         true
     }
+
+    fn wants_all(&self) -> bool {
+        true
+    }
 }

@@ -63,7 +63,7 @@ fn compare(target: &Target, context: &mut Context) -> Result<Outcome, Early> {
     let settings = session.host.new_link_settings().map_err(|error| refuse(unreadable("host", &error)))?;
     let observed = Observed { state: &session.host.state, new_link: Some(&settings), age: 0 };
     let (host_plan, links) = plan::host(&ground.state, observed, &ground.devices);
-    node.steps = host_plan.steps.iter().map(ToString::to_string).collect();
+    node.steps = host_plan.lines();
     problems.extend(host_plan.problems);
 
     context.progress.notice(Progress::Phase("comparing", matched.len()));
@@ -120,11 +120,11 @@ fn report(info: &PodInfo, matched: &Matched, planned: Result<Plan, Problem>) -> 
     let mut view = stored_view(info, &matched.checkpoint, State::InSync);
     let problems = match planned {
         Ok(plan) => {
+            view.steps = plan.lines();
             let broken = plan.problems.iter().any(|problem| problem.severity == Severity::Error);
-            if broken || !plan.steps.is_empty() {
+            if broken || !view.steps.is_empty() {
                 view.state = State::Drifted;
             }
-            view.steps = plan.steps.iter().map(ToString::to_string).collect();
             plan.problems
         }
         Err(problem) => {

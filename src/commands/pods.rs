@@ -56,6 +56,11 @@ impl Job {
         }
     }
 
+    /// Whether something is left to do once there is carrier.
+    pub(super) fn waits(&self) -> bool {
+        self.last.as_ref().is_some_and(|(_, plan)| !plan.later.is_empty())
+    }
+
     /// Observes and plans; the calling thread is inside the pod's namespace.
     fn look(&mut self, host: &Host, links: &HostLinks) {
         let looked =
@@ -176,6 +181,14 @@ pub(super) fn name_owners(jobs: &mut [Job], host: &Host) {
 /// The steps that are still missing, each with why it failed, after what no step could put right.
 pub(super) fn remaining(plan: &Plan, failures: &[Failure]) -> Vec<Problem> {
     let mut problems = plan.problems.clone();
+    let waiting = plan.later.iter().map(|step| {
+        Problem::warning(
+            Code::NoCarrier,
+            step.to_string(),
+            "waits for carrier; run `netfix restore` again then",
+        )
+    });
+    problems.extend(waiting);
     let blocks_up =
         |failure: &&Failure| matches!(failure.step, Step::SetLink { change: plan::Change::Up, .. });
     let planned = |failure: &&Failure| plan.steps.contains(&failure.step);
@@ -223,6 +236,21 @@ pub(super) fn restore(
         }
         first = false;
     }
+}
+
+/// Goes on with the pods that had something to do once there is carrier.
+pub(super) fn finish_later(jobs: &mut [Job], host: &Host, links: &HostLinks) {
+    for job in jobs.iter_mut().filter(|job| job.waits() && job.broken.is_none()) {
+        job.finished = false;
+    }
+    visit(jobs, |job| {
+        job.look(host, links);
+        if !job.finished {
+            job.act();
+            job.look(host, links);
+        }
+        job.finished = true;
+    });
 }
 
 fn look_at(jobs: &mut [Job], host: &Host, links: &HostLinks) {

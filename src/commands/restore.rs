@@ -1,6 +1,7 @@
 //! `netfix restore`: observe, plan, apply, and observe again until nothing is missing or nothing more can be done.
 
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::check_in::{self, CheckIn, Ground, check_in, ground};
 use super::origin;
@@ -86,16 +87,42 @@ fn restore(
     context.progress.notice(Progress::Phase("waiting for the NIC", ground.devices.len()));
     wait::for_devices(host, ground, patience)?;
     context.progress.notice(Progress::Phase("restoring the host", 1));
-    let (host_result, links) = restore_host(host, ground)?;
+    let mut host_result = HostResult::default();
+    let links = host_result.restore(host, ground)?;
     let mut jobs: Vec<Job> = matched.into_iter().map(Job::new).collect();
     context.progress.notice(Progress::Phase("restoring pods", jobs.len()));
     pods::restore(&mut jobs, host, &links, context.progress.as_mut())?;
     pods::name_owners(&mut jobs, host);
     context.progress.notice(Progress::Phase("waiting for carrier", 1));
-    let carrier = wait::for_carrier(host, ground, &links, patience)?;
-    let mut notes = carrier;
+    let mut notes = wait::for_carrier(host, ground, &links, patience)?;
+    finish_later(&mut host_result, &mut jobs, host, ground, &links)?;
     notes.extend(announce(&jobs, host));
     Ok(Restored { host_result, jobs, notes })
+}
+
+/// What had to wait for carrier. It spreads from the NIC to VLANs and macvlans by events of their own, so it is given
+/// a moment.
+fn finish_later(
+    host_result: &mut HostResult,
+    jobs: &mut [Job],
+    host: &mut Host,
+    ground: &Ground,
+    links: &HostLinks,
+) -> Result<(), Error> {
+    const MOMENT: Duration = Duration::from_secs(2);
+    const PAUSE: Duration = Duration::from_millis(50);
+    let deadline = Instant::now() + MOMENT;
+    loop {
+        if !host_result.last.later.is_empty() {
+            host_result.restore(host, ground)?;
+        }
+        pods::finish_later(jobs, host, links);
+        let waits = !host_result.last.later.is_empty() || jobs.iter().any(Job::waits);
+        if !waits || Instant::now() > deadline {
+            return Ok(());
+        }
+        thread::sleep(PAUSE);
+    }
 }
 
 /// A failed announcement is worth a note and never fails a restore.
@@ -111,6 +138,7 @@ fn announce(jobs: &[Job], host: &Host) -> Option<Problem> {
 }
 
 /// What became of the host's own links.
+#[derive(Default)]
 struct HostResult {
     /// Every step that was carried out.
     done: Vec<Step>,
@@ -135,24 +163,25 @@ impl HostResult {
     fn problems(&self) -> Vec<Problem> {
         pods::remaining(&self.last, &self.failures)
     }
-}
 
-/// Plans and applies in rounds: a layer's settings can only be compared once it is there.
-fn restore_host(host: &mut Host, ground: &Ground) -> Result<(HostResult, HostLinks), Error> {
-    let mut result = HostResult { done: Vec::new(), failures: Vec::new(), last: Plan::default() };
-    for round in 0.. {
-        host.refresh()?;
-        let observed = Observed { state: &host.state, new_link: None, age: 0 };
-        let (plan, mut links) = plan::host(&ground.state, observed, &ground.devices);
-        if plan.steps.is_empty() || plan.steps == result.last.steps || round == HOST_ROUNDS {
-            links.confirm(&host.state);
-            result.last = plan;
-            return Ok((result, links));
+    /// Plans and applies in rounds: a layer's settings can only be compared once it is there.
+    fn restore(&mut self, host: &mut Host, ground: &Ground) -> Result<HostLinks, Error> {
+        self.last = Plan::default();
+        for round in 0.. {
+            host.refresh()?;
+            let observed = Observed { state: &host.state, new_link: None, age: 0 };
+            let (plan, mut links) = plan::host(&ground.state, observed, &ground.devices);
+            if plan.steps.is_empty() || plan.steps == self.last.steps || round == HOST_ROUNDS {
+                links.confirm(&host.state);
+                self.last = plan;
+                return Ok(links);
+            }
+            self.failures = apply::run(&mut host.socket, &host.state, &plan.steps);
+            let failed = |step: &&Step| self.failures.iter().any(|failure| failure.step == **step);
+            let done: Vec<Step> = plan.steps.iter().filter(|step| !failed(step)).cloned().collect();
+            self.done.extend(done);
+            self.last = plan;
         }
-        result.failures = apply::run(&mut host.socket, &host.state, &plan.steps);
-        let failed = |step: &&Step| result.failures.iter().any(|failure| failure.step == **step);
-        result.done.extend(plan.steps.iter().filter(|step| !failed(step)).cloned());
-        result.last = plan;
+        unreachable!("the loop ends in its last round")
     }
-    unreachable!("the loop ends in its last round")
 }

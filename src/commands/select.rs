@@ -69,6 +69,10 @@ impl Select for Selection {
         };
         self.netns.is_empty() || self.netns.iter().any(matches)
     }
+
+    fn wants_all(&self) -> bool {
+        self.netns.is_empty()
+    }
 }
 
 fn glob(text: &str) -> Result<GlobMatcher, Problem> {

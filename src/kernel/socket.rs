@@ -155,34 +155,25 @@ impl Socket {
         }
     }
 
+    /// One attempt; `None` when it was raced. Decoding waits until all has come, to keep the race short.
     fn dump_once(&mut self, request: &RouteNetlinkMessage) -> Result<Option<Dump>, Error> {
         let sequence = self.send(&[(request, NLM_F_DUMP)])?;
-        let mut dump = Dump::default();
+        let mut bytes = Vec::new();
         let mut raced = false;
-        loop {
-            for (header, message) in self.receive()? {
-                if header.sequence_number != sequence {
-                    continue;
-                }
-                let message = match message {
-                    Ok(message) => message,
-                    Err(why) => {
-                        dump.undecodable.push(why);
-                        continue;
-                    }
-                };
-                raced |= message.header.flags & NLM_F_DUMP_INTR != 0;
-                match message.payload {
-                    NetlinkPayload::InnerMessage(object) => dump.objects.push(object),
-                    NetlinkPayload::Done(done) if done.code < 0 => return Err(errno(done.code).into()),
-                    NetlinkPayload::Done(_) => return Ok((!raced).then_some(dump)),
-                    NetlinkPayload::Error(error) if error.code.is_some() => {
-                        return Err(errno(error.raw_code()).into());
-                    }
-                    _ => {}
+        let mut ended = false;
+        while !ended {
+            self.receive_datagram()?;
+            for part in split(&self.buffer) {
+                let (header, message) = part?;
+                if header.sequence_number == sequence {
+                    raced |= header.flags & NLM_F_DUMP_INTR != 0;
+                    ended |= [NLMSG_DONE, NLMSG_ERROR].contains(&header.message_type);
+                    bytes.extend_from_slice(message);
+                    bytes.resize(bytes.len().next_multiple_of(4), 0);
                 }
             }
         }
+        if raced { Ok(None) } else { decode_dump(&bytes).map(Some) }
     }
 
     /// One request and its single answer.
@@ -270,25 +261,67 @@ impl Socket {
     /// # Errors
     /// The errno of recv(2), or a datagram that is no sequence of messages.
     pub fn receive(&mut self) -> Result<Vec<Received>, Error> {
+        self.receive_datagram()?;
+        split(&self.buffer).map(|part| part.map(|(header, message)| (header, decode(message)))).collect()
+    }
+
+    /// Waits for the next datagram and leaves it in the buffer.
+    fn receive_datagram(&mut self) -> Result<(), Error> {
         self.buffer.clear();
         // With MSG_TRUNC the result is the datagram's length even where it did not fit.
         let length = retry_interrupted(|| self.raw.recv(&mut self.buffer, libc::MSG_TRUNC))?;
         if length > DATAGRAM {
             return Err(Error::Decode(format!("a datagram of {length} bytes")));
         }
-        let mut messages = Vec::new();
-        let mut rest = self.buffer.as_slice();
-        while !rest.is_empty() {
-            let checked =
-                NetlinkBuffer::new_checked(&rest).map_err(|error| Error::Decode(error.to_string()))?;
-            let header = NetlinkHeader::parse(&checked).map_err(|error| Error::Decode(error.to_string()))?;
-            let length = header.length as usize;
-            let message = NetlinkMessage::deserialize(&rest[..length]).map_err(|error| error.to_string());
-            messages.push((header, message));
-            rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
-        }
-        Ok(messages)
+        Ok(())
     }
+}
+
+/// Message types that end a dump (linux/netlink.h).
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+
+/// The messages in a datagram, each with its header, not decoded yet.
+fn split(datagram: &[u8]) -> impl Iterator<Item = Result<(NetlinkHeader, &[u8]), Error>> {
+    let mut rest = datagram;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let bytes = std::mem::take(&mut rest);
+        let header = NetlinkBuffer::new_checked(&bytes).and_then(|checked| NetlinkHeader::parse(&checked));
+        Some(header.map_err(|error| Error::Decode(error.to_string())).map(|header| {
+            let length = header.length as usize;
+            rest = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+            (header, &bytes[..length])
+        }))
+    })
+}
+
+fn decode(message: &[u8]) -> Result<NetlinkMessage<RouteNetlinkMessage>, String> {
+    NetlinkMessage::deserialize(message).map_err(|error| error.to_string())
+}
+
+fn decode_dump(bytes: &[u8]) -> Result<Dump, Error> {
+    let mut dump = Dump::default();
+    for part in split(bytes) {
+        let payload = match decode(part?.1) {
+            Ok(message) => message.payload,
+            Err(why) => {
+                dump.undecodable.push(why);
+                continue;
+            }
+        };
+        match payload {
+            NetlinkPayload::InnerMessage(object) => dump.objects.push(object),
+            NetlinkPayload::Done(done) if done.code < 0 => return Err(errno(done.code).into()),
+            NetlinkPayload::Error(error) if error.code.is_some() => {
+                return Err(errno(error.raw_code()).into());
+            }
+            _ => {}
+        }
+    }
+    Ok(dump)
 }
 
 /// One message of a datagram.

@@ -61,7 +61,7 @@ pub struct Link {
 pub struct Flags {
     /// Administratively up.
     pub up: bool,
-    /// A carrier is there (`LOWER_UP`); observed, never set.
+    /// A carrier is there and the kernel has taken note (`LOWER_UP` and `RUNNING`); observed, never set.
     pub carrier: bool,
     /// `arp off`.
     pub noarp: bool,

@@ -37,8 +37,19 @@ pub struct Observed<'a> {
 pub struct Plan {
     /// The steps, in order.
     pub steps: Vec<Step>,
+    /// Steps that must wait until their link is up and has carrier.
+    pub later: Vec<Step>,
     /// What no step can put right, and what is only worth knowing.
     pub problems: Vec<Problem>,
+}
+
+impl Plan {
+    /// All steps in words, those that must wait included.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let later = self.later.iter().map(|step| format!("{step} (once it has carrier)"));
+        self.steps.iter().map(ToString::to_string).chain(later).collect()
+    }
 }
 
 /// What became of the host's links, as far as pods that stand on them must know.

@@ -128,7 +128,6 @@ pub(super) fn up(wanted: &Link, now: &Link, state: &NetState, plan: &mut Plan) {
     let birth = LinkLocal::of(wanted, state);
     let goes_up = wanted.flags.up && !now.flags.up && !is_bond_port(wanted, state);
     let mode_now = now.sysctls.ipv6.get(&ADDR_GEN_MODE).copied();
-    let mut mode_then = mode_now;
     if goes_up && birth == LinkLocal::Unwanted {
         plan.steps.push(Step::Sysctl {
             dev: now.name.clone(),
@@ -137,16 +136,18 @@ pub(super) fn up(wanted: &Link, now: &Link, state: &NetState, plan: &mut Plan) {
             value: NO_ADDRESS.to_string(),
             now: mode_now.map_or_else(String::new, |mode| mode.to_string()),
         });
-        mode_then = Some(NO_ADDRESS);
     }
     if goes_up {
         plan.steps.push(Step::set(&now.name, Change::Up));
     }
     let mode = wanted.sysctls.ipv6.get(&ADDR_GEN_MODE).filter(|_| birth == LinkLocal::Unwanted);
-    if let Some(mode) = mode.and_then(|mode| u8::try_from(*mode).ok())
-        && mode_then != Some(mode.into())
-    {
-        plan.steps.push(Step::set(&now.name, Change::AddrGenMode(mode)));
+    let Some(mode) = mode.and_then(|mode| u8::try_from(*mode).ok()) else { return };
+    let step = Step::set(&now.name, Change::AddrGenMode(mode));
+    if goes_up || (now.flags.up && !now.flags.carrier && mode_now != Some(mode.into())) {
+        // The kernel makes the address when the carrier comes, if the mode says so by then.
+        plan.later.push(step);
+    } else if mode_now != Some(mode.into()) {
+        plan.steps.push(step);
     }
 }
 

@@ -28,6 +28,9 @@ pub struct Found {
 pub trait Select {
     /// Whether a namespace with these paths and this device and inode number is wanted.
     fn wants(&self, paths: &[PathBuf], inode: u64) -> bool;
+
+    /// Whether every namespace is wanted, known or not.
+    fn wants_all(&self) -> bool;
 }
 
 /// Every namespace that `select` wants, each once, and those that could not be opened.
@@ -43,7 +46,7 @@ pub fn discover(select: &dyn Select) -> io::Result<(Vec<Found>, Vec<Problem>)> {
         let message = "the namespace of this process may not be asked for, so a pod may be missing here";
         Problem::error(Code::Unreadable, format!("pid {pid}"), message)
     };
-    let mut problems: Vec<Problem> = denied.iter().map(unknown).collect();
+    let mut problems: Vec<Problem> = denied.iter().filter(|_| select.wants_all()).map(unknown).collect();
     let mut taken = BTreeMap::new();
     for (inode, candidate) in candidates {
         let paths = candidate.paths();

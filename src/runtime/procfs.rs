@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use crate::model::identity::Holder;
 
@@ -38,6 +40,23 @@ pub(super) struct LivedIn {
     pub denied: Vec<u32>,
 }
 
+/// How often, and after which pause, a process that may not be asked is asked again.
+const DENIED_ATTEMPTS: u32 = 5;
+const DENIED_PAUSE: Duration = Duration::from_millis(20);
+
+impl LivedIn {
+    fn ask_again(&mut self) {
+        let Self { holders, denied } = self;
+        denied.retain(|pid| match netns_inode(&pid.to_string()) {
+            Ok(inode) => {
+                holders.extend(start_time(*pid).map(|start_time| (inode, Holder { pid: *pid, start_time })));
+                false
+            }
+            Err(error) => !is_gone(&error),
+        });
+    }
+}
+
 /// The namespaces that processes live in.
 ///
 /// PID 1 is left out: its namespace is never a pod's.
@@ -58,6 +77,14 @@ pub(super) fn lived_in() -> io::Result<LivedIn> {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => lived_in.denied.push(pid),
             Err(error) => return Err(error),
         }
+    }
+    // A process with more rights than ours is often one that is just being started and gives them up at once.
+    for _ in 0..DENIED_ATTEMPTS {
+        if lived_in.denied.is_empty() {
+            break;
+        }
+        thread::sleep(DENIED_PAUSE);
+        lived_in.ask_again();
     }
     Ok(lived_in)
 }

@@ -105,7 +105,7 @@ impl RawLink {
 fn flags(flags: LinkFlags) -> Flags {
     Flags {
         up: flags.contains(LinkFlags::Up),
-        carrier: flags.contains(LinkFlags::LowerUp),
+        carrier: flags.contains(LinkFlags::LowerUp | LinkFlags::Running),
         noarp: flags.contains(LinkFlags::Noarp),
         promisc: flags.contains(LinkFlags::Promisc),
         allmulti: flags.contains(LinkFlags::Allmulti),
