@@ -1,5 +1,6 @@
 //! Which checkpoint belongs to which living namespace: by identity, never by name.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::select::Selection;
@@ -27,10 +28,10 @@ pub(super) struct Matched {
 
 impl Matched {
     /// The state that the checkpoint describes; the origin's format is completed by what is there.
-    pub(super) fn wanted(&self, now: &NetState) -> Option<NetState> {
+    pub(super) fn wanted(&self, now: &NetState) -> Option<Cow<'_, NetState>> {
         match (&self.checkpoint.netfix, &self.origin_parent) {
-            (Some(extension), _) => Some(extension.state.clone()),
-            (None, Some(parent)) => plan::complete_origin(&self.checkpoint, parent, now),
+            (Some(extension), _) => Some(Cow::Borrowed(&extension.state)),
+            (None, Some(parent)) => plan::complete_origin(&self.checkpoint, parent, now).map(Cow::Owned),
             (None, None) => None,
         }
     }

@@ -27,6 +27,8 @@ pub(super) struct Job {
     matched: Matched,
     /// The links that it had at first.
     before: Vec<IfName>,
+    /// Links that are missing and stand on the host's.
+    missing: Vec<Link>,
     /// Links that this run has created.
     created: Vec<IfName>,
     /// Steps that were carried out.
@@ -46,6 +48,7 @@ impl Job {
         Self {
             matched,
             before: Vec::new(),
+            missing: Vec::new(),
             created: Vec::new(),
             done: Vec::new(),
             failures: Vec::new(),
@@ -61,6 +64,26 @@ impl Job {
         self.last.as_ref().is_some_and(|(_, plan)| !plan.later.is_empty())
     }
 
+    /// Reads the links alone, which is enough to know which of them are missing; inside the pod's namespace.
+    fn survey(&mut self, host: &Host, links: &HostLinks) {
+        let state = match self.matched.pod.observe_links_inside(host) {
+            Ok(state) => state,
+            Err(error) => return self.give_up(error.to_string()),
+        };
+        self.before = link_names(&state);
+        let Some(wanted) = self.matched.wanted(&state) else { return };
+        let observed = Observed { state: &state, new_link: None, age: self.matched.age };
+        let steps = plan::pod(&wanted, observed, links).steps;
+        let added = steps.into_iter().filter(is_from_host);
+        self.missing =
+            added.filter_map(|s| if let Step::AddLink(link) = s { Some(*link) } else { None }).collect();
+    }
+
+    fn give_up(&mut self, why: String) {
+        self.broken = Some(why);
+        self.finished = true;
+    }
+
     /// Observes and plans; the calling thread is inside the pod's namespace.
     fn look(&mut self, host: &Host, links: &HostLinks) {
         let looked =
@@ -70,18 +93,14 @@ impl Job {
                 let plan = plan::pod(&wanted, observed, links);
                 Ok((state, plan))
             });
-        match looked {
-            Ok((state, plan)) => {
-                let stuck = self.last.as_ref().is_some_and(|(_, last)| last.steps == plan.steps);
-                let waiting = state.addresses.iter().any(|address| address.flags & TENTATIVE != 0);
-                self.finished = plan.steps.is_empty() || (stuck && !waiting);
-                self.last = Some((state, plan));
-            }
-            Err(why) => {
-                self.broken = Some(why);
-                self.finished = true;
-            }
-        }
+        let (state, plan) = match looked {
+            Ok(looked) => looked,
+            Err(why) => return self.give_up(why),
+        };
+        let stuck = self.last.as_ref().is_some_and(|(_, last)| last.steps == plan.steps);
+        let waiting = state.addresses.iter().any(|address| address.flags & TENTATIVE != 0);
+        self.finished = plan.steps.is_empty() || (stuck && !waiting);
+        self.last = Some((state, plan));
     }
 
     /// Applies what was planned from inside; links on the host's were created before.
@@ -137,7 +156,18 @@ impl Job {
 
     /// What the pod's fate was, in words.
     pub(super) fn finish(self) -> (PodView, Vec<Problem>) {
-        let Self { matched, before, created: _, done, failures, last, broken, owner, finished: _ } = self;
+        let Self {
+            matched,
+            before,
+            missing: _,
+            created: _,
+            done,
+            failures,
+            last,
+            broken,
+            owner,
+            finished: _,
+        } = self;
         let mut problems = match (&last, broken) {
             (_, Some(why)) => vec![Problem::error(Code::Unreadable, matched.checkpoint.netns.clone(), why)],
             (Some((_, plan)), None) => remaining(plan, &failures),
@@ -211,12 +241,7 @@ pub(super) fn restore(
     links: &HostLinks,
     progress: &mut dyn Listener,
 ) -> Result<(), Error> {
-    look_at(jobs, host, links);
-    for job in &mut *jobs {
-        if let Some((state, _)) = &job.last {
-            job.before = link_names(state);
-        }
-    }
+    visit(jobs, |job| job.survey(host, links));
     create_links(jobs, host)?;
     let deadline = Instant::now() + DAD_LIMIT;
     let mut first = true;
@@ -228,7 +253,7 @@ pub(super) fn restore(
         if !first && Instant::now() > deadline {
             return Ok(());
         }
-        work_on(jobs, host, links, first);
+        work_on(jobs, host, links);
         let open = jobs.iter().filter(|job| !job.finished).count();
         progress.notice(Progress::Advance(open_before - open));
         if !first && open == open_before {
@@ -253,14 +278,10 @@ pub(super) fn finish_later(jobs: &mut [Job], host: &Host, links: &HostLinks) {
     });
 }
 
-fn look_at(jobs: &mut [Job], host: &Host, links: &HostLinks) {
-    visit(jobs, |job| job.look(host, links));
-}
-
-/// One round from inside every unfinished pod: a fresh look when links were created meanwhile, then the steps.
-fn work_on(jobs: &mut [Job], host: &Host, links: &HostLinks, first: bool) {
+/// One round from inside every unfinished pod: the steps that the last look showed, and another look.
+fn work_on(jobs: &mut [Job], host: &Host, links: &HostLinks) {
     visit(jobs, |job| {
-        if first && !job.created.is_empty() {
+        if job.last.is_none() {
             job.look(host, links);
         }
         if !job.finished {
@@ -285,18 +306,11 @@ fn visit(jobs: &mut [Job], work: impl Fn(&mut Job) + Sync) {
 
 /// Creates every planned link that stands on one of the host's, for all pods at once.
 fn create_links(jobs: &mut [Job], host: &mut Host) -> Result<(), Error> {
-    let planned = |job: &Job| -> Vec<Link> {
-        let steps = job.last.iter().flat_map(|(_, plan)| &plan.steps);
-        let added = steps.filter(|step| is_from_host(step));
-        added
-            .filter_map(|step| if let Step::AddLink(link) = step { Some((**link).clone()) } else { None })
-            .collect()
+    let missing = |(at, job): (usize, &mut Job)| {
+        let links = std::mem::take(&mut job.missing);
+        links.into_iter().map(move |link| (at, link))
     };
-    let wanted: Vec<(usize, Link)> = jobs
-        .iter()
-        .enumerate()
-        .flat_map(|(at, job)| planned(job).into_iter().map(move |link| (at, link)))
-        .collect();
+    let wanted: Vec<(usize, Link)> = jobs.iter_mut().enumerate().flat_map(missing).collect();
     let creations: Vec<_> =
         wanted.iter().map(|(at, link)| Creation { netns: &jobs[*at].matched.pod.netns, link }).collect();
     let results = apply::create(&mut host.socket, &host.state, &creations)?;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::AddressMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage};
 use netlink_packet_route::neighbour::{NeighbourFlags, NeighbourMessage};
 use netlink_packet_route::route::RouteMessage;
 use netlink_packet_route::rule::RuleMessage;
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::link::RawLink;
 use super::nsid::HostId;
@@ -144,15 +144,11 @@ impl Reader<'_> {
 
     fn routes(&mut self) -> Result<Vec<crate::model::Route>, Error> {
         let mut routes = Vec::new();
-        for family in [AddressFamily::Inet, AddressFamily::Inet6] {
-            let mut request = RouteMessage::default();
-            request.header.address_family = family;
-            for object in self.dump(&RouteNetlinkMessage::GetRoute(request), "route")? {
-                let RouteNetlinkMessage::NewRoute(message) = object else { continue };
-                match route::parse(&message, |index| self.links.get(&index).map(|(name, _)| name.clone())) {
-                    Ok(route) => routes.extend(route.filter(|route| !route.is_made_by_kernel())),
-                    Err(why) => self.unsupported.push(why),
-                }
+        for object in self.dump(&RouteNetlinkMessage::GetRoute(RouteMessage::default()), "route")? {
+            let RouteNetlinkMessage::NewRoute(message) = object else { continue };
+            match route::parse(&message, |index| self.links.get(&index).map(|(name, _)| name.clone())) {
+                Ok(route) => routes.extend(route.filter(|route| !route.is_made_by_kernel())),
+                Err(why) => self.unsupported.push(why),
             }
         }
         Ok(routes)

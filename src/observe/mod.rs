@@ -83,6 +83,17 @@ impl Pod {
         dump::state(&mut self.socket, Some(view))
     }
 
+    /// Reads the links alone; the calling thread must be inside the pod's namespace.
+    ///
+    /// # Errors
+    /// The errno of what failed.
+    pub fn observe_links_inside(&mut self, host: &Host) -> Result<NetState, Error> {
+        let view = HostView { id: self.host_id, names: &host.names };
+        let mut state = NetState::default();
+        state.links = dump::links(&mut self.socket, Some(view), &mut state.unsupported)?;
+        Ok(state)
+    }
+
     /// What a new link of the pod starts with; the calling thread must be inside its namespace.
     ///
     /// # Errors
