@@ -7,16 +7,17 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Snapshots every pod's network before a NIC driver upgrade and puts it back after.
 ///
-/// Reloading a NIC driver deletes its VLANs and the macvlan inside every running pod. netfix writes down what each
-/// network namespace has, and after the reload puts back exactly that: same names, MACs, ifindexes, addresses,
-/// routes and settings, without one pod being rebuilt. It changes only what is missing or differs, so any command
-/// can be run again at any time.
+/// Reloading a NIC driver deletes its VLANs and the macvlan inside every running
+/// pod. netfix writes down what each network namespace has, and after the reload
+/// puts back exactly that: same names, MACs, ifindexes, addresses, routes and
+/// settings, without one pod being rebuilt. It changes only what is missing or
+/// differs, so any command can be run again at any time.
 ///
 /// Typical use:
-///   netfix snapshot                     before the upgrade, and from cron
-///   modprobe -r i40e; modprobe i40e     the upgrade
-///   netfix restore --wait 60s           afterwards
-///   netfix verify                       does every pod reach its gateway?
+///   netfix snapshot                   before the upgrade, and from cron
+///   modprobe -r i40e; modprobe i40e   the upgrade
+///   netfix restore --wait 60s         afterwards
+///   netfix verify                     does every pod reach its gateway?
 #[derive(Debug, Parser)]
 #[command(name = "netfix", version, verbatim_doc_comment, max_term_width = 110, after_help = EXIT_CODES)]
 pub struct Cli {
@@ -28,40 +29,44 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// Headings of the help texts.
+const GLOBAL: &str = "Options of every command";
+const PODS: &str = "Which pods";
+
 const EXIT_CODES: &str = "\
 Exit codes:
   0  all done
   1  failed
   2  wrong usage
   3  drift found (diff, plan --exit-code)
-  4  refused before anything was changed (not root, lock held, no checkpoint of this boot)
-  5  partly done: some pods, or parts of one, could not be handled; each is named on stderr
+  4  refused before anything was changed (not root, lock held,
+     no checkpoint of this boot)
+  5  partly done: some pods, or parts of one, could not be handled;
+     each is named on stderr
 
-stdout is the answer, stderr the talk; -o json prints one document, described in docs/json.md.";
+stdout is the answer, stderr the talk; -o json prints one document,
+described in docs/json.md, with the problem codes of docs/problems.md.";
 
 /// Options of every command.
 #[derive(Debug, Args)]
 pub struct Global {
     /// Folder with the checkpoints and the node's state
-    #[arg(
-        long,
-        global = true,
-        env = "NETFIX_STATE_DIR",
+    #[arg(long, global = true, help_heading = GLOBAL, env = "NETFIX_STATE_DIR",
         value_name = "DIR",
         default_value = "/var/lib/netfix"
     )]
     pub state_dir: PathBuf,
     /// Form of the answer on stdout
-    #[arg(short, long, global = true, value_enum, value_name = "FORMAT", default_value_t = Output::Human)]
+    #[arg(short, long, global = true, help_heading = GLOBAL, value_enum, value_name = "FORMAT", default_value_t = Output::Human)]
     pub output: Output,
     /// Print errors only
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, help_heading = GLOBAL, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Print each step as well
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub verbose: bool,
     /// Colours in human output (`NO_COLOR` is honoured)
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    #[arg(long, global = true, help_heading = GLOBAL, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
     pub color: Color,
 }
 
@@ -89,10 +94,10 @@ pub enum Color {
 #[derive(Debug, Clone, Default, Args)]
 pub struct Selectors {
     /// Only the network namespaces at this path or matching this glob (repeatable)
-    #[arg(long, value_name = "PATH-OR-GLOB")]
+    #[arg(long, help_heading = PODS, value_name = "PATH-OR-GLOB")]
     pub netns: Vec<String>,
     /// Only the pods of this name, id or glob (repeatable)
-    #[arg(long, value_name = "[NAMESPACE/]NAME-OR-GLOB")]
+    #[arg(long, help_heading = PODS, value_name = "[NAMESPACE/]NAME-OR-GLOB")]
     pub pod: Vec<String>,
 }
 
@@ -171,6 +176,6 @@ pub struct Target {
     #[command(flatten)]
     pub selectors: Selectors,
     /// The host's link under the pods whose checkpoint names none (files in the origin's format), such as eth0.3
-    #[arg(long, value_name = "IFNAME")]
+    #[arg(long, help_heading = PODS, value_name = "IFNAME")]
     pub parent: Option<crate::model::IfName>,
 }

@@ -13,11 +13,14 @@ use crate::model::Severity;
 pub(super) fn answer(document: &Document, style: Style, out: &mut dyn Write) -> io::Result<()> {
     match document.command {
         "show" => document.pods.iter().try_for_each(|pod| show(pod, out)),
+        "plan" | "diff" if document.exit != 0 && document.pods.is_empty() => Ok(()),
         "plan" | "diff" => {
             steps(document, out)?;
             summary(document, out)
         }
         _ if style.quiet => Ok(()),
+        // A command that could not begin has found nothing, not even that there is nothing.
+        _ if document.exit != 0 && document.pods.is_empty() => Ok(()),
         _ => {
             if style.verbose {
                 steps(document, out)?;

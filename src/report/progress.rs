@@ -1,5 +1,7 @@
 //! Progress is a stream of events; a bar on a terminal is one listener, silence the other.
 
+use std::time::Duration;
+
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// What happens while a command works.
@@ -33,10 +35,15 @@ impl Listener for Nobody {
 
 struct Bar(ProgressBar);
 
+/// How often the spinner turns.
+const TICK: Duration = Duration::from_millis(100);
+
 impl Bar {
     fn new() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{spinner} {msg:<24} [{bar:30}] {pos}/{len} {elapsed}");
+        // Waiting for the NIC can take a minute; the spinner shows that somebody is still there.
+        bar.enable_steady_tick(TICK);
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
         Self(bar)
     }
@@ -46,10 +53,9 @@ impl Listener for Bar {
     fn notice(&mut self, event: Progress<'_>) {
         match event {
             Progress::Phase(name, length) => {
-                self.0.set_length(length as u64);
-                self.0.set_position(0);
                 self.0.set_message(name.to_owned());
-                self.0.tick();
+                self.0.set_position(0);
+                self.0.set_length(length as u64);
             }
             Progress::Advance(count) => self.0.inc(count as u64),
             Progress::Done => self.0.finish_and_clear(),
