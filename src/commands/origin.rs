@@ -1,7 +1,6 @@
 //! `--parent`: the host's link under pods whose checkpoint, being of the origin's format, names none.
 
 use crate::model::link::{Flags, Vlan, VlanId, VlanProtocol};
-use crate::model::sysctl::Sysctls;
 use crate::model::{Code, IfName, Link, LinkKind, NetState, NodeState, Parent, Problem, stack};
 
 /// What has to be known of a link that only the command line names, and the devices that it stands on.
@@ -47,20 +46,6 @@ pub(super) fn parent(name: &IfName, stored: Option<&NodeState>, host: &NetState)
         ingress_qos: Vec::new(),
         egress_qos: Vec::new(),
     };
-    Ok(Link {
-        name: name.clone(),
-        index: 0,
-        alias: None,
-        altnames: Vec::new(),
-        group: 0,
-        queues: None,
-        qdisc: None,
-        master: None,
-        parent: Some(Parent::Own(lower.name.clone())),
-        kind: LinkKind::Vlan(vlan),
-        hardware: None,
-        flags: Flags { up: true, ..lower.flags },
-        sysctls: Sysctls::default(),
-        ..lower.clone()
-    })
+    let parent = Some(Parent::Own(lower.name.clone()));
+    Ok(Link { mac: lower.mac, mtu: lower.mtu, parent, ..Link::plain(name.clone(), LinkKind::Vlan(vlan)) })
 }

@@ -20,21 +20,8 @@ pub(super) fn parse(message: AddressMessage, dev: &IfName, mac: Option<Mac>) -> 
     let header = message.header;
     let mut flags = u32::from(header.flags.bits());
     let (mut local, mut other) = (None, None);
-    let mut address = Address {
-        dev: dev.clone(),
-        local: IpAddr::from([0, 0, 0, 0]),
-        prefix_len: header.prefix_len,
-        peer: None,
-        broadcast: None,
-        scope: header.scope.into(),
-        flags: 0,
-        label: None,
-        valid_lft: None,
-        preferred_lft: None,
-        metric: None,
-        protocol: None,
-        maker: Maker::Admin,
-    };
+    let mut address = Address::plain(dev.clone(), IpAddr::from([0, 0, 0, 0]), header.prefix_len);
+    address.scope = header.scope.into();
     for attribute in message.attributes {
         match attribute {
             AddressAttribute::Local(ip) => local = Some(ip),

@@ -121,6 +121,26 @@ fn link_local(Mac(mac): Mac) -> Ipv6Addr {
 }
 
 impl Address {
+    /// An address that lives for ever and has nothing special about it.
+    #[must_use]
+    pub fn plain(dev: IfName, local: IpAddr, prefix_len: u8) -> Self {
+        Self {
+            dev,
+            local,
+            prefix_len,
+            peer: None,
+            broadcast: None,
+            scope: 0,
+            flags: 0,
+            label: None,
+            valid_lft: None,
+            preferred_lft: None,
+            metric: None,
+            protocol: None,
+            maker: Maker::Admin,
+        }
+    }
+
     /// Whether nobody has to add this address: it comes by itself once the link is up.
     #[must_use]
     pub fn comes_by_itself(&self) -> bool {

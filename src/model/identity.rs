@@ -68,19 +68,9 @@ pub struct PodId(String);
 #[error("{0:?} is not a pod id (1 to 64 of letters, digits, '.', '_' and '-')")]
 pub struct InvalidPodId(String);
 
-/// How many characters of a sandbox id name its checkpoint.
-const SANDBOX_PREFIX: usize = 12;
 const MAX_ID: usize = 64;
 
 impl PodId {
-    /// The id of a pod whose sandbox is known: its first 12 characters.
-    ///
-    /// # Errors
-    /// When the sandbox id is empty or holds characters that no file name should.
-    pub fn from_sandbox(sandbox: &str) -> Result<Self, InvalidPodId> {
-        Self::try_from(sandbox.chars().take(SANDBOX_PREFIX).collect::<String>())
-    }
-
     /// A safe id from any text: other characters become `_`.
     #[must_use]
     pub fn from_text(text: &str) -> Self {
@@ -147,6 +137,5 @@ mod tests {
         assert_eq!(PodId::from_text("../../etc/passwd").as_str(), "_.._.._etc_passwd");
         assert_eq!(PodId::from_text("").as_str(), "_");
         assert!(PodId::try_from("..".to_owned()).is_err());
-        assert_eq!(PodId::from_sandbox("06c9b8d0a80073598222").unwrap().as_str(), "06c9b8d0a800");
     }
 }

@@ -55,6 +55,36 @@ pub struct Link {
     pub sysctls: Sysctls,
 }
 
+impl Link {
+    /// A link of which nothing but name and kind is known: its index is left to the kernel, it is up and may do
+    /// multicast, and nothing else about it is special.
+    #[must_use]
+    pub fn plain(name: IfName, kind: LinkKind) -> Self {
+        Self {
+            name,
+            index: 0,
+            mac: None,
+            mtu: ETHERNET_MTU,
+            txqueuelen: DEFAULT_TXQUEUELEN,
+            flags: Flags { up: true, multicast: true, ..Flags::default() },
+            alias: None,
+            altnames: Vec::new(),
+            group: 0,
+            queues: None,
+            qdisc: None,
+            master: None,
+            parent: None,
+            kind,
+            hardware: None,
+            sysctls: Sysctls::default(),
+        }
+    }
+}
+
+/// What a link has unless somebody says otherwise (`ETH_DATA_LEN`, `DEFAULT_TX_QUEUE_LEN`).
+const ETHERNET_MTU: u32 = 1500;
+const DEFAULT_TXQUEUELEN: u32 = 1000;
+
 /// Flags of a link that an administrator sets (`IFF_*`, linux/if.h).
 #[allow(clippy::struct_excessive_bools)] // each is one bit of the kernel's flag word
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,8 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use super::link::Flags;
-use super::sysctl::Sysctls;
 use super::{IfName, Link, LinkKind, NetState, Parent, StackLink};
 
 /// Every link of the host that a link of `pod` stands on, directly or not, top first.
@@ -77,24 +75,13 @@ pub fn as_state<'a>(stacks: impl Iterator<Item = &'a [StackLink]>, host: &NetSta
             (None, driver) => LinkKind::Other { driver: driver.to_owned() },
         };
         let now = host.link(&entry.name);
-        state.links.push(Link {
-            name: entry.name.clone(),
-            index: 0,
-            mac: entry.mac,
-            mtu: entry.mtu,
-            txqueuelen: now.map_or(1000, |link| link.txqueuelen),
-            flags: Flags { up: true, multicast: true, ..Flags::default() },
-            alias: None,
-            altnames: Vec::new(),
-            group: 0,
-            queues: None,
-            qdisc: None,
-            master: None,
-            parent: entry.over.first().filter(|_| entry.vlan.is_some()).cloned().map(Parent::Own),
-            kind,
-            hardware: entry.hardware.clone(),
-            sysctls: Sysctls::default(),
-        });
+        let mut link = Link::plain(entry.name.clone(), kind);
+        link.mac = entry.mac;
+        link.mtu = entry.mtu;
+        link.txqueuelen = now.map_or(link.txqueuelen, |link| link.txqueuelen);
+        link.parent = entry.over.first().filter(|_| entry.vlan.is_some()).cloned().map(Parent::Own);
+        link.hardware.clone_from(&entry.hardware);
+        state.links.push(link);
     }
     state
 }

@@ -5,18 +5,15 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::model::address::Maker;
 use crate::model::checkpoint::{CniInterface, CniIp, CniRoute};
 use crate::model::link::{Flags, Macvlan, MacvlanMode};
 use crate::model::route::{Hop, KIND_UNICAST, RouteOf, SCOPE_UNIVERSE, TABLE_MAIN};
-use crate::model::sysctl::Sysctls;
 use crate::model::{Address, Checkpoint, IfName, Link, LinkKind, NetState, Parent, Route};
 
 /// `RTPROT_BOOT`: what `ip route add` without more says.
 const PROTOCOL_BOOT: u8 = 3;
 /// `RT_SCOPE_LINK`.
 const SCOPE_LINK: u8 = 253;
-const DEFAULT_TXQUEUELEN: u32 = 1000;
 const ROUTE_METRIC_V6: u32 = 1024;
 
 /// The state that such a checkpoint describes: a macvlan in bridge mode on `parent`, addresses, routes.
@@ -65,48 +62,19 @@ fn goes_the_same_way(a: &Route, b: &Route) -> bool {
 }
 
 fn fresh(dev: &IfName, parent: &Link) -> Link {
-    Link {
-        name: dev.clone(),
-        index: 0,
-        mac: None,
-        mtu: parent.mtu,
-        txqueuelen: DEFAULT_TXQUEUELEN,
-        flags: Flags { up: true, multicast: true, ..Flags::default() },
-        alias: None,
-        altnames: Vec::new(),
-        group: 0,
-        queues: None,
-        qdisc: None,
-        master: None,
-        parent: Some(Parent::Host(parent.name.clone())),
-        kind: LinkKind::Macvlan(Macvlan {
-            mode: MacvlanMode::Bridge,
-            macvlan_flags: 0,
-            bc_queue_len: None,
-            bc_cutoff: None,
-            sources: Vec::new(),
-        }),
-        hardware: None,
-        sysctls: Sysctls::default(),
-    }
+    let kind = LinkKind::Macvlan(Macvlan {
+        mode: MacvlanMode::Bridge,
+        macvlan_flags: 0,
+        bc_queue_len: None,
+        bc_cutoff: None,
+        sources: Vec::new(),
+    });
+    let parent_now = Some(Parent::Host(parent.name.clone()));
+    Link { mtu: parent.mtu, parent: parent_now, ..Link::plain(dev.clone(), kind) }
 }
 
 fn address(dev: &IfName, net: IpNet) -> Address {
-    Address {
-        dev: dev.clone(),
-        local: net.addr(),
-        prefix_len: net.prefix_len(),
-        peer: None,
-        broadcast: None,
-        scope: 0,
-        flags: 0,
-        label: None,
-        valid_lft: None,
-        preferred_lft: None,
-        metric: None,
-        protocol: None,
-        maker: Maker::Admin,
-    }
+    Address::plain(dev.clone(), net.addr(), net.prefix_len())
 }
 
 fn route(dev: &IfName, dst: IpNet, gateway: Option<IpAddr>) -> Option<Route> {

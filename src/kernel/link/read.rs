@@ -7,7 +7,6 @@ use netlink_packet_route::link::{
 
 use crate::kernel::{bond, devconf};
 use crate::model::link::{Flags, Macvlan, MacvlanMode, Queues, Vlan, VlanId, VlanProtocol};
-use crate::model::sysctl::Sysctls;
 use crate::model::{IfName, Link, LinkKind, Mac};
 
 /// A link as one namespace's dump tells it: its references to other links are still numbers.
@@ -30,24 +29,9 @@ pub(in crate::kernel) fn parse(message: LinkMessage) -> Result<RawLink, String> 
     let is_ether = header.link_layer_type == LinkLayerType::Ether;
     let kind =
         if header.flags.contains(LinkFlags::Loopback) { LinkKind::Loopback } else { LinkKind::Physical };
-    let link = Link {
-        name,
-        index: header.index,
-        mac: None,
-        mtu: 0,
-        txqueuelen: 0,
-        flags: flags(header.flags),
-        alias: None,
-        altnames: Vec::new(),
-        group: 0,
-        queues: None,
-        qdisc: None,
-        master: None,
-        parent: None,
-        kind,
-        hardware: None,
-        sysctls: Sysctls::default(),
-    };
+    let mut link = Link::plain(name, kind);
+    link.index = header.index;
+    link.flags = flags(header.flags);
     let mut raw =
         RawLink { link, parent: None, parent_netns: None, master: None, primary: None, has_hardware: false };
     for attribute in attributes {
