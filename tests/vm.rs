@@ -73,6 +73,7 @@ scenarios! {
     bond_port_lost: "bond-port-lost",
     bond_gone: "bond-gone",
     on_nic: "on-nic",
+    on_bond: "on-bond",
     renamed: "renamed",
     link_local: "link-local",
     twice: "twice",
