@@ -113,9 +113,7 @@ fn list_or_dash<T: ToString>(items: &[T], separator: &str) -> String {
 }
 
 fn state_cell(state: State) -> Cell {
-    let word = serde_json::to_value(state).ok();
-    let word = word.as_ref().and_then(|value| value.as_str()).unwrap_or_default();
-    Cell::new(word).fg(if state.is_good() { Color::Green } else { Color::Red })
+    Cell::new(state).fg(if state.is_good() { Color::Green } else { Color::Red })
 }
 
 fn pod_row(pod: &PodView) -> Vec<Cell> {
@@ -187,10 +185,13 @@ fn summary(document: &Document, out: &mut dyn Write) -> io::Result<()> {
         "restore" => {
             let restored = count(|state| state == State::Restored);
             let intact = count(|state| state == State::InSync);
-            format!(
-                "{restored} of {total} pods restored, {intact} needed nothing, {} not restored",
-                total - good
-            )
+            let host =
+                document.node.state.map_or_else(String::new, |state| match document.node.steps.len() {
+                    0 => format!("host {state}; "),
+                    steps => format!("host {state} in {steps} steps; "),
+                });
+            let lost = total - good;
+            format!("{host}{restored} of {total} pods restored, {intact} needed nothing, {lost} not restored")
         }
         "verify" => format!("{good} of {total} pods reach their gateways"),
         _ => {

@@ -1,5 +1,6 @@
 //! The document that every command answers with (`-o json`), schema `netfix/v1`.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use serde::Serialize;
@@ -80,6 +81,13 @@ impl State {
     pub fn is_good(self) -> bool {
         use State::{Empty, InSync, NoGateway, Reachable, Restored, Saved, Stored, Unchanged};
         matches!(self, Saved | Unchanged | Empty | Stored | InSync | Restored | Reachable | NoGateway)
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = serde_json::to_value(self).map_err(|_| fmt::Error)?;
+        f.pad(word.as_str().unwrap_or_default())
     }
 }
 
