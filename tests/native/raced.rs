@@ -7,6 +7,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::Value;
 
+use crate::common::background::Background;
 use crate::common::{Node, Pod};
 
 /// Enough addresses for a dump of several datagrams.
@@ -42,14 +43,14 @@ fn addresses_that_come_and_go_never_hide_those_that_stay() {
     });
     assert!(batch(&pod, &stable).wait().expect("ip ends").success());
     let change = "while :; do ip addr add fdaa::1/128 dev eth0 nodad; ip addr del fdaa::1/128 dev eth0; done";
-    let mut changing = pod.ns.exec("sh").args(["-c", change]).spawn().expect("sh starts");
+    let mut command = pod.ns.exec("sh");
+    let changing = Background::start(command.args(["-c", change]), node.temp().join("changes"));
     let count = |_| {
         node.netfix("snapshot").exits(0);
         written(&node, &pod).len()
     };
     let counts: Vec<usize> = (0..ROUNDS).map(count).collect();
-    changing.kill().expect("the changes end");
-    changing.wait().expect("the changes end");
+    drop(changing);
     let short: Vec<usize> = counts.into_iter().filter(|count| *count != STABLE).collect();
     assert!(short.is_empty(), "of {STABLE} addresses only {short:?} were written");
 }
