@@ -87,12 +87,25 @@ impl CheckIn {
 
 impl CheckIn {
     /// How a command ends that found no pod to work on: refused when nothing is stored for what was chosen, or when
-    /// every checkpoint is of another machine or boot; failed otherwise.
+    /// no checkpoint may be used here: it is of another machine or boot, or claims what another one claims.
     pub(super) fn end_without_pods(&self, damaged: &[PodView]) -> Exit {
-        let of_elsewhere = |problem: &Problem| matches!(problem.code, Code::OtherBoot | Code::OtherMachine);
-        let refused = damaged.is_empty() && self.problems.iter().all(of_elsewhere);
+        let of_no_use = |problem: &Problem| {
+            use Code::{AddressConflict, MacConflict, OtherBoot, OtherMachine};
+            matches!(problem.code, OtherBoot | OtherMachine | MacConflict | AddressConflict)
+        };
+        let refused = damaged.is_empty() && self.problems.iter().all(of_no_use);
         if refused { Exit::Refused } else { Exit::Failed }
     }
+}
+
+/// Living pods that no checkpoint describes.
+#[derive(Debug, Default)]
+pub(super) struct Strays {
+    /// What each has; nothing where it could not be read.
+    pub states: Vec<NetState>,
+    /// Those that may have lost something.
+    pub views: Vec<PodView>,
+    pub problems: Vec<Problem>,
 }
 
 /// What is to be said of living pods that no checkpoint describes: one without any interface may have lost it.
@@ -104,23 +117,29 @@ pub(super) fn strays(
     host: &Host,
     known_empty: &[NetnsIdentity],
     damaged: &[PodView],
-) -> (Vec<PodView>, Vec<Problem>) {
-    let (mut views, mut problems) = (Vec::new(), Vec::new());
+) -> Strays {
+    let mut strays = Strays::default();
     let states = observe::observe_pods(pods, host);
     let has_damaged = |pod: &Pod| damaged.iter().any(|view| view.id == pod.info.id);
-    for (pod, state) in pods.iter().zip(states).filter(|(pod, _)| !has_damaged(pod)) {
-        let is_bare = state.is_ok_and(|state| state.links.iter().all(|link| link.kind == LinkKind::Loopback));
+    for (pod, state) in pods.iter().zip(states) {
+        let is_bare =
+            state.as_ref().is_ok_and(|state| state.links.iter().all(|link| link.kind == LinkKind::Loopback));
+        strays.states.push(state.unwrap_or_default());
         let path = pod.netns.path.display().to_string();
-        if !is_bare {
-            let message = "has no checkpoint; it has interfaces, and they are left alone";
-            problems.push(Problem::warning(Code::CheckpointMissing, path, message).of(&pod.info.id));
-        } else if !known_empty.iter().any(|known| known.is_same(&pod.identity)) {
+        let was_empty = known_empty.iter().any(|known| known.is_same(&pod.identity));
+        if has_damaged(pod) || (is_bare && was_empty) {
+            continue;
+        }
+        if is_bare {
             let message = "has no interface and no checkpoint, so nobody knows what it lost";
-            views.push(bare_view(&pod.info, &pod.netns.path, State::NoCheckpoint));
-            problems.push(Problem::error(Code::CheckpointMissing, path, message).of(&pod.info.id));
+            strays.views.push(bare_view(&pod.info, &pod.netns.path, State::NoCheckpoint));
+            strays.problems.push(Problem::error(Code::CheckpointMissing, path, message).of(&pod.info.id));
+        } else {
+            let message = "has no checkpoint; it has interfaces, and they are left alone";
+            strays.problems.push(Problem::warning(Code::CheckpointMissing, path, message).of(&pod.info.id));
         }
     }
-    (views, problems)
+    strays
 }
 
 fn find(checkpoint: &Checkpoint, pods: &mut [Option<Pod>], node: &NodeIdentity) -> Result<Pod, Problem> {

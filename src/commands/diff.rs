@@ -1,8 +1,8 @@
 //! `netfix diff` and `netfix plan`: what is missing, and the steps that would put it back. Nothing is touched.
 
-use super::check_in::{CheckIn, Matched, check_in, ground, strays};
-use super::origin;
-use super::session::{self, Session, Stored, load, load_node, no_checkpoints, stored_view};
+use super::check_in::Matched;
+use super::prepare::{Prepared, prepare};
+use super::session::{self, stored_view};
 use super::{Context, Early, Exit, Outcome};
 use crate::cli::{Selectors, Target};
 use crate::kernel::netns;
@@ -37,37 +37,17 @@ fn with_drift(outcome: Outcome) -> Outcome {
 
 fn compare(target: &Target, context: &mut Context) -> Result<Outcome, Early> {
     let selection = session::selection(&target.selectors)?;
-    let Stored { checkpoints, damaged, mut problems } = load(&context.store, &selection)?;
-    let mut session = Session::open(&selection)?;
-    problems.append(&mut session.problems);
-    let stored = load_node(&context.store, &session.node, &mut problems);
-    let mut node = session.node_view(stored.as_ref().map(|stored| stored.created.clone()));
-    let refuse = |problem| Box::new(Outcome::refused(problem));
-    let parent =
-        target.parent.as_ref().map(|name| origin::parent(name, stored.as_ref(), &session.host.state));
-    let parent = parent.transpose().map_err(refuse)?;
-    let mut checked = check_in(checkpoints, session.pods, &session.node, &selection, parent.as_ref());
-    let known_empty = stored.as_ref().map(|stored| stored.empty.clone()).unwrap_or_default();
-    let (stray_views, stray_problems) = strays(&mut checked.strays, &session.host, &known_empty, &damaged);
-    let ending = checked.end_without_pods(&damaged);
-    let CheckIn { mut matched, strays: _, rejected, problems: refusals } = checked;
-    let nothing_stored = matched.is_empty() && rejected.is_empty() && damaged.is_empty();
-    let mut views: Vec<_> = damaged.into_iter().chain(rejected).chain(stray_views).collect();
-    problems.extend(nothing_stored.then(|| no_checkpoints(&selection)));
-    problems.extend(refusals.into_iter().chain(stray_problems));
-    if matched.is_empty() {
-        return Ok(Outcome { exit: ending, node, pods: views, problems });
-    }
-    let ground = ground(stored, &matched, parent.as_ref(), selection.is_everything(), &session.host);
-
-    let settings = session.host.new_link_settings().map_err(|error| refuse(unreadable("host", &error)))?;
-    let observed = Observed { state: &session.host.state, new_link: Some(&settings), age: 0 };
+    let prepared = prepare(target, &selection, context)?;
+    let Prepared { mut host, ground, mut matched, mut node, mut views, mut problems } = prepared;
+    let settings =
+        host.new_link_settings().map_err(|error| Box::new(Outcome::refused(unreadable("host", &error))))?;
+    let observed = Observed { state: &host.state, new_link: Some(&settings), age: 0 };
     let (host_plan, links) = plan::host(&ground.state, observed, &ground.devices);
     node.steps = host_plan.lines();
     problems.extend(host_plan.problems);
 
     context.progress.notice(Progress::Phase("comparing", matched.len()));
-    let plans = plan_pods(&mut matched, &session.host, &links);
+    let plans = plan_pods(&mut matched, &host, &links);
     for (matched, planned) in matched.iter().zip(plans) {
         let (view, found) = report(&matched.info, matched, planned);
         views.push(view);

@@ -6,6 +6,7 @@ mod diff;
 mod list;
 mod origin;
 mod pods;
+mod prepare;
 mod restore;
 mod select;
 mod session;

@@ -3,10 +3,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::check_in::{self, CheckIn, Ground, check_in, ground};
-use super::origin;
+use super::check_in::Ground;
 use super::pods::{self, Job};
-use super::session::{self, Session, Stored, load, load_node, no_checkpoints};
+use super::prepare::{Prepared, prepare};
+use super::session;
 use super::wait::{self, Patience};
 use super::{Context, Early, Outcome};
 use crate::apply::{self, Failure};
@@ -16,7 +16,7 @@ use crate::model::{Code, Problem, Severity};
 use crate::observe::Host;
 use crate::plan::{self, HostLinks, Observed, Plan, Step};
 use crate::probe;
-use crate::report::{NodeView, Progress, State};
+use crate::report::{Progress, State};
 
 /// The host's stack has at most this many layers, each of which may need a round of its own.
 const HOST_ROUNDS: usize = 8;
@@ -28,30 +28,8 @@ pub(super) fn run(target: &Target, limit: Duration, context: &mut Context) -> Re
     // Held to the end: nobody may write checkpoints of a network that is being put together.
     let lock = || context.store.lock("restore").map_err(|error| refuse(error.problem()));
     let _guard = context.store.exists().then(lock).transpose()?;
-    let Stored { checkpoints, damaged, mut problems } = load(&context.store, &selection)?;
-    let Session { node, mut host, pods, problems: mut found } = Session::open(&selection)?;
-    problems.append(&mut found);
-    let stored = load_node(&context.store, &node, &mut problems);
-    let mut view = NodeView {
-        hostname: node.hostname.clone(),
-        created: stored.as_ref().map(|s| s.created.clone()),
-        ..NodeView::default()
-    };
-    let parent = target.parent.as_ref().map(|name| origin::parent(name, stored.as_ref(), &host.state));
-    let parent = parent.transpose().map_err(refuse)?;
-    let mut checked = check_in(checkpoints, pods, &node, &selection, parent.as_ref());
-    let known_empty = stored.as_ref().map(|stored| stored.empty.clone()).unwrap_or_default();
-    let (stray_views, stray_problems) = check_in::strays(&mut checked.strays, &host, &known_empty, &damaged);
-    let ending = checked.end_without_pods(&damaged);
-    let CheckIn { matched, strays: _, rejected, problems: refusals } = checked;
-    let nothing_stored = matched.is_empty() && rejected.is_empty() && damaged.is_empty();
-    let mut views: Vec<_> = damaged.into_iter().chain(rejected).chain(stray_views).collect();
-    problems.extend(nothing_stored.then(|| no_checkpoints(&selection)));
-    problems.extend(refusals.into_iter().chain(stray_problems));
-    if matched.is_empty() {
-        return Ok(Outcome { exit: ending, node: view, pods: views, problems });
-    }
-    let ground = ground(stored, &matched, parent.as_ref(), selection.is_everything(), &host);
+    let prepared = prepare(target, &selection, context)?;
+    let Prepared { mut host, ground, matched, node: mut view, mut views, mut problems } = prepared;
     let restored = restore(&mut host, &ground, matched, patience, context);
     let Restored { host_result, jobs, notes } = restored.map_err(|error| {
         Box::new(Outcome::failed(Problem::error(Code::Failed, "host", error.to_string())))

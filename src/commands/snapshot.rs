@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::session::{self, Session, bare_view, now};
 use super::{Context, Early, Outcome};
 use crate::cli::Selectors;
+use crate::kernel::Error;
 use crate::model::checkpoint::{Extension, SCHEMA};
 use crate::model::{
     Checkpoint, Code, IfName, Link, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, Parent,
     PodId, PodInfo, Problem, Severity, StackLink, stack,
 };
 use crate::observe::{self, Host, Pod};
+use crate::plan::claims::{Claimant, contested};
 use crate::plan::worth;
 use crate::report::{PodView, Progress, State, interfaces};
 use crate::store::{self, Guard, Retired};
@@ -40,8 +42,11 @@ pub(super) fn run(selectors: &Selectors, context: &mut Context) -> Result<Outcom
         empty: known_empty.unwrap_or_default(),
         gone: BTreeSet::new(),
     };
-    for (pod, state) in pods.iter_mut().zip(states) {
+    for pod in &mut pods {
         writer.recognise(pod);
+    }
+    writer.problems.extend(contested_claims(&pods, &states, &host.state));
+    for (pod, state) in pods.iter().zip(states) {
         match state {
             Ok(state) => writer.pod(pod, state),
             Err(error) => writer.failed(&pod.info, pod, error.to_string()),
@@ -53,6 +58,16 @@ pub(super) fn run(selectors: &Selectors, context: &mut Context) -> Result<Outcom
     }
     let node_created = writer.node_state(old_node);
     Ok(writer.finish(node_created))
+}
+
+/// Two running pods, or a pod and the host, with one MAC or address: a restore would bring neither back.
+fn contested_claims(pods: &[Pod], states: &[Result<NetState, Error>], host: &NetState) -> Vec<Problem> {
+    let paths: Vec<String> = pods.iter().map(|pod| pod.netns.path.display().to_string()).collect();
+    let living = pods.iter().zip(&paths).zip(states).filter_map(|((pod, netns), state)| {
+        Some(Claimant { pod: Some(&pod.info.id), netns, state: state.as_ref().ok()? })
+    });
+    let host = Claimant { pod: None, netns: "", state: host };
+    contested(&living.chain([host]).collect::<Vec<_>>())
 }
 
 struct Writer<'a> {
@@ -109,6 +124,7 @@ impl Writer<'_> {
         }
         let unsupported = worth::unsupported(&state).into_iter().chain(worth::devices_inside(&state));
         self.problems.extend(unsupported.map(|problem| problem.of(&info.id)));
+        let state = state.lasting();
         let extension = Extension {
             schema: SCHEMA,
             created: self.created.clone(),
@@ -222,7 +238,7 @@ impl Writer<'_> {
 
     /// The host's state without the ends of pods' veth pairs, which come and go with the pods.
     fn lasting_state(&self) -> NetState {
-        let mut state = self.host.state.clone();
+        let mut state = self.host.state.clone().lasting();
         let is_pair = |link: &Link| matches!(&link.kind, LinkKind::Other { driver } if driver == "veth");
         let carries = |link: &Link| {
             let on_it = |upper: &Link| upper.parent == Some(Parent::Own(link.name.clone()));
@@ -287,9 +303,6 @@ fn says_the_same(old: &Checkpoint, new: &Checkpoint) -> bool {
         let mut checkpoint = checkpoint.clone();
         if let Some(extension) = &mut checkpoint.netfix {
             extension.created.clear();
-            for link in &mut extension.state.links {
-                link.flags.carrier = false;
-            }
         }
         checkpoint
     };

@@ -20,6 +20,10 @@ pub const DADFAILED: u32 = 0x08;
 pub const TENTATIVE: u32 = 0x40;
 /// Lives until it is removed.
 pub const PERMANENT: u32 = 0x80;
+/// Usable although duplicate address detection is under way (RFC 4429).
+const OPTIMISTIC: u32 = 0x04;
+/// Phases of duplicate address detection.
+pub const PASSING_FLAGS: u32 = OPTIMISTIC | DADFAILED | TENTATIVE;
 /// A privacy address made by the kernel (for IPv4 the same bit means secondary).
 pub const TEMPORARY: u32 = 0x01;
 /// Template for privacy addresses.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::address::PASSING_FLAGS;
 use super::{Address, IfName, Link, Neighbour, Route, Rule};
 
 /// Everything in one namespace that a restore may have to put back.
@@ -27,6 +28,15 @@ impl NetState {
     #[must_use]
     pub fn link(&self, name: &IfName) -> Option<&Link> {
         self.links.iter().find(|link| link.name == *name)
+    }
+
+    /// The state without what passes by itself: the phases of duplicate address detection.
+    #[must_use]
+    pub fn lasting(mut self) -> Self {
+        for address in &mut self.addresses {
+            address.flags &= !PASSING_FLAGS;
+        }
+        self
     }
 
     /// The addresses of one link, in the kernel's order.

@@ -4,6 +4,7 @@
 //! does not exist yet has settings that nobody knows, so a plan for it ends with its creation, unless
 //! [`Observed::new_link`] says what new links start with; planning again after a new observation does the rest.
 
+pub mod claims;
 mod host;
 mod origin;
 mod pod;

@@ -118,7 +118,8 @@ impl LinkLocal {
         let mode = wanted.sysctls.ipv6.get(&ADDR_GEN_MODE);
         let makes_one = mode.is_some_and(|mode| *mode != NO_ADDRESS);
         let had_one = state.addresses_of(&wanted.name).any(|address| address.maker == Maker::Kernel);
-        let is_plain = wanted.flags.up && wanted.master.is_none();
+        // Without carrier it has none yet, which says nothing.
+        let is_plain = wanted.flags.up && wanted.flags.carrier && wanted.master.is_none();
         if has_ipv6 && makes_one && is_plain && !had_one { Self::Unwanted } else { Self::Welcome }
     }
 }

@@ -27,7 +27,7 @@ pub fn unsupported(state: &NetState) -> Vec<Problem> {
         (_, Some(Parent::Elsewhere)) => Some("stands on a link of a third namespace".to_owned()),
         (kind, Some(_)) if !kind.can_be_made() => Some("is of a kind that netfix cannot make yet".to_owned()),
         (kind, _) if kind.can_be_made() => {
-            let qdisc = link.qdisc.as_deref().filter(|qdisc| !["noqueue", "noop"].contains(qdisc))?;
+            let qdisc = link.qdisc.as_deref().filter(|qdisc| *qdisc != "noqueue")?;
             Some(format!("has the qdisc {qdisc}, which netfix cannot restore yet"))
         }
         _ => None,

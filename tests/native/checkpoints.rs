@@ -3,10 +3,12 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::common::Node;
+use crate::common::background::wait_until;
 use crate::common::cni::static_ipam;
 
 #[test]
@@ -32,6 +34,8 @@ fn files_are_private_and_complete() {
 fn an_unchanged_pod_is_not_written_again() {
     let node = Node::new();
     let pods = node.simple_pods(1);
+    let is_up = || pods[0].ip("-o link show dev eth0").contains("state UP");
+    assert!(wait_until(Duration::from_secs(5), is_up), "the pod's link never came up");
     node.snapshot();
     let file = node.checkpoint_of(&pods[0]);
     let inode = fs::metadata(&file).expect("the checkpoint").ino();

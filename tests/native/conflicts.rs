@@ -103,3 +103,57 @@ fn a_taken_interface_index_is_said_and_does_not_keep_the_pod_dead() {
     assert!(link.contains(&pod.address()), "the pod stayed dead: {link}\n{}", run.told());
     assert!(pod.ip("-o link show dev other0").starts_with("777:"), "other0 lost its index\n{}", run.told());
 }
+
+#[test]
+fn two_checkpoints_with_one_address_are_refused_with_both_named_and_the_others_come_back() {
+    let node = Node::new();
+    let pods = node.simple_pods(3);
+    let twin = node.pod("twin");
+    twin.macvlan("mode bridge", "");
+    twin.ip("link set eth0 up");
+    twin.ip(&format!("addr add {}/16 dev eth0", pods[1].address()));
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    let both = ["address-conflict", pods[1].name(), twin.name(), &pods[1].address()];
+    node.netfix("snapshot").exits(5).says(&both);
+    node.lose_and_reload();
+    let bare = [pods[1].capture(), twin.capture()];
+    node.netfix("plan").exits(5).says(&both);
+    node.netfix("restore").exits(5).says(&both);
+    bare[0].assert_same(&pods[1].capture(), "one claimant");
+    bare[1].assert_same(&twin.capture(), "the other claimant");
+    for number in [0, 2] {
+        pods[number].assert_same_as(&before[number]);
+    }
+}
+
+#[test]
+fn an_address_that_a_new_pod_has_by_now_is_not_given_to_the_old_one() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before = pods[0].capture();
+    node.snapshot();
+    node.lose_and_reload();
+    node.ns.ip("link set eth0 up");
+    let heir = node.pod("heir");
+    heir.macvlan("mode bridge", "");
+    heir.ip("link set eth0 up");
+    heir.ip(&format!("addr add {}/16 dev eth0", pods[1].address()));
+    let (theirs, bare) = (heir.capture(), pods[1].capture());
+    node.netfix("restore").exits(5).says(&["address-conflict", pods[1].name(), heir.name()]);
+    theirs.assert_same(&heir.capture(), "the new pod");
+    bare.assert_same(&pods[1].capture(), "the old pod");
+    pods[0].assert_same_as(&before);
+}
+
+#[test]
+fn where_every_checkpoint_claims_what_another_does_nothing_is_changed() {
+    let node = Node::new();
+    let pod = node.pod("web").simple();
+    node.ns.ip(&format!("addr add {}/16 dev eth0", pod.address()));
+    node.netfix("snapshot").exits(5).says(&["address-conflict", "the host", pod.name()]);
+    node.lose_and_reload();
+    let (host, bare) = (node.capture(), pod.capture());
+    node.netfix("restore").exits(4).says(&["address-conflict", "the host", pod.name()]);
+    host.assert_same(&node.capture(), "the node");
+    bare.assert_same(&pod.capture(), "the pod");
+}

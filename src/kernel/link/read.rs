@@ -49,7 +49,8 @@ impl RawLink {
             LinkAttribute::Mtu(mtu) => link.mtu = mtu,
             LinkAttribute::TxQueueLen(length) => link.txqueuelen = length,
             LinkAttribute::Group(group) => link.group = group,
-            LinkAttribute::Qdisc(kind) => link.qdisc = Some(kind),
+            // A link that is not running has none yet, which the kernel calls noop.
+            LinkAttribute::Qdisc(kind) => link.qdisc = Some(kind).filter(|kind| kind != "noop"),
             LinkAttribute::IfAlias(alias) => link.alias = Some(alias),
             LinkAttribute::NumTxQueues(tx) => link.queues.get_or_insert(Queues { tx: 1, rx: 1 }).tx = tx,
             LinkAttribute::NumRxQueues(rx) => link.queues.get_or_insert(Queues { tx: 1, rx: 1 }).rx = rx,
