@@ -6,12 +6,13 @@ use std::collections::BTreeSet;
 use super::select::Selection;
 use super::session::{age, bare_view, stored_view};
 use super::{Exit, origin};
+use crate::model::sysctl::Sysctls;
 use crate::model::{
     Checkpoint, Code, IfName, Link, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, PodInfo,
     Problem, stack,
 };
 use crate::observe::{self, Host, Pod};
-use crate::plan;
+use crate::plan::{self, Observed};
 use crate::report::{PodView, State};
 
 /// A checkpoint and the living namespace that it describes.
@@ -187,6 +188,15 @@ fn open_path(path: &std::path::Path, pods: &mut [Option<Pod>]) -> Option<Pod> {
 pub(super) struct Ground {
     pub state: NetState,
     pub devices: BTreeSet<IfName>,
+    /// Seconds since the host's state was written down.
+    pub age: u32,
+}
+
+impl Ground {
+    /// The host's namespace as a plan for it looks at it.
+    pub(super) fn observed<'a>(&self, host: &'a Host, new_link: Option<&'a Sysctls>) -> Observed<'a> {
+        Observed { state: &host.state, new_link, age: self.age }
+    }
 }
 
 /// From the stored node state, or from the pods' stacks where there is none.
@@ -199,6 +209,7 @@ pub(super) fn ground(
 ) -> Ground {
     let stacks = || matched.iter().filter_map(|m| m.checkpoint.netfix.as_ref()).map(|e| e.stack.as_slice());
     let mut devices: BTreeSet<IfName> = stacks().flat_map(stack::devices).cloned().collect();
+    let age = stored.as_ref().map_or(0, |stored| age(&stored.created));
     let mut state = stored.map_or_else(|| stack::as_state(stacks(), &host.state), |stored| stored.state);
     if let Some(parent) = origin_parent {
         let (links, bottom) = origin::ground(parent, &state, &host.state);
@@ -209,5 +220,5 @@ pub(super) fn ground(
         let physical = state.links.iter().filter(|link| link.kind == LinkKind::Physical);
         devices.extend(physical.map(|link| link.name.clone()));
     }
-    Ground { state, devices }
+    Ground { state, devices, age }
 }

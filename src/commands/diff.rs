@@ -41,7 +41,7 @@ fn compare(target: &Target, context: &mut Context) -> Result<Outcome, Early> {
     let Prepared { mut host, ground, mut matched, mut node, mut views, mut problems } = prepared;
     let settings =
         host.new_link_settings().map_err(|error| Box::new(Outcome::refused(unreadable("host", &error))))?;
-    let observed = Observed { state: &host.state, new_link: Some(&settings), age: 0 };
+    let observed = ground.observed(&host, Some(&settings));
     let (host_plan, links) = plan::host(&ground.state, observed, &ground.devices);
     node.steps = host_plan.lines();
     problems.extend(host_plan.problems);

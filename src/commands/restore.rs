@@ -14,7 +14,7 @@ use crate::cli::Target;
 use crate::kernel::Error;
 use crate::model::{Code, Problem, Severity};
 use crate::observe::Host;
-use crate::plan::{self, HostLinks, Observed, Plan, Step};
+use crate::plan::{self, HostLinks, Plan, Step};
 use crate::probe;
 use crate::report::{Progress, State};
 
@@ -147,7 +147,7 @@ impl HostResult {
         self.last = Plan::default();
         for round in 0.. {
             host.refresh()?;
-            let observed = Observed { state: &host.state, new_link: None, age: 0 };
+            let observed = ground.observed(host, None);
             let (plan, mut links) = plan::host(&ground.state, observed, &ground.devices);
             if plan.steps.is_empty() || plan.steps == self.last.steps || round == HOST_ROUNDS {
                 links.confirm(&host.state);

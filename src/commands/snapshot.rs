@@ -96,15 +96,13 @@ impl Writer<'_> {
             return;
         };
         let then = session::info_of(id, checkpoint);
-        let PodInfo { id, namespace, name, uid, sandbox, attempt, source } = &mut pod.info;
+        let PodInfo { id, namespace, name, uid, sandbox, attempt, source: _ } = &mut pod.info;
         *id = then.id;
         *namespace = namespace.take().or(then.namespace);
         *uid = uid.take().or(then.uid);
         *sandbox = sandbox.take().or(then.sandbox);
         *attempt = attempt.take().or(then.attempt);
-        if let Some(then) = then.name.filter(|_| source.as_str() != "cri") {
-            *name = Some(then);
-        }
+        *name = then.name.or(name.take());
     }
 
     fn pod(&mut self, pod: &Pod, state: NetState) {

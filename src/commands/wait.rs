@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::kernel::{Error, events};
 use crate::model::{Code, IfName, Problem};
 use crate::observe::Host;
-use crate::plan::{self, HostLinks, Observed};
+use crate::plan::{self, HostLinks};
 
 use super::check_in::Ground;
 
@@ -32,7 +32,7 @@ impl Patience {
 pub(super) fn for_devices(host: &mut Host, ground: &Ground, patience: Patience) -> Result<bool, Error> {
     let all_there = |host: &mut Host| {
         host.refresh()?;
-        let observed = Observed { state: &host.state, new_link: None, age: 0 };
+        let observed = ground.observed(host, None);
         let (_, links) = plan::host(&ground.state, observed, &ground.devices);
         Ok(ground.devices.iter().all(|device| links.present.contains(device)))
     };
