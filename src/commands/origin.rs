@@ -1,6 +1,6 @@
 //! `--parent`: the host's link under pods whose checkpoint, being of the origin's format, names none.
 
-use crate::model::link::{Flags, Vlan, VlanId, VlanProtocol};
+use crate::model::link::{Flags, Vlan, VlanId};
 use crate::model::{Code, IfName, Link, LinkKind, NetState, NodeState, Parent, Problem, stack};
 
 /// What has to be known of a link that only the command line names, and the devices that it stands on.
@@ -39,13 +39,7 @@ pub(super) fn parent(name: &IfName, stored: Option<&NodeState>, host: &NetState)
     let (lower, id) = name.as_str().rsplit_once('.').ok_or_else(missing)?;
     let id = id.parse().ok().and_then(|id: u16| VlanId::try_from(id).ok()).ok_or_else(missing)?;
     let lower = host.links.iter().find(|link| link.name.as_str() == lower).ok_or_else(missing)?;
-    let vlan = Vlan {
-        id,
-        protocol: VlanProtocol::Dot1Q,
-        vlan_flags: Vlan::REORDER_HDR,
-        ingress_qos: Vec::new(),
-        egress_qos: Vec::new(),
-    };
+    let vlan = Vlan::plain(id);
     let parent = Some(Parent::Own(lower.name.clone()));
     Ok(Link { mac: lower.mac, mtu: lower.mtu, parent, ..Link::plain(name.clone(), LinkKind::Vlan(vlan)) })
 }

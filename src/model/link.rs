@@ -242,6 +242,18 @@ impl Vlan {
     const FLAG_NAMES: [(u32, &'static str); 5] =
         [(1, "reorder_hdr"), (2, "gvrp"), (4, "loose_binding"), (8, "mvrp"), (16, "bridge_binding")];
 
+    /// An 802.1Q VLAN with the flags that a new one has.
+    #[must_use]
+    pub fn plain(id: VlanId) -> Self {
+        Self {
+            id,
+            protocol: VlanProtocol::Dot1Q,
+            vlan_flags: Self::REORDER_HDR,
+            ingress_qos: Vec::new(),
+            egress_qos: Vec::new(),
+        }
+    }
+
     /// Names of the flags that differ from a new VLAN's, as `ip link add type vlan` takes them.
     #[must_use]
     pub fn unusual_flags(&self) -> Vec<String> {
@@ -300,6 +312,14 @@ pub struct Macvlan {
     /// Source addresses let through in source mode.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Mac>,
+}
+
+impl Macvlan {
+    /// A macvlan with nothing special but its mode.
+    #[must_use]
+    pub fn plain(mode: MacvlanMode) -> Self {
+        Self { mode, macvlan_flags: 0, bc_queue_len: None, bc_cutoff: None, sources: Vec::new() }
+    }
 }
 
 /// What identifies a device that the kernel finds by itself.

@@ -112,13 +112,7 @@ mod tests {
     }
 
     fn pod(parent: &str, mac: u8, address: &str) -> NetState {
-        let kind = LinkKind::Macvlan(Macvlan {
-            mode: MacvlanMode::Bridge,
-            macvlan_flags: 0,
-            bc_queue_len: None,
-            bc_cutoff: None,
-            sources: Vec::new(),
-        });
+        let kind = LinkKind::Macvlan(Macvlan::plain(MacvlanMode::Bridge));
         let mac = Some(Mac([2, 0, 0, 0, 0, mac]));
         let link = Link { mac, parent: Some(Parent::Host(name(parent))), ..Link::plain(name("eth0"), kind) };
         let addresses = vec![Address::plain(name("eth0"), address.parse().unwrap(), 24)];

@@ -62,13 +62,7 @@ fn goes_the_same_way(a: &Route, b: &Route) -> bool {
 }
 
 fn fresh(dev: &IfName, parent: &Link) -> Link {
-    let kind = LinkKind::Macvlan(Macvlan {
-        mode: MacvlanMode::Bridge,
-        macvlan_flags: 0,
-        bc_queue_len: None,
-        bc_cutoff: None,
-        sources: Vec::new(),
-    });
+    let kind = LinkKind::Macvlan(Macvlan::plain(MacvlanMode::Bridge));
     let parent_now = Some(Parent::Host(parent.name.clone()));
     Link { mtu: parent.mtu, parent: parent_now, ..Link::plain(dev.clone(), kind) }
 }

@@ -103,17 +103,11 @@ fn altnames(props: Vec<Prop>) -> Vec<String> {
 }
 
 fn vlan(infos: &[InfoVlan]) -> Result<Vlan, String> {
-    let mut id = None;
-    let mut vlan = Vlan {
-        id: VlanId::try_from(0).map_err(|error| error.to_string())?,
-        protocol: VlanProtocol::default(),
-        vlan_flags: 0,
-        ingress_qos: Vec::new(),
-        egress_qos: Vec::new(),
-    };
+    let id = infos.iter().find_map(|info| if let InfoVlan::Id(id) = info { Some(*id) } else { None });
+    let id = VlanId::try_from(id.ok_or("the kernel told no VLAN id")?).map_err(|error| error.to_string())?;
+    let mut vlan = Vlan { vlan_flags: 0, ..Vlan::plain(id) };
     for info in infos {
         match info {
-            InfoVlan::Id(number) => id = Some(VlanId::try_from(*number).map_err(|error| error.to_string())?),
             InfoVlan::Flags((flags, _)) => vlan.vlan_flags = flags.bits(),
             InfoVlan::Protocol(KernelProtocol::Ieee8021Ad) => vlan.protocol = VlanProtocol::Dot1Ad,
             InfoVlan::IngressQos(map) => vlan.ingress_qos = qos(map),
@@ -121,7 +115,6 @@ fn vlan(infos: &[InfoVlan]) -> Result<Vlan, String> {
             _ => {}
         }
     }
-    vlan.id = id.ok_or("the kernel told no VLAN id")?;
     Ok(vlan)
 }
 
@@ -134,13 +127,7 @@ fn qos(map: &[VlanQosMapping]) -> Vec<(u32, u32)> {
 
 fn macvlan(infos: &[InfoMacVlan]) -> Result<Macvlan, String> {
     let mut mode = None;
-    let mut macvlan = Macvlan {
-        mode: MacvlanMode::Vepa,
-        macvlan_flags: 0,
-        bc_queue_len: None,
-        bc_cutoff: None,
-        sources: vec![],
-    };
+    let mut macvlan = Macvlan::plain(MacvlanMode::Vepa);
     for info in infos {
         match info {
             InfoMacVlan::Mode(kernel) => mode = Some(macvlan_mode(*kernel)?),
