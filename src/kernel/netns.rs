@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -57,14 +57,6 @@ impl Netns {
     #[must_use]
     pub fn key(&self) -> (u64, u64) {
         (self.device, self.inode)
-    }
-
-    /// A second handle on the same namespace.
-    ///
-    /// # Errors
-    /// The errno of dup(2).
-    pub fn duplicate(&self) -> io::Result<OwnedFd> {
-        self.file.as_fd().try_clone_to_owned()
     }
 
     /// The number to put into `IFLA_NET_NS_FD`.

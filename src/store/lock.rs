@@ -55,12 +55,6 @@ impl Guard {
         Ok(Self { store, _lock: lock })
     }
 
-    /// The state folder that is locked.
-    #[must_use]
-    pub fn store(&self) -> &Store {
-        &self.store
-    }
-
     /// Writes a pod's checkpoint.
     ///
     /// # Errors

@@ -54,16 +54,22 @@ fn mode_source_with_an_empty_list_comes_back() {
     comes_back("mode source", "");
 }
 
-#[test]
-fn pods_of_different_modes_come_back_side_by_side() {
+/// Several pods, each with a macvlan made with its own words, survive one loss together.
+fn come_back_together(kinds: &[(&str, &str)]) {
     let node = Node::new();
-    let pods = [("web", "mode bridge"), ("api", "mode private"), ("db", "mode vepa")].map(|(name, kind)| {
+    let with_kind = |(name, kind): &(&str, &str)| {
         let pod = node.pod(name);
         pod.macvlan(kind, "");
         pod.up_with_address();
         pod
-    });
+    };
+    let pods: Vec<_> = kinds.iter().map(with_kind).collect();
     node.assert_all_survive_a_loss(&pods);
+}
+
+#[test]
+fn pods_of_different_modes_come_back_side_by_side() {
+    come_back_together(&[("web", "mode bridge"), ("api", "mode private"), ("db", "mode vepa")]);
 }
 
 #[test]
@@ -73,14 +79,7 @@ fn a_requested_broadcast_queue_length_comes_back() {
 
 #[test]
 fn each_pod_keeps_the_broadcast_queue_length_it_asked_for() {
-    let node = Node::new();
-    let pods = [("web", "mode bridge bcqueuelen 4000"), ("api", "mode bridge")].map(|(name, kind)| {
-        let pod = node.pod(name);
-        pod.macvlan(kind, "");
-        pod.up_with_address();
-        pod
-    });
-    node.assert_all_survive_a_loss(&pods);
+    come_back_together(&[("web", "mode bridge bcqueuelen 4000"), ("api", "mode bridge")]);
 }
 
 #[test]
