@@ -1,9 +1,14 @@
 //! The command line: what users type, as types.
 
+mod args;
+
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use args::{PodArgs, Runtimes, Selectors, Source, SourceArgs, Target};
 
 /// Snapshots every pod's network before a NIC driver upgrade and puts it back after.
 ///
@@ -31,7 +36,9 @@ pub struct Cli {
 
 /// Headings of the help texts.
 const GLOBAL: &str = "Options of every command";
-const PODS: &str = "Which pods";
+
+/// How many snapshots are kept unless the user says otherwise.
+pub const DEFAULT_KEEP: NonZeroUsize = NonZeroUsize::new(5).unwrap();
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -90,17 +97,6 @@ pub enum Color {
     Never,
 }
 
-/// Which pods a command is about.
-#[derive(Debug, Clone, Default, Args)]
-pub struct Selectors {
-    /// Only the network namespaces at this path or matching this glob (repeatable)
-    #[arg(long, help_heading = PODS, value_name = "PATH-OR-GLOB")]
-    pub netns: Vec<String>,
-    /// Only the pods of this name, id or glob (repeatable)
-    #[arg(long, help_heading = PODS, value_name = "[NAMESPACE/]NAME-OR-GLOB")]
-    pub pod: Vec<String>,
-}
-
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -109,14 +105,37 @@ pub enum Command {
     /// Finds every network namespace that a process lives in or that is mounted, except the host's own and PID 1's.
     /// A pod that has lost an interface keeps its good checkpoint and is reported as degraded. A pod that is gone
     /// loses its checkpoint to the folder `previous`.
-    Snapshot(Selectors),
+    Snapshot {
+        /// Which pods.
+        #[command(flatten)]
+        selectors: Selectors,
+        /// Who is asked for their names.
+        #[command(flatten)]
+        runtimes: Runtimes,
+        /// How many snapshots to keep, this one included
+        #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_KEEP)]
+        keep: NonZeroUsize,
+    },
     /// List the stored checkpoints
-    List(Selectors),
+    List {
+        /// Which pods.
+        #[command(flatten)]
+        pods: PodArgs,
+        /// List the kept snapshots instead
+        #[arg(long, conflicts_with_all = ["generation", "netns", "pod"])]
+        generations: bool,
+    },
     /// Show everything that is stored about one pod
     Show {
         /// The pod's id, its name, or the beginning of either
         #[arg(id = "POD", value_name = "POD")]
         pod: String,
+        /// Of this kept snapshot, as `list --generations` numbers them, instead of the last one
+        #[arg(long, value_name = "NUMBER")]
+        generation: Option<u64>,
+        /// Who is asked for its name.
+        #[command(flatten)]
+        runtimes: Runtimes,
     },
     /// Show what differs between the checkpoints and the kernel; exits with 3 where something is missing
     Diff {
@@ -125,13 +144,19 @@ pub enum Command {
         pod: Option<String>,
         /// Which pods.
         #[command(flatten)]
-        selectors: Selectors,
+        pods: PodArgs,
+        /// Who is asked where the kernel cannot tell.
+        #[command(flatten)]
+        runtimes: Runtimes,
     },
     /// Print the steps that a restore would take; touches nothing
     Plan {
         /// Which pods.
         #[command(flatten)]
         target: Target,
+        /// Where from.
+        #[command(flatten)]
+        source: SourceArgs,
         /// Exit with 3 when there is anything to do
         #[arg(long)]
         exit_code: bool,
@@ -144,6 +169,9 @@ pub enum Command {
         /// Which pods.
         #[command(flatten)]
         target: Target,
+        /// Where from.
+        #[command(flatten)]
+        source: SourceArgs,
         /// Wait this long for the NIC to be there and to have carrier, such as 60s or 2m
         #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
         wait: Duration,
@@ -160,6 +188,52 @@ pub enum Command {
         #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
         timeout: Duration,
     },
+    /// Say whether every running pod could be restored now: for cron and monitoring
+    ///
+    /// Every running pod needs a valid, fresh checkpoint that matches the kernel, and the runtime, the NIC, the state
+    /// folder, the kernel and netfix's rights must suffice for a restore. One line a finding. Exits with 0 (OK),
+    /// 1 (WARNING), 2 (CRITICAL) or 3 (UNKNOWN).
+    Check {
+        /// Which pods.
+        #[command(flatten)]
+        selectors: Selectors,
+        /// Who is asked for their names.
+        #[command(flatten)]
+        runtimes: Runtimes,
+        /// How old a checkpoint may be, counted from the last snapshot that found it true, such as 26h
+        #[arg(long, value_name = "DURATION", default_value = "26h", value_parser = humantime::parse_duration)]
+        max_age: Duration,
+        /// Print one status line with performance data, as monitoring plugins do
+        #[arg(long)]
+        nagios: bool,
+        /// Write Prometheus metrics to this file as well, atomically
+        #[arg(long, value_name = "FILE")]
+        textfile: Option<PathBuf>,
+    },
+    /// Show when the last snapshot was, what is stored, who runs here and who holds the lock
+    Status {
+        /// Who is asked for the pods.
+        #[command(flatten)]
+        runtimes: Runtimes,
+    },
+    /// Take over checkpoints in the origin's format from a folder
+    ///
+    /// Each file is read, checked and written to the state folder under its own name. A checkpoint that netfix has
+    /// written about the same living pod is better and is kept.
+    Import {
+        /// The folder, such as /home/work/cni-plugins/checkpoints
+        #[arg(value_name = "PATH")]
+        path: PathBuf,
+        /// Who is asked whose namespace is whose.
+        #[command(flatten)]
+        runtimes: Runtimes,
+    },
+    /// Remove all but the last kept snapshots
+    Prune {
+        /// How many snapshots to keep
+        #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_KEEP)]
+        keep: NonZeroUsize,
+    },
     /// Print a completion script for a shell
     Completions {
         /// The shell.
@@ -167,15 +241,4 @@ pub enum Command {
     },
     /// Print the manual page (roff)
     Man,
-}
-
-/// Which pods, and what they stand on where their checkpoint does not say.
-#[derive(Debug, Clone, Args)]
-pub struct Target {
-    /// Which pods.
-    #[command(flatten)]
-    pub selectors: Selectors,
-    /// The host's link under the pods whose checkpoint names none (files in the origin's format), such as eth0.3
-    #[arg(long, help_heading = PODS, value_name = "IFNAME")]
-    pub parent: Option<crate::model::IfName>,
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::select::Selection;
-use super::session::{age, bare_view, stored_view};
+use super::session::{age, bare_view, leads_to, stored_view};
 use super::{Exit, origin};
 use crate::model::sysctl::Sysctls;
 use crate::model::{
@@ -149,9 +149,11 @@ fn find(checkpoint: &Checkpoint, pods: &mut [Option<Pod>], node: &NodeIdentity) 
     let at_path = |pod: &Pod| pod.paths.iter().any(|known| known == path);
     let Some(extension) = &checkpoint.netfix else {
         // The origin's format knows nothing but the path.
-        let found = pods.iter_mut().find(|pod| pod.as_ref().is_some_and(at_path)).and_then(Option::take);
-        let gone = || Problem::error(Code::NetnsGone, object, "no living namespace is found at this path");
-        return found.or_else(|| open_path(path, pods)).ok_or_else(gone);
+        let is_it = |pod: &Pod| leads_to(&checkpoint.netns, pod);
+        let found = pods.iter_mut().find(|pod| pod.as_ref().is_some_and(is_it)).and_then(Option::take);
+        return found.ok_or_else(|| {
+            Problem::error(Code::NetnsGone, object, "no living namespace is found at this path")
+        });
     };
     if extension.node.machine_id != node.machine_id {
         let message =
@@ -175,12 +177,6 @@ fn find(checkpoint: &Checkpoint, pods: &mut [Option<Pod>], node: &NodeIdentity) 
     let message =
         "the namespace is gone, and with it the pod; `netfix snapshot` will put its checkpoint away";
     Err(Problem::error(Code::NetnsGone, object, message))
-}
-
-/// The pod whose namespace an old path still leads to, under whatever path it was found.
-fn open_path(path: &std::path::Path, pods: &mut [Option<Pod>]) -> Option<Pod> {
-    let key = crate::kernel::Netns::open(path).ok()?.key();
-    pods.iter_mut().find(|pod| pod.as_ref().is_some_and(|pod| pod.netns.key() == key)).and_then(Option::take)
 }
 
 /// The host's state that pods are to stand on again, and the devices at the bottom of it.

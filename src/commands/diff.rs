@@ -4,7 +4,7 @@ use super::check_in::Matched;
 use super::prepare::{Prepared, prepare};
 use super::session::{self, stored_view};
 use super::{Context, Early, Exit, Outcome};
-use crate::cli::{Selectors, Target};
+use crate::cli::{PodArgs, Runtimes, SourceArgs, Target};
 use crate::kernel::netns;
 use crate::model::{Code, NetState, PodInfo, Problem, Severity};
 use crate::observe::{Host, Pod};
@@ -13,17 +13,23 @@ use crate::report::{PodView, Progress, State};
 
 pub(super) fn diff(
     pod: Option<&str>,
-    selectors: &Selectors,
+    pods: &PodArgs,
+    runtimes: &Runtimes,
     context: &mut Context,
 ) -> Result<Outcome, Early> {
-    let mut selectors = selectors.clone();
-    selectors.pod.extend(pod.map(str::to_owned));
-    let outcome = compare(&Target { selectors, parent: None }, context)?;
+    let mut pods = pods.clone();
+    pods.selectors.pod.extend(pod.map(str::to_owned));
+    let outcome = compare(&Target { pods, parent: None }, &SourceArgs::checkpoints(runtimes), context)?;
     Ok(with_drift(outcome))
 }
 
-pub(super) fn plan(target: &Target, exit_code: bool, context: &mut Context) -> Result<Outcome, Early> {
-    let outcome = compare(target, context)?;
+pub(super) fn plan(
+    target: &Target,
+    source: &SourceArgs,
+    exit_code: bool,
+    context: &mut Context,
+) -> Result<Outcome, Early> {
+    let outcome = compare(target, source, context)?;
     Ok(if exit_code { with_drift(outcome) } else { outcome })
 }
 
@@ -35,9 +41,9 @@ fn with_drift(outcome: Outcome) -> Outcome {
     Outcome { exit, ..outcome }
 }
 
-fn compare(target: &Target, context: &mut Context) -> Result<Outcome, Early> {
-    let selection = session::selection(&target.selectors)?;
-    let prepared = prepare(target, &selection, context)?;
+fn compare(target: &Target, source: &SourceArgs, context: &mut Context) -> Result<Outcome, Early> {
+    let selection = session::selection(&target.pods.selectors)?;
+    let prepared = prepare(target, source, &selection, context)?;
     let Prepared { mut host, ground, mut matched, mut node, mut views, mut problems } = prepared;
     let settings =
         host.new_link_settings().map_err(|error| Box::new(Outcome::refused(unreadable("host", &error))))?;

@@ -3,13 +3,13 @@
 use super::select::Selection;
 use super::session::{self, Stored, load, no_checkpoints, stored_view};
 use super::{Context, Early, Exit, Outcome};
-use crate::cli::Selectors;
+use crate::cli::{PodArgs, Selectors};
 use crate::model::{Code, Problem};
 use crate::observe::node_identity;
 use crate::report::{NodeView, PodView, State};
 
-pub(super) fn list(selectors: &Selectors, context: &mut Context) -> Result<Outcome, Early> {
-    let selection = session::selection(selectors)?;
+pub(super) fn list(pods: &PodArgs, context: &mut Context) -> Result<Outcome, Early> {
+    let selection = session::selection(&pods.selectors)?;
     let Stored { checkpoints, damaged, problems } = load(&context.store, &selection)?;
     let chosen = checkpoints.iter().filter(|(info, checkpoint)| selection.wants_checkpoint(info, checkpoint));
     let mut pods: Vec<PodView> =

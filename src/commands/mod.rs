@@ -25,7 +25,7 @@ use crate::report::{Document, NodeView, PodView};
 pub use session::Context;
 
 /// What a command has to say.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Outcome {
     /// The exit code.
     pub exit: Exit,
@@ -38,9 +38,10 @@ pub struct Outcome {
 }
 
 /// How a command ended; the number is the process's exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Exit {
     /// All done.
+    #[default]
     Done = 0,
     /// Failed.
     Failed = 1,
@@ -56,7 +57,7 @@ impl Outcome {
     /// Refused before anything was changed.
     #[must_use]
     pub fn refused(problem: Problem) -> Self {
-        Self { exit: Exit::Refused, node: NodeView::default(), pods: Vec::new(), problems: vec![problem] }
+        Self { exit: Exit::Refused, problems: vec![problem], ..Self::default() }
     }
 
     /// Failed as a whole.
@@ -89,13 +90,17 @@ impl Command {
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Snapshot(_) => "snapshot",
-            Self::List(_) => "list",
+            Self::Snapshot { .. } => "snapshot",
+            Self::List { .. } => "list",
             Self::Show { .. } => "show",
             Self::Diff { .. } => "diff",
             Self::Plan { .. } | Self::Restore { dry_run: true, .. } => "plan",
             Self::Restore { .. } => "restore",
             Self::Verify { .. } => "verify",
+            Self::Check { .. } => "check",
+            Self::Status { .. } => "status",
+            Self::Import { .. } => "import",
+            Self::Prune { .. } => "prune",
             Self::Completions { .. } => "completions",
             Self::Man => "man",
         }
@@ -145,15 +150,20 @@ pub fn run(command: &Command, context: &mut Context) -> Outcome {
     }
     crate::kernel::netns::raise_file_limit();
     let result = match command {
-        Command::Snapshot(selectors) => snapshot::run(selectors, context),
-        Command::List(selectors) => list::list(selectors, context),
-        Command::Show { pod } => list::show(pod, context),
-        Command::Diff { pod, selectors } => diff::diff(pod.as_deref(), selectors, context),
-        Command::Plan { target, exit_code } => diff::plan(target, *exit_code, context),
-        Command::Restore { target, dry_run: true, .. } => diff::plan(target, false, context),
-        Command::Restore { target, wait, .. } => restore::run(target, *wait, context),
+        Command::Snapshot { selectors, runtimes, keep: _ } => snapshot::run(selectors, runtimes, context),
+        Command::List { pods, generations: _ } => list::list(pods, context),
+        Command::Show { pod, .. } => list::show(pod, context),
+        Command::Diff { pod, pods, runtimes } => diff::diff(pod.as_deref(), pods, runtimes, context),
+        Command::Plan { target, source, exit_code } => diff::plan(target, source, *exit_code, context),
+        Command::Restore { target, source, dry_run: true, .. } => diff::plan(target, source, false, context),
+        Command::Restore { target, source, wait, .. } => restore::run(target, source, *wait, context),
         Command::Verify { selectors, timeout } => verify::run(selectors, *timeout, context),
-        Command::Completions { .. } | Command::Man => return Outcome::refused(no_text()),
+        Command::Check { .. }
+        | Command::Status { .. }
+        | Command::Import { .. }
+        | Command::Prune { .. }
+        | Command::Completions { .. }
+        | Command::Man => return Outcome::refused(no_text()),
     };
     result.unwrap_or_else(|outcome| *outcome)
 }

@@ -5,9 +5,9 @@ use super::check_in::{self, CheckIn, Ground, Matched, check_in, ground};
 use super::select::Selection;
 use super::session::{Session, Stored, load, load_node, no_checkpoints, stored_view};
 use super::{Context, Early, Outcome, origin};
-use crate::cli::Target;
-use crate::model::{NetState, PodId, Problem};
-use crate::observe::Host;
+use crate::cli::{SourceArgs, Target};
+use crate::model::{Checkpoint, NetState, NodeIdentity, PodId, PodInfo, Problem};
+use crate::observe::{Host, Pod};
 use crate::plan::claims::{Claimant, contested};
 use crate::report::{NodeView, PodView, State};
 
@@ -24,16 +24,25 @@ pub(super) struct Prepared {
 }
 
 /// Gathers it, or ends the command where there is no pod to work on.
-pub(super) fn prepare(target: &Target, selection: &Selection, context: &Context) -> Result<Prepared, Early> {
+pub(super) fn prepare(
+    target: &Target,
+    source: &SourceArgs,
+    selection: &Selection,
+    context: &Context,
+) -> Result<Prepared, Early> {
     let Stored { checkpoints, damaged, mut problems } = load(&context.store, selection)?;
-    let session = Session::open(selection)?;
+    let mut session = Session::open(selection)?;
+    if needs_runtime(&checkpoints, &session.pods, &session.node) {
+        session.ask(&source.runtimes.config(), selection)?;
+    }
     let stored = load_node(&context.store, &session.node, &mut problems);
     let node = session.node_view(stored.as_ref().map(|stored| stored.created.clone()));
-    let Session { node: identity, host, pods, problems: found } = session;
+    let Session { node: identity, host, pods, problems: found, answer: _ } = session;
     problems.extend(found);
     let parent = target.parent.as_ref().map(|name| origin::parent(name, stored.as_ref(), &host.state));
     let parent = parent.transpose().map_err(|problem| Box::new(Outcome::refused(problem)))?;
     let mut checked = check_in(checkpoints, pods, &identity, selection, parent.as_ref());
+    checked.strays.retain(|pod| selection.wants_pod(&pod.info));
     let known_empty = stored.as_ref().map(|stored| stored.empty.clone()).unwrap_or_default();
     let strays = check_in::strays(&mut checked.strays, &host, &known_empty, &damaged);
     let ground = ground(stored, &checked.matched, parent.as_ref(), selection.is_everything(), &host);
@@ -50,6 +59,19 @@ pub(super) fn prepare(target: &Target, selection: &Selection, context: &Context)
         return Err(Box::new(Outcome { exit: ending, node, pods: views, problems }));
     }
     Ok(Prepared { host, ground, matched, node, views, problems })
+}
+
+/// Whether some checkpoint's namespace is not told by the kernel alone; then the runtime must say whose it is.
+fn needs_runtime(checkpoints: &[(PodInfo, Checkpoint)], pods: &[Pod], node: &NodeIdentity) -> bool {
+    checkpoints.iter().any(|(_, checkpoint)| match &checkpoint.netfix {
+        None => true,
+        Some(extension) => {
+            let candidates = pods
+                .iter()
+                .filter(|pod| extension.node.is_same(node) && extension.identity.is_same(&pod.identity));
+            candidates.into_iter().any(|pod| !extension.identity.is_surely(&pod.identity))
+        }
+    })
 }
 
 /// Two claims on one MAC or address, among the checkpoints, the pods that have none, and the host.

@@ -10,7 +10,7 @@ use super::session;
 use super::wait::{self, Patience};
 use super::{Context, Early, Outcome};
 use crate::apply::{self, Failure};
-use crate::cli::Target;
+use crate::cli::{SourceArgs, Target};
 use crate::kernel::Error;
 use crate::model::{Code, Problem, Severity};
 use crate::observe::Host;
@@ -21,14 +21,19 @@ use crate::report::{Progress, State};
 /// The host's stack has at most this many layers, each of which may need a round of its own.
 const HOST_ROUNDS: usize = 8;
 
-pub(super) fn run(target: &Target, limit: Duration, context: &mut Context) -> Result<Outcome, Early> {
+pub(super) fn run(
+    target: &Target,
+    source: &SourceArgs,
+    limit: Duration,
+    context: &mut Context,
+) -> Result<Outcome, Early> {
     let refuse = |problem| Box::new(Outcome::refused(problem));
     let patience = Patience::new(limit);
-    let selection = session::selection(&target.selectors)?;
+    let selection = session::selection(&target.pods.selectors)?;
     // Held to the end: nobody may write checkpoints of a network that is being put together.
     let lock = || context.store.lock("restore").map_err(|error| refuse(error.problem()));
     let _guard = context.store.exists().then(lock).transpose()?;
-    let prepared = prepare(target, &selection, context)?;
+    let prepared = prepare(target, source, &selection, context)?;
     let Prepared { mut host, ground, matched, node: mut view, mut views, mut problems } = prepared;
     let restored = restore(&mut host, &ground, matched, patience, context);
     let Restored { host_result, jobs, notes } = restored.map_err(|error| {

@@ -5,13 +5,13 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use super::select::Selection;
-use super::{Early, Outcome};
+use super::{Early, Exit, Outcome};
 use crate::cli::Selectors;
 use crate::model::{Checkpoint, Code, NodeIdentity, NodeState, PodId, PodInfo, Problem};
 use crate::observe::{self, Host, Pod};
 use crate::report::{Listener, NodeView, PodView, State, interfaces};
-use crate::runtime;
-use crate::store::Store;
+use crate::runtime::{self, Answer, Resident, Select};
+use crate::store::{self, Store};
 
 /// What the program around a command provides.
 pub struct Context {
@@ -28,6 +28,8 @@ pub(super) struct Session {
     pub host: Host,
     pub pods: Vec<Pod>,
     pub problems: Vec<Problem>,
+    /// What the container runtimes said; `None` when they were not asked.
+    pub answer: Option<Answer>,
 }
 
 /// Reads the selectors, or says which of them is no pattern.
@@ -36,7 +38,7 @@ pub(super) fn selection(selectors: &Selectors) -> Result<Selection, Early> {
 }
 
 impl Session {
-    /// Observes the host and opens every chosen namespace.
+    /// Observes the host and opens every chosen namespace; the kernel alone is asked, so names may be missing.
     ///
     /// When the host or the list of namespaces cannot be read, nothing is known, and the command ends here.
     pub(super) fn open(selection: &Selection) -> Result<Self, Early> {
@@ -44,9 +46,7 @@ impl Session {
             Box::new(Outcome::refused(Problem::error(Code::Unreadable, object, error.to_string())))
         };
         let host = Host::observe().map_err(|error| refuse("host", &error))?;
-        let (mut found, mut problems) =
-            runtime::discover(selection).map_err(|error| refuse("/proc", &error))?;
-        found.retain(|found| selection.wants_pod(&found.info));
+        let (found, mut problems) = runtime::discover(selection).map_err(|error| refuse("/proc", &error))?;
         let mut pods = Vec::new();
         for opened in observe::open_pods(found, &host) {
             match opened {
@@ -58,7 +58,39 @@ impl Session {
                 }
             }
         }
-        Ok(Self { node: observe::node_identity(), host, pods, problems })
+        Ok(Self { node: observe::node_identity(), host, pods, problems, answer: None })
+    }
+
+    /// Asks the container runtimes whose the namespaces are. One that cannot be asked ends the command.
+    pub(super) fn ask(&mut self, config: &runtime::Config, selection: &Selection) -> Result<(), Early> {
+        let refuse = |problems| Box::new(Outcome { exit: Exit::Refused, problems, ..Outcome::default() });
+        let answer = runtime::ask(config).map_err(refuse)?;
+        let mut residents: Vec<Resident<'_>> = self.pods.iter_mut().map(Pod::resident).collect();
+        self.problems.extend(answer.introduce(&mut residents, selection.wants_all()));
+        self.answer = Some(answer);
+        Ok(())
+    }
+
+    /// A pod keeps the id and the names under which its namespace was once written down, unless a runtime knows better.
+    pub(super) fn recognise(&mut self, stored: &[store::Loaded]) {
+        for pod in &mut self.pods {
+            let known = stored.iter().filter_map(|(id, stored)| Some((id, stored.as_ref().ok()?)));
+            let of_pod = |checkpoint: &Checkpoint| match &checkpoint.netfix {
+                Some(extension) => extension.is_about(&self.node, &pod.identity),
+                None => leads_to(&checkpoint.netns, pod),
+            };
+            let Some((id, checkpoint)) = known.into_iter().find(|(_, checkpoint)| of_pod(checkpoint)) else {
+                continue;
+            };
+            let then = info_of(id, checkpoint);
+            let PodInfo { id, namespace, name, uid, sandbox, attempt, source: _ } = &mut pod.info;
+            *id = then.id;
+            *namespace = namespace.take().or(then.namespace);
+            *uid = uid.take().or(then.uid);
+            *sandbox = sandbox.take().or(then.sandbox);
+            *attempt = attempt.take().or(then.attempt);
+            *name = then.name.or(name.take());
+        }
     }
 
     /// Refuses to go on when the user chose pods and none of them lives here.
@@ -74,6 +106,13 @@ impl Session {
     pub(super) fn node_view(&self, created: Option<String>) -> NodeView {
         NodeView { hostname: self.node.hostname.clone(), created, ..NodeView::default() }
     }
+}
+
+/// Whether an old path leads to this pod's namespace, under whatever path it was found.
+pub(super) fn leads_to(path: &str, pod: &Pod) -> bool {
+    let path = Path::new(path);
+    let key = || crate::kernel::Netns::open(path).ok().map(|netns| netns.key());
+    pod.paths.iter().any(|known| known == path) || key() == Some(pod.netns.key())
 }
 
 /// The stored checkpoints of the pods that the user chose; `--netns` is a question to living namespaces.

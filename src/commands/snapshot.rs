@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::session::{self, Session, bare_view, now};
 use super::{Context, Early, Outcome};
-use crate::cli::Selectors;
+use crate::cli::{Runtimes, Selectors};
 use crate::kernel::Error;
 use crate::model::checkpoint::{Extension, SCHEMA};
 use crate::model::{
@@ -17,17 +17,24 @@ use crate::plan::worth;
 use crate::report::{PodView, Progress, State, interfaces};
 use crate::store::{self, Guard, Retired};
 
-pub(super) fn run(selectors: &Selectors, context: &mut Context) -> Result<Outcome, Early> {
+pub(super) fn run(
+    selectors: &Selectors,
+    runtimes: &Runtimes,
+    context: &mut Context,
+) -> Result<Outcome, Early> {
     let selection = session::selection(selectors)?;
     let guard =
         context.store.lock("snapshot").map_err(|error| Box::new(Outcome::refused(error.problem())))?;
     let stored = context.store.load_all().map_err(|error| Box::new(Outcome::refused(error.problem())))?;
     let mut session = Session::open(&selection)?;
+    session.ask(&runtimes.config(), &selection)?;
+    session.recognise(&stored);
+    session.pods.retain(|pod| selection.wants_pod(&pod.info));
     session.require_pods(&selection)?;
     context.progress.notice(Progress::Phase("reading namespaces", session.pods.len()));
     let states = observe::observe_pods(&mut session.pods, &session.host);
     context.progress.notice(Progress::Phase("writing checkpoints", session.pods.len()));
-    let Session { node, host, mut pods, mut problems } = session;
+    let Session { node, host, pods, mut problems, answer: _ } = session;
     let old_node = session::load_node(&context.store, &node, &mut problems);
     let everything = selection.is_everything();
     let known_empty = old_node.as_ref().filter(|_| !everything).map(|node| node.empty.clone());
@@ -42,9 +49,6 @@ pub(super) fn run(selectors: &Selectors, context: &mut Context) -> Result<Outcom
         empty: known_empty.unwrap_or_default(),
         gone: BTreeSet::new(),
     };
-    for pod in &mut pods {
-        writer.recognise(pod);
-    }
     writer.problems.extend(contested_claims(&pods, &states, &host.state));
     for (pod, state) in pods.iter().zip(states) {
         match state {
@@ -85,26 +89,6 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// A pod keeps the id and the names under which its namespace was once written down.
-    fn recognise(&self, pod: &mut Pod) {
-        let known = self.stored.iter().filter_map(|(id, stored)| Some((id, stored.as_ref().ok()?)));
-        let of_pod = |checkpoint: &Checkpoint| match &checkpoint.netfix {
-            Some(_) => is_of(checkpoint, &self.node, pod),
-            None => leads_to(&checkpoint.netns, pod),
-        };
-        let Some((id, checkpoint)) = known.into_iter().find(|(_, checkpoint)| of_pod(checkpoint)) else {
-            return;
-        };
-        let then = session::info_of(id, checkpoint);
-        let PodInfo { id, namespace, name, uid, sandbox, attempt, source: _ } = &mut pod.info;
-        *id = then.id;
-        *namespace = namespace.take().or(then.namespace);
-        *uid = uid.take().or(then.uid);
-        *sandbox = sandbox.take().or(then.sandbox);
-        *attempt = attempt.take().or(then.attempt);
-        *name = then.name.or(name.take());
-    }
-
     fn pod(&mut self, pod: &Pod, state: NetState) {
         let info = &pod.info;
         let mut view = bare_view(info, &pod.netns.path, State::Saved);
@@ -286,13 +270,6 @@ impl Writer<'_> {
 
 fn is_of(checkpoint: &Checkpoint, node: &NodeIdentity, pod: &Pod) -> bool {
     checkpoint.netfix.as_ref().is_some_and(|extension| extension.is_about(node, &pod.identity))
-}
-
-/// Whether a path of a foreign checkpoint leads to this pod's namespace.
-fn leads_to(path: &str, pod: &Pod) -> bool {
-    let path = std::path::Path::new(path);
-    let key = || crate::kernel::Netns::open(path).ok().map(|netns| netns.key());
-    pod.paths.iter().any(|known| known == path) || key() == Some(pod.netns.key())
 }
 
 /// Whether a new checkpoint says nothing that the old one does not say but the time; then the disk is spared.

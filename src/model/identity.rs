@@ -56,6 +56,13 @@ impl NetnsIdentity {
         let holder_differs = matches!((self.holder, other.holder), (Some(a), Some(b)) if a != b);
         self.device == other.device && self.inode == other.inode && !holder_differs
     }
+
+    /// Whether that is beyond doubt: by cookie, or by the same living process. An inode alone is reused at once.
+    #[must_use]
+    pub fn is_surely(&self, other: &Self) -> bool {
+        let same_holder = self.holder.is_some() && self.holder == other.holder;
+        self.is_same(other) && (self.cookie.is_some() && self.cookie == other.cookie || same_holder)
+    }
 }
 
 /// The name of a pod's checkpoint file: 1 to 64 of `[A-Za-z0-9._-]`, not starting with a dot.

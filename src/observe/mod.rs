@@ -8,7 +8,7 @@ use crate::kernel::nsid::{self, HostId};
 use crate::kernel::{Error, Netns, Socket, netns};
 use crate::model::sysctl::Sysctls;
 use crate::model::{NetState, NetnsIdentity, NodeIdentity, PodInfo};
-use crate::runtime::Found;
+use crate::runtime::{Found, Resident};
 
 /// The host's own namespace, with a socket in it and what it held when it was last read.
 #[derive(Debug)]
@@ -92,6 +92,11 @@ impl Pod {
         let mut state = NetState::default();
         state.links = dump::links(&mut self.socket, Some(view), &mut state.unsupported)?;
         Ok(state)
+    }
+
+    /// The pod as runtimes may say whose it is.
+    pub fn resident(&mut self) -> Resident<'_> {
+        Resident { netns: &self.netns, info: &mut self.info }
     }
 
     /// What a new link of the pod starts with; the calling thread must be inside its namespace.

@@ -1,8 +1,12 @@
 //! Who lives in which network namespace.
 //!
-//! Namespaces are found from the kernel: every one that a process lives in, and every one that is mounted.
+//! Namespaces are found from the kernel: every one that a process lives in, and every one that is mounted. Container
+//! runtimes are asked only whose they are.
 
+mod answer;
 mod procfs;
+
+pub use answer::{Answer, Asked, Config, Resident, Sandbox, Which, ask};
 
 use procfs::LivedIn;
 use std::collections::BTreeMap;

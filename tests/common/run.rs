@@ -45,7 +45,7 @@ impl Node {
         if !words.starts_with("show") {
             command.args(["--netns", &self.pods_glob()]);
         }
-        command.env_remove("NETFIX_STATE_DIR").env("NO_COLOR", "1");
+        command.env_remove("NETFIX_STATE_DIR").env("NETFIX_RUNTIME", "none").env("NO_COLOR", "1");
         command
     }
 
@@ -68,7 +68,7 @@ impl Node {
             &script,
         ]);
         command.args(["sh", BINARY]).args(words.split_whitespace()).arg("--state-dir").arg(self.state_dir());
-        Run::of(command.env_remove("NETFIX_STATE_DIR").env("NO_COLOR", "1"))
+        Run::of(command.env_remove("NETFIX_STATE_DIR").env("NETFIX_RUNTIME", "none").env("NO_COLOR", "1"))
     }
 
     /// Writes the checkpoints of all pods; every one of them must be good.
