@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::select::Selection;
-use super::session::{age, bare_view, leads_to, stored_view};
+use super::session::{age, bare_view, leads_to, seconds, stored_view};
 use super::{Exit, origin};
+use crate::model::checkpoint::Extension;
 use crate::model::sysctl::Sysctls;
 use crate::model::{
     Checkpoint, Code, IfName, Link, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, PodInfo,
@@ -60,7 +61,7 @@ pub(super) fn check_in(
     let mut pods: Vec<Option<Pod>> = pods.into_iter().map(Some).collect();
     let mut result = CheckIn::default();
     for (info, checkpoint) in checkpoints {
-        match find(&checkpoint, &mut pods, node) {
+        match find(&info, &checkpoint, &mut pods, node) {
             Err(_) if !selection.wants_checkpoint(&info, &checkpoint) => {}
             Ok(_) if checkpoint.netfix.is_none() && origin_parent.is_none() => {
                 let message = "the file does not say what the pod stands on; name it with --parent, such as \
@@ -121,7 +122,7 @@ pub(super) fn strays(
 ) -> Strays {
     let mut strays = Strays::default();
     let states = observe::observe_pods(pods, host);
-    let has_damaged = |pod: &Pod| damaged.iter().any(|view| view.id == pod.info.id);
+    let has_damaged = |pod: &Pod| damaged.iter().any(|view| view.info.id == pod.info.id);
     for (pod, state) in pods.iter().zip(states) {
         let is_bare =
             state.as_ref().is_ok_and(|state| state.links.iter().all(|link| link.kind == LinkKind::Loopback));
@@ -143,40 +144,84 @@ pub(super) fn strays(
     strays
 }
 
-fn find(checkpoint: &Checkpoint, pods: &mut [Option<Pod>], node: &NodeIdentity) -> Result<Pod, Problem> {
-    let path = std::path::Path::new(&checkpoint.netns);
-    let object = checkpoint.netns.escape_debug().to_string();
-    let at_path = |pod: &Pod| pod.paths.iter().any(|known| known == path);
-    let Some(extension) = &checkpoint.netfix else {
-        // The origin's format knows nothing but the path.
-        let is_it = |pod: &Pod| leads_to(&checkpoint.netns, pod);
-        let found = pods.iter_mut().find(|pod| pod.as_ref().is_some_and(is_it)).and_then(Option::take);
-        return found.ok_or_else(|| {
-            Problem::error(Code::NetnsGone, object, "no living namespace is found at this path")
-        });
+fn find(
+    info: &PodInfo,
+    checkpoint: &Checkpoint,
+    pods: &mut [Option<Pod>],
+    node: &NodeIdentity,
+) -> Result<Pod, Problem> {
+    let refuse =
+        |code, message: String| Problem::error(code, checkpoint.netns.escape_debug().to_string(), message);
+    let is_candidate = |pod: &Pod| match &checkpoint.netfix {
+        Some(extension) => extension.identity.is_same(&pod.identity),
+        // The origin's format knows nothing but the path and the sandbox.
+        None => leads_to(&checkpoint.netns, pod) || info.is_surely(&pod.info),
     };
+    if let Some(extension) = &checkpoint.netfix {
+        is_of_this_boot(extension, node).map_err(|(code, message)| refuse(code, message.to_owned()))?;
+    }
+    let candidate = pods.iter_mut().find(|pod| pod.as_ref().is_some_and(is_candidate));
+    if let Some(pod) = candidate {
+        let living = pod.as_ref().map(|pod| proven(info, checkpoint, pod));
+        living.transpose().map_err(|(code, message)| refuse(code, message))?;
+        return pod.take().ok_or_else(|| refuse(Code::NetnsGone, "is used twice".to_owned()));
+    }
+    let path = std::path::Path::new(&checkpoint.netns);
+    if pods.iter().flatten().any(|pod| pod.paths.iter().any(|known| known == path)) {
+        let message =
+            "another namespace is at this path now: the pod was replaced, and its checkpoint is not used";
+        return Err(refuse(Code::NetnsReplaced, message.to_owned()));
+    }
+    let message = if checkpoint.netfix.is_some() {
+        "the namespace is gone, and with it the pod; `netfix snapshot` will put its checkpoint away"
+    } else {
+        "no living namespace is found at this path"
+    };
+    Err(refuse(Code::NetnsGone, message.to_owned()))
+}
+
+fn is_of_this_boot(extension: &Extension, node: &NodeIdentity) -> Result<(), (Code, &'static str)> {
     if extension.node.machine_id != node.machine_id {
         let message =
             "the checkpoint was written on another machine and is not used; run `netfix snapshot` here";
-        return Err(Problem::error(Code::OtherMachine, object, message));
+        return Err((Code::OtherMachine, message));
     }
-    if extension.node.boot_id != node.boot_id {
+    if !extension.node.is_same(node) {
         let message = "the checkpoint was written before this machine's last boot and is not used; its namespace \
                        cannot have survived";
-        return Err(Problem::error(Code::OtherBoot, object, message));
+        return Err((Code::OtherBoot, message));
     }
-    let is_it = |pod: &Pod| extension.is_about(node, &pod.identity);
-    if let Some(pod) = pods.iter_mut().find(|pod| pod.as_ref().is_some_and(is_it)) {
-        return pod.take().ok_or_else(|| Problem::error(Code::NetnsGone, object, "is used twice"));
+    Ok(())
+}
+
+/// Whether the namespace that looks like a checkpoint's is the checkpoint's, or why that is not certain.
+fn proven(info: &PodInfo, checkpoint: &Checkpoint, pod: &Pod) -> Result<(), (Code, String)> {
+    if checkpoint.netfix.as_ref().is_some_and(|extension| extension.identity.is_surely(&pod.identity)) {
+        return Ok(());
     }
-    if pods.iter().flatten().any(at_path) {
-        let message =
-            "another namespace is at this path now: the pod was replaced, and its checkpoint is not used";
-        return Err(Problem::error(Code::NetnsReplaced, object, message));
+    if info.contradicts(&pod.info) {
+        let message = format!(
+            "another pod has this namespace now, {}, and this checkpoint is not used: it is about sandbox {}, uid {}",
+            described(&pod.info),
+            info.sandbox.as_deref().unwrap_or("-").escape_debug(),
+            info.uid.as_deref().unwrap_or("-").escape_debug(),
+        );
+        return Err((Code::PodReplaced, message));
     }
-    let message =
-        "the namespace is gone, and with it the pod; `netfix snapshot` will put its checkpoint away";
-    Err(Problem::error(Code::NetnsGone, object, message))
+    let Some(extension) = &checkpoint.netfix else { return Ok(()) };
+    let as_old = || seconds(&extension.created).is_some_and(|then| pod.netns.is_older_than(then));
+    if info.is_surely(&pod.info) || as_old() {
+        return Ok(());
+    }
+    let message = "a namespace with the same inode is there, but this kernel gives namespaces no cookie, and neither a \
+                   process, nor a mount, nor a runtime proves that it is the same one; its checkpoint is not used";
+    Err((Code::NetnsReplaced, message.to_owned()))
+}
+
+/// A living pod in a message: its names and what tells it from others.
+pub(super) fn described(info: &PodInfo) -> String {
+    let text = |text: &Option<String>| text.as_deref().unwrap_or("-").escape_debug().to_string();
+    format!("{} (sandbox {}, uid {})", info.title(), text(&info.sandbox), text(&info.uid))
 }
 
 /// The host's state that pods are to stand on again, and the devices at the bottom of it.

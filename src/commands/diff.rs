@@ -44,7 +44,7 @@ fn with_drift(outcome: Outcome) -> Outcome {
 fn compare(target: &Target, source: &SourceArgs, context: &mut Context) -> Result<Outcome, Early> {
     let selection = session::selection(&target.pods.selectors)?;
     let prepared = prepare(target, source, &selection, context)?;
-    let Prepared { mut host, ground, mut matched, mut node, mut views, mut problems } = prepared;
+    let Prepared { mut host, ground, mut matched, mut node, mut views, mut problems, replaced } = prepared;
     let settings =
         host.new_link_settings().map_err(|error| Box::new(Outcome::refused(unreadable("host", &error))))?;
     let observed = ground.observed(&host, Some(&settings));
@@ -59,7 +59,8 @@ fn compare(target: &Target, source: &SourceArgs, context: &mut Context) -> Resul
         views.push(view);
         problems.extend(found);
     }
-    views.sort_by(|a, b| a.id.cmp(&b.id));
+    replaced.tell(&source.runtimes.config(), &mut problems);
+    views.sort_by(|a, b| a.info.id.cmp(&b.info.id));
     let exit = match Outcome::judge(&without_drift(&views), &problems) {
         Exit::Failed => Exit::Partly,
         other => other,

@@ -15,7 +15,7 @@ pub(super) fn list(pods: &PodArgs, context: &mut Context) -> Result<Outcome, Ear
     let mut pods: Vec<PodView> =
         chosen.map(|(info, checkpoint)| stored_view(info, checkpoint, State::Stored)).collect();
     pods.extend(damaged);
-    pods.sort_by(|a, b| a.id.cmp(&b.id));
+    pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
     let exit = Outcome::judge(&pods, &problems);
     Ok(Outcome { exit, node: node_view(), pods, problems })
 }
@@ -24,9 +24,13 @@ pub(super) fn show(pod: &str, context: &mut Context) -> Result<Outcome, Early> {
     let selection = session::selection(&Selectors::default())?;
     let Stored { checkpoints, damaged: _, problems } = load(&context.store, &selection)?;
     let names = |view: &PodView| {
-        let full =
-            view.namespace.as_ref().zip(view.name.as_ref()).map(|(space, name)| format!("{space}/{name}"));
-        [Some(view.id.to_string()), view.name.clone(), full]
+        let full = view
+            .info
+            .namespace
+            .as_ref()
+            .zip(view.info.name.as_ref())
+            .map(|(space, name)| format!("{space}/{name}"));
+        [Some(view.info.id.to_string()), view.info.name.clone(), full]
     };
     let mut views: Vec<PodView> = checkpoints
         .into_iter()

@@ -1,15 +1,16 @@
 //! What `diff`, `plan` and `restore` share: the chosen checkpoints, the living pods that they are about, and the
 //! ground that those stand on. Everything that can be refused is refused here, before anything is touched.
 
-use super::check_in::{self, CheckIn, Ground, Matched, check_in, ground};
+use super::check_in::{self, CheckIn, Ground, Matched, Strays, check_in, ground};
 use super::select::Selection;
 use super::session::{Session, Stored, load, load_node, no_checkpoints, stored_view};
 use super::{Context, Early, Outcome, origin};
 use crate::cli::{SourceArgs, Target};
-use crate::model::{Checkpoint, NetState, NodeIdentity, PodId, PodInfo, Problem};
+use crate::model::{Checkpoint, Code, IfName, NetState, NodeIdentity, NodeState, PodId, PodInfo, Problem};
 use crate::observe::{Host, Pod};
 use crate::plan::claims::{Claimant, contested};
 use crate::report::{NodeView, PodView, State};
+use crate::runtime::{self, Sandbox};
 
 /// Everything that a plan can be made from.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(super) struct Prepared {
     /// The pods that cannot be worked on.
     pub views: Vec<PodView>,
     pub problems: Vec<Problem>,
+    /// Whom to ask about at the end.
+    pub replaced: Replaced,
 }
 
 /// Gathers it, or ends the command where there is no pod to work on.
@@ -30,35 +33,123 @@ pub(super) fn prepare(
     selection: &Selection,
     context: &Context,
 ) -> Result<Prepared, Early> {
-    let Stored { checkpoints, damaged, mut problems } = load(&context.store, selection)?;
+    let stored = load(&context.store, selection)?;
     let mut session = Session::open(selection)?;
-    if needs_runtime(&checkpoints, &session.pods, &session.node) {
+    if needs_runtime(&stored.checkpoints, &session.pods, &session.node) {
         session.ask(&source.runtimes.config(), selection)?;
     }
-    let stored = load_node(&context.store, &session.node, &mut problems);
-    let node = session.node_view(stored.as_ref().map(|stored| stored.created.clone()));
+    let surveyed = survey(session, stored, target.parent.as_ref(), selection, context)?;
+    let ending = surveyed.checked.end_without_pods(&surveyed.damaged);
+    let Surveyed { host, ground, checked, strays, damaged, node, node_state: _, mut problems } = surveyed;
+    let CheckIn { matched, strays: _, rejected, problems: refusals } = checked;
+    let nothing_stored = matched.is_empty() && rejected.is_empty() && damaged.is_empty();
+    problems.extend(nothing_stored.then(|| no_checkpoints(selection)));
+    problems.extend(refusals.into_iter().chain(strays.problems));
+    let replaced = Replaced::among(&rejected, &problems);
+    let views: Vec<_> = damaged.into_iter().chain(rejected).chain(strays.views).collect();
+    if matched.is_empty() {
+        replaced.tell(&source.runtimes.config(), &mut problems);
+        return Err(Box::new(Outcome { exit: ending, node, pods: views, problems }));
+    }
+    Ok(Prepared { host, ground, matched, node, views, problems, replaced })
+}
+
+/// The chosen checkpoints beside the living pods: nothing is decided yet.
+#[derive(Debug)]
+pub(super) struct Surveyed {
+    pub host: Host,
+    pub ground: Ground,
+    pub checked: CheckIn,
+    pub strays: Strays,
+    /// Pods whose checkpoint cannot be read.
+    pub damaged: Vec<PodView>,
+    pub node: NodeView,
+    pub node_state: Option<NodeState>,
+    pub problems: Vec<Problem>,
+}
+
+/// Compares what is stored with who lives here, and refuses contested claims.
+pub(super) fn survey(
+    session: Session,
+    stored: Stored,
+    parent: Option<&IfName>,
+    selection: &Selection,
+    context: &Context,
+) -> Result<Surveyed, Early> {
+    let Stored { checkpoints, damaged, mut problems } = stored;
+    let node_state = load_node(&context.store, &session.node, &mut problems);
+    let node = session.node_view(node_state.as_ref().map(|stored| stored.created.clone()));
     let Session { node: identity, host, pods, problems: found, answer: _ } = session;
     problems.extend(found);
-    let parent = target.parent.as_ref().map(|name| origin::parent(name, stored.as_ref(), &host.state));
+    let parent = parent.map(|name| origin::parent(name, node_state.as_ref(), &host.state));
     let parent = parent.transpose().map_err(|problem| Box::new(Outcome::refused(problem)))?;
     let mut checked = check_in(checkpoints, pods, &identity, selection, parent.as_ref());
     checked.strays.retain(|pod| selection.wants_pod(&pod.info));
-    let known_empty = stored.as_ref().map(|stored| stored.empty.clone()).unwrap_or_default();
-    let strays = check_in::strays(&mut checked.strays, &host, &known_empty, &damaged);
-    let ground = ground(stored, &checked.matched, parent.as_ref(), selection.is_everything(), &host);
+    let known_empty = node_state.as_ref().map(|stored| stored.empty.as_slice()).unwrap_or_default();
+    let strays = check_in::strays(&mut checked.strays, &host, known_empty, &damaged);
+    let ground =
+        ground(node_state.clone(), &checked.matched, parent.as_ref(), selection.is_everything(), &host);
     let refused = contested_claims(&checked, &strays.states, &ground.state);
     checked.refuse(refused);
+    Ok(Surveyed { host, ground, checked, strays, damaged, node, node_state, problems })
+}
 
-    let ending = checked.end_without_pods(&damaged);
-    let CheckIn { matched, strays: _, rejected, problems: refusals } = checked;
-    let nothing_stored = matched.is_empty() && rejected.is_empty() && damaged.is_empty();
-    let views: Vec<_> = damaged.into_iter().chain(rejected).chain(strays.views).collect();
-    problems.extend(nothing_stored.then(|| no_checkpoints(selection)));
-    problems.extend(refusals.into_iter().chain(strays.problems));
-    if matched.is_empty() {
-        return Err(Box::new(Outcome { exit: ending, node, pods: views, problems }));
+/// Checkpoints whose namespace is gone and whose pod may live on under the same name, as a StatefulSet's does. Only a
+/// runtime knows, and it is asked when everything else is done: nothing but a message depends on it.
+#[derive(Debug, Default)]
+pub(super) struct Replaced(Vec<PodInfo>);
+
+impl Replaced {
+    fn among(rejected: &[PodView], problems: &[Problem]) -> Self {
+        let gone = |view: &&PodView| {
+            let is_it = |problem: &Problem| problem.pod.as_ref() == Some(&view.info.id) && is_gone(problem);
+            problems.iter().any(is_it)
+        };
+        Self(
+            rejected
+                .iter()
+                .filter(gone)
+                .map(|view| view.info.clone())
+                .filter(|i| i.sandbox.is_some())
+                .collect(),
+        )
     }
-    Ok(Prepared { host, ground, matched, node, views, problems })
+
+    /// Asks the runtimes, and says of each such checkpoint which pod has its name now.
+    pub(super) fn tell(self, config: &runtime::Config, problems: &mut Vec<Problem>) {
+        if self.0.is_empty() {
+            return;
+        }
+        let answer = match runtime::ask(config) {
+            Ok(answer) => answer,
+            Err(unreachable) => {
+                return problems.extend(unreachable.into_iter().map(Problem::demoted));
+            }
+        };
+        for then in self.0 {
+            let is_successor = |now: &&Sandbox| {
+                then.name.is_some()
+                    && now.name == then.name
+                    && now.namespace == then.namespace
+                    && then.sandbox.as_ref() != Some(&now.id)
+            };
+            let Some(now) = answer.sandboxes.iter().find(is_successor) else { continue };
+            for problem in problems.iter_mut().filter(|p| p.pod.as_ref() == Some(&then.id) && is_gone(p)) {
+                problem.code = Code::PodReplaced;
+                problem.message = format!(
+                    "{} was deleted and made again: it is sandbox {} with uid {} now, and a checkpoint of its \
+                     predecessor is not used; run `netfix snapshot`",
+                    then.title(),
+                    now.id.escape_debug(),
+                    now.uid.as_deref().unwrap_or("-").escape_debug(),
+                );
+            }
+        }
+    }
+}
+
+fn is_gone(problem: &Problem) -> bool {
+    matches!(problem.code, Code::NetnsGone | Code::NetnsReplaced)
 }
 
 /// Whether some checkpoint's namespace is not told by the kernel alone; then the runtime must say whose it is.

@@ -34,7 +34,7 @@ pub(super) fn run(
     let lock = || context.store.lock("restore").map_err(|error| refuse(error.problem()));
     let _guard = context.store.exists().then(lock).transpose()?;
     let prepared = prepare(target, source, &selection, context)?;
-    let Prepared { mut host, ground, matched, node: mut view, mut views, mut problems } = prepared;
+    let Prepared { mut host, ground, matched, node: mut view, mut views, mut problems, replaced } = prepared;
     let restored = restore(&mut host, &ground, matched, patience, context);
     let Restored { host_result, jobs, notes } = restored.map_err(|error| {
         Box::new(Outcome::failed(Problem::error(Code::Failed, "host", error.to_string())))
@@ -48,7 +48,8 @@ pub(super) fn run(
         views.push(view);
         problems.extend(found);
     }
-    views.sort_by(|a, b| a.id.cmp(&b.id));
+    replaced.tell(&source.runtimes.config(), &mut problems);
+    views.sort_by(|a, b| a.info.id.cmp(&b.info.id));
     let exit = Outcome::judge(&views, &problems);
     Ok(Outcome { exit, node: view, pods: views, problems })
 }

@@ -11,7 +11,7 @@ use crate::model::{Checkpoint, Code, NodeIdentity, NodeState, PodId, PodInfo, Pr
 use crate::observe::{self, Host, Pod};
 use crate::report::{Listener, NodeView, PodView, State, interfaces};
 use crate::runtime::{self, Answer, Resident, Select};
-use crate::store::{self, Store};
+use crate::store::Store;
 
 /// What the program around a command provides.
 pub struct Context {
@@ -72,24 +72,19 @@ impl Session {
     }
 
     /// A pod keeps the id and the names under which its namespace was once written down, unless a runtime knows better.
-    pub(super) fn recognise(&mut self, stored: &[store::Loaded]) {
+    pub(super) fn recognise<'a>(
+        &mut self,
+        stored: impl Iterator<Item = (&'a PodId, &'a Checkpoint)> + Clone,
+    ) {
         for pod in &mut self.pods {
-            let known = stored.iter().filter_map(|(id, stored)| Some((id, stored.as_ref().ok()?)));
             let of_pod = |checkpoint: &Checkpoint| match &checkpoint.netfix {
-                Some(extension) => extension.is_about(&self.node, &pod.identity),
+                Some(extension) => extension.is_about(&self.node, &pod.identity, &pod.info),
                 None => leads_to(&checkpoint.netns, pod),
             };
-            let Some((id, checkpoint)) = known.into_iter().find(|(_, checkpoint)| of_pod(checkpoint)) else {
+            let Some((id, checkpoint)) = stored.clone().find(|(_, checkpoint)| of_pod(checkpoint)) else {
                 continue;
             };
-            let then = info_of(id, checkpoint);
-            let PodInfo { id, namespace, name, uid, sandbox, attempt, source: _ } = &mut pod.info;
-            *id = then.id;
-            *namespace = namespace.take().or(then.namespace);
-            *uid = uid.take().or(then.uid);
-            *sandbox = sandbox.take().or(then.sandbox);
-            *attempt = attempt.take().or(then.attempt);
-            *name = then.name.or(name.take());
+            pod.info.learn(info_of(id, checkpoint));
         }
     }
 
@@ -184,10 +179,7 @@ fn nameless(id: &PodId) -> PodInfo {
 /// A pod's view with nothing but who it is.
 pub(super) fn bare_view(info: &PodInfo, netns: &Path, state: State) -> PodView {
     PodView {
-        id: info.id.clone(),
-        namespace: info.namespace.clone(),
-        name: info.name.clone(),
-        uid: info.uid.clone(),
+        info: info.clone(),
         netns: Some(netns.display().to_string()).filter(|path| !path.is_empty()),
         state,
         created: None,
@@ -232,9 +224,14 @@ pub(super) fn now() -> String {
     Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
 }
 
+/// A time of a checkpoint in seconds since 1970; `None` when the text is no time.
+pub(super) fn seconds(created: &str) -> Option<i64> {
+    created.parse::<Timestamp>().ok().map(Timestamp::as_second)
+}
+
 /// Seconds since a checkpoint was written; 0 when the clock went backwards or the text is no time.
 pub(super) fn age(created: &str) -> u32 {
-    let seconds = created.parse::<Timestamp>().map(|then| Timestamp::now().as_second() - then.as_second());
+    let seconds = seconds(created).map(|then| Timestamp::now().as_second() - then);
     u32::try_from(seconds.unwrap_or_default()).unwrap_or_default()
 }
 

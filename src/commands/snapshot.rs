@@ -9,7 +9,7 @@ use crate::kernel::Error;
 use crate::model::checkpoint::{Extension, SCHEMA};
 use crate::model::{
     Checkpoint, Code, IfName, Link, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, Parent,
-    PodId, PodInfo, Problem, Severity, StackLink, stack,
+    PodId, PodInfo, Problem, StackLink, stack,
 };
 use crate::observe::{self, Host, Pod};
 use crate::plan::claims::{Claimant, contested};
@@ -28,7 +28,7 @@ pub(super) fn run(
     let stored = context.store.load_all().map_err(|error| Box::new(Outcome::refused(error.problem())))?;
     let mut session = Session::open(&selection)?;
     session.ask(&runtimes.config(), &selection)?;
-    session.recognise(&stored);
+    session.recognise(stored.iter().filter_map(|(id, stored)| Some((id, stored.as_ref().ok()?))));
     session.pods.retain(|pod| selection.wants_pod(&pod.info));
     session.require_pods(&selection)?;
     context.progress.notice(Progress::Phase("reading namespaces", session.pods.len()));
@@ -133,8 +133,7 @@ impl Writer<'_> {
         match self.stored.get(id) {
             Some(Ok(old)) if !is_of(old, &self.node, pod) => self.put_away(id, Retired::Whole),
             Some(Err(error)) => {
-                let problem = Problem { severity: Severity::Warning, ..error.problem() };
-                self.problems.push(problem.of(id));
+                self.problems.push(error.problem().demoted().of(id));
                 self.put_away(id, Retired::Damaged);
             }
             Some(Ok(old)) if says_the_same(old, checkpoint) => {
@@ -244,7 +243,7 @@ impl Writer<'_> {
             return;
         }
         let is_alive = |checkpoint: &Checkpoint| pods.iter().any(|pod| is_of(checkpoint, &self.node, pod));
-        let written = |id: &PodId| self.views.iter().any(|view| view.id == *id);
+        let written = |id: &PodId| self.views.iter().any(|view| view.info.id == *id);
         let gone = self.stored.iter().filter(|(id, stored)| {
             let of_netfix = |checkpoint: &Checkpoint| checkpoint.netfix.is_some() && !is_alive(checkpoint);
             !written(id) && stored.as_ref().is_ok_and(of_netfix)
@@ -257,7 +256,7 @@ impl Writer<'_> {
     }
 
     fn finish(mut self, node_created: Option<String>) -> Outcome {
-        self.views.sort_by(|a, b| a.id.cmp(&b.id));
+        self.views.sort_by(|a, b| a.info.id.cmp(&b.info.id));
         let exit = Outcome::judge(&self.views, &self.problems);
         let node = crate::report::NodeView {
             hostname: self.node.hostname,
@@ -269,7 +268,7 @@ impl Writer<'_> {
 }
 
 fn is_of(checkpoint: &Checkpoint, node: &NodeIdentity, pod: &Pod) -> bool {
-    checkpoint.netfix.as_ref().is_some_and(|extension| extension.is_about(node, &pod.identity))
+    checkpoint.netfix.as_ref().is_some_and(|extension| extension.is_about(node, &pod.identity, &pod.info))
 }
 
 /// Whether a new checkpoint says nothing that the old one does not say but the time; then the disk is spared.

@@ -26,6 +26,8 @@ pub(super) fn run(selectors: &Selectors, timeout: Duration, context: &mut Contex
     let selection = session::selection(selectors)?;
     let Stored { checkpoints, damaged, mut problems } = load(&context.store, &selection)?;
     let mut session = Session::open(&selection)?;
+    session.recognise(checkpoints.iter().map(|(info, checkpoint)| (&info.id, checkpoint)));
+    session.pods.retain(|pod| selection.wants_pod(&pod.info));
     session.require_pods(&selection)?;
     problems.append(&mut session.problems);
     let known_empty = load_node(&context.store, &session.node, &mut problems).map(|node| node.empty);
@@ -52,11 +54,11 @@ pub(super) fn run(selectors: &Selectors, timeout: Duration, context: &mut Contex
         let (gateway, problem) = judge(expected, answer, timeout);
         view.state = worse(view.state, state_of(&gateway));
         view.gateways.push(gateway);
-        problems.extend(problem.map(|problem| problem.of(&view.id)));
+        problems.extend(problem.map(|problem| problem.of(&view.info.id)));
     }
-    let alive = |view: &PodView| session.pods.iter().any(|pod| pod.info.id == view.id);
+    let alive = |view: &PodView| session.pods.iter().any(|pod| pod.info.id == view.info.id);
     views.extend(damaged.into_iter().filter(|view| !alive(view)));
-    views.sort_by(|a, b| a.id.cmp(&b.id));
+    views.sort_by(|a, b| a.info.id.cmp(&b.info.id));
     let exit = Outcome::judge(&views, &problems);
     Ok(Outcome { exit, node: session.node_view(None), pods: views, problems })
 }
@@ -75,7 +77,8 @@ impl Survey<'_> {
     fn pod(&mut self, at: usize, pod: &Pod, state: Result<NetState, Error>) {
         let mut view = bare_view(&pod.info, &pod.netns.path, State::NoGateway);
         let object = pod.netns.path.display().to_string();
-        let then = self.extensions.iter().find(|extension| extension.is_about(self.node, &pod.identity));
+        let then =
+            self.extensions.iter().find(|extension| extension.is_about(self.node, &pod.identity, &pod.info));
         match state {
             Ok(state) => {
                 view.interfaces = interfaces(&state);
@@ -85,12 +88,14 @@ impl Survey<'_> {
                 if is_bare && then.is_none() && !was_empty {
                     view.state = State::NoCheckpoint;
                     let message = "has no interface and no checkpoint, so nobody knows what it lost";
-                    self.problems.push(Problem::error(Code::CheckpointMissing, object, message).of(&view.id));
+                    self.problems
+                        .push(Problem::error(Code::CheckpointMissing, object, message).of(&view.info.id));
                 }
             }
             Err(error) => {
                 view.state = State::Failed;
-                self.problems.push(Problem::error(Code::Unreadable, object, error.to_string()).of(&view.id));
+                self.problems
+                    .push(Problem::error(Code::Unreadable, object, error.to_string()).of(&view.info.id));
             }
         }
         self.views.push(view);

@@ -27,6 +27,9 @@ pub struct Netns {
     pub holder: Option<Holder>,
     device: u64,
     inode: u64,
+    /// Seconds since 1970 at which the nsfs inode was made. It is the same one as long as something keeps it: a mount,
+    /// an open file.
+    made: i64,
 }
 
 impl Netns {
@@ -41,8 +44,8 @@ impl Netns {
             return Err(Errno::EINVAL.into());
         }
         let meta = file.metadata()?;
-        let (device, inode) = (meta.dev(), meta.ino());
-        Ok(Self { file, path: path.to_owned(), holder: None, device, inode })
+        let (device, inode, made) = (meta.dev(), meta.ino(), meta.ctime());
+        Ok(Self { file, path: path.to_owned(), holder: None, device, inode, made })
     }
 
     /// The namespace that this process was started in.
@@ -57,6 +60,13 @@ impl Netns {
     #[must_use]
     pub fn key(&self) -> (u64, u64) {
         (self.device, self.inode)
+    }
+
+    /// Whether the namespace has kept its inode since before then (seconds since 1970), so that its number cannot
+    /// have been another's at that time.
+    #[must_use]
+    pub fn is_older_than(&self, then: i64) -> bool {
+        self.made <= then
     }
 
     /// The number to put into `IFLA_NET_NS_FD`.

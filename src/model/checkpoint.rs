@@ -113,11 +113,12 @@ pub struct Extension {
 }
 
 impl Extension {
-    /// Whether it was written about this very namespace, on this machine and in this boot: a cookie is given again
-    /// after a boot.
+    /// Whether it was written about this very namespace and pod, on this machine and in this boot: a cookie is given
+    /// again after a boot, and an inode at once.
     #[must_use]
-    pub fn is_about(&self, node: &NodeIdentity, identity: &NetnsIdentity) -> bool {
-        self.node.is_same(node) && self.identity.is_same(identity)
+    pub fn is_about(&self, node: &NodeIdentity, identity: &NetnsIdentity, pod: &PodInfo) -> bool {
+        let doubtful = || !self.identity.is_surely(identity) && self.pod.contradicts(pod);
+        self.node.is_same(node) && self.identity.is_same(identity) && !doubtful()
     }
 }
 
@@ -143,6 +144,49 @@ pub struct PodInfo {
     pub attempt: Option<u32>,
     /// Who said so: `mount` or `proc`, or a runtime.
     pub source: String,
+}
+
+impl PodInfo {
+    /// Whether they cannot be the same pod: sandbox or uid are known of both and differ. A name says nothing, a pod
+    /// that is made again has the same.
+    #[must_use]
+    pub fn contradicts(&self, other: &Self) -> bool {
+        differ(self.sandbox.as_ref(), other.sandbox.as_ref()) || differ(self.uid.as_ref(), other.uid.as_ref())
+    }
+
+    /// Whether they are the same pod beyond doubt: the sandbox, which is never made twice, is known of both.
+    #[must_use]
+    pub fn is_surely(&self, other: &Self) -> bool {
+        self.sandbox.is_some() && self.sandbox == other.sandbox && !self.contradicts(other)
+    }
+
+    /// Takes over what was once known of the same pod. Who knows the sandbox knows the names, and the file is named
+    /// after the sandbox; else the pod keeps the name that it had.
+    pub fn learn(&mut self, then: Self) {
+        let Self { id, namespace, name, uid, sandbox, attempt, source: _ } = self;
+        *name = if sandbox.is_some() { name.take().or(then.name) } else { then.name.or(name.take()) };
+        if sandbox.is_none() || then.sandbox == *sandbox {
+            *id = then.id;
+        }
+        *namespace = namespace.take().or(then.namespace);
+        *uid = uid.take().or(then.uid);
+        *sandbox = sandbox.take().or(then.sandbox);
+        *attempt = attempt.take().or(then.attempt);
+    }
+
+    /// What people call it: `NAMESPACE/NAME`, or what is known of it, else the id. Safe to print.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match (&self.namespace, &self.name) {
+            (Some(namespace), Some(name)) => format!("{namespace}/{name}").escape_debug().to_string(),
+            (None, Some(name)) => name.escape_debug().to_string(),
+            _ => self.id.to_string(),
+        }
+    }
+}
+
+fn differ(a: Option<&String>, b: Option<&String>) -> bool {
+    matches!((a, b), (Some(a), Some(b)) if a != b)
 }
 
 /// One link of the host that a pod's link stands on. Never named by its index, which a reload changes.

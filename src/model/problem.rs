@@ -85,6 +85,12 @@ impl Problem {
         Self { severity: Severity::Warning, ..Self::error(code, object, message) }
     }
 
+    /// The same problem, no worse than a warning.
+    #[must_use]
+    pub fn demoted(self) -> Self {
+        Self { severity: self.severity.min(Severity::Warning), ..self }
+    }
+
     /// The same problem, of that pod.
     #[must_use]
     pub fn of(mut self, pod: &PodId) -> Self {

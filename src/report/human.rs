@@ -62,11 +62,7 @@ fn steps(document: &Document, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn title(pod: &PodView) -> String {
-    match (&pod.namespace, &pod.name) {
-        (Some(namespace), Some(name)) => format!("{namespace}/{name}").escape_debug().to_string(),
-        (None, Some(name)) => name.escape_debug().to_string(),
-        _ => pod.id.to_string(),
-    }
+    pod.info.title()
 }
 
 fn table(document: &Document, style: Style, out: &mut dyn Write) -> io::Result<()> {
@@ -205,8 +201,8 @@ fn summary(document: &Document, out: &mut dyn Write) -> io::Result<()> {
 
 fn show(pod: &PodView, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "pod        {}", title(pod))?;
-    writeln!(out, "id         {}", pod.id)?;
-    writeln!(out, "uid        {}", or_dash(pod.uid.as_ref()))?;
+    writeln!(out, "id         {}", pod.info.id)?;
+    writeln!(out, "uid        {}", or_dash(pod.info.uid.as_ref()))?;
     writeln!(out, "netns      {}", pod.netns.as_deref().unwrap_or("-").escape_debug())?;
     writeln!(out, "written    {}", or_dash(pod.created.as_ref()))?;
     let Some(checkpoint) = &pod.checkpoint else { return Ok(()) };

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
-use crate::model::{IfName, LinkKind, Mac, NetState, Parent, PodId, Problem};
+use crate::model::{IfName, LinkKind, Mac, NetState, Parent, PodInfo, Problem};
 
 /// The answer of one command.
 #[derive(Debug, Serialize)]
@@ -94,14 +94,9 @@ impl fmt::Display for State {
 /// One pod.
 #[derive(Debug, Clone, Serialize)]
 pub struct PodView {
-    /// The name of its checkpoint file.
-    pub id: PodId,
-    /// Kubernetes namespace; null where nobody knows it.
-    pub namespace: Option<String>,
-    /// Pod or container name; null where nobody knows it.
-    pub name: Option<String>,
-    /// Pod uid; null where nobody knows it.
-    pub uid: Option<String>,
+    /// Who it is; null what nobody knows.
+    #[serde(flatten)]
+    pub info: PodInfo,
     /// A path that leads to its network namespace; null where a damaged file hides it.
     pub netns: Option<String>,
     /// What the command found or did.
