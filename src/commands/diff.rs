@@ -6,9 +6,10 @@ use super::session::{self, stored_view};
 use super::{Context, Early, Exit, Outcome};
 use crate::cli::{PodArgs, Runtimes, SourceArgs, Target};
 use crate::kernel::netns;
+use crate::model::sysctl::Sysctls;
 use crate::model::{Code, NetState, PodInfo, Problem, Severity};
 use crate::observe::{Host, Pod};
-use crate::plan::{self, HostLinks, Observed, Plan};
+use crate::plan::{self, HostLinks, Observed, Plan, Step, worth};
 use crate::report::{PodView, Progress, State};
 
 pub(super) fn diff(
@@ -53,7 +54,7 @@ fn compare(target: &Target, source: &SourceArgs, context: &mut Context) -> Resul
     problems.extend(host_plan.problems);
 
     context.progress.notice(Progress::Phase("comparing", matched.len()));
-    let plans = plan_pods(&mut matched, &host, &links);
+    let plans = plan_pods(&mut matched, &host, &links, Depth::Complete);
     for (matched, planned) in matched.iter().zip(plans) {
         let (view, found) = report(&matched.info, matched, planned);
         views.push(view);
@@ -65,7 +66,7 @@ fn compare(target: &Target, source: &SourceArgs, context: &mut Context) -> Resul
         Exit::Failed => Exit::Partly,
         other => other,
     };
-    Ok(Outcome { exit, node, pods: views, problems })
+    Ok(Outcome { exit, node, pods: views, problems, ..Outcome::default() })
 }
 
 /// Finding drift is what was asked for, so it does not count as bad.
@@ -77,22 +78,61 @@ fn without_drift(views: &[PodView]) -> Vec<PodView> {
     views.iter().map(good).collect()
 }
 
-/// Each pod's plan, complete to the last setting: what a new link would start with is read as well.
-fn plan_pods(matched: &mut [Matched], host: &Host, links: &HostLinks) -> Vec<Result<Plan, Problem>> {
-    let plans = netns::visit(
-        matched,
-        |matched| &matched.pod.netns,
-        |matched| {
-            let observed = observe(&mut matched.pod, host)?;
+/// What a pod has, beside what it should have.
+pub(super) struct Compared {
+    /// What is missing or differs.
+    pub plan: Plan,
+    /// The link that is lost, if one is.
+    pub lost: Option<String>,
+}
+
+/// How far a plan for links that are missing goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// To the last setting: what a new link of the pod would start with is read, in a hundred files.
+    Complete,
+    /// To the link's creation.
+    Creation,
+}
+
+/// Each pod's plan.
+pub(super) fn plan_pods(
+    matched: &mut [Matched],
+    host: &Host,
+    links: &HostLinks,
+    depth: Depth,
+) -> Vec<Result<Compared, Problem>> {
+    let compare = |matched: &mut Matched| matched.compare(host, links, depth);
+    let compared = netns::visit(matched, |matched| &matched.pod.netns, compare);
+    compared.into_iter().map(|plan| plan.unwrap_or_else(|errno| Err(unreadable("netns", &errno)))).collect()
+}
+
+impl Matched {
+    /// Compares from inside the pod's namespace.
+    fn compare(&mut self, host: &Host, links: &HostLinks, depth: Depth) -> Result<Compared, Problem> {
+        let state = observe(&mut self.pod, host)?;
+        let (mut compared, creates) = self.planned(&state, links, None)?;
+        if depth == Depth::Complete && creates {
             let settings =
-                matched.pod.new_link_settings_inside().map_err(|error| unreadable("conf/default", &error))?;
-            let wanted =
-                matched.wanted(&observed).ok_or_else(|| unreadable("checkpoint", &"names no interface"))?;
-            let observed = Observed { state: &observed, new_link: Some(&settings), age: matched.age };
-            Ok(plan::pod(&wanted, observed, links))
-        },
-    );
-    plans.into_iter().map(|plan| plan.unwrap_or_else(|errno| Err(unreadable("netns", &errno)))).collect()
+                self.pod.new_link_settings_inside().map_err(|error| unreadable("conf/default", &error))?;
+            (compared, _) = self.planned(&state, links, Some(&settings))?;
+        }
+        Ok(compared)
+    }
+
+    /// Also says whether links have to be created.
+    fn planned(
+        &self,
+        state: &NetState,
+        links: &HostLinks,
+        new_link: Option<&Sysctls>,
+    ) -> Result<(Compared, bool), Problem> {
+        let wanted = self.wanted(state).ok_or_else(|| unreadable("checkpoint", &"names no interface"))?;
+        let lost = worth::loss(&wanted, state);
+        let plan = plan::pod(&wanted, Observed { state, new_link, age: self.age }, links);
+        let creates = plan.steps.iter().any(|step| matches!(step, Step::AddLink(_)));
+        Ok((Compared { plan, lost }, creates))
+    }
 }
 
 fn observe(pod: &mut Pod, host: &Host) -> Result<NetState, Problem> {
@@ -103,10 +143,10 @@ fn unreadable(object: &str, error: &dyn std::fmt::Display) -> Problem {
     Problem::error(Code::Unreadable, object, error.to_string())
 }
 
-fn report(info: &PodInfo, matched: &Matched, planned: Result<Plan, Problem>) -> (PodView, Vec<Problem>) {
+fn report(info: &PodInfo, matched: &Matched, planned: Result<Compared, Problem>) -> (PodView, Vec<Problem>) {
     let mut view = stored_view(info, &matched.checkpoint, State::InSync);
     let problems = match planned {
-        Ok(plan) => {
+        Ok(Compared { plan, lost: _ }) => {
             view.steps = plan.lines();
             let broken = plan.problems.iter().any(|problem| problem.severity == Severity::Error);
             if broken || !view.steps.is_empty() {

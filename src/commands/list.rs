@@ -17,7 +17,7 @@ pub(super) fn list(pods: &PodArgs, context: &mut Context) -> Result<Outcome, Ear
     pods.extend(damaged);
     pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
     let exit = Outcome::judge(&pods, &problems);
-    Ok(Outcome { exit, node: node_view(), pods, problems })
+    Ok(Outcome { exit, node: node_view(), pods, problems, ..Outcome::default() })
 }
 
 pub(super) fn show(pod: &str, context: &mut Context) -> Result<Outcome, Early> {
@@ -50,7 +50,13 @@ pub(super) fn show(pod: &str, context: &mut Context) -> Result<Outcome, Early> {
         Box::new(Outcome::failed(Problem { object: pod.to_owned(), ..no_checkpoints(selection) }))
     };
     match views.len() {
-        1 => Ok(Outcome { exit: Exit::Done, node: node_view(), pods: views, problems: Vec::new() }),
+        1 => Ok(Outcome {
+            exit: Exit::Done,
+            node: node_view(),
+            pods: views,
+            problems: Vec::new(),
+            ..Outcome::default()
+        }),
         // The one that was asked for may be among those that cannot be read.
         0 => {
             let about =
@@ -59,7 +65,13 @@ pub(super) fn show(pod: &str, context: &mut Context) -> Result<Outcome, Early> {
             if problems.is_empty() {
                 return Err(missing(&selection));
             }
-            Ok(Outcome { exit: Exit::Failed, node: node_view(), pods: Vec::new(), problems })
+            Ok(Outcome {
+                exit: Exit::Failed,
+                node: node_view(),
+                pods: Vec::new(),
+                problems,
+                ..Outcome::default()
+            })
         }
         several => {
             let message = format!("{several} pods begin like that; give more of the id");

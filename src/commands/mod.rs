@@ -1,5 +1,6 @@
 //! One file a command: gather, decide, act, answer.
 
+mod check;
 mod check_in;
 mod conflicts;
 mod diff;
@@ -20,7 +21,7 @@ use clap::CommandFactory;
 
 use crate::cli::{Cli, Command};
 use crate::model::{Code, Problem, Severity};
-use crate::report::{Document, NodeView, PodView};
+use crate::report::{CheckView, Document, NodeView, PodView, Verdict};
 
 pub use session::Context;
 
@@ -35,22 +36,41 @@ pub struct Outcome {
     pub pods: Vec<PodView>,
     /// What went wrong or is worth knowing.
     pub problems: Vec<Problem>,
+    /// What `check` adds it up to.
+    pub check: Option<CheckView>,
 }
 
-/// How a command ended; the number is the process's exit code.
+/// How a command ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Exit {
     /// All done.
     #[default]
-    Done = 0,
+    Done,
     /// Failed.
-    Failed = 1,
+    Failed,
     /// Drift was found.
-    Drift = 3,
+    Drift,
     /// Refused before anything was changed.
-    Refused = 4,
+    Refused,
     /// Some pods were handled, some not.
-    Partly = 5,
+    Partly,
+    /// What `check` found, in the convention of monitoring plugins.
+    Check(Verdict),
+}
+
+impl Exit {
+    /// The process's exit code.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Drift => 3,
+            Self::Refused => 4,
+            Self::Partly => 5,
+            Self::Check(verdict) => verdict as u8,
+        }
+    }
 }
 
 impl Outcome {
@@ -81,8 +101,8 @@ impl Outcome {
 /// The document for an outcome.
 #[must_use]
 pub fn document(command: &Command, outcome: Outcome) -> Document {
-    let Outcome { exit, node, pods, problems } = outcome;
-    Document { schema: "netfix/v1", command: command.name(), exit: exit as u8, node, pods, problems }
+    let Outcome { exit, node, pods, problems, check } = outcome;
+    Document { schema: "netfix/v1", command: command.name(), exit: exit.code(), node, pods, problems, check }
 }
 
 impl Command {
@@ -104,6 +124,12 @@ impl Command {
             Self::Completions { .. } => "completions",
             Self::Man => "man",
         }
+    }
+
+    /// Whether the answer is to be a monitoring plugin's status line.
+    #[must_use]
+    pub fn is_plugin(&self) -> bool {
+        matches!(self, Self::Check { nagios: true, .. })
     }
 
     /// Whether the command only prints a text about netfix itself; then that is written to `out`.
@@ -158,8 +184,11 @@ pub fn run(command: &Command, context: &mut Context) -> Outcome {
         Command::Restore { target, source, dry_run: true, .. } => diff::plan(target, source, false, context),
         Command::Restore { target, source, wait, .. } => restore::run(target, source, *wait, context),
         Command::Verify { selectors, timeout } => verify::run(selectors, *timeout, context),
-        Command::Check { .. }
-        | Command::Status { .. }
+        Command::Check { selectors, runtimes, max_age, nagios: _, textfile } => {
+            let check = check::Check { selectors, config: runtimes.config(), max_age: *max_age };
+            return check::run(&check, textfile.as_deref(), context);
+        }
+        Command::Status { .. }
         | Command::Import { .. }
         | Command::Prune { .. }
         | Command::Completions { .. }

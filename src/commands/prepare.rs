@@ -49,7 +49,7 @@ pub(super) fn prepare(
     let views: Vec<_> = damaged.into_iter().chain(rejected).chain(strays.views).collect();
     if matched.is_empty() {
         replaced.tell(&source.runtimes.config(), &mut problems);
-        return Err(Box::new(Outcome { exit: ending, node, pods: views, problems }));
+        return Err(Box::new(Outcome { exit: ending, node, pods: views, problems, ..Outcome::default() }));
     }
     Ok(Prepared { host, ground, matched, node, views, problems, replaced })
 }

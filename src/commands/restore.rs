@@ -51,7 +51,7 @@ pub(super) fn run(
     replaced.tell(&source.runtimes.config(), &mut problems);
     views.sort_by(|a, b| a.info.id.cmp(&b.info.id));
     let exit = Outcome::judge(&views, &problems);
-    Ok(Outcome { exit, node: view, pods: views, problems })
+    Ok(Outcome { exit, node: view, pods: views, problems, ..Outcome::default() })
 }
 
 struct Restored {

@@ -185,7 +185,15 @@ impl Writer<'_> {
         self.problems.extend(worth::unsupported_on_host(&self.host.state));
         let (created, node, empty) =
             (self.created.clone(), self.node.clone(), std::mem::take(&mut self.empty));
-        let node = NodeState { schema: SCHEMA, created, node, state: self.lasting_state(), empty };
+        let node = NodeState {
+            schema: SCHEMA,
+            created,
+            node,
+            state: self.lasting_state(),
+            empty,
+            seen: std::collections::BTreeMap::default(),
+            complete: Some(self.created.clone()),
+        };
         match self.guard.save_node(&node) {
             Ok(()) => Some(node.created),
             Err(error) => {
@@ -263,7 +271,7 @@ impl Writer<'_> {
             created: node_created,
             ..crate::report::NodeView::default()
         };
-        Outcome { exit, node, pods: self.views, problems: self.problems }
+        Outcome { exit, node, pods: self.views, problems: self.problems, ..Outcome::default() }
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) fn run(selectors: &Selectors, timeout: Duration, context: &mut Contex
     views.extend(damaged.into_iter().filter(|view| !alive(view)));
     views.sort_by(|a, b| a.info.id.cmp(&b.info.id));
     let exit = Outcome::judge(&views, &problems);
-    Ok(Outcome { exit, node: session.node_view(None), pods: views, problems })
+    Ok(Outcome { exit, node: session.node_view(None), pods: views, problems, ..Outcome::default() })
 }
 
 /// Which gateways there are to ask for.

@@ -3,6 +3,7 @@
 //! Verbs are named like `ip(8)`'s and keep the errno to the end. A namespace is a socket opened inside it by a
 //! scratch thread; no other thread ever leaves the namespace it was started in.
 
+pub mod ability;
 pub mod address;
 mod bond;
 mod devconf;

@@ -2,6 +2,7 @@
 //!
 //! A checkpoint is the origin's format (a CNI result with a little around it) plus one key, `netfix`.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -225,6 +226,20 @@ pub struct NodeState {
     /// Namespaces that had nothing but a loopback device, and so have no checkpoint.
     #[serde(default)]
     pub empty: Vec<NetnsIdentity>,
+    /// When a snapshot last found each pod's checkpoint true (RFC 3339, UTC).
+    #[serde(default)]
+    pub seen: BTreeMap<PodId, String>,
+    /// When the last snapshot ended that covered every pod in a good moment (RFC 3339, UTC).
+    #[serde(default)]
+    pub complete: Option<String>,
+}
+
+impl NodeState {
+    /// When a snapshot last found a pod's checkpoint true.
+    #[must_use]
+    pub fn seen(&self, pod: &PodId) -> Option<&str> {
+        self.seen.get(pod).map(String::as_str)
+    }
 }
 
 impl Checkpoint {

@@ -17,6 +17,7 @@ pub enum Code {
     CheckpointStale,
     Degraded,
     DeviceRenamed,
+    Drift,
     Failed,
     GatewayUnreachable,
     IfindexDiffers,
@@ -26,6 +27,7 @@ pub enum Code {
     NetnsGone,
     NetnsReplaced,
     NoCarrier,
+    NoSpace,
     NotFound,
     OtherBoot,
     OtherMachine,
@@ -55,6 +57,16 @@ pub enum Severity {
     Warning,
     /// The pod or the command failed.
     Error,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        })
+    }
 }
 
 /// One problem, with the pod and the object that it concerns.

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table};
 
-use super::Style;
 use super::view::{Document, InterfaceView, PodView, State};
+use super::{Style, paint};
 use crate::model::Severity;
 
 /// Writes the answer.
@@ -40,11 +40,7 @@ pub(super) fn problems(document: &Document, style: Style, talk: &mut dyn Write) 
             Severity::Warning => ("warning", "33"),
             Severity::Info => ("note", "36"),
         };
-        if style.color {
-            writeln!(talk, "\x1b[1;{color}m{word}\x1b[0m: {problem}")?;
-        } else {
-            writeln!(talk, "{word}: {problem}")?;
-        }
+        writeln!(talk, "{}: {problem}", paint(word, color, style))?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! What commands answer: one document, rendered as JSON or for people, and progress as events.
 
+mod check;
 mod human;
 mod progress;
 mod view;
@@ -8,8 +9,11 @@ use std::io::{self, Write};
 
 use crate::cli::{Color, Output};
 
+pub use check::metrics;
 pub use progress::{Listener, Progress, listener};
-pub use view::{Document, GatewayView, InterfaceView, NodeView, PodView, State, interfaces};
+pub use view::{
+    CheckView, Document, GatewayView, InterfaceView, NodeView, PodView, State, Verdict, interfaces,
+};
 
 /// How an answer is to look.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +26,8 @@ pub struct Style {
     pub quiet: bool,
     /// Steps as well.
     pub verbose: bool,
+    /// One status line, as monitoring plugins print it.
+    pub plugin: bool,
 }
 
 impl Style {
@@ -33,8 +39,13 @@ impl Style {
             Color::Never => false,
             Color::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
         };
-        Self { output, color: wanted, quiet, verbose }
+        Self { output, color: wanted, quiet, verbose, plugin: false }
     }
+}
+
+/// A word in bold and in a colour (an SGR number), where colours are wanted.
+fn paint(word: &str, color: &str, style: Style) -> String {
+    if style.color { format!("\x1b[1;{color}m{word}\x1b[0m") } else { word.to_owned() }
 }
 
 /// Writes the answer to `out` and, for people, the problems to `talk`.
@@ -52,9 +63,14 @@ pub fn render(
             serde_json::to_writer_pretty(&mut *out, document)?;
             writeln!(out)
         }
-        Output::Human => {
-            human::answer(document, style, out)?;
-            human::problems(document, style, talk)
-        }
+        Output::Human => match &document.check {
+            // Its findings are the answer.
+            Some(check) if style.plugin => check::plugin_line(document, check, out),
+            Some(check) => check::lines(document, check, style, out),
+            None => {
+                human::answer(document, style, out)?;
+                human::problems(document, style, talk)
+            }
+        },
     }
 }

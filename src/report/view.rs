@@ -1,5 +1,6 @@
 //! The document that every command answers with (`-o json`), schema `netfix/v1`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -22,6 +23,51 @@ pub struct Document {
     pub pods: Vec<PodView>,
     /// Everything that went wrong or is worth knowing.
     pub problems: Vec<Problem>,
+    /// What it adds up to (`check`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<CheckView>,
+}
+
+/// What monitoring wants to know.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct CheckView {
+    /// The worst finding.
+    pub status: Verdict,
+    /// Running pods by state; every state that `check` gives is there.
+    pub pods: BTreeMap<State, usize>,
+    /// Age in seconds of the oldest checkpoint of a running pod, counted from the last snapshot that found it true;
+    /// null when no running pod has one.
+    pub oldest_age: Option<u64>,
+    /// Steps that a restore would take now, on the host and in all pods.
+    pub steps: usize,
+    /// When the last snapshot that covered everything was taken (RFC 3339); null when none was in this boot.
+    pub last_success: Option<String>,
+}
+
+/// What `check` found; the number is its exit code.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Verdict {
+    /// Every running pod could be restored.
+    #[default]
+    Ok = 0,
+    /// Something wants attention.
+    Warning = 1,
+    /// A pod is lost, or could not be restored.
+    Critical = 2,
+    /// It could not be found out.
+    Unknown = 3,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Ok => "OK",
+            Self::Warning => "WARNING",
+            Self::Critical => "CRITICAL",
+            Self::Unknown => "UNKNOWN",
+        })
+    }
 }
 
 /// The host.
@@ -40,7 +86,7 @@ pub struct NodeView {
 }
 
 /// What a command found or did, for one pod.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// A checkpoint was written.
@@ -55,6 +101,8 @@ pub enum State {
     Empty,
     /// A checkpoint is stored.
     Stored,
+    /// The last snapshot that found it true is too long ago.
+    Stale,
     /// The kernel has everything that the checkpoint has.
     InSync,
     /// Something is missing or differs.

@@ -86,6 +86,14 @@ pub(super) fn render(
 
 /// Replaces a file as a whole: a temporary file beside it, fsync, rename, fsync of the folder.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
+    replace(path, text, 0o600)
+}
+
+/// Replaces a file as a whole, with these permissions.
+///
+/// # Errors
+/// When the file system refuses; the old file is then still whole.
+pub fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let temporary = folder.join(format!(".{name}.tmp"));
@@ -98,7 +106,7 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
     let written = OpenOptions::new()
         .write(true)
         .create_new(true)
-        .mode(0o600)
+        .mode(mode)
         .custom_flags(libc::O_NOFOLLOW)
         .open(&temporary)
         .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));

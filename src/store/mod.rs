@@ -4,6 +4,7 @@
 
 mod file;
 mod lock;
+mod room;
 
 use std::fs;
 use std::io;
@@ -12,7 +13,9 @@ use std::path::{Path, PathBuf};
 use crate::model::checkpoint::SCHEMA;
 use crate::model::{Checkpoint, Code, NodeState, PodId, Problem};
 
+pub use file::replace;
 pub use lock::{Guard, Retired};
+pub use room::Room;
 
 /// Why a stored file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +51,12 @@ pub enum Error {
 impl Error {
     fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
         move |source| Self::Io { action, path: path.to_owned(), source }
+    }
+
+    /// Whether it only says that something is not there.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
     /// The same as a problem to report.

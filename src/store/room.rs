@@ -1,0 +1,49 @@
+//! Whether the state folder can take another snapshot.
+
+use std::fs;
+use std::io;
+
+use nix::errno::Errno;
+use nix::sys::statvfs::{FsFlags, statvfs};
+use nix::unistd::{AccessFlags, access};
+
+use super::{Error, Store, lock};
+
+/// What is left where the state folder is.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    /// Free bytes.
+    pub bytes: u64,
+    /// Free inodes; `None` on file systems that do not count them.
+    pub files: Option<u64>,
+    /// Bytes that the checkpoints take now.
+    pub used: u64,
+}
+
+impl Store {
+    /// Looks whether the state folder is there and can be written to, and how much room is left.
+    ///
+    /// # Errors
+    /// When it is missing, is not root's alone, is read-only or cannot be looked at.
+    pub fn room(&self) -> Result<Room, Error> {
+        lock::check_folder(&self.folder)?;
+        let errno = |errno: Errno| Error::io("cannot use", &self.folder)(errno.into());
+        access(&self.folder, AccessFlags::W_OK | AccessFlags::X_OK).map_err(errno)?;
+        let stat = statvfs(&self.folder).map_err(errno)?;
+        if stat.flags().contains(FsFlags::ST_RDONLY) {
+            return Err(errno(Errno::EROFS));
+        }
+        let files = Some(stat.files_available()).filter(|_| stat.files() > 0);
+        let bytes = stat.blocks_available() * stat.fragment_size();
+        Ok(Room { bytes, files, used: self.used().map_err(Error::io("cannot read", &self.folder))? })
+    }
+
+    fn used(&self) -> io::Result<u64> {
+        let entries = match fs::read_dir(self.checkpoints()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+            entries => entries?,
+        };
+        let sizes = entries.map(|entry| entry.and_then(|entry| entry.metadata()).map(|meta| meta.len()));
+        sizes.sum()
+    }
+}
