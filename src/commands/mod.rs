@@ -12,6 +12,7 @@ mod restore;
 mod select;
 mod session;
 mod snapshot;
+mod status;
 mod verify;
 mod wait;
 
@@ -21,7 +22,7 @@ use clap::CommandFactory;
 
 use crate::cli::{Cli, Command};
 use crate::model::{Code, Problem, Severity};
-use crate::report::{CheckView, Document, NodeView, PodView, Verdict};
+use crate::report::{Document, Extra, NodeView, PodView, Verdict};
 
 pub use session::Context;
 
@@ -36,8 +37,8 @@ pub struct Outcome {
     pub pods: Vec<PodView>,
     /// What went wrong or is worth knowing.
     pub problems: Vec<Problem>,
-    /// What `check` adds it up to.
-    pub check: Option<CheckView>,
+    /// What only this command answers.
+    pub extra: Option<Extra>,
 }
 
 /// How a command ended.
@@ -101,8 +102,8 @@ impl Outcome {
 /// The document for an outcome.
 #[must_use]
 pub fn document(command: &Command, outcome: Outcome) -> Document {
-    let Outcome { exit, node, pods, problems, check } = outcome;
-    Document { schema: "netfix/v1", command: command.name(), exit: exit.code(), node, pods, problems, check }
+    let Outcome { exit, node, pods, problems, extra } = outcome;
+    Document { schema: "netfix/v1", command: command.name(), exit: exit.code(), node, pods, problems, extra }
 }
 
 impl Command {
@@ -188,11 +189,10 @@ pub fn run(command: &Command, context: &mut Context) -> Outcome {
             let check = check::Check { selectors, config: runtimes.config(), max_age: *max_age };
             return check::run(&check, textfile.as_deref(), context);
         }
-        Command::Status { .. }
-        | Command::Import { .. }
-        | Command::Prune { .. }
-        | Command::Completions { .. }
-        | Command::Man => return Outcome::refused(no_text()),
+        Command::Status { runtimes } => status::run(runtimes, context),
+        Command::Import { .. } | Command::Prune { .. } | Command::Completions { .. } | Command::Man => {
+            return Outcome::refused(no_text());
+        }
     };
     result.unwrap_or_else(|outcome| *outcome)
 }

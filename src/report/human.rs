@@ -5,12 +5,15 @@ use std::io::{self, Write};
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table};
 
-use super::view::{Document, InterfaceView, PodView, State};
+use super::view::{Document, Extra, InterfaceView, PodView, State, StatusView};
 use super::{Style, paint};
 use crate::model::Severity;
 
 /// Writes the answer.
 pub(super) fn answer(document: &Document, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    if let Some(Extra::Status(view)) = &document.extra {
+        return status(document, view, out);
+    }
     match document.command {
         "show" => document.pods.iter().try_for_each(|pod| show(pod, out)),
         "plan" | "diff" if document.exit != 0 && document.pods.is_empty() => Ok(()),
@@ -43,6 +46,37 @@ pub(super) fn problems(document: &Document, style: Style, talk: &mut dyn Write) 
         writeln!(talk, "{}: {problem}", paint(word, color, style))?;
     }
     Ok(())
+}
+
+fn status(document: &Document, status: &StatusView, out: &mut dyn Write) -> io::Result<()> {
+    let ago = |seconds: u64| humantime::format_duration(std::time::Duration::from_secs(seconds)).to_string();
+    let last = match (&status.last_success, status.last_success_age) {
+        (Some(time), Some(age)) => format!("{time}, {} ago", ago(age)),
+        _ => "never in this boot".to_owned(),
+    };
+    writeln!(out, "node       {}", or_dash(document.node.hostname.as_ref()))?;
+    writeln!(out, "snapshot   last complete one {last}; {} kept", status.generations)?;
+    let damaged =
+        if status.damaged == 0 { String::new() } else { format!(", {} cannot be read", status.damaged) };
+    writeln!(
+        out,
+        "stored     {} checkpoints{damaged}, in {}",
+        status.checkpoints,
+        status.state_dir.escape_debug()
+    )?;
+    writeln!(out, "pods       {} running, {} with a checkpoint", status.running, status.covered)?;
+    for runtime in &status.runtimes {
+        let version = runtime.version.as_deref().unwrap_or("-").escape_debug();
+        writeln!(out, "runtime    {}: {version}, {} pods", runtime.endpoint.escape_debug(), runtime.pods)?;
+    }
+    if status.runtimes.is_empty() {
+        writeln!(out, "runtime    none answered")?;
+    }
+    writeln!(
+        out,
+        "lock       {}",
+        status.lock.as_deref().map_or("free".to_owned(), |by| format!("held by {}", by.escape_debug()))
+    )
 }
 
 fn steps(document: &Document, out: &mut dyn Write) -> io::Result<()> {

@@ -12,7 +12,8 @@ use crate::cli::{Color, Output};
 pub use check::metrics;
 pub use progress::{Listener, Progress, listener};
 pub use view::{
-    CheckView, Document, GatewayView, InterfaceView, NodeView, PodView, State, Verdict, interfaces,
+    CheckView, Document, Extra, GatewayView, InterfaceView, NodeView, PodView, RuntimeView, State,
+    StatusView, Verdict, interfaces,
 };
 
 /// How an answer is to look.
@@ -63,11 +64,11 @@ pub fn render(
             serde_json::to_writer_pretty(&mut *out, document)?;
             writeln!(out)
         }
-        Output::Human => match &document.check {
+        Output::Human => match &document.extra {
             // Its findings are the answer.
-            Some(check) if style.plugin => check::plugin_line(document, check, out),
-            Some(check) => check::lines(document, check, style, out),
-            None => {
+            Some(Extra::Check(check)) if style.plugin => check::plugin_line(document, check, out),
+            Some(Extra::Check(check)) => check::lines(document, check, style, out),
+            _ => {
                 human::answer(document, style, out)?;
                 human::problems(document, style, talk)
             }

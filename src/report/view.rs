@@ -23,9 +23,55 @@ pub struct Document {
     pub pods: Vec<PodView>,
     /// Everything that went wrong or is worth knowing.
     pub problems: Vec<Problem>,
-    /// What it adds up to (`check`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub check: Option<CheckView>,
+    /// What only this command answers.
+    #[serde(flatten)]
+    pub extra: Option<Extra>,
+}
+
+/// A key of the document that only one command has.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Extra {
+    /// `check`
+    Check(CheckView),
+    /// `status`
+    Status(StatusView),
+}
+
+/// How things stand.
+#[derive(Debug, Clone, Serialize)]
+pub struct StatusView {
+    /// The state folder.
+    pub state_dir: String,
+    /// Checkpoints that can be read.
+    pub checkpoints: usize,
+    /// Checkpoints that cannot.
+    pub damaged: usize,
+    /// Kept snapshots.
+    pub generations: usize,
+    /// When the last snapshot that covered everything was completed (RFC 3339); null when none was in this boot.
+    pub last_success: Option<String>,
+    /// The same in seconds before now.
+    pub last_success_age: Option<u64>,
+    /// Running pods.
+    pub running: usize,
+    /// Running pods that have a checkpoint.
+    pub covered: usize,
+    /// The container runtimes that answered.
+    pub runtimes: Vec<RuntimeView>,
+    /// Who holds the lock; null when nobody does.
+    pub lock: Option<String>,
+}
+
+/// A container runtime that answered.
+#[derive(Debug, Clone, Serialize)]
+pub struct RuntimeView {
+    /// Its socket.
+    pub endpoint: String,
+    /// Name and version; null when it does not say.
+    pub version: Option<String>,
+    /// Pods with a network namespace of their own.
+    pub pods: usize,
 }
 
 /// What monitoring wants to know.

@@ -94,6 +94,19 @@ impl Guard {
     }
 }
 
+/// Who holds the lock of a state folder: the kernel's list says whether, the file's text who.
+pub(super) fn holder(folder: &Path) -> Option<String> {
+    let path = folder.join("lock");
+    let meta = fs::metadata(&path).ok()?;
+    let (major, minor) = (nix::sys::stat::major(meta.dev()), nix::sys::stat::minor(meta.dev()));
+    // `1: FLOCK  ADVISORY  WRITE 4711 fe:01:131 0 EOF`, proc_locks(5)
+    let name = format!("{major:02x}:{minor:02x}:{}", meta.ino());
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    let is_held =
+        locks.lines().any(|line| line.contains(" FLOCK ") && line.split(' ').any(|word| word == name));
+    is_held.then(|| fs::read_to_string(&path).unwrap_or_default().trim().to_owned())
+}
+
 fn write(path: &Path, text: Result<String, serde_json::Error>) -> Result<(), Error> {
     let encode = |error: serde_json::Error| Error::io("cannot encode", path)(error.into());
     file::write(path, &text.map_err(encode)?)

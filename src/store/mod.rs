@@ -94,6 +94,18 @@ impl Store {
         self.checkpoints().is_dir()
     }
 
+    /// Where it is.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Who holds the lock, as far as it said so; `None` when nobody does. Nothing is locked by asking.
+    #[must_use]
+    pub fn holder(&self) -> Option<String> {
+        lock::holder(&self.folder)
+    }
+
     fn checkpoints(&self) -> PathBuf {
         self.folder.join("checkpoints")
     }

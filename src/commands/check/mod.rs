@@ -15,7 +15,7 @@ use crate::cli::Selectors;
 use crate::model::{Code, Problem, Severity};
 use crate::observe::Pod;
 use crate::plan;
-use crate::report::{self, CheckView, Progress, State, Verdict};
+use crate::report::{self, CheckView, Extra, Progress, State, Verdict};
 use crate::runtime;
 
 /// What to check.
@@ -40,7 +40,10 @@ const STATES: [State; 7] = [
 /// Checks, writes the metrics where they were asked for, and answers.
 pub(super) fn run(check: &Check<'_>, textfile: Option<&Path>, context: &mut Context) -> Outcome {
     let mut outcome = examine(check, context).unwrap_or_else(|early| *early);
-    let mut view = outcome.check.take().unwrap_or_default();
+    let mut view = match outcome.extra.take() {
+        Some(Extra::Check(view)) => view,
+        _ => CheckView::default(),
+    };
     for state in STATES {
         view.pods.entry(state).or_default();
     }
@@ -52,7 +55,7 @@ pub(super) fn run(check: &Check<'_>, textfile: Option<&Path>, context: &mut Cont
             view.status = verdict(&outcome.problems);
         }
     }
-    Outcome { exit: Exit::Check(view.status), check: Some(view), ..outcome }
+    Outcome { exit: Exit::Check(view.status), extra: Some(Extra::Check(view)), ..outcome }
 }
 
 /// The worst of the findings. What could not be asked is unknown, unless something is known to be lost.
@@ -123,5 +126,5 @@ fn examine(check: &Check<'_>, context: &mut Context) -> Result<Outcome, Early> {
     let steps = node.steps.len() + views.iter().map(|view| view.steps.len()).sum::<usize>();
     let last_success = node_state.and_then(|state| state.complete);
     let view = CheckView { pods: counts, oldest_age, steps, last_success, ..CheckView::default() };
-    Ok(Outcome { node, pods: views, problems, check: Some(view), ..Outcome::default() })
+    Ok(Outcome { node, pods: views, problems, extra: Some(Extra::Check(view)), ..Outcome::default() })
 }
