@@ -11,6 +11,7 @@ mod prepare;
 mod restore;
 mod select;
 mod session;
+mod show;
 mod snapshot;
 mod status;
 mod verify;
@@ -179,7 +180,7 @@ pub fn run(command: &Command, context: &mut Context) -> Outcome {
     let result = match command {
         Command::Snapshot { selectors, runtimes, keep: _ } => snapshot::run(selectors, runtimes, context),
         Command::List { pods, generations: _ } => list::list(pods, context),
-        Command::Show { pod, .. } => list::show(pod, context),
+        Command::Show { pod, runtimes, .. } => show::run(pod, &runtimes.config(), context),
         Command::Diff { pod, pods, runtimes } => diff::diff(pod.as_deref(), pods, runtimes, context),
         Command::Plan { target, source, exit_code } => diff::plan(target, source, *exit_code, context),
         Command::Restore { target, source, dry_run: true, .. } => diff::plan(target, source, false, context),

@@ -11,6 +11,7 @@ use crate::observe::{Host, Pod};
 use crate::plan::claims::{Claimant, contested};
 use crate::report::{NodeView, PodView, State};
 use crate::runtime::{self, Sandbox};
+use crate::store::Store;
 
 /// Everything that a plan can be made from.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ pub(super) fn prepare(
     if needs_runtime(&stored.checkpoints, &session.pods, &session.node) {
         session.ask(&source.runtimes.config(), selection)?;
     }
-    let surveyed = survey(session, stored, target.parent.as_ref(), selection, context)?;
+    let surveyed = survey(session, stored, target.parent.as_ref(), selection, &context.store)?;
     let ending = surveyed.checked.end_without_pods(&surveyed.damaged);
     let Surveyed { host, ground, checked, strays, damaged, node, node_state: _, mut problems } = surveyed;
     let CheckIn { matched, strays: _, rejected, problems: refusals } = checked;
@@ -74,10 +75,10 @@ pub(super) fn survey(
     stored: Stored,
     parent: Option<&IfName>,
     selection: &Selection,
-    context: &Context,
+    store: &Store,
 ) -> Result<Surveyed, Early> {
     let Stored { checkpoints, damaged, mut problems } = stored;
-    let node_state = load_node(&context.store, &session.node, &mut problems);
+    let node_state = load_node(store, &session.node, &mut problems);
     let node = session.node_view(node_state.as_ref().map(|stored| stored.created.clone()));
     let Session { node: identity, host, pods, problems: found, answer: _ } = session;
     problems.extend(found);
@@ -153,7 +154,11 @@ fn is_gone(problem: &Problem) -> bool {
 }
 
 /// Whether some checkpoint's namespace is not told by the kernel alone; then the runtime must say whose it is.
-fn needs_runtime(checkpoints: &[(PodInfo, Checkpoint)], pods: &[Pod], node: &NodeIdentity) -> bool {
+pub(super) fn needs_runtime(
+    checkpoints: &[(PodInfo, Checkpoint)],
+    pods: &[Pod],
+    node: &NodeIdentity,
+) -> bool {
     checkpoints.iter().any(|(_, checkpoint)| match &checkpoint.netfix {
         None => true,
         Some(extension) => {

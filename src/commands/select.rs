@@ -32,6 +32,11 @@ impl Selection {
         Ok(Self { netns, pods })
     }
 
+    /// What a command without selectors has.
+    pub(super) fn everything() -> Self {
+        Self { netns: Vec::new(), pods: Vec::new() }
+    }
+
     /// Whether the user chose at all.
     pub(super) fn is_everything(&self) -> bool {
         self.netns.is_empty() && self.pods.is_empty()

@@ -5,17 +5,20 @@ use std::io::{self, Write};
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table};
 
-use super::view::{Document, Extra, InterfaceView, PodView, State, StatusView};
-use super::{Style, paint};
+use super::view::{Document, Extra, InterfaceView, PodView, State};
+use super::{Style, paint, screen};
 use crate::model::Severity;
 
 /// Writes the answer.
 pub(super) fn answer(document: &Document, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    if let Some(Extra::Status(view)) = &document.extra {
-        return status(document, view, out);
+    match &document.extra {
+        Some(Extra::Status(view)) => return screen::status(document, view, out),
+        Some(Extra::Show(view)) => {
+            return document.pods.iter().try_for_each(|pod| screen::pod(pod, view, out));
+        }
+        _ => {}
     }
     match document.command {
-        "show" => document.pods.iter().try_for_each(|pod| show(pod, out)),
         "plan" | "diff" if document.exit != 0 && document.pods.is_empty() => Ok(()),
         "plan" | "diff" => {
             steps(document, out)?;
@@ -48,37 +51,6 @@ pub(super) fn problems(document: &Document, style: Style, talk: &mut dyn Write) 
     Ok(())
 }
 
-fn status(document: &Document, status: &StatusView, out: &mut dyn Write) -> io::Result<()> {
-    let ago = |seconds: u64| humantime::format_duration(std::time::Duration::from_secs(seconds)).to_string();
-    let last = match (&status.last_success, status.last_success_age) {
-        (Some(time), Some(age)) => format!("{time}, {} ago", ago(age)),
-        _ => "never in this boot".to_owned(),
-    };
-    writeln!(out, "node       {}", or_dash(document.node.hostname.as_ref()))?;
-    writeln!(out, "snapshot   last complete one {last}; {} kept", status.generations)?;
-    let damaged =
-        if status.damaged == 0 { String::new() } else { format!(", {} cannot be read", status.damaged) };
-    writeln!(
-        out,
-        "stored     {} checkpoints{damaged}, in {}",
-        status.checkpoints,
-        status.state_dir.escape_debug()
-    )?;
-    writeln!(out, "pods       {} running, {} with a checkpoint", status.running, status.covered)?;
-    for runtime in &status.runtimes {
-        let version = runtime.version.as_deref().unwrap_or("-").escape_debug();
-        writeln!(out, "runtime    {}: {version}, {} pods", runtime.endpoint.escape_debug(), runtime.pods)?;
-    }
-    if status.runtimes.is_empty() {
-        writeln!(out, "runtime    none answered")?;
-    }
-    writeln!(
-        out,
-        "lock       {}",
-        status.lock.as_deref().map_or("free".to_owned(), |by| format!("held by {}", by.escape_debug()))
-    )
-}
-
 fn steps(document: &Document, out: &mut dyn Write) -> io::Result<()> {
     if !document.node.steps.is_empty() {
         writeln!(out, "host:")?;
@@ -91,7 +63,7 @@ fn steps(document: &Document, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn title(pod: &PodView) -> String {
+pub(super) fn title(pod: &PodView) -> String {
     pod.info.title()
 }
 
@@ -129,11 +101,11 @@ fn each(pod: &PodView, text: impl Fn(&InterfaceView) -> String) -> String {
     if lines.is_empty() { "-".to_owned() } else { lines.join("\n") }
 }
 
-fn or_dash(text: Option<impl ToString>) -> String {
+pub(super) fn or_dash(text: Option<impl ToString>) -> String {
     text.map_or_else(|| "-".to_owned(), |text| text.to_string())
 }
 
-fn list_or_dash<T: ToString>(items: &[T], separator: &str) -> String {
+pub(super) fn list_or_dash<T: ToString>(items: &[T], separator: &str) -> String {
     let texts: Vec<String> = items.iter().map(ToString::to_string).collect();
     if texts.is_empty() { "-".to_owned() } else { texts.join(separator) }
 }
@@ -227,34 +199,4 @@ fn summary(document: &Document, out: &mut dyn Write) -> io::Result<()> {
         }
     };
     writeln!(out, "{words}")
-}
-
-fn show(pod: &PodView, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "pod        {}", title(pod))?;
-    writeln!(out, "id         {}", pod.info.id)?;
-    writeln!(out, "uid        {}", or_dash(pod.info.uid.as_ref()))?;
-    writeln!(out, "netns      {}", pod.netns.as_deref().unwrap_or("-").escape_debug())?;
-    writeln!(out, "written    {}", or_dash(pod.created.as_ref()))?;
-    let Some(checkpoint) = &pod.checkpoint else { return Ok(()) };
-    let Some(extension) = &checkpoint.netfix else {
-        return writeln!(out, "format     the origin's; no more than addresses and routes is known");
-    };
-    writeln!(out, "source     {}", extension.pod.source)?;
-    for link in &extension.stack {
-        let over = list_or_dash(&link.over, ", ");
-        writeln!(out, "host       {} {} on {over} mtu {}", link.kind, link.name, link.mtu)?;
-    }
-    let state = &extension.state;
-    for link in state.links.iter().filter(|link| link.kind != crate::model::LinkKind::Loopback) {
-        writeln!(
-            out,
-            "link       {}",
-            crate::plan::Step::AddLink(Box::new(link.clone())).to_string().trim_start_matches("+ ")
-        )?;
-    }
-    state.addresses.iter().try_for_each(|address| writeln!(out, "address    {address}"))?;
-    state.routes.iter().try_for_each(|route| writeln!(out, "route      {route}"))?;
-    state.rules.iter().try_for_each(|rule| writeln!(out, "rule       {rule}"))?;
-    state.neighbours.iter().try_for_each(|neighbour| writeln!(out, "neighbour  {neighbour}"))?;
-    state.unsupported.iter().try_for_each(|what| writeln!(out, "unsupported {}", what.escape_debug()))
 }

@@ -3,6 +3,7 @@
 mod check;
 mod human;
 mod progress;
+mod screen;
 mod view;
 
 use std::io::{self, Write};
@@ -12,7 +13,7 @@ use crate::cli::{Color, Output};
 pub use check::metrics;
 pub use progress::{Listener, Progress, listener};
 pub use view::{
-    CheckView, Document, Extra, GatewayView, InterfaceView, NodeView, PodView, RuntimeView, State,
+    CheckView, Document, Extra, GatewayView, InterfaceView, NodeView, PodView, RuntimeView, ShowView, State,
     StatusView, Verdict, interfaces,
 };
 

@@ -36,6 +36,21 @@ pub enum Extra {
     Check(CheckView),
     /// `status`
     Status(StatusView),
+    /// `show`
+    Show(ShowView),
+}
+
+/// What is known of the living pod of one checkpoint, beside the pod's own view.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ShowView {
+    /// Whether the pod lives; null when that could not be found out.
+    pub alive: Option<bool>,
+    /// The link that it has lost; null when none is lost, or when the pod does not live.
+    pub lost: Option<String>,
+    /// Seconds since the checkpoint was written; null for a file that does not say when.
+    pub written_age: Option<u64>,
+    /// Settings in the checkpoint that a new link of the pod would not have by itself.
+    pub settings: Vec<String>,
 }
 
 /// How things stand.

@@ -88,7 +88,7 @@ fn examine(check: &Check<'_>, context: &mut Context) -> Result<Outcome, Early> {
         problems.extend(refusal.problems);
     }
     let identity = session.node.clone();
-    let mut surveyed = survey(session, stored, None, &selection, context)?;
+    let mut surveyed = survey(session, stored, None, &selection, &context.store)?;
     problems.append(&mut surveyed.problems);
     problems.extend(node::abilities(&surveyed));
     // A part of the pods is judged by their own checkpoints alone.
