@@ -95,7 +95,7 @@ pub(super) fn survey(
     Ok(Surveyed { host, ground, checked, strays, damaged, node, node_state, problems })
 }
 
-/// Checkpoints whose namespace is gone and whose pod may live on under the same name, as a StatefulSet's does. Only a
+/// Checkpoints whose namespace is gone and whose pod may live on under the same name, as a `StatefulSet`'s does. Only a
 /// runtime knows, and it is asked when everything else is done: nothing but a message depends on it.
 #[derive(Debug, Default)]
 pub(super) struct Replaced(Vec<PodInfo>);

@@ -72,16 +72,13 @@ impl Session {
     }
 
     /// A pod keeps the id and the names under which its namespace was once written down, unless a runtime knows better.
-    pub(super) fn recognise<'a>(
-        &mut self,
-        stored: impl Iterator<Item = (&'a PodId, &'a Checkpoint)> + Clone,
-    ) {
+    pub(super) fn recognise(&mut self, stored: &[(&PodId, &Checkpoint)]) {
         for pod in &mut self.pods {
             let of_pod = |checkpoint: &Checkpoint| match &checkpoint.netfix {
                 Some(extension) => extension.is_about(&self.node, &pod.identity, &pod.info),
                 None => leads_to(&checkpoint.netns, pod),
             };
-            let Some((id, checkpoint)) = stored.clone().find(|(_, checkpoint)| of_pod(checkpoint)) else {
+            let Some((id, checkpoint)) = stored.iter().find(|(_, checkpoint)| of_pod(checkpoint)) else {
                 continue;
             };
             pod.info.learn(info_of(id, checkpoint));

@@ -28,7 +28,8 @@ pub(super) fn run(
     let stored = context.store.load_all().map_err(|error| Box::new(Outcome::refused(error.problem())))?;
     let mut session = Session::open(&selection)?;
     session.ask(&runtimes.config(), &selection)?;
-    session.recognise(stored.iter().filter_map(|(id, stored)| Some((id, stored.as_ref().ok()?))));
+    let known: Vec<_> = stored.iter().filter_map(|(id, stored)| Some((id, stored.as_ref().ok()?))).collect();
+    session.recognise(&known);
     session.pods.retain(|pod| selection.wants_pod(&pod.info));
     session.require_pods(&selection)?;
     context.progress.notice(Progress::Phase("reading namespaces", session.pods.len()));

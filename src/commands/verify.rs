@@ -26,7 +26,8 @@ pub(super) fn run(selectors: &Selectors, timeout: Duration, context: &mut Contex
     let selection = session::selection(selectors)?;
     let Stored { checkpoints, damaged, mut problems } = load(&context.store, &selection)?;
     let mut session = Session::open(&selection)?;
-    session.recognise(checkpoints.iter().map(|(info, checkpoint)| (&info.id, checkpoint)));
+    let known: Vec<_> = checkpoints.iter().map(|(info, checkpoint)| (&info.id, checkpoint)).collect();
+    session.recognise(&known);
     session.pods.retain(|pod| selection.wants_pod(&pod.info));
     session.require_pods(&selection)?;
     problems.append(&mut session.problems);

@@ -67,7 +67,8 @@ fn sum(check: &CheckView) -> String {
     let total: usize = check.pods.values().sum();
     let good = [State::InSync, State::Empty].iter().filter_map(|state| check.pods.get(state)).sum::<usize>();
     let others = check.pods.iter().filter(|(state, count)| **count > 0 && !is_covered(**state));
-    let others: String = others.map(|(state, count)| format!(", {count} {state}")).collect();
+    let others: Vec<String> = others.map(|(state, count)| format!(", {count} {state}")).collect();
+    let others = others.concat();
     let last = check.last_success.as_deref().unwrap_or("never in this boot");
     format!("{good} of {total} running pods could be restored{others}; last complete snapshot: {last}")
 }
@@ -76,7 +77,7 @@ fn is_covered(state: State) -> bool {
     matches!(state, State::InSync | State::Empty)
 }
 
-/// The metrics of one check in Prometheus' text format, for node_exporter's textfile collector.
+/// The metrics of one check in Prometheus' text format, for `node_exporter`'s textfile collector.
 #[must_use]
 pub fn metrics(check: &CheckView, problems: &[Problem]) -> String {
     let registry = Registry::new();

@@ -45,14 +45,15 @@ impl Findings<'_> {
             |pod: &&Pod| strays.problems.iter().any(|problem| problem.pod.as_ref() == Some(&pod.info.id));
         let view = |pod: &Pod| bare_view(&pod.info, &pod.netns.path, State::NoCheckpoint);
         self.views.extend(pods.iter().filter(known).map(view));
-        self.problems.extend(strays.problems.into_iter().map(|problem| match problem.severity {
-            Severity::Error => problem,
-            _ => {
-                let message = "runs and has no checkpoint: if the NIC went now, it would stay dead; run \
-                               `netfix snapshot`";
-                Problem { message: message.to_owned(), ..problem }
+        let message =
+            "runs and has no checkpoint: if the NIC went now, it would stay dead; run `netfix snapshot`";
+        let explained = |problem: Problem| {
+            if problem.severity == Severity::Error {
+                return problem;
             }
-        }));
+            Problem { message: message.to_owned(), ..problem }
+        };
+        self.problems.extend(strays.problems.into_iter().map(explained));
     }
 
     /// Running pods whose checkpoint cannot be read; why is told where it was read.
