@@ -35,9 +35,7 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
     let outcome = commands::run(&cli.command, &mut context);
     context.progress.notice(Progress::Done);
     let document = commands::document(&cli.command, outcome);
-    let style =
-        Style::new(global.output, global.color, global.quiet, global.verbose, io::stdout().is_terminal());
-    let style = Style { plugin: cli.command.is_plugin(), ..style };
+    let style = Style::new(global, cli.command.is_plugin(), io::stdout().is_terminal());
     report::render(&document, style, &mut out, &mut io::stderr().lock())?;
     out.flush()?;
     Ok(document.exit)

@@ -8,7 +8,7 @@ mod view;
 
 use std::io::{self, Write};
 
-use crate::cli::{Color, Output};
+use crate::cli::{Color, Global, Output};
 
 pub use check::metrics;
 pub use progress::{Listener, Progress, listener};
@@ -20,28 +20,44 @@ pub use view::{
 /// How an answer is to look.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
-    /// JSON or human.
-    pub output: Output,
+    /// For whom.
+    pub form: Form,
     /// Colours in human output.
     pub color: bool,
     /// Only errors.
     pub quiet: bool,
     /// Steps as well.
     pub verbose: bool,
-    /// One status line, as monitoring plugins print it.
-    pub plugin: bool,
+}
+
+/// For whom an answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// People: tables and sentences.
+    Human,
+    /// Programs: one JSON document.
+    Json,
+    /// Monitoring: one status line, as plugins print it; from the command that has one.
+    Plugin,
 }
 
 impl Style {
-    /// The style that the user asked for; `terminal` says whether the output goes to one.
+    /// The style that the user asked for; `plugin` asks for a status line, `terminal` says whether the output goes to
+    /// one.
     #[must_use]
-    pub fn new(output: Output, color: Color, quiet: bool, verbose: bool, terminal: bool) -> Self {
+    pub fn new(global: &Global, plugin: bool, terminal: bool) -> Self {
+        let Global { output, color, quiet, verbose, .. } = *global;
         let wanted = match color {
             Color::Always => true,
             Color::Never => false,
             Color::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
         };
-        Self { output, color: wanted, quiet, verbose, plugin: false }
+        let form = match output {
+            Output::Json => Form::Json,
+            Output::Human if plugin => Form::Plugin,
+            Output::Human => Form::Human,
+        };
+        Self { form, color: wanted, quiet, verbose }
     }
 }
 
@@ -60,14 +76,16 @@ pub fn render(
     out: &mut dyn Write,
     talk: &mut dyn Write,
 ) -> io::Result<()> {
-    match style.output {
-        Output::Json => {
+    match style.form {
+        Form::Json => {
             serde_json::to_writer_pretty(&mut *out, document)?;
             writeln!(out)
         }
-        Output::Human => match &document.extra {
+        Form::Human | Form::Plugin => match &document.extra {
             // Its findings are the answer.
-            Some(Extra::Check(check)) if style.plugin => check::plugin_line(document, check, out),
+            Some(Extra::Check(check)) if style.form == Form::Plugin => {
+                check::plugin_line(document, check, out)
+            }
             Some(Extra::Check(check)) => check::lines(document, check, style, out),
             _ => {
                 human::answer(document, style, out)?;

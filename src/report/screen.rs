@@ -104,8 +104,8 @@ fn contents(state: &NetState, out: &mut dyn Write) -> io::Result<()> {
     state.addresses.iter().try_for_each(|address| writeln!(out, "address    {address}"))?;
     state.routes.iter().try_for_each(|route| writeln!(out, "route      {route}"))?;
     // The kernel's own three are everywhere.
-    let added = state.rules.iter().filter(|rule| rule.protocol != Some(PROTOCOL_KERNEL));
-    added.map(|rule| writeln!(out, "rule       {rule}")).collect::<io::Result<()>>()?;
+    let mut added = state.rules.iter().filter(|rule| rule.protocol != Some(PROTOCOL_KERNEL));
+    added.try_for_each(|rule| writeln!(out, "rule       {rule}"))?;
     state.neighbours.iter().try_for_each(|neighbour| writeln!(out, "neighbour  {neighbour}"))?;
     state.unsupported.iter().try_for_each(|what| writeln!(out, "unsupported {}", what.escape_debug()))
 }
