@@ -8,6 +8,7 @@ mod common;
 
 mod addresses;
 mod alive;
+mod check;
 mod checkpoints;
 mod cni;
 mod conflicts;
