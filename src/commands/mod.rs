@@ -1,5 +1,6 @@
 //! One file a command: gather, decide, act, answer.
 
+mod ask;
 mod check;
 mod check_in;
 mod conflicts;

@@ -5,12 +5,12 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use super::select::Selection;
-use super::{Early, Exit, Outcome};
+use super::{Early, Outcome};
 use crate::cli::Selectors;
 use crate::model::{Checkpoint, Code, NodeIdentity, NodeState, PodId, PodInfo, Problem};
 use crate::observe::{self, Host, Pod};
 use crate::report::{Listener, NodeView, PodView, State, interfaces};
-use crate::runtime::{self, Answer, Resident, Select};
+use crate::runtime::{self, Answer};
 use crate::store::Store;
 
 /// What the program around a command provides.
@@ -59,16 +59,6 @@ impl Session {
             }
         }
         Ok(Self { node: observe::node_identity(), host, pods, problems, answer: None })
-    }
-
-    /// Asks the container runtimes whose the namespaces are. One that cannot be asked ends the command.
-    pub(super) fn ask(&mut self, config: &runtime::Config, selection: &Selection) -> Result<(), Early> {
-        let refuse = |problems| Box::new(Outcome { exit: Exit::Refused, problems, ..Outcome::default() });
-        let answer = runtime::ask(config).map_err(refuse)?;
-        let mut residents: Vec<Resident<'_>> = self.pods.iter_mut().map(Pod::resident).collect();
-        self.problems.extend(answer.introduce(&mut residents, selection.wants_all()));
-        self.answer = Some(answer);
-        Ok(())
     }
 
     /// A pod keeps the id and the names under which its namespace was once written down, unless a runtime knows better.

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
+use super::cgroup;
 use crate::kernel::Netns;
-use crate::model::{PodInfo, Problem};
+use crate::model::{Code, PodInfo, Problem};
 
 /// Which runtimes to ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -32,7 +33,7 @@ pub struct Config {
 /// One running sandbox with a network namespace of its own, as a runtime tells of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sandbox {
-    /// The whole sandbox or container id.
+    /// The whole sandbox or container id; never empty.
     pub id: String,
     /// Kubernetes namespace.
     pub namespace: Option<String>,
@@ -55,6 +56,9 @@ pub struct Sandbox {
 pub struct Asked {
     /// Its socket.
     pub endpoint: PathBuf,
+    /// The kind of runtime: `cri`, `docker` or `podman`; `None` for one that answers and offers no CRI, so that nothing
+    /// is known of its containers.
+    pub kind: Option<&'static str>,
     /// Name and version, as it says them.
     pub version: Option<String>,
     /// How many sandboxes with a network namespace of their own it runs.
@@ -66,7 +70,7 @@ pub struct Asked {
 pub struct Answer {
     /// Who was asked.
     pub asked: Vec<Asked>,
-    /// Every running sandbox with a network namespace of its own.
+    /// Every running sandbox with a network namespace of its own, sorted by id.
     pub sandboxes: Vec<Sandbox>,
 }
 
@@ -79,24 +83,36 @@ pub struct Resident<'a> {
     pub info: &'a mut PodInfo,
 }
 
-/// Asks every runtime that is there.
-///
-/// # Errors
-/// Every one that is there and could not be asked (`runtime-unreachable`).
-pub fn ask(_config: &Config) -> Result<Answer, Vec<Problem>> {
-    Ok(Answer::default())
-}
-
 impl Answer {
-    /// Writes into each resident what the runtimes know of it. Returns the sandboxes that are said to run and whose
-    /// namespace is not among the residents nor the host's own; `everything` says that the residents are all there are.
-    pub fn introduce(&self, _residents: &mut [Resident<'_>], _everything: bool) -> Vec<Problem> {
-        Vec::new()
+    /// The residents whose being there, if they have a macvlan, contradicts what the runtimes said: one in which
+    /// processes live although no runtime knows any pod, and one whose cgroup is a container's that nobody knows
+    /// although one runtime did not tell of its containers. To be asked after [`Answer::introduce`].
+    #[must_use]
+    pub fn doubts(&self, residents: &[Resident<'_>]) -> Vec<usize> {
+        let none_known = self.asked.iter().any(|asked| asked.kind.is_some()) && self.sandboxes.is_empty();
+        let incomplete = self.asked.iter().any(|asked| asked.kind.is_none());
+        let is_doubtful = |resident: &Resident<'_>| {
+            let unclaimed_container = resident.info.source == cgroup::SOURCE;
+            (none_known && resident.netns.holder.is_some()) || (incomplete && unclaimed_container)
+        };
+        (0..residents.len()).filter(|at| is_doubtful(&residents[*at])).collect()
     }
 
-    /// The residents whose being there, if they have a macvlan, contradicts what the runtimes said.
+    /// What is to be told when such residents do have a macvlan: nothing may be concluded from the answer.
     #[must_use]
-    pub fn doubts(&self, _residents: &[Resident<'_>]) -> Vec<usize> {
-        Vec::new()
+    pub fn contradicted_by(&self, namespaces: &[PathBuf]) -> Problem {
+        let list = |paths: &mut dyn Iterator<Item = &PathBuf>| {
+            let names: Vec<String> = paths.map(|path| path.display().to_string()).collect();
+            names.join(", ")
+        };
+        let silent = |asked: &&Asked| asked.kind.is_none() || self.sandboxes.is_empty();
+        let message = format!(
+            "tells of no pod in {}, and yet somebody lives there who has an interface on one of the host's; so it is \
+             not known which pods run here, and nothing was done. Look at the runtime and run this again, or if these \
+             are no pods of a runtime, go on without asking: --runtime none",
+            list(&mut namespaces.iter()),
+        );
+        let object = list(&mut self.asked.iter().filter(silent).map(|asked| &asked.endpoint));
+        Problem::error(Code::RuntimeUnreachable, object, message)
     }
 }

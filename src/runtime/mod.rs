@@ -1,13 +1,26 @@
 //! Who lives in which network namespace.
 //!
 //! Namespaces are found from the kernel: every one that a process lives in, and every one that is mounted. Container
-//! runtimes are asked only whose they are.
+//! runtimes are asked only whose they are; where none is asked, the names of cgroups have to do.
 
 mod answer;
+mod ask;
+mod call;
+mod cgroup;
+mod claims;
+mod cri;
+mod docker;
+mod endpoints;
+mod ids;
+mod names;
 mod procfs;
 
-pub use answer::{Answer, Asked, Config, Resident, Sandbox, Which, ask};
+pub use answer::{Answer, Asked, Config, Resident, Sandbox, Which};
+pub use ask::{LIMIT, ask, ask_until};
+pub use claims::{Introduction, Unfound};
 
+use cgroup::Occupant;
+use ids::Ids;
 use procfs::LivedIn;
 use std::collections::BTreeMap;
 use std::io;
@@ -51,17 +64,13 @@ pub fn discover(select: &dyn Select) -> io::Result<(Vec<Found>, Vec<Problem>)> {
         Problem::error(Code::Unreadable, format!("pid {pid}"), message)
     };
     let mut problems: Vec<Problem> = denied.iter().filter(|_| select.wants_all()).map(unknown).collect();
-    let mut taken = BTreeMap::new();
-    for (inode, candidate) in candidates {
+    for (inode, (candidate, info)) in identify(candidates) {
         let paths = candidate.paths();
         if !select.wants(&paths, inode) {
             continue;
         }
         match candidate.open(inode) {
-            Ok(Some(netns)) => {
-                let info = candidate.info(inode, &mut taken);
-                found.push(Found { netns, info, paths });
-            }
+            Ok(Some(netns)) => found.push(Found { netns, info, paths }),
             // It went away between the look and the opening, as pods do.
             Ok(None) => {}
             Err(error) => problems.push(Problem::error(
@@ -96,6 +105,29 @@ fn candidates() -> io::Result<(BTreeMap<u64, Candidate>, Vec<u32>)> {
     Ok((candidates, denied))
 }
 
+/// Says of every namespace, chosen or not, who lives there as far as the kernel knows: an id must not depend on what
+/// else was chosen. Those of sandboxes come first, for a mount may have any name.
+fn identify(candidates: BTreeMap<u64, Candidate>) -> BTreeMap<u64, (Candidate, PodInfo)> {
+    let holders = candidates.iter().filter_map(|(inode, candidate)| Some((*inode, candidate.holder?)));
+    let mut occupants = cgroup::occupants(&holders.collect());
+    let mut ids = Ids::default();
+    let has_sandbox = |inode: &u64, occupants: &BTreeMap<u64, Occupant>| {
+        occupants.get(inode).is_some_and(|occupant| occupant.sandbox.is_some())
+    };
+    let (first, last): (Vec<_>, Vec<_>) =
+        candidates.into_iter().partition(|(inode, _)| has_sandbox(inode, &occupants));
+    let identified = first.into_iter().chain(last).map(|(inode, candidate)| {
+        let occupant = occupants.remove(&inode);
+        let id = match occupant.as_ref().and_then(|occupant| occupant.sandbox.as_deref()) {
+            Some(sandbox) => ids.of_sandbox(sandbox),
+            None => ids.of_namespace(candidate.mount_name().as_deref(), inode),
+        };
+        let info = candidate.info(occupant, id);
+        (inode, (candidate, info))
+    });
+    identified.collect()
+}
+
 impl Candidate {
     fn paths(&self) -> Vec<PathBuf> {
         let process = self.holder.map(|holder| procfs::netns_path(holder.pid));
@@ -120,14 +152,20 @@ impl Candidate {
         failure.map_or(Ok(None), Err)
     }
 
-    fn info(&self, inode: u64, taken: &mut BTreeMap<PodId, u64>) -> PodInfo {
-        let name =
-            self.mounts.first().and_then(|path| path.file_name()).map(|n| n.to_string_lossy().into_owned());
-        let plain =
-            name.as_deref().map_or_else(|| PodId::from_text(&format!("netns-{inode}")), PodId::from_text);
-        let first = *taken.entry(plain.clone()).or_insert(inode) == inode;
-        let id = if first { plain } else { PodId::from_text(&format!("{inode}-{plain}")) };
-        let source = if name.is_some() { "mount" } else { "proc" }.to_owned();
-        PodInfo { id, namespace: None, name, uid: None, sandbox: None, attempt: None, source }
+    fn mount_name(&self) -> Option<String> {
+        self.mounts.first()?.file_name().map(|name| name.to_string_lossy().into_owned())
+    }
+
+    fn info(&self, occupant: Option<Occupant>, id: PodId) -> PodInfo {
+        let mount = self.mount_name();
+        let source = match (&occupant, &mount) {
+            (Some(_), _) => cgroup::SOURCE,
+            (None, Some(_)) => "mount",
+            (None, None) => "proc",
+        };
+        let Occupant { sandbox, uid, namespace, name, attempt } = occupant.unwrap_or_default();
+        // Runtimes give the mounts of their sandboxes names that mean nothing to anybody.
+        let name = name.or(mount.filter(|_| sandbox.is_none()));
+        PodInfo { id, namespace, name, uid, sandbox, attempt, source: source.to_owned() }
     }
 }

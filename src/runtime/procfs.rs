@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
 
@@ -110,17 +111,52 @@ fn is_kernel_thread(pid: u32) -> bool {
         && fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(orphan)
 }
 
-/// Field 22 of `/proc/PID/stat` in clock ticks since boot; `None` once the process is gone.
-fn start_time(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    parse_start_time(&stat)
+/// Whether a process still is the one that it was.
+pub(super) fn is_alive(holder: &Holder) -> bool {
+    start_time(holder.pid) == Some(holder.start_time)
 }
 
-fn parse_start_time(stat: &str) -> Option<u64> {
+/// Field 22 of `/proc/PID/stat` in clock ticks since boot; `None` once the process is gone.
+fn start_time(pid: u32) -> Option<u64> {
+    stat_field(&stat(pid)?, 22)
+}
+
+/// `/proc/PID/stat` (proc(5)); `None` once the process is gone.
+fn stat(pid: u32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/stat")).ok()
+}
+
+/// A number in `/proc/PID/stat`, where the first field is 1 and only those after the command can be had.
+fn stat_field<T: FromStr>(stat: &str, field: usize) -> Option<T> {
     // The second field is the command in parentheses and may itself hold blanks and parentheses.
-    const FIELDS_AFTER_COMMAND: usize = 19;
+    const FIELDS_BEFORE: usize = 3;
     let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_ascii_whitespace().nth(FIELDS_AFTER_COMMAND)?.parse().ok()
+    rest.split_ascii_whitespace().nth(field.checked_sub(FIELDS_BEFORE)?)?.parse().ok()
+}
+
+/// Whether a process is the one that does nothing but hold a pod's namespaces.
+pub(super) fn is_pause(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|command| command.trim_end() == "pause")
+}
+
+/// The name that podman or CRI-O has given a container, from the command line of its monitor, conmon, which is the
+/// parent of the container's first process.
+pub(super) fn conmon_name(pid: u32, container: &str) -> Option<String> {
+    let parent: u32 = stat_field(&stat(pid)?, 4)?;
+    name_in_conmon(&fs::read(format!("/proc/{parent}/cmdline")).ok()?, container)
+}
+
+fn name_in_conmon(command_line: &[u8], container: &str) -> Option<String> {
+    let words: Vec<_> = command_line.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
+    let value = |option: &str| words.iter().skip_while(|word| *word != option).nth(1);
+    let is_conmon = Path::new(words.first()?.as_ref()).file_name().is_some_and(|name| name == "conmon");
+    let is_of_container = value("-c").is_some_and(|id| id == container);
+    value("-n").filter(|_| is_conmon && is_of_container).map(|name| name.clone().into_owned())
+}
+
+/// The process in a path such as `/proc/4711/ns/net`.
+pub(super) fn pid_in(path: &Path) -> Option<u32> {
+    path.to_str()?.strip_prefix("/proc/")?.strip_suffix("/ns/net")?.parse().ok()
 }
 
 /// The namespaces that are mounted somewhere, with the mount point.
@@ -185,6 +221,28 @@ mod tests {
     #[test]
     fn the_start_time_is_found_behind_a_hostile_command_name() {
         let stat = "7 (a) R 1 (b) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2 3";
-        assert_eq!(parse_start_time(stat), Some(98765));
+        assert_eq!(stat_field(stat, 22), Some(98765_u64));
+        assert_eq!(stat_field(stat, 4), Some(1_u32));
+        assert_eq!(stat_field::<u32>("", 4), None);
+    }
+
+    #[test]
+    fn a_container_is_named_by_its_own_monitor_alone() {
+        let line = |program: &str| {
+            format!("{program}\0--api-version\01\0-c\0abc\0-u\0abc\0-n\0my web\0").into_bytes()
+        };
+        assert_eq!(name_in_conmon(&line("/usr/bin/conmon"), "abc"), Some("my web".to_owned()));
+        assert_eq!(name_in_conmon(&line("/usr/bin/conmon"), "abd"), None);
+        assert_eq!(name_in_conmon(&line("/usr/bin/sleep"), "abc"), None);
+        assert_eq!(name_in_conmon(b"conmon\0-c\0abc\0-n", "abc"), None);
+        assert_eq!(name_in_conmon(b"", "abc"), None);
+    }
+
+    #[test]
+    fn a_path_through_a_process_is_known_as_one() {
+        assert_eq!(pid_in(Path::new("/proc/4711/ns/net")), Some(4711));
+        for path in ["/proc/self/ns/net", "/run/netns/1", "/proc/1/ns/net/x"] {
+            assert_eq!(pid_in(Path::new(path)), None, "{path}");
+        }
     }
 }

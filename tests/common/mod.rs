@@ -12,6 +12,7 @@ pub mod namespace;
 pub mod node;
 pub mod pod;
 pub mod run;
+pub mod runtimes;
 pub mod tool;
 pub mod trace;
 pub mod traffic;

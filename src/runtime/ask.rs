@@ -1,0 +1,154 @@
+//! Asking every runtime that is there, side by side, within one limit.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+
+use super::call::{Failure, Told, cause};
+use super::endpoints::{self, Endpoint, Speaks};
+use super::names::plain;
+use super::{Answer, Asked, Config, Sandbox, Which, cri, docker};
+use crate::model::{Code, Problem};
+
+/// How long all runtimes together may take.
+pub const LIMIT: Duration = Duration::from_secs(4);
+/// How long one may take to say who it is, before it is connected to again.
+const GREETING: Duration = Duration::from_secs(2);
+/// After which pause one that could not be asked is asked again.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Asks every runtime that is there; this takes no longer than [`LIMIT`].
+///
+/// # Errors
+/// Every one that is there and could not be asked (`runtime-unreachable`).
+pub fn ask(config: &Config) -> Result<Answer, Vec<Problem>> {
+    ask_until(config, Instant::now() + LIMIT)
+}
+
+/// The same with another limit.
+///
+/// # Errors
+/// As [`ask`].
+pub fn ask_until(config: &Config, until: Instant) -> Result<Answer, Vec<Problem>> {
+    let endpoints = endpoints::to_ask(config).map_err(|problem| vec![problem])?;
+    if endpoints.is_empty() {
+        return Ok(Answer::default());
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| {
+        vec![Problem::error(Code::RuntimeUnreachable, "", format!("no runtime can be asked: {error}"))]
+    })?;
+    let told = runtime.block_on(join_all(endpoints.iter().map(|endpoint| persist(endpoint, until))));
+    let mut answer = Answer::default();
+    let mut problems = Vec::new();
+    for (endpoint, told) in endpoints.into_iter().zip(told) {
+        match told {
+            Ok(told) => answer.take(endpoint, told),
+            // Docker's own packages bring a containerd without CRI.
+            Err(Failure::NotOffered) if !endpoint.named && config.which == Which::Auto => {
+                answer.asked.push(Asked { endpoint: endpoint.path, kind: None, version: None, sandboxes: 0 });
+            }
+            Err(failure) => problems.push(unreachable(&endpoint.path, &failure)),
+        }
+    }
+    if problems.is_empty() { Ok(answer) } else { Err(problems) }
+}
+
+/// Asks one, and again until the limit if it cannot be asked.
+async fn persist(endpoint: &Endpoint, until: Instant) -> Result<Told, Failure> {
+    loop {
+        let settled = attempt(endpoint, until).await;
+        let may_pass = matches!(settled, Err(Failure::NotThere(_) | Failure::Failed(_)));
+        if !may_pass || Instant::now() + PAUSE >= until {
+            return settled;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+async fn attempt(endpoint: &Endpoint, until: Instant) -> Result<Told, Failure> {
+    let path = endpoint.path.to_str();
+    let socket = path.ok_or_else(|| Failure::NotThere("the path is not UTF-8".to_owned()))?;
+    fs::metadata(socket).map_err(|error| Failure::NotThere(cause(&error)))?;
+    let greeting = || until.min(Instant::now() + GREETING);
+    if endpoint.speaks == Speaks::Docker {
+        return docker::Client::greet(socket, greeting()).await?.tell(until).await;
+    }
+    match cri::Client::greet(socket, greeting()).await {
+        Ok(client) => client.tell(until).await,
+        Err(as_cri @ (Failure::NotOffered | Failure::Failed(_))) if endpoint.speaks == Speaks::Either => {
+            match docker::Client::greet(socket, greeting()).await {
+                Ok(client) => client.tell(until).await,
+                Err(as_docker) => Err(neither(&as_cri, as_docker)),
+            }
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Something that speaks neither protocol.
+fn neither(as_cri: &Failure, as_docker: Failure) -> Failure {
+    let (cri, docker) = (words(as_cri), words(&as_docker));
+    if cri == docker {
+        return as_docker;
+    }
+    Failure::Failed(format!("it speaks neither CRI ({cri}) nor Docker's API ({docker})"))
+}
+
+fn words(failure: &Failure) -> String {
+    match failure {
+        Failure::NotThere(why) => format!("connecting: {why}"),
+        Failure::NotOffered => "it answers and offers no CRI (Unimplemented)".to_owned(),
+        Failure::Failed(why) => why.clone(),
+    }
+}
+
+fn unreachable(socket: &Path, failure: &Failure) -> Problem {
+    let message = format!(
+        "{}; so it is not known which pods run here, and nothing was done. Look at the runtime and run this again, or \
+         go on without the names that it would have told: --runtime none",
+        plain(&words(failure))
+    );
+    Problem::error(Code::RuntimeUnreachable, socket.display().to_string(), message)
+}
+
+impl Answer {
+    /// Adds what one runtime told. Docker and cri-dockerd may both tell of one sandbox: then each adds what the other
+    /// does not know.
+    fn take(&mut self, endpoint: Endpoint, told: Told) {
+        let Told { kind, version, sandboxes } = told;
+        let (count, version) = (sandboxes.len(), Some(version));
+        self.asked.push(Asked { endpoint: endpoint.path, kind: Some(kind), version, sandboxes: count });
+        let mut known: BTreeMap<String, Sandbox> = std::mem::take(&mut self.sandboxes)
+            .into_iter()
+            .map(|sandbox| (sandbox.id.clone(), sandbox))
+            .collect();
+        for sandbox in sandboxes {
+            let merged = match known.remove(&sandbox.id) {
+                Some(first) => first.or(sandbox),
+                None => sandbox,
+            };
+            known.insert(merged.id.clone(), merged);
+        }
+        self.sandboxes = known.into_values().collect();
+    }
+}
+
+impl Sandbox {
+    /// What one runtime tells, and where it tells nothing, what the other does.
+    fn or(self, other: Self) -> Self {
+        Self {
+            id: self.id,
+            namespace: self.namespace.or(other.namespace),
+            name: self.name.or(other.name),
+            uid: self.uid.or(other.uid),
+            attempt: self.attempt.or(other.attempt),
+            netns: self.netns.or(other.netns),
+            pid: self.pid.or(other.pid),
+            source: self.source,
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! A cgroup with a name as runtimes give them, and processes in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A cgroup of the test's own; gone when dropped, and its processes are back where every process begins.
+pub struct Cgroup {
+    root: PathBuf,
+    path: PathBuf,
+}
+
+impl Cgroup {
+    /// Makes `path`, such as `docker/0123`, below the root of the first hierarchy that lets it.
+    pub fn new(path: &str) -> Self {
+        let roots = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/pids", "/sys/fs/cgroup"].map(PathBuf::from);
+        let root = roots.into_iter().find(|root| root.join("cgroup.procs").exists());
+        let root = root.expect("a hierarchy of cgroups below /sys/fs/cgroup");
+        let path = root.join(path);
+        fs::create_dir_all(&path).unwrap_or_else(|e| panic!("cannot make {}: {e}", path.display()));
+        Self { root, path }
+    }
+
+    pub fn take(&self, pid: u32) {
+        move_to(&self.path, pid)
+            .unwrap_or_else(|e| panic!("cannot move {pid} to {}: {e}", self.path.display()));
+    }
+
+    /// The same command, from its start on inside the cgroup.
+    pub fn inside(&self, command: &Command) -> Command {
+        let enter = format!("echo $$ > {} && exec \"$@\"", self.procs().display());
+        let mut inside = Command::new("sh");
+        inside.args(["-c", &enter, "sh"]).arg(command.get_program()).args(command.get_args());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => inside.env(name, value),
+                None => inside.env_remove(name),
+            };
+        }
+        inside
+    }
+
+    /// The file that a process writes its own pid to.
+    pub fn procs(&self) -> PathBuf {
+        self.path.join("cgroup.procs")
+    }
+}
+
+fn move_to(cgroup: &Path, pid: u32) -> std::io::Result<()> {
+    fs::write(cgroup.join("cgroup.procs"), pid.to_string())
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        let inside = fs::read_to_string(self.procs()).unwrap_or_default();
+        for pid in inside.lines().filter_map(|line| line.parse().ok()) {
+            let _ = move_to(&self.root, pid);
+        }
+        let mut path = self.path.as_path();
+        // A folder that another test uses as well is not empty, and stays.
+        while path != self.root && fs::remove_dir(path).is_ok() {
+            path = path.parent().unwrap_or(&self.root);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Container runtimes that say what a test wants them to say, of namespaces that are real.
+
+mod cgroup;
+mod cri;
+mod docker;
+
+use std::fmt::Write as _;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::node::Node;
+use super::pod::Pod;
+use super::run::Run;
+
+pub use cgroup::Cgroup;
+pub use cri::{FakeCri, Script, Step};
+pub use docker::{Container, FakeDocker};
+
+/// A pod sandbox as the fake CRI runtime tells of it.
+#[derive(Debug, Clone, Default)]
+pub struct Sandbox {
+    pub id: String,
+    pub namespace: String,
+    pub name: String,
+    pub uid: String,
+    pub attempt: u32,
+    pub netns: Option<PathBuf>,
+    pub pid: Option<u32>,
+    pub host_network: bool,
+    /// Listed as running, and not there any more when its status is asked for.
+    pub is_gone: bool,
+}
+
+impl Sandbox {
+    /// `shop/NAME`, number `number`, with the pod's path and nothing else.
+    pub fn of(pod: &Pod<'_>, name: &str, number: u8) -> Self {
+        Self { netns: Some(pod.ns.path()), ..Self::nowhere(name, number) }
+    }
+
+    /// The same with nothing that would lead to a namespace.
+    pub fn nowhere(name: &str, number: u8) -> Self {
+        Self {
+            id: id(number),
+            namespace: "shop".to_owned(),
+            name: name.to_owned(),
+            uid: uid(number),
+            ..Self::default()
+        }
+    }
+
+    /// What the pod's checkpoint is called.
+    pub fn short_id(&self) -> &str {
+        &self.id[..12]
+    }
+}
+
+/// A sandbox id that no other number has.
+pub fn id(number: u8) -> String {
+    format!("{number:02x}c9b8d0a800{}", "0123456789abcdef".repeat(4))[..64].to_owned()
+}
+
+/// A container id that no cgroup of another test has, in this process or another one.
+pub fn unique_id() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("{:032x}{:032x}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+        .chars()
+        .rev()
+        .collect()
+}
+
+/// A pod uid that no other number has.
+pub fn uid(number: u8) -> String {
+    format!("5e0c6f86-7f6c-4a1c-9f5e-2f4f0f3c1a{number:02x}")
+}
+
+/// The words that let netfix ask this socket and find out by itself what it speaks.
+pub fn auto(socket: &Path) -> String {
+    format!("--runtime auto --runtime-endpoint unix://{}", socket.display())
+}
+
+/// A socket that whoever made it has left behind.
+pub fn dead_socket(path: &Path) {
+    drop(UnixListener::bind(path).unwrap_or_else(|e| panic!("cannot bind {}: {e}", path.display())));
+    assert!(path.exists(), "the socket's file went with the socket");
+}
+
+impl Node {
+    /// netfix on a machine that has these sockets, each at its usual path, and no others.
+    pub fn netfix_with_sockets(&self, sockets: &[(&str, &Path)], words: &str) -> Run {
+        let run = self.temp().join("run");
+        let mut script = format!(
+            "mkdir -p {0} && mount -t tmpfs tmpfs {0} && mkdir {0}/netns && mount --rbind /run/netns {0}/netns",
+            run.display()
+        );
+        for (usual, socket) in sockets {
+            let usual = usual.strip_prefix("/run/").expect("a socket below /run");
+            let path = run.join(usual);
+            let folder = path.parent().expect("a folder").display();
+            write!(script, " && mkdir -p {folder} && ln -s {} {}", socket.display(), path.display())
+                .expect("a text takes any text");
+        }
+        write!(script, " && mount --rbind {} /run && exec \"$@\"", run.display())
+            .expect("a text takes any text");
+        Run::of(&mut self.netfix_command(&["unshare", "--mount", "sh", "-c", &script, "sh"], words))
+    }
+}

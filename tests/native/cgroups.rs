@@ -1,0 +1,142 @@
+//! Where no runtime is asked, the names of cgroups tell which container lives in a namespace.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::common::background::Background;
+use crate::common::runtimes::{Cgroup, FakeCri, Sandbox, Script, auto, uid, unique_id};
+use crate::common::{Node, Pod, Run};
+
+/// A pod with a process in this cgroup.
+fn pod_in<'n>(node: &'n Node, name: &str, cgroup: &Cgroup) -> Pod<'n> {
+    let pod = node.pod(name).simple().with_process();
+    cgroup.take(pod.process_id());
+    pod
+}
+
+fn whose(run: &Run, pod: &Pod<'_>) -> Value {
+    let pod = run.pod(pod);
+    json!([pod["id"], pod["sandbox"], pod["uid"], pod["namespace"], pod["name"], pod["source"]])
+}
+
+#[test]
+fn a_pods_cgroup_tells_its_sandbox_and_uid() {
+    let node = Node::new();
+    let id = unique_id();
+    let slice = uid(1).replace('-', "_");
+    let (plain, of_systemd) = (format!("kubepods/burstable/pod{}/{id}", uid(1)), unique_id());
+    let nested = format!(
+        "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{slice}.slice/cri-containerd-{of_systemd}.scope"
+    );
+    let cgroups = [Cgroup::new(&plain), Cgroup::new(&nested)];
+    let pods = [pod_in(&node, "web", &cgroups[0]), pod_in(&node, "db", &cgroups[1])];
+    let run = node.netfix_json("snapshot").exits(0);
+    for (pod, id) in pods.iter().zip([&id, &of_systemd]) {
+        assert_eq!(whose(&run, pod), json!([id[..12], id, uid(1), null, null, "cgroup"]), "{}", run.told());
+        assert!(node.state_dir().join("checkpoints").join(&id[..12]).exists());
+    }
+}
+
+#[test]
+fn a_container_of_the_machine_itself_says_nothing() {
+    let node = Node::new();
+    let cgroup = Cgroup::new(&format!("docker/{}", unique_id()));
+    let pod = pod_in(&node, "web", &cgroup);
+    let run = Run::of(&mut cgroup.inside(&node.netfix_command(&[], "snapshot -o json"))).exits(0);
+    assert_eq!(run.pod(&pod)["source"], "mount", "{}", run.told());
+    assert_eq!(run.pod(&pod)["sandbox"], Value::Null, "{}", run.told());
+}
+
+#[test]
+fn a_cgroup_that_several_namespaces_share_says_nothing() {
+    let node = Node::new();
+    let cgroup = Cgroup::new(&format!("docker/{}", unique_id()));
+    let pods = [pod_in(&node, "web", &cgroup), pod_in(&node, "db", &cgroup)];
+    let run = node.netfix_json("snapshot").exits(0);
+    for pod in &pods {
+        assert_eq!(run.pod(pod)["source"], "mount", "{}", run.told());
+        // Not even where only one of them was chosen.
+        let words = format!("snapshot --pod {}", pod.name());
+        let run = node.netfix_json(&words).exits(0);
+        assert_eq!(run.pod(pod)["source"], "mount", "{}", run.told());
+    }
+}
+
+/// A container as podman or CRI-O starts it: its monitor is the parent of its first process.
+fn with_monitor(node: &Node, pod: &Pod<'_>, cgroup: &Cgroup, id: &str, name: &str) -> Background {
+    let script = node.temp().join("monitor.sh");
+    let procs = cgroup.procs();
+    let first = format!("sh -c 'echo $$ > {}; exec ip netns exec {} sleep 600'", procs.display(), pod.name());
+    let start = format!("{first} & trap \"kill $!\" TERM; echo ready; wait");
+    std::fs::write(&script, start).expect("a script");
+    let mut command = Command::new("bash");
+    command.args(["-c", "exec -a conmon bash \"$@\"", "bash"]).arg(&script).args(["-c", id, "-n", name]);
+    let monitor = Background::start(&mut command, node.temp().join(format!("monitor-{name}")));
+    monitor.wait_for("ready");
+    monitor
+}
+
+#[test]
+fn the_monitor_of_a_container_tells_its_name() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    let id = unique_id();
+    let cgroup = Cgroup::new(&format!("machine.slice/libpod-{id}.scope"));
+    let _monitor = with_monitor(&node, &pods[0], &cgroup, &id, "web");
+    let run = until_in_cgroup(&node, &pods[0]);
+    assert_eq!(whose(&run, &pods[0]), json!([id[..12], id, null, null, "web", "cgroup"]), "{}", run.told());
+}
+
+#[test]
+fn an_application_of_cri_o_is_not_taken_for_its_sandbox() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    let id = unique_id();
+    let cgroup = Cgroup::new(&format!("kubepods/pod{}/crio-{id}.scope", uid(1)));
+    let name = format!("k8s_nginx_web-0_shop_{}_2", uid(1));
+    let _monitor = with_monitor(&node, &pods[0], &cgroup, &id, &name);
+    let run = until_in_cgroup(&node, &pods[0]);
+    let expected = json!([pods[0].name(), null, uid(1), "shop", "web-0", "cgroup"]);
+    assert_eq!(whose(&run, &pods[0]), expected, "{}", run.told());
+}
+
+/// The first snapshot in which the process of the pod is where it belongs.
+fn until_in_cgroup(node: &Node, pod: &Pod<'_>) -> Run {
+    for _ in 0..50 {
+        let run = node.netfix_json("snapshot").exits(0);
+        if run.pod(pod)["source"] == "cgroup" {
+            return run;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    panic!("the cgroup of {} was never seen", pod.name());
+}
+
+#[test]
+fn a_sandbox_of_which_a_runtime_tells_nothing_more_is_found_by_its_cgroup() {
+    let node = Node::new();
+    let id = unique_id();
+    let cgroup = Cgroup::new(&format!("kubepods/pod{}/docker-{id}.scope", uid(1)));
+    let pod = pod_in(&node, "web", &cgroup);
+    let sandbox = Sandbox { id: id.clone(), ..Sandbox::nowhere("web-0", 1) };
+    let script = Script { sandboxes: vec![sandbox], ..Script::default() };
+    let runtime = FakeCri::start(&node.temp().join("runtime.sock"), script);
+    let run = node.netfix_json(&format!("snapshot {}", auto(&runtime.socket))).exits(0);
+    let expected = json!([id[..12], id, uid(1), "shop", "web-0", "cri"]);
+    assert_eq!(whose(&run, &pod), expected, "{}", run.told());
+}
+
+#[test]
+fn a_pid_whose_cgroup_is_another_containers_is_stale() {
+    let node = Node::new();
+    let cgroup = Cgroup::new(&format!("docker/{}", unique_id()));
+    let pod = pod_in(&node, "web", &cgroup);
+    let stale =
+        |name: &str, number: u8| Sandbox { pid: Some(pod.process_id()), ..Sandbox::nowhere(name, number) };
+    let script = Script { sandboxes: vec![stale("db-0", 2)], ..Script::default() };
+    let runtime = FakeCri::start(&node.temp().join("runtime.sock"), script);
+    let words = format!("snapshot {} --netns /proc/{}/ns/net", auto(&runtime.socket), pod.process_id());
+    let run = node.netfix_json(&words).exits(5);
+    run.says(&["shop/db-0", "another container"]);
+}

@@ -1,0 +1,273 @@
+//! A container runtime that cannot be asked, or whose answer cannot be true: nothing is concluded and nothing changed.
+
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::common::runtimes::{
+    Cgroup, Container, FakeCri, FakeDocker, Sandbox, Script, Step, auto, dead_socket, id, unique_id,
+};
+use crate::common::{Node, Pod, Run};
+
+/// Within which a command must have given up.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// `netfix snapshot WORDS` refuses in time, naming `object` and saying `why`; every file of an earlier snapshot stays;
+/// and without asking anybody it works.
+fn assert_refused(node: &Node, words: &str, object: &str, why: &str) {
+    assert_refused_by(node, || node.netfix_json(&format!("snapshot {words}")), object, why);
+}
+
+fn assert_refused_by(node: &Node, netfix: impl Fn() -> Run, object: &str, why: &str) {
+    node.snapshot();
+    let files = node.state_files();
+    let started = Instant::now();
+    let run = netfix().exits(4);
+    let took = started.elapsed();
+    assert!(took < LIMIT, "it took {took:?}\n{}", run.told());
+    let problems = run.problems("runtime-unreachable");
+    let says = |problem: &Value| {
+        let text = |key: &str| problem[key].as_str().unwrap_or_default();
+        let message = text("message");
+        text("object").contains(object) && message.contains(why) && message.contains("--runtime none")
+    };
+    assert!(problems.iter().any(says), "nothing says {why:?} of {object}\n{}", run.told());
+    assert_eq!(files, node.state_files(), "the state folder was changed\n{}", run.told());
+    node.netfix("snapshot --runtime none").exits(0);
+}
+
+fn socket(node: &Node) -> PathBuf {
+    node.temp().join("runtime.sock")
+}
+
+/// A runtime that knows the pods, with something wrong about it, is told of as such.
+fn refused_by_cri(script: impl FnOnce(Vec<Sandbox>) -> Script, why: &str) {
+    let node = Node::new();
+    let pods = node.simple_pods(4);
+    let sandboxes = pods.iter().zip(1..).map(|(pod, number)| Sandbox::of(pod, "web", number)).collect();
+    let runtime = FakeCri::start(&socket(&node), script(sandboxes));
+    assert_refused(&node, &auto(&runtime.socket), &runtime.socket.display().to_string(), why);
+}
+
+#[test]
+fn one_that_takes_connections_and_never_answers() {
+    let node = Node::new();
+    let _pods = node.simple_pods(2);
+    let _listener = UnixListener::bind(socket(&node)).expect("a socket");
+    for which in ["auto", "docker"] {
+        let words = auto(&socket(&node)).replace("auto", which);
+        assert_refused(&node, &words, "runtime.sock", "no answer");
+    }
+}
+
+#[test]
+fn one_that_hangs_when_asked_for_its_pods() {
+    refused_by_cri(
+        |sandboxes| Script { sandboxes, hangs_at: Some(Step::List), ..Script::default() },
+        "asking for its pods: no answer",
+    );
+}
+
+#[test]
+fn one_that_hangs_when_asked_for_one_pod() {
+    refused_by_cri(
+        |sandboxes| Script { sandboxes, hangs_at: Some(Step::Status), ..Script::default() },
+        "asking for sandbox",
+    );
+}
+
+#[test]
+fn one_that_dies_halfway() {
+    refused_by_cri(
+        |sandboxes| Script { sandboxes, dies_after: Some(2), ..Script::default() },
+        "ECONNREFUSED",
+    );
+}
+
+#[test]
+fn one_that_answers_with_an_error() {
+    for step in [Step::Version, Step::Status] {
+        refused_by_cri(
+            |sandboxes| Script { sandboxes, fails_at: Some((step, "disk on fire")), ..Script::default() },
+            "disk on fire",
+        );
+    }
+}
+
+#[test]
+fn one_that_has_died_and_left_its_socket() {
+    let node = Node::new();
+    let _pods = node.simple_pods(2);
+    dead_socket(&socket(&node));
+    for which in ["auto", "docker"] {
+        let words = auto(&socket(&node)).replace("auto", which);
+        assert_refused(&node, &words, "runtime.sock", "ECONNREFUSED");
+    }
+}
+
+#[test]
+fn one_whose_socket_is_not_where_the_user_says() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    for which in ["auto", "docker"] {
+        let words = auto(Path::new("/nowhere/runtime.sock")).replace("auto", which);
+        assert_refused(&node, &words, "/nowhere/runtime.sock", "ENOENT");
+    }
+}
+
+#[test]
+fn one_that_speaks_neither_protocol() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    let runtime = FakeCri::start(&socket(&node), Script { services: Some(Vec::new()), ..Script::default() });
+    assert_refused(&node, &auto(&runtime.socket), "runtime.sock", "neither");
+    let words = auto(&runtime.socket).replace("auto", "cri");
+    assert_refused(&node, &words, "runtime.sock", "offers no CRI");
+}
+
+#[test]
+fn docker_that_answers_with_an_error_or_hangs() {
+    let node = Node::new();
+    let pod = node.pod("web").simple().with_process();
+    let failing = FakeDocker::failing(&node.temp().join("failing.sock"));
+    assert_refused(&node, &auto(&failing.socket), "failing.sock", "500");
+    let web = Container { id: id(1), pid: pod.process_id(), ..Container::default() };
+    let hanging = FakeDocker::hanging(&node.temp().join("hanging.sock"), vec![web]);
+    assert_refused(&node, &auto(&hanging.socket), "hanging.sock", "asking for container");
+}
+
+#[test]
+fn all_of_them_are_named_and_take_no_longer_than_one() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    let good = FakeCri::start(
+        &node.temp().join("good.sock"),
+        Script { sandboxes: vec![Sandbox::of(&pods[0], "web", 1)], ..Script::default() },
+    );
+    let (dead, silent) = (node.temp().join("dead.sock"), node.temp().join("silent.sock"));
+    dead_socket(&dead);
+    let _listener = UnixListener::bind(&silent).expect("a socket");
+    let sockets = [
+        ("/run/containerd/containerd.sock", good.socket.as_path()),
+        ("/run/crio/crio.sock", dead.as_path()),
+        ("/run/docker.sock", silent.as_path()),
+    ];
+    let netfix = || node.netfix_with_sockets(&sockets, "snapshot --runtime auto -o json");
+    assert_refused_by(&node, netfix, "/run/crio/crio.sock", "ECONNREFUSED");
+    assert_refused_by(&node, netfix, "/run/docker.sock", "no answer");
+}
+
+#[test]
+fn none_at_all_where_the_user_wants_one() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    for (which, path) in [("cri", "/run/containerd/containerd.sock"), ("docker", "/run/docker.sock")] {
+        let words = format!("snapshot --runtime {which} -o json");
+        assert_refused_by(&node, || node.netfix_with_sockets(&[], &words), which, path);
+    }
+    node.netfix_with_sockets(&[], "snapshot --runtime auto").exits(0);
+}
+
+#[test]
+fn one_that_comes_back_in_time_is_asked_again() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    dead_socket(&socket(&node));
+    let mut command = node.netfix_command(&[], &format!("snapshot {} -o json", auto(&socket(&node))));
+    let netfix = std::thread::spawn(move || Run::of(&mut command));
+    std::thread::sleep(Duration::from_secs(1));
+    std::fs::remove_file(socket(&node)).expect("the dead socket goes");
+    let script = Script { sandboxes: vec![Sandbox::of(&pods[0], "web-0", 1)], ..Script::default() };
+    let _runtime = FakeCri::start(&socket(&node), script);
+    let run = netfix.join().expect("netfix ran");
+    assert_eq!(run.exits(0).pod(&pods[0])["name"], "web-0");
+}
+
+#[test]
+fn one_that_knows_of_no_pod_while_pods_live() {
+    let node = Node::new();
+    let pods = [node.pod("web").simple().with_process(), node.pod("db").simple().with_process()];
+    let mounted_only = node.pod("tool").simple();
+    let runtime = FakeCri::start(&socket(&node), Script::default());
+    for pod in &pods {
+        assert_refused(&node, &auto(&runtime.socket), "runtime.sock", pod.name());
+    }
+    assert!(runtime.lists() >= 4, "it was not asked again");
+    let run = node.netfix(&format!("snapshot {}", auto(&runtime.socket))).exits(4);
+    run.does_not_say(mounted_only.name());
+    let docker = FakeDocker::start(&node.temp().join("docker.sock"), Vec::new());
+    assert_refused(&node, &auto(&docker.socket), "docker.sock", pods[0].name());
+}
+
+#[test]
+fn one_that_knows_of_no_pod_is_believed_where_nothing_contradicts_it() {
+    let node = Node::new();
+    let on_host = node.pod("web").simple().with_process();
+    let without_process = node.pod("tool").simple();
+    let without_link = node.pod("bare").with_process();
+    let runtime = FakeCri::start(&socket(&node), Script::default());
+    for pod in [&without_process, &without_link] {
+        let words = format!("snapshot {} --pod {}", auto(&runtime.socket), pod.name());
+        node.netfix(&words).exits(0);
+    }
+    node.netfix(&format!("snapshot {} --pod {}", auto(&runtime.socket), on_host.name())).exits(4);
+}
+
+#[test]
+fn one_that_knows_its_pods_only_a_moment_later_is_believed_then() {
+    let node = Node::new();
+    let pod = node.pod("web").simple().with_process();
+    let sandbox = Sandbox::of(&pod, "web-0", 1);
+    let hook = move |asked: usize, sandboxes: &mut Vec<Sandbox>| {
+        if asked == 1 {
+            sandboxes.push(sandbox.clone());
+        }
+    };
+    let script = Script { hook: Some(Box::new(hook)), ..Script::default() };
+    let runtime = FakeCri::start(&socket(&node), script);
+    let run = node.netfix_json(&format!("snapshot {}", auto(&runtime.socket))).exits(0);
+    assert_eq!(run.pod(&pod)["name"], "web-0", "{}", run.told());
+}
+
+/// A machine as Docker's packages leave it: containerd offers no CRI, and Docker knows its containers.
+fn with_dumb_containerd(node: &Node, known: Vec<Container>, words: &str) -> Run {
+    let containerd = FakeCri::start(
+        &node.temp().join("containerd.sock"),
+        Script { services: Some(Vec::new()), ..Script::default() },
+    );
+    let docker = FakeDocker::start(&node.temp().join("docker.sock"), known);
+    let sockets = [
+        ("/run/containerd/containerd.sock", containerd.socket.as_path()),
+        ("/run/docker.sock", docker.socket.as_path()),
+    ];
+    node.netfix_with_sockets(&sockets, &format!("snapshot --runtime auto {words} -o json"))
+}
+
+fn container(pod: &Pod<'_>, number: u8) -> Container {
+    Container { id: id(number), name: "web".to_owned(), pid: pod.process_id(), ..Container::default() }
+}
+
+#[test]
+fn a_containerd_without_cri_hides_nothing_where_every_container_is_known() {
+    let node = Node::new();
+    let known = node.pod("web").simple().with_process();
+    let by_hand = node.pod("tool").simple().with_process();
+    let run = with_dumb_containerd(&node, vec![container(&known, 1)], "").exits(0);
+    assert_eq!(run.pod(&known)["source"], "docker", "{}", run.told());
+    assert_eq!(run.pod(&by_hand)["source"], "mount", "{}", run.told());
+}
+
+#[test]
+fn a_containerd_without_cri_may_hide_a_container_that_nobody_knows() {
+    let node = Node::new();
+    let known = node.pod("web").simple().with_process();
+    let hidden = node.pod("db").simple().with_process();
+    let cgroup = Cgroup::new(&format!("default/{}", unique_id()));
+    cgroup.take(hidden.process_id());
+    let netfix = || with_dumb_containerd(&node, vec![container(&known, 1)], "");
+    assert_refused_by(&node, netfix, "/run/containerd/containerd.sock", hidden.name());
+    let words = format!("--pod {}", &id(1)[..12]);
+    with_dumb_containerd(&node, vec![container(&known, 1)], &words).exits(0);
+}
