@@ -5,6 +5,7 @@
 
 pub mod apply;
 pub mod cli;
+pub mod cni;
 pub mod commands;
 pub mod kernel;
 pub mod model;

@@ -38,7 +38,8 @@ fn planned(case: &Case) -> String {
     let (Plan { steps, later, problems }, links) = match &case.about {
         About::Host { devices } => plan::host(&case.wanted, observed, devices),
         About::Pod { present, renamed } => {
-            let links = HostLinks { present: present.clone(), renamed: renamed.clone() };
+            let links =
+                HostLinks { present: present.clone(), renamed: renamed.clone(), ..HostLinks::default() };
             (plan::pod(&case.wanted, observed, &links), HostLinks::default())
         }
     };

@@ -4,16 +4,17 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::select::Selection;
-use super::session::{age, bare_view, leads_to, seconds, stored_view};
+use super::session::{age, bare_view, leads_to, partial_interfaces, seconds, stored_view};
 use super::{Exit, origin};
+use crate::cni;
 use crate::model::checkpoint::Extension;
 use crate::model::sysctl::Sysctls;
 use crate::model::{
-    Checkpoint, Code, IfName, Link, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, PodInfo,
-    Problem, stack,
+    Checkpoint, Code, IfName, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, Partial, PodInfo,
+    Problem, Severity, stack,
 };
 use crate::observe::{self, Host, Pod};
-use crate::plan::{self, Observed};
+use crate::plan::{self, HostLinks, Observed, Plan};
 use crate::report::{PodView, State};
 
 /// A checkpoint and the living namespace that it describes.
@@ -24,18 +25,50 @@ pub(super) struct Matched {
     pub pod: Pod,
     /// Seconds since the checkpoint was written.
     pub age: u32,
-    /// For a checkpoint in the origin's format: the host's link that the pod stands on.
-    origin_parent: Option<Link>,
+    /// What is said by a source that knows only part; `None` where netfix wrote everything down.
+    pub partial: Option<Partial>,
 }
 
 impl Matched {
-    /// The state that the checkpoint describes; the origin's format is completed by what is there.
-    pub(super) fn wanted(&self, now: &NetState) -> Option<Cow<'_, NetState>> {
-        match (&self.checkpoint.netfix, &self.origin_parent) {
-            (Some(extension), _) => Some(Cow::Borrowed(&extension.state)),
-            (None, Some(parent)) => plan::complete_origin(&self.checkpoint, parent, now).map(Cow::Owned),
-            (None, None) => None,
+    /// What the pod had, as far as its source says it without being asked what is there.
+    pub(super) fn claims(&self) -> Cow<'_, NetState> {
+        match (&self.partial, &self.checkpoint.netfix) {
+            (Some(partial), _) => {
+                let nothing = NetState::default();
+                Cow::Owned(plan::complete(partial, &nothing, &[], &HostLinks::default()).0)
+            }
+            (None, Some(extension)) => Cow::Borrowed(&extension.state),
+            (None, None) => Cow::Owned(NetState::default()),
         }
+    }
+
+    /// The state that the pod should have, and what its source cannot say of it; `made` are links of this run's own.
+    pub(super) fn wanted(
+        &self,
+        now: &NetState,
+        links: &HostLinks,
+        made: &[IfName],
+    ) -> (Cow<'_, NetState>, Vec<Problem>) {
+        let Some(partial) = &self.partial else { return (self.claims(), Vec::new()) };
+        let (wanted, problems) = plan::complete(partial, now, made, links);
+        (Cow::Owned(wanted), problems)
+    }
+
+    /// What is to be done in the pod.
+    pub(super) fn plan(&self, observed: Observed<'_>, links: &HostLinks, made: &[IfName]) -> Plan {
+        let (wanted, problems) = self.wanted(observed.state, links, made);
+        let mut plan = plan::pod(&wanted, observed, links);
+        plan.problems.extend(problems);
+        plan
+    }
+
+    /// The pod as answers show it, with what its source says.
+    pub(super) fn view(&self, state: State) -> PodView {
+        let mut view = stored_view(&self.info, &self.checkpoint, state);
+        if let Some(partial) = &self.partial {
+            view.interfaces = partial_interfaces(partial);
+        }
+        view
     }
 }
 
@@ -56,22 +89,16 @@ pub(super) fn check_in(
     pods: Vec<Pod>,
     node: &NodeIdentity,
     selection: &Selection,
-    origin_parent: Option<&Link>,
 ) -> CheckIn {
     let mut pods: Vec<Option<Pod>> = pods.into_iter().map(Some).collect();
     let mut result = CheckIn::default();
     for (info, checkpoint) in checkpoints {
         match find(&info, &checkpoint, &mut pods, node) {
             Err(_) if !selection.wants_checkpoint(&info, &checkpoint) => {}
-            Ok(_) if checkpoint.netfix.is_none() && origin_parent.is_none() => {
-                let message = "the file does not say what the pod stands on; name it with --parent, such as \
-                               --parent eth0.3";
-                result.reject(&info, &checkpoint, Problem::error(Code::ParentMissing, "", message));
-            }
             Ok(pod) => {
                 let age = checkpoint.netfix.as_ref().map_or(0, |extension| age(&extension.created));
-                let origin_parent = origin_parent.filter(|_| checkpoint.netfix.is_none()).cloned();
-                result.matched.push(Matched { info, checkpoint, pod, age, origin_parent });
+                let partial = checkpoint.netfix.is_none().then(|| cni::of_origin(&checkpoint));
+                result.matched.push(Matched { info, checkpoint, pod, age, partial });
             }
             Err(problem) => result.reject(&info, &checkpoint, problem),
         }
@@ -95,7 +122,8 @@ impl CheckIn {
             use Code::{AddressConflict, MacConflict, OtherBoot, OtherMachine};
             matches!(problem.code, OtherBoot | OtherMachine | MacConflict | AddressConflict)
         };
-        let refused = damaged.is_empty() && self.problems.iter().all(of_no_use);
+        let mut errors = self.problems.iter().filter(|problem| problem.severity == Severity::Error);
+        let refused = damaged.is_empty() && errors.all(of_no_use);
         if refused { Exit::Refused } else { Exit::Failed }
     }
 }
@@ -229,11 +257,39 @@ pub(super) fn described(info: &PodInfo) -> String {
 pub(super) struct Ground {
     pub state: NetState,
     pub devices: BTreeSet<IfName>,
+    /// Links that only a name tells of, and that pods stand on.
+    named: BTreeSet<IfName>,
+    /// What was taken from the host, or guessed, for those.
+    guessed: BTreeSet<IfName>,
     /// Seconds since the host's state was written down.
     pub age: u32,
 }
 
 impl Ground {
+    /// Completes what is known of links by name alone from the host as it is: to be done again once devices are back.
+    pub(super) fn learn(&mut self, now: &NetState) {
+        let guessed = std::mem::take(&mut self.guessed);
+        self.state.links.retain(|link| !guessed.contains(&link.name));
+        self.state.addresses.retain(|address| !guessed.contains(&address.dev));
+        for name in &self.named {
+            let (links, bottom) = origin::ground(name, &self.state, now);
+            self.guessed.extend(links.iter().map(|link| link.name.clone()));
+            self.state.links.extend(links);
+            self.devices.extend(bottom);
+        }
+        // What is there belongs to the host, so that no pod may claim it.
+        let own = now.addresses.iter().filter(|address| self.guessed.contains(&address.dev));
+        self.state.addresses.extend(own.cloned());
+    }
+
+    /// The VLANs that have to be made again and of which nothing but the name is known.
+    pub(super) fn nameless(&self, now: &NetState) -> Vec<&IfName> {
+        let is_gone = |name: &&IfName| now.link(name).is_none();
+        let is_vlan =
+            |name: &&IfName| self.state.link(name).is_some_and(|link| matches!(link.kind, LinkKind::Vlan(_)));
+        self.guessed.iter().filter(is_gone).filter(is_vlan).collect()
+    }
+
     /// The host's namespace as a plan for it looks at it.
     pub(super) fn observed<'a>(&self, host: &'a Host, new_link: Option<&'a Sysctls>) -> Observed<'a> {
         Observed { state: &host.state, new_link, age: self.age }
@@ -244,22 +300,20 @@ impl Ground {
 pub(super) fn ground(
     stored: Option<NodeState>,
     matched: &[Matched],
-    origin_parent: Option<&Link>,
     everything: bool,
     host: &Host,
 ) -> Ground {
     let stacks = || matched.iter().filter_map(|m| m.checkpoint.netfix.as_ref()).map(|e| e.stack.as_slice());
     let mut devices: BTreeSet<IfName> = stacks().flat_map(stack::devices).cloned().collect();
     let age = stored.as_ref().map_or(0, |stored| age(&stored.created));
-    let mut state = stored.map_or_else(|| stack::as_state(stacks(), &host.state), |stored| stored.state);
-    if let Some(parent) = origin_parent {
-        let (links, bottom) = origin::ground(parent, &state, &host.state);
-        state.links.extend(links);
-        devices.extend(bottom);
-    }
+    let state = stored.map_or_else(|| stack::as_state(stacks(), &host.state), |stored| stored.state);
     if everything {
         let physical = state.links.iter().filter(|link| link.kind == LinkKind::Physical);
         devices.extend(physical.map(|link| link.name.clone()));
     }
-    Ground { state, devices, age }
+    let partials = matched.iter().filter_map(|m| m.partial.as_ref()).flat_map(|partial| &partial.attachments);
+    let named = partials.filter_map(|attachment| attachment.parent.clone()).collect();
+    let mut ground = Ground { state, devices, named, guessed: BTreeSet::new(), age };
+    ground.learn(&host.state);
+    ground
 }

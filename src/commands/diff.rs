@@ -2,7 +2,7 @@
 
 use super::check_in::Matched;
 use super::prepare::{Prepared, prepare};
-use super::session::{self, stored_view};
+use super::session;
 use super::{Context, Early, Exit, Outcome};
 use crate::cli::{PodArgs, Runtimes, SourceArgs, Target};
 use crate::kernel::netns;
@@ -111,27 +111,21 @@ impl Matched {
     /// Compares from inside the pod's namespace.
     fn compare(&mut self, host: &Host, links: &HostLinks, depth: Depth) -> Result<Compared, Problem> {
         let state = observe(&mut self.pod, host)?;
-        let (mut compared, creates) = self.planned(&state, links, None)?;
+        let (mut compared, creates) = self.planned(&state, links, None);
         if depth == Depth::Complete && creates {
             let settings =
                 self.pod.new_link_settings_inside().map_err(|error| unreadable("conf/default", &error))?;
-            (compared, _) = self.planned(&state, links, Some(&settings))?;
+            (compared, _) = self.planned(&state, links, Some(&settings));
         }
         Ok(compared)
     }
 
     /// Also says whether links have to be created.
-    fn planned(
-        &self,
-        state: &NetState,
-        links: &HostLinks,
-        new_link: Option<&Sysctls>,
-    ) -> Result<(Compared, bool), Problem> {
-        let wanted = self.wanted(state).ok_or_else(|| unreadable("checkpoint", &"names no interface"))?;
-        let lost = worth::loss(&wanted, state);
-        let plan = plan::pod(&wanted, Observed { state, new_link, age: self.age }, links);
+    fn planned(&self, state: &NetState, links: &HostLinks, new_link: Option<&Sysctls>) -> (Compared, bool) {
+        let lost = worth::loss(&self.wanted(state, links, &[]).0, state);
+        let plan = self.plan(Observed { state, new_link, age: self.age }, links, &[]);
         let creates = plan.steps.iter().any(|step| matches!(step, Step::AddLink(_)));
-        Ok((Compared { plan, lost }, creates))
+        (Compared { plan, lost }, creates)
     }
 }
 
@@ -144,7 +138,7 @@ fn unreadable(object: &str, error: &dyn std::fmt::Display) -> Problem {
 }
 
 fn report(info: &PodInfo, matched: &Matched, planned: Result<Compared, Problem>) -> (PodView, Vec<Problem>) {
-    let mut view = stored_view(info, &matched.checkpoint, State::InSync);
+    let mut view = matched.view(State::InSync);
     let problems = match planned {
         Ok(Compared { plan, lost: _ }) => {
             view.steps = plan.lines();

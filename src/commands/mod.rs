@@ -3,8 +3,10 @@
 mod ask;
 mod check;
 mod check_in;
+mod cni_cache;
 mod conflicts;
 mod diff;
+mod import;
 mod list;
 mod origin;
 mod pods;
@@ -192,7 +194,8 @@ pub fn run(command: &Command, context: &mut Context) -> Outcome {
             return check::run(&check, textfile.as_deref(), context);
         }
         Command::Status { runtimes } => status::run(runtimes, context),
-        Command::Import { .. } | Command::Prune { .. } | Command::Completions { .. } | Command::Man => {
+        Command::Import { path, runtimes } => import::run(path, runtimes, context),
+        Command::Prune { .. } | Command::Completions { .. } | Command::Man => {
             return Outcome::refused(no_text());
         }
     };

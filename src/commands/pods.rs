@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use super::check_in::Matched;
 use super::conflicts;
-use super::session::stored_view;
 use crate::apply::{self, Creation, Failure};
 use crate::kernel::{Error, netns};
 use crate::model::address::TENTATIVE;
@@ -71,9 +70,8 @@ impl Job {
             Err(error) => return self.give_up(error.to_string()),
         };
         self.before = link_names(&state);
-        let Some(wanted) = self.matched.wanted(&state) else { return };
         let observed = Observed { state: &state, new_link: None, age: self.matched.age };
-        let steps = plan::pod(&wanted, observed, links).steps;
+        let steps = self.matched.plan(observed, links, &self.created).steps;
         let added = steps.into_iter().filter(is_from_host);
         self.missing =
             added.filter_map(|s| if let Step::AddLink(link) = s { Some(*link) } else { None }).collect();
@@ -86,17 +84,12 @@ impl Job {
 
     /// Observes and plans; the calling thread is inside the pod's namespace.
     fn look(&mut self, host: &Host, links: &HostLinks) {
-        let looked =
-            self.matched.pod.observe_inside(host).map_err(|error| error.to_string()).and_then(|state| {
-                let wanted = self.matched.wanted(&state).ok_or("the checkpoint names no interface")?;
-                let observed = Observed { state: &state, new_link: None, age: self.matched.age };
-                let plan = plan::pod(&wanted, observed, links);
-                Ok((state, plan))
-            });
-        let (state, plan) = match looked {
-            Ok(looked) => looked,
-            Err(why) => return self.give_up(why),
+        let state = match self.matched.pod.observe_inside(host) {
+            Ok(state) => state,
+            Err(error) => return self.give_up(error.to_string()),
         };
+        let observed = Observed { state: &state, new_link: None, age: self.matched.age };
+        let plan = self.matched.plan(observed, links, &self.created);
         let stuck = self.last.as_ref().is_some_and(|(_, last)| last.steps == plan.steps);
         let waiting = state.addresses.iter().any(|address| address.flags & TENTATIVE != 0);
         self.finished = plan.steps.is_empty() || (stuck && !waiting);
@@ -147,8 +140,8 @@ impl Job {
         let is_contested = |failure: &&Failure| failure.problem().code == Code::MacConflict;
         let failure = self.failures.iter().find(is_contested)?;
         let Step::SetLink { dev, .. } = &failure.step else { return None };
-        let wanted = self.matched.wanted(&self.last.as_ref()?.0)?;
-        let link = wanted.link(dev)?;
+        let claims = self.matched.claims();
+        let link = claims.link(dev)?;
         let Some(Parent::Host(parent)) = &link.parent else { return None };
         let parent = host.state.link(parent).map(|parent| parent.name.clone())?;
         Some((link.mac?, parent))
@@ -186,7 +179,7 @@ impl Job {
             (false, false) => State::Partial,
             (false, true) => State::Failed,
         };
-        let mut view = stored_view(&matched.info, &matched.checkpoint, state);
+        let mut view = matched.view(state);
         view.before = Some(before);
         view.after = last.as_ref().map(|(state, _)| link_names(state));
         view.steps = done.iter().map(ToString::to_string).collect();

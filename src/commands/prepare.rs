@@ -2,10 +2,12 @@
 //! ground that those stand on. Everything that can be refused is refused here, before anything is touched.
 
 use super::check_in::{self, CheckIn, Ground, Matched, Strays, check_in, ground};
+use super::cni_cache::{self, Cache};
+use super::origin::{self, Parents};
 use super::select::Selection;
-use super::session::{Session, Stored, load, load_node, no_checkpoints, stored_view};
-use super::{Context, Early, Outcome, origin};
-use crate::cli::{SourceArgs, Target};
+use super::session::{Session, Stored, load, load_node, no_checkpoints};
+use super::{Context, Early, Outcome};
+use crate::cli::{Source, SourceArgs, Target};
 use crate::model::{Checkpoint, Code, IfName, NetState, NodeIdentity, NodeState, PodId, PodInfo, Problem};
 use crate::observe::{Host, Pod};
 use crate::plan::claims::{Claimant, contested};
@@ -34,17 +36,20 @@ pub(super) fn prepare(
     selection: &Selection,
     context: &Context,
 ) -> Result<Prepared, Early> {
-    let stored = load(&context.store, selection)?;
+    let records = match source.source {
+        Source::Checkpoints => Records::Stored(load(&context.store, selection)?),
+        Source::CniCache => Records::Cache(cni_cache::read(&source.cni_cache_dir)?),
+    };
     let mut session = Session::open(selection)?;
-    if needs_runtime(&stored.checkpoints, &session.pods, &session.node) {
+    if records.need_runtime(&session.pods, &session.node) {
         session.ask(&source.runtimes.config(), selection)?;
     }
-    let surveyed = survey(session, stored, target.parent.as_ref(), selection, &context.store)?;
+    let surveyed = survey(session, records, target.parent.as_ref(), selection, &context.store)?;
     let ending = surveyed.checked.end_without_pods(&surveyed.damaged);
     let Surveyed { host, ground, checked, strays, damaged, node, node_state: _, mut problems } = surveyed;
     let CheckIn { matched, strays: _, rejected, problems: refusals } = checked;
     let nothing_stored = matched.is_empty() && rejected.is_empty() && damaged.is_empty();
-    problems.extend(nothing_stored.then(|| no_checkpoints(selection)));
+    problems.extend(nothing_stored.then(|| nothing_to_work_from(source, selection)));
     problems.extend(refusals.into_iter().chain(strays.problems));
     let replaced = Replaced::among(&rejected, &problems);
     let views: Vec<_> = damaged.into_iter().chain(rejected).chain(strays.views).collect();
@@ -53,6 +58,25 @@ pub(super) fn prepare(
         return Err(Box::new(Outcome { exit: ending, node, pods: views, problems, ..Outcome::default() }));
     }
     Ok(Prepared { host, ground, matched, node, views, problems, replaced })
+}
+
+/// What is known of pods that lived.
+#[derive(Debug)]
+pub(super) enum Records {
+    /// What the state folder has.
+    Stored(Stored),
+    /// What libcni has written down.
+    Cache(Cache),
+}
+
+impl Records {
+    /// Whether the kernel alone does not tell whose they are.
+    fn need_runtime(&self, pods: &[Pod], node: &NodeIdentity) -> bool {
+        match self {
+            Self::Stored(stored) => needs_runtime(&stored.checkpoints, pods, node),
+            Self::Cache(_) => true,
+        }
+    }
 }
 
 /// The chosen checkpoints beside the living pods: nothing is decided yet.
@@ -72,24 +96,32 @@ pub(super) struct Surveyed {
 /// Compares what is stored with who lives here, and refuses contested claims.
 pub(super) fn survey(
     session: Session,
-    stored: Stored,
+    records: Records,
     parent: Option<&IfName>,
     selection: &Selection,
     store: &Store,
 ) -> Result<Surveyed, Early> {
-    let Stored { checkpoints, damaged, mut problems } = stored;
+    let mut problems = Vec::new();
     let node_state = load_node(store, &session.node, &mut problems);
     let node = session.node_view(node_state.as_ref().map(|stored| stored.created.clone()));
-    let Session { node: identity, host, pods, problems: found, answer: _ } = session;
+    let Session { node: identity, host, pods, problems: found, answer } = session;
     problems.extend(found);
-    let parent = parent.map(|name| origin::parent(name, node_state.as_ref(), &host.state));
-    let parent = parent.transpose().map_err(|problem| Box::new(Outcome::refused(problem)))?;
-    let mut checked = check_in(checkpoints, pods, &identity, selection, parent.as_ref());
+    let by_plugins = matches!(records, Records::Cache(_));
+    let parents = Parents::new(parent, by_plugins, node_state.as_ref(), &host.state)
+        .map_err(|problem| Box::new(Outcome::refused(problem)))?;
+    let (mut checked, damaged) = match records {
+        Records::Stored(Stored { checkpoints, damaged, problems: unreadable }) => {
+            problems.extend(unreadable);
+            (check_in(checkpoints, pods, &identity, selection), damaged)
+        }
+        Records::Cache(cache) => cni_cache::check_in(cache, pods, answer.as_ref(), selection),
+    };
+    checked.find_parents(&parents);
     checked.strays.retain(|pod| selection.wants_pod(&pod.info));
     let known_empty = node_state.as_ref().map(|stored| stored.empty.as_slice()).unwrap_or_default();
     let strays = check_in::strays(&mut checked.strays, &host, known_empty, &damaged);
-    let ground =
-        ground(node_state.clone(), &checked.matched, parent.as_ref(), selection.is_everything(), &host);
+    let ground = ground(node_state.clone(), &checked.matched, selection.is_everything(), &host);
+    problems.extend(origin::what_is_not_known(&checked.matched, &ground, &host.state));
     let refused = contested_claims(&checked, &strays.states, &ground.state);
     checked.refuse(refused);
     Ok(Surveyed { host, ground, checked, strays, damaged, node, node_state, problems })
@@ -153,6 +185,20 @@ fn is_gone(problem: &Problem) -> bool {
     matches!(problem.code, Code::NetnsGone | Code::NetnsReplaced)
 }
 
+/// The problem of having nothing to work from.
+fn nothing_to_work_from(source: &SourceArgs, selection: &Selection) -> Problem {
+    match source.source {
+        Source::Checkpoints => no_checkpoints(selection),
+        Source::CniCache => {
+            let message = format!(
+                "libcni's cache below {} has nothing of any living pod that was chosen",
+                source.cni_cache_dir.display()
+            );
+            Problem::error(Code::CheckpointMissing, selection.to_string(), message)
+        }
+    }
+}
+
 /// Whether some checkpoint's namespace is not told by the kernel alone; then the runtime must say whose it is.
 pub(super) fn needs_runtime(
     checkpoints: &[(PodInfo, Checkpoint)],
@@ -172,8 +218,7 @@ pub(super) fn needs_runtime(
 
 /// Two claims on one MAC or address, among the checkpoints, the pods that have none, and the host.
 fn contested_claims(checked: &CheckIn, strays: &[NetState], host: &NetState) -> Vec<Problem> {
-    let nothing = NetState::default();
-    let wanted: Vec<_> = checked.matched.iter().filter_map(|m| Some((m, m.wanted(&nothing)?))).collect();
+    let wanted: Vec<_> = checked.matched.iter().map(|matched| (matched, matched.claims())).collect();
     let from_checkpoints = wanted.iter().map(|(matched, state)| Claimant {
         pod: Some(&matched.info.id),
         netns: &matched.checkpoint.netns,
@@ -194,7 +239,7 @@ impl CheckIn {
         let matched = std::mem::take(&mut self.matched);
         let (refused, matched): (Vec<_>, Vec<_>) = matched.into_iter().partition(|m| is_refused(&m.info.id));
         self.matched = matched;
-        self.rejected.extend(refused.iter().map(|m| stored_view(&m.info, &m.checkpoint, State::Failed)));
+        self.rejected.extend(refused.iter().map(|matched| matched.view(State::Failed)));
         self.problems.extend(problems);
     }
 }

@@ -34,8 +34,9 @@ pub(super) fn run(
     let lock = || context.store.lock("restore").map_err(|error| refuse(error.problem()));
     let _guard = context.store.exists().then(lock).transpose()?;
     let prepared = prepare(target, source, &selection, context)?;
-    let Prepared { mut host, ground, matched, node: mut view, mut views, mut problems, replaced } = prepared;
-    let restored = restore(&mut host, &ground, matched, patience, context);
+    let Prepared { mut host, mut ground, matched, node: mut view, mut views, mut problems, replaced } =
+        prepared;
+    let restored = restore(&mut host, &mut ground, matched, patience, context);
     let Restored { host_result, jobs, notes } = restored.map_err(|error| {
         Box::new(Outcome::failed(Problem::error(Code::Failed, "host", error.to_string())))
     })?;
@@ -63,7 +64,7 @@ struct Restored {
 
 fn restore(
     host: &mut Host,
-    ground: &Ground,
+    ground: &mut Ground,
     matched: Vec<super::check_in::Matched>,
     patience: Patience,
     context: &mut Context,
@@ -90,7 +91,7 @@ fn finish_later(
     host_result: &mut HostResult,
     jobs: &mut [Job],
     host: &mut Host,
-    ground: &Ground,
+    ground: &mut Ground,
     links: &HostLinks,
 ) -> Result<(), Error> {
     const MOMENT: Duration = Duration::from_secs(2);
@@ -149,10 +150,11 @@ impl HostResult {
     }
 
     /// Plans and applies in rounds: a layer's settings can only be compared once it is there.
-    fn restore(&mut self, host: &mut Host, ground: &Ground) -> Result<HostLinks, Error> {
+    fn restore(&mut self, host: &mut Host, ground: &mut Ground) -> Result<HostLinks, Error> {
         self.last = Plan::default();
         for round in 0.. {
             host.refresh()?;
+            ground.learn(&host.state);
             let observed = ground.observed(host, None);
             let (plan, mut links) = plan::host(&ground.state, observed, &ground.devices);
             if plan.steps.is_empty() || plan.steps == self.last.steps || round == HOST_ROUNDS {

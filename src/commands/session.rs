@@ -7,9 +7,11 @@ use jiff::Timestamp;
 use super::select::Selection;
 use super::{Early, Outcome};
 use crate::cli::Selectors;
-use crate::model::{Checkpoint, Code, NodeIdentity, NodeState, PodId, PodInfo, Problem};
+use crate::cni;
+use crate::model::partial::Attachment;
+use crate::model::{Checkpoint, Code, NodeIdentity, NodeState, Partial, PodId, PodInfo, Problem};
 use crate::observe::{self, Host, Pod};
-use crate::report::{Listener, NodeView, PodView, State, interfaces};
+use crate::report::{InterfaceView, Listener, NodeView, PodView, State, interfaces};
 use crate::runtime::{self, Answer};
 use crate::store::Store;
 
@@ -151,7 +153,7 @@ pub(super) fn info_of(id: &PodId, checkpoint: &Checkpoint) -> PodInfo {
     PodInfo { id: id.clone(), ..info }
 }
 
-fn nameless(id: &PodId) -> PodInfo {
+pub(super) fn nameless(id: &PodId) -> PodInfo {
     PodInfo {
         id: id.clone(),
         namespace: None,
@@ -186,23 +188,23 @@ pub(super) fn stored_view(info: &PodInfo, checkpoint: &Checkpoint, state: State)
         view.created = Some(extension.created.clone());
         view.interfaces = interfaces(&extension.state);
     } else {
-        view.interfaces = origin_interfaces(checkpoint);
+        view.interfaces = partial_interfaces(&cni::of_origin(checkpoint));
     }
     view
 }
 
-fn origin_interfaces(checkpoint: &Checkpoint) -> Vec<crate::report::InterfaceView> {
-    let result = &checkpoint.result;
-    let main = crate::report::InterfaceView {
-        name: checkpoint.ifname.clone(),
-        kind: "macvlan".to_owned(),
-        mac: result.interfaces.first().and_then(|interface| interface.mac),
-        parent: None,
-        mtu: None,
-        addresses: result.ips.iter().map(|ip| ip.address.to_string()).collect(),
-        gateways: result.ips.iter().filter_map(|ip| ip.gateway).collect(),
+/// The interfaces that a source speaks of which knows only part of a pod.
+pub(super) fn partial_interfaces(partial: &Partial) -> Vec<InterfaceView> {
+    let view = |attachment: &Attachment| InterfaceView {
+        name: attachment.ifname.clone(),
+        kind: attachment.made.name().to_owned(),
+        mac: attachment.mac,
+        parent: attachment.parent.clone(),
+        mtu: attachment.mtu,
+        addresses: attachment.addresses.iter().map(ToString::to_string).collect(),
+        gateways: attachment.gateways(),
     };
-    vec![main]
+    partial.attachments.iter().map(view).collect()
 }
 
 /// Now, as checkpoints write it (RFC 3339, UTC, whole seconds).

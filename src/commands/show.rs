@@ -3,7 +3,7 @@
 use super::check_in::Matched;
 use super::diff::{Compared, Depth, plan_pods};
 use super::list::node_view;
-use super::prepare::{Surveyed, needs_runtime, survey};
+use super::prepare::{Records, Surveyed, needs_runtime, survey};
 use super::select::Selection;
 use super::session::{Session, Stored, age, load, no_checkpoints, stored_view};
 use super::{Context, Early, Exit, Outcome};
@@ -105,7 +105,7 @@ fn look(
         session.ask(config, &selection).map_err(told)?;
     }
     let stored = Stored { checkpoints, ..Stored::default() };
-    let surveyed = survey(session, stored, None, &selection, store).map_err(told)?;
+    let surveyed = survey(session, Records::Stored(stored), None, &selection, store).map_err(told)?;
     let Surveyed { host, ground, mut checked, mut problems, .. } = surveyed;
     problems.append(&mut checked.problems);
     if checked.matched.is_empty() {
@@ -130,9 +130,8 @@ fn look(
 /// The settings that a restore would write if the pod had nothing at all.
 fn settings(matched: &Matched, new_link: &Sysctls, links: &HostLinks) -> Vec<String> {
     let nothing = NetState::default();
-    let Some(wanted) = matched.wanted(&nothing) else { return Vec::new() };
     let observed = Observed { state: &nothing, new_link: Some(new_link), age: matched.age };
-    let steps = plan::pod(&wanted, observed, links).steps;
+    let steps = matched.plan(observed, links, &[]).steps;
     let settings = steps.iter().filter(|step| matches!(step, Step::Sysctl { .. }));
     settings.map(ToString::to_string).collect()
 }

@@ -29,9 +29,10 @@ impl Patience {
 }
 
 /// Waits until every device that the pods stand on is there, whatever its name; says whether they are.
-pub(super) fn for_devices(host: &mut Host, ground: &Ground, patience: Patience) -> Result<bool, Error> {
-    let all_there = |host: &mut Host| {
+pub(super) fn for_devices(host: &mut Host, ground: &mut Ground, patience: Patience) -> Result<bool, Error> {
+    let mut all_there = |host: &mut Host| {
         host.refresh()?;
+        ground.learn(&host.state);
         let observed = ground.observed(host, None);
         let (_, links) = plan::host(&ground.state, observed, &ground.devices);
         Ok(ground.devices.iter().all(|device| links.present.contains(device)))

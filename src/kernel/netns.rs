@@ -1,9 +1,9 @@
 //! Network namespaces: opening, identifying and visiting them.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -39,7 +39,8 @@ impl Netns {
     /// The errno of open(2), or `EINVAL` when the file is no namespace (a plain file left behind in
     /// `/run/netns`, say).
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        // A path out of a file may lead anywhere; a FIFO would wait for a writer.
+        let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
         if fstatfs(&file)?.filesystem_type().0 != NSFS_MAGIC {
             return Err(Errno::EINVAL.into());
         }

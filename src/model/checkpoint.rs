@@ -63,6 +63,9 @@ pub struct CniInterface {
     /// Hardware address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<Mac>,
+    /// MTU in bytes (CNI 1.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
     /// Path of the namespace that holds it.
     #[serde(default)]
     pub sandbox: String,
@@ -92,6 +95,29 @@ pub struct CniRoute {
     /// Gateway; without one the gateway of the same family's address counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gw: Option<IpAddr>,
+    /// MTU along the path in bytes (CNI 1.1, as everything below).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    /// Maximum segment size to advertise in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advmss: Option<u32>,
+    /// Metric of the route.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// Routing table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<u32>,
+    /// Scope (`RT_SCOPE_*`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<u8>,
+}
+
+impl CniRoute {
+    /// A route by a gateway with nothing special about it.
+    #[must_use]
+    pub fn via(dst: IpNet, gw: Option<IpAddr>) -> Self {
+        Self { dst, gw, mtu: None, advmss: None, priority: None, table: None, scope: None }
+    }
 }
 
 /// What only netfix writes.
@@ -306,6 +332,7 @@ fn cni_result(state: &NetState, ifname: &IfName, netns: &str) -> CniResult {
     let main = CniInterface {
         name: ifname.clone(),
         mac: state.link(ifname).and_then(|link| link.mac),
+        mtu: None,
         sandbox: netns.to_owned(),
     };
     CniResult { interfaces: vec![main], ips, routes, dns: CniDns {} }
@@ -320,6 +347,6 @@ fn cni_routes(state: &NetState, ifname: &IfName) -> Vec<CniRoute> {
     state
         .routes
         .iter()
-        .filter_map(|of| Some(CniRoute { dst: destination(of)?, gw: Some(through_main(of)?) }))
+        .filter_map(|of| Some(CniRoute::via(destination(of)?, Some(through_main(of)?))))
         .collect()
 }

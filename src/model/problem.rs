@@ -32,6 +32,7 @@ pub enum Code {
     OtherBoot,
     OtherMachine,
     ParentMissing,
+    PartialSource,
     PermissionDenied,
     PodReplaced,
     RuntimeUnreachable,
@@ -95,6 +96,12 @@ impl Problem {
     #[must_use]
     pub fn warning(code: Code, object: impl Into<String>, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(code, object, message) }
+    }
+
+    /// The same, as something that is only worth knowing.
+    #[must_use]
+    pub fn info(code: Code, object: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Info, ..Self::error(code, object, message) }
     }
 
     /// The same problem, no worse than a warning.

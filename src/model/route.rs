@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use ipnet::{Ipv4Net, Ipv6Net};
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::{Deserialize, Serialize};
 
 use super::IfName;
@@ -173,6 +173,14 @@ impl Route {
             Self::V6(route) => route.hops.iter_mut().for_each(|hop| hop.rename(&rename)),
         }
         self
+    }
+}
+
+impl<A, N: Copy + Into<IpNet>> RouteOf<A, N> {
+    /// Whether it is a default route of the main table.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        self.table == TABLE_MAIN && self.kind == KIND_UNICAST && self.dst.into().prefix_len() == 0
     }
 }
 

@@ -69,17 +69,23 @@ impl<'a> Planner<'a> {
             self.plan.problems.push(Problem::warning(Code::DeviceRenamed, wanted.name.to_string(), message));
             self.links.renamed.insert(wanted.name.clone(), now.name.clone());
         }
-        self.links.present.insert(wanted.name.clone());
+        self.stands(wanted);
         self.cannot_restore(wanted, Some(now));
         settle::attributes(wanted, now, self.wanted, &mut self.plan);
         settle::sysctls(wanted, now, self.wanted, &mut self.plan);
         settle::up(wanted, now, self.wanted, &mut self.plan);
     }
 
+    /// The link is there or will be, so pods can stand on it.
+    fn stands(&mut self, wanted: &Link) {
+        self.links.present.insert(wanted.name.clone());
+        self.links.mtus.insert(wanted.name.clone(), wanted.mtu);
+    }
+
     fn unsupported(&mut self, wanted: &Link) {
         match self.observed.state.link(&wanted.name) {
             Some(now) if now.kind.name() == wanted.kind.name() => {
-                self.links.present.insert(wanted.name.clone());
+                self.stands(wanted);
             }
             _ => {
                 let message = format!("is gone, and netfix cannot make a {} yet", wanted.kind.name());
@@ -105,7 +111,7 @@ impl<'a> Planner<'a> {
         if now.is_none() && !self.create(wanted, parent) {
             return;
         }
-        self.links.present.insert(wanted.name.clone());
+        self.stands(wanted);
         self.cannot_restore(wanted, now);
         let unborn = newborn(wanted, self.observed);
         if let Some(base) = now.or(unborn.as_ref()) {

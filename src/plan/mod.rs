@@ -6,10 +6,11 @@
 
 pub mod claims;
 mod host;
-mod origin;
+mod partial;
 mod pod;
 mod settle;
 mod step;
+mod via;
 pub mod worth;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +19,7 @@ use crate::model::sysctl::Sysctls;
 use crate::model::{IfName, NetState, Problem};
 
 pub use host::host;
-pub use origin::complete as complete_origin;
+pub use partial::complete;
 pub use pod::pod;
 pub use step::{Change, Step};
 
@@ -60,13 +61,17 @@ pub struct HostLinks {
     pub present: BTreeSet<IfName>,
     /// Devices that came back under another name.
     pub renamed: BTreeMap<IfName, IfName>,
+    /// The MTU that each link in `present` has, or will have, in bytes.
+    pub mtus: BTreeMap<IfName, u32>,
 }
 
 impl HostLinks {
     /// Forgets the links that `state`, a new observation of the host, does not have.
     pub fn confirm(&mut self, state: &NetState) {
-        let Self { present, renamed } = self;
-        present.retain(|then| state.link(renamed.get(then).unwrap_or(then)).is_some());
+        let Self { present, renamed, mtus } = self;
+        let now = |then: &IfName| state.link(renamed.get(then).unwrap_or(then));
+        present.retain(|then| now(then).is_some());
+        *mtus = present.iter().filter_map(|then| Some((then.clone(), now(then)?.mtu))).collect();
     }
 
     /// The name that a link of the checkpoint has now.

@@ -191,6 +191,16 @@ fn summary(document: &Document, out: &mut dyn Write) -> io::Result<()> {
             let lost = total - good;
             format!("{host}{restored} of {total} pods restored, {intact} needed nothing, {lost} not restored")
         }
+        "import" => {
+            let taken = count(|state| matches!(state, State::Imported | State::Unchanged));
+            let gone = count(|state| state == State::Gone);
+            let kept = count(|state| state == State::Kept);
+            format!(
+                "{taken} of {total} checkpoints imported, {kept} known better, {gone} of pods that are gone, {} \
+                 not usable",
+                total - good
+            )
+        }
         "verify" => format!("{good} of {total} pods reach their gateways"),
         _ => {
             let steps =

@@ -162,6 +162,12 @@ pub enum State {
     Empty,
     /// A checkpoint is stored.
     Stored,
+    /// A checkpoint of another program was taken over.
+    Imported,
+    /// netfix's own checkpoint is better and was kept.
+    Kept,
+    /// The pod lives no longer: there is nothing to do for it.
+    Gone,
     /// The last snapshot that found it true is too long ago.
     Stale,
     /// The kernel has everything that the checkpoint has.
@@ -188,8 +194,23 @@ impl State {
     /// Whether this is what the user hoped for.
     #[must_use]
     pub fn is_good(self) -> bool {
-        use State::{Empty, InSync, NoGateway, Reachable, Restored, Saved, Stored, Unchanged};
-        matches!(self, Saved | Unchanged | Empty | Stored | InSync | Restored | Reachable | NoGateway)
+        use State::{
+            Empty, Gone, Imported, InSync, Kept, NoGateway, Reachable, Restored, Saved, Stored, Unchanged,
+        };
+        matches!(
+            self,
+            Saved
+                | Unchanged
+                | Empty
+                | Stored
+                | Imported
+                | Kept
+                | Gone
+                | InSync
+                | Restored
+                | Reachable
+                | NoGateway
+        )
     }
 }
 

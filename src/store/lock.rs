@@ -66,6 +66,10 @@ impl Guard {
         write(&path, file::render(checkpoint, place))
     }
 
+    pub(super) fn checkpoint_path(&self, id: &PodId) -> std::path::PathBuf {
+        self.store.checkpoints().join(id.as_str())
+    }
+
     /// Writes the node's state.
     ///
     /// # Errors

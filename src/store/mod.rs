@@ -2,7 +2,9 @@
 //!
 //! Files are loaded and saved through [`Guard`] or [`Store`]; writing needs the guard, which holds the lock.
 
+mod cni_cache;
 mod file;
+mod import;
 mod lock;
 mod room;
 
@@ -13,7 +15,9 @@ use std::path::{Path, PathBuf};
 use crate::model::checkpoint::SCHEMA;
 use crate::model::{Checkpoint, Code, NodeState, PodId, Problem};
 
+pub use cni_cache::{CacheFile, cni_cache};
 pub use file::replace;
+pub use import::{Content, Foreign, foreign};
 pub use lock::{Guard, Retired};
 pub use room::Room;
 
@@ -106,6 +110,13 @@ impl Store {
         lock::holder(&self.folder)
     }
 
+    /// Whether `folder` is the one of the checkpoints, by whatever path.
+    #[must_use]
+    pub fn is_at(&self, folder: &Path) -> bool {
+        let real = |path: &Path| path.canonicalize().ok();
+        real(folder).is_some_and(|folder| real(&self.checkpoints()) == Some(folder))
+    }
+
     fn checkpoints(&self) -> PathBuf {
         self.folder.join("checkpoints")
     }
@@ -175,19 +186,27 @@ struct CheckpointSchema {
 }
 
 fn load_checkpoint(path: &Path) -> Result<Checkpoint, Error> {
+    let text = file::read(path)?.ok_or_else(|| {
+        let reason = "the file went away while it was read".to_owned();
+        Error::Corrupt { path: path.to_owned(), reason }
+    })?;
+    decode(path, &text)
+}
+
+/// What a checkpoint's text says.
+fn decode(path: &Path, text: &str) -> Result<Checkpoint, Error> {
     let corrupt = |reason: &str| Error::Corrupt { path: path.to_owned(), reason: reason.to_owned() };
-    let text = file::read(path)?.ok_or_else(|| corrupt("the file went away while it was read"))?;
-    let probe: CheckpointSchema = file::parse(path, &text)?;
+    let probe: CheckpointSchema = file::parse(path, text)?;
     match probe.netfix {
         Some(extension) => {
             check_schema(path, extension.schema)?;
-            file::verify(path, &text)?;
+            file::verify(path, text)?;
         }
         // A damaged key of ours must not make the file pass for one of the origin's.
-        None if file::has_checksum(&text) => return Err(corrupt("a checksum, but no `netfix` key")),
+        None if file::has_checksum(text) => return Err(corrupt("a checksum, but no `netfix` key")),
         None => {}
     }
-    let checkpoint: Checkpoint = file::parse(path, &text)?;
+    let checkpoint: Checkpoint = file::parse(path, text)?;
     if checkpoint.result.interfaces.is_empty() {
         return Err(corrupt("it names no interface"));
     }

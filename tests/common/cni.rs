@@ -1,13 +1,16 @@
 //! The CNI macvlan plugin as a maker of pods and as an independent judge of them.
 
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
 use super::namespace::Namespace;
 use super::node::{GATEWAY4, GATEWAY6, Node};
 use super::tool::CNI_MACVLAN;
+
+/// Where Debian puts the plugins.
+pub const PLUGINS: &str = "/usr/lib/cni";
 
 pub struct Attachment {
     config: Value,
@@ -20,7 +23,7 @@ impl Attachment {
             "cniVersion": "0.4.0", "name": "lab", "type": "macvlan", "master": "eth0", "mode": "bridge", "ipam": ipam,
         });
         let answer =
-            call(node, pod, "ADD", &config).unwrap_or_else(|e| panic!("CNI ADD for {}: {e}", pod.name()));
+            ask(node, pod, "ADD", &config).unwrap_or_else(|e| panic!("CNI ADD for {}: {e}", pod.name()));
         let result =
             serde_json::from_str(&answer).unwrap_or_else(|e| panic!("CNI ADD answered {answer}: {e}"));
         Self { config, result }
@@ -29,7 +32,7 @@ impl Attachment {
     pub fn check(&self, node: &Node, pod: &Namespace) -> Result<(), String> {
         let mut config = self.config.clone();
         config["prevResult"] = self.result.clone();
-        call(node, pod, "CHECK", &config).map(drop)
+        ask(node, pod, "CHECK", &config).map(drop)
     }
 }
 
@@ -52,20 +55,17 @@ pub fn host_local_ipam(node: &Node) -> Value {
     })
 }
 
-fn call(node: &Node, pod: &Namespace, verb: &str, config: &Value) -> Result<String, String> {
-    let mut child = node
-        .ns
-        .exec(CNI_MACVLAN)
-        .env("CNI_COMMAND", verb)
-        .env("CNI_CONTAINERID", pod.name())
-        .env("CNI_NETNS", pod.path())
-        .env("CNI_IFNAME", "eth0")
-        .env("CNI_PATH", "/usr/lib/cni")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|e| format!("cannot start {CNI_MACVLAN}: {e}"))?;
+fn ask(node: &Node, pod: &Namespace, verb: &str, config: &Value) -> Result<String, String> {
+    let mut command = node.ns.exec(CNI_MACVLAN);
+    command.env("CNI_CONTAINERID", pod.name()).env("CNI_NETNS", pod.path()).env("CNI_IFNAME", "eth0");
+    call(&mut command, verb, config)
+}
+
+/// Calls a plugin. `command` starts it and says what it is about.
+pub fn call(command: &mut Command, verb: &str, config: &Value) -> Result<String, String> {
+    command.env("CNI_COMMAND", verb).env("CNI_PATH", PLUGINS);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|e| format!("cannot start {command:?}: {e}"))?;
     let mut stdin = child.stdin.take().expect("stdin is a pipe");
     stdin.write_all(config.to_string().as_bytes()).map_err(|e| format!("cannot write to the plugin: {e}"))?;
     drop(stdin);

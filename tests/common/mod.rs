@@ -7,7 +7,14 @@
 pub mod background;
 pub mod capture;
 pub mod cni;
+pub mod cni_cache;
+pub mod containerd;
+pub mod cri;
 pub mod diff;
+pub mod image;
+pub mod leftovers;
+pub mod libcni;
+pub mod machine;
 pub mod namespace;
 pub mod node;
 pub mod pod;
@@ -17,6 +24,7 @@ pub mod tool;
 pub mod trace;
 pub mod traffic;
 
+pub use containerd::{CriNode, CriPod};
 pub use node::{GATEWAY4, GATEWAY6, Node};
 pub use pod::Pod;
 pub use run::Run;

@@ -1,17 +1,15 @@
 //! One mounted network namespace, gone when dropped.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, setns};
 
+use super::leftovers::{self, PREFIX};
 use super::tool;
-
-const PREFIX: &str = "nfx";
 
 #[derive(Debug)]
 pub struct Namespace {
@@ -21,7 +19,7 @@ pub struct Namespace {
 /// A name that no other test, in this process or another one, uses.
 pub fn unique_name() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(1);
-    sweep_after_killed_runs();
+    leftovers::sweep();
     format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
@@ -30,6 +28,14 @@ impl Namespace {
         tool::ip(&format!("netns add {name}"));
         let namespace = Self { name: name.to_owned() };
         namespace.ip("link set lo up");
+        namespace
+    }
+
+    /// A name for a namespace that is there already, by a file that leads to it.
+    pub fn of_file(name: &str, file: &Path) -> Self {
+        let namespace = Self { name: name.to_owned() };
+        File::create_new(namespace.path()).unwrap_or_else(|e| panic!("cannot make {name}: {e}"));
+        tool::run(tool::command("mount", ["--no-canonicalize", "--bind"]).arg(file).arg(namespace.path()));
         namespace
     }
 
@@ -112,21 +118,4 @@ impl Drop for Namespace {
             let _ = tool::try_run(&mut tool::command("ip", ["netns", "del", &self.name]));
         }
     }
-}
-
-/// A run that was killed could not clean up: its namespaces carry the id of a process that is no more.
-fn sweep_after_killed_runs() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let names = fs::read_dir("/run/netns").into_iter().flatten().flatten();
-        for name in names.filter_map(|entry| entry.file_name().into_string().ok()) {
-            let pid = name
-                .strip_prefix(PREFIX)
-                .and_then(|rest| rest.split_once('-'))
-                .and_then(|(pid, _)| pid.parse::<u32>().ok());
-            if pid.is_some_and(|pid| !PathBuf::from(format!("/proc/{pid}")).exists()) {
-                let _ = tool::try_run(&mut tool::command("ip", ["netns", "del", &name]));
-            }
-        }
-    });
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::capture::Capture;
+use super::leftovers::FOLDER_PREFIX;
 use super::namespace::{Namespace, unique_name};
 use super::pod::Pod;
 use super::tool;
@@ -42,7 +43,7 @@ impl Node {
         let node = Self {
             ns: Namespace::new(&name),
             gateway: Namespace::new(&format!("{name}gw")),
-            temp: TempDir::with_prefix("netfix-test-").expect("a temporary folder"),
+            temp: TempDir::with_prefix(format!("{FOLDER_PREFIX}{name}-")).expect("a temporary folder"),
             next_pod: Cell::new(10),
         };
         for ns in [&node.ns, &node.gateway] {

@@ -1,9 +1,11 @@
 //! netfix itself, run in a node's namespace as an administrator would, and what it answered.
 
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use super::machine::Machine;
 use super::node::Node;
 use super::pod::Pod;
 
@@ -90,6 +92,14 @@ impl Node {
 }
 
 impl Run {
+    /// `netfix WORDS` inside a machine of its own, with nothing selected.
+    pub fn inside(machine: &Machine, state_dir: &Path, words: &str) -> Self {
+        let mut command = machine.exec("timeout");
+        command.args([LIMIT_SECONDS, BINARY]).args(words.split_whitespace());
+        command.arg("--state-dir").arg(state_dir).env("NO_COLOR", "1");
+        Self::of(command.env_remove("NETFIX_STATE_DIR").env_remove("NETFIX_RUNTIME"))
+    }
+
     pub fn of(command: &mut Command) -> Self {
         let line = format!("{command:?}");
         let output = command.output().unwrap_or_else(|e| panic!("cannot start {line}: {e}"));

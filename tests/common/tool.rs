@@ -6,7 +6,21 @@ use std::process::Command;
 use std::sync::Once;
 
 pub const CNI_MACVLAN: &str = "/usr/lib/cni/macvlan";
-const NEEDED: [&str; 8] = ["ip", "strace", "tcpdump", "setpriv", "nsenter", "unshare", "timeout", "sleep"];
+const NEEDED: [&str; 13] = [
+    "ip",
+    "strace",
+    "tcpdump",
+    "setpriv",
+    "nsenter",
+    "unshare",
+    "timeout",
+    "sleep",
+    "jq",
+    "containerd",
+    "ctr",
+    "runc",
+    "busybox",
+];
 
 /// Stops a test that cannot run with what it misses; a test that cannot run is never green.
 pub fn require_everything() {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use super::prepare::{Surveyed, survey};
+use super::prepare::{Records, Surveyed, survey};
 use super::session::{self, Session, load};
 use super::{Context, Early, Exit, Outcome};
 use crate::cli::Selectors;
@@ -88,7 +88,7 @@ fn examine(check: &Check<'_>, context: &mut Context) -> Result<Outcome, Early> {
         problems.extend(refusal.problems);
     }
     let identity = session.node.clone();
-    let mut surveyed = survey(session, stored, None, &selection, &context.store)?;
+    let mut surveyed = survey(session, Records::Stored(stored), None, &selection, &context.store)?;
     problems.append(&mut surveyed.problems);
     problems.extend(node::abilities(&surveyed));
     // A part of the pods is judged by their own checkpoints alone.

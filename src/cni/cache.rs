@@ -1,0 +1,132 @@
+//! One file of libcni's cache (`cniCacheV1`): one interface of one pod.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::config::{Arguments, Chain};
+use super::{result, spare_mac};
+use crate::model::partial::{Attachment, Made};
+use crate::model::{IfName, PodId, PodInfo};
+
+/// What one file says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Whole sandbox id.
+    pub container: String,
+    /// Name of the network.
+    pub network: String,
+    /// Paths that led to the pod's namespace.
+    pub paths: Vec<String>,
+    /// Kubernetes namespace.
+    pub namespace: Option<String>,
+    /// Pod name.
+    pub name: Option<String>,
+    /// Pod uid.
+    pub uid: Option<String>,
+    /// The interface.
+    pub attachment: Attachment,
+}
+
+impl Entry {
+    /// Whose it is.
+    #[must_use]
+    pub fn pod(&self) -> PodInfo {
+        const SHORT_ID: usize = 12;
+        let short: String = self.container.chars().take(SHORT_ID).collect();
+        PodInfo {
+            id: PodId::from_text(&short),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+            uid: self.uid.clone(),
+            sandbox: Some(self.container.clone()),
+            attempt: None,
+            source: SOURCE.to_owned(),
+        }
+    }
+}
+
+/// The file as libcni writes it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Cached {
+    kind: String,
+    container_id: String,
+    config: String,
+    if_name: IfName,
+    network_name: String,
+    #[serde(default)]
+    netns: Option<String>,
+    #[serde(default)]
+    cni_args: Vec<(String, String)>,
+    #[serde(default)]
+    capability_args: Map<String, Value>,
+    #[serde(default)]
+    result: Value,
+}
+
+const KIND: &str = "cniCacheV1";
+/// The source of names that come from the cache.
+pub const SOURCE: &str = "cni-cache";
+/// Made in every namespace by the runtime; never lost.
+const LOOPBACK: &str = "loopback";
+
+/// Reads a file's text; `None` for the loopback device, which nobody loses.
+///
+/// # Errors
+/// Why the text cannot be used, in words.
+pub fn parse(text: &str) -> Result<Option<Entry>, String> {
+    if text.trim().is_empty() {
+        return Err("the file is empty; libcni was interrupted while it wrote it".to_owned());
+    }
+    let cached: Cached = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    if cached.kind != KIND {
+        return Err(format!("it is of the kind {:?}, not {KIND}", cached.kind));
+    }
+    if cached.container_id.is_empty() {
+        return Err("it names no container".to_owned());
+    }
+    let bytes = BASE64_STANDARD.decode(&cached.config);
+    let bytes = bytes.map_err(|error| format!("its configuration is not base64: {error}"))?;
+    let chain = Chain::parse(&bytes).map_err(|error| format!("its configuration: {error}"))?;
+    if chain.main_type() == LOOPBACK {
+        return Ok(None);
+    }
+    entry(cached, &chain).map(Some)
+}
+
+fn entry(cached: Cached, chain: &Chain) -> Result<Entry, String> {
+    let args = Arguments { pairs: &cached.cni_args, capabilities: &cached.capability_args };
+    let mut attachment = chain.attachment(&cached.if_name, args)?;
+    if attachment.can_be_made() {
+        let result = result::parse(&cached.result).map_err(|error| format!("its result: {error}"))?;
+        result::fill(&mut attachment, &result, &result::own_addresses(&cached.if_name, &result));
+    }
+    if matches!(attachment.made, Made::Macvlan { .. }) && attachment.mac.is_none() {
+        attachment.spare_mac = Some(spare_mac(&cached.container_id, &cached.if_name));
+    }
+    let arg = |key: &str| args.pair(key).filter(|value| !value.is_empty()).map(str::to_owned);
+    Ok(Entry {
+        namespace: arg("K8S_POD_NAMESPACE"),
+        name: arg("K8S_POD_NAME"),
+        uid: arg("K8S_POD_UID"),
+        paths: paths(&cached),
+        container: cached.container_id,
+        network: cached.network_name,
+        attachment,
+    })
+}
+
+/// Every path that the file gives for the namespace; plugins write it into their result, libcni beside it since 1.3.
+fn paths(cached: &Cached) -> Vec<String> {
+    let interfaces = cached.result["interfaces"].as_array().into_iter().flatten();
+    let sandboxes = interfaces.filter_map(|interface| interface["sandbox"].as_str());
+    let mut paths: Vec<String> = Vec::new();
+    for path in cached.netns.as_deref().into_iter().chain(sandboxes) {
+        if !path.is_empty() && !paths.iter().any(|known| known == path) {
+            paths.push(path.to_owned());
+        }
+    }
+    paths
+}

@@ -1,0 +1,147 @@
+//! A network's configuration: one plugin, or a list of which the first makes the interface and the others change it.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::tuning;
+use crate::model::link::{MacvlanMode, VlanId};
+use crate::model::partial::{Attachment, Made};
+use crate::model::sysctl::{SysctlKey, Sysctls};
+use crate::model::{IfName, Mac};
+
+/// The plugins of one network, in order; never empty.
+#[derive(Debug)]
+pub(super) struct Chain {
+    main: Value,
+    rest: Vec<Value>,
+}
+
+/// What the runtime gave the plugins beside their configuration.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arguments<'a> {
+    /// `CNI_ARGS`.
+    pub pairs: &'a [(String, String)],
+    /// Values for what a plugin declares as its capabilities.
+    pub capabilities: &'a Map<String, Value>,
+}
+
+impl<'a> Arguments<'a> {
+    /// The value of one of `CNI_ARGS`.
+    pub(super) fn pair(self, key: &str) -> Option<&'a str> {
+        self.pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+
+    /// The MAC that a plugin was told to use, from the strongest source to the weakest.
+    pub(super) fn mac(self, plugin: &Value) -> Result<Option<Mac>, String> {
+        let declared = plugin["capabilities"]["mac"] == true;
+        let from_runtime = self.capabilities.get("mac").filter(|_| declared).and_then(Value::as_str);
+        let told =
+            [plugin["runtimeConfig"]["mac"].as_str(), from_runtime, self.pair("MAC"), plugin["mac"].as_str()];
+        let text = told.into_iter().flatten().find(|text| !text.is_empty());
+        text.map(str::parse).transpose().map_err(|error: crate::model::mac::InvalidMac| error.to_string())
+    }
+}
+
+/// What the macvlan and vlan plugins read; zero and empty count as absent there.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Options {
+    master: String,
+    mode: String,
+    mtu: u32,
+    link_in_container: bool,
+    bcqueuelen: u32,
+    vlan_id: u16,
+}
+
+/// Plugins that change nothing which goes with the interface: rules of netfilter, or a pair's end on the host.
+const WITHOUT_TRACE: [&str; 5] = ["portmap", "firewall", "bandwidth", "istio-cni", "linkerd-cni"];
+
+impl Chain {
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let mut document: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let mut plugins = match document.get_mut("plugins").map(Value::take) {
+            Some(Value::Array(plugins)) => plugins,
+            Some(_) => return Err("plugins is not a list".to_owned()),
+            None => vec![document],
+        };
+        if let Some(nameless) = plugins.iter().position(|plugin| !plugin["type"].is_string()) {
+            return Err(format!("plugin {} has no type", nameless + 1));
+        }
+        if plugins.is_empty() {
+            return Err("it has no plugin".to_owned());
+        }
+        Ok(Self { main: plugins.remove(0), rest: plugins })
+    }
+
+    /// The plugin that made the interface.
+    pub(super) fn main_type(&self) -> &str {
+        type_of(&self.main)
+    }
+
+    /// What the plugins were told to make of an interface. What they answered is not in here.
+    pub(super) fn attachment(&self, ifname: &IfName, args: Arguments<'_>) -> Result<Attachment, String> {
+        let mut attachment = main(&self.main, ifname, args)?;
+        if !attachment.can_be_made() {
+            return Ok(attachment);
+        }
+        for plugin in &self.rest {
+            match type_of(plugin) {
+                "tuning" => tuning::apply(plugin, args, &mut attachment)?,
+                harmless if WITHOUT_TRACE.contains(&harmless) => {}
+                other => attachment.beyond.push(format!("the plugin {other}")),
+            }
+        }
+        Ok(attachment)
+    }
+}
+
+fn type_of(plugin: &Value) -> &str {
+    plugin["type"].as_str().unwrap_or_default()
+}
+
+fn main(plugin: &Value, ifname: &IfName, args: Arguments<'_>) -> Result<Attachment, String> {
+    let name = type_of(plugin);
+    if !["macvlan", "vlan"].contains(&name) {
+        return Ok(Attachment::bare(ifname.clone(), Made::Other(name.to_owned())));
+    }
+    let options = Options::deserialize(plugin).map_err(|error| error.to_string())?;
+    if options.link_in_container {
+        let made = Made::Other(format!("{name} on a link of the pod's own (linkInContainer)"));
+        return Ok(Attachment::bare(ifname.clone(), made));
+    }
+    let made = match name {
+        "macvlan" => Made::Macvlan {
+            mode: Some(mode(&options.mode)?),
+            bc_queue_len: Some(options.bcqueuelen).filter(|length| *length != 0),
+        },
+        _ => Made::Vlan(VlanId::try_from(options.vlan_id).map_err(|error| error.to_string())?),
+    };
+    let is_macvlan = name == "macvlan";
+    let mut attachment = Attachment::bare(ifname.clone(), made);
+    let parent = Some(options.master).filter(|master| !master.is_empty());
+    attachment.parent = parent.map(IfName::try_from).transpose().map_err(|error| error.to_string())?;
+    attachment.mtu = Some(options.mtu).filter(|mtu| *mtu != 0);
+    if is_macvlan {
+        attachment.mac = args.mac(plugin)?;
+        let has_addresses = plugin["ipam"]["type"].as_str().is_some_and(|ipam| !ipam.is_empty());
+        attachment.tuning.implied = if has_addresses { announcing() } else { Sysctls::default() };
+    }
+    Ok(attachment)
+}
+
+fn mode(text: &str) -> Result<MacvlanMode, String> {
+    Ok(match text {
+        "" | "bridge" => MacvlanMode::Bridge,
+        "private" => MacvlanMode::Private,
+        "vepa" => MacvlanMode::Vepa,
+        "passthru" => MacvlanMode::Passthru,
+        other => return Err(format!("{other:?} is no mode of a macvlan")),
+    })
+}
+
+/// What the macvlan plugin sets on every interface with addresses: the kernel tells the neighbours of them.
+fn announcing() -> Sysctls {
+    let on = |key| [(SysctlKey::known(key), 1)].into();
+    Sysctls { ipv4: on("arp_notify"), ipv6: on("ndisc_notify"), ..Sysctls::default() }
+}

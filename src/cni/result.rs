@@ -1,0 +1,72 @@
+//! A CNI result of any version: what the plugins answered.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::model::IfName;
+use crate::model::checkpoint::{CniInterface, CniIp, CniResult, CniRoute};
+use crate::model::partial::Attachment;
+
+/// Results before CNI 0.3 have at most one address of each family and name no interface.
+#[derive(Deserialize)]
+struct Early {
+    ip4: Option<EarlyIp>,
+    ip6: Option<EarlyIp>,
+}
+
+#[derive(Deserialize)]
+struct EarlyIp {
+    ip: IpNet,
+    gateway: Option<IpAddr>,
+    #[serde(default)]
+    routes: Vec<CniRoute>,
+}
+
+/// Reads a result.
+pub(super) fn parse(value: &Value) -> Result<CniResult, String> {
+    if value.is_null() {
+        return Err("there is none".to_owned());
+    }
+    let mut result = CniResult::deserialize(value).map_err(|error| error.to_string())?;
+    let Early { ip4, ip6 } = Early::deserialize(value).map_err(|error| error.to_string())?;
+    for EarlyIp { ip, gateway, routes } in [ip4, ip6].into_iter().flatten() {
+        let version = if ip.addr().is_ipv4() { "4" } else { "6" }.to_owned();
+        result.ips.push(CniIp { version, interface: None, address: ip, gateway });
+        result.routes.extend(routes);
+    }
+    Ok(result)
+}
+
+/// The addresses of one interface of a result.
+pub(super) fn own_addresses<'a>(ifname: &'a IfName, result: &'a CniResult) -> Vec<&'a CniIp> {
+    let is_own = |ip: &&CniIp| {
+        let interface = ip.interface.and_then(|at| result.interfaces.get(at));
+        interface.is_none_or(|interface| interface.name == *ifname)
+    };
+    result.ips.iter().filter(is_own).collect()
+}
+
+/// The pod's own interface of that name: a result also lists those that a plugin made on the host.
+pub(super) fn interface<'a>(ifname: &IfName, result: &'a CniResult) -> Option<&'a CniInterface> {
+    let named = || result.interfaces.iter().filter(|interface| interface.name == *ifname);
+    named().find(|interface| !interface.sandbox.is_empty()).or_else(|| named().next())
+}
+
+/// Writes into an attachment what a result says of it.
+pub(super) fn fill(attachment: &mut Attachment, result: &CniResult, ips: &[&CniIp]) {
+    if let Some(interface) = interface(&attachment.ifname, result) {
+        attachment.mac = interface.mac.or(attachment.mac);
+        attachment.mtu = attachment.mtu.or(interface.mtu).filter(|mtu| *mtu != 0);
+    }
+    let gateway_of = |dst: IpNet| {
+        let is_same_family = |gateway: &IpAddr| gateway.is_ipv4() == dst.addr().is_ipv4();
+        ips.iter().filter_map(|ip| ip.gateway).find(is_same_family)
+    };
+    let by_gateway =
+        |route: &CniRoute| CniRoute { gw: route.gw.or_else(|| gateway_of(route.dst)), ..route.clone() };
+    attachment.routes = result.routes.iter().map(by_gateway).collect();
+    attachment.addresses = ips.iter().map(|ip| ip.address).collect();
+}

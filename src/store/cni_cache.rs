@@ -1,0 +1,46 @@
+//! libcni's cache: found and read, never written.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{Error, file};
+
+/// Where results lie below the folder that a program gives libcni: its own, kubelet's before containerd, multus's.
+const PLACES: [&str; 3] = ["results", "cache/results", "multus/results"];
+
+/// A file of the cache and its text, or why it cannot be read.
+pub type CacheFile = (PathBuf, Result<String, Error>);
+
+/// Every file of the cache below `folder`, in the order of their names.
+///
+/// # Errors
+/// When a folder cannot be read, or there is none at all (`ENOENT`).
+pub fn cni_cache(folder: &Path) -> Result<Vec<CacheFile>, Error> {
+    let mut files = Vec::new();
+    let mut missing = 0;
+    for place in PLACES.map(|place| folder.join(place)) {
+        let entries = match fs::read_dir(&place) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                missing += 1;
+                continue;
+            }
+            entries => entries.map_err(Error::io("cannot read", &place))?,
+        };
+        for entry in entries {
+            files.push(entry.map_err(Error::io("cannot read", &place))?.path());
+        }
+    }
+    if missing == PLACES.len() {
+        let place = folder.join(PLACES[0]);
+        return Err(Error::io("cannot read", &place)(io::ErrorKind::NotFound.into()));
+    }
+    files.sort();
+    Ok(files.into_iter().filter_map(read).collect())
+}
+
+/// `None` for a file that went away while it was looked at: its pod has ended.
+fn read(path: PathBuf) -> Option<CacheFile> {
+    let text = file::read(&path).transpose()?;
+    Some((path, text))
+}

@@ -1,0 +1,54 @@
+//! What a killed run could not clean up: everything that carries the id of a process that is no more.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Once;
+
+use super::tool;
+
+/// Every name starts with this and the id of the process that made it.
+pub const PREFIX: &str = "nfx";
+/// Temporary folders have this before the name.
+pub const FOLDER_PREFIX: &str = "netfix-test-";
+const NAMESPACES: &str = "/run/netns";
+
+/// Removes it, once a process.
+pub fn sweep() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for name in orphans(Path::new(NAMESPACES), "") {
+            let _ = tool::try_run(&mut tool::command("ip", ["netns", "del", &name]));
+        }
+        let temp = std::env::temp_dir();
+        for name in orphans(&temp, FOLDER_PREFIX) {
+            remove_cgroup(name[FOLDER_PREFIX.len()..].rsplit_once('-').map_or("", |(owner, _)| owner));
+            let _ = fs::remove_dir_all(temp.join(name));
+        }
+    });
+}
+
+/// The names in a folder whose process is gone.
+fn orphans(folder: &Path, prefix: &str) -> Vec<String> {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|name| name.strip_prefix(prefix).and_then(maker).is_some_and(|pid| !is_alive(pid))).collect()
+}
+
+/// The process that made `nfxPID-…`.
+fn maker(name: &str) -> Option<u32> {
+    name.strip_prefix(PREFIX)?.split_once('-')?.0.parse().ok()
+}
+
+fn is_alive(pid: u32) -> bool {
+    Path::new(&format!("/proc/{pid}")).exists()
+}
+
+/// Removes a cgroup of the unified hierarchy, which need not be mounted, and all below it.
+pub fn remove_cgroup(name: &str) {
+    if maker(name).is_none() {
+        return;
+    }
+    let script = "mount -t cgroup2 none /sys/fs/cgroup && cd /sys/fs/cgroup && [ ! -d \"$1\" ] || \
+        find \"$1\" -depth -type d -exec rmdir {} \\;";
+    let _ = tool::try_run(&mut tool::command("unshare", ["--mount", "sh", "-c", script, "sh", name]));
+}

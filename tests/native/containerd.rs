@@ -1,0 +1,347 @@
+//! netfix on pods that a real containerd has made: real sandboxes, runc, the CNI macvlan plugin, libcni's cache.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::common::capture::Capture;
+use crate::common::cri::{PodSpec, Sandbox};
+use crate::common::{CriNode, CriPod, Run};
+
+const CRI: &str = "--runtime cri --runtime-endpoint unix:///run/containerd/containerd.sock";
+const CNI_CACHE: &str = "--source cni-cache --cni-cache-dir /var/lib/cni";
+/// A runtime that does not answer is waited for no longer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+fn captures(node: &CriNode, pods: &[CriPod]) -> Vec<Capture> {
+    pods.iter().map(|pod| node.capture(pod)).collect()
+}
+
+/// What libcni and the origin know of a pod: its interface, addresses and routes.
+fn essence(capture: &Capture) -> Value {
+    let link = capture.link("eth0");
+    let kept = ["address", "mtu", "linkinfo", "operstate", "addr_info"];
+    let link: serde_json::Map<_, _> =
+        kept.iter().map(|key| ((*key).to_owned(), link[*key].clone())).collect();
+    json!({"eth0": link, "route4": capture.section("route4"), "route6": capture.section("route6")})
+}
+
+/// Interface, addresses and routes of every pod are what they were, and the plugin's own CHECK agrees.
+fn assert_networks_are_back(node: &CriNode, pods: &[CriPod], before: &[Capture]) {
+    for (pod, before) in pods.iter().zip(before) {
+        assert_eq!(essence(before), essence(&node.capture(pod)), "{} (before, after)", pod.told());
+    }
+    node.assert_cni_check(pods);
+}
+
+fn assert_all_lost(node: &CriNode, pods: &[CriPod]) {
+    for pod in pods {
+        assert!(!pod.ns.has_link("eth0"), "{} kept its eth0", pod.told());
+        node.cached(pod).check(&node.machine).expect_err("CHECK of a lost pod fails");
+    }
+}
+
+fn text(value: &str) -> Value {
+    Value::from(value)
+}
+
+/// The answer, and the checkpoint's file, name the pod as CRI does.
+fn assert_named_as_cri_says(node: &CriNode, pod: &CriPod, answer: &Run) {
+    let Sandbox { id, namespace, name, uid, attempt, .. } = node.cri().status(&pod.sandbox.id);
+    let entries = answer.json()["pods"].as_array().cloned().unwrap_or_default();
+    let mut entries = entries.iter().filter(|entry| entry["id"] == pod.short_id());
+    let entry =
+        entries.next().unwrap_or_else(|| panic!("no {} in the answer\n{}", pod.told(), answer.told()));
+    for (key, value) in [("namespace", &namespace), ("name", &name), ("uid", &uid)] {
+        assert_eq!(entry[key], text(value), "{key} of {} in the answer", pod.told());
+    }
+    let file = checkpoint(node, pod);
+    assert_eq!([&file["sandbox"], &file["podname"]], [&text(&id), &text(&name)], "{}", pod.told());
+    let expected = json!({
+        "id": &id[..12], "namespace": namespace, "name": name, "uid": uid, "sandbox": id, "attempt": attempt,
+        "source": "cri",
+    });
+    assert_eq!(file["netfix"]["pod"], expected, "{}", pod.told());
+}
+
+/// The pod's checkpoint, which has the first 12 characters of the sandbox's id for a name.
+fn checkpoint(node: &CriNode, pod: &CriPod) -> Value {
+    let path = node.node.state_dir().join("checkpoints").join(pod.short_id());
+    let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn checkpoint_names(node: &CriNode) -> Vec<String> {
+    let folder = node.node.state_dir().join("checkpoints");
+    let files = fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let mut names: Vec<_> =
+        files.flatten().map(|file| file.file_name().to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    names
+}
+
+fn short_ids<'p>(pods: impl IntoIterator<Item = &'p CriPod>) -> Vec<String> {
+    let mut ids: Vec<_> = pods.into_iter().map(|pod| pod.short_id().to_owned()).collect();
+    ids.sort_unstable();
+    ids
+}
+
+/// An error with one of these codes names the pod.
+fn has_error(run: &Run, codes: &[&str], pod: &str) -> bool {
+    let problems = run.json()["problems"].as_array().cloned().unwrap_or_default();
+    let is_it = |problem: &Value| {
+        problem["severity"] == "error"
+            && problem["pod"] == pod
+            && codes.iter().any(|code| problem["code"] == *code)
+    };
+    problems.iter().any(is_it)
+}
+
+#[test]
+fn a_failed_test_leaves_no_process_mount_namespace_or_file() {
+    let mut seen = Vec::new();
+    let failed = catch_unwind(AssertUnwindSafe(|| {
+        let node = CriNode::new();
+        let pods = node.pods(2);
+        assert_all_have_network(&node, &pods);
+        let name = node.node.ns.name().to_owned();
+        seen = vec![name, node.node.temp().display().to_string(), node.machine.init().to_string()];
+        panic!("a test fails");
+    }));
+    failed.expect_err("the test has failed");
+    let [name, folder, init] = seen.as_slice() else { panic!("the node did not come up") };
+    assert!(!Path::new(folder).exists(), "{folder} is still there");
+    assert!(!Path::new(&format!("/proc/{init}")).exists(), "the machine still runs");
+    let mounts = fs::read_to_string("/proc/self/mountinfo").expect("the mounts");
+    assert!(!mounts.contains(name.as_str()), "something of {name} is still mounted:\n{mounts}");
+    for process in fs::read_dir("/proc").expect("/proc").flatten() {
+        let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        assert!(
+            !String::from_utf8_lossy(&line).contains(folder.as_str()),
+            "{} still runs",
+            process.path().display()
+        );
+    }
+}
+
+fn assert_all_have_network(node: &CriNode, pods: &[CriPod]) {
+    assert!(pods.iter().all(|pod| pod.ns.has_link("eth0")), "a pod has no eth0");
+    node.assert_cni_check(pods);
+}
+
+#[test]
+fn twenty_pods_are_named_as_cri_says_and_come_back_in_the_same_sandboxes() {
+    let node = CriNode::new();
+    let pods = node.pods(20);
+    assert_all_have_network(&node, &pods);
+    let (before, host, sandboxes) = (captures(&node, &pods), node.node.capture(), node.cri().list());
+    let run = node.netfix(&format!("snapshot {CRI} -o json")).exits(0);
+    for pod in &pods {
+        assert_named_as_cri_says(&node, pod, &run);
+    }
+    assert_eq!(checkpoint_names(&node), short_ids(&pods));
+    node.netfix(&format!("check {CRI}")).exits(0);
+    node.node.lose_and_reload();
+    assert_all_lost(&node, &pods);
+    let check = node.netfix(&format!("check {CRI} -o json")).exits(2);
+    for pod in &pods {
+        let lost = ["degraded", "drifted", "netns-gone", "checkpoint-missing"];
+        assert!(has_error(&check, &lost, pod.short_id()), "{} is not named\n{}", pod.told(), check.told());
+    }
+    // The kernel's cookies tell whose checkpoint is whose, so nobody is asked.
+    node.freeze();
+    node.netfix(&format!("restore {CRI}")).exits(0);
+    node.thaw();
+    node.assert_same_as(&pods, &before);
+    node.node.assert_same_as(&host);
+    node.assert_cni_check(&pods);
+    assert_eq!(sandboxes, node.cri().list(), "a sandbox was made anew");
+    assert!(sandboxes.iter().all(|sandbox| sandbox.is_ready), "{sandboxes:#?}");
+    node.netfix(&format!("check {CRI}")).exits(0);
+}
+
+#[test]
+fn twenty_pods_come_back_from_libcnis_cache_alone() {
+    let node = CriNode::new();
+    let pods = node.pods(20);
+    let (before, sandboxes) = (captures(&node, &pods), node.cri().list());
+    node.node.lose_and_reload();
+    assert_all_lost(&node, &pods);
+    node.netfix(&format!("restore {CNI_CACHE} {CRI}")).exits(0);
+    assert_networks_are_back(&node, &pods, &before);
+    assert_eq!(sandboxes, node.cri().list(), "a sandbox was made anew");
+}
+
+#[test]
+fn mode_and_mtu_come_back_from_the_network_that_libcni_has_cached() {
+    let node = CriNode::with_macvlan(&json!({"mode": "private", "mtu": 1400}));
+    let pods = node.pods(1);
+    let before = captures(&node, &pods);
+    let link = before[0].link("eth0");
+    assert_eq!([&link["mtu"], &link["linkinfo"]["info_data"]["mode"]], [&json!(1400), &json!("private")]);
+    node.node.lose_and_reload();
+    assert_all_lost(&node, &pods);
+    node.netfix(&format!("restore {CNI_CACHE} {CRI}")).exits(0);
+    assert_networks_are_back(&node, &pods, &before);
+}
+
+/// A file as the origin's plugin wrote it when the pod was made.
+fn origin_file(node: &CriNode, pod: &CriPod) -> Value {
+    let (sandbox, result) = (&pod.sandbox, node.cached(pod).result);
+    let netns = format!("/proc/{}/ns/net", sandbox.pid);
+    let interface = &result["interfaces"][0];
+    let with_version = |ip: &Value| {
+        let is_v6 = ip["address"].as_str().is_some_and(|address| address.contains(':'));
+        json!({
+            "version": if is_v6 { "6" } else { "4" }, "interface": 0, "address": ip["address"],
+            "gateway": ip["gateway"],
+        })
+    };
+    let ips: Vec<_> = result["ips"].as_array().into_iter().flatten().map(with_version).collect();
+    json!({
+        "netns": netns, "podname": sandbox.name, "sandbox": sandbox.id, "ifname": interface["name"],
+        "result": {
+            "interfaces": [{"name": interface["name"], "mac": interface["mac"], "sandbox": netns}],
+            "ips": ips, "routes": result["routes"], "dns": {},
+        },
+    })
+}
+
+#[test]
+fn twenty_pods_come_back_from_an_imported_origin_folder() {
+    let node = CriNode::new();
+    let pods = node.pods(20);
+    let (before, sandboxes) = (captures(&node, &pods), node.cri().list());
+    let folder = node.node.temp().join("origin");
+    fs::create_dir(&folder).expect("the origin's folder");
+    for pod in &pods {
+        fs::write(folder.join(pod.short_id()), origin_file(&node, pod).to_string())
+            .expect("the origin's file");
+    }
+    node.netfix(&format!("import {} {CRI}", folder.display())).exits(0);
+    assert_eq!(checkpoint_names(&node), short_ids(&pods));
+    node.node.lose_and_reload();
+    assert_all_lost(&node, &pods);
+    node.netfix(&format!("restore --parent eth0 {CRI}")).exits(0);
+    assert_networks_are_back(&node, &pods, &before);
+    assert_eq!(sandboxes, node.cri().list(), "a sandbox was made anew");
+}
+
+fn stateful_pod(uid: &str) -> PodSpec {
+    PodSpec::new("default", "db-0", uid)
+}
+
+/// A pod of a stateful set, whose sandbox is made again, under the same name and with another uid.
+fn replace(node: &CriNode, old: CriPod) -> CriPod {
+    node.remove(old);
+    node.run(stateful_pod("0b8c61d2-1111-4000-8000-000000000002"))
+}
+
+#[test]
+fn a_pod_made_again_under_the_same_name_gets_nothing_of_the_old_one() {
+    let node = CriNode::new();
+    let old = node.run(stateful_pod("0b8c61d2-1111-4000-8000-000000000001"));
+    let bystanders = node.pods(1);
+    let before = captures(&node, &bystanders);
+    node.netfix(&format!("snapshot {CRI}")).exits(0);
+    let old_id = old.short_id().to_owned();
+    let new = replace(&node, old);
+    node.node.lose_and_reload();
+    let bare = node.capture(&new);
+    let run = node.netfix(&format!("restore {CRI} -o json")).exits(5);
+    assert!(has_error(&run, &["pod-replaced", "netns-gone"], &old_id), "{}", run.told());
+    assert!(has_error(&run, &["checkpoint-missing"], new.short_id()), "{}", run.told());
+    bare.assert_same(&node.capture(&new), "the new pod");
+    node.assert_same_as(&bystanders, &before);
+    assert!(node.cri().status(&new.sandbox.id).is_ready);
+}
+
+#[test]
+fn a_pod_made_again_gets_its_own_from_libcnis_cache_and_nothing_of_a_stale_entry() {
+    let node = CriNode::new();
+    let old = node.run(stateful_pod("0b8c61d2-1111-4000-8000-000000000001"));
+    let (stale, kept) = (node.cached(&old).file, node.node.temp().join("stale"));
+    fs::copy(&stale, &kept).expect("a copy of the old pod's entry");
+    let new = replace(&node, old);
+    fs::copy(&kept, &stale).expect("the old pod's entry, as a failed DEL leaves it");
+    let pods = [new];
+    let before = captures(&node, &pods);
+    node.node.lose_and_reload();
+    assert_all_lost(&node, &pods);
+    node.netfix(&format!("restore {CNI_CACHE} {CRI}")).exits_with_one_of(&[0, 5]);
+    assert_networks_are_back(&node, &pods, &before);
+}
+
+#[test]
+fn a_sandbox_on_the_hosts_network_is_no_pod() {
+    let node = CriNode::new();
+    let pods = node.pods(1);
+    let spec = PodSpec::new("kube-system", "kube-proxy", "5d0f7f33-2222-4000-8000-000000000001");
+    let spec = PodSpec { host_network: true, ..spec };
+    let [on_host] = node.cri().run(&[spec]).try_into().expect("one sandbox");
+    assert_eq!(node.cri().status(&on_host).netns, None, "it has a namespace of its own");
+    let before = captures(&node, &pods);
+    let run = node.netfix(&format!("snapshot {CRI} -o json")).exits(0);
+    run.does_not_say(&on_host[..12]).does_not_say("kube-proxy");
+    assert_eq!(checkpoint_names(&node), short_ids(&pods));
+    node.node.lose_and_reload();
+    node.netfix(&format!("restore {CRI}")).exits(0).does_not_say(&on_host[..12]);
+    node.assert_same_as(&pods, &before);
+}
+
+/// A snapshot that must be refused, soon, with nothing in the state folder changed.
+fn is_refused(node: &CriNode, words: &str) {
+    let files = node.node.state_files();
+    let begin = Instant::now();
+    let run = node.netfix(words).exits(4).says(&["runtime-unreachable", "containerd.sock"]);
+    assert!(begin.elapsed() < PATIENCE, "{:?}\n{}", begin.elapsed(), run.told());
+    assert_eq!(files, node.node.state_files(), "the state folder was changed\n{}", run.told());
+}
+
+#[test]
+fn a_snapshot_without_an_answer_of_containerd_is_refused_and_the_next_has_the_same_pods() {
+    let mut node = CriNode::new();
+    let pods = node.pods(2);
+    let snapshot = format!("snapshot {CRI}");
+    is_refused_while_away(&mut node, &snapshot);
+    node.netfix(&snapshot).exits(0);
+    let names = checkpoint_names(&node);
+    assert_eq!(names, short_ids(&pods));
+    pods[0].ns.ip("link set eth0 mtu 1400");
+    is_refused_while_away(&mut node, &snapshot);
+    let run = node.netfix(&format!("{snapshot} -o json")).exits(0);
+    for pod in &pods {
+        assert_named_as_cri_says(&node, pod, &run);
+    }
+    assert_eq!(names, checkpoint_names(&node));
+}
+
+/// While containerd hangs, and while it is dead with its socket left behind, whether it was named or found.
+fn is_refused_while_away(node: &mut CriNode, snapshot: &str) {
+    node.freeze();
+    is_refused(node, snapshot);
+    is_refused(node, "snapshot");
+    node.kill();
+    is_refused(node, snapshot);
+    is_refused(node, "snapshot");
+    node.start();
+}
+
+#[test]
+fn pods_come_back_while_containerd_is_dead_and_it_finds_them_ready() {
+    let mut node = CriNode::new();
+    let pods = node.pods(2);
+    let (before, sandboxes) = (captures(&node, &pods), node.cri().list());
+    node.netfix("snapshot").exits(0);
+    node.kill();
+    node.node.lose_and_reload();
+    assert_all_lost(&node, &pods);
+    node.netfix("restore").exits(0);
+    node.assert_same_as(&pods, &before);
+    node.start();
+    assert_eq!(sandboxes, node.cri().list(), "a sandbox was made anew");
+    node.assert_cni_check(&pods);
+}

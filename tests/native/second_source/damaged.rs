@@ -1,0 +1,103 @@
+//! Files of the cache that cannot be used: named, and the other pods come back.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use serde_json::json;
+
+use super::{Subject, restore};
+use crate::common::Node;
+
+/// Two pods, one of which has an entry that something has happened to.
+fn is_named(damage: impl Fn(&Subject<'_>), words: &[&str]) {
+    let node = Node::new();
+    let (bad, good) =
+        (Subject::plain(&node, "bad", &["10.88.2.10/16"]), Subject::plain(&node, "good", &["10.88.2.20/16"]));
+    damage(&bad);
+    node.lose_and_reload();
+    let file = bad.attached[0].file.file_name().expect("a name").to_string_lossy().into_owned();
+    let run = restore(&node).exits(5).says(&[&file]).says(words).does_not_say("panicked");
+    good.assert_back(&run);
+    assert!(!bad.pod.has_eth0(), "{}", run.told());
+    // Also on a second try, and where nothing is lost.
+    restore(&node).exits(5).says(&[&file]).says(words);
+}
+
+#[test]
+fn an_empty_file_is_named_and_the_others_go_on() {
+    is_named(|it| it.attached[0].overwrite(""), &["checkpoint-corrupt", "the file is empty"]);
+}
+
+#[test]
+fn a_file_that_was_cut_off_is_named_and_the_others_go_on() {
+    let cut = |it: &Subject<'_>| {
+        let text = it.attached[0].text();
+        it.attached[0].overwrite(&text[..text.len() * 2 / 3]);
+    };
+    is_named(cut, &["checkpoint-corrupt", "EOF"]);
+}
+
+#[test]
+fn what_is_no_configuration_is_named() {
+    let broken = |key: &'static str, value: serde_json::Value| {
+        move |it: &Subject<'_>| {
+            let mut entry: serde_json::Value = serde_json::from_str(&it.attached[0].text()).expect("JSON");
+            entry[key] = value.clone();
+            it.attached[0].overwrite(&entry.to_string());
+        }
+    };
+    is_named(broken("config", json!("e30=")), &["checkpoint-corrupt", "has no type"]);
+    is_named(broken("config", json!("%%%")), &["checkpoint-corrupt", "not base64"]);
+    is_named(broken("kind", json!("cniCacheV9")), &["checkpoint-corrupt", "cniCacheV9"]);
+    is_named(
+        broken("result", json!({"ips": [{"address": "10.0.0.256/8"}]})),
+        &["checkpoint-corrupt", "result"],
+    );
+    is_named(broken("ifName", json!("../../etc")), &["checkpoint-corrupt", "not an interface name"]);
+}
+
+#[test]
+fn files_that_others_could_have_written_are_named() {
+    let open = |it: &Subject<'_>| {
+        fs::set_permissions(&it.attached[0].file, Permissions::from_mode(0o666)).expect("its mode");
+    };
+    is_named(open, &["checkpoint-corrupt", "only its owner, root"]);
+    let linked = |it: &Subject<'_>| {
+        let file = &it.attached[0].file;
+        let moved = file.with_extension("moved");
+        fs::rename(file, &moved).and_then(|()| symlink("/etc/hostname", file)).expect("a link");
+        fs::remove_file(moved).expect("the file");
+    };
+    is_named(linked, &["unreadable", "symbolic links"]);
+    let pipe = |it: &Subject<'_>| {
+        let file = &it.attached[0].file;
+        fs::remove_file(file).expect("the file");
+        mkfifo(file, Mode::S_IRUSR).expect("a FIFO");
+    };
+    is_named(pipe, &["checkpoint-corrupt", "not a plain file"]);
+}
+
+#[test]
+fn a_path_that_leads_to_a_pipe_does_not_hold_up_the_others() {
+    let node = Node::new();
+    let pipe = node.temp().join("pipe");
+    mkfifo(&pipe, Mode::S_IRUSR).expect("a FIFO");
+    let good = Subject::plain(&node, "good", &["10.88.2.10/16"]);
+    let mut bad = Subject::plain(&node, "bad", &["10.88.2.20/16"]);
+    bad.attached[0].cached.result["interfaces"][0]["sandbox"] = json!(pipe);
+    bad.attached[0].write();
+    node.lose_and_reload();
+    let run = restore(&node).exits(5).says(&["checkpoint-missing", bad.pod.name()]);
+    good.assert_back(&run);
+}
+
+#[test]
+fn where_every_file_is_damaged_the_command_fails() {
+    let node = Node::new();
+    let it = Subject::plain(&node, "web", &["10.88.2.10/16"]);
+    it.attached[0].overwrite("");
+    node.lose_and_reload();
+    restore(&node).exits(1).says(&["checkpoint-corrupt"]);
+}

@@ -1,0 +1,79 @@
+//! Pods that nobody ever took a snapshot of, put back from what libcni wrote down when they were made.
+
+mod damaged;
+mod parents;
+mod plugins;
+mod whole;
+mod whose;
+
+use serde_json::{Value, json};
+
+use crate::common::capture::Capture;
+use crate::common::cni::static_ipam;
+use crate::common::libcni::{Attached, Network, cache_dir};
+use crate::common::{Node, Pod, Run};
+
+/// A pod as plugins made it, and as it was then.
+struct Subject<'n> {
+    node: &'n Node,
+    pod: Pod<'n>,
+    attached: Vec<Attached>,
+    before: Capture,
+}
+
+impl<'n> Subject<'n> {
+    /// A pod with one interface of each network: eth0, net1, net2.
+    fn new(node: &'n Node, name: &str, networks: &[&Network<'n>]) -> Self {
+        let pod = node.pod(name);
+        let names = ["eth0", "net1", "net2"];
+        let attached = networks.iter().zip(names).map(|(network, name)| network.attach(&pod, name)).collect();
+        let before = pod.capture();
+        Self { node, pod, attached, before }
+    }
+
+    /// A pod with one macvlan and fixed addresses.
+    fn plain(node: &'n Node, name: &str, addresses: &[&str]) -> Self {
+        Self::new(node, name, &[&Network::new(node, "lab", &[macvlan(&static_ipam(addresses))])])
+    }
+
+    /// What differs beyond what such a source cannot know: the ifindex, the queue length, and what one release of the
+    /// plugin sets and another does not.
+    fn unexplained(&self) -> Vec<String> {
+        let unknown = ["ifindex", "txqlen", "ndisc_notify"];
+        let lines = self.before.differences(&self.pod.capture()).into_iter();
+        lines.filter(|line| !unknown.iter().any(|word| line.contains(word))).collect()
+    }
+
+    /// The pod is what it was, but for what nobody wrote down, and its plugins' CHECK agrees.
+    fn assert_back(&self, run: &Run) {
+        let lines = self.unexplained();
+        let name = self.pod.name();
+        assert!(lines.is_empty(), "{name} (- before, + after):\n{}\n{}", lines.join("\n"), run.told());
+        for attached in &self.attached {
+            let checked = attached.check(self.node, &self.pod);
+            checked.unwrap_or_else(|e| {
+                panic!("CHECK of {name} {}: {e}\n{}", attached.cached.interface, run.told())
+            });
+        }
+    }
+}
+
+fn words(node: &Node, command: &str) -> String {
+    format!("{command} --source cni-cache --cni-cache-dir {}", cache_dir(node).display())
+}
+
+fn restore(node: &Node) -> Run {
+    node.netfix(&words(node, "restore"))
+}
+
+fn macvlan(ipam: &Value) -> Value {
+    json!({"type": "macvlan", "master": "eth0", "mode": "bridge", "ipam": ipam})
+}
+
+/// A value with some keys set.
+fn with(mut value: Value, keys: Value) -> Value {
+    for (key, new) in keys.as_object().into_iter().flatten() {
+        value[key] = new.clone();
+    }
+    value
+}
