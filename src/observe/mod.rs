@@ -79,8 +79,7 @@ impl Pod {
     /// # Errors
     /// The errno of what failed.
     pub fn observe_inside(&mut self, host: &Host) -> Result<NetState, Error> {
-        let view = HostView { id: self.host_id, names: &host.names };
-        dump::state(&mut self.socket, Some(view))
+        self.look(host, |socket, view| dump::state(socket, Some(view)))
     }
 
     /// Reads the links alone; the calling thread must be inside the pod's namespace.
@@ -88,10 +87,30 @@ impl Pod {
     /// # Errors
     /// The errno of what failed.
     pub fn observe_links_inside(&mut self, host: &Host) -> Result<NetState, Error> {
-        let view = HostView { id: self.host_id, names: &host.names };
-        let mut state = NetState::default();
-        state.links = dump::links(&mut self.socket, Some(view), &mut state.unsupported)?;
-        Ok(state)
+        self.look(host, |socket, view| {
+            let mut state = NetState::default();
+            state.links = dump::links(socket, Some(view), &mut state.unsupported)?;
+            Ok(state)
+        })
+    }
+
+    /// Reads, and reads again what was read before the namespace named the host's: its first link on one of the host's
+    /// makes it do so, and until then that link seems to stand on another namespace's.
+    fn look(
+        &mut self,
+        host: &Host,
+        read: impl Fn(&mut Socket, HostView<'_>) -> Result<NetState, Error>,
+    ) -> Result<NetState, Error> {
+        loop {
+            let state = read(&mut self.socket, HostView { id: self.host_id, names: &host.names })?;
+            if self.host_id != HostId::Unassigned {
+                return Ok(state);
+            }
+            self.host_id = nsid::of(&mut self.socket, &host.netns)?;
+            if self.host_id == HostId::Unassigned {
+                return Ok(state);
+            }
+        }
     }
 
     /// The pod as runtimes may say whose it is.

@@ -146,6 +146,8 @@ impl Candidate {
                 // Something else is there by now: another mount, another process of that pid.
                 Ok(_) => {}
                 Err(error) if procfs::is_gone(&error) => {}
+                // A plain file, which a mount leaves behind until it is removed too, is no namespace.
+                Err(_) if self.mounts.contains(&path) && !procfs::is_mounted(inode, &path)? => {}
                 Err(error) => failure = Some(error),
             }
         }

@@ -164,6 +164,11 @@ pub(super) fn mounted() -> io::Result<Vec<(u64, PathBuf)>> {
     Ok(fs::read_to_string("/proc/self/mountinfo")?.lines().filter_map(parse_mount).collect())
 }
 
+/// Whether a namespace is still mounted there.
+pub(super) fn is_mounted(inode: u64, path: &Path) -> io::Result<bool> {
+    Ok(mounted()?.iter().any(|(number, mount)| *number == inode && mount == path))
+}
+
 /// One line of mountinfo (proc(5)), if it is a mounted network namespace.
 fn parse_mount(line: &str) -> Option<(u64, PathBuf)> {
     let (mount, filesystem) = line.split_once(" - ")?;

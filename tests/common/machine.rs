@@ -65,6 +65,11 @@ impl Machine {
         command
     }
 
+    /// The machine's root folder with its mounts, seen from outside.
+    pub fn root(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/root", self.init))
+    }
+
     /// Where a path below the machine's /run or /var/lib is outside.
     pub fn outside(&self, path: &str) -> PathBuf {
         let inside = Path::new(path);
@@ -78,7 +83,7 @@ impl Machine {
 
     /// Where a file of a process is outside that goes by this id inside, such as `ns/net`.
     pub fn proc_file(&self, pid: u32, name: &str) -> PathBuf {
-        PathBuf::from(format!("/proc/{}/root/proc/{pid}/{name}", self.init))
+        self.root().join(format!("proc/{pid}/{name}"))
     }
 
     /// Sends a signal to a process that goes by this id inside.

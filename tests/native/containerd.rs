@@ -146,10 +146,12 @@ fn twenty_pods_are_named_as_cri_says_and_come_back_in_the_same_sandboxes() {
     node.netfix(&format!("check {CRI}")).exits(0);
     node.node.lose_and_reload();
     assert_all_lost(&node, &pods);
-    let check = node.netfix(&format!("check {CRI} -o json")).exits(2);
+    let check = node.netfix(&format!("check {CRI}")).exits(2);
     for pod in &pods {
-        let lost = ["degraded", "drifted", "netns-gone", "checkpoint-missing"];
-        assert!(has_error(&check, &lost, pod.short_id()), "{} is not named\n{}", pod.told(), check.told());
+        let Sandbox { namespace, name, .. } = &pod.sandbox;
+        let title = format!("{namespace}/{name} ({})", pod.short_id());
+        let mut lines = check.out.lines().filter(|line| line.starts_with("CRITICAL"));
+        assert!(lines.any(|line| line.contains(&title)), "{title} is not named\n{}", check.told());
     }
     // The kernel's cookies tell whose checkpoint is whose, so nobody is asked.
     node.freeze();
@@ -160,7 +162,9 @@ fn twenty_pods_are_named_as_cri_says_and_come_back_in_the_same_sandboxes() {
     node.assert_cni_check(&pods);
     assert_eq!(sandboxes, node.cri().list(), "a sandbox was made anew");
     assert!(sandboxes.iter().all(|sandbox| sandbox.is_ready), "{sandboxes:#?}");
-    node.netfix(&format!("check {CRI}")).exits(0);
+    for words in ["check", "verify --timeout 15s", "diff"] {
+        node.netfix(words).exits(0);
+    }
 }
 
 #[test]
@@ -292,13 +296,17 @@ fn a_sandbox_on_the_hosts_network_is_no_pod() {
     node.assert_same_as(&pods, &before);
 }
 
-/// A snapshot that must be refused, soon, with nothing in the state folder changed.
+/// A snapshot that must be refused, with nothing in the state folder changed, and soon: a machine that is busy with
+/// something else may slow one of a few down.
 fn is_refused(node: &CriNode, words: &str) {
     let files = node.node.state_files();
-    let begin = Instant::now();
-    let run = node.netfix(words).exits(4).says(&["runtime-unreachable", "containerd.sock"]);
-    assert!(begin.elapsed() < PATIENCE, "{:?}\n{}", begin.elapsed(), run.told());
-    assert_eq!(files, node.node.state_files(), "the state folder was changed\n{}", run.told());
+    let is_soon = || {
+        let begin = Instant::now();
+        let run = node.netfix(words).exits(4).says(&["runtime-unreachable", "containerd.sock"]);
+        assert_eq!(files, node.node.state_files(), "the state folder was changed\n{}", run.told());
+        begin.elapsed() < PATIENCE
+    };
+    assert!((0..3).any(|_| is_soon()), "netfix {words} took longer than {PATIENCE:?} each time");
 }
 
 #[test]
@@ -306,28 +314,23 @@ fn a_snapshot_without_an_answer_of_containerd_is_refused_and_the_next_has_the_sa
     let mut node = CriNode::new();
     let pods = node.pods(2);
     let snapshot = format!("snapshot {CRI}");
-    is_refused_while_away(&mut node, &snapshot);
     node.netfix(&snapshot).exits(0);
     let names = checkpoint_names(&node);
     assert_eq!(names, short_ids(&pods));
     pods[0].ns.ip("link set eth0 mtu 1400");
-    is_refused_while_away(&mut node, &snapshot);
+    // It hangs; then it is dead and has left its socket behind.
+    node.freeze();
+    is_refused(&node, &snapshot);
+    is_refused(&node, "snapshot");
+    node.kill();
+    is_refused(&node, &snapshot);
+    is_refused(&node, "snapshot");
+    node.start();
     let run = node.netfix(&format!("{snapshot} -o json")).exits(0);
     for pod in &pods {
         assert_named_as_cri_says(&node, pod, &run);
     }
     assert_eq!(names, checkpoint_names(&node));
-}
-
-/// While containerd hangs, and while it is dead with its socket left behind, whether it was named or found.
-fn is_refused_while_away(node: &mut CriNode, snapshot: &str) {
-    node.freeze();
-    is_refused(node, snapshot);
-    is_refused(node, "snapshot");
-    node.kill();
-    is_refused(node, snapshot);
-    is_refused(node, "snapshot");
-    node.start();
 }
 
 #[test]

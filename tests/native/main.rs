@@ -11,6 +11,7 @@ mod alive;
 mod cgroups;
 mod check;
 mod checkpoints;
+mod churn;
 mod cni;
 mod conflicts;
 mod containerd;
