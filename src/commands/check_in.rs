@@ -1,10 +1,11 @@
 //! Which checkpoint belongs to which living namespace: by identity, never by name.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use super::select::Selection;
-use super::session::{age, bare_view, leads_to, partial_interfaces, seconds, stored_view};
+use super::session::{age, bare_view, key_at, partial_interfaces, stored_view};
 use super::{Exit, origin};
 use crate::cni;
 use crate::model::checkpoint::Extension;
@@ -90,20 +91,22 @@ pub(super) fn check_in(
     node: &NodeIdentity,
     selection: &Selection,
 ) -> CheckIn {
-    let mut pods: Vec<Option<Pod>> = pods.into_iter().map(Some).collect();
+    let mut claims: BTreeMap<usize, Vec<(PodInfo, Checkpoint)>> = BTreeMap::new();
     let mut result = CheckIn::default();
     for (info, checkpoint) in checkpoints {
-        match find(&info, &checkpoint, &mut pods, node) {
+        match find(&info, &checkpoint, &pods, node) {
+            Ok(at) => claims.entry(at).or_default().push((info, checkpoint)),
             Err(_) if !selection.wants_checkpoint(&info, &checkpoint) => {}
-            Ok(pod) => {
-                let age = checkpoint.netfix.as_ref().map_or(0, |extension| age(&extension.created));
-                let partial = checkpoint.netfix.is_none().then(|| cni::of_origin(&checkpoint));
-                result.matched.push(Matched { info, checkpoint, pod, age, partial });
-            }
             Err(problem) => result.reject(&info, &checkpoint, problem),
         }
     }
-    result.strays = pods.into_iter().flatten().collect();
+    for (at, pod) in pods.into_iter().enumerate() {
+        match claims.remove(&at) {
+            Some(claims) => result.settle(pod, claims),
+            None => result.strays.push(pod),
+        }
+    }
+    result.matched.sort_by(|a, b| a.info.id.cmp(&b.info.id));
     result
 }
 
@@ -111,6 +114,42 @@ impl CheckIn {
     fn reject(&mut self, info: &PodInfo, checkpoint: &Checkpoint, problem: Problem) {
         self.problems.push(problem.of(&info.id));
         self.rejected.push(stored_view(info, checkpoint, State::Failed));
+    }
+
+    /// Of the checkpoints about one pod the best one is used.
+    fn settle(&mut self, pod: Pod, mut claims: Vec<(PodInfo, Checkpoint)>) {
+        let is_sure = |info: &PodInfo, checkpoint: &Checkpoint| {
+            checkpoint.netfix.is_some() || info.is_surely(&pod.info)
+        };
+        claims.sort_by_cached_key(|(info, checkpoint)| (is_sure(info, checkpoint), checkpoint.rank()));
+        let Some((info, checkpoint)) = claims.pop() else { return };
+        if !is_sure(&info, &checkpoint) && !claims.is_empty() {
+            claims.push((info, checkpoint));
+            return self.reject_all(&claims);
+        }
+        let superseded = |(other, checkpoint): (PodInfo, Checkpoint)| {
+            let message = format!("is about the same namespace as {}, which knows more and is used", info.id);
+            let problem = Problem::warning(Code::CheckpointStale, checkpoint.netns, message).of(&other.id);
+            Problem { severity: Severity::Info, ..problem }
+        };
+        self.problems.extend(claims.into_iter().map(superseded));
+        let age = checkpoint.netfix.as_ref().map_or(0, |extension| age(&extension.created));
+        let partial = checkpoint.netfix.is_none().then(|| cni::of_origin(&checkpoint));
+        self.matched.push(Matched { info, checkpoint, pod, age, partial });
+    }
+
+    /// Refuses several files of the origin whose path leads to one pod.
+    fn reject_all(&mut self, claims: &[(PodInfo, Checkpoint)]) {
+        let ids: Vec<_> = claims.iter().map(|(info, _)| info.id.as_str()).collect();
+        let message = format!(
+            "the path of several checkpoints leads to this namespace, and no runtime says whose it is: none of {} is \
+             used",
+            ids.join(", ")
+        );
+        for (info, checkpoint) in claims {
+            let object = checkpoint.netns.escape_debug().to_string();
+            self.reject(info, checkpoint, Problem::error(Code::NetnsReplaced, object, &message));
+        }
     }
 }
 
@@ -172,60 +211,62 @@ pub(super) fn strays(
     strays
 }
 
+/// The place of the pod that a checkpoint is about.
 fn find(
     info: &PodInfo,
     checkpoint: &Checkpoint,
-    pods: &mut [Option<Pod>],
+    pods: &[Pod],
     node: &NodeIdentity,
-) -> Result<Pod, Problem> {
+) -> Result<usize, Problem> {
     let refuse =
-        |code, message: String| Problem::error(code, checkpoint.netns.escape_debug().to_string(), message);
-    let is_candidate = |pod: &Pod| match &checkpoint.netfix {
-        Some(extension) => extension.identity.is_same(&pod.identity),
+        |(code, message)| Err(Problem::error(code, checkpoint.netns.escape_debug().to_string(), message));
+    let candidate = match &checkpoint.netfix {
+        Some(extension) => {
+            if let Some(reason) = other_boot(extension, node) {
+                return refuse(reason);
+            }
+            pods.iter().position(|pod| extension.identity.may_be(&pod.identity))
+        }
         // The origin's format knows nothing but the path and the sandbox.
-        None => leads_to(&checkpoint.netns, pod) || info.is_surely(&pod.info),
+        None => pods.iter().position(|pod| info.is_surely(&pod.info)).or_else(|| {
+            let key = key_at(&checkpoint.netns)?;
+            pods.iter().position(|pod| pod.netns.key() == key)
+        }),
     };
-    if let Some(extension) = &checkpoint.netfix {
-        is_of_this_boot(extension, node).map_err(|(code, message)| refuse(code, message.to_owned()))?;
+    if let Some(at) = candidate {
+        return doubt(info, checkpoint, &pods[at], node).map_or(Ok(at), refuse);
     }
-    let candidate = pods.iter_mut().find(|pod| pod.as_ref().is_some_and(is_candidate));
-    if let Some(pod) = candidate {
-        let living = pod.as_ref().map(|pod| proven(info, checkpoint, pod));
-        living.transpose().map_err(|(code, message)| refuse(code, message))?;
-        return pod.take().ok_or_else(|| refuse(Code::NetnsGone, "is used twice".to_owned()));
-    }
-    let path = std::path::Path::new(&checkpoint.netns);
-    if pods.iter().flatten().any(|pod| pod.paths.iter().any(|known| known == path)) {
+    let path = Path::new(&checkpoint.netns);
+    refuse(if pods.iter().any(|pod| pod.paths.iter().any(|known| known == path)) {
         let message =
             "another namespace is at this path now: the pod was replaced, and its checkpoint is not used";
-        return Err(refuse(Code::NetnsReplaced, message.to_owned()));
-    }
-    let message = if checkpoint.netfix.is_some() {
-        "the namespace is gone, and with it the pod; `netfix snapshot` will put its checkpoint away"
+        (Code::NetnsReplaced, message.to_owned())
+    } else if checkpoint.netfix.is_some() {
+        let message =
+            "the namespace is gone, and with it the pod; `netfix snapshot` will put its checkpoint away";
+        (Code::NetnsGone, message.to_owned())
     } else {
-        "no living namespace is found at this path"
-    };
-    Err(refuse(Code::NetnsGone, message.to_owned()))
+        (Code::NetnsGone, "no living namespace is found at this path".to_owned())
+    })
 }
 
-fn is_of_this_boot(extension: &Extension, node: &NodeIdentity) -> Result<(), (Code, &'static str)> {
+/// Why no checkpoint of that machine or boot can be used here.
+fn other_boot(extension: &Extension, node: &NodeIdentity) -> Option<(Code, String)> {
     if extension.node.machine_id != node.machine_id {
         let message =
             "the checkpoint was written on another machine and is not used; run `netfix snapshot` here";
-        return Err((Code::OtherMachine, message));
+        return Some((Code::OtherMachine, message.to_owned()));
     }
-    if !extension.node.is_same(node) {
-        let message = "the checkpoint was written before this machine's last boot and is not used; its namespace \
-                       cannot have survived";
-        return Err((Code::OtherBoot, message));
-    }
-    Ok(())
+    let message = "the checkpoint was written before this machine's last boot and is not used; its namespace cannot \
+                   have survived";
+    (!extension.node.is_same(node)).then(|| (Code::OtherBoot, message.to_owned()))
 }
 
-/// Whether the namespace that looks like a checkpoint's is the checkpoint's, or why that is not certain.
-fn proven(info: &PodInfo, checkpoint: &Checkpoint, pod: &Pod) -> Result<(), (Code, String)> {
-    if checkpoint.netfix.as_ref().is_some_and(|extension| extension.identity.is_surely(&pod.identity)) {
-        return Ok(());
+/// Why the namespace that looks like a checkpoint's may be another one.
+fn doubt(info: &PodInfo, checkpoint: &Checkpoint, pod: &Pod, node: &NodeIdentity) -> Option<(Code, String)> {
+    let is_about = |extension: &Extension| extension.is_about(node, &pod.identity, &pod.info);
+    if checkpoint.netfix.as_ref().is_some_and(is_about) {
+        return None;
     }
     if info.contradicts(&pod.info) {
         let message = format!(
@@ -234,16 +275,11 @@ fn proven(info: &PodInfo, checkpoint: &Checkpoint, pod: &Pod) -> Result<(), (Cod
             info.sandbox.as_deref().unwrap_or("-").escape_debug(),
             info.uid.as_deref().unwrap_or("-").escape_debug(),
         );
-        return Err((Code::PodReplaced, message));
-    }
-    let Some(extension) = &checkpoint.netfix else { return Ok(()) };
-    let as_old = || seconds(&extension.created).is_some_and(|then| pod.netns.is_older_than(then));
-    if info.is_surely(&pod.info) || as_old() {
-        return Ok(());
+        return Some((Code::PodReplaced, message));
     }
     let message = "a namespace with the same inode is there, but this kernel gives namespaces no cookie, and neither a \
                    process, nor a mount, nor a runtime proves that it is the same one; its checkpoint is not used";
-    Err((Code::NetnsReplaced, message.to_owned()))
+    checkpoint.netfix.as_ref().map(|_| (Code::NetnsReplaced, message.to_owned()))
 }
 
 /// A living pod in a message: its names and what tells it from others.

@@ -208,10 +208,10 @@ pub(super) fn needs_runtime(
     checkpoints.iter().any(|(_, checkpoint)| match &checkpoint.netfix {
         None => true,
         Some(extension) => {
-            let candidates = pods
-                .iter()
-                .filter(|pod| extension.node.is_same(node) && extension.identity.is_same(&pod.identity));
-            candidates.into_iter().any(|pod| !extension.identity.is_surely(&pod.identity))
+            let doubtful = |pod: &Pod| {
+                extension.identity.may_be(&pod.identity) && !extension.identity.is_same(&pod.identity)
+            };
+            extension.node.is_same(node) && pods.iter().any(doubtful)
         }
     })
 }

@@ -8,6 +8,7 @@ use super::select::Selection;
 use super::{Early, Outcome};
 use crate::cli::Selectors;
 use crate::cni;
+use crate::kernel::Netns;
 use crate::model::partial::Attachment;
 use crate::model::{Checkpoint, Code, NodeIdentity, NodeState, Partial, PodId, PodInfo, Problem};
 use crate::observe::{self, Host, Pod};
@@ -66,14 +67,14 @@ impl Session {
     /// A pod keeps the id and the names under which its namespace was once written down, unless a runtime knows better.
     pub(super) fn recognise(&mut self, stored: &[(&PodId, &Checkpoint)]) {
         for pod in &mut self.pods {
-            let of_pod = |checkpoint: &Checkpoint| match &checkpoint.netfix {
+            let of_pod = |id: &PodId, checkpoint: &Checkpoint| match &checkpoint.netfix {
                 Some(extension) => extension.is_about(&self.node, &pod.identity, &pod.info),
-                None => leads_to(&checkpoint.netns, pod),
+                None => leads_to(&checkpoint.netns, pod) && !info_of(id, checkpoint).contradicts(&pod.info),
             };
-            let Some((id, checkpoint)) = stored.iter().find(|(_, checkpoint)| of_pod(checkpoint)) else {
-                continue;
-            };
-            pod.info.learn(info_of(id, checkpoint));
+            let about = stored.iter().filter(|(id, checkpoint)| of_pod(id, checkpoint));
+            if let Some((id, checkpoint)) = about.max_by_key(|(_, checkpoint)| checkpoint.rank()) {
+                pod.info.learn(info_of(id, checkpoint));
+            }
         }
     }
 
@@ -94,9 +95,12 @@ impl Session {
 
 /// Whether an old path leads to this pod's namespace, under whatever path it was found.
 pub(super) fn leads_to(path: &str, pod: &Pod) -> bool {
-    let path = Path::new(path);
-    let key = || crate::kernel::Netns::open(path).ok().map(|netns| netns.key());
-    pod.paths.iter().any(|known| known == path) || key() == Some(pod.netns.key())
+    key_at(path) == Some(pod.netns.key())
+}
+
+/// The namespace that a path leads to at this moment, if it leads to one.
+pub(super) fn key_at(path: &str) -> Option<(u64, u64)> {
+    Netns::open(Path::new(path)).ok().map(|netns| netns.key())
 }
 
 /// The stored checkpoints of the pods that the user chose; `--netns` is a question to living namespaces.
@@ -213,14 +217,10 @@ pub(super) fn now() -> String {
     Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
 }
 
-/// A time of a checkpoint in seconds since 1970; `None` when the text is no time.
-pub(super) fn seconds(created: &str) -> Option<i64> {
-    created.parse::<Timestamp>().ok().map(Timestamp::as_second)
-}
-
 /// Seconds since a checkpoint was written; 0 when the clock went backwards or the text is no time.
 pub(super) fn age(created: &str) -> u32 {
-    let seconds = seconds(created).map(|then| Timestamp::now().as_second() - then);
+    let then = created.parse::<Timestamp>().ok();
+    let seconds = then.map(|then| Timestamp::now().as_second() - then.as_second());
     u32::try_from(seconds.unwrap_or_default()).unwrap_or_default()
 }
 
@@ -231,9 +231,18 @@ pub(super) fn load_node(
     problems: &mut Vec<Problem>,
 ) -> Option<NodeState> {
     match store.load_node() {
+        Ok(Some(stored)) if stored.node.machine_id != node.machine_id => {
+            let message = "is of another machine and is not used; was this state folder copied, or do machines share \
+                           it? Each needs one of its own";
+            problems.push(Problem::warning(Code::OtherMachine, "node.json", message));
+            None
+        }
         Ok(Some(stored)) if !stored.node.is_same(node) => {
-            let message = "is of another machine or boot and is not used";
-            problems.push(Problem::warning(Code::OtherBoot, "node.json", message));
+            problems.push(Problem::warning(
+                Code::OtherBoot,
+                "node.json",
+                "is of another boot and is not used",
+            ));
             None
         }
         Ok(stored) => stored,

@@ -124,7 +124,12 @@ impl Writer<'_> {
                     self.empty.push(pod.identity.clone());
                 }
             }
-            Some(checkpoint) => (view.state, view.created) = self.save(pod, &checkpoint),
+            Some(checkpoint) => {
+                (view.state, view.created) = self.save(pod, &checkpoint);
+                if view.state != State::Failed {
+                    self.put_away_others(pod);
+                }
+            }
         }
         self.views.push(view);
     }
@@ -151,6 +156,19 @@ impl Writer<'_> {
         }
     }
 
+    /// Checkpoints about this very namespace that were written under another name, before a runtime told its sandbox.
+    fn put_away_others(&mut self, pod: &Pod) {
+        let is_other = |id: &PodId, stored: &Result<Checkpoint, store::Error>| {
+            *id != pod.info.id && stored.as_ref().is_ok_and(|checkpoint| is_of(checkpoint, &self.node, pod))
+        };
+        let others = self.stored.iter().filter(|(id, stored)| is_other(id, stored));
+        let others: Vec<PodId> = others.map(|(id, _)| id.clone()).collect();
+        for id in others {
+            self.put_away(&id, Retired::Whole);
+            self.gone.insert(id);
+        }
+    }
+
     fn put_away(&mut self, id: &PodId, retired: Retired) {
         if let Err(error) = self.guard.retire(id, retired) {
             self.problems.push(error.problem().of(id));
@@ -159,9 +177,9 @@ impl Writer<'_> {
 
     /// The stored checkpoint of this very namespace.
     fn good_checkpoint_of(&self, pod: &Pod) -> Option<&Extension> {
-        let mut usable = self.stored.values().filter_map(|stored| stored.as_ref().ok());
-        let checkpoint = usable.find(|checkpoint| is_of(checkpoint, &self.node, pod))?;
-        checkpoint.netfix.as_ref()
+        let usable = self.stored.values().filter_map(|stored| stored.as_ref().ok());
+        let about = usable.filter(|checkpoint| is_of(checkpoint, &self.node, pod));
+        about.max_by_key(|checkpoint| checkpoint.rank())?.netfix.as_ref()
     }
 
     fn failed(&mut self, info: &PodInfo, pod: &Pod, message: String) {
@@ -255,7 +273,7 @@ impl Writer<'_> {
         let written = |id: &PodId| self.views.iter().any(|view| view.info.id == *id);
         let gone = self.stored.iter().filter(|(id, stored)| {
             let of_netfix = |checkpoint: &Checkpoint| checkpoint.netfix.is_some() && !is_alive(checkpoint);
-            !written(id) && stored.as_ref().is_ok_and(of_netfix)
+            !written(id) && !self.gone.contains(id) && stored.as_ref().is_ok_and(of_netfix)
         });
         let gone: Vec<PodId> = gone.map(|(id, _)| id.clone()).collect();
         for id in gone {

@@ -78,8 +78,8 @@ impl Survey<'_> {
     fn pod(&mut self, at: usize, pod: &Pod, state: Result<NetState, Error>) {
         let mut view = bare_view(&pod.info, &pod.netns.path, State::NoGateway);
         let object = pod.netns.path.display().to_string();
-        let then =
-            self.extensions.iter().find(|extension| extension.is_about(self.node, &pod.identity, &pod.info));
+        let about = self.extensions.iter().filter(|then| then.is_about(self.node, &pod.identity, &pod.info));
+        let then = about.max_by_key(|extension| &extension.created);
         match state {
             Ok(state) => {
                 view.interfaces = interfaces(&state);

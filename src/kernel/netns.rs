@@ -27,8 +27,9 @@ pub struct Netns {
     pub holder: Option<Holder>,
     device: u64,
     inode: u64,
-    /// Seconds since 1970 at which the nsfs inode was made. It is the same one as long as something keeps it: a mount,
-    /// an open file.
+    /// Whether the path is a mount, which keeps the nsfs inode as long as it is there.
+    pub is_mount: bool,
+    /// Microseconds since 1970 at which the nsfs inode was made.
     made: i64,
 }
 
@@ -45,8 +46,9 @@ impl Netns {
             return Err(Errno::EINVAL.into());
         }
         let meta = file.metadata()?;
-        let (device, inode, made) = (meta.dev(), meta.ino(), meta.ctime());
-        Ok(Self { file, path: path.to_owned(), holder: None, device, inode, made })
+        let made = meta.ctime() * 1_000_000 + meta.ctime_nsec() / 1000;
+        let (device, inode) = (meta.dev(), meta.ino());
+        Ok(Self { file, path: path.to_owned(), holder: None, is_mount: false, device, inode, made })
     }
 
     /// The namespace that this process was started in.
@@ -63,13 +65,6 @@ impl Netns {
         (self.device, self.inode)
     }
 
-    /// Whether the namespace has kept its inode since before then (seconds since 1970), so that its number cannot
-    /// have been another's at that time.
-    #[must_use]
-    pub fn is_older_than(&self, then: i64) -> bool {
-        self.made <= then
-    }
-
     /// The number to put into `IFLA_NET_NS_FD`.
     #[must_use]
     pub fn raw_fd(&self) -> i32 {
@@ -79,7 +74,8 @@ impl Netns {
     /// What tells this namespace from every other, with the cookie that a socket inside it has read.
     #[must_use]
     pub fn identity(&self, cookie: Option<u64>) -> NetnsIdentity {
-        NetnsIdentity { cookie, device: self.device, inode: self.inode, holder: self.holder }
+        let Self { device, inode, made, holder, is_mount, file: _, path: _ } = *self;
+        NetnsIdentity { cookie, device, inode, made: is_mount.then_some(made), holder }
     }
 
     /// Moves the calling thread into the namespace; only for threads that end soon after.

@@ -140,12 +140,12 @@ pub struct Extension {
 }
 
 impl Extension {
-    /// Whether it was written about this very namespace and pod, on this machine and in this boot: a cookie is given
-    /// again after a boot, and an inode at once.
+    /// Whether it was written about this very namespace, on this machine and in this boot, beyond doubt: by what the
+    /// kernel says, or because a runtime says that the same sandbox has the same inode.
     #[must_use]
     pub fn is_about(&self, node: &NodeIdentity, identity: &NetnsIdentity, pod: &PodInfo) -> bool {
-        let doubtful = || !self.identity.is_surely(identity) && self.pod.contradicts(pod);
-        self.node.is_same(node) && self.identity.is_same(identity) && !doubtful()
+        let same_sandbox = || self.identity.may_be(identity) && self.pod.is_surely(pod);
+        self.node.is_same(node) && (self.identity.is_same(identity) || same_sandbox())
     }
 }
 
@@ -188,12 +188,15 @@ impl PodInfo {
     }
 
     /// Takes over what was once known of the same pod. Who knows the sandbox knows the names, and the file is named
-    /// after the sandbox; else the pod keeps the name that it had.
+    /// after the sandbox; else the pod keeps the name that it had, and who said so.
     pub fn learn(&mut self, then: Self) {
-        let Self { id, namespace, name, uid, sandbox, attempt, source: _ } = self;
+        let Self { id, namespace, name, uid, sandbox, attempt, source } = self;
         *name = if sandbox.is_some() { name.take().or(then.name) } else { then.name.or(name.take()) };
         if sandbox.is_none() || then.sandbox == *sandbox {
             *id = then.id;
+        }
+        if sandbox.is_none() && then.sandbox.is_some() {
+            *source = then.source;
         }
         *namespace = namespace.take().or(then.namespace);
         *uid = uid.take().or(then.uid);
@@ -284,6 +287,14 @@ impl Checkpoint {
             result,
             netfix: Some(extension),
         })
+    }
+
+    /// The better one of several checkpoints about one namespace has the higher rank: netfix's own knows more than the
+    /// origin's, a younger one is truer, and one that knows the sandbox says more.
+    #[must_use]
+    pub fn rank(&self) -> impl Ord + use<> {
+        let written = self.netfix.as_ref().map(|e| (e.created.clone(), e.pod.sandbox.is_some()));
+        (written.is_some(), written)
     }
 }
 

@@ -41,28 +41,38 @@ pub struct NetnsIdentity {
     pub device: u64,
     /// Inode of the nsfs file: reused as soon as a namespace is gone.
     pub inode: u64,
+    /// When the nsfs inode was made, in microseconds since 1970, if the namespace is mounted: as long as it is, nobody
+    /// else has the inode.
+    #[serde(default)]
+    pub made: Option<i64>,
     /// The oldest process in the namespace, if one lives there.
     pub holder: Option<Holder>,
 }
 
 impl NetnsIdentity {
-    /// Whether both describe the same namespace: by cookie, or where the kernel has none, by device, inode
-    /// and, if both know one, the process that held it.
+    /// Whether nothing tells them apart: neither the cookies nor, where the kernel has none, device and inode. That
+    /// proves nothing, for an inode is reused at once.
     #[must_use]
-    pub fn is_same(&self, other: &Self) -> bool {
+    pub fn may_be(&self, other: &Self) -> bool {
         if let (Some(mine), Some(theirs)) = (self.cookie, other.cookie) {
             return mine == theirs;
         }
-        let holder_differs = matches!((self.holder, other.holder), (Some(a), Some(b)) if a != b);
-        self.device == other.device && self.inode == other.inode && !holder_differs
+        self.device == other.device && self.inode == other.inode
     }
 
-    /// Whether that is beyond doubt: by cookie, or by the same living process. An inode alone is reused at once.
+    /// Whether both describe the same namespace beyond doubt: by cookie, by a mount that was there all the time, or by
+    /// the same living process.
     #[must_use]
-    pub fn is_surely(&self, other: &Self) -> bool {
-        let same_holder = self.holder.is_some() && self.holder == other.holder;
-        self.is_same(other) && (self.cookie.is_some() && self.cookie == other.cookie || same_holder)
+    pub fn is_same(&self, other: &Self) -> bool {
+        let proves_cookie = is_known(self.cookie, other.cookie);
+        let proven = proves_cookie || is_known(self.made, other.made) || is_known(self.holder, other.holder);
+        proven && self.may_be(other)
     }
+}
+
+/// Whether both are known and the same.
+fn is_known<T: Copy + PartialEq>(mine: Option<T>, theirs: Option<T>) -> bool {
+    mine.is_some() && mine == theirs
 }
 
 /// The name of a pod's checkpoint file: 1 to 64 of `[A-Za-z0-9._-]`, not starting with a dot.
@@ -121,22 +131,49 @@ impl fmt::Display for PodId {
 mod tests {
     use super::*;
 
-    fn identity(cookie: Option<u64>, inode: u64, pid: Option<u32>) -> NetnsIdentity {
-        let holder = pid.map(|pid| Holder { pid, start_time: 7 });
-        NetnsIdentity { cookie, device: 4, inode, holder }
+    fn identity(cookie: Option<u64>, inode: u64) -> NetnsIdentity {
+        NetnsIdentity { cookie, device: 4, inode, made: None, holder: None }
+    }
+
+    fn mounted(made: i64) -> NetnsIdentity {
+        NetnsIdentity { made: Some(made), ..identity(None, 10) }
+    }
+
+    fn held(pid: u32, start_time: u64) -> NetnsIdentity {
+        NetnsIdentity { holder: Some(Holder { pid, start_time }), ..identity(None, 10) }
     }
 
     #[test]
-    fn a_reused_inode_is_another_namespace_when_the_cookie_differs() {
-        assert!(!identity(Some(1), 10, None).is_same(&identity(Some(2), 10, None)));
-        assert!(identity(Some(1), 10, Some(5)).is_same(&identity(Some(1), 10, None)));
+    fn a_cookie_decides_whatever_else_is_the_same() {
+        let other = NetnsIdentity { cookie: Some(2), ..held(5, 7) };
+        assert!(!NetnsIdentity { cookie: Some(1), ..held(5, 7) }.may_be(&other));
+        assert!(!NetnsIdentity { cookie: Some(1), ..held(5, 7) }.is_same(&other));
+        assert!(NetnsIdentity { cookie: Some(2), ..held(6, 8) }.is_same(&other));
     }
 
     #[test]
-    fn without_cookies_inode_and_holder_decide() {
-        assert!(identity(None, 10, Some(5)).is_same(&identity(None, 10, Some(5))));
-        assert!(!identity(None, 10, Some(5)).is_same(&identity(None, 10, Some(6))));
-        assert!(!identity(None, 10, None).is_same(&identity(None, 11, None)));
+    fn an_inode_alone_proves_nothing() {
+        assert!(identity(None, 10).may_be(&identity(None, 10)));
+        assert!(!identity(None, 10).is_same(&identity(None, 10)));
+        assert!(!identity(None, 10).may_be(&identity(None, 11)));
+        assert!(!identity(Some(1), 10).is_same(&identity(None, 10)));
+    }
+
+    #[test]
+    fn a_mount_that_was_there_all_the_time_proves_it_whoever_lives_there() {
+        let with_process = |pid| NetnsIdentity { holder: held(pid, 7).holder, ..mounted(3) };
+        assert!(with_process(5).is_same(&with_process(6)));
+        assert!(mounted(3).is_same(&with_process(5)));
+        assert!(!mounted(3).is_same(&mounted(4)));
+    }
+
+    #[test]
+    fn the_same_living_process_proves_it_mounted_or_not() {
+        let moved = NetnsIdentity { made: Some(3), ..held(5, 7) };
+        assert!(held(5, 7).is_same(&held(5, 7)));
+        assert!(held(5, 7).is_same(&moved));
+        assert!(!held(5, 7).is_same(&held(5, 8)), "the pid is another process's by now");
+        assert!(!held(5, 7).is_same(&held(6, 7)));
     }
 
     #[test]

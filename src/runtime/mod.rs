@@ -140,7 +140,9 @@ impl Candidate {
         for path in self.paths() {
             match Netns::open(&path) {
                 Ok(mut netns) if netns.key().1 == inode => {
-                    netns.holder = self.holder;
+                    netns.is_mount = self.mounts.contains(&path);
+                    // Now that the namespace is open nobody else gets its inode: a process that has it lives there.
+                    netns.holder = self.holder.filter(|holder| procfs::lives_in(*holder, inode));
                     return Ok(Some(netns));
                 }
                 // Something else is there by now: another mount, another process of that pid.

@@ -116,6 +116,12 @@ pub(super) fn is_alive(holder: &Holder) -> bool {
     start_time(holder.pid) == Some(holder.start_time)
 }
 
+/// Whether a process is still the one that was seen, and in the namespace with this inode.
+pub(super) fn lives_in(holder: Holder, inode: u64) -> bool {
+    // In this order: who still has its start time at the end was the one that was asked for its namespace.
+    netns_inode(&holder.pid.to_string()).is_ok_and(|of_process| of_process == inode) && is_alive(&holder)
+}
+
 /// Field 22 of `/proc/PID/stat` in clock ticks since boot; `None` once the process is gone.
 fn start_time(pid: u32) -> Option<u64> {
     stat_field(&stat(pid)?, 22)

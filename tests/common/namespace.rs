@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use nix::net::if_::if_nametoindex;
 use nix::sched::{CloneFlags, setns};
 
+use super::capture::Capture;
 use super::leftovers::{self, PREFIX};
+use super::node::Node;
 use super::tool;
 
 #[derive(Debug)]
@@ -37,6 +39,12 @@ impl Namespace {
         File::create_new(namespace.path()).unwrap_or_else(|e| panic!("cannot make {name}: {e}"));
         tool::run(tool::command("mount", ["--no-canonicalize", "--bind"]).arg(file).arg(namespace.path()));
         namespace
+    }
+
+    /// A name for the namespace that a process lives in.
+    pub fn attach(name: &str, process: u32) -> Self {
+        tool::ip(&format!("netns attach {name} {process}"));
+        Self { name: name.to_owned() }
     }
 
     pub fn name(&self) -> &str {
@@ -74,6 +82,10 @@ impl Namespace {
                 .join()
         });
         result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    pub fn capture(&self, node: &Node) -> Capture {
+        Capture::of_pod(self, &node.ns)
     }
 
     /// Writes one key below /proc/sys/net, such as `ipv6/conf/eth0/accept_ra`.

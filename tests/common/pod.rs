@@ -86,13 +86,30 @@ impl<'n> Pod<'n> {
 
     /// Lets a process live in the pod, so that it is found through /proc too.
     pub fn with_process(mut self) -> Self {
+        self.replace_process();
+        self
+    }
+
+    /// Ends the process that lives in the pod and lets another one live there, as a restart of a container does.
+    pub fn replace_process(&mut self) {
+        self.end_process();
         let child = self.ns.exec("sleep").arg("600").spawn();
-        let child = child.unwrap_or_else(|e| panic!("cannot start sleep in {}: {e}", self.ns.name()));
-        let comm = format!("/proc/{}/comm", child.id());
-        self.sleeper = Some(child);
+        self.sleeper =
+            Some(child.unwrap_or_else(|e| panic!("cannot start sleep in {}: {e}", self.ns.name())));
+        self.wait_for_process();
+    }
+
+    pub fn end_process(&mut self) {
+        if let Some(child) = &mut self.sleeper {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    fn wait_for_process(&self) {
+        let comm = format!("/proc/{}/comm", self.process_id());
         let there = || fs::read_to_string(&comm).is_ok_and(|comm| comm.trim() == "sleep");
         assert!(wait_until(Duration::from_secs(5), there), "sleep did not start in {}", self.ns.name());
-        self
     }
 
     pub fn process_id(&self) -> u32 {
@@ -115,9 +132,6 @@ impl<'n> Pod<'n> {
 
 impl Drop for Pod<'_> {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.sleeper {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        self.end_process();
     }
 }

@@ -12,6 +12,19 @@ use super::pod::Pod;
 pub const BINARY: &str = env!("CARGO_BIN_EXE_netfix");
 /// No command may take longer, whatever it waits for.
 const LIMIT_SECONDS: &str = "120";
+/// Before netfix: a kernel that gives network namespaces no cookie, as Linux does before 5.14.
+pub const OLD_KERNEL: [&str; 10] = [
+    "timeout",
+    LIMIT_SECONDS,
+    "strace",
+    "-f",
+    "-o",
+    "/dev/null",
+    "-e",
+    "trace=getsockopt",
+    "-e",
+    "inject=getsockopt:error=ENOPROTOOPT",
+];
 
 pub struct Run {
     line: String,
@@ -29,6 +42,11 @@ impl Node {
     /// The same, as JSON.
     pub fn netfix_json(&self, words: &str) -> Run {
         self.netfix(&format!("{words} -o json"))
+    }
+
+    /// `netfix WORDS` on a kernel that gives namespaces no cookie.
+    pub fn netfix_on_old_kernel(&self, words: &str) -> Run {
+        Run::of(&mut self.netfix_command(&OLD_KERNEL, words))
     }
 
     /// The command, under `wrapper` (such as strace), not yet started.
@@ -53,8 +71,18 @@ impl Node {
 
     /// `netfix WORDS` without any selection, on a machine that has this node's pods and no other namespace.
     pub fn netfix_alone(&self, words: &str) -> Run {
+        self.alone("true", words)
+    }
+
+    /// The same on another machine: its machine-id says something else.
+    pub fn netfix_alone_elsewhere(&self, words: &str) -> Run {
+        self.alone(&self.bind_identity("/etc/machine-id"), words)
+    }
+
+    fn alone(&self, prelude: &str, words: &str) -> Run {
         let script = format!(
-            "for netns in /run/netns/*; do case $netns in {}) ;; *) umount -l $netns ;; esac; done; exec \"$@\"",
+            "{prelude}; others=; for netns in /run/netns/*; do case $netns in {}) ;; *) others=\"$others $netns\" ;; esac; done
+            umount -l $others; exec \"$@\"",
             self.pods_glob()
         );
         let mut command = self.ns.exec("timeout");
@@ -73,15 +101,20 @@ impl Node {
         Run::of(command.env_remove("NETFIX_STATE_DIR").env("NETFIX_RUNTIME", "none").env("NO_COLOR", "1"))
     }
 
-    /// Writes the checkpoints of all pods; every one of them must be good.
     /// netfix on a machine whose file `path` (its machine-id, its boot's id) says something else.
     pub fn netfix_elsewhere(&self, path: &str, words: &str) -> Run {
-        let other = self.temp().join("other-identity");
-        std::fs::write(&other, "0123456789abcdef0123456789abcdef\n").expect("another identity");
-        let script = format!("mount --bind {} {path} && exec \"$@\"", other.display());
+        let script = format!("{} && exec \"$@\"", self.bind_identity(path));
         Run::of(&mut self.netfix_command(&["unshare", "--mount", "sh", "-c", &script, "sh"], words))
     }
 
+    /// A shell command that makes the file `path` say something else.
+    fn bind_identity(&self, path: &str) -> String {
+        let other = self.temp().join("other-identity");
+        std::fs::write(&other, "0123456789abcdef0123456789abcdef\n").expect("another identity");
+        format!("mount --bind {} {path}", other.display())
+    }
+
+    /// Writes the checkpoints of all pods; every one of them must be good.
     pub fn snapshot(&self) -> Run {
         self.netfix("snapshot").exits(0)
     }

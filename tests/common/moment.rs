@@ -1,0 +1,85 @@
+//! Something happens while netfix is at work: it is stopped at system calls of the test's choice, and goes on.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::background::wait_until;
+use super::node::Node;
+use super::run::Run;
+
+const STOPPED: &str = "--- stopped by SIGSTOP ---";
+
+/// When netfix is stopped, and on which kernel it runs.
+pub struct Moment {
+    /// The system call after which it stops, each time.
+    pub call: &'static str,
+    /// What the call's line, as strace shows it with paths, must hold for this to be the moment.
+    pub holds: &'static str,
+    /// Whether the kernel gives namespaces a cookie.
+    pub cookies: bool,
+}
+
+/// Everybody who lives where is known, and nothing is open yet.
+pub const AFTER_LOOKING: Moment = Moment { call: "getdents64", holds: "</proc>, 0x", cookies: true };
+/// Every namespace is open, and nobody was in it yet.
+pub const AFTER_OPENING: Moment = Moment { call: "setns", holds: "setns(", cookies: true };
+
+impl Moment {
+    pub fn without_cookies(self) -> Self {
+        Self { cookies: false, ..self }
+    }
+}
+
+impl Node {
+    /// `netfix WORDS`, and at that moment `act`, once.
+    pub fn netfix_while(&self, words: &str, moment: &Moment, act: impl FnOnce()) -> Run {
+        let file = self.temp().join("moments");
+        let name = file.to_string_lossy().into_owned();
+        let trace = format!("trace=getsockopt,{}", moment.call);
+        let stop = format!("inject={}:signal=SIGSTOP", moment.call);
+        let mut wrapper =
+            vec!["timeout", "120", "strace", "-f", "-y", "-o", &name, "-e", &trace, "-e", &stop];
+        if !moment.cookies {
+            wrapper.extend(["-e", "inject=getsockopt:error=ENOPROTOOPT"]);
+        }
+        let mut command = self.netfix_command(&wrapper, words);
+        let line = format!("{command:?}");
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|e| panic!("cannot start {line}: {e}"));
+        let mut act = Some(act);
+        let (mut seen, mut ended) = (0, false);
+        while !ended {
+            let mut text = String::new();
+            let moved = wait_until(Duration::from_secs(30), || {
+                text = fs::read_to_string(&file).unwrap_or_default();
+                ended = child.try_wait().ok().flatten().is_some();
+                ended || text.matches(STOPPED).count() > seen
+            });
+            assert!(moved, "{line} neither ends nor stops:\n{text}");
+            let stops: Vec<_> = text.lines().filter(|line| line.contains(STOPPED)).collect();
+            if stops.len() > seen && text.lines().any(|line| is_moment(line, moment)) {
+                if let Some(act) = act.take() {
+                    act();
+                }
+            }
+            let pids = stops[seen..].iter().filter_map(|line| line.split_whitespace().next());
+            pids.for_each(|pid| drop(Command::new("kill").args(["-CONT", pid]).status()));
+            seen = stops.len();
+        }
+        let output = child.wait_with_output().unwrap_or_else(|e| panic!("{line}: {e}"));
+        let run = Run::from_output(line, &output);
+        assert!(act.is_none(), "the moment never came\n{}", run.told());
+        run
+    }
+}
+
+/// The last read of a folder yields nothing, which is when the whole of it was read.
+fn is_moment(line: &str, moment: &Moment) -> bool {
+    let is_last = moment.call != "getdents64" || line.trim_end().ends_with("= 0");
+    line.contains(moment.call) && line.contains(moment.holds) && is_last
+}

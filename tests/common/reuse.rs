@@ -1,0 +1,182 @@
+//! Numbers that the kernel gives twice: inodes of namespaces, and pids.
+
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use nix::sched::{CloneFlags, setns, unshare};
+
+use super::background::wait_until;
+use super::namespace::Namespace;
+use super::tool;
+
+/// Another test may take the number first, and gives it back when it ends.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The kernel gives the lowest free number: this many new namespaces use up those below the wanted one.
+const BATCH: usize = 24;
+
+/// A namespace that only an open file holds.
+pub struct Unnamed(File);
+
+impl Unnamed {
+    pub fn new() -> Self {
+        let born = std::thread::spawn(|| {
+            unshare(CloneFlags::CLONE_NEWNET).expect("a new network namespace on a scratch thread");
+            File::open("/proc/thread-self/ns/net").expect("the new namespace")
+        });
+        Self(born.join().expect("the scratch thread"))
+    }
+
+    /// A new namespace with this inode number, whose namespace is gone or about to go.
+    pub fn with_inode(inode: u64) -> Self {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let mut others = Vec::new();
+            for _ in 0..BATCH {
+                let namespace = Self::new();
+                if namespace.inode() == inode {
+                    return namespace;
+                }
+                others.push(namespace);
+            }
+            assert!(Instant::now() < deadline, "the kernel never gave the inode {inode} again");
+            drop(others);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub fn inode(&self) -> u64 {
+        self.0.metadata().expect("the inode of a namespace").ino()
+    }
+
+    /// Starts a program in it.
+    pub fn start(&self, command: &mut Command) -> Child {
+        std::thread::scope(|scope| {
+            let inside = scope.spawn(|| {
+                setns(&self.0, CloneFlags::CLONE_NEWNET).expect("setns on a scratch thread");
+                command.spawn()
+            });
+            let child = inside.join().expect("the scratch thread");
+            child.unwrap_or_else(|e| panic!("cannot start a program in a namespace: {e}"))
+        })
+    }
+
+    /// Mounts it where a runtime would.
+    pub fn mount(&self, path: &Path) {
+        File::create(path).unwrap_or_else(|e| panic!("cannot create {}: {e}", path.display()));
+        let source = format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd());
+        tool::run(tool::command("mount", ["--bind", &source]).arg(path));
+    }
+}
+
+/// The inode number that a path of a namespace leads to.
+pub fn inode_of(path: &Path) -> u64 {
+    fs::metadata(path).unwrap_or_else(|e| panic!("cannot look at {}: {e}", path.display())).ino()
+}
+
+impl Namespace {
+    /// Deletes the namespace and makes another one of the same name and with the very same inode number.
+    pub fn replace_with_same_inode(&self) {
+        let inode = inode_of(&self.path());
+        self.delete();
+        Unnamed::with_inode(inode).mount(&self.path());
+        assert_eq!(inode_of(&self.path()), inode, "the namespace was to get its predecessor's inode");
+        self.ip("link set lo up");
+    }
+}
+
+/// A pid namespace in which a test says which pid comes next.
+pub struct Pids {
+    unshare: Child,
+    init: u32,
+}
+
+impl Pids {
+    /// Its first process lives in `host`, as a machine's does.
+    pub fn new(host: &Namespace) -> Self {
+        let mut command = host.exec("unshare");
+        command.args([
+            "--mount",
+            "--propagation",
+            "slave",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+            "sleep",
+            "600",
+        ]);
+        let unshare = command.spawn().unwrap_or_else(|e| panic!("cannot start unshare: {e}"));
+        let mut init = None;
+        let children = format!("/proc/{0}/task/{0}/children", unshare.id());
+        let started = wait_until(Duration::from_secs(5), || {
+            init = fs::read_to_string(&children).ok().and_then(|pids| pids.trim().parse::<u32>().ok());
+            let comm = init.and_then(|pid| fs::read_to_string(format!("/proc/{pid}/comm")).ok());
+            comm.is_some_and(|comm| comm.trim() == "sleep")
+        });
+        let pids = Self { init: init.unwrap_or_default(), unshare };
+        assert!(started, "no first process of a pid namespace");
+        pids
+    }
+
+    /// The first process, as the machine numbers it.
+    pub fn init(&self) -> u32 {
+        self.init
+    }
+
+    /// A `sleep` that has this pid here and lives in `namespace`.
+    pub fn sleep_as(&self, pid: u32, namespace: &Unnamed) -> Sleep {
+        self.run("sh", &["-c", &format!("echo {} > /proc/sys/kernel/ns_last_pid", pid - 1)]);
+        let mut command = self.command("sleep");
+        let child = namespace.start(command.arg("600"));
+        let comm = format!("/proc/{}/root/proc/{pid}/comm", self.init);
+        let sleeps = || fs::read_to_string(&comm).is_ok_and(|comm| comm.trim() == "sleep");
+        assert!(wait_until(Duration::from_secs(5), sleeps), "no sleep was started as pid {pid}");
+        Sleep { child }
+    }
+
+    /// Ends a process that has this pid here.
+    pub fn kill(&self, pid: u32, mut sleep: Sleep) {
+        self.run("kill", &["-9", &pid.to_string()]);
+        let _ = sleep.child.wait();
+    }
+
+    fn run(&self, program: &str, args: &[&str]) -> String {
+        tool::run(self.command(program).args(args))
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let init = self.init.to_string();
+        tool::command("nsenter", ["--target", &init, "--mount", "--pid", program])
+    }
+}
+
+/// A process that was started with a pid of the test's choice.
+pub struct Sleep {
+    /// Its parent, which ends when it does.
+    child: Child,
+}
+
+impl Sleep {
+    /// A process in the same network namespace, as the machine numbers it.
+    pub fn neighbour(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Pids {
+    fn drop(&mut self) {
+        let _ = self.unshare.kill();
+        let _ = self.unshare.wait();
+    }
+}

@@ -1,0 +1,103 @@
+//! A pod without a mount: a namespace that lives as long as its processes do.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use super::background::wait_until;
+use super::capture::Capture;
+use super::namespace::{Namespace, unique_name};
+use super::node::{GATEWAY4, Node};
+
+pub struct Tenant<'n> {
+    node: &'n Node,
+    processes: Vec<Child>,
+}
+
+impl<'n> Tenant<'n> {
+    /// One process, and nothing but a loopback device.
+    pub fn new(node: &'n Node) -> Self {
+        let mut tenant = Self { node, processes: Vec::new() };
+        tenant.start(Command::new("unshare").args(["--net", "sleep", "600"]));
+        tenant
+    }
+
+    /// With a macvlan in bridge mode, an address and a default route.
+    pub fn simple(self, address: &str) -> Self {
+        self.attached(|ns| furnish(self.node, ns, address));
+        self
+    }
+
+    /// A second process, younger than the first.
+    pub fn with_another_process(mut self) -> Self {
+        let pid = self.process_id().to_string();
+        self.start(Command::new("nsenter").args(["--target", &pid, "--net", "sleep", "600"]));
+        self
+    }
+
+    fn start(&mut self, command: &mut Command) {
+        let child = command.spawn().unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
+        let comm = format!("/proc/{}/comm", child.id());
+        self.processes.push(child);
+        let sleeps = || fs::read_to_string(&comm).is_ok_and(|comm| comm.trim() == "sleep");
+        assert!(wait_until(Duration::from_secs(5), sleeps), "{command:?} did not start");
+    }
+
+    /// The oldest process.
+    pub fn process_id(&self) -> u32 {
+        self.processes.first().map(Child::id).expect("a process lives here")
+    }
+
+    /// Ends the oldest process.
+    pub fn lose_oldest(&mut self) {
+        let mut oldest = self.processes.remove(0);
+        oldest.kill().and_then(|()| oldest.wait()).expect("the oldest process ends");
+    }
+
+    /// By which it is found.
+    pub fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/ns/net", self.process_id()))
+    }
+
+    /// The option that chooses it.
+    pub fn selector(&self) -> String {
+        format!("--netns {}", self.path().display())
+    }
+
+    /// Gives it a name for as long as `work` takes.
+    pub fn attached<T>(&self, work: impl FnOnce(&Namespace) -> T) -> T {
+        work(&Namespace::attach(&unique_name(), self.process_id()))
+    }
+
+    pub fn capture(&self) -> Capture {
+        self.attached(|ns| Capture::of_pod(ns, &self.node.ns))
+    }
+
+    pub fn assert_same_as(&self, before: &Capture) {
+        before.assert_becomes("the pod without a mount", || self.capture());
+    }
+
+    pub fn has_eth0(&self) -> bool {
+        self.attached(|ns| ns.has_link("eth0"))
+    }
+}
+
+impl Drop for Tenant<'_> {
+    fn drop(&mut self) {
+        for process in &mut self.processes {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
+
+/// Gives a namespace a macvlan in bridge mode, an address and a default route.
+pub fn furnish(node: &Node, ns: &Namespace, address: &str) {
+    ns.set_sysctl("ipv6/conf/default/dad_transmits", "0");
+    ns.ip("link set lo up");
+    node.ns.ip(&format!("link add link eth0 name eth0 netns {} type macvlan mode bridge", ns.name()));
+    ns.ip("link set eth0 up");
+    ns.ip(&format!("addr add {address}/16 dev eth0"));
+    ns.ip(&format!("route add default via {GATEWAY4}"));
+}

@@ -1,0 +1,300 @@
+//! Whose namespace is it? A path, an inode or a pid that somebody else has by now gets nothing; what is proven to be
+//! the same comes back.
+
+use serde_json::Value;
+
+use crate::common::moment::{AFTER_LOOKING, AFTER_OPENING, Moment};
+use crate::common::namespace::{Namespace, unique_name};
+use crate::common::reuse::{Pids, Unnamed};
+use crate::common::run::OLD_KERNEL;
+use crate::common::tenant::{Tenant, furnish};
+use crate::common::{Node, Pod, Run};
+
+/// Every checkpoint that a restore would read.
+fn checkpoints(node: &Node) -> Vec<Value> {
+    let folder = node.state_dir().join("checkpoints");
+    let files = node.state_files().into_iter().filter(|(path, _)| path.starts_with(&folder));
+    files.map(|(_, text)| serde_json::from_str(&text).expect("a checkpoint is JSON")).collect()
+}
+
+/// A snapshot on a kernel without cookies; what it writes says so.
+fn snapshot_on_old_kernel(node: &Node, words: &str) {
+    node.netfix_on_old_kernel(&format!("snapshot {words}")).exits(0);
+    let written = checkpoints(node);
+    assert!(!written.is_empty(), "no checkpoint was written");
+    for checkpoint in written {
+        let identity = &checkpoint["netfix"]["identity"];
+        assert!(identity["cookie"].is_null() && identity["inode"].is_u64(), "{identity}");
+    }
+}
+
+/// Three pods, a snapshot, the loss; the second one's namespace is made again with the same inode number.
+fn restore_with_one_reused_inode(run: impl Fn(&Node, &str) -> Run) {
+    let node = Node::new();
+    let pods = node.simple_pods(3);
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    run(&node, "snapshot").exits(0);
+    node.lose_and_reload();
+    pods[1].ns.replace_with_same_inode();
+    let fresh = pods[1].capture();
+    run(&node, "plan -o json").exits(5).has_problem("netns-replaced", &pods[1]);
+    run(&node, "restore").exits(5).says(&["netns-replaced", pods[1].name()]);
+    fresh.assert_same(&pods[1].capture(), "the namespace with the same inode");
+    for number in [0, 2] {
+        pods[number].assert_same_as(&before[number]);
+    }
+}
+
+#[test]
+fn a_namespace_with_its_predecessors_path_and_inode_gets_nothing_of_it() {
+    restore_with_one_reused_inode(Node::netfix);
+}
+
+#[test]
+fn without_cookies_a_namespace_with_its_predecessors_path_and_inode_gets_nothing_of_it() {
+    restore_with_one_reused_inode(Node::netfix_on_old_kernel);
+}
+
+/// After the loss another pod has the path and the inode of the old one, and nothing to lose.
+fn snapshot_with_a_reused_inode(run: impl Fn(&Node, &str) -> Run) {
+    let node = Node::new();
+    let pod = node.pod("web").simple();
+    run(&node, "snapshot").exits(0);
+    let old = std::fs::read_to_string(node.checkpoint_of(&pod)).expect("the old checkpoint");
+    node.lose_and_reload();
+    pod.ns.replace_with_same_inode();
+    run(&node, "snapshot").exits(0).does_not_say("degraded");
+    furnish(&node, &pod.ns, "10.88.7.7");
+    let before = pod.capture();
+    run(&node, "snapshot").exits(0).says(&["10.88.7.7"]);
+    assert!(
+        node.state_files().iter().any(|(_, text)| *text == old),
+        "the old checkpoint is nowhere any more"
+    );
+    node.lose_and_reload();
+    run(&node, "restore").exits(0);
+    pod.assert_same_as(&before);
+}
+
+#[test]
+fn a_namespace_with_a_reused_inode_is_written_down_as_the_one_that_it_is() {
+    snapshot_with_a_reused_inode(Node::netfix);
+}
+
+#[test]
+fn without_cookies_a_namespace_with_a_reused_inode_is_written_down_as_the_one_that_it_is() {
+    snapshot_with_a_reused_inode(Node::netfix_on_old_kernel);
+}
+
+#[test]
+fn without_cookies_a_namespace_that_never_had_anything_does_not_speak_for_the_next_with_its_inode() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    let empty = node.pod("empty");
+    node.netfix_on_old_kernel("snapshot").exits(0);
+    node.lose_and_reload();
+    node.netfix_on_old_kernel("restore").exits(0).does_not_say(empty.name());
+    empty.ns.replace_with_same_inode();
+    node.netfix_on_old_kernel("restore").exits(5).says(&["checkpoint-missing", empty.name()]);
+    node.netfix_on_old_kernel("verify").exits(5).says(&["checkpoint-missing", empty.name()]);
+    drop(pods);
+}
+
+#[test]
+fn without_cookies_a_mounted_namespace_without_processes_comes_back() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    snapshot_on_old_kernel(&node, "");
+    node.lose_and_reload();
+    node.netfix_on_old_kernel("restore").exits(0);
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+}
+
+#[test]
+fn without_cookies_a_namespace_that_only_a_process_holds_comes_back() {
+    let node = Node::new();
+    let pod = Tenant::new(&node).simple("10.88.3.1");
+    let before = pod.capture();
+    snapshot_on_old_kernel(&node, &pod.selector());
+    node.lose_and_reload();
+    node.netfix_on_old_kernel(&format!("restore {}", pod.selector())).exits(0);
+    pod.assert_same_as(&before);
+}
+
+#[test]
+fn without_cookies_a_mounted_namespace_comes_back_after_the_end_of_its_oldest_process() {
+    let node = Node::new();
+    let mut pod = node.pod("web").simple().with_process();
+    let before = pod.capture();
+    snapshot_on_old_kernel(&node, "");
+    pod.replace_process();
+    node.lose_and_reload();
+    node.netfix_on_old_kernel("restore").exits(0);
+    pod.assert_same_as(&before);
+}
+
+#[test]
+fn without_cookies_a_namespace_comes_back_whose_mount_went_and_came_while_its_process_lived() {
+    let node = Node::new();
+    let pod = node.pod("web").simple().with_process();
+    let before = pod.capture();
+    snapshot_on_old_kernel(&node, "");
+    node.lose_and_reload();
+    pod.ns.delete();
+    let again = Namespace::attach(pod.name(), pod.process_id());
+    node.netfix_on_old_kernel("restore").exits(0);
+    pod.assert_same_as(&before);
+    drop(again);
+}
+
+#[test]
+fn without_cookies_a_snapshot_after_the_loss_and_the_end_of_the_oldest_process_keeps_the_good_checkpoint() {
+    let node = Node::new();
+    let mut pod = node.pod("web").simple().with_process();
+    let before = pod.capture();
+    snapshot_on_old_kernel(&node, "");
+    let good = checkpoints(&node);
+    node.lose_and_reload();
+    pod.replace_process();
+    node.netfix_on_old_kernel("snapshot").exits(1).says(&["degraded", pod.name()]);
+    assert_eq!(checkpoints(&node), good, "the good checkpoint was replaced");
+    node.netfix_on_old_kernel("restore").exits(0);
+    pod.assert_same_as(&before);
+}
+
+#[test]
+fn without_cookies_a_namespace_that_neither_its_oldest_process_nor_a_mount_proves_is_not_touched() {
+    let node = Node::new();
+    let mut pod = Tenant::new(&node).simple("10.88.3.1").with_another_process();
+    snapshot_on_old_kernel(&node, &pod.selector());
+    let then = pod.selector();
+    pod.lose_oldest();
+    node.lose_and_reload();
+    let bare = pod.capture();
+    let run = node.netfix_on_old_kernel(&format!("restore {then} {}", pod.selector())).exits(1);
+    run.says(&["netns-replaced", "cookie"]).does_not_say("netns-gone");
+    bare.assert_same(&pod.capture(), "the namespace that is not proven to be the checkpoint's");
+}
+
+#[test]
+fn a_checkpoint_with_a_cookie_is_used_where_the_cookie_cannot_be_read_and_a_mount_proves_it() {
+    let node = Node::new();
+    let pod = node.pod("web").simple();
+    let before = pod.capture();
+    node.snapshot();
+    node.lose_and_reload();
+    node.netfix_on_old_kernel("restore").exits(0);
+    pod.assert_same_as(&before);
+}
+
+/// A process ends, another one gets its pid, and lives in another namespace.
+fn restore_with_a_reused_pid(kernel: &[&str], same_inode: bool) {
+    const PID: u32 = 4711;
+    let node = Node::new();
+    let pids = Pids::new(&node.ns);
+    let run = |words: &str| {
+        let init = pids.init().to_string();
+        let inside = ["nsenter", "--target", &init, "--mount", "--pid"];
+        let words = format!("{words} --netns /proc/{PID}/ns/net");
+        Run::of(&mut node.netfix_command(&[&inside, kernel].concat(), &words))
+    };
+    let home = Unnamed::new();
+    let inode = home.inode();
+    let first = pids.sleep_as(PID, &home);
+    drop(home);
+    furnish(&node, &Namespace::attach(&unique_name(), first.neighbour()), "10.88.3.1");
+    run("snapshot").exits(0);
+    assert_eq!(checkpoints(&node).len(), 1, "the process without a mount was not written down");
+    pids.kill(PID, first);
+    node.lose_and_reload();
+    let home = if same_inode { Unnamed::with_inode(inode) } else { Unnamed::new() };
+    let second = pids.sleep_as(PID, &home);
+    drop(home);
+    let eye = Namespace::attach(&unique_name(), second.neighbour());
+    let fresh = eye.capture(&node);
+    let path = format!("/proc/{PID}/ns/net");
+    run("plan").exits(1).says(&["netns-replaced", &path]);
+    run("restore").exits(1).says(&["netns-replaced", &path]);
+    fresh.assert_same(&eye.capture(&node), "the namespace of the process with the same pid");
+    run("snapshot").exits(0).does_not_say("degraded");
+}
+
+#[test]
+fn a_process_with_a_reused_pid_gets_nothing_of_its_predecessor() {
+    restore_with_a_reused_pid(&[], false);
+}
+
+#[test]
+fn a_process_with_a_reused_pid_in_a_namespace_with_a_reused_inode_gets_nothing_of_its_predecessor() {
+    restore_with_a_reused_pid(&[], true);
+}
+
+#[test]
+fn without_cookies_a_process_with_a_reused_pid_gets_nothing_of_its_predecessor() {
+    restore_with_a_reused_pid(&OLD_KERNEL, false);
+}
+
+#[test]
+fn without_cookies_a_process_with_a_reused_pid_and_a_reused_inode_gets_nothing_of_its_predecessor() {
+    restore_with_a_reused_pid(&OLD_KERNEL, true);
+}
+
+/// A pod is deleted and made again, down to the inode, after netfix has looked who lives where.
+fn restore_while_a_pod_is_made_again(moment: &Moment, run: impl Fn(&Node, &str) -> Run) {
+    let node = Node::new();
+    let mut pods = node.simple_pods(2);
+    pods[1].replace_process();
+    let before = pods[0].capture();
+    run(&node, "snapshot").exits(0);
+    node.lose_and_reload();
+    let mut fresh = None;
+    let restore = node.netfix_while("restore", moment, || {
+        pods[1].end_process();
+        pods[1].ns.replace_with_same_inode();
+        fresh = Some(pods[1].capture());
+    });
+    restore.exits(5).says(&["netns-replaced", pods[1].name()]);
+    fresh.expect("a capture").assert_same(&pods[1].capture(), "the pod that was made again meanwhile");
+    pods[0].assert_same_as(&before);
+}
+
+#[test]
+fn a_pod_that_is_made_again_while_netfix_looks_gets_nothing() {
+    restore_while_a_pod_is_made_again(&AFTER_LOOKING, Node::netfix);
+}
+
+#[test]
+fn without_cookies_a_pod_that_is_made_again_while_netfix_looks_gets_nothing() {
+    restore_while_a_pod_is_made_again(&AFTER_LOOKING.without_cookies(), Node::netfix_on_old_kernel);
+}
+
+/// The path of a pod's mount leads to another namespace from one moment on; the pod itself lives on.
+fn restore_while_a_path_is_led_elsewhere(moment: &Moment) {
+    let node = Node::new();
+    let pod = node.pod("web").simple().with_process();
+    let before = pod.capture();
+    node.snapshot();
+    node.lose_and_reload();
+    let mut fresh = None;
+    let restore = node.netfix_while("restore", moment, || {
+        pod.ns.replace();
+        fresh = Some(pod.capture());
+    });
+    restore.exits(0);
+    fresh.expect("a capture").assert_same(&pod.capture(), "the namespace that is at the path by now");
+    let eye = Namespace::attach(&unique_name(), pod.process_id());
+    before.assert_becomes("the pod whose path was taken", || eye.capture(&node));
+}
+
+#[test]
+fn a_path_that_leads_elsewhere_before_it_is_opened_is_not_used() {
+    restore_while_a_path_is_led_elsewhere(&AFTER_LOOKING);
+}
+
+#[test]
+fn a_path_that_leads_elsewhere_once_it_was_opened_is_not_used_again() {
+    restore_while_a_path_is_led_elsewhere(&AFTER_OPENING);
+}

@@ -1,0 +1,108 @@
+//! A state folder that came from another machine or another boot, or that two machines share.
+
+use std::os::unix::fs::symlink;
+
+use serde_json::Value;
+
+use crate::common::{Node, Pod};
+
+const MACHINE: &str = "/etc/machine-id";
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+
+/// The texts of the checkpoints that a restore would read.
+fn checkpoints(node: &Node) -> Vec<String> {
+    let folder = node.state_dir().join("checkpoints");
+    let files = node.state_files().into_iter().filter(|(path, _)| path.starts_with(&folder));
+    files.map(|(_, text)| text).collect()
+}
+
+fn identity(checkpoint: &str) -> Value {
+    let value: Value = serde_json::from_str(checkpoint).expect("a checkpoint is JSON");
+    value["netfix"]["node"].clone()
+}
+
+fn is_kept(node: &Node, text: &str) -> bool {
+    node.state_files().iter().any(|(_, kept)| kept == text)
+}
+
+/// A machine that has the folder of another one, or its own of an earlier boot: the pods have the same names, paths,
+/// inodes, even cookies, and nothing else in common.
+fn take_over(path: &str) {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.netfix_elsewhere(path, "snapshot").exits(0);
+    let old = checkpoints(&node);
+    node.lose_and_reload();
+    node.snapshot().does_not_say("degraded");
+    node.ns.ip("link set eth0 up");
+    for pod in &pods {
+        pod.macvlan("mode bridge", "");
+        pod.up_with_address();
+    }
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    node.snapshot().does_not_say("degraded");
+    let mine = checkpoints(&node);
+    assert_eq!(mine.len(), pods.len(), "{mine:#?}");
+    for text in &old {
+        assert!(
+            mine.iter().all(|new| identity(new) != identity(text)),
+            "a checkpoint of the other one is still used"
+        );
+        assert!(is_kept(&node, text), "a checkpoint of the other one is nowhere any more:\n{text}");
+    }
+    node.lose_and_reload();
+    node.restore();
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+}
+
+#[test]
+fn the_folder_of_another_machine_is_put_away_and_nothing_of_it_is_missed() {
+    take_over(MACHINE);
+}
+
+#[test]
+fn the_folder_of_another_boot_is_put_away_and_nothing_of_it_is_missed() {
+    take_over(BOOT);
+}
+
+#[test]
+fn one_checkpoint_of_another_machine_keeps_no_other_pod_from_coming_back() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before = pods[0].capture();
+    node.netfix_elsewhere(MACHINE, "snapshot").exits(0);
+    node.netfix(&format!("snapshot --pod {}", pods[0].name())).exits(0);
+    node.lose_and_reload();
+    node.netfix_json("plan").exits(5).has_problem("other-machine", &pods[1]);
+    node.netfix("restore").exits(5).says(&["other-machine", pods[1].name()]);
+    pods[0].assert_same_as(&before);
+    assert!(!pods[1].has_eth0(), "another machine's checkpoint was used");
+}
+
+#[test]
+fn two_machines_that_share_a_folder_are_told_and_neither_loses_what_the_other_wrote() {
+    let (node, other) = (Node::new(), Node::new());
+    let (pods, others) = (node.simple_pods(2), other.simple_pods(2));
+    node.netfix_alone("snapshot").exits(0).does_not_say("other-machine");
+    symlink(node.state_dir(), other.state_dir()).expect("a shared folder");
+    for turn in 0..3 {
+        let last = checkpoints(&node);
+        let (run, by) = match turn % 2 {
+            0 => (other.netfix_alone_elsewhere("snapshot"), &others),
+            _ => (node.netfix_alone("snapshot"), &pods),
+        };
+        run.exits(0).says(&["other-machine", "share"]).does_not_say("degraded");
+        assert!(by.iter().all(|pod| node.checkpoint_of(pod).exists()), "a pod was not written down");
+        for text in last {
+            assert!(is_kept(&node, &text), "turn {turn} lost what the other machine had written:\n{text}");
+        }
+    }
+    node.lose_and_reload();
+    node.netfix_alone("restore").exits(4).says(&["other-machine"]);
+    assert!(
+        pods.iter().all(|pod| !pod.has_eth0()),
+        "something was restored from another machine's checkpoint"
+    );
+}
