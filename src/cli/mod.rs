@@ -104,7 +104,7 @@ pub enum Command {
     ///
     /// Finds every network namespace that a process lives in or that is mounted, except the host's own and PID 1's.
     /// A pod that has lost an interface keeps its good checkpoint and is reported as degraded. A pod that is gone
-    /// loses its checkpoint to the folder `previous`.
+    /// loses its checkpoint to a kept snapshot.
     Snapshot {
         /// Which pods.
         #[command(flatten)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::slice;
 
 use super::check_in::described;
 use super::session::{self, Session, bare_view, info_of, leads_to, nameless, stored_view};
@@ -10,7 +11,7 @@ use crate::cli::{Runtimes, Selectors};
 use crate::model::{Checkpoint, Code, PodId, PodInfo, Problem};
 use crate::observe::{self, Pod};
 use crate::report::{PodView, State};
-use crate::store::{self, Content, Foreign, Guard, Retired, Store};
+use crate::store::{self, Content, Foreign, Guard, Store};
 
 pub(super) fn run(folder: &Path, runtimes: &Runtimes, context: &mut Context) -> Result<Outcome, Early> {
     let refuse = |error: store::Error| Box::new(Outcome::refused(error.problem()));
@@ -129,10 +130,12 @@ impl Import {
         let note = match self.stored.get(&content.id) {
             Some(Ok(old)) if *old == content.checkpoint => return (State::Unchanged, None),
             None => None,
-            Some(old) => match self.put_away(&content.id, old) {
-                Ok(note) => note,
-                Err(error) => return (State::Failed, Some(error.problem())),
-            },
+            Some(old) => {
+                if let Err(error) = self.guard.keep_before(slice::from_ref(&content.id)) {
+                    return (State::Failed, Some(error.problem()));
+                }
+                old.as_ref().err().map(|error| error.problem().demoted())
+            }
         };
         match self.guard.adopt(content) {
             Ok(()) => (State::Imported, note),
@@ -147,21 +150,6 @@ impl Import {
             extension.is_some_and(|own| own.is_about(&self.session.node, &pod.identity, &pod.info))
         };
         self.stored.iter().find(|(_, stored)| stored.as_ref().is_ok_and(is_own)).map(|(id, _)| id)
-    }
-
-    /// Keeps what an import is about to replace.
-    fn put_away(
-        &self,
-        id: &PodId,
-        old: &Result<Checkpoint, store::Error>,
-    ) -> Result<Option<Problem>, store::Error> {
-        match old {
-            Ok(_) => self.guard.retire(id, Retired::Whole).map(|()| None),
-            Err(error) => {
-                self.guard.retire(id, Retired::Damaged)?;
-                Ok(Some(error.problem().demoted()))
-            }
-        }
     }
 
     fn finish(mut self) -> Outcome {

@@ -6,11 +6,14 @@ mod check_in;
 mod cni_cache;
 mod conflicts;
 mod diff;
+mod generations;
 mod import;
 mod list;
 mod origin;
 mod pods;
 mod prepare;
+mod prune;
+mod record;
 mod restore;
 mod select;
 mod session;
@@ -181,9 +184,12 @@ pub fn run(command: &Command, context: &mut Context) -> Outcome {
     }
     crate::kernel::netns::raise_file_limit();
     let result = match command {
-        Command::Snapshot { selectors, runtimes, keep: _ } => snapshot::run(selectors, runtimes, context),
-        Command::List { pods, generations: _ } => list::list(pods, context),
-        Command::Show { pod, runtimes, .. } => show::run(pod, &runtimes.config(), context),
+        Command::Snapshot { selectors, runtimes, keep } => snapshot::run(selectors, runtimes, *keep, context),
+        Command::List { generations: true, .. } => generations::list(context),
+        Command::List { pods, .. } => list::list(pods, context),
+        Command::Show { pod, generation, runtimes } => {
+            show::run(pod, *generation, &runtimes.config(), context)
+        }
         Command::Diff { pod, pods, runtimes } => diff::diff(pod.as_deref(), pods, runtimes, context),
         Command::Plan { target, source, exit_code } => diff::plan(target, source, *exit_code, context),
         Command::Restore { target, source, dry_run: true, .. } => diff::plan(target, source, false, context),
@@ -195,7 +201,8 @@ pub fn run(command: &Command, context: &mut Context) -> Outcome {
         }
         Command::Status { runtimes } => status::run(runtimes, context),
         Command::Import { path, runtimes } => import::run(path, runtimes, context),
-        Command::Prune { .. } | Command::Completions { .. } | Command::Man => {
+        Command::Prune { keep } => prune::run(*keep, context),
+        Command::Completions { .. } | Command::Man => {
             return Outcome::refused(no_text());
         }
     };

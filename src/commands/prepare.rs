@@ -6,7 +6,7 @@ use super::cni_cache::{self, Cache};
 use super::origin::{self, Parents};
 use super::select::Selection;
 use super::session::{Session, Stored, load, load_node, no_checkpoints};
-use super::{Context, Early, Outcome};
+use super::{Context, Early, Outcome, generations};
 use crate::cli::{Source, SourceArgs, Target};
 use crate::model::{Checkpoint, Code, IfName, NetState, NodeIdentity, NodeState, PodId, PodInfo, Problem};
 use crate::observe::{Host, Pod};
@@ -36,15 +36,16 @@ pub(super) fn prepare(
     selection: &Selection,
     context: &Context,
 ) -> Result<Prepared, Early> {
+    let store = generations::store(&context.store, target.pods.generation)?;
     let records = match source.source {
-        Source::Checkpoints => Records::Stored(load(&context.store, selection)?),
+        Source::Checkpoints => Records::Stored(load(&store, selection)?),
         Source::CniCache => Records::Cache(cni_cache::read(&source.cni_cache_dir)?),
     };
     let mut session = Session::open(selection)?;
     if records.need_runtime(&session.pods, &session.node) {
         session.ask(&source.runtimes.config(), selection)?;
     }
-    let surveyed = survey(session, records, target.parent.as_ref(), selection, &context.store)?;
+    let surveyed = survey(session, records, target.parent.as_ref(), selection, &store)?;
     let ending = surveyed.checked.end_without_pods(&surveyed.damaged);
     let Surveyed { host, ground, checked, strays, damaged, node, node_state: _, mut problems } = surveyed;
     let CheckIn { matched, strays: _, rejected, problems: refusals } = checked;

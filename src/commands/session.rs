@@ -176,6 +176,7 @@ pub(super) fn bare_view(info: &PodInfo, netns: &Path, state: State) -> PodView {
         netns: Some(netns.display().to_string()).filter(|path| !path.is_empty()),
         state,
         created: None,
+        seen: None,
         interfaces: Vec::new(),
         before: None,
         after: None,

@@ -2,11 +2,11 @@
 
 use super::check_in::Matched;
 use super::diff::{Compared, Depth, plan_pods};
-use super::list::node_view;
+use super::list::{node_view, tell_seen};
 use super::prepare::{Records, Surveyed, needs_runtime, survey};
 use super::select::Selection;
 use super::session::{Session, Stored, age, load, no_checkpoints, stored_view};
-use super::{Context, Early, Exit, Outcome};
+use super::{Context, Early, Exit, Outcome, generations};
 use crate::kernel::netns;
 use crate::model::sysctl::Sysctls;
 use crate::model::{Checkpoint, Code, NetState, PodInfo, Problem};
@@ -17,9 +17,15 @@ use crate::runtime;
 use crate::store::Store;
 
 /// Finds the one checkpoint that `pod` names, by id, name, or the beginning of either, and compares it with the machine.
-pub(super) fn run(pod: &str, config: &runtime::Config, context: &mut Context) -> Result<Outcome, Early> {
+pub(super) fn run(
+    pod: &str,
+    generation: Option<u64>,
+    config: &runtime::Config,
+    context: &mut Context,
+) -> Result<Outcome, Early> {
     let selection = Selection::everything();
-    let Stored { mut checkpoints, damaged: _, mut problems } = load(&context.store, &selection)?;
+    let store = generations::store(&context.store, generation)?;
+    let Stored { mut checkpoints, damaged: _, mut problems } = load(&store, &selection)?;
     let any = |info: &PodInfo, is_it: &dyn Fn(&str) -> bool| {
         is_it(info.id.as_str()) || info.name.as_deref().is_some_and(is_it) || is_it(&info.title())
     };
@@ -30,7 +36,7 @@ pub(super) fn run(pod: &str, config: &runtime::Config, context: &mut Context) ->
     }
     let several = checkpoints.len();
     match (checkpoints.pop(), several) {
-        (Some((info, checkpoint)), 1) => Ok(one(&info, checkpoint, config, context)),
+        (Some((info, checkpoint)), 1) => Ok(one(&info, checkpoint, config, &store)),
         (None, _) => {
             // The one that was asked for may be among those that cannot be read.
             problems.retain(|problem| problem.pod.as_ref().is_some_and(|id| id.as_str().starts_with(pod)));
@@ -48,12 +54,12 @@ pub(super) fn run(pod: &str, config: &runtime::Config, context: &mut Context) ->
 
 /// Compares one checkpoint with the machine as it is. What cannot be looked at is a problem, and the stored part is
 /// shown all the same.
-fn one(info: &PodInfo, checkpoint: Checkpoint, config: &runtime::Config, context: &mut Context) -> Outcome {
+fn one(info: &PodInfo, checkpoint: Checkpoint, config: &runtime::Config, store: &Store) -> Outcome {
     let mut view = stored_view(info, &checkpoint, State::Stored);
     let mut extra =
         ShowView { written_age: view.created.as_deref().map(|time| age(time).into()), ..ShowView::default() };
     let mut problems = Vec::new();
-    match look(info, &checkpoint, config, &context.store) {
+    match look(info, &checkpoint, config, store) {
         Ok(Living { compared: Compared { plan, lost }, settings, problems: found }) => {
             (extra.alive, extra.settings) = (Some(true), settings);
             view.steps = plan.lines();
@@ -79,6 +85,8 @@ fn one(info: &PodInfo, checkpoint: Checkpoint, config: &runtime::Config, context
     // The answer was given, whatever it says of the pod.
     let problems = problems.into_iter().map(Problem::demoted).collect();
     view.checkpoint = Some(Box::new(checkpoint));
+    // Whether the node's state can be read was told with the rest.
+    tell_seen(std::slice::from_mut(&mut view), store, &mut Vec::new());
     let extra = Some(Extra::Show(extra));
     Outcome { node: node_view(), pods: vec![view], problems, extra, ..Outcome::default() }
 }

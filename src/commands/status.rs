@@ -28,11 +28,16 @@ pub(super) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Outcome,
         version: asked.version.clone(),
         pods: asked.sandboxes,
     });
+    let generations = context.store.generations().unwrap_or_else(|error| {
+        problems.push(error.problem());
+        Vec::new()
+    });
+    let generations = generations.len();
     let status = StatusView {
         state_dir: context.store.folder().display().to_string(),
         checkpoints: stored.checkpoints.len(),
         damaged: stored.damaged.len(),
-        generations: 0,
+        generations,
         last_success_age: last_success.as_deref().map(|time| age(time).into()),
         last_success,
         running: session.pods.len(),

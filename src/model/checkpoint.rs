@@ -255,19 +255,25 @@ pub struct NodeState {
     /// Namespaces that had nothing but a loopback device, and so have no checkpoint.
     #[serde(default)]
     pub empty: Vec<NetnsIdentity>,
-    /// When a snapshot last found each pod's checkpoint true (RFC 3339, UTC).
+    /// When a snapshot last found each pod's checkpoint true, or wrote it (RFC 3339, UTC).
     #[serde(default)]
     pub seen: BTreeMap<PodId, String>,
-    /// When the last snapshot ended that covered every pod in a good moment (RFC 3339, UTC).
+    /// When the last snapshot of all pods was that was not taken in a bad moment (RFC 3339, UTC).
     #[serde(default)]
     pub complete: Option<String>,
 }
 
 impl NodeState {
-    /// When a snapshot last found a pod's checkpoint true.
+    /// When a snapshot last found a pod's checkpoint true; `None` when none is known that did.
     #[must_use]
     pub fn seen(&self, pod: &PodId) -> Option<&str> {
         self.seen.get(pod).map(String::as_str)
+    }
+
+    /// Whether both say the same about the host, whenever that was.
+    #[must_use]
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        (&self.node, &self.state, &self.empty) == (&other.node, &other.state, &other.empty)
     }
 }
 

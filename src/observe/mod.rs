@@ -7,7 +7,7 @@ use crate::kernel::dump::{self, HostView, Names};
 use crate::kernel::nsid::{self, HostId};
 use crate::kernel::{Error, Netns, Socket, netns};
 use crate::model::sysctl::Sysctls;
-use crate::model::{NetState, NetnsIdentity, NodeIdentity, PodInfo};
+use crate::model::{Link, NetState, NetnsIdentity, NodeIdentity, PodInfo};
 use crate::runtime::{Found, Resident};
 
 /// The host's own namespace, with a socket in it and what it held when it was last read.
@@ -46,6 +46,14 @@ impl Host {
         self.state = dump::state(&mut self.socket, None)?;
         self.names = self.state.links.iter().map(|link| (link.index, link.name.clone())).collect();
         Ok(())
+    }
+
+    /// The links as they are now; what was read before stays as it is.
+    ///
+    /// # Errors
+    /// The errno of what failed.
+    pub fn links_now(&mut self) -> Result<Vec<Link>, Error> {
+        dump::links(&mut self.socket, None, &mut Vec::new())
     }
 
     /// What a new link of the host's namespace starts with.
@@ -163,6 +171,14 @@ pub fn open_pods(found: Vec<Found>, host: &Host) -> Vec<Result<Pod, Unopened>> {
 #[must_use]
 pub fn observe_pods(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
     let states = netns::visit(pods, |pod| &pod.netns, |pod| pod.observe_inside(host));
+    states.into_iter().map(|state| state.map_err(Error::from).and_then(|inner| inner)).collect()
+}
+
+/// Reads every pod, side by side, and its links once more afterwards; the results are in their order.
+#[must_use]
+pub fn observe_pods_twice(pods: &mut [Pod], host: &Host) -> Vec<Result<(NetState, NetState), Error>> {
+    let read = |pod: &mut Pod| Ok((pod.observe_inside(host)?, pod.observe_links_inside(host)?));
+    let states = netns::visit(pods, |pod| &pod.netns, read);
     states.into_iter().map(|state| state.map_err(Error::from).and_then(|inner| inner)).collect()
 }
 

@@ -6,17 +6,32 @@ use crate::model::{Code, IfName, Link, LinkKind, NetState, Parent, Problem, Seve
 /// What a pod has lost since its good checkpoint: a whole link, its being up, or all its addresses.
 #[must_use]
 pub fn loss(good: &NetState, now: &NetState) -> Option<String> {
-    let links = good.links.iter().filter(|link| link.kind != LinkKind::Loopback);
     let has_addresses = |state: &NetState, link: &Link| {
         state.addresses_of(&link.name).any(|address| !address.comes_by_itself())
     };
-    let is_lost = |link: &&Link| match now.link(&link.name) {
-        None => true,
-        Some(current) => {
-            (link.flags.up && !current.flags.up) || (has_addresses(good, link) && !has_addresses(now, link))
-        }
+    let is_lost = |link: &Link| {
+        is_gone(link, now.link(&link.name)) || (has_addresses(good, link) && !has_addresses(now, link))
     };
-    links.into_iter().find(is_lost).map(|link| format!("{} {}", link.kind.name(), link.name))
+    first_link(good, is_lost)
+}
+
+/// What went while a pod was read: a link that is gone, down or another one by now. The kernel takes a link down before
+/// it takes away its routes and addresses, so what was read before may lack them.
+#[must_use]
+pub fn torn(read: &NetState, links: &NetState) -> Option<String> {
+    first_link(read, |link| {
+        let now = links.link(&link.name);
+        is_gone(link, now) || now.is_some_and(|now| now.index != link.index)
+    })
+}
+
+fn is_gone(link: &Link, now: Option<&Link>) -> bool {
+    now.is_none_or(|now| link.flags.up && !now.flags.up)
+}
+
+fn first_link(state: &NetState, is_it: impl Fn(&Link) -> bool) -> Option<String> {
+    let mut links = state.links.iter().filter(|link| link.kind != LinkKind::Loopback);
+    links.find(|link| is_it(link)).map(|link| format!("{} {}", link.kind.name(), link.name))
 }
 
 /// What a driver reload would take from this namespace and netfix could not put back.

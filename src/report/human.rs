@@ -4,9 +4,10 @@ use std::io::{self, Write};
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table};
+use jiff::Timestamp;
 
-use super::view::{Document, Extra, InterfaceView, PodView, State};
-use super::{Style, paint, screen};
+use super::view::{Document, Extra, InterfaceView, KeptView, PodView, State};
+use super::{Style, generations, paint, screen};
 use crate::model::Severity;
 
 /// Writes the answer.
@@ -15,6 +16,12 @@ pub(super) fn answer(document: &Document, style: Style, out: &mut dyn Write) -> 
         Some(Extra::Status(view)) => return screen::status(document, view, out),
         Some(Extra::Show(view)) => {
             return document.pods.iter().try_for_each(|pod| screen::pod(pod, view, out));
+        }
+        _ if style.quiet => {}
+        Some(Extra::Generations(all)) => return generations::list(all, style, out),
+        Some(Extra::Kept(kept)) if document.command == "prune" => {
+            let failed = document.exit != 0 && kept.removed.is_empty();
+            return if failed { Ok(()) } else { generations::removed(kept, out) };
         }
         _ => {}
     }
@@ -71,6 +78,31 @@ fn table(document: &Document, style: Style, out: &mut dyn Write) -> io::Result<(
     if document.pods.is_empty() {
         return Ok(());
     }
+    let pods = &document.pods;
+    let (head, rows): (&[&str], Vec<_>) = match document.command {
+        "restore" => {
+            (&["POD", "BEFORE", "AFTER", "MAC", "ADDRESSES", "STATE"], pods.iter().map(restore_row).collect())
+        }
+        "verify" => (
+            &["POD", "INTERFACE", "GATEWAY", "ANSWERED BY", "ROUND TRIP", "STATE"],
+            pods.iter().flat_map(verify_rows).collect(),
+        ),
+        "list" => (
+            &["POD", "INTERFACE", "ON", "MAC", "ADDRESSES", "GATEWAY", "SEEN", "STATE"],
+            pods.iter().map(stored_row).collect(),
+        ),
+        _ => (
+            &["POD", "INTERFACE", "ON", "MAC", "ADDRESSES", "GATEWAY", "STATE"],
+            pods.iter().map(pod_row).collect(),
+        ),
+    };
+    let mut table = new_table(style, head);
+    table.add_rows(rows);
+    writeln!(out, "{table}")
+}
+
+/// A table with nothing but its head.
+pub(super) fn new_table(style: Style, head: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
     if style.color {
@@ -78,22 +110,8 @@ fn table(document: &Document, style: Style, out: &mut dyn Write) -> io::Result<(
     } else {
         table.force_no_tty();
     }
-    let head = |text: &str| Cell::new(text).add_attribute(Attribute::Bold);
-    match document.command {
-        "restore" => {
-            table.set_header(["POD", "BEFORE", "AFTER", "MAC", "ADDRESSES", "STATE"].map(head));
-            table.add_rows(document.pods.iter().map(restore_row));
-        }
-        "verify" => {
-            table.set_header(["POD", "INTERFACE", "GATEWAY", "ANSWERED BY", "ROUND TRIP", "STATE"].map(head));
-            table.add_rows(document.pods.iter().flat_map(verify_rows));
-        }
-        _ => {
-            table.set_header(["POD", "INTERFACE", "ON", "MAC", "ADDRESSES", "GATEWAY", "STATE"].map(head));
-            table.add_rows(document.pods.iter().map(pod_row));
-        }
-    }
-    writeln!(out, "{table}")
+    table.set_header(head.iter().map(|text| Cell::new(text).add_attribute(Attribute::Bold)));
+    table
 }
 
 fn each(pod: &PodView, text: impl Fn(&InterfaceView) -> String) -> String {
@@ -124,6 +142,25 @@ fn pod_row(pod: &PodView) -> Vec<Cell> {
         Cell::new(each(pod, |i| list_or_dash(&i.gateways, ", "))),
         state_cell(pod.state),
     ]
+}
+
+fn stored_row(pod: &PodView) -> Vec<Cell> {
+    let mut row = pod_row(pod);
+    let seen = pod.seen.as_deref().and_then(|seen| seen.parse::<Timestamp>().ok());
+    row.insert(row.len() - 1, Cell::new(or_dash(seen.map(|seen| since(seen, Timestamp::now())))));
+    row
+}
+
+/// How long ago something was, in its largest units; a time to come, by a clock that was set back, as it is.
+fn since(then: Timestamp, now: Timestamp) -> String {
+    let Ok(seconds) = u64::try_from(now.as_second() - then.as_second()) else { return then.to_string() };
+    let unit = match seconds {
+        0..120 => 1,
+        120..7200 => 60,
+        7200..172_800 => 3600,
+        _ => 86400,
+    };
+    format!("{} ago", screen::ago(seconds / unit * unit))
 }
 
 fn restore_row(pod: &PodView) -> Vec<Cell> {
@@ -173,12 +210,19 @@ fn summary(document: &Document, out: &mut dyn Write) -> io::Result<()> {
     let total = document.pods.len();
     let good = count(State::is_good);
     let words = match document.command {
-        "snapshot" => match count(|state| state == State::Degraded) {
-            0 => format!("{good} of {total} pods written down"),
-            kept => format!(
-                "{good} of {total} pods written down, {kept} degraded: their good checkpoints are kept"
-            ),
-        },
+        "snapshot" => {
+            let degraded = match count(|state| state == State::Degraded) {
+                0 => String::new(),
+                kept => format!(", {kept} degraded: their good checkpoints are kept"),
+            };
+            let generation = match &document.extra {
+                Some(Extra::Kept(KeptView { generation: Some(number), .. })) => {
+                    format!("; this is generation {number}")
+                }
+                _ => String::new(),
+            };
+            format!("{good} of {total} pods written down{degraded}{generation}")
+        }
         "list" => format!("{total} checkpoints"),
         "restore" => {
             let restored = count(|state| state == State::Restored);
@@ -209,4 +253,20 @@ fn summary(document: &Document, out: &mut dyn Write) -> io::Result<()> {
         }
     };
     writeln!(out, "{words}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_told_in_their_largest_units() {
+        let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+        let told = |then: &str| since(then.parse().unwrap(), now);
+        assert_eq!(told("2026-11-21T11:59:59Z"), "1s ago");
+        assert_eq!(told("2026-11-21T11:56:59Z"), "3m ago");
+        assert_eq!(told("2026-11-20T09:59:59Z"), "1day 2h ago");
+        assert_eq!(told("2026-11-18T11:00:00Z"), "3days ago");
+        assert_eq!(told("2026-11-21T12:00:01Z"), "2026-11-21T12:00:01Z", "a clock that was set back");
+    }
 }

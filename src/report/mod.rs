@@ -1,6 +1,7 @@
 //! What commands answer: one document, rendered as JSON or for people, and progress as events.
 
 mod check;
+mod generations;
 mod human;
 mod progress;
 mod screen;
@@ -13,8 +14,8 @@ use crate::cli::{Color, Global, Output};
 pub use check::metrics;
 pub use progress::{Listener, Progress, listener};
 pub use view::{
-    CheckView, Document, Extra, GatewayView, InterfaceView, NodeView, PodView, RuntimeView, ShowView, State,
-    StatusView, Verdict, interfaces,
+    CheckView, Document, Extra, GatewayView, GenerationView, InterfaceView, KeptView, NodeView, PodView,
+    RuntimeView, ShowView, State, StatusView, Verdict, interfaces,
 };
 
 /// How an answer is to look.

@@ -56,6 +56,7 @@ pub(super) fn pod(pod: &PodView, show: &ShowView, out: &mut dyn Write) -> io::Re
     writeln!(out, "netns      {}", pod.netns.as_deref().unwrap_or("-").escape_debug())?;
     let written_age = show.written_age.map(|age| format!(", {} ago", ago(age))).unwrap_or_default();
     writeln!(out, "written    {}{written_age}", or_dash(pod.created.as_ref()))?;
+    writeln!(out, "seen true  {}", or_dash(pod.seen.as_ref()))?;
     let id = &info.id;
     let now = match (show.alive, &show.lost, pod.state) {
         (Some(true), Some(lost), _) => format!("lives, and has lost {lost}: run `netfix restore`"),
@@ -110,6 +111,6 @@ fn contents(state: &NetState, out: &mut dyn Write) -> io::Result<()> {
     state.unsupported.iter().try_for_each(|what| writeln!(out, "unsupported {}", what.escape_debug()))
 }
 
-fn ago(seconds: u64) -> String {
+pub(super) fn ago(seconds: u64) -> String {
     humantime::format_duration(Duration::from_secs(seconds)).to_string()
 }

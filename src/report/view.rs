@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 
-use crate::model::{IfName, LinkKind, Mac, NetState, Parent, PodInfo, Problem};
+use crate::model::{IfName, LinkKind, Mac, NetState, Parent, PodId, PodInfo, Problem};
 
 /// The answer of one command.
 #[derive(Debug, Serialize)]
@@ -38,6 +38,42 @@ pub enum Extra {
     Status(StatusView),
     /// `show`
     Show(ShowView),
+    /// `list --generations`
+    Generations(Vec<GenerationView>),
+    /// `snapshot` and `prune`
+    Kept(KeptView),
+}
+
+/// What became of the generations.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct KeptView {
+    /// The one that was made; null when none was.
+    pub generation: Option<u64>,
+    /// Those that were removed, oldest first.
+    pub removed: Vec<u64>,
+}
+
+/// One generation.
+#[derive(Debug, Clone, Serialize)]
+pub struct GenerationView {
+    /// Its number.
+    pub number: u64,
+    /// When the newest of what it holds was written or found true (RFC 3339); null where nothing in it says so.
+    pub time: Option<String>,
+    /// Whether it holds exactly what is stored now.
+    pub current: bool,
+    /// Whether it was put aside before something of it was replaced.
+    pub aside: bool,
+    /// How many checkpoints it holds.
+    pub pods: usize,
+    /// Checkpoints that the one before it has not; null where none is before it.
+    pub added: Option<Vec<PodId>>,
+    /// Checkpoints that differ from those of the one before it.
+    pub changed: Option<Vec<PodId>>,
+    /// Checkpoints that only the one before it has.
+    pub removed: Option<Vec<PodId>>,
+    /// Checkpoints that cannot be read.
+    pub damaged: Vec<PodId>,
 }
 
 /// What is known of the living pod of one checkpoint, beside the pod's own view.
@@ -233,6 +269,8 @@ pub struct PodView {
     pub state: State,
     /// When its checkpoint was written (RFC 3339).
     pub created: Option<String>,
+    /// When a snapshot last found its checkpoint true (RFC 3339); null where that is not known.
+    pub seen: Option<String>,
     /// Its interfaces as the checkpoint has them.
     pub interfaces: Vec<InterfaceView>,
     /// The interfaces that it had before the command, where that is another question.

@@ -1,6 +1,6 @@
 //! Whole files: read without following links, verified, written atomically.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -27,8 +27,7 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, Error> {
     };
     let corrupt = |reason: String| Error::Corrupt { path: path.to_owned(), reason };
     let meta = file.metadata().map_err(Error::io("cannot stat", path))?;
-    let writable_by_others = meta.mode() & 0o022 != 0 || meta.uid() != nix::unistd::geteuid().as_raw();
-    if !meta.is_file() || writable_by_others || meta.len() > MAX_SIZE {
+    if !is_ours(&meta) {
         return Err(corrupt("not a plain file that only its owner, root, can write".to_owned()));
     }
     let mut text = String::new();
@@ -37,6 +36,25 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, Error> {
         Err(error) => Err(Error::io("cannot read", path)(error)),
         Ok(_) => Ok(Some(text)),
     }
+}
+
+/// Whether a file can be one that netfix has written, and that nobody else could have changed.
+pub(super) fn is_ours(meta: &Metadata) -> bool {
+    let writable_by_others = meta.mode() & 0o022 != 0 || meta.uid() != nix::unistd::geteuid().as_raw();
+    meta.is_file() && !writable_by_others && meta.len() <= MAX_SIZE
+}
+
+/// The names in a folder; one that does not exist holds none.
+pub(super) fn names(folder: &Path) -> Result<Vec<String>, Error> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(Error::io("cannot read", folder))?,
+    };
+    let name = |entry: io::Result<fs::DirEntry>| {
+        let name = entry.map_err(Error::io("cannot read", folder))?.file_name();
+        Ok(name.to_string_lossy().into_owned())
+    };
+    entries.map(name).collect()
 }
 
 /// Decodes a file's text.
@@ -103,19 +121,24 @@ pub fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
         }
         _ => {}
     }
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .custom_flags(libc::O_NOFOLLOW)
-        .open(&temporary)
-        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()));
-    if let Err(error) = written {
+    let written = create(&temporary, text.as_bytes(), mode)
+        .and_then(|file| file.sync_all())
+        .map_err(Error::io("cannot write", path))
+        .and_then(|()| fs::rename(&temporary, path).map_err(Error::io("cannot replace", path)));
+    if written.is_err() {
         let _ = fs::remove_file(&temporary);
-        return Err(Error::io("cannot write", path)(error));
     }
-    fs::rename(&temporary, path).map_err(Error::io("cannot replace", path))?;
+    written?;
     sync_folder(folder)
+}
+
+/// Makes a file that must not exist yet. It may not be on the disk before it is synced.
+pub(super) fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(mode).custom_flags(libc::O_NOFOLLOW);
+    let mut file = options.open(path)?;
+    file.write_all(bytes)?;
+    Ok(file)
 }
 
 /// Makes a rename or removal in a folder last.

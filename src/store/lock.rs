@@ -11,46 +11,30 @@ use nix::fcntl::{Flock, FlockArg};
 use super::{Error, Store, file};
 use crate::model::{Checkpoint, NodeState, PodId};
 
-/// In which state a checkpoint is put away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Retired {
-    /// Its pod is gone or was replaced.
-    Whole,
-    /// It cannot be read.
-    Damaged,
-}
-
 /// The right to change the state folder: one process at a time has it.
 #[derive(Debug)]
 pub struct Guard {
-    store: Store,
+    pub(super) store: Store,
     _lock: Flock<File>,
 }
 
 impl Guard {
     pub(super) fn take(store: Store, command: &str) -> Result<Self, Error> {
+        let store = Store::new(store.folder);
         make_folder(&store.folder)?;
         let path = store.folder.join("lock");
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(&path)
-            .map_err(Error::io("cannot open", &path))?;
+        let file = open(&path).map_err(Error::io("cannot open", &path))?;
         let mut lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(mut file, errno)| {
             if errno != Errno::EWOULDBLOCK {
                 return Error::io("cannot lock", &path)(errno.into());
             }
             let mut holder = String::new();
             let _ = file.read_to_string(&mut holder);
-            Error::Locked { path: path.clone(), holder: holder.trim().to_owned() }
+            let holder = Some(holder.trim()).filter(|holder| !holder.is_empty());
+            Error::Locked { path: path.clone(), holder: holder.unwrap_or("another process").to_owned() }
         })?;
-        // For the loser's message only: the lock itself is the flock.
-        let said = lock.set_len(0).and_then(|()| writeln!(lock, "pid {} ({command})", std::process::id()));
-        said.map_err(Error::io("cannot write", &path))?;
+        // For the loser's message only: the lock itself is the flock, and a full disk must not stop a restore.
+        let _ = lock.set_len(0).and_then(|()| writeln!(lock, "pid {} ({command})", std::process::id()));
         make_folder(&store.checkpoints())?;
         Ok(Self { store, _lock: lock })
     }
@@ -79,21 +63,13 @@ impl Guard {
         write(&self.store.node_path(), file::render(node, place))
     }
 
-    /// Moves the checkpoint of a pod that is gone to the previous generation.
+    /// Removes the checkpoint of a pod that is gone; [`Guard::keep_before`] comes first.
     ///
     /// # Errors
     /// When the file system refuses.
-    pub fn retire(&self, id: &PodId, retired: Retired) -> Result<(), Error> {
-        let previous = self.store.folder.join("previous");
-        make_folder(&previous)?;
-        let from = self.store.checkpoints().join(id.as_str());
-        let name = match retired {
-            Retired::Whole => id.as_str().to_owned(),
-            // A damaged file must not push out the good one before it.
-            Retired::Damaged => format!("{id}.damaged"),
-        };
-        fs::rename(&from, previous.join(name)).map_err(Error::io("cannot move", &from))?;
-        file::sync_folder(&previous)?;
+    pub fn remove(&self, id: &PodId) -> Result<(), Error> {
+        let path = self.store.checkpoints().join(id.as_str());
+        fs::remove_file(&path).map_err(Error::io("cannot remove", &path))?;
         file::sync_folder(&self.store.checkpoints())
     }
 }
@@ -111,13 +87,26 @@ pub(super) fn holder(folder: &Path) -> Option<String> {
     is_held.then(|| fs::read_to_string(&path).unwrap_or_default().trim().to_owned())
 }
 
+/// Opens the lock file; one that is there can be locked on a read-only file system too.
+fn open(path: &Path) -> io::Result<File> {
+    let options = |write: bool| {
+        let mut options = OpenOptions::new();
+        options.read(true).write(write).create(write).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+        options
+    };
+    match options(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => options(false).open(path),
+        opened => opened,
+    }
+}
+
 fn write(path: &Path, text: Result<String, serde_json::Error>) -> Result<(), Error> {
     let encode = |error: serde_json::Error| Error::io("cannot encode", path)(error.into());
     file::write(path, &text.map_err(encode)?)
 }
 
 /// Makes a folder that only its owner can enter; one that exists must be a real folder that nobody else writes to.
-fn make_folder(path: &Path) -> Result<(), Error> {
+pub(super) fn make_folder(path: &Path) -> Result<(), Error> {
     match DirBuilder::new().recursive(true).mode(0o700).create(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             return Err(Error::io("cannot make", path)(error));

@@ -4,11 +4,12 @@
 
 mod cni_cache;
 mod file;
+mod generation;
 mod import;
+mod keep;
 mod lock;
 mod room;
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -17,8 +18,10 @@ use crate::model::{Checkpoint, Code, NodeState, PodId, Problem};
 
 pub use cni_cache::{CacheFile, cni_cache};
 pub use file::replace;
+pub use generation::{Contents, Generation, Survey};
 pub use import::{Content, Foreign, foreign};
-pub use lock::{Guard, Retired};
+pub use keep::Prune;
+pub use lock::Guard;
 pub use room::Room;
 
 /// Why a stored file cannot be used.
@@ -50,6 +53,23 @@ pub enum Error {
         /// Who holds it, as far as it said so.
         holder: String,
     },
+    /// There is no generation of that number.
+    #[error("there is no generation {number}; {}", those(.kept))]
+    NoGeneration {
+        /// The number that was asked for.
+        number: u64,
+        /// The numbers that there are.
+        kept: Vec<u64>,
+    },
+}
+
+fn those(numbers: &[u64]) -> String {
+    let texts: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    match texts.as_slice() {
+        [] => "none is kept yet: `netfix snapshot` makes one".to_owned(),
+        [one] => format!("only {one} is kept"),
+        [all @ .., last] => format!("{} and {last} are kept", all.join(", ")),
+    }
 }
 
 impl Error {
@@ -70,16 +90,20 @@ impl Error {
             Self::Corrupt { path, .. } => (Code::CheckpointCorrupt, path),
             Self::Io { path, .. } => (Code::Unreadable, path),
             Self::Locked { path, .. } => (Code::LockHeld, path),
+            Self::NoGeneration { number, .. } => {
+                return Problem::error(Code::NotFound, number.to_string(), self.to_string());
+            }
         };
         let object = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         Problem::error(code, object, self.to_string())
     }
 }
 
-/// The state folder, for reading.
+/// The state folder, for reading: what is stored now, or one generation of it.
 #[derive(Debug, Clone)]
 pub struct Store {
     folder: PathBuf,
+    generation: Option<u64>,
 }
 
 /// What one file of the checkpoint folder holds.
@@ -89,13 +113,19 @@ impl Store {
     /// The state folder at `folder`, which need not exist yet.
     #[must_use]
     pub fn new(folder: PathBuf) -> Self {
-        Self { folder }
+        Self { folder, generation: None }
     }
 
     /// Whether anything was ever stored here.
     #[must_use]
     pub fn exists(&self) -> bool {
-        self.checkpoints().is_dir()
+        self.folder.join("checkpoints").is_dir()
+    }
+
+    /// The folder that holds the checkpoints' folder and the node's state.
+    fn files(&self) -> PathBuf {
+        let of_generation = |number: u64| self.generations_folder().join(number.to_string());
+        self.generation.map_or_else(|| self.folder.clone(), of_generation)
     }
 
     /// Where it is.
@@ -118,11 +148,26 @@ impl Store {
     }
 
     fn checkpoints(&self) -> PathBuf {
-        self.folder.join("checkpoints")
+        self.files().join("checkpoints")
     }
 
     fn node_path(&self) -> PathBuf {
-        self.folder.join("node.json")
+        self.files().join("node.json")
+    }
+
+    /// The names of all checkpoints, in their order.
+    fn ids(&self) -> Result<Vec<PodId>, Error> {
+        let folder = self.checkpoints();
+        // A generation always has this folder, and may be removed at any time.
+        if folder.exists() || self.generation.is_some() {
+            lock::check_folder(&self.files())?;
+            lock::check_folder(&folder)?;
+        }
+        let names = file::names(&folder)?;
+        // Temporary files of an interrupted write, and whatever else is no checkpoint, start with a dot.
+        let mut ids: Vec<PodId> = names.into_iter().filter_map(|name| PodId::try_from(name).ok()).collect();
+        ids.sort();
+        Ok(ids)
     }
 
     /// Every checkpoint, in the order of their ids; a damaged one is there with its error.
@@ -130,27 +175,11 @@ impl Store {
     /// # Errors
     /// When the folder cannot be read; a folder that does not exist holds nothing.
     pub fn load_all(&self) -> Result<Vec<Loaded>, Error> {
-        let folder = self.checkpoints();
-        if folder.exists() {
-            lock::check_folder(&self.folder)?;
-            lock::check_folder(&folder)?;
-        }
-        let entries = match fs::read_dir(&folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(Error::io("cannot read", &folder))?,
+        let load = |id: PodId| {
+            let checkpoint = load_checkpoint(&self.checkpoints().join(id.as_str()));
+            (id, checkpoint)
         };
-        let mut loaded = Vec::new();
-        for entry in entries {
-            let name = entry.map_err(Error::io("cannot read", &folder))?.file_name();
-            let name = name.to_string_lossy().into_owned();
-            // Temporary files of an interrupted write, and whatever else is no checkpoint, start with a dot.
-            if let Ok(id) = PodId::try_from(name) {
-                let path = folder.join(id.as_str());
-                loaded.push((id, load_checkpoint(&path)));
-            }
-        }
-        loaded.sort_by(|a, b| a.0.cmp(&b.0));
-        Ok(loaded)
+        Ok(self.ids()?.into_iter().map(load).collect())
     }
 
     /// The node's state; `None` when none was ever written.

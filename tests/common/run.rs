@@ -61,8 +61,8 @@ impl Node {
         };
         command.args(words.split_whitespace());
         command.arg("--state-dir").arg(self.state_dir());
-        // `show` names its one pod itself.
-        if !words.starts_with("show") {
+        // `show` names its one pod itself, and generations are not about some pods.
+        if !["show", "prune", "list --generations"].iter().any(|own| words.starts_with(own)) {
             command.args(["--netns", &self.pods_glob()]);
         }
         command.env_remove("NETFIX_STATE_DIR").env("NETFIX_RUNTIME", "none").env("NO_COLOR", "1");

@@ -7,7 +7,7 @@ use crate::common::run::BINARY;
 use crate::common::{Node, Pod};
 
 /// Kills what `words` started after `delay`, without any chance to clean up.
-fn kill_after(node: &Node, words: &str, delay: Duration) {
+pub fn kill_after(node: &Node, words: &str, delay: Duration) {
     let mut command = std::process::Command::new(BINARY);
     command.args(words.split_whitespace()).arg("--state-dir").arg(node.state_dir());
     command.args(["--netns", &node.pods_glob()]).stdout(Stdio::null()).stderr(Stdio::null());

@@ -1,0 +1,28 @@
+//! `netfix prune`: removes generations that are too many.
+
+use std::num::NonZeroUsize;
+
+use super::list::node_view;
+use super::{Context, Early, Exit, Outcome};
+use crate::report::{Extra, KeptView};
+use crate::store::Prune;
+
+pub(super) fn run(keep: NonZeroUsize, context: &mut Context) -> Result<Outcome, Early> {
+    let mut removed = Vec::new();
+    let mut problems = Vec::new();
+    // Without a state folder there is nothing to remove, and none is made for it.
+    if context.store.exists() {
+        let locked = context.store.lock("prune");
+        let guard = locked.map_err(|error| Box::new(Outcome::refused(error.problem())))?;
+        let (gone, result) = guard.prune(keep, None, Prune::Any);
+        removed = gone;
+        problems.extend(result.err().map(|error| error.problem()));
+    }
+    let exit = match (problems.is_empty(), removed.is_empty()) {
+        (true, _) => Exit::Done,
+        (false, true) => Exit::Failed,
+        (false, false) => Exit::Partly,
+    };
+    let extra = Some(Extra::Kept(KeptView { generation: None, removed }));
+    Ok(Outcome { exit, node: node_view(), problems, extra, ..Outcome::default() })
+}

@@ -1,0 +1,150 @@
+//! Generations: what was stored at earlier times, each a folder of the same files under a number of its own.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::{Error, Store, file, load_checkpoint, lock};
+use crate::model::{NodeState, PodId};
+
+/// One generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Generation {
+    /// Its number; a higher one is newer.
+    pub number: u64,
+    /// Whether it is what was stored before something of it was replaced, and not what a snapshot in a good moment
+    /// has left.
+    pub aside: bool,
+}
+
+/// The file that marks a generation which was put aside.
+pub(super) const ASIDE: &str = "aside";
+
+impl Store {
+    pub(super) fn generations_folder(&self) -> PathBuf {
+        self.folder.join("generations")
+    }
+
+    /// Every generation, oldest first.
+    ///
+    /// # Errors
+    /// When their folder cannot be read; one that does not exist holds none.
+    pub fn generations(&self) -> Result<Vec<Generation>, Error> {
+        let folder = self.generations_folder();
+        let mut all = Vec::new();
+        for name in file::names(&folder)? {
+            let number = name.parse::<u64>().ok().filter(|number| number.to_string() == name);
+            let path = folder.join(name);
+            if let Some(number) = number.filter(|_| path.is_dir()) {
+                all.push(Generation { number, aside: path.join(ASIDE).exists() });
+            }
+        }
+        all.sort_by_key(|generation| generation.number);
+        Ok(all)
+    }
+
+    /// The same state folder, as it was in one generation.
+    ///
+    /// # Errors
+    /// When there is none of this number, or others could have written to it.
+    pub fn generation(&self, number: u64) -> Result<Self, Error> {
+        let kept: Vec<u64> = self.generations()?.iter().map(|generation| generation.number).collect();
+        if !kept.contains(&number) {
+            return Err(Error::NoGeneration { number, kept });
+        }
+        lock::check_folder(&self.folder)?;
+        lock::check_folder(&self.generations_folder())?;
+        Ok(Self { folder: self.folder.clone(), generation: Some(number) })
+    }
+
+    /// Whether `of` holds these checkpoints as they are here, and the node's state but for its times.
+    pub(super) fn is_held_by<'a>(&self, of: &Self, ids: impl IntoIterator<Item = &'a PodId>) -> bool {
+        let path = |store: &Self, id: &PodId| store.checkpoints().join(id.as_str());
+        let same_node = || match (self.load_node(), of.load_node()) {
+            (Ok(mine), Ok(held)) => match (mine, held) {
+                (Some(mine), Some(held)) => mine.says_the_same(&held),
+                (mine, _) => mine.is_none(),
+            },
+            _ => same(&self.node_path(), &of.node_path()),
+        };
+        ids.into_iter().all(|id| same(&path(self, id), &path(of, id))) && same_node()
+    }
+}
+
+/// Whether two files are one, or hold the same bytes.
+pub(super) fn same(one: &Path, other: &Path) -> bool {
+    let (Ok(a), Ok(b)) = (fs::symlink_metadata(one), fs::symlink_metadata(other)) else { return false };
+    let same_bytes = || matches!((fs::read(one), fs::read(other)), (Ok(a), Ok(b)) if a == b);
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+        || (file::is_ours(&a) && file::is_ours(&b) && a.len() == b.len() && same_bytes())
+}
+
+/// What the files of one generation say.
+#[derive(Debug)]
+pub struct Contents {
+    /// The node's state.
+    pub node: Result<Option<NodeState>, Error>,
+    /// When each checkpoint was written, where it says so, or why it cannot be read.
+    pub checkpoints: BTreeMap<PodId, Result<Option<String>, Error>>,
+    store: Store,
+}
+
+impl Contents {
+    /// Whether both have the same file for a pod.
+    #[must_use]
+    pub fn has_same(&self, other: &Self, id: &PodId) -> bool {
+        let path = |contents: &Self| contents.store.checkpoints().join(id.as_str());
+        same(&path(self), &path(other))
+    }
+
+    /// Whether this is what `now` holds.
+    ///
+    /// # Errors
+    /// When the folder of `now` cannot be read.
+    pub fn is_whole_of(&self, now: &Store) -> Result<bool, Error> {
+        let ids = now.ids()?;
+        Ok(ids.iter().eq(self.checkpoints.keys()) && now.is_held_by(&self.store, &ids))
+    }
+}
+
+/// Reads generations one after the other, and each of the files that they share once.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// By device and inode.
+    written: BTreeMap<(u64, u64), Option<String>>,
+}
+
+impl Survey {
+    /// Reads a generation; `None` when it was removed before or meanwhile.
+    ///
+    /// # Errors
+    /// When its folder cannot be read; a damaged file does not stop the others.
+    pub fn read(&mut self, store: &Store, number: u64) -> Result<Option<Contents>, Error> {
+        let contents = store.generation(number).and_then(|store| self.contents(store));
+        match store.generation(number) {
+            Err(Error::NoGeneration { .. }) => Ok(None),
+            _ => contents.map(Some),
+        }
+    }
+
+    fn contents(&mut self, store: Store) -> Result<Contents, Error> {
+        let mut checkpoints = BTreeMap::new();
+        for id in store.ids()? {
+            let written = self.written(&store.checkpoints().join(id.as_str()));
+            checkpoints.insert(id, written);
+        }
+        Ok(Contents { node: store.load_node(), checkpoints, store })
+    }
+
+    fn written(&mut self, path: &Path) -> Result<Option<String>, Error> {
+        let meta = fs::symlink_metadata(path).map_err(Error::io("cannot stat", path))?;
+        let key = (meta.dev(), meta.ino());
+        if let Some(written) = self.written.get(&key) {
+            return Ok(written.clone());
+        }
+        let written = load_checkpoint(path)?.netfix.map(|extension| extension.created);
+        self.written.insert(key, written.clone());
+        Ok(written)
+    }
+}

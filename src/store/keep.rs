@@ -1,0 +1,215 @@
+//! Making and removing generations.
+//!
+//! A generation never shares a file with what is stored now: whatever happens to that one in its place, by an editor or
+//! a bad disk, does not reach the generations. Among themselves they share every file that did not change, as hard
+//! links.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::num::NonZeroUsize;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use super::generation::{ASIDE, Generation, same};
+use super::{Error, Guard, Store, file, lock};
+use crate::model::PodId;
+
+/// A generation that is not complete yet.
+const UNFINISHED: &str = ".new";
+
+/// How the name of one ends that is being removed.
+const GONE: &str = ".gone";
+
+/// Which generations may be removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prune {
+    /// All.
+    Any,
+    /// Only those that were put aside.
+    Aside,
+}
+
+impl Guard {
+    /// Sees to it that the newest generation holds these checkpoints, which are about to be replaced or removed, and
+    /// the node's state. Where it does not, one is made of all that is stored now. Returns the number of the one that
+    /// holds them; `None` when nothing is stored yet.
+    ///
+    /// # Errors
+    /// When the file system refuses; then nothing may be replaced.
+    pub fn keep_before(&self, ids: &[PodId]) -> Result<Option<u64>, Error> {
+        if let Some(newest) = self.store.generations()?.last() {
+            let held = self.store.generation(newest.number)?;
+            if self.store.is_held_by(&held, ids) {
+                return Ok(Some(newest.number));
+            }
+        } else if self.store.ids()?.is_empty() && !self.store.node_path().exists() {
+            return Ok(None);
+        }
+        self.make(true).map(Some)
+    }
+
+    /// Makes a generation of all that is stored now. Returns its number.
+    ///
+    /// # Errors
+    /// When the file system refuses; the others are as they were.
+    pub fn make_generation(&self) -> Result<u64, Error> {
+        self.make(false)
+    }
+
+    fn make(&self, aside: bool) -> Result<u64, Error> {
+        let folder = self.store.generations_folder();
+        if !folder.exists() {
+            lock::make_folder(&folder)?;
+            file::sync_folder(&self.store.folder)?;
+        }
+        lock::check_folder(&folder)?;
+        sweep(&folder)?;
+        let newest = self.store.generations()?.pop();
+        let number = newest.map_or(1, |newest| newest.number.saturating_add(1));
+        let before = newest.map(|newest| self.store.generation(newest.number)).transpose()?;
+        let unfinished = folder.join(UNFINISHED);
+        let made = build(&self.store, before.as_ref(), &unfinished, aside).and_then(|()| {
+            let path = folder.join(number.to_string());
+            fs::rename(&unfinished, &path).map_err(Error::io("cannot make", &path))
+        });
+        if made.is_err() {
+            let _ = fs::remove_dir_all(&unfinished);
+        }
+        made?;
+        file::sync_folder(&folder)?;
+        Ok(number)
+    }
+
+    /// Removes all generations but the newest `keep`, and `spare`. Those that were put aside do not count against the
+    /// others. Returns the numbers of those that are gone, also when not all could be removed.
+    pub fn prune(
+        &self,
+        keep: NonZeroUsize,
+        spare: Option<u64>,
+        which: Prune,
+    ) -> (Vec<u64>, Result<(), Error>) {
+        let mut removed = Vec::new();
+        let folder = self.store.generations_folder();
+        let mut remove = || {
+            sweep(&folder)?;
+            for number in dispensable(&self.store.generations()?, keep, spare, which) {
+                let path = folder.join(number.to_string());
+                let gone = folder.join(format!(".{number}{GONE}"));
+                fs::rename(&path, gone).map_err(Error::io("cannot remove", &path))?;
+                removed.push(number);
+            }
+            sweep(&folder)
+        };
+        let result = remove();
+        (removed, result)
+    }
+}
+
+/// The numbers of those that may go, oldest first.
+fn dispensable(all: &[Generation], keep: NonZeroUsize, spare: Option<u64>, which: Prune) -> Vec<u64> {
+    let mut good = 0;
+    let mut gone = Vec::new();
+    for (rank, generation) in all.iter().rev().enumerate() {
+        good += usize::from(!generation.aside);
+        let is_new = rank < keep.get() || (!generation.aside && good <= keep.get());
+        let may_go = generation.aside || which == Prune::Any;
+        if !is_new && may_go && spare != Some(generation.number) {
+            gone.push(generation.number);
+        }
+    }
+    gone.reverse();
+    gone
+}
+
+/// Removes what a run that was killed has left: a generation half made, or half removed.
+fn sweep(folder: &Path) -> Result<(), Error> {
+    let leftovers: Vec<PathBuf> = file::names(folder)?
+        .into_iter()
+        .filter(|name| name == UNFINISHED || (name.starts_with('.') && name.ends_with(GONE)))
+        .map(|name| folder.join(name))
+        .collect();
+    if leftovers.is_empty() {
+        return Ok(());
+    }
+    for path in leftovers {
+        fs::remove_dir_all(&path).map_err(Error::io("cannot remove", &path))?;
+    }
+    file::sync_folder(folder)
+}
+
+/// Puts all that is stored into a folder, beside what the generation before it has in common with it.
+fn build(store: &Store, before: Option<&Store>, into: &Path, aside: bool) -> Result<(), Error> {
+    let checkpoints = into.join("checkpoints");
+    let folders = DirBuilder::new().recursive(true).mode(0o700).create(&checkpoints);
+    folders.map_err(Error::io("cannot make", into))?;
+    let mut copies = Vec::new();
+    for id in store.ids()? {
+        let place = |folder: PathBuf| folder.join(id.as_str());
+        let held = before.map(|before| place(before.checkpoints()));
+        let kept = place(checkpoints.clone());
+        copies.extend(keep(&place(store.checkpoints()), held.as_deref(), &kept)?.then_some(kept));
+    }
+    let node = into.join("node.json");
+    copies.extend(keep(&store.node_path(), None, &node)?.then_some(node));
+    if aside {
+        let mark = into.join(ASIDE);
+        file::create(&mark, b"", 0o600).map_err(Error::io("cannot write", &mark))?;
+    }
+    // Written first and synced then: the disk takes them together.
+    for path in copies {
+        File::open(&path).and_then(|file| file.sync_all()).map_err(Error::io("cannot sync", &path))?;
+    }
+    file::sync_folder(&checkpoints)?;
+    file::sync_folder(into)
+}
+
+/// Puts one file into a generation: as another name of the same file in the one before, or as a copy. What netfix cannot
+/// have written, or cannot read, gets another name as it is. Returns whether a copy was made.
+fn keep(path: &Path, held: Option<&Path>, kept: &Path) -> Result<bool, Error> {
+    let refused = Error::io("cannot make", kept);
+    let meta = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        meta => meta.map_err(Error::io("cannot stat", path))?,
+    };
+    // A folder has no second name, and no file can take its place.
+    if meta.is_dir() {
+        return Ok(false);
+    }
+    if held.is_some_and(|held| same(held, path) && fs::hard_link(held, kept).is_ok()) {
+        return Ok(false);
+    }
+    let bytes = file::is_ours(&meta).then(|| fs::read(path).ok()).flatten();
+    let Some(bytes) = bytes else {
+        return fs::hard_link(path, kept).map(|()| false).map_err(refused);
+    };
+    file::create(kept, &bytes, 0o600).map(|_| true).map_err(refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gone(all: &[(u64, bool)], keep: usize, spare: Option<u64>, which: Prune) -> Vec<u64> {
+        let all: Vec<Generation> = all.iter().map(|&(number, aside)| Generation { number, aside }).collect();
+        dispensable(&all, NonZeroUsize::new(keep).unwrap(), spare, which)
+    }
+
+    #[test]
+    fn all_but_the_newest_may_go() {
+        let all = [(1, false), (2, false), (4, false), (7, false)];
+        assert_eq!(gone(&all, 2, None, Prune::Any), [1, 2]);
+        assert_eq!(gone(&all, 4, None, Prune::Any), [0; 0]);
+        assert_eq!(gone(&all, 1, Some(2), Prune::Any), [1, 4]);
+    }
+
+    #[test]
+    fn what_was_put_aside_does_not_count_against_the_good_ones() {
+        let all = [(1, false), (2, false), (3, true), (4, true), (5, true)];
+        assert_eq!(gone(&all, 2, None, Prune::Any), [3]);
+        assert_eq!(gone(&all, 2, None, Prune::Aside), [3]);
+        assert_eq!(gone(&all, 1, None, Prune::Any), [1, 3, 4]);
+        assert_eq!(gone(&all, 1, None, Prune::Aside), [3, 4], "a bad moment takes no good one");
+        let later = [(2, false), (4, true), (5, true), (6, false), (7, false)];
+        assert_eq!(gone(&later, 2, None, Prune::Any), [2, 4, 5], "and goes once there are enough of those");
+    }
+}

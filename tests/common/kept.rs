@@ -1,0 +1,68 @@
+//! What lies in a node's state folder, and in its generations, read without netfix.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::node::Node;
+use super::pod::Pod;
+
+impl Node {
+    pub fn generations_folder(&self) -> PathBuf {
+        self.state_dir().join("generations")
+    }
+
+    pub fn generation(&self, number: u64) -> PathBuf {
+        self.generations_folder().join(number.to_string())
+    }
+
+    /// The numbers of all generations, oldest first. Nothing else may lie beside them.
+    pub fn generations(&self) -> Vec<u64> {
+        let names = names(&self.generations_folder());
+        let number = |name: &String| name.parse().unwrap_or_else(|_| panic!("{name} is no generation"));
+        let mut numbers: Vec<u64> = names.iter().map(number).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// The pod's file in one generation.
+    pub fn kept_file(&self, number: u64, pod: &Pod<'_>) -> PathBuf {
+        self.generation(number).join("checkpoints").join(pod.name())
+    }
+
+    /// What each generation that has a file of this pod holds in it, oldest first.
+    pub fn kept_of(&self, pod: &Pod<'_>) -> Vec<Vec<u8>> {
+        let files = self.generations().into_iter().map(|number| self.kept_file(number, pod));
+        files.filter_map(|file| fs::read(file).ok()).collect()
+    }
+
+    /// What the pod's checkpoint holds, byte for byte.
+    pub fn stored_of(&self, pod: &Pod<'_>) -> Vec<u8> {
+        fs::read(self.state_dir().join("checkpoints").join(pod.name())).expect("a checkpoint")
+    }
+
+    /// Everything that is stored loads: the current files, and every generation with all of its files.
+    pub fn assert_all_loads(&self) {
+        self.netfix("list").exits(0);
+        let run = self.netfix("list --generations -o json").exits(0);
+        assert_eq!(run.json()["problems"], Value::Array(Vec::new()), "{}", run.told());
+    }
+}
+
+/// `node.json` of a state folder, or of a generation.
+pub fn node_json(folder: &Path) -> Value {
+    json(&fs::read(folder.join("node.json")).expect("node.json"))
+}
+
+pub fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+pub fn json(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes).unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(bytes)))
+}

@@ -1,0 +1,147 @@
+//! Snapshots from cron, whatever happens meanwhile: a loss, a restore, a loss in the middle of the reading.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::common::background::{Background, wait_until};
+use crate::common::kept::{json, node_json};
+use crate::common::{Node, Pod};
+
+/// A checkpoint without what changes although nothing is lost: the time, and a carrier that comes a moment later.
+fn essence(bytes: &[u8]) -> Value {
+    let mut value = json(bytes);
+    value["netfix"]["created"] = Value::Null;
+    value["netfix"]["checksum"] = Value::Null;
+    for link in value["netfix"]["state"]["links"].as_array_mut().into_iter().flatten() {
+        link["flags"]["carrier"] = Value::Null;
+    }
+    value
+}
+
+/// Nothing but the good checkpoint was ever stored, and nothing but the good state of the host.
+fn assert_only_good(node: &Node, pods: &[Pod<'_>], good: &[Value]) {
+    for (pod, good) in pods.iter().zip(good) {
+        for held in node.kept_of(pod).iter().chain([&node.stored_of(pod)]) {
+            assert_eq!(&essence(held), good, "{}", pod.name());
+        }
+    }
+    let folders = node.generations().into_iter().map(|number| node.generation(number));
+    for folder in folders.chain([node.state_dir()]) {
+        let addresses = node_json(&folder)["state"]["addresses"].to_string();
+        assert!(addresses.contains("10.88.0.2"), "{}: {addresses}", folder.display());
+    }
+}
+
+fn pods_with_routes(node: &Node) -> Vec<Pod<'_>> {
+    let pods = node.simple_pods(3);
+    for pod in &pods {
+        pod.ip("route add 172.16.0.0/12 via 10.88.0.3");
+        pod.ip("neigh add 10.88.0.77 lladdr 02:00:00:00:00:77 dev eth0 nud permanent");
+        pod.ns.set_sysctl("ipv4/conf/eth0/arp_notify", "1");
+        let is_up = || pod.ip("-o link show dev eth0").contains("state UP");
+        assert!(wait_until(Duration::from_secs(5), is_up), "{} never came up", pod.name());
+    }
+    pods
+}
+
+/// Snapshots one after the other, until the file `stop` is there. Each says its exit code in a line of its own.
+fn snapshots(node: &Node) -> (Background, PathBuf) {
+    let stop = node.temp().join("stop");
+    let script = "while [ ! -e \"$0\" ]; do \"$@\" >/dev/null 2>&1; echo \"exit $?\"; sleep 0.01; done";
+    let mut command = node.netfix_command(&["sh", "-c", script, &stop.to_string_lossy()], "snapshot");
+    (Background::start(&mut command, node.temp().join("snapshots")), stop)
+}
+
+/// The exit codes of those that did not find the lock held.
+fn that_ran(background: &Background) -> Vec<String> {
+    let text = background.text();
+    text.lines().filter(|line| *line != "exit 4").map(str::to_owned).collect()
+}
+
+#[test]
+fn snapshots_without_end_during_loss_and_restore_lose_no_good_checkpoint() {
+    const ENOUGH: usize = 60;
+    let node = Node::new();
+    let pods = pods_with_routes(&node);
+    let (before, host): (Vec<_>, _) = (pods.iter().map(Pod::capture).collect(), node.capture());
+    node.snapshot();
+    let good: Vec<Value> = pods.iter().map(|pod| essence(&node.stored_of(pod))).collect();
+    let (background, stop) = snapshots(&node);
+    let mut rounds = 0;
+    while that_ran(&background).len() < ENOUGH || rounds < 8 {
+        node.lose();
+        std::thread::sleep(Duration::from_millis(30 * (rounds % 4)));
+        node.reload();
+        let restored = wait_until(Duration::from_secs(30), || {
+            let run = node.netfix("restore").exits_with_one_of(&[0, 4]);
+            run.code == Some(0)
+        });
+        assert!(restored, "the lock was never free for a restore");
+        for (pod, before) in pods.iter().zip(&before) {
+            pod.assert_same_as(before);
+        }
+        rounds += 1;
+    }
+    fs::write(stop, "").expect("the sign to stop");
+    let ran = that_ran(&background);
+    background.finish();
+    assert!(ran.iter().any(|line| line == "exit 0"), "no snapshot saw a good moment: {ran:?}");
+    assert!(ran.iter().any(|line| line == "exit 1"), "no snapshot saw a bad moment: {ran:?}");
+    node.assert_same_as(&host);
+    node.snapshot();
+    assert_only_good(&node, &pods, &good);
+    node.assert_all_loads();
+}
+
+/// A loss at every step of a snapshot of which each question to the kernel takes a while, so that it comes between
+/// any two of them. Returns the exit codes.
+fn losses_during(node: &Node, words: &str, after_each: impl Fn()) -> Vec<Option<i32>> {
+    const STEPS: u32 = 24;
+    let slow_snapshot = || {
+        let wrapper = ["strace", "-f", "-o", "/dev/null", "-e", "inject=sendto:delay_enter=15000"];
+        let mut command = node.netfix_command(&wrapper, words);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        child.expect("strace starts")
+    };
+    let began = Instant::now();
+    assert_eq!(slow_snapshot().wait().expect("a snapshot").code(), Some(0));
+    let whole = began.elapsed();
+    let lose_at = |step| {
+        let mut snapshot = slow_snapshot();
+        std::thread::sleep(whole * step / STEPS);
+        node.lose();
+        let code = snapshot.wait().expect("the snapshot ends").code();
+        after_each();
+        node.reload();
+        node.restore();
+        code
+    };
+    (1..=STEPS).map(lose_at).collect()
+}
+
+#[test]
+fn a_loss_in_the_middle_of_the_reading_is_never_written_down() {
+    let node = Node::new();
+    let pods = pods_with_routes(&node);
+    node.snapshot();
+    let good: Vec<Value> = pods.iter().map(|pod| essence(&node.stored_of(pod))).collect();
+    let codes = losses_during(&node, "snapshot", || assert_only_good(&node, &pods, &good));
+    assert!(codes.contains(&Some(0)) && codes.contains(&Some(1)), "every snapshot saw the same: {codes:?}");
+}
+
+#[test]
+fn a_loss_in_the_middle_of_the_hosts_reading_is_never_written_down() {
+    let node = Node::new();
+    let pods = pods_with_routes(&node);
+    let unharmed = node.pod("plain");
+    unharmed.ip("link add veth0 type veth peer name veth1");
+    node.snapshot();
+    let good: Vec<Value> = pods.iter().map(|pod| essence(&node.stored_of(pod))).collect();
+    let words = format!("snapshot --pod {}", unharmed.name());
+    let codes = losses_during(&node, &words, || assert_only_good(&node, &pods, &good));
+    assert!(codes.contains(&Some(0)) && codes.contains(&Some(5)), "every snapshot saw the same: {codes:?}");
+}

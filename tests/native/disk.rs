@@ -1,0 +1,205 @@
+//! The disk under the state folder: full, read-only, without hard links; and many checkpoints on it.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::common::kept::names;
+use crate::common::{Node, Run, tool};
+
+/// A small file system for the state folder.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn under(node: &Node) -> Self {
+        let folder = node.state_dir();
+        fs::create_dir_all(&folder).expect("the state folder");
+        let disk = Self(folder);
+        disk.mount(&["-t", "tmpfs", "-o", "size=512k,mode=700", "tmpfs"]);
+        disk
+    }
+
+    fn mount(&self, words: &[&str]) {
+        tool::run(tool::command("mount", words).arg(&self.0));
+    }
+
+    /// Writes until nothing more fits; the file that takes all the room is returned.
+    fn fill(&self) -> PathBuf {
+        let path = self.0.join("filler");
+        let mut file = fs::File::create(&path).expect("a filler");
+        while file.write_all(&[0; 256]).is_ok() {}
+        path
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = tool::try_run(tool::command("umount", ["-l"]).arg(&self.0));
+    }
+}
+
+const FULL: &str = "No space left on device (os error 28)";
+const READ_ONLY: &str = "Read-only file system (os error 30)";
+
+#[test]
+fn on_a_full_disk_a_snapshot_names_the_file_and_all_old_files_stay_whole() {
+    let node = Node::new();
+    let disk = Disk::under(&node);
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    node.snapshot();
+    pods[0].ip("link set eth0 mtu 1400");
+    let filler = disk.fill();
+    let before = node.state_files();
+    node.netfix("snapshot").exits(5).says(&[FULL, &format!("checkpoints/{}", pods[0].name())]);
+    assert_eq!(before, node.state_files(), "something is not what it was");
+    node.assert_all_loads();
+    fs::remove_file(filler).expect("room again");
+    node.snapshot();
+    assert_eq!(node.generations(), [1, 2, 3]);
+}
+
+#[test]
+fn on_a_full_disk_nothing_is_replaced_that_no_generation_could_take() {
+    let node = Node::new();
+    let disk = Disk::under(&node);
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    fs::write(node.checkpoint_of(&pods[0]), "damaged").expect("a damaged file");
+    let filler = disk.fill();
+    let before = node.state_files();
+    node.netfix("snapshot").exits_with_one_of(&[1, 5]).says(&[
+        FULL,
+        pods[0].name(),
+        "nothing that is stored",
+    ]);
+    assert_eq!(before, node.state_files(), "something is not what it was");
+    fs::remove_file(filler).expect("room again");
+    node.snapshot();
+    assert_eq!(node.kept_of(&pods[0])[1], b"damaged");
+}
+
+#[test]
+fn a_restore_needs_no_room_and_no_writable_disk() {
+    for read_only in [false, true] {
+        let node = Node::new();
+        let disk = Disk::under(&node);
+        let pods = node.simple_pods(1);
+        let before = pods[0].capture();
+        node.snapshot();
+        if read_only {
+            disk.mount(&["-o", "remount,ro"]);
+        } else {
+            disk.fill();
+        }
+        node.lose_and_reload();
+        node.restore();
+        pods[0].assert_same_as(&before);
+    }
+}
+
+#[test]
+fn in_a_read_only_folder_a_snapshot_names_the_file_and_loses_nothing() {
+    let node = Node::new();
+    let disk = Disk::under(&node);
+    let pods = node.simple_pods(1);
+    node.snapshot();
+    let before = node.state_files();
+    disk.mount(&["-o", "remount,ro"]);
+    pods[0].ip("link set eth0 mtu 1400");
+    node.netfix("snapshot").exits(1).says(&[READ_ONLY, pods[0].name()]);
+    node.netfix("prune --keep 1").exits(0).says(&["nothing to remove"]);
+    assert_eq!(before, node.state_files());
+    disk.mount(&["-o", "remount,rw"]);
+    node.snapshot();
+    disk.mount(&["-o", "remount,ro"]);
+    node.netfix("prune --keep 1").exits(1).says(&[READ_ONLY, "generations/1"]);
+    assert_eq!(node.generations(), [1, 2]);
+}
+
+#[test]
+fn where_no_second_name_can_be_given_files_are_copied() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    for errno in ["EMLINK", "EPERM", "EXDEV", "EOPNOTSUPP"] {
+        pods[0].ip("link set eth0 mtu 1400");
+        let inject = format!("inject=?link,?linkat:error={errno}");
+        let wrapper = ["timeout", "60", "strace", "-f", "-o", "/dev/null", "-e", &inject];
+        Run::of(&mut node.netfix_command(&wrapper, "snapshot")).exits(0);
+        let newest = *node.generations().last().expect("a generation");
+        for pod in &pods {
+            let meta = fs::metadata(node.kept_file(newest, pod)).expect("a kept file");
+            assert_eq!((meta.nlink(), meta.mode() & 0o777), (1, 0o600), "{errno}: {}", pod.name());
+            assert_eq!(
+                fs::read(node.kept_file(newest, pod)).expect("a kept file"),
+                node.stored_of(pod),
+                "{errno}"
+            );
+        }
+    }
+    node.assert_all_loads();
+}
+
+#[test]
+fn generations_are_private_and_complete() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    fs::write(node.checkpoint_of(&pods[0]), "damaged").expect("a damaged file");
+    node.snapshot();
+    let mode = |path: &Path| fs::metadata(path).expect("the path exists").permissions().mode() & 0o777;
+    assert_eq!(mode(&node.generations_folder()), 0o700);
+    for number in node.generations() {
+        let folder = node.generation(number);
+        assert_eq!((mode(&folder), mode(&folder.join("checkpoints"))), (0o700, 0o700), "{number}");
+        assert_eq!(names(&folder.join("checkpoints")).len(), pods.len(), "{number}");
+        assert!(folder.join("node.json").exists(), "{number}");
+    }
+    let kept = node.state_files().into_iter().map(|(path, _)| path);
+    for path in kept.filter(|path| path.starts_with(node.generations_folder())) {
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+}
+
+#[test]
+fn a_generation_into_which_others_can_write_is_not_used() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    node.snapshot();
+    node.lose_and_reload();
+    for folder in [node.generations_folder(), node.generation(1), node.generation(1).join("checkpoints")] {
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).expect("an open folder");
+        node.netfix("restore --generation 1").exits(4).says(&["others own it or can write to it"]);
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).expect("a private folder");
+    }
+    assert!(!pods[0].has_eth0(), "something was restored");
+}
+
+#[test]
+fn a_thousand_checkpoints_are_kept_as_one_file_each() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    node.snapshot();
+    let text = node.stored_of(&pods[0]);
+    let folder = node.state_dir().join("checkpoints");
+    for number in 0..1000 {
+        let path = folder.join(format!("other-{number}"));
+        fs::write(&path, &text).expect("a checkpoint");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a private file");
+    }
+    for _ in 0..3 {
+        node.netfix(&format!("snapshot --pod {}", pods[0].name())).exits(0);
+    }
+    let generations = node.generations();
+    assert_eq!(generations, [1, 2, 3, 4]);
+    let inodes = |number: u64| -> Vec<u64> {
+        let folder = node.generation(number).join("checkpoints");
+        let inode = |name: String| fs::metadata(folder.join(name)).expect("a kept file").ino();
+        names(&folder).into_iter().map(inode).collect()
+    };
+    assert_eq!(inodes(3).len(), 1001);
+    assert_eq!(inodes(3), inodes(4), "what did not change was copied");
+    node.assert_all_loads();
+}

@@ -1,0 +1,239 @@
+//! Generations: what a good snapshot leaves, how it is listed and used, and when it goes.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::common::background::wait_until;
+use crate::common::kept::{names, node_json};
+use crate::common::{Node, Pod, Run};
+
+fn listed(node: &Node) -> Vec<Value> {
+    let run = node.netfix("list --generations -o json").exits(0);
+    run.json()["generations"].as_array().unwrap_or_else(|| panic!("no generations\n{}", run.told())).clone()
+}
+
+fn ids(pods: &[&Pod<'_>]) -> Value {
+    pods.iter().map(|pod| pod.name()).collect()
+}
+
+/// Waits until nothing changes by itself any more, so that two snapshots can be the same.
+fn settle(pods: &[Pod<'_>]) {
+    for pod in pods {
+        let is_up = || pod.ip("-o link show dev eth0").contains("state UP");
+        assert!(wait_until(Duration::from_secs(5), is_up), "{} never came up", pod.name());
+    }
+}
+
+#[test]
+fn every_good_snapshot_is_kept_and_listed_with_what_changed() {
+    let node = Node::new();
+    let mut pods = node.simple_pods(2);
+    settle(&pods);
+    node.netfix_json("snapshot").exits(0).says(&["\"generation\": 1"]);
+    pods[0].ip("link set eth0 mtu 1400");
+    node.netfix("snapshot").exits(0).says(&["generation 2"]);
+    pods.push(node.pod("late").simple());
+    settle(&pods);
+    node.snapshot();
+    let all = listed(&node);
+    let told = |key: &str| all.iter().map(|generation| generation[key].clone()).collect::<Vec<_>>();
+    assert_eq!(told("number"), [1, 2, 3]);
+    assert_eq!(told("pods"), [2, 2, 3]);
+    assert_eq!(told("changed"), [Value::Null, ids(&[&pods[0]]), json!([])]);
+    assert_eq!(told("added"), [Value::Null, json!([]), ids(&[&pods[2]])]);
+    assert_eq!(told("removed"), [Value::Null, json!([]), json!([])]);
+    assert_eq!(told("current"), [false, false, true]);
+    assert_eq!(told("aside"), [false, false, false]);
+    assert_eq!(told("damaged"), [json!([]), json!([]), json!([])]);
+    for (number, time) in node.generations().into_iter().zip(told("time")) {
+        assert_eq!(node_json(&node.generation(number))["created"], time, "{number}");
+    }
+    let table = node.netfix("list --generations").exits(0).says(&["NUMBER", "current", "3 generations"]);
+    assert!(table.err.is_empty(), "{}", table.told());
+}
+
+#[test]
+fn without_any_snapshot_there_are_no_generations() {
+    let node = Node::new();
+    assert!(listed(&node).is_empty());
+    node.netfix("prune").exits(0).says(&["nothing to remove"]);
+    assert!(!node.state_dir().exists(), "asking made a state folder");
+}
+
+#[test]
+fn an_earlier_generation_brings_back_what_the_pods_and_the_host_had_then() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    pods[0].ip("addr add 10.88.1.222/16 dev eth0");
+    pods[0].ip("route add 172.16.0.0/12 via 10.88.0.3");
+    let (before, host): (Vec<_>, _) = (pods.iter().map(Pod::capture).collect(), node.capture());
+    node.snapshot();
+    pods[0].ip("route del 172.16.0.0/12");
+    pods[0].ip("addr del 10.88.1.222/16 dev eth0");
+    node.ns.ip("route add 172.30.0.0/16 via 10.88.0.1");
+    node.snapshot();
+    node.netfix("diff").exits(0);
+    let diff = node.netfix(&format!("diff {} --generation 1", pods[0].name())).exits(3);
+    diff.says(&["10.88.1.222/16", "172.16.0.0/12"]);
+    node.lose_and_reload();
+    node.netfix("plan --generation 1").exits(0).says(&["10.88.1.222/16"]);
+    node.netfix("plan").exits(0).says(&["172.30.0.0/16"]).does_not_say("10.88.1.222/16");
+    node.netfix("restore --generation 1").exits(0);
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+    node.assert_same_as(&host);
+    node.netfix("diff --generation 1").exits(0);
+}
+
+#[test]
+fn list_and_show_tell_of_an_earlier_generation_what_it_holds() {
+    let node = Node::new();
+    let mut pods = node.simple_pods(1);
+    node.snapshot();
+    pods[0].ip("link set eth0 mtu 1400");
+    pods.push(node.pod("late").simple());
+    node.snapshot();
+    node.netfix("list --generation 1").exits(0).says(&[pods[0].name()]).does_not_say(pods[1].name());
+    node.netfix(&format!("show {} --generation 1", pods[0].name())).exits(0).says(&["mtu 1500"]);
+    node.netfix(&format!("show {} --generation 2", pods[0].name())).exits(0).says(&["mtu 1400"]);
+    node.netfix(&format!("show {} --generation 1", pods[1].name())).fails().says(&["checkpoint-missing"]);
+}
+
+#[test]
+fn an_unknown_generation_is_refused_with_those_that_there_are() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    node.netfix("restore --generation 1").exits(4).says(&["not-found", "netfix snapshot"]);
+    node.snapshot();
+    node.snapshot();
+    node.lose_and_reload();
+    for command in ["restore", "plan", "diff", "list", &format!("show {}", pods[0].name())] {
+        let run = node.netfix_json(&format!("{command} --generation 9")).exits(4);
+        let problem = run.problems("not-found")[0].clone();
+        assert!(problem["message"].as_str().is_some_and(|m| m.contains("1 and 2 are kept")), "{problem}");
+    }
+    assert!(!pods[0].has_eth0(), "something was restored");
+}
+
+/// A pod whose file in generation 1 is damaged: the other one comes back from it, and the damage is told.
+#[test]
+fn a_damaged_file_in_a_generation_is_named_and_the_other_pods_come_back_from_it() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before = pods[0].capture();
+    node.snapshot();
+    pods[0].ip("link set eth0 mtu 1400");
+    node.snapshot();
+    fs::write(node.kept_file(1, &pods[1]), "{").expect("a damaged file");
+    let list = node.netfix("list --generations").exits(0).says(&["checkpoint-corrupt", pods[1].name()]);
+    assert!(list.err.contains("warning"), "{}", list.told());
+    assert_eq!(listed(&node)[0]["damaged"], ids(&[&pods[1]]));
+    node.netfix("list --generation 1").exits(5).says(&["checkpoint-corrupt", pods[1].name()]);
+    node.lose_and_reload();
+    node.netfix("restore --generation 1").exits(5).says(&["checkpoint-corrupt", "generations/1/"]);
+    pods[0].assert_same_as(&before);
+    assert!(!pods[1].has_eth0(), "something was made of a damaged file");
+}
+
+#[test]
+fn damage_to_the_current_files_does_not_reach_the_generations() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let (before, host): (Vec<_>, _) = (pods.iter().map(Pod::capture).collect(), node.capture());
+    node.snapshot();
+    node.snapshot();
+    fs::write(node.checkpoint_of(&pods[0]), "").expect("the file is emptied in its place");
+    fs::write(node.state_dir().join("node.json"), "{").expect("a damaged file");
+    node.lose_and_reload();
+    node.netfix("plan").exits(5).says(&["checkpoint-corrupt"]);
+    node.netfix("restore --generation 1").exits(0);
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+    node.assert_same_as(&host);
+}
+
+#[test]
+fn what_did_not_change_is_one_file_in_all_generations() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    settle(&pods);
+    node.snapshot();
+    pods[0].ip("link set eth0 mtu 1400");
+    node.snapshot();
+    node.snapshot();
+    let inode = |number, pod| fs::metadata(node.kept_file(number, pod)).expect("a kept file").ino();
+    assert_ne!(inode(1, &pods[0]), inode(2, &pods[0]));
+    assert_eq!(inode(2, &pods[0]), inode(3, &pods[0]));
+    assert_eq!(inode(1, &pods[1]), inode(3, &pods[1]));
+    let current = fs::metadata(node.checkpoint_of(&pods[1])).expect("a checkpoint").ino();
+    assert_ne!(current, inode(3, &pods[1]), "what is edited in its place would reach the generations");
+}
+
+#[test]
+fn snapshot_keeps_as_many_as_it_was_told() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    settle(&pods);
+    for _ in 0..7 {
+        node.snapshot();
+    }
+    assert_eq!(node.generations(), [3, 4, 5, 6, 7], "five are kept unless told otherwise");
+    let run = node.netfix_json("snapshot --keep 2").exits(0);
+    assert_eq!(run.json()["kept"]["removed"], json!([3, 4, 5, 6]), "{}", run.told());
+    assert_eq!(node.generations(), [7, 8]);
+    node.netfix("snapshot --keep 1").exits(0);
+    assert_eq!(node.generations(), [9]);
+    node.netfix("snapshot --keep 0").exits(2);
+}
+
+#[test]
+fn prune_removes_all_but_the_newest_and_says_which() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    for mtu in [1500, 1490, 1480, 1470] {
+        pods[0].ip(&format!("link set eth0 mtu {mtu}"));
+        node.snapshot();
+    }
+    let newest = node.stored_of(&pods[0]);
+    node.netfix("prune --keep 3").exits(0).says(&["removed: 1"]);
+    assert_eq!(node.generations(), [2, 3, 4]);
+    let run = node.netfix("prune --keep 1 -o json").exits(0);
+    assert_eq!(run.json()["command"], "prune", "{}", run.told());
+    assert_eq!(run.json()["kept"]["removed"], json!([2, 3]), "{}", run.told());
+    assert_eq!(node.kept_of(&pods[0]), [newest]);
+    node.netfix("prune --keep 1").exits(0).says(&["nothing to remove"]);
+    node.snapshot();
+    assert_eq!(node.generations(), [4, 5], "a number is never given again");
+}
+
+#[test]
+fn what_killed_runs_left_is_swept_and_nothing_else() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    node.snapshot();
+    let folder = node.generations_folder();
+    for leftover in [".new/checkpoints", ".7.gone/checkpoints", "notes"] {
+        fs::create_dir_all(folder.join(leftover)).expect("a leftover");
+        fs::write(folder.join(leftover).join("file"), "half").expect("a leftover");
+    }
+    node.netfix("prune").exits(0).says(&["nothing to remove"]);
+    assert_eq!(names(&folder), ["1", "notes"]);
+    fs::create_dir_all(folder.join(".new/checkpoints")).expect("a leftover");
+    node.snapshot();
+    assert_eq!(names(&folder), ["1", "2", "notes"]);
+}
+
+#[test]
+fn prune_waits_for_nobody() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    node.snapshot();
+    let lock = node.state_dir().join("lock").to_string_lossy().into_owned();
+    let mut command = node.netfix_command(&["flock", &lock], "prune --keep 1");
+    Run::of(&mut command).exits(4).says(&["lock-held"]);
+}
