@@ -187,11 +187,12 @@ impl PodInfo {
         self.sandbox.is_some() && self.sandbox == other.sandbox && !self.contradicts(other)
     }
 
-    /// Takes over what was once known of the same pod. Who knows the sandbox knows the names, and the file is named
-    /// after the sandbox; else the pod keeps the name that it had, and who said so.
+    /// Takes over what was once known of the same pod. Who knows the sandbox or the Kubernetes namespace knows the
+    /// name, and the file is named after the sandbox; else the pod keeps the name that it had, and who said so.
     pub fn learn(&mut self, then: Self) {
         let Self { id, namespace, name, uid, sandbox, attempt, source } = self;
-        *name = if sandbox.is_some() { name.take().or(then.name) } else { then.name.or(name.take()) };
+        let is_told = sandbox.is_some() || namespace.is_some();
+        *name = if is_told { name.take().or(then.name) } else { then.name.or(name.take()) };
         if sandbox.is_none() || then.sandbox == *sandbox {
             *id = then.id;
         }
