@@ -27,27 +27,36 @@ struct Comparison {
     problems: Vec<Problem>,
 }
 
+impl Comparison {
+    fn fits(&self) -> bool {
+        self.unfound.is_empty() && self.suspects.is_empty()
+    }
+}
+
 impl Session {
     /// Asks the container runtimes whose the namespaces are. One that cannot be asked ends the command, and so does an
     /// answer that cannot be true; before that, everything is looked at again.
     pub(super) fn ask(&mut self, config: &runtime::Config, selection: &Selection) -> Result<(), Early> {
         let until = Instant::now() + runtime::LIMIT;
         let mut last = self.compare(config, selection, until)?;
+        let mut unfound_before: Option<Vec<Unfound>> = None;
         for _ in 0..LOOKS_AGAIN {
-            let fits = last.unfound.is_empty() && last.suspects.is_empty();
-            if fits || Instant::now() + PAUSE >= until {
+            if last.fits() || Instant::now() + PAUSE >= until {
                 break;
             }
             thread::sleep(PAUSE);
             *self = Self::open(selection)?;
-            let mut next = self.compare(config, selection, until)?;
-            next.unfound.retain(|sandbox| last.unfound.iter().any(|before| before.is_same(sandbox)));
-            last = next;
+            let next = self.compare(config, selection, until)?;
+            unfound_before = Some(std::mem::replace(&mut last, next).unfound);
         }
-        let Comparison { answer, unfound, suspects, problems } = last;
+        let Comparison { answer, mut unfound, suspects, problems } = last;
         if !suspects.is_empty() {
             return Err(refused(vec![answer.contradicted_by(&suspects)]));
         }
+        let twice = |now: &Unfound| {
+            unfound_before.as_ref().is_none_or(|before| before.iter().any(|then| then.is_same(now)))
+        };
+        unfound.retain(twice);
         self.problems.extend(problems);
         self.problems.extend(unfound.iter().map(Unfound::problem));
         self.answer = Some(answer);

@@ -169,7 +169,7 @@ pub struct PodInfo {
     /// Attempt number of the sandbox.
     #[serde(default)]
     pub attempt: Option<u32>,
-    /// Who said so: `mount` or `proc`, or a runtime.
+    /// Who said so: a runtime (`cri`, `docker`, `podman`), or else `cgroup`, `mount` or `proc`.
     pub source: String,
 }
 

@@ -16,7 +16,7 @@ use super::ids::Ids;
 use super::names::plain;
 use super::{Answer, Resident, Sandbox, procfs};
 use crate::kernel::Netns;
-use crate::model::{Code, PodId, PodInfo, Problem};
+use crate::model::{Code, PodId, PodInfo, Problem, Severity};
 
 /// Device and inode of a namespace.
 type Key = (u64, u64);
@@ -26,7 +26,7 @@ type Key = (u64, u64);
 pub struct Introduction {
     /// Sandboxes that are said to run and whose namespace is not among the residents.
     pub unfound: Vec<Unfound>,
-    /// Namespaces that several sandboxes are said to live in (warnings).
+    /// Namespaces that several sandboxes are said to live in (notes).
     pub problems: Vec<Problem>,
 }
 
@@ -189,7 +189,8 @@ fn shared(resident: &Resident<'_>, claims: &[Claim<'_>]) -> Problem {
         "several sandboxes are said to live here, so it is named after none of them: {}",
         plain(&ids.join(", "))
     );
-    Problem::warning(Code::Unreadable, resident.netns.path.display().to_string(), message)
+    let problem = Problem::warning(Code::Unsupported, resident.netns.path.display().to_string(), message);
+    Problem { severity: Severity::Info, ..problem }
 }
 
 impl Sandbox {
@@ -219,13 +220,15 @@ impl Sandbox {
         let by_pid =
             self.pid.or(through).map(|pid| (procfs::netns_path(pid), self.key_of_process(pid, here)));
         match (&by_path, &by_pid) {
-            (Some((path, Ok(a))), Some((process, Ok((b, _))))) if a != b => Home::Unknown(format!(
-                "{} and {} are two namespaces ({} and {}), and neither is trusted",
-                shown(path),
-                shown(process),
-                a.1,
-                b.1
-            )),
+            (Some((path, Ok(a))), Some((process, Ok((b, _))))) if a != b && !is_host(*b) => {
+                Home::Unknown(format!(
+                    "{} and {} are two namespaces ({} and {}), and neither is trusted",
+                    shown(path),
+                    shown(process),
+                    a.1,
+                    b.1
+                ))
+            }
             (Some((_, Ok(key))), _) if is_host(*key) => Home::Host,
             (Some((_, Ok(key))), _) => Home::In { key: *key, sure: true },
             (_, Some((_, Ok((key, _))))) if is_host(*key) => Home::Host,

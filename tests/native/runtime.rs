@@ -370,7 +370,7 @@ fn a_namespace_that_two_sandboxes_share_is_named_after_none_of_them_but_a_kubern
     let two = docker("two.sock", &[shared("one", 1), shared("two", 2)]);
     let run = node.netfix_json(&format!("snapshot {}", auto(&two.socket))).exits(0);
     assert_eq!(run.pod(&pod)["source"], "mount", "{}", run.told());
-    assert_eq!(run.problems("unreadable").len(), 1, "{}", run.told());
+    assert_eq!(run.problems("unsupported").len(), 1, "{}", run.told());
     let three = docker("three.sock", &[shared("one", 1), shared("two", 2), kube]);
     let run = node.netfix_json(&format!("snapshot {}", auto(&three.socket))).exits(0);
     assert_eq!(run.pod(&pod)["name"], "web-0", "{}", run.told());

@@ -17,24 +17,30 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// `netfix snapshot WORDS` refuses in time, naming `object` and saying `why`; every file of an earlier snapshot stays;
 /// and without asking anybody it works.
 fn assert_refused(node: &Node, words: &str, object: &str, why: &str) {
-    assert_refused_by(node, || node.netfix_json(&format!("snapshot {words}")), object, why);
+    assert_refused_by(node, || node.netfix_json(&format!("snapshot {words}")), &[(object, why)]);
 }
 
-fn assert_refused_by(node: &Node, netfix: impl Fn() -> Run, object: &str, why: &str) {
+/// A machine that is busy with something else may slow one of a few down.
+fn assert_refused_by(node: &Node, netfix: impl Fn() -> Run, told: &[(&str, &str)]) {
     node.snapshot();
     let files = node.state_files();
-    let started = Instant::now();
-    let run = netfix().exits(4);
-    let took = started.elapsed();
-    assert!(took < LIMIT, "it took {took:?}\n{}", run.told());
-    let problems = run.problems("runtime-unreachable");
-    let says = |problem: &Value| {
-        let text = |key: &str| problem[key].as_str().unwrap_or_default();
-        let message = text("message");
-        text("object").contains(object) && message.contains(why) && message.contains("--runtime none")
+    let is_soon = || {
+        let started = Instant::now();
+        let run = netfix().exits(4);
+        let took = started.elapsed();
+        let problems = run.problems("runtime-unreachable");
+        for (object, why) in told {
+            let says = |problem: &Value| {
+                let text = |key: &str| problem[key].as_str().unwrap_or_default();
+                let message = text("message");
+                text("object").contains(object) && message.contains(why) && message.contains("--runtime none")
+            };
+            assert!(problems.iter().any(says), "nothing says {why:?} of {object}\n{}", run.told());
+        }
+        assert_eq!(files, node.state_files(), "the state folder was changed\n{}", run.told());
+        took < LIMIT
     };
-    assert!(problems.iter().any(says), "nothing says {why:?} of {object}\n{}", run.told());
-    assert_eq!(files, node.state_files(), "the state folder was changed\n{}", run.told());
+    assert!((0..3).any(|_| is_soon()), "netfix took longer than {LIMIT:?} each time");
     node.netfix("snapshot --runtime none").exits(0);
 }
 
@@ -155,8 +161,8 @@ fn all_of_them_are_named_and_take_no_longer_than_one() {
         ("/run/docker.sock", silent.as_path()),
     ];
     let netfix = || node.netfix_with_sockets(&sockets, "snapshot --runtime auto -o json");
-    assert_refused_by(&node, netfix, "/run/crio/crio.sock", "ECONNREFUSED");
-    assert_refused_by(&node, netfix, "/run/docker.sock", "no answer");
+    let told = [("/run/crio/crio.sock", "ECONNREFUSED"), ("/run/docker.sock", "no answer")];
+    assert_refused_by(&node, netfix, &told);
 }
 
 #[test]
@@ -165,7 +171,7 @@ fn none_at_all_where_the_user_wants_one() {
     let _pods = node.simple_pods(1);
     for (which, path) in [("cri", "/run/containerd/containerd.sock"), ("docker", "/run/docker.sock")] {
         let words = format!("snapshot --runtime {which} -o json");
-        assert_refused_by(&node, || node.netfix_with_sockets(&[], &words), which, path);
+        assert_refused_by(&node, || node.netfix_with_sockets(&[], &words), &[(which, path)]);
     }
     node.netfix_with_sockets(&[], "snapshot --runtime auto").exits(0);
 }
@@ -267,7 +273,7 @@ fn a_containerd_without_cri_may_hide_a_container_that_nobody_knows() {
     let cgroup = Cgroup::new(&format!("default/{}", unique_id()));
     cgroup.take(hidden.process_id());
     let netfix = || with_dumb_containerd(&node, vec![container(&known, 1)], "");
-    assert_refused_by(&node, netfix, "/run/containerd/containerd.sock", hidden.name());
+    assert_refused_by(&node, netfix, &[("/run/containerd/containerd.sock", hidden.name())]);
     let words = format!("--pod {}", &id(1)[..12]);
     with_dumb_containerd(&node, vec![container(&known, 1)], &words).exits(0);
 }
