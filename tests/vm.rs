@@ -85,6 +85,7 @@ scenarios! {
     nic_late: "nic-late",
     vlan_id_taken: "vlan-id-taken",
     mac_taken: "mac-taken",
+    cni_cache: "cni-cache",
 }
 
 #[test]

@@ -106,8 +106,17 @@ fn add_temporary(
 /// What an interrupted run left in the host's namespace on this link's way to its pod.
 fn leftover<'a>(host: &'a NetState, link: &Link) -> Option<&'a Link> {
     let found = host.link(&temporary_name(link)?)?;
-    let is_ours = matches!(found.kind, LinkKind::Macvlan(_)) && found.mac == link.mac && !found.flags.up;
+    let is_ours = is_same_kind(&found.kind, &link.kind) && found.mac == link.mac && !found.flags.up;
     is_ours.then_some(found)
+}
+
+/// Of VLANs on one link each has an id of its own, and several may have the link's MAC.
+fn is_same_kind(a: &LinkKind, b: &LinkKind) -> bool {
+    match (a, b) {
+        (LinkKind::Macvlan(_), LinkKind::Macvlan(_)) => true,
+        (LinkKind::Vlan(a), LinkKind::Vlan(b)) => (a.id, a.protocol) == (b.id, b.protocol),
+        _ => false,
+    }
 }
 
 fn run_one(socket: &mut Socket, request: Request) -> Result<Result<(), Errno>, Error> {
@@ -118,4 +127,31 @@ fn run_one(socket: &mut Socket, request: Request) -> Result<Result<(), Errno>, E
 fn temporary_name(link: &Link) -> Option<IfName> {
     let hex = link.mac?.0.map(|byte| format!("{byte:02x}"));
     format!("nfx{}", hex.concat()).parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Mac;
+    use crate::model::link::{Flags, Macvlan, MacvlanMode, Vlan, VlanId};
+
+    const MAC: Mac = Mac([2, 0, 0, 0x88, 1, 1]);
+
+    fn link(name: &str, kind: LinkKind) -> Link {
+        Link { mac: Some(MAC), flags: Flags::default(), ..Link::plain(name.parse().unwrap(), kind) }
+    }
+
+    fn vlan(id: u16) -> LinkKind {
+        LinkKind::Vlan(Vlan::plain(VlanId::try_from(id).unwrap()))
+    }
+
+    #[test]
+    fn what_an_interrupted_run_left_is_known_by_name_mac_and_kind() {
+        let macvlan = || LinkKind::Macvlan(Macvlan::plain(MacvlanMode::Bridge));
+        let host = |kind| NetState { links: vec![link("nfx020000880101", kind)], ..NetState::default() };
+        assert!(leftover(&host(macvlan()), &link("eth0", macvlan())).is_some());
+        assert!(leftover(&host(vlan(5)), &link("eth0", vlan(5))).is_some());
+        assert!(leftover(&host(vlan(5)), &link("eth0", vlan(6))).is_none());
+        assert!(leftover(&host(macvlan()), &link("eth0", vlan(5))).is_none());
+    }
 }

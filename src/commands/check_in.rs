@@ -8,11 +8,12 @@ use super::select::Selection;
 use super::session::{age, bare_view, key_at, partial_interfaces, stored_view};
 use super::{Exit, origin};
 use crate::cni;
+use crate::model::address::DADFAILED;
 use crate::model::checkpoint::Extension;
 use crate::model::sysctl::Sysctls;
 use crate::model::{
-    Checkpoint, Code, IfName, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, Partial, PodInfo,
-    Problem, Severity, stack,
+    Address, Checkpoint, Code, IfName, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, Partial,
+    PodInfo, Problem, Severity, stack,
 };
 use crate::observe::{self, Host, Pod};
 use crate::plan::{self, HostLinks, Observed, Plan};
@@ -314,8 +315,9 @@ impl Ground {
             self.devices.extend(bottom);
         }
         // What is there belongs to the host, so that no pod may claim it.
-        let own = now.addresses.iter().filter(|address| self.guessed.contains(&address.dev));
-        self.state.addresses.extend(own.cloned());
+        let is_own =
+            |address: &&Address| address.flags & DADFAILED == 0 && self.guessed.contains(&address.dev);
+        self.state.addresses.extend(now.addresses.iter().filter(is_own).cloned());
     }
 
     /// The VLANs that have to be made again and of which nothing but the name is known.

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::check_in::{CheckIn, Matched, described};
 use super::select::Selection;
-use super::session::bare_view;
+use super::session::{bare_view, key_at};
 use super::{Early, Outcome};
 use crate::cni::{self, Entry, Owner};
-use crate::kernel::Netns;
 use crate::model::checkpoint::CniResult;
 use crate::model::partial::Attachment;
 use crate::model::{Checkpoint, Code, IfName, Partial, PodInfo, Problem};
@@ -115,7 +114,7 @@ impl Desk<'_> {
                 "the entries of sandboxes {} all lead to this namespace, and no runtime says which it is: none is used",
                 ids.join(" and ")
             );
-            self.result.problems.push(Problem::error(Code::PodReplaced, path, message).of(&info.id));
+            self.result.problems.push(Problem::error(Code::NetnsReplaced, path, message).of(&info.id));
             self.result.rejected.push(bare_view(&info, &pod.netns.path, State::Failed));
             return;
         }
@@ -188,7 +187,7 @@ impl Desk<'_> {
 /// The place of the living pod that the entries' paths lead to.
 fn leads_to(entries: &[Entry], places: &BTreeMap<(u64, u64), usize>) -> Option<usize> {
     let paths: BTreeSet<&str> = entries.iter().flat_map(|entry| &entry.paths).map(String::as_str).collect();
-    paths.iter().find_map(|path| places.get(&Netns::open(Path::new(path)).ok()?.key()).copied())
+    paths.iter().find_map(|path| places.get(&key_at(path)?).copied())
 }
 
 fn former(entry: &PodInfo, living: &PodInfo) -> Problem {

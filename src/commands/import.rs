@@ -5,7 +5,7 @@ use std::path::Path;
 use std::slice;
 
 use super::check_in::described;
-use super::session::{self, Session, bare_view, info_of, leads_to, nameless, stored_view};
+use super::session::{self, Session, bare_view, info_of, key_at, nameless, stored_view};
 use super::{Context, Early, Outcome};
 use crate::cli::{Runtimes, Selectors};
 use crate::model::{Checkpoint, Code, PodId, PodInfo, Problem};
@@ -84,7 +84,9 @@ impl Import {
         let info = info_of(id, checkpoint);
         let pods = &self.session.pods;
         let by_sandbox = pods.iter().position(|pod| info.is_surely(&pod.info));
-        match by_sandbox.or_else(|| pods.iter().position(|pod| leads_to(&checkpoint.netns, pod))) {
+        let by_path =
+            || key_at(&checkpoint.netns).and_then(|key| pods.iter().position(|p| p.netns.key() == key));
+        match by_sandbox.or_else(by_path) {
             Some(at) if info.contradicts(&pods[at].info) => Lives::Replaced(at),
             Some(at) => Lives::At(at),
             None => Lives::Nowhere,
@@ -197,5 +199,5 @@ fn contested(living: &PodInfo) -> Problem {
         "several files lead to the namespace of {}, and no runtime says which is its own: none is imported",
         described(living)
     );
-    Problem::error(Code::PodReplaced, "", message)
+    Problem::error(Code::NetnsReplaced, "", message)
 }

@@ -122,7 +122,10 @@ impl Job {
     pub(super) fn announcements(&self, host: &Host) -> Vec<Announcement> {
         let Some((state, _)) = &self.last else { return Vec::new() };
         let of_link = |link: &Link| {
-            let Some(Parent::Host(parent)) = &link.parent else { return Vec::new() };
+            // What goes out of a VLAN's parent has no tag, and so reaches other neighbours than the pod's.
+            let (LinkKind::Macvlan(_), Some(Parent::Host(parent))) = (&link.kind, &link.parent) else {
+                return Vec::new();
+            };
             let Some((parent, mac)) = host.state.link(parent).map(|parent| parent.index).zip(link.mac) else {
                 return Vec::new();
             };

@@ -87,3 +87,43 @@ fn plain<A, N>(dev: &IfName, dst: N, gateway: Option<A>, entry: &CniRoute) -> Ro
         preference: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(entry: serde_json::Value) -> Route {
+        let entry: CniRoute = serde_json::from_value(entry).unwrap();
+        let (mut routes, impossible) = routes(&"eth0".parse().unwrap(), &[entry]);
+        assert!(impossible.is_empty() && routes.len() == 1, "{impossible:?}");
+        routes.remove(0)
+    }
+
+    #[test]
+    fn what_a_result_says_of_a_route_is_in_the_route() {
+        let all = serde_json::json!({
+            "dst": "172.16.1.2/12", "gw": "10.0.0.1", "mtu": 1400, "advmss": 1360, "priority": 50, "table": 200,
+            "scope": 253,
+        });
+        let Route::V4(route) = one(all) else { panic!("not IPv4") };
+        assert_eq!(
+            (route.dst, route.table, route.priority, route.scope),
+            ("172.16.0.0/12".parse().unwrap(), 200, Some(50), 253)
+        );
+        assert_eq!(route.metrics, [(Metric::Mtu, 1400), (Metric::Advmss, 1360)].into());
+    }
+
+    #[test]
+    fn what_it_does_not_say_is_the_kernels_default() {
+        let Route::V4(v4) = one(serde_json::json!({"dst": "198.51.100.0/24"})) else { panic!("not IPv4") };
+        assert_eq!(
+            (v4.table, v4.priority, v4.scope, v4.hops[0].gateway),
+            (TABLE_MAIN, None, SCOPE_UNIVERSE, None)
+        );
+        let Route::V6(v6) = one(serde_json::json!({"dst": "::/0", "gw": "fd00::1", "scope": 253})) else {
+            panic!("not IPv6")
+        };
+        assert_eq!((v6.table, v6.priority, v6.scope), (TABLE_MAIN, Some(METRIC_V6), SCOPE_UNIVERSE));
+        assert!(v4.metrics.is_empty() && v6.metrics.is_empty());
+    }
+}

@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod import;
 mod its_files;
 mod our_files;
 mod reader;

@@ -87,6 +87,11 @@ impl Findings<'_> {
             let message = format!("was last found true {age} ago; run `netfix snapshot`");
             problems.push(Problem::warning(Code::CheckpointStale, "checkpoint", message));
         }
+        if matched.partial.is_some() {
+            let message = "is one of the origin's, which does not say what the pod stands on; run `netfix snapshot`, \
+                           which writes down all of it";
+            problems.push(Problem::warning(Code::PartialSource, "checkpoint", message));
+        }
         match compared {
             Err(problem) => {
                 view.state = State::Failed;

@@ -1,6 +1,7 @@
 //! Pods that nobody ever took a snapshot of, put back from what libcni wrote down when they were made.
 
 mod damaged;
+mod in_containerd;
 mod parents;
 mod plugins;
 mod whole;
@@ -71,7 +72,7 @@ fn macvlan(ipam: &Value) -> Value {
 }
 
 /// A value with some keys set.
-fn with(mut value: Value, keys: Value) -> Value {
+fn with(mut value: Value, keys: &Value) -> Value {
     for (key, new) in keys.as_object().into_iter().flatten() {
         value[key] = new.clone();
     }

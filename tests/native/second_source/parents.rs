@@ -10,7 +10,11 @@ use crate::common::node::PARENT_MAC;
 
 fn on<'n>(node: &'n Node, master: Option<&str>, address: &str) -> Network<'n> {
     let plugin = macvlan(&static_ipam(&[address]));
-    Network::new(node, "lab", &[with(plugin, json!({"master": master.map_or(Value::from(""), Value::from)}))])
+    Network::new(
+        node,
+        "lab",
+        &[with(plugin, &json!({"master": master.map_or(Value::from(""), Value::from)}))],
+    )
 }
 
 /// A second device of the node; its loss is `link del`.
@@ -41,7 +45,9 @@ fn pods_on_several_masters_come_back_each_on_its_own() {
     second_device(&node);
     // Named for those who have none; these all have one.
     let run = node.netfix(&words(&node, "restore --parent eth0")).exits(0);
-    pods.iter().for_each(|it| it.assert_back(&run));
+    for it in &pods {
+        it.assert_back(&run);
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::common::Node;
 use crate::common::cni::static_ipam;
 use crate::common::libcni::Network;
 
-fn tuning(node: &Node, keys: Value) -> Value {
+fn tuning(node: &Node, keys: &Value) -> Value {
     with(json!({"type": "tuning", "dataDir": node.temp().join("tuning")}), keys)
 }
 
@@ -15,10 +15,10 @@ fn tuning(node: &Node, keys: Value) -> Value {
 fn what_tuning_did_is_done_again() {
     let node = Node::new();
     let chain = [
-        with(macvlan(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"])), json!({"mtu": 1450})),
+        with(macvlan(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"])), &json!({"mtu": 1450})),
         tuning(
             &node,
-            json!({
+            &json!({
                 "mtu": 1300, "promisc": true, "allmulti": true,
                 "sysctl": {
                     "net.ipv4.conf.eth0.arp_announce": "2", "net/ipv4/conf/eth0/rp_filter": "2",
@@ -38,7 +38,7 @@ fn what_tuning_did_is_done_again() {
 fn a_mac_that_tuning_has_set_comes_back() {
     let node = Node::new();
     let chain =
-        [macvlan(&static_ipam(&["10.88.2.10/16"])), tuning(&node, json!({"mac": "02:00:00:88:07:07"}))];
+        [macvlan(&static_ipam(&["10.88.2.10/16"])), tuning(&node, &json!({"mac": "02:00:00:88:07:07"}))];
     let it = Subject::new(&node, "web", &[&Network::new(&node, "lab", &chain)]);
     node.lose_and_reload();
     let run = restore(&node).exits(0);
@@ -50,27 +50,25 @@ fn a_mac_that_tuning_has_set_comes_back() {
 
 #[test]
 fn a_mac_that_the_runtime_chose_comes_back() {
-    let node = Node::new();
-    let plugin = with(macvlan(&static_ipam(&["10.88.2.10/16"])), json!({"capabilities": {"mac": true}}));
-    let chosen = json!({"mac": "02:00:00:88:08:08"});
     // An early result does not repeat it, so it has to come from what the runtime said.
     for version in ["1.0.0", "0.2.0"] {
-        let network = Network::new(&node, "lab", std::slice::from_ref(&plugin));
-        let network = network.version(version).capabilities(chosen.clone());
+        let node = Node::new();
+        let plugin = with(macvlan(&static_ipam(&["10.88.2.10/16"])), &json!({"capabilities": {"mac": true}}));
+        let network = Network::new(&node, "lab", &[plugin]).version(version);
+        let network = network.capabilities(json!({"mac": "02:00:00:88:08:08"}));
         let it = Subject::new(&node, "web", &[&network]);
         assert_eq!(it.before.link("eth0")["address"], "02:00:00:88:08:08");
         node.lose_and_reload();
         let run = restore(&node).exits(0).does_not_say("its MAC was not written down");
         let lines = it.unexplained();
         assert!(lines.is_empty(), "{version}: {lines:#?}\n{}", run.told());
-        it.pod.ns.delete();
     }
 }
 
 #[test]
 fn a_setting_of_tuning_that_is_different_on_a_living_link_is_told_and_left() {
     let node = Node::new();
-    let chain = [macvlan(&static_ipam(&["10.88.2.10/16"])), tuning(&node, json!({"mtu": 1300}))];
+    let chain = [macvlan(&static_ipam(&["10.88.2.10/16"])), tuning(&node, &json!({"mtu": 1300}))];
     let it = Subject::new(&node, "web", &[&Network::new(&node, "lab", &chain)]);
     it.pod.ip("link set eth0 mtu 1350");
     let before = it.pod.capture();
@@ -81,7 +79,7 @@ fn a_setting_of_tuning_that_is_different_on_a_living_link_is_told_and_left() {
 #[test]
 fn a_sysctl_of_tuning_that_nobody_can_write_is_an_error_and_the_pod_comes_back() {
     let node = Node::new();
-    let chain = [macvlan(&static_ipam(&["10.88.2.10/16"])), tuning(&node, json!({"sysctl": {}}))];
+    let chain = [macvlan(&static_ipam(&["10.88.2.10/16"])), tuning(&node, &json!({"sysctl": {}}))];
     let mut it = Subject::new(&node, "web", &[&Network::new(&node, "lab", &chain)]);
     it.attached[0].cached.config["plugins"][1]["sysctl"] = json!({"net.ipv4.conf.eth0.not_there": "1"});
     it.attached[0].write();
@@ -99,7 +97,7 @@ fn both_interfaces_of_a_pod_come_back_also_where_multus_keeps_its_cache() {
         "routes": [{"dst": "172.30.0.0/16", "gw": "172.20.0.1"}],
     });
     let second =
-        Network::new(&node, "data-net", &[with(macvlan(&second), json!({"mode": "private", "mtu": 1400}))]);
+        Network::new(&node, "data-net", &[with(macvlan(&second), &json!({"mode": "private", "mtu": 1400}))]);
     let it = Subject::new(&node, "web", &[&first, &second.cached_in("multus/results")]);
     node.lose_and_reload();
     let run = restore(&node).exits(0);
@@ -141,7 +139,9 @@ fn plugins_whose_work_netfix_cannot_do_are_named_and_the_rest_comes_back() {
     let mut it = Subject::new(&node, "web", &networks.each_ref());
     it.attached[1].cached.config["plugins"][0]["type"] = "sriov".into();
     it.attached[2].cached.config["plugins"][0]["linkInContainer"] = true.into();
-    it.attached.iter().for_each(|attached| attached.write());
+    for attached in &it.attached {
+        attached.write();
+    }
     // While they are there, nothing is wrong with them.
     restore(&node).exits(0).says(&["sriov", "linkInContainer"]);
     node.lose_and_reload();

@@ -17,7 +17,9 @@ fn pods_come_back_from_libcnis_cache_alone() {
     node.lose_and_reload();
     assert!(pods.iter().all(|it| !it.pod.has_eth0()), "a pod kept its eth0 over the loss");
     let run = restore(&node).exits(0).says(&["partial-source", "ifindex", "2 of 2 pods restored"]);
-    pods.iter().for_each(|it| it.assert_back(&run));
+    for it in &pods {
+        it.assert_back(&run);
+    }
     for target in ["10.88.0.1:9", "[fd88::1]:9"] {
         assert!(reaches(&pods[0].pod, target), "no way to {target}\n{}", run.told());
     }
@@ -102,19 +104,21 @@ fn every_mode_and_a_configured_mtu_come_back() {
     let modes = ["bridge", "private", "vepa"];
     let network = |at: usize| {
         let plugin = macvlan(&static_ipam(&[&format!("10.88.2.{}/16", 10 + at)]));
-        Network::new(&node, "lab", &[with(plugin, json!({"mode": modes[at], "mtu": 1400 + at}))])
+        Network::new(&node, "lab", &[with(plugin, &json!({"mode": modes[at], "mtu": 1400 + at}))])
     };
     let pods: Vec<_> = (0..3).map(|at| Subject::new(&node, modes[at], &[&network(at)])).collect();
     node.lose_and_reload();
     let run = restore(&node).exits(0);
-    pods.iter().for_each(|it| it.assert_back(&run));
+    for it in &pods {
+        it.assert_back(&run);
+    }
 }
 
 #[test]
 fn an_mtu_that_the_parent_does_not_have_any_more_is_named_with_the_remedy() {
     let node = Node::new();
     node.ns.ip("link set eth0 mtu 9000");
-    let jumbo = with(macvlan(&static_ipam(&["10.88.2.10/16"])), json!({"mtu": 9000}));
+    let jumbo = with(macvlan(&static_ipam(&["10.88.2.10/16"])), &json!({"mtu": 9000}));
     let jumbo = Subject::new(&node, "jumbo", &[&Network::new(&node, "lab", &[jumbo])]);
     let usual = Subject::plain(&node, "usual", &["10.88.2.20/16"]);
     node.lose_and_reload();

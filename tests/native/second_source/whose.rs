@@ -32,7 +32,7 @@ fn a_namespace_made_again_under_the_same_path_gets_nothing_where_the_entry_is_co
     stale.pod.ns.delete();
     node.lose_and_reload();
     let bare = it.pod.capture();
-    restore(&node).fails().says(&["pod-replaced", &sandbox_id(&it.pod), &sandbox_id(&stale.pod)]);
+    restore(&node).fails().says(&["netns-replaced", &sandbox_id(&it.pod), &sandbox_id(&stale.pod)]);
     bare.assert_same(&it.pod.capture(), it.pod.name());
 }
 

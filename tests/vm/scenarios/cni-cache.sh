@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# Nobody ever took a snapshot, and the driver is gone: the pods come back from what libcni wrote down when they were made.
+# Macvlans on VLAN 3, one of them with tuning, a VLAN that a plugin made inside a pod, and one on the NIC itself.
+# shellcheck source=tests/vm/lib.sh
+. "$LAB_REPO/tests/vm/lib.sh"
+
+CACHE=$WORK/cni
+PLUGINS=/usr/lib/cni
+declare -A CONFIGS=() RESULTS=() # pod -> its network's list of plugins, what they answered
+
+id_of() { printf '%s' "$1" | sha256sum | cut -d' ' -f1; }
+
+# plugin VERB POD: the standard input is the plugin's configuration.
+plugin() {
+    local config
+    config=$(cat)
+    CNI_COMMAND=$1 CNI_CONTAINERID=$(id_of "$2") CNI_NETNS=/var/run/netns/$2 CNI_IFNAME=eth0 CNI_PATH=$PLUGINS \
+        "$PLUGINS/$(jq -r .type <<<"$config")" <<<"$config"
+}
+
+# attach POD CONFLIST: ADD by every plugin of the list, and the cache entry as libcni writes it.
+attach() {
+    local pod=$1 list=$2 n result=null id
+    id=$(id_of "$pod")
+    for ((n = 0; n < $(jq '.plugins | length' <<<"$list"); n++)); do
+        result=$(jq --argjson n $n --argjson prev "$result" '.plugins[$n] + {name, cniVersion}
+            + if $prev then {prevResult: $prev} else {} end' <<<"$list" | plugin ADD "$pod")
+    done
+    CONFIGS[$pod]=$list RESULTS[$pod]=$result
+    mkdir -p "$CACHE/results"
+    jq -cn --arg id "$id" --arg pod "$pod" --arg config "$(base64 -w0 <<<"$list")" --argjson result "$result" '{
+        kind: "cniCacheV1", containerId: $id, $config, ifName: "eth0", networkName: "lab",
+        cniArgs: [["IgnoreUnknown", "1"], ["K8S_POD_NAMESPACE", "shop"], ["K8S_POD_NAME", $pod],
+            ["K8S_POD_INFRA_CONTAINER_ID", $id]], $result}' >"$CACHE/results/lab-$id-eth0"
+    chmod 600 "$CACHE/results/lab-$id-eth0"
+}
+
+# The plugins' own judgement.
+check() {
+    local pod=$1 n list=${CONFIGS[$1]}
+    for ((n = 0; n < $(jq '.plugins | length' <<<"$list"); n++)); do
+        jq --argjson n $n --argjson prev "${RESULTS[$pod]}" \
+            '.plugins[$n] + {name, cniVersion, prevResult: $prev}' <<<"$list" | plugin CHECK "$pod" || return
+    done
+}
+
+# network POD ADDRESS GATEWAY PLUGIN [CHAINED]: an attachment with a fixed address and a default route.
+network() {
+    local pod=$1 address=$2 gateway=$3 main=$4 chained=${5:-empty}
+    pod_ns "$pod"
+    attach "$pod" "$(jq -cn --arg address "$address" --arg gateway "$gateway" "{
+        cniVersion: \"1.0.0\", name: \"lab\",
+        plugins: [$main + {ipam: {type: \"static\", addresses: [{\$address, \$gateway}],
+            routes: [{dst: \"0.0.0.0/0\"}]}}, $chained]}")"
+    GATEWAYS[$pod]=$gateway
+}
+
+gw_start
+gw_vlan 3 10.3.0.1/24
+gw_vlan 5 10.5.0.1/24
+gw_vlan 0 10.1.0.1/24
+ip link set "$NIC" mtu 1600
+nic_up
+node_vlan 3 "$NIC.3" "$NIC"
+ip addr add 10.3.0.2/24 dev "$NIC.3"
+network pod1 10.3.0.11/24 10.3.0.1 '{type: "macvlan", master: "eth0.3", mode: "bridge", mtu: 1400}'
+network pod2 10.3.0.12/24 10.3.0.1 '{type: "macvlan", master: "eth0.3", mode: "private"}' \
+    '{type: "tuning", mtu: 1300, sysctl: {"net.ipv4.conf.eth0.rp_filter": "2"}}'
+network pod3 10.5.0.13/24 10.5.0.1 '{type: "vlan", master: "eth0", vlanId: 5, mtu: 1450}'
+network pod4 10.1.0.14/24 10.1.0.1 '{type: "macvlan", master: "eth0", mode: "vepa"}'
+all_answer
+for pod in "${PODS[@]}"; do check "$pod"; done
+capture "$WORK/before"
+
+step "driver reloaded: pods are dead"
+reload_driver
+pods_dead
+for pod in "${PODS[@]}"; do ! check "$pod" >/dev/null || fail "CHECK of $pod passes without its interface"; done
+from_cache() { nf "$@" --source cni-cache --cni-cache-dir "$CACHE" --runtime none; }
+expect_exit 3 from_cache plan --exit-code
+said '^ *\+ vlan eth0\.3 on eth0 id 3'
+expect_exit 0 from_cache restore --wait 60s
+said 'partial-source: eth0\.3: is known by its name alone'
+said '4 of 4 pods restored'
+
+step "the pods are what they were, but for what nobody wrote down"
+all_answer
+for pod in "${PODS[@]}"; do check "$pod" || fail "CHECK of $pod"; done
+capture "$WORK/after"
+# The NIC came back with 1500, and pod4 has what its parent has; the plugin of this release sets neither queue length nor
+# ndisc_notify.
+same_but 'ifindex|link_index|txqlen|ndisc_notify' "$WORK/before" "$WORK/after" pod1 pod2 pod3
+same_but 'ifindex|link_index|txqlen|ndisc_notify|mtu' "$WORK/before" "$WORK/after" pod4
+[ "$(cat "/sys/class/net/$NIC.3/mtu")" = "$(cat "/sys/class/net/$NIC/mtu")" ] || fail "the VLAN's MTU is not the NIC's"
+
+step "a second restore touches nothing"
+watch_changes
+expect_exit 0 from_cache restore
+no_changes
+expect_exit 0 from_cache plan --exit-code
+
+step "the VLAN alone is gone"
+ip link del "$NIC.3"
+expect_exit 0 from_cache restore --pod 'shop/pod1'
+pods_answer pod1
+said '1 of 1 pods restored'
+expect_exit 0 from_cache restore
+all_answer
+
+step "an imported folder of the origin's, after another reload"
+mkdir -p "$WORK/origin"
+for pod in pod1 pod2; do
+    id=$(id_of "$pod")
+    jq -n --arg pod "$pod" --arg id "$id" --argjson result "${RESULTS[$pod]}" '{netns: "/var/run/netns/\($pod)",
+        podname: $pod, sandbox: $id, ifname: "eth0", result: ($result | .ips[].version = "4")}' >"$WORK/origin/${id:0:12}"
+done
+"$NETFIX" --state-dir "$STATE" import "$WORK/origin" --runtime none >"$OUT" 2>"$OUT.err" || fail "import: $(cat "$OUT.err")"
+said '2 of 2 checkpoints imported'
+reload_driver
+pods_dead
+expect_exit 0 "$NETFIX" --state-dir "$STATE" restore --netns '/run/netns/pod[12]' --parent "$NIC.3" --wait 60s --runtime none
+pods_answer pod1 pod2
