@@ -86,6 +86,7 @@ scenarios! {
     vlan_id_taken: "vlan-id-taken",
     mac_taken: "mac-taken",
     cni_cache: "cni-cache",
+    units: "units",
 }
 
 #[test]

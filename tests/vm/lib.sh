@@ -3,6 +3,8 @@
 # shellcheck shell=bash
 set -Eeuo pipefail
 trap 'echo "FAIL ${BASH_SOURCE[0]##*/}:$LINENO: $BASH_COMMAND" >&2' ERR
+# Under systemd, a failure is shown with what the services said.
+[ ! -d /run/systemd/system ] || trap '[ $? = 0 ] || journalctl -b -q --no-pager -n 40 _TRANSPORT=stdout + _TRANSPORT=journal >&2' EXIT
 
 # shellcheck source=tests/vm/capture.sh
 . "$LAB_REPO/tests/vm/capture.sh"
@@ -13,6 +15,8 @@ WORK=/run/netfix-lab/work
 OUT=$WORK/out
 PODS=()
 declare -A GATEWAYS=() # pod -> the gateway addresses it must reach
+# Only the pods: the gateway's namespace is part of the wire.
+SELECT=(--netns '/run/netns/pod*')
 mkdir -p "$STATE" "$WORK"
 
 step() { printf '== %s\n' "$*"; }
@@ -37,8 +41,24 @@ gw_start() {
     ip -n gw link set lo up
     ip -n gw link set eth1 mtu 9000 up
     ip netns exec gw socat TCP4-LISTEN:7000,fork,reuseaddr PIPE &
+    ECHOES=($!)
     ip netns exec gw socat TCP6-LISTEN:7000,ipv6only=1,fork,reuseaddr PIPE &
+    ECHOES+=($!)
 }
+
+# gw_hide: from here on an open file alone keeps the gateway's namespace: nothing lives there, nothing mounts it. So
+# netfix is told of no namespace, as on any real host, and finds the pods only.
+gw_hide() {
+    kill "${ECHOES[@]}"
+    wait "${ECHOES[@]}" || :
+    exec {GW}</run/netns/gw
+    ip netns del gw
+    ns_name gw "/proc/$$/fd/$GW"
+    SELECT=()
+}
+
+# ns_name NAME PATH: a name for ip(8) that is no mount, so that nothing shows in the kernel.
+ns_name() { ln -s "$2" "/run/netns/$1"; }
 
 # gw_vlan ID ADDRESS... [-- LINK TYPE OPTIONS]: VLAN 0 is the untagged wire.
 gw_vlan() {
@@ -132,23 +152,34 @@ three_pods() {
     pod_net pod3 fd00:3::13/64 fd00:3::1
 }
 
-# standard_node: VLAN 3 on the NIC and three pods on it; most scenarios start from here.
-standard_node() {
+# vlan_node: VLAN 3 on the NIC, and the gateway at the other end of it.
+vlan_node() {
     gw_start
     gw_vlan 3 10.3.0.1/24 fd00:3::1/64
     nic_up
     node_vlan 3 "$NIC.3" "$NIC"
     ip addr add 10.3.0.2/24 dev "$NIC.3"
+}
+
+# standard_node: a VLAN and three pods on it; most scenarios start from here.
+standard_node() {
+    vlan_node
     three_pods "$NIC.3"
 }
 
 # ---- the program under test
 
-# Only the pods: the gateway's namespace is part of the wire.
 nf() {
     local command=$1
     shift
-    "$NETFIX" --state-dir "$STATE" "$command" --netns '/run/netns/pod*' "$@"
+    "$NETFIX" --state-dir "$STATE" "$command" "${SELECT[@]}" "$@"
+}
+
+# install_units: as an administrator does it.
+install_units() {
+    ln -s "$NETFIX" /usr/local/sbin/netfix
+    install -m 644 "$LAB_REPO"/scripts/netfix-* /etc/systemd/system/
+    systemctl daemon-reload
 }
 
 # expect_exit CODE[|CODE] CMD...: its output is shown, and kept in $OUT (stdout) and $OUT.err.

@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# lab: systemd
+# The units that netfix is installed with: what they see, write and report inside their sandbox, and who starts them.
+# shellcheck source=tests/vm/lib.sh
+. "$LAB_REPO/tests/vm/lib.sh"
+
+KEPT=/var/lib/netfix
+METRICS=/var/lib/prometheus/node-exporter/netfix.prom
+
+# lodger NAME N COMMAND...: a pod that no mount shows, only the process that lives in it.
+lodger() {
+    local name=$1 n=$2 pid
+    shift 2
+    "$@" sleep infinity &
+    pid=$!
+    wait_for 5 "$name's namespace" lives_apart "$pid"
+    pod_at "$name" "$n" "/proc/$pid/ns/net"
+}
+lives_apart() { [ "$(cat "/proc/$1/comm")" = sleep ] && [ ! "/proc/$1/ns/net" -ef /proc/self/ns/net ]; }
+
+# shelf NAME N: a pod that is only mounted, in a folder for temporary files that its owner has closed.
+shelf() {
+    local folder=/tmp/netfix-lab
+    mkdir -m 700 "$folder"
+    touch "$folder/$1"
+    unshare --net="$folder/$1" true
+    chown 4242 "$folder"
+    pod_at "$1" "$2" "$folder/$1"
+}
+
+# pod_at NAME N PATH
+pod_at() {
+    ns_name "$1" "$3"
+    PODS+=("$1")
+    ip -n "$1" link set lo up
+    pod_link "$1" "$NIC.3" "0a:00:00:00:03:2$2"
+    pod_net "$1" "10.3.0.2$2/24" 10.3.0.1
+}
+
+# The part of a service that takes rights away, which both are to have alike.
+sandbox() { sed -n '/^NoNewPrivileges=/,$p' "$LAB_REPO/scripts/$1"; }
+
+well_formed() {
+    [ -z "$(systemd-analyze verify "$LAB_REPO"/scripts/netfix-* 2>&1)" ] || fail "systemd-analyze verify complains"
+    diff <(sandbox netfix-snapshot.service) <(sandbox netfix-check.service) || fail "two sandboxes"
+}
+
+# The schedule is too slow for a test: here both timers are prompt, and the check's also starts it when it is started.
+enable_timers() {
+    local units=/run/systemd/system
+    mkdir -p $units/netfix-.timer.d $units/netfix-check.timer.d
+    printf '%s\n' '[Timer]' RandomizedDelaySec=0 AccuracySec=10ms >$units/netfix-.timer.d/prompt.conf
+    printf '%s\n' '[Timer]' OnActiveSec=1s >$units/netfix-check.timer.d/soon.conf
+    systemctl daemon-reload
+    systemctl enable -q --now netfix-snapshot.timer
+    systemctl enable -q netfix-check.timer
+}
+
+# last_run UNIT: how it ended, and which code netfix left with.
+last_run() { systemctl show -P Result -P ExecMainStatus "$1.service" | xargs; }
+ended() { [ "$(last_run "$1")" = "$2" ] || fail "$1 ended with '$(last_run "$1")', not '$2'"; }
+run_of() { systemctl show -P InvocationID "$1.service"; }
+
+# next_run UNIT "RESULT CODE" CMD...: what the timer starts after the command ends so; nobody else starts it.
+next_run() {
+    local before
+    before=$(run_of "$1")
+    "${@:3}"
+    wait_for 120 "$1 to be started by its timer and to end" another_run "$1" "$before"
+    ended "$1" "$2"
+}
+another_run() { [ "$(run_of "$1")" != "$2" ] && [ "$(systemctl show -P ActiveState "$1.service")" != activating ]; }
+
+# checked "RESULT CODE": the next check ends so, and the timer goes on.
+checked() {
+    next_run netfix-check "$1" systemctl restart netfix-check.timer
+    [ "$(systemctl show -P SubState netfix-check.timer)" = waiting ] || fail "there will be no other check"
+}
+
+said_of_run() { journalctl -q -o cat "_SYSTEMD_INVOCATION_ID=$(run_of netfix-check)"; }
+metric() { setpriv --reuid 4242 --regid 4242 --clear-groups grep -qxF -- "$1" "$METRICS" || fail "no '$1' for others to read in $METRICS"; }
+
+inodes() { local pod; for pod in "${PODS[@]}"; do stat -L -c %i "/run/netns/$pod"; done | sort; }
+timeless() { jq -S 'del(.netfix.created, .netfix.checksum)' "$1"; }
+
+# as_a_shell_writes: the same files, saying the same, as a root shell's snapshot writes outside any sandbox.
+as_a_shell_writes() {
+    local file
+    [ "$(inodes)" = "$(jq .netfix.identity.inode "$KEPT"/checkpoints/* | sort)" ] || fail "not every pod is written down"
+    diff <(ls "$STATE/checkpoints") <(ls "$KEPT/checkpoints") || fail "other checkpoints"
+    for file in "$STATE"/checkpoints/*; do
+        diff <(timeless "$file") <(timeless "$KEPT/checkpoints/${file##*/}") || fail "${file##*/} differs"
+    done
+    [ "$(stat -c %a "$KEPT")" = 700 ] || fail "$KEPT is open to others"
+}
+
+standard_node
+lodger root 1 unshare --net
+lodger user 2 unshare --net setpriv --reuid 4242 --regid 4242 --clear-groups
+lodger rootless 3 setpriv --reuid 4242 --regid 4242 --clear-groups unshare --user --map-root-user --net
+shelf shelf 4
+gw_hide
+before_loss
+
+step "a snapshot from the unit says what a root shell's says"
+install_units
+well_formed
+systemctl start netfix-snapshot.service
+as_a_shell_writes
+STATE=$KEPT
+
+step "started by their timers"
+enable_timers
+checked "success 0"
+metric "netfix_check_status 0"
+metric "netfix_pods{state=\"in-sync\"} ${#PODS[@]}"
+next_run netfix-snapshot "success 0" date -s '+1 hour'
+
+step "a loss is told by a failed unit, the journal and the metrics; the snapshot of that moment replaces nothing"
+cp -r "$KEPT/checkpoints" "$WORK/good"
+lost
+checked "exit-code 2"
+[ "$(said_of_run | grep -c '^CRITICAL degraded: ')" = ${#PODS[@]} ] || fail "not every pod is named: $(said_of_run)"
+metric "netfix_check_status 2"
+metric "netfix_pods{state=\"degraded\"} ${#PODS[@]}"
+systemctl -q is-failed netfix-check.service
+systemctl start netfix-snapshot.service 2>/dev/null && fail "the snapshot's unit hides that nothing could be saved"
+ended netfix-snapshot "exit-code 1"
+diff -r "$WORK/good" "$KEPT/checkpoints"
+
+step "restored from what the unit wrote; the failed unit is cleared"
+expect_exit 0 nf restore --wait 60s
+restored
+checked "success 0"
+systemctl -q is-failed netfix-check.service && fail "still a failed unit"
+
+step "a warning is no failure"
+lodger late 5 unshare --net
+checked "success 1"
