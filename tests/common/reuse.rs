@@ -1,9 +1,10 @@
 //! Numbers that the kernel gives twice: inodes of namespaces, and pids.
 
+use std::cmp::Ordering;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -13,43 +14,58 @@ use super::background::wait_until;
 use super::namespace::Namespace;
 use super::tool;
 
-/// Another test may take the number first, and gives it back when it ends.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// The kernel gives the lowest free number: this many new namespaces use up those below the wanted one.
-const BATCH: usize = 24;
+/// How long a number may take to become free, which is done later and elsewhere in the kernel.
+const PATIENCE: Duration = Duration::from_secs(2);
+const ATTEMPTS: usize = 20;
+
+/// Somebody else on the machine got the number first, and may keep it.
+#[derive(Debug)]
+pub struct Taken;
+
+/// Runs a scenario that needs an inode number again, anew until nobody else takes it.
+pub fn until_reused(scenario: impl Fn() -> Result<(), Taken>) {
+    let came = (0..ATTEMPTS).any(|_| scenario().is_ok());
+    assert!(came, "in {ATTEMPTS} attempts the kernel never gave the same inode number again");
+}
 
 /// A namespace that only an open file holds.
 pub struct Unnamed(File);
 
 impl Unnamed {
     pub fn new() -> Self {
-        let born = std::thread::spawn(|| {
-            unshare(CloneFlags::CLONE_NEWNET).expect("a new network namespace on a scratch thread");
-            File::open("/proc/thread-self/ns/net").expect("the new namespace")
-        });
+        let born = std::thread::spawn(|| unshared(CloneFlags::CLONE_NEWNET, "net"));
         Self(born.join().expect("the scratch thread"))
     }
 
     /// A new namespace with this inode number, whose namespace is gone or about to go.
-    pub fn with_inode(inode: u64) -> Self {
+    ///
+    /// The kernel gives the lowest free number, to namespaces of all kinds. Those of host names are made in no time: they
+    /// take the numbers below, and show when the wanted one is free.
+    pub fn with_inode(inode: u64) -> Result<Self, Taken> {
         let deadline = Instant::now() + PATIENCE;
-        loop {
-            let mut others = Vec::new();
-            for _ in 0..BATCH {
-                let namespace = Self::new();
-                if namespace.inode() == inode {
-                    return namespace;
+        let watch = move || {
+            let mut below = Vec::new();
+            while Instant::now() < deadline {
+                let file = unshared(CloneFlags::CLONE_NEWUTS, "uts");
+                match number_of(&file).cmp(&inode) {
+                    Ordering::Less => below.push(file),
+                    Ordering::Greater => {}
+                    Ordering::Equal => {
+                        drop((file, unshared(CloneFlags::CLONE_NEWUTS, "uts")));
+                        let namespace = unshared(CloneFlags::CLONE_NEWNET, "net");
+                        if number_of(&namespace) == inode {
+                            return Ok(Self(namespace));
+                        }
+                    }
                 }
-                others.push(namespace);
             }
-            assert!(Instant::now() < deadline, "the kernel never gave the inode {inode} again");
-            drop(others);
-            std::thread::sleep(Duration::from_millis(20));
-        }
+            Err(Taken)
+        };
+        std::thread::spawn(watch).join().expect("the scratch thread")
     }
 
     pub fn inode(&self) -> u64 {
-        self.0.metadata().expect("the inode of a namespace").ino()
+        number_of(&self.0)
     }
 
     /// Starts a program in it.
@@ -64,12 +80,26 @@ impl Unnamed {
         })
     }
 
+    /// By which other programs open it.
+    pub fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()))
+    }
+
     /// Mounts it where a runtime would.
     pub fn mount(&self, path: &Path) {
         File::create(path).unwrap_or_else(|e| panic!("cannot create {}: {e}", path.display()));
-        let source = format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd());
-        tool::run(tool::command("mount", ["--bind", &source]).arg(path));
+        tool::run(tool::command("mount", ["--bind"]).arg(self.path()).arg(path));
     }
+}
+
+/// A new namespace of this kind, in which the calling thread is from then on.
+fn unshared(kind: CloneFlags, name: &str) -> File {
+    unshare(kind).expect("a new namespace on a scratch thread");
+    File::open(format!("/proc/thread-self/ns/{name}")).expect("the new namespace")
+}
+
+fn number_of(namespace: &File) -> u64 {
+    namespace.metadata().expect("the inode of a namespace").ino()
 }
 
 /// The inode number that a path of a namespace leads to.
@@ -79,12 +109,13 @@ pub fn inode_of(path: &Path) -> u64 {
 
 impl Namespace {
     /// Deletes the namespace and makes another one of the same name and with the very same inode number.
-    pub fn replace_with_same_inode(&self) {
+    pub fn replace_with_same_inode(&self) -> Result<(), Taken> {
         let inode = inode_of(&self.path());
         self.delete();
-        Unnamed::with_inode(inode).mount(&self.path());
+        Unnamed::with_inode(inode)?.mount(&self.path());
         assert_eq!(inode_of(&self.path()), inode, "the namespace was to get its predecessor's inode");
         self.ip("link set lo up");
+        Ok(())
     }
 }
 

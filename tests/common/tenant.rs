@@ -1,14 +1,16 @@
 //! A pod without a mount: a namespace that lives as long as its processes do.
 
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::background::wait_until;
 use super::capture::Capture;
 use super::namespace::{Namespace, unique_name};
 use super::node::{GATEWAY4, Node};
+use super::reuse::{Unnamed, inode_of};
 
 pub struct Tenant<'n> {
     node: &'n Node,
@@ -89,6 +91,46 @@ impl Drop for Tenant<'_> {
             let _ = process.kill();
             let _ = process.wait();
         }
+    }
+}
+
+/// A process that goes from one namespace to another.
+pub struct Wanderer {
+    shell: Child,
+}
+
+impl Wanderer {
+    /// In a namespace of its own.
+    pub fn new() -> Self {
+        let shell = Command::new("unshare").args(["--net", "sh"]).stdin(Stdio::piped()).spawn();
+        let wanderer = Self { shell: shell.unwrap_or_else(|e| panic!("cannot start unshare: {e}")) };
+        let comm = format!("/proc/{}/comm", wanderer.id());
+        let there = || fs::read_to_string(&comm).is_ok_and(|comm| comm.trim() == "sh");
+        assert!(wait_until(Duration::from_secs(5), there), "no shell in a namespace of its own");
+        wanderer
+    }
+
+    pub fn id(&self) -> u32 {
+        self.shell.id()
+    }
+
+    pub fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/ns/net", self.id()))
+    }
+
+    pub fn move_to(&mut self, namespace: &Unnamed) {
+        let command = format!("exec nsenter --net={} sh\n", namespace.path().display());
+        let stdin = self.shell.stdin.as_mut().expect("stdin is a pipe");
+        stdin.write_all(command.as_bytes()).expect("a shell that reads");
+        let there = || inode_of(&self.path()) == namespace.inode();
+        assert!(wait_until(Duration::from_secs(5), there), "the shell did not go to another namespace");
+    }
+}
+
+impl Drop for Wanderer {
+    fn drop(&mut self) {
+        let _ = self.shell.kill();
+        let _ = self.shell.wait();
     }
 }
 

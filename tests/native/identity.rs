@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use crate::common::moment::{AFTER_LOOKING, AFTER_OPENING, Moment};
 use crate::common::namespace::{Namespace, unique_name};
-use crate::common::reuse::{Pids, Unnamed};
+use crate::common::reuse::{Pids, Taken, Unnamed, inode_of, until_reused};
 use crate::common::run::OLD_KERNEL;
-use crate::common::tenant::{Tenant, furnish};
+use crate::common::tenant::{Tenant, Wanderer, furnish};
 use crate::common::{Node, Pod, Run};
 
 /// Every checkpoint that a restore would read.
@@ -29,13 +29,13 @@ fn snapshot_on_old_kernel(node: &Node, words: &str) {
 }
 
 /// Three pods, a snapshot, the loss; the second one's namespace is made again with the same inode number.
-fn restore_with_one_reused_inode(run: impl Fn(&Node, &str) -> Run) {
+fn restore_with_one_reused_inode(run: impl Fn(&Node, &str) -> Run) -> Result<(), Taken> {
     let node = Node::new();
     let pods = node.simple_pods(3);
     let before: Vec<_> = pods.iter().map(Pod::capture).collect();
     run(&node, "snapshot").exits(0);
     node.lose_and_reload();
-    pods[1].ns.replace_with_same_inode();
+    pods[1].ns.replace_with_same_inode()?;
     let fresh = pods[1].capture();
     run(&node, "plan -o json").exits(5).has_problem("netns-replaced", &pods[1]);
     run(&node, "restore").exits(5).says(&["netns-replaced", pods[1].name()]);
@@ -43,26 +43,27 @@ fn restore_with_one_reused_inode(run: impl Fn(&Node, &str) -> Run) {
     for number in [0, 2] {
         pods[number].assert_same_as(&before[number]);
     }
+    Ok(())
 }
 
 #[test]
 fn a_namespace_with_its_predecessors_path_and_inode_gets_nothing_of_it() {
-    restore_with_one_reused_inode(Node::netfix);
+    until_reused(|| restore_with_one_reused_inode(Node::netfix));
 }
 
 #[test]
 fn without_cookies_a_namespace_with_its_predecessors_path_and_inode_gets_nothing_of_it() {
-    restore_with_one_reused_inode(Node::netfix_on_old_kernel);
+    until_reused(|| restore_with_one_reused_inode(Node::netfix_on_old_kernel));
 }
 
 /// After the loss another pod has the path and the inode of the old one, and nothing to lose.
-fn snapshot_with_a_reused_inode(run: impl Fn(&Node, &str) -> Run) {
+fn snapshot_with_a_reused_inode(run: impl Fn(&Node, &str) -> Run) -> Result<(), Taken> {
     let node = Node::new();
     let pod = node.pod("web").simple();
     run(&node, "snapshot").exits(0);
     let old = std::fs::read_to_string(node.checkpoint_of(&pod)).expect("the old checkpoint");
     node.lose_and_reload();
-    pod.ns.replace_with_same_inode();
+    pod.ns.replace_with_same_inode()?;
     run(&node, "snapshot").exits(0).does_not_say("degraded");
     furnish(&node, &pod.ns, "10.88.7.7");
     let before = pod.capture();
@@ -74,30 +75,33 @@ fn snapshot_with_a_reused_inode(run: impl Fn(&Node, &str) -> Run) {
     node.lose_and_reload();
     run(&node, "restore").exits(0);
     pod.assert_same_as(&before);
+    Ok(())
 }
 
 #[test]
 fn a_namespace_with_a_reused_inode_is_written_down_as_the_one_that_it_is() {
-    snapshot_with_a_reused_inode(Node::netfix);
+    until_reused(|| snapshot_with_a_reused_inode(Node::netfix));
 }
 
 #[test]
 fn without_cookies_a_namespace_with_a_reused_inode_is_written_down_as_the_one_that_it_is() {
-    snapshot_with_a_reused_inode(Node::netfix_on_old_kernel);
+    until_reused(|| snapshot_with_a_reused_inode(Node::netfix_on_old_kernel));
 }
 
 #[test]
 fn without_cookies_a_namespace_that_never_had_anything_does_not_speak_for_the_next_with_its_inode() {
-    let node = Node::new();
-    let pods = node.simple_pods(1);
-    let empty = node.pod("empty");
-    node.netfix_on_old_kernel("snapshot").exits(0);
-    node.lose_and_reload();
-    node.netfix_on_old_kernel("restore").exits(0).does_not_say(empty.name());
-    empty.ns.replace_with_same_inode();
-    node.netfix_on_old_kernel("restore").exits(5).says(&["checkpoint-missing", empty.name()]);
-    node.netfix_on_old_kernel("verify").exits(5).says(&["checkpoint-missing", empty.name()]);
-    drop(pods);
+    until_reused(|| {
+        let node = Node::new();
+        let _pods = node.simple_pods(1);
+        let empty = node.pod("empty");
+        node.netfix_on_old_kernel("snapshot").exits(0);
+        node.lose_and_reload();
+        node.netfix_on_old_kernel("restore").exits(0).does_not_say(empty.name());
+        empty.ns.replace_with_same_inode()?;
+        node.netfix_on_old_kernel("restore").exits(5).says(&["checkpoint-missing", empty.name()]);
+        node.netfix_on_old_kernel("verify").exits(5).says(&["checkpoint-missing", empty.name()]);
+        Ok(())
+    });
 }
 
 #[test]
@@ -191,7 +195,7 @@ fn a_checkpoint_with_a_cookie_is_used_where_the_cookie_cannot_be_read_and_a_moun
 }
 
 /// A process ends, another one gets its pid, and lives in another namespace.
-fn restore_with_a_reused_pid(kernel: &[&str], same_inode: bool) {
+fn restore_with_a_reused_pid(kernel: &[&str], same_inode: bool) -> Result<(), Taken> {
     const PID: u32 = 4711;
     let node = Node::new();
     let pids = Pids::new(&node.ns);
@@ -210,7 +214,7 @@ fn restore_with_a_reused_pid(kernel: &[&str], same_inode: bool) {
     assert_eq!(checkpoints(&node).len(), 1, "the process without a mount was not written down");
     pids.kill(PID, first);
     node.lose_and_reload();
-    let home = if same_inode { Unnamed::with_inode(inode) } else { Unnamed::new() };
+    let home = if same_inode { Unnamed::with_inode(inode)? } else { Unnamed::new() };
     let second = pids.sleep_as(PID, &home);
     drop(home);
     let eye = Namespace::attach(&unique_name(), second.neighbour());
@@ -220,55 +224,80 @@ fn restore_with_a_reused_pid(kernel: &[&str], same_inode: bool) {
     run("restore").exits(1).says(&["netns-replaced", &path]);
     fresh.assert_same(&eye.capture(&node), "the namespace of the process with the same pid");
     run("snapshot").exits(0).does_not_say("degraded");
+    Ok(())
 }
 
 #[test]
 fn a_process_with_a_reused_pid_gets_nothing_of_its_predecessor() {
-    restore_with_a_reused_pid(&[], false);
+    until_reused(|| restore_with_a_reused_pid(&[], false));
 }
 
 #[test]
 fn a_process_with_a_reused_pid_in_a_namespace_with_a_reused_inode_gets_nothing_of_its_predecessor() {
-    restore_with_a_reused_pid(&[], true);
+    until_reused(|| restore_with_a_reused_pid(&[], true));
 }
 
 #[test]
 fn without_cookies_a_process_with_a_reused_pid_gets_nothing_of_its_predecessor() {
-    restore_with_a_reused_pid(&OLD_KERNEL, false);
+    until_reused(|| restore_with_a_reused_pid(&OLD_KERNEL, false));
 }
 
 #[test]
 fn without_cookies_a_process_with_a_reused_pid_and_a_reused_inode_gets_nothing_of_its_predecessor() {
-    restore_with_a_reused_pid(&OLD_KERNEL, true);
+    until_reused(|| restore_with_a_reused_pid(&OLD_KERNEL, true));
+}
+
+#[test]
+fn a_process_that_has_moved_to_another_namespace_with_the_same_inode_gets_nothing_of_the_first() {
+    until_reused(|| {
+        let node = Node::new();
+        let mut process = Wanderer::new();
+        let eye = || Namespace::attach(&unique_name(), process.id());
+        furnish(&node, &eye(), "10.88.3.1");
+        let words = |verb: &str| format!("{verb} --netns /proc/{}/ns/net", process.id());
+        let (snapshot, restore) = (words("snapshot"), words("restore"));
+        node.netfix(&snapshot).exits(0);
+        node.lose_and_reload();
+        let inode = inode_of(&process.path());
+        process.move_to(&Unnamed::new());
+        process.move_to(&Unnamed::with_inode(inode)?);
+        let eye = Namespace::attach(&unique_name(), process.id());
+        let fresh = eye.capture(&node);
+        node.netfix(&restore).exits(1).says(&["netns-replaced"]);
+        fresh.assert_same(&eye.capture(&node), "the namespace that the process is in by now");
+        Ok(())
+    });
 }
 
 /// A pod is deleted and made again, down to the inode, after netfix has looked who lives where.
-fn restore_while_a_pod_is_made_again(moment: &Moment, run: impl Fn(&Node, &str) -> Run) {
+fn restore_while_a_pod_is_made_again(moment: &Moment, run: impl Fn(&Node, &str) -> Run) -> Result<(), Taken> {
     let node = Node::new();
     let mut pods = node.simple_pods(2);
     pods[1].replace_process();
     let before = pods[0].capture();
     run(&node, "snapshot").exits(0);
     node.lose_and_reload();
-    let mut fresh = None;
+    let mut fresh = Err(Taken);
     let restore = node.netfix_while("restore", moment, || {
         pods[1].end_process();
-        pods[1].ns.replace_with_same_inode();
-        fresh = Some(pods[1].capture());
+        fresh = pods[1].ns.replace_with_same_inode().map(|()| pods[1].capture());
     });
+    let fresh = fresh?;
     restore.exits(5).says(&["netns-replaced", pods[1].name()]);
-    fresh.expect("a capture").assert_same(&pods[1].capture(), "the pod that was made again meanwhile");
+    fresh.assert_same(&pods[1].capture(), "the pod that was made again meanwhile");
     pods[0].assert_same_as(&before);
+    Ok(())
 }
 
 #[test]
 fn a_pod_that_is_made_again_while_netfix_looks_gets_nothing() {
-    restore_while_a_pod_is_made_again(&AFTER_LOOKING, Node::netfix);
+    until_reused(|| restore_while_a_pod_is_made_again(&AFTER_LOOKING, Node::netfix));
 }
 
 #[test]
 fn without_cookies_a_pod_that_is_made_again_while_netfix_looks_gets_nothing() {
-    restore_while_a_pod_is_made_again(&AFTER_LOOKING.without_cookies(), Node::netfix_on_old_kernel);
+    let moment = AFTER_LOOKING.without_cookies();
+    until_reused(|| restore_while_a_pod_is_made_again(&moment, Node::netfix_on_old_kernel));
 }
 
 /// The path of a pod's mount leads to another namespace from one moment on; the pod itself lives on.
