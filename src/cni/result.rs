@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::model::IfName;
 use crate::model::checkpoint::{CniInterface, CniIp, CniResult, CniRoute};
 use crate::model::partial::Attachment;
+use crate::model::sysctl::SysctlKey;
 
 /// Results before CNI 0.3 have at most one address of each family and name no interface.
 #[derive(Deserialize)]
@@ -69,4 +70,8 @@ pub(super) fn fill(attachment: &mut Attachment, result: &CniResult, ips: &[&CniI
         |route: &CniRoute| CniRoute { gw: route.gw.or_else(|| gateway_of(route.dst)), ..route.clone() };
     attachment.routes = result.routes.iter().map(by_gateway).collect();
     attachment.addresses = ips.iter().map(|ip| ip.address).collect();
+    if attachment.addresses.iter().any(|address| address.addr().is_ipv6()) {
+        // Plugins see to that before they add the first one: runtimes may have it off for new interfaces.
+        attachment.tuning.implied.ipv6.insert(SysctlKey::known("disable_ipv6"), 0);
+    }
 }

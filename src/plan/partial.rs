@@ -89,10 +89,10 @@ impl Completion<'_> {
         let mut link = now.clone();
         link.mac = attachment.mac.or(now.mac);
         link.flags = Flags { up: true, ..now.flags };
-        if let (LinkKind::Macvlan(data), Made::Macvlan { mode: Some(mode), .. }) =
-            (&mut link.kind, &attachment.made)
-        {
-            data.mode = *mode;
+        match (&mut link.kind, &attachment.made) {
+            (LinkKind::Macvlan(data), Made::Macvlan { mode: Some(mode), .. }) => data.mode = *mode,
+            (LinkKind::Vlan(data), Made::Vlan(id)) => data.id = *id,
+            _ => {}
         }
         if is_own || !now.flags.up {
             tune(attachment, &mut link);

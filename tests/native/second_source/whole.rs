@@ -39,6 +39,22 @@ fn duplicate_address_detection_runs_as_for_any_new_interface() {
 }
 
 #[test]
+fn ipv6_is_switched_on_for_a_pod_whose_runtime_has_it_off() {
+    let node = Node::new();
+    let pod = node.pod("web");
+    pod.ns.set_sysctl("ipv6/conf/all/disable_ipv6", "1");
+    pod.ns.set_sysctl("ipv6/conf/default/disable_ipv6", "1");
+    let network = Network::new(&node, "lab", &[macvlan(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]))]);
+    let attached = vec![network.attach(&pod, "eth0")];
+    let before = pod.capture();
+    assert_eq!(pod.ns.sysctl("ipv6/conf/eth0/disable_ipv6"), "0");
+    let it = Subject { node: &node, pod, attached, before };
+    node.lose_and_reload();
+    let run = restore(&node).exits(0);
+    it.assert_back(&run);
+}
+
+#[test]
 fn a_second_restore_and_a_restore_of_what_lives_change_nothing() {
     let node = Node::new();
     let it = Subject::plain(&node, "web", &["10.88.2.10/16", "fd88::2:10/64"]);
