@@ -56,7 +56,7 @@ impl Unfound {
         let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
         let message = format!(
             "{source} says that {} runs (uid {}, sandbox {}), but {}; it is left out",
-            title(&self.info),
+            self.info.title(),
             or_unknown(uid),
             plain(&or_unknown(sandbox)),
             self.why
@@ -68,13 +68,6 @@ impl Unfound {
 
 fn shown(path: &Path) -> String {
     plain(&path.display().to_string())
-}
-
-fn title(info: &PodInfo) -> String {
-    match (&info.namespace, &info.name) {
-        (Some(namespace), Some(name)) => format!("{namespace}/{name}"),
-        (_, name) => name.clone().unwrap_or_else(|| info.id.to_string()),
-    }
 }
 
 /// Where a sandbox lives.

@@ -1,12 +1,14 @@
 //! Where no runtime is asked, the names of cgroups tell which container lives in a namespace.
 
+use std::fs;
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::common::background::Background;
+use crate::common::background::{Background, wait_until};
 use crate::common::runtimes::{Cgroup, FakeCri, Sandbox, Script, auto, uid, unique_id};
-use crate::common::{Node, Pod, Run};
+use crate::common::{Node, Pod, Run, tool};
 
 /// A pod with a process in this cgroup.
 fn pod_in<'n>(node: &'n Node, name: &str, cgroup: &Cgroup) -> Pod<'n> {
@@ -66,14 +68,21 @@ fn a_cgroup_that_several_namespaces_share_says_nothing() {
 /// A container as podman or CRI-O starts it: its monitor is the parent of its first process.
 fn with_monitor(node: &Node, pod: &Pod<'_>, cgroup: &Cgroup, id: &str, name: &str) -> Background {
     let script = node.temp().join("monitor.sh");
-    let procs = cgroup.procs();
-    let first = format!("sh -c 'echo $$ > {}; exec ip netns exec {} sleep 600'", procs.display(), pod.name());
-    let start = format!("{first} & trap \"kill $!\" TERM; echo ready; wait");
-    std::fs::write(&script, start).expect("a script");
+    let start = format!(
+        "sh -c 'echo $$ > {}; exec ip netns exec {} setpriv --pdeathsig KILL sleep 600' & wait",
+        cgroup.procs().display(),
+        pod.name()
+    );
+    fs::write(&script, start).expect("a script");
     let mut command = Command::new("bash");
     command.args(["-c", "exec -a conmon bash \"$@\"", "bash"]).arg(&script).args(["-c", id, "-n", name]);
     let monitor = Background::start(&mut command, node.temp().join(format!("monitor-{name}")));
-    monitor.wait_for("ready");
+    let is_inside = |pid: &str| {
+        fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == "sleep")
+            && fs::read_to_string(format!("/proc/{pid}/cgroup")).is_ok_and(|cgroup| cgroup.contains(id))
+    };
+    let runs = || tool::ip(&format!("netns pids {}", pod.name())).lines().any(is_inside);
+    assert!(wait_until(Duration::from_secs(10), runs), "the container never ran:\n{}", monitor.text());
     monitor
 }
 
@@ -84,7 +93,7 @@ fn the_monitor_of_a_container_tells_its_name() {
     let id = unique_id();
     let cgroup = Cgroup::new(&format!("machine.slice/libpod-{id}.scope"));
     let _monitor = with_monitor(&node, &pods[0], &cgroup, &id, "web");
-    let run = until_in_cgroup(&node, &pods[0]);
+    let run = node.netfix_json("snapshot").exits(0);
     assert_eq!(whose(&run, &pods[0]), json!([id[..12], id, null, null, "web", "cgroup"]), "{}", run.told());
 }
 
@@ -96,21 +105,9 @@ fn an_application_of_cri_o_is_not_taken_for_its_sandbox() {
     let cgroup = Cgroup::new(&format!("kubepods/pod{}/crio-{id}.scope", uid(1)));
     let name = format!("k8s_nginx_web-0_shop_{}_2", uid(1));
     let _monitor = with_monitor(&node, &pods[0], &cgroup, &id, &name);
-    let run = until_in_cgroup(&node, &pods[0]);
+    let run = node.netfix_json("snapshot").exits(0);
     let expected = json!([pods[0].name(), null, uid(1), "shop", "web-0", "cgroup"]);
     assert_eq!(whose(&run, &pods[0]), expected, "{}", run.told());
-}
-
-/// The first snapshot in which the process of the pod is where it belongs.
-fn until_in_cgroup(node: &Node, pod: &Pod<'_>) -> Run {
-    for _ in 0..50 {
-        let run = node.netfix_json("snapshot").exits(0);
-        if run.pod(pod)["source"] == "cgroup" {
-            return run;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    panic!("the cgroup of {} was never seen", pod.name());
 }
 
 #[test]

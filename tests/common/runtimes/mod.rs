@@ -60,13 +60,10 @@ pub fn id(number: u8) -> String {
     format!("{number:02x}c9b8d0a800{}", "0123456789abcdef".repeat(4))[..64].to_owned()
 }
 
-/// A container id that no cgroup of another test has, in this process or another one.
+/// A container id that begins as no cgroup of another test does, in this process or another one.
 pub fn unique_id() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    format!("{:032x}{:032x}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
-        .chars()
-        .rev()
-        .collect()
+    format!("{:08x}{:04x}{:052x}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed), 1)
 }
 
 /// A pod uid that no other number has.
