@@ -108,8 +108,8 @@ impl Answer {
         let silent = |asked: &&Asked| asked.kind.is_none() || self.sandboxes.is_empty();
         let message = format!(
             "tells of no pod in {}, and yet somebody lives there who has an interface on one of the host's; so it is \
-             not known which pods run here, and nothing was done. Look at the runtime and run this again, or if these \
-             are no pods of a runtime, go on without asking: --runtime none",
+             not known which pods run here. Look at the runtime and run this again, or if these are no pods of a \
+             runtime, go on without asking: --runtime none",
             list(&mut namespaces.iter()),
         );
         let object = list(&mut self.asked.iter().filter(silent).map(|asked| &asked.endpoint));

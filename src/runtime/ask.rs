@@ -108,8 +108,8 @@ fn words(failure: &Failure) -> String {
 
 fn unreachable(socket: &Path, failure: &Failure) -> Problem {
     let message = format!(
-        "{}; so it is not known which pods run here, and nothing was done. Look at the runtime and run this again, or \
-         go on without the names that it would have told: --runtime none",
+        "{}; so it is not known which pods run here. Look at the runtime and run this again, or go on without the names \
+         that it would have told: --runtime none",
         plain(&words(failure))
     );
     Problem::error(Code::RuntimeUnreachable, socket.display().to_string(), message)

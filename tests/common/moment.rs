@@ -62,10 +62,9 @@ impl Node {
             });
             assert!(moved, "{line} neither ends nor stops:\n{text}");
             let stops: Vec<_> = text.lines().filter(|line| line.contains(STOPPED)).collect();
-            if stops.len() > seen && text.lines().any(|line| is_moment(line, moment)) {
-                if let Some(act) = act.take() {
-                    act();
-                }
+            let reached = stops.len() > seen && text.lines().any(|line| is_moment(line, moment));
+            if reached && let Some(act) = act.take() {
+                act();
             }
             let pids = stops[seen..].iter().filter_map(|line| line.split_whitespace().next());
             pids.for_each(|pid| drop(Command::new("kill").args(["-CONT", pid]).status()));

@@ -348,3 +348,20 @@ fn pods_come_back_while_containerd_is_dead_and_it_finds_them_ready() {
     assert_eq!(sandboxes, node.cri().list(), "a sandbox was made anew");
     node.assert_cni_check(&pods);
 }
+
+#[test]
+fn a_deleted_pod_keeps_no_other_from_coming_back_while_containerd_is_dead() {
+    let mut node = CriNode::new();
+    let deleted = node.run(stateful_pod("0b8c61d2-1111-4000-8000-000000000001"));
+    let pods = node.pods(1);
+    let before = captures(&node, &pods);
+    node.netfix("snapshot").exits(0);
+    node.remove(deleted);
+    node.kill();
+    node.node.lose_and_reload();
+    assert_all_lost(&node, &pods);
+    let run = node.netfix("restore").exits(5).says(&["netns-gone"]);
+    // What is said of a runtime that nobody needed must be true of a restore that went on without it.
+    run.does_not_say("nothing was done");
+    node.assert_same_as(&pods, &before);
+}
