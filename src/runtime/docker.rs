@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use bollard::errors::Error;
-use bollard::models::{ContainerInspectResponse, SystemVersion};
+use bollard::models::ContainerInspectResponse;
 use bollard::query_parameters::ListContainersOptions;
 use bollard::{API_DEFAULT_VERSION, Docker};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -13,9 +13,12 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use super::Sandbox;
 use super::call::{AT_ONCE, Failure, Told, before, cause};
 use super::names::{KubeName, plain, told};
+use super::ping;
 
 const DOCKER: &str = "docker";
 const PODMAN: &str = "podman";
+/// What podman calls itself there.
+const LIBPOD: &str = "libpod";
 
 /// Seconds after which bollard gives a request up by itself: never, for every call here has its own limit.
 const NEVER: u64 = 3600;
@@ -38,15 +41,15 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Connects and asks for the version.
+    /// Connects and asks who is there.
     pub async fn greet(socket: &str, until: Instant) -> Result<Self, Failure> {
         let docker = Docker::connect_with_unix(socket, NEVER, API_DEFAULT_VERSION);
         let docker = docker.map_err(|error| Failure::of("connecting", cause(&error)))?;
         let step = "asking for its version";
-        let version = before(until, step, docker.version()).await?;
-        let version = version.map_err(|error| Failure::of(step, cause(&error)))?;
-        let kind = if is_podman(&version) { PODMAN } else { DOCKER };
-        Ok(Self { docker, kind, version: plain(&format!("{kind} {}", version.version.unwrap_or_default())) })
+        let product = before(until, step, ping::product(socket)).await?;
+        let product = product.map_err(|error| Failure::of(step, cause(error.as_ref())))?;
+        let kind = if product.name.eq_ignore_ascii_case(LIBPOD) { PODMAN } else { DOCKER };
+        Ok(Self { docker, kind, version: plain(&format!("{kind} {}", product.version)) })
     }
 
     /// Asks for every running container that owns a network namespace.
@@ -85,11 +88,6 @@ impl Client {
             Err(error) => Err(Failure::of(&step, cause(&error))),
         }
     }
-}
-
-fn is_podman(version: &SystemVersion) -> bool {
-    let components = version.components.iter().flatten();
-    components.into_iter().any(|component| component.name.to_ascii_lowercase().contains(PODMAN))
 }
 
 fn described(id: String, container: ContainerInspectResponse, kind: &'static str) -> Option<Sandbox> {

@@ -13,6 +13,7 @@ mod docker;
 mod endpoints;
 mod ids;
 mod names;
+mod ping;
 mod procfs;
 
 pub use answer::{Answer, Asked, Config, Resident, Sandbox, Which};
