@@ -60,7 +60,7 @@ impl Writer<'_> {
             progress.notice(Progress::Advance(1));
         }
         self.remove_gone();
-        let has_lost = self.has_lost(old_node.as_ref());
+        let has_lost = self.has_lost();
         let node = if held.is_ok() { self.node_state(old_node, has_lost) } else { old_node };
         let kept = match held {
             Ok(spare) => self.generations(keep, spare, has_lost),
@@ -122,13 +122,13 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether a pod has lost something, or a link of the host is gone or down that a stored checkpoint stands on.
-    fn has_lost(&mut self, old: Option<&NodeState>) -> bool {
+    /// Whether a pod has lost something, or a link of the host is gone that a stored checkpoint stands on.
+    fn has_lost(&mut self) -> bool {
         if self.views.iter().any(|view| view.state == State::Degraded) {
             return true;
         }
-        let Some(name) = self.lost_ground(old) else { return false };
-        let message = "is gone or down, and stored checkpoints stand on it: the good node state is kept";
+        let Some(name) = self.lost_ground() else { return false };
+        let message = "is gone, and stored checkpoints stand on it: the good node state is kept";
         self.problems.push(Problem::error(Code::Degraded, name.to_string(), message));
         true
     }
@@ -184,21 +184,16 @@ impl Writer<'_> {
         KeptView { removed, ..kept }
     }
 
-    /// A link that some checkpoint of this boot stands on and the host does not have now, under any name, or that is
-    /// down and was up when the host was last written down.
-    fn lost_ground(&self, old: Option<&NodeState>) -> Option<&IfName> {
-        let is_it = |under: &StackLink, now: &Link| {
-            let same_device =
-                || under.hardware.as_ref().zip(now.hardware.as_ref()).is_some_and(|(a, b)| a.is_same(b));
-            now.name == under.name || same_device()
+    /// A link that some checkpoint of this boot stands on and the host does not have now, under any name.
+    fn lost_ground(&self) -> Option<&IfName> {
+        let is_there = |under: &StackLink| {
+            let same_device = |now: &Link| match (&under.hardware, &now.hardware) {
+                (Some(then), Some(now)) => then.is_same(now),
+                _ => false,
+            };
+            self.links_now.iter().any(|now| now.name == under.name || same_device(now))
         };
-        let was_up =
-            |name: &IfName| old.and_then(|old| old.state.link(name)).is_some_and(|link| link.flags.up);
-        let is_lost = |under: &&StackLink| {
-            let now = self.links_now.iter().find(|now| is_it(under, now));
-            now.is_none_or(|now| was_up(&under.name) && !now.flags.up)
-        };
-        self.stacks().find(is_lost).map(|under| &under.name)
+        self.stacks().find(|under| !is_there(under)).map(|under| &under.name)
     }
 
     /// The host's links under every checkpoint that was good at the beginning and is still worth something.

@@ -62,10 +62,8 @@ impl Store {
     pub(super) fn is_held_by<'a>(&self, of: &Self, ids: impl IntoIterator<Item = &'a PodId>) -> bool {
         let path = |store: &Self, id: &PodId| store.checkpoints().join(id.as_str());
         let same_node = || match (self.load_node(), of.load_node()) {
-            (Ok(mine), Ok(held)) => match (mine, held) {
-                (Some(mine), Some(held)) => mine.says_the_same(&held),
-                (mine, _) => mine.is_none(),
-            },
+            (Ok(None), _) => true,
+            (Ok(Some(mine)), Ok(Some(held))) => mine.says_the_same(&held),
             _ => same(&self.node_path(), &of.node_path()),
         };
         ids.into_iter().all(|id| same(&path(self, id), &path(of, id))) && same_node()

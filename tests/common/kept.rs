@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::node::Node;
 use super::pod::Pod;
+use super::tool;
 
 impl Node {
     pub fn generations_folder(&self) -> PathBuf {
@@ -65,4 +66,15 @@ pub fn names(folder: &Path) -> Vec<String> {
 
 pub fn json(bytes: &[u8]) -> Value {
     serde_json::from_slice(bytes).unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(bytes)))
+}
+
+/// The document as netfix writes it, its sum at this place taken by sha256sum(1).
+pub fn with_checksum(mut document: Value, place: &str) -> String {
+    let blank = "0".repeat(64);
+    *document.pointer_mut(place).expect("a checksum") = format!("sha256:{blank}").into();
+    let text = serde_json::to_string_pretty(&document).expect("JSON") + "\n";
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    fs::write(file.path(), &text).expect("the text");
+    let sum = tool::run(tool::command("sha256sum", [file.path()]).arg("--zero"));
+    text.replace(&blank, &sum[..64])
 }

@@ -42,22 +42,6 @@ fn sixty_snapshots_in_a_bad_moment_make_no_generation_and_lose_nothing() {
 }
 
 #[test]
-fn a_snapshot_of_an_unharmed_pod_while_the_nic_is_back_and_bare_is_taken_in_a_bad_moment() {
-    let node = Node::new();
-    let _pods = node.simple_pods(1);
-    let unharmed = node.pod("plain");
-    unharmed.ip("link add veth0 type veth peer name veth1");
-    let host = node.capture();
-    node.snapshot();
-    node.lose_and_reload();
-    let run = node.netfix(&format!("snapshot --pod {}", unharmed.name()));
-    run.exits(5).says(&["degraded", "eth0", "good node state is kept"]);
-    assert_eq!(node.generations(), [1]);
-    node.restore();
-    node.assert_same_as(&host);
-}
-
-#[test]
 fn a_pod_that_changes_all_the_time_drives_no_good_generation_out_in_a_bad_moment() {
     let node = Node::new();
     let pods = node.simple_pods(2);

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::kept::{json, node_json};
-use crate::common::{Node, Pod, tool};
+use crate::common::kept::{json, node_json, with_checksum};
+use crate::common::{Node, Pod};
 
 /// Times are whole seconds.
 fn next_second() {
@@ -110,22 +110,11 @@ fn a_node_state_without_these_keys_loads() {
     let mut old = now(&node);
     let keys = old.as_object_mut().expect("an object");
     assert!(keys.remove("seen").is_some() && keys.remove("complete").is_some());
-    fs::write(&file, with_checksum(old)).expect("an old node.json");
+    fs::write(&file, with_checksum(old, "/checksum")).expect("an old node.json");
     let list = node.netfix_json("list").exits(0);
     assert_eq!(list.pod(&pods[0])["seen"], Value::Null, "{}", list.told());
     node.lose_and_reload();
     node.restore();
     node.snapshot();
     assert!(seen(&node, &pods[0]).is_string());
-}
-
-/// The document as netfix writes it, summed by sha256sum(1).
-fn with_checksum(mut document: Value) -> String {
-    let blank = "0".repeat(64);
-    document["checksum"] = format!("sha256:{blank}").into();
-    let text = serde_json::to_string_pretty(&document).expect("JSON") + "\n";
-    let file = tempfile::NamedTempFile::new().expect("a temporary file");
-    fs::write(file.path(), &text).expect("the text");
-    let sum = tool::run(tool::command("sha256sum", [file.path()]).arg("--zero"));
-    text.replace(&blank, &sum[..64])
 }
