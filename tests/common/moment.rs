@@ -62,8 +62,8 @@ impl Node {
             });
             assert!(moved, "{line} neither ends nor stops:\n{text}");
             let stops: Vec<_> = text.lines().filter(|line| line.contains(STOPPED)).collect();
-            let reached = stops.len() > seen && text.lines().any(|line| is_moment(line, moment));
-            if reached && let Some(act) = act.take() {
+            let is_now = stops.len() > seen && text.lines().any(|line| is_moment(line, moment));
+            if let Some(act) = act.take_if(|_| is_now) {
                 act();
             }
             let pids = stops[seen..].iter().filter_map(|line| line.split_whitespace().next());

@@ -17,6 +17,8 @@ use super::tool;
 /// How long a number may take to become free, which is done later and elsewhere in the kernel.
 const PATIENCE: Duration = Duration::from_secs(2);
 const ATTEMPTS: usize = 20;
+/// How many numbers below the wanted one are taken at most; each is an open file. The next attempt starts lower.
+const HELD: usize = 2000;
 
 /// Somebody else on the machine got the number first, and may keep it.
 #[derive(Debug)]
@@ -45,7 +47,7 @@ impl Unnamed {
         let deadline = Instant::now() + PATIENCE;
         let watch = move || {
             let mut below = Vec::new();
-            while Instant::now() < deadline {
+            while Instant::now() < deadline && below.len() < HELD {
                 let file = unshared(CloneFlags::CLONE_NEWUTS, "uts");
                 match number_of(&file).cmp(&inode) {
                     Ordering::Less => below.push(file),
@@ -61,6 +63,7 @@ impl Unnamed {
             }
             Err(Taken)
         };
+        netfix::kernel::netns::raise_file_limit();
         std::thread::spawn(watch).join().expect("the scratch thread")
     }
 

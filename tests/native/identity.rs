@@ -64,6 +64,7 @@ fn snapshot_with_a_reused_inode(run: impl Fn(&Node, &str) -> Run) -> Result<(), 
     let old = std::fs::read_to_string(node.checkpoint_of(&pod)).expect("the old checkpoint");
     node.lose_and_reload();
     pod.ns.replace_with_same_inode()?;
+    node.ns.ip("link set eth0 up");
     run(&node, "snapshot").exits(0).does_not_say("degraded");
     furnish(&node, &pod.ns, "10.88.7.7");
     let before = pod.capture();
@@ -223,6 +224,7 @@ fn restore_with_a_reused_pid(kernel: &[&str], same_inode: bool) -> Result<(), Ta
     run("plan").exits(1).says(&["netns-replaced", &path]);
     run("restore").exits(1).says(&["netns-replaced", &path]);
     fresh.assert_same(&eye.capture(&node), "the namespace of the process with the same pid");
+    node.ns.ip("link set eth0 up");
     run("snapshot").exits(0).does_not_say("degraded");
     Ok(())
 }
