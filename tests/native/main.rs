@@ -12,6 +12,7 @@ mod cgroups;
 mod check;
 mod checkpoints;
 mod churn;
+mod claims;
 mod cni;
 mod conflicts;
 mod containerd;
