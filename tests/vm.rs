@@ -42,7 +42,7 @@ fn run(scenario: &str) {
         .arg("run")
         .arg(root.join(format!("tests/vm/scenarios/{scenario}.sh")))
         .env("NETFIX", env!("CARGO_BIN_EXE_netfix"))
-        .env("LAB_TIMEOUT", "600")
+        .env("LAB_TIMEOUT", "900")
         .stdin(Stdio::null())
         .output();
     let output = match result {
@@ -87,6 +87,9 @@ scenarios! {
     mac_taken: "mac-taken",
     cni_cache: "cni-cache",
     units: "units",
+    docker: "docker",
+    podman: "podman",
+    containerd: "containerd",
 }
 
 #[test]

@@ -137,3 +137,8 @@ systemctl -q is-failed netfix-check.service && fail "still a failed unit"
 step "a warning is no failure"
 lodger late 5 unshare --net
 checked "success 1"
+
+step "what cannot be asked is a failure; options come from /etc/default/netfix"
+echo NETFIX_RUNTIME_ENDPOINT=unix:///run/nobody.sock >/etc/default/netfix
+checked "exit-code 3"
+metric "netfix_check_status 3"

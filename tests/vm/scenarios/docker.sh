@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# lab: systemd
+# Docker's engine with a macvlan network on a VLAN: its containers are named, and outlive the driver's reload.
+# shellcheck source=tests/vm/container.sh
+. "$LAB_REPO/tests/vm/container.sh"
+
+# Debian's client, whatever else there is.
+ENGINE=/usr/bin/docker
+
+vlan_node
+gw_hide
+engine_folders /var/lib/docker /var/lib/containerd
+echo 'DOCKER_OPTS="--bridge=none --iptables=false"' >/etc/default/docker
+systemctl start docker.service
+make_image
+make_containers
+
+step "asked for Docker only"
+export NETFIX_RUNTIME=docker
+incident docker lives names
+
+step "asked for every runtime that is there: containerd runs too, without any pod of Kubernetes"
+mapfile -t pods < <(names)
+export NETFIX_RUNTIME=auto
+STATE=$STATE-auto
+expect_exit 0 nf snapshot
+written_down docker "${pods[@]}"
+
+step "the unit may ask Docker too"
+unset NETFIX_RUNTIME
+install_units
+systemctl start netfix-snapshot.service
+STATE=/var/lib/netfix
+written_down docker "${pods[@]}"

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# lab: systemd
+# podman with a macvlan network on a VLAN: its containers are named by its API, and without it by what the kernel shows.
+# shellcheck source=tests/vm/container.sh
+. "$LAB_REPO/tests/vm/container.sh"
+
+ENGINE=podman
+SOCKET=/run/podman/podman.sock
+
+api_answers() { curl -s --unix-socket "$SOCKET" http://podman/_ping >/dev/null; }
+
+vlan_node
+gw_hide
+engine_folders /var/lib/containers
+make_image
+make_containers
+
+step "asked over its socket"
+mkdir -p "${SOCKET%/*}"
+podman system service --time=0 "unix://$SOCKET" &
+service=$!
+wait_for 60 "podman's API" api_answers
+export NETFIX_RUNTIME=docker
+incident podman lives names
+
+step "without its socket: nobody is asked"
+kill "$service"
+wait "$service" || :
+rm -f "$SOCKET"
+export NETFIX_RUNTIME=none
+STATE=$STATE-none
+incident cgroup lives names
