@@ -271,10 +271,9 @@ fn doubt(info: &PodInfo, checkpoint: &Checkpoint, pod: &Pod, node: &NodeIdentity
     }
     if info.contradicts(&pod.info) {
         let message = format!(
-            "another pod has this namespace now, {}, and this checkpoint is not used: it is about sandbox {}, uid {}",
+            "another pod has this namespace now, {}, and this checkpoint is not used: it is about {}",
             described(&pod.info),
-            info.sandbox.as_deref().unwrap_or("-").escape_debug(),
-            info.uid.as_deref().unwrap_or("-").escape_debug(),
+            numbers(info.sandbox.as_deref(), info.uid.as_deref()),
         );
         return Some((Code::PodReplaced, message));
     }
@@ -285,8 +284,13 @@ fn doubt(info: &PodInfo, checkpoint: &Checkpoint, pod: &Pod, node: &NodeIdentity
 
 /// A living pod in a message: its names and what tells it from others.
 pub(super) fn described(info: &PodInfo) -> String {
-    let text = |text: &Option<String>| text.as_deref().unwrap_or("-").escape_debug().to_string();
-    format!("{} (sandbox {}, uid {})", info.title(), text(&info.sandbox), text(&info.uid))
+    format!("{} ({})", info.title(), numbers(info.sandbox.as_deref(), info.uid.as_deref()))
+}
+
+/// What tells a pod from others of its name, in a message.
+pub(super) fn numbers(sandbox: Option<&str>, uid: Option<&str>) -> String {
+    let text = |text: Option<&str>| text.unwrap_or("-").escape_debug().to_string();
+    format!("sandbox {}, uid {}", text(sandbox), text(uid))
 }
 
 /// The host's state that pods are to stand on again, and the devices at the bottom of it.

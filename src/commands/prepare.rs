@@ -1,7 +1,7 @@
 //! What `diff`, `plan` and `restore` share: the chosen checkpoints, the living pods that they are about, and the
 //! ground that those stand on. Everything that can be refused is refused here, before anything is touched.
 
-use super::check_in::{self, CheckIn, Ground, Matched, Strays, check_in, ground};
+use super::check_in::{self, CheckIn, Ground, Matched, Strays, check_in, ground, numbers};
 use super::cni_cache::{self, Cache};
 use super::origin::{self, Parents};
 use super::select::Selection;
@@ -171,11 +171,11 @@ impl Replaced {
             for problem in problems.iter_mut().filter(|p| p.pod.as_ref() == Some(&then.id) && is_gone(p)) {
                 problem.code = Code::PodReplaced;
                 problem.message = format!(
-                    "{} was deleted and made again: it is sandbox {} with uid {} now, and a checkpoint of its \
-                     predecessor is not used; run `netfix snapshot`",
+                    "{} was deleted and made again: it is {} now, and this checkpoint is not used: it is about {}; run \
+                     `netfix snapshot`",
                     then.title(),
-                    now.id.escape_debug(),
-                    now.uid.as_deref().unwrap_or("-").escape_debug(),
+                    numbers(Some(&now.id), now.uid.as_deref()),
+                    numbers(then.sandbox.as_deref(), then.uid.as_deref()),
                 );
             }
         }

@@ -188,8 +188,12 @@ impl PodInfo {
     }
 
     /// Takes over what was once known of the same pod. Who knows the sandbox or the Kubernetes namespace knows the
-    /// name, and the file is named after the sandbox; else the pod keeps the name that it had, and who said so.
+    /// name, and the file is named after the sandbox; else the pod keeps the name that it had, and who said so. Nothing
+    /// is taken over from another pod that was in the same namespace.
     pub fn learn(&mut self, then: Self) {
+        if self.contradicts(&then) {
+            return;
+        }
         let Self { id, namespace, name, uid, sandbox, attempt, source } = self;
         let is_told = sandbox.is_some() || namespace.is_some();
         *name = if is_told { name.take().or(then.name) } else { then.name.or(name.take()) };

@@ -19,6 +19,7 @@ pub mod machine;
 pub mod moment;
 pub mod namespace;
 pub mod node;
+pub mod old_kernel;
 pub mod pod;
 pub mod reuse;
 pub mod run;

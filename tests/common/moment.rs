@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::background::wait_until;
 use super::node::Node;
+use super::old_kernel;
 use super::run::Run;
 
 const STOPPED: &str = "--- stopped by SIGSTOP ---";
@@ -36,7 +37,7 @@ impl Node {
     pub fn netfix_while(&self, words: &str, moment: &Moment, act: impl FnOnce()) -> Run {
         let file = self.temp().join("moments");
         let name = file.to_string_lossy().into_owned();
-        let trace = format!("trace=getsockopt,{}", moment.call);
+        let trace = format!("trace={}", moment.call);
         let stop = format!("inject={}:signal=SIGSTOP", moment.call);
         let mut wrapper =
             vec!["timeout", "120", "strace", "-f", "-y", "-o", &name, "-e", &trace, "-e", &stop];
@@ -45,12 +46,9 @@ impl Node {
         }
         let mut command = self.netfix_command(&wrapper, words);
         let line = format!("{command:?}");
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|e| panic!("cannot start {line}: {e}"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let started = if moment.cookies { command.spawn() } else { old_kernel::spawn(&mut command) };
+        let mut child = started.unwrap_or_else(|e| panic!("cannot start {line}: {e}"));
         let mut act = Some(act);
         let (mut seen, mut ended) = (0, false);
         while !ended {

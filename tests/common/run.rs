@@ -12,19 +12,6 @@ use super::pod::Pod;
 pub const BINARY: &str = env!("CARGO_BIN_EXE_netfix");
 /// No command may take longer, whatever it waits for.
 const LIMIT_SECONDS: &str = "120";
-/// Before netfix: a kernel that gives network namespaces no cookie, as Linux does before 5.14.
-pub const OLD_KERNEL: [&str; 10] = [
-    "timeout",
-    LIMIT_SECONDS,
-    "strace",
-    "-f",
-    "-o",
-    "/dev/null",
-    "-e",
-    "trace=getsockopt",
-    "-e",
-    "inject=getsockopt:error=ENOPROTOOPT",
-];
 
 pub struct Run {
     line: String,
@@ -42,11 +29,6 @@ impl Node {
     /// The same, as JSON.
     pub fn netfix_json(&self, words: &str) -> Run {
         self.netfix(&format!("{words} -o json"))
-    }
-
-    /// `netfix WORDS` on a kernel that gives namespaces no cookie.
-    pub fn netfix_on_old_kernel(&self, words: &str) -> Run {
-        Run::of(&mut self.netfix_command(&OLD_KERNEL, words))
     }
 
     /// The command, under `wrapper` (such as strace), not yet started.

@@ -1,14 +1,15 @@
 //! Whose namespace is it? A path, an inode or a pid that somebody else has by now gets nothing; what is proven to be
 //! the same comes back.
 
+use std::process::Command;
+
 use serde_json::Value;
 
 use crate::common::moment::{AFTER_LOOKING, AFTER_OPENING, Moment};
 use crate::common::namespace::{Namespace, unique_name};
 use crate::common::reuse::{Pids, Taken, Unnamed, inode_of, until_reused};
-use crate::common::run::OLD_KERNEL;
 use crate::common::tenant::{Tenant, Wanderer, furnish};
-use crate::common::{Node, Pod, Run};
+use crate::common::{Node, Pod, Run, old_kernel};
 
 /// Every checkpoint that a restore would read.
 fn checkpoints(node: &Node) -> Vec<Value> {
@@ -196,7 +197,7 @@ fn a_checkpoint_with_a_cookie_is_used_where_the_cookie_cannot_be_read_and_a_moun
 }
 
 /// A process ends, another one gets its pid, and lives in another namespace.
-fn restore_with_a_reused_pid(kernel: &[&str], same_inode: bool) -> Result<(), Taken> {
+fn restore_with_a_reused_pid(kernel: fn(&mut Command) -> Run, same_inode: bool) -> Result<(), Taken> {
     const PID: u32 = 4711;
     let node = Node::new();
     let pids = Pids::new(&node.ns);
@@ -204,7 +205,7 @@ fn restore_with_a_reused_pid(kernel: &[&str], same_inode: bool) -> Result<(), Ta
         let init = pids.init().to_string();
         let inside = ["nsenter", "--target", &init, "--mount", "--pid"];
         let words = format!("{words} --netns /proc/{PID}/ns/net");
-        Run::of(&mut node.netfix_command(&[&inside, kernel].concat(), &words))
+        kernel(&mut node.netfix_command(&inside, &words))
     };
     let home = Unnamed::new();
     let inode = home.inode();
@@ -231,22 +232,22 @@ fn restore_with_a_reused_pid(kernel: &[&str], same_inode: bool) -> Result<(), Ta
 
 #[test]
 fn a_process_with_a_reused_pid_gets_nothing_of_its_predecessor() {
-    until_reused(|| restore_with_a_reused_pid(&[], false));
+    until_reused(|| restore_with_a_reused_pid(Run::of, false));
 }
 
 #[test]
 fn a_process_with_a_reused_pid_in_a_namespace_with_a_reused_inode_gets_nothing_of_its_predecessor() {
-    until_reused(|| restore_with_a_reused_pid(&[], true));
+    until_reused(|| restore_with_a_reused_pid(Run::of, true));
 }
 
 #[test]
 fn without_cookies_a_process_with_a_reused_pid_gets_nothing_of_its_predecessor() {
-    until_reused(|| restore_with_a_reused_pid(&OLD_KERNEL, false));
+    until_reused(|| restore_with_a_reused_pid(old_kernel::run, false));
 }
 
 #[test]
 fn without_cookies_a_process_with_a_reused_pid_and_a_reused_inode_gets_nothing_of_its_predecessor() {
-    until_reused(|| restore_with_a_reused_pid(&OLD_KERNEL, true));
+    until_reused(|| restore_with_a_reused_pid(old_kernel::run, true));
 }
 
 #[test]
@@ -306,6 +307,8 @@ fn without_cookies_a_pod_that_is_made_again_while_netfix_looks_gets_nothing() {
 fn restore_while_a_path_is_led_elsewhere(moment: &Moment) {
     let node = Node::new();
     let pod = node.pod("web").simple().with_process();
+    // Settings are written by whoever is in the namespace.
+    pod.ns.set_sysctl("ipv4/conf/eth0/arp_notify", "1");
     let before = pod.capture();
     node.snapshot();
     node.lose_and_reload();
