@@ -3,9 +3,9 @@
 //!
 //! `NETFIX_BLESS=1 cargo test --test partial` writes the plans anew, to be read before they are committed.
 
+mod cases;
+
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -57,23 +57,7 @@ fn planned(case: &Case) -> String {
 
 #[test]
 fn every_case_in_testdata_gives_its_plan() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/cni-cache");
-    let bless = std::env::var_os("NETFIX_BLESS").is_some();
-    let mut folders: Vec<PathBuf> = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path()).collect();
-    folders.sort();
-    assert!(folders.len() >= 10, "only {} cases in {}", folders.len(), root.display());
-    let mut wrong = Vec::new();
-    for folder in folders {
-        let text = fs::read_to_string(folder.join("case.json")).unwrap();
-        let case: Case = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
-        assert!(!case.why.is_empty());
-        let plan = planned(&case);
-        let expected = folder.join("plan.txt");
-        if bless {
-            fs::write(&expected, &plan).unwrap();
-        } else if fs::read_to_string(&expected).unwrap_or_default() != plan {
-            wrong.push(format!("{} ({}):\n{plan}", folder.display(), case.why));
-        }
-    }
-    assert!(wrong.is_empty(), "these plans differ from plan.txt:\n{}", wrong.join("\n"));
+    let cases = cases::read::<Case>("cni-cache");
+    assert!(cases.len() >= 10, "only {} cases", cases.len());
+    cases::compare(&cases, |case| &case.why, planned);
 }

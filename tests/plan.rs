@@ -2,9 +2,9 @@
 //!
 //! `NETFIX_BLESS=1 cargo test --test plan` writes the plans anew, to be read before they are committed.
 
+mod cases;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use netfix::model::sysctl::Sysctls;
 use netfix::model::{IfName, NetState};
@@ -52,34 +52,15 @@ fn planned(case: &Case) -> String {
 
 #[test]
 fn every_case_in_testdata_gives_its_plan() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/plan");
-    let bless = std::env::var_os("NETFIX_BLESS").is_some();
-    let mut folders: Vec<PathBuf> = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path()).collect();
-    folders.sort();
-    assert!(folders.len() >= 20, "only {} cases in {}", folders.len(), root.display());
-    let mut wrong = Vec::new();
-    for folder in folders {
-        let text = fs::read_to_string(folder.join("case.json")).unwrap();
-        let case: Case = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
-        assert!(!case.why.is_empty());
-        let plan = planned(&case);
-        let expected = folder.join("plan.txt");
-        if bless {
-            fs::write(&expected, &plan).unwrap();
-        } else if fs::read_to_string(&expected).unwrap() != plan {
-            wrong.push(format!("{} ({}):\n{plan}", folder.display(), case.why));
-        }
-    }
-    assert!(wrong.is_empty(), "these plans differ from plan.txt:\n{}", wrong.join("\n"));
+    let cases = cases::read::<Case>("plan");
+    assert!(cases.len() >= 20, "only {} cases", cases.len());
+    cases::compare(&cases, |case| &case.why, planned);
 }
 
 #[test]
 fn a_plan_carried_out_leaves_nothing_to_plan() {
     // The same state wanted and observed: whatever the case is about, there is nothing to do.
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/plan");
-    for folder in fs::read_dir(&root).unwrap() {
-        let text = fs::read_to_string(folder.unwrap().path().join("case.json")).unwrap();
-        let case: Case = serde_json::from_str(&text).unwrap();
+    for (_, case) in cases::read::<Case>("plan") {
         let same = Case { observed: case.wanted.clone(), ..case };
         let plan = planned(&same);
         let steps: Vec<&str> = plan.lines().filter(|line| line.starts_with(['+', '~'])).collect();

@@ -1,0 +1,36 @@
+//! Folders of `testdata` that hold one case each: `case.json`, and in `plan.txt` what is to come of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+
+/// Every case below `testdata/NAME`, with its folder, in the order of the folders' names.
+pub fn read<T: DeserializeOwned>(name: &str) -> Vec<(PathBuf, T)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name);
+    let mut folders: Vec<PathBuf> = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path()).collect();
+    folders.sort();
+    let case = |folder: PathBuf| {
+        let text = fs::read_to_string(folder.join("case.json")).unwrap();
+        let case = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+        (folder, case)
+    };
+    folders.into_iter().map(case).collect()
+}
+
+/// Compares what comes of each case with its `plan.txt`, or with `NETFIX_BLESS` in the environment writes it there.
+pub fn compare<T>(cases: &[(PathBuf, T)], why: impl Fn(&T) -> &str, planned: impl Fn(&T) -> String) {
+    let bless = std::env::var_os("NETFIX_BLESS").is_some();
+    let mut wrong = Vec::new();
+    for (folder, case) in cases {
+        assert!(!why(case).is_empty(), "{} does not say why it exists", folder.display());
+        let plan = planned(case);
+        let expected = folder.join("plan.txt");
+        if bless {
+            fs::write(&expected, &plan).unwrap();
+        } else if fs::read_to_string(&expected).unwrap_or_default() != plan {
+            wrong.push(format!("{} ({}):\n{plan}", folder.display(), why(case)));
+        }
+    }
+    assert!(wrong.is_empty(), "these plans differ from plan.txt:\n{}", wrong.join("\n"));
+}
