@@ -57,14 +57,20 @@ pub fn ask_until(config: &Config, until: Instant) -> Result<Answer, Vec<Problem>
     if problems.is_empty() { Ok(answer) } else { Err(problems) }
 }
 
-/// Asks one, and again until the limit if it cannot be asked.
+/// Asks one, and again until the limit if it cannot be asked. An attempt that the limit cuts short tells less than the
+/// one before.
 async fn persist(endpoint: &Endpoint, until: Instant) -> Result<Told, Failure> {
+    let mut before = None;
     loop {
         let settled = attempt(endpoint, until).await;
         let may_pass = matches!(settled, Err(Failure::NotThere(_) | Failure::Failed(_)));
+        if may_pass && Instant::now() >= until {
+            return before.unwrap_or(settled);
+        }
         if !may_pass || Instant::now() + PAUSE >= until {
             return settled;
         }
+        before = Some(settled);
         tokio::time::sleep(PAUSE).await;
     }
 }
