@@ -22,6 +22,8 @@ pub fn sweep() {
         let temp = std::env::temp_dir();
         for name in orphans(&temp, FOLDER_PREFIX) {
             remove_cgroup(name[FOLDER_PREFIX.len()..].rsplit_once('-').map_or("", |(owner, _)| owner));
+            // A small disk that a test had mounted there.
+            let _ = tool::try_run(tool::command("umount", ["-l"]).arg(temp.join(&name).join("state")));
             let _ = fs::remove_dir_all(temp.join(name));
         }
     });

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use crate::common::kept::{json, names, with_checksum};
 use crate::common::{Node, Run, tool};
 
+/// Bytes.
+const SIZE: usize = 512 << 10;
+
 /// A small file system for the state folder.
 struct Disk(PathBuf);
 
@@ -16,7 +19,7 @@ impl Disk {
         let folder = node.state_dir();
         fs::create_dir_all(&folder).expect("the state folder");
         let disk = Self(folder);
-        disk.mount(&["-t", "tmpfs", "-o", "size=512k,mode=700", "tmpfs"]);
+        disk.mount(&["-t", "tmpfs", "-o", &format!("size={SIZE},mode=700"), "tmpfs"]);
         disk
     }
 
@@ -28,7 +31,8 @@ impl Disk {
     fn fill(&self) -> PathBuf {
         let path = self.0.join("filler");
         let mut file = fs::File::create(&path).expect("a filler");
-        while file.write_all(&[0; 256]).is_ok() {}
+        let full = (0..2 * SIZE / 256).any(|_| file.write_all(&[0; 256]).is_err());
+        assert!(full, "{} is not the small file system", self.0.display());
         path
     }
 }
