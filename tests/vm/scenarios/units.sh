@@ -119,7 +119,9 @@ next_run netfix-snapshot "success 0" date -s '+1 hour'
 step "a loss is told by a failed unit, the journal and the metrics; the snapshot of that moment replaces nothing"
 cp -r "$KEPT/checkpoints" "$WORK/good"
 lost
+modprobe -r macvlan
 checked "exit-code 2"
+grep -q '^macvlan ' /proc/modules || fail "what a restore needs is not loaded for the sandbox"
 [ "$(said_of_run | grep -c '^CRITICAL degraded: ')" = ${#PODS[@]} ] || fail "not every pod is named: $(said_of_run)"
 metric "netfix_check_status 2"
 metric "netfix_pods{state=\"degraded\"} ${#PODS[@]}"
