@@ -1,5 +1,7 @@
 //! Folders of `testdata` that hold one case each: `case.json`, and in `plan.txt` what is to come of it.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
