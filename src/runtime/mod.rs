@@ -135,8 +135,24 @@ impl Candidate {
         self.mounts.iter().cloned().chain(process).collect()
     }
 
-    /// Opens the namespace by whichever path still leads to it; `None` when it is gone.
+    /// Opens the namespace; `None` when it is gone.
     fn open(&self, inode: u64) -> io::Result<Option<Netns>> {
+        if let Some(netns) = self.reach(inode)? {
+            return Ok(Some(netns));
+        }
+        for path in &self.mounts {
+            // Mounted and not reached: it was mounted only now, or it lies under another mount.
+            if procfs::is_mounted(inode, path)? {
+                return self.reach(inode)?.map(Some).ok_or_else(|| {
+                    io::Error::other("it is mounted there, and something else is mounted over it")
+                });
+            }
+        }
+        Ok(None)
+    }
+
+    /// Opens the namespace by whichever path still leads to it.
+    fn reach(&self, inode: u64) -> io::Result<Option<Netns>> {
         let mut failure = None;
         for path in self.paths() {
             match Netns::open(&path) {

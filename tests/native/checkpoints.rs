@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::Node;
 use crate::common::background::wait_until;
 use crate::common::cni::static_ipam;
+use crate::common::{Node, Run};
 
 #[test]
 fn files_are_private_and_complete() {
@@ -144,6 +144,24 @@ fn a_mounted_namespace_with_a_process_in_it_is_one_pod() {
     let run = node.netfix_json("snapshot").exits(0);
     assert_eq!(run.json()["pods"].as_array().map(Vec::len), Some(1), "{}", run.told());
     run.pod(&pod);
+}
+
+/// As under a unit's `PrivateTmp=`: the mount table still has it, and no path leads to it.
+#[test]
+fn a_namespace_that_lies_under_another_mount_is_told_of_and_the_others_are_written_down() {
+    let node = Node::new();
+    let pod = node.pod("web").simple();
+    let folder = node.temp().join("covered");
+    let script =
+        "mkdir $0 && touch $0/pod && unshare --net=$0/pod true && mount -t tmpfs none $0 && exec \"$@\"";
+    let folder = folder.to_string_lossy();
+    let wrapper = ["unshare", "--mount", "sh", "-c", script, &folder];
+    let run = Run::of(&mut node.netfix_command(&wrapper, &format!("snapshot -o json --netns {folder}/*")));
+    let run = run.exits(5);
+    let told = run.problems("unreadable");
+    assert_eq!(told.len(), 1, "{}", run.told());
+    assert_eq!(told[0]["object"], format!("{folder}/pod"), "{}", run.told());
+    assert_eq!(run.pod(&pod)["state"], "saved", "{}", run.told());
 }
 
 #[test]
