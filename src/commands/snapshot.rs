@@ -9,7 +9,7 @@ use super::{Context, Early, Outcome};
 use crate::cli::{Runtimes, Selectors};
 use crate::kernel::Error;
 use crate::model::checkpoint::{Extension, SCHEMA};
-use crate::model::{Checkpoint, Code, NetState, NodeIdentity, PodId, PodInfo, Problem, stack};
+use crate::model::{Checkpoint, Code, Link, NetState, NodeIdentity, PodId, PodInfo, Problem, stack};
 use crate::observe::{self, Pod};
 use crate::plan::claims::{Claimant, contested};
 use crate::plan::worth;
@@ -75,7 +75,7 @@ pub(super) fn run(
 /// Reads every pod, and what went from each while it was read.
 fn read(session: &mut Session) -> (Vec<Result<NetState, Error>>, Vec<Option<String>>) {
     let read = observe::observe_pods_twice(&mut session.pods, &session.host);
-    let torn = |read: Result<(NetState, NetState), Error>| match read {
+    let torn = |read: Result<(NetState, Vec<Link>), Error>| match read {
         Ok((state, links)) => {
             let torn = worth::torn(&state, &links);
             (Ok(state), torn)

@@ -71,6 +71,23 @@ pub fn links(
     host: Option<HostView<'_>>,
     unsupported: &mut Vec<String>,
 ) -> Result<Vec<Link>, Error> {
+    let mut raws = link_table(socket, unsupported)?;
+    raws.sort_by_key(|raw| raw.link.index);
+    let names: Names = raws.iter().map(|raw| (raw.link.index, raw.link.name.clone())).collect();
+    Ok(raws.into_iter().map(|raw| resolve(raw, &names, host)).collect())
+}
+
+/// The links of the namespace as their table alone has them: what they stand on, their hardware and their secrets are
+/// not looked for.
+///
+/// # Errors
+/// When the table cannot be read.
+pub fn bare_links(socket: &mut Socket) -> Result<Vec<Link>, Error> {
+    let raws = link_table(socket, &mut Vec::new())?;
+    Ok(raws.into_iter().map(|raw| raw.link).collect())
+}
+
+fn link_table(socket: &mut Socket, unsupported: &mut Vec<String>) -> Result<Vec<RawLink>, Error> {
     let mut request = LinkMessage::default();
     request.attributes.push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));
     let Dump { objects, undecodable } = socket.dump(&RouteNetlinkMessage::GetLink(request))?;
@@ -83,9 +100,7 @@ pub fn links(
             Err(why) => unsupported.push(format!("link: {why}")),
         }
     }
-    raws.sort_by_key(|raw| raw.link.index);
-    let names: Names = raws.iter().map(|raw| (raw.link.index, raw.link.name.clone())).collect();
-    Ok(raws.into_iter().map(|raw| resolve(raw, &names, host)).collect())
+    Ok(raws)
 }
 
 /// Turns the numbers by which a link refers to others into names.

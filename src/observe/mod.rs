@@ -174,10 +174,10 @@ pub fn observe_pods(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error
     states.into_iter().map(|state| state.map_err(Error::from).and_then(|inner| inner)).collect()
 }
 
-/// Reads every pod, side by side, and its links once more afterwards; the results are in their order.
+/// Reads every pod, side by side, and its table of links once more afterwards; the results are in their order.
 #[must_use]
-pub fn observe_pods_twice(pods: &mut [Pod], host: &Host) -> Vec<Result<(NetState, NetState), Error>> {
-    let read = |pod: &mut Pod| Ok((pod.observe_inside(host)?, pod.observe_links_inside(host)?));
+pub fn observe_pods_twice(pods: &mut [Pod], host: &Host) -> Vec<Result<(NetState, Vec<Link>), Error>> {
+    let read = |pod: &mut Pod| Ok((pod.observe_inside(host)?, dump::bare_links(&mut pod.socket)?));
     let states = netns::visit(pods, |pod| &pod.netns, read);
     states.into_iter().map(|state| state.map_err(Error::from).and_then(|inner| inner)).collect()
 }

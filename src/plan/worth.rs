@@ -18,9 +18,9 @@ pub fn loss(good: &NetState, now: &NetState) -> Option<String> {
 /// What went while a pod was read: a link that is gone, down or another one by now. The kernel takes a link down before
 /// it takes away its routes and addresses, so what was read before may lack them.
 #[must_use]
-pub fn torn(read: &NetState, links: &NetState) -> Option<String> {
+pub fn torn(read: &NetState, links: &[Link]) -> Option<String> {
     first_link(read, |link| {
-        let now = links.link(&link.name);
+        let now = links.iter().find(|now| now.name == link.name);
         is_gone(link, now) || now.is_some_and(|now| now.index != link.index)
     })
 }

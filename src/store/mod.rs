@@ -54,7 +54,7 @@ pub enum Error {
         holder: String,
     },
     /// There is no generation of that number.
-    #[error("there is no generation {number}; {}", those(.kept))]
+    #[error("there is no such generation; {}", those(.kept))]
     NoGeneration {
         /// The number that was asked for.
         number: u64,
@@ -91,7 +91,7 @@ impl Error {
             Self::Io { path, .. } => (Code::Unreadable, path),
             Self::Locked { path, .. } => (Code::LockHeld, path),
             Self::NoGeneration { number, .. } => {
-                return Problem::error(Code::NotFound, number.to_string(), self.to_string());
+                return Problem::error(Code::NotFound, format!("--generation {number}"), self.to_string());
             }
         };
         let object = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
