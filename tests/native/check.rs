@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 use std::time::Duration;
 
 use crate::common::{Node, Pod, Run};
@@ -88,6 +89,21 @@ fn a_pod_that_is_gone_is_no_finding() {
     pods[1].ns.delete();
     node.netfix("check").exits(0).does_not_say("netns-gone");
     node.netfix("check -v").exits(0).says(&["INFO", "netns-gone"]);
+}
+
+#[test]
+fn a_pod_that_is_being_deleted_is_no_finding() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    // As a runtime does it: first the interface, a moment later the namespace.
+    pods[1].ip("link del eth0");
+    let mut command = node.netfix_command(&[], "check");
+    let check = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("netfix starts");
+    std::thread::sleep(Duration::from_millis(500));
+    pods[1].ns.delete();
+    let output = check.wait_with_output().expect("the check ends");
+    Run::from_output("check".to_owned(), &output).exits(0).does_not_say("degraded");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod pods;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 use super::prepare::{Records, Surveyed, survey};
@@ -37,9 +38,17 @@ const STATES: [State; 7] = [
     State::Failed,
 ];
 
+/// A pod that is being deleted loses its interface a moment before its namespace: who has lost something is looked at
+/// again before anybody is woken up.
+const SECOND_LOOK: Duration = Duration::from_secs(1);
+
 /// Checks, writes the metrics where they were asked for, and answers.
 pub(super) fn run(check: &Check<'_>, textfile: Option<&Path>, context: &mut Context) -> Outcome {
     let mut outcome = examine(check, context).unwrap_or_else(|early| *early);
+    if outcome.pods.iter().any(|pod| pod.state == State::Degraded) {
+        thread::sleep(SECOND_LOOK);
+        outcome = examine(check, context).unwrap_or_else(|early| *early);
+    }
     let mut view = match outcome.extra.take() {
         Some(Extra::Check(view)) => view,
         _ => CheckView::default(),
