@@ -3,6 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
+
+use super::super::background::wait_until;
 
 /// A cgroup of the test's own; gone when dropped, and its processes are back where every process begins.
 pub struct Cgroup {
@@ -52,14 +55,17 @@ fn move_to(cgroup: &Path, pid: u32) -> std::io::Result<()> {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        let inside = fs::read_to_string(self.procs()).unwrap_or_default();
-        for pid in inside.lines().filter_map(|line| line.parse().ok()) {
-            let _ = move_to(&self.root, pid);
-        }
-        let mut path = self.path.as_path();
+        // A process that is just dying cannot be moved, and holds the folder until it is dead.
+        wait_until(Duration::from_secs(5), || {
+            let inside = fs::read_to_string(self.procs()).unwrap_or_default();
+            for pid in inside.lines().filter_map(|line| line.parse().ok()) {
+                let _ = move_to(&self.root, pid);
+            }
+            fs::remove_dir(&self.path).is_ok() || !self.path.exists()
+        });
         // A folder that another test uses as well is not empty, and stays.
-        while path != self.root && fs::remove_dir(path).is_ok() {
-            path = path.parent().unwrap_or(&self.root);
+        for parent in self.path.ancestors().skip(1).take_while(|parent| *parent != self.root) {
+            let _ = fs::remove_dir(parent);
         }
     }
 }
