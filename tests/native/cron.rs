@@ -100,19 +100,17 @@ fn snapshots_without_end_during_loss_and_restore_lose_no_good_checkpoint() {
 }
 
 /// A loss at every step of a snapshot of which each question to the kernel takes a while, so that it comes between
-/// any two of them. Returns the exit codes.
-fn losses_during(node: &Node, words: &str, after_each: impl Fn()) -> Vec<Option<i32>> {
+/// any two of them; and again, on a machine whose pace changes, until snapshots ended with each of these exit codes.
+fn losses_during(node: &Node, words: &str, ends: [i32; 2], after_each: impl Fn()) {
     const STEPS: u32 = 24;
+    const ROUNDS: usize = 5;
     let slow_snapshot = || {
         let wrapper = ["strace", "-f", "-o", "/dev/null", "-e", "inject=sendto:delay_enter=15000"];
         let mut command = node.netfix_command(&wrapper, words);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         child.expect("strace starts")
     };
-    let began = Instant::now();
-    assert_eq!(slow_snapshot().wait().expect("a snapshot").code(), Some(0));
-    let whole = began.elapsed();
-    let lose_at = |step| {
+    let lose_at = |step, whole: Duration| {
         let mut snapshot = slow_snapshot();
         std::thread::sleep(whole * step / STEPS);
         node.lose();
@@ -122,7 +120,17 @@ fn losses_during(node: &Node, words: &str, after_each: impl Fn()) -> Vec<Option<
         node.restore();
         code
     };
-    (1..=STEPS).map(lose_at).collect()
+    let mut codes = Vec::new();
+    for _ in 0..ROUNDS {
+        let began = Instant::now();
+        assert_eq!(slow_snapshot().wait().expect("a snapshot").code(), Some(0));
+        let whole = began.elapsed();
+        codes.extend((1..=STEPS).map(|step| lose_at(step, whole)));
+        if ends.iter().all(|end| codes.contains(&Some(*end))) {
+            return;
+        }
+    }
+    panic!("not all of {ends:?} were seen: {codes:?}");
 }
 
 #[test]
@@ -131,8 +139,7 @@ fn a_loss_in_the_middle_of_the_reading_is_never_written_down() {
     let pods = pods_with_routes(&node);
     node.snapshot();
     let good: Vec<Value> = pods.iter().map(|pod| essence(&node.stored_of(pod))).collect();
-    let codes = losses_during(&node, "snapshot", || assert_only_good(&node, &pods, &good));
-    assert!(codes.contains(&Some(0)) && codes.contains(&Some(1)), "every snapshot saw the same: {codes:?}");
+    losses_during(&node, "snapshot", [0, 1], || assert_only_good(&node, &pods, &good));
 }
 
 #[test]
@@ -144,6 +151,5 @@ fn a_loss_in_the_middle_of_the_hosts_reading_is_never_written_down() {
     node.snapshot();
     let good: Vec<Value> = pods.iter().map(|pod| essence(&node.stored_of(pod))).collect();
     let words = format!("snapshot --pod {}", unharmed.name());
-    let codes = losses_during(&node, &words, || assert_only_good(&node, &pods, &good));
-    assert!(codes.contains(&Some(0)) && codes.contains(&Some(5)), "every snapshot saw the same: {codes:?}");
+    losses_during(&node, &words, [0, 5], || assert_only_good(&node, &pods, &good));
 }
