@@ -172,7 +172,7 @@ fn without_cookies_another_sandbox_in_a_namespace_with_that_inode_is_another_pod
     node.lose_and_reload();
     let bare = pod.capture();
     let run = node.netfix_on_old_kernel(&format!("restore {selectors} {}", auto(&runtime.socket))).exits(1);
-    run.says(&["pod-replaced", &old.uid, &new.uid]);
+    run.says(&["pod-replaced", "another pod has this namespace now", &old.uid, &new.uid]);
     bare.assert_same(&pod.capture(), "another pod in a namespace with that inode");
 }
 
