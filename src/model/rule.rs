@@ -73,6 +73,17 @@ pub struct Rule {
     pub protocol: Option<u8>,
 }
 
+/// `RTPROT_KERNEL` (linux/rtnetlink.h).
+const PROTOCOL_KERNEL: u8 = 2;
+
+impl Rule {
+    /// Whether it is one of the rules that the kernel makes by itself in every namespace.
+    #[must_use]
+    pub fn is_made_by_kernel(&self) -> bool {
+        self.protocol == Some(PROTOCOL_KERNEL)
+    }
+}
+
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.priority, if self.invert { " not" } else { "" })?;

@@ -50,7 +50,7 @@ pub(super) fn plugin_line(document: &Document, check: &CheckView, out: &mut dyn 
     // The worst, a pod's before the node's, the first of its sort; the bar begins the performance data.
     let rank = |problem: &&Problem| (problem.severity, problem.pod.is_some());
     let worst = document.problems.iter().rev().filter(worth).max_by_key(rank);
-    let first = worst.map(|problem| finding(problem, &BTreeMap::new()).replace('|', "/"));
+    let first = worst.map(|problem| problem.to_string().replace('|', "/"));
     let first = first.map(|first| format!("; {first}")).unwrap_or_default();
     let total: usize = check.pods.values().sum();
     write!(out, "NETFIX {} - {}{first} | pods={total};;;0", check.status, sum(check))?;
@@ -65,7 +65,8 @@ pub(super) fn plugin_line(document: &Document, check: &CheckView, out: &mut dyn 
 
 fn sum(check: &CheckView) -> String {
     let total: usize = check.pods.values().sum();
-    let good = [State::InSync, State::Empty].iter().filter_map(|state| check.pods.get(state)).sum::<usize>();
+    let covered = check.pods.iter().filter(|(state, _)| is_covered(**state));
+    let good: usize = covered.map(|(_, count)| count).sum();
     let others = check.pods.iter().filter(|(state, count)| **count > 0 && !is_covered(**state));
     let others: Vec<String> = others.map(|(state, count)| format!(", {count} {state}")).collect();
     let others = others.concat();

@@ -9,9 +9,6 @@ use crate::model::checkpoint::{Extension, StackLink};
 use crate::model::{Hardware, LinkKind, NetState};
 use crate::plan::Step;
 
-/// `RTPROT_KERNEL` (linux/rtnetlink.h).
-const PROTOCOL_KERNEL: u8 = 2;
-
 /// How things stand.
 pub(super) fn status(document: &Document, status: &StatusView, out: &mut dyn Write) -> io::Result<()> {
     let last = match (&status.last_success, status.last_success_age) {
@@ -105,7 +102,7 @@ fn contents(state: &NetState, out: &mut dyn Write) -> io::Result<()> {
     state.addresses.iter().try_for_each(|address| writeln!(out, "address    {address}"))?;
     state.routes.iter().try_for_each(|route| writeln!(out, "route      {route}"))?;
     // The kernel's own three are everywhere.
-    let mut added = state.rules.iter().filter(|rule| rule.protocol != Some(PROTOCOL_KERNEL));
+    let mut added = state.rules.iter().filter(|rule| !rule.is_made_by_kernel());
     added.try_for_each(|rule| writeln!(out, "rule       {rule}"))?;
     state.neighbours.iter().try_for_each(|neighbour| writeln!(out, "neighbour  {neighbour}"))?;
     state.unsupported.iter().try_for_each(|what| writeln!(out, "unsupported {}", what.escape_debug()))
