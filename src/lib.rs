@@ -6,7 +6,9 @@
 pub mod apply;
 pub mod cli;
 pub mod cni;
+
 pub mod commands;
+pub mod fault;
 pub mod kernel;
 pub mod model;
 pub mod observe;

@@ -16,7 +16,9 @@ pub mod route;
 pub mod rule;
 pub mod stack;
 pub mod state;
+pub mod summary;
 pub mod sysctl;
+pub mod window;
 
 pub use address::Address;
 pub use checkpoint::{Checkpoint, NodeState, PodInfo, StackLink};
@@ -30,3 +32,5 @@ pub use problem::{Code, Problem, Severity};
 pub use route::Route;
 pub use rule::Rule;
 pub use state::NetState;
+pub use summary::{GatewayView, InterfaceView, State, interfaces};
+pub use window::Window;

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::PodId;
 
 /// The stable word for one sort of problem.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)] // the words are explained in docs/problems.md
 pub enum Code {
@@ -15,12 +15,15 @@ pub enum Code {
     CheckpointCorrupt,
     CheckpointMissing,
     CheckpointStale,
+    CommandFailed,
     Degraded,
     DeviceRenamed,
     Drift,
     Failed,
     GatewayUnreachable,
     IfindexDiffers,
+    Interrupted,
+    KubeletNotPaused,
     LinkConflict,
     LockHeld,
     MacConflict,
@@ -34,11 +37,14 @@ pub enum Code {
     ParentMissing,
     PartialSource,
     PermissionDenied,
+    PodRebuilt,
     PodReplaced,
     RuntimeUnreachable,
     Surplus,
+    SystemdUnreachable,
     Unreadable,
     Unsupported,
+    WindowOpen,
 }
 
 impl fmt::Display for Code {
@@ -49,7 +55,7 @@ impl fmt::Display for Code {
 }
 
 /// How bad a problem is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing; nothing is missing.
@@ -71,7 +77,7 @@ impl fmt::Display for Severity {
 }
 
 /// One problem, with the pod and the object that it concerns.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// The stable word.
     pub code: Code,

@@ -6,9 +6,9 @@ use std::io::{self, Write};
 use jiff::Timestamp;
 use prometheus::{Gauge, GaugeVec, Opts, Registry, TextEncoder};
 
-use super::view::{CheckView, Document, State, Verdict};
+use super::view::{CheckView, Document, Verdict};
 use super::{Style, paint};
-use crate::model::{PodId, Problem, Severity};
+use crate::model::{PodId, Problem, Severity, State};
 
 /// One line a finding, then what it adds up to; nothing at all when the user wants only errors and there is none.
 pub(super) fn lines(

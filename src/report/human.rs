@@ -6,9 +6,9 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table};
 use jiff::Timestamp;
 
-use super::view::{Document, Extra, InterfaceView, KeptView, PodView, State};
+use super::view::{Document, Extra, KeptView, PodView};
 use super::{Style, generations, paint, screen};
-use crate::model::Severity;
+use crate::model::{InterfaceView, Severity, State};
 
 /// Writes the answer.
 pub(super) fn answer(document: &Document, style: Style, out: &mut dyn Write) -> io::Result<()> {

@@ -11,11 +11,12 @@ use std::io::{self, Write};
 
 use crate::cli::{Color, Global, Output};
 
+pub use crate::model::summary::{GatewayView, InterfaceView, State, interfaces};
 pub use check::metrics;
 pub use progress::{Listener, Progress, listener};
 pub use view::{
-    CheckView, Document, Extra, GatewayView, GenerationView, InterfaceView, KeptView, NodeView, PodView,
-    RuntimeView, ShowView, State, StatusView, Verdict, interfaces,
+    CheckView, Document, Extra, GenerationView, KeptView, NodeView, PodView, RuntimeView, ShowView,
+    StatusView, Verdict,
 };
 
 /// How an answer is to look.

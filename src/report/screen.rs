@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use super::human::{list_or_dash, or_dash, title};
-use super::view::{Document, PodView, ShowView, State, StatusView};
+use super::view::{Document, PodView, ShowView, StatusView};
 use crate::model::checkpoint::{Extension, StackLink};
-use crate::model::{Hardware, LinkKind, NetState};
+use crate::model::{Hardware, LinkKind, NetState, State};
 use crate::plan::Step;
 
 /// How things stand.
