@@ -6,7 +6,6 @@
 pub mod apply;
 pub mod cli;
 pub mod cni;
-
 pub mod commands;
 pub mod fault;
 pub mod kernel;
