@@ -9,6 +9,7 @@ pub mod cni;
 pub mod commands;
 pub mod fault;
 pub mod kernel;
+pub mod kubelet;
 pub mod model;
 pub mod observe;
 pub mod plan;

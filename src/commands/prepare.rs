@@ -41,11 +41,22 @@ pub(super) fn prepare(
         Source::Checkpoints => Records::Stored(load(&store, selection)?),
         Source::CniCache => Records::Cache(cni_cache::read(&source.cni_cache_dir)?),
     };
+    prepare_from(records, NodeFile::In(&store), target, source, selection)
+}
+
+/// The same from records that were read before.
+pub(super) fn prepare_from(
+    records: Records,
+    node: NodeFile<'_>,
+    target: &Target,
+    source: &SourceArgs,
+    selection: &Selection,
+) -> Result<Prepared, Early> {
     let mut session = Session::open(selection)?;
     if records.need_runtime(&session.pods, &session.node) {
         session.ask(&source.runtimes.config(), selection)?;
     }
-    let surveyed = survey(session, records, target.parent.as_ref(), selection, &store)?;
+    let surveyed = survey(session, records, target.parent.as_ref(), selection, node)?;
     let ending = surveyed.checked.end_without_pods(&surveyed.damaged);
     let Surveyed { host, ground, checked, strays, damaged, node, node_state: _, mut problems } = surveyed;
     let CheckIn { matched, strays: _, rejected, problems: refusals } = checked;
@@ -59,6 +70,15 @@ pub(super) fn prepare(
         return Err(Box::new(Outcome { exit: ending, node, pods: views, problems, ..Outcome::default() }));
     }
     Ok(Prepared { host, ground, matched, node, views, problems, replaced })
+}
+
+/// Where the host's own state is known from.
+#[derive(Debug)]
+pub(super) enum NodeFile<'a> {
+    /// The state folder has it.
+    In(&'a Store),
+    /// It was read before.
+    Read(Option<NodeState>),
 }
 
 /// What is known of pods that lived.
@@ -100,10 +120,13 @@ pub(super) fn survey(
     records: Records,
     parent: Option<&IfName>,
     selection: &Selection,
-    store: &Store,
+    node: NodeFile<'_>,
 ) -> Result<Surveyed, Early> {
     let mut problems = Vec::new();
-    let node_state = load_node(store, &session.node, &mut problems);
+    let node_state = match node {
+        NodeFile::In(store) => load_node(store, &session.node, &mut problems),
+        NodeFile::Read(state) => state,
+    };
     let node = session.node_view(node_state.as_ref().map(|stored| stored.created.clone()));
     let Session { node: identity, host, pods, problems: found, answer } = session;
     problems.extend(found);

@@ -17,6 +17,7 @@ use crate::observe::Host;
 use crate::plan::{self, HostLinks, Plan, Step};
 use crate::probe;
 use crate::report::{Progress, State};
+use crate::runtime;
 
 /// The host's stack has at most this many layers, each of which may need a round of its own.
 const HOST_ROUNDS: usize = 8;
@@ -34,6 +35,16 @@ pub(super) fn run(
     let lock = || context.store.lock("restore").map_err(|error| refuse(error.problem()));
     let _guard = context.store.exists().then(lock).transpose()?;
     let prepared = prepare(target, source, &selection, context)?;
+    put_back(prepared, &source.runtimes.config(), patience, context)
+}
+
+/// Puts back what is missing, under a lock that is held already.
+pub(super) fn put_back(
+    prepared: Prepared,
+    runtimes: &runtime::Config,
+    patience: Patience,
+    context: &mut Context,
+) -> Result<Outcome, Early> {
     let Prepared { mut host, mut ground, matched, node: mut view, mut views, mut problems, replaced } =
         prepared;
     let restored = restore(&mut host, &mut ground, matched, patience, context);
@@ -49,7 +60,7 @@ pub(super) fn run(
         views.push(view);
         problems.extend(found);
     }
-    replaced.tell(&source.runtimes.config(), &mut problems);
+    replaced.tell(runtimes, &mut problems);
     views.sort_by(|a, b| a.info.id.cmp(&b.info.id));
     let exit = Outcome::judge(&views, &problems);
     Ok(Outcome { exit, node: view, pods: views, problems, ..Outcome::default() })

@@ -3,7 +3,7 @@
 use super::check_in::Matched;
 use super::diff::{Compared, Depth, plan_pods};
 use super::list::{node_view, tell_seen};
-use super::prepare::{Records, Surveyed, needs_runtime, survey};
+use super::prepare::{NodeFile, Records, Surveyed, needs_runtime, survey};
 use super::select::Selection;
 use super::session::{Session, Stored, age, load, no_checkpoints, stored_view};
 use super::{Context, Early, Exit, Outcome, generations};
@@ -113,7 +113,8 @@ fn look(
         session.ask(config, &selection).map_err(told)?;
     }
     let stored = Stored { checkpoints, ..Stored::default() };
-    let surveyed = survey(session, Records::Stored(stored), None, &selection, store).map_err(told)?;
+    let surveyed =
+        survey(session, Records::Stored(stored), None, &selection, NodeFile::In(store)).map_err(told)?;
     let Surveyed { host, ground, mut checked, mut problems, .. } = surveyed;
     problems.append(&mut checked.problems);
     if checked.matched.is_empty() {

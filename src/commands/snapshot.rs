@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
 use super::record::{Draft, Writer};
+use super::select::Selection;
 use super::session::{self, Session, bare_view, now};
 use super::{Context, Early, Outcome};
 use crate::cli::{Runtimes, Selectors};
@@ -14,7 +15,8 @@ use crate::observe::{self, Pod};
 use crate::plan::claims::{Claimant, contested};
 use crate::plan::worth;
 use crate::report::{PodView, Progress, State, interfaces};
-use crate::store;
+use crate::runtime;
+use crate::store::{self, Guard};
 
 pub(super) fn run(
     selectors: &Selectors,
@@ -25,14 +27,25 @@ pub(super) fn run(
     let selection = session::selection(selectors)?;
     let guard =
         context.store.lock("snapshot").map_err(|error| Box::new(Outcome::refused(error.problem())))?;
+    write_down(&guard, &selection, &runtimes.config(), keep, context)
+}
+
+/// Takes a snapshot under a lock that is held already.
+pub(super) fn write_down(
+    guard: &Guard,
+    selection: &Selection,
+    runtimes: &runtime::Config,
+    keep: NonZeroUsize,
+    context: &mut Context,
+) -> Result<Outcome, Early> {
     let stored = context.store.load_all().map_err(|error| Box::new(Outcome::refused(error.problem())))?;
     let created = now();
-    let mut session = Session::open(&selection)?;
-    session.ask(&runtimes.config(), &selection)?;
+    let mut session = Session::open(selection)?;
+    session.ask(runtimes, selection)?;
     let known: Vec<_> = stored.iter().filter_map(|(id, stored)| Some((id, stored.as_ref().ok()?))).collect();
     session.recognise(&known);
     session.pods.retain(|pod| selection.wants_pod(&pod.info));
-    session.require_pods(&selection)?;
+    session.require_pods(selection)?;
     context.progress.notice(Progress::Phase("reading namespaces", session.pods.len()));
     let (states, torn) = read(&mut session);
     let Session { node, mut host, pods, mut problems, answer: _ } = session;
@@ -45,7 +58,7 @@ pub(super) fn run(
     let everything = selection.is_everything();
     let known_empty = old_node.as_ref().filter(|_| !everything).map(|node| node.empty.clone());
     let mut writer = Writer {
-        guard: &guard,
+        guard,
         stored: stored.into_iter().collect(),
         node,
         host: &host.state,

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use super::prepare::{Records, Surveyed, survey};
+use super::prepare::{NodeFile, Records, Surveyed, survey};
 use super::session::{self, Session, load};
 use super::{Context, Early, Exit, Outcome};
 use crate::cli::Selectors;
@@ -97,7 +97,8 @@ fn examine(check: &Check<'_>, context: &mut Context) -> Result<Outcome, Early> {
         problems.extend(refusal.problems);
     }
     let identity = session.node.clone();
-    let mut surveyed = survey(session, Records::Stored(stored), None, &selection, &context.store)?;
+    let mut surveyed =
+        survey(session, Records::Stored(stored), None, &selection, NodeFile::In(&context.store))?;
     problems.append(&mut surveyed.problems);
     problems.extend(node::abilities(&surveyed));
     // A part of the pods is judged by their own checkpoints alone.

@@ -1,0 +1,245 @@
+//! systemd's manager on the system bus: the only place that sends it anything.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use nix::errno::Errno;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::runtime::Runtime;
+use zbus::message::Type;
+use zbus::zvariant::{DynamicType, Type as Signature};
+use zbus::{Connection, MatchRule, MessageStream, OwnedObjectPath, OwnedVariant};
+
+use crate::fault;
+
+const SERVICE: &str = "org.freedesktop.systemd1";
+const MANAGER: &str = "org.freedesktop.systemd1.Manager";
+const UNIT: &str = "org.freedesktop.systemd1.Unit";
+const PATH: &str = "/org/freedesktop/systemd1";
+
+/// How long systemd may take to answer one question.
+const CALL_LIMIT: Duration = Duration::from_secs(20);
+/// How often a call that was interrupted or found no memory is made again.
+const ATTEMPTS: u32 = 3;
+/// How many signals may wait to be read.
+const QUEUE: NonZeroUsize = NonZeroUsize::new(256).unwrap();
+
+/// Why systemd did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no system bus, or nobody on it who manages units.
+    #[error("systemd cannot be reached over D-Bus: {0}")]
+    Unreachable(String),
+    /// It refused.
+    #[error("{what}: {why}")]
+    Refused {
+        /// What was asked.
+        what: String,
+        /// systemd's answer.
+        why: String,
+    },
+    /// It did not answer, or did not finish, in time.
+    #[error("{what}: not done after {}", humantime::format_duration(*.limit))]
+    TimedOut {
+        /// What was asked.
+        what: String,
+        /// How long it was waited for.
+        limit: Duration,
+    },
+    /// The unit is not in the state that it was put into.
+    #[error("{0}")]
+    State(String),
+}
+
+impl Error {
+    fn refused(what: &str, why: impl ToString) -> Self {
+        Self::Refused { what: what.to_owned(), why: why.to_string() }
+    }
+}
+
+/// A connection to systemd's manager.
+#[derive(Debug)]
+pub struct Bus {
+    runtime: Runtime,
+    connection: Connection,
+}
+
+/// A unit as systemd has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnitState {
+    /// `loaded`, `masked`, `not-found`, …
+    pub load: String,
+    /// `active`, `inactive`, `failed`, …
+    pub active: String,
+    /// `running`, `dead`, `auto-restart`, …
+    pub sub: String,
+}
+
+impl UnitState {
+    /// Whether no process of the unit's own is kept running; a unit may fail while it is stopped.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        matches!(self.active.as_str(), "inactive" | "failed")
+    }
+
+    /// Whether nobody can start it.
+    #[must_use]
+    pub fn is_masked(&self) -> bool {
+        self.load == "masked"
+    }
+
+    /// Whether systemd knows the unit.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        self.load != "not-found"
+    }
+}
+
+impl Bus {
+    /// Connects to the system bus, and makes sure that systemd is on it.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`].
+    pub fn connect() -> Result<Self, Error> {
+        let unreachable = |error: &dyn ToString| Error::Unreachable(error.to_string());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| unreachable(&error))?;
+        let connect = || {
+            fault::point("dbus connect").map_err(|error| Error::refused("connecting", error))?;
+            let connecting = async { tokio::time::timeout(CALL_LIMIT, Connection::system()).await };
+            let connected = runtime.block_on(connecting).map_err(|_| unreachable(&"no answer"))?;
+            connected.map_err(|error| unreachable(&error))
+        };
+        let connection = patiently(connect).map_err(|error| unreachable(&error))?;
+        let bus = Self { runtime, connection };
+        // Signals are sent to subscribers only.
+        bus.call::<_, ()>("Subscribe", &()).map_err(|error| unreachable(&error))?;
+        Ok(bus)
+    }
+
+    /// Calls a method of the manager; once more where nothing but the moment was against it.
+    pub(super) fn call<B, A>(&self, method: &str, body: &B) -> Result<A, Error>
+    where
+        B: Serialize + DynamicType,
+        A: DeserializeOwned + Signature,
+    {
+        patiently(|| self.runtime.block_on(call(&self.connection, PATH, MANAGER, method, body)))
+    }
+
+    /// Asks for a job, such as `StopUnit`, and waits for its end; returns systemd's word for it: `done`, `failed`, ….
+    pub(super) fn job<B>(&self, method: &str, body: &B, limit: Duration) -> Result<String, Error>
+    where
+        B: Serialize + DynamicType,
+    {
+        self.runtime.block_on(async {
+            let listen =
+                async { MessageStream::for_match_rule(removals()?, &self.connection, Some(QUEUE)).await };
+            let mut removed = listen.await.map_err(|error| Error::refused(method, error))?;
+            let job: OwnedObjectPath = call(&self.connection, PATH, MANAGER, method, body).await?;
+            let end = async {
+                while let Some(message) = removed.next().await {
+                    let message = message.map_err(|error| Error::refused(method, error))?;
+                    let body = message.body();
+                    let told: Result<(u32, OwnedObjectPath, String, String), _> = body.deserialize();
+                    if let Ok((_, path, _, result)) = told
+                        && path == job
+                    {
+                        return Ok(result);
+                    }
+                }
+                Err(Error::refused(method, "the connection ended"))
+            };
+            let timed_out = |_| Error::TimedOut { what: method.to_owned(), limit };
+            tokio::time::timeout(limit, end).await.map_err(timed_out)?
+        })
+    }
+
+    /// How a unit is; one that nobody has ever heard of is `not-found`.
+    ///
+    /// # Errors
+    /// When systemd cannot be asked.
+    pub fn unit(&self, name: &str) -> Result<UnitState, Error> {
+        let path: OwnedObjectPath = self.call("LoadUnit", &(name,))?;
+        let get = |property: &str| self.property(&path, UNIT, property);
+        Ok(UnitState { load: get("LoadState")?, active: get("ActiveState")?, sub: get("SubState")? })
+    }
+
+    /// A property of a unit that is a text.
+    fn property(&self, path: &OwnedObjectPath, interface: &str, name: &str) -> Result<String, Error> {
+        let value = self.value(path, interface, name)?;
+        String::try_from(value).map_err(|error| Error::refused(name, error))
+    }
+
+    /// A property of a unit.
+    pub(super) fn value(
+        &self,
+        path: &OwnedObjectPath,
+        interface: &str,
+        name: &str,
+    ) -> Result<OwnedVariant, Error> {
+        const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
+        let body = (interface, name);
+        patiently(|| self.runtime.block_on(call(&self.connection, path.as_str(), PROPERTIES, "Get", &body)))
+    }
+
+    /// The names of all loaded units that match a glob.
+    pub(super) fn names(&self, glob: &str) -> Result<Vec<String>, Error> {
+        type Row =
+            (String, String, String, String, String, String, OwnedObjectPath, u32, String, OwnedObjectPath);
+        let rows: Vec<Row> = self.call("ListUnitsByPatterns", &(Vec::<&str>::new(), vec![glob]))?;
+        Ok(rows.into_iter().map(|row| row.0).collect())
+    }
+}
+
+/// Asks again where nothing but the moment was against it.
+fn patiently<A>(ask: impl Fn() -> Result<A, Error>) -> Result<A, Error> {
+    let mut attempt = 1;
+    loop {
+        match ask() {
+            Err(Error::Refused { why, .. }) if attempt < ATTEMPTS && is_passing(&why) => attempt += 1,
+            answer => return answer,
+        }
+    }
+}
+
+/// The signals that tell of the end of jobs.
+fn removals() -> zbus::Result<MatchRule<'static>> {
+    let rule = MatchRule::builder().msg_type(Type::Signal);
+    rule.interface(MANAGER).member("JobRemoved").path(PATH).build()
+}
+
+/// Whether a failure says nothing about the request.
+fn is_passing(why: &str) -> bool {
+    [Errno::EINTR, Errno::ENOMEM, Errno::ENOBUFS, Errno::EBUSY, Errno::EIO, Errno::ENOSPC]
+        .iter()
+        .any(|errno| why == std::io::Error::from(*errno).to_string())
+}
+
+async fn call<B, A>(
+    connection: &Connection,
+    path: &str,
+    interface: &str,
+    method: &str,
+    body: &B,
+) -> Result<A, Error>
+where
+    B: Serialize + DynamicType,
+    A: DeserializeOwned + Signature,
+{
+    fault::point("dbus call").map_err(|error| Error::refused(method, error))?;
+    let call = connection.call_method(Some(SERVICE), path, Some(interface), method, body);
+    let timed_out = |_| Error::TimedOut { what: method.to_owned(), limit: CALL_LIMIT };
+    let reply = tokio::time::timeout(CALL_LIMIT, call).await.map_err(timed_out)?;
+    let reply = reply.map_err(|error| Error::refused(method, words(&error)))?;
+    reply.body().deserialize().map_err(|error| Error::refused(method, error))
+}
+
+/// What a refusal says, without the bus's own prefix.
+fn words(error: &zbus::Error) -> String {
+    match error {
+        zbus::Error::MethodError(name, Some(text), _) => format!("{text} ({})", name.as_str()),
+        other => other.to_string(),
+    }
+}
