@@ -1,7 +1,7 @@
 //! Whole files: read without following links, verified, written atomically.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -17,19 +17,16 @@ const BLANK: &str = "00000000000000000000000000000000000000000000000000000000000
 /// No checkpoint comes near this many bytes; whatever does is not ours.
 const MAX_SIZE: u64 = 16 << 20;
 
+/// At most so many bytes of a file's end are read.
+const MAX_TAIL: u64 = 256 << 10;
+/// What is said of a file that is not safe.
+pub(super) const NOT_SAFE: &str = "not a plain file that only its owner, root, can write";
+
 /// A whole file; `None` when it does not exist. Symbolic links, and files that others could have written, are
 /// refused: netfix acts on what it reads as root.
 pub(super) fn read(path: &Path) -> Result<Option<String>, Error> {
-    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
-    let mut file = match opened {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(Error::io("cannot open", path))?,
-    };
+    let Some((mut file, _)) = open(path, is_ours)? else { return Ok(None) };
     let corrupt = |reason: String| Error::Corrupt { path: path.to_owned(), reason };
-    let meta = file.metadata().map_err(Error::io("cannot stat", path))?;
-    if !is_ours(&meta) {
-        return Err(corrupt("not a plain file that only its owner, root, can write".to_owned()));
-    }
     let mut text = String::new();
     match file.read_to_string(&mut text) {
         Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(corrupt("not UTF-8 text".to_owned())),
@@ -38,10 +35,42 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, Error> {
     }
 }
 
+/// The end of a file; `None` when it does not exist. Where it does not begin with the file, it begins with a line.
+pub(super) fn tail(path: &Path) -> Result<Option<String>, Error> {
+    let Some((mut file, meta)) = open(path, is_safe)? else { return Ok(None) };
+    let start = meta.len().saturating_sub(MAX_TAIL);
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(start))
+        .and_then(|_| file.take(MAX_TAIL).read_to_end(&mut bytes))
+        .map_err(Error::io("cannot read", path))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let whole = if start == 0 { Some(&*text) } else { text.split_once('\n').map(|(_, rest)| rest) };
+    Ok(Some(whole.unwrap_or_default().to_owned()))
+}
+
+/// Opens a file for reading, if it exists and is as it should be.
+fn open(path: &Path, is_good: fn(&Metadata) -> bool) -> Result<Option<(File, Metadata)>, Error> {
+    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
+    let file = match opened {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(Error::io("cannot open", path))?,
+    };
+    let meta = file.metadata().map_err(Error::io("cannot stat", path))?;
+    if is_good(&meta) {
+        return Ok(Some((file, meta)));
+    }
+    Err(Error::Corrupt { path: path.to_owned(), reason: NOT_SAFE.to_owned() })
+}
+
 /// Whether a file can be one that netfix has written, and that nobody else could have changed.
 pub(super) fn is_ours(meta: &Metadata) -> bool {
+    is_safe(meta) && meta.len() <= MAX_SIZE
+}
+
+/// Whether a file, of whatever size, is a plain one that nobody else could have changed.
+pub(super) fn is_safe(meta: &Metadata) -> bool {
     let writable_by_others = meta.mode() & 0o022 != 0 || meta.uid() != nix::unistd::geteuid().as_raw();
-    meta.is_file() && !writable_by_others && meta.len() <= MAX_SIZE
+    meta.is_file() && !writable_by_others
 }
 
 /// The names in a folder; one that does not exist holds none.

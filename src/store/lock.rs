@@ -100,7 +100,8 @@ fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-fn write(path: &Path, text: Result<String, serde_json::Error>) -> Result<(), Error> {
+/// Writes a file whose text is rendered, if it could be.
+pub(super) fn write(path: &Path, text: Result<String, serde_json::Error>) -> Result<(), Error> {
     let encode = |error: serde_json::Error| Error::io("cannot encode", path)(error.into());
     file::write(path, &text.map_err(encode)?)
 }

@@ -9,6 +9,7 @@ mod import;
 mod keep;
 mod lock;
 mod room;
+mod window;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ pub use import::{Content, Foreign, foreign};
 pub use keep::Prune;
 pub use lock::Guard;
 pub use room::Room;
+pub use window::Closed;
 
 /// Why a stored file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -190,7 +192,7 @@ impl Store {
         let path = self.node_path();
         let Some(text) = file::read(&path)? else { return Ok(None) };
         let probe: NodeSchema = file::parse(&path, &text)?;
-        check_schema(&path, probe.schema)?;
+        check_schema(&path, probe.schema, SCHEMA)?;
         file::verify(&path, &text)?;
         file::parse(&path, &text).map(Some)
     }
@@ -228,7 +230,7 @@ fn decode(path: &Path, text: &str) -> Result<Checkpoint, Error> {
     let probe: CheckpointSchema = file::parse(path, text)?;
     match probe.netfix {
         Some(extension) => {
-            check_schema(path, extension.schema)?;
+            check_schema(path, extension.schema, SCHEMA)?;
             file::verify(path, text)?;
         }
         // A damaged key of ours must not make the file pass for one of the origin's.
@@ -242,10 +244,10 @@ fn decode(path: &Path, text: &str) -> Result<Checkpoint, Error> {
     Ok(checkpoint)
 }
 
-fn check_schema(path: &Path, schema: u32) -> Result<(), Error> {
-    if schema == SCHEMA {
+fn check_schema(path: &Path, schema: u32, known: u32) -> Result<(), Error> {
+    if schema == known {
         return Ok(());
     }
-    let reason = format!("schema {schema} is not known to this netfix, which reads up to {SCHEMA}");
+    let reason = format!("schema {schema} is not known to this netfix, which reads up to {known}");
     Err(Error::Corrupt { path: path.to_owned(), reason })
 }

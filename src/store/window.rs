@@ -1,0 +1,418 @@
+//! Maintenance windows: the one that is open, and the records of those that are closed.
+//!
+//! The open one is `window.json`. A closed one is `windows/<id>.json`, with its log beside it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Error, Guard, NodeSchema, Store, check_schema, file, lock};
+use crate::fault;
+use crate::model::{Window, window};
+
+/// How many records are kept.
+const KEPT: usize = 50;
+/// How the name of a record, and of its log, ends.
+const RECORD: &str = ".json";
+const LOG: &str = ".log";
+/// How the name of a record ends that was not completely written, and how it begins.
+const UNFINISHED: (&str, &str) = (".", ".json.tmp");
+
+/// What there is to tell when a window is closed.
+#[derive(Debug, Default)]
+pub struct Closed {
+    /// Why the record is what was last saved of the window, and not what was to be kept of it.
+    pub incomplete: Option<Error>,
+    /// Why files that are of no use any more are still there: the open window's, or records that are too old.
+    pub untidy: Option<Error>,
+}
+
+impl Store {
+    fn window_path(&self) -> PathBuf {
+        self.folder.join("window.json")
+    }
+
+    fn windows_folder(&self) -> PathBuf {
+        self.folder.join("windows")
+    }
+
+    fn record_path(&self, id: &str) -> PathBuf {
+        self.windows_folder().join(format!("{id}{RECORD}"))
+    }
+
+    /// Where the log of a closed window is kept.
+    #[must_use]
+    pub fn window_log_path(&self, id: &str) -> PathBuf {
+        self.windows_folder().join(format!("{id}{LOG}"))
+    }
+
+    /// The ids of all closed windows, the newest last.
+    ///
+    /// # Errors
+    /// When their folder cannot be read; one that does not exist holds none.
+    pub fn windows(&self) -> Result<Vec<String>, Error> {
+        let mut ids: Vec<String> = self.ids_of_windows(RECORD)?;
+        ids.sort();
+        Ok(ids)
+    }
+
+    fn ids_of_windows(&self, ending: &str) -> Result<Vec<String>, Error> {
+        let folder = self.windows_folder();
+        if folder.exists() {
+            lock::check_folder(&self.folder)?;
+            lock::check_folder(&folder)?;
+        }
+        let names = file::names(&folder)?;
+        let ids = names.iter().filter_map(|name| name.strip_suffix(ending)).filter(|id| is_id(id));
+        Ok(ids.map(str::to_owned).collect())
+    }
+
+    /// An id for a window that is about to be opened: `wanted`, or with a number behind it where a window of the same
+    /// second has that already.
+    ///
+    /// # Errors
+    /// When it cannot be read which ids are taken.
+    pub fn free_window_id(&self, wanted: &str) -> Result<String, Error> {
+        let taken = self.windows()?;
+        let numbered = (2..).map(|number: u32| format!("{wanted}-{number:02}"));
+        let mut ids = std::iter::once(wanted.to_owned()).chain(numbered);
+        Ok(ids.find(|id| !taken.contains(id)).unwrap_or_else(|| wanted.to_owned()))
+    }
+
+    /// The record of a closed window; `None` when there is none of this id.
+    ///
+    /// # Errors
+    /// When the file is there but cannot be used.
+    pub fn load_window(&self, id: &str) -> Result<Option<Window>, Error> {
+        if !is_id(id) || !self.windows_folder().exists() {
+            return Ok(None);
+        }
+        lock::check_folder(&self.folder)?;
+        lock::check_folder(&self.windows_folder())?;
+        let path = self.record_path(id);
+        let Some(window) = load(&path)? else { return Ok(None) };
+        if window.id == id {
+            return Ok(Some(window));
+        }
+        let reason = format!("it is the record of window {}, and has not its name", window.id);
+        Err(Error::Corrupt { path, reason })
+    }
+
+    /// The window that is open; `None` when none is. One that was closed, and whose file a run that was killed has left
+    /// behind, is not open.
+    ///
+    /// # Errors
+    /// When the file is there but cannot be used: whether a window is open is then not known.
+    pub fn open_window(&self) -> Result<Option<Window>, Error> {
+        let path = self.window_path();
+        if !path.exists() && !path.is_symlink() {
+            return Ok(None);
+        }
+        lock::check_folder(&self.folder)?;
+        let Some(window) = load(&path)? else { return Ok(None) };
+        // A damaged record proves nothing.
+        let record = self.load_window(&window.id).ok().flatten();
+        let is_left_behind =
+            record.is_some_and(|record| record.ended.is_some() && is_of_same(&record, &window));
+        Ok(Some(window).filter(|_| !is_left_behind))
+    }
+
+    /// The last lines of a window's log, oldest first; bytes that are no text are replaced. `None` when no log was kept,
+    /// or it is there no longer.
+    ///
+    /// # Errors
+    /// When it is there but cannot be read, or is no plain file of root's.
+    pub fn window_log(&self, window: &Window, lines: usize) -> Result<Option<Vec<String>>, Error> {
+        let kept = self.window_log_path(&window.id);
+        let stated = window.log.as_deref().map(PathBuf::from);
+        // Whatever else a record names is not its log.
+        let stated = stated.filter(|path| path.file_name() == kept.file_name() && *path != kept);
+        for path in std::iter::once(kept).chain(stated) {
+            if let Some(text) = file::tail(&path)? {
+                let all: Vec<&str> = text.lines().collect();
+                let last = all.iter().skip(all.len().saturating_sub(lines));
+                return Ok(Some(last.map(|line| (*line).to_owned()).collect()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Guard {
+    /// Writes down how the open window stands.
+    ///
+    /// # Errors
+    /// When the file system refuses; what was written of it before is then still whole.
+    pub fn save_window(&self, window: &Window) -> Result<(), Error> {
+        save(&self.store.window_path(), window)
+    }
+
+    /// Keeps the record of the open window and closes it; removes records and logs of windows that are too old. Where
+    /// the disk has no room for the record, what was last saved of the window is kept in its place.
+    ///
+    /// # Errors
+    /// When the file system refuses that too: the window is then open, as it was last saved.
+    pub fn close_window(&self, window: &Window) -> Result<Closed, Error> {
+        let (path, record) = (self.store.window_path(), self.store.record_path(&window.id));
+        let folder = self.store.windows_folder();
+        check_id(&path, window)?;
+        lock::make_folder(&folder)?;
+        file::sync_folder(&self.store.folder)?;
+        let mut closed = Closed::default();
+        match save(&record, window) {
+            Ok(()) => {
+                let removed = remove(&path);
+                closed.untidy = removed.err().filter(|error| !error.is_missing());
+            }
+            Err(error) => {
+                let moved = fault::point("rename").and_then(|()| fs::rename(&path, &record));
+                moved.map_err(Error::io("cannot move", &path))?;
+                closed.incomplete = Some(error);
+            }
+        }
+        file::sync_folder(&folder)?;
+        file::sync_folder(&self.store.folder)?;
+        closed.untidy = self.tidy_windows().err().or(closed.untidy);
+        Ok(closed)
+    }
+
+    /// Removes all but the newest records, the logs of windows before those, and what a run that was killed has left.
+    fn tidy_windows(&self) -> Result<(), Error> {
+        let folder = self.store.windows_folder();
+        let kept = self.store.windows()?;
+        let oldest = kept.iter().rev().take(KEPT).next_back();
+        let is_old = |id: &str| is_id(id) && oldest.is_some_and(|oldest| id < oldest.as_str());
+        let may_go = |name: &str| {
+            let id = name.strip_suffix(RECORD).or_else(|| name.strip_suffix(LOG));
+            id.is_some_and(is_old) || (name.starts_with(UNFINISHED.0) && name.ends_with(UNFINISHED.1))
+        };
+        let mut gone = file::names(&folder)?;
+        gone.retain(|name| may_go(name));
+        for name in &gone {
+            remove(&folder.join(name))?;
+        }
+        if gone.is_empty() { Ok(()) } else { file::sync_folder(&folder) }
+    }
+}
+
+/// Whether a text can be a window's id, and so a file's name: `20261121T031500Z`.
+fn is_id(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    (1..=64).contains(&text.len()) && text.bytes().all(plain)
+}
+
+/// Whether both tell of one window: no process opens two in the same millisecond.
+fn is_of_same(one: &Window, other: &Window) -> bool {
+    let key = |window: &Window| (window.owner, window.started_boottime, window.node.boot_id.clone());
+    one.id == other.id && key(one) == key(other)
+}
+
+fn load(path: &Path) -> Result<Option<Window>, Error> {
+    let Some(text) = file::read(path)? else { return Ok(None) };
+    let probe: NodeSchema = file::parse(path, &text)?;
+    check_schema(path, probe.schema, window::SCHEMA)?;
+    file::verify(path, &text)?;
+    let window: Window = file::parse(path, &text)?;
+    check_id(path, &window)?;
+    Ok(Some(window))
+}
+
+fn save(path: &Path, window: &Window) -> Result<(), Error> {
+    check_id(path, window)?;
+    let place = |document: &mut serde_json::Value, sum: String| document["checksum"] = sum.into();
+    lock::write(path, file::render(window, place))
+}
+
+fn check_id(path: &Path, window: &Window) -> Result<(), Error> {
+    if is_id(&window.id) {
+        return Ok(());
+    }
+    let reason = format!("{:?} is no window's id", window.id);
+    Err(Error::Corrupt { path: path.to_owned(), reason })
+}
+
+fn remove(path: &Path) -> Result<(), Error> {
+    fault::point("remove").and_then(|()| fs::remove_file(path)).map_err(Error::io("cannot remove", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn window(id: &str, ended: Option<u64>) -> Window {
+        let text = include_str!("../../testdata/windows/well.json");
+        let window: Window = serde_json::from_str(text).unwrap();
+        Window { id: id.to_owned(), ended, ..window }
+    }
+
+    fn make_windows_folder(store: &Store) {
+        lock::make_folder(&store.windows_folder()).unwrap();
+    }
+
+    fn store() -> (tempfile::TempDir, Store) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path().join("state"));
+        (folder, store)
+    }
+
+    #[test]
+    fn a_window_is_open_until_it_is_closed_and_its_record_stays() {
+        let (_folder, store) = store();
+        assert_eq!(store.open_window().unwrap(), None);
+        assert!(store.windows().unwrap().is_empty());
+        let (guard, open) = (store.lock("test").unwrap(), window("20261121T031500Z", None));
+        guard.save_window(&open).unwrap();
+        assert_eq!(store.open_window().unwrap(), Some(open.clone()));
+        assert!(store.windows().unwrap().is_empty());
+        let ended = Window { ended: Some(9), ..open };
+        let closed = guard.close_window(&ended).unwrap();
+        assert!(closed.incomplete.is_none() && closed.untidy.is_none(), "{closed:?}");
+        assert_eq!(store.open_window().unwrap(), None);
+        assert!(!store.window_path().exists());
+        assert_eq!(store.windows().unwrap(), ["20261121T031500Z"]);
+        assert_eq!(store.load_window("20261121T031500Z").unwrap(), Some(ended));
+    }
+
+    #[test]
+    fn what_a_killed_run_has_left_of_a_closed_window_does_not_open_it_again() {
+        let (_folder, store) = store();
+        let (guard, open) = (store.lock("test").unwrap(), window("20261121T031500Z", None));
+        guard.close_window(&Window { ended: Some(9), ..open.clone() }).unwrap();
+        guard.save_window(&open).unwrap();
+        assert_eq!(store.open_window().unwrap(), None);
+        let another = Window { started_boottime: open.started_boottime + 1, ..open };
+        guard.save_window(&another).unwrap();
+        assert_eq!(store.open_window().unwrap(), Some(another), "another window of the same second is open");
+    }
+
+    #[test]
+    fn where_the_record_cannot_be_written_what_was_saved_last_is_kept() {
+        let (_folder, store) = store();
+        let (guard, open) = (store.lock("test").unwrap(), window("20261121T031500Z", None));
+        guard.save_window(&open).unwrap();
+        make_windows_folder(&store);
+        // A folder in the place of the temporary file stops the write, whoever asks.
+        fs::create_dir_all(store.windows_folder().join(".20261121T031500Z.json.tmp/in")).unwrap();
+        let closed = guard.close_window(&Window { ended: Some(9), ..open.clone() }).unwrap();
+        assert!(matches!(closed.incomplete, Some(Error::Io { .. })), "{closed:?}");
+        assert_eq!(store.load_window(&open.id).unwrap(), Some(open));
+        assert_eq!(store.open_window().unwrap(), None);
+    }
+
+    #[test]
+    fn a_window_that_cannot_be_closed_stays_open() {
+        let (_folder, store) = store();
+        let (guard, open) = (store.lock("test").unwrap(), window("20261121T031500Z", None));
+        guard.save_window(&open).unwrap();
+        make_windows_folder(&store);
+        fs::create_dir_all(store.record_path(&open.id).join("in")).unwrap();
+        let error = guard.close_window(&Window { ended: Some(9), ..open.clone() }).unwrap_err();
+        assert!(error.to_string().contains("window.json"), "{error}");
+        assert_eq!(store.open_window().unwrap(), Some(open));
+    }
+
+    #[test]
+    fn the_last_fifty_records_are_kept_with_their_logs() {
+        let (_folder, store) = store();
+        let guard = store.lock("test").unwrap();
+        let ids: Vec<String> = (0..53).map(|second| format!("20261121T0315{second:02}Z")).collect();
+        for id in &ids {
+            make_windows_folder(&store);
+            fs::write(store.window_log_path(id), "log").unwrap();
+            fs::write(store.windows_folder().join(format!(".{id}.json.tmp")), "half").unwrap();
+            guard.close_window(&window(id, Some(1))).unwrap();
+        }
+        assert_eq!(store.windows().unwrap(), ids[3..]);
+        let mut logs = store.ids_of_windows(LOG).unwrap();
+        logs.sort();
+        assert_eq!(logs, ids[3..]);
+        assert_eq!(
+            fs::read_dir(store.windows_folder()).unwrap().count(),
+            100,
+            "nothing half written is left"
+        );
+    }
+
+    #[test]
+    fn an_id_is_given_once() {
+        let (_folder, store) = store();
+        let guard = store.lock("test").unwrap();
+        for expected in ["20261121T031500Z", "20261121T031500Z-02", "20261121T031500Z-03"] {
+            assert_eq!(store.free_window_id("20261121T031500Z").unwrap(), expected);
+            guard.close_window(&window(expected, Some(1))).unwrap();
+        }
+        assert_eq!(store.windows().unwrap().last().unwrap(), "20261121T031500Z-03");
+    }
+
+    #[test]
+    fn a_damaged_record_is_an_error_that_names_the_file() {
+        let (_folder, store) = store();
+        let guard = store.lock("test").unwrap();
+        guard.close_window(&window("b", Some(1))).unwrap();
+        guard.save_window(&window("a", None)).unwrap();
+        for path in [store.window_path(), store.record_path("b")] {
+            let text = fs::read_to_string(&path).unwrap();
+            for damaged in
+                [text.replace("macvlan", "macvlam"), text[..text.len() / 2].to_owned(), String::new()]
+            {
+                fs::write(&path, damaged).unwrap();
+                let read =
+                    if path.ends_with("b.json") { store.load_window("b") } else { store.open_window() };
+                let error = read.unwrap_err();
+                assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+                assert!(error.to_string().starts_with(&*path.to_string_lossy()), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_link_another_name_and_another_schema_are_refused() {
+        let (_folder, store) = store();
+        let guard = store.lock("test").unwrap();
+        guard.close_window(&window("b", Some(1))).unwrap();
+        symlink("b.json", store.record_path("link")).unwrap();
+        assert!(matches!(store.load_window("link"), Err(Error::Io { .. })));
+        fs::copy(store.record_path("b"), store.record_path("copy")).unwrap();
+        let error = store.load_window("copy").unwrap_err().to_string();
+        assert!(error.ends_with("it is the record of window b, and has not its name"), "{error}");
+        save(&store.record_path("later"), &Window { schema: 2, ..window("later", None) }).unwrap();
+        let error = store.load_window("later").unwrap_err().to_string();
+        assert!(error.contains("schema 2 is not known"), "{error}");
+        fs::set_permissions(store.record_path("b"), fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(store.load_window("b").unwrap_err().to_string().contains("only its owner"));
+        symlink(store.record_path("b"), store.window_path()).unwrap();
+        assert!(matches!(store.open_window(), Err(Error::Io { .. })), "a link is not an open window");
+    }
+
+    #[test]
+    fn an_id_never_leads_out_of_the_folder() {
+        let (_folder, store) = store();
+        let guard = store.lock("test").unwrap();
+        guard.save_window(&window("a", None)).unwrap();
+        assert_eq!(store.load_window("../window").unwrap(), None);
+        assert!(guard.save_window(&window("../x", None)).is_err());
+        assert!(guard.close_window(&window("../x", None)).is_err());
+        assert!(store.open_window().unwrap().is_some());
+    }
+
+    #[test]
+    fn a_log_is_read_from_its_end_in_whole_lines_wherever_it_is() {
+        let (folder, store) = store();
+        let guard = store.lock("test").unwrap();
+        guard.close_window(&window("b", Some(1))).unwrap();
+        let elsewhere = folder.path().join("b.log");
+        let with_log = Window { log: Some(elsewhere.display().to_string()), ..window("b", None) };
+        assert_eq!(store.window_log(&with_log, 2).unwrap(), None);
+        fs::write(&elsewhere, b"one\ntwo\n\xffthree").unwrap();
+        let last = |lines| store.window_log(&with_log, lines).unwrap().unwrap();
+        assert_eq!(last(2), ["two", "\u{fffd}three"]);
+        assert_eq!(last(9).len(), 3);
+        fs::write(store.window_log_path("b"), "0123456789012345678901234567890\n".repeat(1 << 14)).unwrap();
+        assert_eq!(last(usize::MAX).len(), (256 << 10) / 32 - 1);
+        assert!(last(usize::MAX).iter().all(|line| line.len() == 31));
+        fs::remove_file(store.window_log_path("b")).unwrap();
+        let foreign = Window { log: Some("/etc/passwd".to_owned()), ..with_log };
+        assert_eq!(store.window_log(&foreign, 2).unwrap(), None, "whatever a record names is not its log");
+    }
+}
