@@ -30,8 +30,9 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
     let global = &cli.global;
     let terminal = io::stderr().is_terminal();
     let silent = global.quiet || global.output == Output::Json;
-    let mut context =
-        Context { store: Store::new(global.state_dir.clone()), progress: listener(terminal, silent) };
+    let say: fn(&str) = if global.quiet { |_| {} } else { say_waiting };
+    let store = Store::new(global.state_dir.clone()).patient(global.lock_wait, say);
+    let mut context = Context { store, progress: listener(terminal, silent) };
     let outcome = commands::run(&cli.command, &mut context);
     context.progress.notice(Progress::Done);
     let document = commands::document(&cli.command, outcome);
@@ -39,6 +40,10 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
     report::render(&document, style, &mut out, &mut io::stderr().lock())?;
     out.flush()?;
     Ok(document.exit)
+}
+
+fn say_waiting(holder: &str) {
+    let _ = writeln!(io::stderr(), "netfix: waits for the lock, which {holder} holds");
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

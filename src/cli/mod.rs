@@ -72,6 +72,10 @@ pub struct Global {
     /// Print each step as well
     #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub verbose: bool,
+    /// Wait this long for another netfix that is changing things; 0s: give up at once, with exit code 4
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "DURATION", default_value = "0s",
+        value_parser = humantime::parse_duration)]
+    pub lock_wait: Duration,
     /// Colours in human output (`NO_COLOR` is honoured)
     #[arg(long, global = true, help_heading = GLOBAL, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
     pub color: Color,

@@ -16,10 +16,10 @@ use crate::store::{self, Content, Foreign, Guard, Store};
 pub(super) fn run(folder: &Path, runtimes: &Runtimes, context: &mut Context) -> Result<Outcome, Early> {
     let refuse = |error: store::Error| Box::new(Outcome::refused(error.problem()));
     let files = read(folder, &context.store).map_err(|problem| Box::new(Outcome::refused(problem)))?;
+    let guard = context.store.lock("import").map_err(refuse)?;
     let selection = session::selection(&Selectors::default())?;
     let mut session = Session::open(&selection)?;
     session.ask(&runtimes.config(), &selection)?;
-    let guard = context.store.lock("import").map_err(refuse)?;
     let stored = context.store.load_all().map_err(refuse)?.into_iter().collect();
     let problems = std::mem::take(&mut session.problems);
     let mut import = Import { guard, stored, session, views: Vec::new(), problems, taken: Vec::new() };

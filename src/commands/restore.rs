@@ -29,11 +29,11 @@ pub(super) fn run(
     context: &mut Context,
 ) -> Result<Outcome, Early> {
     let refuse = |problem| Box::new(Outcome::refused(problem));
-    let patience = Patience::new(limit);
     let selection = session::selection(&target.pods.selectors)?;
     // Held to the end: nobody may write checkpoints of a network that is being put together.
     let lock = || context.store.lock("restore").map_err(|error| refuse(error.problem()));
     let _guard = context.store.exists().then(lock).transpose()?;
+    let patience = Patience::new(limit);
     let prepared = prepare(target, source, &selection, context)?;
     put_back(prepared, &source.runtimes.config(), patience, context)
 }

@@ -42,8 +42,6 @@ impl Bar {
     fn new() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{spinner} {msg:<24} [{bar:30}] {pos}/{len} {elapsed}");
-        // Waiting for the NIC can take a minute; the spinner shows that somebody is still there.
-        bar.enable_steady_tick(TICK);
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
         Self(bar)
     }
@@ -53,6 +51,9 @@ impl Listener for Bar {
     fn notice(&mut self, event: Progress<'_>) {
         match event {
             Progress::Phase(name, length) => {
+                // Waiting for the NIC can take a minute; the spinner shows that somebody is still there. Before the
+                // first phase other talk may come.
+                self.0.enable_steady_tick(TICK);
                 self.0.set_message(name.to_owned());
                 self.0.set_position(0);
                 self.0.set_length(length as u64);

@@ -55,7 +55,7 @@ impl Store {
         }
         lock::check_folder(&self.folder)?;
         lock::check_folder(&self.generations_folder())?;
-        Ok(Self { folder: self.folder.clone(), generation: Some(number) })
+        Ok(Self { generation: Some(number), ..self.clone() })
     }
 
     /// Whether `of` holds these checkpoints as they are here, and the node's state but for its times.

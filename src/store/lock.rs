@@ -1,10 +1,13 @@
 //! The lock under which the state folder is changed, and every change of it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
@@ -15,28 +18,55 @@ use crate::model::{Checkpoint, NodeState, PodId};
 #[derive(Debug)]
 pub struct Guard {
     pub(super) store: Store,
-    _lock: Flock<File>,
+    lock: Flock<File>,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // Whoever comes next must not be taken for this process.
+        let _ = self.lock.set_len(0);
+    }
+}
+
+/// How often a lock that another process holds is tried again.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Takes the lock, or waits for it as long as the store has patience. It is tried again and again: no signal handler and
+/// no thread is needed to end that, and a holder that dies leaves nothing behind.
+fn lock(store: &Store) -> Result<Flock<File>, Error> {
+    let path = store.folder.join("lock");
+    let mut file = open(&path).map_err(Error::io("cannot open", &path))?;
+    let until = Instant::now() + store.patience;
+    let mut said = false;
+    loop {
+        file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => return Ok(lock),
+            Err((file, Errno::EWOULDBLOCK)) => file,
+            Err((_, errno)) => return Err(Error::io("cannot lock", &path)(errno.into())),
+        };
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            let holder = known_holder(&path).unwrap_or_else(|| "another process".to_owned());
+            return Err(Error::Locked { path, holder, patience: store.patience });
+        }
+        if !said {
+            (store.tell)(&known_holder(&path).unwrap_or_else(|| "another process".to_owned()));
+            said = true;
+        }
+        thread::sleep(PAUSE.min(left));
+    }
 }
 
 impl Guard {
     pub(super) fn take(store: Store, command: &str) -> Result<Self, Error> {
-        let store = Store::new(store.folder);
+        let store = Store { generation: None, ..store };
         make_folder(&store.folder)?;
-        let path = store.folder.join("lock");
-        let file = open(&path).map_err(Error::io("cannot open", &path))?;
-        let mut lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(mut file, errno)| {
-            if errno != Errno::EWOULDBLOCK {
-                return Error::io("cannot lock", &path)(errno.into());
-            }
-            let mut holder = String::new();
-            let _ = file.read_to_string(&mut holder);
-            let holder = Some(holder.trim()).filter(|holder| !holder.is_empty());
-            Error::Locked { path: path.clone(), holder: holder.unwrap_or("another process").to_owned() }
-        })?;
-        // For the loser's message only: the lock itself is the flock, and a full disk must not stop a restore.
-        let _ = lock.set_len(0).and_then(|()| writeln!(lock, "pid {} ({command})", std::process::id()));
+        let mut lock = lock(&store)?;
+        // For the others' messages only: the lock itself is the flock, and a full disk must not stop a restore.
+        let text = format!("pid {} ({command}) since {:.0}\n", std::process::id(), Timestamp::now());
+        let _ = lock.set_len(0).and_then(|()| lock.write_all(text.as_bytes()));
         make_folder(&store.checkpoints())?;
-        Ok(Self { store, _lock: lock })
+        Ok(Self { store, lock })
     }
 
     /// Writes a pod's checkpoint.
@@ -74,17 +104,50 @@ impl Guard {
     }
 }
 
-/// Who holds the lock of a state folder: the kernel's list says whether, the file's text who.
+/// Who holds the lock of a state folder; `None` when nobody does.
 pub(super) fn holder(folder: &Path) -> Option<String> {
     let path = folder.join("lock");
-    let meta = fs::metadata(&path).ok()?;
+    (locker(&path).is_some() || is_locked(&path)).then(|| known_holder(&path)).flatten()
+}
+
+/// Whether the lock is held, by somebody whom the kernel's list does not show here: one in another pid namespace, or on a
+/// file system that goes by another device number in that list. Only a file with somebody's line in it is tried.
+fn is_locked(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    let has_line = file.metadata().is_ok_and(|meta| meta.len() > 0);
+    has_line && matches!(Flock::lock(file, FlockArg::LockSharedNonblock), Err((_, Errno::EWOULDBLOCK)))
+}
+
+/// Who holds the lock, as its file says it. A process that has just taken it may not have said so yet, and one that could
+/// not write to the file, or was killed, leaves what an earlier one said: the kernel's list tells.
+fn known_holder(path: &Path) -> Option<String> {
+    const LOOKS: usize = 10;
+    const MOMENT: Duration = Duration::from_millis(5);
+    let mut pid = None;
+    for _ in 0..LOOKS {
+        pid = locker(path);
+        let text = fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+        match pid {
+            Some(pid) if text.starts_with(&format!("pid {pid} ")) => return Some(text),
+            // Processes of other pid namespaces are not in the list, or have no pid there.
+            None | Some(0) if !text.is_empty() => return Some(text),
+            _ => thread::sleep(MOMENT),
+        }
+    }
+    pid.map(|pid| format!("pid {pid}"))
+}
+
+/// The process that holds a lock, by the kernel's list.
+fn locker(path: &Path) -> Option<u32> {
+    let meta = fs::metadata(path).ok()?;
     let (major, minor) = (nix::sys::stat::major(meta.dev()), nix::sys::stat::minor(meta.dev()));
     // `1: FLOCK  ADVISORY  WRITE 4711 fe:01:131 0 EOF`, proc_locks(5)
     let name = format!("{major:02x}:{minor:02x}:{}", meta.ino());
     let locks = fs::read_to_string("/proc/locks").ok()?;
-    let is_held =
-        locks.lines().any(|line| line.contains(" FLOCK ") && line.split(' ').any(|word| word == name));
-    is_held.then(|| fs::read_to_string(&path).unwrap_or_default().trim().to_owned())
+    locks.lines().find_map(|line| match line.split_whitespace().collect::<Vec<_>>()[..] {
+        [_, "FLOCK", _, _, pid, file, ..] if file == name => pid.parse().ok(),
+        _ => None,
+    })
 }
 
 /// Opens the lock file; one that is there can be locked on a read-only file system too.

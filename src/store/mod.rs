@@ -13,6 +13,7 @@ mod window;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::model::checkpoint::SCHEMA;
 use crate::model::{Checkpoint, Code, NodeState, PodId, Problem};
@@ -48,12 +49,14 @@ pub enum Error {
         source: io::Error,
     },
     /// Another netfix is changing things.
-    #[error("{path} is held by {holder}", path = .path.display())]
+    #[error("{path} is held by {holder}; {}", waited(*.patience), path = .path.display())]
     Locked {
         /// The lock file.
         path: PathBuf,
         /// Who holds it, as far as it said so.
         holder: String,
+        /// How long it was waited for.
+        patience: Duration,
     },
     /// There is no generation of that number.
     #[error("there is no such generation; {}", those(.kept))]
@@ -63,6 +66,13 @@ pub enum Error {
         /// The numbers that there are.
         kept: Vec<u64>,
     },
+}
+
+fn waited(patience: Duration) -> String {
+    if patience.is_zero() {
+        return "run this again when that one has ended, or let it wait with --lock-wait 60s".to_owned();
+    }
+    format!("that one did not end within --lock-wait {}", humantime::format_duration(patience))
 }
 
 fn those(numbers: &[u64]) -> String {
@@ -106,6 +116,10 @@ impl Error {
 pub struct Store {
     folder: PathBuf,
     generation: Option<u64>,
+    /// How long the lock is waited for.
+    patience: Duration,
+    /// Who hears whom it is waited for.
+    tell: fn(&str),
 }
 
 /// What one file of the checkpoint folder holds.
@@ -115,7 +129,14 @@ impl Store {
     /// The state folder at `folder`, which need not exist yet.
     #[must_use]
     pub fn new(folder: PathBuf) -> Self {
-        Self { folder, generation: None }
+        Self { folder, generation: None, patience: Duration::ZERO, tell: |_| {} }
+    }
+
+    /// The same, with patience: a lock that another process holds is waited for this long. `tell` hears, once, who
+    /// holds it.
+    #[must_use]
+    pub fn patient(self, patience: Duration, tell: fn(&str)) -> Self {
+        Self { patience, tell, ..self }
     }
 
     /// Whether anything was ever stored here.
@@ -136,7 +157,7 @@ impl Store {
         &self.folder
     }
 
-    /// Who holds the lock, as far as it said so; `None` when nobody does. Nothing is locked by asking.
+    /// Who holds the lock, as far as it said so; `None` when nobody does.
     #[must_use]
     pub fn holder(&self) -> Option<String> {
         lock::holder(&self.folder)
@@ -200,7 +221,7 @@ impl Store {
     /// Takes the lock, creating the state folder where it is missing.
     ///
     /// # Errors
-    /// When another process holds it, or the folder cannot be made.
+    /// When another process holds it longer than the store has patience, or the folder cannot be made.
     pub fn lock(&self, command: &str) -> Result<Guard, Error> {
         Guard::take(self.clone(), command)
     }

@@ -28,6 +28,7 @@ mod interrupted;
 mod kept;
 mod killed;
 mod links;
+mod lock;
 mod machines;
 mod made_again;
 mod moments;

@@ -1,7 +1,5 @@
 //! Refusals: wrong words, no rights, no checkpoints, and what each says.
 
-use std::process::Stdio;
-
 use crate::common::namespace::Namespace;
 use crate::common::run::BINARY;
 use crate::common::{Node, Run, tool};
@@ -88,26 +86,6 @@ fn pod_selects_the_pods_to_work_on() {
     assert!(pods[1].has_eth0() && !pods[0].has_eth0(), "another pod than the selected one was restored");
     node.restore();
     assert!(pods[0].has_eth0());
-}
-
-#[test]
-fn a_second_netfix_is_refused_while_the_first_holds_the_lock() {
-    let node = Node::new();
-    let _pods = node.simple_pods(1);
-    node.snapshot();
-    node.lose();
-    let mut first = node
-        .netfix_command(&["timeout", "20"], "restore --wait 5s")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("netfix starts");
-    std::thread::sleep(std::time::Duration::from_millis(500));
-    let run = node.netfix("restore");
-    node.reload();
-    let status = first.wait().expect("the first netfix ends");
-    run.exits(4).says(&["lock-held"]);
-    assert_eq!(status.code(), Some(0), "the first netfix failed");
 }
 
 #[test]

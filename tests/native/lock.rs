@@ -1,0 +1,222 @@
+//! One netfix at a time changes things; the others are told who does, at once or when they have waited long enough.
+//! Those that only look never wait.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::common::background::wait_until;
+use crate::common::{Node, Run};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A netfix that runs beside the test; killed, by its own id, when dropped.
+struct Beside {
+    child: Child,
+    talk: PathBuf,
+}
+
+impl Beside {
+    fn start(node: &Node, name: &str, words: &str) -> Self {
+        let talk = node.temp().join(name);
+        let mut command: Command = node.netfix_command(&[], words);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(File::create(&talk).expect("a file for its talk"));
+        Self { child: command.spawn().expect("netfix starts"), talk }
+    }
+
+    /// A restore that holds the lock and waits for the NIC.
+    fn holding(node: &Node) -> Self {
+        let holder = Self::start(node, "holder", "restore --wait 60s");
+        let lock = node.state_dir().join("lock");
+        let word = format!("pid {} ", holder.pid());
+        let says = || fs::read_to_string(&lock).is_ok_and(|text| text.starts_with(&word));
+        assert!(wait_until(PATIENCE, says), "the first netfix never took the lock: {}", holder.talk());
+        holder
+    }
+
+    /// One that waits for another.
+    fn waiting(node: &Node, words: &str, holder: &Self) -> Self {
+        let waiting = Self::start(node, "waiting", words);
+        let line = format!("netfix: waits for the lock, which pid {} (restore) since ", holder.pid());
+        let says = || waiting.talk().contains(&line);
+        assert!(wait_until(PATIENCE, says), "it does not say whom it waits for: {}", waiting.talk());
+        waiting
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn talk(&self) -> String {
+        fs::read_to_string(&self.talk).unwrap_or_default()
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.pid()).expect("a pid");
+        kill(Pid::from_raw(pid), signal).expect("a signal to a child");
+    }
+
+    fn has_ended(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(_)))
+    }
+
+    fn finish(mut self) -> ExitStatus {
+        assert!(wait_until(PATIENCE, || self.has_ended()), "it does not end: {}", self.talk());
+        self.child.wait().expect("an ended child")
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The moment after `since ` in a message.
+fn since(text: &str) -> Timestamp {
+    let (_, rest) = text.split_once("(restore) since ").unwrap_or_else(|| panic!("no start in {text}"));
+    let word = rest.split([';', ' ', '\n', '"']).next().unwrap_or_default();
+    word.parse().unwrap_or_else(|e| panic!("{word:?} is no time: {e}"))
+}
+
+#[test]
+fn whoever_comes_second_is_told_at_once_who_is_at_work() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    node.snapshot();
+    node.lose();
+    let before = Timestamp::now();
+    let holder = Beside::holding(&node);
+    for words in ["restore", "snapshot", "prune"] {
+        let begin = Instant::now();
+        let run =
+            node.netfix(words).exits(4).says(&["lock-held", &format!("pid {} (restore)", holder.pid())]);
+        assert!(begin.elapsed() < Duration::from_secs(2), "{words} waited");
+        assert!(!run.err.contains("waits"), "{}", run.told());
+        let start = since(&run.err);
+        // It is told in whole seconds.
+        assert!((before.as_second()..=Timestamp::now().as_second()).contains(&start.as_second()), "{start}");
+    }
+    node.reload();
+    assert_eq!(holder.finish().code(), Some(0), "the first netfix failed");
+    node.restore();
+}
+
+#[test]
+fn those_that_only_look_do_not_wait_and_status_says_who_is_at_work() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    node.snapshot();
+    node.lose();
+    let holder = Beside::holding(&node);
+    let name = pods[0].name();
+    let show = format!("show {name}");
+    for (words, code) in [("list", 0), (&show, 0), ("diff", 5), ("plan", 5), ("check", 2)] {
+        let begin = Instant::now();
+        node.netfix(words).exits(code).does_not_say("lock-held");
+        assert!(begin.elapsed() < Duration::from_secs(10), "{words} waited");
+    }
+    let held = format!("pid {} (restore) since ", holder.pid());
+    node.netfix_alone("status").says(&[&format!("held by {held}")]);
+    let lock = node.netfix_alone("status -o json").json()["status"]["lock"].clone();
+    assert!(lock.as_str().is_some_and(|lock| lock.starts_with(&held)), "{lock}");
+    node.reload();
+    assert_eq!(holder.finish().code(), Some(0), "the first netfix failed");
+    node.netfix_alone("status").says(&["lock       free"]);
+}
+
+#[test]
+fn with_patience_it_waits_and_says_for_whom_and_then_does_its_work() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    let before = pods[0].capture();
+    node.snapshot();
+    node.lose();
+    let mut holder = Beside::holding(&node);
+    let waiting = Beside::waiting(&node, "snapshot --lock-wait 30s", &holder);
+    assert!(!holder.has_ended(), "nothing was waited for");
+    node.reload();
+    assert_eq!(holder.finish().code(), Some(0), "the first netfix failed");
+    let talk = waiting.talk();
+    assert_eq!(waiting.finish().code(), Some(0), "the second netfix failed: {talk}");
+    assert_eq!(talk.matches("waits").count(), 1, "{talk}");
+    pods[0].assert_same_as(&before);
+}
+
+#[test]
+fn patience_ends() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    node.snapshot();
+    node.lose();
+    let holder = Beside::holding(&node);
+    let begin = Instant::now();
+    let run = node.netfix("snapshot --lock-wait 700ms").exits(4);
+    let took = begin.elapsed();
+    assert!(took >= Duration::from_millis(700) && took < Duration::from_secs(5), "{took:?}");
+    let who = format!("pid {} (restore) since ", holder.pid());
+    run.says(&["lock-held", &who, "did not end within --lock-wait 700ms"]);
+    node.netfix("snapshot -q --lock-wait 100ms").exits(4).says(&["lock-held"]).does_not_say("waits");
+}
+
+#[test]
+fn an_interrupt_ends_the_waiting_at_once() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    node.snapshot();
+    node.lose();
+    let holder = Beside::holding(&node);
+    let waiting = Beside::waiting(&node, "snapshot --lock-wait 60s", &holder);
+    let begin = Instant::now();
+    waiting.signal(Signal::SIGINT);
+    let status = waiting.finish();
+    assert!(begin.elapsed() < Duration::from_secs(1), "it went on waiting");
+    assert_ne!(status.code(), Some(0), "an interrupted snapshot is not a good one");
+    node.netfix("restore").exits(4).says(&[&format!("pid {} (restore)", holder.pid())]);
+}
+
+#[test]
+fn a_holder_that_was_killed_leaves_a_free_lock_and_its_successor_is_not_taken_for_it() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    node.snapshot();
+    node.lose();
+    let dead = Beside::holding(&node);
+    dead.signal(Signal::SIGKILL);
+    let pid = dead.pid();
+    dead.finish();
+    let text = fs::read_to_string(node.state_dir().join("lock")).expect("the lock's file");
+    assert!(text.contains(&format!("pid {pid} ")), "{text}");
+    node.netfix_alone("status").says(&["lock       free"]);
+    // Somebody who cannot write down who it is, as on a full disk.
+    let lock = node.state_dir().join("lock").to_string_lossy().into_owned();
+    let mut command = node.netfix_command(&["flock", "--no-fork", &lock], "prune --keep 1");
+    let run = Run::of(&mut command).exits(4).does_not_say(&format!("pid {pid}"));
+    assert!(run.err.contains("is held by pid "), "{}", run.told());
+    node.reload();
+    node.restore();
+}
+
+#[test]
+fn many_at_once_with_patience_all_come_through_one_after_the_other() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    let start = |number: usize| Beside::start(&node, &format!("talk-{number}"), "snapshot --lock-wait 60s");
+    let all: Vec<_> = (0..8).map(start).collect();
+    for one in all {
+        let talk = one.talk.clone();
+        let code = one.finish().code();
+        assert_eq!(code, Some(0), "{}", fs::read_to_string(talk).unwrap_or_default());
+    }
+    node.assert_all_loads();
+    node.netfix("diff").exits(0);
+    assert_eq!(node.netfix_json("list").json()["pods"].as_array().map(Vec::len), Some(pods.len()));
+}
