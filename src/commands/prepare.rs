@@ -81,6 +81,16 @@ pub(super) enum NodeFile<'a> {
     Read(Option<NodeState>),
 }
 
+impl NodeFile<'_> {
+    /// The state, if it is of this machine and boot.
+    pub(super) fn load(self, node: &NodeIdentity, problems: &mut Vec<Problem>) -> Option<NodeState> {
+        match self {
+            Self::In(store) => load_node(store, node, problems),
+            Self::Read(state) => state,
+        }
+    }
+}
+
 /// What is known of pods that lived.
 #[derive(Debug)]
 pub(super) enum Records {
@@ -123,10 +133,7 @@ pub(super) fn survey(
     node: NodeFile<'_>,
 ) -> Result<Surveyed, Early> {
     let mut problems = Vec::new();
-    let node_state = match node {
-        NodeFile::In(store) => load_node(store, &session.node, &mut problems),
-        NodeFile::Read(state) => state,
-    };
+    let node_state = node.load(&session.node, &mut problems);
     let node = session.node_view(node_state.as_ref().map(|stored| stored.created.clone()));
     let Session { node: identity, host, pods, problems: found, answer } = session;
     problems.extend(found);

@@ -1,14 +1,17 @@
 //! `netfix verify`: do the pods reach their gateways?
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::session::{self, Session, Stored, bare_view, load, load_node};
+use super::prepare::NodeFile;
+use super::select::Selection;
+use super::session::{self, Session, Stored, bare_view, load};
 use super::{Context, Early, Outcome};
 use crate::cli::Selectors;
 use crate::kernel::Error;
 use crate::model::checkpoint::Extension;
-use crate::model::{Code, IfName, LinkKind, NetState, NetnsIdentity, NodeIdentity, Problem};
+use crate::model::{Code, IfName, LinkKind, NetState, NetnsIdentity, NodeIdentity, PodId, Problem};
 use crate::observe::{self, Pod};
 use crate::probe::{self, Answer, Question};
 use crate::report::{GatewayView, PodView, Progress, State, interfaces};
@@ -24,14 +27,34 @@ struct Expected {
 
 pub(super) fn run(selectors: &Selectors, timeout: Duration, context: &mut Context) -> Result<Outcome, Early> {
     let selection = session::selection(selectors)?;
-    let Stored { checkpoints, damaged, mut problems } = load(&context.store, &selection)?;
-    let mut session = Session::open(&selection)?;
+    let stored = load(&context.store, &selection)?;
+    let verified = ask_gateways(stored, NodeFile::In(&context.store.clone()), &selection, timeout, context)?;
+    Ok(verified.outcome)
+}
+
+/// What the gateways said.
+pub(super) struct Verified {
+    pub outcome: Outcome,
+    /// When the first of a pod's gateways answered.
+    pub answered: BTreeMap<PodId, Instant>,
+}
+
+/// Asks the gateways that the pods have, and those that they had by these records.
+pub(super) fn ask_gateways(
+    stored: Stored,
+    node: NodeFile<'_>,
+    selection: &Selection,
+    timeout: Duration,
+    context: &mut Context,
+) -> Result<Verified, Early> {
+    let Stored { checkpoints, damaged, mut problems } = stored;
+    let mut session = Session::open(selection)?;
     let known: Vec<_> = checkpoints.iter().map(|(info, checkpoint)| (&info.id, checkpoint)).collect();
     session.recognise(&known);
     session.pods.retain(|pod| selection.wants_pod(&pod.info));
-    session.require_pods(&selection)?;
+    session.require_pods(selection)?;
     problems.append(&mut session.problems);
-    let known_empty = load_node(&context.store, &session.node, &mut problems).map(|node| node.empty);
+    let known_empty = node.load(&session.node, &mut problems).map(|node| node.empty);
     let extensions: Vec<&Extension> = checkpoints.iter().filter_map(|(_, c)| c.netfix.as_ref()).collect();
     let states = observe::observe_pods(&mut session.pods, &session.host);
     let mut survey = Survey {
@@ -50,8 +73,13 @@ pub(super) fn run(selectors: &Selectors, timeout: Duration, context: &mut Contex
     let answers = ask(&mut session.pods, &expected, timeout).map_err(|error| {
         Box::new(Outcome::failed(Problem::error(Code::Failed, "probe", error.to_string())))
     })?;
+    let mut answered: BTreeMap<PodId, Instant> = BTreeMap::new();
     for (expected, answer) in expected.iter().zip(answers) {
         let view = &mut views[expected.pod];
+        if let Some(Answer::Reachable { at, .. }) = answer {
+            let first = answered.entry(view.info.id.clone()).or_insert(at);
+            *first = at.min(*first);
+        }
         let (gateway, problem) = judge(expected, answer, timeout);
         view.state = worse(view.state, state_of(&gateway));
         view.gateways.push(gateway);
@@ -61,7 +89,8 @@ pub(super) fn run(selectors: &Selectors, timeout: Duration, context: &mut Contex
     views.extend(damaged.into_iter().filter(|view| !alive(view)));
     views.sort_by(|a, b| a.info.id.cmp(&b.info.id));
     let exit = Outcome::judge(&views, &problems);
-    Ok(Outcome { exit, node: session.node_view(None), pods: views, problems, ..Outcome::default() })
+    let node = session.node_view(None);
+    Ok(Verified { outcome: Outcome { exit, node, pods: views, problems, ..Outcome::default() }, answered })
 }
 
 /// Which gateways there are to ask for.
@@ -135,7 +164,7 @@ fn judge(expected: &Expected, answer: Option<Answer>, timeout: Duration) -> (Gat
         lladdr: None,
     };
     let why = match answer {
-        Some(Answer::Reachable { rtt, lladdr }) => {
+        Some(Answer::Reachable { rtt, lladdr, at: _ }) => {
             view.reachable = Some(true);
             view.rtt_us = rtt.and_then(|rtt| u64::try_from(rtt.as_micros()).ok());
             view.lladdr = lladdr;

@@ -1,11 +1,69 @@
 //! Waiting for link events of the host's namespace, instead of asking again and again.
 
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
+use netlink_packet_core::NetlinkPayload;
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{LinkAttribute, LinkFlags};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rtnetlink::{MulticastGroup, new_multicast_connection};
 
-use super::Error;
+use super::{Error, Socket};
+
+/// The multicast group of link changes (linux/rtnetlink.h).
+const RTNLGRP_LINK: u32 = 1;
+
+/// Hears of links that stop carrying anything.
+#[derive(Debug)]
+pub struct Losses {
+    socket: Socket,
+}
+
+impl Losses {
+    /// Listens to the calling thread's namespace from here on.
+    ///
+    /// # Errors
+    /// The errno of opening or subscribing.
+    pub fn listen() -> Result<Self, Error> {
+        let mut socket = Socket::open_here()?;
+        socket.join(RTNLGRP_LINK)?;
+        Ok(Self { socket })
+    }
+
+    /// The names of the links that were deleted, went down or lost their carrier; waits so long for one.
+    ///
+    /// # Errors
+    /// The errno of poll(2) or recv(2); `ENOBUFS` when more happened than could be remembered.
+    pub fn next(&mut self, limit: Duration) -> Result<Vec<String>, Error> {
+        let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
+        match poll(&mut [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)], timeout) {
+            Ok(0) | Err(Errno::EINTR) => return Ok(Vec::new()),
+            Ok(_) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let messages = self.socket.receive()?.into_iter().filter_map(|(_, message)| message.ok());
+        Ok(messages.filter_map(|message| lost(message.payload)).collect())
+    }
+}
+
+fn lost(payload: NetlinkPayload<RouteNetlinkMessage>) -> Option<String> {
+    let link = match payload {
+        NetlinkPayload::InnerMessage(RouteNetlinkMessage::DelLink(link)) => link,
+        NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link))
+            if !link.header.flags.contains(LinkFlags::LowerUp) =>
+        {
+            link
+        }
+        _ => return None,
+    };
+    link.attributes.into_iter().find_map(|attribute| match attribute {
+        LinkAttribute::IfName(name) => Some(name),
+        _ => None,
+    })
+}
 
 /// Calls `ready` now and after every link event of the calling thread's namespace, until it says yes.
 ///

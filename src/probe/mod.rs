@@ -39,6 +39,8 @@ pub enum Answer {
         rtt: Option<Duration>,
         /// Whoever answered.
         lladdr: Option<Mac>,
+        /// When the first answer came.
+        at: Instant,
     },
     /// It did not answer in time.
     Silent,
@@ -119,7 +121,12 @@ fn take(pod: usize, entry: Entry, asked: &mut [Asked], socket: &mut Socket) -> R
     let Some(asked) = asked.iter_mut().find(about) else { return Ok(()) };
     if entry.reachable {
         let rtt = asked.since.elapsed();
-        let answer = |rtt| Some(Answer::Reachable { rtt, lladdr: entry.lladdr });
+        let before = match asked.late {
+            Some(Answer::Reachable { at, .. }) => Some(at),
+            _ => None,
+        };
+        let at = before.unwrap_or_else(Instant::now);
+        let answer = |rtt| Some(Answer::Reachable { rtt, lladdr: entry.lladdr, at });
         if rtt < RETRANSMIT {
             asked.answer = answer(Some(rtt));
         } else {

@@ -112,7 +112,8 @@ fn is_kernel_thread(pid: u32) -> bool {
 }
 
 /// Whether a process still is the one that it was.
-pub(super) fn is_alive(holder: &Holder) -> bool {
+#[must_use]
+pub fn is_alive(holder: &Holder) -> bool {
     start_time(holder.pid) == Some(holder.start_time)
 }
 
@@ -120,6 +121,13 @@ pub(super) fn is_alive(holder: &Holder) -> bool {
 pub(super) fn lives_in(holder: Holder, inode: u64) -> bool {
     // In this order: who still has its start time at the end was the one that was asked for its namespace.
     netns_inode(&holder.pid.to_string()).is_ok_and(|of_process| of_process == inode) && is_alive(&holder)
+}
+
+/// This process.
+#[must_use]
+pub fn own() -> Holder {
+    let pid = std::process::id();
+    Holder { pid, start_time: start_time(pid).unwrap_or_default() }
 }
 
 /// Field 22 of `/proc/PID/stat` in clock ticks since boot; `None` once the process is gone.
