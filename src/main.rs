@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use netfix::cli::{Cli, Output};
-use netfix::commands::{self, Context};
+use netfix::commands::{self, Context, Exit};
 use netfix::report::{self, Progress, Style, listener};
 use netfix::store::Store;
 
@@ -32,9 +32,13 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
     let silent = global.quiet || global.output == Output::Json;
     let say: fn(&str) = if global.quiet { |_| {} } else { say_waiting };
     let store = Store::new(global.state_dir.clone()).patient(global.lock_wait, say);
-    let mut context = Context { store, progress: listener(terminal, silent) };
+    let quiet = global.quiet;
+    let mut context = Context { store, progress: listener(terminal, silent), quiet };
     let outcome = commands::run(&cli.command, &mut context);
     context.progress.notice(Progress::Done);
+    if let Exit::Printed(code) = outcome.exit {
+        return Ok(code);
+    }
     let document = commands::document(&cli.command, outcome);
     let style = Style::new(global, cli.command.is_plugin(), io::stdout().is_terminal());
     report::render(&document, style, &mut out, &mut io::stderr().lock())?;

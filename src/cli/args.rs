@@ -1,6 +1,8 @@
 //! Arguments that several commands share.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
@@ -10,6 +12,8 @@ use crate::runtime::{Config, Which};
 const PODS: &str = "Which pods";
 const RUNTIME: &str = "Who is asked for pods";
 const SOURCE: &str = "Where from";
+const KUBELET: &str = "kubelet";
+const PATIENCE: &str = "How long";
 
 /// Which pods a command is about.
 #[derive(Debug, Clone, Default, Args)]
@@ -48,7 +52,7 @@ impl Runtimes {
     /// The same for those who ask.
     #[must_use]
     pub fn config(&self) -> Config {
-        Config { which: self.runtime, endpoint: self.runtime_endpoint.clone() }
+        Config { which: self.runtime, endpoint: self.runtime_endpoint.clone(), containers: false }
     }
 }
 
@@ -98,4 +102,67 @@ pub struct Target {
     /// The host's link under the pods whose checkpoint names none (files in the origin's format), such as eth0.3
     #[arg(long, help_heading = PODS, value_name = "IFNAME")]
     pub parent: Option<crate::model::IfName>,
+}
+
+/// Which unit is paused, and for how long.
+#[derive(Debug, Clone, Args)]
+pub struct HoldArgs {
+    /// kubelet's unit, where it is not found by itself (kubelet, k3s, k3s-agent, rke2-server, rke2-agent,
+    /// snap.microk8s.daemon-kubelite, k0sworker, k0scontroller)
+    #[arg(long, help_heading = KUBELET, value_name = "UNIT")]
+    pub unit: Option<String>,
+    /// Start the unit again after this long, whatever has become of netfix
+    #[arg(long, help_heading = KUBELET, value_name = "DURATION", default_value = "10m", value_parser = deadline)]
+    pub deadline: Duration,
+}
+
+/// A deadline; one that is over before anything is done would protect nobody.
+fn deadline(text: &str) -> Result<Duration, String> {
+    const LEAST: Duration = Duration::from_secs(5);
+    let deadline = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if deadline < LEAST { Err("at least 5s".to_owned()) } else { Ok(deadline) }
+}
+
+/// A whole maintenance window.
+#[derive(Debug, Clone, Args)]
+pub struct UpgradeArgs {
+    /// Which pods.
+    #[command(flatten)]
+    pub selectors: Selectors,
+    /// Who is asked for their names, and whether they were rebuilt.
+    #[command(flatten)]
+    pub runtimes: Runtimes,
+    /// What is paused.
+    #[command(flatten)]
+    pub hold: HoldArgs,
+    /// Wait this long, once COMMAND has ended, for the NIC to be there and to have carrier
+    #[arg(long, help_heading = PATIENCE, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
+    pub wait: Duration,
+    /// How long a gateway may take to answer
+    #[arg(long, help_heading = PATIENCE, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
+    pub timeout: Duration,
+    /// Watch this long, once kubelet runs again, that no pod is rebuilt
+    #[arg(long, help_heading = PATIENCE, value_name = "DURATION", default_value = "30s", value_parser = humantime::parse_duration)]
+    pub settle: Duration,
+    /// How many snapshots to keep
+    #[arg(long, value_name = "COUNT", default_value_t = super::DEFAULT_KEEP)]
+    pub keep: NonZeroUsize,
+    /// Do not ask; for scripts
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Stay a child of this shell instead of becoming a unit of systemd's
+    #[arg(long)]
+    pub foreground: bool,
+    /// When a pod is not restored, keep kubelet paused until `netfix resume` or the deadline
+    #[arg(long = "hold")]
+    pub keep_paused: bool,
+    /// Go on although something is known that could not be restored
+    #[arg(long)]
+    pub force: bool,
+    /// Print the course of the window and touch nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The command that upgrades the driver, and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
 }

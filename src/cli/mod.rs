@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use args::{PodArgs, Runtimes, Selectors, Source, SourceArgs, Target};
+pub use args::{HoldArgs, PodArgs, Runtimes, Selectors, Source, SourceArgs, Target, UpgradeArgs};
 
 /// Snapshots every pod's network before a NIC driver upgrade and puts it back after.
 ///
@@ -19,9 +19,9 @@ pub use args::{PodArgs, Runtimes, Selectors, Source, SourceArgs, Target};
 /// differs, so any command can be run again at any time.
 ///
 /// Typical use:
-///   netfix snapshot                   before the upgrade, and from cron
-///   modprobe -r i40e; modprobe i40e   the upgrade
-///   netfix restore --wait 60s         afterwards
+///   netfix upgrade -- sh upgrade.sh   the whole window around a driver upgrade
+///   netfix snapshot; netfix check     from cron
+///   netfix restore --wait 60s         after a loss that nobody planned
 ///   netfix verify                     does every pod reach its gateway?
 #[derive(Debug, Parser)]
 #[command(name = "netfix", version, verbatim_doc_comment, max_term_width = 110, after_help = EXIT_CODES)]
@@ -214,8 +214,34 @@ pub enum Command {
         #[arg(long, value_name = "FILE")]
         textfile: Option<PathBuf>,
     },
-    /// Show when the last snapshot was, what is stored, who runs here and who holds the lock
+    /// Stop kubelet's unit and keep it from running, until `resume` or the deadline
+    ///
+    /// The unit is stopped, then masked until the next boot. Before that a systemd timer is armed that starts it again
+    /// at the deadline, whatever has become of netfix.
+    Pause {
+        /// Which unit, and for how long.
+        #[command(flatten)]
+        hold: HoldArgs,
+    },
+    /// Let kubelet's unit run again, whoever paused it and whatever became of them
+    Resume,
+    /// Run a driver upgrade as one window: check, snapshot, pause kubelet, COMMAND, restore, verify, resume, proof
+    ///
+    /// COMMAND is what takes the network away, such as a driver's upgrade script. Everything around it is netfix's: kubelet
+    /// is paused with a deadline, COMMAND is run, and when it has ended, well or not, the pods get their network back,
+    /// their gateways are asked, kubelet runs again, and the runtime is asked whether any pod was rebuilt.
+    ///
+    /// Under systemd the window runs as the unit netfix-upgrade.service and does not depend on this terminal; what it says
+    /// is shown here, and by `netfix status --follow` from any other login.
+    ///
+    /// Exits with 0 when all is well, 1 when COMMAND failed and every pod is back, 4 when nothing was changed, and 5 when
+    /// something is left to do for a pod or for kubelet, whatever COMMAND said.
+    Upgrade(Box<UpgradeArgs>),
+    /// Show when the last snapshot was, what is stored, who runs here, which window is open and who holds the lock
     Status {
+        /// Show what is said in the window that is open, until it is closed
+        #[arg(long)]
+        follow: bool,
         /// Who is asked for the pods.
         #[command(flatten)]
         runtimes: Runtimes,

@@ -20,8 +20,10 @@ mod session;
 mod show;
 mod snapshot;
 mod status;
+mod upgrade;
 mod verify;
 mod wait;
+mod window;
 
 use std::io::{self, Write};
 
@@ -64,6 +66,8 @@ pub enum Exit {
     Partly,
     /// What `check` found, in the convention of monitoring plugins.
     Check(Verdict),
+    /// The answer was given by another process, which ended with this code.
+    Printed(u8),
 }
 
 impl Exit {
@@ -77,6 +81,7 @@ impl Exit {
             Self::Refused => 4,
             Self::Partly => 5,
             Self::Check(verdict) => verdict as u8,
+            Self::Printed(code) => code,
         }
     }
 }
@@ -86,6 +91,12 @@ impl Outcome {
     #[must_use]
     pub fn refused(problem: Problem) -> Self {
         Self { exit: Exit::Refused, problems: vec![problem], ..Self::default() }
+    }
+
+    /// Another process has given the answer.
+    #[must_use]
+    pub fn printed(code: u8) -> Self {
+        Self { exit: Exit::Printed(code), ..Self::default() }
     }
 
     /// Failed as a whole.
@@ -127,6 +138,9 @@ impl Command {
             Self::Verify { .. } => "verify",
             Self::Check { .. } => "check",
             Self::Status { .. } => "status",
+            Self::Pause { .. } => "pause",
+            Self::Resume => "resume",
+            Self::Upgrade(_) => "upgrade",
             Self::Import { .. } => "import",
             Self::Prune { .. } => "prune",
             Self::Completions { .. } => "completions",
@@ -199,7 +213,11 @@ pub fn run(command: &Command, context: &mut Context) -> Outcome {
             let check = check::Check { selectors, config: runtimes.config(), max_age: *max_age };
             return check::run(&check, textfile.as_deref(), context);
         }
-        Command::Status { runtimes } => status::run(runtimes, context),
+        Command::Status { follow: true, .. } => upgrade::follow(context),
+        Command::Status { runtimes, .. } => status::run(runtimes, context),
+        Command::Pause { hold } => window::pause(hold.unit.as_deref(), hold.deadline, context),
+        Command::Resume => window::resume(context),
+        Command::Upgrade(args) => upgrade::run(args, context),
         Command::Import { path, runtimes } => import::run(path, runtimes, context),
         Command::Prune { keep } => prune::run(*keep, context),
         Command::Completions { .. } | Command::Man => {

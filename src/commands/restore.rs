@@ -42,7 +42,7 @@ pub(super) fn run(
 pub(super) fn put_back(
     prepared: Prepared,
     runtimes: &runtime::Config,
-    patience: Patience,
+    patience: Patience<'_>,
     context: &mut Context,
 ) -> Result<Outcome, Early> {
     let Prepared { mut host, mut ground, matched, node: mut view, mut views, mut problems, replaced } =
@@ -77,7 +77,7 @@ fn restore(
     host: &mut Host,
     ground: &mut Ground,
     matched: Vec<super::check_in::Matched>,
-    patience: Patience,
+    patience: Patience<'_>,
     context: &mut Context,
 ) -> Result<Restored, Error> {
     context.progress.notice(Progress::Phase("waiting for the NIC", ground.devices.len()));

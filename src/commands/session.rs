@@ -22,6 +22,8 @@ pub struct Context {
     pub store: Store,
     /// Who hears of progress.
     pub progress: Box<dyn Listener>,
+    /// Whether only errors are wanted.
+    pub quiet: bool,
 }
 
 /// The machine as a command found it.
@@ -104,7 +106,7 @@ pub(super) fn key_at(path: &str) -> Option<(u64, u64)> {
 }
 
 /// The stored checkpoints of the pods that the user chose; `--netns` is a question to living namespaces.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Stored {
     pub checkpoints: Vec<(PodInfo, Checkpoint)>,
     /// Pods whose checkpoint cannot be read.

@@ -1,10 +1,10 @@
 //! `netfix status`: how things stand, in one screen; nothing is judged and nothing is touched.
 
 use super::session::{self, Session, age, load};
-use super::{Context, Early, Exit, Outcome};
+use super::{Context, Early, Exit, Outcome, window};
 use crate::cli::{Runtimes, Selectors};
 use crate::model::{Problem, Severity};
-use crate::report::{Extra, RuntimeView, StatusView};
+use crate::report::{Extra, RuntimeView, StatusView, WindowView};
 
 pub(super) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Outcome, Early> {
     let selection = session::selection(&Selectors::default())?;
@@ -44,10 +44,19 @@ pub(super) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Outcome,
         covered: covered.count(),
         runtimes: runtimes.collect(),
         lock: context.store.holder(),
+        window: window(context, &mut problems),
     };
     let node = session.node_view(node_state.map(|state| state.created));
     problems.append(&mut session.problems);
     let is_error = |problem: &Problem| problem.severity == Severity::Error;
     let exit = if problems.iter().any(is_error) { Exit::Failed } else { Exit::Done };
     Ok(Outcome { exit, node, problems, extra: Some(Extra::Status(status)), ..Outcome::default() })
+}
+
+/// The window that is open, and how kubelet's unit really is.
+fn window(context: &Context, problems: &mut Vec<Problem>) -> Option<WindowView> {
+    let open = context.store.open_window().map_err(|error| error.problem());
+    let window = open.map_err(|problem| problems.push(problem)).ok()??;
+    let bus = window::systemd().map_err(|problem| problems.push(problem.demoted()));
+    Some(window::short(&window, bus.ok().flatten().as_ref()))
 }

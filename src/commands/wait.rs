@@ -9,27 +9,56 @@ use crate::observe::Host;
 use crate::plan::{self, HostLinks};
 
 use super::check_in::Ground;
+use super::window::Signals;
 
 /// How long is left of `--wait`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
+pub(super) struct Patience<'a> {
     until: Instant,
     /// What the user allowed in all.
     pub limit: Duration,
+    /// What ends it early.
+    signals: Option<&'a Signals>,
 }
 
-impl Patience {
+/// How long an end may take that somebody wants.
+const SLICE: Duration = Duration::from_millis(250);
+
+impl<'a> Patience<'a> {
     pub(super) fn new(limit: Duration) -> Self {
-        Self { until: Instant::now() + limit, limit }
+        Self { until: Instant::now() + limit, limit, signals: None }
+    }
+
+    /// The same, which ends when somebody wants an end.
+    pub(super) fn until_interrupted(limit: Duration, signals: &'a Signals) -> Self {
+        Self { signals: Some(signals), ..Self::new(limit) }
     }
 
     fn left(self) -> Duration {
         self.until.saturating_duration_since(Instant::now())
     }
+
+    /// Waits by link events until `ready` says yes, as long as this lasts.
+    fn wait(self, mut ready: impl FnMut() -> Result<bool, Error>) -> Result<bool, Error> {
+        let Some(signals) = self.signals else { return events::wait_for_link(self.left(), ready) };
+        loop {
+            let left = self.left();
+            if events::wait_for_link(left.min(SLICE), &mut ready)? {
+                return Ok(true);
+            }
+            if left <= SLICE || signals.interrupted() {
+                return Ok(false);
+            }
+        }
+    }
 }
 
 /// Waits until every device that the pods stand on is there, whatever its name; says whether they are.
-pub(super) fn for_devices(host: &mut Host, ground: &mut Ground, patience: Patience) -> Result<bool, Error> {
+pub(super) fn for_devices(
+    host: &mut Host,
+    ground: &mut Ground,
+    patience: Patience<'_>,
+) -> Result<bool, Error> {
     let mut all_there = |host: &mut Host| {
         host.refresh()?;
         ground.learn(&host.state);
@@ -37,11 +66,7 @@ pub(super) fn for_devices(host: &mut Host, ground: &mut Ground, patience: Patien
         let (_, links) = plan::host(&ground.state, observed, &ground.devices);
         Ok(ground.devices.iter().all(|device| links.present.contains(device)))
     };
-    if patience.limit.is_zero() {
-        all_there(host)
-    } else {
-        events::wait_for_link(patience.left(), || all_there(host))
-    }
+    if patience.limit.is_zero() { all_there(host) } else { patience.wait(|| all_there(host)) }
 }
 
 /// Waits until every device that was up has carrier; returns those that still have none.
@@ -49,7 +74,7 @@ pub(super) fn for_carrier(
     host: &mut Host,
     ground: &Ground,
     links: &HostLinks,
-    patience: Patience,
+    patience: Patience<'_>,
 ) -> Result<Vec<Problem>, Error> {
     let was_up = |name: &&IfName| ground.state.link(name).is_some_and(|link| link.flags.up);
     let names: BTreeSet<IfName> = ground
@@ -65,11 +90,7 @@ pub(super) fn for_carrier(
         host.refresh()?;
         Ok::<_, Error>(names.iter().all(|name| has_carrier(host, name)))
     };
-    let arrived = if patience.limit.is_zero() {
-        all(host)?
-    } else {
-        events::wait_for_link(patience.left(), || all(host))?
-    };
+    let arrived = if patience.limit.is_zero() { all(host)? } else { patience.wait(|| all(host))? };
     if arrived {
         return Ok(Vec::new());
     }

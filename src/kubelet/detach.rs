@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use zbus::OwnedObjectPath;
@@ -22,16 +23,23 @@ pub struct Detached {
     bus: Bus,
 }
 
-/// Starts this very program with these words as [`UPGRADE_UNIT`]; what it answers goes into `answer`.
+/// Starts this very program with these words as [`UPGRADE_UNIT`]; what it answers and what it says go to the
+/// ends of the two files of `output`.
 ///
 /// # Errors
 /// When systemd refuses, for one that it already runs, say.
-pub fn detach(bus: Bus, words: &[String], environment: &[String], answer: &str) -> Result<Detached, Error> {
+pub fn detach(
+    bus: Bus,
+    words: &[String],
+    environment: &[String],
+    output: (&Path, &Path),
+) -> Result<Detached, Error> {
     let failed =
         |error: io::Error| Error::State(format!("this program cannot be started as a unit: {error}"));
     let program = std::env::current_exe().map_err(failed)?.display().to_string();
     let folder = std::env::current_dir().map_err(failed)?.display().to_string();
     let all = std::iter::once("netfix").chain(words.iter().map(String::as_str)).collect();
+    let (answer, talk) = (output.0.display().to_string(), output.1.display().to_string());
     let start: Vec<Exec<'_>> = vec![(&program, all, false)];
     let properties: Properties<'_> = vec![
         ("Description", "netfix: a maintenance window".into()),
@@ -40,8 +48,8 @@ pub fn detach(bus: Bus, words: &[String], environment: &[String], answer: &str) 
         ("ExecStart", start.into()),
         ("WorkingDirectory", folder.as_str().into()),
         ("Environment", environment.to_vec().into()),
-        ("StandardOutputFileToAppend", answer.into()),
-        ("StandardError", "journal".into()),
+        ("StandardOutputFileToAppend", answer.as_str().into()),
+        ("StandardErrorFileToAppend", talk.as_str().into()),
         // The user's command is not to be cut off in the middle of a driver, whatever becomes of netfix.
         ("KillMode", "process".into()),
         ("AddRef", true.into()),

@@ -24,6 +24,7 @@ pub enum Code {
     IfindexDiffers,
     Interrupted,
     KubeletNotPaused,
+    KubeletNotResumed,
     LinkConflict,
     LockHeld,
     MacConflict,

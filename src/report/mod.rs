@@ -16,7 +16,7 @@ pub use check::metrics;
 pub use progress::{Listener, Progress, listener};
 pub use view::{
     CheckView, Document, Extra, GenerationView, KeptView, NodeView, PodView, RuntimeView, ShowView,
-    StatusView, Verdict,
+    StatusView, Verdict, WindowView,
 };
 
 /// How an answer is to look.

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::model::window::{PhaseName, Run};
 use crate::model::{GatewayView, IfName, InterfaceView, PodId, PodInfo, Problem, State};
 
 /// The answer of one command.
@@ -41,6 +42,41 @@ pub enum Extra {
     Generations(Vec<GenerationView>),
     /// `snapshot` and `prune`
     Kept(KeptView),
+    /// `pause`, `resume` and `upgrade`
+    Window(Box<WindowView>),
+}
+
+/// A maintenance window, in short; `report` tells all of it.
+#[derive(Debug, Clone, Serialize)]
+pub struct WindowView {
+    /// Its name.
+    pub id: String,
+    /// The command that opened it.
+    pub command: String,
+    /// When (RFC 3339).
+    pub started: String,
+    /// Whether the process that opened it is still at work.
+    pub kept: bool,
+    /// That process.
+    pub pid: u32,
+    /// The phase that it is in, or died in; null when it is in none.
+    pub phase: Option<PhaseName>,
+    /// kubelet's unit; null where none was to be paused.
+    pub unit: Option<String>,
+    /// systemd's word for how the unit is at this moment; null when it was not asked.
+    pub unit_state: Option<String>,
+    /// Whether the unit is kept from running at this moment; null when systemd was not asked.
+    pub held: Option<bool>,
+    /// Seconds for which the unit was, or has been, paused; null when it was not.
+    pub paused_for: Option<u64>,
+    /// Seconds until the unit is started again whatever happens; null when nothing is paused.
+    pub deadline_in: Option<u64>,
+    /// The user's command; null when none was started.
+    pub run: Option<Run>,
+    /// How the window ended; null while it is open.
+    pub exit: Option<u8>,
+    /// The file with the talk and the command's output.
+    pub log: Option<String>,
 }
 
 /// What became of the generations.
@@ -111,6 +147,8 @@ pub struct StatusView {
     pub runtimes: Vec<RuntimeView>,
     /// Who holds the lock; null when nobody does.
     pub lock: Option<String>,
+    /// The maintenance window that is open; null when none is.
+    pub window: Option<WindowView>,
 }
 
 /// A container runtime that answered.

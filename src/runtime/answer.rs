@@ -6,6 +6,7 @@ use clap::ValueEnum;
 
 use super::cgroup;
 use crate::kernel::Netns;
+use crate::model::window::{Container, Lives};
 use crate::model::{Code, PodInfo, Problem};
 
 /// Which runtimes to ask.
@@ -28,6 +29,8 @@ pub struct Config {
     pub which: Which,
     /// A socket to ask instead of the usual ones.
     pub endpoint: Option<PathBuf>,
+    /// Whether their containers are asked for as well.
+    pub containers: bool,
 }
 
 /// One running sandbox with a network namespace of its own, as a runtime tells of it.
@@ -49,6 +52,16 @@ pub struct Sandbox {
     pub pid: Option<u32>,
     /// The kind of runtime: `cri`, `docker` or `podman`.
     pub source: &'static str,
+    /// Its running containers, sorted by name, where they were asked for.
+    pub containers: Vec<Container>,
+}
+
+impl Sandbox {
+    /// What would not stay the same if the pod were rebuilt.
+    #[must_use]
+    pub fn lives(&self) -> Lives {
+        Lives { sandbox: self.id.clone(), attempt: self.attempt, containers: self.containers.clone() }
+    }
 }
 
 /// One runtime that was asked.

@@ -41,7 +41,8 @@ pub fn ask_until(config: &Config, until: Instant) -> Result<Answer, Vec<Problem>
     let runtime = runtime.map_err(|error| {
         vec![Problem::error(Code::RuntimeUnreachable, "", format!("no runtime can be asked: {error}"))]
     })?;
-    let told = runtime.block_on(join_all(endpoints.iter().map(|endpoint| persist(endpoint, until))));
+    let told = runtime
+        .block_on(join_all(endpoints.iter().map(|endpoint| persist(endpoint, config.containers, until))));
     let mut answer = Answer::default();
     let mut problems = Vec::new();
     for (endpoint, told) in endpoints.into_iter().zip(told) {
@@ -59,10 +60,10 @@ pub fn ask_until(config: &Config, until: Instant) -> Result<Answer, Vec<Problem>
 
 /// Asks one, and again until the limit if it cannot be asked. An attempt that the limit cuts short tells less than the
 /// one before.
-async fn persist(endpoint: &Endpoint, until: Instant) -> Result<Told, Failure> {
+async fn persist(endpoint: &Endpoint, containers: bool, until: Instant) -> Result<Told, Failure> {
     let mut before = None;
     loop {
-        let settled = attempt(endpoint, until).await;
+        let settled = attempt(endpoint, containers, until).await;
         let may_pass = matches!(settled, Err(Failure::NotThere(_) | Failure::Failed(_)));
         if may_pass && Instant::now() >= until {
             return before.unwrap_or(settled);
@@ -75,19 +76,19 @@ async fn persist(endpoint: &Endpoint, until: Instant) -> Result<Told, Failure> {
     }
 }
 
-async fn attempt(endpoint: &Endpoint, until: Instant) -> Result<Told, Failure> {
+async fn attempt(endpoint: &Endpoint, containers: bool, until: Instant) -> Result<Told, Failure> {
     let path = endpoint.path.to_str();
     let socket = path.ok_or_else(|| Failure::NotThere("the path is not UTF-8".to_owned()))?;
     fs::metadata(socket).map_err(|error| Failure::NotThere(cause(&error)))?;
     let greeting = || until.min(Instant::now() + GREETING);
     if endpoint.speaks == Speaks::Docker {
-        return docker::Client::greet(socket, greeting()).await?.tell(until).await;
+        return docker::Client::greet(socket, greeting()).await?.tell(containers, until).await;
     }
     match cri::Client::greet(socket, greeting()).await {
-        Ok(client) => client.tell(until).await,
+        Ok(client) => client.tell(containers, until).await,
         Err(as_cri @ (Failure::NotOffered | Failure::Failed(_))) if endpoint.speaks == Speaks::Either => {
             match docker::Client::greet(socket, greeting()).await {
-                Ok(client) => client.tell(until).await,
+                Ok(client) => client.tell(containers, until).await,
                 Err(as_docker) => Err(neither(&as_cri, as_docker)),
             }
         }
@@ -155,6 +156,7 @@ impl Sandbox {
             netns: self.netns.or(other.netns),
             pid: self.pid.or(other.pid),
             source: self.source,
+            containers: if self.containers.is_empty() { other.containers } else { self.containers },
         }
     }
 }

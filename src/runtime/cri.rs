@@ -3,6 +3,7 @@
 //! The messages used here are the same in `runtime.v1` and in `runtime.v1alpha2`, which older runtimes speak; only the
 //! name of the service differs.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -19,6 +20,7 @@ use tonic_prost::ProstCodec;
 use super::Sandbox;
 use super::call::{AT_ONCE, Failure, Told, before, cause};
 use super::names::{plain, told};
+use crate::model::window::Container;
 
 /// The kind of runtime.
 pub(super) const KIND: &str = "cri";
@@ -29,6 +31,7 @@ const SERVICES: [&str; 2] = ["runtime.v1.RuntimeService", "runtime.v1alpha2.Runt
 const MAX_ANSWER: usize = 16 << 20;
 
 const READY: i32 = api::PodSandboxState::SandboxReady as i32;
+const RUNNING: i32 = api::ContainerState::ContainerRunning as i32;
 const ON_HOST: i32 = api::NamespaceMode::Node as i32;
 
 /// A runtime that has said who it is.
@@ -65,8 +68,8 @@ impl Client {
         Err(Failure::NotOffered)
     }
 
-    /// Asks for every running sandbox.
-    pub async fn tell(self, until: Instant) -> Result<Told, Failure> {
+    /// Asks for every running sandbox, and for their running containers where they are wanted.
+    pub async fn tell(self, containers: bool, until: Instant) -> Result<Told, Failure> {
         let step = "asking for its pods";
         let state = Some(api::PodSandboxStateValue { state: READY });
         let filter = Some(api::PodSandboxFilter { state, ..api::PodSandboxFilter::default() });
@@ -81,8 +84,32 @@ impl Client {
             .buffer_unordered(AT_ONCE)
             .try_collect()
             .await?;
-        let sandboxes = sandboxes.into_iter().flatten().collect();
+        let mut sandboxes: Vec<Sandbox> = sandboxes.into_iter().flatten().collect();
+        if containers {
+            let mut of_sandbox = self.containers(until).await?;
+            for sandbox in &mut sandboxes {
+                sandbox.containers = of_sandbox.remove(&sandbox.id).unwrap_or_default();
+            }
+        }
         Ok(Told { kind: KIND, version: self.version, sandboxes })
+    }
+
+    /// Every running container, by its sandbox.
+    async fn containers(&self, until: Instant) -> Result<BTreeMap<String, Vec<Container>>, Failure> {
+        let step = "asking for its containers";
+        let listed: api::ListContainersResponse = self
+            .call(until, step, "ListContainers", api::ListContainersRequest::default())
+            .await?
+            .map_err(|status| Failure::of(step, why(&status)))?;
+        let mut of_sandbox: BTreeMap<String, Vec<Container>> = BTreeMap::new();
+        for container in listed.containers.into_iter().filter(|container| container.state == RUNNING) {
+            let restarts = container.metadata.as_ref().map(|metadata| metadata.attempt);
+            let name = plain(&container.metadata.unwrap_or_default().name);
+            let of = of_sandbox.entry(container.pod_sandbox_id).or_default();
+            of.push(Container { name, id: container.id, restarts });
+        }
+        of_sandbox.values_mut().for_each(|containers| containers.sort());
+        Ok(of_sandbox)
     }
 
     /// One sandbox; `None` if it went away since it was listed or uses the host's namespace.
@@ -183,6 +210,7 @@ fn described(id: String, status: api::PodSandboxStatus, info: &str) -> Option<Sa
         pid: info.pid.filter(|pid| *pid != 0),
         netns: info.netns(),
         source: KIND,
+        containers: Vec::new(),
     })
 }
 

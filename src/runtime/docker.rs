@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use bollard::errors::Error;
-use bollard::models::ContainerInspectResponse;
+use bollard::models::{ContainerInspectResponse, ContainerSummary};
 use bollard::query_parameters::ListContainersOptions;
 use bollard::{API_DEFAULT_VERSION, Docker};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -14,6 +14,7 @@ use super::Sandbox;
 use super::call::{AT_ONCE, Failure, Told, before, cause};
 use super::names::{KubeName, plain, told};
 use super::ping;
+use crate::model::window::Container;
 
 const DOCKER: &str = "docker";
 const PODMAN: &str = "podman";
@@ -31,6 +32,9 @@ const APPLICATION: &str = "container";
 const POD_NAME: &str = "io.kubernetes.pod.name";
 const POD_NAMESPACE: &str = "io.kubernetes.pod.namespace";
 const POD_UID: &str = "io.kubernetes.pod.uid";
+const SANDBOX_ID: &str = "io.kubernetes.sandbox.id";
+const CONTAINER_NAME: &str = "io.kubernetes.container.name";
+const RESTARTS: &str = "annotation.io.kubernetes.container.restartCount";
 
 /// A runtime that has said who it is.
 #[derive(Debug)]
@@ -52,8 +56,8 @@ impl Client {
         Ok(Self { docker, kind, version: plain(&format!("{kind} {}", product.version)) })
     }
 
-    /// Asks for every running container that owns a network namespace.
-    pub async fn tell(self, until: Instant) -> Result<Told, Failure> {
+    /// Asks for every running container that owns a network namespace, and for those of its pod where they are wanted.
+    pub async fn tell(self, containers: bool, until: Instant) -> Result<Told, Failure> {
         let step = "asking for its containers";
         // podman would leave out the paused ones unless they are asked for.
         let alive = ["running", "paused"].map(str::to_owned).to_vec();
@@ -63,16 +67,22 @@ impl Client {
         let listed = listed.map_err(|error| Failure::of(step, cause(&error)))?;
         let is_application =
             |labels: &HashMap<String, String>| labels.get(TYPE).is_some_and(|t| t == APPLICATION);
-        let others = listed
-            .into_iter()
-            .filter(|container| !container.labels.as_ref().is_some_and(is_application))
-            .map(|container| container.id.unwrap_or_default());
+        let (of_pods, others): (Vec<_>, Vec<_>) =
+            listed.into_iter().partition(|container| container.labels.as_ref().is_some_and(is_application));
+        let others = others.into_iter().map(|container| container.id.unwrap_or_default());
         let sandboxes: Vec<Option<Sandbox>> = stream::iter(others)
             .map(|id| self.container(until, id))
             .buffer_unordered(AT_ONCE)
             .try_collect()
             .await?;
-        let sandboxes = sandboxes.into_iter().flatten().collect();
+        let mut sandboxes: Vec<Sandbox> = sandboxes.into_iter().flatten().collect();
+        for container in of_pods.into_iter().filter(|_| containers) {
+            let Some((of, container)) = of_sandbox(container) else { continue };
+            if let Some(sandbox) = sandboxes.iter_mut().find(|sandbox| sandbox.id == of) {
+                sandbox.containers.push(container);
+            }
+        }
+        sandboxes.iter_mut().for_each(|sandbox| sandbox.containers.sort());
         Ok(Told { kind: self.kind, version: self.version, sandboxes })
     }
 
@@ -88,6 +98,14 @@ impl Client {
             Err(error) => Err(Failure::of(&step, cause(&error))),
         }
     }
+}
+
+/// A container of a pod, and its sandbox.
+fn of_sandbox(container: ContainerSummary) -> Option<(String, Container)> {
+    let labels = container.labels.unwrap_or_default();
+    let restarts = labels.get(RESTARTS).and_then(|count| count.parse().ok());
+    let name = labels.get(CONTAINER_NAME).map(|name| plain(name)).unwrap_or_default();
+    Some((labels.get(SANDBOX_ID)?.clone(), Container { name, id: container.id?, restarts }))
 }
 
 fn described(id: String, container: ContainerInspectResponse, kind: &'static str) -> Option<Sandbox> {
@@ -114,7 +132,13 @@ fn described(id: String, container: ContainerInspectResponse, kind: &'static str
         netns: netns.filter(|path| path.is_absolute()),
         pid: state.pid.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid != 0),
         source: kind,
+        containers: Vec::new(),
     };
+    if kube.is_none() {
+        let restarts = container.restart_count.and_then(|count| u32::try_from(count).ok());
+        let (name, id) = (sandbox.name.clone().unwrap_or_default(), sandbox.id.clone());
+        sandbox.containers.push(Container { name, id, restarts });
+    }
     if let Some(kube) = kube {
         sandbox.attempt = Some(kube.attempt);
         sandbox.namespace = told(&kube.namespace);

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     fn config(which: Which, endpoint: Option<&str>) -> Config {
-        Config { which, endpoint: endpoint.map(PathBuf::from) }
+        Config { which, endpoint: endpoint.map(PathBuf::from), containers: false }
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub use claims::{Introduction, Unfound};
 use cgroup::Occupant;
 use ids::Ids;
 use procfs::LivedIn;
+pub use procfs::{is_alive, own};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;

@@ -146,6 +146,18 @@ impl Guard {
         save(&self.store.window_path(), window)
     }
 
+    /// Adds to the log that is kept beside a window's record; returns where that is.
+    ///
+    /// # Errors
+    /// When the file system refuses; what is there is then still whole.
+    pub fn add_to_window_log(&self, id: &str, text: &str) -> Result<PathBuf, Error> {
+        let path = self.store.window_log_path(id);
+        lock::make_folder(&self.store.windows_folder())?;
+        let before = if path.exists() { file::read(&path)?.unwrap_or_default() } else { String::new() };
+        file::write(&path, &(before + text))?;
+        Ok(path)
+    }
+
     /// Keeps the record of the open window and closes it; removes records and logs of windows that are too old. Where
     /// the disk has no room for the record, what was last saved of the window is kept in its place.
     ///

@@ -1,0 +1,325 @@
+//! The course of a window, phase by phase. From the pause on every way out leads through the resume.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use super::command::{self, BudgetWatch, LossWatch};
+use super::{after, before};
+use crate::cli::UpgradeArgs;
+use crate::commands::select::Selection;
+use crate::commands::session::{self, Stored};
+use crate::commands::window::clock::boottime;
+use crate::commands::window::{self, Keeper, Signals};
+use crate::commands::{Context, Early, Exit, Outcome};
+use crate::kubelet::Bus;
+use crate::model::window::PhaseName;
+use crate::model::{Code, NodeState, PodId, Problem, Severity};
+use crate::report::{NodeView, PodView};
+use crate::runtime::Config;
+
+/// Everything that a window is made of.
+pub(super) struct Course<'a> {
+    pub args: &'a UpgradeArgs,
+    pub context: &'a mut Context,
+    pub selection: Selection,
+    pub config: Config,
+    pub keeper: Keeper,
+    pub bus: Option<Bus>,
+    pub signals: Signals,
+    /// What was known before anything was done, in memory, should the disk fail.
+    pub memory: Memory,
+    pub node: NodeView,
+    pub views: Vec<PodView>,
+    pub problems: Vec<Problem>,
+    /// Whether an earlier window, whose process died, goes on.
+    pub resumes_old: bool,
+    budget: Option<BudgetWatch>,
+    /// When each of the host's links was lost, by the clock that counts from boot.
+    lost: BTreeMap<String, u64>,
+}
+
+/// The checkpoints and the host's state.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    pub stored: Stored,
+    pub node: Option<NodeState>,
+    /// Pods whose gateways did not answer before either.
+    pub silent: Vec<PodId>,
+}
+
+pub(super) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Outcome, Early> {
+    let refuse = |problem| Box::new(Outcome::refused(problem));
+    let selection = session::selection(&args.selectors)?;
+    let signals = Signals::catch()
+        .map_err(|error| refuse(Problem::error(Code::Failed, "signals", error.to_string())))?;
+    let guard = context.store.lock("upgrade").map_err(|error| refuse(error.problem()))?;
+    let bus = window::systemd().map_err(refuse)?;
+    let open = context.store.open_window().map_err(|error| refuse(error.problem()))?;
+    let echo = !context.quiet;
+    let (keeper, resumes_old) = match open {
+        None => (Keeper::open(&context.store, guard, "upgrade", echo)?, false),
+        Some(open) => window::go_on(open, guard, &context.store, echo)?,
+    };
+    let config = Config { containers: true, ..args.runtimes.config() };
+    let mut course = Course {
+        args,
+        context,
+        selection,
+        config,
+        keeper,
+        bus,
+        signals,
+        memory: Memory::default(),
+        node: NodeView::default(),
+        views: Vec::new(),
+        problems: Vec::new(),
+        resumes_old,
+        budget: None,
+        lost: BTreeMap::new(),
+    };
+    if let Err(problem) = course.prepare() {
+        return Ok(course.refuse(problem));
+    }
+    // Whatever happens from here on, even in netfix itself, kubelet comes back.
+    let result = catch_unwind(AssertUnwindSafe(|| course.work()));
+    if result.is_err() {
+        let message =
+            "netfix itself failed in this window; kubelet is resumed. Run `netfix restore`, and tell us";
+        course.problems.push(Problem::error(Code::Failed, "netfix", message));
+    }
+    course.resume();
+    course.prove();
+    Ok(course.close())
+}
+
+impl Course<'_> {
+    /// Everything before the first change; what it returns stops the window.
+    fn prepare(&mut self) -> Result<(), Problem> {
+        before::look(self)?;
+        if self.signals.interrupted() {
+            return Err(interrupted("nothing was changed"));
+        }
+        self.pause()?;
+        self.check_held()
+    }
+
+    fn pause(&mut self) -> Result<(), Problem> {
+        let held = self.keeper.window.is_holding() && window::is_held(&self.keeper, self.bus.as_ref())?;
+        if held {
+            let text = "kubelet is paused since the earlier window";
+            self.keeper.begin(PhaseName::Pause, text);
+            let armed =
+                self.bus.as_ref().map_or(Ok(()), |bus| self.keeper.rearm(bus, self.args.hold.deadline));
+            self.keeper.end(armed.is_ok());
+            armed?;
+        } else {
+            let (unit, note) = window::find(self.bus.as_ref(), self.args.hold.unit.as_deref())?;
+            self.problems.extend(note);
+            let (Some(bus), Some(unit)) = (&self.bus, unit) else {
+                self.keeper.talk.say("there is no running kubelet to pause");
+                return self.keeper.save().map_err(|error| error.problem());
+            };
+            self.keeper.pause(bus, &unit, self.args.hold.deadline)?;
+        }
+        if let Some((hold, paused)) = self.keeper.window.hold.as_ref().and_then(|h| Some((h, h.paused?))) {
+            let since = self.keeper.window.started_boottime + paused;
+            self.budget = Some(BudgetWatch::start(self.keeper.talk.clone_hand(), since, hold.deadline));
+        }
+        Ok(())
+    }
+
+    /// Something else may have started it: then nothing is done that it would answer by rebuilding pods.
+    fn check_held(&self) -> Result<(), Problem> {
+        if window::is_held(&self.keeper, self.bus.as_ref())? {
+            return Ok(());
+        }
+        Err(self.not_held("something has started it; COMMAND was not run"))
+    }
+
+    fn not_held(&self, what: &str) -> Problem {
+        let unit = self.keeper.window.hold.as_ref().map(|hold| hold.unit.clone()).unwrap_or_default();
+        Problem::error(Code::KubeletNotPaused, unit, what)
+    }
+
+    /// From the user's command to the last try to bring the pods back.
+    fn work(&mut self) {
+        self.command();
+        self.restore(self.args.wait);
+        self.verify();
+        self.mind_the_broken();
+    }
+
+    fn command(&mut self) {
+        let argv = self.args.command.clone();
+        self.keeper.begin(PhaseName::Command, &format!("running {}", words(&argv)));
+        let watch = LossWatch::start();
+        let run = command::run(&argv, &self.keeper.window.id, &self.keeper.talk, &self.signals);
+        self.lost = watch.map(LossWatch::end).unwrap_or_default();
+        let problem = after::command_problem(&run);
+        self.keeper.window.run = Some(run);
+        self.keeper.end(problem.is_none());
+        match problem {
+            Some(problem) => {
+                self.keeper.talk.say(&format!("{problem}; the pods are restored all the same"));
+                self.problems.push(problem);
+            }
+            None => self.keeper.talk.say("the command has ended well"),
+        }
+        if self.signals.interrupted() {
+            self.problems.push(interrupted("the pods are restored all the same"));
+        }
+        // The pods' network comes first, whoever has started kubelet in the meantime.
+        match window::is_held(&self.keeper, self.bus.as_ref()) {
+            Ok(true) => {}
+            Ok(false) => {
+                let problem = self
+                    .not_held("was started while the pods had no network, by the deadline or by somebody");
+                self.problems.push(problem);
+            }
+            Err(problem) => self.problems.push(problem),
+        }
+        after::note_losses(&mut self.keeper.window, &self.lost, &self.memory);
+    }
+
+    fn restore(&mut self, wait: Duration) {
+        self.keeper.begin(PhaseName::Restore, "waiting for the NIC, and restoring");
+        let outcome = after::restore(self, wait);
+        let ok = outcome.exit == Exit::Done;
+        self.node = outcome.node;
+        self.views = outcome.pods;
+        after::note_states(&mut self.keeper.window, &self.views);
+        let summary = after::summary(&self.views);
+        self.problems.extend(outcome.problems);
+        self.keeper.end(ok);
+        self.keeper.talk.say(&summary);
+    }
+
+    fn verify(&mut self) {
+        self.keeper.begin(PhaseName::Verify, "asking the gateways");
+        let problems = after::verify(self);
+        let ok = !problems.iter().any(is_error);
+        self.problems.extend(problems);
+        self.keeper.end(ok);
+    }
+
+    /// kubelet's next start is what rebuilds a pod without an address: the last moment to say so, and to wait for a person.
+    fn mind_the_broken(&mut self) {
+        let broken = after::broken(&self.views);
+        if broken.is_empty() {
+            return;
+        }
+        for line in &broken {
+            self.keeper.talk.say(line);
+        }
+        let holds = self.keeper.window.is_holding();
+        if !self.args.keep_paused || !holds || self.signals.interrupted() {
+            return;
+        }
+        let text = "kubelet stays paused for you: repair, `netfix restore`, then `netfix resume`";
+        self.keeper.begin(PhaseName::Hold, text);
+        let waited = self.wait_for_a_person();
+        self.keeper.end(waited.is_ok());
+        if let Err(problem) = waited {
+            self.problems.push(problem);
+        }
+        // What the person did is looked at, not believed; what was wrong before may be right now.
+        self.problems.retain(|problem| !after::is_about_network(problem));
+        self.restore(Duration::ZERO);
+        self.verify();
+    }
+
+    /// Until somebody resumes, the deadline has come, or a signal.
+    fn wait_for_a_person(&mut self) -> Result<(), Problem> {
+        const PAUSE: Duration = Duration::from_millis(250);
+        self.keeper.let_go();
+        let until = self.keeper.window.hold.as_ref().map(|hold| {
+            let armed = hold.armed.unwrap_or_default() / 1000 + hold.deadline;
+            Duration::from_secs(armed).saturating_sub(Duration::from_millis(self.keeper.now()))
+        });
+        let until = Instant::now() + until.unwrap_or_default();
+        let mut resumed = None;
+        while resumed.is_none() && Instant::now() < until && !self.signals.interrupted() {
+            std::thread::sleep(PAUSE);
+            let stored = self.keeper.as_stored().ok().flatten();
+            resumed = stored.and_then(|stored| stored.hold?.resumed);
+        }
+        if let (Some(at), Some(hold)) = (resumed, &mut self.keeper.window.hold) {
+            hold.resumed = Some(at);
+        }
+        // A restore of that person's may be at work in this very moment.
+        let store = self.context.store.clone().patient(Duration::from_secs(60), |_| {});
+        let guard = store.lock("upgrade").map_err(|error| error.problem())?;
+        self.keeper.take_back(guard);
+        Ok(())
+    }
+
+    fn resume(&mut self) {
+        if let Some(bus) = self.bus.as_ref().filter(|_| self.keeper.window.is_holding()) {
+            let result = self.keeper.resume(bus);
+            self.problems.extend(result.err());
+        }
+        self.budget = None;
+    }
+
+    fn prove(&mut self) {
+        if self.keeper.window.is_holding() {
+            return;
+        }
+        let settle = humantime::format_duration(self.args.settle);
+        self.keeper.begin(PhaseName::Proof, &format!("watching for {settle} that no pod is rebuilt"));
+        let problems = after::prove(self);
+        let ok = problems.is_empty();
+        self.keeper.talk.say(if ok { "no pod was rebuilt" } else { "it is not so that no pod was rebuilt" });
+        self.problems.extend(problems);
+        self.keeper.end(ok);
+    }
+
+    /// Nothing was changed, or it was changed back.
+    fn refuse(mut self, problem: Problem) -> Outcome {
+        self.problems.push(problem);
+        // What an earlier window has paused stays as it was found, its deadline with it.
+        if self.keeper.window.is_holding() && !self.resumes_old {
+            self.resume();
+        }
+        self.keeper.window.problems = self.problems.clone();
+        let paused = self.keeper.window.hold.is_some();
+        if self.keeper.window.is_holding() || !paused {
+            self.keeper.forget();
+        } else {
+            self.problems.extend(self.keeper.close(Exit::Refused.code(), None));
+        }
+        let Self { node, problems, .. } = self;
+        Outcome { exit: Exit::Refused, node, problems, ..Outcome::default() }
+    }
+
+    fn close(mut self) -> Outcome {
+        let exit = after::exit(&self.problems);
+        self.keeper.window.problems.extend(self.problems.iter().cloned());
+        let mut record = self.keeper.window.clone();
+        if self.keeper.window.is_holding() {
+            // kubelet does not run: the window stays open for the next process.
+            self.keeper.save_as_possible();
+            self.keeper.forget();
+        } else {
+            record.ended = Some(boottime().saturating_sub(record.started_boottime));
+            record.exit = Some(exit.code());
+            self.problems.extend(self.keeper.close(exit.code(), None));
+        }
+        let extra = Some(window::view(&record, self.bus.as_ref()));
+        Outcome { exit, node: self.node, pods: self.views, problems: self.problems, extra }
+    }
+}
+
+pub(super) fn is_error(problem: &Problem) -> bool {
+    problem.severity == Severity::Error
+}
+
+fn interrupted(what: &str) -> Problem {
+    Problem::error(Code::Interrupted, "signal", format!("somebody wanted an end; {what}"))
+}
+
+/// A command's words as one would type them, as far as people need that.
+pub(super) fn words(argv: &[String]) -> String {
+    argv.iter().map(|word| word.escape_debug().to_string()).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,170 @@
+//! The proof that no pod was rebuilt: what the runtimes say of every pod is what they said before.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::commands::window::Signals;
+use crate::model::window::{Container, Lives, WindowPod};
+use crate::model::{Code, Problem};
+use crate::runtime::{self, Answer, Config, Sandbox};
+
+/// How often the runtimes are asked.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long a runtime that went with kubelet, as k3s's containerd does, may take to be back.
+const BACK_AGAIN: Duration = Duration::from_secs(90);
+
+/// Notes what the runtimes say of each pod before the pause.
+pub(super) fn remember(pods: &mut [WindowPod], config: &Config) -> Result<(), Vec<Problem>> {
+    let answer = runtime::ask(config)?;
+    for pod in pods {
+        pod.lives_before = of_pod(pod, &answer).map(Sandbox::lives);
+    }
+    Ok(())
+}
+
+fn of_pod<'a>(pod: &WindowPod, answer: &'a Answer) -> Option<&'a Sandbox> {
+    let id = pod.info.sandbox.as_ref()?;
+    answer.sandboxes.iter().find(|sandbox| sandbox.id == *id)
+}
+
+/// Watches so long that every pod stays the one that it was; `lives` says what the kernel knows of that.
+pub(super) fn watch(
+    pods: &mut [WindowPod],
+    config: &Config,
+    settle: Duration,
+    signals: &Signals,
+    lives: impl Fn(&WindowPod) -> Option<bool>,
+) -> Vec<Problem> {
+    let until = Instant::now() + settle;
+    let asks = pods.iter().any(|pod| pod.lives_before.is_some());
+    let mut last = Ok(Answer::default());
+    while asks {
+        last = runtime::ask(config);
+        let now = Instant::now();
+        let is_over = if last.is_ok() { now >= until } else { now >= until + BACK_AGAIN };
+        let seen = last.as_ref().is_ok_and(|answer| pods.iter().any(|pod| changed(pod, answer).is_some()));
+        // What is rebuilt may be rebuilt once more, but the worst is known.
+        if is_over || signals.interrupted() || (seen && now >= until) {
+            break;
+        }
+        thread::sleep(PAUSE.min(until.saturating_duration_since(now)).max(Duration::from_millis(50)));
+    }
+    if !asks {
+        thread::sleep(settle.min(until.saturating_duration_since(Instant::now())));
+    }
+    let mut problems = Vec::new();
+    let answer = match last {
+        Ok(answer) => answer,
+        Err(unreachable) => {
+            problems.extend(unreachable.into_iter().map(unproven));
+            Answer::default()
+        }
+    };
+    let is_known = problems.is_empty();
+    for pod in pods {
+        let told = is_known.then(|| judge(pod, &answer)).flatten();
+        let by_kernel = lives(pod);
+        let why = told.clone().flatten().or_else(|| {
+            let gone = by_kernel == Some(false);
+            gone.then(|| "its network namespace is not the one from before".to_owned())
+        });
+        pod.rebuilt = match (&why, &told, by_kernel) {
+            (Some(_), ..) => Some(true),
+            (None, Some(_), _) | (None, None, Some(true)) => Some(false),
+            (None, None, _) => None,
+        };
+        problems
+            .extend(why.map(|why| Problem::error(Code::PodRebuilt, pod.info.title(), why).of(&pod.info.id)));
+    }
+    problems
+}
+
+fn unproven(mut problem: Problem) -> Problem {
+    problem.message = format!("it is not proven that no pod was rebuilt: {}", problem.message);
+    problem
+}
+
+/// Notes what is said of a pod; `Some(Some(why))` when it is not the one from before, `None` when no runtime knew it.
+#[allow(clippy::option_option, reason = "not asked, the same, and not the same are three things")]
+fn judge(pod: &mut WindowPod, answer: &Answer) -> Option<Option<String>> {
+    pod.lives_before.as_ref()?;
+    pod.lives_after = of_pod(pod, answer).or_else(|| successor(pod, answer)).map(Sandbox::lives);
+    Some(changed(pod, answer))
+}
+
+/// The sandbox that has the pod's name now.
+fn successor<'a>(pod: &WindowPod, answer: &'a Answer) -> Option<&'a Sandbox> {
+    let info = &pod.info;
+    let same_name = |sandbox: &&Sandbox| {
+        info.name.is_some() && sandbox.name == info.name && sandbox.namespace == info.namespace
+    };
+    answer.sandboxes.iter().find(same_name)
+}
+
+/// Why a pod is not the one from before; `None` when it is, or when no runtime knew it.
+fn changed(pod: &WindowPod, answer: &Answer) -> Option<String> {
+    let before = pod.lives_before.as_ref()?;
+    let Some(now) = of_pod(pod, answer) else {
+        return Some(match successor(pod, answer) {
+            Some(now) => format!(
+                "was rebuilt: its sandbox was {}, and is {} (attempt {})",
+                short(&before.sandbox),
+                short(&now.id),
+                now.attempt.map_or_else(|| "-".to_owned(), |attempt| attempt.to_string())
+            ),
+            None => {
+                format!("its sandbox {} runs no longer, and nothing is in its place", short(&before.sandbox))
+            }
+        });
+    };
+    differs(before, &now.lives())
+}
+
+fn differs(before: &Lives, now: &Lives) -> Option<String> {
+    if before.attempt != now.attempt {
+        return Some("its sandbox was made again".to_owned());
+    }
+    let is_there = |then: &&Container| now.containers.contains(then);
+    let lost: Vec<String> = before
+        .containers
+        .iter()
+        .filter(|then| !is_there(then))
+        .map(|then| format!("{} ({})", then.name.escape_debug(), short(&then.id)))
+        .collect();
+    if lost.is_empty() { None } else { Some(format!("containers were restarted: {}", lost.join(", "))) }
+}
+
+fn short(id: &str) -> String {
+    id.chars().take(12).collect::<String>().escape_debug().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lives(attempt: u32, containers: &[(&str, &str, u32)]) -> Lives {
+        let container = |(name, id, restarts): &(&str, &str, u32)| Container {
+            name: (*name).to_owned(),
+            id: (*id).to_owned(),
+            restarts: Some(*restarts),
+        };
+        let containers = containers.iter().map(container).collect();
+        Lives { sandbox: "s".to_owned(), attempt: Some(attempt), containers }
+    }
+
+    #[test]
+    fn the_same_sandbox_with_the_same_containers_is_the_same_pod() {
+        let before = lives(0, &[("app", "a", 2)]);
+        assert_eq!(differs(&before, &before), None);
+        assert_eq!(differs(&before, &lives(0, &[("app", "a", 2), ("debug", "d", 0)])), None);
+    }
+
+    #[test]
+    fn another_attempt_container_or_count_of_restarts_is_told() {
+        let before = lives(0, &[("app", "a", 2)]);
+        assert!(differs(&before, &lives(1, &[("app", "a", 2)])).is_some());
+        assert!(differs(&before, &lives(0, &[("app", "b", 3)])).unwrap().contains("app (a)"));
+        assert!(differs(&before, &lives(0, &[("app", "a", 3)])).is_some());
+        assert!(differs(&before, &lives(0, &[])).is_some());
+    }
+}

@@ -1,0 +1,72 @@
+//! Signals during a window: none of them may end netfix where kubelet would stay behind.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::thread;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals as Arriving};
+
+/// From so many on, the user's command is ended the hard way.
+const ENOUGH: usize = 3;
+
+#[derive(Debug, Default)]
+struct Seen {
+    count: AtomicUsize,
+    /// The process group of the user's command while it runs, otherwise 0.
+    group: AtomicI32,
+}
+
+/// Takes SIGINT and SIGTERM as a wish to come to an end, and passes them on to the user's command. A lost terminal
+/// (SIGHUP) is no reason to do anything.
+#[derive(Debug)]
+pub(in crate::commands) struct Signals {
+    seen: Arc<Seen>,
+    handle: Handle,
+}
+
+impl Signals {
+    pub(in crate::commands) fn catch() -> io::Result<Self> {
+        let mut arriving = Arriving::new([SIGINT, SIGTERM, SIGHUP])?;
+        let (seen, handle) = (Arc::new(Seen::default()), arriving.handle());
+        let noted = seen.clone();
+        thread::spawn(move || {
+            for number in arriving.forever().filter(|number| *number != SIGHUP) {
+                noted.arrived(number);
+            }
+        });
+        Ok(Self { seen, handle })
+    }
+
+    /// Whether somebody wants an end.
+    pub(in crate::commands) fn interrupted(&self) -> bool {
+        self.seen.count.load(Ordering::SeqCst) > 0
+    }
+
+    /// The process group that signals are passed on to from here on; `None`: nobody.
+    pub(in crate::commands) fn pass_on_to(&self, group: Option<u32>) {
+        let group = group.and_then(|group| i32::try_from(group).ok()).unwrap_or_default();
+        self.seen.group.store(group, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.handle.close();
+    }
+}
+
+impl Seen {
+    fn arrived(&self, number: i32) {
+        let count = self.count.fetch_add(1, Ordering::SeqCst) + 1;
+        let group = self.group.load(Ordering::SeqCst);
+        let signal = if count >= ENOUGH { Ok(Signal::SIGKILL) } else { Signal::try_from(number) };
+        if let (1.., Ok(signal)) = (group, signal) {
+            // A command that has just ended needs none.
+            let _ = killpg(Pid::from_raw(group), signal);
+        }
+    }
+}
