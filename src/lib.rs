@@ -8,6 +8,7 @@ pub mod cli;
 pub mod cni;
 pub mod commands;
 pub mod fault;
+pub mod journal;
 pub mod kernel;
 pub mod kubelet;
 pub mod model;

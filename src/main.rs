@@ -2,16 +2,20 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::Parser;
 use netfix::cli::{Cli, Output};
 use netfix::commands::{self, Context, Exit};
+use netfix::journal;
 use netfix::report::{self, Progress, Style, listener};
 use netfix::store::Store;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match run(&cli) {
+    let result = run(&cli);
+    log::logger().flush();
+    match result {
         Ok(code) => ExitCode::from(code),
         // Whoever reads the answer may stop reading, as `head` does.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -28,8 +32,14 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
         return Ok(0);
     }
     let global = &cli.global;
+    let begin = Instant::now();
+    journal::start(global.verbose);
+    if cli.command.changes() {
+        journal::begins(cli.command.name());
+    }
     let terminal = io::stderr().is_terminal();
-    let silent = global.quiet || global.output == Output::Json;
+    // Lines on stderr and a bar there do not go together.
+    let silent = global.quiet || global.verbose || global.output == Output::Json;
     let say: fn(&str) = if global.quiet { |_| {} } else { say_waiting };
     let store = Store::new(global.state_dir.clone()).patient(global.lock_wait, say);
     let quiet = global.quiet;
@@ -40,6 +50,7 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
         return Ok(code);
     }
     let document = commands::document(&cli.command, outcome);
+    journal::ends(&document, cli.command.changes(), begin.elapsed());
     let style = Style::new(global, cli.command.is_plugin(), io::stdout().is_terminal());
     report::render(&document, style, &mut out, &mut io::stderr().lock())?;
     out.flush()?;

@@ -52,7 +52,9 @@ Exit codes:
      each is named on stderr
 
 stdout is the answer, stderr the talk; -o json prints one document,
-described in docs/json.md, with the problem codes of docs/problems.md.";
+described in docs/json.md, with the problem codes of docs/problems.md.
+Where journald runs, begin, end, steps and problems are in the journal:
+  journalctl -t netfix              with POD=, NETNS=, CODE= to search by";
 
 /// Options of every command.
 #[derive(Debug, Args)]
@@ -69,7 +71,7 @@ pub struct Global {
     /// Print errors only
     #[arg(short, long, global = true, help_heading = GLOBAL, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Print each step as well
+    /// Print each step as well, and on stderr each netlink message with the kernel's answer
     #[arg(short, long, global = true, help_heading = GLOBAL)]
     pub verbose: bool,
     /// Wait this long for another netfix that is changing things; 0s: give up at once, with exit code 4

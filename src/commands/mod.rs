@@ -154,6 +154,24 @@ impl Command {
         matches!(self, Self::Check { nagios: true, .. })
     }
 
+    /// Whether the command is there to change something: in the kernel, in the state folder.
+    #[must_use]
+    pub fn changes(&self) -> bool {
+        match self {
+            Self::Restore { dry_run, .. } => !dry_run,
+            Self::Snapshot { .. } | Self::Import { .. } | Self::Prune { .. } => true,
+            Self::List { .. }
+            | Self::Show { .. }
+            | Self::Diff { .. }
+            | Self::Plan { .. }
+            | Self::Verify { .. }
+            | Self::Check { .. }
+            | Self::Status { .. }
+            | Self::Completions { .. }
+            | Self::Man => false,
+        }
+    }
+
     /// Whether the command only prints a text about netfix itself; then that is written to `out`.
     ///
     /// # Errors

@@ -2,12 +2,14 @@
 //! inside, side by side, until a new observation of the pod shows nothing missing.
 
 use std::net::IpAddr;
+use std::slice;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::check_in::Matched;
 use super::conflicts;
 use crate::apply::{self, Creation, Failure};
+use crate::journal;
 use crate::kernel::{Error, netns};
 use crate::model::address::TENTATIVE;
 use crate::model::{Code, IfName, Link, LinkKind, Mac, NetState, Parent, Problem, Severity};
@@ -104,7 +106,9 @@ impl Job {
         self.failures.retain(|failure| is_from_host(&failure.step));
         let failures = apply::run(&mut self.matched.pod.socket, state, &steps);
         let failed = |step: &Step| failures.iter().any(|failure| failure.step == *step);
-        self.done.extend(steps.into_iter().filter(|step| !failed(step)));
+        let done: Vec<Step> = steps.into_iter().filter(|step| !failed(step)).collect();
+        tell_done(&self.matched, &done);
+        self.done.extend(done);
         let gone = apply::take_back(&mut self.matched.pod.socket, state, &failures, &self.created);
         if gone.is_empty() {
             self.failures.extend(failures);
@@ -317,12 +321,17 @@ fn create_links(jobs: &mut [Job], host: &mut Host) -> Result<(), Error> {
         match result {
             Ok(()) => {
                 job.created.push(name);
+                tell_done(&job.matched, slice::from_ref(&step));
                 job.done.push(step);
             }
             Err(errno) => job.failures.push(Failure { step, error: errno.into() }),
         }
     }
     Ok(())
+}
+
+fn tell_done(matched: &Matched, steps: &[Step]) {
+    journal::applied(Some((&matched.info, &matched.checkpoint.netns)), steps);
 }
 
 fn link_names(state: &NetState) -> Vec<IfName> {

@@ -11,6 +11,7 @@ use super::wait::{self, Patience};
 use super::{Context, Early, Outcome};
 use crate::apply::{self, Failure};
 use crate::cli::{SourceArgs, Target};
+use crate::journal;
 use crate::kernel::Error;
 use crate::model::{Code, Problem, Severity};
 use crate::observe::Host;
@@ -176,6 +177,7 @@ impl HostResult {
             self.failures = apply::run(&mut host.socket, &host.state, &plan.steps);
             let failed = |step: &&Step| self.failures.iter().any(|failure| failure.step == **step);
             let done: Vec<Step> = plan.steps.iter().filter(|step| !failed(step)).cloned().collect();
+            journal::applied(None, &done);
             self.done.extend(done);
             self.last = plan;
         }

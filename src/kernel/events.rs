@@ -11,7 +11,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rtnetlink::{MulticastGroup, new_multicast_connection};
 
-use super::{Error, Socket};
+use super::{Error, Socket, trace};
 
 /// The multicast group of link changes (linux/rtnetlink.h).
 const RTNLGRP_LINK: u32 = 1;
@@ -88,7 +88,7 @@ pub fn wait_for_link<E: From<Error>>(
             }
             let left = deadline.saturating_duration_since(Instant::now());
             match tokio::time::timeout(left, events.next()).await {
-                Ok(Some(_)) => {}
+                Ok(Some((event, _))) => trace::event(&event.payload),
                 Ok(None) => return Err(E::from(Error::Decode("the event stream ended".to_owned()))),
                 Err(_) => return ready(),
             }

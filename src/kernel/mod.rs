@@ -20,6 +20,7 @@ pub mod route;
 pub mod rule;
 pub mod socket;
 pub mod sysctl;
+pub mod trace;
 
 pub use netns::Netns;
 pub use nix::errno::Errno;

@@ -8,7 +8,7 @@ use netlink_packet_route::neighbour::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use super::{Error, Request, Socket};
+use super::{Error, Request, Socket, trace};
 use crate::model::{IfName, Mac, Neighbour};
 
 /// The multicast group of neighbour changes (linux/rtnetlink.h).
@@ -149,6 +149,7 @@ pub fn subscribe() -> Result<Socket, Error> {
 /// The errno of recv(2).
 pub fn events(socket: &mut Socket) -> Result<Vec<Entry>, Error> {
     let messages = socket.receive()?.into_iter().filter_map(|(_, message)| message.ok());
+    let messages = messages.inspect(|message| trace::event(&message.payload));
     let change = |message: netlink_packet_core::NetlinkMessage<RouteNetlinkMessage>| match message.payload {
         NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewNeighbour(message)) => Some(Entry {
             index: message.header.ifindex,

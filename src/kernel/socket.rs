@@ -16,6 +16,7 @@ use nix::errno::Errno;
 use nix::{getsockopt_impl, sockopt_impl};
 
 use super::netns::{Netns, within};
+use super::trace;
 
 sockopt_impl!(
     /// `SO_NETNS_COOKIE` (Linux 5.14): the number of the socket's namespace, never given twice.
@@ -155,8 +156,14 @@ impl Socket {
         }
     }
 
-    /// One attempt; `None` when it was raced. Decoding waits until all has come, to keep the race short.
     fn dump_once(&mut self, request: &RouteNetlinkMessage) -> Result<Option<Dump>, Error> {
+        let result = self.read_dump(request);
+        trace::dump(self, request, &result);
+        result
+    }
+
+    /// One attempt; `None` when it was raced. Decoding waits until all has come, to keep the race short.
+    fn read_dump(&mut self, request: &RouteNetlinkMessage) -> Result<Option<Dump>, Error> {
         let sequence = self.send(&[(request, NLM_F_DUMP)])?;
         let mut bytes = Vec::new();
         let mut raced = false;
@@ -181,6 +188,12 @@ impl Socket {
     /// # Errors
     /// The kernel's errno, or an answer that cannot be decoded.
     pub fn get(&mut self, request: &RouteNetlinkMessage) -> Result<RouteNetlinkMessage, Error> {
+        let result = self.read_answer(request);
+        trace::get(self, request, &result);
+        result
+    }
+
+    fn read_answer(&mut self, request: &RouteNetlinkMessage) -> Result<RouteNetlinkMessage, Error> {
         let sequence = self.send(&[(request, 0)])?;
         loop {
             for (header, message) in self.receive()? {
@@ -216,7 +229,17 @@ impl Socket {
         if let Some((_, flags)) = messages.last_mut() {
             *flags |= NLM_F_ACK;
         }
-        let last = self.send(&messages)?;
+        let results = self.carry_out(&messages);
+        trace::run(self, &messages, &results);
+        results
+    }
+
+    /// Sends messages in one go and waits for the answer to the last, which asks for one.
+    fn carry_out(
+        &mut self,
+        messages: &[(&RouteNetlinkMessage, u16)],
+    ) -> Result<Vec<Result<(), Errno>>, Error> {
+        let last = self.send(messages)?;
         let mut failed = HashMap::new();
         'answers: loop {
             for (header, message) in self.receive()? {
@@ -231,9 +254,9 @@ impl Socket {
                 }
             }
         }
-        let first = last.wrapping_sub(u32::try_from(batch.len()).unwrap_or(u32::MAX)).wrapping_add(1);
+        let first = last.wrapping_sub(u32::try_from(messages.len()).unwrap_or(u32::MAX)).wrapping_add(1);
         let result = |sequence: u32| failed.get(&sequence).map_or(Ok(()), |errno| Err(*errno));
-        Ok((0..batch.len())
+        Ok((0..messages.len())
             .map(|i| result(first.wrapping_add(u32::try_from(i).unwrap_or(u32::MAX))))
             .collect())
     }

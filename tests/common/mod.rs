@@ -12,6 +12,7 @@ pub mod containerd;
 pub mod cri;
 pub mod diff;
 pub mod image;
+pub mod journald;
 pub mod kept;
 pub mod leftovers;
 pub mod libcni;

@@ -29,6 +29,7 @@ mod kept;
 mod killed;
 mod links;
 mod lock;
+mod log;
 mod machines;
 mod made_again;
 mod moments;

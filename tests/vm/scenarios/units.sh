@@ -78,6 +78,8 @@ checked() {
 }
 
 said_of_run() { journalctl -q -o cat "_SYSTEMD_INVOCATION_ID=$(run_of netfix-check)"; }
+# degraded_in_journal COMMAND FIELD: of each pod's record.
+degraded_in_journal() { journalctl -q -o json -t netfix "COMMAND=$1" CODE=degraded PRIORITY=3 | jq -r "select(.POD) | $2" | sort -u; }
 metric() { setpriv --reuid 4242 --regid 4242 --clear-groups grep -qxF -- "$1" "$METRICS" || fail "no '$1' for others to read in $METRICS"; }
 
 inodes() { local pod; for pod in "${PODS[@]}"; do stat -L -c %i "/run/netns/$pod"; done | sort; }
@@ -129,6 +131,11 @@ systemctl -q is-failed netfix-check.service
 systemctl start netfix-snapshot.service 2>/dev/null && fail "the snapshot's unit hides that nothing could be saved"
 ended netfix-snapshot "exit-code 1"
 diff -r "$WORK/good" "$KEPT/checkpoints"
+journalctl --sync
+for command in check snapshot; do
+    diff <(degraded_in_journal $command .POD) <(ls "$KEPT/checkpoints") || fail "the journal does not name every pod of $command"
+    [ -e "$(degraded_in_journal $command .NETNS | head -1)" ] || fail "no namespace in the journal"
+done
 
 step "restored from what the unit wrote; the failed unit is cleared"
 expect_exit 0 nf restore --wait 60s

@@ -1,0 +1,245 @@
+//! The log: what goes to journald and with which fields, what `-v` shows, and that nothing of it is ever in the way.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::common::journald::{Entry, Journald};
+use crate::common::{Node, Run};
+
+fn of_target<'e>(entries: &'e [Entry], target: &str) -> Vec<&'e Entry> {
+    entries.iter().filter(|entry| entry["TARGET"] == target).collect()
+}
+
+fn messages(entries: &[Entry], target: &str) -> Vec<String> {
+    of_target(entries, target).into_iter().map(|entry| entry["MESSAGE"].clone()).collect()
+}
+
+#[test]
+fn a_degraded_pod_is_in_the_journal_with_its_code_and_its_namespace() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let journald = Journald::start(&node);
+    node.snapshot();
+    pods[1].ip("link del eth0");
+    let run = Run::of(&mut journald.netfix(&node, "snapshot")).exits(5).says(&["degraded"]);
+    let entries = journald.entries();
+    let found = of_target(&entries, "netfix::problem");
+    assert_eq!(found.len(), 1, "{entries:#?}");
+    let entry = found[0];
+    assert_eq!((&*entry["CODE"], &*entry["POD"], &*entry["PRIORITY"]), ("degraded", pods[1].name(), "3"));
+    assert_eq!(entry["NETNS"], format!("/run/netns/{}", pods[1].name()));
+    assert!(run.err.contains(&entry["MESSAGE"]), "{entry:?}\n{}", run.told());
+    assert!(entries.iter().all(|entry| entry["SYSLOG_IDENTIFIER"] == "netfix"), "{entries:#?}");
+    let told = messages(&entries, "netfix::command");
+    assert_eq!((told.len(), &*told[0]), (2, "snapshot begins"), "{told:?}");
+    let end = of_target(&entries, "netfix::command")[1];
+    assert_eq!((&*end["EXIT"], &*end["COMMAND"]), ("5", "snapshot"), "{end:?}");
+}
+
+#[test]
+fn every_step_of_a_restore_is_in_the_journal_with_its_pod() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let journald = Journald::start(&node);
+    node.snapshot();
+    node.lose_and_reload();
+    let run = Run::of(&mut journald.netfix(&node, "restore -o json")).exits(0);
+    let mut logged: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for entry in of_target(&journald.entries(), "netfix::step") {
+        assert_eq!(entry["PRIORITY"], "6", "{entry:?}");
+        let pod = entry.get("POD").cloned().unwrap_or_default();
+        logged.entry(pod).or_default().push(entry["MESSAGE"].clone());
+    }
+    let lines = |steps: &serde_json::Value| -> Vec<String> {
+        serde_json::from_value(steps.clone()).expect("a list of steps")
+    };
+    for pod in &pods {
+        assert_eq!(logged[pod.name()], lines(&run.pod(pod)["steps"]), "{}", run.told());
+    }
+    assert_eq!(logged[""], lines(&run.json()["node"]["steps"]), "{}", run.told());
+    for pod in &pods {
+        assert!(pod.has_eth0());
+    }
+}
+
+#[test]
+fn a_check_of_a_healthy_node_is_one_line() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let journald = Journald::start(&node);
+    node.snapshot();
+    // Worth knowing, and no reason to be told again and again.
+    pods[0].ip("addr add 192.0.2.77/32 dev eth0");
+    let run = Run::of(&mut journald.netfix(&node, "check -o json"));
+    let entries = journald.entries();
+    let found = run.json()["problems"].as_array().expect("problems").clone();
+    assert!(found.iter().any(|problem| problem["severity"] == "info"), "{}", run.told());
+    let worse = found.iter().filter(|problem| problem["severity"] != "info").count();
+    assert_eq!(of_target(&entries, "netfix::problem").len(), worse, "{entries:#?}");
+    assert_eq!(messages(&entries, "netfix::command").len(), 1, "{entries:#?}");
+    assert_eq!(entries.len(), worse + 1, "{entries:#?}");
+}
+
+#[test]
+fn with_journald_or_without_stderr_says_the_same() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let journald = Journald::start(&node);
+    node.snapshot();
+    pods[1].ip("link del eth0");
+    let with = Run::of(&mut journald.netfix(&node, "snapshot")).exits(5);
+    let without = node.netfix("snapshot").exits(5);
+    assert_eq!(with.err, without.err);
+    assert_eq!(without.err.lines().count(), 1, "{}", without.told());
+    assert!(!journald.entries().is_empty());
+}
+
+#[test]
+fn a_journald_that_takes_nothing_holds_nobody_up() {
+    let node = Node::new();
+    let pods = node.simple_pods(3);
+    let before: Vec<_> = pods.iter().map(crate::common::Pod::capture).collect();
+    let journald = Journald::start(&node);
+    node.snapshot();
+    node.lose_and_reload();
+    let stuffed = std::os::unix::net::UnixDatagram::unbound().expect("a socket");
+    stuffed.set_nonblocking(true).expect("a socket that does not wait");
+    let full = |_| stuffed.send_to(b"MESSAGE=full\n", node.temp().join("journal/socket")).is_err();
+    assert!((0..10_000).any(full), "the stand-in's queue has no end");
+    let begin = Instant::now();
+    Run::of(&mut journald.netfix(&node, "restore")).exits(0);
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+}
+
+#[test]
+fn a_journald_that_is_gone_is_no_reason_to_fail() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    // Its socket is still there, and nobody listens.
+    let dead = Journald::start(&node).end();
+    assert!(node.temp().join("journal/socket").exists());
+    let run = Run::of(&mut dead.netfix(&node, "snapshot")).exits(0);
+    assert!(run.err.is_empty(), "{}", run.told());
+    node.netfix("list").exits(0).says(&[pods[0].name()]);
+}
+
+/// One line of `-v`.
+#[derive(Debug)]
+struct Message {
+    sent: bool,
+    kind: String,
+    flags: Vec<String>,
+    netns: Option<String>,
+    content: String,
+    errno: Option<i32>,
+}
+
+fn parse(line: &str) -> Option<Message> {
+    let rest = line.strip_prefix("netlink ")?;
+    let (direction, rest) = rest.split_once(' ').expect("a direction");
+    let (head, content) = rest.split_once(": ").unwrap_or_else(|| panic!("no content in {line}"));
+    let mut head = head.split(' ');
+    let kind = head.next().expect("a type").to_owned();
+    assert!(kind.starts_with("RTM_"), "{line}");
+    let sent = match direction {
+        ">" => true,
+        "<" => false,
+        other => panic!("{other} is no direction: {line}"),
+    };
+    let flags: Vec<_> = if sent { head.next().expect("flags").split('|').collect() } else { Vec::new() };
+    let netns = head.nth(1).map(str::to_owned);
+    let (content, answer) = if sent { content.rsplit_once(" = ").expect("an answer") } else { (content, "") };
+    let errno = answer.split(' ').next().and_then(|word| word.parse().ok());
+    let flags = flags.into_iter().map(str::to_owned).collect();
+    Some(Message { sent, kind, flags, netns, content: content.to_owned(), errno })
+}
+
+/// Type and flags of every message of this sort that strace saw going to the kernel.
+fn seen_by_strace(calls: &[&str], verb: &str) -> Vec<(String, Vec<String>)> {
+    let mut seen = Vec::new();
+    for call in calls {
+        for part in call.split("nlmsg_type=").skip(1) {
+            let (kind, rest) = part.split_once(',').expect("a type and more");
+            let (_, flags) = rest.split_once("nlmsg_flags=").expect("flags");
+            let flags = flags.split(',').next().expect("flags").split('|');
+            let mut flags: Vec<_> = flags.map(|flag| flag.trim_start_matches("NLM_F_").to_owned()).collect();
+            flags.sort();
+            if kind.starts_with(verb) {
+                seen.push((kind.to_owned(), flags));
+            }
+        }
+    }
+    seen.sort();
+    seen
+}
+
+#[test]
+fn dash_v_shows_every_netlink_change_with_flags_content_and_answer() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    node.lose_and_reload();
+    let trace = node.netfix_traced("restore -v");
+    assert_eq!(trace.run.code, Some(0), "{}", trace.run.told());
+    let shown: Vec<Message> = trace.run.err.lines().filter_map(parse).collect();
+    let sent: Vec<_> = shown.iter().filter(|m| m.sent && m.kind.starts_with("RTM_NEW")).collect();
+    assert!(sent.iter().all(|message| message.errno == Some(0)), "{}", trace.run.told());
+    // strace knows the sockets of the node's own namespace, from which the links are made.
+    let home = sent.iter().find(|message| message.kind == "RTM_NEWLINK").expect("a link is made");
+    let from_home = sent.iter().filter(|message| message.netns == home.netns);
+    let mut changes: Vec<_> = from_home.map(|m| (m.kind.clone(), m.flags.clone())).collect();
+    for (_, flags) in &mut changes {
+        flags.sort();
+    }
+    changes.sort();
+    assert_eq!(changes, seen_by_strace(&trace.netlink_changes(), "RTM_NEW"), "{}", trace.run.told());
+    for pod in &pods {
+        let address = pod.address();
+        assert!(
+            sent.iter()
+                .any(|m| m.kind == "RTM_NEWADDR" && m.netns != home.netns && m.content.contains(&address)),
+            "no address {address}: {}",
+            trace.run.told()
+        );
+    }
+    let questions =
+        shown.iter().filter(|message| message.sent && message.kind.starts_with("RTM_GET")).count();
+    assert!(questions > 0 && shown.iter().any(|message| !message.sent), "{}", trace.run.told());
+}
+
+#[test]
+fn dash_v_shows_the_errno_of_a_refused_message() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    node.snapshot();
+    node.lose_and_reload();
+    // Another link has the MAC, so the pod's cannot go up.
+    let mac = pods[0].mac();
+    node.ns.ip(&format!("link add thief link eth0 address {mac} type macvlan mode bridge"));
+    node.ns.ip("link set thief up");
+    let run = node.netfix("restore -v").exits(1).says(&["mac-conflict"]);
+    let refused: Vec<Message> =
+        run.err.lines().filter_map(parse).filter(|m| m.sent && m.errno.is_some_and(|e| e != 0)).collect();
+    let busy = |message: &Message| matches!(message.errno, Some(libc::EADDRINUSE | libc::EBUSY));
+    assert!(refused.iter().any(busy), "{refused:?}\n{}", run.told());
+}
+
+#[test]
+fn without_dash_v_no_message_is_shown_and_with_it_the_answer_is_the_same() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    let run = node.netfix("snapshot").exits(0);
+    assert!(run.err.is_empty(), "{}", run.told());
+    let plain = node.netfix("list -o json").exits(0);
+    let verbose = node.netfix("list -o json -v").exits(0);
+    assert_eq!(plain.out, verbose.out);
+    let snapshot = node.netfix("snapshot -v -o json").exits(0);
+    assert_eq!(snapshot.json()["exit"], 0, "{}", snapshot.told());
+    assert!(snapshot.err.lines().filter_map(parse).count() > 5, "{}", snapshot.told());
+    for line in snapshot.err.lines() {
+        assert!(line.starts_with("netlink ") || line.starts_with("netfix: "), "{line}");
+    }
+}
