@@ -45,6 +45,7 @@ pub enum Code {
     SystemdUnreachable,
     Unreadable,
     Unsupported,
+    Unwritable,
     WindowOpen,
 }
 

@@ -146,14 +146,14 @@ pub fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
     let temporary = folder.join(format!(".{name}.tmp"));
     match fs::remove_file(&temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(Error::io("cannot remove", &temporary)(error));
+            return Err(Error::write("cannot remove", &temporary)(error));
         }
         _ => {}
     }
     let written = create(&temporary, text.as_bytes(), mode)
         .and_then(|file| file.sync_all())
-        .map_err(Error::io("cannot write", path))
-        .and_then(|()| fs::rename(&temporary, path).map_err(Error::io("cannot replace", path)));
+        .map_err(Error::write("cannot write", path))
+        .and_then(|()| fs::rename(&temporary, path).map_err(Error::write("cannot replace", path)));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
     }
@@ -172,7 +172,7 @@ pub(super) fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<File> {
 
 /// Makes a rename or removal in a folder last.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), Error> {
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::io("cannot sync", folder))
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::write("cannot sync", folder))
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ impl Guard {
         let unfinished = folder.join(UNFINISHED);
         let made = build(&self.store, before.as_ref(), &unfinished, aside).and_then(|()| {
             let path = folder.join(number.to_string());
-            fs::rename(&unfinished, &path).map_err(Error::io("cannot make", &path))
+            fs::rename(&unfinished, &path).map_err(Error::write("cannot make", &path))
         });
         if made.is_err() {
             let _ = fs::remove_dir_all(&unfinished);
@@ -95,7 +95,7 @@ impl Guard {
             for number in dispensable(&self.store.generations()?, keep, spare, which) {
                 let path = folder.join(number.to_string());
                 let gone = folder.join(format!(".{number}{GONE}"));
-                fs::rename(&path, gone).map_err(Error::io("cannot remove", &path))?;
+                fs::rename(&path, gone).map_err(Error::write("cannot remove", &path))?;
                 removed.push(number);
             }
             sweep(&folder)
@@ -132,7 +132,7 @@ fn sweep(folder: &Path) -> Result<(), Error> {
         return Ok(());
     }
     for path in leftovers {
-        fs::remove_dir_all(&path).map_err(Error::io("cannot remove", &path))?;
+        fs::remove_dir_all(&path).map_err(Error::write("cannot remove", &path))?;
     }
     file::sync_folder(folder)
 }
@@ -141,7 +141,7 @@ fn sweep(folder: &Path) -> Result<(), Error> {
 fn build(store: &Store, before: Option<&Store>, into: &Path, aside: bool) -> Result<(), Error> {
     let checkpoints = into.join("checkpoints");
     let folders = DirBuilder::new().recursive(true).mode(0o700).create(&checkpoints);
-    folders.map_err(Error::io("cannot make", into))?;
+    folders.map_err(Error::write("cannot make", into))?;
     let mut copies = Vec::new();
     for id in store.ids()? {
         let place = |folder: PathBuf| folder.join(id.as_str());
@@ -153,11 +153,11 @@ fn build(store: &Store, before: Option<&Store>, into: &Path, aside: bool) -> Res
     copies.extend(keep(&store.node_path(), None, &node)?.then_some(node));
     if aside {
         let mark = into.join(ASIDE);
-        file::create(&mark, b"", 0o600).map_err(Error::io("cannot write", &mark))?;
+        file::create(&mark, b"", 0o600).map_err(Error::write("cannot write", &mark))?;
     }
     // Written first and synced then: the disk takes them together.
     for path in copies {
-        File::open(&path).and_then(|file| file.sync_all()).map_err(Error::io("cannot sync", &path))?;
+        File::open(&path).and_then(|file| file.sync_all()).map_err(Error::write("cannot sync", &path))?;
     }
     file::sync_folder(&checkpoints)?;
     file::sync_folder(into)
@@ -166,7 +166,7 @@ fn build(store: &Store, before: Option<&Store>, into: &Path, aside: bool) -> Res
 /// Puts one file into a generation: as another name of the same file in the one before, or as a copy. What netfix cannot
 /// have written, or cannot read, gets another name as it is. Returns whether a copy was made.
 fn keep(path: &Path, held: Option<&Path>, kept: &Path) -> Result<bool, Error> {
-    let refused = Error::io("cannot make", kept);
+    let refused = Error::write("cannot make", kept);
     let meta = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         meta => meta.map_err(Error::io("cannot stat", path))?,

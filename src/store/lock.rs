@@ -35,14 +35,14 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// no thread is needed to end that, and a holder that dies leaves nothing behind.
 fn lock(store: &Store) -> Result<Flock<File>, Error> {
     let path = store.folder.join("lock");
-    let mut file = open(&path).map_err(Error::io("cannot open", &path))?;
+    let mut file = open(&path).map_err(Error::write("cannot open", &path))?;
     let until = Instant::now() + store.patience;
     let mut said = false;
     loop {
         file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(lock) => return Ok(lock),
             Err((file, Errno::EWOULDBLOCK)) => file,
-            Err((_, errno)) => return Err(Error::io("cannot lock", &path)(errno.into())),
+            Err((_, errno)) => return Err(Error::write("cannot lock", &path)(errno.into())),
         };
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -99,7 +99,7 @@ impl Guard {
     /// When the file system refuses.
     pub fn remove(&self, id: &PodId) -> Result<(), Error> {
         let path = self.store.checkpoints().join(id.as_str());
-        fs::remove_file(&path).map_err(Error::io("cannot remove", &path))?;
+        fs::remove_file(&path).map_err(Error::write("cannot remove", &path))?;
         file::sync_folder(&self.store.checkpoints())
     }
 }
@@ -158,14 +158,19 @@ fn open(path: &Path) -> io::Result<File> {
         options
     };
     match options(true).open(path) {
-        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => options(false).open(path),
+        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+            options(false).open(path).map_err(|again| match again.kind() {
+                io::ErrorKind::NotFound => error,
+                _ => again,
+            })
+        }
         opened => opened,
     }
 }
 
 /// Writes a file whose text is rendered, if it could be.
 pub(super) fn write(path: &Path, text: Result<String, serde_json::Error>) -> Result<(), Error> {
-    let encode = |error: serde_json::Error| Error::io("cannot encode", path)(error.into());
+    let encode = |error: serde_json::Error| Error::write("cannot encode", path)(error.into());
     file::write(path, &text.map_err(encode)?)
 }
 
@@ -173,7 +178,7 @@ pub(super) fn write(path: &Path, text: Result<String, serde_json::Error>) -> Res
 pub(super) fn make_folder(path: &Path) -> Result<(), Error> {
     match DirBuilder::new().recursive(true).mode(0o700).create(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            return Err(Error::io("cannot make", path)(error));
+            return Err(Error::write("cannot make", path)(error));
         }
         _ => {}
     }

@@ -47,6 +47,8 @@ pub enum Error {
         path: PathBuf,
         /// The errno.
         source: io::Error,
+        /// Whether something was to be written, or removed.
+        writing: bool,
     },
     /// Another netfix is changing things.
     #[error("{path} is held by {holder}; {}", waited(*.patience), path = .path.display())]
@@ -86,7 +88,12 @@ fn those(numbers: &[u64]) -> String {
 
 impl Error {
     fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
-        move |source| Self::Io { action, path: path.to_owned(), source }
+        move |source| Self::Io { action, path: path.to_owned(), source, writing: false }
+    }
+
+    /// The same for what changes the disk.
+    fn write<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
+        move |source| Self::Io { action, path: path.to_owned(), source, writing: true }
     }
 
     /// Whether it only says that something is not there.
@@ -100,7 +107,15 @@ impl Error {
     pub fn problem(&self) -> Problem {
         let (code, path) = match self {
             Self::Corrupt { path, .. } => (Code::CheckpointCorrupt, path),
-            Self::Io { path, .. } => (Code::Unreadable, path),
+            Self::Io { path, source, writing, .. } => {
+                use io::ErrorKind::{QuotaExceeded, StorageFull};
+                let code = match source.kind() {
+                    StorageFull | QuotaExceeded => Code::NoSpace,
+                    _ if *writing => Code::Unwritable,
+                    _ => Code::Unreadable,
+                };
+                (code, path)
+            }
             Self::Locked { path, .. } => (Code::LockHeld, path),
             Self::NoGeneration { number, .. } => {
                 return Problem::error(Code::NotFound, format!("--generation {number}"), self.to_string());

@@ -27,7 +27,7 @@ impl Store {
     /// When it is missing, is not root's alone, is read-only or cannot be looked at.
     pub fn room(&self) -> Result<Room, Error> {
         lock::check_folder(&self.folder)?;
-        let errno = |errno: Errno| Error::io("cannot use", &self.folder)(errno.into());
+        let errno = |errno: Errno| Error::write("cannot use", &self.folder)(errno.into());
         access(&self.folder, AccessFlags::W_OK | AccessFlags::X_OK).map_err(errno)?;
         let stat = statvfs(&self.folder).map_err(errno)?;
         if stat.flags().contains(FsFlags::ST_RDONLY) {

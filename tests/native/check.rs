@@ -196,7 +196,7 @@ fn a_state_folder_that_cannot_be_written_is_critical() {
     let script =
         format!("mount --bind {0} {0} && mount -o remount,bind,ro {0} && exec \"$@\"", folder.display());
     let mut command = node.netfix_command(&["unshare", "--mount", "sh", "-c", &script, "sh"], "check");
-    Run::of(&mut command).exits(2).says(&["no-space", "Read-only file system"]);
+    Run::of(&mut command).exits(2).says(&["unwritable", "Read-only file system"]);
 }
 
 #[test]
@@ -323,5 +323,9 @@ fn metrics_that_cannot_be_written_are_told() {
     let node = Node::new();
     let _pod = node.pod("web").simple();
     node.snapshot();
-    node.netfix("check --textfile /nowhere/at/all.prom").exits(3).says(&["all.prom", "No such file"]);
+    node.netfix("check --textfile /nowhere/at/all.prom").exits(3).says(&[
+        "unwritable",
+        "all.prom",
+        "No such file",
+    ]);
 }

@@ -56,7 +56,10 @@ fn on_a_full_disk_a_snapshot_names_the_file_and_all_old_files_stay_whole() {
     pods[0].ip("link set eth0 mtu 1400");
     let filler = disk.fill();
     let before = node.state_files();
-    node.netfix("snapshot").exits(5).says(&[FULL, &format!("checkpoints/{}", pods[0].name())]);
+    let run =
+        node.netfix("snapshot -o json").exits(5).says(&[FULL, &format!("checkpoints/{}", pods[0].name())]);
+    assert!(run.problems("unreadable").is_empty(), "{}", run.told());
+    run.has_problem("no-space", &pods[0]);
     assert_eq!(before, node.state_files(), "something is not what it was");
     node.assert_all_loads();
     fs::remove_file(filler).expect("room again");
@@ -112,14 +115,49 @@ fn in_a_read_only_folder_a_snapshot_names_the_file_and_loses_nothing() {
     let before = node.state_files();
     disk.mount(&["-o", "remount,ro"]);
     pods[0].ip("link set eth0 mtu 1400");
-    node.netfix("snapshot").exits(1).says(&[READ_ONLY, pods[0].name()]);
+    let run = node.netfix("snapshot -o json").exits(1).says(&[READ_ONLY, pods[0].name()]);
+    assert!(run.problems("unreadable").is_empty(), "{}", run.told());
+    run.has_problem("unwritable", &pods[0]);
     node.netfix("prune --keep 1").exits(0).says(&["nothing to remove"]);
     assert_eq!(before, node.state_files());
     disk.mount(&["-o", "remount,rw"]);
     node.snapshot();
     disk.mount(&["-o", "remount,ro"]);
-    node.netfix("prune --keep 1").exits(1).says(&[READ_ONLY, "generations/1"]);
+    node.netfix("prune --keep 1").exits(1).says(&[READ_ONLY, "generations/1", "unwritable"]);
     assert_eq!(node.generations(), [1, 2]);
+}
+
+#[test]
+fn what_the_disk_refuses_is_told_apart_from_what_cannot_be_read() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    node.snapshot();
+    for (errno, code) in
+        [("EDQUOT", "no-space"), ("ENOSPC", "no-space"), ("EIO", "unwritable"), ("EROFS", "unwritable")]
+    {
+        pods[0].ip("link set eth0 mtu 1400");
+        let before = node.stored_of(&pods[0]);
+        for call in ["fsync", "?rename,?renameat,?renameat2"] {
+            let inject = format!("inject={call}:error={errno}");
+            let wrapper = ["timeout", "60", "strace", "-f", "-o", "/dev/null", "-e", &inject];
+            let run = Run::of(&mut node.netfix_command(&wrapper, "snapshot -o json")).fails();
+            assert!(run.problems("unreadable").is_empty(), "{call} {errno}: {}", run.told());
+            run.has_problem(code, &pods[0]);
+            assert_eq!(node.stored_of(&pods[0]), before, "{call} {errno}: the old file is not what it was");
+        }
+    }
+    node.snapshot();
+    node.assert_all_loads();
+}
+
+#[test]
+fn where_no_state_folder_can_be_made_the_snapshot_is_refused() {
+    let node = Node::new();
+    let disk = Disk::under(&node);
+    let _pods = node.simple_pods(1);
+    disk.mount(&["-o", "remount,ro"]);
+    let run = node.netfix("snapshot").exits(4).says(&[READ_ONLY, "unwritable", "lock"]);
+    assert!(run.out.is_empty(), "{}", run.told());
 }
 
 #[test]

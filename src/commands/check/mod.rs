@@ -61,7 +61,8 @@ pub(super) fn run(check: &Check<'_>, textfile: Option<&Path>, context: &mut Cont
         let written = crate::store::replace(path, &report::metrics(&view, &outcome.problems), 0o644);
         if let Err(error) = written {
             outcome.problems.push(error.problem());
-            view.status = verdict(&outcome.problems);
+            // The metrics are not known to monitoring, whatever else is.
+            view.status = if view.status == Verdict::Critical { view.status } else { Verdict::Unknown };
         }
     }
     Outcome { exit: Exit::Check(view.status), extra: Some(Extra::Check(view)), ..outcome }

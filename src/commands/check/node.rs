@@ -27,7 +27,7 @@ pub(super) fn folder(store: &Store) -> Vec<Problem> {
         }
         Err(error) => {
             let mut problem = error.problem();
-            problem.code = Code::NoSpace;
+            problem.code = Code::Unwritable;
             problem.message.push_str("; no snapshot can be written");
             return vec![problem];
         }
