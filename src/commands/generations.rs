@@ -1,6 +1,6 @@
 //! `netfix list --generations`: what was kept of earlier times; and the choice of one of them.
 
-use super::list::node_view;
+use super::session::node_view;
 use super::{Context, Early, Outcome};
 use crate::model::{PodId, Problem};
 use crate::report::{Extra, GenerationView};

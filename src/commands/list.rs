@@ -1,11 +1,10 @@
 //! `netfix list`: what is stored.
 
-use super::session::{self, Stored, load, stored_view};
+use super::session::{self, Stored, load, node_view, stored_view};
 use super::{Context, Early, Outcome, generations};
 use crate::cli::PodArgs;
 use crate::model::Problem;
-use crate::observe::node_identity;
-use crate::report::{NodeView, PodView, State};
+use crate::report::{PodView, State};
 use crate::store::Store;
 
 pub(super) fn list(pods: &PodArgs, context: &mut Context) -> Result<Outcome, Early> {
@@ -37,8 +36,4 @@ pub(super) fn tell_seen(pods: &mut [PodView], store: &Store, problems: &mut Vec<
             problems.push(problem);
         }
     }
-}
-
-pub(super) fn node_view() -> NodeView {
-    NodeView { hostname: node_identity().hostname, ..NodeView::default() }
 }

@@ -3,6 +3,7 @@
 mod ask;
 mod check;
 mod check_in;
+mod claims;
 mod cni_cache;
 mod conflicts;
 mod diff;

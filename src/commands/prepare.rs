@@ -2,6 +2,7 @@
 //! ground that those stand on. Everything that can be refused is refused here, before anything is touched.
 
 use super::check_in::{self, CheckIn, Ground, Matched, Strays, check_in, ground, numbers};
+use super::claims::contested_claims;
 use super::cni_cache::{self, Cache};
 use super::origin::{self, Parents};
 use super::select::Selection;
@@ -10,7 +11,7 @@ use super::{Context, Early, Outcome, generations};
 use crate::cli::{Source, SourceArgs, Target};
 use crate::model::{Checkpoint, Code, IfName, NetState, NodeIdentity, NodeState, PodId, PodInfo, Problem};
 use crate::observe::{Host, Pod};
-use crate::plan::claims::{Claimant, contested};
+use crate::plan::claims::Claimant;
 use crate::report::{NodeView, PodView, State};
 use crate::runtime::{self, Sandbox};
 use crate::store::Store;
@@ -153,7 +154,7 @@ pub(super) fn survey(
     let strays = check_in::strays(&mut checked.strays, &host, known_empty, &damaged);
     let ground = ground(node_state.clone(), &checked.matched, selection.is_everything(), &host);
     problems.extend(origin::what_is_not_known(&checked.matched, &ground, &host.state));
-    let refused = contested_claims(&checked, &strays.states, &ground.state);
+    let refused = contested_among(&checked, &strays.states, &ground.state);
     checked.refuse(refused);
     Ok(Surveyed { host, ground, checked, strays, damaged, node, node_state, problems })
 }
@@ -248,19 +249,14 @@ pub(super) fn needs_runtime(
 }
 
 /// Two claims on one MAC or address, among the checkpoints, the pods that have none, and the host.
-fn contested_claims(checked: &CheckIn, strays: &[NetState], host: &NetState) -> Vec<Problem> {
+fn contested_among(checked: &CheckIn, strays: &[NetState], host: &NetState) -> Vec<Problem> {
     let wanted: Vec<_> = checked.matched.iter().map(|matched| (matched, matched.claims())).collect();
-    let from_checkpoints = wanted.iter().map(|(matched, state)| Claimant {
+    let of_checkpoints = wanted.iter().map(|(matched, state)| Claimant {
         pod: Some(&matched.info.id),
         netns: &matched.checkpoint.netns,
         state,
     });
-    let paths: Vec<String> = checked.strays.iter().map(|pod| pod.netns.path.display().to_string()).collect();
-    let living = checked.strays.iter().zip(&paths).zip(strays);
-    let living = living.map(|((pod, netns), state)| Claimant { pod: Some(&pod.info.id), netns, state });
-    let host = Claimant { pod: None, netns: "", state: host };
-    let claimants: Vec<_> = from_checkpoints.chain(living).chain([host]).collect();
-    contested(&claimants)
+    contested_claims(of_checkpoints, checked.strays.iter().zip(strays), host)
 }
 
 impl CheckIn {

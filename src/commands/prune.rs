@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use super::list::node_view;
+use super::session::node_view;
 use super::{Context, Early, Exit, Outcome};
 use crate::report::{Extra, KeptView};
 use crate::store::Prune;

@@ -95,6 +95,11 @@ impl Session {
     }
 }
 
+/// The host, for commands that look at nothing living.
+pub(super) fn node_view() -> NodeView {
+    NodeView { hostname: observe::node_identity().hostname, ..NodeView::default() }
+}
+
 /// Whether an old path leads to this pod's namespace, under whatever path it was found.
 pub(super) fn leads_to(path: &str, pod: &Pod) -> bool {
     key_at(path) == Some(pod.netns.key())

@@ -2,10 +2,10 @@
 
 use super::check_in::Matched;
 use super::diff::{Compared, Depth, plan_pods};
-use super::list::{node_view, tell_seen};
+use super::list::tell_seen;
 use super::prepare::{NodeFile, Records, Surveyed, needs_runtime, survey};
 use super::select::Selection;
-use super::session::{Session, Stored, age, load, no_checkpoints, stored_view};
+use super::session::{Session, Stored, age, load, no_checkpoints, node_view, stored_view};
 use super::{Context, Early, Exit, Outcome, generations};
 use crate::kernel::netns;
 use crate::model::sysctl::Sysctls;

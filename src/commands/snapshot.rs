@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 
+use super::claims::contested_claims;
 use super::record::{Draft, Writer};
 use super::select::Selection;
 use super::session::{self, Session, bare_view, now};
@@ -12,7 +13,6 @@ use crate::kernel::Error;
 use crate::model::checkpoint::{Extension, SCHEMA};
 use crate::model::{Checkpoint, Code, Link, NetState, NodeIdentity, PodId, PodInfo, Problem, stack};
 use crate::observe::{self, Pod};
-use crate::plan::claims::{Claimant, contested};
 use crate::plan::worth;
 use crate::report::{PodView, Progress, State, interfaces};
 use crate::runtime;
@@ -72,7 +72,8 @@ pub(super) fn write_down(
         gone: BTreeMap::new(),
         incomplete: unread,
     };
-    writer.problems.extend(contested_claims(&pods, &states, &host.state));
+    let living = pods.iter().zip(&states).filter_map(|(pod, state)| Some((pod, state.as_ref().ok()?)));
+    writer.problems.extend(contested_claims([], living, &host.state));
     for ((pod, state), torn) in pods.iter().zip(states).zip(torn) {
         match state {
             Ok(state) => writer.pod(pod, state, torn),
@@ -96,16 +97,6 @@ fn read(session: &mut Session) -> (Vec<Result<NetState, Error>>, Vec<Option<Stri
         Err(error) => (Err(error), None),
     };
     read.into_iter().map(torn).unzip()
-}
-
-/// Two running pods, or a pod and the host, with one MAC or address: a restore would bring neither back.
-fn contested_claims(pods: &[Pod], states: &[Result<NetState, Error>], host: &NetState) -> Vec<Problem> {
-    let paths: Vec<String> = pods.iter().map(|pod| pod.netns.path.display().to_string()).collect();
-    let living = pods.iter().zip(&paths).zip(states).filter_map(|((pod, netns), state)| {
-        Some(Claimant { pod: Some(&pod.info.id), netns, state: state.as_ref().ok()? })
-    });
-    let host = Claimant { pod: None, netns: "", state: host };
-    contested(&living.chain([host]).collect::<Vec<_>>())
 }
 
 impl Writer<'_> {
