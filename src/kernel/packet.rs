@@ -5,6 +5,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
+use crate::fault::retry_interrupted;
+
 /// A packet socket that only sends: with protocol 0 it receives nothing.
 #[derive(Debug)]
 pub struct Sender(OwnedFd);
@@ -36,17 +38,20 @@ impl Sender {
         };
         let length =
             u32::try_from(size_of::<libc::sockaddr_ll>()).map_err(|_| io::Error::other("address length"))?;
-        // SAFETY: `frame` and `address` are valid for reads of the lengths given, for the duration of the call.
-        let sent = unsafe {
-            libc::sendto(
-                self.0.as_raw_fd(),
-                frame.as_ptr().cast(),
-                frame.len(),
-                0,
-                (&raw const address).cast(),
-                length,
-            )
+        let send = || {
+            // SAFETY: `frame` and `address` are valid for reads of the lengths given, for the duration of the call.
+            let sent = unsafe {
+                libc::sendto(
+                    self.0.as_raw_fd(),
+                    frame.as_ptr().cast(),
+                    frame.len(),
+                    0,
+                    (&raw const address).cast(),
+                    length,
+                )
+            };
+            if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
         };
-        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        retry_interrupted("packet send", send)
     }
 }

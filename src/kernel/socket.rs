@@ -17,6 +17,7 @@ use nix::{getsockopt_impl, sockopt_impl};
 
 use super::netns::{Netns, within};
 use super::trace;
+use crate::fault::retry_interrupted;
 
 sockopt_impl!(
     /// `SO_NETNS_COOKIE` (Linux 5.14): the number of the socket's namespace, never given twice.
@@ -275,7 +276,7 @@ impl Socket {
             buffer.resize(start + packet.buffer_len().next_multiple_of(4), 0);
             packet.serialize(&mut buffer[start..]);
         }
-        retry_interrupted(|| self.raw.send(&buffer, 0))?;
+        retry_interrupted("netlink send", || self.raw.send(&buffer, 0))?;
         Ok(self.sequence)
     }
 
@@ -292,7 +293,8 @@ impl Socket {
     fn receive_datagram(&mut self) -> Result<(), Error> {
         self.buffer.clear();
         // With MSG_TRUNC the result is the datagram's length even where it did not fit.
-        let length = retry_interrupted(|| self.raw.recv(&mut self.buffer, libc::MSG_TRUNC))?;
+        let receive = || self.raw.recv(&mut self.buffer, libc::MSG_TRUNC);
+        let length = retry_interrupted("netlink receive", receive)?;
         if length > DATAGRAM {
             return Err(Error::Decode(format!("a datagram of {length} bytes")));
         }
@@ -381,13 +383,4 @@ fn batches(requests: &[Request]) -> impl Iterator<Item = &[Request]> {
 
 fn errno(code: i32) -> Errno {
     Errno::from_raw(code.saturating_neg())
-}
-
-fn retry_interrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    loop {
-        match call() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            other => return other,
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! Whole files: read without following links, verified, written atomically.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
-use super::Error;
+use super::{Error, disk};
 
 /// The key that carries the checksum, and the value that stands in its place while the sum is taken.
 const KEY: &str = "\"checksum\": \"sha256:";
@@ -144,18 +144,18 @@ pub fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let temporary = folder.join(format!(".{name}.tmp"));
-    match fs::remove_file(&temporary) {
+    match disk::remove(&temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(Error::write("cannot remove", &temporary)(error));
         }
         _ => {}
     }
     let written = create(&temporary, text.as_bytes(), mode)
-        .and_then(|file| file.sync_all())
+        .and_then(|file| disk::sync(&file))
         .map_err(Error::write("cannot write", path))
-        .and_then(|()| fs::rename(&temporary, path).map_err(Error::write("cannot replace", path)));
+        .and_then(|()| disk::rename(&temporary, path).map_err(Error::write("cannot replace", path)));
     if written.is_err() {
-        let _ = fs::remove_file(&temporary);
+        let _ = disk::remove(&temporary);
     }
     written?;
     sync_folder(folder)
@@ -165,14 +165,14 @@ pub fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
 pub(super) fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(mode).custom_flags(libc::O_NOFOLLOW);
-    let mut file = options.open(path)?;
-    file.write_all(bytes)?;
+    let file = disk::open(&options, path)?;
+    disk::write(&file, bytes)?;
     Ok(file)
 }
 
 /// Makes a rename or removal in a folder last.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), Error> {
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::write("cannot sync", folder))
+    File::open(folder).and_then(|folder| disk::sync(&folder)).map_err(Error::write("cannot sync", folder))
 }
 
 #[cfg(test)]

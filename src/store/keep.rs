@@ -4,14 +4,13 @@
 //! a bad disk, does not reach the generations. Among themselves they share every file that did not change, as hard
 //! links.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io;
 use std::num::NonZeroUsize;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use super::generation::{ASIDE, Generation, same};
-use super::{Error, Guard, Store, file, lock};
+use super::{Error, Guard, Store, disk, file, lock};
 use crate::model::PodId;
 
 /// A generation that is not complete yet.
@@ -70,10 +69,10 @@ impl Guard {
         let unfinished = folder.join(UNFINISHED);
         let made = build(&self.store, before.as_ref(), &unfinished, aside).and_then(|()| {
             let path = folder.join(number.to_string());
-            fs::rename(&unfinished, &path).map_err(Error::write("cannot make", &path))
+            disk::rename(&unfinished, &path).map_err(Error::write("cannot make", &path))
         });
         if made.is_err() {
-            let _ = fs::remove_dir_all(&unfinished);
+            let _ = disk::remove_all(&unfinished);
         }
         made?;
         file::sync_folder(&folder)?;
@@ -95,7 +94,7 @@ impl Guard {
             for number in dispensable(&self.store.generations()?, keep, spare, which) {
                 let path = folder.join(number.to_string());
                 let gone = folder.join(format!(".{number}{GONE}"));
-                fs::rename(&path, gone).map_err(Error::write("cannot remove", &path))?;
+                disk::rename(&path, &gone).map_err(Error::write("cannot remove", &path))?;
                 removed.push(number);
             }
             sweep(&folder)
@@ -132,7 +131,7 @@ fn sweep(folder: &Path) -> Result<(), Error> {
         return Ok(());
     }
     for path in leftovers {
-        fs::remove_dir_all(&path).map_err(Error::write("cannot remove", &path))?;
+        disk::remove_all(&path).map_err(Error::write("cannot remove", &path))?;
     }
     file::sync_folder(folder)
 }
@@ -140,8 +139,7 @@ fn sweep(folder: &Path) -> Result<(), Error> {
 /// Puts all that is stored into a folder, beside what the generation before it has in common with it.
 fn build(store: &Store, before: Option<&Store>, into: &Path, aside: bool) -> Result<(), Error> {
     let checkpoints = into.join("checkpoints");
-    let folders = DirBuilder::new().recursive(true).mode(0o700).create(&checkpoints);
-    folders.map_err(Error::write("cannot make", into))?;
+    disk::make_folder(&checkpoints).map_err(Error::write("cannot make", into))?;
     let mut copies = Vec::new();
     for id in store.ids()? {
         let place = |folder: PathBuf| folder.join(id.as_str());
@@ -157,7 +155,7 @@ fn build(store: &Store, before: Option<&Store>, into: &Path, aside: bool) -> Res
     }
     // Written first and synced then: the disk takes them together.
     for path in copies {
-        File::open(&path).and_then(|file| file.sync_all()).map_err(Error::write("cannot sync", &path))?;
+        File::open(&path).and_then(|file| disk::sync(&file)).map_err(Error::write("cannot sync", &path))?;
     }
     file::sync_folder(&checkpoints)?;
     file::sync_folder(into)
@@ -175,12 +173,12 @@ fn keep(path: &Path, held: Option<&Path>, kept: &Path) -> Result<bool, Error> {
     if meta.is_dir() {
         return Ok(false);
     }
-    if held.is_some_and(|held| same(held, path) && fs::hard_link(held, kept).is_ok()) {
+    if held.is_some_and(|held| same(held, path) && disk::link(held, kept).is_ok()) {
         return Ok(false);
     }
     let bytes = file::is_ours(&meta).then(|| fs::read(path).ok()).flatten();
     let Some(bytes) = bytes else {
-        return fs::hard_link(path, kept).map(|()| false).map_err(refused);
+        return disk::link(path, kept).map(|()| false).map_err(refused);
     };
     file::create(kept, &bytes, 0o600).map(|_| true).map_err(refused)
 }

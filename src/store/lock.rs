@@ -1,8 +1,8 @@
 //! The lock under which the state folder is changed, and every change of it.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
-use super::{Error, Store, file};
+use super::{Error, Store, disk, file};
 use crate::model::{Checkpoint, NodeState, PodId};
 
 /// The right to change the state folder: one process at a time has it.
@@ -61,10 +61,10 @@ impl Guard {
     pub(super) fn take(store: Store, command: &str) -> Result<Self, Error> {
         let store = Store { generation: None, ..store };
         make_folder(&store.folder)?;
-        let mut lock = lock(&store)?;
+        let lock = lock(&store)?;
         // For the others' messages only: the lock itself is the flock, and a full disk must not stop a restore.
         let text = format!("pid {} ({command}) since {:.0}\n", std::process::id(), Timestamp::now());
-        let _ = lock.set_len(0).and_then(|()| lock.write_all(text.as_bytes()));
+        let _ = lock.set_len(0).and_then(|()| disk::write(&lock, text.as_bytes()));
         make_folder(&store.checkpoints())?;
         Ok(Self { store, lock })
     }
@@ -99,7 +99,7 @@ impl Guard {
     /// When the file system refuses.
     pub fn remove(&self, id: &PodId) -> Result<(), Error> {
         let path = self.store.checkpoints().join(id.as_str());
-        fs::remove_file(&path).map_err(Error::write("cannot remove", &path))?;
+        disk::remove(&path).map_err(Error::write("cannot remove", &path))?;
         file::sync_folder(&self.store.checkpoints())
     }
 }
@@ -157,7 +157,7 @@ fn open(path: &Path) -> io::Result<File> {
         options.read(true).write(write).create(write).mode(0o600).custom_flags(libc::O_NOFOLLOW);
         options
     };
-    match options(true).open(path) {
+    match disk::open(&options(true), path) {
         Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
             options(false).open(path).map_err(|again| match again.kind() {
                 io::ErrorKind::NotFound => error,
@@ -176,7 +176,7 @@ pub(super) fn write(path: &Path, text: Result<String, serde_json::Error>) -> Res
 
 /// Makes a folder that only its owner can enter; one that exists must be a real folder that nobody else writes to.
 pub(super) fn make_folder(path: &Path) -> Result<(), Error> {
-    match DirBuilder::new().recursive(true).mode(0o700).create(path) {
+    match disk::make_folder(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             return Err(Error::write("cannot make", path)(error));
         }

@@ -3,6 +3,7 @@
 //! Files are loaded and saved through [`Guard`] or [`Store`]; writing needs the guard, which holds the lock.
 
 mod cni_cache;
+mod disk;
 mod file;
 mod generation;
 mod import;

@@ -2,11 +2,9 @@
 //!
 //! The open one is `window.json`. A closed one is `windows/<id>.json`, with its log beside it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Error, Guard, NodeSchema, Store, check_schema, file, lock};
-use crate::fault;
+use super::{Error, Guard, NodeSchema, Store, check_schema, disk, file, lock};
 use crate::model::{Window, window};
 
 /// How many records are kept.
@@ -176,8 +174,7 @@ impl Guard {
                 closed.untidy = removed.err().filter(|error| !error.is_missing());
             }
             Err(error) => {
-                let moved = fault::point("rename").and_then(|()| fs::rename(&path, &record));
-                moved.map_err(Error::io("cannot move", &path))?;
+                disk::rename(&path, &record).map_err(Error::io("cannot move", &path))?;
                 closed.incomplete = Some(error);
             }
         }
@@ -243,11 +240,12 @@ fn check_id(path: &Path, window: &Window) -> Result<(), Error> {
 }
 
 fn remove(path: &Path) -> Result<(), Error> {
-    fault::point("remove").and_then(|()| fs::remove_file(path)).map_err(Error::io("cannot remove", path))
+    disk::remove(path).map_err(Error::io("cannot remove", path))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
