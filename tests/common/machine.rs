@@ -27,6 +27,11 @@ pub struct Machine {
 impl Machine {
     /// On the node's network and in the node's temporary folder.
     pub fn start(node: &Node) -> Self {
+        Self::with_first_process(node, "plain")
+    }
+
+    /// `first` is what `machine.sh` makes its process 1.
+    pub(super) fn with_first_process(node: &Node, first: &str) -> Self {
         let folder = node.temp().join("machine");
         for name in ["run", "var-lib"] {
             fs::create_dir_all(folder.join(name)).unwrap_or_else(|e| panic!("cannot make {name}: {e}"));
@@ -34,7 +39,7 @@ impl Machine {
         let cgroup = node.ns.name().to_owned();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/machine.sh");
         let mut command = node.ns.exec("unshare");
-        command.args(["--mount", "sh"]).arg(script).arg(&folder).arg(&cgroup);
+        command.args(["--mount", "sh"]).arg(script).arg(&folder).args([&cgroup, first]);
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let outside = child.unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
         let mut machine = Self { outside, init: 0, folder, cgroup };
@@ -50,7 +55,9 @@ impl Machine {
         let outside = self.outside.id();
         let children = fs::read_to_string(format!("/proc/{outside}/task/{outside}/children"));
         let children = children.expect("the kernel lists a process's children");
-        self.init = children.trim().parse().unwrap_or_else(|e| panic!("{children:?} is no child: {e}"));
+        // The child before it is the one that reads systemd's input.
+        let init = children.split_whitespace().last().and_then(|child| child.parse().ok());
+        self.init = init.unwrap_or_else(|| panic!("{children:?} has no child in it"));
     }
 
     /// Its process 1, as it goes by outside.
@@ -61,7 +68,7 @@ impl Machine {
     /// A command that starts inside.
     pub fn exec(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
-        command.args(["--target", &self.init.to_string(), "--mount", "--pid", "--net", "--cgroup", program]);
+        command.args(["--target", &self.init.to_string(), "--mount", "--pid", "--net", "--cgroup", "--uts", program]);
         command
     }
 

@@ -1,18 +1,33 @@
 #!/bin/sh
 # A machine within the machine, in the network namespace that this is started in: process ids, mounts and cgroups of
 # its own, /run and /var/lib from a folder of the test. It lives until its standard input is closed, and with it ends
-# every process and every mount in it.
+# every process and every mount in it. Its process 1 is this script, or systemd with D-Bus and the journal.
 #
-# usage: machine.sh FOLDER NAME
+# usage: machine.sh FOLDER NAME plain|systemd
 set -eu
-folder=$1 name=$2 stage=${3:-outside}
+folder=$1 name=$2 first=$3 stage=${4:-outside}
+
+# systemd does not look at its input, so somebody else does. A Ctrl-C for all is no end of the input yet.
+end_with_the_input() {
+    trap '' INT TERM HUP
+    cat <&3 >/dev/null
+    # Its children are this one, the first, and the other process 1.
+    # shellcheck disable=SC2046
+    set -- "$1" $(cat "/proc/$1/task/$1/children")
+    kill -KILL "${3:-$1}"
+}
 
 if [ "$stage" = outside ]; then
+    exec 3<&0
+    [ "$first" = plain ] || end_with_the_input $$ &
     mount -t cgroup2 none /sys/fs/cgroup
     mkdir "/sys/fs/cgroup/$name"
     echo $$ >"/sys/fs/cgroup/$name/cgroup.procs"
-    exec unshare --cgroup --pid --fork --mount-proc sh "$0" "$folder" "$name" inside
+    # unshare(1) complains of a process 1 that was killed.
+    exec unshare --cgroup --pid --uts --fork --kill-child --mount-proc \
+        sh "$0" "$folder" "$name" "$first" inside <&3 3<&- 4>&2 2>/dev/null
 fi
+exec 2>&4 4>&-
 
 umount /sys/fs/cgroup
 mount -t cgroup2 none /sys/fs/cgroup
@@ -24,6 +39,10 @@ echo $$ >/sys/fs/cgroup/init/cgroup.procs
 sed -n 's/^[^ ]* [^ ]* [^ ]* [^ ]* \([^ ]*\) .* - nsfs .*/\1/p' /proc/self/mountinfo | xargs -r umount -l 2>/dev/null || :
 mount --bind "$folder/run" /run
 mount --bind "$folder/var-lib" /var/lib
+if [ "$first" = systemd ]; then
+    . "$(dirname "$0")/systemd.sh"
+    start_systemd "$folder"
+fi
 exec 3<&0
 cat <&3 >/dev/null &
 echo ready

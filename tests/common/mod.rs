@@ -25,6 +25,7 @@ pub mod pod;
 pub mod reuse;
 pub mod run;
 pub mod runtimes;
+pub mod systemd;
 pub mod tenant;
 pub mod tool;
 pub mod trace;

@@ -42,6 +42,7 @@ mod runtime;
 mod second_source;
 mod seen;
 mod sysctls;
+mod systemd;
 mod traced;
 mod unreachable;
 mod unsupported;

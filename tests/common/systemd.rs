@@ -1,0 +1,68 @@
+//! A machine whose process 1 is systemd, with D-Bus and the journal: for whatever stops, masks and starts units.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use super::background::wait_until;
+use super::machine::Machine;
+use super::namespace::Namespace;
+use super::node::Node;
+use super::tool;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Stands for kubelet: it runs until it is stopped.
+const KUBELET: &str = "[Service]\nExecStart=/bin/sleep infinity\n";
+
+/// Where units of the administrator are; a file there hides what is masked at runtime.
+pub const ADMINISTRATOR: &str = "/etc/systemd/system";
+/// Where units of packages are.
+pub const PACKAGES: &str = "/usr/lib/systemd/system";
+
+impl Machine {
+    /// On the node's network and in the node's temporary folder; systemd is up.
+    pub fn with_systemd(node: &Node) -> Self {
+        let machine = Self::with_first_process(node, "systemd");
+        let is_up = || machine.systemctl("is-active multi-user.target").is_ok();
+        assert!(wait_until(PATIENCE, is_up), "systemd did not come up:\n{}", machine.systemd_told());
+        machine
+    }
+
+    /// systemctl(1) with its words in one string; `Err` holds what it said when it failed.
+    pub fn systemctl(&self, words: &str) -> Result<String, String> {
+        tool::try_run(self.exec("systemctl").args(words.split_whitespace()).stdin(Stdio::null()))
+    }
+
+    /// Installs a service that stands for kubelet into a folder, and starts it.
+    pub fn start_kubelet(&self, folder: &str) {
+        self.put(&format!("{folder}/kubelet.service"), KUBELET);
+        for words in ["daemon-reload", "start kubelet.service"] {
+            self.systemctl(words).unwrap_or_else(|e| panic!("{e}"));
+        }
+    }
+
+    /// Writes a file as it is seen inside.
+    pub fn put(&self, path: &str, text: &str) {
+        tool::run(self.exec("sh").args(["-c", "printf %s \"$2\" >\"$1\"", "sh", path, text]));
+    }
+
+    /// The value of a unit's property.
+    pub fn unit(&self, name: &str, property: &str) -> String {
+        let text = self.systemctl(&format!("show --value --property {property} {name}"));
+        text.unwrap_or_else(|e| panic!("{e}")).trim().to_owned()
+    }
+
+    /// Gives a namespace its name inside too, and lets a process live in it.
+    pub fn adopt(&self, ns: &Namespace) {
+        let script = "mkdir -p /run/netns && : >\"$1\" && mount --no-canonicalize --bind /proc/self/ns/net \"$1\" && \
+            exec >/dev/null 2>&1 && { sleep infinity & }";
+        let mut command = tool::command("nsenter", ["--target", &self.init().to_string()]);
+        command.args(["--mount", "--pid", "--cgroup", "--uts"]).arg(format!("--net={}", ns.path().display()));
+        tool::run(command.args(["sh", "-c", script, "sh"]).arg(ns.path()).stdin(Stdio::null()));
+    }
+
+    /// What systemd is at, for the text of a failed assertion.
+    pub fn systemd_told(&self) -> String {
+        let said = |words: &str| self.systemctl(words).unwrap_or_else(|e| e);
+        said("list-units --all --no-pager") + &said("list-jobs --no-pager")
+    }
+}
