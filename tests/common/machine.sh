@@ -40,6 +40,7 @@ sed -n 's/^[^ ]* [^ ]* [^ ]* [^ ]* \([^ ]*\) .* - nsfs .*/\1/p' /proc/self/mount
 mount --bind "$folder/run" /run
 mount --bind "$folder/var-lib" /var/lib
 if [ "$first" = systemd ]; then
+    # shellcheck source=tests/common/systemd.sh
     . "$(dirname "$0")/systemd.sh"
     start_systemd "$folder"
 fi

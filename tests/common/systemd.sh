@@ -34,7 +34,7 @@ own_units() {
     mount -t overlay -o "lowerdir=$units,upperdir=$1/upper,workdir=$1/work" overlay $units
     rm -r $units/*.target.wants
     for folder in /usr/lib/systemd/system-generators $own; do
-        mount -t tmpfs own $folder
+        mount -t tmpfs own "$folder"
     done
     mkdir $own/sysinit.target.wants $own/sockets.target.wants
     ln -s $units/systemd-journald.service $own/sysinit.target.wants
