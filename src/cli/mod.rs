@@ -248,6 +248,21 @@ pub enum Command {
         #[command(flatten)]
         runtimes: Runtimes,
     },
+    /// Show what became of a maintenance window: phases, kubelet's pause, every pod before and after, its outage
+    ///
+    /// Works from the record that `upgrade` and `pause` leave, of which the last 50 are kept, and from the open window.
+    Report {
+        /// The window's id or its beginning, instead of the newest one
+        #[arg(id = "WINDOW", value_name = "WINDOW")]
+        window: Option<String>,
+        /// Write a page for a browser or a change ticket to this file as well, atomically; nothing else is needed to
+        /// read it
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
+        /// List all windows instead, one line each
+        #[arg(long, conflicts_with_all = ["WINDOW", "html"])]
+        list: bool,
+    },
     /// Take over checkpoints in the origin's format from a folder
     ///
     /// Each file is read, checked and written to the state folder under its own name. A checkpoint that netfix has

@@ -11,7 +11,8 @@ pub(super) fn store(store: &Store, generation: Option<u64>) -> Result<Store, Ear
     or_refuse(generation.map_or_else(|| Ok(store.clone()), |number| store.generation(number)))
 }
 
-fn or_refuse<T>(result: Result<T, Error>) -> Result<T, Early> {
+/// What cannot be read at all ends the command.
+pub(super) fn or_refuse<T>(result: Result<T, Error>) -> Result<T, Early> {
     result.map_err(|error| Box::new(Outcome::refused(error.problem())))
 }
 

@@ -15,6 +15,7 @@ mod pods;
 mod prepare;
 mod prune;
 mod record;
+mod report;
 mod restore;
 mod select;
 mod session;
@@ -142,6 +143,7 @@ impl Command {
             Self::Pause { .. } => "pause",
             Self::Resume => "resume",
             Self::Upgrade(_) => "upgrade",
+            Self::Report { .. } => "report",
             Self::Import { .. } => "import",
             Self::Prune { .. } => "prune",
             Self::Completions { .. } => "completions",
@@ -160,7 +162,12 @@ impl Command {
     pub fn changes(&self) -> bool {
         match self {
             Self::Restore { dry_run, .. } => !dry_run,
-            Self::Snapshot { .. } | Self::Import { .. } | Self::Prune { .. } => true,
+            Self::Upgrade(args) => !args.dry_run,
+            Self::Snapshot { .. }
+            | Self::Import { .. }
+            | Self::Prune { .. }
+            | Self::Pause { .. }
+            | Self::Resume => true,
             Self::List { .. }
             | Self::Show { .. }
             | Self::Diff { .. }
@@ -168,6 +175,7 @@ impl Command {
             | Self::Verify { .. }
             | Self::Check { .. }
             | Self::Status { .. }
+            | Self::Report { .. }
             | Self::Completions { .. }
             | Self::Man => false,
         }
@@ -237,6 +245,8 @@ pub fn run(command: &Command, context: &mut Context) -> Outcome {
         Command::Pause { hold } => window::pause(hold.unit.as_deref(), hold.deadline, context),
         Command::Resume => window::resume(context),
         Command::Upgrade(args) => upgrade::run(args, context),
+        Command::Report { list: true, .. } => report::list(context),
+        Command::Report { window, html, .. } => report::run(window.as_deref(), html.as_deref(), context),
         Command::Import { path, runtimes } => import::run(path, runtimes, context),
         Command::Prune { keep } => prune::run(*keep, context),
         Command::Completions { .. } | Command::Man => {

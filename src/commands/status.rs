@@ -4,7 +4,7 @@ use super::session::{self, Session, age, load};
 use super::{Context, Early, Exit, Outcome, window};
 use crate::cli::{Runtimes, Selectors};
 use crate::model::{Problem, Severity};
-use crate::report::{Extra, RuntimeView, StatusView, WindowView};
+use crate::report::{Extra, HoldView, RuntimeView, StatusView};
 
 pub(super) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Outcome, Early> {
     let selection = session::selection(&Selectors::default())?;
@@ -54,7 +54,7 @@ pub(super) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Outcome,
 }
 
 /// The window that is open, and how kubelet's unit really is.
-fn window(context: &Context, problems: &mut Vec<Problem>) -> Option<WindowView> {
+fn window(context: &Context, problems: &mut Vec<Problem>) -> Option<HoldView> {
     let open = context.store.open_window().map_err(|error| error.problem());
     let window = open.map_err(|problem| problems.push(problem)).ok()??;
     let bus = window::systemd().map_err(|problem| problems.push(problem.demoted()));

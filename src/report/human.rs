@@ -7,7 +7,7 @@ use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table};
 use jiff::Timestamp;
 
 use super::view::{Document, Extra, KeptView, PodView};
-use super::{Style, generations, paint, screen};
+use super::{Style, generations, paint, screen, window};
 use crate::model::{InterfaceView, Severity, State};
 
 /// Writes the answer.
@@ -17,7 +17,9 @@ pub(super) fn answer(document: &Document, style: Style, out: &mut dyn Write) -> 
         Some(Extra::Show(view)) => {
             return document.pods.iter().try_for_each(|pod| screen::pod(pod, view, out));
         }
+        Some(Extra::Report(view)) => return window::report(view, style, out),
         _ if style.quiet => {}
+        Some(Extra::Windows(all)) => return window::list(all, style, out),
         Some(Extra::Generations(all)) => return generations::list(all, style, out),
         Some(Extra::Kept(kept)) if document.command == "prune" => {
             let failed = document.exit != 0 && kept.removed.is_empty();
@@ -26,6 +28,8 @@ pub(super) fn answer(document: &Document, style: Style, out: &mut dyn Write) -> 
         _ => {}
     }
     match document.command {
+        // Without a window there is nothing to tell.
+        "report" => Ok(()),
         "plan" | "diff" if document.exit != 0 && document.pods.is_empty() => Ok(()),
         "plan" | "diff" => {
             steps(document, out)?;
@@ -193,16 +197,11 @@ fn verify_rows(pod: &PodView) -> Vec<Vec<Cell>> {
             Cell::new(&gateway.dev),
             Cell::new(gateway.address),
             Cell::new(or_dash(gateway.lladdr)),
-            Cell::new(or_dash(gateway.rtt_us.map(milliseconds))),
+            Cell::new(or_dash(gateway.rtt_us.map(window::milliseconds))),
             state_cell(state),
         ]
     };
     pod.gateways.iter().map(row).collect()
-}
-
-/// Microseconds as `1.234 ms`.
-fn milliseconds(us: u64) -> String {
-    format!("{}.{:03} ms", us / 1000, us % 1000)
 }
 
 fn summary(document: &Document, out: &mut dyn Write) -> io::Result<()> {

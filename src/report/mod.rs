@@ -6,6 +6,7 @@ mod human;
 mod progress;
 mod screen;
 mod view;
+mod window;
 
 use std::io::{self, Write};
 
@@ -15,9 +16,10 @@ pub use crate::model::summary::{GatewayView, InterfaceView, State, interfaces};
 pub use check::metrics;
 pub use progress::{Listener, Progress, listener};
 pub use view::{
-    CheckView, Document, Extra, GenerationView, KeptView, NodeView, PodView, RuntimeView, ShowView,
-    StatusView, Verdict, WindowView,
+    CheckView, Document, Extra, GenerationView, HoldView, KeptView, NodeView, PodView, RuntimeView, ShowView,
+    StatusView, Verdict,
 };
+pub use window::{Ending, Fate, ReportView, Tally, WindowView, page};
 
 /// How an answer is to look.
 #[derive(Debug, Clone, Copy)]

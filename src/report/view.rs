@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::window::{ReportView, WindowView};
 use crate::model::window::{PhaseName, Run};
 use crate::model::{GatewayView, IfName, InterfaceView, PodId, PodInfo, Problem, State};
 
@@ -40,15 +41,19 @@ pub enum Extra {
     Show(ShowView),
     /// `list --generations`
     Generations(Vec<GenerationView>),
+    /// `report`
+    Report(Box<ReportView>),
+    /// `report --list`
+    Windows(Vec<WindowView>),
     /// `snapshot` and `prune`
     Kept(KeptView),
     /// `pause`, `resume` and `upgrade`
-    Window(Box<WindowView>),
+    Window(Box<HoldView>),
 }
 
 /// A maintenance window, in short; `report` tells all of it.
 #[derive(Debug, Clone, Serialize)]
-pub struct WindowView {
+pub struct HoldView {
     /// Its name.
     pub id: String,
     /// The command that opened it.
@@ -148,7 +153,7 @@ pub struct StatusView {
     /// Who holds the lock; null when nobody does.
     pub lock: Option<String>,
     /// The maintenance window that is open; null when none is.
-    pub window: Option<WindowView>,
+    pub window: Option<HoldView>,
 }
 
 /// A container runtime that answered.

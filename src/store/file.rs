@@ -141,7 +141,9 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
 /// # Errors
 /// When the file system refuses; the old file is then still whole.
 pub fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
+    // A bare name is one in the current folder.
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let folder = parent.unwrap_or(Path::new("."));
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let temporary = folder.join(format!(".{name}.tmp"));
     match disk::remove(&temporary) {

@@ -68,7 +68,16 @@ impl Machine {
     /// A command that starts inside.
     pub fn exec(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
-        command.args(["--target", &self.init.to_string(), "--mount", "--pid", "--net", "--cgroup", "--uts", program]);
+        command.args([
+            "--target",
+            &self.init.to_string(),
+            "--mount",
+            "--pid",
+            "--net",
+            "--cgroup",
+            "--uts",
+            program,
+        ]);
         command
     }
 

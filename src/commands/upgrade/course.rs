@@ -15,7 +15,7 @@ use crate::commands::{Context, Early, Exit, Outcome};
 use crate::kubelet::Bus;
 use crate::model::window::PhaseName;
 use crate::model::{Code, NodeState, PodId, Problem, Severity};
-use crate::report::{NodeView, PodView};
+use crate::report::{Extra, NodeView, PodView, ReportView};
 use crate::runtime::Config;
 
 /// Everything that a window is made of.
@@ -297,7 +297,8 @@ impl Course<'_> {
         let exit = after::exit(&self.problems);
         self.keeper.window.problems.extend(self.problems.iter().cloned());
         let mut record = self.keeper.window.clone();
-        if self.keeper.window.is_holding() {
+        let open = record.is_holding();
+        if open {
             // kubelet does not run: the window stays open for the next process.
             self.keeper.save_as_possible();
             self.keeper.forget();
@@ -306,7 +307,7 @@ impl Course<'_> {
             record.exit = Some(exit.code());
             self.problems.extend(self.keeper.close(exit.code(), None));
         }
-        let extra = Some(window::view(&record, self.bus.as_ref()));
+        let extra = Some(Extra::Report(Box::new(ReportView::new(record, open))));
         Outcome { exit, node: self.node, pods: self.views, problems: self.problems, extra }
     }
 }

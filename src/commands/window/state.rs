@@ -3,7 +3,7 @@
 use super::{clock, is_kept};
 use crate::kubelet::Bus;
 use crate::model::Window;
-use crate::report::{Extra, WindowView};
+use crate::report::{Extra, HoldView};
 use crate::runtime;
 
 /// The same as the part of an answer that only commands about windows have.
@@ -12,7 +12,7 @@ pub(in crate::commands) fn view(window: &Window, bus: Option<&Bus>) -> Extra {
 }
 
 /// How a window stands; systemd is asked how the unit is, where there is one to ask.
-pub(in crate::commands) fn short(window: &Window, bus: Option<&Bus>) -> WindowView {
+pub(in crate::commands) fn short(window: &Window, bus: Option<&Bus>) -> HoldView {
     let hold = window.hold.as_ref();
     let now = clock::boottime().saturating_sub(window.started_boottime);
     let state = hold.zip(bus).and_then(|(hold, bus)| bus.unit(&hold.unit).ok());
@@ -21,7 +21,7 @@ pub(in crate::commands) fn short(window: &Window, bus: Option<&Bus>) -> WindowVi
         let at = hold.armed? / 1000 + hold.deadline;
         Some(at.saturating_sub(now / 1000))
     });
-    WindowView {
+    HoldView {
         id: window.id.clone(),
         command: window.command.clone(),
         started: window.started.clone(),

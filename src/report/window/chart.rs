@@ -1,0 +1,217 @@
+//! The window on one time axis, as SVG: phases, kubelet's pause, and below them the outage of each pod.
+
+use maud::{Markup, html};
+
+use super::ReportView;
+use super::human::{lasted, outage, result};
+use super::scale::{Px, Scale, mark, step};
+use super::text::{duration, duration_or_dash};
+use super::verdict::{Fate, Tone};
+use crate::model::window::{EVICTION_AFTER, Hold, NOT_READY_AFTER, Phase, PhaseName, WindowPod};
+
+/// The drawing's width, in units that are pixels on a wide screen.
+const WIDTH: u64 = 1080;
+/// Where names end and time begins; where time ends there is room for a length.
+const LEFT: u64 = 218;
+const PLOT: u64 = WIDTH - LEFT - 96;
+/// Rows: the labels above, a phase, the heading of the pods, a pod, the marks below.
+const TOP: u64 = 56;
+const ROW: u64 = 26;
+const HEADING: u64 = 42;
+const LANE: u64 = 21;
+const BOTTOM: u64 = 26;
+/// So many pods have a lane.
+pub(super) const LANES: usize = 30;
+/// A name longer than this is cut, in characters.
+const NAME: usize = 32;
+
+/// What is drawn, and where.
+struct Chart<'a> {
+    view: &'a ReportView,
+    scale: Scale,
+    lanes: Vec<&'a WindowPod>,
+}
+
+/// The drawing.
+pub(super) fn timeline(view: &ReportView) -> Markup {
+    let scale = Scale { left: LEFT, length: PLOT, first: 0, last: view.span().max(1) };
+    let chart = Chart { view, scale, lanes: lanes(view) };
+    let height = chart.bottom() + BOTTOM;
+    html! {
+        svg.chart viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-labelledby="chart-title chart-desc"
+            xmlns="http://www.w3.org/2000/svg" {
+            title id="chart-title" { "Timeline of the window" }
+            desc id="chart-desc" { (chart.description()) }
+            defs {
+                pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
+                    rect.hatch-ground width="6" height="6" {}
+                    rect.hatch-line width="2.5" height="6" {}
+                }
+            }
+            (chart.pause())
+            (chart.axis())
+            @for (row, phase) in (0..).zip(&view.window.phases) { (chart.phase(phase, TOP + row * ROW)) }
+            @if !chart.lanes.is_empty() { (chart.pods()) }
+            (chart.limits())
+        }
+    }
+}
+
+/// The pods that have a lane: those that were cut off for longest.
+fn lanes(view: &ReportView) -> Vec<&WindowPod> {
+    let mut pods: Vec<&WindowPod> = view.window.pods.iter().filter(|pod| pod.lost.is_some()).collect();
+    pods.sort_by_key(|pod| std::cmp::Reverse((pod.outage().is_none(), pod.outage())));
+    pods.truncate(LANES);
+    pods
+}
+
+impl Chart<'_> {
+    fn phases_end(&self) -> u64 {
+        TOP + self.view.window.phases.len() as u64 * ROW
+    }
+
+    fn bottom(&self) -> u64 {
+        let lanes = self.lanes.len() as u64;
+        self.phases_end() + if lanes == 0 { 0 } else { HEADING + lanes * LANE }
+    }
+
+    fn description(&self) -> String {
+        let phase = |phase: &Phase| {
+            let lasted = lasted(phase).map_or_else(|| "without an end".to_owned(), duration);
+            format!("{} {lasted}", phase.name)
+        };
+        let phases: Vec<String> = self.view.window.phases.iter().map(phase).collect();
+        let pause = self.view.computed.pause_ms.map(|ms| format!("; kubelet paused for {}", duration(ms)));
+        let outages = super::human::outages(self.view).map(|outages| format!("; outage {outages}"));
+        format!("Phases: {}{}{}.", phases.join(", "), pause.unwrap_or_default(), outages.unwrap_or_default())
+    }
+
+    fn axis(&self) -> Markup {
+        let step = step(self.scale.last, 10);
+        let marks = (0..=self.scale.last / step).map(|number| number * step);
+        let (top, bottom) = (TOP - 6, self.bottom());
+        html! {
+            g.axis {
+                @for ms in marks {
+                    @let x = self.scale.at(ms);
+                    line x1=(x) y1=(top) x2=(x) y2=(bottom) {}
+                    text.mark x=(x) y=(bottom + 18) text-anchor="middle" { (mark(ms, step)) }
+                }
+                line.base x1=(Px::of(LEFT)) y1=(bottom) x2=(self.scale.end()) y2=(bottom) {}
+            }
+        }
+    }
+
+    fn hold(&self) -> Option<(&Hold, u64)> {
+        let hold = self.view.window.hold.as_ref()?;
+        Some((hold, hold.paused?))
+    }
+
+    /// kubelet's pause, behind everything that happened meanwhile.
+    fn pause(&self) -> Markup {
+        let Some((hold, paused)) = self.hold() else { return html! {} };
+        let (from, to) = (self.scale.at(paused), self.scale.at(hold.resumed.unwrap_or(self.scale.last)));
+        let width = from.to(to, 2);
+        let words = match self.view.computed.pause_ms {
+            Some(ms) => format!("kubelet paused {}", duration(ms)),
+            None => "kubelet paused, not resumed".to_owned(),
+        };
+        // A short band has its words beside it.
+        let (x, anchor) = if width.0 < 1500 && from.0 < (LEFT + PLOT - 170) * 10 {
+            (from, "start")
+        } else {
+            (Px(from.0 + width.0 / 2), "middle")
+        };
+        html! {
+            g.pause {
+                rect.band x=(from) y=(TOP - 22) width=(width) height=(self.bottom() + 22 - TOP) {}
+                text.pause-label x=(x) y=(TOP - 28) text-anchor=(anchor) { (words) }
+            }
+        }
+    }
+
+    /// The moments after which the control plane acts, where the axis reaches them.
+    fn limits(&self) -> Markup {
+        let Some((_, paused)) = self.hold() else { return html! {} };
+        let limits = [(NOT_READY_AFTER, "NotReady"), (EVICTION_AFTER, "eviction")];
+        let in_range = limits.map(|(limit, what)| (paused + limit * 1000, format!("{limit} s: {what}")));
+        html! {
+            @for (ms, words) in in_range.iter().filter(|(ms, _)| *ms <= self.scale.last) {
+                @let x = self.scale.at(*ms);
+                @let is_late = x.0 > (LEFT + PLOT * 3 / 4) * 10;
+                g.limit {
+                    line x1=(x) y1=(TOP - 22) x2=(x) y2=(self.bottom()) {}
+                    text x=(if is_late { x.minus(5) } else { x.plus(5) }) y=(TOP - 12)
+                        text-anchor=(if is_late { "end" } else { "start" }) { (words) }
+                }
+            }
+        }
+    }
+
+    fn phase(&self, phase: &Phase, y: u64) -> Markup {
+        let (from, to) = (self.scale.at(phase.from), self.scale.at(phase.to.unwrap_or(self.scale.last)));
+        let width = from.to(to, 2);
+        let (word, tone) = result(self.view, phase);
+        let class = match (tone, phase.name) {
+            (Tone::Bad, _) if phase.to.is_none() => "bar cut",
+            (Tone::Bad, _) => "bar bad",
+            (_, PhaseName::Command) => "bar command",
+            (_, PhaseName::Hold | PhaseName::Proof) => "bar waiting",
+            _ => "bar",
+        };
+        let length = duration_or_dash(lasted(phase));
+        let words = if tone == Tone::Good { length.clone() } else { format!("{length} {word}") };
+        html! {
+            g.phase {
+                title { (format!("{}: +{}, {length}, {word}", phase.name, duration(phase.from))) }
+                text.name x=(LEFT - 14) y=(y + 15) text-anchor="end" { (phase.name) }
+                rect class=(class) x=(from) y=(y + 3) width=(width) height="15" rx="2.5" {}
+                text.length x=(Px(from.0 + width.0).plus(7)) y=(y + 15) { (words) }
+            }
+        }
+    }
+
+    fn pods(&self) -> Markup {
+        let y = self.phases_end();
+        let heading = match self.view.window.pods.len() {
+            all if all > self.lanes.len() => {
+                format!("Outage of {} of {all} pods, the longest first", self.lanes.len())
+            }
+            all => format!("Outage of {all} pods, the longest first"),
+        };
+        html! {
+            text.heading x=(LEFT - 14) y=(y + 28) text-anchor="end" { (heading) }
+            line.rule x1="0" y1=(y + 8) x2=(WIDTH) y2=(y + 8) {}
+            @for (row, pod) in (0..).zip(&self.lanes) { (self.lane(pod, y + HEADING + row * LANE)) }
+        }
+    }
+
+    fn lane(&self, pod: &WindowPod, y: u64) -> Markup {
+        let name = pod.info.title();
+        let from = self.scale.at(pod.lost.unwrap_or_default());
+        let to = self.scale.at(pod.answered.unwrap_or(self.scale.last));
+        let width = from.to(to, 2);
+        let class = match (pod.answered, Fate::of(pod)) {
+            (None, _) => "bar cut",
+            (Some(_), Fate::Back) => "bar outage",
+            (Some(_), _) => "bar bad",
+        };
+        html! {
+            g.lane {
+                title { (name) ": " (outage(pod)) }
+                text.name x=(LEFT - 14) y=(y + 13) text-anchor="end" { (cut(&name)) }
+                rect class=(class) x=(from) y=(y + 4) width=(width) height="10" rx="2" {}
+                text.length x=(Px(from.0 + width.0).plus(7)) y=(y + 13) { (outage(pod)) }
+            }
+        }
+    }
+}
+
+/// A name that fits beside its lane.
+fn cut(name: &str) -> String {
+    if name.chars().count() <= NAME {
+        return name.to_owned();
+    }
+    let kept: String = name.chars().take(NAME - 1).collect();
+    format!("{kept}…")
+}

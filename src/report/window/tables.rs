@@ -1,0 +1,174 @@
+//! The page's tables and lists.
+
+use maud::{Markup, html};
+
+use super::ReportView;
+use super::human::{lasted, outage, result, severity, tone_of_state};
+use super::text::{self, UNKNOWN, clock, duration, duration_or_dash, harmless, milliseconds};
+use super::verdict::Fate;
+use crate::model::window::{Lives, Phase, WindowPod};
+use crate::model::{GatewayView, InterfaceView, Problem};
+
+/// What was done, when.
+pub(super) fn phases(view: &ReportView) -> Markup {
+    let row = |phase: &Phase| {
+        let (word, tone) = result(view, phase);
+        html! {
+            tr {
+                th scope="row" { (phase.name) }
+                td.number { (clock(&view.window, phase.from, text::TIME)) }
+                td.number { "+" (duration(phase.from)) }
+                td.number { (duration_or_dash(lasted(phase))) }
+                td { span class={ "badge " (tone.class()) } { (word) } }
+            }
+        }
+    };
+    html! {
+        div.scroll {
+            table.phases {
+                caption { "Phases, by the wall clock (UTC) and since the start" }
+                thead {
+                    tr {
+                        th scope="col" { "Phase" }
+                        th.number scope="col" { "Began" }
+                        th.number scope="col" { "Since start" }
+                        th.number scope="col" { "Lasted" }
+                        th scope="col" { "Result" }
+                    }
+                }
+                tbody { @for phase in &view.window.phases { (row(phase)) } }
+            }
+        }
+    }
+}
+
+/// What became of every pod.
+pub(super) fn pods(view: &ReportView) -> Markup {
+    html! {
+        div.scroll {
+            table.pods {
+                caption { "What went wrong comes first, then the longest outage" }
+                thead {
+                    tr {
+                        th scope="col" { "Pod" }
+                        th scope="col" { "Before" }
+                        th scope="col" { "After" }
+                        th.number scope="col" { "Outage" }
+                        th scope="col" { "Gateways" }
+                        th scope="col" { "State" }
+                        th scope="col" { "Rebuilt" }
+                    }
+                }
+                tbody { @for pod in view.pods() { (pod_row(pod)) } }
+            }
+        }
+    }
+}
+
+fn pod_row(pod: &WindowPod) -> Markup {
+    let info = &pod.info;
+    let fate = Fate::of(pod);
+    html! {
+        tr class=[(fate != Fate::Back).then(|| fate.tone().class())] {
+            th scope="row" {
+                (info.title())
+                div.small.mono { (info.id) }
+            }
+            td { (interfaces(&pod.before)) }
+            td {
+                @match &pod.after {
+                    None => (UNKNOWN),
+                    Some(after) if *after == pod.before => "the same",
+                    Some(after) => (interfaces(after)),
+                }
+            }
+            td.number { (outage(pod)) }
+            td { (gateways(&pod.gateways)) }
+            td {
+                @if let (Some(state), Some(tone)) = (pod.state, tone_of_state(pod)) {
+                    span class={ "badge " (tone.class()) } { (state) }
+                } @else { (UNKNOWN) }
+            }
+            td {
+                @if pod.rebuilt == Some(true) {
+                    span.badge.bad { "yes" }
+                    @if let Some(words) = change(pod) { div.small { (words) } }
+                } @else { (text::yes_or_no(pod.rebuilt)) }
+            }
+        }
+    }
+}
+
+/// By what a pod was seen to be rebuilt.
+fn change(pod: &WindowPod) -> Option<String> {
+    let (before, after) = (pod.lives_before.as_ref()?, pod.lives_after.as_ref()?);
+    let short = |lives: &Lives| harmless(&lives.sandbox.chars().take(12).collect::<String>());
+    let is_same = before.sandbox == after.sandbox;
+    (!is_same).then(|| format!("sandbox {}, was {}", short(after), short(before)))
+}
+
+fn interfaces(all: &[InterfaceView]) -> Markup {
+    html! {
+        @if all.is_empty() { "nothing" }
+        @for interface in all {
+            div.interface {
+                span.device { (interface.name) }
+                @for address in &interface.addresses { span.address { (harmless(address)) } }
+                span.small {
+                    (harmless(&interface.kind))
+                    @if let Some(parent) = &interface.parent { " on " (parent) }
+                    @if let Some(mac) = &interface.mac { " · " span.mono { (mac) } }
+                }
+            }
+        }
+    }
+}
+
+fn gateways(all: &[GatewayView]) -> Markup {
+    let answer = |gateway: &GatewayView| match (gateway.reachable, gateway.rtt_us) {
+        (Some(true), Some(us)) => html! { span.rtt { (milliseconds(us)) } },
+        (Some(true), None) => html! { span.rtt { "answers" } },
+        (Some(false), _) => html! { span.rtt.bad { "no answer" } },
+        (None, _) => html! { span.rtt.warning { "not asked" } },
+    };
+    html! {
+        @if all.is_empty() { (UNKNOWN) }
+        @for gateway in all {
+            div.gateway { span.address { (gateway.address) } (answer(gateway)) }
+        }
+    }
+}
+
+/// Everything that went wrong or is worth knowing.
+pub(super) fn problems(view: &ReportView) -> Markup {
+    let row = |problem: &Problem| {
+        let (word, tone) = severity(problem.severity);
+        html! {
+            tr {
+                td { span class={ "badge " (tone.class()) } { (word) } }
+                th.mono scope="row" { (problem.code) }
+                td { (problem.pod.as_ref().map_or_else(|| UNKNOWN.to_owned(), |id| view.title_of(id))) }
+                td {
+                    @if !problem.object.is_empty() { span.object { (harmless(&problem.object)) } ": " }
+                    (harmless(&problem.message))
+                }
+            }
+        }
+    };
+    html! {
+        div.scroll {
+            table.problems {
+                caption { "The codes are explained in docs/problems.md" }
+                thead {
+                    tr {
+                        th scope="col" { "Severity" }
+                        th scope="col" { "Code" }
+                        th scope="col" { "Pod" }
+                        th scope="col" { "What" }
+                    }
+                }
+                tbody { @for problem in &view.window.problems { (row(problem)) } }
+            }
+        }
+    }
+}
