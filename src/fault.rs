@@ -27,13 +27,13 @@ pub fn point(what: &'static str) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a call, and makes it again as long as signals interrupt it. There is a point before each attempt.
+/// Makes a call, and makes it again as long as signals interrupt it. Its point is part of the call.
 ///
 /// # Errors
 /// Those of the call, but for `EINTR`.
-pub fn retry_interrupted<T>(what: &'static str, mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+pub fn retry_interrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
-        match point(what).and_then(|()| call()) {
+        match call() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             other => return other,
         }

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
-use crate::fault::retry_interrupted;
+use crate::fault::{point, retry_interrupted};
 
 /// A packet socket that only sends: with protocol 0 it receives nothing.
 #[derive(Debug)]
@@ -39,6 +39,7 @@ impl Sender {
         let length =
             u32::try_from(size_of::<libc::sockaddr_ll>()).map_err(|_| io::Error::other("address length"))?;
         let send = || {
+            point("packet send")?;
             // SAFETY: `frame` and `address` are valid for reads of the lengths given, for the duration of the call.
             let sent = unsafe {
                 libc::sendto(
@@ -52,6 +53,6 @@ impl Sender {
             };
             if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
         };
-        retry_interrupted("packet send", send)
+        retry_interrupted(send)
     }
 }

@@ -17,7 +17,7 @@ use nix::{getsockopt_impl, sockopt_impl};
 
 use super::netns::{Netns, within};
 use super::trace;
-use crate::fault::retry_interrupted;
+use crate::fault::{point, retry_interrupted};
 
 sockopt_impl!(
     /// `SO_NETNS_COOKIE` (Linux 5.14): the number of the socket's namespace, never given twice.
@@ -241,6 +241,8 @@ impl Socket {
         messages: &[(&RouteNetlinkMessage, u16)],
     ) -> Result<Vec<Result<(), Errno>>, Error> {
         let last = self.send(messages)?;
+        // The kernel has carried it out by here.
+        retry_interrupted(|| point("netlink answer"))?;
         let mut failed = HashMap::new();
         'answers: loop {
             for (header, message) in self.receive()? {
@@ -276,7 +278,7 @@ impl Socket {
             buffer.resize(start + packet.buffer_len().next_multiple_of(4), 0);
             packet.serialize(&mut buffer[start..]);
         }
-        retry_interrupted("netlink send", || self.raw.send(&buffer, 0))?;
+        retry_interrupted(|| point("netlink send").and_then(|()| self.raw.send(&buffer, 0)))?;
         Ok(self.sequence)
     }
 
@@ -293,8 +295,7 @@ impl Socket {
     fn receive_datagram(&mut self) -> Result<(), Error> {
         self.buffer.clear();
         // With MSG_TRUNC the result is the datagram's length even where it did not fit.
-        let receive = || self.raw.recv(&mut self.buffer, libc::MSG_TRUNC);
-        let length = retry_interrupted("netlink receive", receive)?;
+        let length = retry_interrupted(|| self.raw.recv(&mut self.buffer, libc::MSG_TRUNC))?;
         if length > DATAGRAM {
             return Err(Error::Decode(format!("a datagram of {length} bytes")));
         }

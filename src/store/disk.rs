@@ -9,17 +9,17 @@ use crate::fault::{point, retry_interrupted};
 
 /// Opens a file, which may make it.
 pub(super) fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
-    retry_interrupted("open", || options.open(path))
+    retry_interrupted(|| point("open").and_then(|()| options.open(path)))
 }
 
 /// Writes all of it.
 pub(super) fn write(mut file: &File, bytes: &[u8]) -> io::Result<()> {
-    retry_interrupted("write", || file.write_all(bytes))
+    retry_interrupted(|| point("write").and_then(|()| file.write_all(bytes)))
 }
 
 /// Waits until the disk has it.
 pub(super) fn sync(file: &File) -> io::Result<()> {
-    retry_interrupted("fsync", || file.sync_all())
+    retry_interrupted(|| point("fsync").and_then(|()| file.sync_all()))
 }
 
 /// Gives a file or folder another name.

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::diff;
 use super::namespace::Namespace;
+use super::tool;
 
 const QUESTIONS: [(&str, &str); 8] = [
     ("link", "link show"),
@@ -37,11 +38,23 @@ impl Capture {
 
     /// The node. The parent is a new device after a reload: its index, and that of its peer, are its own.
     pub fn of_node(node: &Namespace) -> Self {
-        Self::settled(node, &|link| {
-            if link.get("ifname").is_some_and(|name| name == "eth0") {
-                link.remove("ifindex");
-                link.remove("link_index");
-            }
+        Self::settled(node, &forget_the_parents_index)
+    }
+
+    /// The same as it is at this moment, without the states of links, which lag behind by up to a second.
+    pub fn of_pod_at_once(pod: &Namespace, node: &Namespace) -> Self {
+        let parents = names_by_index(node);
+        Self::now(pod, &|link| {
+            name_the_parent(link, &parents);
+            link.remove("operstate");
+        })
+    }
+
+    /// The node at this moment, without the states of links.
+    pub fn of_node_at_once(node: &Namespace) -> Self {
+        Self::now(node, &|link| {
+            forget_the_parents_index(link);
+            link.remove("operstate");
         })
     }
 
@@ -89,6 +102,12 @@ impl Capture {
         tentative || lagging
     }
 
+    /// The same where links may have come back under another index.
+    pub fn without_indexes(mut self) -> Self {
+        drop_indexes(&mut self.0);
+        self
+    }
+
     pub fn section(&self, name: &str) -> &Value {
         &self.0[name]
     }
@@ -122,7 +141,10 @@ impl Capture {
 }
 
 fn ask(ns: &Namespace, question: &str) -> Value {
-    let text = ns.ip(&format!("-d -j {question}"));
+    // From a thread inside: `ip -n` makes a mount namespace each time, which takes far longer than the answer.
+    let mut command = tool::command("ip", ["-d", "-j"]);
+    command.args(question.split_whitespace());
+    let text = ns.enter(|| tool::run(&mut command));
     if text.trim().is_empty() {
         return json!([]);
     }
@@ -143,6 +165,13 @@ fn names_by_index(node: &Namespace) -> BTreeMap<u64, String> {
 fn name_the_parent(link: &mut Map<String, Value>, parents: &BTreeMap<u64, String>) {
     if let Some(name) = link.get("link_index").and_then(Value::as_u64).and_then(|index| parents.get(&index)) {
         link.insert("link_index".to_owned(), json!(format!("{name} of the node")));
+    }
+}
+
+fn forget_the_parents_index(link: &mut Map<String, Value>) {
+    if link.get("ifname").is_some_and(|name| name == "eth0") {
+        link.remove("ifindex");
+        link.remove("link_index");
     }
 }
 
@@ -176,6 +205,17 @@ fn drop_timers(value: &mut Value) {
                 }
             }
             object.values_mut().for_each(drop_timers);
+        }
+        _ => {}
+    }
+}
+
+fn drop_indexes(value: &mut Value) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(drop_indexes),
+        Value::Object(object) => {
+            object.remove("ifindex");
+            object.values_mut().for_each(drop_indexes);
         }
         _ => {}
     }

@@ -60,6 +60,13 @@ impl Machine {
         tool::run(command.args(["sh", "-c", script, "sh"]).arg(ns.path()).stdin(Stdio::null()));
     }
 
+    /// Takes it away again, with whoever lives in it inside.
+    pub fn disown(&self, ns: &Namespace) {
+        let script =
+            "ip netns pids \"$1\" | xargs -r kill -KILL && umount \"/run/netns/$1\" && rm \"/run/netns/$1\"";
+        tool::run(self.exec("sh").args(["-c", script, "sh", ns.name()]));
+    }
+
     /// What systemd is at, for the text of a failed assertion.
     pub fn systemd_told(&self) -> String {
         let said = |words: &str| self.systemctl(words).unwrap_or_else(|e| e);

@@ -1,0 +1,149 @@
+//! Every command is killed, and made to fail, at every one of its failure points, and is run again: it has to end where
+//! an undisturbed run ends, and must have lost nothing meanwhile. Needs root and a build with the feature `failpoints`.
+//!
+//! `cargo test --features failpoints --test sweep [-- PART-OF-A-NAME…]`
+
+#![allow(clippy::expect_used, reason = "a test that cannot go on says why and stops")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod fault;
+mod picture;
+mod stage;
+mod stored;
+mod table;
+
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use common::Node;
+use fault::{ACTIONS, Fault};
+use picture::Picture;
+use stage::{Ran, Stage, Start};
+use table::Row;
+
+/// A command, and what it is run in.
+pub struct Case {
+    pub name: &'static str,
+    /// What netfix is told; `COMMAND` stands for the program that does what a driver's reload does.
+    pub words: &'static str,
+    pub start: Start,
+}
+
+const CASES: [Case; 4] = [
+    Case { name: "snapshot, the first", words: "snapshot", start: Start::Nothing },
+    Case { name: "snapshot that replaces and removes", words: "snapshot --keep 1", start: Start::Older },
+    Case { name: "restore", words: "restore", start: Start::Loss },
+    Case { name: "restore, an index taken", words: "restore", start: Start::TakenIndex },
+];
+
+/// What a run under a fault, and the one after it, should not have come to.
+pub struct Finding {
+    fault: Fault,
+    /// The name of the point.
+    point: String,
+    what: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let is_wanted = |case: &&Case| words.is_empty() || words.iter().any(|word| case.name.contains(word));
+    let rows: Vec<Row> = CASES.iter().filter(is_wanted).map(sweep).collect();
+    table::print(&rows);
+    if !rows.is_empty() && rows.iter().all(Row::is_good) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What the workers of one case share.
+struct Work<'a> {
+    case: &'a Case,
+    next: AtomicUsize,
+    points: Vec<String>,
+    row: Mutex<Row>,
+}
+
+fn sweep(case: &Case) -> Row {
+    let since = Instant::now();
+    let points = points_of(case);
+    let row = Mutex::new(Row::new(case.name, &points));
+    let work = Work { case, next: AtomicUsize::new(0), points, row };
+    // Half of the time is spent waiting for the kernel.
+    let workers = 2 * std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(|| work.carry_out()))));
+    let mut row = work.row.into_inner().expect("no worker has failed");
+    row.finish(since.elapsed());
+    row
+}
+
+/// The points that an undisturbed run passes.
+fn points_of(case: &Case) -> Vec<String> {
+    let node = Node::new();
+    let stage = Stage::new(&node, case.start);
+    stage.prepare();
+    let run = stage.run(case.words, None);
+    assert_eq!(run.code, Some(0), "{}", run.told);
+    assert!(!run.points.is_empty(), "netfix has no failure points: build it with --features failpoints");
+    run.points
+}
+
+impl Work<'_> {
+    fn next(&self) -> Option<Fault> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let (point, action) = (number / ACTIONS.len() + 1, ACTIONS[number % ACTIONS.len()]);
+        (point <= self.points.len()).then_some(Fault { point, action })
+    }
+
+    /// One fault after the other, until none is left; a stage on which something went wrong is not used again.
+    fn carry_out(&self) {
+        let mut next = self.next();
+        while next.is_some() {
+            let node = Node::new();
+            let stage = Stage::new(&node, self.case.start);
+            stage.prepare();
+            let run = stage.run(self.case.words, None);
+            assert_eq!(run.code, Some(0), "{}", run.told);
+            let reference = Picture::of(&stage);
+            while let Some(fault) = next {
+                let (run, what) = self.disturb(&stage, fault, &reference);
+                next = self.next();
+                let is_spoiled = !what.is_empty();
+                self.note(fault, &run, what);
+                if is_spoiled {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn note(&self, fault: Fault, run: &Ran, what: Vec<String>) {
+        let mut row = self.row.lock().expect("no worker has failed");
+        row.runs += 1;
+        row.missed += usize::from(!run.was_hit);
+        if !what.is_empty() {
+            let point = run.points.get(fault.point - 1).cloned().unwrap_or_default();
+            row.find(Finding { fault, point, what });
+        }
+    }
+
+    /// The disturbed run and, unless that says that all is done, another one. Returns what is not as it has to be.
+    fn disturb(&self, stage: &Stage<'_>, fault: Fault, reference: &Picture) -> (Ran, Vec<String>) {
+        stage.prepare();
+        let before = stored::checkpoints(stage);
+        let run = stage.run(self.case.words, Some(fault));
+        let mut what = fault.must_not_end_like(&run);
+        what.extend(stored::lost(stage, &before));
+        if run.code != Some(0) {
+            let again = stage.run(self.case.words, None);
+            if again.code != Some(0) {
+                what.push(format!("the second run ends with {:?}: {}", again.code, again.told));
+            }
+        }
+        what.extend(reference.missed_by(stage));
+        if !what.is_empty() {
+            what.push(format!("the disturbed run: {}", run.told));
+        }
+        (run, what)
+    }
+}

@@ -1,0 +1,65 @@
+//! How a stage stands: the networks of the host and of all pods, the state folder, and what is left of runs.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::common::Pod;
+use crate::common::capture::Capture;
+use crate::common::diff;
+use crate::stage::Stage;
+use crate::stored;
+
+/// How long a network may take to settle.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+pub struct Picture {
+    /// Empty where nothing of the network is looked at.
+    networks: Vec<(String, Capture)>,
+    rest: Value,
+}
+
+impl Picture {
+    /// Of a stage on which everything has settled.
+    pub fn of(stage: &Stage<'_>) -> Self {
+        stage.pods.iter().for_each(|pod| drop(pod.capture()));
+        drop(stage.node.capture());
+        Self::now(stage)
+    }
+
+    fn now(stage: &Stage<'_>) -> Self {
+        let of_pod = |pod: &Pod<'_>| {
+            let capture = Capture::of_pod_at_once(&pod.ns, &stage.node.ns);
+            let capture = if stage.keeps_indexes() { capture } else { capture.without_indexes() };
+            (pod.name().to_owned(), capture)
+        };
+        let node = ("the node".to_owned(), Capture::of_node_at_once(&stage.node.ns));
+        let networks = stage.pods.iter().map(of_pod).chain([node]).collect();
+        let links = stage.node.ns.ip("-br link show");
+        let temporary: Vec<&str> = links.lines().filter(|line| line.starts_with("nfx")).collect();
+        Self {
+            networks,
+            rest: json!({ "state folder": stored::picture(stage), "temporary links": temporary }),
+        }
+    }
+
+    /// What is different on the stage; it is given a moment to become the same.
+    pub fn missed_by(&self, stage: &Stage<'_>) -> Vec<String> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let lines = self.differences(&Self::now(stage));
+            if lines.is_empty() || Instant::now() > deadline {
+                return lines;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn differences(&self, now: &Self) -> Vec<String> {
+        let mut lines = diff::lines(&self.rest, &now.rest);
+        for ((name, before), (_, after)) in self.networks.iter().zip(&now.networks) {
+            lines.extend(before.differences(after).into_iter().map(|line| format!("{name}: {line}")));
+        }
+        lines
+    }
+}

@@ -1,0 +1,169 @@
+//! A node with two pods on a machine of its own, and the states that commands start from.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use crate::common::machine::Machine;
+use crate::common::namespace::Namespace;
+use crate::common::run::{BINARY, Run};
+use crate::common::{GATEWAY6, Node, Pod};
+use crate::fault::Fault;
+
+const LIMIT_SECONDS: &str = "60";
+/// The link that has the index which the second pod's interface had.
+const TAKER: &str = "taker";
+
+/// What a command finds.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Start {
+    /// Nothing was ever stored.
+    Nothing,
+    /// A snapshot of other times: both pods have changed since, and a third one has gone.
+    Older,
+    /// Good checkpoints, and a NIC that was reloaded.
+    Loss,
+    /// The same, and in the second pod another link has taken the index of the one that is lost.
+    TakenIndex,
+}
+
+pub struct Stage<'n> {
+    pub node: &'n Node,
+    pub machine: Machine,
+    pub pods: Vec<Pod<'n>>,
+    start: Start,
+    /// The index of the second pod's interface.
+    index: u32,
+}
+
+/// How a run of netfix ended.
+pub struct Ran {
+    pub code: Option<i32>,
+    /// The names of the points that it passed.
+    pub points: Vec<String>,
+    /// Whether it came to the fault.
+    pub was_hit: bool,
+    /// Everything about it, for people.
+    pub told: String,
+}
+
+impl<'n> Stage<'n> {
+    pub fn new(node: &'n Node, start: Start) -> Self {
+        ["all", "default", "eth0"].into_iter().for_each(|place| without_dad(&node.ns, place));
+        let pods = vec![rich(quick(node.pod("web"))), quick(node.pod("api")).simple()];
+        let machine = Machine::with_systemd(node);
+        pods.iter().for_each(|pod| machine.adopt(&pod.ns));
+        let index = pods[1].ns.index_of("eth0");
+        let stage = Self { node, machine, pods, start, index };
+        match start {
+            Start::Nothing => {}
+            Start::Older => stage.make_older(),
+            Start::Loss | Start::TakenIndex => stage.snapshot(),
+        }
+        stage
+    }
+
+    fn snapshot(&self) {
+        let run = self.run("snapshot", None);
+        assert_eq!(run.code, Some(0), "{}", run.told);
+    }
+
+    fn make_older(&self) {
+        let gone = quick(self.node.pod("gone")).simple();
+        self.machine.adopt(&gone.ns);
+        self.snapshot();
+        self.snapshot();
+        self.machine.disown(&gone.ns);
+        drop(gone);
+        self.pods.iter().for_each(|pod| drop(pod.ip("link set eth0 mtu 1400")));
+        copy(&self.node.state_dir(), &self.older());
+    }
+
+    fn older(&self) -> PathBuf {
+        self.node.temp().join("older")
+    }
+
+    /// Makes the state that every run starts from, out of whatever a run has left.
+    pub fn prepare(&self) {
+        match self.start {
+            Start::Nothing => self.forget(),
+            Start::Older => {
+                self.forget();
+                copy(&self.older(), &self.node.state_dir());
+            }
+            Start::Loss => self.node.lose_and_reload(),
+            Start::TakenIndex => {
+                let ns = &self.pods[1].ns;
+                let _ = ns.try_ip(&format!("link del {TAKER}"));
+                self.node.lose_and_reload();
+                ns.ip(&format!("link add {TAKER} index {} address 02:00:00:00:00:01 type ifb", self.index));
+            }
+        }
+    }
+
+    fn forget(&self) {
+        let _ = fs::remove_dir_all(self.node.state_dir());
+    }
+
+    /// Whether the interfaces of pods have the indexes that they had.
+    pub fn keeps_indexes(&self) -> bool {
+        self.start != Start::TakenIndex
+    }
+
+    /// `netfix WORDS` inside the machine, with nothing selected.
+    pub fn run(&self, words: &str, fault: Option<Fault>) -> Ran {
+        let log = self.node.temp().join("points");
+        let _ = fs::remove_file(&log);
+        let mut command = self.machine.exec("timeout");
+        command.args(["--kill-after=5", LIMIT_SECONDS, BINARY]).args(words.split_whitespace());
+        command.env("NETFIX_STATE_DIR", self.node.state_dir()).env("NETFIX_RUNTIME", "none");
+        command.env("NO_COLOR", "1").env("NETFIX_FAILPOINT_LOG", &log).stdin(Stdio::null());
+        if let Some(Fault { point, action }) = fault {
+            command.env("NETFIX_FAILPOINT", format!("{point}:{action}"));
+        }
+        let run = Run::of(&mut command);
+        let log = fs::read_to_string(log).unwrap_or_default();
+        let names = log.lines().filter_map(|line| line.split_once(' ')).map(|(_, name)| name.to_owned());
+        let was_hit = log.lines().any(|line| line.contains(": "));
+        Ran { code: run.code, points: names.collect(), was_hit, told: run.told() }
+    }
+}
+
+/// Duplicate address detection, even with nothing to send, takes up to a second.
+fn without_dad(ns: &Namespace, place: &str) {
+    ns.set_sysctl(&format!("ipv6/conf/{place}/accept_dad"), "0");
+}
+
+fn quick(pod: Pod<'_>) -> Pod<'_> {
+    ["all", "default"].into_iter().for_each(|place| without_dad(&pod.ns, place));
+    pod
+}
+
+/// A pod that has something of everything.
+fn rich(pod: Pod<'_>) -> Pod<'_> {
+    let pod = pod.simple();
+    pod.ip(&format!("addr add {}/64 dev eth0", pod.address6()));
+    pod.ip("addr add 10.88.77.7/32 dev eth0");
+    pod.ip(&format!("route add default via {GATEWAY6}"));
+    pod.ip("route add 192.0.2.0/24 via 10.88.0.1 mtu 1300");
+    pod.ip("route add default via 10.88.0.1 table 7");
+    pod.ip("rule add from 10.88.77.7 lookup 7");
+    pod.ip("neigh add 10.88.0.9 lladdr 02:00:00:00:00:09 dev eth0 nud permanent");
+    pod.ip("link set eth0 alias something");
+    pod.ns.set_sysctl("ipv4/conf/eth0/arp_notify", "1");
+    pod.ns.set_sysctl("ipv6/conf/eth0/accept_ra", "0");
+    pod
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap_or_else(|e| panic!("cannot make {}: {e}", to.display()));
+    for entry in fs::read_dir(from).expect("a folder").flatten() {
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        match from.is_dir() {
+            true => copy(&from, &to),
+            false => {
+                drop(fs::copy(&from, &to).unwrap_or_else(|e| panic!("cannot copy {}: {e}", from.display())))
+            }
+        }
+    }
+}
