@@ -90,6 +90,7 @@ scenarios! {
     docker: "docker",
     podman: "podman",
     containerd: "containerd",
+    kubelet_rebuilds: "kubelet-rebuilds",
 }
 
 #[test]

@@ -1,0 +1,45 @@
+# A Kubernetes node: containerd, and a stand-in for kubelet that makes three pods and makes those again that have no address.
+# shellcheck shell=bash
+# shellcheck source=tests/vm/containerd.sh
+. "$LAB_REPO/tests/vm/containerd.sh"
+
+KUBELET=kubelet.service
+MANIFESTS=/etc/kubernetes/manifests
+WEBS=(web-0 web-1 web-2)
+
+# kubelet_unit FILE: a stop leaves everything alone that kubelet has started, as k3s's unit has it.
+kubelet_unit() {
+    cat >"$1" <<END
+[Unit]
+Description=a stand-in for kubelet
+[Service]
+ExecStart=/bin/bash $LAB_REPO/tests/vm/kubelet.sh
+Environment=LAB_REPO=$LAB_REPO
+RuntimeDirectory=kubelet
+KillMode=process
+Restart=always
+END
+    systemctl daemon-reload
+}
+
+kubernetes_node() {
+    local name
+    containerd_node
+    mkdir -p "$MANIFESTS"
+    for name in "${WEBS[@]}"; do echo "shop uid-of-$name" >"$MANIFESTS/$name"; done
+    kubelet_unit /usr/lib/systemd/system/$KUBELET
+    systemctl start $KUBELET
+    wait_for 120 "every pod's container" containers_run 0
+    find_pods
+}
+
+# containers_run ATTEMPT: one in each pod.
+containers_run() { [ "$(containers state attempt | grep -cx "CONTAINER_RUNNING $1")" = ${#WEBS[@]} ]; }
+
+# find_pods: the sandboxes that there are become the pods, for everything in lib.sh.
+find_pods() {
+    local name
+    for name in "${PODS[@]}"; do rm "/run/netns/$name"; done
+    PODS=()
+    for name in "${WEBS[@]}"; do cri_pod "$name" "$(sandboxes name id | sed -n "s/^$name //p")"; done
+}
