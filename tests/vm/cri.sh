@@ -8,8 +8,11 @@ IMAGE=docker.io/lab/pause:1
 # cri METHOD: the request's fields on stdin, the answer's on stdout, both as protobuf's text. A message on a gRPC
 # stream comes after five bytes: not compressed, and its length.
 cri() {
-    local message=$WORK/message.$BASHPID size
-    protoc -I "$LAB_REPO/tests/vm" --encode="runtime.v1.$1Request" cri.proto >"$message" || return
+    local message=$WORK/message.$BASHPID fields='' size
+    read -r -d '' fields || :
+    if [ -z "$fields" ]; then : >"$message"; else
+        protoc -I "$LAB_REPO/tests/vm" --encode="runtime.v1.$1Request" cri.proto <<<"$fields" >"$message" || return
+    fi
     printf -v size '%08x' "$(stat -c %s "$message")"
     # shellcheck disable=SC2059 # The format is the five bytes.
     { printf "\\x00\\x${size:0:2}\\x${size:2:2}\\x${size:4:2}\\x${size:6:2}"; cat "$message"; } >"$message.frame"

@@ -10,8 +10,12 @@ set -uo pipefail
 MANIFESTS=/etc/kubernetes/manifests
 WORK=$RUNTIME_DIRECTORY
 
-# has_address SANDBOX: asked of the kernel each time, nothing is remembered.
-has_address() { nsenter -t "$(sandbox_pid "$1")" -n ip -o -4 address show dev eth0 scope global 2>/dev/null | grep -q .; }
+# has_address SANDBOX: asked of the kernel each time, nothing is remembered. Where $TRUSTS_RUNTIME is set, the address is
+# the one that the runtime remembers, as it is with containerd and CRI-O: it never goes.
+has_address() {
+    [ -z "${TRUSTS_RUNTIME:-}" ] || return 0
+    nsenter -t "$(sandbox_pid "$1")" -n ip -o -4 address show dev eth0 scope global 2>/dev/null | grep -q .
+}
 
 # sync_pod NAME NAMESPACE UID: one pod, from what $WORK/sandboxes and $WORK/containers say.
 sync_pod() {
@@ -35,14 +39,16 @@ sync_pod() {
 
 # Stopped between two rounds, never with a pod half made.
 trap 'stopped=1' TERM
-stopped=
+stopped='' rounds=0
 while [ -z "$stopped" ]; do
     sleep 1
     # A runtime that cannot be asked has told nothing: no pod is touched.
-    sandboxes uid attempt state id >"$WORK/sandboxes" && containers pod_sandbox_id state id >"$WORK/containers" || continue
+    sandboxes uid attempt state id >"$WORK/sandboxes" || continue
+    containers pod_sandbox_id state id >"$WORK/containers" || continue
     for manifest in "$MANIFESTS"/*; do
         read -r namespace uid <"$manifest"
         sync_pod "${manifest##*/}" "$namespace" "$uid" &
     done
     until wait; do :; done
+    echo $((++rounds)) >"$WORK/rounds"
 done

@@ -7,13 +7,13 @@ KUBELET=kubelet.service
 MANIFESTS=/etc/kubernetes/manifests
 WEBS=(web-0 web-1 web-2)
 
-# kubelet_unit FILE: a stop leaves everything alone that kubelet has started, as k3s's unit has it.
+# kubelet_unit FILE [COMMAND]: a stop leaves everything alone that kubelet has started, as k3s's unit has it.
 kubelet_unit() {
     cat >"$1" <<END
 [Unit]
 Description=a stand-in for kubelet
 [Service]
-ExecStart=/bin/bash $LAB_REPO/tests/vm/kubelet.sh
+ExecStart=${2:-/bin/bash $LAB_REPO/tests/vm/kubelet.sh}
 Environment=LAB_REPO=$LAB_REPO
 RuntimeDirectory=kubelet
 KillMode=process
@@ -21,6 +21,11 @@ Restart=always
 END
     systemctl daemon-reload
 }
+
+# rounds_later N: kubelet has looked after every pod so many times since.
+rounds_later() { wait_for 60 "kubelet to look after its pods" looked_after $(($(rounds) + $1)); }
+looked_after() { [ "$(rounds)" -ge "$1" ]; }
+rounds() { cat /run/kubelet/rounds 2>/dev/null || echo 0; }
 
 kubernetes_node() {
     local name

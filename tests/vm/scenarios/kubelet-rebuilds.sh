@@ -17,7 +17,7 @@ all_answer
 lives >"$WORK/lives"
 
 step "while all have an address, no pod is touched"
-sleep 5
+rounds_later 2
 lives | diff "$WORK/lives" - || fail "a pod was touched"
 
 step "the driver is reloaded, and the NIC configured again as a network manager does"

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# lab: systemd
+# A whole maintenance window around a real driver's reload, beside a kubelet that makes pods again which have no address.
+# shellcheck source=tests/vm/window.sh
+. "$LAB_REPO/tests/vm/window.sh"
+
+kubernetes_node
+before_window
+
+step "a driver upgrade as one window"
+upgrade 0 -- "
+    systemctl show -P ActiveState -P LoadState $KUBELET | xargs >$WORK/during
+    systemctl list-timers --all --plain --no-legend 'netfix-deadline-*' >>$WORK/during
+    find /etc/systemd /usr/lib/systemd/system /run/systemd -name $KUBELET -lname /dev/null >$WORK/masks
+    cat /proc/self/cgroup >$WORK/cgroup
+    echo 'said by COMMAND'; echo 'complained of by COMMAND' >&2
+    $RELOAD"
+said '^said by COMMAND$'
+said '^complained of by COMMAND$'
+untouched
+
+step "meanwhile kubelet was masked until the next boot, a timer was armed, and the window was a unit"
+diff <(echo masked inactive) <(sed -n 1p "$WORK/during")
+grep -q 'netfix-deadline-[0-9]*.timer' "$WORK/during" || fail "no timer: $(cat "$WORK/during")"
+diff <(echo "/run/systemd/system/$KUBELET") "$WORK/masks"
+grep -q /netfix-upgrade.service "$WORK/cgroup" || fail "it ran in $(cat "$WORK/cgroup")"
+
+step "the record tells of it, and so does the journal"
+recorded '.command == "upgrade" and .exit == 0 and .run.exit == 0 and .hold.unit == "'$KUBELET'"'
+recorded '.hold | .armed <= .paused and .paused < .resumed'
+recorded '[.phases[] | select(.ok) | .name] == ["check", "snapshot", "pause", "command", "restore", "verify", "resume", "proof"]'
+recorded '[.pods[].name] | sort == ["web-0", "web-1", "web-2"]'
+recorded '.pods | all(.rebuilt == false and .state == "restored" and .lives_before == .lives_after)'
+recorded '.pods | all(.lives_before | .attempt == 0 and (.containers | length) == 1 and .containers[0].restarts == 0)'
+recorded '.pods | all(.answered - .lost >= 3000)'
+grep -q '^said by COMMAND$' "$(record -r .log)" || fail "the log does not have what COMMAND said"
+for phase in pause command resume; do
+    journalctl -q -o cat "PHASE=$phase" | grep -q . || fail "the journal has nothing of the phase $phase"
+done
+
+step "nothing is lost by a window in which nothing happens"
+upgrade 0 -o json -- true
+jq -e '.exit == 0 and .problems == []' "$OUT" >/dev/null || fail "the document says something else"
+recorded '.pods | all(.rebuilt == false and .state == "in-sync" and .lost == null)'
+untouched

@@ -1,0 +1,78 @@
+# The maintenance window, from pause to proof, under systemd.
+# shellcheck shell=bash
+# shellcheck source=tests/vm/kubernetes.sh
+. "$LAB_REPO/tests/vm/kubernetes.sh"
+
+RELOAD='modprobe -r e1000e; sleep 3; modprobe e1000e'
+LOG=$WORK/window.log
+
+# plain_node: pods that no runtime knows, and a kubelet that does nothing, for all that is not about pods made again.
+plain_node() {
+    standard_node
+    gw_hide
+    kubelet_unit /usr/lib/systemd/system/$KUBELET '/bin/sleep infinity'
+    systemctl start $KUBELET
+    lives() { local pod; for pod in "${PODS[@]}"; do echo "$pod $(ip netns pids "$pod")"; done; }
+    rounds_later() { :; }
+}
+
+before_window() {
+    all_answer
+    capture "$WORK/before"
+    lives >"$WORK/lives"
+}
+
+# upgrade CODE[|CODE] [OPTION...] -- COMMAND, for a shell.
+upgrade() {
+    local code=$1
+    shift
+    expect_exit "$code" nf upgrade --yes --settle 5s "${@:1:$#-1}" bash -c "${*: -1}"
+}
+
+# in_background [OPTION...] -- COMMAND: the same, with what it says in $LOG; its exit code by exit_of_window.
+in_background() {
+    "$NETFIX" --state-dir "$STATE" upgrade --yes --settle 5s "${@:1:$#-1}" bash -c "${*: -1}" >"$LOG" 2>&1 &
+    WINDOW=$!
+}
+exit_of_window() {
+    local want=$1 got=0
+    wait "$WINDOW" || got=$?
+    cat "$LOG"
+    [ "$got" = "$want" ] || fail "exit code $got, not $want"
+}
+
+# window JQ...: of the window that is open; record JQ...: of the last one that was closed.
+window() { jq "$@" "$STATE/window.json"; }
+record() { jq "$@" "$(printf '%s\n' "$STATE"/windows/*.json | tail -n 1)"; }
+recorded() { record -e "$@" >/dev/null || fail "the record says something else than: $* -- $(record -c .)"; }
+
+# in_phase NAME: the open window is in that phase.
+in_phase() { [ "$(window -r '.phases[-1] | select(.to == null) | .name' 2>/dev/null)" = "$1" ]; }
+
+kubelet_is() { [ "$(systemctl show -P ActiveState -P LoadState $KUBELET | xargs)" = "$1" ] || return 1; }
+kubelet_runs() { kubelet_is "loaded active"; }
+kubelet_held() { kubelet_is "masked inactive"; }
+
+# masks: every link that masks kubelet.
+masks() { find /etc/systemd /usr/lib/systemd/system /run/systemd -name "$KUBELET" -lname /dev/null; }
+
+# nothing_left: of a window, in systemd and on the disk, once it is over.
+nothing_left() {
+    kubelet_runs || fail "kubelet is $(systemctl show -P ActiveState -P LoadState $KUBELET | xargs)"
+    [ -z "$(masks)" ] || fail "a mask is left: $(masks)"
+    wait_for 10 "netfix's units to go" no_units
+    [ ! -e "$STATE/window.json" ] || fail "a window is open: $(window -c .)"
+    [ ! -e /run/netfix ] || fail "left in /run/netfix: $(find /run/netfix)"
+}
+no_units() { [ -z "$(systemctl list-units --all --plain --no-legend 'netfix-*')" ]; }
+
+# untouched: no pod is another than before the window, and neither is any network.
+untouched() {
+    step "the pods are the ones from before, with their whole network"
+    rounds_later 2
+    lives | diff "$WORK/lives" - || fail "a pod was made again"
+    capture "$WORK/after"
+    same "$WORK/before" "$WORK/after"
+    all_answer
+    nothing_left
+}
