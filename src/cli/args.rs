@@ -125,6 +125,7 @@ fn deadline(text: &str) -> Result<Duration, String> {
 
 /// A whole maintenance window.
 #[derive(Debug, Clone, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct UpgradeArgs {
     /// Which pods.
     #[command(flatten)]

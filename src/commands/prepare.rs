@@ -79,7 +79,7 @@ pub(super) enum NodeFile<'a> {
     /// The state folder has it.
     In(&'a Store),
     /// It was read before.
-    Read(Option<NodeState>),
+    Read(Option<Box<NodeState>>),
 }
 
 impl NodeFile<'_> {
@@ -87,7 +87,7 @@ impl NodeFile<'_> {
     pub(super) fn load(self, node: &NodeIdentity, problems: &mut Vec<Problem>) -> Option<NodeState> {
         match self {
             Self::In(store) => load_node(store, node, problems),
-            Self::Read(state) => state,
+            Self::Read(state) => state.map(|state| *state),
         }
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Outcome,
     problems.append(&mut session.problems);
     let is_error = |problem: &Problem| problem.severity == Severity::Error;
     let exit = if problems.iter().any(is_error) { Exit::Failed } else { Exit::Done };
-    Ok(Outcome { exit, node, problems, extra: Some(Extra::Status(status)), ..Outcome::default() })
+    Ok(Outcome { exit, node, problems, extra: Some(Extra::Status(Box::new(status))), ..Outcome::default() })
 }
 
 /// The window that is open, and how kubelet's unit really is.

@@ -54,7 +54,7 @@ pub enum Error {
 }
 
 impl Error {
-    fn refused(what: &str, why: impl ToString) -> Self {
+    fn refused(what: &str, why: impl std::fmt::Display) -> Self {
         Self::Refused { what: what.to_owned(), why: why.to_string() }
     }
 }

@@ -58,7 +58,7 @@ pub fn arm(bus: &Bus, timer: &str, unit: &str, after: Duration) -> Result<(), Er
     let result = bus.job("StartTransientUnit", &(timer, "replace", of_timer, others), STOP_LIMIT);
     let state = bus.unit(timer)?;
     if state.active != "active" {
-        let why = result.map_or_else(|error| error.to_string(), |word| word);
+        let why = result.unwrap_or_else(|error| error.to_string());
         return Err(Error::State(format!("{timer} is not armed: {why}")));
     }
     end(bus, |name| name != timer)

@@ -36,7 +36,7 @@ pub enum Extra {
     /// `check`
     Check(CheckView),
     /// `status`
-    Status(StatusView),
+    Status(Box<StatusView>),
     /// `show`
     Show(ShowView),
     /// `list --generations`

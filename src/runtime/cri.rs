@@ -108,7 +108,9 @@ impl Client {
             let of = of_sandbox.entry(container.pod_sandbox_id).or_default();
             of.push(Container { name, id: container.id, restarts });
         }
-        of_sandbox.values_mut().for_each(|containers| containers.sort());
+        for containers in of_sandbox.values_mut() {
+            containers.sort();
+        }
         Ok(of_sandbox)
     }
 

@@ -82,7 +82,9 @@ impl Client {
                 sandbox.containers.push(container);
             }
         }
-        sandboxes.iter_mut().for_each(|sandbox| sandbox.containers.sort());
+        for sandbox in &mut sandboxes {
+            sandbox.containers.sort();
+        }
         Ok(Told { kind: self.kind, version: self.version, sandboxes })
     }
 

@@ -45,7 +45,7 @@ pub(super) fn restore(course: &mut Course<'_>, wait: Duration) -> Outcome {
     let target = Target { pods, parent: None };
     let source = SourceArgs::checkpoints(&args.runtimes);
     let records = Records::Stored(memory.stored.clone());
-    let node = NodeFile::Read(memory.node.clone());
+    let node = NodeFile::Read(memory.node.clone().map(Box::new));
     let patience = Patience::until_interrupted(wait, signals);
     let prepared = prepare_from(records, node, &target, &source, selection);
     let outcome =
@@ -75,7 +75,7 @@ pub(super) fn summary(views: &[PodView]) -> String {
 /// Asks the gateways, from memory too; a pod whose gateway was silent before is not held against the window.
 pub(super) fn verify(course: &mut Course<'_>) -> Vec<Problem> {
     let Course { context, memory, selection, args, keeper, .. } = course;
-    let node = NodeFile::Read(memory.node.clone());
+    let node = NodeFile::Read(memory.node.clone().map(Box::new));
     let verified = match verify::ask_gateways(memory.stored.clone(), node, selection, args.timeout, context) {
         Ok(verified) => verified,
         Err(early) => return early.problems,
@@ -147,8 +147,12 @@ pub(super) fn prove(course: &mut Course<'_>) -> Vec<Problem> {
     let lives = |pod: &WindowPod| {
         let living = living.get_or_init(|| Session::open(selection).ok().map(|session| session.pods));
         let then = identities.get(&pod.info.id)?;
-        let mut now = living.as_ref()?.iter().map(|pod| &pod.identity);
-        Some(now.any(|now| then.may_be(now)))
+        let now = || living.as_ref().map(|pods| pods.iter().map(|pod| &pod.identity));
+        if now()?.any(|now| then.is_same(now)) {
+            return Some(true);
+        }
+        // One that might be it proves nothing.
+        if now()?.any(|now| then.may_be(now)) { None } else { Some(false) }
     };
     proof::watch(&mut keeper.window.pods, config, args.settle, signals, lives)
 }

@@ -105,7 +105,7 @@ fn remember(course: &mut Course<'_>) -> Result<(), Problem> {
 /// Which gateways did not answer before either; the window is not to blame for those.
 fn baseline(course: &mut Course<'_>) {
     let Course { context, memory, selection, args, .. } = course;
-    let node = NodeFile::Read(memory.node.clone());
+    let node = NodeFile::Read(memory.node.clone().map(Box::new));
     let Ok(verified) = verify::ask_gateways(memory.stored.clone(), node, selection, args.timeout, context)
     else {
         return;

@@ -90,7 +90,7 @@ fn words() -> Vec<String> {
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
     let has = |word: &str| words[..end].iter().any(|own| own == word);
     let added =
-        ["--yes", "--foreground"].into_iter().filter(|word| !has(word) && !(*word == "--yes" && has("-y")));
+        ["--yes", "--foreground"].into_iter().filter(|word| !(has(word) || *word == "--yes" && has("-y")));
     let added: Vec<String> = added.map(str::to_owned).collect();
     words.splice(end..end, added);
     words

@@ -8,8 +8,10 @@ use crate::model::window::{Container, Lives, WindowPod};
 use crate::model::{Code, Problem};
 use crate::runtime::{self, Answer, Config, Sandbox};
 
-/// How often the runtimes are asked.
-const PAUSE: Duration = Duration::from_secs(1);
+/// How often it is looked whether somebody wants an end.
+const PAUSE: Duration = Duration::from_millis(200);
+/// The pause before a runtime is asked again that is not back yet.
+const LEAST_PAUSE: Duration = Duration::from_millis(20);
 /// How long a runtime that went with kubelet, as k3s's containerd does, may take to be back.
 const BACK_AGAIN: Duration = Duration::from_secs(90);
 
@@ -35,25 +37,8 @@ pub(super) fn watch(
     signals: &Signals,
     lives: impl Fn(&WindowPod) -> Option<bool>,
 ) -> Vec<Problem> {
-    let until = Instant::now() + settle;
-    let asks = pods.iter().any(|pod| pod.lives_before.is_some());
-    let mut last = Ok(Answer::default());
-    while asks {
-        last = runtime::ask(config);
-        let now = Instant::now();
-        let is_over = if last.is_ok() { now >= until } else { now >= until + BACK_AGAIN };
-        let seen = last.as_ref().is_ok_and(|answer| pods.iter().any(|pod| changed(pod, answer).is_some()));
-        // What is rebuilt may be rebuilt once more, but the worst is known.
-        if is_over || signals.interrupted() || (seen && now >= until) {
-            break;
-        }
-        thread::sleep(PAUSE.min(until.saturating_duration_since(now)).max(Duration::from_millis(50)));
-    }
-    if !asks {
-        thread::sleep(settle.min(until.saturating_duration_since(Instant::now())));
-    }
     let mut problems = Vec::new();
-    let answer = match last {
+    let answer = match last_answer(pods, config, settle, signals) {
         Ok(answer) => answer,
         Err(unreachable) => {
             problems.extend(unreachable.into_iter().map(unproven));
@@ -77,6 +62,28 @@ pub(super) fn watch(
             .extend(why.map(|why| Problem::error(Code::PodRebuilt, pod.info.title(), why).of(&pod.info.id)));
     }
     problems
+}
+
+/// What the runtimes say when the time is over; a runtime that is not back yet is given more.
+fn last_answer(
+    pods: &[WindowPod],
+    config: &Config,
+    settle: Duration,
+    signals: &Signals,
+) -> Result<Answer, Vec<Problem>> {
+    let until = Instant::now() + settle;
+    let asks = pods.iter().any(|pod| pod.lives_before.is_some());
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if signals.interrupted() || left.is_zero() {
+            let last = if asks { runtime::ask(config) } else { Ok(Answer::default()) };
+            let is_over = signals.interrupted() || Instant::now() >= until + BACK_AGAIN;
+            if last.is_ok() || is_over {
+                return last;
+            }
+        }
+        thread::sleep(PAUSE.min(left).max(LEAST_PAUSE));
+    }
 }
 
 fn unproven(mut problem: Problem) -> Problem {
