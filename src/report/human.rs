@@ -7,8 +7,8 @@ use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table};
 use jiff::Timestamp;
 
 use super::view::{Document, Extra, KeptView, PodView};
-use super::{Style, generations, paint, screen, window};
-use crate::model::{InterfaceView, Severity, State};
+use super::{Style, generations, hold, paint, prospect, screen, window};
+use crate::model::{InterfaceView, Problem, Severity, State};
 
 /// Writes the answer.
 pub(super) fn answer(document: &Document, style: Style, out: &mut dyn Write) -> io::Result<()> {
@@ -17,8 +17,11 @@ pub(super) fn answer(document: &Document, style: Style, out: &mut dyn Write) -> 
         Some(Extra::Show(view)) => {
             return document.pods.iter().try_for_each(|pod| screen::pod(pod, view, out));
         }
-        Some(Extra::Report(view)) => return window::report(view, style, out),
+        Some(Extra::Report(view)) if document.command == "report" || !style.quiet => {
+            return window::report(view, style, out);
+        }
         _ if style.quiet => {}
+        Some(Extra::Window(view)) => return hold::answer(document.command, view, out),
         Some(Extra::Windows(all)) => return window::list(all, style, out),
         Some(Extra::Generations(all)) => return generations::list(all, style, out),
         Some(Extra::Kept(kept)) if document.command == "prune" => {
@@ -29,7 +32,9 @@ pub(super) fn answer(document: &Document, style: Style, out: &mut dyn Write) -> 
     }
     match document.command {
         // Without a window there is nothing to tell.
-        "report" => Ok(()),
+        "report" | "status" => Ok(()),
+        "upgrade" if document.exit == 0 => prospect(&document.node.steps, &document.pods, out),
+        "upgrade" => Ok(()),
         "plan" | "diff" if document.exit != 0 && document.pods.is_empty() => Ok(()),
         "plan" | "diff" => {
             steps(document, out)?;
@@ -51,7 +56,13 @@ pub(super) fn answer(document: &Document, style: Style, out: &mut dyn Write) -> 
 /// Writes the problems that the user should see.
 pub(super) fn problems(document: &Document, style: Style, talk: &mut dyn Write) -> io::Result<()> {
     let least = if style.quiet { Severity::Error } else { Severity::Info };
-    for problem in document.problems.iter().filter(|problem| problem.severity >= least) {
+    let told: &[Problem] = match &document.extra {
+        // The report of a window has them.
+        Some(Extra::Report(view)) if !style.quiet => &view.window.problems,
+        _ => &[],
+    };
+    let is_to_tell = |problem: &&Problem| problem.severity >= least && !told.contains(problem);
+    for problem in document.problems.iter().filter(is_to_tell) {
         let (word, color) = match problem.severity {
             Severity::Error => ("error", "31"),
             Severity::Warning => ("warning", "33"),

@@ -2,8 +2,10 @@
 
 mod check;
 mod generations;
+mod hold;
 mod human;
 mod progress;
+mod prospect;
 mod screen;
 mod view;
 mod window;
@@ -15,6 +17,7 @@ use crate::cli::{Color, Global, Output};
 pub use crate::model::summary::{GatewayView, InterfaceView, State, interfaces};
 pub use check::metrics;
 pub use progress::{Listener, Progress, listener};
+pub use prospect::prospect;
 pub use view::{
     CheckView, Document, Extra, GenerationView, HoldView, KeptView, NodeView, PodView, RuntimeView, ShowView,
     StatusView, Verdict,

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
+use super::hold;
 use super::human::{list_or_dash, or_dash, title};
 use super::view::{Document, PodView, ShowView, StatusView};
 use crate::model::checkpoint::{Extension, StackLink};
@@ -37,7 +38,11 @@ pub(super) fn status(document: &Document, status: &StatusView, out: &mut dyn Wri
         out,
         "lock       {}",
         status.lock.as_deref().map_or("free".to_owned(), |by| format!("held by {}", by.escape_debug()))
-    )
+    )?;
+    match &status.window {
+        Some(window) => hold::lines(window, out),
+        None => writeln!(out, "window     none is open"),
+    }
 }
 
 /// One pod: who it is, how it is now, and what is stored.

@@ -8,7 +8,7 @@ use crate::commands::session::{self, Session, bare_view};
 use crate::commands::{Context, Early, Outcome, window};
 use crate::model::{Code, NetState, Parent, Problem, State, interfaces};
 use crate::observe;
-use crate::report::PodView;
+use crate::report::{self, PodView};
 
 /// The course of the window and the pods that may lose their network; nothing is touched.
 pub(super) fn dry_run(args: &UpgradeArgs, context: &Context) -> Result<Outcome, Early> {
@@ -19,7 +19,7 @@ pub(super) fn dry_run(args: &UpgradeArgs, context: &Context) -> Result<Outcome, 
 }
 
 struct Prospect {
-    node: crate::report::NodeView,
+    node: report::NodeView,
     unit: Option<String>,
     /// Those that stand on the host's links.
     pods: Vec<PodView>,
@@ -118,19 +118,8 @@ fn ask(args: &UpgradeArgs, prospect: &Prospect) -> io::Result<bool> {
     for problem in &prospect.problems {
         writeln!(talk, "{}: {problem}", problem.severity)?;
     }
-    for line in course(args, prospect.unit.as_deref(), prospect.pods.len()) {
-        writeln!(talk, "{line}")?;
-    }
-    writeln!(
-        talk,
-        "\nThese {} pods stand on this host's links and may lose their network meanwhile:",
-        prospect.pods.len()
-    )?;
-    for pod in &prospect.pods {
-        let addresses: Vec<String> =
-            pod.interfaces.iter().flat_map(|interface| interface.addresses.clone()).collect();
-        writeln!(talk, "  {:<40} {}", pod.info.title(), addresses.join(", "))?;
-    }
+    let course = course(args, prospect.unit.as_deref(), prospect.pods.len());
+    report::prospect(&course, &prospect.pods, &mut talk)?;
     write!(talk, "\nGo on? [yes/no] ")?;
     talk.flush()?;
     let mut answer = String::new();
