@@ -15,7 +15,7 @@ const WIDTH: u64 = 1080;
 const LEFT: u64 = 218;
 const PLOT: u64 = WIDTH - LEFT - 96;
 /// Rows: the labels above, a phase, the heading of the pods, a pod, the marks below.
-const TOP: u64 = 56;
+const TOP: u64 = 60;
 const ROW: u64 = 26;
 const HEADING: u64 = 42;
 const LANE: u64 = 21;
@@ -23,7 +23,7 @@ const BOTTOM: u64 = 26;
 /// So many pods have a lane.
 pub(super) const LANES: usize = 30;
 /// A name longer than this is cut, in characters.
-const NAME: usize = 32;
+const NAME: usize = 28;
 
 /// What is drawn, and where.
 struct Chart<'a> {
@@ -125,7 +125,7 @@ impl Chart<'_> {
         html! {
             g.pause {
                 rect.band x=(from) y=(TOP - 22) width=(width) height=(self.bottom() + 22 - TOP) {}
-                text.pause-label x=(x) y=(TOP - 28) text-anchor=(anchor) { (words) }
+                text.pause-label x=(x) y=(TOP - 31) text-anchor=(anchor) { (words) }
             }
         }
     }
@@ -134,12 +134,13 @@ impl Chart<'_> {
     fn limits(&self) -> Markup {
         let Some((_, paused)) = self.hold() else { return html! {} };
         let limits = [(NOT_READY_AFTER, "NotReady"), (EVICTION_AFTER, "eviction")];
-        let in_range = limits.map(|(limit, what)| (paused + limit * 1000, format!("{limit} s: {what}")));
+        let in_range = limits.map(|(limit, what)| (paused + limit * 1000, format!("{what} after {limit} s")));
         html! {
             @for (ms, words) in in_range.iter().filter(|(ms, _)| *ms <= self.scale.last) {
                 @let x = self.scale.at(*ms);
                 @let is_late = x.0 > (LEFT + PLOT * 3 / 4) * 10;
-                g.limit {
+                @let reached = self.view.computed.pause_ms.is_none_or(|pause| paused + pause >= *ms);
+                g class=(if reached { "limit reached" } else { "limit" }) {
                     line x1=(x) y1=(TOP - 22) x2=(x) y2=(self.bottom()) {}
                     text x=(if is_late { x.minus(5) } else { x.plus(5) }) y=(TOP - 12)
                         text-anchor=(if is_late { "end" } else { "start" }) { (words) }
@@ -160,7 +161,11 @@ impl Chart<'_> {
             _ => "bar",
         };
         let length = duration_or_dash(lasted(phase));
-        let words = if tone == Tone::Good { length.clone() } else { format!("{length} {word}") };
+        let words = match phase.to {
+            None => word.to_owned(),
+            Some(_) if tone == Tone::Good => length.clone(),
+            Some(_) => format!("{length} {word}"),
+        };
         html! {
             g.phase {
                 title { (format!("{}: +{}, {length}, {word}", phase.name, duration(phase.from))) }
@@ -180,7 +185,7 @@ impl Chart<'_> {
             all => format!("Outage of {all} pods, the longest first"),
         };
         html! {
-            text.heading x=(LEFT - 14) y=(y + 28) text-anchor="end" { (heading) }
+            text.heading x="0" y=(y + 28) { (heading) }
             line.rule x1="0" y1=(y + 8) x2=(WIDTH) y2=(y + 8) {}
             @for (row, pod) in (0..).zip(&self.lanes) { (self.lane(pod, y + HEADING + row * LANE)) }
         }
@@ -207,11 +212,26 @@ impl Chart<'_> {
     }
 }
 
-/// A name that fits beside its lane.
+/// A name that fits beside its lane: its end tells it from its like.
 fn cut(name: &str) -> String {
-    if name.chars().count() <= NAME {
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= NAME {
         return name.to_owned();
     }
-    let kept: String = name.chars().take(NAME - 1).collect();
-    format!("{kept}…")
+    let end = NAME / 3;
+    let (head, tail) = (&letters[..NAME - 1 - end], &letters[letters.len() - end..]);
+    head.iter().chain(['…'].iter()).chain(tail).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_keeps_its_beginning_and_its_end() {
+        assert_eq!(cut("shop/web-0"), "shop/web-0");
+        let short = cut("monitoring/node-exporter-2303824a4-e817d");
+        assert_eq!(short, "monitoring/node-ex…4a4-e817d");
+        assert_eq!(short.chars().count(), NAME);
+    }
 }

@@ -23,11 +23,11 @@ struct Bin {
 /// The drawing; nothing where every outage has a lane of its own.
 pub(super) fn histogram(view: &ReportView) -> Markup {
     let outages: Vec<u64> = view.computed.outages.pods.iter().map(|outage| outage.ms).collect();
-    let (Some(most), Some(least)) = (outages.first(), outages.last()) else { return html! {} };
+    let (Some(longest), Some(shortest)) = (outages.first(), outages.last()) else { return html! {} };
     if view.window.pods.len() <= LANES {
         return html! {};
     }
-    let step = step(most - least, COLUMNS - 2);
+    let step = step(longest - shortest, COLUMNS - 2);
     let bins = bins(&outages, step);
     let last = bins.last().map_or(step, |bin| bin.from + step);
     let first = bins.first().map_or(0, |bin| bin.from);
@@ -40,7 +40,7 @@ pub(super) fn histogram(view: &ReportView) -> Markup {
             aria-labelledby="spread-title spread-desc" xmlns="http://www.w3.org/2000/svg" {
             title id="spread-title" { "How long the pods were cut off" }
             desc id="spread-desc" {
-                (format!("{} pods, from {} to {}.", outages.len(), duration(*least), duration(*most)))
+                (format!("{} pods, from {} to {}.", outages.len(), duration(*shortest), duration(*longest)))
             }
             g.axis {
                 @for (row, bin) in bins.iter().enumerate().filter(|(row, _)| row % every == 0) {

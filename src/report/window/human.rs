@@ -133,7 +133,7 @@ pub(super) fn outages(view: &ReportView) -> Option<String> {
     let outages = &view.computed.outages;
     let unanswered = match outages.unanswered {
         0 => String::new(),
-        count => format!("; {count} without an answer after the loss"),
+        count => format!("; {count} with no answer known after the loss"),
     };
     match (outages.pods.first(), outages.median_ms) {
         (Some(worst), Some(median)) => Some(format!(
@@ -143,7 +143,7 @@ pub(super) fn outages(view: &ReportView) -> Option<String> {
             duration(median),
             outages.pods.len()
         )),
-        _ if outages.unanswered > 0 => Some(format!("not known{unanswered}")),
+        _ if outages.unanswered > 0 => Some(format!("of no pod known{unanswered}")),
         _ => None,
     }
 }
@@ -211,7 +211,10 @@ pub(super) fn tone_of_state(pod: &WindowPod) -> Option<Tone> {
 /// How long a pod was cut off, in words.
 pub(super) fn outage(pod: &WindowPod) -> String {
     match (pod.lost, pod.answered) {
-        (Some(_), None) => "no answer".to_owned(),
+        (Some(_), None) if pod.gateways.iter().any(|gateway| gateway.reachable == Some(false)) => {
+            "no answer".to_owned()
+        }
+        (Some(_), None) => "end not known".to_owned(),
         _ => duration_or_dash(pod.outage()),
     }
 }
@@ -255,7 +258,7 @@ fn window_row(view: &WindowView) -> Vec<Cell> {
         Cell::new(harmless(&line.command)),
         Cell::new(harmless(&line.started)),
         right(duration_or_dash(line.ended)),
-        right(if pods.total == 0 { UNKNOWN.to_owned() } else { format!("{} of {}", pods.back, pods.total) }),
+        right(text::back(pods)),
         right(or_dash(line.exit)),
         Cell::new(line.verdict.title()).fg(color(line.verdict.tone())),
     ]

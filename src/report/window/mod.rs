@@ -1,6 +1,7 @@
 //! What is left to tell of a maintenance window: the record, and what follows from it.
 
 mod chart;
+mod figures;
 mod histogram;
 mod human;
 mod page;

@@ -5,8 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::human::{ended, limits, pause};
 use super::text::{self, UNKNOWN, clock, duration, harmless, printed};
 use super::verdict::Tone;
-use super::{ReportView, chart, histogram, tables};
-use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER};
+use super::{ReportView, chart, figures, histogram, tables};
 
 const STYLE: &str = include_str!("page.css");
 /// Nothing is loaded and nothing is run, whatever stands on the page.
@@ -32,7 +31,7 @@ pub fn page(view: &ReportView, log: Option<&[String]>) -> String {
             body {
                 main {
                     (header(view, &node))
-                    (figures(view))
+                    (figures::figures(view))
                     @if !window.phases.is_empty() {
                         section aria-labelledby="timeline" {
                             h2 id="timeline" { "Timeline" }
@@ -63,6 +62,7 @@ fn header(view: &ReportView, node: &str) -> Markup {
             p.over { "Maintenance window" }
             h1 { (node) }
             p.when { (date) (until.unwrap_or_else(|| " UTC".to_owned())) }
+            @if let Some(run) = &window.run { p.command-line { code { (text::argv(run)) } } }
             div class={ "verdict " (verdict.tone().class()) } role="status" {
                 (sign(verdict.tone()))
                 div {
@@ -87,82 +87,6 @@ fn sign(tone: Tone) -> Markup {
             circle cx="12" cy="12" r="11" {}
             path d=(path) {}
         }
-    }
-}
-
-/// The few numbers that everybody asks for first.
-fn figures(view: &ReportView) -> Markup {
-    let computed = &view.computed;
-    let (pods, outages) = (&computed.pods, &computed.outages);
-    let figure = |name: &str, value: Markup, note: Markup, tone: Option<Tone>| {
-        html! {
-            div.figure {
-                dt { (name) }
-                dd class=(tone.map_or("", Tone::class)) { (value) }
-                dd.note { (note) }
-            }
-        }
-    };
-    let rebuilt_known = pods.total - pods.rebuilt_unknown.min(pods.total);
-    let median =
-        outages.median_ms.map(|ms| format!("median {} of {} pods", duration(ms), outages.pods.len()));
-    let unanswered = (outages.unanswered > 0).then(|| format!("{} without an answer", outages.unanswered));
-    let notes: Vec<String> = median.into_iter().chain(unanswered).collect();
-    html! {
-        dl.figures {
-            @if pods.total > 0 {
-                (figure("Pods back",
-                    html! { (pods.back) span.of { " of " (pods.total) } },
-                    html! { (if pods.unknown > 0 { format!("nobody looked at {}", pods.unknown) } else { "network and gateways".to_owned() }) },
-                    (pods.not_back > 0).then_some(Tone::Bad)))
-                (figure("Pods rebuilt",
-                    html! { @if rebuilt_known == 0 { (UNKNOWN) } @else { (pods.rebuilt) } },
-                    html! { @if rebuilt_known < pods.total { "known of " (rebuilt_known) " pods" } @else { "same sandboxes and containers" } },
-                    (pods.rebuilt > 0).then_some(Tone::Bad)))
-                (figure("Longest outage",
-                    html! { (text::duration_or_dash(outages.worst_ms)) },
-                    html! { (if notes.is_empty() { "no loss was seen".to_owned() } else { notes.join(", ") }) },
-                    None))
-            }
-            (figure("kubelet paused", html! { (paused(view)) }, meter(view), late(view)))
-        }
-    }
-}
-
-fn paused(view: &ReportView) -> String {
-    match &view.window.hold {
-        Some(hold) if hold.paused.is_some() && hold.resumed.is_none() => "not resumed".to_owned(),
-        _ => text::duration_or_dash(view.computed.pause_ms),
-    }
-}
-
-/// Whether the pause was long enough for the control plane to act.
-fn late(view: &ReportView) -> Option<Tone> {
-    let ms = view.computed.pause_ms?;
-    if ms >= EVICTION_AFTER * 1000 {
-        return Some(Tone::Bad);
-    }
-    (ms >= NOT_READY_AFTER * 1000).then_some(Tone::Warning)
-}
-
-/// The pause against what the control plane waits for.
-fn meter(view: &ReportView) -> Markup {
-    let Some(ms) = view.computed.pause_ms else {
-        return html! { @if view.window.hold.is_none() { "no kubelet ran here" } @else { "no length is known" } };
-    };
-    let (limit, what) = if ms < NOT_READY_AFTER * 1000 {
-        (NOT_READY_AFTER, "NotReady")
-    } else {
-        (EVICTION_AFTER, "eviction")
-    };
-    let percent = (ms / (limit * 10)).min(100);
-    let class = late(view).map_or("", Tone::class);
-    html! {
-        svg.meter viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" xmlns="http://www.w3.org/2000/svg" {
-            rect.all width="100" height="4" {}
-            rect class={ "part " (class) } width=(percent.max(1)) height="4" {}
-        }
-        (percent) " % of the " (limit) " s before " (what)
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn phases(view: &ReportView) -> Markup {
         }
     };
     html! {
-        div.scroll {
+        div.sheet {
             table.phases {
                 caption { "Phases, by the wall clock (UTC) and since the start" }
                 thead {
@@ -45,7 +45,7 @@ pub(super) fn phases(view: &ReportView) -> Markup {
 /// What became of every pod.
 pub(super) fn pods(view: &ReportView) -> Markup {
     html! {
-        div.scroll {
+        div.sheet {
             table.pods {
                 caption { "What went wrong comes first, then the longest outage" }
                 thead {
@@ -74,11 +74,11 @@ fn pod_row(pod: &WindowPod) -> Markup {
                 (info.title())
                 div.small.mono { (info.id) }
             }
-            td { (interfaces(&pod.before)) }
+            td.before { (interfaces(&pod.before)) }
             td {
                 @match &pod.after {
                     None => (UNKNOWN),
-                    Some(after) if *after == pod.before => "the same",
+                    Some(after) if *after == pod.before => span.same { "the same" },
                     Some(after) => (interfaces(after)),
                 }
             }
@@ -92,7 +92,7 @@ fn pod_row(pod: &WindowPod) -> Markup {
             td {
                 @if pod.rebuilt == Some(true) {
                     span.badge.bad { "yes" }
-                    @if let Some(words) = change(pod) { div.small { (words) } }
+                    @if let Some(words) = change(pod) { div.small.change { (words) } }
                 } @else { (text::yes_or_no(pod.rebuilt)) }
             }
         }
@@ -102,9 +102,9 @@ fn pod_row(pod: &WindowPod) -> Markup {
 /// By what a pod was seen to be rebuilt.
 fn change(pod: &WindowPod) -> Option<String> {
     let (before, after) = (pod.lives_before.as_ref()?, pod.lives_after.as_ref()?);
-    let short = |lives: &Lives| harmless(&lives.sandbox.chars().take(12).collect::<String>());
+    let short = |lives: &Lives| harmless(&lives.sandbox.chars().take(8).collect::<String>());
     let is_same = before.sandbox == after.sandbox;
-    (!is_same).then(|| format!("sandbox {}, was {}", short(after), short(before)))
+    (!is_same).then(|| format!("sandbox {} became {}", short(before), short(after)))
 }
 
 fn interfaces(all: &[InterfaceView]) -> Markup {
@@ -112,13 +112,15 @@ fn interfaces(all: &[InterfaceView]) -> Markup {
         @if all.is_empty() { "nothing" }
         @for interface in all {
             div.interface {
-                span.device { (interface.name) }
-                @for address in &interface.addresses { span.address { (harmless(address)) } }
-                span.small {
-                    (harmless(&interface.kind))
-                    @if let Some(parent) = &interface.parent { " on " (parent) }
-                    @if let Some(mac) = &interface.mac { " · " span.mono { (mac) } }
+                span {
+                    span.device { (interface.name) } " "
+                    span.small {
+                        (harmless(&interface.kind))
+                        @if let Some(parent) = &interface.parent { " on " (parent) }
+                        @if let Some(mac) = &interface.mac { " " span.mono { (mac) } }
+                    }
                 }
+                span.addresses { @for address in &interface.addresses { span.address { (harmless(address)) } " " } }
             }
         }
     }
@@ -156,7 +158,7 @@ pub(super) fn problems(view: &ReportView) -> Markup {
         }
     };
     html! {
-        div.scroll {
+        div.sheet {
             table.problems {
                 caption { "The codes are explained in docs/problems.md" }
                 thead {

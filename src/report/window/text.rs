@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::verdict::Tally;
 use crate::model::window::Run;
 use crate::model::{GatewayView, InterfaceView, Window};
 
@@ -111,6 +112,15 @@ pub(super) fn gateway(gateway: &GatewayView) -> String {
         (None, _) => "not asked".to_owned(),
     };
     format!("{} {answer}", gateway.address)
+}
+
+/// How many pods are known to be back, of how many.
+pub(super) fn back(pods: &Tally) -> String {
+    match pods.total {
+        0 => UNKNOWN.to_owned(),
+        total if pods.unknown == total => format!("{UNKNOWN} of {total}"),
+        total => format!("{} of {total}", pods.back),
+    }
 }
 
 /// `yes`, `no`, or that it is not known.

@@ -1,0 +1,174 @@
+//! What `report` and `report --list` print, for people and as JSON, and what they refuse.
+
+use std::fs;
+
+use netfix::model::Window;
+use netfix::model::window::WindowPod;
+use serde_json::Value;
+
+use crate::machine::{Machine, NAMES, fixture, testdata};
+
+#[test]
+fn every_record_in_testdata_gives_its_text() {
+    let bless = std::env::var_os("NETFIX_BLESS").is_some();
+    for name in NAMES {
+        let window = fixture(name);
+        let machine = Machine::with(std::slice::from_ref(&window));
+        let expected = testdata(&format!("{name}.txt"));
+        let stored = machine.state().join("windows").join(format!("{}.json", window.id));
+        if bless {
+            fs::write(&expected, machine.text()).unwrap();
+            fs::copy(&stored, testdata(&format!("{name}.json"))).unwrap();
+        }
+        assert_eq!(machine.text(), fs::read_to_string(&expected).unwrap_or_default(), "{name}");
+        let record = fs::read_to_string(testdata(&format!("{name}.json"))).unwrap();
+        assert_eq!(fs::read_to_string(stored).unwrap(), record, "{name}: the format on disk has changed");
+    }
+}
+
+#[test]
+fn the_document_has_the_record_and_what_follows_from_it() {
+    let window = fixture("well");
+    let answer = Machine::with(std::slice::from_ref(&window)).json(&["report"]);
+    assert_eq!(answer["command"], "report");
+    assert_eq!(answer["exit"], 0);
+    let mut report = answer["report"].clone();
+    let computed = report.as_object_mut().unwrap().remove("computed").unwrap();
+    assert_eq!(report, serde_json::to_value(&window).unwrap());
+    assert_eq!(computed["verdict"], "well");
+    assert_eq!(computed["open"], false);
+    assert_eq!(computed["pause_ms"], 14390 - 2117);
+    let outages = &computed["outages"];
+    assert_eq!(outages["worst_ms"], 12504 - 3480);
+    assert_eq!(outages["median_ms"], 12318 - 3480);
+    assert_eq!(outages["pods"].as_array().unwrap().len(), 3);
+    assert_eq!(computed["pods"]["back"], 3);
+}
+
+#[test]
+fn what_nobody_knows_is_null_and_a_dash() {
+    let machine = Machine::with(&[fixture("killed")]);
+    let computed = &machine.json(&["report"])["report"]["computed"];
+    assert_eq!(computed["verdict"], "interrupted");
+    assert_eq!(computed["outages"]["worst_ms"], Value::Null);
+    assert_eq!(computed["outages"]["unanswered"], 2);
+    assert_eq!(computed["pods"]["unknown"], 2);
+    assert_eq!(computed["pods"]["back"], 0);
+    let text = machine.text();
+    let row = text.lines().find(|line| line.contains("shop/web-0")).unwrap();
+    let cells: Vec<&str> = row.split('┆').map(|cell| cell.trim_matches(['│', ' '])).collect();
+    assert_eq!(cells[2..], ["-", "end not known", "-", "-", "-"], "{row}");
+    let untouched = Window { hold: None, pods: Vec::new(), phases: Vec::new(), ..fixture("killed") };
+    let computed = Machine::with(&[untouched]).json(&["report"])["report"]["computed"].clone();
+    assert_eq!(computed["pause_ms"], Value::Null);
+    assert_eq!(computed["outages"]["median_ms"], Value::Null);
+}
+
+#[test]
+fn a_window_that_went_wrong_is_never_called_well() {
+    let well = fixture("well");
+    let verdict = |window: Window| {
+        let machine = Machine::with(&[window]);
+        machine.json(&["report"])["report"]["computed"]["verdict"].as_str().unwrap().to_owned()
+    };
+    let with_pod = |change: &dyn Fn(&mut WindowPod)| {
+        let mut window = well.clone();
+        change(&mut window.pods[1]);
+        window
+    };
+    assert_eq!(verdict(well.clone()), "well");
+    assert_eq!(verdict(with_pod(&|pod| pod.rebuilt = Some(true))), "pods-affected");
+    assert_eq!(verdict(with_pod(&|pod| pod.gateways[0].reachable = Some(false))), "pods-affected");
+    assert_eq!(verdict(with_pod(&|pod| pod.state = Some(netfix::model::State::Partial))), "pods-affected");
+    assert_eq!(verdict(with_pod(&|pod| pod.state = None)), "unknown");
+    assert_eq!(verdict(with_pod(&|pod| pod.rebuilt = None)), "unknown");
+    assert_eq!(verdict(with_pod(&|pod| pod.gateways[0].reachable = None)), "unknown");
+    assert_eq!(verdict(Window { exit: Some(1), ..well.clone() }), "failed");
+    assert_eq!(verdict(Window { exit: Some(4), ..well.clone() }), "refused");
+    assert_eq!(verdict(Window { exit: None, ended: None, ..well.clone() }), "interrupted");
+    let mut failed = Window { exit: Some(1), ..well.clone() };
+    failed.run.as_mut().unwrap().exit = Some(3);
+    assert_eq!(verdict(failed), "command-failed");
+    let mut cut = well.clone();
+    cut.phases.last_mut().unwrap().to = None;
+    assert_eq!(verdict(cut), "interrupted");
+    let mut held = well;
+    held.hold.as_mut().unwrap().resumed = None;
+    assert_eq!(verdict(held), "failed", "nobody has seen kubelet again");
+}
+
+#[test]
+fn the_newest_is_shown_unless_another_is_named() {
+    let all: Vec<Window> = NAMES.iter().map(|name| fixture(name)).collect();
+    let machine = Machine::with(&all);
+    let id = |words: &[&str]| machine.json(words)["report"]["id"].as_str().unwrap().to_owned();
+    assert_eq!(id(&["report"]), "20261121T031500Z");
+    assert_eq!(id(&["report", "20261118"]), "20261118T013000Z");
+    assert_eq!(id(&["report", "20261116T090512Z"]), "20261116T090512Z");
+    let open = Window { id: "20261121T040000Z".to_owned(), ended: None, exit: None, ..all[0].clone() };
+    machine.store().lock("test").unwrap().save_window(&open).unwrap();
+    assert_eq!(id(&["report"]), "20261121T040000Z");
+    assert_eq!(machine.json(&["report"])["report"]["computed"]["verdict"], "open");
+    assert_eq!(id(&["report", "20261121T03"]), "20261121T031500Z");
+    let list = machine.json(&["report", "--list"]);
+    let ids: Vec<&str> =
+        list["windows"].as_array().unwrap().iter().map(|w| w["id"].as_str().unwrap()).collect();
+    let mut sorted = ids.clone();
+    sorted.sort_unstable();
+    assert_eq!(ids, sorted);
+    assert_eq!(ids.len(), 5);
+    let lines = String::from_utf8(machine.netfix(&["report", "--list"]).stdout).unwrap();
+    assert!(ids.iter().all(|id| lines.lines().filter(|line| line.contains(id)).count() == 1), "{lines}");
+}
+
+#[test]
+fn an_unknown_window_is_refused_with_those_that_there_are() {
+    let machine = Machine::with(&[fixture("well"), fixture("pause")]);
+    for (wanted, told) in [
+        ("2025", "there are 20261116T090512Z, 20261121T031500Z"),
+        ("202611", "several windows begin like that: 20261116T090512Z, 20261121T031500Z"),
+        ("../windows/20261121T031500Z", "there is no such window"),
+        ("", "several windows"),
+    ] {
+        let output = machine.netfix(&["report", wanted]);
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(4), "{err}");
+        assert!(err.contains("not-found") && err.contains(told), "{wanted}: {err}");
+        assert!(output.stdout.is_empty());
+    }
+    let nothing = Machine::new().netfix(&["report"]);
+    assert_eq!(nothing.status.code(), Some(4));
+    assert!(String::from_utf8(nothing.stderr).unwrap().contains("no window has been recorded here"));
+}
+
+#[test]
+fn readers_neither_make_nor_take_the_lock() {
+    let machine = Machine::with(&[fixture("well")]);
+    let _guard = machine.store().lock("test").unwrap();
+    machine.text();
+    let empty = Machine::new();
+    empty.netfix(&["report", "--list"]);
+    assert!(!empty.state().exists());
+}
+
+#[test]
+fn a_damaged_record_is_named_and_hides_no_other() {
+    let machine = Machine::with(&[fixture("well"), fixture("pause")]);
+    let path = machine.state().join("windows/20261121T031500Z.json");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"rebuilt\": false", "\"rebuilt\": true")).unwrap();
+    let output = machine.netfix(&["report"]);
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(4), "{err}");
+    assert!(err.contains("checkpoint-corrupt") && err.contains(path.to_str().unwrap()), "{err}");
+    let output = machine.netfix(&["report", "--list"]);
+    let lines = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(lines.contains("20261116T090512Z") && lines.contains("cannot be read"), "{lines}");
+    assert!(String::from_utf8(output.stderr).unwrap().contains("warning: checkpoint-corrupt"));
+    // Whether a window is open is not known then, and that is no reason to hide a record.
+    fs::write(machine.state().join("window.json"), "{").unwrap();
+    assert_eq!(machine.netfix(&["report", "20261116"]).status.code(), Some(0));
+    assert_eq!(machine.netfix(&["report"]).status.code(), Some(4));
+    assert_eq!(machine.netfix(&["report", "--list"]).status.code(), Some(5));
+}
