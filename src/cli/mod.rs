@@ -118,7 +118,7 @@ pub enum Command {
         /// Who is asked for their names.
         #[command(flatten)]
         runtimes: Runtimes,
-        /// How many snapshots to keep, this one included
+        /// How many snapshots to keep, this one included; one that finds nothing changed counts with the one before
         #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_KEEP)]
         keep: NonZeroUsize,
     },

@@ -23,6 +23,6 @@ pub(super) fn run(keep: NonZeroUsize, context: &mut Context) -> Result<Outcome, 
         (false, true) => Exit::Failed,
         (false, false) => Exit::Partly,
     };
-    let extra = Some(Extra::Kept(KeptView { generation: None, removed }));
+    let extra = Some(Extra::Kept(KeptView { removed, ..KeptView::default() }));
     Ok(Outcome { exit, node: node_view(), problems, extra, ..Outcome::default() })
 }

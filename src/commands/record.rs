@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
+use std::rc::Rc;
 
 use super::Outcome;
 use crate::model::checkpoint::SCHEMA;
@@ -12,7 +13,7 @@ use crate::model::{
 };
 use crate::plan::worth;
 use crate::report::{Extra, KeptView, Listener, NodeView, PodView, Progress, State};
-use crate::store::{self, Guard, Prune};
+use crate::store::{self, Guard, Kept, Prune};
 
 /// A checkpoint that is to be written.
 #[derive(Debug)]
@@ -23,11 +24,13 @@ pub(super) struct Draft {
 }
 
 /// What a snapshot has found, and what is stored of it.
-pub(super) struct Writer<'a> {
-    pub guard: &'a Guard,
+pub(super) struct Writer {
+    pub guard: Rc<Guard>,
     pub stored: BTreeMap<PodId, Result<Checkpoint, store::Error>>,
     pub node: NodeIdentity,
-    pub host: &'a NetState,
+    /// The node's state that was stored before.
+    pub old_node: Option<NodeState>,
+    pub host: NetState,
     /// The host's links after everything else was read.
     pub links_now: Vec<Link>,
     pub created: String,
@@ -45,14 +48,9 @@ pub(super) struct Writer<'a> {
     pub incomplete: bool,
 }
 
-impl Writer<'_> {
+impl Writer {
     /// Writes down what was decided.
-    pub(super) fn write(
-        mut self,
-        old_node: Option<NodeState>,
-        keep: NonZeroUsize,
-        progress: &mut dyn Listener,
-    ) -> Outcome {
+    pub(super) fn write(mut self, keep: NonZeroUsize, progress: &mut dyn Listener) -> Outcome {
         let held = self.keep_before();
         progress.notice(Progress::Phase("writing checkpoints", self.drafts.len()));
         for draft in std::mem::take(&mut self.drafts) {
@@ -61,6 +59,7 @@ impl Writer<'_> {
         }
         self.remove_gone();
         let has_lost = self.has_lost();
+        let old_node = self.old_node.take();
         let node = if held.is_ok() { self.node_state(old_node, has_lost) } else { old_node };
         let kept = match held {
             Ok(spare) => self.generations(keep, spare, has_lost),
@@ -137,7 +136,7 @@ impl Writer<'_> {
     /// true is noted. Returns what is stored afterwards.
     fn node_state(&mut self, old: Option<NodeState>, has_lost: bool) -> Option<NodeState> {
         if !has_lost {
-            self.problems.extend(worth::unsupported_on_host(self.host));
+            self.problems.extend(worth::unsupported_on_host(&self.host));
         }
         let mut node = match &old {
             Some(old) if has_lost || self.incomplete => old.clone(),
@@ -169,13 +168,15 @@ impl Writer<'_> {
         }
     }
 
-    /// Makes a generation of what is stored now, unless the moment is a bad one, and removes those that are too many.
+    /// Sees to it that the newest generation holds what is stored now, unless the moment is a bad one, and removes those
+    /// that are too many.
     fn generations(&mut self, keep: NonZeroUsize, spare: Option<u64>, has_lost: bool) -> KeptView {
         let mut kept = KeptView::default();
         let mut which = Prune::Aside;
         if !has_lost && !self.incomplete {
-            match self.guard.make_generation() {
-                Ok(number) => (kept.generation, which) = (Some(number), Prune::Any),
+            match self.guard.keep() {
+                Ok(Kept::Made(number)) => (kept.generation, which) = (Some(number), Prune::Any),
+                Ok(Kept::Already(number)) => (kept.same_as, which) = (Some(number), Prune::Any),
                 Err(error) => self.problems.push(error.problem()),
             }
         }

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
 
 use super::claims::contested_claims;
 use super::record::{Draft, Writer};
@@ -18,6 +21,10 @@ use crate::report::{PodView, Progress, State, interfaces};
 use crate::runtime;
 use crate::store::{self, Guard};
 
+/// A pod that is being deleted loses its interface a moment before its namespace: who has lost something is looked at
+/// again before it is called degraded.
+pub(super) const SECOND_LOOK: Duration = Duration::from_secs(1);
+
 pub(super) fn run(
     selectors: &Selectors,
     runtimes: &Runtimes,
@@ -25,19 +32,44 @@ pub(super) fn run(
     context: &mut Context,
 ) -> Result<Outcome, Early> {
     let selection = session::selection(selectors)?;
-    let guard =
-        context.store.lock("snapshot").map_err(|error| Box::new(Outcome::refused(error.problem())))?;
-    write_down(&guard, &selection, &runtimes.config(), keep, context)
+    let lock = |context: &Context| {
+        let guard = context.store.lock("snapshot");
+        guard.map(Rc::new).map_err(|error| Box::new(Outcome::refused(error.problem())))
+    };
+    let config = runtimes.config();
+    let mut found = look(lock(context)?, &selection, &config, context)?;
+    if found.has_lost_something() {
+        // A restore may be waiting for the lock.
+        drop(found);
+        thread::sleep(SECOND_LOOK);
+        found = look(lock(context)?, &selection, &config, context)?;
+    }
+    Ok(found.write(keep, context.progress.as_mut()))
 }
 
 /// Takes a snapshot under a lock that is held already.
 pub(super) fn write_down(
-    guard: &Guard,
+    guard: &Rc<Guard>,
     selection: &Selection,
     runtimes: &runtime::Config,
     keep: NonZeroUsize,
     context: &mut Context,
 ) -> Result<Outcome, Early> {
+    let mut found = look(guard.clone(), selection, runtimes, context)?;
+    if found.has_lost_something() {
+        thread::sleep(SECOND_LOOK);
+        found = look(guard.clone(), selection, runtimes, context)?;
+    }
+    Ok(found.write(keep, context.progress.as_mut()))
+}
+
+/// Looks at everything and decides what is to be written.
+fn look(
+    guard: Rc<Guard>,
+    selection: &Selection,
+    runtimes: &runtime::Config,
+    context: &mut Context,
+) -> Result<Writer, Early> {
     let stored = context.store.load_all().map_err(|error| Box::new(Outcome::refused(error.problem())))?;
     let created = now();
     let mut session = Session::open(selection)?;
@@ -57,11 +89,14 @@ pub(super) fn write_down(
     let old_node = session::load_node(&context.store, &node, &mut problems);
     let everything = selection.is_everything();
     let known_empty = old_node.as_ref().filter(|_| !everything).map(|node| node.empty.clone());
+    let living = pods.iter().zip(&states).filter_map(|(pod, state)| Some((pod, state.as_ref().ok()?)));
+    problems.extend(contested_claims([], living, &host.state));
     let mut writer = Writer {
         guard,
         stored: stored.into_iter().collect(),
         node,
-        host: &host.state,
+        old_node,
+        host: host.state,
         links_now,
         created,
         everything,
@@ -72,8 +107,6 @@ pub(super) fn write_down(
         gone: BTreeMap::new(),
         incomplete: unread,
     };
-    let living = pods.iter().zip(&states).filter_map(|(pod, state)| Some((pod, state.as_ref().ok()?)));
-    writer.problems.extend(contested_claims([], living, &host.state));
     for ((pod, state), torn) in pods.iter().zip(states).zip(torn) {
         match state {
             Ok(state) => writer.pod(pod, state, torn),
@@ -83,7 +116,7 @@ pub(super) fn write_down(
     if everything && !writer.incomplete {
         writer.find_gone(&pods);
     }
-    Ok(writer.write(old_node, keep, context.progress.as_mut()))
+    Ok(writer)
 }
 
 /// Reads every pod, and what went from each while it was read.
@@ -99,7 +132,11 @@ fn read(session: &mut Session) -> (Vec<Result<NetState, Error>>, Vec<Option<Stri
     read.into_iter().map(torn).unzip()
 }
 
-impl Writer<'_> {
+impl Writer {
+    fn has_lost_something(&self) -> bool {
+        self.views.iter().any(|view| view.state == State::Degraded)
+    }
+
     fn pod(&mut self, pod: &Pod, state: NetState, torn: Option<String>) {
         let info = &pod.info;
         let mut view = bare_view(info, &pod.netns.path, State::Saved);
@@ -130,7 +167,7 @@ impl Writer<'_> {
             node: self.node.clone(),
             identity: pod.identity.clone(),
             pod: info.clone(),
-            stack: stack::under(&state, self.host),
+            stack: stack::under(&state, &self.host),
             state,
         };
         match Checkpoint::new(pod.netns.path.display().to_string(), extension) {

@@ -278,7 +278,15 @@ impl NodeState {
     /// Whether both say the same about the host, whenever that was.
     #[must_use]
     pub fn says_the_same(&self, other: &Self) -> bool {
-        (&self.node, &self.state, &self.empty) == (&other.node, &other.state, &other.empty)
+        let has_all = |of: &Self, in_other: &Self| {
+            of.empty
+                .iter()
+                .all(|netns| in_other.empty.iter().any(|known| known == netns || known.is_same(netns)))
+        };
+        self.node == other.node
+            && self.state.clone().timeless() == other.state.clone().timeless()
+            && has_all(self, other)
+            && has_all(other, self)
     }
 }
 
@@ -298,6 +306,20 @@ impl Checkpoint {
             result,
             netfix: Some(extension),
         })
+    }
+
+    /// Whether both are netfix's own and say the same, whenever that was: times differ, and how long addresses are still
+    /// lent.
+    #[must_use]
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        let timeless = |checkpoint: &Self| {
+            let mut checkpoint = checkpoint.clone();
+            let extension = checkpoint.netfix.as_mut()?;
+            extension.created.clear();
+            extension.state = std::mem::take(&mut extension.state).timeless();
+            Some(checkpoint)
+        };
+        timeless(self).is_some_and(|mine| timeless(other) == Some(mine))
     }
 
     /// The better one of several checkpoints about one namespace has the higher rank: netfix's own knows more than the

@@ -39,6 +39,16 @@ impl NetState {
         self
     }
 
+    /// The state without what runs down by itself: how long an address is still lent. That it is lent stays.
+    #[must_use]
+    pub fn timeless(mut self) -> Self {
+        for address in &mut self.addresses {
+            address.valid_lft = address.valid_lft.map(|_| 0);
+            address.preferred_lft = address.preferred_lft.map(|_| 0);
+        }
+        self
+    }
+
     /// The addresses of one link, in the kernel's order.
     pub fn addresses_of<'a>(&'a self, dev: &'a IfName) -> impl Iterator<Item = &'a Address> {
         self.addresses.iter().filter(move |address| address.dev == *dev)

@@ -229,6 +229,9 @@ fn summary(document: &Document, out: &mut dyn Write) -> io::Result<()> {
                 Some(Extra::Kept(KeptView { generation: Some(number), .. })) => {
                     format!("; this is generation {number}")
                 }
+                Some(Extra::Kept(KeptView { same_as: Some(number), .. })) => {
+                    format!("; the same as generation {number}")
+                }
                 _ => String::new(),
             };
             format!("{good} of {total} pods written down{degraded}{generation}")

@@ -89,6 +89,8 @@ pub struct HoldView {
 pub struct KeptView {
     /// The one that was made; null when none was.
     pub generation: Option<u64>,
+    /// The newest one, where none was made because it holds the same, but for times.
+    pub same_as: Option<u64>,
     /// Those that were removed, oldest first.
     pub removed: Vec<u64>,
 }

@@ -58,7 +58,14 @@ impl Store {
         Ok(Self { generation: Some(number), ..self.clone() })
     }
 
-    /// Whether `of` holds these checkpoints as they are here, and the node's state but for its times.
+    /// Whether `of` holds exactly the checkpoints that are here, and the node's state, but for times.
+    pub(super) fn is_whole_in(&self, of: &Self) -> Result<bool, Error> {
+        let ids = self.ids()?;
+        Ok(ids == of.ids()? && self.is_held_by(of, &ids))
+    }
+
+    /// Whether `of` holds these checkpoints and the node's state as they are here, but for times. A file that cannot be
+    /// read is the same only byte for byte.
     pub(super) fn is_held_by<'a>(&self, of: &Self, ids: impl IntoIterator<Item = &'a PodId>) -> bool {
         let path = |store: &Self, id: &PodId| store.checkpoints().join(id.as_str());
         let same_node = || match (self.load_node(), of.load_node()) {
@@ -66,7 +73,15 @@ impl Store {
             (Ok(Some(mine)), Ok(Some(held))) => mine.says_the_same(&held),
             _ => same(&self.node_path(), &of.node_path()),
         };
-        ids.into_iter().all(|id| same(&path(self, id), &path(of, id))) && same_node()
+        let same_checkpoint = |id: &PodId| {
+            let (here, there) = (path(self, id), path(of, id));
+            same(&here, &there)
+                || matches!(
+                    (load_checkpoint(&here), load_checkpoint(&there)),
+                    (Ok(here), Ok(there)) if here.says_the_same(&there)
+                )
+        };
+        ids.into_iter().all(same_checkpoint) && same_node()
     }
 }
 
@@ -96,13 +111,12 @@ impl Contents {
         same(&path(self), &path(other))
     }
 
-    /// Whether this is what `now` holds.
+    /// Whether this is what `now` holds, but for times.
     ///
     /// # Errors
     /// When the folder of `now` cannot be read.
     pub fn is_whole_of(&self, now: &Store) -> Result<bool, Error> {
-        let ids = now.ids()?;
-        Ok(ids.iter().eq(self.checkpoints.keys()) && now.is_held_by(&self.store, &ids))
+        now.is_whole_in(&self.store)
     }
 }
 

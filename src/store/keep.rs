@@ -19,6 +19,15 @@ const UNFINISHED: &str = ".new";
 /// How the name of one ends that is being removed.
 const GONE: &str = ".gone";
 
+/// A generation that holds all that is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// It was made for that.
+    Made(u64),
+    /// The newest held it already, but for times.
+    Already(u64),
+}
+
 /// Which generations may be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prune {
@@ -47,12 +56,19 @@ impl Guard {
         self.make(true).map(Some)
     }
 
-    /// Makes a generation of all that is stored now. Returns its number.
+    /// Makes a generation of all that is stored now, unless the newest one holds it, and was not only put aside.
     ///
     /// # Errors
     /// When the file system refuses; the others are as they were.
-    pub fn make_generation(&self) -> Result<u64, Error> {
-        self.make(false)
+    pub fn keep(&self) -> Result<Kept, Error> {
+        let newest = self.store.generations()?.pop().filter(|newest| !newest.aside);
+        let is_whole_in = |of: Store| self.store.is_whole_in(&of);
+        // One that cannot be read holds nothing for certain.
+        let holds_all = |number| self.store.generation(number).and_then(is_whole_in).unwrap_or(false);
+        match newest.map(|newest| newest.number) {
+            Some(number) if holds_all(number) => Ok(Kept::Already(number)),
+            _ => self.make(false).map(Kept::Made),
+        }
     }
 
     fn make(&self, aside: bool) -> Result<u64, Error> {

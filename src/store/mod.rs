@@ -23,7 +23,7 @@ pub use cni_cache::{CacheFile, cni_cache};
 pub use file::replace;
 pub use generation::{Contents, Generation, Survey};
 pub use import::{Content, Foreign, foreign};
-pub use keep::Prune;
+pub use keep::{Kept, Prune};
 pub use lock::Guard;
 pub use room::Room;
 pub use window::Closed;

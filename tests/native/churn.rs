@@ -34,6 +34,46 @@ fn a_namespace_that_is_unmounted_between_the_look_and_the_opening_is_gone_and_no
     assert!(node.checkpoint_of(&pods[0]).exists(), "{}", run.told());
 }
 
+/// A pod of which the interface is gone and the namespace not yet, while a snapshot looks for the first time.
+#[test]
+fn a_pod_that_is_being_deleted_during_a_snapshot_is_not_degraded() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    pods[1].ip("link del eth0");
+    let mut command = node.netfix_command(&[], "snapshot");
+    let run = thread::scope(|scope| {
+        let run = scope.spawn(|| Run::of(&mut command));
+        thread::sleep(2 * STEP);
+        pods[1].ns.delete();
+        run.join().expect("netfix was run")
+    });
+    let run = run.exits(0).does_not_say("degraded");
+    assert!(node.checkpoint_of(&pods[0]).exists(), "{}", run.told());
+}
+
+/// The same moment, but the pod stays and a restore comes: it must not find the lock held by a snapshot that waits.
+#[test]
+fn a_snapshot_that_looks_again_leaves_the_lock_to_a_restore_meanwhile() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before = pods[1].capture();
+    node.snapshot();
+    pods[1].ip("link del eth0");
+    let lock = node.state_dir().join("lock");
+    let is_held = || fs::metadata(&lock).is_ok_and(|meta| meta.len() > 0);
+    let mut command = node.netfix_command(&[], "snapshot --lock-wait 20s");
+    let run = thread::scope(|scope| {
+        let run = scope.spawn(|| Run::of(&mut command));
+        assert!(wait_until(PATIENCE, is_held), "no snapshot began");
+        assert!(wait_until(PATIENCE, || !is_held()), "it never gives up the lock");
+        node.netfix("restore").exits(0);
+        run.join().expect("netfix was run")
+    });
+    run.exits(0).does_not_say("degraded");
+    pods[1].assert_same_as(&before);
+}
+
 /// Whether a running netfix has opened this namespace.
 fn is_opened_by_netfix(inode: u64) -> bool {
     let is_netfix = |process: &PathBuf| {

@@ -109,6 +109,7 @@ fn an_unknown_generation_is_refused_with_those_that_there_are() {
     let pods = node.simple_pods(1);
     node.netfix("restore --generation 1").exits(4).says(&["not-found", "netfix snapshot"]);
     node.snapshot();
+    pods[0].ip("link set eth0 mtu 1400");
     node.snapshot();
     node.lose_and_reload();
     for command in ["restore", "plan", "diff", "list", &format!("show {}", pods[0].name())] {
@@ -160,12 +161,13 @@ fn damage_to_the_current_files_does_not_reach_the_generations() {
 #[test]
 fn what_did_not_change_is_one_file_in_all_generations() {
     let node = Node::new();
-    let pods = node.simple_pods(2);
+    let pods = node.simple_pods(3);
     settle(&pods);
     node.snapshot();
-    pods[0].ip("link set eth0 mtu 1400");
-    node.snapshot();
-    node.snapshot();
+    for pod in [&pods[0], &pods[2]] {
+        pod.ip("link set eth0 mtu 1400");
+        node.snapshot();
+    }
     let inode = |number, pod| fs::metadata(node.kept_file(number, pod)).expect("a kept file").ino();
     assert_ne!(inode(1, &pods[0]), inode(2, &pods[0]));
     assert_eq!(inode(2, &pods[0]), inode(3, &pods[0]));
@@ -179,16 +181,75 @@ fn snapshot_keeps_as_many_as_it_was_told() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     settle(&pods);
-    for _ in 0..7 {
+    for mtu in 1401..=1407 {
+        pods[0].ip(&format!("link set eth0 mtu {mtu}"));
         node.snapshot();
     }
     assert_eq!(node.generations(), [3, 4, 5, 6, 7], "five are kept unless told otherwise");
+    pods[0].ip("link set eth0 mtu 1408");
     let run = node.netfix_json("snapshot --keep 2").exits(0);
     assert_eq!(run.json()["kept"]["removed"], json!([3, 4, 5, 6]), "{}", run.told());
     assert_eq!(node.generations(), [7, 8]);
+    pods[0].ip("link set eth0 mtu 1409");
     node.netfix("snapshot --keep 1").exits(0);
+    assert_eq!(node.generations(), [8, 9], "the one that holds what was replaced");
+    node.netfix("snapshot --keep 1").exits(0).says(&["the same as generation 9"]);
     assert_eq!(node.generations(), [9]);
     node.netfix("snapshot --keep 0").exits(2);
+}
+
+#[test]
+fn a_snapshot_that_finds_everything_as_it_was_makes_no_generation_and_says_which_one_is_the_same() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    // What is lent runs down all the time, on the host and in a pod.
+    node.ns.ip("addr add 10.88.0.44/16 dev eth0 valid_lft 5000 preferred_lft 4000");
+    pods[0].ip("addr add 10.88.1.44/16 dev eth0 valid_lft 5000 preferred_lft 4000");
+    settle(&pods);
+    node.snapshot();
+    let first = node_json(&node.state_dir());
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(1100));
+        let run = node.netfix_json("snapshot --keep 2").exits(0);
+        let kept = json!({"generation": null, "same_as": 1, "removed": []});
+        assert_eq!(run.json()["kept"], kept, "{}", run.told());
+    }
+    node.netfix("snapshot").exits(0).says(&["the same as generation 1"]);
+    assert_eq!(node.generations(), [1]);
+    // That everything was found true is still written down.
+    let now = node_json(&node.state_dir());
+    let times = |node: &Value, pod: &Pod<'_>| node["seen"][pod.name()].as_str().map(str::to_owned);
+    for pod in &pods {
+        assert!(times(&now, pod) > times(&first, pod), "{now}");
+    }
+    assert_eq!(listed(&node)[0]["current"], true);
+    // One address more is another state.
+    pods[1].ip("addr add 10.88.1.45/16 dev eth0");
+    node.netfix("snapshot").exits(0).says(&["generation 2"]);
+    // So is one that is not lent any more, and the state of before.
+    pods[0].ip("addr change 10.88.1.44/16 dev eth0 valid_lft forever preferred_lft forever");
+    node.netfix("snapshot").exits(0).says(&["generation 3"]);
+    pods[1].ip("addr del 10.88.1.45/16 dev eth0");
+    node.netfix("snapshot").exits(0).says(&["this is generation 4"]);
+    node.ns.ip("route add 172.30.0.0/16 via 10.88.0.1");
+    node.netfix("snapshot").exits(0).says(&["this is generation 5"]);
+    assert_eq!(node.generations(), [1, 2, 3, 4, 5], "none of these was put aside");
+    assert!(listed(&node).iter().all(|generation| generation["aside"] == false));
+}
+
+#[test]
+fn a_newest_generation_that_is_damaged_is_not_taken_for_the_same() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    settle(&pods);
+    node.snapshot();
+    fs::write(node.kept_file(1, &pods[0]), "{").expect("a damaged file");
+    node.netfix("snapshot").exits(0).says(&["this is generation 2"]);
+    assert_eq!(fs::read(node.kept_file(2, &pods[0])).expect("a kept file"), node.stored_of(&pods[0]));
+    fs::remove_file(node.generation(2).join("node.json")).expect("no state of the host");
+    node.netfix("snapshot").exits(0).says(&["this is generation"]);
+    let newest = *node.generations().last().expect("a generation");
+    assert_eq!(node_json(&node.generation(newest))["state"], node_json(&node.state_dir())["state"]);
 }
 
 #[test]
@@ -207,6 +268,7 @@ fn prune_removes_all_but_the_newest_and_says_which() {
     assert_eq!(run.json()["kept"]["removed"], json!([2, 3]), "{}", run.told());
     assert_eq!(node.kept_of(&pods[0]), [newest]);
     node.netfix("prune --keep 1").exits(0).says(&["nothing to remove"]);
+    pods[0].ip("link set eth0 mtu 1460");
     node.snapshot();
     assert_eq!(node.generations(), [4, 5], "a number is never given again");
 }
@@ -214,7 +276,7 @@ fn prune_removes_all_but_the_newest_and_says_which() {
 #[test]
 fn what_killed_runs_left_is_swept_and_nothing_else() {
     let node = Node::new();
-    let _pods = node.simple_pods(1);
+    let pods = node.simple_pods(1);
     node.snapshot();
     let folder = node.generations_folder();
     for leftover in [".new/checkpoints", ".7.gone/checkpoints", "notes"] {
@@ -224,6 +286,7 @@ fn what_killed_runs_left_is_swept_and_nothing_else() {
     node.netfix("prune").exits(0).says(&["nothing to remove"]);
     assert_eq!(names(&folder), ["1", "notes"]);
     fs::create_dir_all(folder.join(".new/checkpoints")).expect("a leftover");
+    pods[0].ip("link set eth0 mtu 1400");
     node.snapshot();
     assert_eq!(names(&folder), ["1", "2", "notes"]);
 }

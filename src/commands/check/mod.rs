@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::prepare::{NodeFile, Records, Surveyed, survey};
 use super::session::{self, Session, load};
+use super::snapshot::SECOND_LOOK;
 use super::{Context, Early, Exit, Outcome};
 use crate::cli::Selectors;
 use crate::model::{Code, Problem, Severity};
@@ -38,14 +39,11 @@ const STATES: [State; 7] = [
     State::Failed,
 ];
 
-/// A pod that is being deleted loses its interface a moment before its namespace: who has lost something is looked at
-/// again before anybody is woken up.
-const SECOND_LOOK: Duration = Duration::from_secs(1);
-
 /// Checks, writes the metrics where they were asked for, and answers.
 pub(super) fn run(check: &Check<'_>, textfile: Option<&Path>, context: &mut Context) -> Outcome {
     let mut outcome = examine(check, context).unwrap_or_else(|early| *early);
     if outcome.pods.iter().any(|pod| pod.state == State::Degraded) {
+        // Nobody is to be woken up for that.
         thread::sleep(SECOND_LOOK);
         outcome = examine(check, context).unwrap_or_else(|early| *early);
     }

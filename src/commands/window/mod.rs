@@ -9,6 +9,7 @@ mod state;
 mod talk;
 
 use std::path::Path;
+use std::rc::Rc;
 
 use super::{Early, Outcome};
 use crate::model::window::{Phase, PhaseName, SCHEMA};
@@ -29,7 +30,7 @@ pub(super) use talk::{Talk, follow};
 pub(super) struct Keeper {
     pub window: Window,
     pub talk: Talk,
-    guard: Option<Guard>,
+    guard: Option<Rc<Guard>>,
     store: Store,
     /// What was saved before; nothing is on disk until the first pause.
     is_saved: bool,
@@ -62,7 +63,7 @@ impl Keeper {
             log: talk.path().map(|path| path.display().to_string()),
         };
         let store = store.clone();
-        Ok(Self { window, talk, guard: Some(guard), store, is_saved: false, is_told: false })
+        Ok(Self { window, talk, guard: Some(Rc::new(guard)), store, is_saved: false, is_told: false })
     }
 
     /// The window that another process has opened and does not keep any more; it goes on as this process's.
@@ -74,7 +75,7 @@ impl Keeper {
         window.log = talk.path().map(|path| path.display().to_string());
         let talk = if echo { talk.with_echo() } else { talk };
         let store = store.clone();
-        Self { window, talk, guard: Some(guard), store, is_saved: true, is_told: false }
+        Self { window, talk, guard: Some(Rc::new(guard)), store, is_saved: true, is_told: false }
     }
 
     /// Milliseconds since the window's start.
@@ -83,7 +84,7 @@ impl Keeper {
     }
 
     /// The lock, as long as it is held.
-    pub(super) fn guard(&self) -> Option<&Guard> {
+    pub(super) fn guard(&self) -> Option<&Rc<Guard>> {
         self.guard.as_ref()
     }
 
@@ -94,7 +95,7 @@ impl Keeper {
 
     /// Takes the lock again.
     pub(super) fn take_back(&mut self, guard: Guard) {
-        self.guard = Some(guard);
+        self.guard = Some(Rc::new(guard));
     }
 
     /// A phase begins.
