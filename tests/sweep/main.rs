@@ -9,6 +9,7 @@
 mod common;
 
 mod fault;
+mod kubelet;
 mod picture;
 mod stage;
 mod stored;
@@ -20,6 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use common::Node;
+use common::systemd::{ADMINISTRATOR, PACKAGES};
 use fault::{ACTIONS, Fault};
 use picture::Picture;
 use stage::{Ran, Stage, Start};
@@ -31,13 +33,29 @@ pub struct Case {
     /// What netfix is told; `COMMAND` stands for the program that does what a driver's reload does.
     pub words: &'static str,
     pub start: Start,
+    /// Whether it is there to change networks; where not, they are looked at in the end only.
+    pub networks: bool,
+    /// How a run may end that finds all done already.
+    pub again: &'static [i32],
 }
 
-const CASES: [Case; 4] = [
-    Case { name: "snapshot, the first", words: "snapshot", start: Start::Nothing },
-    Case { name: "snapshot that replaces and removes", words: "snapshot --keep 1", start: Start::Older },
-    Case { name: "restore", words: "restore", start: Start::Loss },
-    Case { name: "restore, an index taken", words: "restore", start: Start::TakenIndex },
+const fn case(name: &'static str, words: &'static str, start: Start) -> Case {
+    let networks = matches!(start, Start::Loss | Start::TakenIndex);
+    Case { name, words, start, networks, again: &[0] }
+}
+
+/// One that finds a pause in force is told so.
+const PAUSE: &[i32] = &[0, 4];
+
+const CASES: [Case; 8] = [
+    case("snapshot, the first", "snapshot", Start::Nothing),
+    case("snapshot that replaces and removes", "snapshot --keep 1", Start::Older),
+    case("restore", "restore", Start::Loss),
+    case("restore, an index taken", "restore", Start::TakenIndex),
+    Case { again: PAUSE, ..case("pause", "pause", Start::Running(PACKAGES)) },
+    Case { again: PAUSE, ..case("pause, unit in /etc", "pause", Start::Running(ADMINISTRATOR)) },
+    case("resume", "resume", Start::Paused(PACKAGES)),
+    case("resume, unit in /etc", "resume", Start::Paused(ADMINISTRATOR)),
 ];
 
 /// What a run under a fault, and the one after it, should not have come to.
@@ -106,8 +124,11 @@ impl Work<'_> {
             assert_eq!(run.code, Some(0), "{}", run.told);
             let reference = Picture::of(&stage);
             while let Some(fault) = next {
-                let (run, what) = self.disturb(&stage, fault, &reference);
+                let (run, mut what) = self.disturb(&stage, fault, &reference);
                 next = self.next();
+                if next.is_none() && what.is_empty() {
+                    what = reference.missed_by(&stage, true);
+                }
                 let is_spoiled = !what.is_empty();
                 self.note(fault, &run, what);
                 if is_spoiled {
@@ -134,13 +155,14 @@ impl Work<'_> {
         let run = stage.run(self.case.words, Some(fault));
         let mut what = fault.must_not_end_like(&run);
         what.extend(stored::lost(stage, &before));
+        what.extend(kubelet::unguarded(stage));
         if run.code != Some(0) {
             let again = stage.run(self.case.words, None);
-            if again.code != Some(0) {
+            if again.code.is_none_or(|code| !self.case.again.contains(&code)) {
                 what.push(format!("the second run ends with {:?}: {}", again.code, again.told));
             }
         }
-        what.extend(reference.missed_by(stage));
+        what.extend(reference.missed_by(stage, self.case.networks));
         if !what.is_empty() {
             what.push(format!("the disturbed run: {}", run.told));
         }

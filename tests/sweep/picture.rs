@@ -6,15 +6,16 @@ use serde_json::{Value, json};
 
 use crate::common::Pod;
 use crate::common::capture::Capture;
-use crate::common::diff;
+use crate::common::{diff, tool};
+use crate::kubelet;
 use crate::stage::Stage;
 use crate::stored;
 
 /// How long a network may take to settle.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 pub struct Picture {
-    /// Empty where nothing of the network is looked at.
+    /// Empty where they are not looked at.
     networks: Vec<(String, Capture)>,
     rest: Value,
 }
@@ -24,30 +25,35 @@ impl Picture {
     pub fn of(stage: &Stage<'_>) -> Self {
         stage.pods.iter().for_each(|pod| drop(pod.capture()));
         drop(stage.node.capture());
-        Self::now(stage)
+        Self::now(stage, true)
     }
 
-    fn now(stage: &Stage<'_>) -> Self {
+    fn now(stage: &Stage<'_>, networks: bool) -> Self {
         let of_pod = |pod: &Pod<'_>| {
             let capture = Capture::of_pod_at_once(&pod.ns, &stage.node.ns);
             let capture = if stage.keeps_indexes() { capture } else { capture.without_indexes() };
             (pod.name().to_owned(), capture)
         };
-        let node = ("the node".to_owned(), Capture::of_node_at_once(&stage.node.ns));
-        let networks = stage.pods.iter().map(of_pod).chain([node]).collect();
-        let links = stage.node.ns.ip("-br link show");
+        let node = || ("the node".to_owned(), Capture::of_node_at_once(&stage.node.ns));
+        let networks = match networks {
+            true => stage.pods.iter().map(of_pod).chain([node()]).collect(),
+            false => Vec::new(),
+        };
+        let links = stage.node.ns.enter(|| tool::ip("-br link show"));
         let temporary: Vec<&str> = links.lines().filter(|line| line.starts_with("nfx")).collect();
-        Self {
-            networks,
-            rest: json!({ "state folder": stored::picture(stage), "temporary links": temporary }),
-        }
+        let rest = json!({
+            "state folder": stored::picture(stage),
+            "temporary links": temporary,
+            "kubelet": kubelet::picture(stage),
+        });
+        Self { networks, rest }
     }
 
     /// What is different on the stage; it is given a moment to become the same.
-    pub fn missed_by(&self, stage: &Stage<'_>) -> Vec<String> {
+    pub fn missed_by(&self, stage: &Stage<'_>, networks: bool) -> Vec<String> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let lines = self.differences(&Self::now(stage));
+            let lines = self.differences(&Self::now(stage, networks));
             if lines.is_empty() || Instant::now() > deadline {
                 return lines;
             }

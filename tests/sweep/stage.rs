@@ -9,6 +9,7 @@ use crate::common::namespace::Namespace;
 use crate::common::run::{BINARY, Run};
 use crate::common::{GATEWAY6, Node, Pod};
 use crate::fault::Fault;
+use crate::kubelet;
 
 const LIMIT_SECONDS: &str = "60";
 /// The link that has the index which the second pod's interface had.
@@ -25,13 +26,17 @@ pub enum Start {
     Loss,
     /// The same, and in the second pod another link has taken the index of the one that is lost.
     TakenIndex,
+    /// kubelet runs, by a unit file in this folder.
+    Running(&'static str),
+    /// The same, paused by netfix.
+    Paused(&'static str),
 }
 
 pub struct Stage<'n> {
     pub node: &'n Node,
     pub machine: Machine,
     pub pods: Vec<Pod<'n>>,
-    start: Start,
+    pub start: Start,
     /// The index of the second pod's interface.
     index: u32,
 }
@@ -58,21 +63,22 @@ impl<'n> Stage<'n> {
         match start {
             Start::Nothing => {}
             Start::Older => stage.make_older(),
-            Start::Loss | Start::TakenIndex => stage.snapshot(),
+            Start::Loss | Start::TakenIndex => stage.must_run("snapshot"),
+            Start::Running(folder) | Start::Paused(folder) => stage.machine.start_kubelet(folder),
         }
         stage
     }
 
-    fn snapshot(&self) {
-        let run = self.run("snapshot", None);
+    fn must_run(&self, words: &str) {
+        let run = self.run(words, None);
         assert_eq!(run.code, Some(0), "{}", run.told);
     }
 
     fn make_older(&self) {
         let gone = quick(self.node.pod("gone")).simple();
         self.machine.adopt(&gone.ns);
-        self.snapshot();
-        self.snapshot();
+        self.must_run("snapshot");
+        self.must_run("snapshot");
         self.machine.disown(&gone.ns);
         drop(gone);
         self.pods.iter().for_each(|pod| drop(pod.ip("link set eth0 mtu 1400")));
@@ -90,6 +96,11 @@ impl<'n> Stage<'n> {
             Start::Older => {
                 self.forget();
                 copy(&self.older(), &self.node.state_dir());
+            }
+            Start::Running(_) => kubelet::let_run(self),
+            Start::Paused(_) => {
+                kubelet::let_run(self);
+                self.must_run("pause");
             }
             Start::Loss => self.node.lose_and_reload(),
             Start::TakenIndex => {
