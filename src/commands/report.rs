@@ -7,7 +7,7 @@ use super::session::node_view;
 use super::{Context, Early, Exit, Outcome};
 use crate::model::{Code, Problem, Window};
 use crate::report::{Extra, ReportView, WindowView, page};
-use crate::store::{Error, Store};
+use crate::store::{self, Error, Store};
 
 /// So many lines of a window's log are on the page.
 const LOG_LINES: usize = 200;
@@ -42,7 +42,7 @@ fn write(view: &ReportView, path: &Path, store: &Store, problems: &mut Vec<Probl
         problems.push(error.problem().demoted());
         None
     });
-    crate::store::replace(path, &page(view, log.as_deref()), 0o644)
+    store::publish(path, &page(view, log.as_deref()))
 }
 
 /// The window that was asked for.

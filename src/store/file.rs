@@ -163,6 +163,20 @@ pub fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
     sync_folder(folder)
 }
 
+/// Writes a file for others to read, where nothing or a plain file is: a device or a link in its place is left alone.
+///
+/// # Errors
+/// When something else is there, or the file system refuses; the old file is then still whole.
+pub fn publish(path: &Path, text: &str) -> Result<(), Error> {
+    match fs::symlink_metadata(path) {
+        Ok(meta) if !meta.is_file() => {
+            let reason = io::Error::new(io::ErrorKind::AlreadyExists, "it is there and is no plain file");
+            Err(Error::io("cannot replace", path)(reason))
+        }
+        _ => replace(path, text, 0o644),
+    }
+}
+
 /// Makes a file that must not exist yet. It may not be on the disk before it is synced.
 pub(super) fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<File> {
     let mut options = OpenOptions::new();

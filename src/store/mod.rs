@@ -20,7 +20,7 @@ use crate::model::checkpoint::SCHEMA;
 use crate::model::{Checkpoint, Code, NodeState, PodId, Problem};
 
 pub use cni_cache::{CacheFile, cni_cache};
-pub use file::replace;
+pub use file::{publish, replace};
 pub use generation::{Contents, Generation, Survey};
 pub use import::{Content, Foreign, foreign};
 pub use keep::{Kept, Prune};

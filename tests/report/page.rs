@@ -203,6 +203,14 @@ fn the_page_is_written_whole_or_not_at_all() {
     assert!(err.contains("page.html") && out.contains("20261121T031500Z"), "{out}{err}");
     assert!(!out.contains("page.html"), "it says that it wrote a page: {out}");
     assert_eq!(fs::read_to_string(&path).unwrap(), before);
+    let link = machine.folder.path().join("link");
+    symlink("/dev/null", &link).unwrap();
+    for place in ["link", "state", "/dev/stdout"] {
+        let output = machine.netfix(&["report", "--html", place]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(String::from_utf8(output.stderr).unwrap().contains("no plain file"));
+    }
+    assert!(link.is_symlink() && fs::symlink_metadata("/dev/stdout").unwrap().is_symlink());
     let output = machine.netfix(&["report", "--html", "/nowhere/page.html"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8(output.stderr).unwrap().contains("No such file"));

@@ -159,7 +159,7 @@ mod tests {
     fn a_printed_line_is_what_a_terminal_would_leave_of_it() {
         assert_eq!(printed("\x1b[1;32mok\x1b[0m\tdone\r"), "ok\tdone");
         assert_eq!(printed("10%\r50%\r100%"), "100%");
-        assert_eq!(printed("\x07bell"), "\\u{7}bell");
+        assert_eq!(printed("\x07bell \x1b]0;title\x07\u{202e}"), "bell \\u{202e}");
     }
 
     #[test]
