@@ -1,5 +1,6 @@
 //! systemd's manager on the system bus: the only place that sends it anything.
 
+use std::cell::RefCell;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -63,7 +64,7 @@ impl Error {
 #[derive(Debug)]
 pub struct Bus {
     runtime: Runtime,
-    connection: Connection,
+    connection: RefCell<Connection>,
 }
 
 /// A unit as systemd has it.
@@ -106,17 +107,22 @@ impl Bus {
         let unreachable = |error: &dyn ToString| Error::Unreachable(error.to_string());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| unreachable(&error))?;
-        let connect = || {
-            fault::point("dbus connect").map_err(|error| Error::refused("connecting", error))?;
-            let connecting = async { tokio::time::timeout(CALL_LIMIT, Connection::system()).await };
-            let connected = runtime.block_on(connecting).map_err(|_| unreachable(&"no answer"))?;
-            connected.map_err(|error| unreachable(&error))
-        };
-        let connection = patiently(connect).map_err(|error| unreachable(&error))?;
-        let bus = Self { runtime, connection };
-        // Signals are sent to subscribers only.
-        bus.call::<_, ()>("Subscribe", &()).map_err(|error| unreachable(&error))?;
-        Ok(bus)
+        let connection = patiently(|| runtime.block_on(connect())).map_err(|error| unreachable(&error))?;
+        Ok(Self { runtime, connection: RefCell::new(connection) })
+    }
+
+    /// Asks; again where nothing but the moment was against it, and on a new connection where the bus was restarted: a
+    /// driver's package may bring a new one.
+    fn ask<A>(&self, ask: impl AsyncFn(Connection) -> Result<A, Error>) -> Result<A, Error> {
+        let now = || patiently(|| self.runtime.block_on(ask(self.connection.borrow().clone())));
+        match now() {
+            Err(Error::Unreachable(_)) => {
+                let connection = patiently(|| self.runtime.block_on(connect()))?;
+                drop(self.connection.replace(connection));
+                now()
+            }
+            answer => answer,
+        }
     }
 
     /// Calls a method of the manager; once more where nothing but the moment was against it.
@@ -125,7 +131,7 @@ impl Bus {
         B: Serialize + DynamicType,
         A: DeserializeOwned + Signature,
     {
-        patiently(|| self.runtime.block_on(call(&self.connection, PATH, MANAGER, method, body)))
+        self.ask(async |connection| call(&connection, PATH, MANAGER, method, body).await)
     }
 
     /// Asks for a job, such as `StopUnit`, and waits for its end; returns systemd's word for it: `done`, `failed`, ….
@@ -133,14 +139,13 @@ impl Bus {
     where
         B: Serialize + DynamicType,
     {
-        self.runtime.block_on(async {
-            let listen =
-                async { MessageStream::for_match_rule(removals()?, &self.connection, Some(QUEUE)).await };
-            let mut removed = listen.await.map_err(|error| Error::refused(method, error))?;
-            let job: OwnedObjectPath = call(&self.connection, PATH, MANAGER, method, body).await?;
+        self.ask(async |connection| {
+            let listen = async { MessageStream::for_match_rule(removals()?, &connection, Some(QUEUE)).await };
+            let mut removed = listen.await.map_err(|error| failed(method, &error))?;
+            let job: OwnedObjectPath = call(&connection, PATH, MANAGER, method, body).await?;
             let end = async {
                 while let Some(message) = removed.next().await {
-                    let message = message.map_err(|error| Error::refused(method, error))?;
+                    let message = message.map_err(|error| failed(method, &error))?;
                     let body = message.body();
                     let told: Result<(u32, OwnedObjectPath, String, String), _> = body.deserialize();
                     if let Ok((_, path, _, result)) = told
@@ -149,7 +154,7 @@ impl Bus {
                         return Ok(result);
                     }
                 }
-                Err(Error::refused(method, "the connection ended"))
+                Err(Error::Unreachable("the connection ended".to_owned()))
             };
             let timed_out = |_| Error::TimedOut { what: method.to_owned(), limit };
             tokio::time::timeout(limit, end).await.map_err(timed_out)?
@@ -181,7 +186,7 @@ impl Bus {
     ) -> Result<OwnedVariant, Error> {
         const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
         let body = (interface, name);
-        patiently(|| self.runtime.block_on(call(&self.connection, path.as_str(), PROPERTIES, "Get", &body)))
+        self.ask(async |connection| call(&connection, path.as_str(), PROPERTIES, "Get", &body).await)
     }
 
     /// The names of all loaded units that match a glob.
@@ -232,14 +237,28 @@ where
     let call = connection.call_method(Some(SERVICE), path, Some(interface), method, body);
     let timed_out = |_| Error::TimedOut { what: method.to_owned(), limit: CALL_LIMIT };
     let reply = tokio::time::timeout(CALL_LIMIT, call).await.map_err(timed_out)?;
-    let reply = reply.map_err(|error| Error::refused(method, words(&error)))?;
+    let reply = reply.map_err(|error| failed(method, &error))?;
     reply.body().deserialize().map_err(|error| Error::refused(method, error))
 }
 
-/// What a refusal says, without the bus's own prefix.
-fn words(error: &zbus::Error) -> String {
+/// A refusal, or the end of the connection.
+fn failed(method: &str, error: &zbus::Error) -> Error {
     match error {
-        zbus::Error::MethodError(name, Some(text), _) => format!("{text} ({})", name.as_str()),
-        other => other.to_string(),
+        zbus::Error::MethodError(name, Some(text), _) => {
+            Error::refused(method, format!("{text} ({})", name.as_str()))
+        }
+        zbus::Error::InputOutput(error) => Error::Unreachable(error.to_string()),
+        other => Error::refused(method, other),
     }
+}
+
+/// Connects, and makes sure that systemd is there; signals are sent to subscribers only.
+async fn connect() -> Result<Connection, Error> {
+    fault::point("dbus connect").map_err(|error| Error::refused("connecting", error))?;
+    let unreachable = |error: &dyn ToString| Error::Unreachable(error.to_string());
+    let connected = tokio::time::timeout(CALL_LIMIT, Connection::system()).await;
+    let connection =
+        connected.map_err(|_| unreachable(&"no answer"))?.map_err(|error| unreachable(&error))?;
+    call::<_, ()>(&connection, PATH, MANAGER, "Subscribe", &()).await?;
+    Ok(connection)
 }

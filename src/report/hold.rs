@@ -12,11 +12,11 @@ pub(super) fn lines(view: &HoldView, out: &mut dyn Write) -> io::Result<()> {
     let HoldView { id, command, started, kept, pid, phase, exit, .. } = view;
     let doing = match (phase, exit) {
         (_, Some(exit)) => format!("closed, exit {exit}"),
+        // A pause is meant to outlive its process.
+        (None, None) if command == "pause" => "open".to_owned(),
         (Some(phase), None) if *kept => format!("in phase {phase}"),
         (Some(phase), None) => format!("died in phase {phase}"),
         (None, None) if *kept => "at work".to_owned(),
-        // A pause is meant to outlive its process.
-        (None, None) if command == "pause" => "open".to_owned(),
         (None, None) => "left open".to_owned(),
     };
     writeln!(out, "window     {id} since {started}, by `netfix {command}` (pid {pid}), {doing}")?;
@@ -24,6 +24,10 @@ pub(super) fn lines(view: &HoldView, out: &mut dyn Write) -> io::Result<()> {
         return writeln!(out, "kubelet    none was paused");
     };
     let unit = unit.escape_debug();
+    if exit.is_some() {
+        let paused = view.paused_for.map(|seconds| format!(", and was paused for {}", ago(seconds)));
+        return writeln!(out, "kubelet    {unit}: runs again{}", paused.unwrap_or_default());
+    }
     let now = or_dash(view.unit_state.as_ref());
     let held = match view.held {
         Some(true) => ", masked".to_owned(),

@@ -32,9 +32,8 @@ pub(super) fn answer(document: &Document, style: Style, out: &mut dyn Write) -> 
     }
     match document.command {
         // Without a window there is nothing to tell.
-        "report" | "status" => Ok(()),
         "upgrade" if document.exit == 0 => prospect(&document.node.steps, &document.pods, out),
-        "upgrade" => Ok(()),
+        "report" | "status" | "upgrade" => Ok(()),
         "plan" | "diff" if document.exit != 0 && document.pods.is_empty() => Ok(()),
         "plan" | "diff" => {
             steps(document, out)?;

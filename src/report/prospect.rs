@@ -14,7 +14,7 @@ pub fn prospect(course: &[String], pods: &[PodView], out: &mut dyn Write) -> io:
         0 => return writeln!(out, "\nNo pod stands on this host's links."),
         1 => writeln!(out, "\n1 pod stands on this host's links and may lose its network meanwhile:")?,
         count => {
-            writeln!(out, "\n{count} pods stand on this host's links and may lose their network meanwhile:")?
+            writeln!(out, "\n{count} pods stand on this host's links and may lose their network meanwhile:")?;
         }
     }
     let titles: Vec<String> = pods.iter().map(|pod| pod.info.title()).collect();

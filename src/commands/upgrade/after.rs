@@ -154,7 +154,7 @@ pub(super) fn prove(course: &mut Course<'_>) -> Vec<Problem> {
         // One that might be it proves nothing.
         if now()?.any(|now| then.may_be(now)) { None } else { Some(false) }
     };
-    proof::watch(&mut keeper.window.pods, config, args.settle, signals, lives)
+    proof::watch(&mut keeper.window.pods, config, args.settle, &memory.runtimes, signals, lives)
 }
 
 /// Pods and kubelet decide first; a command that failed where nothing else is wrong is the plain failure.

@@ -30,13 +30,12 @@ pub(super) fn look(course: &mut Course<'_>) -> Result<(), Problem> {
     remember(course)?;
     course.keeper.window.pods =
         outcome.pods.iter().filter(|view| view.state != State::Empty).map(pod).collect();
-    if let Err(unreachable) = proof::remember(&mut course.keeper.window.pods, &course.config) {
-        return Err(first(unreachable));
-    }
-    course.keeper.end(blockers.is_empty());
+    course.memory.runtimes =
+        proof::remember(&mut course.keeper.window.pods, &course.config).map_err(first)?;
     let said = format!("{} pods are written down", course.keeper.window.pods.len());
     course.keeper.talk.say(&said);
     baseline(course);
+    course.keeper.end(blockers.is_empty());
     gate(course, blockers)
 }
 
@@ -95,7 +94,7 @@ fn remember(course: &mut Course<'_>) -> Result<(), Problem> {
         load(&course.context.store, &course.selection).map_err(|early: Early| first(early.problems))?;
     let mut problems = Vec::new();
     let node = load_node(&course.context.store, &observe::node_identity(), &mut problems);
-    course.memory = Memory { stored, node, silent: Vec::new() };
+    course.memory = Memory { stored, node, ..Memory::default() };
     match problems.into_iter().find(is_error) {
         Some(problem) => Err(problem),
         None => Ok(()),

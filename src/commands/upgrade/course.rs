@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::command::{self, BudgetWatch, LossWatch};
@@ -9,12 +10,11 @@ use super::{after, before};
 use crate::cli::UpgradeArgs;
 use crate::commands::select::Selection;
 use crate::commands::session::{self, Stored};
-use crate::commands::window::clock::boottime;
 use crate::commands::window::{self, Keeper, Signals};
 use crate::commands::{Context, Early, Exit, Outcome};
 use crate::kubelet::Bus;
 use crate::model::window::PhaseName;
-use crate::model::{Code, NodeState, PodId, Problem, Severity};
+use crate::model::{Code, NodeState, PodId, Problem, Severity, Window};
 use crate::report::{Extra, NodeView, PodView, ReportView};
 use crate::runtime::Config;
 
@@ -46,6 +46,8 @@ pub(super) struct Memory {
     pub node: Option<NodeState>,
     /// Pods whose gateways did not answer before either.
     pub silent: Vec<PodId>,
+    /// The runtimes that told of their pods.
+    pub runtimes: Vec<PathBuf>,
 }
 
 pub(super) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Outcome, Early> {
@@ -166,9 +168,7 @@ impl Course<'_> {
             }
             None => self.keeper.talk.say("the command has ended well"),
         }
-        if self.signals.interrupted() {
-            self.problems.push(interrupted("the pods are restored all the same"));
-        }
+        self.heed("the pods are restored all the same");
         // The pods' network comes first, whoever has started kubelet in the meantime.
         match window::is_held(&self.keeper, self.bus.as_ref()) {
             Ok(true) => {}
@@ -193,6 +193,7 @@ impl Course<'_> {
         self.problems.extend(outcome.problems);
         self.keeper.end(ok);
         self.keeper.talk.say(&summary);
+        self.heed("it was not waited longer for the NIC");
     }
 
     fn verify(&mut self) {
@@ -212,46 +213,39 @@ impl Course<'_> {
         for line in &broken {
             self.keeper.talk.say(line);
         }
-        let holds = self.keeper.window.is_holding();
-        if !self.args.keep_paused || !holds || self.signals.interrupted() {
+        if !self.args.keep_paused || !self.keeper.window.is_holding() {
             return;
         }
         let text = "kubelet stays paused for you: repair, `netfix restore`, then `netfix resume`";
         self.keeper.begin(PhaseName::Hold, text);
         let waited = self.wait_for_a_person();
         self.keeper.end(waited.is_ok());
-        if let Err(problem) = waited {
-            self.problems.push(problem);
+        match waited {
+            Ok(resumed) => self.keeper.note_resume_of(resumed),
+            Err(problem) => self.problems.push(problem),
         }
+        self.heed("kubelet is resumed");
         // What the person did is looked at, not believed; what was wrong before may be right now.
         self.problems.retain(|problem| !after::is_about_network(problem));
         self.restore(Duration::ZERO);
         self.verify();
     }
 
-    /// Until somebody resumes, the deadline has come, or a signal.
-    fn wait_for_a_person(&mut self) -> Result<(), Problem> {
+    /// Until somebody resumes, the deadline has come, or a signal; what the one who resumed has written.
+    fn wait_for_a_person(&mut self) -> Result<Option<Window>, Problem> {
         const PAUSE: Duration = Duration::from_millis(250);
         self.keeper.let_go();
-        let until = self.keeper.window.hold.as_ref().map(|hold| {
-            let armed = hold.armed.unwrap_or_default() / 1000 + hold.deadline;
-            Duration::from_secs(armed).saturating_sub(Duration::from_millis(self.keeper.now()))
-        });
-        let until = Instant::now() + until.unwrap_or_default();
+        let until = Instant::now() + self.keeper.until_deadline();
         let mut resumed = None;
         while resumed.is_none() && Instant::now() < until && !self.signals.interrupted() {
             std::thread::sleep(PAUSE);
-            let stored = self.keeper.as_stored().ok().flatten();
-            resumed = stored.and_then(|stored| stored.hold?.resumed);
-        }
-        if let (Some(at), Some(hold)) = (resumed, &mut self.keeper.window.hold) {
-            hold.resumed = Some(at);
+            resumed = self.keeper.as_stored().ok().flatten().filter(|stored| !stored.is_holding());
         }
         // A restore of that person's may be at work in this very moment.
         let store = self.context.store.clone().patient(Duration::from_secs(60), |_| {});
         let guard = store.lock("upgrade").map_err(|error| error.problem())?;
         self.keeper.take_back(guard);
-        Ok(())
+        Ok(resumed)
     }
 
     fn resume(&mut self) {
@@ -275,6 +269,15 @@ impl Course<'_> {
         self.keeper.talk.say(&format!("{same} of {} pods are proven to be the ones from before", pods.len()));
         self.problems.extend(problems);
         self.keeper.end(ok);
+        self.heed("it was not watched longer whether a pod is rebuilt");
+    }
+
+    /// Somebody wanted an end of what has just been done.
+    fn heed(&mut self, what: &str) {
+        if self.signals.interrupted() {
+            self.signals.heed();
+            self.problems.push(interrupted(what));
+        }
     }
 
     /// Nothing was changed, or it was changed back.
@@ -289,7 +292,7 @@ impl Course<'_> {
         if self.keeper.window.is_holding() || !paused {
             self.keeper.forget();
         } else {
-            self.problems.extend(self.keeper.close(Exit::Refused.code(), None));
+            self.problems.extend(self.keeper.close(Exit::Refused.code(), None).1);
         }
         let Self { node, problems, .. } = self;
         Outcome { exit: Exit::Refused, node, problems, ..Outcome::default() }
@@ -298,17 +301,18 @@ impl Course<'_> {
     fn close(mut self) -> Outcome {
         let exit = after::exit(&self.problems);
         self.keeper.window.problems.extend(self.problems.iter().cloned());
-        let mut record = self.keeper.window.clone();
-        let open = record.is_holding();
-        if open {
+        let open = self.keeper.window.is_holding();
+        let record = if open {
             // kubelet does not run: the window stays open for the next process.
             self.keeper.save_as_possible();
+            let window = self.keeper.window.clone();
             self.keeper.forget();
+            window
         } else {
-            record.ended = Some(boottime().saturating_sub(record.started_boottime));
-            record.exit = Some(exit.code());
-            self.problems.extend(self.keeper.close(exit.code(), None));
-        }
+            let (window, trouble) = self.keeper.close(exit.code(), None);
+            self.problems.extend(trouble);
+            window
+        };
         let extra = Some(Extra::Report(Box::new(ReportView::new(record, open))));
         Outcome { exit, node: self.node, pods: self.views, problems: self.problems, extra }
     }

@@ -25,6 +25,7 @@ const PASSED_ON: [&str; 9] =
 pub(super) fn run(bus: Bus) -> Outcome {
     match follow(bus) {
         Ok(code) => Outcome::printed(code),
+        Err(problem) if problem.code == Code::Failed => Outcome::failed(problem),
         Err(problem) => Outcome::refused(problem),
     }
 }
@@ -46,6 +47,13 @@ fn follow(bus: Bus) -> Result<u8, Problem> {
     })?;
     let code = watch(&unit, &mut talk, &mut signals)?;
     copy(&mut answer, &mut io::stdout());
+    if let Some(signal) = code.checked_sub(128) {
+        let message = format!(
+            "was ended by signal {signal}, and left the window open: `netfix status`. The deadline starts kubelet again; \
+             `netfix restore`, then `netfix resume`"
+        );
+        return Err(Problem::error(Code::Failed, kubelet::UPGRADE_UNIT, message));
+    }
     Ok(code)
 }
 

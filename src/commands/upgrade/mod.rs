@@ -24,7 +24,12 @@ pub(super) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Outcome, 
         if args.foreground { None } else { window::systemd().map_err(|p| Box::new(Outcome::refused(p)))? };
     match bus {
         // A unit would run in another namespace than the one that this was called in.
-        Some(bus) if kubelet::is_at_home() => Ok(front::run(bus)),
+        Some(bus) if kubelet::is_at_home() => {
+            // Who holds the lock is known here; it is the unit that takes it.
+            let free = context.store.lock("upgrade").map(drop);
+            free.map_err(|error| Box::new(Outcome::refused(error.problem())))?;
+            Ok(front::run(bus))
+        }
         _ => course::run(args, context),
     }
 }

@@ -1,5 +1,6 @@
 //! The proof that no pod was rebuilt: what the runtimes say of every pod is what they said before.
 
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,13 +16,38 @@ const LEAST_PAUSE: Duration = Duration::from_millis(20);
 /// How long a runtime that went with kubelet, as k3s's containerd does, may take to be back.
 const BACK_AGAIN: Duration = Duration::from_secs(90);
 
-/// Notes what the runtimes say of each pod before the pause.
-pub(super) fn remember(pods: &mut [WindowPod], config: &Config) -> Result<(), Vec<Problem>> {
+/// Notes what the runtimes say of each pod before the pause; returns which of them spoke.
+pub(super) fn remember(pods: &mut [WindowPod], config: &Config) -> Result<Vec<PathBuf>, Vec<Problem>> {
     let answer = runtime::ask(config)?;
     for pod in pods {
         pod.lives_before = of_pod(pod, &answer).map(Sandbox::lives);
     }
-    Ok(())
+    Ok(spoke(&answer).cloned().collect())
+}
+
+/// The runtimes that have told of their pods.
+fn spoke(answer: &Answer) -> impl Iterator<Item = &PathBuf> {
+    answer.asked.iter().filter(|asked| asked.kind.is_some()).map(|asked| &asked.endpoint)
+}
+
+/// Asks again; a runtime that spoke before and is not there now has not said that its pods are gone.
+fn ask_again(config: &Config, before: &[PathBuf]) -> Result<Answer, Vec<Problem>> {
+    let answer = runtime::ask(config)?;
+    let is_there = |endpoint: &&PathBuf| spoke(&answer).any(|spoke| spoke == *endpoint);
+    let missing: Vec<Problem> = before
+        .iter()
+        .filter(|endpoint| !is_there(endpoint))
+        .map(|endpoint| {
+            let message = "its socket is not there; it spoke before the window";
+            Problem::error(Code::RuntimeUnreachable, endpoint.display().to_string(), message)
+        })
+        .collect();
+    // Who spoke is not known in a window that goes on after its process died.
+    if before.is_empty() && spoke(&answer).next().is_none() {
+        let message = "no container runtime is there; one was before the window";
+        return Err(vec![Problem::error(Code::RuntimeUnreachable, "", message)]);
+    }
+    if missing.is_empty() { Ok(answer) } else { Err(missing) }
 }
 
 fn of_pod<'a>(pod: &WindowPod, answer: &'a Answer) -> Option<&'a Sandbox> {
@@ -34,11 +60,12 @@ pub(super) fn watch(
     pods: &mut [WindowPod],
     config: &Config,
     settle: Duration,
+    before: &[PathBuf],
     signals: &Signals,
     lives: impl Fn(&WindowPod) -> Option<bool>,
 ) -> Vec<Problem> {
     let mut problems = Vec::new();
-    let answer = match last_answer(pods, config, settle, signals) {
+    let answer = match last_answer(pods, config, before, settle, signals) {
         Ok(answer) => answer,
         Err(unreachable) => {
             problems.extend(unreachable.into_iter().map(unproven));
@@ -68,6 +95,7 @@ pub(super) fn watch(
 fn last_answer(
     pods: &[WindowPod],
     config: &Config,
+    before: &[PathBuf],
     settle: Duration,
     signals: &Signals,
 ) -> Result<Answer, Vec<Problem>> {
@@ -76,7 +104,7 @@ fn last_answer(
     loop {
         let left = until.saturating_duration_since(Instant::now());
         if signals.interrupted() || left.is_zero() {
-            let last = if asks { runtime::ask(config) } else { Ok(Answer::default()) };
+            let last = if asks { ask_again(config, before) } else { Ok(Answer::default()) };
             let is_over = signals.interrupted() || Instant::now() >= until + BACK_AGAIN;
             if last.is_ok() || is_over {
                 return last;

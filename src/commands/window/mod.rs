@@ -10,6 +10,7 @@ mod talk;
 
 use std::path::Path;
 use std::rc::Rc;
+use std::time::Duration;
 
 use super::{Early, Outcome};
 use crate::model::window::{Phase, PhaseName, SCHEMA};
@@ -78,6 +79,12 @@ impl Keeper {
         Self { window, talk, guard: Some(Rc::new(guard)), store, is_saved: true, is_told: false }
     }
 
+    /// A window whose process lives and keeps it, for something to be changed in it.
+    pub(super) fn visit(window: Window, store: &Store, guard: Guard) -> Self {
+        let (talk, store) = (Talk::on_stderr(), store.clone());
+        Self { window, talk, guard: Some(Rc::new(guard)), store, is_saved: true, is_told: false }
+    }
+
     /// Milliseconds since the window's start.
     pub(super) fn now(&self) -> u64 {
         clock::boottime().saturating_sub(self.window.started_boottime)
@@ -86,6 +93,21 @@ impl Keeper {
     /// The lock, as long as it is held.
     pub(super) fn guard(&self) -> Option<&Rc<Guard>> {
         self.guard.as_ref()
+    }
+
+    /// How long it is until the unit is started again whatever happens.
+    pub(super) fn until_deadline(&self) -> Duration {
+        let at = self.window.hold.as_ref().map(|hold| hold.armed.unwrap_or_default() + hold.deadline * 1000);
+        Duration::from_millis(at.unwrap_or_default().saturating_sub(self.now()))
+    }
+
+    /// Takes over what `netfix resume` has written while this process waited for it.
+    pub(super) fn note_resume_of(&mut self, stored: Option<Window>) {
+        let Some(stored) = stored else { return };
+        let resume = stored.phases.into_iter().rfind(|phase| phase.name == PhaseName::Resume);
+        self.window.phases.extend(resume);
+        self.window.hold = stored.hold;
+        self.save_as_possible();
     }
 
     /// Lets other commands work.
@@ -111,7 +133,8 @@ impl Keeper {
         let now = self.now();
         if let Some(phase) = self.window.phases.last_mut() {
             (phase.to, phase.ok) = (Some(now), Some(ok));
-            log::info!(PHASE = phase.name.to_string().as_str(); "{}", if ok { "done" } else { "not done" });
+            let word = if ok { "is done" } else { "did not do all that it was to do" };
+            log::info!(PHASE = phase.name.to_string().as_str(); "{} {word}", phase.name);
         }
         self.save_as_possible();
     }
@@ -149,18 +172,22 @@ impl Keeper {
     /// Ends the talk and leaves the window as it is on disk.
     pub(super) fn forget(mut self) {
         self.talk.hush();
+        if self.is_saved {
+            // The log is named there.
+            return;
+        }
         self.talk.path().into_iter().for_each(talk::remove);
     }
 
-    /// Closes the window and keeps its record; what went wrong with that.
-    pub(super) fn close(mut self, exit: u8, closed_by: Option<&str>) -> Vec<Problem> {
+    /// Closes the window and keeps its record; returns that, and what went wrong with it.
+    pub(super) fn close(mut self, exit: u8, closed_by: Option<&str>) -> (Window, Vec<Problem>) {
         self.window.ended = Some(self.now());
         self.window.exit = Some(exit);
         self.window.closed_by = closed_by.map(str::to_owned);
         self.talk.hush();
         let mut problems = Vec::new();
         self.keep_log(&mut problems);
-        let Some(guard) = &self.guard else { return problems };
+        let Some(guard) = &self.guard else { return (self.window, problems) };
         match guard.close_window(&self.window) {
             Ok(closed) => {
                 let errors = closed.incomplete.into_iter().chain(closed.untidy);
@@ -168,7 +195,7 @@ impl Keeper {
             }
             Err(error) => problems.push(error.problem()),
         }
-        problems
+        (self.window, problems)
     }
 
     /// Moves the log from memory to the records.

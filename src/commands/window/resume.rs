@@ -3,7 +3,7 @@
 use super::pause::node;
 use super::{Keeper, is_kept, is_of_other_boot, systemd};
 use crate::commands::{Context, Early, Exit, Outcome};
-use crate::model::{Code, Problem, Severity};
+use crate::model::{Code, Problem, Severity, Window};
 use crate::observe;
 
 const COMMAND: &str = "resume";
@@ -26,27 +26,36 @@ pub(in crate::commands) fn run(context: &mut Context) -> Result<Outcome, Early> 
     // Somebody may have closed it before the lock was had.
     let open = context.store.open_window().map_err(|error| refuse(error.problem()))?;
     let Some(window) = open else { return Ok(none()) };
-    let keeper = Keeper::take_over(window, &context.store, guard, false);
-    Ok(Outcome { node: node(), ..finish(keeper) })
+    let outcome = if is_kept(&window) {
+        let mut keeper = Keeper::visit(window, &context.store, guard);
+        let (problem, _) = keeper.end_hold();
+        answer(&keeper.window, problem.into_iter().collect())
+    } else {
+        finish(Keeper::take_over(window, &context.store, guard, false))
+    };
+    Ok(Outcome { node: node(), ..outcome })
 }
 
-/// Ends what a window still holds, and the window too unless the process lives that opened it and waits for this.
+/// Ends what a window still holds, and the window too.
 fn finish(mut keeper: Keeper) -> Outcome {
     let (problem, is_ended) = keeper.end_hold();
     let mut problems: Vec<Problem> = problem.into_iter().collect();
-    let mut window = keeper.window.clone();
-    if is_kept(&window) || !is_ended {
-        keeper.save_as_possible();
+    if !is_ended {
+        let window = keeper.window.clone();
         keeper.forget();
-    } else {
-        // A pause has no other end than this; anything else was to do more.
-        let exit = if window.command == "pause" { Exit::Done } else { Exit::Failed };
-        problems.extend(keeper.close(exit.code(), Some(COMMAND)));
-        window.exit = Some(exit.code());
+        return answer(&window, problems);
     }
+    // A pause has no other end than this; anything else was to do more.
+    let exit = if keeper.window.command == "pause" { Exit::Done } else { Exit::Failed };
+    let (window, trouble) = keeper.close(exit.code(), Some(COMMAND));
+    problems.extend(trouble);
+    answer(&window, problems)
+}
+
+fn answer(window: &Window, problems: Vec<Problem>) -> Outcome {
     let is_error = |problem: &Problem| problem.severity == Severity::Error;
     let exit = if problems.iter().any(is_error) { Exit::Failed } else { Exit::Done };
-    Outcome { exit, problems, extra: Some(super::view(&window, None)), ..Outcome::default() }
+    Outcome { exit, problems, extra: Some(super::view(window, None)), ..Outcome::default() }
 }
 
 impl Keeper {
@@ -76,7 +85,7 @@ impl Keeper {
     pub(in crate::commands) fn finish_abandoned(mut self, by: &str) -> Vec<Problem> {
         let (problem, _) = self.end_hold();
         let mut problems: Vec<Problem> = problem.into_iter().collect();
-        problems.extend(self.close(Exit::Failed.code(), Some(by)));
+        problems.extend(self.close(Exit::Failed.code(), Some(by)).1);
         problems
     }
 
@@ -86,6 +95,6 @@ impl Keeper {
             // It could not be resumed: the next process is to know.
             return Vec::new();
         }
-        self.close(Exit::Refused.code(), None)
+        self.close(Exit::Refused.code(), None).1
     }
 }

@@ -16,6 +16,8 @@ const ENOUGH: usize = 3;
 #[derive(Debug, Default)]
 struct Seen {
     count: AtomicUsize,
+    /// How many of them have been heeded.
+    heeded: AtomicUsize,
     /// The process group of the user's command while it runs, otherwise 0.
     group: AtomicI32,
 }
@@ -41,9 +43,14 @@ impl Signals {
         Ok(Self { seen, handle })
     }
 
-    /// Whether somebody wants an end.
+    /// Whether somebody wants an end of what is being done.
     pub(in crate::commands) fn interrupted(&self) -> bool {
-        self.seen.count.load(Ordering::SeqCst) > 0
+        self.seen.count.load(Ordering::SeqCst) > self.seen.heeded.load(Ordering::SeqCst)
+    }
+
+    /// The wish is granted; what comes next is not meant by it.
+    pub(in crate::commands) fn heed(&self) {
+        self.seen.heeded.store(self.seen.count.load(Ordering::SeqCst), Ordering::SeqCst);
     }
 
     /// The process group that signals are passed on to from here on; `None`: nobody.

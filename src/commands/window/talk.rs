@@ -34,6 +34,11 @@ impl Talk {
         Self { log, echo }
     }
 
+    /// No log: whoever calls hears it.
+    pub(super) fn on_stderr() -> Self {
+        Self { log: None, echo: None }
+    }
+
     /// The same, shown on stderr from here on.
     pub(super) fn with_echo(mut self) -> Self {
         self.echo = self.path().map(|path| Echo::start(path.to_owned(), false));
