@@ -105,7 +105,10 @@ impl Keeper {
     pub(super) fn note_resume_of(&mut self, stored: Option<Window>) {
         let Some(stored) = stored else { return };
         let resume = stored.phases.into_iter().rfind(|phase| phase.name == PhaseName::Resume);
-        self.window.phases.extend(resume);
+        // That process may be at its last words.
+        let done = stored.hold.as_ref().and_then(|hold| hold.resumed);
+        let ended = |phase: Phase| Phase { to: phase.to.or(done), ok: phase.ok.or(Some(true)), ..phase };
+        self.window.phases.extend(resume.map(ended));
         self.window.hold = stored.hold;
         self.save_as_possible();
     }
