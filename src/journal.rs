@@ -1,7 +1,7 @@
 //! The log of what netfix does: to journald where it runs, with fields to search by, and with `-v` to stderr.
 //!
 //! Whatever becomes of the log, the command goes on: journald is written to by a thread of its own, and what it does not
-//! take in time is lost. Problems and steps never go to stderr from here: the answer has them.
+//! take in time is lost. Problems, steps and phases never go to stderr from here: the answer and the talk have them.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -128,7 +128,7 @@ impl<'kvs> VisitSource<'kvs> for Fields {
 
 impl Outlets {
     fn shows(&self, metadata: &Metadata<'_>) -> bool {
-        self.verbose && ![PROBLEM, STEP].contains(&metadata.target())
+        self.verbose && [trace::TARGET, COMMAND].contains(&metadata.target())
     }
 
     fn keeps(&self, metadata: &Metadata<'_>) -> bool {

@@ -173,12 +173,20 @@ fn an_interrupt_ends_the_waiting_at_once() {
     node.snapshot();
     node.lose();
     let holder = Beside::holding(&node);
-    let waiting = Beside::waiting(&node, "snapshot --lock-wait 60s", &holder);
-    let begin = Instant::now();
-    waiting.signal(Signal::SIGINT);
-    let status = waiting.finish();
-    assert!(begin.elapsed() < Duration::from_secs(1), "it went on waiting");
-    assert_ne!(status.code(), Some(0), "an interrupted snapshot is not a good one");
+    // What comes after `--` is not netfix's.
+    let upgrade = format!(
+        "upgrade --state-dir {} --foreground --yes --lock-wait 60s --netns {} -- true",
+        node.state_dir().display(),
+        node.pods_glob()
+    );
+    for words in ["snapshot --lock-wait 60s", "prune --lock-wait 60s", &upgrade] {
+        let waiting = Beside::waiting(&node, words, &holder);
+        let begin = Instant::now();
+        waiting.signal(Signal::SIGINT);
+        let status = waiting.finish();
+        assert!(begin.elapsed() < Duration::from_secs(1), "{words}: it went on waiting");
+        assert_ne!(status.code(), Some(0), "{words}: interrupted, and well?");
+    }
     node.netfix("restore").exits(4).says(&[&format!("pid {} (restore)", holder.pid())]);
 }
 

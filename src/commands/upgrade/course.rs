@@ -53,9 +53,10 @@ pub(super) struct Memory {
 pub(super) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Outcome, Early> {
     let refuse = |problem| Box::new(Outcome::refused(problem));
     let selection = session::selection(&args.selectors)?;
+    // As long as it is waited for, a signal ends netfix.
+    let guard = context.store.lock("upgrade").map_err(|error| refuse(error.problem()))?;
     let signals = Signals::catch()
         .map_err(|error| refuse(Problem::error(Code::Failed, "signals", error.to_string())))?;
-    let guard = context.store.lock("upgrade").map_err(|error| refuse(error.problem()))?;
     let bus = window::systemd().map_err(refuse)?;
     let open = context.store.open_window().map_err(|error| refuse(error.problem()))?;
     let echo = !context.quiet;
