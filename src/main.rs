@@ -40,7 +40,7 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
     let terminal = io::stderr().is_terminal();
     // Lines on stderr and a bar there do not go together.
     let silent = global.quiet || global.verbose || global.output == Output::Json;
-    let say: fn(&str) = if global.quiet { |_| {} } else { say_waiting };
+    let say = if global.quiet { log_waiting } else { say_waiting };
     let store = Store::new(global.state_dir.clone()).patient(global.lock_wait, say);
     let quiet = global.quiet;
     let mut context = Context { store, progress: listener(terminal, silent), quiet };
@@ -57,7 +57,12 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
     Ok(document.exit)
 }
 
+fn log_waiting(holder: &str) {
+    log::info!("waits for the lock, which {holder} holds");
+}
+
 fn say_waiting(holder: &str) {
+    log_waiting(holder);
     let _ = writeln!(io::stderr(), "netfix: waits for the lock, which {holder} holds");
 }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use nix::fcntl::{Flock, FlockArg};
+
 use crate::common::journald::{Entry, Journald};
 use crate::common::{Node, Run};
 
@@ -78,6 +80,21 @@ fn a_check_of_a_healthy_node_is_one_line() {
     assert_eq!(of_target(&entries, "netfix::problem").len(), worse, "{entries:#?}");
     assert_eq!(messages(&entries, "netfix::command").len(), 1, "{entries:#?}");
     assert_eq!(entries.len(), worse + 1, "{entries:#?}");
+}
+
+#[test]
+fn whom_a_quiet_command_waits_for_is_in_the_journal_with_how_that_ended() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    let journald = Journald::start(&node);
+    node.snapshot();
+    let file = std::fs::File::open(node.state_dir().join("lock")).expect("the lock's file");
+    let _held = Flock::lock(file, FlockArg::LockExclusiveNonblock).expect("nobody else holds it");
+    Run::of(&mut journald.netfix(&node, "snapshot -q --lock-wait 200ms")).exits(4).does_not_say("waits");
+    let entries = journald.entries();
+    let waits = format!("waits for the lock, which pid {} holds", std::process::id());
+    assert_eq!(messages(&entries, "netfix"), [waits], "{entries:#?}");
+    assert_eq!(of_target(&entries, "netfix::problem")[0]["CODE"], "lock-held", "{entries:#?}");
 }
 
 #[test]
