@@ -17,6 +17,8 @@ const BLANK: &str = "00000000000000000000000000000000000000000000000000000000000
 /// No checkpoint comes near this many bytes; whatever does is not ours.
 const MAX_SIZE: u64 = 16 << 20;
 
+/// How the name of a file ends that is being written; a dot is before it.
+const UNFINISHED: &str = ".tmp";
 /// At most so many bytes of a file's end are read.
 const MAX_TAIL: u64 = 256 << 10;
 /// What is said of a file that is not safe.
@@ -145,7 +147,7 @@ pub fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let folder = parent.unwrap_or(Path::new("."));
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let temporary = folder.join(format!(".{name}.tmp"));
+    let temporary = folder.join(format!(".{name}{UNFINISHED}"));
     match disk::remove(&temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(Error::write("cannot remove", &temporary)(error));
@@ -174,6 +176,14 @@ pub fn publish(path: &Path, text: &str) -> Result<(), Error> {
             Err(Error::io("cannot replace", path)(reason))
         }
         _ => replace(path, text, 0o644),
+    }
+}
+
+/// Removes what a run that was killed has left of the files that it was writing here. What stays does no harm.
+pub(super) fn remove_unfinished(folder: &Path) {
+    let is_unfinished = |name: &String| name.starts_with('.') && name.ends_with(UNFINISHED);
+    for name in names(folder).unwrap_or_default().into_iter().filter(is_unfinished) {
+        let _ = disk::remove(&folder.join(name));
     }
 }
 
@@ -235,6 +245,18 @@ mod tests {
         assert_eq!(read(&path).unwrap().as_deref(), Some("two"));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn only_what_was_being_written_is_removed_as_unfinished() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in [".pod.tmp", "pod", "pod.tmp", ".other"] {
+            fs::write(folder.path().join(name), "text").unwrap();
+        }
+        remove_unfinished(folder.path());
+        let mut left = names(folder.path()).unwrap();
+        left.sort();
+        assert_eq!(left, [".other", "pod", "pod.tmp"]);
     }
 
     #[test]

@@ -66,6 +66,8 @@ impl Guard {
         let text = format!("pid {} ({command}) since {:.0}\n", std::process::id(), Timestamp::now());
         let _ = lock.set_len(0).and_then(|()| disk::write(&lock, text.as_bytes()));
         make_folder(&store.checkpoints())?;
+        // Nobody else writes here now.
+        [&store.folder, &store.checkpoints()].into_iter().for_each(|folder| file::remove_unfinished(folder));
         Ok(Self { store, lock })
     }
 

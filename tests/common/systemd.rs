@@ -67,6 +67,15 @@ impl Machine {
         tool::run(self.exec("sh").args(["-c", script, "sh", ns.name()]));
     }
 
+    /// Keeps a namespace open inside, where nobody looks for one; returns a path that leads to it.
+    pub fn hide(&self, ns: &Namespace) -> String {
+        let script = "exec 9</proc/self/ns/net && { nsenter --net=/proc/1/ns/net sleep infinity >/dev/null & } && echo $!";
+        let mut command = tool::command("nsenter", ["--target", &self.init().to_string()]);
+        command.args(["--mount", "--pid", "--cgroup", "--uts"]).arg(format!("--net={}", ns.path().display()));
+        let pid = tool::run(command.args(["sh", "-c", script]).stdin(Stdio::null()).stderr(Stdio::null()));
+        format!("/proc/{}/fd/9", pid.trim())
+    }
+
     /// What systemd is at, for the text of a failed assertion.
     pub fn systemd_told(&self) -> String {
         let said = |words: &str| self.systemctl(words).unwrap_or_else(|e| e);

@@ -5,14 +5,10 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::common::{kept, tool};
-use crate::stage::{Stage, Start};
+use crate::stage::Stage;
 
 /// Where the logs of open windows are.
 const LOGS: &str = "/run/netfix";
-
-fn has_kubelet(stage: &Stage<'_>) -> bool {
-    matches!(stage.start, Start::Running(_) | Start::Paused(_))
-}
 
 /// Makes kubelet run and forgets every window, by other means than netfix's.
 pub fn let_run(stage: &Stage<'_>) {
@@ -26,7 +22,7 @@ pub fn let_run(stage: &Stage<'_>) {
 
 /// Whether kubelet is stopped without anything that starts it again.
 pub fn unguarded(stage: &Stage<'_>) -> Vec<String> {
-    if !has_kubelet(stage) || stage.machine.unit("kubelet.service", "ActiveState") == "active" {
+    if stage.start.kubelet().is_none() || stage.machine.unit("kubelet.service", "ActiveState") == "active" {
         return Vec::new();
     }
     let is_timer = |unit: &String| unit.starts_with("netfix-deadline-") && unit.ends_with(".timer active");
@@ -50,7 +46,7 @@ fn units(stage: &Stage<'_>) -> Vec<String> {
 
 /// What is to be the same after a disturbed run.
 pub fn picture(stage: &Stage<'_>) -> Value {
-    if !has_kubelet(stage) {
+    if stage.start.kubelet().is_none() {
         return Value::Null;
     }
     let state = stage.machine.systemctl("show --property LoadState,ActiveState kubelet.service");

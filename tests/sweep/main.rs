@@ -29,9 +29,11 @@ use table::Row;
 
 /// A command, and what it is run in.
 pub struct Case {
+    /// For people, and for choosing it.
     pub name: &'static str,
-    /// What netfix is told; `COMMAND` stands for the program that does what a driver's reload does.
+    /// What netfix is told; `RELOAD` stands for a program that does what a driver's reload does.
     pub words: &'static str,
+    /// What it finds.
     pub start: Start,
     /// Whether it is there to change networks; where not, they are looked at in the end only.
     pub networks: bool,
@@ -40,14 +42,16 @@ pub struct Case {
 }
 
 const fn case(name: &'static str, words: &'static str, start: Start) -> Case {
-    let networks = matches!(start, Start::Loss | Start::TakenIndex);
+    let networks = matches!(start, Start::Loss | Start::TakenIndex | Start::Upgrade(_));
     Case { name, words, start, networks, again: &[0] }
 }
+
+const UPGRADE: &str = "upgrade --foreground --yes --settle 0s -- RELOAD";
 
 /// One that finds a pause in force is told so.
 const PAUSE: &[i32] = &[0, 4];
 
-const CASES: [Case; 8] = [
+const CASES: [Case; 9] = [
     case("snapshot, the first", "snapshot", Start::Nothing),
     case("snapshot that replaces and removes", "snapshot --keep 1", Start::Older),
     case("restore", "restore", Start::Loss),
@@ -56,6 +60,7 @@ const CASES: [Case; 8] = [
     Case { again: PAUSE, ..case("pause, unit in /etc", "pause", Start::Running(ADMINISTRATOR)) },
     case("resume", "resume", Start::Paused(PACKAGES)),
     case("resume, unit in /etc", "resume", Start::Paused(ADMINISTRATOR)),
+    case("upgrade", UPGRADE, Start::Upgrade(PACKAGES)),
 ];
 
 /// What a run under a fault, and the one after it, should not have come to.
@@ -85,6 +90,7 @@ struct Work<'a> {
 fn sweep(case: &Case) -> Row {
     let since = Instant::now();
     let points = points_of(case);
+    println!("{}: {} points, {} runs", case.name, points.len(), points.len() * ACTIONS.len());
     let row = Mutex::new(Row::new(case.name, &points));
     let work = Work { case, next: AtomicUsize::new(0), points, row };
     // Half of the time is spent waiting for the kernel.
@@ -157,6 +163,7 @@ impl Work<'_> {
         what.extend(stored::lost(stage, &before));
         what.extend(kubelet::unguarded(stage));
         if run.code != Some(0) {
+            stage.wait_for_reload();
             let again = stage.run(self.case.words, None);
             if again.code.is_none_or(|code| !self.case.again.contains(&code)) {
                 what.push(format!("the second run ends with {:?}: {}", again.code, again.told));

@@ -1,13 +1,15 @@
 //! A node with two pods on a machine of its own, and the states that commands start from.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::common::machine::Machine;
 use crate::common::namespace::Namespace;
+use crate::common::node::PARENT_MAC;
 use crate::common::run::{BINARY, Run};
-use crate::common::{GATEWAY6, Node, Pod};
+use crate::common::{GATEWAY4, GATEWAY6, Node, Pod, tool};
 use crate::fault::Fault;
 use crate::kubelet;
 
@@ -30,6 +32,18 @@ pub enum Start {
     Running(&'static str),
     /// The same, paused by netfix.
     Paused(&'static str),
+    /// kubelet runs, the checkpoints are good, and a reload is to come.
+    Upgrade(&'static str),
+}
+
+impl Start {
+    /// Where kubelet's unit file is, where there is one.
+    pub fn kubelet(self) -> Option<&'static str> {
+        match self {
+            Self::Running(folder) | Self::Paused(folder) | Self::Upgrade(folder) => Some(folder),
+            Self::Nothing | Self::Older | Self::Loss | Self::TakenIndex => None,
+        }
+    }
 }
 
 pub struct Stage<'n> {
@@ -60,11 +74,16 @@ impl<'n> Stage<'n> {
         pods.iter().for_each(|pod| machine.adopt(&pod.ns));
         let index = pods[1].ns.index_of("eth0");
         let stage = Self { node, machine, pods, start, index };
+        start.kubelet().into_iter().for_each(|folder| stage.machine.start_kubelet(folder));
         match start {
-            Start::Nothing => {}
+            Start::Nothing | Start::Running(_) | Start::Paused(_) => {}
             Start::Older => stage.make_older(),
             Start::Loss | Start::TakenIndex => stage.must_run("snapshot"),
-            Start::Running(folder) | Start::Paused(folder) => stage.machine.start_kubelet(folder),
+            Start::Upgrade(_) => {
+                stage.must_run("snapshot");
+                copy(&node.state_dir(), &stage.kept());
+                stage.write_reload();
+            }
         }
         stage
     }
@@ -82,11 +101,40 @@ impl<'n> Stage<'n> {
         self.machine.disown(&gone.ns);
         drop(gone);
         self.pods.iter().for_each(|pod| drop(pod.ip("link set eth0 mtu 1400")));
-        copy(&self.node.state_dir(), &self.older());
+        copy(&self.node.state_dir(), &self.kept());
     }
 
-    fn older(&self) -> PathBuf {
-        self.node.temp().join("older")
+    /// The state folder that every run finds.
+    fn kept(&self) -> PathBuf {
+        self.node.temp().join("kept")
+    }
+
+    fn reload(&self) -> PathBuf {
+        self.node.temp().join("reload")
+    }
+
+    /// A program that reloads the NIC from inside the machine; two of them do not run at once.
+    fn write_reload(&self) {
+        let gateway = self.machine.hide(&self.node.gateway);
+        let script = format!(
+            "#!/bin/sh
+            exec 9>\"$0.lock\" && flock 9
+            ip link del eth0 2>/dev/null
+            ip link add eth0 address {PARENT_MAC} type veth peer name up0 address 02:00:00:88:00:01 netns {gateway} || exit
+            nsenter --net={gateway} sh -c '
+                ip link set up0 up && ip addr add {GATEWAY4}/16 dev up0 && ip addr add {GATEWAY6}/64 dev up0'"
+        );
+        fs::write(self.reload(), script).expect("a program");
+        fs::set_permissions(self.reload(), fs::Permissions::from_mode(0o755))
+            .expect("a program that can be run");
+    }
+
+    /// The program that a killed upgrade has left behind ends by itself.
+    pub fn wait_for_reload(&self) {
+        if self.reload().exists() {
+            let lock = self.reload().with_extension("lock");
+            tool::run(tool::command("flock", [lock]).arg("true"));
+        }
     }
 
     /// Makes the state that every run starts from, out of whatever a run has left.
@@ -95,7 +143,12 @@ impl<'n> Stage<'n> {
             Start::Nothing => self.forget(),
             Start::Older => {
                 self.forget();
-                copy(&self.older(), &self.node.state_dir());
+                copy(&self.kept(), &self.node.state_dir());
+            }
+            Start::Upgrade(_) => {
+                kubelet::let_run(self);
+                self.forget();
+                copy(&self.kept(), &self.node.state_dir());
             }
             Start::Running(_) => kubelet::let_run(self),
             Start::Paused(_) => {
@@ -126,6 +179,7 @@ impl<'n> Stage<'n> {
         let log = self.node.temp().join("points");
         let _ = fs::remove_file(&log);
         let mut command = self.machine.exec("timeout");
+        let words = words.replace("RELOAD", &self.reload().to_string_lossy());
         command.args(["--kill-after=5", LIMIT_SECONDS, BINARY]).args(words.split_whitespace());
         command.env("NETFIX_STATE_DIR", self.node.state_dir()).env("NETFIX_RUNTIME", "none");
         command.env("NO_COLOR", "1").env("NETFIX_FAILPOINT_LOG", &log).stdin(Stdio::null());
@@ -170,11 +224,10 @@ fn copy(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap_or_else(|e| panic!("cannot make {}: {e}", to.display()));
     for entry in fs::read_dir(from).expect("a folder").flatten() {
         let (from, to) = (entry.path(), to.join(entry.file_name()));
-        match from.is_dir() {
-            true => copy(&from, &to),
-            false => {
-                drop(fs::copy(&from, &to).unwrap_or_else(|e| panic!("cannot copy {}: {e}", from.display())))
-            }
+        if from.is_dir() {
+            copy(&from, &to);
+        } else if let Err(error) = fs::copy(&from, &to) {
+            panic!("cannot copy {}: {error}", from.display());
         }
     }
 }

@@ -44,6 +44,8 @@ impl Keeper {
     pub(super) fn open(store: &Store, guard: Guard, command: &str, echo: bool) -> Result<Self, Early> {
         let refuse = |error: store::Error| Box::new(Outcome::refused(error.problem()));
         let id = store.free_window_id(&clock::id()).map_err(refuse)?;
+        // No window is open: the logs of those who died are nobody's.
+        talk::sweep();
         let talk = Talk::open(&id, echo);
         let window = Window {
             schema: SCHEMA,
