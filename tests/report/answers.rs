@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use netfix::model::Window;
 use netfix::model::window::WindowPod;
+use netfix::model::{Code, Problem, Window};
 use serde_json::Value;
 
 use crate::machine::{Machine, NAMES, fixture, testdata};
@@ -79,6 +79,10 @@ fn a_window_that_went_wrong_is_never_called_well() {
     assert_eq!(verdict(well.clone()), "well");
     assert_eq!(verdict(with_pod(&|pod| pod.rebuilt = Some(true))), "pods-affected");
     assert_eq!(verdict(with_pod(&|pod| pod.gateways[0].reachable = Some(false))), "pods-affected");
+    let mut silent_before = with_pod(&|pod| pod.gateways[0].reachable = Some(false));
+    let silence = Problem::warning(Code::GatewayUnreachable, "", "nor did it before the window");
+    silent_before.problems.push(silence.of(&silent_before.pods[1].info.id));
+    assert_eq!(verdict(silent_before), "well", "the window did not silence it");
     assert_eq!(verdict(with_pod(&|pod| pod.state = Some(netfix::model::State::Partial))), "pods-affected");
     assert_eq!(verdict(with_pod(&|pod| pod.state = None)), "unknown");
     assert_eq!(verdict(with_pod(&|pod| pod.rebuilt = None)), "unknown");
@@ -95,6 +99,28 @@ fn a_window_that_went_wrong_is_never_called_well() {
     let mut held = well;
     held.hold.as_mut().unwrap().resumed = None;
     assert_eq!(verdict(held), "failed", "nobody has seen kubelet again");
+}
+
+#[test]
+fn an_open_window_says_how_far_it_has_come() {
+    let machine = Machine::new();
+    let guard = machine.store().lock("test").unwrap();
+    let sentence = |window: &Window| {
+        guard.save_window(window).unwrap();
+        machine.json(&["report"])["report"]["computed"]["sentence"].as_str().unwrap().to_owned()
+    };
+    let mut paused = Window { ended: None, exit: None, ..fixture("pause") };
+    paused.phases.truncate(1);
+    paused.hold.as_mut().unwrap().resumed = None;
+    assert_eq!(sentence(&paused), "The unit kubelet.service is paused.");
+    let mut upgrade = Window { ended: None, exit: None, ..fixture("well") };
+    upgrade.phases.truncate(4);
+    upgrade.phases[3].to = None;
+    upgrade.hold.as_mut().unwrap().resumed = None;
+    assert_eq!(sentence(&upgrade), "It is in command; the unit kubelet.service is paused.");
+    let text = machine.text();
+    assert!(text.lines().any(|line| line.contains("command") && line.contains("under way")), "{text}");
+    assert!(text.lines().any(|line| line == "ended      not yet"), "{text}");
 }
 
 #[test]

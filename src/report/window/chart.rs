@@ -196,7 +196,7 @@ impl Chart<'_> {
         let from = self.scale.at(pod.lost.unwrap_or_default());
         let to = self.scale.at(pod.answered.unwrap_or(self.scale.last));
         let width = from.to(to, 2);
-        let class = match (pod.answered, Fate::of(pod)) {
+        let class = match (pod.answered, Fate::of(&self.view.window, pod)) {
             (None, _) => "bar cut",
             (Some(_), Fate::Back) => "bar outage",
             (Some(_), _) => "bar bad",

@@ -243,7 +243,10 @@ pub(in crate::report) fn list(all: &[WindowView], style: Style, out: &mut dyn Wr
         table.add_rows(all.iter().map(window_row));
         writeln!(out, "{table}")?;
     }
-    writeln!(out, "{} windows", all.len())
+    match all.len() {
+        1 => writeln!(out, "1 window"),
+        count => writeln!(out, "{count} windows"),
+    }
 }
 
 fn window_row(view: &WindowView) -> Vec<Cell> {

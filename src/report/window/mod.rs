@@ -111,7 +111,7 @@ impl ReportView {
     /// The pods as people want to see them: what went wrong first, then the longest outage.
     fn pods(&self) -> Vec<&WindowPod> {
         let mut pods: Vec<&WindowPod> = self.window.pods.iter().collect();
-        pods.sort_by_key(|pod| (Fate::of(pod), Reverse(pod.outage()), pod.info.title()));
+        pods.sort_by_key(|pod| (Fate::of(&self.window, pod), Reverse(pod.outage()), pod.info.title()));
         pods
     }
 

@@ -59,15 +59,15 @@ pub(super) fn pods(view: &ReportView) -> Markup {
                         th scope="col" { "Rebuilt" }
                     }
                 }
-                tbody { @for pod in view.pods() { (pod_row(pod)) } }
+                tbody { @for pod in view.pods() { (pod_row(view, pod)) } }
             }
         }
     }
 }
 
-fn pod_row(pod: &WindowPod) -> Markup {
+fn pod_row(view: &ReportView, pod: &WindowPod) -> Markup {
     let info = &pod.info;
-    let fate = Fate::of(pod);
+    let fate = Fate::of(&view.window, pod);
     html! {
         tr class=[(fate != Fate::Back).then(|| fate.tone().class())] {
             th scope="row" {
@@ -104,7 +104,9 @@ fn change(pod: &WindowPod) -> Option<String> {
     let (before, after) = (pod.lives_before.as_ref()?, pod.lives_after.as_ref()?);
     let short = |lives: &Lives| harmless(&lives.sandbox.chars().take(8).collect::<String>());
     let is_same = before.sandbox == after.sandbox;
-    (!is_same).then(|| format!("sandbox {} became {}", short(before), short(after)))
+    let sandboxes = || format!("sandbox {} became {}", short(before), short(after));
+    let is_restarted = before.containers != after.containers;
+    if is_same { is_restarted.then(|| "other containers".to_owned()) } else { Some(sandboxes()) }
 }
 
 fn interfaces(all: &[InterfaceView]) -> Markup {

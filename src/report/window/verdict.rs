@@ -5,8 +5,8 @@ use std::fmt;
 use serde::Serialize;
 
 use super::text;
-use crate::model::State;
 use crate::model::window::{Phase, PhaseName, Run, Window, WindowPod};
+use crate::model::{Code, Problem, Severity, State};
 
 /// How a window went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -118,9 +118,10 @@ pub enum Fate {
 impl Fate {
     /// What a record says of a pod.
     #[must_use]
-    pub fn of(pod: &WindowPod) -> Self {
-        let is_deaf = pod.gateways.iter().any(|gateway| gateway.reachable == Some(false));
-        let is_unasked = pod.gateways.iter().any(|gateway| gateway.reachable.is_none());
+    pub fn of(window: &Window, pod: &WindowPod) -> Self {
+        let any = |answer: Option<bool>| pod.gateways.iter().any(|gateway| gateway.reachable == answer);
+        let is_excused = is_excused(window, pod);
+        let (is_deaf, is_unasked) = (any(Some(false)) && !is_excused, any(None) && !is_excused);
         let is_bad = |state: State| !state.is_good() && state != State::Unknown;
         if pod.rebuilt == Some(true) {
             return Self::Rebuilt;
@@ -143,6 +144,15 @@ impl Fate {
     }
 }
 
+/// Whether the record holds a silent gateway of this pod against nobody: it was silent before the window already.
+fn is_excused(window: &Window, pod: &WindowPod) -> bool {
+    let own = |problem: &&Problem| {
+        problem.code == Code::GatewayUnreachable && problem.pod.as_ref() == Some(&pod.info.id)
+    };
+    let mut own = window.problems.iter().filter(own).peekable();
+    own.peek().is_some() && own.all(|problem| problem.severity < Severity::Error)
+}
+
 /// How many pods fared how.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
@@ -162,7 +172,7 @@ pub struct Tally {
 
 impl Tally {
     pub(super) fn of(window: &Window) -> Self {
-        let count = |fate: Fate| window.pods.iter().filter(|pod| Fate::of(pod) == fate).count();
+        let count = |fate: Fate| window.pods.iter().filter(|pod| Fate::of(window, pod) == fate).count();
         Self {
             total: window.pods.len(),
             back: count(Fate::Back),
@@ -227,7 +237,7 @@ pub(super) fn sentence(window: &Window, ending: Ending, pods: &Tally) -> String 
     let died = window.phases.iter().find(|phase| phase.to.is_none());
     match (ending, died) {
         (Ending::Open, Some(Phase { name, .. })) => parts.push(format!("it is in {name}")),
-        (Ending::Open, None) => parts.push("it is between two phases".to_owned()),
+        (Ending::Open, None) if !is_still_paused(window) => parts.push("it is between two phases".to_owned()),
         (_, Some(Phase { name, .. })) => parts.push(format!("it was cut short in {name}")),
         (Ending::Interrupted, None) => parts.push("the record does not say how it ended".to_owned()),
         (Ending::Refused, None) => parts.push("nothing was changed".to_owned()),

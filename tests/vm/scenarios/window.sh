@@ -38,6 +38,14 @@ for phase in pause command resume; do
     journalctl -q -o cat "PHASE=$phase" | grep -q . || fail "the journal has nothing of the phase $phase"
 done
 
+step "the report calls it well, and its page names every pod"
+expect_exit 0 "$NETFIX" --state-dir "$STATE" report --html "$WORK/report.html" -o json
+jq -e '.report.computed | .verdict == "well" and .pods.back == 3 and .outages.worst_ms >= 3000' "$OUT" >/dev/null ||
+    fail "the report says: $(jq -c .report.computed "$OUT")"
+for text in web-0 web-1 web-2 'said by COMMAND' 'complained of by COMMAND'; do
+    grep -q "$text" "$WORK/report.html" || fail "$text is not on the page"
+done
+
 step "nothing is lost by a window in which nothing happens"
 upgrade 0 -o json -- true
 jq -e '.exit == 0 and .problems == []' "$OUT" >/dev/null || fail "the document says something else"
