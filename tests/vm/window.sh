@@ -6,14 +6,20 @@
 RELOAD='modprobe -r e1000e; sleep 3; modprobe e1000e'
 LOG=$WORK/window.log
 
-# plain_node: pods that no runtime knows, and a kubelet that does nothing, for all that is not about pods made again.
+# plain_node: pods that no runtime knows, for all that is not about pods made again.
 plain_node() {
     standard_node
     gw_hide
+    # shellcheck disable=SC2317 # These take the place of others.
+    lives() { local pod; for pod in "${PODS[@]}"; do echo "$pod $(ip netns pids "$pod")"; done; }
+    # shellcheck disable=SC2317
+    rounds_later() { :; }
+}
+
+# plain_kubelet: one that does nothing.
+plain_kubelet() {
     kubelet_unit /usr/lib/systemd/system/$KUBELET '/bin/sleep infinity'
     systemctl start $KUBELET
-    lives() { local pod; for pod in "${PODS[@]}"; do echo "$pod $(ip netns pids "$pod")"; done; }
-    rounds_later() { :; }
 }
 
 before_window() {
@@ -46,8 +52,24 @@ window() { jq "$@" "$STATE/window.json"; }
 record() { jq "$@" "$(printf '%s\n' "$STATE"/windows/*.json | tail -n 1)"; }
 recorded() { record -e "$@" >/dev/null || fail "the record says something else than: $* -- $(record -c .)"; }
 
-# in_phase NAME: the open window is in that phase.
-in_phase() { [ "$(window -r '.phases[-1] | select(.to == null) | .name' 2>/dev/null)" = "$1" ]; }
+# phase: the one that the open window is in; nothing between two.
+phase() { window -r '.phases[-1] | select(.to == null) | .name' 2>/dev/null; }
+
+# kill_in PHASE: netfix, without any chance to clean up, once the phase has begun. Looked for without starting a process:
+# some phases are over in the time that jq takes.
+kill_in() {
+    local text='' pid
+    until [[ $text == *"\"name\": \"$1\""* ]]; do
+        [ ! -e "$STATE/window.json" ] || read -r -d '' text 2>/dev/null <"$STATE/window.json" || :
+        kill -0 "$WINDOW" || fail "the window ended before its phase $1: $(cat "$LOG")"
+    done
+    [[ $text =~ \"pid\":\ ([0-9]+) ]]
+    pid=${BASH_REMATCH[1]}
+    kill -9 "$pid"
+    wait_for 10 "pid $pid to end" ended "$pid"
+    [ "$(phase)" = "$1" ] || fail "killed in '$(phase)', not in $1"
+}
+ended() { [ ! -e "/proc/$1" ]; }
 
 kubelet_is() { [ "$(systemctl show -P ActiveState -P LoadState $KUBELET | xargs)" = "$1" ] || return 1; }
 kubelet_runs() { kubelet_is "loaded active"; }
@@ -56,13 +78,16 @@ kubelet_held() { kubelet_is "masked inactive"; }
 # masks: every link that masks kubelet.
 masks() { find /etc/systemd /usr/lib/systemd/system /run/systemd -name "$KUBELET" -lname /dev/null; }
 
+masked_until_reboot() { ! masks | grep -v ^/run/ || fail "a mask outlives a reboot"; }
+
 # nothing_left: of a window, in systemd and on the disk, once it is over.
 nothing_left() {
     kubelet_runs || fail "kubelet is $(systemctl show -P ActiveState -P LoadState $KUBELET | xargs)"
     [ -z "$(masks)" ] || fail "a mask is left: $(masks)"
     wait_for 10 "netfix's units to go" no_units
     [ ! -e "$STATE/window.json" ] || fail "a window is open: $(window -c .)"
-    [ ! -e /run/netfix ] || fail "left in /run/netfix: $(find /run/netfix)"
+    # A log stays there where the disk has no room for it.
+    [ ! -e /run/netfix ] || [[ $(record -r .log) == /run/netfix/* ]] || fail "left in /run/netfix: $(find /run/netfix)"
 }
 no_units() { [ -z "$(systemctl list-units --all --plain --no-legend 'netfix-*')" ]; }
 
@@ -75,4 +100,23 @@ untouched() {
     same "$WORK/before" "$WORK/after"
     all_answer
     nothing_left
+}
+
+# killed PHASE [OPTION...]: a window with a real reload; the command goes to its end by itself.
+killed() {
+    local phase=$1
+    shift
+    step "killed in the phase $phase"
+    rm -f "$WORK/reloaded"
+    in_background "$@" -- "$RELOAD; touch $WORK/reloaded"
+    kill_in "$phase"
+    exit_of_window 137
+    masked_until_reboot
+}
+reloaded() { [ -e "$WORK/reloaded" ]; }
+
+# back_by_deadline: without any other help.
+back_by_deadline() {
+    wait_for 60 "the deadline to start kubelet" kubelet_runs
+    [ -z "$(masks)" ] || fail "a mask is left"
 }
