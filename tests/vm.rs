@@ -91,6 +91,15 @@ scenarios! {
     podman: "podman",
     containerd: "containerd",
     kubelet_rebuilds: "kubelet-rebuilds",
+    window: "window",
+    window_killed: "window-killed",
+    window_killed_late: "window-killed-late",
+    window_terminal: "window-terminal",
+    window_fails: "window-fails",
+    window_late: "window-late",
+    window_disk: "window-disk",
+    window_clock: "window-clock",
+    window_units: "window-units",
 }
 
 #[test]

@@ -24,7 +24,8 @@ before_window
 step "it fails"
 upgrade 1 -o json -- "$RELOAD; exit 7"
 problem command-failed 'exit code 7'
-jq -e '.exit == 1 and .window.run.exit == 7 and (.pods | all(.state == "restored"))' "$OUT" >/dev/null || fail "the document says something else"
+jq -e '.exit == 1 and .report.run.exit == 7 and (.pods | all(.state == "restored"))' "$OUT" >/dev/null || fail "the document says something else"
+[ -s "$(jq -r .report.log "$OUT")" ] || fail "the log is not where the document says"
 recorded '.exit == 1 and .run.exit == 7'
 untouched
 
