@@ -14,7 +14,7 @@ pub const BINARY: &str = env!("CARGO_BIN_EXE_netfix");
 const LIMIT_SECONDS: &str = "120";
 
 pub struct Run {
-    line: String,
+    pub line: String,
     pub code: Option<i32>,
     pub out: String,
     pub err: String,

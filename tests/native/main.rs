@@ -49,3 +49,4 @@ mod unsupported;
 mod usage;
 mod verify;
 mod wait;
+mod window;

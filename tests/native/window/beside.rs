@@ -1,0 +1,102 @@
+//! A netfix that runs inside beside the test.
+
+use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::scene::{PATIENCE, Scene};
+use crate::common::background::wait_until;
+use crate::common::run::Run;
+
+/// Killed, by its own id, when dropped.
+pub struct Beside {
+    /// nsenter(1), which waits for it.
+    outside: Child,
+    line: String,
+    /// Its process id as seen from outside.
+    pid: Pid,
+    out: PathBuf,
+    err: PathBuf,
+}
+
+impl Beside {
+    pub fn start(scene: &Scene<'_>, mut command: Command) -> Self {
+        let number = fs::read_dir(scene.node.temp()).map_or(0, Iterator::count);
+        let [out, err] = ["out", "err"].map(|name| scene.path(&format!("beside-{number}-{name}")));
+        let file = |path: &PathBuf| File::create_new(path).expect("a file for what it says");
+        let child = command.stdout(file(&out)).stderr(file(&err)).spawn();
+        let line = format!("{command:?}");
+        let outside = child.unwrap_or_else(|e| panic!("cannot start {line}: {e}"));
+        let mut beside = Self { outside, line, pid: Pid::from_raw(0), out, err };
+        beside.find();
+        beside
+    }
+
+    /// The program that nsenter(1) has become the parent of.
+    fn find(&mut self) {
+        let outside = self.outside.id();
+        let children = format!("/proc/{outside}/task/{outside}/children");
+        let found = wait_until(PATIENCE, || {
+            let text = fs::read_to_string(&children).unwrap_or_default();
+            let child = text.split_whitespace().next().and_then(|pid| pid.parse().ok());
+            let is_there = |pid: &i32| {
+                fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() != "nsenter")
+            };
+            self.pid = Pid::from_raw(child.filter(is_there).unwrap_or_default());
+            self.pid.as_raw() != 0 || self.outside.try_wait().is_ok_and(|ended| ended.is_some())
+        });
+        assert!(found, "{} does not start", self.line);
+    }
+
+    /// What it has said so far, on stderr.
+    pub fn talk(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.err).unwrap_or_default()).into_owned()
+    }
+
+    /// What it has answered so far, on stdout.
+    pub fn answer(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.out).unwrap_or_default()).into_owned()
+    }
+
+    pub fn wait_for(&self, text: &str) {
+        let said = wait_until(PATIENCE, || self.talk().contains(text) || self.answer().contains(text));
+        assert!(said, "{text:?} was never said:\n{}\n{}", self.answer(), self.talk());
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        assert_ne!(self.pid.as_raw(), 0, "{} has ended already:\n{}", self.line, self.talk());
+        kill(self.pid, signal).unwrap_or_else(|e| panic!("{signal} to {}: {e}\n{}", self.line, self.talk()));
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        matches!(self.outside.try_wait(), Ok(Some(_)))
+    }
+
+    /// Waits for its own end.
+    pub fn finish(mut self) -> Run {
+        let ended = wait_until(PATIENCE, || self.has_ended());
+        assert!(ended, "it does not end: {}\n{}\n{}", self.line, self.answer(), self.talk());
+        let status = self.outside.wait().unwrap_or_else(|_| ExitStatusExt::from_raw(0));
+        Run { line: self.line.clone(), code: status.code(), out: self.answer(), err: self.talk() }
+    }
+
+    /// Ends it without any chance to clean up.
+    pub fn kill(mut self) {
+        self.signal(Signal::SIGKILL);
+        assert!(wait_until(PATIENCE, || self.has_ended()), "{} was killed and does not end", self.line);
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if !self.has_ended() && self.pid.as_raw() != 0 {
+            let _ = kill(self.pid, Signal::SIGKILL);
+            let _ = self.outside.kill();
+        }
+        let _ = self.outside.wait();
+    }
+}

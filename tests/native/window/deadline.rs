@@ -1,0 +1,63 @@
+//! Nobody comes back to resume: systemd does it when the time is over.
+
+use std::time::{Duration, Instant};
+
+use super::scene::{FOLDERS, KUBELET, Scene};
+use crate::common::Node;
+use crate::common::background::wait_until;
+
+#[test]
+fn at_the_deadline_kubelet_runs_again_and_everybody_is_told_the_truth() {
+    for folder in FOLDERS {
+        let node = Node::new();
+        let scene = Scene::with_kubelet_in(&node, folder);
+        let asked = Instant::now();
+        scene.netfix("pause --deadline 5s").exits(0);
+        scene.assert_held(KUBELET);
+        assert!(
+            wait_until(Duration::from_secs(20), || scene.runs(KUBELET)),
+            "{}",
+            scene.machine.systemd_told()
+        );
+        let took = asked.elapsed();
+        assert!(took > Duration::from_secs(5) && took < Duration::from_secs(12), "{took:?}");
+        assert_eq!(scene.masks(KUBELET), [""; 0]);
+        assert!(scene.machine.systemctl("is-active kubelet.service").is_ok());
+
+        let told = scene.netfix("status -o json").exits(0).json()["status"]["window"].clone();
+        assert_eq!((&told["held"], &told["kept"]), (&false.into(), &false.into()), "{told}");
+        assert_eq!(told["unit_state"], "active (running)", "{told}");
+
+        // Without a resume, the next pause closes what is in force no longer.
+        scene.netfix("pause --deadline 60s").exits(0);
+        scene.assert_held(KUBELET);
+        assert_eq!(scene.records().len(), 1, "the first window has a record");
+        scene.netfix("resume").exits(0);
+        scene.assert_whole();
+        assert_eq!(scene.records().len(), 2);
+    }
+}
+
+#[test]
+fn after_the_deadline_a_resume_closes_the_window_and_leaves_kubelet_alone() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    scene.netfix("pause --deadline 5s").exits(0);
+    assert!(wait_until(Duration::from_secs(20), || scene.runs(KUBELET)), "{}", scene.machine.systemd_told());
+    let touchable = scene.touchable();
+    scene.netfix("resume").exits(0);
+    assert_eq!(scene.touchable(), touchable, "kubelet was started once more");
+    scene.assert_whole();
+    assert_eq!(scene.record()["closed_by"], "resume");
+}
+
+#[test]
+fn a_deadline_that_protects_nobody_is_wrong_usage() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let touchable = scene.touchable();
+    for words in ["pause --deadline 4s", "pause --deadline 0s", "upgrade --yes --deadline 1s -- true"] {
+        scene.netfix(words).exits(2).says(&["at least 5s"]);
+    }
+    scene.assert_untouched(&touchable);
+}

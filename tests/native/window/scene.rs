@@ -1,0 +1,337 @@
+//! A node with kubelet and two pods on a machine that systemd runs, what stands for a driver's upgrade there, and what the
+//! machine itself says about a window: never netfix.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::beside::Beside;
+use crate::common::background::wait_until;
+use crate::common::capture::Capture;
+use crate::common::kept::{self, json};
+use crate::common::machine::Machine;
+use crate::common::namespace::Namespace;
+use crate::common::node::PARENT_MAC;
+use crate::common::run::{BINARY, Run};
+use crate::common::systemd::{ADMINISTRATOR, PACKAGES};
+use crate::common::{GATEWAY4, GATEWAY6, Node, Pod, tool};
+
+/// No command may take longer, whatever it waits for.
+const LIMIT_SECONDS: &str = "100";
+pub const PATIENCE: Duration = Duration::from_secs(30);
+/// Where netfix keeps what must not lie on the disk.
+pub const MEMORY: &str = "/run/netfix";
+/// Where masks lie until the next boot.
+const MASKS: [&str; 2] = ["/run/systemd/system", "/run/systemd/system.control"];
+/// The unit of everybody who asks for none.
+pub const KUBELET: &str = "kubelet.service";
+/// How an upgrade is run where nothing else is wanted.
+pub const FOREGROUND: &str = "--yes --foreground --settle 0s --wait 20s --timeout 2s";
+
+pub struct Scene<'n> {
+    pub node: &'n Node,
+    pub machine: Machine,
+    pub pods: Vec<Pod<'n>>,
+    before: Vec<Capture>,
+    host: Capture,
+}
+
+impl<'n> Scene<'n> {
+    /// kubelet's unit is one of a package.
+    pub fn new(node: &'n Node) -> Self {
+        Self::with_kubelet_in(node, PACKAGES)
+    }
+
+    pub fn with_kubelet_in(node: &'n Node, folder: &str) -> Self {
+        let scene = Self::without_kubelet(node);
+        scene.machine.start_kubelet(folder);
+        scene
+    }
+
+    pub fn without_kubelet(node: &'n Node) -> Self {
+        let pods = vec![quick(node.pod("web")).simple(), quick(node.pod("api")).simple()];
+        Self::with_pods(node, pods)
+    }
+
+    pub fn with_pods(node: &'n Node, pods: Vec<Pod<'n>>) -> Self {
+        without_dad(&node.ns);
+        let machine = Machine::with_systemd(node);
+        pods.iter().for_each(|pod| machine.adopt(&pod.ns));
+        let (before, host) = (pods.iter().map(Pod::capture).collect(), node.capture());
+        let scene = Self { node, machine, pods, before, host };
+        scene.keep_gateway();
+        scene
+    }
+
+    /// Keeps the gateway's namespace within reach of commands inside, where netfix finds no pod in it: by an open file.
+    fn keep_gateway(&self) {
+        let script = "exec 9</proc/self/ns/net 8>&- >/dev/null 2>&1; nsenter --net=/proc/1/ns/net sleep infinity & \
+            echo $! >\"$1\"";
+        let mut command = tool::command("nsenter", ["--target", &self.machine.init().to_string()]);
+        command.args(["--mount", "--pid", "--cgroup", "--uts"]);
+        command.arg(format!("--net={}", self.node.gateway.path().display()));
+        tool::run(command.args(["sh", "-c", script, "sh"]).arg(self.path("keeper")).stdin(Stdio::null()));
+    }
+
+    /// A file of the test's, under the same path inside and outside.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.node.temp().join(name)
+    }
+
+    /// A program; its path has no blanks in it.
+    pub fn script(&self, name: &str, text: &str) -> String {
+        let path = self.path(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a script");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
+        path.display().to_string()
+    }
+
+    /// What stands for the upgrade of a driver: `ip link del` and `ip link add`.
+    pub fn reload(&self) -> String {
+        self.script("reload", &format!("set -e\necho the driver is being upgraded\n{}", self.reloading()))
+    }
+
+    /// The same as text of another script.
+    pub fn reloading(&self) -> String {
+        format!("{}\n{}", self.losing(), self.loading())
+    }
+
+    pub fn losing(&self) -> String {
+        "ip link del eth0".to_owned()
+    }
+
+    /// The same NIC is back, bare and down.
+    pub fn loading(&self) -> String {
+        self.loading_with(&[&format!("{GATEWAY4}/16"), &format!("{GATEWAY6}/64")])
+    }
+
+    /// The same where the gateway has these addresses only.
+    pub fn loading_with(&self, addresses: &[&str]) -> String {
+        let gateway = format!("/proc/$(cat {})/fd/9", self.path("keeper").display());
+        let link = format!(
+            "ip link add eth0 address {PARENT_MAC} type veth peer name up0 address 02:00:00:88:00:01"
+        );
+        let add: Vec<String> =
+            addresses.iter().map(|address| format!("ip addr add {address} dev up0")).collect();
+        format!(
+            "{link} netns {gateway}\nnsenter --net={gateway} sh -ec 'ip link set up0 up; {}'",
+            add.join("; ")
+        )
+    }
+
+    /// netfix inside, not yet started.
+    pub fn command(&self, words: &str) -> Command {
+        self.under(&[], words)
+    }
+
+    /// The same as a child of another program.
+    pub fn under(&self, wrapper: &[&str], words: &str) -> Command {
+        let mut program = wrapper.iter().copied().chain([BINARY]);
+        let mut command = self.machine.exec(program.next().expect("a program"));
+        command.args(program).args(words.split_whitespace());
+        command.env("NETFIX_STATE_DIR", self.node.state_dir()).env("NETFIX_RUNTIME", "none");
+        command.env("NO_COLOR", "1").stdin(Stdio::null());
+        command
+    }
+
+    /// `netfix WORDS` to its end.
+    pub fn netfix(&self, words: &str) -> Run {
+        Run::of(&mut self.under(&["timeout", "--kill-after=5", LIMIT_SECONDS], words))
+    }
+
+    /// `netfix upgrade` in the foreground and in haste.
+    pub fn upgrade(&self, options: &str, command: &str) -> Run {
+        self.netfix(&format!("upgrade {FOREGROUND} {options} -- {command}"))
+    }
+
+    /// The same beside the test.
+    pub fn start_upgrade(&self, options: &str, command: &str) -> Beside {
+        self.start(&format!("upgrade {FOREGROUND} {options} -- {command}"))
+    }
+
+    pub fn start(&self, words: &str) -> Beside {
+        Beside::start(self, self.command(words))
+    }
+
+    /// The document of the window that is open, if one is.
+    pub fn window(&self) -> Option<Value> {
+        fs::read(self.node.state_dir().join("window.json")).ok().map(|bytes| json(&bytes))
+    }
+
+    /// The phase that has begun last in the open window and lasts.
+    pub fn phase(&self) -> Option<String> {
+        let window = self.window()?;
+        let last = window["phases"].as_array()?.last()?.clone();
+        last["to"].is_null().then(|| last["name"].as_str().map(str::to_owned)).flatten()
+    }
+
+    pub fn wait_for_phase(&self, phase: &str) {
+        let come = wait_until(PATIENCE, || self.phase().as_deref() == Some(phase));
+        assert!(come, "the phase {phase} never came: {:?}", self.window());
+    }
+
+    /// Waits for a file that a script makes.
+    pub fn wait_for_file(&self, name: &str) {
+        assert!(wait_until(PATIENCE, || self.path(name).exists()), "{name} never came: {:?}", self.window());
+    }
+
+    /// The records of all closed windows, oldest first.
+    pub fn records(&self) -> Vec<Value> {
+        let folder = self.node.state_dir().join("windows");
+        let all = kept::names(&folder).into_iter().filter(|name| name.ends_with(".json"));
+        all.map(|name| json(&fs::read(folder.join(name)).expect("a record"))).collect()
+    }
+
+    /// The one record that there is.
+    pub fn record(&self) -> Value {
+        let mut all = self.records();
+        assert_eq!(all.len(), 1, "{all:?}");
+        all.remove(0)
+    }
+
+    /// What lies of a window's log beside its record.
+    pub fn log_of(&self, record: &Value) -> String {
+        let id = record["id"].as_str().expect("an id");
+        let path = self.node.state_dir().join("windows").join(format!("{id}.log"));
+        String::from_utf8_lossy(&fs::read(path).expect("a log")).into_owned()
+    }
+
+    /// systemd's word for a unit: load state and active state.
+    pub fn state(&self, unit: &str) -> (String, String) {
+        (self.machine.unit(unit, "LoadState"), self.machine.unit(unit, "ActiveState"))
+    }
+
+    /// The links that mask a unit until the next boot.
+    pub fn masks(&self, unit: &str) -> Vec<String> {
+        let links = MASKS.iter().map(|folder| format!("{folder}/{unit}"));
+        links.filter(|link| self.machine.outside(link).is_symlink()).collect()
+    }
+
+    /// netfix's own units that systemd knows, each with its active state.
+    pub fn units(&self) -> BTreeMap<String, String> {
+        let text = self.machine.systemctl("list-units --all --plain --no-legend --no-pager netfix-*");
+        let text = text.unwrap_or_else(|e| panic!("{e}"));
+        let row = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            Some(((*words.first()?).to_owned(), (*words.get(2)?).to_owned()))
+        };
+        text.lines().filter_map(row).collect()
+    }
+
+    /// The deadlines that are armed.
+    pub fn deadlines(&self) -> Vec<String> {
+        let is_armed = |(name, state): &(String, String)| {
+            name.starts_with("netfix-deadline-") && name.ends_with(".timer") && state == "active"
+        };
+        self.units().into_iter().filter(is_armed).map(|(name, _)| name).collect()
+    }
+
+    /// Stopped, masked, not to be started, and a timer is armed that starts it all the same.
+    pub fn assert_held(&self, unit: &str) {
+        let (load, active) = self.state(unit);
+        let told = self.machine.systemd_told();
+        assert!(load == "masked" && ["inactive", "failed"].contains(&&*active), "{load} {active}\n{told}");
+        self.machine.systemctl(&format!("start {unit}")).expect_err("a masked unit was started");
+        assert_eq!(self.deadlines().len(), 1, "{told}");
+    }
+
+    /// It runs, nothing masks it, and no deadline is left.
+    pub fn assert_runs(&self, unit: &str) {
+        let state = self.state(unit);
+        let told = self.machine.systemd_told();
+        assert_eq!((&*state.0, &*state.1), ("loaded", "active"), "{told}");
+        assert_eq!(self.masks(unit), [""; 0]);
+    }
+
+    pub fn runs(&self, unit: &str) -> bool {
+        self.state(unit) == ("loaded".to_owned(), "active".to_owned())
+    }
+
+    /// No unit, no open window, no log in memory, and no half-written file.
+    pub fn assert_nothing_left(&self) {
+        let ended = wait_until(Duration::from_secs(5), || self.units().is_empty());
+        assert!(ended, "units are left: {:?}", self.units());
+        assert_eq!(self.window(), None);
+        assert!(!self.machine.outside(MEMORY).exists(), "{:?}", kept::names(&self.machine.outside(MEMORY)));
+        let is_temporary = |path: &PathBuf| {
+            path.components().any(|part| part.as_os_str().to_string_lossy().starts_with('.'))
+                || path.extension().is_some_and(|ending| ending == "tmp")
+        };
+        let state = self.node.state_dir();
+        let inside = |path: &Path| path.strip_prefix(&state).map(Path::to_owned).unwrap_or_default();
+        let files = self.node.state_files().into_iter().map(|(path, _)| inside(&path));
+        assert_eq!(files.filter(is_temporary).collect::<Vec<_>>(), [""; 0].map(PathBuf::from));
+    }
+
+    /// Every pod and the node have the network that they had.
+    pub fn assert_networks(&self) {
+        for (pod, before) in self.pods.iter().zip(&self.before) {
+            pod.assert_same_as(before);
+        }
+        self.node.assert_same_as(&self.host);
+    }
+
+    /// The end of every good window.
+    pub fn assert_whole(&self) {
+        self.assert_networks();
+        self.assert_runs(KUBELET);
+        self.assert_nothing_left();
+    }
+
+    /// Nothing was ever done: no network was changed, kubelet was not even stopped, no window was kept.
+    pub fn assert_untouched(&self, kubelet: &Untouched) {
+        assert_eq!(*kubelet, self.touchable(), "kubelet was touched");
+        assert_eq!(self.records(), [(); 0].map(|()| Value::Null));
+        self.assert_whole();
+    }
+
+    /// By what it is seen that kubelet went on running.
+    pub fn touchable(&self) -> Untouched {
+        Untouched(
+            ["MainPID", "InvocationID", "ActiveEnterTimestampMonotonic"]
+                .map(|property| self.machine.unit(KUBELET, property)),
+        )
+    }
+}
+
+/// One and the same run of kubelet.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Untouched([String; 3]);
+
+/// The phases of a record, in their order.
+pub fn phases(record: &Value) -> Vec<String> {
+    let names = record["phases"].as_array().into_iter().flatten();
+    names.filter_map(|phase| phase["name"].as_str().map(str::to_owned)).collect()
+}
+
+/// One value of every pod of a record.
+pub fn of_pods(record: &Value, key: &str) -> Vec<Value> {
+    record["pods"].as_array().into_iter().flatten().map(|pod| pod[key].clone()).collect()
+}
+
+/// The codes of the problems of a record or an answer that have this severity.
+pub fn codes(document: &Value, severity: &str) -> Vec<String> {
+    let all = document["problems"].as_array().into_iter().flatten();
+    let some = all.filter(|problem| problem["severity"] == severity);
+    some.filter_map(|problem| problem["code"].as_str().map(str::to_owned)).collect()
+}
+
+/// Where unit files can be.
+pub const FOLDERS: [&str; 2] = [PACKAGES, ADMINISTRATOR];
+
+/// Duplicate address detection takes up to a second, even with nothing to send.
+pub fn quick(pod: Pod<'_>) -> Pod<'_> {
+    without_dad(&pod.ns);
+    pod
+}
+
+fn without_dad(ns: &Namespace) {
+    ["all", "default"]
+        .into_iter()
+        .for_each(|place| ns.set_sysctl(&format!("ipv6/conf/{place}/accept_dad"), "0"));
+}

@@ -1,0 +1,223 @@
+//! What `pause` does to a unit, and `resume` undoes, whatever sort of unit it is; and whom neither touches.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use super::scene::{FOLDERS, KUBELET, Scene, codes, phases};
+use crate::common::background::wait_until;
+use crate::common::machine::Machine;
+use crate::common::run::Run;
+use crate::common::systemd::PACKAGES;
+use crate::common::{Node, tool};
+
+const PLAIN: &str = "[Service]\nExecStart=/bin/sleep infinity\n";
+
+/// Installs a unit of a package and starts it.
+fn install(scene: &Scene<'_>, unit: &str, text: &str) {
+    scene.machine.put(&format!("{PACKAGES}/{unit}"), text);
+    for words in ["daemon-reload", &format!("start {unit}")] {
+        scene.machine.systemctl(words).unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
+/// A pause that holds the unit, and a resume that leaves nothing but a good record.
+fn pause_and_resume(scene: &Scene<'_>, unit: &str) {
+    let asked = Instant::now();
+    scene.netfix("pause").exits(0);
+    let bound = u64::try_from(asked.elapsed().as_millis()).expect("a moment") + 1;
+    scene.assert_held(unit);
+    let hold = scene.window().expect("an open window")["hold"].clone();
+    assert_eq!(hold["unit"], unit, "{hold}");
+    scene.netfix("resume").exits(0);
+    scene.assert_runs(unit);
+    scene.assert_nothing_left();
+    let record = scene.records().pop().expect("a record");
+    let hold = &record["hold"];
+    let at = |name: &str| hold[name].as_u64().unwrap_or_else(|| panic!("no {name}: {record}"));
+    assert!(at("armed") <= at("paused") && at("paused") <= at("resumed"), "{record}");
+    assert!(at("paused") <= bound, "a pause within {bound} ms: {record}");
+    assert_eq!((&record["exit"], &record["closed_by"]), (&0.into(), &"resume".into()), "{record}");
+    assert_eq!(phases(&record), ["pause", "resume"]);
+    scene.netfix("resume").exits(0).says(&["no window is open"]);
+}
+
+#[test]
+fn a_unit_of_a_package_and_one_of_the_administrator_are_held_and_come_back_whole() {
+    for folder in FOLDERS {
+        let node = Node::new();
+        let scene = Scene::with_kubelet_in(&node, folder);
+        pause_and_resume(&scene, KUBELET);
+        assert_eq!(scene.records().len(), 1, "{folder}");
+        scene.assert_networks();
+    }
+}
+
+#[test]
+fn a_unit_that_fails_when_it_is_stopped_is_stopped_and_runs_again() {
+    let node = Node::new();
+    let scene = Scene::without_kubelet(&node);
+    let text = "[Service]\nExecStart=/bin/sh -c 'trap \"exit 3\" TERM; while :; do sleep 0.1; done'\nRestart=on-failure\n";
+    install(&scene, KUBELET, text);
+    scene.machine.systemctl("stop kubelet.service").expect("a stop");
+    assert_eq!(scene.state(KUBELET).1, "failed", "the unit is not one that fails");
+    scene.machine.systemctl("start kubelet.service").expect("a start");
+    pause_and_resume(&scene, KUBELET);
+}
+
+#[test]
+fn a_unit_that_always_starts_again_stays_stopped_and_starts_again_afterwards() {
+    let node = Node::new();
+    let scene = Scene::without_kubelet(&node);
+    install(&scene, KUBELET, &format!("{PLAIN}Restart=always\nRestartSec=100ms\n"));
+    scene.netfix("pause").exits(0);
+    std::thread::sleep(Duration::from_millis(500));
+    scene.assert_held(KUBELET);
+    scene.netfix("resume").exits(0);
+    let pid = scene.machine.unit(KUBELET, "MainPID");
+    tool::run(scene.machine.exec("kill").args(["-KILL", &pid]));
+    let again = || scene.runs(KUBELET) && scene.machine.unit(KUBELET, "MainPID") != pid;
+    assert!(wait_until(Duration::from_secs(10), again), "{}", scene.machine.systemd_told());
+    scene.assert_nothing_left();
+}
+
+#[test]
+fn a_unit_that_takes_its_time_to_stop_is_waited_for() {
+    let node = Node::new();
+    let scene = Scene::without_kubelet(&node);
+    let text =
+        "[Service]\nExecStart=/bin/sh -c 'trap \"sleep 2; exit 0\" TERM; while :; do sleep 0.1; done'\n";
+    install(&scene, "k3s-agent.service", text);
+    let asked = Instant::now();
+    pause_and_resume(&scene, "k3s-agent.service");
+    assert!(asked.elapsed() >= Duration::from_secs(2), "the unit is not slow");
+    let record = scene.record();
+    let paused = record["hold"]["paused"].as_u64().expect("a moment");
+    assert!(paused >= 2000, "it was not yet stopped after {paused} ms");
+}
+
+#[test]
+fn what_a_unit_leaves_running_on_purpose_survives_the_pause_and_the_resume() {
+    for folder in FOLDERS {
+        let node = Node::new();
+        let scene = Scene::without_kubelet(&node);
+        let child = scene.path("child");
+        let script = scene.script(
+            "k3s",
+            &format!(
+                "[ -e {0} ] || {{ setsid sleep 600 & echo $! >{0}; }}\nexec sleep infinity",
+                child.display()
+            ),
+        );
+        scene.machine.put(
+            &format!("{folder}/k3s.service"),
+            &format!("[Service]\nExecStart={script}\nKillMode=process\n"),
+        );
+        scene.machine.systemctl("daemon-reload").expect("a reload");
+        scene.machine.systemctl("start k3s.service").expect("a start");
+        assert!(wait_until(Duration::from_secs(10), || fs::read_to_string(&child)
+            .is_ok_and(|pid| !pid.is_empty())));
+        let pid: u32 = fs::read_to_string(&child).expect("a pid").trim().parse().expect("a number");
+        pause_and_resume(&scene, "k3s.service");
+        assert!(scene.machine.is_alive(pid), "{folder}: the container is dead");
+    }
+}
+
+#[test]
+fn a_unit_that_does_not_run_is_left_as_it_is() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    scene.machine.systemctl("stop kubelet.service").expect("a stop");
+    for masked in [false, true] {
+        if masked {
+            scene.machine.systemctl("mask --runtime kubelet.service").expect("a mask");
+        }
+        let (state, masks) = (scene.state(KUBELET), scene.masks(KUBELET));
+        let word = if masked { "is masked" } else { "does not run" };
+        scene.netfix("pause").exits(0).says(&[KUBELET, word]);
+        let run = scene.upgrade("-o json", &scene.reload()).exits(0).says(&[word]);
+        assert_eq!(run.json()["exit"], 0);
+        scene.assert_networks();
+        assert_eq!((scene.state(KUBELET), scene.masks(KUBELET)), (state, masks));
+        scene.netfix("resume").exits(0).says(&["no window is open"]);
+        scene.assert_nothing_left();
+        assert!(scene.records().pop().expect("the upgrade's record")["hold"].is_null());
+    }
+}
+
+#[test]
+fn a_unit_that_runs_and_could_not_be_started_again_is_refused() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    scene.machine.systemctl("mask --runtime kubelet.service").expect("a mask");
+    let (state, touchable) = (scene.state(KUBELET), scene.touchable());
+    assert_eq!(state, ("masked".to_owned(), "active".to_owned()));
+    let marker = scene.path("ran");
+    for run in [scene.netfix("pause"), scene.upgrade("", &format!("touch {}", marker.display()))] {
+        run.exits(4).says(&["kubelet-not-paused", KUBELET, "unmask"]);
+    }
+    assert_eq!((scene.state(KUBELET), scene.touchable()), (state, touchable));
+    assert!(!marker.exists(), "COMMAND was run");
+    scene.assert_nothing_left();
+}
+
+#[test]
+fn without_any_kubelet_a_pause_says_so_and_an_upgrade_goes_on() {
+    let node = Node::new();
+    let scene = Scene::without_kubelet(&node);
+    scene.netfix("pause").exits(0).says(&["no unit of a kubelet"]);
+    scene.assert_nothing_left();
+    scene.netfix("pause --unit nobody").exits(4).says(&["kubelet-not-paused", "nobody.service"]);
+    let marker = scene.path("ran");
+    let run = scene.upgrade("--unit nobody", &format!("touch {}", marker.display()));
+    run.exits(4).says(&["nobody.service"]);
+    assert!(!marker.exists(), "COMMAND was run");
+    scene.upgrade("", &scene.reload()).exits(0).says(&["no unit of a kubelet"]);
+    scene.assert_networks();
+    scene.assert_nothing_left();
+    assert!(scene.record()["hold"].is_null());
+}
+
+#[test]
+fn of_two_that_run_one_has_to_be_chosen() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    install(&scene, "k3s.service", PLAIN);
+    let touchable = scene.touchable();
+    scene.netfix("pause").exits(4).says(&["kubelet.service and k3s.service", "--unit"]);
+    assert_eq!(scene.touchable(), touchable);
+    scene.assert_runs("k3s.service");
+    scene.assert_nothing_left();
+    scene.netfix("pause --unit k3s").exits(0);
+    scene.assert_held("k3s.service");
+    assert_eq!(scene.touchable(), touchable, "the other one was touched");
+    scene.netfix("resume").exits(0);
+    scene.assert_runs("k3s.service");
+    scene.assert_runs(KUBELET);
+    scene.assert_nothing_left();
+}
+
+#[test]
+fn on_a_machine_without_systemd_a_pause_says_so_and_an_upgrade_goes_on() {
+    let node = Node::new();
+    let machine = Machine::start(&node);
+    let run = |words: &str| Run::inside(&machine, &node.state_dir(), &format!("{words} --runtime none"));
+    let told = Run::inside(&machine, &node.state_dir(), "pause").exits(0);
+    told.says(&["not run by systemd"]);
+    Run::inside(&machine, &node.state_dir(), "pause --unit kubelet").exits(4).says(&["systemd-unreachable"]);
+    let pod = node.pod("web").simple();
+    machine.adopt(&pod.ns);
+    let before = pod.capture();
+    let upgraded = Run::of(
+        machine
+            .exec(crate::common::run::BINARY)
+            .args("upgrade --yes --settle 0s --runtime none -o json -- ip -n".split_whitespace())
+            .arg(pod.name())
+            .args("link del eth0".split_whitespace())
+            .env("NETFIX_STATE_DIR", node.state_dir()),
+    );
+    let upgraded = upgraded.exits(0).says(&["not run by systemd"]);
+    assert_eq!(codes(&upgraded.json(), "error"), [""; 0]);
+    assert_eq!(upgraded.json()["pods"][0]["state"], "restored", "{}", upgraded.told());
+    pod.assert_same_as(&before);
+    run("status").exits(0);
+}

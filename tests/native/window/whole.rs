@@ -1,0 +1,122 @@
+//! A window in which all goes well.
+
+use serde_json::Value;
+
+use super::scene::{FOLDERS, Scene, codes, of_pods, phases};
+use crate::common::Node;
+use crate::common::run::Run;
+use crate::common::systemd::ADMINISTRATOR;
+
+const HASTE: &str = "--yes --settle 0s --wait 20s --timeout 2s";
+const COURSE: [&str; 8] = ["check", "snapshot", "pause", "command", "restore", "verify", "resume", "proof"];
+
+/// What is true of the record of a window in which every pod lost its network and got it back.
+fn assert_good_record(scene: &Scene<'_>, command: &str) {
+    let record = scene.record();
+    assert_eq!((&record["exit"], &record["command"]), (&0.into(), &"upgrade".into()), "{record}");
+    assert_eq!(phases(&record), COURSE);
+    assert!(record["phases"].as_array().expect("phases").iter().all(|phase| phase["ok"] == true), "{record}");
+    assert_eq!(record["run"]["argv"], Value::from(vec![command]));
+    assert_eq!(record["run"]["exit"], 0);
+    assert_eq!(codes(&record, "error"), [""; 0]);
+    assert_eq!(of_pods(&record, "id"), scene_ids(scene));
+    for pod in record["pods"].as_array().expect("pods") {
+        let at = |key: &str| pod[key].as_u64().unwrap_or_else(|| panic!("no {key} of {pod}"));
+        assert!(at("lost") <= at("answered"), "{pod}");
+        assert_eq!((&pod["state"], &pod["rebuilt"]), (&"restored".into(), &false.into()), "{pod}");
+        assert_eq!(pod["before"], pod["after"], "{pod}");
+    }
+    let log = scene.log_of(&record);
+    assert!(log.contains("\nthe driver is being upgraded\n") && log.contains("netfix: pausing"), "{log}");
+}
+
+fn scene_ids(scene: &Scene<'_>) -> Vec<Value> {
+    let mut ids: Vec<_> = scene.pods.iter().map(|pod| pod.name().to_owned()).collect();
+    ids.sort();
+    ids.into_iter().map(Value::from).collect()
+}
+
+/// The answer on stdout, the talk and COMMAND's output on stderr.
+fn assert_streams(scene: &Scene<'_>, run: &Run) {
+    for pod in &scene.pods {
+        assert!(run.out.contains(pod.name()), "{}", run.told());
+    }
+    assert!(!run.out.contains("the driver is being upgraded"), "{}", run.told());
+    assert!(run.err.contains("the driver is being upgraded"), "{}", run.told());
+    assert!(run.err.contains("netfix: pausing kubelet.service"), "{}", run.told());
+}
+
+#[test]
+fn in_the_foreground_every_pod_and_kubelet_are_as_before_and_the_record_says_so() {
+    for folder in FOLDERS {
+        let node = Node::new();
+        let scene = Scene::with_kubelet_in(&node, folder);
+        let command = scene.reload();
+        let run = scene.upgrade("", &command).exits(0);
+        assert_streams(&scene, &run);
+        scene.assert_whole();
+        assert_good_record(&scene, &command);
+    }
+}
+
+#[test]
+fn as_a_unit_of_its_own_it_does_and_says_the_same() {
+    let node = Node::new();
+    let scene = Scene::with_kubelet_in(&node, ADMINISTRATOR);
+    let unit = scene.path("unit");
+    let body = format!("systemctl is-active netfix-upgrade.service >{}", unit.display());
+    let command =
+        scene.script("reload", &format!("echo the driver is being upgraded\n{body}\n{}", scene.reloading()));
+    let run = scene.netfix(&format!("upgrade {HASTE} -- {command}")).exits(0);
+    assert_streams(&scene, &run);
+    let state = std::fs::read_to_string(unit).expect("what COMMAND saw");
+    assert_eq!(state.trim(), "active", "it was no unit");
+    scene.assert_whole();
+    assert_good_record(&scene, &command);
+}
+
+#[test]
+fn the_answer_is_one_document_with_the_report_in_it() {
+    for foreground in ["", "--foreground"] {
+        let node = Node::new();
+        let scene = Scene::new(&node);
+        let run =
+            scene.netfix(&format!("upgrade {HASTE} {foreground} -o json -- {}", scene.reload())).exits(0);
+        let document = run.json();
+        assert_eq!((&document["command"], &document["exit"]), (&"upgrade".into(), &0.into()));
+        let (report, record) = (&document["report"], scene.record());
+        assert_eq!(
+            report["window"]["id"].as_str().or(report["id"].as_str()),
+            record["id"].as_str(),
+            "{report}"
+        );
+        let states: Vec<_> = of_pods(&document, "state");
+        assert_eq!(states, ["restored", "restored"]);
+        scene.assert_whole();
+    }
+}
+
+#[test]
+fn a_command_that_harms_nothing_is_a_good_window_without_an_outage() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    scene.upgrade("", "true").exits(0);
+    scene.assert_whole();
+    let record = scene.record();
+    assert_eq!(of_pods(&record, "state"), ["in-sync", "in-sync"]);
+    assert_eq!(of_pods(&record, "lost"), [Value::Null, Value::Null]);
+    assert_eq!(of_pods(&record, "rebuilt"), [false, false]);
+}
+
+#[test]
+fn two_windows_one_after_the_other_have_a_record_each() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    for count in 1..=2 {
+        scene.upgrade("", &scene.reload()).exits(0);
+        scene.assert_whole();
+        let records = scene.records();
+        assert_eq!(records.len(), count);
+        assert!(records.iter().all(|record| record["exit"] == 0), "{records:?}");
+    }
+}
