@@ -67,7 +67,9 @@ impl Guard {
         let _ = lock.set_len(0).and_then(|()| disk::write(&lock, text.as_bytes()));
         make_folder(&store.checkpoints())?;
         // Nobody else writes here now.
-        [&store.folder, &store.checkpoints()].into_iter().for_each(|folder| file::remove_unfinished(folder));
+        for folder in [&store.folder, &store.checkpoints()] {
+            file::remove_unfinished(folder);
+        }
         Ok(Self { store, lock })
     }
 
