@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use zbus::OwnedObjectPath;
+use zbus::{OwnedObjectPath, OwnedVariant};
 
 use super::bus::{Bus, Error};
 use super::deadline::{Exec, Properties};
@@ -16,11 +16,26 @@ pub const UPGRADE_UNIT: &str = "netfix-upgrade.service";
 const SERVICE: &str = "org.freedesktop.systemd1.Service";
 /// How long systemd may take to start a program.
 const START_LIMIT: Duration = Duration::from_secs(30);
+/// How long it waits for the unit's end when somebody stops it, in microseconds.
+const STOP_PATIENCE: u64 = 900_000_000;
 
 /// A netfix that runs as a unit of its own. systemd keeps what became of it as long as this is held.
 #[derive(Debug)]
 pub struct Detached {
     bus: Bus,
+    /// Its process.
+    pub pid: u32,
+}
+
+/// What became of a netfix that runs as a unit of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// It ended with this exit code.
+    Code(u8),
+    /// This signal ended it.
+    Signal(u8),
+    /// It ended, and systemd has forgotten how: the bus was restarted meanwhile.
+    Forgotten,
 }
 
 /// Starts this very program with these words as [`UPGRADE_UNIT`]; what it answers and what it says go to the
@@ -38,6 +53,8 @@ pub fn detach(
         |error: io::Error| Error::State(format!("this program cannot be started as a unit: {error}"));
     let program = std::env::current_exe().map_err(failed)?.display().to_string();
     let folder = std::env::current_dir().map_err(failed)?.display().to_string();
+    // systemd puts variables of its own in the place of `$NAME`, and leaves `$$` alone (systemd.service(5)).
+    let words: Vec<String> = words.iter().map(|word| word.replace('$', "$$")).collect();
     let all = std::iter::once("netfix").chain(words.iter().map(String::as_str)).collect();
     let (answer, talk) = (output.0.display().to_string(), output.1.display().to_string());
     let start: Vec<Exec<'_>> = vec![(&program, all, false)];
@@ -52,35 +69,41 @@ pub fn detach(
         ("StandardErrorFileToAppend", talk.as_str().into()),
         // The user's command is not to be cut off in the middle of a driver, whatever becomes of netfix.
         ("KillMode", "process".into()),
+        // Whoever stops the unit is to wait for the pods.
+        ("TimeoutStopUSec", STOP_PATIENCE.into()),
         ("AddRef", true.into()),
         ("CollectMode", "inactive-or-failed".into()),
     ];
     let others: Vec<(&str, Properties<'_>)> = Vec::new();
     let unit = (UPGRADE_UNIT, "fail", properties, others);
     match bus.job("StartTransientUnit", &unit, START_LIMIT)?.as_str() {
-        "done" => Ok(Detached { bus }),
+        "done" => {
+            let pid = number(&bus, "ExecMainPID").unwrap_or_default();
+            Ok(Detached { bus, pid })
+        }
         word => Err(Error::State(format!("{UPGRADE_UNIT} does not start: {word}"))),
     }
 }
 
 impl Detached {
-    /// Its exit code once it has ended, `None` while it runs; 128 and the signal's number when one ended it.
+    /// How it ended; `None` while it runs.
     ///
     /// # Errors
     /// When systemd cannot be asked.
-    pub fn ended(&self) -> Result<Option<u8>, Error> {
-        const SIGNALLED: i32 = 2;
-        if !self.bus.unit(UPGRADE_UNIT)?.is_stopped() {
+    pub fn ended(&self) -> Result<Option<Ended>, Error> {
+        // `CLD_EXITED` (sigaction(2)).
+        const EXITED: i32 = 1;
+        let state = self.bus.unit(UPGRADE_UNIT)?;
+        if !state.is_stopped() {
             return Ok(None);
         }
-        let path: OwnedObjectPath = self.bus.call("LoadUnit", &(UPGRADE_UNIT,))?;
-        let number = |name: &str| {
-            let value = self.bus.value(&path, SERVICE, name)?;
-            i32::try_from(value).map_err(|error| Error::State(format!("{name}: {error}")))
-        };
-        let (code, status) = (number("ExecMainCode")?, number("ExecMainStatus")?);
-        let status = if code == SIGNALLED { 128 + status } else { status };
-        Ok(Some(u8::try_from(status).unwrap_or(1)))
+        if !state.exists() {
+            return Ok(Some(Ended::Forgotten));
+        }
+        let status: i32 = number(&self.bus, "ExecMainStatus")?;
+        let status = u8::try_from(status).unwrap_or(u8::MAX);
+        let code: i32 = number(&self.bus, "ExecMainCode")?;
+        Ok(Some(if code == EXITED { Ended::Code(status) } else { Ended::Signal(status) }))
     }
 
     /// Sends its main process a signal.
@@ -90,6 +113,12 @@ impl Detached {
     pub fn signal(&self, signal: i32) -> Result<(), Error> {
         self.bus.call("KillUnit", &(UPGRADE_UNIT, "main", signal))
     }
+}
+
+/// A number that systemd knows of the unit.
+fn number<T: TryFrom<OwnedVariant>>(bus: &Bus, name: &str) -> Result<T, Error> {
+    let path: OwnedObjectPath = bus.call("LoadUnit", &(UPGRADE_UNIT,))?;
+    T::try_from(bus.value(&path, SERVICE, name)?).map_err(|_| Error::State(format!("{name} is no number")))
 }
 
 /// Whether systemd's units would run in this process's network namespace and see its files.

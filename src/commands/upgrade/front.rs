@@ -11,8 +11,9 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::commands::Outcome;
-use crate::kubelet::{self, Bus, Detached};
+use crate::kubelet::{self, Bus, Detached, Ended};
 use crate::model::{Code, Problem};
+use crate::store::Store;
 
 const FOLDER: &str = "/run/netfix";
 /// How often it is looked whether there is something new to show.
@@ -22,15 +23,15 @@ const PASSED_ON: [&str; 9] =
     ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TERM", "NO_COLOR", "COLUMNS", "DBUS_SYSTEM_BUS_ADDRESS"];
 
 /// Runs this very command as a unit; the answer is that unit's, which has been printed when this returns.
-pub(super) fn run(bus: Bus) -> Outcome {
-    match follow(bus) {
+pub(super) fn run(bus: Bus, store: &Store) -> Outcome {
+    match follow(bus, store) {
         Ok(code) => Outcome::printed(code),
         Err(problem) if problem.code == Code::Failed => Outcome::failed(problem),
         Err(problem) => Outcome::refused(problem),
     }
 }
 
-fn follow(bus: Bus) -> Result<u8, Problem> {
+fn follow(bus: Bus, store: &Store) -> Result<u8, Problem> {
     let failed = |error: io::Error| Problem::error(Code::Failed, FOLDER, error.to_string());
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
     let (answer_path, mut answer) = shared_file("answer").map_err(failed)?;
@@ -45,28 +46,41 @@ fn follow(bus: Bus) -> Result<u8, Problem> {
         let message = format!("{error}; `netfix upgrade --foreground` goes without a unit");
         Problem::error(Code::SystemdUnreachable, kubelet::UPGRADE_UNIT, message)
     })?;
-    let code = watch(&unit, &mut talk, &mut signals)?;
+    let ended = watch(&unit, &mut talk, &mut signals)?;
     copy(&mut answer, &mut io::stdout());
-    if let Some(signal) = code.checked_sub(128) {
-        let message = format!(
-            "was ended by signal {signal}, and left the window open: `netfix status`. The deadline starts kubelet again; \
-             `netfix restore`, then `netfix resume`"
-        );
-        return Err(Problem::error(Code::Failed, kubelet::UPGRADE_UNIT, message));
+    match ended {
+        Ended::Code(code) => Ok(code),
+        Ended::Forgotten => exit_of(&unit, store).ok_or_else(|| {
+            let message = "has ended, and nobody knows how: `netfix status`, `netfix report`";
+            Problem::error(Code::Failed, kubelet::UPGRADE_UNIT, message)
+        }),
+        Ended::Signal(signal) => {
+            let message = format!(
+                "was ended by signal {signal}, and left the window open: `netfix status`. The deadline starts kubelet \
+                 again; `netfix restore`, then `netfix resume`"
+            );
+            Err(Problem::error(Code::Failed, kubelet::UPGRADE_UNIT, message))
+        }
     }
-    Ok(code)
+}
+
+/// The exit code as the window's record has it.
+fn exit_of(unit: &Detached, store: &Store) -> Option<u8> {
+    let newest = store.windows().ok()?.pop()?;
+    let record = store.load_window(&newest).ok()??;
+    record.exit.filter(|_| record.owner.pid == unit.pid)
 }
 
 /// Shows what is said until the unit has ended; a wish to end is passed on to it.
-fn watch(unit: &Detached, talk: &mut File, signals: &mut Signals) -> Result<u8, Problem> {
+fn watch(unit: &Detached, talk: &mut File, signals: &mut Signals) -> Result<Ended, Problem> {
     loop {
         let ended = unit.ended().map_err(|error| {
             let message = format!("{error}; the window goes on by itself: `netfix status --follow`");
             Problem::error(Code::SystemdUnreachable, kubelet::UPGRADE_UNIT, message)
         })?;
         copy(talk, &mut io::stderr());
-        if let Some(code) = ended {
-            return Ok(code);
+        if let Some(ended) = ended {
+            return Ok(ended);
         }
         for signal in signals.pending() {
             // One that has just ended needs none.

@@ -28,7 +28,7 @@ pub(super) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Outcome, 
             // Who holds the lock is known here; it is the unit that takes it.
             let free = context.store.lock("upgrade").map(drop);
             free.map_err(|error| Box::new(Outcome::refused(error.problem())))?;
-            Ok(front::run(bus))
+            Ok(front::run(bus, &context.store))
         }
         _ => course::run(args, context),
     }
