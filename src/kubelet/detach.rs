@@ -10,7 +10,8 @@ use zbus::{OwnedObjectPath, OwnedVariant};
 use super::bus::{Bus, Error};
 use super::deadline::{Exec, Properties};
 
-/// The unit in which an upgrade runs.
+/// The unit in which an upgrade runs. What an earlier COMMAND left running keeps that one's unit; then it is
+/// `netfix-upgrade-<pid>.service`.
 pub const UPGRADE_UNIT: &str = "netfix-upgrade.service";
 
 const SERVICE: &str = "org.freedesktop.systemd1.Service";
@@ -23,6 +24,7 @@ const STOP_PATIENCE: u64 = 900_000_000;
 #[derive(Debug)]
 pub struct Detached {
     bus: Bus,
+    unit: String,
     /// Its process.
     pub pid: u32,
 }
@@ -75,14 +77,24 @@ pub fn detach(
         ("CollectMode", "inactive-or-failed".into()),
     ];
     let others: Vec<(&str, Properties<'_>)> = Vec::new();
-    let unit = (UPGRADE_UNIT, "fail", properties, others);
-    match bus.job("StartTransientUnit", &unit, START_LIMIT)?.as_str() {
+    let unit = free_name(&bus)?;
+    let body = (unit.as_str(), "fail", properties, others);
+    match bus.job("StartTransientUnit", &body, START_LIMIT)?.as_str() {
         "done" => {
-            let pid = number(&bus, "ExecMainPID").unwrap_or_default();
-            Ok(Detached { bus, pid })
+            let pid = number(&bus, &unit, "ExecMainPID").unwrap_or_default();
+            Ok(Detached { bus, unit, pid })
         }
-        word => Err(Error::State(format!("{UPGRADE_UNIT} does not start: {word}"))),
+        word => Err(Error::State(format!("{unit} does not start: {word}"))),
     }
+}
+
+/// The name for a unit. One that still runs keeps its name, and so refuses another.
+fn free_name(bus: &Bus) -> Result<String, Error> {
+    let state = bus.unit(UPGRADE_UNIT)?;
+    if state.exists() && state.is_stopped() {
+        return Ok(format!("netfix-upgrade-{}.service", std::process::id()));
+    }
+    Ok(UPGRADE_UNIT.to_owned())
 }
 
 impl Detached {
@@ -93,16 +105,16 @@ impl Detached {
     pub fn ended(&self) -> Result<Option<Ended>, Error> {
         // `CLD_EXITED` (sigaction(2)).
         const EXITED: i32 = 1;
-        let state = self.bus.unit(UPGRADE_UNIT)?;
+        let state = self.bus.unit(&self.unit)?;
         if !state.is_stopped() {
             return Ok(None);
         }
         if !state.exists() {
             return Ok(Some(Ended::Forgotten));
         }
-        let status: i32 = number(&self.bus, "ExecMainStatus")?;
+        let status: i32 = number(&self.bus, &self.unit, "ExecMainStatus")?;
         let status = u8::try_from(status).unwrap_or(u8::MAX);
-        let code: i32 = number(&self.bus, "ExecMainCode")?;
+        let code: i32 = number(&self.bus, &self.unit, "ExecMainCode")?;
         Ok(Some(if code == EXITED { Ended::Code(status) } else { Ended::Signal(status) }))
     }
 
@@ -111,13 +123,13 @@ impl Detached {
     /// # Errors
     /// When systemd cannot be asked.
     pub fn signal(&self, signal: i32) -> Result<(), Error> {
-        self.bus.call("KillUnit", &(UPGRADE_UNIT, "main", signal))
+        self.bus.call("KillUnit", &(self.unit.as_str(), "main", signal))
     }
 }
 
 /// A number that systemd knows of the unit.
-fn number<T: TryFrom<OwnedVariant>>(bus: &Bus, name: &str) -> Result<T, Error> {
-    let path: OwnedObjectPath = bus.call("LoadUnit", &(UPGRADE_UNIT,))?;
+fn number<T: TryFrom<OwnedVariant>>(bus: &Bus, unit: &str, name: &str) -> Result<T, Error> {
+    let path: OwnedObjectPath = bus.call("LoadUnit", &(unit,))?;
     T::try_from(bus.value(&path, SERVICE, name)?).map_err(|_| Error::State(format!("{name} is no number")))
 }
 

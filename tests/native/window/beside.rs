@@ -72,6 +72,12 @@ impl Beside {
         kill(self.pid, signal).unwrap_or_else(|e| panic!("{signal} to {}: {e}\n{}", self.line, self.talk()));
     }
 
+    /// The same to one that may end in this very moment.
+    pub fn try_signal(&self, signal: Signal) {
+        assert_ne!(self.pid.as_raw(), 0, "{} never began", self.line);
+        let _ = kill(self.pid, signal);
+    }
+
     pub fn has_ended(&mut self) -> bool {
         matches!(self.outside.try_wait(), Ok(Some(_)))
     }

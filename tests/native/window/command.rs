@@ -1,0 +1,142 @@
+//! The user's command, however badly it behaves: the pods come back, and its end is told as it was.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::scene::{KUBELET, Scene, codes, of_pods};
+use crate::common::Node;
+use crate::common::background::wait_until;
+use crate::common::run::Run;
+
+/// Every pod was lost, and is back; nothing but COMMAND went wrong.
+fn assert_only_the_command_failed(scene: &Scene<'_>, run: &Run) {
+    assert_eq!(codes(&run.json(), "error"), ["command-failed"], "{}", run.told());
+    scene.assert_whole();
+    let record = scene.record();
+    assert_eq!(record["exit"], 1);
+    assert_eq!(of_pods(&record, "rebuilt"), [false, false]);
+}
+
+fn run_of(scene: &Scene<'_>) -> [Value; 3] {
+    let record = scene.record();
+    ["exit", "signal", "error"].map(|key| record["run"][key].clone())
+}
+
+#[test]
+fn one_that_fails_is_a_failed_window_with_all_pods_back() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let command = scene.script("fails", &format!("{}\nexit 7", scene.reloading()));
+    let run = scene.upgrade("-o json", &command).exits(1).says(&["exit code 7"]);
+    assert_only_the_command_failed(&scene, &run);
+    assert_eq!(run_of(&scene), [7.into(), Value::Null, Value::Null]);
+    assert_eq!(of_pods(&scene.record(), "state"), ["restored", "restored"]);
+}
+
+#[test]
+fn one_that_a_signal_ends_is_told_with_that_signal() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let command = scene.script("dies", &format!("{}\nkill -SEGV $$", scene.reloading()));
+    let run = scene.upgrade("-o json", &command).exits(1).says(&["signal 11"]);
+    assert_only_the_command_failed(&scene, &run);
+    assert_eq!(run_of(&scene), [Value::Null, 11.into(), Value::Null]);
+}
+
+#[test]
+fn one_that_cannot_be_executed_is_told_with_the_reason() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let missing = scene.path("missing").display().to_string();
+    let run = scene.upgrade("-o json", &missing).exits(1).says(&["No such file or directory", &missing]);
+    assert_only_the_command_failed(&scene, &run);
+    let [exit, signal, error] = run_of(&scene);
+    assert_eq!((exit, signal), (Value::Null, Value::Null));
+    assert!(error.as_str().is_some_and(|error| error.contains("os error 2")), "{error}");
+}
+
+#[test]
+fn one_that_leaves_somebody_behind_who_keeps_its_output_holds_up_nobody() {
+    for foreground in ["", "--foreground"] {
+        let node = Node::new();
+        let scene = Scene::new(&node);
+        let (pid, late) = (scene.path("pid"), scene.path("late"));
+        let body = format!(
+            "(trap '' INT TERM HUP; while [ ! -e {} ]; do sleep 0.1; done; echo too late) &\necho $! >{}\n{}",
+            late.display(),
+            pid.display(),
+            scene.reloading()
+        );
+        let command = scene.script("leaves", &body);
+        let asked = Instant::now();
+        scene.netfix(&format!("upgrade --yes {foreground} --settle 0s --timeout 2s -- {command}")).exits(0);
+        assert!(asked.elapsed() < Duration::from_secs(20), "the window hung");
+        let pid = std::fs::read_to_string(pid).expect("a pid").trim().parse().expect("a number");
+        assert!(scene.machine.is_alive(pid), "who was left behind is dead");
+        scene.assert_networks();
+        scene.assert_runs(KUBELET);
+        // systemd keeps the unit of whoever is left; the next upgrade has one all the same.
+        scene.netfix(&format!("upgrade --yes {foreground} --settle 0s --timeout 2s -- true")).exits(0);
+        std::fs::write(late, "").expect("a sign");
+        assert!(wait_until(Duration::from_secs(5), || !scene.machine.is_alive(pid)), "it does not end");
+        scene.assert_nothing_left();
+    }
+}
+
+#[test]
+fn whatever_it_prints_is_shown_and_kept_and_breaks_nothing() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let body = format!(
+        "head -c 1048576 /dev/zero | tr '\\0' x\necho\nprintf 'odd \\377\\376\\000\\033[31m bytes\\n' >&2\n{}\necho the end of it",
+        scene.reloading()
+    );
+    let command = scene.script("prints", &body);
+    let run = scene.upgrade("-o json", &command).exits(0);
+    run.json();
+    let mebibyte = "x".repeat(1 << 20);
+    assert!(run.err.contains(&mebibyte), "not all of it was shown");
+    scene.assert_whole();
+    let log = scene.log_of(&scene.record());
+    assert!(log.contains(&mebibyte) && log.contains("\nthe end of it\n"), "not all of it was kept");
+    assert!(log.contains("odd "), "what is no text was dropped");
+    scene.netfix("report").exits(0);
+}
+
+#[test]
+fn one_that_reads_finds_nothing_to_read() {
+    for foreground in ["", "--foreground"] {
+        let node = Node::new();
+        let scene = Scene::new(&node);
+        let read = scene.path("read");
+        let command = scene.script("reads", &format!("cat >{}\n{}", read.display(), scene.reloading()));
+        let words = format!("upgrade --yes {foreground} --settle 0s --timeout 2s -- {command}");
+        let mut child = scene.under(&["timeout", "60"], &words);
+        let mut child = child
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .expect("netfix");
+        // It is held open, and what is in it is not COMMAND's.
+        let mut input = child.stdin.take().expect("a pipe");
+        let _ = std::io::Write::write_all(&mut input, b"not for you\n");
+        let status = child.wait().expect("its end");
+        drop(input);
+        assert!(status.success(), "{status}");
+        assert_eq!(std::fs::read_to_string(read).expect("what was read"), "");
+        scene.assert_whole();
+    }
+}
+
+#[test]
+fn it_is_told_which_window_it_runs_in_and_nothing_of_netfixs_own_is_open_in_it() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let told = scene.path("told");
+    let body = format!("{{ echo $NETFIX_WINDOW; ls -l /proc/self/fd; }} >{}", told.display());
+    scene.upgrade("", &scene.script("tells", &body)).exits(0);
+    let told = std::fs::read_to_string(told).expect("what it told");
+    assert_eq!(told.lines().next(), scene.record()["id"].as_str(), "{told}");
+    assert!(!told.contains("/lock") && !told.contains("socket:"), "{told}");
+}
