@@ -30,8 +30,8 @@ pub const MEMORY: &str = "/run/netfix";
 const MASKS: [&str; 2] = ["/run/systemd/system", "/run/systemd/system.control"];
 /// The unit of everybody who asks for none.
 pub const KUBELET: &str = "kubelet.service";
-/// How an upgrade is run where nothing else is wanted.
-pub const FOREGROUND: &str = "--yes --foreground --settle 0s --wait 20s --timeout 2s";
+/// How long an upgrade waits for this and that where nothing else is asked for.
+const HASTE: [(&str, &str); 3] = [("--settle", "0s"), ("--wait", "20s"), ("--timeout", "2s")];
 
 pub struct Scene<'n> {
     pub node: &'n Node,
@@ -146,12 +146,12 @@ impl<'n> Scene<'n> {
 
     /// `netfix upgrade` in the foreground and in haste.
     pub fn upgrade(&self, options: &str, command: &str) -> Run {
-        self.netfix(&format!("upgrade {FOREGROUND} {options} -- {command}"))
+        self.netfix(&hasty(&format!("--foreground {options}"), command))
     }
 
     /// The same beside the test.
     pub fn start_upgrade(&self, options: &str, command: &str) -> Beside {
-        self.start(&format!("upgrade {FOREGROUND} {options} -- {command}"))
+        self.start(&hasty(&format!("--foreground {options}"), command))
     }
 
     pub fn start(&self, words: &str) -> Beside {
@@ -319,6 +319,17 @@ pub fn codes(document: &Value, severity: &str) -> Vec<String> {
     let all = document["problems"].as_array().into_iter().flatten();
     let some = all.filter(|problem| problem["severity"] == severity);
     some.filter_map(|problem| problem["code"].as_str().map(str::to_owned)).collect()
+}
+
+/// The words of an upgrade that asks nobody and is in haste, but for what is asked for.
+pub fn hasty(options: &str, command: &str) -> String {
+    let mut words = format!("upgrade --yes {options}");
+    for (option, value) in HASTE {
+        if !options.contains(option) {
+            words.push_str(&format!(" {option} {value}"));
+        }
+    }
+    format!("{words} -- {command}")
 }
 
 /// Where unit files can be.
