@@ -104,7 +104,11 @@ impl Course<'_> {
             return Err(interrupted("nothing was changed"));
         }
         self.pause()?;
-        self.check_held()
+        self.check_held()?;
+        if self.signals.interrupted() {
+            return Err(interrupted("COMMAND was not run"));
+        }
+        Ok(())
     }
 
     fn pause(&mut self) -> Result<(), Problem> {
@@ -149,6 +153,7 @@ impl Course<'_> {
     fn work(&mut self) {
         self.command();
         self.restore(self.args.wait);
+        self.mind_the_hold();
         self.verify();
         self.mind_the_broken();
     }
@@ -170,16 +175,6 @@ impl Course<'_> {
             None => self.keeper.talk.say("the command has ended well"),
         }
         self.heed("the pods are restored all the same");
-        // The pods' network comes first, whoever has started kubelet in the meantime.
-        match window::is_held(&self.keeper, self.bus.as_ref()) {
-            Ok(true) => {}
-            Ok(false) => {
-                let problem = self
-                    .not_held("was started while the pods had no network, by the deadline or by somebody");
-                self.problems.push(problem);
-            }
-            Err(problem) => self.problems.push(problem),
-        }
         after::note_losses(&mut self.keeper.window, &self.lost, &self.memory);
     }
 
@@ -195,6 +190,20 @@ impl Course<'_> {
         self.keeper.end(ok);
         self.keeper.talk.say(&summary);
         self.heed("it was not waited longer for the NIC");
+    }
+
+    /// The pods' network comes first, and then it is told who has started kubelet in the meantime.
+    fn mind_the_hold(&mut self) {
+        match window::is_held(&self.keeper, self.bus.as_ref()) {
+            Ok(true) => {}
+            Ok(false) => {
+                let problem = self.not_held(
+                    "was started before the pods had their network back, by the deadline or by somebody",
+                );
+                self.problems.push(problem);
+            }
+            Err(problem) => self.problems.push(problem),
+        }
     }
 
     fn verify(&mut self) {
@@ -266,7 +275,7 @@ impl Course<'_> {
         let problems = after::prove(self);
         let pods = &self.keeper.window.pods;
         let same = pods.iter().filter(|pod| pod.rebuilt == Some(false)).count();
-        let ok = same == pods.len();
+        let ok = same == pods.len() && !self.signals.interrupted();
         self.keeper.talk.say(&format!("{same} of {} pods are proven to be the ones from before", pods.len()));
         self.problems.extend(problems);
         self.keeper.end(ok);

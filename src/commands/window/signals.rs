@@ -18,6 +18,8 @@ struct Seen {
     count: AtomicUsize,
     /// How many of them have been heeded.
     heeded: AtomicUsize,
+    /// The one that came last.
+    last: AtomicI32,
     /// The process group of the user's command while it runs, otherwise 0.
     group: AtomicI32,
 }
@@ -57,6 +59,10 @@ impl Signals {
     pub(in crate::commands) fn pass_on_to(&self, group: Option<u32>) {
         let group = group.and_then(|group| i32::try_from(group).ok()).unwrap_or_default();
         self.seen.group.store(group, Ordering::SeqCst);
+        // One that came while nobody was there to be told.
+        if self.interrupted() {
+            self.seen.pass_on(self.seen.last.load(Ordering::SeqCst), self.seen.count.load(Ordering::SeqCst));
+        }
     }
 }
 
@@ -68,7 +74,12 @@ impl Drop for Signals {
 
 impl Seen {
     fn arrived(&self, number: i32) {
+        self.last.store(number, Ordering::SeqCst);
         let count = self.count.fetch_add(1, Ordering::SeqCst) + 1;
+        self.pass_on(number, count);
+    }
+
+    fn pass_on(&self, number: i32, count: usize) {
         let group = self.group.load(Ordering::SeqCst);
         let signal = if count >= ENOUGH { Ok(Signal::SIGKILL) } else { Signal::try_from(number) };
         if let (1.., Ok(signal)) = (group, signal) {

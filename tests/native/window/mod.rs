@@ -1,7 +1,11 @@
 //! The maintenance window under a real systemd. The judges are systemctl(1), ip(8), CRI and files.
 
 mod beside;
+mod command;
 mod deadline;
+mod nic;
+mod question;
 mod scene;
+mod signals;
 mod units;
 mod whole;

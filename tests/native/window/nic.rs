@@ -1,0 +1,151 @@
+//! A NIC that does not come back: kubelet does, and what is broken is named; or a person is waited for.
+
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use super::scene::{KUBELET, Scene, codes, of_pods, phases};
+use crate::common::Node;
+use crate::common::background::wait_until;
+use crate::common::tool;
+
+const NEVER: &str = "--wait 500ms";
+
+/// What loses the NIC and does not bring it back.
+fn lose(scene: &Scene<'_>) -> String {
+    scene.script("lose", &scene.losing())
+}
+
+/// A person brings the NIC back.
+fn load(scene: &Scene<'_>) {
+    let script = scene.script("load", &scene.loading());
+    tool::run(scene.machine.exec("sh").arg("-e").arg(script));
+}
+
+#[test]
+fn kubelet_runs_again_and_each_pod_is_named() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let run = scene.upgrade(&format!("{NEVER} -o json"), &lose(&scene)).exits(5);
+    for pod in &scene.pods {
+        assert!(run.err.contains(pod.name()), "{}", run.told());
+    }
+    assert!(codes(&run.json(), "error").contains(&"parent-missing".to_owned()), "{}", run.told());
+    scene.assert_runs(KUBELET);
+    scene.assert_nothing_left();
+    let record = scene.record();
+    assert_eq!(record["exit"], 5);
+    assert!(
+        of_pods(&record, "state").iter().all(|state| state != "restored" && state != "in-sync"),
+        "{record}"
+    );
+    assert_eq!(of_pods(&record, "answered"), [Value::Null, Value::Null]);
+    load(&scene);
+    scene.netfix("restore").exits(0);
+    scene.assert_networks();
+}
+
+#[test]
+fn a_nic_that_comes_back_late_is_waited_for() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let body = format!(
+        "{}\nsetsid sh -ec 'sleep 1\n{}' >/dev/null 2>&1 &",
+        scene.losing(),
+        scene.loading().replace('\'', "\"")
+    );
+    scene.upgrade("", &scene.script("late", &body)).exits(0);
+    scene.assert_whole();
+    let record = scene.record();
+    for pod in record["pods"].as_array().expect("pods") {
+        let at = |key: &str| pod[key].as_u64().unwrap_or_else(|| panic!("no {key}: {pod}"));
+        assert!(at("answered") - at("lost") >= 1000, "{pod}");
+    }
+}
+
+#[test]
+fn on_hold_a_person_repairs_restores_and_resumes_and_the_window_ends_by_itself() {
+    for repair in ["restore", "resume"] {
+        let node = Node::new();
+        let scene = Scene::new(&node);
+        let upgrade = scene.start_upgrade(&format!("{NEVER} --hold -o json"), &lose(&scene));
+        scene.wait_for_phase("hold");
+        scene.assert_held(KUBELET);
+        let told = scene.netfix("status -o json").json()["status"].clone();
+        assert_eq!((&told["window"]["phase"], &told["lock"]), (&"hold".into(), &Value::Null), "{told}");
+        load(&scene);
+        if repair == "restore" {
+            scene.netfix("restore").exits(0);
+            scene.assert_networks();
+            scene.assert_held(KUBELET);
+        }
+        scene.netfix("resume").exits(0);
+        scene.assert_runs(KUBELET);
+        let run = upgrade.finish().exits(0);
+        assert_eq!(codes(&run.json(), "error"), [""; 0], "{}", run.told());
+        scene.assert_whole();
+        let record = scene.record();
+        assert_eq!((&record["exit"], &record["command"]), (&0.into(), &"upgrade".into()));
+        assert!(record["hold"]["resumed"].is_u64(), "{record}");
+        let states = of_pods(&record, "state");
+        assert!(states.iter().all(|state| state == "restored" || state == "in-sync"), "{record}");
+        assert!(of_pods(&record, "answered").iter().all(Value::is_u64), "{record}");
+        assert_eq!(of_pods(&record, "rebuilt"), [false, false]);
+        assert!(phases(&record).contains(&"hold".to_owned()), "{record}");
+    }
+}
+
+#[test]
+fn on_hold_the_deadline_ends_the_waiting() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let upgrade = scene.start_upgrade(&format!("{NEVER} --hold --deadline 5s -o json"), &lose(&scene));
+    scene.wait_for_phase("hold");
+    scene.assert_held(KUBELET);
+    let run = upgrade.finish().exits(5);
+    assert!(codes(&run.json(), "error").contains(&"parent-missing".to_owned()), "{}", run.told());
+    scene.assert_runs(KUBELET);
+    scene.assert_nothing_left();
+    assert_eq!(scene.record()["exit"], 5);
+}
+
+#[test]
+fn on_hold_a_repair_without_a_resume_is_seen_when_somebody_wants_an_end() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let upgrade = scene.start_upgrade(&format!("{NEVER} --hold -o json"), &lose(&scene));
+    scene.wait_for_phase("hold");
+    load(&scene);
+    scene.netfix("restore").exits(0);
+    upgrade.signal(Signal::SIGTERM);
+    let run = upgrade.finish().exits(1);
+    assert_eq!(codes(&run.json(), "error"), ["interrupted"], "{}", run.told());
+    scene.assert_whole();
+    let states = of_pods(&scene.record(), "state");
+    assert!(states.iter().all(|state| state == "restored" || state == "in-sync"), "{states:?}");
+}
+
+#[test]
+fn on_hold_nobody_is_waited_for_where_nothing_is_broken_or_no_kubelet_was_paused() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    scene.upgrade("--hold", &scene.reload()).exits(0);
+    scene.assert_whole();
+    scene.machine.systemctl("stop kubelet.service").expect("a stop");
+    scene.upgrade(&format!("{NEVER} --hold"), &lose(&scene)).exits(5);
+    scene.assert_nothing_left();
+}
+
+#[test]
+fn a_deadline_that_comes_while_the_nic_is_waited_for_is_told() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let upgrade = scene.start_upgrade("--wait 60s --deadline 5s -o json", &lose(&scene));
+    scene.wait_for_phase("restore");
+    assert!(wait_until(Duration::from_secs(20), || scene.runs(KUBELET)), "the deadline never came");
+    load(&scene);
+    let run = upgrade.finish().exits(5);
+    assert_eq!(codes(&run.json(), "error"), ["kubelet-not-paused"], "{}", run.told());
+    scene.assert_whole();
+}

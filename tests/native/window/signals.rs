@@ -1,0 +1,211 @@
+//! A wish to end in the middle: COMMAND hears of it, the pods come back, kubelet comes back.
+
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal::{self, SIGHUP, SIGINT, SIGTERM};
+
+use super::scene::{KUBELET, Scene, codes, of_pods};
+use crate::common::background::wait_until;
+use crate::common::systemd::PACKAGES;
+use crate::common::{Node, tool};
+
+/// Loses the NIC, waits for a signal or a sign, brings the NIC back.
+fn patient_reload(scene: &Scene<'_>, trap: &str) -> String {
+    let (begun, go) = (scene.path("begun"), scene.path("go"));
+    let body = format!(
+        "{trap}\n{}\ntouch {}\nwhile [ ! -e {} ]; do sleep 0.05; done\n{}",
+        scene.losing(),
+        begun.display(),
+        go.display(),
+        scene.loading()
+    );
+    scene.script("patient", &body)
+}
+
+#[test]
+fn during_command_it_gets_the_signal_too_and_everything_comes_back() {
+    for signal in [SIGINT, SIGTERM] {
+        let node = Node::new();
+        let scene = Scene::new(&node);
+        let heard = scene.path("heard");
+        let trap = |name: &str| {
+            format!(
+                "trap 'echo {name} >{0}; {1}; exit 3' {name}",
+                heard.display(),
+                scene.loading().replace('\n', "; ").replace('\'', "\"")
+            )
+        };
+        let command = patient_reload(&scene, &format!("{}\n{}", trap("INT"), trap("TERM")));
+        let upgrade = scene.start_upgrade("-o json", &command);
+        scene.wait_for_file("begun");
+        upgrade.signal(signal);
+        let run = upgrade.finish().exits(1);
+        assert_eq!(codes(&run.json(), "error"), ["command-failed", "interrupted"], "{}", run.told());
+        let heard = std::fs::read_to_string(heard).expect("COMMAND heard nothing");
+        assert_eq!(format!("SIG{}", heard.trim()), signal.as_str());
+        scene.assert_whole();
+        let record = scene.record();
+        assert_eq!((&record["exit"], &record["run"]["exit"]), (&1.into(), &3.into()));
+        assert_eq!(of_pods(&record, "state"), ["restored", "restored"]);
+    }
+}
+
+#[test]
+fn a_unit_of_its_own_passes_on_what_its_terminal_is_told() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let command = patient_reload(
+        &scene,
+        &format!("trap '{}; exit 0' INT", scene.loading().replace('\n', "; ").replace('\'', "\"")),
+    );
+    let upgrade = scene.start(&format!("upgrade --yes --settle 0s --timeout 2s -o json -- {command}"));
+    scene.wait_for_file("begun");
+    upgrade.signal(SIGINT);
+    let run = upgrade.finish().exits(1);
+    assert_eq!(codes(&run.json(), "error"), ["interrupted"], "{}", run.told());
+    scene.assert_whole();
+}
+
+#[test]
+fn a_terminal_that_goes_away_changes_nothing_for_the_unit() {
+    for signal in [SIGHUP, Signal::SIGKILL] {
+        let node = Node::new();
+        let scene = Scene::new(&node);
+        let command = patient_reload(&scene, "");
+        let upgrade = scene.start(&format!("upgrade --yes --settle 0s --timeout 2s -- {command}"));
+        scene.wait_for_file("begun");
+        upgrade.signal(signal);
+        drop(upgrade);
+        scene.assert_held(KUBELET);
+        std::fs::write(scene.path("go"), "").expect("a sign");
+        let closed =
+            wait_until(Duration::from_secs(30), || scene.window().is_none() && !scene.records().is_empty());
+        assert!(closed, "the window does not end: {:?}", scene.window());
+        scene.assert_whole();
+        assert_eq!(scene.record()["exit"], 0);
+    }
+}
+
+#[test]
+fn a_lost_terminal_changes_nothing_in_any_phase() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let command = patient_reload(&scene, "");
+    let mut upgrade = scene.start_upgrade("--settle 1s", &command);
+    let mut signals = 0;
+    let began = Instant::now();
+    while !upgrade.has_ended() {
+        assert!(began.elapsed() < Duration::from_secs(60), "it does not end:\n{}", upgrade.talk());
+        // Before it has said anything it may not yet be deaf.
+        if !upgrade.talk().is_empty() {
+            upgrade.try_signal(SIGHUP);
+            signals += 1;
+        }
+        if scene.path("begun").exists() && signals > 20 {
+            std::fs::write(scene.path("go"), "").expect("a sign");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    upgrade.finish().exits(0);
+    assert!(signals > 50, "{signals} signals are few");
+    scene.assert_whole();
+    assert_eq!(scene.record()["exit"], 0);
+}
+
+#[test]
+fn three_times_ends_a_command_that_does_not_listen() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let command = patient_reload(&scene, "trap '' INT TERM");
+    let upgrade = scene.start_upgrade("--wait 300ms -o json", &command);
+    scene.wait_for_file("begun");
+    for _ in 0..2 {
+        upgrade.signal(SIGINT);
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(scene.phase().as_deref(), Some("command"), "it was ended too early");
+    }
+    upgrade.signal(SIGINT);
+    let run = upgrade.finish().exits(5);
+    let codes = codes(&run.json(), "error");
+    assert!(
+        codes.contains(&"interrupted".to_owned()) && codes.contains(&"command-failed".to_owned()),
+        "{codes:?}"
+    );
+    scene.assert_runs(KUBELET);
+    scene.assert_nothing_left();
+    assert_eq!(scene.record()["run"]["signal"], 9);
+    tool::run(scene.machine.exec("sh").arg("-e").arg(scene.script("load", &scene.loading())));
+    scene.netfix("restore").exits(0);
+    scene.assert_networks();
+}
+
+#[test]
+fn while_the_nic_is_waited_for_the_waiting_ends_and_kubelet_runs() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let upgrade = scene.start_upgrade("--wait 60s -o json", &scene.script("lose", &scene.losing()));
+    scene.wait_for_phase("restore");
+    std::thread::sleep(Duration::from_millis(300));
+    let asked = Instant::now();
+    upgrade.signal(SIGINT);
+    let run = upgrade.finish().exits(5);
+    assert!(asked.elapsed() < Duration::from_secs(15), "it went on waiting");
+    let codes = codes(&run.json(), "error");
+    assert!(
+        codes.contains(&"interrupted".to_owned()) && codes.contains(&"parent-missing".to_owned()),
+        "{codes:?}"
+    );
+    scene.assert_runs(KUBELET);
+    scene.assert_nothing_left();
+}
+
+#[test]
+fn while_pods_are_watched_the_watching_ends_and_the_answer_says_that_it_was_cut_short() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let upgrade = scene.start_upgrade("--settle 60s -o json", &scene.reload());
+    scene.wait_for_phase("proof");
+    upgrade.signal(SIGTERM);
+    let run = upgrade.finish().exits(1);
+    assert_eq!(codes(&run.json(), "error"), ["interrupted"], "{}", run.told());
+    scene.assert_whole();
+    let record = scene.record();
+    assert_eq!(record["exit"], 1);
+    assert_eq!(codes(&record, "error"), ["interrupted"]);
+    let proof = record["phases"].as_array().and_then(|all| all.last().cloned()).expect("a phase");
+    assert_eq!((&proof["name"], &proof["ok"]), (&"proof".into(), &false.into()));
+}
+
+#[test]
+fn while_kubelet_is_being_stopped_command_is_not_run_any_more() {
+    let node = Node::new();
+    let scene = Scene::without_kubelet(&node);
+    let slow =
+        "[Service]\nExecStart=/bin/sh -c 'trap \"sleep 1; exit 0\" TERM; while :; do sleep 0.1; done'\n";
+    scene.machine.put(&format!("{PACKAGES}/{KUBELET}"), slow);
+    scene.machine.systemctl("daemon-reload").expect("a reload");
+    scene.machine.systemctl("start kubelet.service").expect("a start");
+    let marker = scene.path("ran");
+    let upgrade = scene.start_upgrade("-o json", &format!("touch {}", marker.display()));
+    scene.wait_for_phase("pause");
+    upgrade.signal(SIGINT);
+    let run = upgrade.finish().exits(4);
+    assert_eq!(codes(&run.json(), "error"), ["interrupted"], "{}", run.told());
+    assert!(!marker.exists(), "COMMAND was run");
+    scene.assert_whole();
+    assert!(scene.record()["run"].is_null());
+}
+
+#[test]
+fn on_hold_the_waiting_ends() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let lose = scene.script("lose", &scene.losing());
+    let upgrade = scene.start_upgrade("--wait 300ms --hold -o json", &lose);
+    scene.wait_for_phase("hold");
+    upgrade.signal(SIGINT);
+    let run = upgrade.finish().exits(5);
+    assert!(codes(&run.json(), "error").contains(&"interrupted".to_owned()), "{}", run.told());
+    scene.assert_runs(KUBELET);
+    scene.assert_nothing_left();
+}
