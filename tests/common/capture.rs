@@ -11,15 +11,19 @@ use super::diff;
 use super::namespace::Namespace;
 use super::tool;
 
-const QUESTIONS: [(&str, &str); 8] = [
-    ("link", "link show"),
-    ("addr", "addr show"),
-    ("route4", "-4 route show table all"),
-    ("route6", "-6 route show table all"),
-    ("rule4", "-4 rule show"),
-    ("rule6", "-6 rule show"),
-    ("neigh", "neigh show"),
-    ("proxy", "neigh show proxy"),
+/// What is asked of ip(8), by the family that it is asked with.
+const QUESTIONS: [(&str, &[(&str, &str)]); 3] = [
+    (
+        "-d",
+        &[
+            ("link", "link show"),
+            ("addr", "addr show"),
+            ("neigh", "neigh show"),
+            ("proxy", "neigh show proxy"),
+        ],
+    ),
+    ("-4", &[("route4", "route show table all"), ("rule4", "rule show")]),
+    ("-6", &[("route6", "route show table all"), ("rule6", "rule show")]),
 ];
 const SYSCTL_ROOT: &str = "/proc/sys/net";
 const SYSCTL_FOLDERS: [&str; 4] = ["ipv4/conf", "ipv6/conf", "ipv4/neigh", "ipv6/neigh"];
@@ -71,8 +75,8 @@ impl Capture {
 
     fn now(ns: &Namespace, adjust: &dyn Fn(&mut Map<String, Value>)) -> Self {
         let mut sections = Map::new();
-        for (name, question) in QUESTIONS {
-            sections.insert(name.to_owned(), ask(ns, question));
+        for (family, questions) in QUESTIONS {
+            sections.extend(ask_all(ns, family, questions));
         }
         for name in ["link", "addr"] {
             if let Some(links) = sections[name].as_array_mut() {
@@ -140,16 +144,26 @@ impl Capture {
     }
 }
 
-fn ask(ns: &Namespace, question: &str) -> Value {
+/// Asks several questions at once. Where there is nothing ip(8) may say nothing, so each answer has a mark after it.
+fn ask_all(ns: &Namespace, family: &str, questions: &[(&str, &str)]) -> Map<String, Value> {
+    const MARK: &str = "link show dev lo";
+    let lines: Vec<String> = questions.iter().map(|(_, question)| format!("{question}\n{MARK}\n")).collect();
+    let script = format!("{MARK}\n{}", lines.concat());
     // From a thread inside: `ip -n` makes a mount namespace each time, which takes far longer than the answer.
-    let mut command = tool::command("ip", ["-d", "-j"]);
-    command.args(question.split_whitespace());
+    let mut command =
+        tool::command("sh", ["-c", "printf %s \"$1\" | ip -d -j \"$2\" -batch -", "sh", &script, family]);
     let text = ns.enter(|| tool::run(&mut command));
-    if text.trim().is_empty() {
-        return json!([]);
-    }
-    serde_json::from_str(&text)
-        .unwrap_or_else(|e| panic!("ip {question} in {} answered {text}: {e}", ns.name()))
+    let answers = serde_json::Deserializer::from_str(&text).into_iter().collect::<Result<Vec<Value>, _>>();
+    let answers = answers.unwrap_or_else(|e| panic!("ip in {} answered {text}: {e}", ns.name()));
+    let (mark, answers) = answers.split_first().unwrap_or_else(|| panic!("ip said nothing in {}", ns.name()));
+    let mut parts = answers.split(|answer| answer == mark);
+    let mut answer = |_: &str| parts.next().and_then(<[Value]>::first).cloned().unwrap_or_else(|| json!([]));
+    questions.iter().map(|(name, question)| ((*name).to_owned(), answer(question))).collect()
+}
+
+fn ask(ns: &Namespace, question: &str) -> Value {
+    let mut answers = ask_all(ns, "-d", &[("", question)]);
+    answers.remove("").unwrap_or_default()
 }
 
 fn list(value: &Value) -> impl Iterator<Item = &Value> {

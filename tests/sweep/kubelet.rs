@@ -15,6 +15,10 @@ pub fn let_run(stage: &Stage<'_>) {
     let script = "systemctl --quiet stop 'netfix-*' && systemctl --quiet unmask --runtime kubelet.service && \
         rm -rf /run/systemd/system.control/kubelet.service \"$1\" && systemctl daemon-reload && systemctl start kubelet.service";
     tool::run(stage.machine.exec("sh").args(["-c", script, "sh", LOGS]));
+    forget_windows(stage);
+}
+
+pub fn forget_windows(stage: &Stage<'_>) {
     let folder = stage.node.state_dir();
     let _ = fs::remove_file(folder.join("window.json"));
     let _ = fs::remove_dir_all(folder.join("windows"));
@@ -22,26 +26,28 @@ pub fn let_run(stage: &Stage<'_>) {
 
 /// Whether kubelet is stopped without anything that starts it again.
 pub fn unguarded(stage: &Stage<'_>) -> Vec<String> {
-    if stage.start.kubelet().is_none() || stage.machine.unit("kubelet.service", "ActiveState") == "active" {
+    if stage.start.kubelet().is_none() {
         return Vec::new();
     }
-    let is_timer = |unit: &String| unit.starts_with("netfix-deadline-") && unit.ends_with(".timer active");
-    match units(stage).iter().any(is_timer) {
+    let units = units(stage);
+    let is_active = |name: &str| {
+        units.iter().any(|unit| unit.contains(&format!("Id={name} ")) && unit.contains("=active"))
+    };
+    match is_active("kubelet.service") || is_active("netfix-deadline-.timer") {
         true => Vec::new(),
-        false => vec![format!("kubelet is stopped, and no deadline is armed: {:?}", units(stage))],
+        false => vec![format!("kubelet is stopped, and no deadline is armed: {units:?}")],
     }
 }
 
-/// netfix's own units, each with its state and without the number in its name.
+/// kubelet and netfix's own units, with their states and without the numbers in their names.
 fn units(stage: &Stage<'_>) -> Vec<String> {
-    let text = stage.machine.systemctl("list-units --all --plain --no-legend --no-pager netfix-*");
+    let text = stage.machine.systemctl("show --property Id,LoadState,ActiveState kubelet.service netfix-*");
     let text = text.unwrap_or_else(|e| panic!("{e}"));
-    let unit = |line: &str| {
-        let mut words = line.split_whitespace();
-        let name: String = words.next()?.chars().filter(|char| !char.is_ascii_digit()).collect();
-        Some(format!("{name} {}", words.nth(1)?))
-    };
-    text.lines().filter_map(unit).collect()
+    let units = text.split("\n\n").map(|unit| unit.trim().replace('\n', " "));
+    let mut units: Vec<String> =
+        units.map(|unit| unit.replace(|char: char| char.is_ascii_digit(), "")).collect();
+    units.sort();
+    units
 }
 
 /// What is to be the same after a disturbed run.
@@ -49,10 +55,8 @@ pub fn picture(stage: &Stage<'_>) -> Value {
     if stage.start.kubelet().is_none() {
         return Value::Null;
     }
-    let state = stage.machine.systemctl("show --property LoadState,ActiveState kubelet.service");
     json!({
-        "unit": state.unwrap_or_else(|e| panic!("{e}")),
-        "units of netfix": units(stage),
+        "units": units(stage),
         "window": stage.node.state_dir().join("window.json").exists(),
         "logs": kept::names(&stage.machine.outside(LOGS)).len(),
     })

@@ -161,8 +161,8 @@ impl Work<'_> {
         let run = stage.run(self.case.words, Some(fault));
         let mut what = fault.must_not_end_like(&run);
         what.extend(stored::lost(stage, &before));
-        what.extend(kubelet::unguarded(stage));
         if run.code != Some(0) {
+            what.extend(kubelet::unguarded(stage));
             stage.wait_for_reload();
             let again = stage.run(self.case.words, None);
             if again.code.is_none_or(|code| !self.case.again.contains(&code)) {

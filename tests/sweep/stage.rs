@@ -141,18 +141,14 @@ impl<'n> Stage<'n> {
     pub fn prepare(&self) {
         match self.start {
             Start::Nothing => self.forget(),
-            Start::Older => {
-                self.forget();
-                copy(&self.kept(), &self.node.state_dir());
-            }
-            Start::Upgrade(_) => {
-                kubelet::let_run(self);
+            Start::Older | Start::Upgrade(_) => {
                 self.forget();
                 copy(&self.kept(), &self.node.state_dir());
             }
             Start::Running(_) => kubelet::let_run(self),
+            // The run before has resumed it.
             Start::Paused(_) => {
-                kubelet::let_run(self);
+                kubelet::forget_windows(self);
                 self.must_run("pause");
             }
             Start::Loss => self.node.lose_and_reload(),
