@@ -121,8 +121,7 @@ impl Course<'_> {
             self.keeper.end(armed.is_ok());
             armed?;
         } else {
-            let (unit, note) = window::find(self.bus.as_ref(), self.args.hold.unit.as_deref())?;
-            self.problems.extend(note);
+            let unit = self.unit()?;
             let (Some(bus), Some(unit)) = (&self.bus, unit) else {
                 self.keeper.talk.say("there is no running kubelet to pause");
                 return self.keeper.save().map_err(|error| error.problem());
@@ -134,6 +133,17 @@ impl Course<'_> {
             self.budget = Some(BudgetWatch::start(self.keeper.talk.clone_hand(), since, hold.deadline));
         }
         Ok(())
+    }
+
+    /// What is to be paused: what an earlier window may have died stopping or starting, or the kubelet that runs.
+    fn unit(&mut self) -> Result<Option<String>, Problem> {
+        let window = &self.keeper.window;
+        if let Some(hold) = window.hold.as_ref().filter(|_| window.is_holding()) {
+            return Ok(Some(hold.unit.clone()));
+        }
+        let (unit, note) = window::find(self.bus.as_ref(), self.args.hold.unit.as_deref())?;
+        self.problems.extend(note);
+        Ok(unit)
     }
 
     /// Something else may have started it: then nothing is done that it would answer by rebuilding pods.
