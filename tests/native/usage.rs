@@ -14,6 +14,13 @@ fn wrong_usage_exits_with_2() {
 }
 
 #[test]
+fn a_program_for_users_has_no_failure_points() {
+    let found =
+        tool::command("grep", ["--quiet", "--text", "NETFIX_FAILPOINT", BINARY]).status().expect("grep");
+    assert_eq!(found.success(), cfg!(feature = "failpoints"));
+}
+
+#[test]
 fn help_and_version_exit_with_0() {
     Run::of(&mut tool::command(BINARY, ["--help"]))
         .exits(0)

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::common::{kept, tool};
 use crate::stage::Stage;
+use crate::stored;
 
 /// Where the logs of open windows are.
 const LOGS: &str = "/run/netfix";
@@ -50,6 +51,22 @@ fn units(stage: &Stage<'_>) -> Vec<String> {
     units
 }
 
+/// How many logs in memory belong to no window: to the open one, or to one whose log the disk did not take.
+fn stray_logs(stage: &Stage<'_>) -> usize {
+    let files = stage.node.state_files();
+    let logs: Vec<Value> =
+        files.iter().filter_map(|(_, text)| stored::parse(text)).map(|file| file["log"].clone()).collect();
+    let folder = stage.machine.outside(LOGS);
+    let of_process = |pid: &String| {
+        kept::names(&folder.join(pid))
+            .into_iter()
+            .map(|name| format!("{LOGS}/{pid}/{name}"))
+            .collect::<Vec<_>>()
+    };
+    let live = kept::names(&folder).iter().flat_map(of_process).collect::<Vec<_>>();
+    live.iter().filter(|log| !logs.iter().any(|named| named == *log)).count()
+}
+
 /// What is to be the same after a disturbed run.
 pub fn picture(stage: &Stage<'_>) -> Value {
     if stage.start.kubelet().is_none() {
@@ -58,6 +75,6 @@ pub fn picture(stage: &Stage<'_>) -> Value {
     json!({
         "units": units(stage),
         "window": stage.node.state_dir().join("window.json").exists(),
-        "logs": kept::names(&stage.machine.outside(LOGS)).len(),
+        "logs of no window": stray_logs(stage),
     })
 }

@@ -1,7 +1,8 @@
 //! Every command is killed, and made to fail, at every one of its failure points, and is run again: it has to end where
 //! an undisturbed run ends, and must have lost nothing meanwhile. Needs root and a build with the feature `failpoints`.
 //!
-//! `cargo test --features failpoints --test sweep [-- PART-OF-A-NAME…]`
+//! `cargo test --features failpoints --test sweep [-- WORD…]`; a word is part of a command's name, or `kill` or an errno:
+//! only those are swept then.
 
 #![allow(clippy::expect_used, reason = "a test that cannot go on says why and stops")]
 
@@ -73,26 +74,36 @@ pub struct Finding {
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let is_wanted = |case: &&Case| words.is_empty() || words.iter().any(|word| case.name.contains(word));
-    let rows: Vec<Row> = CASES.iter().filter(is_wanted).map(sweep).collect();
+    let (actions, names): (Vec<_>, Vec<_>) = words.iter().partition(|word| ACTIONS.contains(&word.as_str()));
+    let is_wanted = |case: &&Case| names.is_empty() || names.iter().any(|name| case.name.contains(*name));
+    let mut actions: Vec<_> =
+        ACTIONS.into_iter().filter(|action| actions.iter().any(|word| word == action)).collect();
+    if actions.is_empty() {
+        actions.extend(ACTIONS);
+    }
+    let rows: Vec<Row> = CASES.iter().filter(is_wanted).map(|case| sweep(case, &actions)).collect();
     table::print(&rows);
     if !rows.is_empty() && rows.iter().all(Row::is_good) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// A prime that divides no number of runs, so that each comes once.
+const STRIDE: usize = 7919;
+
 /// What the workers of one case share.
 struct Work<'a> {
     case: &'a Case,
+    actions: &'a [&'static str],
     next: AtomicUsize,
     points: Vec<String>,
     row: Mutex<Row>,
 }
 
-fn sweep(case: &Case) -> Row {
+fn sweep(case: &Case, actions: &[&'static str]) -> Row {
     let since = Instant::now();
     let points = points_of(case);
-    println!("{}: {} points, {} runs", case.name, points.len(), points.len() * ACTIONS.len());
+    println!("{}: {} points, {} runs", case.name, points.len(), points.len() * actions.len());
     let row = Mutex::new(Row::new(case.name, &points));
-    let work = Work { case, next: AtomicUsize::new(0), points, row };
+    let work = Work { case, actions, next: AtomicUsize::new(0), points, row };
     // Half of the time is spent waiting for the kernel.
     let workers = 2 * std::thread::available_parallelism().map_or(2, usize::from);
     std::thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(|| work.carry_out()))));
@@ -115,8 +126,16 @@ fn points_of(case: &Case) -> Vec<String> {
 impl Work<'_> {
     fn next(&self) -> Option<Fault> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let (point, action) = (number / ACTIONS.len() + 1, ACTIONS[number % ACTIONS.len()]);
-        (point <= self.points.len()).then_some(Fault { point, action })
+        let all = self.points.len() * self.actions.len();
+        if number >= all {
+            return None;
+        }
+        // Spread, so that what is wrong at many neighbouring points shows early.
+        let number = number * STRIDE % all;
+        Some(Fault {
+            point: number / self.actions.len() + 1,
+            action: self.actions[number % self.actions.len()],
+        })
     }
 
     /// One fault after the other, until none is left; a stage on which something went wrong is not used again.
@@ -147,6 +166,9 @@ impl Work<'_> {
     fn note(&self, fault: Fault, run: &Ran, what: Vec<String>) {
         let mut row = self.row.lock().expect("no worker has failed");
         row.runs += 1;
+        if row.runs.is_multiple_of(500) {
+            println!("{}: {} runs", self.case.name, row.runs);
+        }
         row.missed += usize::from(!run.was_hit);
         if !what.is_empty() {
             let point = run.points.get(fault.point - 1).cloned().unwrap_or_default();

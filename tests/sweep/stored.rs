@@ -49,7 +49,7 @@ fn is_json(path: &Path) -> bool {
         && (is_named || path.parent().is_some_and(|folder| folder.ends_with("checkpoints")))
 }
 
-fn parse(text: &str) -> Option<Value> {
+pub fn parse(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok()
 }
 
