@@ -31,7 +31,7 @@ terminal_lost() {
     untouched
 }
 
-records() { find "$STATE/windows" -name '*.json' 2>/dev/null | wc -l; }
+records() { { find "$STATE/windows" -name "*.json" 2>/dev/null || :; } | wc -l; }
 
 plain_node
 plain_kubelet
