@@ -104,8 +104,9 @@ fn sweep(case: &Case, actions: &[&'static str]) -> Row {
     println!("{}: {} points, {} runs", case.name, points.len(), points.len() * actions.len());
     let row = Mutex::new(Row::new(case.name, &points));
     let work = Work { case, actions, next: AtomicUsize::new(0), points, row };
-    // Half of the time is spent waiting for the kernel.
-    let workers = 2 * std::thread::available_parallelism().map_or(2, usize::from);
+    // Most of the time is spent waiting, for the kernel and far more for systemd.
+    let share = if case.start.kubelet().is_some() { 6 } else { 2 };
+    let workers = share * std::thread::available_parallelism().map_or(2, usize::from);
     std::thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(|| work.carry_out()))));
     let mut row = work.row.into_inner().expect("no worker has failed");
     row.finish(since.elapsed());
