@@ -4,9 +4,10 @@ use std::path::Path;
 
 use super::generations::or_refuse;
 use super::session::node_view;
+use super::window::is_kept;
 use super::{Context, Early, Exit, Outcome};
 use crate::model::{Code, Problem, Window};
-use crate::report::{Extra, ReportView, WindowView, page};
+use crate::report::{Extra, ReportView, Standing, WindowView, page};
 use crate::store::{self, Error, Store};
 
 /// So many lines of a window's log are on the page.
@@ -19,8 +20,8 @@ pub(super) fn run(
     context: &mut Context,
 ) -> Result<Outcome, Early> {
     let store = &context.store;
-    let Found { window, open, mut problems } = find(wanted, store)?;
-    let mut view = ReportView::new(window, open);
+    let Found { window, standing, mut problems } = find(wanted, store)?;
+    let mut view = ReportView::new(window, standing);
     let mut exit = Exit::Done;
     if let Some(path) = html {
         match write(&view, path, store, &mut problems) {
@@ -48,7 +49,7 @@ fn write(view: &ReportView, path: &Path, store: &Store, problems: &mut Vec<Probl
 /// The window that was asked for.
 struct Found {
     window: Window,
-    open: bool,
+    standing: Standing,
     problems: Vec<Problem>,
 }
 
@@ -66,11 +67,17 @@ fn find(wanted: Option<&str>, store: &Store) -> Result<Found, Early> {
     ids.extend(open.iter().map(|open| open.id.clone()));
     let id = choose(wanted, &ids).map_err(|problem| Box::new(Outcome::refused(problem)))?;
     if let Some(window) = open.filter(|open| open.id == id) {
-        return Ok(Found { window, open: true, problems });
+        let standing = of_open(&window);
+        return Ok(Found { window, standing, problems });
     }
     let gone = || Box::new(Outcome::refused(Problem::error(Code::NotFound, id, "it was removed just now")));
     let window = or_refuse(store.load_window(id))?.ok_or_else(gone)?;
-    Ok(Found { window, open: false, problems })
+    Ok(Found { window, standing: Standing::Closed, problems })
+}
+
+/// Whether somebody is at work in an open window.
+fn of_open(window: &Window) -> Standing {
+    if is_kept(window) { Standing::Kept } else { Standing::Left }
 }
 
 /// The one of these ids, oldest first, that is wanted.
@@ -100,7 +107,7 @@ pub(super) fn list(context: &mut Context) -> Result<Outcome, Early> {
     let mut views = Vec::new();
     for id in or_refuse(store.windows())? {
         match store.load_window(&id) {
-            Ok(Some(window)) => views.push(WindowView::new(ReportView::new(window, false))),
+            Ok(Some(window)) => views.push(WindowView::new(ReportView::new(window, Standing::Closed))),
             Ok(None) => {}
             Err(error) => {
                 problems.push(error.problem().demoted());
@@ -109,7 +116,10 @@ pub(super) fn list(context: &mut Context) -> Result<Outcome, Early> {
         }
     }
     match store.open_window() {
-        Ok(open) => views.extend(open.map(|open| WindowView::new(ReportView::new(open, true)))),
+        Ok(open) => views.extend(open.map(|open| {
+            let standing = of_open(&open);
+            WindowView::new(ReportView::new(open, standing))
+        })),
         Err(error) => problems.push(error.problem()),
     }
     let exit = if problems.iter().any(|problem| problem.severity == crate::model::Severity::Error) {

@@ -22,7 +22,7 @@ pub use view::{
     CheckView, Document, Extra, GenerationView, HoldView, KeptView, NodeView, PodView, RuntimeView, ShowView,
     StatusView, Verdict,
 };
-pub use window::{Ending, Fate, ReportView, Tally, WindowView, page};
+pub use window::{Ending, Fate, ReportView, Standing, Tally, WindowView, page};
 
 /// How an answer is to look.
 #[derive(Debug, Clone, Copy)]

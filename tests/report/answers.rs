@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use netfix::model::identity::Holder;
 use netfix::model::window::WindowPod;
 use netfix::model::{Code, Problem, Window};
 use serde_json::Value;
@@ -101,6 +102,13 @@ fn a_window_that_went_wrong_is_never_called_well() {
     assert_eq!(verdict(held), "failed", "nobody has seen kubelet again");
 }
 
+/// This process, as proc(5) has it.
+fn this_process() -> Holder {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap();
+    let start_time = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().parse().unwrap();
+    Holder { pid: std::process::id(), start_time }
+}
+
 #[test]
 fn an_open_window_says_how_far_it_has_come() {
     let machine = Machine::new();
@@ -112,12 +120,23 @@ fn an_open_window_says_how_far_it_has_come() {
     let mut paused = Window { ended: None, exit: None, ..fixture("pause") };
     paused.phases.truncate(1);
     paused.hold.as_mut().unwrap().resumed = None;
-    assert_eq!(sentence(&paused), "The unit kubelet.service is paused.");
+    assert_eq!(sentence(&paused), "The unit kubelet.service is paused, as far as the record says.");
     let mut upgrade = Window { ended: None, exit: None, ..fixture("well") };
     upgrade.phases.truncate(4);
     upgrade.phases[3].to = None;
     upgrade.hold.as_mut().unwrap().resumed = None;
-    assert_eq!(sentence(&upgrade), "It is in command; the unit kubelet.service is paused.");
+    let killed = sentence(&upgrade);
+    assert!(
+        killed.starts_with("It was cut short in command; ") && killed.contains("`netfix resume`"),
+        "{killed}"
+    );
+    let computed = machine.json(&["report"])["report"]["computed"].clone();
+    assert_eq!((&computed["verdict"], &computed["open"]), (&"interrupted".into(), &true.into()));
+    assert!(!machine.text().contains("under way"), "nobody is at work");
+    upgrade.owner = this_process();
+    let at_work = sentence(&upgrade);
+    assert_eq!(at_work, "It is in command; the unit kubelet.service is paused, as far as the record says.");
+    assert_eq!(machine.json(&["report"])["report"]["computed"]["verdict"], "open");
     let text = machine.text();
     assert!(text.lines().any(|line| line.contains("command") && line.contains("under way")), "{text}");
     assert!(text.lines().any(|line| line == "ended      not yet"), "{text}");

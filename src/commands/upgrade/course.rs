@@ -15,7 +15,7 @@ use crate::commands::{Context, Early, Exit, Outcome};
 use crate::kubelet::Bus;
 use crate::model::window::PhaseName;
 use crate::model::{Code, NodeState, PodId, Problem, Severity, Window};
-use crate::report::{Extra, NodeView, PodView, ReportView};
+use crate::report::{Extra, NodeView, PodView, ReportView, Standing};
 use crate::runtime::Config;
 
 /// Everything that a window is made of.
@@ -333,7 +333,8 @@ impl Course<'_> {
             self.problems.extend(trouble);
             window
         };
-        let extra = Some(Extra::Report(Box::new(ReportView::new(record, open))));
+        let standing = if open { Standing::Left } else { Standing::Closed };
+        let extra = Some(Extra::Report(Box::new(ReportView::new(record, standing))));
         Outcome { exit, node: self.node, pods: self.views, problems: self.problems, extra }
     }
 }

@@ -156,7 +156,7 @@ pub(super) fn lasted(phase: &Phase) -> Option<u64> {
 /// How a phase ended.
 pub(super) fn result(view: &ReportView, phase: &Phase) -> (&'static str, Tone) {
     match (phase.to, phase.ok) {
-        (None, _) if view.computed.open => ("under way", Tone::Calm),
+        (None, _) if view.computed.at_work == Some(true) => ("under way", Tone::Calm),
         (None, _) => ("cut short", Tone::Bad),
         (Some(_), Some(true)) => ("ok", Tone::Good),
         (Some(_), Some(false)) => ("failed", Tone::Bad),

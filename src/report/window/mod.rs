@@ -19,7 +19,7 @@ use crate::model::{PodId, Window, window::WindowPod};
 pub(super) use human::{list, report};
 pub use page::page;
 pub(super) use text::milliseconds;
-pub use verdict::{Ending, Fate, Tally};
+pub use verdict::{Ending, Fate, Standing, Tally};
 
 /// The answer of `report`.
 #[derive(Debug, Clone, Serialize)]
@@ -36,6 +36,8 @@ pub struct ReportView {
 pub struct Computed {
     /// Whether the window is still open.
     pub open: bool,
+    /// Whether the netfix lives that opened it; null once it is closed.
+    pub at_work: Option<bool>,
     /// How it went, in one word.
     pub verdict: Ending,
     /// The same in a sentence.
@@ -90,16 +92,17 @@ impl Outages {
 }
 
 impl ReportView {
-    /// The report of a window, which is open or closed.
+    /// The report of a window.
     #[must_use]
-    pub fn new(window: Window, open: bool) -> Self {
+    pub fn new(window: Window, standing: Standing) -> Self {
         let pods = Tally::of(&window);
-        let verdict = Ending::of(&window, open, &pods);
+        let verdict = Ending::of(&window, standing, &pods);
         let hold = window.hold.as_ref();
         let computed = Computed {
-            open,
+            open: standing != Standing::Closed,
+            at_work: standing.at_work(),
             verdict,
-            sentence: verdict::sentence(&window, verdict, &pods),
+            sentence: verdict::sentence(&window, verdict, standing, &pods),
             pods,
             pause_ms: hold.and_then(|hold| hold.resumed?.checked_sub(hold.paused?)),
             outages: Outages::of(&window),

@@ -8,11 +8,29 @@ use super::text;
 use crate::model::window::{Phase, PhaseName, Run, Window, WindowPod};
 use crate::model::{Code, Problem, Severity, State};
 
+/// Whether a window is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It is.
+    Closed,
+    /// It is open, and the netfix lives that opened it.
+    Kept,
+    /// It is open, and that netfix does not live: after `pause` that is as it should be.
+    Left,
+}
+
+impl Standing {
+    /// Whether the netfix lives that opened it; `None` once it is closed.
+    pub(super) fn at_work(self) -> Option<bool> {
+        (self != Self::Closed).then_some(self == Self::Kept)
+    }
+}
+
 /// How a window went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
-    /// It is still open.
+    /// It is open, and nothing is known to have gone wrong.
     Open,
     /// All that was to be done was done, and every pod is back.
     Well,
@@ -31,10 +49,11 @@ pub enum Ending {
 }
 
 impl Ending {
-    pub(super) fn of(window: &Window, open: bool, pods: &Tally) -> Self {
+    pub(super) fn of(window: &Window, standing: Standing, pods: &Tally) -> Self {
         let has_died = window.phase().is_some() || window.phases.iter().any(|phase| phase.to.is_none());
         match window.exit {
-            _ if open => Self::Open,
+            _ if standing == Standing::Left && has_died => Self::Interrupted,
+            _ if standing != Standing::Closed => Self::Open,
             _ if pods.affected() > 0 => Self::PodsAffected,
             None => Self::Interrupted,
             _ if has_died || window.ended.is_none() => Self::Interrupted,
@@ -232,7 +251,7 @@ pub(super) fn has_failed(run: &Run) -> bool {
 }
 
 /// How it went, in one sentence.
-pub(super) fn sentence(window: &Window, ending: Ending, pods: &Tally) -> String {
+pub(super) fn sentence(window: &Window, ending: Ending, standing: Standing, pods: &Tally) -> String {
     let mut parts = Vec::new();
     let died = window.phases.iter().find(|phase| phase.to.is_none());
     match (ending, died) {
@@ -251,8 +270,8 @@ pub(super) fn sentence(window: &Window, ending: Ending, pods: &Tally) -> String 
         parts.push(format!("the command {}", text::run_end(run)));
     }
     match window.hold.as_ref().map(|hold| (&hold.unit, hold.paused, hold.resumed)) {
-        Some((unit, Some(_), None)) if ending == Ending::Open => {
-            parts.push(format!("the unit {} is paused", text::harmless(unit)));
+        Some((unit, Some(_), None)) if standing != Standing::Closed => {
+            parts.push(format!("the unit {} is paused, as far as the record says", text::harmless(unit)));
         }
         Some((unit, Some(_), None)) => {
             parts.push(format!("nobody has seen {} running again", text::harmless(unit)));
@@ -262,6 +281,9 @@ pub(super) fn sentence(window: &Window, ending: Ending, pods: &Tally) -> String 
             parts.push(format!("the pause of {} lasted {length}", text::harmless(unit)));
         }
         _ => {}
+    }
+    if standing == Standing::Left && ending == Ending::Interrupted {
+        parts.push("`netfix resume` closes the window".to_owned());
     }
     let text = parts.join("; ") + ".";
     let mut letters = text.chars();
