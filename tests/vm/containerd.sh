@@ -43,7 +43,7 @@ import_image() {
     jq -n --arg sum "sha256:$sum" '{architecture: "amd64", os: "linux", config: {Entrypoint: ["/bin/sleep", "1000000"]},
         rootfs: {type: "layers", diff_ids: [$sum]}}' >"$folder/config.json"
     jq -n --arg name "$IMAGE" '[{Config: "config.json", RepoTags: [$name], Layers: ["layer.tar"]}]' >"$folder/manifest.json"
-    tar -C "$folder" -c . | ctr -n k8s.io images import -
+    tar -C "$folder" -c . | ctr -n k8s.io images import - >/dev/null
 }
 
 # cri_pod NAME ID: a sandbox is a pod, for everything in lib.sh.

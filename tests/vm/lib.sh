@@ -40,6 +40,11 @@ gw_start() {
     ip link set eth1 netns gw
     ip -n gw link set lo up
     ip -n gw link set eth1 mtu 9000 up
+    gw_echo
+}
+
+# gw_echo: the echo servers, which live in the gateway's namespace: to netfix this makes it a pod, unless others are selected.
+gw_echo() {
     ip netns exec gw socat TCP4-LISTEN:7000,fork,reuseaddr PIPE &
     ECHOES=($!)
     ip netns exec gw socat TCP6-LISTEN:7000,ipv6only=1,fork,reuseaddr PIPE &

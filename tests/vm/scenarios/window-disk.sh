@@ -8,7 +8,7 @@ STATE=/mnt/state
 fill() { ! dd if=/dev/zero of="$STATE/full" bs=4k 2>/dev/null || fail "the disk is not full"; }
 
 mkdir -p "$STATE"
-mount -t tmpfs -o size=2m,mode=700 tmpfs "$STATE"
+mount -t tmpfs -o size=24m,mode=700 tmpfs "$STATE"
 plain_node
 plain_kubelet
 before_window
