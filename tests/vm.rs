@@ -96,6 +96,7 @@ scenarios! {
     window_killed_late: "window-killed-late",
     window_terminal: "window-terminal",
     window_fails: "window-fails",
+    window_hold: "window-hold",
     window_late: "window-late",
     window_disk: "window-disk",
     window_clock: "window-clock",
