@@ -1,6 +1,6 @@
 //! `netfix status --follow`: what is said in the window that is open, from any login.
 
-use std::io;
+use std::io::{self, SeekFrom};
 use std::path::Path;
 
 use crate::commands::{Context, Early, Outcome, window};
@@ -16,10 +16,15 @@ pub(in crate::commands) fn run(context: &mut Context) -> Result<Outcome, Early> 
             ..Outcome::default()
         });
     };
-    if let Some(log) = &now.log {
-        let is_over = || !open().is_ok_and(|window| window.is_some_and(|window| window.id == now.id));
+    let (mut log, mut shown) = (now.log, 0);
+    while let Some(path) = log {
+        let is_open = || open().ok().flatten().filter(|window| window.id == now.id);
+        let is_over = || is_open().is_none_or(|window| window.log.as_ref() != Some(&path));
         // Whoever keeps the log may take it away in this moment.
-        let _ = window::follow(Path::new(log), true, &mut io::stdout(), is_over);
+        let end = window::follow(Path::new(&path), SeekFrom::Start(shown), &mut io::stdout(), is_over);
+        shown = end.unwrap_or(shown);
+        // A window that another process has taken over has another log, which begins with what this one says.
+        log = is_open().and_then(|window| window.log).filter(|next| *next != path);
     }
     let record = context.store.load_window(&now.id).map_err(|error| refuse(error.problem()))?;
     let extra = record.map(|record| window::view(&record, None));

@@ -208,7 +208,7 @@ impl Keeper {
         let Some(guard) = &self.guard else { return };
         let Some(log) = self.talk.path().map(Path::to_owned) else { return };
         let text = talk::read(&log).unwrap_or_default();
-        match guard.add_to_window_log(&self.window.id, &text) {
+        match guard.add_to_window_log(&self.window.id, &String::from_utf8_lossy(&text)) {
             Ok(path) => {
                 self.window.log = Some(path.display().to_string());
                 talk::remove(&log);

@@ -30,7 +30,8 @@ impl Talk {
     pub(super) fn open(id: &str, echo: bool) -> Self {
         let path = Path::new(FOLDER).join(std::process::id().to_string()).join(format!("{id}.log"));
         let log = create(&path).ok().map(|file| (file, path));
-        let echo = log.as_ref().filter(|_| echo).map(|(_, path)| Echo::start(path.clone(), true));
+        let echo =
+            log.as_ref().filter(|_| echo).map(|(_, path)| Echo::start(path.clone(), SeekFrom::Start(0)));
         Self { log, echo }
     }
 
@@ -41,13 +42,13 @@ impl Talk {
 
     /// The same, shown on stderr from here on.
     pub(super) fn with_echo(mut self) -> Self {
-        self.echo = self.path().map(|path| Echo::start(path.to_owned(), false));
+        self.echo = self.path().map(|path| Echo::start(path.to_owned(), SeekFrom::End(0)));
         self
     }
 
     /// Says again what was said before, by another process.
-    pub(super) fn repeat(&self, text: &str) {
-        let _ = self.log.as_ref().map(|(log, _)| (&*log).write_all(text.as_bytes()));
+    pub(super) fn repeat(&self, said: &[u8]) {
+        let _ = self.log.as_ref().map(|(log, _)| (&*log).write_all(said));
     }
 
     /// Where it is.
@@ -89,8 +90,8 @@ pub(super) fn is_live(path: &Path) -> bool {
 }
 
 /// What a log holds; `None` when it is there no longer.
-pub(super) fn read(path: &Path) -> Option<String> {
-    fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+pub(super) fn read(path: &Path) -> Option<Vec<u8>> {
+    fs::read(path).ok()
 }
 
 /// Takes a log out of the memory.
@@ -128,11 +129,11 @@ struct Echo {
 }
 
 impl Echo {
-    fn start(path: PathBuf, whole: bool) -> Self {
+    fn start(path: PathBuf, from: SeekFrom) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let follow = move || {
-            let _ = follow(&path, whole, &mut io::stderr(), || stopped.load(Ordering::SeqCst));
+            let _ = follow(&path, from, &mut io::stderr(), || stopped.load(Ordering::SeqCst));
         };
         Self { stop, thread: Some(thread::spawn(follow)) }
     }
@@ -147,17 +148,16 @@ impl Drop for Echo {
     }
 }
 
-/// Copies a log, as a `whole` or from here on, as it grows, until `ended` says that nothing more will come. Whoever reads the copy may be gone.
+/// Copies a log from there on, as it grows, until `ended` says that nothing more will come; returns where the copy ends.
+/// Whoever reads it may be gone.
 pub(in crate::commands) fn follow(
     path: &Path,
-    whole: bool,
+    from: SeekFrom,
     to: &mut dyn Write,
     mut ended: impl FnMut() -> bool,
-) -> io::Result<()> {
+) -> io::Result<u64> {
     let mut log = File::open(path)?;
-    if !whole {
-        log.seek(SeekFrom::End(0))?;
-    }
+    log.seek(from)?;
     let mut bytes = Vec::new();
     loop {
         let is_last = ended();
@@ -165,7 +165,7 @@ pub(in crate::commands) fn follow(
         log.read_to_end(&mut bytes)?;
         let _ = to.write_all(&bytes).and_then(|()| to.flush());
         if is_last {
-            return Ok(());
+            return log.stream_position();
         }
         if bytes.is_empty() {
             thread::sleep(PAUSE);

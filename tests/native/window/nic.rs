@@ -71,6 +71,7 @@ fn on_hold_a_person_repairs_restores_and_resumes_and_the_window_ends_by_itself()
         let scene = Scene::new(&node);
         let upgrade = scene.start_upgrade(&format!("{NEVER} --hold -o json"), &lose(&scene));
         scene.wait_for_phase("hold");
+        let follow = scene.start("status --follow");
         scene.assert_held(KUBELET);
         let told = scene.netfix("status -o json").json()["status"].clone();
         assert_eq!((&told["window"]["phase"], &told["lock"]), (&"hold".into(), &Value::Null), "{told}");
@@ -84,6 +85,9 @@ fn on_hold_a_person_repairs_restores_and_resumes_and_the_window_ends_by_itself()
         scene.assert_runs(KUBELET);
         let run = upgrade.finish().exits(0);
         assert_eq!(codes(&run.json(), "error"), [""; 0], "{}", run.told());
+        let followed = follow.finish().exits(0);
+        assert_eq!(followed.out.matches("kubelet stays paused for you").count(), 1, "{}", followed.told());
+        assert!(followed.out.contains("2 of 2 pods are proven"), "{}", followed.told());
         scene.assert_whole();
         let record = scene.record();
         assert_eq!((&record["exit"], &record["command"]), (&0.into(), &"upgrade".into()));

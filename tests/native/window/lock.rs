@@ -1,0 +1,127 @@
+//! While a window is open the others that change something are told so at once; those that only look are answered.
+
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use super::scene::{KUBELET, Scene};
+use crate::common::Node;
+use crate::common::background::wait_until;
+
+/// COMMAND waits for a sign, says something before and after it.
+fn waiting(scene: &Scene<'_>) -> String {
+    let (begun, go) = (scene.path("begun"), scene.path("go"));
+    let wait = format!(
+        "echo before the sign; touch {}; while [ ! -e {} ]; do sleep 0.05; done; echo after the sign",
+        begun.display(),
+        go.display()
+    );
+    scene.script("waiting", &format!("{}\n{wait}\n{}", scene.losing(), scene.loading()))
+}
+
+fn go(scene: &Scene<'_>) {
+    std::fs::write(scene.path("go"), "").expect("a sign");
+}
+
+#[test]
+fn whoever_wants_to_change_something_is_told_who_is_at_work() {
+    for foreground in [true, false] {
+        let node = Node::new();
+        let scene = Scene::new(&node);
+        let command = waiting(&scene);
+        let mode = if foreground { "--foreground" } else { "" };
+        let upgrade = scene.start(&format!("upgrade --yes {mode} --settle 0s --timeout 2s -- {command}"));
+        scene.wait_for_file("begun");
+        let owner = scene.window().expect("a window")["owner"]["pid"].clone();
+        let who = format!("pid {owner} (upgrade) since ");
+        for words in ["upgrade --yes --foreground -- true", "pause", "restore", "snapshot", "resume"] {
+            let asked = Instant::now();
+            scene.netfix(words).exits(4).says(&["lock-held", &who]);
+            assert!(asked.elapsed() < Duration::from_secs(5), "{words} waited");
+        }
+        scene.netfix("upgrade --yes -- true").exits(4);
+        scene.assert_held(KUBELET);
+        go(&scene);
+        upgrade.finish().exits(0);
+        scene.assert_whole();
+        assert_eq!(scene.records().len(), 1);
+    }
+}
+
+#[test]
+fn whoever_only_looks_is_answered() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let upgrade = scene.start_upgrade("", &waiting(&scene));
+    scene.wait_for_file("begun");
+    let (name, asked) = (scene.pods[0].name().to_owned(), Instant::now());
+    let window = scene.netfix("status -o json").exits(0).json()["status"]["window"].clone();
+    assert_eq!(
+        (&window["phase"], &window["kept"], &window["held"]),
+        (&"command".into(), &true.into(), &true.into())
+    );
+    scene.netfix("list").exits(0).says(&[&name]);
+    let report = scene.netfix("report -o json").exits(0).json()["report"].clone();
+    assert_eq!((&report["id"], &report["computed"]["open"]), (&window["id"], &true.into()), "{report}");
+    assert!(asked.elapsed() < Duration::from_secs(10), "they waited");
+    go(&scene);
+    upgrade.finish().exits(0);
+    scene.assert_whole();
+}
+
+#[test]
+fn from_another_login_the_talk_and_commands_output_are_followed_to_the_end() {
+    for foreground in [true, false] {
+        let node = Node::new();
+        let scene = Scene::new(&node);
+        let command = waiting(&scene);
+        let mode = if foreground { "--foreground" } else { "" };
+        let upgrade = scene.start(&format!("upgrade --yes {mode} --settle 500ms --timeout 2s -- {command}"));
+        scene.wait_for_file("begun");
+        let mut follow = scene.start("status --follow");
+        follow.wait_for("before the sign");
+        follow.wait_for("netfix: pausing kubelet.service");
+        assert!(!follow.has_ended() && !follow.answer().contains("after the sign"), "{}", follow.answer());
+        go(&scene);
+        follow.wait_for("after the sign");
+        upgrade.finish().exits(0);
+        let run = follow.finish().exits(0);
+        let last = "2 of 2 pods are proven to be the ones from before";
+        assert!(run.out.contains("kubelet.service runs again") && run.out.contains(last), "{}", run.told());
+        scene.assert_whole();
+    }
+}
+
+#[test]
+fn whoever_follows_a_window_whose_netfix_is_killed_goes_on_with_the_one_that_takes_it_over() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let command = waiting(&scene);
+    let upgrade = scene.start_upgrade("", &command);
+    scene.wait_for_file("begun");
+    let follow = scene.start("status --follow");
+    follow.wait_for("before the sign");
+    upgrade.kill();
+    go(&scene);
+    follow.wait_for("after the sign");
+    assert!(wait_until(Duration::from_secs(10), || node.ns.has_link("eth0")), "COMMAND does not end");
+    scene.upgrade("", &scene.reload()).exits(0);
+    let run = follow.finish().exits(0);
+    assert!(run.out.contains("the driver is being upgraded"), "{}", run.told());
+    scene.assert_whole();
+}
+
+#[test]
+fn without_a_window_there_is_nothing_to_follow_and_a_reader_may_leave() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    scene.netfix("status --follow").exits(0).says(&["no window is open"]);
+    scene.netfix("pause").exits(0);
+    let follow = scene.start("status --follow");
+    follow.wait_for("kubelet.service");
+    follow.signal(Signal::SIGINT);
+    drop(follow);
+    scene.assert_held(KUBELET);
+    scene.netfix("resume").exits(0);
+    scene.assert_whole();
+}
