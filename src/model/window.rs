@@ -80,6 +80,9 @@ pub struct Hold {
 pub struct Run {
     /// Program and arguments.
     pub argv: Vec<String>,
+    /// Its process; null when it could not be started.
+    #[serde(default)]
+    pub process: Option<Holder>,
     /// Its exit code; null while it runs, and when a signal ended it or it could not be started.
     pub exit: Option<i32>,
     /// The signal that ended it.
@@ -195,6 +198,12 @@ impl Window {
     #[must_use]
     pub fn is_holding(&self) -> bool {
         self.hold.as_ref().is_some_and(|hold| hold.resumed.is_none())
+    }
+
+    /// Whether the user's command was begun, so that the network may not be what it was.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.phases.iter().any(|phase| phase.name == PhaseName::Command)
     }
 
     /// The phase that it is in, or died in.

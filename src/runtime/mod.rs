@@ -23,7 +23,7 @@ pub use claims::{Introduction, Unfound};
 use cgroup::Occupant;
 use ids::Ids;
 use procfs::LivedIn;
-pub use procfs::{is_alive, own};
+pub use procfs::{is_alive, own, process};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;

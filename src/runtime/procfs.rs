@@ -123,11 +123,17 @@ pub(super) fn lives_in(holder: Holder, inode: u64) -> bool {
     netns_inode(&holder.pid.to_string()).is_ok_and(|of_process| of_process == inode) && is_alive(&holder)
 }
 
+/// The process that has this id at the moment; `None` when there is none.
+#[must_use]
+pub fn process(pid: u32) -> Option<Holder> {
+    start_time(pid).map(|start_time| Holder { pid, start_time })
+}
+
 /// This process.
 #[must_use]
 pub fn own() -> Holder {
     let pid = std::process::id();
-    Holder { pid, start_time: start_time(pid).unwrap_or_default() }
+    process(pid).unwrap_or(Holder { pid, start_time: 0 })
 }
 
 /// Field 22 of `/proc/PID/stat` in clock ticks since boot; `None` once the process is gone.

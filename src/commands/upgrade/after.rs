@@ -34,7 +34,11 @@ pub(super) fn note_losses(window: &mut Window, lost: &BTreeMap<String, u64>, mem
         let of_pod = memory.stored.checkpoints.iter().find(|(info, _)| info.id == pod.info.id);
         let Some(extension) = of_pod.and_then(|(_, checkpoint)| checkpoint.netfix.as_ref()) else { continue };
         let links = extension.stack.iter().map(|link| link.name.as_str());
-        pod.lost = links.filter_map(|name| lost.get(name)).min().map(|at| at.saturating_sub(began));
+        let Some(at) = links.filter_map(|name| lost.get(name)).min() else { continue };
+        // Of a pod that an earlier run of the command has cut off, the outage goes on.
+        if pod.lost.is_none() || pod.answered.is_some() {
+            (pod.lost, pod.answered) = (Some(at.saturating_sub(began)), None);
+        }
     }
 }
 

@@ -10,13 +10,14 @@ use crate::model::window::{PhaseName, WindowPod};
 use crate::model::{Code, Problem, State};
 use crate::observe;
 use crate::report::PodView;
+use crate::runtime;
 
 /// Checks and snapshots, unless an earlier window has done that: in the middle of a loss nothing is written down.
 pub(super) fn look(course: &mut Course<'_>) -> Result<(), Problem> {
     if course.resumes_old {
         let text = "an earlier window was left open; it goes on from what was written down then";
         course.keeper.begin(PhaseName::Check, text);
-        let read = remember(course);
+        let read = no_other_command(course).and_then(|()| remember(course));
         course.keeper.end(read.is_ok());
         return read;
     }
@@ -37,6 +38,21 @@ pub(super) fn look(course: &mut Course<'_>) -> Result<(), Problem> {
     baseline(course);
     course.keeper.end(blockers.is_empty());
     gate(course, blockers)
+}
+
+/// The command of the window that goes on may have outlived its netfix; two at once would be a driver upgraded twice.
+fn no_other_command(course: &Course<'_>) -> Result<(), Problem> {
+    let run = course.keeper.window.run.as_ref();
+    match run.and_then(|run| run.process).filter(runtime::is_alive) {
+        None => Ok(()),
+        Some(process) => {
+            let message = format!(
+                "COMMAND of this window still runs (pid {}): wait for its end, or end it, and run this again",
+                process.pid
+            );
+            Err(Problem::error(Code::WindowOpen, course.keeper.window.id.clone(), message))
+        }
+    }
 }
 
 /// What a snapshot of this moment cannot cure.

@@ -1,8 +1,9 @@
 //! The user's command: run beside a watch on the links that pods stand on, and on how long kubelet is paused already.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -12,37 +13,55 @@ use crate::commands::window::clock::boottime;
 use crate::commands::window::{Signals, Talk};
 use crate::kernel::events::Losses;
 use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER, Run};
+use crate::runtime;
 
 /// How often it is looked whether the command has ended.
 const PAUSE: Duration = Duration::from_millis(20);
 /// How often the watches look whether they are still wanted.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Runs the command to its end. It has its own process group, so that a terminal's Ctrl-C reaches it through netfix only,
-/// and no input.
-pub(super) fn run(argv: &[String], window: &str, talk: &Talk, signals: &Signals) -> Run {
-    let mut run = Run { argv: argv.to_vec(), exit: None, signal: None, error: None };
-    let Some((program, words)) = argv.split_first() else { return run };
-    let mut command = Command::new(program);
-    command.args(words).env("NETFIX_WINDOW", window).process_group(0);
-    command.stdin(Stdio::null()).stdout(talk.output()).stderr(talk.output());
-    let mut child = match command.spawn() {
-        Ok(child) => child,
-        Err(error) => {
-            run.error = Some(error.to_string());
-            return run;
-        }
-    };
-    signals.pass_on_to(Some(child.id()));
-    match wait(&mut child) {
-        Ok(status) => (run.exit, run.signal) = (status.code(), status.signal()),
-        Err(error) => run.error = Some(error.to_string()),
-    }
-    signals.pass_on_to(None);
-    run
+/// The command as it runs.
+pub(super) struct Started {
+    pub run: Run,
+    child: Option<Child>,
 }
 
-fn wait(child: &mut Child) -> std::io::Result<std::process::ExitStatus> {
+impl Started {
+    /// Starts the command. It has its own process group, so that a terminal's Ctrl-C reaches it through netfix only, and no
+    /// input.
+    pub(super) fn start(argv: &[String], window: &str, talk: &Talk) -> Self {
+        let mut run = Run { argv: argv.to_vec(), process: None, exit: None, signal: None, error: None };
+        let Some((program, words)) = argv.split_first() else { return Self { run, child: None } };
+        let mut command = Command::new(program);
+        command.args(words).env("NETFIX_WINDOW", window).process_group(0);
+        command.stdin(Stdio::null()).stdout(talk.output()).stderr(talk.output());
+        match command.spawn() {
+            Ok(child) => {
+                run.process = runtime::process(child.id());
+                Self { run, child: Some(child) }
+            }
+            Err(error) => {
+                run.error = Some(error.to_string());
+                Self { run, child: None }
+            }
+        }
+    }
+
+    /// Waits for its end; signals are passed on to it meanwhile.
+    pub(super) fn wait(&mut self, signals: &Signals) -> Run {
+        if let Some(child) = &mut self.child {
+            signals.pass_on_to(Some(child.id()));
+            match wait(child) {
+                Ok(status) => (self.run.exit, self.run.signal) = (status.code(), status.signal()),
+                Err(error) => self.run.error = Some(error.to_string()),
+            }
+            signals.pass_on_to(None);
+        }
+        self.run.clone()
+    }
+}
+
+fn wait(child: &mut Child) -> io::Result<ExitStatus> {
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::command::{self, BudgetWatch, LossWatch};
+use super::command::{BudgetWatch, LossWatch, Started};
 use super::{after, before};
 use crate::cli::UpgradeArgs;
 use crate::commands::select::Selection;
@@ -32,8 +32,10 @@ pub(super) struct Course<'a> {
     pub node: NodeView,
     pub views: Vec<PodView>,
     pub problems: Vec<Problem>,
-    /// Whether an earlier window, whose process died, goes on.
+    /// Whether a window goes on in which COMMAND was begun, and whose process died.
     pub resumes_old: bool,
+    /// Whether kubelet was found paused.
+    found_held: bool,
     budget: Option<BudgetWatch>,
     /// When each of the host's links was lost, by the clock that counts from boot.
     lost: BTreeMap<String, u64>,
@@ -64,6 +66,7 @@ pub(super) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Outcome, 
         None => (Keeper::open(&context.store, guard, "upgrade", echo)?, false),
         Some(open) => window::go_on(open, guard, &context.store, echo)?,
     };
+    let found_held = keeper.window.is_holding();
     let config = Config { containers: true, ..args.runtimes.config() };
     let mut course = Course {
         args,
@@ -78,18 +81,17 @@ pub(super) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Outcome, 
         views: Vec::new(),
         problems: Vec::new(),
         resumes_old,
+        found_held,
         budget: None,
         lost: BTreeMap::new(),
     };
-    if let Err(problem) = course.prepare() {
+    // Whatever happens from here on, even in netfix itself, kubelet comes back.
+    let prepared = catch_unwind(AssertUnwindSafe(|| course.prepare()));
+    if let Err(problem) = prepared.unwrap_or_else(|_| Err(own_failure())) {
         return Ok(course.refuse(problem));
     }
-    // Whatever happens from here on, even in netfix itself, kubelet comes back.
-    let result = catch_unwind(AssertUnwindSafe(|| course.work()));
-    if result.is_err() {
-        let message =
-            "netfix itself failed in this window; kubelet is resumed. Run `netfix restore`, and tell us";
-        course.problems.push(Problem::error(Code::Failed, "netfix", message));
+    if catch_unwind(AssertUnwindSafe(|| course.work())).is_err() {
+        course.problems.push(own_failure());
     }
     course.resume();
     course.prove();
@@ -172,7 +174,11 @@ impl Course<'_> {
         let argv = self.args.command.clone();
         self.keeper.begin(PhaseName::Command, &format!("running {}", words(&argv)));
         let watch = LossWatch::start();
-        let run = command::run(&argv, &self.keeper.window.id, &self.keeper.talk, &self.signals);
+        let mut started = Started::start(&argv, &self.keeper.window.id, &self.keeper.talk);
+        // The next process is not to run it beside this one.
+        self.keeper.window.run = Some(started.run.clone());
+        self.keeper.save_as_possible();
+        let run = started.wait(&self.signals);
         self.lost = watch.map(LossWatch::end).unwrap_or_default();
         let problem = after::command_problem(&run);
         self.keeper.window.run = Some(run);
@@ -303,8 +309,8 @@ impl Course<'_> {
     /// Nothing was changed, or it was changed back.
     fn refuse(mut self, problem: Problem) -> Outcome {
         self.problems.push(problem);
-        // What an earlier window has paused stays as it was found, its deadline with it.
-        if self.keeper.window.is_holding() && !self.resumes_old {
+        // What was found paused stays paused, its deadline with it.
+        if self.keeper.window.is_holding() && !self.found_held {
             self.resume();
         }
         self.keeper.window.problems.clone_from(&self.problems);
@@ -341,6 +347,12 @@ impl Course<'_> {
 
 pub(super) fn is_error(problem: &Problem) -> bool {
     problem.severity == Severity::Error
+}
+
+fn own_failure() -> Problem {
+    let message =
+        "netfix itself failed in this window; kubelet is resumed. Run `netfix restore`, and tell us";
+    Problem::error(Code::Failed, "netfix", message)
 }
 
 fn interrupted(what: &str) -> Problem {

@@ -226,8 +226,8 @@ pub(super) fn is_kept(window: &Window) -> bool {
     window.owner != runtime::own() && runtime::is_alive(&window.owner)
 }
 
-/// Goes on with a window that is still open, or closes one of another boot and opens a new one. Returns whether the old
-/// one goes on.
+/// Goes on with a window that is still open, or closes one of another boot and opens a new one. Returns whether one goes
+/// on in which the user's command was begun.
 ///
 /// # Errors
 /// When the process lives that opened it.
@@ -248,7 +248,9 @@ pub(super) fn go_on(
     }
     let mut keeper = Keeper::take_over(window, store, guard, echo);
     keeper.window.owner = runtime::own();
-    Ok((keeper, true))
+    "upgrade".clone_into(&mut keeper.window.command);
+    let has_begun = keeper.window.has_begun();
+    Ok((keeper, has_begun))
 }
 
 /// Whether a window is of another boot, so that nothing of it can still be in force: masks and timers do not survive.

@@ -165,6 +165,7 @@ mod tests {
     #[test]
     fn a_command_is_shown_as_one_types_it() {
         let run = |argv: &[&str]| Run {
+            process: None,
             argv: argv.iter().map(|&word| word.to_owned()).collect(),
             exit: None,
             signal: Some(9),
