@@ -11,7 +11,7 @@ use crate::commands::session::Session;
 use crate::commands::wait::Patience;
 use crate::commands::window::clock::boottime;
 use crate::commands::{Exit, Outcome, restore, verify};
-use crate::model::window::{Run, WindowPod};
+use crate::model::window::{PhaseName, Run, WindowPod};
 use crate::model::{Code, NetnsIdentity, PodId, Problem, State, Window};
 use crate::report::PodView;
 
@@ -27,17 +27,20 @@ pub(super) fn command_problem(run: &Run) -> Option<Problem> {
     Some(Problem::error(Code::CommandFailed, words(&run.argv), how))
 }
 
-/// Notes of each pod when the first of the links went that it stands on.
+/// Notes of each pod when the first of the links went that it stands on. One that was lost in an earlier run of this
+/// window, and has not answered since, is lost since then.
 pub(super) fn note_losses(window: &mut Window, lost: &BTreeMap<String, u64>, memory: &Memory) {
     let began = window.started_boottime;
+    // What went while the run was killed that watched, nobody has seen.
+    let is_unseen = window.phases.iter().any(|phase| phase.name == PhaseName::Command && phase.to.is_none());
     for pod in &mut window.pods {
         let of_pod = memory.stored.checkpoints.iter().find(|(info, _)| info.id == pod.info.id);
         let Some(extension) = of_pod.and_then(|(_, checkpoint)| checkpoint.netfix.as_ref()) else { continue };
         let links = extension.stack.iter().map(|link| link.name.as_str());
         let Some(at) = links.filter_map(|name| lost.get(name)).min() else { continue };
-        // Of a pod that an earlier run of the command has cut off, the outage goes on.
-        if pod.lost.is_none() || pod.answered.is_some() {
-            (pod.lost, pod.answered) = (Some(at.saturating_sub(began)), None);
+        let is_back = pod.answered.take().is_some();
+        if is_back || pod.lost.is_none() && !is_unseen {
+            pod.lost = Some(at.saturating_sub(began));
         }
     }
 }

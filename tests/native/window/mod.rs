@@ -3,9 +3,12 @@
 mod beside;
 mod command;
 mod deadline;
+mod killed;
+mod lock;
 mod nic;
 mod question;
 mod scene;
 mod signals;
+mod started;
 mod units;
 mod whole;

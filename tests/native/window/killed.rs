@@ -1,0 +1,268 @@
+//! netfix killed in the middle of each phase, without any chance to clean up: kubelet is back by the deadline, and whatever
+//! is run next ends where an undisturbed window ends.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use super::scene::{KUBELET, Scene, of_pods, phases};
+use crate::common::background::wait_until;
+use crate::common::systemd::PACKAGES;
+use crate::common::{GATEWAY4, GATEWAY6, Node, Run, tool};
+
+/// How a phase is made to last until netfix is killed in it.
+struct Case {
+    phase: &'static str,
+    options: &'static str,
+    /// What kubelet's unit has besides.
+    unit: &'static str,
+    /// What COMMAND does between the loss of the NIC and its return, as long as the file `go` is not there.
+    before_go: &'static str,
+}
+
+const CASE: Case = Case { phase: "", options: "", unit: "ExecStart=/bin/sleep infinity", before_go: ":" };
+
+const PAUSE: Case = Case {
+    phase: "pause",
+    unit: "ExecStart=/bin/sh -c 'trap \"sleep 1; exit 0\" TERM; while :; do sleep 0.1; done'",
+    ..CASE
+};
+const COMMAND: Case =
+    Case { phase: "command", before_go: "while [ ! -e $go ]; do sleep 0.05; done; echo still here", ..CASE };
+const RESTORE: Case = Case { phase: "restore", options: "--wait 90s", before_go: "exit 0", ..CASE };
+const VERIFY: Case = Case { phase: "verify", options: "--timeout 90s", before_go: "silent=yes", ..CASE };
+const HOLD: Case = Case { phase: "hold", options: "--wait 300ms --hold", before_go: "exit 0", ..CASE };
+const RESUME: Case =
+    Case { phase: "resume", unit: "ExecStartPre=/bin/sleep 1\nExecStart=/bin/sleep infinity", ..CASE };
+const PROOF: Case = Case { phase: "proof", options: "--settle 90s", ..CASE };
+
+/// What is run after the kill.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Next {
+    Upgrade,
+    RestoreAndResume,
+}
+
+/// When.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum When {
+    AtOnce,
+    AfterTheDeadline,
+}
+
+impl Case {
+    fn start_kubelet(&self, scene: &Scene<'_>) {
+        scene.machine.put(&format!("{PACKAGES}/{KUBELET}"), &format!("[Service]\n{}\n", self.unit));
+        for words in ["daemon-reload", "start kubelet.service"] {
+            scene.machine.systemctl(words).unwrap_or_else(|e| panic!("{e}"));
+        }
+    }
+
+    /// One COMMAND for both windows.
+    fn command(&self, scene: &Scene<'_>) -> String {
+        let [go, runs, pid, done] =
+            ["go", "runs", "pid", "done"].map(|name| scene.path(name).display().to_string());
+        let silent = scene.loading_with(&[]).replace("up; '", "up'");
+        let body = format!(
+            "go={go}\necho run >>{runs}\necho $$ >{pid}\nsilent=no\n{lose} 2>/dev/null\n[ -e $go ] || {{ {hook}; }}\n\
+             if [ $silent = yes ]; then\n{silent}\nelse\n{load}\nfi\ntouch {done}",
+            lose = scene.losing(),
+            hook = self.before_go,
+            load = scene.loading()
+        );
+        scene.script("command", &body)
+    }
+
+    /// What a person or the hardware does after the kill, so that a restore can succeed.
+    fn repair(&self, scene: &Scene<'_>) {
+        fs::write(scene.path("go"), "").expect("a sign");
+        match self.phase {
+            "command" => scene.wait_for_file("done"),
+            "restore" | "hold" => {
+                let load = scene.script("load", &scene.loading());
+                tool::run(scene.machine.exec("sh").arg("-e").arg(load));
+            }
+            "verify" => {
+                scene.node.gateway.ip(&format!("addr add {GATEWAY4}/16 dev up0"));
+                scene.node.gateway.ip(&format!("addr add {GATEWAY6}/64 dev up0"));
+            }
+            _ => {}
+        }
+    }
+
+    fn kill_and_go_on(&self, next: Next, when: When) {
+        let told = format!("{next:?} {when:?}");
+        let node = Node::new();
+        let scene = Scene::without_kubelet(&node);
+        self.start_kubelet(&scene);
+        let command = self.command(&scene);
+        let upgrade = scene.start_upgrade(&format!("--deadline 5s {}", self.options), &command);
+        scene.wait_for_phase(self.phase);
+        if self.phase == "command" {
+            scene.wait_for_file("pid");
+        }
+        let phase = scene.phase();
+        upgrade.kill();
+        assert_eq!(phase.as_deref(), Some(self.phase), "{told}: the phase was over");
+        let killed = Instant::now();
+        if self.phase == "command" {
+            let pid =
+                fs::read_to_string(scene.path("pid")).expect("COMMAND's pid").trim().parse().expect("a pid");
+            assert!(scene.machine.is_alive(pid), "{told}: COMMAND died with netfix");
+        }
+        if when == When::AfterTheDeadline {
+            let back = wait_until(Duration::from_secs(15), || scene.runs(KUBELET));
+            assert!(back, "{told}: kubelet stays behind: {}", scene.machine.systemd_told());
+            assert!(
+                killed.elapsed() < Duration::from_secs(12),
+                "{told}: kubelet was away for {:?}",
+                killed.elapsed()
+            );
+        }
+        self.repair(&scene);
+        match next {
+            Next::Upgrade => {
+                scene.upgrade("--deadline 60s", &command).exits(0);
+                assert_eq!(self.runs(&scene), if self.phase == "pause" { 1 } else { 2 }, "{told}");
+            }
+            Next::RestoreAndResume => {
+                scene.netfix("restore").exits(0);
+                scene.netfix("resume").exits(0);
+            }
+        }
+        scene.assert_whole();
+        self.check_record(&scene, next);
+        // The next window is one like any other.
+        scene.upgrade("", &command).exits(0);
+        scene.assert_whole();
+        assert_eq!(scene.records().len(), 2, "{told}");
+    }
+
+    fn runs(&self, scene: &Scene<'_>) -> usize {
+        fs::read_to_string(scene.path("runs")).unwrap_or_default().lines().count()
+    }
+
+    /// There is one record, which tells of both runs.
+    fn check_record(&self, scene: &Scene<'_>, next: Next) {
+        let record = scene.record();
+        let phases = phases(&record);
+        let count = |name: &str| phases.iter().filter(|phase| *phase == name).count();
+        let killed = record["phases"].as_array().into_iter().flatten();
+        let killed: Vec<_> =
+            killed.filter(|phase| phase["ok"].is_null()).map(|phase| phase["name"].clone()).collect();
+        assert_eq!(killed, [self.phase], "the phase that was killed has no end: {record}");
+        match next {
+            Next::Upgrade => {
+                assert_eq!(record["exit"], 0, "{record}");
+                assert_eq!(count("command"), if self.phase == "pause" { 1 } else { 2 }, "{record}");
+                assert_eq!(of_pods(&record, "rebuilt"), [false, false]);
+                for pod in record["pods"].as_array().expect("pods") {
+                    let at = |key: &str| pod[key].as_u64();
+                    assert!(at("answered").is_some(), "lost and not found: {pod}");
+                    // Nobody saw what went while the first run was killed.
+                    let is_seen = self.phase != "command";
+                    assert_eq!(at("lost").is_some(), is_seen, "{pod}");
+                    assert!(at("lost") <= at("answered"), "lost after it was found: {pod}");
+                }
+            }
+            Next::RestoreAndResume => {
+                assert_eq!(
+                    (&record["exit"], &record["closed_by"]),
+                    (&1.into(), &"resume".into()),
+                    "{record}"
+                );
+            }
+        }
+        let log = scene.log_of(&record);
+        assert!(log.contains("netfix: pausing kubelet.service"), "the first run's talk is lost:\n{log}");
+    }
+
+    /// All ways to go on, side by side: most of the time is spent waiting for the deadline.
+    fn go_on(&self, whens: &[When]) {
+        std::thread::scope(|scope| {
+            for when in whens {
+                for next in [Next::Upgrade, Next::RestoreAndResume] {
+                    scope.spawn(move || self.kill_and_go_on(next, *when));
+                }
+            }
+        });
+    }
+}
+
+const BOTH: [When; 2] = [When::AtOnce, When::AfterTheDeadline];
+
+#[test]
+fn while_kubelet_is_being_stopped() {
+    PAUSE.go_on(&[When::AfterTheDeadline]);
+}
+
+#[test]
+fn while_command_runs_which_goes_on() {
+    COMMAND.go_on(&BOTH);
+}
+
+#[test]
+fn while_the_nic_is_waited_for() {
+    RESTORE.go_on(&BOTH);
+}
+
+#[test]
+fn while_the_gateways_are_asked() {
+    VERIFY.go_on(&BOTH);
+}
+
+#[test]
+fn while_a_person_is_waited_for() {
+    HOLD.go_on(&BOTH);
+}
+
+#[test]
+fn while_kubelet_is_being_started() {
+    RESUME.go_on(&BOTH);
+}
+
+#[test]
+fn while_the_pods_are_watched() {
+    PROOF.go_on(&[When::AfterTheDeadline]);
+}
+
+#[test]
+fn while_everything_is_written_down_nothing_was_done_yet() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let kubelet = scene.touchable();
+    let marker = scene.path("ran");
+    let renames = "?rename,?renameat,?renameat2";
+    let inject = format!("inject={renames}:signal=KILL:when=1");
+    let trace = ["strace", "-f", "-o", "/dev/null", "-e", &inject];
+    let words = format!("upgrade --yes --foreground -- touch {}", marker.display());
+    let run = Run::of(&mut scene.under(&trace, &words));
+    assert_eq!(run.code, None.or(run.code.filter(|code| *code == 137)), "{}", run.told());
+    assert!(!marker.exists(), "COMMAND was run");
+    assert_eq!(scene.touchable(), kubelet);
+    assert_eq!((scene.window(), scene.records()), (None, Vec::<Value>::new()));
+    scene.upgrade("", &scene.reload()).exits(0);
+    scene.assert_whole();
+}
+
+#[test]
+fn as_a_unit_command_goes_on_and_the_next_upgrade_ends_well() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let command = COMMAND.command(&scene);
+    let upgrade = scene.start(&format!("upgrade --yes --settle 0s --timeout 2s --deadline 60s -- {command}"));
+    scene.wait_for_phase("command");
+    scene.wait_for_file("pid");
+    let pid = scene.machine.unit("netfix-upgrade.service", "MainPID").parse().expect("a pid");
+    assert!(scene.machine.signal(pid, Signal::SIGKILL));
+    let run = upgrade.finish();
+    assert_eq!(run.code, Some(137), "{}", run.told());
+    scene.assert_held(KUBELET);
+    // COMMAND still runs in the unit of the one that was killed.
+    COMMAND.repair(&scene);
+    scene.netfix(&format!("upgrade --yes --settle 0s --timeout 2s -- {command}")).exits(0);
+    scene.assert_whole();
+    assert_eq!(scene.record()["exit"], 0);
+}

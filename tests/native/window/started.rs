@@ -1,0 +1,46 @@
+//! Something starts kubelet in the middle of the window: it may have rebuilt pods, and that is told.
+
+use super::scene::{FOLDERS, KUBELET, Scene, codes};
+use crate::common::Node;
+use crate::common::systemd::ADMINISTRATOR;
+
+#[test]
+fn the_pods_are_restored_and_whoever_started_it_is_told_of() {
+    for folder in FOLDERS {
+        let node = Node::new();
+        let scene = Scene::with_kubelet_in(&node, folder);
+        let stronger =
+            if folder == ADMINISTRATOR { "rm /run/systemd/system.control/kubelet.service" } else { ":" };
+        let body = format!(
+            "set -e\n{}\n{stronger}\nsystemctl unmask --runtime {KUBELET}\nsystemctl daemon-reload\nsystemctl start {KUBELET}\n{}",
+            scene.losing(),
+            scene.loading()
+        );
+        let run = scene.upgrade("-o json", &scene.script("starts", &body)).exits(5);
+        assert_eq!(codes(&run.json(), "error"), ["kubelet-not-paused"], "{}", run.told());
+        scene.assert_whole();
+        let record = scene.record();
+        assert_eq!((&record["exit"], &record["run"]["exit"]), (&5.into(), &0.into()));
+    }
+}
+
+#[test]
+fn a_unit_that_something_starts_again_and_again_cannot_be_paused_and_runs_on() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    // Whoever stops it starts it again before it can be masked.
+    let again = "[Unit]\nOnSuccess=kubelet.service\n[Service]\nExecStart=/bin/sleep infinity\n";
+    scene.machine.put("/usr/lib/systemd/system/kubelet.service", again);
+    scene.machine.systemctl("daemon-reload").expect("a reload");
+    scene.machine.systemctl("restart kubelet.service").expect("a restart");
+    let marker = scene.path("ran");
+    let run = scene.upgrade("", &format!("touch {}", marker.display()));
+    // Either the mask was quicker, or nothing was done.
+    if run.code == Some(0) {
+        assert!(marker.exists(), "{}", run.told());
+    } else {
+        assert!(!marker.exists(), "{}", run.told());
+        run.exits(4).says(&["kubelet-not-paused"]);
+    }
+    scene.assert_whole();
+}
