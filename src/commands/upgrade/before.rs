@@ -125,7 +125,8 @@ fn baseline(course: &mut Course<'_>) {
     else {
         return;
     };
-    let silent = verified.outcome.pods.into_iter().filter(|pod| pod.state == State::Unreachable);
+    let is_silent = |pod: &PodView| matches!(pod.state, State::Unreachable | State::Unknown);
+    let silent = verified.outcome.pods.into_iter().filter(is_silent);
     course.memory.silent = silent.map(|pod| pod.info.id).collect();
     if !course.memory.silent.is_empty() {
         let said = format!(
