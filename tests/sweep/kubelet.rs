@@ -34,10 +34,10 @@ pub fn unguarded(stage: &Stage<'_>) -> Vec<String> {
     let is_active = |name: &str| {
         units.iter().any(|unit| unit.contains(&format!("Id={name} ")) && unit.contains("=active"))
     };
-    match is_active("kubelet.service") || is_active("netfix-deadline-.timer") {
-        true => Vec::new(),
-        false => vec![format!("kubelet is stopped, and no deadline is armed: {units:?}")],
+    if is_active("kubelet.service") || is_active("netfix-deadline-.timer") {
+        return Vec::new();
     }
+    vec![format!("kubelet is stopped, and no deadline is armed: {units:?}")]
 }
 
 /// kubelet and netfix's own units, with their states and without the numbers in their names.

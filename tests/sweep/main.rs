@@ -5,6 +5,7 @@
 //! only those are swept then.
 
 #![allow(clippy::expect_used, reason = "a test that cannot go on says why and stops")]
+#![allow(clippy::print_stdout, reason = "the table is for people")]
 
 #[path = "../common/mod.rs"]
 mod common;

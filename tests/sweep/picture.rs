@@ -35,10 +35,8 @@ impl Picture {
             (pod.name().to_owned(), capture)
         };
         let node = || ("the node".to_owned(), Capture::of_node_at_once(&stage.node.ns));
-        let networks = match networks {
-            true => stage.pods.iter().map(of_pod).chain([node()]).collect(),
-            false => Vec::new(),
-        };
+        let all = || stage.pods.iter().map(of_pod).chain([node()]).collect();
+        let networks = if networks { all() } else { Vec::new() };
         let links = stage.node.ns.enter(|| tool::ip("-br link show"));
         let temporary: Vec<&str> = links.lines().filter(|line| line.starts_with("nfx")).collect();
         let rest = json!({

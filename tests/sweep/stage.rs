@@ -68,10 +68,12 @@ pub struct Ran {
 
 impl<'n> Stage<'n> {
     pub fn new(node: &'n Node, start: Start) -> Self {
-        ["all", "default", "eth0"].into_iter().for_each(|place| without_dad(&node.ns, place));
+        without_dad(&node.ns, &["all", "default", "eth0"]);
         let pods = vec![rich(quick(node.pod("web"))), quick(node.pod("api")).simple()];
         let machine = Machine::with_systemd(node);
-        pods.iter().for_each(|pod| machine.adopt(&pod.ns));
+        for pod in &pods {
+            machine.adopt(&pod.ns);
+        }
         let index = pods[1].ns.index_of("eth0");
         let stage = Self { node, machine, pods, start, index };
         start.kubelet().into_iter().for_each(|folder| stage.machine.start_kubelet(folder));
@@ -191,12 +193,14 @@ impl<'n> Stage<'n> {
 }
 
 /// Duplicate address detection, even with nothing to send, takes up to a second.
-fn without_dad(ns: &Namespace, place: &str) {
-    ns.set_sysctl(&format!("ipv6/conf/{place}/accept_dad"), "0");
+fn without_dad(ns: &Namespace, places: &[&str]) {
+    for place in places {
+        ns.set_sysctl(&format!("ipv6/conf/{place}/accept_dad"), "0");
+    }
 }
 
 fn quick(pod: Pod<'_>) -> Pod<'_> {
-    ["all", "default"].into_iter().for_each(|place| without_dad(&pod.ns, place));
+    without_dad(&pod.ns, &["all", "default"]);
     pod
 }
 

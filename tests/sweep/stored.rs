@@ -1,5 +1,6 @@
 //! What lies in the state folder, read without netfix.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -98,7 +99,7 @@ fn without_times(mut value: Value) -> Value {
 /// The temporary name that a file has, or a folder that it is in.
 fn leftover(path: &Path) -> Option<String> {
     let names = path.components().map(|part| part.as_os_str().to_string_lossy());
-    names.filter(|name| name.starts_with('.')).map(|name| name.into_owned()).next()
+    names.into_iter().find(|name| name.starts_with('.')).map(Cow::into_owned)
 }
 
 fn is_locked(path: &Path) -> bool {

@@ -26,7 +26,9 @@ pub struct Row {
 impl Row {
     pub fn new(name: &'static str, points: &[String]) -> Self {
         let mut sorts = BTreeMap::new();
-        points.iter().for_each(|point| *sorts.entry(point.clone()).or_default() += 1);
+        for point in points {
+            *sorts.entry(point.clone()).or_default() += 1;
+        }
         Self {
             name,
             points: points.len(),
