@@ -102,17 +102,21 @@ untouched() {
     nothing_left
 }
 
-# killed PHASE [OPTION...]: a window with a real reload; the command goes to its end by itself.
+# killed PHASE [OPTION...]: a window with a real reload, which goes to its end by itself; where netfix is killed beside it,
+# it begins when $WORK/go is there.
 killed() {
     local phase=$1
     shift
     step "killed in the phase $phase"
-    rm -f "$WORK/reloaded"
-    in_background "$@" -- "$RELOAD; touch $WORK/reloaded"
+    rm -f "$WORK/reloaded" "$WORK/go"
+    [ "$phase" = command ] || touch "$WORK/go"
+    in_background "$@" -- "until [ -e $WORK/go ]; do sleep 0.1; done; $RELOAD; touch $WORK/reloaded"
+    [ "$phase" != command ] || wait_for 120 "the command to run" command_runs
     kill_in "$phase"
     exit_of_window 137
     masked_until_reboot
 }
+command_runs() { window -e .run.process.pid >/dev/null 2>&1; }
 reloaded() { [ -e "$WORK/reloaded" ]; }
 
 # back_by_deadline: without any other help.

@@ -16,6 +16,10 @@ upgrade 0 -- "$RELOAD"
 untouched
 
 killed command --deadline 10m
+expect_exit 4 "$NETFIX" --state-dir "$STATE" upgrade --yes -o json -- touch "$WORK/was-run"
+problem window-open 'still runs'
+[ ! -e "$WORK/was-run" ] || fail "two commands ran at once"
+touch "$WORK/go"
 wait_for 60 "the command to end by itself" reloaded
 pods_dead
 kubelet_held || fail "kubelet runs while no pod has a network"
@@ -24,6 +28,7 @@ recorded '.pods | all(.state == "restored" and .rebuilt == false)'
 untouched
 
 killed command --deadline 15s
+touch "$WORK/go"
 wait_for 60 "the command to end by itself" reloaded
 expect_exit 0 nf restore --wait 60s
 back_by_deadline
