@@ -42,8 +42,8 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
     let silent = global.quiet || global.verbose || global.output == Output::Json;
     let say = if global.quiet { log_waiting } else { say_waiting };
     let store = Store::new(global.state_dir.clone()).patient(global.lock_wait, say);
-    let quiet = global.quiet;
-    let mut context = Context { store, progress: listener(terminal, silent), quiet };
+    let (quiet, json) = (global.quiet, global.output == Output::Json);
+    let mut context = Context { store, progress: listener(terminal, silent), quiet, json };
     let outcome = commands::run(&cli.command, &mut context);
     context.progress.notice(Progress::Done);
     if let Exit::Printed(code) = outcome.exit {

@@ -24,6 +24,8 @@ pub struct Context {
     pub progress: Box<dyn Listener>,
     /// Whether only errors are wanted.
     pub quiet: bool,
+    /// Whether stdout is to have one document and nothing else.
+    pub json: bool,
 }
 
 /// The machine as a command found it.

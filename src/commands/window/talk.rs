@@ -149,7 +149,9 @@ impl Drop for Echo {
 }
 
 /// Copies a log from there on, as it grows, until `ended` says that nothing more will come; returns where the copy ends.
-/// Whoever reads it may be gone.
+///
+/// # Errors
+/// When the log is not there, or whoever reads the copy is gone.
 pub(in crate::commands) fn follow(
     path: &Path,
     from: SeekFrom,
@@ -163,7 +165,7 @@ pub(in crate::commands) fn follow(
         let is_last = ended();
         bytes.clear();
         log.read_to_end(&mut bytes)?;
-        let _ = to.write_all(&bytes).and_then(|()| to.flush());
+        to.write_all(&bytes).and_then(|()| to.flush())?;
         if is_last {
             return log.stream_position();
         }
