@@ -3,6 +3,7 @@
 mod beside;
 mod command;
 mod deadline;
+mod detached;
 mod killed;
 mod lock;
 mod nic;

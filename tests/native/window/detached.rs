@@ -1,0 +1,38 @@
+//! A window that runs as a unit of its own.
+
+use std::fs;
+
+use super::scene::{KUBELET, Scene};
+use crate::common::Node;
+use crate::common::run::Run;
+
+/// As a unit, in haste.
+const UPGRADE: &str = "upgrade --yes --settle 0s --wait 5s --timeout 2s --";
+
+#[test]
+fn what_was_typed_reaches_command_as_it_was_typed() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let told = scene.path("told");
+    let words =
+        ["$HOME", "${PATH}x", "$$", "%n", "100%", "two words", "it's", "a \"quote\"", "back\\slash\\n", ""];
+    let text = format!("for word; do printf '%s\\n' \"$word\"; done >{}", told.display());
+    let mut command = scene.command(UPGRADE);
+    command.arg(scene.script("tell", &text)).args(words);
+    Run::of(&mut command).exits(0);
+    let heard = fs::read_to_string(told).expect("what COMMAND was given");
+    assert_eq!(heard.lines().collect::<Vec<_>>(), words);
+    scene.assert_whole();
+}
+
+#[test]
+fn a_bus_that_is_restarted_meanwhile_hides_neither_kubelet_nor_the_exit_code() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let command =
+        scene.script("package", &format!("systemctl restart dbus.service\n{}\nexit 7", scene.reloading()));
+    let run = scene.netfix(&format!("{UPGRADE} {command}")).exits(1);
+    run.says(&["command-failed", "exit code 7"]);
+    scene.assert_runs(KUBELET);
+    scene.assert_whole();
+}
