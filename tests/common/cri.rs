@@ -5,14 +5,17 @@ use std::time::Duration;
 
 use k8s_cri::v1::runtime_service_client::RuntimeServiceClient;
 use k8s_cri::v1::{
-    LinuxPodSandboxConfig, LinuxSandboxSecurityContext, ListPodSandboxRequest, NamespaceMode,
-    NamespaceOption, PodSandboxConfig, PodSandboxMetadata, PodSandboxState, PodSandboxStatusRequest,
-    RemovePodSandboxRequest, RunPodSandboxRequest, StopPodSandboxRequest,
+    ContainerConfig, ContainerMetadata, CreateContainerRequest, ImageSpec, LinuxPodSandboxConfig,
+    LinuxSandboxSecurityContext, ListPodSandboxRequest, NamespaceMode, NamespaceOption, PodSandboxConfig,
+    PodSandboxMetadata, PodSandboxState, PodSandboxStatusRequest, RemovePodSandboxRequest,
+    RunPodSandboxRequest, StartContainerRequest, StopContainerRequest, StopPodSandboxRequest,
 };
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tonic::transport::{Channel, Endpoint};
+
+use super::image;
 
 /// No call may take longer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -146,6 +149,41 @@ impl Cri {
             pid: info["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default(),
             netns: network_namespace(&info["runtimeSpec"]),
         }
+    }
+
+    /// Starts a container of the pause image in a sandbox; returns its id.
+    pub fn run_container(&self, sandbox: &str, name: &str) -> String {
+        let mut client = self.client.clone();
+        let Sandbox { namespace, name: pod, uid, attempt, .. } = self.status(sandbox);
+        let spec = PodSpec { attempt, ..PodSpec::new(&namespace, &pod, &uid) };
+        let config = ContainerConfig {
+            metadata: Some(ContainerMetadata { name: name.to_owned(), attempt: 0 }),
+            image: Some(ImageSpec { image: image::PAUSE.to_owned(), ..ImageSpec::default() }),
+            ..ContainerConfig::default()
+        };
+        let request = CreateContainerRequest {
+            pod_sandbox_id: sandbox.to_owned(),
+            config: Some(config),
+            sandbox_config: spec.request().config,
+        };
+        self.runtime.block_on(async {
+            let created = client
+                .create_container(request)
+                .await
+                .unwrap_or_else(|e| panic!("CreateContainer {name}: {e}"));
+            let container_id = created.into_inner().container_id;
+            let start = StartContainerRequest { container_id: container_id.clone() };
+            client.start_container(start).await.unwrap_or_else(|e| panic!("StartContainer {name}: {e}"));
+            container_id
+        })
+    }
+
+    /// Ends a container.
+    pub fn stop_container(&self, id: &str) {
+        let mut client = self.client.clone();
+        let request = StopContainerRequest { container_id: id.to_owned(), timeout: 0 };
+        let stopped = self.runtime.block_on(client.stop_container(request));
+        stopped.unwrap_or_else(|e| panic!("StopContainer of {id}: {e}"));
     }
 
     /// What kubelet does when a pod is deleted.

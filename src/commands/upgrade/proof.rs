@@ -82,7 +82,9 @@ pub(super) fn watch(
         });
         pod.rebuilt = match (&why, &told, by_kernel) {
             (Some(_), ..) => Some(true),
-            (None, Some(_), _) | (None, None, Some(true)) => Some(false),
+            (None, Some(_), _) => Some(false),
+            // A runtime that knew it and cannot be asked may have started its containers again.
+            (None, None, Some(true)) if pod.lives_before.is_none() => Some(false),
             (None, None, _) => None,
         };
         problems

@@ -2,8 +2,8 @@
 
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
-use std::process::{Child, Command};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -24,11 +24,16 @@ pub struct Beside {
 }
 
 impl Beside {
-    pub fn start(scene: &Scene<'_>, mut command: Command) -> Self {
-        let number = fs::read_dir(scene.node.temp()).map_or(0, Iterator::count);
-        let [out, err] = ["out", "err"].map(|name| scene.path(&format!("beside-{number}-{name}")));
+    pub fn start(scene: &Scene<'_>, command: Command) -> Self {
+        Self::start_in(&scene.node.temp(), command)
+    }
+
+    /// What it says goes to files in this folder.
+    pub fn start_in(folder: &Path, mut command: Command) -> Self {
+        let number = fs::read_dir(folder).map_or(0, Iterator::count);
+        let [out, err] = ["out", "err"].map(|name| folder.join(format!("beside-{number}-{name}")));
         let file = |path: &PathBuf| File::create_new(path).expect("a file for what it says");
-        let child = command.stdout(file(&out)).stderr(file(&err)).spawn();
+        let child = command.stdin(Stdio::null()).stdout(file(&out)).stderr(file(&err)).spawn();
         let line = format!("{command:?}");
         let outside = child.unwrap_or_else(|e| panic!("cannot start {line}: {e}"));
         let mut beside = Self { outside, line, pid: Pid::from_raw(0), out, err };

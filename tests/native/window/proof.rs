@@ -1,0 +1,252 @@
+//! The proof that no pod was rebuilt: by what a real containerd says, by the kernel alone where there is no runtime, and by
+//! nobody where the runtime cannot be asked.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use super::beside::Beside;
+use super::scene::{KUBELET, PATIENCE, Scene, codes, hasty, of_pods};
+use crate::common::background::wait_until;
+use crate::common::capture::Capture;
+use crate::common::cri::{PodSpec, Sandbox};
+use crate::common::kept::{self, json};
+use crate::common::run::BINARY;
+use crate::common::{CriNode, CriPod, Node, Run, tool};
+
+/// Duplicate address detection runs in these pods: up to two seconds.
+const CRI: &str =
+    "--timeout 10s --runtime cri --runtime-endpoint unix:///run/containerd/containerd.sock -o json";
+
+/// A node with real sandboxes, a real container in the first of them.
+struct Real {
+    cri: CriNode,
+    pods: Vec<CriPod>,
+    container: String,
+    before: Vec<Capture>,
+}
+
+impl Real {
+    fn new(count: usize) -> Self {
+        let cri = CriNode::new();
+        let pods = cri.pods(count);
+        let container = cri.cri().run_container(&pods[0].sandbox.id, "app");
+        let before = pods.iter().map(|pod| cri.capture(pod)).collect();
+        Self { cri, pods, container, before }
+    }
+
+    fn words(&self, options: &str, command: &str) -> String {
+        hasty(&format!("--foreground {CRI} {options}"), command)
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = self.cri.machine.exec(program);
+        command
+            .env("NETFIX_STATE_DIR", self.cri.node.state_dir())
+            .env("NO_COLOR", "1")
+            .env_remove("NETFIX_RUNTIME");
+        command
+    }
+
+    fn upgrade(&self, options: &str, upgrade: &str) -> Run {
+        let words = self.words(options, upgrade);
+        Run::of(self.command("timeout").args(["100", BINARY]).args(words.split_whitespace()))
+    }
+
+    /// The same beside the test.
+    fn start(&self, options: &str, upgrade: &str) -> Beside {
+        let mut command = self.command(BINARY);
+        command.args(self.words(options, upgrade).split_whitespace());
+        Beside::start_in(&self.cri.node.temp(), command)
+    }
+
+    /// A COMMAND that gives a sign, and waits for one of the test's.
+    fn waiting(&self) -> String {
+        let path = |name: &str| self.cri.node.temp().join(name).display().to_string();
+        let wait = format!("touch {}; while [ ! -e {} ]; do sleep 0.05; done\n", path("begun"), path("go"));
+        std::fs::write(path("waiting"), wait).expect("a script");
+        format!("sh {}", path("waiting"))
+    }
+
+    fn wait_for_command(&self) {
+        assert!(wait_until(PATIENCE, || self.cri.node.temp().join("begun").exists()), "COMMAND never began");
+    }
+
+    fn go(&self) {
+        std::fs::write(self.cri.node.temp().join("go"), "").expect("a sign");
+    }
+
+    fn record(&self) -> Value {
+        let folder = self.cri.node.state_dir().join("windows");
+        let names: Vec<_> = kept::names(&folder).into_iter().filter(|name| name.ends_with(".json")).collect();
+        assert_eq!(names.len(), 1, "{names:?}");
+        json(&std::fs::read(folder.join(&names[0])).expect("a record"))
+    }
+
+    fn wait_for_proof(&self) {
+        let file = self.cri.node.state_dir().join("window.json");
+        let proof = || {
+            let window = std::fs::read(&file).map(|bytes| json(&bytes)).unwrap_or_default();
+            window["phases"]
+                .as_array()
+                .and_then(|all| all.last().cloned())
+                .is_some_and(|last| last["name"] == "proof")
+        };
+        assert!(wait_until(PATIENCE, proof), "the proof never begins");
+    }
+}
+
+/// The pod's entry in a record.
+fn entry(record: &Value, pod: &CriPod) -> Value {
+    let all = record["pods"].as_array().into_iter().flatten();
+    let mut found = all.filter(|entry| entry["sandbox"] == *pod.sandbox.id);
+    found.next().cloned().unwrap_or_else(|| panic!("no {} in {record}", pod.told()))
+}
+
+#[test]
+fn undisturbed_pods_are_proven_by_the_ids_that_the_runtime_told_before_and_after() {
+    let real = Real::new(3);
+    let run = real.upgrade("", "true").exits(0);
+    assert_eq!(codes(&run.json(), "error"), [""; 0], "{}", run.told());
+    let record = real.record();
+    for pod in &real.pods {
+        let (Sandbox { id, attempt, .. }, entry) =
+            (real.cri.cri().status(&pod.sandbox.id), entry(&record, pod));
+        assert_eq!(entry["rebuilt"], false, "{entry}");
+        assert_eq!(entry["lives_before"], entry["lives_after"], "{entry}");
+        assert_eq!(
+            (&entry["lives_after"]["sandbox"], &entry["lives_after"]["attempt"]),
+            (&id.into(), &attempt.into())
+        );
+    }
+    let containers = entry(&record, &real.pods[0])["lives_after"]["containers"].clone();
+    assert_eq!(
+        (&containers[0]["name"], &containers[0]["id"]),
+        (&"app".into(), &real.container.as_str().into())
+    );
+    assert_eq!(entry(&record, &real.pods[1])["lives_after"]["containers"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn real_pods_that_lost_their_network_are_restored_and_proven() {
+    let real = Real::new(2);
+    let upgrade = real.start("", &real.waiting());
+    real.wait_for_command();
+    real.cri.node.lose_and_reload();
+    real.go();
+    let run = upgrade.finish().exits(0);
+    assert_eq!(of_pods(&real.record(), "rebuilt"), [false, false], "{}", run.told());
+    real.cri.assert_same_as(&real.pods, &real.before);
+    real.cri.assert_cni_check(&real.pods);
+}
+
+#[test]
+fn a_pod_that_is_made_again_is_named_and_the_others_are_proven() {
+    let real = Real::new(3);
+    let upgrade = real.start("", &real.waiting());
+    real.wait_for_command();
+    let Sandbox { id, namespace, name, uid, attempt, .. } = real.pods[1].sandbox.clone();
+    real.cri.cri().remove(&id);
+    let again = PodSpec { attempt: attempt + 1, ..PodSpec::new(&namespace, &name, &uid) };
+    let successor = real.cri.cri().run(&[again]).remove(0);
+    real.go();
+    let run = upgrade.finish().exits(5);
+    let rebuilt = run.problems("pod-rebuilt");
+    assert_eq!(rebuilt.len(), 1, "{}", run.told());
+    assert_eq!((&rebuilt[0]["pod"], &rebuilt[0]["severity"]), (&id[..12].into(), &"error".into()));
+    let message = rebuilt[0]["message"].as_str().expect("a message");
+    assert!(message.contains(&id[..12]) && message.contains(&successor[..12]), "{message}");
+    let record = real.record();
+    for pod in &real.pods {
+        assert_eq!(entry(&record, pod)["rebuilt"], pod.sandbox.id == id, "{record}");
+    }
+    assert_eq!(entry(&record, &real.pods[1])["lives_after"]["sandbox"], *successor);
+}
+
+#[test]
+fn a_container_that_is_made_again_in_its_sandbox_is_told() {
+    let real = Real::new(2);
+    let upgrade = real.start("", &real.waiting());
+    real.wait_for_command();
+    real.cri.cri().stop_container(&real.container);
+    let again = real.cri.cri().run_container(&real.pods[0].sandbox.id, "app2");
+    real.go();
+    let run = upgrade.finish().exits(5);
+    let rebuilt = run.problems("pod-rebuilt");
+    assert_eq!(rebuilt.len(), 1, "{}", run.told());
+    let message = rebuilt[0]["message"].as_str().expect("a message");
+    assert!(message.contains("app") && message.contains(&real.container[..12]), "{message}");
+    assert!(!message.contains(&again[..12]), "{message}");
+}
+
+#[test]
+fn a_runtime_that_dies_while_pods_are_watched_proves_nothing() {
+    let mut real = Real::new(2);
+    let upgrade = real.start("--settle 60s", "true");
+    real.wait_for_proof();
+    real.cri.kill();
+    // Nobody has the patience that it takes to wait for the runtime.
+    let asked = Instant::now();
+    upgrade.signal(Signal::SIGINT);
+    let run = upgrade.finish().exits(5);
+    assert!(asked.elapsed() < Duration::from_secs(20), "it went on waiting");
+    assert!(codes(&run.json(), "error").contains(&"runtime-unreachable".to_owned()), "{}", run.told());
+    assert_eq!(of_pods(&real.record(), "rebuilt"), [Value::Null, Value::Null], "{}", run.told());
+    for lie in ["no pod was rebuilt.", "none was rebuilt", "2 of 2 pods are proven"] {
+        assert!(!run.out.contains(lie) && !run.err.contains(lie), "{lie:?}\n{}", run.told());
+    }
+    let told = real.cri.netfix("report").exits(0);
+    assert!(!told.out.contains("none was rebuilt"), "{}", told.told());
+}
+
+#[test]
+fn a_runtime_that_comes_back_while_pods_are_watched_is_asked_then() {
+    let mut real = Real::new(2);
+    let upgrade = real.start("--settle 1s", "true");
+    real.wait_for_proof();
+    real.cri.kill();
+    std::thread::sleep(Duration::from_millis(1500));
+    real.cri.start();
+    upgrade.finish().exits(0);
+    assert_eq!(of_pods(&real.record(), "rebuilt"), [false, false]);
+}
+
+#[test]
+fn a_runtime_that_cannot_be_asked_before_refuses_the_window() {
+    let mut real = Real::new(1);
+    real.cri.kill();
+    let ran = real.cri.node.temp().join("ran");
+    let run = real.upgrade("", &format!("touch {}", ran.display())).exits(4);
+    assert_eq!(run.problems("runtime-unreachable").len(), 1, "{}", run.told());
+    assert!(!ran.exists(), "COMMAND was run");
+    real.upgrade("--force", &format!("touch {}", ran.display())).exits(4);
+    assert!(!ran.exists(), "what cannot be asked is no matter of courage");
+}
+
+#[test]
+fn without_a_runtime_a_namespace_that_was_replaced_under_its_name_is_told() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let name = scene.pods[1].name();
+    // As a runtime does: another namespace at the same path, with whoever lives in it.
+    let body = format!(
+        "ip netns pids {name} | xargs -r kill -KILL\numount /run/netns/{name}\nrm /run/netns/{name}\nip netns add {name}\n\
+         ip netns exec {name} sh -c 'exec >/dev/null 2>&1; sleep infinity &'"
+    );
+    let command = scene.script("replace", &body);
+    // Nobody else keeps the old one alive.
+    tool::run(&mut tool::command("umount", ["-l", &format!("/run/netns/{name}")]));
+    let run = scene.upgrade("-o json", &command).exits(5);
+    let rebuilt = run.problems("pod-rebuilt");
+    assert_eq!(rebuilt.len(), 1, "{}", run.told());
+    assert_eq!(rebuilt[0]["pod"], name);
+    let record = scene.record();
+    let of =
+        |pod: &str| record["pods"].as_array().into_iter().flatten().find(|entry| entry["id"] == pod).cloned();
+    assert_eq!(of(name).expect("an entry")["rebuilt"], true);
+    assert_eq!(of(scene.pods[0].name()).expect("an entry")["rebuilt"], false);
+    scene.assert_runs(KUBELET);
+    scene.assert_nothing_left();
+}
