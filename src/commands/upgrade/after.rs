@@ -79,7 +79,7 @@ pub(super) fn summary(views: &[PodView]) -> String {
     )
 }
 
-/// Asks the gateways, from memory too; a pod whose gateway was silent before is not held against the window.
+/// Asks the gateways, from memory too; a gateway that was silent before is not held against the window.
 pub(super) fn verify(course: &mut Course<'_>) -> Vec<Problem> {
     let Course { context, memory, selection, args, keeper, .. } = course;
     let node = NodeFile::Read(memory.node.clone().map(Box::new));
@@ -105,10 +105,11 @@ pub(super) fn verify(course: &mut Course<'_>) -> Vec<Problem> {
     verified.outcome.problems.into_iter().map(|problem| excuse(problem, &memory.silent)).collect()
 }
 
-fn excuse(mut problem: Problem, silent: &[PodId]) -> Problem {
-    let was_silent = problem.pod.as_ref().is_some_and(|pod| silent.contains(pod));
-    if problem.code == Code::GatewayUnreachable && was_silent {
-        problem.message.push_str("; nor did it before the window");
+fn excuse(mut problem: Problem, silent: &[(PodId, String)]) -> Problem {
+    let is_it =
+        |(pod, gateway): &(PodId, String)| problem.pod.as_ref() == Some(pod) && problem.object == *gateway;
+    if problem.code == Code::GatewayUnreachable && silent.iter().any(is_it) {
+        problem.message.push_str(", as before the window");
         return problem.demoted();
     }
     problem

@@ -125,14 +125,13 @@ fn baseline(course: &mut Course<'_>) {
     else {
         return;
     };
-    let is_silent = |pod: &PodView| matches!(pod.state, State::Unreachable | State::Unknown);
-    let silent = verified.outcome.pods.into_iter().filter(is_silent);
-    course.memory.silent = silent.map(|pod| pod.info.id).collect();
+    let silent =
+        verified.outcome.problems.into_iter().filter(|problem| problem.code == Code::GatewayUnreachable);
+    let silent = silent.filter_map(|problem| Some((problem.pod?, problem.object)));
+    course.memory.silent = silent.collect();
     if !course.memory.silent.is_empty() {
-        let said = format!(
-            "the gateways of {} pods do not answer before anything is done",
-            course.memory.silent.len()
-        );
+        let said =
+            format!("{} gateways of pods do not answer before anything is done", course.memory.silent.len());
         course.keeper.talk.say(&said);
     }
 }

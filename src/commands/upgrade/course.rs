@@ -46,8 +46,8 @@ pub(super) struct Course<'a> {
 pub(super) struct Memory {
     pub stored: Stored,
     pub node: Option<NodeState>,
-    /// Pods whose gateways did not answer before either.
-    pub silent: Vec<PodId>,
+    /// Gateways that did not answer before either: of which pod, and which.
+    pub silent: Vec<(PodId, String)>,
     /// The runtimes that told of their pods.
     pub runtimes: Vec<PathBuf>,
 }

@@ -59,7 +59,7 @@ impl<'n> Scene<'n> {
     }
 
     pub fn with_pods(node: &'n Node, pods: Vec<Pod<'n>>) -> Self {
-        without_dad(&node.ns);
+        [&node.ns, &node.gateway].into_iter().for_each(without_dad);
         let machine = Machine::with_systemd(node);
         pods.iter().for_each(|pod| machine.adopt(&pod.ns));
         let (before, host) = (pods.iter().map(Pod::capture).collect(), node.capture());
