@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::scene::{KUBELET, Scene, codes, of_pods};
+use super::scene::{KUBELET, Scene, codes, hasty, of_pods};
 use crate::common::Node;
 use crate::common::background::wait_until;
 use crate::common::run::Run;
@@ -86,22 +86,24 @@ fn one_that_leaves_somebody_behind_who_keeps_its_output_holds_up_nobody() {
 
 #[test]
 fn whatever_it_prints_is_shown_and_kept_and_breaks_nothing() {
-    let node = Node::new();
-    let scene = Scene::new(&node);
-    let body = format!(
-        "head -c 1048576 /dev/zero | tr '\\0' x\necho\nprintf 'odd \\377\\376\\000\\033[31m bytes\\n' >&2\n{}\necho the end of it",
-        scene.reloading()
-    );
-    let command = scene.script("prints", &body);
-    let run = scene.upgrade("-o json", &command).exits(0);
-    run.json();
-    let mebibyte = "x".repeat(1 << 20);
-    assert!(run.err.contains(&mebibyte), "not all of it was shown");
-    scene.assert_whole();
-    let log = scene.log_of(&scene.record());
-    assert!(log.contains(&mebibyte) && log.contains("\nthe end of it\n"), "not all of it was kept");
-    assert!(log.contains("odd "), "what is no text was dropped");
-    scene.netfix("report").exits(0);
+    for foreground in ["", "--foreground"] {
+        let node = Node::new();
+        let scene = Scene::new(&node);
+        let body = format!(
+            "head -c 1048576 /dev/zero | tr '\\0' x\necho\nprintf 'odd \\377\\376\\000\\033[31m bytes\\n' >&2\n{}\necho the end of it",
+            scene.reloading()
+        );
+        let command = scene.script("prints", &body);
+        let run = scene.netfix(&hasty(&format!("{foreground} -o json"), &command)).exits(0);
+        run.json();
+        let mebibyte = "x".repeat(1 << 20);
+        assert!(run.err.contains(&mebibyte), "not all of it was shown");
+        scene.assert_whole();
+        let log = scene.log_of(&scene.record());
+        assert!(log.contains(&mebibyte) && log.contains("\nthe end of it\n"), "not all of it was kept");
+        assert!(log.contains("odd "), "what is no text was dropped");
+        scene.netfix("report").exits(0);
+    }
 }
 
 #[test]

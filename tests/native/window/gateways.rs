@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::scene::{Scene, codes, quick};
+use super::scene::{LOSING, Scene, codes, quick};
 use crate::common::{GATEWAY4, GATEWAY6, Node, Pod, Run};
 
 const NOBODY: &str = "10.88.0.99";
@@ -54,7 +54,7 @@ fn one_that_was_silent_before_is_a_warning_and_the_window_a_good_one() {
 fn one_that_became_silent_is_an_error_also_of_a_pod_whose_other_gateway_was_silent_before() {
     let node = Node::new();
     let scene = scene(&node);
-    let command = format!("{}\n{}", scene.losing(), scene.loading_with(&[&format!("{GATEWAY6}/64")]));
+    let command = format!("{}\n{}", LOSING, scene.loading_with(&[&format!("{GATEWAY6}/64")]));
     let run = scene.upgrade("--timeout 3s -o json", &scene.script("half", &command)).exits(5);
     let mut expected = vec![pair(&scene.pods[0], GATEWAY4), pair(&scene.pods[1], GATEWAY4)];
     expected.sort();

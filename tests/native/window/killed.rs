@@ -7,14 +7,16 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use super::scene::{KUBELET, Scene, of_pods, phases};
+use super::scene::{KUBELET, LOSING, Scene, of_pods, phases};
 use crate::common::background::wait_until;
-use crate::common::systemd::PACKAGES;
+use crate::common::systemd::{ADMINISTRATOR, PACKAGES};
 use crate::common::{GATEWAY4, GATEWAY6, Node, Run, tool};
 
 /// How a phase is made to last until netfix is killed in it.
 struct Case {
     phase: &'static str,
+    /// Where kubelet's unit file is.
+    folder: &'static str,
     options: &'static str,
     /// What kubelet's unit has besides.
     unit: &'static str,
@@ -22,7 +24,8 @@ struct Case {
     before_go: &'static str,
 }
 
-const CASE: Case = Case { phase: "", options: "", unit: "ExecStart=/bin/sleep infinity", before_go: ":" };
+const CASE: Case =
+    Case { phase: "", folder: PACKAGES, options: "", unit: "ExecStart=/bin/sleep infinity", before_go: ":" };
 
 const PAUSE: Case = Case {
     phase: "pause",
@@ -54,7 +57,7 @@ enum When {
 
 impl Case {
     fn start_kubelet(&self, scene: &Scene<'_>) {
-        scene.machine.put(&format!("{PACKAGES}/{KUBELET}"), &format!("[Service]\n{}\n", self.unit));
+        scene.machine.put(&format!("{}/{KUBELET}", self.folder), &format!("[Service]\n{}\n", self.unit));
         for words in ["daemon-reload", "start kubelet.service"] {
             scene.machine.systemctl(words).unwrap_or_else(|e| panic!("{e}"));
         }
@@ -68,7 +71,7 @@ impl Case {
         let body = format!(
             "go={go}\necho run >>{runs}\necho $$ >{pid}\nsilent=no\n{lose} 2>/dev/null\n[ -e $go ] || {{ {hook}; }}\n\
              if [ $silent = yes ]; then\n{silent}\nelse\n{load}\nfi\ntouch {done}",
-            lose = scene.losing(),
+            lose = LOSING,
             hook = self.before_go,
             load = scene.loading()
         );
@@ -125,7 +128,7 @@ impl Case {
         match next {
             Next::Upgrade => {
                 scene.upgrade("--deadline 60s", &command).exits(0);
-                assert_eq!(self.runs(&scene), if self.phase == "pause" { 1 } else { 2 }, "{told}");
+                assert_eq!(Self::runs(&scene), if self.phase == "pause" { 1 } else { 2 }, "{told}");
             }
             Next::RestoreAndResume => {
                 scene.netfix("restore").exits(0);
@@ -140,7 +143,8 @@ impl Case {
         assert_eq!(scene.records().len(), 2, "{told}");
     }
 
-    fn runs(&self, scene: &Scene<'_>) -> usize {
+    /// How often COMMAND was run.
+    fn runs(scene: &Scene<'_>) -> usize {
         fs::read_to_string(scene.path("runs")).unwrap_or_default().lines().count()
     }
 
@@ -204,6 +208,11 @@ fn while_command_runs_which_goes_on() {
 }
 
 #[test]
+fn while_command_runs_and_kubelets_unit_is_the_administrators() {
+    Case { folder: ADMINISTRATOR, ..COMMAND }.go_on(&BOTH);
+}
+
+#[test]
 fn while_the_nic_is_waited_for() {
     RESTORE.go_on(&BOTH);
 }
@@ -257,8 +266,7 @@ fn as_a_unit_command_goes_on_and_the_next_upgrade_ends_well() {
     scene.wait_for_file("pid");
     let pid = scene.machine.unit("netfix-upgrade.service", "MainPID").parse().expect("a pid");
     assert!(scene.machine.signal(pid, Signal::SIGKILL));
-    let run = upgrade.finish();
-    assert_eq!(run.code, Some(137), "{}", run.told());
+    upgrade.finish().exits(1).says(&["signal 9", "left the window open"]);
     scene.assert_held(KUBELET);
     // COMMAND still runs in the unit of the one that was killed.
     COMMAND.repair(&scene);

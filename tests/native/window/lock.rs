@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use super::scene::{KUBELET, Scene};
+use super::scene::{KUBELET, LOSING, Scene};
 use crate::common::Node;
 use crate::common::background::wait_until;
 
@@ -16,7 +16,7 @@ fn waiting(scene: &Scene<'_>) -> String {
         begun.display(),
         go.display()
     );
-    scene.script("waiting", &format!("{}\n{wait}\n{}", scene.losing(), scene.loading()))
+    scene.script("waiting", &format!("{}\n{wait}\n{}", LOSING, scene.loading()))
 }
 
 fn go(scene: &Scene<'_>) {

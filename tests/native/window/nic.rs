@@ -5,7 +5,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use super::scene::{KUBELET, Scene, codes, of_pods, phases};
+use super::scene::{KUBELET, LOSING, Scene, codes, of_pods, phases};
 use crate::common::Node;
 use crate::common::background::wait_until;
 use crate::common::tool;
@@ -14,7 +14,7 @@ const NEVER: &str = "--wait 500ms";
 
 /// What loses the NIC and does not bring it back.
 fn lose(scene: &Scene<'_>) -> String {
-    scene.script("lose", &scene.losing())
+    scene.script("lose", LOSING)
 }
 
 /// A person brings the NIC back.
@@ -52,7 +52,7 @@ fn a_nic_that_comes_back_late_is_waited_for() {
     let scene = Scene::new(&node);
     let body = format!(
         "{}\nsetsid sh -ec 'sleep 1\n{}' >/dev/null 2>&1 &",
-        scene.losing(),
+        LOSING,
         scene.loading().replace('\'', "\"")
     );
     scene.upgrade("", &scene.script("late", &body)).exits(0);

@@ -8,17 +8,21 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::beside::Beside;
-use super::scene::{KUBELET, PATIENCE, Scene, codes, hasty, of_pods};
+use super::scene::{KUBELET, PATIENCE, Scene, codes, hasty, of_pods, records};
 use crate::common::background::wait_until;
 use crate::common::capture::Capture;
 use crate::common::cri::{PodSpec, Sandbox};
-use crate::common::kept::{self, json};
+use crate::common::kept::json;
 use crate::common::run::BINARY;
 use crate::common::{CriNode, CriPod, Node, Run, tool};
 
 /// Duplicate address detection runs in these pods: up to two seconds.
 const CRI: &str =
     "--timeout 10s --runtime cri --runtime-endpoint unix:///run/containerd/containerd.sock -o json";
+
+fn words(options: &str, command: &str) -> String {
+    hasty(&format!("--foreground {CRI} {options}"), command)
+}
 
 /// A node with real sandboxes, a real container in the first of them.
 struct Real {
@@ -37,10 +41,6 @@ impl Real {
         Self { cri, pods, container, before }
     }
 
-    fn words(&self, options: &str, command: &str) -> String {
-        hasty(&format!("--foreground {CRI} {options}"), command)
-    }
-
     fn command(&self, program: &str) -> Command {
         let mut command = self.cri.machine.exec(program);
         command
@@ -51,14 +51,14 @@ impl Real {
     }
 
     fn upgrade(&self, options: &str, upgrade: &str) -> Run {
-        let words = self.words(options, upgrade);
+        let words = words(options, upgrade);
         Run::of(self.command("timeout").args(["100", BINARY]).args(words.split_whitespace()))
     }
 
     /// The same beside the test.
     fn start(&self, options: &str, upgrade: &str) -> Beside {
         let mut command = self.command(BINARY);
-        command.args(self.words(options, upgrade).split_whitespace());
+        command.args(words(options, upgrade).split_whitespace());
         Beside::start_in(&self.cri.node.temp(), command)
     }
 
@@ -79,10 +79,9 @@ impl Real {
     }
 
     fn record(&self) -> Value {
-        let folder = self.cri.node.state_dir().join("windows");
-        let names: Vec<_> = kept::names(&folder).into_iter().filter(|name| name.ends_with(".json")).collect();
-        assert_eq!(names.len(), 1, "{names:?}");
-        json(&std::fs::read(folder.join(&names[0])).expect("a record"))
+        let mut all = records(&self.cri.node);
+        assert_eq!(all.len(), 1, "{all:?}");
+        all.remove(0)
     }
 
     fn wait_for_proof(&self) {

@@ -30,6 +30,8 @@ pub const MEMORY: &str = "/run/netfix";
 const MASKS: [&str; 2] = ["/run/systemd/system", "/run/systemd/system.control"];
 /// The unit of everybody who asks for none.
 pub const KUBELET: &str = "kubelet.service";
+/// What a driver's unload does.
+pub const LOSING: &str = "ip link del eth0";
 /// How long an upgrade waits for this and that where nothing else is asked for.
 const HASTE: [(&str, &str); 3] = [("--settle", "0s"), ("--wait", "20s"), ("--timeout", "2s")];
 
@@ -59,9 +61,12 @@ impl<'n> Scene<'n> {
     }
 
     pub fn with_pods(node: &'n Node, pods: Vec<Pod<'n>>) -> Self {
-        [&node.ns, &node.gateway].into_iter().for_each(without_dad);
+        without_dad(&node.ns);
+        without_dad(&node.gateway);
         let machine = Machine::with_systemd(node);
-        pods.iter().for_each(|pod| machine.adopt(&pod.ns));
+        for pod in &pods {
+            machine.adopt(&pod.ns);
+        }
         let (before, host) = (pods.iter().map(Pod::capture).collect(), node.capture());
         let scene = Self { node, machine, pods, before, host };
         scene.keep_gateway();
@@ -98,11 +103,7 @@ impl<'n> Scene<'n> {
 
     /// The same as text of another script.
     pub fn reloading(&self) -> String {
-        format!("{}\n{}", self.losing(), self.loading())
-    }
-
-    pub fn losing(&self) -> String {
-        "ip link del eth0".to_owned()
+        format!("{LOSING}\n{}", self.loading())
     }
 
     /// The same NIC is back, bare and down.
@@ -182,9 +183,7 @@ impl<'n> Scene<'n> {
 
     /// The records of all closed windows, oldest first.
     pub fn records(&self) -> Vec<Value> {
-        let folder = self.node.state_dir().join("windows");
-        let all = kept::names(&folder).into_iter().filter(|name| name.ends_with(".json"));
-        all.map(|name| json(&fs::read(folder.join(name)).expect("a record"))).collect()
+        records(self.node)
     }
 
     /// The one record that there is.
@@ -226,7 +225,8 @@ impl<'n> Scene<'n> {
     /// The deadlines that are armed.
     pub fn deadlines(&self) -> Vec<String> {
         let is_armed = |(name, state): &(String, String)| {
-            name.starts_with("netfix-deadline-") && name.ends_with(".timer") && state == "active"
+            let is_timer = Path::new(name).extension().is_some_and(|ending| ending == "timer");
+            name.starts_with("netfix-deadline-") && is_timer && state == "active"
         };
         self.units().into_iter().filter(is_armed).map(|(name, _)| name).collect()
     }
@@ -303,6 +303,14 @@ impl<'n> Scene<'n> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Untouched([String; 3]);
 
+/// The records of all closed windows of a node, oldest first.
+pub fn records(node: &Node) -> Vec<Value> {
+    let folder = node.state_dir().join("windows");
+    let all = kept::names(&folder).into_iter().map(|name| folder.join(name));
+    let records = all.filter(|path| path.extension().is_some_and(|ending| ending == "json"));
+    records.map(|path| json(&fs::read(path).expect("a record"))).collect()
+}
+
 /// The phases of a record, in their order.
 pub fn phases(record: &Value) -> Vec<String> {
     let names = record["phases"].as_array().into_iter().flatten();
@@ -323,13 +331,9 @@ pub fn codes(document: &Value, severity: &str) -> Vec<String> {
 
 /// The words of an upgrade that asks nobody and is in haste, but for what is asked for.
 pub fn hasty(options: &str, command: &str) -> String {
-    let mut words = format!("upgrade --yes {options}");
-    for (option, value) in HASTE {
-        if !options.contains(option) {
-            words.push_str(&format!(" {option} {value}"));
-        }
-    }
-    format!("{words} -- {command}")
+    let missing = HASTE.iter().filter(|(option, _)| !options.contains(option));
+    let missing: Vec<String> = missing.map(|(option, value)| format!("{option} {value}")).collect();
+    format!("upgrade --yes {options} {} -- {command}", missing.join(" "))
 }
 
 /// Where unit files can be.
@@ -342,7 +346,7 @@ pub fn quick(pod: Pod<'_>) -> Pod<'_> {
 }
 
 fn without_dad(ns: &Namespace) {
-    ["all", "default"]
-        .into_iter()
-        .for_each(|place| ns.set_sysctl(&format!("ipv6/conf/{place}/accept_dad"), "0"));
+    for place in ["all", "default"] {
+        ns.set_sysctl(&format!("ipv6/conf/{place}/accept_dad"), "0");
+    }
 }

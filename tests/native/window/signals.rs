@@ -4,17 +4,22 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal::{self, SIGHUP, SIGINT, SIGTERM};
 
-use super::scene::{KUBELET, Scene, codes, of_pods};
+use super::scene::{KUBELET, LOSING, Scene, codes, hasty, of_pods};
 use crate::common::background::wait_until;
 use crate::common::systemd::PACKAGES;
 use crate::common::{Node, tool};
+
+/// A script as the action of a trap.
+fn on_one_line(script: &str) -> String {
+    script.replace('\n', "; ").replace('\'', "\"")
+}
 
 /// Loses the NIC, waits for a signal or a sign, brings the NIC back.
 fn patient_reload(scene: &Scene<'_>, trap: &str) -> String {
     let (begun, go) = (scene.path("begun"), scene.path("go"));
     let body = format!(
         "{trap}\n{}\ntouch {}\nwhile [ ! -e {} ]; do sleep 0.05; done\n{}",
-        scene.losing(),
+        LOSING,
         begun.display(),
         go.display(),
         scene.loading()
@@ -32,7 +37,7 @@ fn during_command_it_gets_the_signal_too_and_everything_comes_back() {
             format!(
                 "trap 'echo {name} >{0}; {1}; exit 3' {name}",
                 heard.display(),
-                scene.loading().replace('\n', "; ").replace('\'', "\"")
+                on_one_line(&scene.loading())
             )
         };
         let command = patient_reload(&scene, &format!("{}\n{}", trap("INT"), trap("TERM")));
@@ -54,13 +59,23 @@ fn during_command_it_gets_the_signal_too_and_everything_comes_back() {
 fn a_unit_of_its_own_passes_on_what_its_terminal_is_told() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let command = patient_reload(
-        &scene,
-        &format!("trap '{}; exit 0' INT", scene.loading().replace('\n', "; ").replace('\'', "\"")),
-    );
+    let command = patient_reload(&scene, &format!("trap '{}; exit 0' INT", on_one_line(&scene.loading())));
     let upgrade = scene.start(&format!("upgrade --yes --settle 0s --timeout 2s -o json -- {command}"));
     scene.wait_for_file("begun");
     upgrade.signal(SIGINT);
+    let run = upgrade.finish().exits(1);
+    assert_eq!(codes(&run.json(), "error"), ["interrupted"], "{}", run.told());
+    scene.assert_whole();
+}
+
+#[test]
+fn a_unit_that_somebody_stops_ends_orderly() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let command = patient_reload(&scene, &format!("trap '{}; exit 0' TERM", on_one_line(&scene.loading())));
+    let upgrade = scene.start(&hasty("-o json", &command));
+    scene.wait_for_file("begun");
+    scene.machine.systemctl("stop netfix-upgrade.service").unwrap_or_else(|e| panic!("{e}"));
     let run = upgrade.finish().exits(1);
     assert_eq!(codes(&run.json(), "error"), ["interrupted"], "{}", run.told());
     scene.assert_whole();
@@ -143,7 +158,7 @@ fn three_times_ends_a_command_that_does_not_listen() {
 fn while_the_nic_is_waited_for_the_waiting_ends_and_kubelet_runs() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let upgrade = scene.start_upgrade("--wait 60s -o json", &scene.script("lose", &scene.losing()));
+    let upgrade = scene.start_upgrade("--wait 60s -o json", &scene.script("lose", LOSING));
     scene.wait_for_phase("restore");
     std::thread::sleep(Duration::from_millis(300));
     let asked = Instant::now();
@@ -200,7 +215,7 @@ fn while_kubelet_is_being_stopped_command_is_not_run_any_more() {
 fn on_hold_the_waiting_ends() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let lose = scene.script("lose", &scene.losing());
+    let lose = scene.script("lose", LOSING);
     let upgrade = scene.start_upgrade("--wait 300ms --hold -o json", &lose);
     scene.wait_for_phase("hold");
     upgrade.signal(SIGINT);

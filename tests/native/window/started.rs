@@ -1,6 +1,6 @@
 //! Something starts kubelet in the middle of the window: it may have rebuilt pods, and that is told.
 
-use super::scene::{FOLDERS, KUBELET, Scene, codes};
+use super::scene::{FOLDERS, KUBELET, LOSING, Scene, codes};
 use crate::common::Node;
 use crate::common::systemd::ADMINISTRATOR;
 
@@ -13,7 +13,7 @@ fn the_pods_are_restored_and_whoever_started_it_is_told_of() {
             if folder == ADMINISTRATOR { "rm /run/systemd/system.control/kubelet.service" } else { ":" };
         let body = format!(
             "set -e\n{}\n{stronger}\nsystemctl unmask --runtime {KUBELET}\nsystemctl daemon-reload\nsystemctl start {KUBELET}\n{}",
-            scene.losing(),
+            LOSING,
             scene.loading()
         );
         let run = scene.upgrade("-o json", &scene.script("starts", &body)).exits(5);
