@@ -43,7 +43,9 @@ fn pods_are_found_inside_under_the_names_that_they_have_outside() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let machine = Machine::with_systemd(&node);
-    pods.iter().for_each(|pod| machine.adopt(&pod.ns));
+    for pod in &pods {
+        machine.adopt(&pod.ns);
+    }
     let run = Run::inside(&machine, &node.state_dir(), "snapshot --runtime none").exits(0);
     run.says(&[pods[0].name(), pods[1].name()]);
     let stored = pods.iter().map(|pod| node.checkpoint_of(pod));
