@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::scene::{FOLDERS, KUBELET, Scene};
+use super::scene::{FOLDERS, KUBELET, Scene, codes};
 use crate::common::Node;
 use crate::common::background::wait_until;
+use crate::common::systemd::PACKAGES;
 
 #[test]
 fn at_the_deadline_kubelet_runs_again_and_everybody_is_told_the_truth() {
@@ -60,4 +61,54 @@ fn a_deadline_that_protects_nobody_is_wrong_usage() {
         scene.netfix(words).exits(2).says(&["at least 5s"]);
     }
     scene.assert_untouched(&touchable);
+}
+
+/// kubelet's unit, which does not start while the file `broken` is there.
+fn fragile(scene: &Scene<'_>) {
+    let broken = scene.path("broken");
+    let text = format!(
+        "[Service]\nExecStartPre=/usr/bin/test ! -e {}\nExecStart=/bin/sleep infinity\n",
+        broken.display()
+    );
+    scene.machine.put(&format!("{PACKAGES}/{KUBELET}"), &text);
+    for words in ["daemon-reload", "start kubelet.service"] {
+        scene.machine.systemctl(words).unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
+#[test]
+fn a_kubelet_that_does_not_start_leaves_the_window_open_until_it_does() {
+    let node = Node::new();
+    let scene = Scene::without_kubelet(&node);
+    fragile(&scene);
+    let broken = scene.path("broken");
+    let command = scene.script("breaks", &format!("touch {}\n{}", broken.display(), scene.reloading()));
+    let run = scene.upgrade("-o json", &command).exits(5);
+    assert_eq!(codes(&run.json(), "error"), ["kubelet-not-resumed"], "{}", run.told());
+    scene.assert_networks();
+    assert!(scene.window().is_some_and(|window| window["hold"]["resumed"].is_null()), "{:?}", scene.window());
+    assert_eq!(scene.deadlines().len(), 1, "nothing starts it any more");
+    let told = scene.netfix("status -o json").exits(0).json()["status"]["window"].clone();
+    assert_eq!((&told["kept"], &told["held"]), (&false.into(), &false.into()), "{told}");
+    scene.netfix("resume").exits(1).says(&["kubelet-not-resumed"]);
+    assert!(scene.window().is_some(), "it was closed all the same");
+    std::fs::remove_file(broken).expect("a repair");
+    scene.netfix("resume").exits(0);
+    scene.assert_whole();
+    assert_eq!(scene.record()["closed_by"], "resume");
+}
+
+#[test]
+fn the_deadline_starts_a_kubelet_that_netfix_could_not() {
+    let node = Node::new();
+    let scene = Scene::without_kubelet(&node);
+    fragile(&scene);
+    scene.netfix("pause --deadline 6s").exits(0);
+    let broken = scene.path("broken");
+    std::fs::write(&broken, "").expect("something that breaks it");
+    scene.netfix("resume").exits(1).says(&["kubelet-not-resumed"]);
+    std::fs::remove_file(broken).expect("a repair");
+    assert!(wait_until(Duration::from_secs(20), || scene.runs(KUBELET)), "{}", scene.machine.systemd_told());
+    scene.netfix("resume").exits(0);
+    scene.assert_whole();
 }

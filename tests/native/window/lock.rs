@@ -7,6 +7,7 @@ use nix::sys::signal::Signal;
 use super::scene::{KUBELET, LOSING, Scene};
 use crate::common::Node;
 use crate::common::background::wait_until;
+use crate::common::tool;
 
 /// COMMAND waits for a sign, says something before and after it.
 fn waiting(scene: &Scene<'_>) -> String {
@@ -46,6 +47,28 @@ fn whoever_wants_to_change_something_is_told_who_is_at_work() {
         scene.assert_whole();
         assert_eq!(scene.records().len(), 1);
     }
+}
+
+#[test]
+fn on_hold_the_lock_is_free_and_a_second_window_is_refused_all_the_same() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let lose = scene.script("lose", LOSING);
+    let upgrade = scene.start_upgrade("--wait 300ms --hold", &lose);
+    scene.wait_for_phase("hold");
+    let (window, files) = (scene.window(), node.state_files());
+    for words in ["upgrade --yes --foreground -- true", "upgrade --yes -- true", "pause"] {
+        scene.netfix(words).exits(4).says(&["window-open", KUBELET]);
+        assert_eq!((&scene.window(), &node.state_files()), (&window, &files), "{words}");
+        scene.assert_held(KUBELET);
+    }
+    // A look in the middle of a loss replaces nothing good.
+    scene.netfix("snapshot").exits(1);
+    tool::run(scene.machine.exec("sh").arg("-e").arg(scene.script("load", &scene.loading())));
+    scene.netfix("restore").exits(0);
+    scene.netfix("resume").exits(0);
+    upgrade.finish().exits(0);
+    scene.assert_whole();
 }
 
 #[test]
