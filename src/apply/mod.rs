@@ -107,8 +107,12 @@ impl Runner<'_> {
                 }
             }
             Err(error) => {
-                let text = error.to_string();
-                let lost = |step| Failure { step, error: Error::Decode(text.clone()) };
+                let again = || match &error {
+                    Error::Kernel(errno) => Error::Kernel(*errno),
+                    Error::Decode(why) => Error::Decode(why.clone()),
+                    Error::Raced => Error::Raced,
+                };
+                let lost = |step| Failure { step, error: again() };
                 self.failures.extend(steps.into_iter().map(lost));
             }
         }

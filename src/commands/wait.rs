@@ -69,7 +69,8 @@ pub(super) fn for_devices(
     if patience.limit.is_zero() { all_there(host) } else { patience.wait(|| all_there(host)) }
 }
 
-/// Waits until every device that was up has carrier; returns those that still have none.
+/// Waits until every device that was up, and is up, has carrier; returns those that still have none. One that could not be
+/// taken up is told of as that.
 pub(super) fn for_carrier(
     host: &mut Host,
     ground: &Ground,
@@ -84,8 +85,9 @@ pub(super) fn for_carrier(
         .filter(|n| links.present.contains(*n))
         .map(|n| links.name_now(n))
         .collect();
-    let has_carrier =
-        |host: &Host, name: &IfName| host.state.link(name).is_some_and(|link| link.flags.carrier);
+    let has_carrier = |host: &Host, name: &IfName| {
+        host.state.link(name).is_some_and(|link| link.flags.carrier || !link.flags.up)
+    };
     let all = |host: &mut Host| {
         host.refresh()?;
         Ok::<_, Error>(names.iter().all(|name| has_carrier(host, name)))

@@ -41,6 +41,9 @@ const DATAGRAM: usize = 64 << 10;
 const DUMP_PATIENCE: Duration = Duration::from_secs(3);
 const MAX_PAUSE: Duration = Duration::from_millis(50);
 
+/// How long to wait, each time, for memory to send with, in milliseconds.
+const SEND_PAUSES: [u64; 3] = [1, 10, 50];
+
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -278,8 +281,22 @@ impl Socket {
             buffer.resize(start + packet.buffer_len().next_multiple_of(4), 0);
             packet.serialize(&mut buffer[start..]);
         }
-        retry_interrupted(|| point("netlink send").and_then(|()| self.raw.send(&buffer, 0)))?;
+        self.transmit(&buffer)?;
         Ok(self.sequence)
+    }
+
+    /// Hands a buffer to the kernel; again where it finds no memory for it, for then nothing of it was carried out.
+    fn transmit(&self, buffer: &[u8]) -> io::Result<()> {
+        let send = || retry_interrupted(|| point("netlink send").and_then(|()| self.raw.send(buffer, 0)));
+        for pause in SEND_PAUSES.map(Duration::from_millis) {
+            match send() {
+                Err(error) if matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::ENOMEM)) => {
+                    thread::sleep(pause);
+                }
+                result => return result.map(drop),
+            }
+        }
+        send().map(drop)
     }
 
     /// Waits for the next datagram: each message's header, with the message or why it cannot be decoded.

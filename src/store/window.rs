@@ -170,7 +170,7 @@ impl Guard {
         let mut closed = Closed::default();
         match save(&record, window) {
             Ok(()) => {
-                let removed = remove(&path);
+                let removed = remove(&path).or_else(|_| remove(&path));
                 closed.untidy = removed.err().filter(|error| !error.is_missing());
             }
             Err(error) => {

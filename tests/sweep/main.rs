@@ -48,7 +48,7 @@ const fn case(name: &'static str, words: &'static str, start: Start) -> Case {
     Case { name, words, start, networks, again: &[0] }
 }
 
-const UPGRADE: &str = "upgrade --foreground --yes --settle 0s -- RELOAD";
+const UPGRADE: &str = "upgrade --foreground --yes --settle 0s --wait 5s -- RELOAD";
 
 /// One that finds a pause in force is told so.
 const PAUSE: &[i32] = &[0, 4];

@@ -43,7 +43,7 @@ impl Row {
     pub fn find(&mut self, finding: Finding) {
         if self.findings.len() < TOLD {
             let lines = finding.what.iter().take(LINES);
-            let what: Vec<String> = lines.map(|line| line.chars().take(600).collect()).collect();
+            let what: Vec<String> = lines.map(|line| line.chars().take(3000).collect()).collect();
             println!("{}: {} ({}):\n  {}", self.name, finding.fault, finding.point, what.join("\n  "));
         }
         self.findings.push(finding);

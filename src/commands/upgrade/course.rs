@@ -325,7 +325,7 @@ impl Course<'_> {
     }
 
     fn close(mut self) -> Outcome {
-        let exit = after::exit(&self.problems);
+        let mut exit = after::exit(&self.problems);
         self.keeper.window.problems.extend(self.problems.iter().cloned());
         let open = self.keeper.window.is_holding();
         let record = if open {
@@ -336,6 +336,10 @@ impl Course<'_> {
             window
         } else {
             let (window, trouble) = self.keeper.close(exit.code(), None);
+            if exit == Exit::Done && trouble.iter().any(is_error) {
+                // All is well but the window, which is open still.
+                exit = Exit::Failed;
+            }
             self.problems.extend(trouble);
             window
         };
