@@ -70,7 +70,9 @@ impl Guard {
         for folder in [&store.folder, &store.checkpoints()] {
             file::remove_unfinished(folder);
         }
-        Ok(Self { store, lock })
+        let guard = Self { store, lock };
+        guard.forget_closed_window();
+        Ok(guard)
     }
 
     /// Writes a pod's checkpoint.

@@ -95,16 +95,23 @@ impl Store {
         Err(Error::Corrupt { path, reason })
     }
 
+    /// Whether there is the file of a window, be it open or left behind by a run that was killed.
+    #[must_use]
+    pub fn has_window_file(&self) -> bool {
+        let path = self.window_path();
+        path.exists() || path.is_symlink()
+    }
+
     /// The window that is open; `None` when none is. One that was closed, and whose file a run that was killed has left
     /// behind, is not open.
     ///
     /// # Errors
     /// When the file is there but cannot be used: whether a window is open is then not known.
     pub fn open_window(&self) -> Result<Option<Window>, Error> {
-        let path = self.window_path();
-        if !path.exists() && !path.is_symlink() {
+        if !self.has_window_file() {
             return Ok(None);
         }
+        let path = self.window_path();
         lock::check_folder(&self.folder)?;
         let Some(window) = load(&path)? else { return Ok(None) };
         // A damaged record proves nothing.
@@ -136,6 +143,13 @@ impl Store {
 }
 
 impl Guard {
+    /// Removes the file of a window that is closed: a run that was killed in between has left it behind.
+    pub(super) fn forget_closed_window(&self) {
+        if self.store.has_window_file() && matches!(self.store.open_window(), Ok(None)) {
+            let _ = remove(&self.store.window_path());
+        }
+    }
+
     /// Writes down how the open window stands.
     ///
     /// # Errors

@@ -121,10 +121,16 @@ impl Keeper {
             return Err(Problem::error(Code::KubeletNotResumed, unit, message));
         }
         self.note(|hold, now| hold.resumed = Some(now));
-        let disarmed = kubelet::disarm(bus);
+        let disarmed = self.disarm(bus);
         self.end(disarmed.is_ok());
         self.talk.say(&format!("{unit} runs again"));
-        disarmed.map_err(|error| {
+        disarmed
+    }
+
+    /// Ends the deadline of a unit that runs again.
+    pub(super) fn disarm(&self, bus: &Bus) -> Result<(), Problem> {
+        kubelet::disarm(bus).map_err(|error| {
+            let unit = self.window.hold.as_ref().map(|hold| hold.unit.clone()).unwrap_or_default();
             let message = format!("the deadline's timer could not be ended, and does no harm: {error}");
             Problem::warning(Code::Failed, unit, message)
         })

@@ -214,12 +214,12 @@ impl Keeper {
             Ok(path) => {
                 self.window.log = Some(path.display().to_string());
                 talk::remove(&log);
-                talk::sweep();
             }
             Err(error) => {
                 problems.push(error.problem().demoted());
             }
         }
+        talk::sweep();
     }
 }
 

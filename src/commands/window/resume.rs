@@ -19,7 +19,7 @@ pub(in crate::commands) fn run(context: &mut Context) -> Result<Outcome, Early> 
         }
     };
     // Who has never written anything down has paused nothing either, and no folder is made for that.
-    if context.store.open_window().map_err(|error| refuse(error.problem()))?.is_none() {
+    if !context.store.has_window_file() {
         return Ok(none());
     }
     let guard = context.store.lock(COMMAND).map_err(|error| refuse(error.problem()))?;
@@ -61,8 +61,13 @@ fn answer(window: &Window, problems: Vec<Problem>) -> Outcome {
 impl Keeper {
     /// Lets the unit run again that the window holds, unless that was done; whether it runs as it did before.
     fn end_hold(&mut self) -> (Option<Problem>, bool) {
-        if !self.window.is_holding() || is_of_other_boot(&self.window, &observe::node_identity()) {
+        if self.window.hold.is_none() || is_of_other_boot(&self.window, &observe::node_identity()) {
             return (None, true);
+        }
+        if !self.window.is_holding() {
+            // Whoever has resumed it may have died before the deadline was ended.
+            let bus = systemd().ok().flatten();
+            return (bus.and_then(|bus| self.disarm(&bus).err()), true);
         }
         let bus = match systemd() {
             Ok(Some(bus)) => bus,
