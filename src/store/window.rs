@@ -305,8 +305,13 @@ mod tests {
         guard.close_window(&Window { ended: Some(9), ..open.clone() }).unwrap();
         guard.save_window(&open).unwrap();
         assert_eq!(store.open_window().unwrap(), None);
+        drop(guard);
+        let guard = store.lock("test").unwrap();
+        assert!(!store.has_window_file(), "it stays beside its record");
         let another = Window { started_boottime: open.started_boottime + 1, ..open };
         guard.save_window(&another).unwrap();
+        drop(guard);
+        drop(store.lock("test").unwrap());
         assert_eq!(store.open_window().unwrap(), Some(another), "another window of the same second is open");
     }
 

@@ -114,15 +114,19 @@ fn sweep(case: &Case, actions: &[&'static str]) -> Row {
     row
 }
 
-/// The points that an undisturbed run passes.
+/// The points that an undisturbed run passes: the most of several, for who waits for the kernel looks more or less often.
 fn points_of(case: &Case) -> Vec<String> {
+    const RUNS: usize = 3;
     let node = Node::new();
     let stage = Stage::new(&node, case.start);
-    stage.prepare();
-    let run = stage.run(case.words, None);
-    assert_eq!(run.code, Some(0), "{}", run.told);
-    assert!(!run.points.is_empty(), "netfix has no failure points: build it with --features failpoints");
-    run.points
+    let undisturbed = |_| {
+        stage.prepare();
+        let run = stage.run(case.words, None);
+        assert_eq!(run.code, Some(0), "{}", run.told);
+        assert!(!run.points.is_empty(), "netfix has no failure points: build it with --features failpoints");
+        run.points
+    };
+    (0..RUNS).map(undisturbed).max_by_key(Vec::len).unwrap_or_default()
 }
 
 impl Work<'_> {

@@ -54,9 +54,9 @@ impl Row {
         println!("{}: {} runs in {} s", self.name, self.runs, took.as_secs());
     }
 
-    /// Timers of the kernel may add or spare a point; whoever misses more than a few sweeps nothing.
+    /// Who waits for the kernel passes more points or fewer; too many misses sweep too little.
     pub fn is_good(&self) -> bool {
-        self.findings.is_empty() && self.missed * 50 <= self.runs
+        self.findings.is_empty() && self.missed * 5 <= self.runs
     }
 }
 
