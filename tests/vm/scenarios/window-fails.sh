@@ -34,6 +34,14 @@ expect_exit 1 nf upgrade --yes --settle 1s -o json -- /nowhere
 problem command-failed /nowhere
 untouched
 
+step "its words reach it as they were typed, through systemd"
+words=('a b' "\$HOME \${HOME} \$\$ \$" '%h %% %n' "q'u\"o" '' '\x41\n' $'two\nlines' ';' - -- +x '@' ':')
+printf '%s\n' '#!/bin/bash' "printf '%s\\0' \"\$@\" >$WORK/words" >"$WORK/command"
+chmod +x "$WORK/command"
+expect_exit 0 nf upgrade --yes --settle 1s -- "$WORK/command" "${words[@]}"
+cmp "$WORK/words" <(printf '%s\0' "${words[@]}") || fail "it got $(tr "\0" "|" <"$WORK/words")"
+untouched
+
 for signal in INT TERM; do
     step "SIG$signal"
     signalled "$signal"
