@@ -28,11 +28,11 @@ before_window() {
     lives >"$WORK/lives"
 }
 
-# upgrade CODE[|CODE] [OPTION...] -- COMMAND, for a shell.
+# upgrade CODE[|CODE] [OPTION...] -- COMMAND, for a shell. $SETTLE: how long it watches kubelet in the end.
 upgrade() {
     local code=$1
     shift
-    expect_exit "$code" nf upgrade --yes --settle 5s "${@:1:$#-1}" bash -c "${*: -1}"
+    expect_exit "$code" nf upgrade --yes --settle "${SETTLE:-5s}" "${@:1:$#-1}" bash -c "${*: -1}"
 }
 
 # in_background [OPTION...] -- COMMAND: the same, with what it says in $LOG; its exit code by exit_of_window.

@@ -43,7 +43,7 @@ untouched
 
 step "the same beside a kubelet that asks the pods: it makes them again, and this is told of every pod"
 distrusting
-upgrade 5 -o json --wait 1s --settle 60s -- "modprobe -r e1000e"
+SETTLE=60s upgrade 5 -o json --wait 1s -- "modprobe -r e1000e"
 for name in "${WEBS[@]}"; do problem pod-rebuilt "shop/$name"; done
 recorded '.exit == 5 and (.pods | all(.rebuilt))'
 nothing_left
