@@ -113,8 +113,13 @@ killed() {
     in_background "$@" -- "until [ -e $WORK/go ]; do sleep 0.1; done; $RELOAD; touch $WORK/reloaded"
     [ "$phase" != command ] || wait_for 120 "the command to run" command_runs
     kill_in "$phase"
-    exit_of_window 137
+    left_open
     masked_until_reboot
+}
+# left_open: whoever waits for a netfix that was killed is told what is left.
+left_open() {
+    exit_of_window 1
+    grep -q 'ended by signal 9, and left the window open' "$LOG" || fail "it is not told that the window is open"
 }
 command_runs() { window -e .run.process.pid >/dev/null 2>&1; }
 reloaded() { [ -e "$WORK/reloaded" ]; }

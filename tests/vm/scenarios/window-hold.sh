@@ -42,6 +42,6 @@ untouched
 step "netfix is killed while it waits"
 holding
 kill_in hold
-exit_of_window 137
+left_open
 repaired
 untouched

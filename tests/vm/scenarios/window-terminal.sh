@@ -25,7 +25,7 @@ terminal_lost() {
     [ "$(grep -c 'said by COMMAND$' "$LOG")" = 1 ] || fail "what was said before is not shown once"
     grep -q '^and later' "$LOG" || fail "what was said later is not shown"
     grep -q 'are proven to be the ones from before' "$LOG" || fail "it does not show the end"
-    ! grep -q 'and later' "$WORK/typescript" || fail "the terminal was still there"
+    ! grep -q '^and later' "$WORK/typescript" || fail "the terminal was still there"
     [ "$(records)" = $((records + 1)) ] || fail "there is no record"
     recorded '.exit == 0 and .run.exit == 0 and (.pods | all(.state == "restored"))'
     untouched
