@@ -1,6 +1,7 @@
 //! The maintenance window under a real systemd. The judges are systemctl(1), ip(8), CRI and files.
 
 mod beside;
+mod bus;
 mod command;
 mod deadline;
 mod detached;
@@ -11,6 +12,7 @@ mod lock;
 mod nic;
 mod proof;
 mod question;
+mod reboot;
 mod refused;
 mod scene;
 mod signals;

@@ -81,6 +81,26 @@ fn a_unit_that_always_starts_again_stays_stopped_and_starts_again_afterwards() {
 }
 
 #[test]
+fn a_unit_that_crashes_and_is_started_again_and_again_is_held_and_goes_on_crashing() {
+    let node = Node::new();
+    let scene = Scene::without_kubelet(&node);
+    let text = "[Unit]\nStartLimitIntervalSec=0\n[Service]\nExecStart=/bin/false\nRestart=always\nRestartSec=300ms\n";
+    install(&scene, KUBELET, text);
+    let restarts = || scene.machine.unit(KUBELET, "NRestarts").parse::<u32>().unwrap_or_default();
+    assert!(wait_until(Duration::from_secs(10), || restarts() > 1), "{}", scene.machine.systemd_told());
+    scene.netfix("pause").exits(0);
+    scene.assert_held(KUBELET);
+    let held = scene.machine.unit(KUBELET, "InactiveEnterTimestampMonotonic");
+    std::thread::sleep(Duration::from_millis(700));
+    assert_eq!(scene.machine.unit(KUBELET, "InactiveEnterTimestampMonotonic"), held, "it was started");
+    scene.netfix("resume").exits(0);
+    let before = restarts();
+    assert!(wait_until(Duration::from_secs(10), || restarts() > before), "{}", scene.machine.systemd_told());
+    assert_eq!((scene.state(KUBELET).0, scene.masks(KUBELET)), ("loaded".to_owned(), Vec::new()));
+    scene.assert_nothing_left();
+}
+
+#[test]
 fn a_unit_that_takes_its_time_to_stop_is_waited_for() {
     let node = Node::new();
     let scene = Scene::without_kubelet(&node);

@@ -1,0 +1,59 @@
+//! A window of another boot: masks, timers and processes did not survive it, and nothing of it is in force.
+
+use std::time::Duration;
+
+use super::scene::{KUBELET, Scene, of_pods};
+use crate::common::background::wait_until;
+use crate::common::{Node, tool};
+
+/// What a reboot leaves of a paused kubelet: the disk. Everything in memory is gone, and the boot has another id.
+fn reboot(scene: &Scene<'_>) {
+    let id = scene.path("boot-id");
+    std::fs::write(&id, "11111111-2222-3333-4444-555555555555\n").expect("another boot's id");
+    let script = "mount --bind \"$1\" /proc/sys/kernel/random/boot_id && systemctl --quiet stop 'netfix-*' && \
+        systemctl --quiet unmask --runtime kubelet.service && rm -rf /run/systemd/system.control/kubelet.service /run/netfix && \
+        systemctl daemon-reload && systemctl start kubelet.service";
+    tool::run(scene.machine.exec("sh").args(["-c", script, "sh"]).arg(id));
+    assert!(wait_until(Duration::from_secs(10), || scene.runs(KUBELET)), "{}", scene.machine.systemd_told());
+}
+
+#[test]
+fn a_pause_of_another_boot_is_closed_and_kubelet_left_alone() {
+    for words in ["resume", "pause"] {
+        let node = Node::new();
+        let scene = Scene::new(&node);
+        scene.netfix("pause").exits(0);
+        reboot(&scene);
+        let kubelet = scene.touchable();
+        scene.netfix(words).exits(0);
+        assert_eq!(scene.records().len(), 1, "{words}");
+        if words == "pause" {
+            scene.assert_held(KUBELET);
+            scene.netfix("resume").exits(0);
+        } else {
+            assert_eq!(scene.touchable(), kubelet, "kubelet was touched");
+        }
+        scene.assert_whole();
+    }
+}
+
+#[test]
+fn an_upgrade_after_the_reboot_begins_anew() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let [begun, gone] = ["begun", "gone"].map(|name| scene.path(name));
+    let body = format!("touch {}; while [ ! -e {} ]; do sleep 0.05; done", begun.display(), gone.display());
+    let waits = scene.script("waits", &body);
+    let upgrade = scene.start_upgrade("", &waits);
+    scene.wait_for_file("begun");
+    upgrade.kill();
+    std::fs::write(gone, "").expect("COMMAND's end");
+    reboot(&scene);
+    scene.upgrade("", &scene.reload()).exits(0);
+    scene.assert_whole();
+    let records = scene.records();
+    assert_eq!(records.len(), 2, "{records:?}");
+    assert_eq!((&records[0]["closed_by"], &records[0]["exit"]), (&"reboot".into(), &1.into()));
+    assert_eq!(records[1]["exit"], 0);
+    assert_eq!(of_pods(&records[1], "rebuilt"), [false, false]);
+}
