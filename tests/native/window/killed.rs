@@ -257,6 +257,38 @@ fn while_everything_is_written_down_nothing_was_done_yet() {
 }
 
 #[test]
+fn again_and_again_in_one_window_which_the_last_run_ends() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let lose = scene.script("lose", &format!("{LOSING} 2>/dev/null; true"));
+    let course = [("restore", "--wait 90s"), ("hold", "--wait 300ms --hold"), ("restore", "--wait 90s")];
+    for (phase, options) in course {
+        let upgrade = scene.start_upgrade(&format!("--deadline 60s {options}"), &lose);
+        scene.wait_for_phase(phase);
+        upgrade.kill();
+        scene.assert_held(KUBELET);
+    }
+    scene.upgrade("", &scene.script("load", &scene.loading())).exits(0);
+    scene.assert_whole();
+    let record = scene.record();
+    assert_eq!(phases(&record).iter().filter(|phase| *phase == "command").count(), 4, "{record}");
+    assert_eq!(record["exit"], 0);
+    // Lost in the first run, and found in the last.
+    for pod in record["pods"].as_array().expect("pods") {
+        let at = |key: &str| pod[key].as_u64().unwrap_or_else(|| panic!("no {key}: {pod}"));
+        let first =
+            record["phases"].as_array().and_then(|all| all.iter().find(|phase| phase["name"] == "command"));
+        assert!(
+            first.is_some_and(
+                |first| (first["from"].as_u64()..=first["to"].as_u64()).contains(&Some(at("lost")))
+            ),
+            "{record}"
+        );
+        assert!(at("lost") < at("answered"), "{pod}");
+    }
+}
+
+#[test]
 fn as_a_unit_command_goes_on_and_the_next_upgrade_ends_well() {
     let node = Node::new();
     let scene = Scene::new(&node);

@@ -3,6 +3,7 @@
 mod beside;
 mod bus;
 mod command;
+mod damaged;
 mod deadline;
 mod detached;
 mod disk;

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal::{self, SIGHUP, SIGINT, SIGTERM};
 
+use super::beside::Beside;
 use super::scene::{KUBELET, LOSING, Scene, codes, hasty, of_pods};
 use crate::common::background::wait_until;
 use crate::common::systemd::PACKAGES;
@@ -209,6 +210,42 @@ fn while_kubelet_is_being_stopped_command_is_not_run_any_more() {
     assert!(!marker.exists(), "COMMAND was run");
     scene.assert_whole();
     assert!(scene.record()["run"].is_null());
+}
+
+#[test]
+fn while_everything_is_written_down_nothing_is_begun() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let (kubelet, ran) = (scene.touchable(), scene.path("ran"));
+    // Each file takes its time.
+    let trace = ["strace", "-f", "-o", "/dev/null", "-e", "inject=fsync:delay_enter=200000"];
+    let words = hasty("--foreground -o json", &format!("touch {}", ran.display()));
+    let upgrade = Beside::start(&scene, scene.under(&trace, &words));
+    upgrade.wait_for("writing everything down");
+    let lock = std::fs::read_to_string(node.state_dir().join("lock")).expect("the lock's file");
+    let pid = lock.split_whitespace().nth(1).and_then(|pid| pid.parse().ok());
+    assert!(scene.machine.signal(pid.unwrap_or_else(|| panic!("no pid in {lock:?}")), SIGINT));
+    let run = upgrade.finish().exits(4);
+    assert_eq!(codes(&run.json(), "error"), ["interrupted"], "{}", run.told());
+    assert!(!ran.exists(), "COMMAND was run");
+    scene.assert_untouched(&kubelet);
+}
+
+#[test]
+fn while_kubelet_is_being_started_it_is_started_to_the_end() {
+    let node = Node::new();
+    let scene = Scene::without_kubelet(&node);
+    let slow = "[Service]\nExecStartPre=/bin/sleep 1\nExecStart=/bin/sleep infinity\n";
+    scene.machine.put(&format!("{PACKAGES}/{KUBELET}"), slow);
+    scene.machine.systemctl("daemon-reload").expect("a reload");
+    scene.machine.systemctl("start kubelet.service").expect("a start");
+    let upgrade = scene.start_upgrade("-o json", &scene.reload());
+    scene.wait_for_phase("resume");
+    upgrade.signal(SIGTERM);
+    let run = upgrade.finish().exits(1);
+    assert_eq!(codes(&run.json(), "error"), ["interrupted"], "{}", run.told());
+    scene.assert_whole();
+    assert_eq!(of_pods(&scene.record(), "state"), ["restored", "restored"]);
 }
 
 #[test]
