@@ -27,11 +27,8 @@ struct Case {
 const CASE: Case =
     Case { phase: "", folder: PACKAGES, options: "", unit: "ExecStart=/bin/sleep infinity", before_go: ":" };
 
-const PAUSE: Case = Case {
-    phase: "pause",
-    unit: "ExecStart=/bin/sh -c 'trap \"sleep 1; exit 0\" TERM; while :; do sleep 0.1; done'",
-    ..CASE
-};
+const PAUSE: Case =
+    Case { phase: "pause", unit: "ExecStart=/bin/sleep infinity\nExecStop=/bin/sleep 1", ..CASE };
 const COMMAND: Case =
     Case { phase: "command", before_go: "while [ ! -e $go ]; do sleep 0.05; done; echo still here", ..CASE };
 const RESTORE: Case = Case { phase: "restore", options: "--wait 90s", before_go: "exit 0", ..CASE };

@@ -196,8 +196,7 @@ fn while_pods_are_watched_the_watching_ends_and_the_answer_says_that_it_was_cut_
 fn while_kubelet_is_being_stopped_command_is_not_run_any_more() {
     let node = Node::new();
     let scene = Scene::without_kubelet(&node);
-    let slow =
-        "[Service]\nExecStart=/bin/sh -c 'trap \"sleep 1; exit 0\" TERM; while :; do sleep 0.1; done'\n";
+    let slow = "[Service]\nExecStart=/bin/sleep infinity\nExecStop=/bin/sleep 1\n";
     scene.machine.put(&format!("{PACKAGES}/{KUBELET}"), slow);
     scene.machine.systemctl("daemon-reload").expect("a reload");
     scene.machine.systemctl("start kubelet.service").expect("a start");

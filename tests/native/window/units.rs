@@ -56,8 +56,8 @@ fn a_unit_of_a_package_and_one_of_the_administrator_are_held_and_come_back_whole
 fn a_unit_that_fails_when_it_is_stopped_is_stopped_and_runs_again() {
     let node = Node::new();
     let scene = Scene::without_kubelet(&node);
-    let text = "[Service]\nExecStart=/bin/sh -c 'trap \"exit 3\" TERM; while :; do sleep 0.1; done'\nRestart=on-failure\n";
-    install(&scene, KUBELET, text);
+    let text = format!("{PLAIN}KillSignal=SIGUSR1\nRestart=on-failure\n");
+    install(&scene, KUBELET, &text);
     scene.machine.systemctl("stop kubelet.service").expect("a stop");
     assert_eq!(scene.state(KUBELET).1, "failed", "the unit is not one that fails");
     scene.machine.systemctl("start kubelet.service").expect("a start");
@@ -104,8 +104,7 @@ fn a_unit_that_crashes_and_is_started_again_and_again_is_held_and_goes_on_crashi
 fn a_unit_that_takes_its_time_to_stop_is_waited_for() {
     let node = Node::new();
     let scene = Scene::without_kubelet(&node);
-    let text =
-        "[Service]\nExecStart=/bin/sh -c 'trap \"sleep 2; exit 0\" TERM; while :; do sleep 0.1; done'\n";
+    let text = "[Service]\nExecStart=/bin/sleep infinity\nExecStop=/bin/sleep 2\n";
     install(&scene, "k3s-agent.service", text);
     let asked = Instant::now();
     pause_and_resume(&scene, "k3s-agent.service");
