@@ -60,6 +60,24 @@ pub(super) fn restore(course: &mut Course<'_>, wait: Duration) -> Outcome {
     outcome.unwrap_or_else(|early| *early)
 }
 
+/// What two tries have done: all steps, and how the second one has left everything.
+pub(super) fn both(first: Outcome, second: Outcome) -> Outcome {
+    let mut both = second;
+    both.node.steps.splice(..0, first.node.steps);
+    for view in &mut both.pods {
+        let Some(before) = first.pods.iter().find(|before| before.info.id == view.info.id) else { continue };
+        view.steps.splice(..0, before.steps.iter().cloned());
+        view.before.clone_from(&before.before);
+        if view.state == State::InSync && !view.steps.is_empty() {
+            view.state = State::Restored;
+        }
+    }
+    if both.node.state == Some(State::InSync) && !both.node.steps.is_empty() {
+        both.node.state = Some(State::Restored);
+    }
+    both
+}
+
 pub(super) fn note_states(window: &mut Window, views: &[PodView]) {
     for pod in &mut window.pods {
         let Some(view) = views.iter().find(|view| view.info.id == pod.info.id) else { continue };
