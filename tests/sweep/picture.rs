@@ -55,7 +55,7 @@ impl Picture {
             if lines.is_empty() || Instant::now() > deadline {
                 return lines;
             }
-            std::thread::sleep(Duration::from_millis(100));
+            std::thread::sleep(Duration::from_millis(250));
         }
     }
 
