@@ -64,6 +64,15 @@ pub fn arm(bus: &Bus, timer: &str, unit: &str, after: Duration) -> Result<(), Er
     end(bus, |name| name != timer)
 }
 
+/// Whether the timer of that name has yet to elapse. One that has elapsed holds nothing any more: what is stopped after it
+/// stays stopped.
+///
+/// # Errors
+/// When systemd cannot be asked.
+pub fn is_pending(bus: &Bus, timer: &str) -> Result<bool, Error> {
+    Ok(bus.unit(timer)?.sub == "waiting")
+}
+
 /// Ends every deadline.
 ///
 /// # Errors

@@ -126,6 +126,6 @@ reloaded() { [ -e "$WORK/reloaded" ]; }
 
 # back_by_deadline: without any other help.
 back_by_deadline() {
-    wait_for 60 "the deadline to start kubelet" kubelet_runs
+    wait_for 120 "the deadline to start kubelet" kubelet_runs
     [ -z "$(masks)" ] || fail "a mask is left"
 }

@@ -50,6 +50,15 @@ pub(in crate::commands) fn is_held(keeper: &Keeper, bus: Option<&Bus>) -> Result
         .map_err(|error| Problem::error(Code::SystemdUnreachable, hold.unit.clone(), error.to_string()))
 }
 
+/// A deadline that comes while the unit is still being stopped is used up: nothing would start the unit after that.
+fn in_time(bus: &Bus, timer: &str, unit: &str) -> Result<(), kubelet::Error> {
+    if kubelet::is_pending(bus, timer)? {
+        return Ok(());
+    }
+    let message = format!("the deadline came before {unit} was stopped; give it a longer --deadline");
+    Err(kubelet::Error::State(message))
+}
+
 impl Keeper {
     /// Pauses the unit. Where that fails it runs again, and nothing is left.
     pub(in crate::commands) fn pause(
@@ -79,7 +88,8 @@ impl Keeper {
         let failed = |error: kubelet::Error| Problem::error(Code::KubeletNotPaused, unit, error.to_string());
         let paused = kubelet::arm(bus, &timer, unit, deadline).and_then(|()| {
             self.note(|hold, now| hold.armed = Some(now));
-            kubelet::pause(bus, unit)
+            kubelet::pause(bus, unit)?;
+            in_time(bus, &timer, unit)
         });
         if let Err(error) = paused {
             self.end(false);

@@ -31,7 +31,7 @@ recorded '.hold.resumed > .hold.paused and any(.phases[]; .name == "hold" and .o
 untouched
 
 step "nobody comes: the deadline starts kubelet, and no pod is called restored"
-in_background --hold --wait 1s --deadline 15s -- "modprobe -r e1000e"
+in_background --hold --wait 1s --deadline 25s -- "modprobe -r e1000e"
 exit_of_window 5
 kubelet_runs || fail "kubelet does not run"
 recorded '.exit == 5 and (.pods | all(.state != "restored" and .answered == null))'

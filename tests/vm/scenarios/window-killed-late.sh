@@ -9,17 +9,17 @@ plain_node
 plain_kubelet
 before_window
 
-killed verify --deadline 10s
+killed verify --deadline 25s
 back_by_deadline
 expect_exit 0 nf resume
 untouched
 
-killed resume --deadline 10s
+killed resume --deadline 25s
 back_by_deadline
 upgrade 0 -- true
 untouched
 
-killed proof --deadline 10s
+killed proof --deadline 25s
 back_by_deadline
 upgrade 0 -- true
 untouched

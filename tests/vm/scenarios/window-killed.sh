@@ -9,7 +9,7 @@ plain_node
 plain_kubelet
 before_window
 
-killed pause --deadline 10s
+killed pause --deadline 25s
 back_by_deadline
 ! reloaded || fail "the command was run"
 upgrade 0 -- "$RELOAD"
@@ -27,7 +27,7 @@ upgrade 0 -- true
 recorded '.pods | all(.state == "restored" and .rebuilt == false)'
 untouched
 
-killed command --deadline 15s
+killed command --deadline 25s
 touch "$WORK/go"
 wait_for 60 "the command to end by itself" reloaded
 expect_exit 0 nf restore --wait 60s

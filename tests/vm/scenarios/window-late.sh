@@ -23,7 +23,7 @@ trusting
 before_window
 
 step "the command hangs past the deadline: kubelet runs before the pods do, which is told; they are restored in the end"
-upgrade 5 -o json --deadline 5s -- "modprobe -r e1000e
+upgrade 5 -o json --deadline 30s -- "modprobe -r e1000e
     until [ \$(systemctl show -P ActiveState $KUBELET) = active ]; do sleep 0.2; done; modprobe e1000e"
 problem kubelet-not-paused "$KUBELET" deadline
 recorded '.exit == 5 and .run.exit == 0 and (.pods | all(.state == "restored" and .rebuilt == false))'

@@ -59,13 +59,23 @@ unit /usr/lib/systemd/system/kubelet.service '/bin/sleep infinity'
 pause_and_resume inactive
 
 step "the deadline starts it, and what is left is tidied by the next command"
-expect_exit 0 nf pause --deadline 5s
+expect_exit 0 nf pause --deadline 20s
 kubelet_held || fail "it is not held"
 wait_for 60 "the deadline" kubelet_runs
 [ -z "$(masks)" ] || fail "a mask is left"
 wait_for 10 "the timer to go" no_units
 expect_exit 0 nf resume
 nothing_left
+
+step "it stops so slowly that the deadline comes before: it is not paused, for nothing would start it again"
+no_unit /usr/lib/systemd/system/kubelet.service
+unit /usr/lib/systemd/system/kubelet.service '/bin/bash -c "trap \"sleep 10; exit\" TERM; while :; do sleep 0.1; done"'
+expect_exit 4 "$NETFIX" --state-dir "$STATE" pause --deadline 5s
+said 'the deadline came before kubelet.service was stopped'
+wait_for 60 "$KUBELET" kubelet_runs
+nothing_left
+no_unit /usr/lib/systemd/system/kubelet.service
+unit /usr/lib/systemd/system/kubelet.service '/bin/sleep infinity'
 
 step "it does not run: left as it is"
 systemctl stop "$KUBELET"
