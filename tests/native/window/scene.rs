@@ -308,7 +308,9 @@ pub fn records(node: &Node) -> Vec<Value> {
     let folder = node.state_dir().join("windows");
     let all = kept::names(&folder).into_iter().map(|name| folder.join(name));
     let records = all.filter(|path| path.extension().is_some_and(|ending| ending == "json"));
-    records.map(|path| json(&fs::read(path).expect("a record"))).collect()
+    let mut records: Vec<Value> = records.map(|path| json(&fs::read(path).expect("a record"))).collect();
+    records.sort_by_key(|record| record["started_boottime"].as_u64());
+    records
 }
 
 /// The phases of a record, in their order.
