@@ -66,7 +66,7 @@ impl Case {
             ["go", "runs", "pid", "done"].map(|name| scene.path(name).display().to_string());
         let silent = scene.loading_with(&[]).replace("up; '", "up'");
         let body = format!(
-            "go={go}\necho run >>{runs}\necho $$ >{pid}\nsilent=no\n{lose} 2>/dev/null\n[ -e $go ] || {{ {hook}; }}\n\
+            "go={go}\necho run >>{runs}\necho $$ >{pid}.new\nmv {pid}.new {pid}\nsilent=no\n{lose} 2>/dev/null\n[ -e $go ] || {{ {hook}; }}\n\
              if [ $silent = yes ]; then\n{silent}\nelse\n{load}\nfi\ntouch {done}",
             lose = LOSING,
             hook = self.before_go,
