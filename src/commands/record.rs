@@ -121,13 +121,13 @@ impl Writer {
         }
     }
 
-    /// Whether a pod has lost something, or a link of the host is gone that a stored checkpoint stands on.
+    /// Whether a pod has lost something, or a link of the host is gone or down that a stored checkpoint stands on.
     fn has_lost(&mut self) -> bool {
         if self.views.iter().any(|view| view.state == State::Degraded) {
             return true;
         }
-        let Some(name) = self.lost_ground() else { return false };
-        let message = "is gone, and stored checkpoints stand on it: the good node state is kept";
+        let Some((name, how)) = self.lost_ground() else { return false };
+        let message = format!("{how}, and stored checkpoints stand on it: the good node state is kept");
         self.problems.push(Problem::error(Code::Degraded, name.to_string(), message));
         true
     }
@@ -185,16 +185,26 @@ impl Writer {
         KeptView { removed, ..kept }
     }
 
-    /// A link that some checkpoint of this boot stands on and the host does not have now, under any name.
-    fn lost_ground(&self) -> Option<&IfName> {
-        let is_there = |under: &StackLink| {
-            let same_device = |now: &Link| match (&under.hardware, &now.hardware) {
-                (Some(then), Some(now)) => then.is_same(now),
-                _ => false,
-            };
-            self.links_now.iter().any(|now| now.name == under.name || same_device(now))
+    /// A link that some checkpoint of this boot stands on and the host does not have now, under any name, or has down
+    /// that was up; and which of the two.
+    fn lost_ground(&self) -> Option<(&IfName, &'static str)> {
+        let is_same = |under: &StackLink, now: &Link| match (&under.hardware, &now.hardware) {
+            (Some(then), Some(now)) => then.is_same(now),
+            _ => false,
         };
-        self.stacks().find(|under| !is_there(under)).map(|under| &under.name)
+        let was_up = |under: &StackLink| {
+            let then = self.old_node.as_ref().and_then(|old| old.state.link(&under.name));
+            then.is_some_and(|then| then.flags.up)
+        };
+        let lost = |under: &StackLink| {
+            let mut now = self.links_now.iter().filter(|now| now.name == under.name || is_same(under, now));
+            match now.next() {
+                None => Some("is gone"),
+                Some(now) if was_up(under) && !now.flags.up => Some("is down"),
+                Some(_) => None,
+            }
+        };
+        self.stacks().find_map(|under| Some((&under.name, lost(under)?)))
     }
 
     /// The host's links under every checkpoint that was good at the beginning and is still worth something.

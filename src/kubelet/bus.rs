@@ -189,6 +189,18 @@ impl Bus {
         self.ask(async |connection| call(&connection, path.as_str(), PROPERTIES, "Get", &body).await)
     }
 
+    /// When the unit became active for the last time, in milliseconds since the machine's boot; `None` when it never did.
+    ///
+    /// # Errors
+    /// When systemd cannot be asked.
+    pub fn active_since(&self, name: &str) -> Result<Option<u64>, Error> {
+        const SINCE: &str = "ActiveEnterTimestampMonotonic";
+        let path: OwnedObjectPath = self.call("LoadUnit", &(name,))?;
+        let value = self.value(&path, UNIT, SINCE)?;
+        let microseconds = u64::try_from(value).map_err(|error| Error::refused(SINCE, error))?;
+        Ok(Some(microseconds / 1000).filter(|since| *since > 0))
+    }
+
     /// The names of all loaded units that match a glob.
     pub(super) fn names(&self, glob: &str) -> Result<Vec<String>, Error> {
         type Row =

@@ -62,8 +62,8 @@ fn check(course: &mut Course<'_>) -> Result<Vec<Problem>, Problem> {
     let outcome = check::run(&check, None, course.context);
     let blockers: Vec<Problem> =
         outcome.problems.into_iter().filter(|problem| is_error(problem) && !is_cured(problem)).collect();
-    // What cannot be asked is no matter of courage.
-    match blockers.iter().find(|problem| is_unknown(problem)) {
+    // What cannot be asked, and what cannot be written down, is no matter of courage.
+    match blockers.iter().find(|problem| is_unknown(problem) || is_of_disk(problem)) {
         Some(problem) => Err(problem.clone()),
         None => Ok(blockers),
     }
@@ -71,6 +71,10 @@ fn check(course: &mut Course<'_>) -> Result<Vec<Problem>, Problem> {
 
 fn is_unknown(problem: &Problem) -> bool {
     matches!(problem.code, Code::RuntimeUnreachable | Code::Unreadable | Code::PermissionDenied)
+}
+
+fn is_of_disk(problem: &Problem) -> bool {
+    matches!(problem.code, Code::NoSpace | Code::Unwritable)
 }
 
 /// Whether the snapshot that follows does away with it, or the restore does.
@@ -139,6 +143,9 @@ fn baseline(course: &mut Course<'_>) {
 fn gate(course: &mut Course<'_>, blockers: Vec<Problem>) -> Result<(), Problem> {
     if blockers.is_empty() {
         return Ok(());
+    }
+    if let Some(problem) = blockers.iter().find(|problem| is_of_disk(problem)) {
+        return Err(problem.clone());
     }
     if course.args.force {
         course.problems.extend(blockers.into_iter().map(Problem::demoted));

@@ -130,7 +130,13 @@ impl Keeper {
                 format!("{error}; the deadline stays armed. `systemctl status {unit}`, then `netfix resume`");
             return Err(Problem::error(Code::KubeletNotResumed, unit, message));
         }
-        self.note(|hold, now| hold.resumed = Some(now));
+        // The deadline, or somebody, may have started it long before.
+        let since = bus.active_since(&unit).ok().flatten();
+        let since = since.and_then(|since| since.checked_sub(self.window.started_boottime));
+        self.note(|hold, now| {
+            let is_in_window = |since: &u64| (hold.paused.unwrap_or_default()..now).contains(since);
+            hold.resumed = Some(since.filter(is_in_window).unwrap_or(now));
+        });
         let disarmed = self.disarm(bus);
         self.end(disarmed.is_ok());
         self.talk.say(&format!("{unit} runs again"));
