@@ -25,6 +25,25 @@ fn a_snapshot_of_an_unharmed_pod_after_the_loss_keeps_the_good_node_state() {
 }
 
 #[test]
+fn a_nic_that_is_back_and_down_is_not_written_down_as_how_the_host_is() {
+    let node = Node::new();
+    let pod = node.pod("web").simple();
+    let unharmed = node.pod("plain");
+    unharmed.ip("link add veth0 type veth peer name veth1");
+    node.snapshot();
+    let (host, before) = (node.capture(), pod.capture());
+    node.lose_and_reload();
+    let name = unharmed.ns.path().display().to_string();
+    let mut command = node.ns.exec(BINARY);
+    command.args(["snapshot", "--netns", &name]).arg("--state-dir").arg(node.state_dir());
+    Run::of(&mut command).exits(5).says(&["degraded", "eth0: is down"]);
+    node.restore();
+    node.assert_same_as(&host);
+    pod.assert_same_as(&before);
+    node.netfix("snapshot").exits(0);
+}
+
+#[test]
 fn a_pod_that_lost_a_link_of_any_kind_is_degraded() {
     let node = Node::new();
     let pod = node.pod("plain");

@@ -97,6 +97,10 @@ fn a_window_that_went_wrong_is_never_called_well() {
     let mut cut = well.clone();
     cut.phases.last_mut().unwrap().to = None;
     assert_eq!(verdict(cut), "interrupted");
+    let mut gone_on_with = well.clone();
+    gone_on_with.phases[3].to = None;
+    assert_eq!(verdict(gone_on_with.clone()), "well", "the next run brought it to its end");
+    assert_eq!(verdict(Window { exit: Some(1), ..gone_on_with }), "interrupted");
     let mut held = well;
     held.hold.as_mut().unwrap().resumed = None;
     assert_eq!(verdict(held), "failed", "nobody has seen kubelet again");

@@ -56,7 +56,9 @@ impl Ending {
             _ if standing != Standing::Closed => Self::Open,
             _ if pods.affected() > 0 => Self::PodsAffected,
             None => Self::Interrupted,
-            _ if has_died || window.ended.is_none() => Self::Interrupted,
+            // What a netfix that was killed has left, the next one may have brought to a good end.
+            _ if window.ended.is_none() || window.phase().is_some() => Self::Interrupted,
+            exit if has_died && exit != Some(0) => Self::Interrupted,
             Some(4) => Self::Refused,
             _ if window.run.as_ref().is_some_and(has_failed) => Self::CommandFailed,
             _ if is_still_paused(window) => Self::Failed,
