@@ -62,7 +62,9 @@ fn a_snapshot_that_looks_again_leaves_the_lock_to_a_restore_meanwhile() {
     pods[1].ip("link del eth0");
     let lock = node.state_dir().join("lock");
     let is_held = || fs::metadata(&lock).is_ok_and(|meta| meta.len() > 0);
-    let mut command = node.netfix_command(&[], "snapshot --lock-wait 20s");
+    // Slow enough to be met at work.
+    let slowly = ["strace", "-f", "-o", "/dev/null", "-e", "inject=sendto:delay_enter=15000"];
+    let mut command = node.netfix_command(&slowly, "snapshot --lock-wait 20s");
     let run = thread::scope(|scope| {
         let run = scope.spawn(|| Run::of(&mut command));
         assert!(wait_until(PATIENCE, is_held), "no snapshot began");

@@ -76,7 +76,8 @@ fn snapshots_without_end_during_loss_and_restore_lose_no_good_checkpoint() {
     let mut rounds = 0;
     while that_ran(&background).len() < ENOUGH || rounds < 8 {
         node.lose();
-        std::thread::sleep(Duration::from_millis(30 * (rounds % 4)));
+        // The longest outlasts a snapshot's second look.
+        std::thread::sleep(Duration::from_millis([0, 30, 60, 1500][rounds % 4]));
         node.reload();
         let restored = wait_until(Duration::from_secs(30), || {
             let run = node.netfix("restore").exits_with_one_of(&[0, 4]);

@@ -24,7 +24,8 @@ struct Beside {
 impl Beside {
     fn start(node: &Node, name: &str, words: &str) -> Self {
         let talk = node.temp().join(name);
-        let mut command: Command = node.netfix_command(&[], words);
+        // Whoever runs the tests in the background of a shell has SIGINT ignored, and so would netfix.
+        let mut command: Command = node.netfix_command(&["env", "--default-signal=INT"], words);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(File::create(&talk).expect("a file for its talk"));
         Self { child: command.spawn().expect("netfix starts"), talk }
