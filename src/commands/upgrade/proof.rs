@@ -162,13 +162,17 @@ fn differs(before: &Lives, now: &Lives) -> Option<String> {
         return Some("its sandbox was made again".to_owned());
     }
     let is_there = |then: &&Container| now.containers.contains(then);
+    let has_successor = |then: &Container| now.containers.iter().any(|now| now.name == then.name);
     let lost: Vec<String> = before
         .containers
         .iter()
         .filter(|then| !is_there(then))
-        .map(|then| format!("{} ({})", then.name.escape_debug(), short(&then.id)))
+        .map(|then| {
+            let what = if has_successor(then) { "was restarted" } else { "runs no longer" };
+            format!("container {} ({}) {what}", then.name.escape_debug(), short(&then.id))
+        })
         .collect();
-    if lost.is_empty() { None } else { Some(format!("containers were restarted: {}", lost.join(", "))) }
+    if lost.is_empty() { None } else { Some(lost.join(", ")) }
 }
 
 fn short(id: &str) -> String {
@@ -200,8 +204,10 @@ mod tests {
     fn another_attempt_container_or_count_of_restarts_is_told() {
         let before = lives(0, &[("app", "a", 2)]);
         assert!(differs(&before, &lives(1, &[("app", "a", 2)])).is_some());
-        assert!(differs(&before, &lives(0, &[("app", "b", 3)])).unwrap().contains("app (a)"));
+        let restarted = differs(&before, &lives(0, &[("app", "b", 3)]));
+        assert_eq!(restarted.as_deref(), Some("container app (a) was restarted"));
         assert!(differs(&before, &lives(0, &[("app", "a", 3)])).is_some());
-        assert!(differs(&before, &lives(0, &[])).is_some());
+        let ended = differs(&before, &lives(0, &[]));
+        assert_eq!(ended.as_deref(), Some("container app (a) runs no longer"));
     }
 }
