@@ -17,7 +17,7 @@ step "full before the pause: refused, nothing is changed"
 pid=$(systemctl show -P MainPID $KUBELET)
 fill
 expect_exit 4 "$NETFIX" --state-dir "$STATE" upgrade --yes -- touch "$WORK/was-run"
-said 'No space left'
+said 'no-space'
 [ ! -e "$WORK/was-run" ] || fail "the command was run"
 [ "$(systemctl show -P MainPID $KUBELET)" = "$pid" ] || fail "kubelet was stopped"
 untouched
