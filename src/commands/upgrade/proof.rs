@@ -87,6 +87,11 @@ pub(super) fn watch(
             (None, None, Some(true)) if pod.lives_before.is_none() => Some(false),
             (None, None, _) => None,
         };
+        let why = why.or_else(|| {
+            // Who could not be asked is told of already.
+            let is_untold = is_known && pod.rebuilt.is_none();
+            is_untold.then(|| "nobody can tell whether this is the pod from before".to_owned())
+        });
         problems
             .extend(why.map(|why| Problem::error(Code::PodRebuilt, pod.info.title(), why).of(&pod.info.id)));
     }
