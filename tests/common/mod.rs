@@ -11,6 +11,7 @@ pub mod cni_cache;
 pub mod containerd;
 pub mod cri;
 pub mod diff;
+pub mod disk;
 pub mod image;
 pub mod journald;
 pub mod kept;

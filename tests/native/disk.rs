@@ -1,47 +1,15 @@
 //! The disk under the state folder: full, read-only, without hard links; and many checkpoints on it.
 
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use crate::common::disk::Disk;
 use crate::common::kept::{json, names, with_checksum};
-use crate::common::{Node, Run, tool};
+use crate::common::{Node, Run};
 
 /// Bytes.
 const SIZE: usize = 512 << 10;
-
-/// A small file system for the state folder.
-struct Disk(PathBuf);
-
-impl Disk {
-    fn under(node: &Node) -> Self {
-        let folder = node.state_dir();
-        fs::create_dir_all(&folder).expect("the state folder");
-        let disk = Self(folder);
-        disk.mount(&["-t", "tmpfs", "-o", &format!("size={SIZE},mode=700"), "tmpfs"]);
-        disk
-    }
-
-    fn mount(&self, words: &[&str]) {
-        tool::run(tool::command("mount", words).arg(&self.0));
-    }
-
-    /// Writes until nothing more fits; the file that takes all the room is returned.
-    fn fill(&self) -> PathBuf {
-        let path = self.0.join("filler");
-        let mut file = fs::File::create(&path).expect("a filler");
-        let full = (0..2 * SIZE / 256).any(|_| file.write_all(&[0; 256]).is_err());
-        assert!(full, "{} is not the small file system", self.0.display());
-        path
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = tool::try_run(tool::command("umount", ["-l"]).arg(&self.0));
-    }
-}
 
 const FULL: &str = "No space left on device (os error 28)";
 const READ_ONLY: &str = "Read-only file system (os error 30)";
@@ -49,7 +17,7 @@ const READ_ONLY: &str = "Read-only file system (os error 30)";
 #[test]
 fn on_a_full_disk_a_snapshot_names_the_file_and_all_old_files_stay_whole() {
     let node = Node::new();
-    let disk = Disk::under(&node);
+    let disk = Disk::under(&node, SIZE);
     let pods = node.simple_pods(2);
     node.snapshot();
     pods[0].ip("link set eth0 mtu 1450");
@@ -71,7 +39,7 @@ fn on_a_full_disk_a_snapshot_names_the_file_and_all_old_files_stay_whole() {
 #[test]
 fn on_a_full_disk_nothing_is_replaced_that_no_generation_could_take() {
     let node = Node::new();
-    let disk = Disk::under(&node);
+    let disk = Disk::under(&node, SIZE);
     let pods = node.simple_pods(2);
     node.snapshot();
     fs::write(node.checkpoint_of(&pods[0]), "damaged").expect("a damaged file");
@@ -92,7 +60,7 @@ fn on_a_full_disk_nothing_is_replaced_that_no_generation_could_take() {
 fn a_restore_needs_no_room_and_no_writable_disk() {
     for read_only in [false, true] {
         let node = Node::new();
-        let disk = Disk::under(&node);
+        let disk = Disk::under(&node, SIZE);
         let pods = node.simple_pods(1);
         let before = pods[0].capture();
         node.snapshot();
@@ -110,7 +78,7 @@ fn a_restore_needs_no_room_and_no_writable_disk() {
 #[test]
 fn in_a_read_only_folder_a_snapshot_names_the_file_and_loses_nothing() {
     let node = Node::new();
-    let disk = Disk::under(&node);
+    let disk = Disk::under(&node, SIZE);
     let pods = node.simple_pods(1);
     node.snapshot();
     let before = node.state_files();
@@ -154,7 +122,7 @@ fn what_the_disk_refuses_is_told_apart_from_what_cannot_be_read() {
 #[test]
 fn where_no_state_folder_can_be_made_the_snapshot_is_refused() {
     let node = Node::new();
-    let disk = Disk::under(&node);
+    let disk = Disk::under(&node, SIZE);
     let _pods = node.simple_pods(1);
     disk.mount(&["-o", "remount,ro"]);
     let run = node.netfix("snapshot").exits(4).says(&[READ_ONLY, "unwritable", "lock"]);

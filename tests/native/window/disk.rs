@@ -1,63 +1,16 @@
 //! A disk without room: known before, nothing is begun; filled in the middle, nothing is stopped by it.
 
-use std::fs;
-use std::io::Write;
-use std::path::PathBuf;
-
 use super::scene::{KUBELET, Scene, codes, of_pods};
-use crate::common::{Node, tool};
+use crate::common::Node;
+use crate::common::disk::Disk;
 
 /// Bytes.
 const SIZE: usize = 16 << 20;
 
-/// A small file system for the state folder, which machines that start later see too.
-struct Disk(PathBuf);
-
-impl Disk {
-    fn under(node: &Node) -> Self {
-        let folder = node.state_dir();
-        fs::create_dir_all(&folder).expect("the state folder");
-        let disk = Self(folder);
-        let words = ["-t", "tmpfs", "-o", &format!("size={SIZE},mode=700"), "tmpfs"];
-        tool::run(tool::command("mount", words).arg(&disk.0));
-        disk
-    }
-
-    fn filler(&self) -> PathBuf {
-        self.0.join("filler")
-    }
-
-    fn fill(&self) {
-        let mut file = fs::File::create(self.filler()).expect("a filler");
-        let blocks = [4096, 256]
-            .iter()
-            .all(|block| (0..2 * SIZE / block).any(|_| file.write_all(&vec![0; *block]).is_err()));
-        assert!(blocks, "{} is not the small file system", self.0.display());
-    }
-
-    /// The same, for a script.
-    fn filling(&self) -> String {
-        format!(
-            "for block in 4096 256; do dd if=/dev/zero bs=$block 2>/dev/null; done >{}; true",
-            self.filler().display()
-        )
-    }
-
-    fn empty(&self) {
-        fs::remove_file(self.filler()).expect("room again");
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = tool::try_run(tool::command("umount", ["-l"]).arg(&self.0));
-    }
-}
-
 #[test]
 fn a_full_disk_is_known_before_and_kubelet_is_not_touched() {
     let node = Node::new();
-    let disk = Disk::under(&node);
+    let disk = Disk::under(&node, SIZE);
     let scene = Scene::new(&node);
     disk.fill();
     let kubelet = scene.touchable();
@@ -76,7 +29,7 @@ fn a_full_disk_is_known_before_and_kubelet_is_not_touched() {
 #[test]
 fn a_disk_that_command_fills_stops_nothing_and_the_record_is_what_was_last_saved() {
     let node = Node::new();
-    let disk = Disk::under(&node);
+    let disk = Disk::under(&node, SIZE);
     let scene = Scene::new(&node);
     let command = scene.script("fills", &format!("{}\n{}", disk.filling(), scene.reloading()));
     let run = scene.upgrade("-o json", &command).exits(0);
@@ -104,7 +57,7 @@ fn a_disk_that_command_fills_stops_nothing_and_the_record_is_what_was_last_saved
 #[test]
 fn a_disk_that_is_full_when_somebody_resumes_keeps_nobody_from_it() {
     let node = Node::new();
-    let disk = Disk::under(&node);
+    let disk = Disk::under(&node, SIZE);
     let scene = Scene::new(&node);
     scene.netfix("pause").exits(0);
     disk.fill();
