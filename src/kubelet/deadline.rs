@@ -8,7 +8,7 @@ use zbus::Variant;
 use super::bus::{Bus, Error};
 
 /// What the names of all deadlines begin with; the pid of who armed it follows.
-pub const TIMER_PREFIX: &str = "netfix-deadline-";
+const TIMER_PREFIX: &str = "netfix-deadline-";
 
 /// How long systemd may take to forget a timer.
 const STOP_LIMIT: Duration = Duration::from_secs(20);

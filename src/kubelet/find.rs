@@ -3,7 +3,7 @@
 use super::bus::{Bus, Error, UnitState};
 
 /// The units that are, or carry, kubelet: plain, k3s, RKE2, `MicroK8s`, k0s.
-pub const UNITS: [&str; 8] = [
+const UNITS: [&str; 8] = [
     "kubelet.service",
     "k3s.service",
     "k3s-agent.service",

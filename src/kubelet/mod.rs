@@ -10,7 +10,7 @@ mod find;
 mod hold;
 
 pub use bus::{Bus, Error};
-pub use deadline::{TIMER_PREFIX, arm, disarm, is_pending, timer_name};
+pub use deadline::{arm, disarm, is_pending, timer_name};
 pub use detach::{Detached, Ended, UPGRADE_UNIT, detach, is_at_home};
-pub use find::{Found, UNITS, find};
+pub use find::{Found, find};
 pub use hold::{is_held, pause, resume};

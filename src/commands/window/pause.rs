@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::{Keeper, find, is_kept, is_of_other_boot, systemd};
+use crate::commands::session::node_view;
 use crate::commands::{Context, Early, Exit, Outcome};
 use crate::kubelet::{self, Bus};
 use crate::model::{Code, Problem, Window};
 use crate::observe;
-use crate::report::NodeView;
 use crate::store::Guard;
 
 pub(in crate::commands) fn run(
@@ -22,20 +22,16 @@ pub(in crate::commands) fn run(
     let (unit, note) = find(bus.as_ref(), unit).map_err(refuse)?;
     problems.extend(note);
     let (Some(bus), Some(unit)) = (&bus, unit) else {
-        return Ok(Outcome { node: node(), problems, ..Outcome::default() });
+        return Ok(Outcome { node: node_view(), problems, ..Outcome::default() });
     };
     let mut keeper = Keeper::open(&context.store, guard, "pause", false)?;
     if let Err(problem) = keeper.pause(bus, &unit, deadline) {
         problems.push(problem);
         problems.extend(keeper.abandon());
-        return Ok(Outcome { exit: Exit::Refused, node: node(), problems, ..Outcome::default() });
+        return Ok(Outcome { exit: Exit::Refused, node: node_view(), problems, ..Outcome::default() });
     }
     let extra = super::view(&keeper.window, Some(bus));
-    Ok(Outcome { node: node(), problems, extra: Some(extra), ..Outcome::default() })
-}
-
-pub(super) fn node() -> NodeView {
-    NodeView { hostname: observe::node_identity().hostname, ..NodeView::default() }
+    Ok(Outcome { node: node_view(), problems, extra: Some(extra), ..Outcome::default() })
 }
 
 /// Closes a window that nobody keeps and that holds nothing any more; one that is still in force stops the command.

@@ -1,7 +1,7 @@
 //! `netfix resume`: kubelet runs again, whoever paused it and whatever became of them.
 
-use super::pause::node;
 use super::{Keeper, is_kept, is_of_other_boot, systemd};
+use crate::commands::session::node_view;
 use crate::commands::{Context, Early, Exit, Outcome};
 use crate::model::{Code, Problem, Severity, Window};
 use crate::observe;
@@ -14,7 +14,7 @@ pub(in crate::commands) fn run(context: &mut Context) -> Result<Outcome, Early> 
         let message = "no window is open: netfix has paused nothing";
         Outcome {
             problems: vec![Problem::info(Code::NotFound, "window", message)],
-            node: node(),
+            node: node_view(),
             ..Outcome::default()
         }
     };
@@ -33,7 +33,7 @@ pub(in crate::commands) fn run(context: &mut Context) -> Result<Outcome, Early> 
     } else {
         finish(Keeper::take_over(window, &context.store, guard, false))
     };
-    Ok(Outcome { node: node(), ..outcome })
+    Ok(Outcome { node: node_view(), ..outcome })
 }
 
 /// Ends what a window still holds, and the window too.
