@@ -162,7 +162,7 @@ impl CheckIn {
             use Code::{AddressConflict, MacConflict, OtherBoot, OtherMachine};
             matches!(problem.code, OtherBoot | OtherMachine | MacConflict | AddressConflict)
         };
-        let mut errors = self.problems.iter().filter(|problem| problem.severity == Severity::Error);
+        let mut errors = self.problems.iter().filter(|problem| problem.is_error());
         let refused = damaged.is_empty() && errors.all(of_no_use);
         if refused { Exit::Refused } else { Exit::Failed }
     }

@@ -7,7 +7,7 @@ use super::{Context, Early, Exit, Outcome};
 use crate::cli::{PodArgs, Runtimes, SourceArgs, Target};
 use crate::kernel::netns;
 use crate::model::sysctl::Sysctls;
-use crate::model::{Code, NetState, PodInfo, Problem, Severity};
+use crate::model::{Code, NetState, PodInfo, Problem};
 use crate::observe::{Host, Pod};
 use crate::plan::{self, HostLinks, Observed, Plan, Step, worth};
 use crate::report::{PodView, Progress, State};
@@ -142,7 +142,7 @@ fn report(info: &PodInfo, matched: &Matched, planned: Result<Compared, Problem>)
     let problems = match planned {
         Ok(Compared { plan, lost: _ }) => {
             view.steps = plan.lines();
-            let broken = plan.problems.iter().any(|problem| problem.severity == Severity::Error);
+            let broken = plan.problems.iter().any(Problem::is_error);
             if broken || !view.steps.is_empty() {
                 view.state = State::Drifted;
             }

@@ -32,7 +32,7 @@ use std::io::{self, Write};
 use clap::CommandFactory;
 
 use crate::cli::{Cli, Command};
-use crate::model::{Code, Problem, Severity};
+use crate::model::{Code, Problem};
 use crate::report::{Document, Extra, NodeView, PodView, Verdict};
 
 pub use session::Context;
@@ -109,7 +109,7 @@ impl Outcome {
 
     /// What several pods' fates add up to: something that netfix cannot do is never more than part of the work.
     fn judge(pods: &[PodView], problems: &[Problem]) -> Exit {
-        let errors = || problems.iter().filter(|problem| problem.severity == Severity::Error);
+        let errors = || problems.iter().filter(|problem| problem.is_error());
         let good = pods.iter().filter(|pod| pod.state.is_good()).count();
         match (errors().count(), good) {
             (0, all) if all == pods.len() => Exit::Done,

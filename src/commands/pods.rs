@@ -12,7 +12,7 @@ use crate::apply::{self, Creation, Failure};
 use crate::journal;
 use crate::kernel::{Error, netns};
 use crate::model::address::TENTATIVE;
-use crate::model::{Code, IfName, Link, LinkKind, Mac, NetState, Parent, Problem, Severity};
+use crate::model::{Code, IfName, Link, LinkKind, Mac, NetState, Parent, Problem};
 use crate::observe::Host;
 use crate::plan::{self, HostLinks, Observed, Plan, Step};
 use crate::probe::Announcement;
@@ -179,7 +179,7 @@ impl Job {
             }
         }
         problems = problems.into_iter().map(|problem| problem.of(&matched.info.id)).collect();
-        let complete = !problems.iter().any(|problem| problem.severity == Severity::Error);
+        let complete = !problems.iter().any(Problem::is_error);
         let state = match (complete, done.is_empty()) {
             (true, true) => State::InSync,
             (true, false) => State::Restored,

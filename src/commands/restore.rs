@@ -147,8 +147,7 @@ struct HostResult {
 
 impl HostResult {
     fn state(&self) -> State {
-        let broken =
-            !self.last.steps.is_empty() || self.problems().iter().any(|p| p.severity == Severity::Error);
+        let broken = !self.last.steps.is_empty() || self.problems().iter().any(Problem::is_error);
         match (self.done.is_empty(), broken) {
             (true, false) => State::InSync,
             (false, false) => State::Restored,

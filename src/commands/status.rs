@@ -3,7 +3,7 @@
 use super::session::{self, Session, age, load};
 use super::{Context, Early, Exit, Outcome, window};
 use crate::cli::{Runtimes, Selectors};
-use crate::model::{Problem, Severity};
+use crate::model::Problem;
 use crate::report::{Extra, HoldView, RuntimeView, StatusView};
 
 pub(super) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Outcome, Early> {
@@ -48,8 +48,7 @@ pub(super) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Outcome,
     };
     let node = session.node_view(node_state.map(|state| state.created));
     problems.append(&mut session.problems);
-    let is_error = |problem: &Problem| problem.severity == Severity::Error;
-    let exit = if problems.iter().any(is_error) { Exit::Failed } else { Exit::Done };
+    let exit = if problems.iter().any(Problem::is_error) { Exit::Failed } else { Exit::Done };
     Ok(Outcome { exit, node, problems, extra: Some(Extra::Status(Box::new(status))), ..Outcome::default() })
 }
 

@@ -118,6 +118,12 @@ impl Problem {
         Self { severity: self.severity.min(Severity::Warning), ..self }
     }
 
+    /// Whether the pod or the command failed by it.
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
     /// The same problem, of that pod.
     #[must_use]
     pub fn of(mut self, pod: &PodId) -> Self {

@@ -74,7 +74,7 @@ fn verdict(problems: &[Problem]) -> Verdict {
             Code::RuntimeUnreachable | Code::Unreadable | Code::PermissionDenied | Code::NotFound
         )
     };
-    let errors = || problems.iter().filter(|problem| problem.severity == Severity::Error);
+    let errors = || problems.iter().filter(|problem| problem.is_error());
     if errors().any(|problem| !unknown(problem)) {
         Verdict::Critical
     } else if errors().next().is_some() {

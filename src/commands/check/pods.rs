@@ -48,7 +48,7 @@ impl Findings<'_> {
         let message =
             "runs and has no checkpoint: if the NIC went now, it would stay dead; run `netfix snapshot`";
         let explained = |problem: Problem| {
-            if problem.severity == Severity::Error {
+            if problem.is_error() {
                 return problem;
             }
             Problem { message: message.to_owned(), ..problem }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::course::{Course, Memory, is_error, words};
+use super::course::{Course, Memory, words};
 use super::proof;
 use crate::cli::{PodArgs, SourceArgs, Target};
 use crate::commands::prepare::{NodeFile, Records, prepare_from};
@@ -186,7 +186,7 @@ pub(super) fn prove(course: &mut Course<'_>) -> Vec<Problem> {
 /// Pods and kubelet decide first; a command that failed where nothing else is wrong is the plain failure.
 pub(super) fn exit(problems: &[Problem]) -> Exit {
     let of_command = |problem: &Problem| matches!(problem.code, Code::CommandFailed | Code::Interrupted);
-    let errors: Vec<&Problem> = problems.iter().filter(|problem| is_error(problem)).collect();
+    let errors: Vec<&Problem> = problems.iter().filter(|problem| problem.is_error()).collect();
     match (errors.is_empty(), errors.iter().all(|problem| of_command(problem))) {
         (true, _) => Exit::Done,
         (false, true) => Exit::Failed,

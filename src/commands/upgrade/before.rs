@@ -1,6 +1,6 @@
 //! Before anything is changed: who lives here, could all of it be restored, and is it written down?
 
-use super::course::{Course, Memory, is_error};
+use super::course::{Course, Memory};
 use super::proof;
 use crate::commands::check::{self, Check};
 use crate::commands::prepare::NodeFile;
@@ -26,7 +26,7 @@ pub(super) fn look(course: &mut Course<'_>) -> Result<(), Problem> {
     course.keeper.end(blockers.is_empty());
     course.keeper.begin(PhaseName::Snapshot, "writing everything down");
     let outcome = write_down(course)?;
-    blockers.extend(outcome.problems.iter().filter(|problem| is_error(problem) && !heals(problem)).cloned());
+    blockers.extend(outcome.problems.iter().filter(|problem| problem.is_error() && !heals(problem)).cloned());
     course.node = outcome.node;
     remember(course)?;
     course.keeper.window.pods =
@@ -61,7 +61,7 @@ fn check(course: &mut Course<'_>) -> Result<Vec<Problem>, Problem> {
     let check = Check { selectors, config: course.args.runtimes.config(), max_age: std::time::Duration::MAX };
     let outcome = check::run(&check, None, course.context);
     let blockers: Vec<Problem> =
-        outcome.problems.into_iter().filter(|problem| is_error(problem) && !is_cured(problem)).collect();
+        outcome.problems.into_iter().filter(|problem| problem.is_error() && !is_cured(problem)).collect();
     // What cannot be asked, and what cannot be written down, is no matter of courage.
     match blockers.iter().find(|problem| is_unknown(problem) || is_of_disk(problem)) {
         Some(problem) => Err(problem.clone()),
@@ -115,7 +115,7 @@ fn remember(course: &mut Course<'_>) -> Result<(), Problem> {
     let mut problems = Vec::new();
     let node = load_node(&course.context.store, &observe::node_identity(), &mut problems);
     course.memory = Memory { stored, node, ..Memory::default() };
-    match problems.into_iter().find(is_error) {
+    match problems.into_iter().find(Problem::is_error) {
         Some(problem) => Err(problem),
         None => Ok(()),
     }
@@ -159,7 +159,7 @@ fn gate(course: &mut Course<'_>, blockers: Vec<Problem>) -> Result<(), Problem> 
 
 fn first(problems: Vec<Problem>) -> Problem {
     let unknown = || Problem::error(Code::Failed, "upgrade", "it is not known why this failed");
-    problems.into_iter().find(is_error).unwrap_or_else(unknown)
+    problems.into_iter().find(Problem::is_error).unwrap_or_else(unknown)
 }
 
 fn pod(view: &PodView) -> WindowPod {

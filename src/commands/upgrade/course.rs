@@ -14,7 +14,7 @@ use crate::commands::window::{self, Keeper, Signals};
 use crate::commands::{Context, Early, Exit, Outcome};
 use crate::kubelet::Bus;
 use crate::model::window::PhaseName;
-use crate::model::{Code, NodeState, PodId, Problem, Severity, Window};
+use crate::model::{Code, NodeState, PodId, Problem, Window};
 use crate::report::{Extra, NodeView, PodView, ReportView, Standing};
 use crate::runtime::Config;
 
@@ -230,7 +230,7 @@ impl Course<'_> {
     fn verify(&mut self) {
         self.keeper.begin(PhaseName::Verify, "asking the gateways");
         let problems = after::verify(self);
-        let ok = !problems.iter().any(is_error);
+        let ok = !problems.iter().any(Problem::is_error);
         self.problems.extend(problems);
         self.keeper.end(ok);
     }
@@ -341,7 +341,7 @@ impl Course<'_> {
             window
         } else {
             let (window, trouble) = self.keeper.close(exit.code(), None);
-            if exit == Exit::Done && trouble.iter().any(is_error) {
+            if exit == Exit::Done && trouble.iter().any(Problem::is_error) {
                 // All is well but the window, which is open still.
                 exit = Exit::Failed;
             }
@@ -352,10 +352,6 @@ impl Course<'_> {
         let extra = Some(Extra::Report(Box::new(ReportView::new(record, standing))));
         Outcome { exit, node: self.node, pods: self.views, problems: self.problems, extra }
     }
-}
-
-pub(super) fn is_error(problem: &Problem) -> bool {
-    problem.severity == Severity::Error
 }
 
 fn own_failure() -> Problem {

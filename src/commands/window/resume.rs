@@ -3,7 +3,7 @@
 use super::{Keeper, is_kept, is_of_other_boot, systemd};
 use crate::commands::session::node_view;
 use crate::commands::{Context, Early, Exit, Outcome};
-use crate::model::{Code, Problem, Severity, Window};
+use crate::model::{Code, Problem, Window};
 use crate::observe;
 
 const COMMAND: &str = "resume";
@@ -53,8 +53,7 @@ fn finish(mut keeper: Keeper) -> Outcome {
 }
 
 fn answer(window: &Window, problems: Vec<Problem>) -> Outcome {
-    let is_error = |problem: &Problem| problem.severity == Severity::Error;
-    let exit = if problems.iter().any(is_error) { Exit::Failed } else { Exit::Done };
+    let exit = if problems.iter().any(Problem::is_error) { Exit::Failed } else { Exit::Done };
     Outcome { exit, problems, extra: Some(super::view(window, None)), ..Outcome::default() }
 }
 
@@ -80,7 +79,7 @@ impl Keeper {
         match self.resume(&bus) {
             Ok(()) => (None, true),
             Err(problem) => {
-                let runs = problem.severity != Severity::Error;
+                let runs = !problem.is_error();
                 (Some(problem), runs)
             }
         }
