@@ -68,23 +68,39 @@ mod armed {
         log: io::Result<Option<File>>,
     }
 
-    static POINTS: LazyLock<Mutex<Points>> = LazyLock::new(|| Mutex::new(Points::from_environment()));
+    static POINTS: LazyLock<Mutex<Points>> =
+        LazyLock::new(|| Mutex::new(Points::from_environment()));
 
     impl Points {
         fn from_environment() -> Self {
-            let order = env::var("NETFIX_FAILPOINT").ok().map(|text| parse(&text).ok_or(text)).transpose();
+            let order = env::var("NETFIX_FAILPOINT")
+                .ok()
+                .map(|text| parse(&text).ok_or(text))
+                .transpose();
             let open = |file| OpenOptions::new().create(true).append(true).open(file);
-            Self { passed: 0, order, log: env::var_os("NETFIX_FAILPOINT_LOG").map(open).transpose() }
+            Self {
+                passed: 0,
+                order,
+                log: env::var_os("NETFIX_FAILPOINT_LOG").map(open).transpose(),
+            }
         }
 
         /// Counts and logs one point; returns what is to happen there.
         fn pass(&mut self, what: &str) -> io::Result<Option<Action>> {
             self.passed += 1;
             let order = self.order.as_ref().map_err(|text| {
-                io::Error::other(format!("NETFIX_FAILPOINT={text} is not NUMBER:ACTION, see src/fault.rs"))
+                io::Error::other(format!(
+                    "NETFIX_FAILPOINT={text} is not NUMBER:ACTION, see src/fault.rs"
+                ))
             })?;
-            let action = order.as_ref().filter(|order| order.number == self.passed).map(|order| order.action);
-            let log = self.log.as_mut().map_err(|error| io::Error::other(error.to_string()))?;
+            let action = order
+                .as_ref()
+                .filter(|order| order.number == self.passed)
+                .map(|order| order.action);
+            let log = self
+                .log
+                .as_mut()
+                .map_err(|error| io::Error::other(error.to_string()))?;
             if let Some(log) = log {
                 let done = match action {
                     None => String::new(),
@@ -109,11 +125,18 @@ mod armed {
             "EIO" => Action::Fail(Errno::EIO),
             _ => return None,
         };
-        Some(Order { number: number.parse().ok()?, action })
+        Some(Order {
+            number: number.parse().ok()?,
+            action,
+        })
     }
 
     pub(super) fn point(what: &str) -> io::Result<()> {
-        match POINTS.lock().unwrap_or_else(PoisonError::into_inner).pass(what)? {
+        match POINTS
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pass(what)?
+        {
             None => Ok(()),
             Some(Action::Fail(errno)) => Err(errno.into()),
             // The signal needs no return to take effect.

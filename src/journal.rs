@@ -1,22 +1,24 @@
 //! The log of what netfix does: to journald where it runs, with fields to search by, and with `-v` to stderr.
 //!
-//! Whatever becomes of the log, the command goes on: journald is written to by a thread of its own, and what it does not
-//! take in time is lost. Problems, steps and phases never go to stderr from here: the answer and the talk have them.
+//! The log never delays a command's work: a thread of its own writes to journald. The end of netfix waits for it as long as
+//! journald takes entries, and reports on stderr how many it did not take. Problems, steps and phases never go to stderr
+//! from here: results and messages have them.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use log::kv::{self, Key, Value, VisitSource};
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use systemd_journal_logger::JournalLog;
 
 use crate::kernel::trace;
-use crate::model::{PodInfo, Problem, Severity};
+use crate::model::{PodId, PodInfo, Problem, Severity};
 use crate::plan::Step;
-use crate::report::Document;
 
 /// journald's socket (systemd's "Native Journal Protocol").
 const SOCKET: &str = "/run/systemd/journal/socket";
@@ -26,15 +28,22 @@ const STEP: &str = "netfix::step";
 /// Target of a command's begin and end.
 const COMMAND: &str = "netfix::command";
 
-/// Records that journald has not taken yet; more are not kept for it.
-const BACKLOG: usize = 4096;
-/// How long the end of netfix waits for journald to take the last records.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// More entries are not kept for a journald that is slow: each is some hundred bytes.
+const BACKLOG: usize = 1 << 16;
+/// How long the end of netfix waits for a journald that takes no entry at all.
+const STALLED: Duration = Duration::from_secs(1);
+/// How long it waits for one that takes entries slowly.
+const SLOW: Duration = Duration::from_secs(10);
+
+/// Entries that the thread has yet to write.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+/// Entries that journald, which runs, did not take.
+static LOST: AtomicUsize = AtomicUsize::new(0);
 
 /// Where records go.
 struct Outlets {
-    journal: Option<SyncSender<Letter>>,
-    verbose: bool,
+    journal: Option<Sender<Letter>>,
+    verbose: u8,
 }
 
 /// What the thread that writes to journald is given.
@@ -52,23 +61,28 @@ struct Entry {
     fields: Vec<(String, String)>,
 }
 
-/// Opens the log; `verbose` shows on stderr what is not in the answer, netlink messages above all.
-pub fn start(verbose: bool) {
+/// Opens the log; from level 1 on (`-v`) a command's begin and end are on stderr too, from level 2 on (`-vv`) netlink
+/// messages.
+pub fn start(verbose: u8) {
     let journal = Path::new(SOCKET).exists().then(start_writer).flatten();
     let most = match (&journal, verbose) {
-        (_, true) => LevelFilter::Trace,
-        (Some(_), false) => LevelFilter::Debug,
-        (None, false) => LevelFilter::Off,
+        (_, 2..) => LevelFilter::Trace,
+        (Some(_), _) => LevelFilter::Debug,
+        (None, 1) => LevelFilter::Info,
+        (None, 0) => LevelFilter::Off,
     };
     if log::set_boxed_logger(Box::new(Outlets { journal, verbose })).is_ok() {
         log::set_max_level(most);
     }
 }
 
-fn start_writer() -> Option<SyncSender<Letter>> {
-    let (sender, letters) = sync_channel(BACKLOG);
+fn start_writer() -> Option<Sender<Letter>> {
+    let (sender, letters) = channel();
     let writer = thread::Builder::new().name("journal".to_owned());
-    writer.spawn(move || write(&letters)).is_ok().then_some(sender)
+    writer
+        .spawn(move || write(&letters))
+        .is_ok()
+        .then_some(sender)
 }
 
 /// Writes to journald, which may be slow, stopped, or started again at any time.
@@ -78,11 +92,13 @@ fn write(letters: &Receiver<Letter>) {
         match letter {
             Letter::Entry(entry) => {
                 journal = journal.or_else(|| JournalLog::empty().ok());
-                journal =
-                    journal.take().map(|log: JournalLog| log.with_syslog_identifier("netfix".to_owned()));
-                if let Some(journal) = &journal {
-                    entry.send(journal);
+                journal = journal
+                    .take()
+                    .map(|log: JournalLog| log.with_syslog_identifier("netfix".to_owned()));
+                if journal.as_ref().is_some_and(|log| entry.send(log).is_err()) {
+                    LOST.fetch_add(1, Ordering::Relaxed);
                 }
+                WAITING.fetch_sub(1, Ordering::Relaxed);
             }
             Letter::Flush(done) => drop(done.send(())),
         }
@@ -102,18 +118,39 @@ impl Entry {
         }
     }
 
-    fn send(&self, journal: &JournalLog) {
+    fn send(&self, journal: &JournalLog) -> io::Result<()> {
         let mut record = Record::builder();
-        record.level(self.level).target(&self.target).key_values(&self.fields);
-        let _ = journal.journal_send(&record.args(format_args!("{}", self.message)).build());
+        record
+            .level(self.level)
+            .target(&self.target)
+            .key_values(&self.fields);
+        journal.journal_send(&record.args(format_args!("{}", self.message)).build())
     }
 
     /// One line, whatever is in it.
     fn line(&self) -> String {
-        let who = if self.target == trace::TARGET { "netlink" } else { "netfix:" };
-        let fields: Vec<String> = self.fields.iter().map(|(key, value)| format!(" {key}={value}")).collect();
-        let plain = |c: char| if c.is_control() { c.escape_default().collect() } else { String::from(c) };
-        format!("{who} {}{}", self.message, fields.concat()).chars().map(plain).collect::<String>() + "\n"
+        let who = if self.target == trace::TARGET {
+            "netlink"
+        } else {
+            "netfix:"
+        };
+        let fields: Vec<String> = self
+            .fields
+            .iter()
+            .map(|(key, value)| format!(" {key}={value}"))
+            .collect();
+        let plain = |c: char| {
+            if c.is_control() {
+                c.escape_default().collect()
+            } else {
+                String::from(c)
+            }
+        };
+        format!("{who} {}{}", self.message, fields.concat())
+            .chars()
+            .map(plain)
+            .collect::<String>()
+            + "\n"
     }
 }
 
@@ -128,7 +165,12 @@ impl<'kvs> VisitSource<'kvs> for Fields {
 
 impl Outlets {
     fn shows(&self, metadata: &Metadata<'_>) -> bool {
-        self.verbose && [trace::TARGET, COMMAND].contains(&metadata.target())
+        let least = match metadata.target() {
+            COMMAND => 1,
+            trace::TARGET => 2,
+            _ => return false,
+        };
+        self.verbose >= least
     }
 
     fn keeps(&self, metadata: &Metadata<'_>) -> bool {
@@ -140,7 +182,8 @@ impl Log for Outlets {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         // Libraries have logs of their own, which say nothing to an administrator.
         let target = metadata.target();
-        let is_ours = target == trace::TARGET || target == "netfix" || target.starts_with("netfix::");
+        let is_ours =
+            target == trace::TARGET || target == "netfix" || target.starts_with("netfix::");
         is_ours && (self.shows(metadata) || self.keeps(metadata))
     }
 
@@ -152,17 +195,50 @@ impl Log for Outlets {
         if self.shows(record.metadata()) {
             let _ = io::stderr().write_all(entry.line().as_bytes());
         }
-        if let Some(journal) = self.journal.as_ref().filter(|_| self.keeps(record.metadata())) {
-            let _ = journal.try_send(Letter::Entry(entry));
+        if self.keeps(record.metadata()) {
+            self.hand_over(entry);
         }
     }
 
     fn flush(&self) {
         let Some(journal) = &self.journal else { return };
         let (done, all_written) = channel();
-        if journal.try_send(Letter::Flush(done)).is_ok() {
-            let _ = all_written.recv_timeout(PATIENCE);
+        if journal.send(Letter::Flush(done)).is_ok() {
+            wait_for_journald(&all_written);
         }
+        let lost = LOST.swap(0, Ordering::Relaxed) + WAITING.load(Ordering::Relaxed);
+        if lost > 0 {
+            let _ = writeln!(
+                io::stderr(),
+                "netfix: {lost} log entries are lost: journald did not take them. Run `systemctl status systemd-journald`"
+            );
+        }
+    }
+}
+
+impl Outlets {
+    fn hand_over(&self, entry: Entry) {
+        let Some(journal) = &self.journal else { return };
+        if WAITING.load(Ordering::Relaxed) >= BACKLOG {
+            LOST.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        WAITING.fetch_add(1, Ordering::Relaxed);
+        // The thread ends with the process only.
+        let _ = journal.send(Letter::Entry(entry));
+    }
+}
+
+/// Until all is written, or journald does not get on.
+fn wait_for_journald(all_written: &Receiver<()>) {
+    let end = Instant::now() + SLOW;
+    let mut before = WAITING.load(Ordering::Relaxed);
+    while all_written.recv_timeout(STALLED).is_err() {
+        let now = WAITING.load(Ordering::Relaxed);
+        if now == before || Instant::now() >= end {
+            return;
+        }
+        before = now;
     }
 }
 
@@ -178,35 +254,60 @@ pub fn begins(command: &str) {
     log::info!(target: COMMAND, COMMAND = command; "{command} begins");
 }
 
-/// A command has ended. Of one that only looked, what is merely worth knowing is left out: cron runs it all the time.
-pub fn ends(document: &Document, changes: bool, took: Duration) {
+/// How a command ended.
+pub struct Ended<'a> {
+    /// The command's name.
+    pub command: &'a str,
+    /// Its exit code.
+    pub exit: u8,
+    /// The pods of its answer, and a path to the namespace of each.
+    pub pods: BTreeMap<&'a PodId, Option<&'a str>>,
+    /// What went wrong.
+    pub problems: &'a [Problem],
+    /// Whether the command changes something. The notes of a command that only reads are left out: cron runs it often.
+    pub changes: bool,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// A command has ended.
+pub fn ends(ended: &Ended<'_>) {
     if !log::log_enabled!(target: COMMAND, Level::Info) {
         return;
     }
-    let least = if changes { Severity::Info } else { Severity::Warning };
-    for problem in document.problems.iter().filter(|problem| problem.severity >= least) {
-        tell(problem, document);
-    }
-    let Document { command, exit, pods, problems, .. } = document;
-    let (pods, problems, took) = (pods.len(), problems.len(), took.as_millis());
+    let least = if ended.changes {
+        Severity::Info
+    } else {
+        Severity::Warning
+    };
+    let told = ended.problems.iter();
+    told.filter(|problem| problem.severity >= least)
+        .for_each(|problem| log_problem(problem, ended));
+    let Ended {
+        command,
+        exit,
+        pods,
+        problems,
+        ..
+    } = ended;
+    let (pods, problems, took) = (pods.len(), problems.len(), ended.took.as_millis());
     log::info!(
         target: COMMAND, COMMAND = command, EXIT = exit;
         "{command} ends with exit code {exit} after {took} ms: {pods} pods, {problems} problems"
     );
 }
 
-fn tell(problem: &Problem, document: &Document) {
+fn log_problem(problem: &Problem, ended: &Ended<'_>) {
     let level = match problem.severity {
         Severity::Error => Level::Error,
         Severity::Warning => Level::Warn,
         Severity::Info => Level::Info,
     };
-    let code = problem.code.to_string();
-    let mut fields = vec![("COMMAND", document.command), ("CODE", &code)];
+    let code = problem.code().to_string();
+    let mut fields = vec![("COMMAND", ended.command), ("CODE", &code)];
     if let Some(id) = &problem.pod {
         fields.push(("POD", id.as_str()));
-        let view = document.pods.iter().find(|view| view.info.id == *id);
-        let netns = view.and_then(|view| view.netns.as_deref());
+        let netns = ended.pods.get(id).copied().flatten();
         fields.extend(netns.map(|netns| ("NETNS", netns)));
     }
     if !problem.object.is_empty() {
@@ -220,8 +321,9 @@ pub fn applied<'a>(pod: Option<(&PodInfo, &str)>, steps: impl IntoIterator<Item 
     if !log::log_enabled!(target: STEP, Level::Debug) {
         return;
     }
-    let fields =
-        pod.map(|(info, netns)| vec![("POD", info.id.as_str()), ("NETNS", netns)]).unwrap_or_default();
+    let fields = pod
+        .map(|(info, netns)| vec![("POD", info.id.as_str()), ("NETNS", netns)])
+        .unwrap_or_default();
     for step in steps {
         record(Level::Debug, STEP, &fields, step);
     }

@@ -1,20 +1,28 @@
-//! netfix: snapshots every pod's network before a NIC driver upgrade and puts it back after.
+//! netfix saves every pod's network before a NIC driver upgrade and restores it afterwards.
 //!
-//! The kernel is observed into plain data ([`observe`]), a pure function decides what is missing ([`plan`]),
-//! [`apply`] carries that out, and a new observation says whether it worked. Only [`kernel`] talks to the kernel.
+//! Observe the kernel into plain data, match it with the stored checkpoints, plan the missing steps, apply them, observe
+//! again. Matching and planning are pure functions. Only `kernel` sends netlink messages.
+//! `docs/architecture.md` has the map.
 
-pub mod apply;
+mod check;
 pub mod cli;
 pub mod cni;
 pub mod commands;
-pub mod fault;
+pub mod context;
+mod fault;
+mod gateways;
+mod inventory;
 pub mod journal;
-pub mod kernel;
-pub mod kubelet;
+mod kernel;
+mod maintenance;
+pub mod matching;
 pub mod model;
-pub mod observe;
 pub mod plan;
-pub mod probe;
+pub mod progress;
+mod refusal;
 pub mod report;
-pub mod runtime;
+mod restore;
+mod runtime;
+mod snapshot;
 pub mod store;
+mod systemd;

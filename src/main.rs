@@ -1,23 +1,26 @@
 //! The `netfix` program: reads the command line, runs one command, prints its answer once.
 
+use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use clap::Parser;
-use netfix::cli::{Cli, Output};
-use netfix::commands::{self, Context, Exit};
-use netfix::journal;
-use netfix::report::{self, Progress, Style, listener};
+use netfix::cli::{Cli, Color, Global, Output};
+use netfix::commands;
+use netfix::context::Context;
+use netfix::journal::{self, Ended};
+use netfix::progress::Progress;
+use netfix::report::outcome::Exit;
+use netfix::report::{self, Detail, Form, Style};
 use netfix::store::Store;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::of_process();
     let result = run(&cli);
     log::logger().flush();
     match result {
         Ok(code) => ExitCode::from(code),
-        // Whoever reads the answer may stop reading, as `head` does.
+        // The reader may stop reading, as `head` does.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(io::stderr(), "netfix: {error:#}");
@@ -31,43 +34,105 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
     if cli.command.print_text(&mut out)? {
         return Ok(0);
     }
-    let global = &cli.global;
+    let style = style(&cli.global, cli.command.is_plugin());
     let begin = Instant::now();
-    journal::start(global.verbose);
+    journal::start(cli.global.verbose);
     if cli.command.changes() {
         journal::begins(cli.command.name());
     }
-    let terminal = io::stderr().is_terminal();
-    // Lines on stderr and a bar there do not go together.
-    let silent = global.quiet || global.verbose || global.output == Output::Json;
-    let say = if global.quiet { log_waiting } else { say_waiting };
-    let store = Store::new(global.state_dir.clone()).patient(global.lock_wait, say);
-    let (quiet, json) = (global.quiet, global.output == Output::Json);
-    let mut context = Context { store, progress: listener(terminal, silent), quiet, json };
+    let mut context = context(cli, style);
     let outcome = commands::run(&cli.command, &mut context);
     context.progress.notice(Progress::Done);
     if let Exit::Printed(code) = outcome.exit {
         return Ok(code);
     }
     let document = commands::document(&cli.command, outcome);
-    journal::ends(&document, cli.command.changes(), begin.elapsed());
-    let style = Style::new(global, cli.command.is_plugin(), io::stdout().is_terminal());
+    journal::ends(&Ended {
+        command: document.command,
+        exit: document.exit,
+        pods: document
+            .pods
+            .iter()
+            .map(|pod| (&pod.info.id, pod.netns.as_deref()))
+            .collect(),
+        problems: &document.problems,
+        changes: cli.command.changes(),
+        took: begin.elapsed(),
+    });
     report::render(&document, style, &mut out, &mut io::stderr().lock())?;
-    out.flush()?;
     Ok(document.exit)
 }
 
+fn context(cli: &Cli, style: Style) -> Context {
+    let global = &cli.global;
+    // Lines of a log on stderr and a bar there do not go together.
+    let shows_bar = style.detail == Detail::Normal
+        && style.form != Form::Json
+        && !cli.command.logs_to_stderr()
+        && io::stderr().is_terminal();
+    let say = if global.quiet {
+        log_waiting
+    } else {
+        say_waiting
+    };
+    Context {
+        store: Store::new(global.state_dir.clone()).patient(global.lock_wait, say),
+        progress: report::listener(shows_bar, style.ascii),
+        quiet: global.quiet,
+        json: style.form == Form::Json,
+    }
+}
+
+/// How the user and the terminal want the answer.
+fn style(global: &Global, is_plugin: bool) -> Style {
+    let Global {
+        output,
+        no_headers,
+        color,
+        quiet,
+        verbose,
+        ..
+    } = global;
+    let no_color = || env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    Style {
+        form: match output {
+            Output::Json => Form::Json,
+            _ if is_plugin => Form::Plugin,
+            Output::Human => Form::Human,
+            Output::Wide => Form::Wide,
+            Output::Name => Form::Name,
+        },
+        detail: match (quiet, verbose) {
+            (true, _) => Detail::Errors,
+            (false, 0) => Detail::Normal,
+            (false, 1) => Detail::Steps,
+            (false, _) => Detail::Netlink,
+        },
+        color: match color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => io::stdout().is_terminal() && !no_color(),
+        },
+        headers: !no_headers,
+        ascii: !report::is_utf8(["LC_ALL", "LC_CTYPE", "LANG"].map(|name| env::var(name).ok())),
+        width: report::width(env::var("COLUMNS").ok().as_deref()),
+        now: jiff::Timestamp::now(),
+    }
+}
+
 fn log_waiting(holder: &str) {
-    log::info!("waits for the lock, which {holder} holds");
+    log::info!("waiting for the lock held by {holder}");
 }
 
 fn say_waiting(holder: &str) {
     log_waiting(holder);
-    let _ = writeln!(io::stderr(), "netfix: waits for the lock, which {holder} holds");
+    report::line(&format!("netfix: waiting for the lock held by {holder}"));
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
-        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     })
 }

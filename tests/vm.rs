@@ -1,118 +1,258 @@
-//! Real drivers, VLANs and bonds: each scenario of `tests/vm/scenarios` in a virtual machine of its own, by `scripts/lab`.
+//! Real drivers, VLANs, bonds and container engines: scenarios of `tests/vm/scenarios` in virtual machines, by
+//! `scripts/lab`, several of them one after the other in one machine.
 //!
-//! What is true of the network is judged there, by ip(8) and arping, never by netfix.
+//! ip(8) and arping judge the network there, never netfix. `cargo test --test vm [-- WORD…]` runs the scenarios whose
+//! `BOOT::NAME` contains a word.
+
+#![allow(clippy::double_ended_iterator_last, reason = "a short list")]
+#![allow(clippy::print_stdout, reason = "the results are for people")]
 
 use std::collections::BTreeSet;
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::io::{self, BufRead, BufReader, PipeReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::Mutex;
+use std::time::Instant;
 
-/// More side by side only slow each other down: a VM is two busy threads of software emulation.
-static FREE_SLOTS: Mutex<usize> = Mutex::new(2);
-static SLOT_FREED: Condvar = Condvar::new();
+/// One virtual machine, and the scenarios that it runs in this order.
+struct Boot {
+    name: &'static str,
+    scenarios: &'static [&'static str],
+}
 
-struct Slot;
+/// The longest first. Those of one machine need the same process 1.
+const BOOTS: [Boot; 5] = [
+    Boot {
+        name: "links",
+        scenarios: &[
+            "vlan",
+            "vlan-kinds",
+            "vlan-id-taken",
+            "half-repaired",
+            "renamed",
+            "ipvlan",
+            "cni-cache",
+        ],
+    },
+    Boot {
+        name: "kubernetes",
+        scenarios: &["window"],
+    },
+    Boot {
+        name: "engines",
+        scenarios: &["docker", "podman"],
+    },
+    Boot {
+        name: "systemd",
+        scenarios: &["window-clock", "units"],
+    },
+    Boot {
+        name: "bonds",
+        scenarios: &["bond-port-lost", "bond-gone", "on-bond", "native"],
+    },
+];
 
-impl Slot {
-    fn take() -> Self {
-        let mut free = lock();
-        while *free == 0 {
-            free = SLOT_FREED.wait(free).unwrap_or_else(PoisonError::into_inner);
+/// A machine emulates two processors; more machines at once only slow each other down.
+const MACHINES: usize = 2;
+/// Until a machine is stopped that does not come to its end.
+const LIMIT_SECONDS: &str = "1800";
+
+/// What the machines share.
+struct Work {
+    boots: Mutex<Vec<(&'static str, Vec<&'static str>)>>,
+    results: Mutex<Results>,
+}
+
+#[derive(Default)]
+struct Results {
+    passed: usize,
+    /// Names, and what was printed.
+    failed: Vec<(String, String)>,
+}
+
+impl Results {
+    fn add(&mut self, name: String, seconds: &str, failure: Option<String>) {
+        let word = if failure.is_none() { "ok" } else { "FAILED" };
+        println!("test {name} ... {word} <{seconds}s>");
+        match failure {
+            None => self.passed += 1,
+            Some(text) => self.failed.push((name, text)),
         }
-        *free -= 1;
-        Self
     }
 }
 
-impl Drop for Slot {
-    fn drop(&mut self) {
-        *lock() += 1;
-        SLOT_FREED.notify_one();
-    }
-}
-
-fn lock() -> MutexGuard<'static, usize> {
-    FREE_SLOTS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn run(scenario: &str) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let _slot = Slot::take();
-    let result = Command::new(root.join("scripts/lab"))
-        .arg("run")
-        .arg(root.join(format!("tests/vm/scenarios/{scenario}.sh")))
-        .env("NETFIX", env!("CARGO_BIN_EXE_netfix"))
-        .env("LAB_TIMEOUT", "900")
-        .stdin(Stdio::null())
-        .output();
-    let output = match result {
-        Ok(output) => output,
-        Err(error) => panic!("scripts/lab does not start: {error}"),
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'))
+        .collect();
+    let since = Instant::now();
+    let boots = chosen(&words);
+    let all: usize = BOOTS.iter().map(|boot| boot.scenarios.len()).sum();
+    let count: usize = boots.iter().map(|(_, scenarios)| scenarios.len()).sum();
+    println!("\nrunning {count} scenarios in {} machines", boots.len());
+    let work = Work {
+        boots: Mutex::new(boots),
+        results: Mutex::default(),
     };
-    assert!(
-        output.status.success(),
-        "scenario {scenario}: {}\n{}{}\n(a missing lab is made by scripts/setup; alone: NETFIX={} scripts/lab run tests/vm/scenarios/{scenario}.sh)",
-        output.status,
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-        env!("CARGO_BIN_EXE_netfix"),
+    files_are_run(&work);
+    let native = native_tests();
+    std::thread::scope(|scope| {
+        for _ in 0..MACHINES {
+            scope.spawn(|| work.carry_out(&native));
+        }
+    });
+    let results = lock(&work.results);
+    for (name, text) in &results.failed {
+        println!("\n---- {name} ----\n{text}");
+    }
+    let (passed, failed) = (results.passed, results.failed.len());
+    println!(
+        "\ntest result: {}. {passed} passed; {failed} failed; 0 ignored; 0 measured; {} filtered out; finished in {:.2}s\n",
+        if failed == 0 { "ok" } else { "FAILED" },
+        all - count,
+        since.elapsed().as_secs_f64(),
     );
+    ExitCode::from(if failed == 0 { 0 } else { 101 })
 }
 
-macro_rules! scenarios {
-    ($($test:ident: $file:literal,)+) => {
-        const SCENARIOS: &[&str] = &[$($file),+];
-        $(#[test] fn $test() { run($file); })+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The machines to boot, the last one first, each with the scenarios that a word names.
+fn chosen(words: &[String]) -> Vec<(&'static str, Vec<&'static str>)> {
+    let is_chosen = |boot: &Boot, scenario: &str| {
+        let name = format!("{}::{scenario}", boot.name);
+        words.is_empty() || words.iter().any(|word| name.contains(word.as_str()))
     };
-}
-
-scenarios! {
-    vlan: "vlan",
-    vlan_kinds: "vlan-kinds",
-    macvlan_modes: "macvlan-modes",
-    bond_port_lost: "bond-port-lost",
-    bond_gone: "bond-gone",
-    on_nic: "on-nic",
-    on_bond: "on-bond",
-    renamed: "renamed",
-    link_local: "link-local",
-    twice: "twice",
-    nothing_lost: "nothing-lost",
-    half_repaired: "half-repaired",
-    ipvlan: "ipvlan",
-    taken_index: "taken-index",
-    nic_missing: "nic-missing",
-    nic_late: "nic-late",
-    vlan_id_taken: "vlan-id-taken",
-    mac_taken: "mac-taken",
-    cni_cache: "cni-cache",
-    units: "units",
-    docker: "docker",
-    podman: "podman",
-    containerd: "containerd",
-    kubelet_rebuilds: "kubelet-rebuilds",
-    window: "window",
-    window_killed: "window-killed",
-    window_killed_late: "window-killed-late",
-    window_terminal: "window-terminal",
-    window_fails: "window-fails",
-    window_hold: "window-hold",
-    window_late: "window-late",
-    window_disk: "window-disk",
-    window_clock: "window-clock",
-    window_units: "window-units",
-}
-
-#[test]
-fn every_scenario_file_is_run() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vm/scenarios");
-    let files: BTreeSet<String> = match std::fs::read_dir(&folder) {
-        Ok(entries) => entries
-            .flatten()
-            .filter_map(|entry| Some(entry.path().file_stem()?.to_str()?.to_owned()))
-            .collect(),
-        Err(error) => panic!("{}: {error}", folder.display()),
+    let scenarios = |boot: &'static Boot| {
+        let chosen = boot.scenarios.iter().copied();
+        let chosen: Vec<_> = chosen
+            .filter(|scenario| is_chosen(boot, scenario))
+            .collect();
+        (boot.name, chosen)
     };
-    let run: BTreeSet<String> = SCENARIOS.iter().map(ToString::to_string).collect();
-    assert_eq!(files, run);
+    let boots = BOOTS.iter().rev().map(scenarios);
+    boots
+        .filter(|(_, scenarios)| !scenarios.is_empty())
+        .collect()
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn file_of(scenario: &str) -> PathBuf {
+    root().join(format!("tests/vm/scenarios/{scenario}.sh"))
+}
+
+/// A scenario that no machine runs is a failure.
+fn files_are_run(work: &Work) {
+    let entries = std::fs::read_dir(root().join("tests/vm/scenarios"));
+    let files: BTreeSet<PathBuf> = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    let run = BOOTS.iter().flat_map(|boot| boot.scenarios);
+    let run: BTreeSet<PathBuf> = run.map(|scenario| file_of(scenario)).collect();
+    let differ: Vec<_> = files.symmetric_difference(&run).collect();
+    if !differ.is_empty() {
+        let text = format!("in tests/vm/scenarios or in tests/vm.rs, not in both: {differ:?}");
+        lock(&work.results).add("every_scenario_is_run".to_owned(), "0", Some(text));
+    }
+}
+
+/// The binary of `tests/native`, as it is now.
+fn native_tests() -> String {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args([
+        "test", "--locked", "--quiet", "--no-run", "--test", "native",
+    ]);
+    if cfg!(feature = "failpoints") {
+        cargo.args(["--features", "failpoints"]);
+    }
+    cargo
+        .args(["--message-format", "json"])
+        .current_dir(root())
+        .stderr(Stdio::inherit());
+    let text = cargo.output().map(|output| output.stdout);
+    let text = String::from_utf8(text.unwrap_or_default()).unwrap_or_default();
+    let messages = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let binaries = messages.filter(|message| message["target"]["name"] == "native");
+    let paths = binaries.filter_map(|message| Some(message["executable"].as_str()?.to_owned()));
+    // An empty one is a failure of the scenario that runs it.
+    paths.last().unwrap_or_default()
+}
+
+impl Work {
+    /// One machine after the other, until all were there.
+    fn carry_out(&self, native: &str) {
+        loop {
+            let boot = lock(&self.boots).pop();
+            let Some((name, scenarios)) = boot else {
+                return;
+            };
+            self.boot(name, &scenarios, native);
+        }
+    }
+
+    fn boot(&self, boot: &str, scenarios: &[&str], native: &str) {
+        let since = Instant::now();
+        let mut left = scenarios.iter();
+        let mut text = String::new();
+        let end = start(scenarios, native).and_then(|(mut lab, output)| {
+            for line in BufReader::new(output).lines() {
+                let line = line?;
+                text.push_str(&line);
+                text.push('\n');
+                if let Some((scenario, code, seconds)) = result(&line)
+                    && left.clone().next() == Some(&scenario)
+                {
+                    left.next();
+                    let text = std::mem::take(&mut text);
+                    let failure = (code != "0").then_some(text);
+                    lock(&self.results).add(format!("{boot}::{scenario}"), seconds, failure);
+                }
+            }
+            lab.wait()
+        });
+        let is_success = end.as_ref().is_ok_and(std::process::ExitStatus::success);
+        let seconds = since.elapsed().as_secs().to_string();
+        // One alone has no line of its own; what comes after the end of the machine was never run.
+        for scenario in left {
+            let is_good = is_success && scenarios.len() == 1;
+            let failure = (!is_good).then(|| format!("{text}scripts/lab: {end:?}"));
+            lock(&self.results).add(format!("{boot}::{scenario}"), &seconds, failure);
+        }
+    }
+}
+
+/// `scripts/lab` with these scenarios, and what it prints.
+fn start(scenarios: &[&str], native: &str) -> io::Result<(Child, PipeReader)> {
+    let (reader, writer) = io::pipe()?;
+    let lab = Command::new(root().join("scripts/lab"))
+        .arg("run")
+        .args(scenarios.iter().map(|scenario| file_of(scenario)))
+        .env("NETFIX", env!("CARGO_BIN_EXE_netfix"))
+        .env("NATIVE_TESTS", native)
+        .env("LAB_TIMEOUT", LIMIT_SECONDS)
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone()?)
+        .stderr(writer)
+        .spawn()?;
+    Ok((lab, reader))
+}
+
+/// Scenario, exit code and seconds, as `scripts/lab-guest` prints them after each.
+fn result(line: &str) -> Option<(&str, &str, &str)> {
+    let (scenario, rest) = line.strip_prefix("lab: ")?.split_once(".sh: exit code ")?;
+    let (code, rest) = rest.split_once(" after ")?;
+    Some((scenario, code, rest.strip_suffix(" s")?))
 }

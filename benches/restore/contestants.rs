@@ -16,11 +16,18 @@ pub struct Contestant {
 
 /// Prepares what each contestant may know beforehand.
 pub fn all(lab: &Lab) -> Vec<Contestant> {
-    vec![floor_contestant(lab), netfix_contestant(lab), batch_contestant(lab)]
+    vec![
+        floor_contestant(lab),
+        netfix_contestant(lab),
+        batch_contestant(lab),
+    ]
 }
 
 fn contestant(name: &'static str, restore: impl Fn(&Lab) + 'static) -> Contestant {
-    Contestant { name, restore: Box::new(restore) }
+    Contestant {
+        name,
+        restore: Box::new(restore),
+    }
 }
 
 fn floor_contestant(lab: &Lab) -> Contestant {
@@ -33,20 +40,32 @@ fn floor_contestant(lab: &Lab) -> Contestant {
 
 fn netfix_contestant(lab: &Lab) -> Contestant {
     start_in_node(lab, &mut netfix(lab, "snapshot"));
-    contestant(NETFIX, |lab| start_in_node(lab, &mut netfix(lab, "restore")))
+    contestant(NETFIX, |lab| {
+        start_in_node(lab, &mut netfix(lab, "restore"))
+    })
 }
 
 fn netfix(lab: &Lab, word: &str) -> Command {
     let mut command = Command::new(BINARY);
-    command.arg(word).arg("--state-dir").arg(lab.node.state_dir()).args(["--netns", &lab.node.pods_glob()]);
+    command
+        .arg(word)
+        .arg("--state-dir")
+        .arg(lab.node.state_dir())
+        .args(["--netns", &lab.node.pods_glob()]);
     command
 }
 
 /// `ip -batch` for the links, then one `ip -n POD -batch` a pod.
 fn batch_contestant(lab: &Lab) -> Contestant {
-    let links = lab.file("batch-links", &format!("link set eth0 up\n{}", lab.link_lines()));
-    let files: Vec<_> =
-        lab.pods.iter().map(|pod| lab.file(&format!("batch-{}", pod.ns.name()), &pod_lines(pod))).collect();
+    let links = lab.file(
+        "batch-links",
+        &format!("link set eth0 up\n{}", lab.link_lines()),
+    );
+    let files: Vec<_> = lab
+        .pods
+        .iter()
+        .map(|pod| lab.file(&format!("batch-{}", pod.ns.name()), &pod_lines(pod)))
+        .collect();
     contestant("ip -batch", move |lab| {
         tool::run(tool::command("ip", ["-n", lab.node.ns.name(), "-batch"]).arg(&links));
         for (pod, file) in lab.pods.iter().zip(&files) {

@@ -36,7 +36,13 @@ struct Target {
 /// What the floor is told: a line a pod.
 pub fn plan(lab: &Lab) -> String {
     lab.pods.iter().fold(String::new(), |mut text, pod| {
-        let _ = writeln!(text, "{} {} {}", pod.ns.path().display(), pod.mac_text(), pod.address);
+        let _ = writeln!(
+            text,
+            "{} {} {}",
+            pod.ns.path().display(),
+            pod.mac_text(),
+            pod.address
+        );
         text
     })
 }
@@ -68,8 +74,15 @@ fn target(line: &str) -> Target {
     let mut words = line.split(' ');
     let mut next = || words.next().expect("three words a line");
     let netns = File::open(next()).expect("the pod's namespace");
-    let mac = next().split(':').map(|byte| u8::from_str_radix(byte, 16).expect("a MAC")).collect();
-    Target { netns, mac, address: next().parse().expect("an address") }
+    let mac = next()
+        .split(':')
+        .map(|byte| u8::from_str_radix(byte, 16).expect("a MAC"))
+        .collect();
+    Target {
+        netns,
+        mac,
+        address: next().parse().expect("an address"),
+    }
 }
 
 fn create(target: &Target, parent: u32, last: bool) -> Vec<u8> {
@@ -81,7 +94,9 @@ fn create(target: &Target, parent: u32, last: bool) -> Vec<u8> {
     message.attribute(28, &target.netns.as_raw_fd().to_ne_bytes());
     message.nested(18, |info| {
         info.attribute(1, b"macvlan");
-        info.nested(2, |data| data.attribute(1, &MACVLAN_MODE_BRIDGE.to_ne_bytes()));
+        info.nested(2, |data| {
+            data.attribute(1, &MACVLAN_MODE_BRIDGE.to_ne_bytes())
+        });
     });
     if last {
         message.ask_for_ack();
@@ -99,7 +114,11 @@ fn configure(target: &Target) -> Vec<u8> {
     address.attribute(4, &[a, b, 255, 255]);
     bytes.extend(address.finish());
     // Family, lengths, tos, main table, protocol boot, universe, unicast, flags.
-    let mut route = Message::new(RTM_NEWROUTE, CREATE_EXCLUSIVELY, &[2, 0, 0, 0, 254, 3, 0, 1, 0, 0, 0, 0]);
+    let mut route = Message::new(
+        RTM_NEWROUTE,
+        CREATE_EXCLUSIVELY,
+        &[2, 0, 0, 0, 254, 3, 0, 1, 0, 0, 0, 0],
+    );
     let gateway: Ipv4Addr = GATEWAY4.parse().expect("the gateway's address");
     route.attribute(5, &gateway.octets());
     route.attribute(4, &IFINDEX.to_ne_bytes());
@@ -111,7 +130,9 @@ fn configure(target: &Target) -> Vec<u8> {
 fn open() -> Socket {
     let mut socket = Socket::new(NETLINK_ROUTE).expect("a netlink socket");
     socket.bind_auto().expect("a bound socket");
-    socket.connect(&SocketAddr::new(0, 0)).expect("a socket to the kernel");
+    socket
+        .connect(&SocketAddr::new(0, 0))
+        .expect("a socket to the kernel");
     socket
 }
 

@@ -86,15 +86,23 @@ impl Lab {
 }
 
 fn new_pod(node: &Node, number: usize) -> BenchPod {
-    let [high, low] = u16::try_from(number).expect("at most 65536 pods").to_be_bytes();
+    let [high, low] = u16::try_from(number)
+        .expect("at most 65536 pods")
+        .to_be_bytes();
     let ns = Namespace::new(&format!("{}.{number}", node.ns.name()));
-    BenchPod { ns, mac: [2, 1, 0, 0x88, high, low], address: Ipv4Addr::new(10, 88, 16 + high, low) }
+    BenchPod {
+        ns,
+        mac: [2, 1, 0, 0x88, high, low],
+        address: Ipv4Addr::new(10, 88, 16 + high, low),
+    }
 }
 
 /// What `ip -batch` needs inside one pod.
 pub fn pod_lines(pod: &BenchPod) -> String {
     let address = pod.address;
-    format!("link set eth0 up\naddr add {address}/16 brd + dev eth0\nroute add default via {GATEWAY4}\n")
+    format!(
+        "link set eth0 up\naddr add {address}/16 brd + dev eth0\nroute add default via {GATEWAY4}\n"
+    )
 }
 
 /// Runs inside the pod: its interface has the right index, MAC and address, is up, and leads to the gateway.
@@ -103,12 +111,27 @@ fn is_whole(pod: &BenchPod) -> Result<(), String> {
     let all = getifaddrs().map_err(|e| format!("no list of addresses: {e}"))?;
     let own: Vec<_> = all.filter(|entry| entry.interface_name == "eth0").collect();
     let addresses = || own.iter().filter_map(|entry| entry.address);
-    let mac =
-        addresses().find_map(|address| address.as_link_addr().and_then(nix::sys::socket::LinkAddr::addr));
-    let address =
-        addresses().find_map(|address| address.as_sockaddr_in().map(nix::sys::socket::SockaddrIn::ip));
+    let mac = addresses().find_map(|address| {
+        address
+            .as_link_addr()
+            .and_then(nix::sys::socket::LinkAddr::addr)
+    });
+    let address = addresses().find_map(|address| {
+        address
+            .as_sockaddr_in()
+            .map(nix::sys::socket::SockaddrIn::ip)
+    });
     let routes = fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
-    let found = (index, mac, address, routes.contains("eth0\t00000000\t0100580A\t"));
+    let found = (
+        index,
+        mac,
+        address,
+        routes.contains("eth0\t00000000\t0100580A\t"),
+    );
     let wanted = (IFINDEX, Some(pod.mac), Some(pod.address), true);
-    if found == wanted { Ok(()) } else { Err(format!("{found:?} and not {wanted:?}")) }
+    if found == wanted {
+        Ok(())
+    } else {
+        Err(format!("{found:?} and not {wanted:?}"))
+    }
 }

@@ -5,7 +5,10 @@
 //! root. Whole processes are timed, in turn and in one go; every run is checked. Absolute times differ
 //! between machines: quote ratios.
 
-#![allow(clippy::expect_used, reason = "a measurement that went wrong must stop")]
+#![allow(
+    clippy::expect_used,
+    reason = "a measurement that went wrong must stop"
+)]
 #![allow(clippy::print_stdout, reason = "the table is the answer")]
 
 #[path = "../../tests/common/mod.rs"]
@@ -27,7 +30,10 @@ const TARGET: f64 = 4.0;
 const TARGET_FROM: usize = 250;
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| argument != "--bench")
+        .collect();
     if let [first, rest @ ..] = arguments.as_slice()
         && first == floor::COMMAND
     {
@@ -35,8 +41,14 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let number = |at: usize, variable: &str, default: usize| {
-        let text = arguments.get(at).cloned().or_else(|| std::env::var(variable).ok());
-        text.map_or(default, |text| text.parse().unwrap_or_else(|e| panic!("{text:?} is no number: {e}")))
+        let text = arguments
+            .get(at)
+            .cloned()
+            .or_else(|| std::env::var(variable).ok());
+        text.map_or(default, |text| {
+            text.parse()
+                .unwrap_or_else(|e| panic!("{text:?} is no number: {e}"))
+        })
     };
     let pods = number(0, "NETFIX_BENCH_PODS", PODS);
     let rounds = number(1, "NETFIX_BENCH_ROUNDS", ROUNDS);
@@ -59,7 +71,12 @@ fn compare(lab: &Lab, pods: usize, rounds: usize) -> ExitCode {
     report(&contestants, &times, pods, rounds)
 }
 
-fn report(contestants: &[Contestant], times: &[Vec<Duration>], pods: usize, rounds: usize) -> ExitCode {
+fn report(
+    contestants: &[Contestant],
+    times: &[Vec<Duration>],
+    pods: usize,
+    rounds: usize,
+) -> ExitCode {
     println!("{pods} pods, {rounds} rounds in turn, every run checked");
     println!(
         "{:<28} {:>10} {:>10} {:>10} {:>9}",
@@ -69,9 +86,15 @@ fn report(contestants: &[Contestant], times: &[Vec<Duration>], pods: usize, roun
     for (contestant, own) in contestants.iter().zip(times) {
         let ratio = median(&ratios(own, &times[0]));
         let ms: Vec<f64> = own.iter().map(|time| time.as_secs_f64() * 1000.0).collect();
-        let (least, most) =
-            (ms.iter().copied().fold(f64::MAX, f64::min), ms.iter().copied().fold(0.0, f64::max));
-        println!("{:<28} {:>10.1} {least:>10.1} {most:>10.1} {ratio:>9.2}", contestant.name, median(&ms));
+        let (least, most) = (
+            ms.iter().copied().fold(f64::MAX, f64::min),
+            ms.iter().copied().fold(0.0, f64::max),
+        );
+        println!(
+            "{:<28} {:>10.1} {least:>10.1} {most:>10.1} {ratio:>9.2}",
+            contestant.name,
+            median(&ms)
+        );
         if contestant.name == contestants::NETFIX && pods >= TARGET_FROM {
             worst_allowed = ratio <= TARGET;
         }
@@ -85,7 +108,10 @@ fn report(contestants: &[Contestant], times: &[Vec<Duration>], pods: usize, roun
 
 /// Each run against the floor's run of the same round.
 fn ratios(own: &[Duration], floor: &[Duration]) -> Vec<f64> {
-    own.iter().zip(floor).map(|(own, floor)| own.as_secs_f64() / floor.as_secs_f64()).collect()
+    own.iter()
+        .zip(floor)
+        .map(|(own, floor)| own.as_secs_f64() / floor.as_secs_f64())
+        .collect()
 }
 
 fn median(values: &[f64]) -> f64 {

@@ -6,81 +6,104 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use crate::inventory::prepare::{self, Request};
+use crate::inventory::selectors;
+use crate::matching::Selection;
+use crate::refusal::Refusal;
 use crate::runtime::{Config, Which};
 
 /// Headings of the help texts.
-const PODS: &str = "Which pods";
-const RUNTIME: &str = "Who is asked for pods";
-const SOURCE: &str = "Where from";
+const PODS: &str = "Pods";
+const RUNTIME: &str = "Container runtime";
+const SOURCE: &str = "Restore source";
 const KUBELET: &str = "kubelet";
-const PATIENCE: &str = "How long";
+const TIMEOUTS: &str = "Timeouts";
 
-/// Which pods a command is about.
+/// The pods that a command is about.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Selectors {
-    /// Only the network namespaces at this path or matching this glob (repeatable)
+    /// Only these pods, by name, namespace/name, id or glob such as 'shop/*'
+    #[arg(value_name = "POD")]
+    pub pods: Vec<String>,
+    /// Only these pods, like POD (repeatable)
+    #[arg(long, help_heading = PODS, value_name = "POD")]
+    pub pod: Vec<String>,
+    /// Only the network namespaces with this path or glob (repeatable)
     #[arg(long, help_heading = PODS, value_name = "PATH-OR-GLOB")]
     pub netns: Vec<String>,
-    /// Only the pods of this name, id or glob (repeatable)
-    #[arg(long, help_heading = PODS, value_name = "[NAMESPACE/]NAME-OR-GLOB")]
-    pub pod: Vec<String>,
 }
 
-/// Which of the stored pods.
+impl Selectors {
+    /// The same for the engine, or the selector that is no pattern.
+    pub(crate) fn selection(&self) -> Result<Selection, Refusal> {
+        let pods = [self.pods.as_slice(), &self.pod].concat();
+        Ok(selectors::selection(&self.netns, &pods)?)
+    }
+}
+
+/// The stored pods that a command is about.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PodArgs {
     /// Which pods.
     #[command(flatten)]
     pub selectors: Selectors,
-    /// Use this kept snapshot, as `list --generations` numbers them, instead of the last one
+    /// Use this generation of the checkpoints instead of the newest; `list --generations` prints the numbers
     #[arg(long, value_name = "NUMBER", help_heading = PODS)]
     pub generation: Option<u64>,
 }
 
-/// Which container runtimes are asked.
+/// The container runtimes that netfix queries.
 #[derive(Debug, Clone, Args)]
 pub struct Runtimes {
-    /// Container runtimes to ask for the names of pods; auto: every one whose socket is found
+    /// Query this container runtime for pod names; auto: every runtime whose socket exists
     #[arg(long, help_heading = RUNTIME, value_enum, value_name = "RUNTIME", env = "NETFIX_RUNTIME", default_value_t = Which::Auto)]
     pub runtime: Which,
-    /// The runtime's socket, where it is not a usual one
+    /// The runtime's socket, if it is not at its usual path
     #[arg(long, help_heading = RUNTIME, value_name = "unix:///PATH", env = "NETFIX_RUNTIME_ENDPOINT", value_parser = endpoint)]
     pub runtime_endpoint: Option<PathBuf>,
 }
 
 impl Runtimes {
-    /// The same for those who ask.
+    /// The configuration of the queries.
     #[must_use]
     pub fn config(&self) -> Config {
-        Config { which: self.runtime, endpoint: self.runtime_endpoint.clone(), containers: false }
+        Config {
+            which: self.runtime,
+            endpoint: self.runtime_endpoint.clone(),
+            containers: false,
+        }
     }
 }
 
 /// A socket's path, with or without `unix://` before it.
 fn endpoint(text: &str) -> Result<PathBuf, String> {
     let path = text.strip_prefix("unix://").unwrap_or(text);
-    if path.starts_with('/') { Ok(PathBuf::from(path)) } else { Err("not unix:///PATH".to_owned()) }
+    if path.starts_with('/') {
+        Ok(PathBuf::from(path))
+    } else {
+        Err("not unix:///PATH".to_owned())
+    }
 }
 
 /// What a restore works from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Source {
-    /// What netfix has written, or imported.
+    /// The checkpoints that netfix wrote or imported.
     Checkpoints,
-    /// What libcni has written when the pods were made.
+    /// The results that libcni cached when it created the pods.
     CniCache,
 }
 
-/// What a restore works from, and who is asked about it.
+/// What a restore works from, and the runtimes that it needs for that.
 #[derive(Debug, Clone, Args)]
 pub struct SourceArgs {
-    /// What to restore from
+    /// Restore from this source
     #[arg(long, help_heading = SOURCE, value_enum, value_name = "SOURCE", default_value_t = Source::Checkpoints)]
     pub source: Source,
-    /// libcni's cache, for `--source cni-cache`
+    /// libcni's cache, for --source cni-cache
     #[arg(long, help_heading = SOURCE, value_name = "DIR", default_value = "/var/lib/cni")]
     pub cni_cache_dir: PathBuf,
-    /// Who is asked where the kernel cannot tell.
+    /// Which runtimes.
     #[command(flatten)]
     pub runtimes: Runtimes,
 }
@@ -89,38 +112,62 @@ impl SourceArgs {
     /// From the state folder.
     #[must_use]
     pub fn checkpoints(runtimes: &Runtimes) -> Self {
-        Self { source: Source::Checkpoints, cni_cache_dir: PathBuf::new(), runtimes: runtimes.clone() }
+        Self {
+            source: Source::Checkpoints,
+            cni_cache_dir: PathBuf::new(),
+            runtimes: runtimes.clone(),
+        }
     }
 }
 
-/// Which pods, and what they stand on where their checkpoint does not say.
+/// The pods of a restore, and their parent link where the checkpoint has none.
 #[derive(Debug, Clone, Args)]
 pub struct Target {
     /// Which pods.
     #[command(flatten)]
     pub pods: PodArgs,
-    /// The host's link under the pods whose checkpoint names none (files in the origin's format), such as eth0.3
+    /// The host link under pods whose checkpoint names none (`i40e_net_fix` format), such as eth0.3
     #[arg(long, help_heading = PODS, value_name = "IFNAME")]
     pub parent: Option<crate::model::IfName>,
 }
 
-/// Which unit is paused, and for how long.
+impl Target {
+    /// The same for the engine.
+    pub(crate) fn request(&self, source: &SourceArgs) -> Result<Request, Refusal> {
+        let generation = self.pods.generation;
+        Ok(Request {
+            selection: self.pods.selectors.selection()?,
+            source: match source.source {
+                Source::Checkpoints => prepare::Source::Checkpoints { generation },
+                Source::CniCache => prepare::Source::CniCache(source.cni_cache_dir.clone()),
+            },
+            parent: self.parent.clone(),
+            runtimes: source.runtimes.config(),
+        })
+    }
+}
+
+/// The unit that is paused, and for how long.
 #[derive(Debug, Clone, Args)]
 pub struct HoldArgs {
-    /// kubelet's unit, where it is not found by itself (kubelet, k3s, k3s-agent, rke2-server, rke2-agent,
-    /// snap.microk8s.daemon-kubelite, k0sworker, k0scontroller)
+    /// kubelet's unit; default: the running one of kubelet, k3s, k3s-agent, rke2-server, rke2-agent,
+    /// snap.microk8s.daemon-kubelite, k0sworker, k0scontroller
     #[arg(long, help_heading = KUBELET, value_name = "UNIT")]
     pub unit: Option<String>,
-    /// Start the unit again after this long, whatever has become of netfix
+    /// systemd starts the unit again after this time, even if netfix is gone
     #[arg(long, help_heading = KUBELET, value_name = "DURATION", default_value = "10m", value_parser = deadline)]
     pub deadline: Duration,
 }
 
-/// A deadline; one that is over before anything is done would protect nobody.
+/// A deadline; a shorter one would pass before the pods are restored.
 fn deadline(text: &str) -> Result<Duration, String> {
     const LEAST: Duration = Duration::from_secs(5);
     let deadline = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    if deadline < LEAST { Err("at least 5s".to_owned()) } else { Ok(deadline) }
+    if deadline < LEAST {
+        Err("at least 5s".to_owned())
+    } else {
+        Ok(deadline)
+    }
 }
 
 /// A whole maintenance window.
@@ -130,37 +177,37 @@ pub struct UpgradeArgs {
     /// Which pods.
     #[command(flatten)]
     pub selectors: Selectors,
-    /// Who is asked for their names, and whether they were rebuilt.
+    /// The runtimes that name the pods and show whether one was rebuilt.
     #[command(flatten)]
     pub runtimes: Runtimes,
     /// What is paused.
     #[command(flatten)]
     pub hold: HoldArgs,
-    /// Wait this long, once COMMAND has ended, for the NIC to be there and to have carrier
-    #[arg(long, help_heading = PATIENCE, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
+    /// After COMMAND, wait this long for the NIC and its carrier
+    #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
     pub wait: Duration,
-    /// How long a gateway may take to answer
-    #[arg(long, help_heading = PATIENCE, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
+    /// Wait this long for the answers of the gateways
+    #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
     pub timeout: Duration,
-    /// Watch this long, once kubelet runs again, that no pod is rebuilt
-    #[arg(long, help_heading = PATIENCE, value_name = "DURATION", default_value = "30s", value_parser = humantime::parse_duration)]
+    /// After kubelet's start, watch this long whether a pod is rebuilt
+    #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "30s", value_parser = humantime::parse_duration)]
     pub settle: Duration,
-    /// How many snapshots to keep
+    /// Keep this many generations of the checkpoints
     #[arg(long, value_name = "COUNT", default_value_t = super::DEFAULT_KEEP)]
     pub keep: NonZeroUsize,
-    /// Do not ask; for scripts
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub yes: bool,
-    /// Stay a child of this shell instead of becoming a unit of systemd's
+    /// Run in this shell instead of as a systemd unit
     #[arg(long)]
     pub foreground: bool,
-    /// When a pod is not restored, keep kubelet paused until `netfix resume` or the deadline
+    /// If a pod is not restored, keep kubelet paused until `netfix resume` or the deadline
     #[arg(long = "hold")]
     pub keep_paused: bool,
-    /// Go on although something is known that could not be restored
+    /// Continue even if some pods cannot be restored
     #[arg(long)]
     pub force: bool,
-    /// Print the course of the window and touch nothing
+    /// Print the phases and the pods; change nothing
     #[arg(long)]
     pub dry_run: bool,
     /// The command that upgrades the driver, and its arguments

@@ -1,30 +1,30 @@
 //! The command line: what users type, as types.
 
 mod args;
+mod examples;
 
+use std::env;
+use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::process;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub use args::{HoldArgs, PodArgs, Runtimes, Selectors, Source, SourceArgs, Target, UpgradeArgs};
 
-/// Snapshots every pod's network before a NIC driver upgrade and puts it back after.
+/// Saves every pod's network before a NIC driver upgrade and restores it after
 ///
-/// Reloading a NIC driver deletes its VLANs and the macvlan inside every running
-/// pod. netfix writes down what each network namespace has, and after the reload
-/// puts back exactly that: same names, MACs, ifindexes, addresses, routes and
-/// settings, without one pod being rebuilt. It changes only what is missing or
-/// differs, so any command can be run again at any time.
-///
-/// Typical use:
-///   netfix upgrade -- sh upgrade.sh   the whole window around a driver upgrade
-///   netfix snapshot; netfix check     from cron
-///   netfix restore --wait 60s         after a loss that nobody planned
-///   netfix verify                     does every pod reach its gateway?
+/// Reloading a NIC driver deletes its VLANs and the macvlan interface of every
+/// running pod. netfix saves what each network namespace has and restores exactly
+/// that after the reload: names, MACs, ifindexes, addresses, routes, settings.
+/// No pod is rebuilt. netfix changes only what is missing or differs, so every
+/// command can be repeated at any time.
 #[derive(Debug, Parser)]
-#[command(name = "netfix", version, verbatim_doc_comment, max_term_width = 110, after_help = EXIT_CODES)]
+#[command(name = "netfix", version, verbatim_doc_comment, max_term_width = 110, arg_required_else_help = true,
+    after_help = examples::NETFIX)]
 pub struct Cli {
     /// Options of every command.
     #[command(flatten)]
@@ -35,50 +35,37 @@ pub struct Cli {
 }
 
 /// Headings of the help texts.
-const GLOBAL: &str = "Options of every command";
+const GLOBAL: &str = "Global options";
 
-/// How many snapshots are kept unless the user says otherwise.
+/// How many generations are kept unless the user says otherwise.
 pub const DEFAULT_KEEP: NonZeroUsize = NonZeroUsize::new(5).unwrap();
-
-const EXIT_CODES: &str = "\
-Exit codes:
-  0  all done
-  1  failed
-  2  wrong usage
-  3  drift found (diff, plan --exit-code)
-  4  refused before anything was changed (not root, lock held,
-     no checkpoint of this boot)
-  5  partly done: some pods, or parts of one, could not be handled;
-     each is named on stderr
-
-stdout is the answer, stderr the talk; -o json prints one document,
-described in docs/json.md, with the problem codes of docs/problems.md.
-Where journald runs, begin, end, steps and problems are in the journal:
-  journalctl -t netfix              with POD=, NETNS=, CODE= to search by";
 
 /// Options of every command.
 #[derive(Debug, Args)]
 pub struct Global {
-    /// Folder with the checkpoints and the node's state
-    #[arg(long, global = true, help_heading = GLOBAL, env = "NETFIX_STATE_DIR",
+    /// Directory of the checkpoints and the node's state
+    #[arg(long, global = true, help_heading = GLOBAL, env = "NETFIX_STATE_DIR", hide_env_values = true,
         value_name = "DIR",
         default_value = "/var/lib/netfix"
     )]
     pub state_dir: PathBuf,
-    /// Form of the answer on stdout
+    /// Output format
     #[arg(short, long, global = true, help_heading = GLOBAL, value_enum, value_name = "FORMAT", default_value_t = Output::Human)]
     pub output: Output,
+    /// Print the rows of tables only, for scripts
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    pub no_headers: bool,
     /// Print errors only
     #[arg(short, long, global = true, help_heading = GLOBAL, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Print each step as well, and on stderr each netlink message with the kernel's answer
-    #[arg(short, long, global = true, help_heading = GLOBAL)]
-    pub verbose: bool,
-    /// Wait this long for another netfix that is changing things; 0s: give up at once, with exit code 4
+    /// Print every step, pod and problem; -vv: every netlink message too
+    #[arg(short, long, global = true, help_heading = GLOBAL, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// Wait this long for the lock of another netfix; 0s: exit with code 4 at once
     #[arg(long, global = true, help_heading = GLOBAL, value_name = "DURATION", default_value = "0s",
         value_parser = humantime::parse_duration)]
     pub lock_wait: Duration,
-    /// Colours in human output (`NO_COLOR` is honoured)
+    /// Colors in human output; auto: on a terminal, unless `NO_COLOR` is set
     #[arg(long, global = true, help_heading = GLOBAL, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
     pub color: Color,
 }
@@ -86,8 +73,12 @@ pub struct Global {
 /// Form of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Output {
-    /// Tables and sentences.
+    /// Tables of what needs attention, and a summary.
     Human,
+    /// Tables of all pods with all columns.
+    Wide,
+    /// Pod names, one a line.
+    Name,
     /// One JSON document.
     Json,
 }
@@ -103,59 +94,84 @@ pub enum Color {
     Never,
 }
 
+impl Cli {
+    /// The command line of this process; wrong usage ends the process with exit code 2.
+    #[must_use]
+    pub fn of_process() -> Self {
+        // clap takes NETFIX_* in the environment for arguments, and would then not print the help.
+        if env::args_os().len() <= 1 {
+            let _ = write!(io::stderr(), "{}", Self::command().render_help());
+            process::exit(2);
+        }
+        let cli = Self::parse();
+        if cli.global.output == Output::Name && !cli.command.lists_pods() {
+            let message = format!(
+                "netfix {} lists no pods: `-o name` cannot be used",
+                cli.command.name()
+            );
+            Self::command()
+                .error(ErrorKind::ArgumentConflict, message)
+                .exit();
+        }
+        cli
+    }
+}
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Write down the host's network state and one checkpoint for every pod
+    /// Save the network state of the host and one checkpoint for every pod
     ///
-    /// Finds every network namespace that a process lives in or that is mounted, except the host's own and PID 1's.
-    /// A pod that has lost an interface keeps its good checkpoint and is reported as degraded. A pod that is gone
-    /// loses its checkpoint to a kept snapshot.
+    /// Every network namespace with a process or a mount is a pod, except the host's and PID 1's. If a pod has lost an
+    /// interface, its good checkpoint is kept and the pod is reported as degraded. The checkpoint of a pod that is gone
+    /// is moved to the previous generation.
+    #[command(after_help = examples::SNAPSHOT)]
     Snapshot {
         /// Which pods.
         #[command(flatten)]
         selectors: Selectors,
-        /// Who is asked for their names.
+        /// Which runtimes.
         #[command(flatten)]
         runtimes: Runtimes,
-        /// How many snapshots to keep, this one included; one that finds nothing changed counts with the one before
+        /// Keep this many generations of the checkpoints, this one included
         #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_KEEP)]
         keep: NonZeroUsize,
     },
     /// List the stored checkpoints
+    #[command(after_help = examples::LIST)]
     List {
         /// Which pods.
         #[command(flatten)]
         pods: PodArgs,
-        /// List the kept snapshots instead
-        #[arg(long, conflicts_with_all = ["generation", "netns", "pod"])]
+        /// List the generations of the checkpoints instead
+        #[arg(long, conflicts_with_all = ["generation", "netns", "pod", "pods"])]
         generations: bool,
     },
-    /// Show everything that is stored about one pod
+    /// Show everything that is stored about one pod, and its state now
+    #[command(after_help = examples::SHOW)]
     Show {
-        /// The pod's id, its name, or the beginning of either
+        /// The pod's id or name, or the beginning of either
         #[arg(id = "POD", value_name = "POD")]
         pod: String,
-        /// Of this kept snapshot, as `list --generations` numbers them, instead of the last one
+        /// Use this generation of the checkpoints instead of the newest; `list --generations` prints the numbers
         #[arg(long, value_name = "NUMBER")]
         generation: Option<u64>,
-        /// Who is asked for its name.
+        /// Which runtimes.
         #[command(flatten)]
         runtimes: Runtimes,
     },
-    /// Show what differs between the checkpoints and the kernel; exits with 3 where something is missing
+    /// Compare the checkpoints with the kernel; exit code 3: something is missing
+    #[command(after_help = examples::DIFF)]
     Diff {
-        /// Only this pod
-        #[arg(id = "POD", value_name = "POD")]
-        pod: Option<String>,
         /// Which pods.
         #[command(flatten)]
         pods: PodArgs,
-        /// Who is asked where the kernel cannot tell.
+        /// Which runtimes.
         #[command(flatten)]
         runtimes: Runtimes,
     },
-    /// Print the steps that a restore would take; touches nothing
+    /// Print the steps of a restore; change nothing
+    #[command(after_help = examples::PLAN)]
     Plan {
         /// Which pods.
         #[command(flatten)]
@@ -163,14 +179,15 @@ pub enum Command {
         /// Where from.
         #[command(flatten)]
         source: SourceArgs,
-        /// Exit with 3 when there is anything to do
+        /// Exit with code 3 if there is anything to do
         #[arg(long)]
         exit_code: bool,
     },
-    /// Put back what is missing: the NIC up, bonds, VLANs, every pod's macvlan, addresses, routes, settings
+    /// Restore what is missing: host links, then every pod's interfaces, addresses, routes, settings
     ///
-    /// Starts from what the kernel has now, so it works whatever part is missing, does nothing when nothing is,
-    /// and never touches what is right. A pod counts as restored only when a new observation shows no difference.
+    /// netfix compares the checkpoints with the kernel and restores only the difference. It does not touch what is
+    /// correct. It reports "restored" only after it has read the state back from the kernel.
+    #[command(after_help = examples::RESTORE)]
     Restore {
         /// Which pods.
         #[command(flatten)]
@@ -178,114 +195,154 @@ pub enum Command {
         /// Where from.
         #[command(flatten)]
         source: SourceArgs,
-        /// Wait this long for the NIC to be there and to have carrier, such as 60s or 2m
+        /// Wait this long for the NIC and its carrier, such as 60s or 2m
         #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
         wait: Duration,
-        /// Print the steps and touch nothing, like `plan`
+        /// Print the steps and change nothing, like `plan`
         #[arg(long)]
         dry_run: bool,
     },
-    /// Ask every pod's gateways from inside the pod, by ARP or neighbour discovery, all pods at once
+    /// Probe the gateways of every pod from inside the pod, by ARP or neighbour discovery
+    #[command(after_help = examples::VERIFY)]
     Verify {
         /// Which pods.
         #[command(flatten)]
         selectors: Selectors,
-        /// How long a gateway may take to answer
+        /// Wait this long for the answers of the gateways
         #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
         timeout: Duration,
     },
-    /// Say whether every running pod could be restored now: for cron and monitoring
+    /// Check whether every running pod could be restored now, for cron and monitoring
     ///
-    /// Every running pod needs a valid, fresh checkpoint that matches the kernel, and the runtime, the NIC, the state
-    /// folder, the kernel and netfix's rights must suffice for a restore. One line a finding. Exits with 0 (OK),
-    /// 1 (WARNING), 2 (CRITICAL) or 3 (UNKNOWN).
+    /// Every running pod needs a valid and fresh checkpoint that matches the kernel. The container runtime, the NIC, the
+    /// state directory, the kernel and netfix's capabilities must allow a restore. netfix prints one line a finding.
+    ///
+    /// Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
+    #[command(after_help = examples::CHECK)]
     Check {
         /// Which pods.
         #[command(flatten)]
         selectors: Selectors,
-        /// Who is asked for their names.
+        /// Which runtimes.
         #[command(flatten)]
         runtimes: Runtimes,
-        /// How old a checkpoint may be, counted from the last snapshot that found it true, such as 26h
+        /// Warn if the last snapshot that confirmed a checkpoint is older than this
         #[arg(long, value_name = "DURATION", default_value = "26h", value_parser = humantime::parse_duration)]
         max_age: Duration,
         /// Print one status line with performance data, as monitoring plugins do
         #[arg(long)]
         nagios: bool,
-        /// Write Prometheus metrics to this file as well, atomically
+        /// Write Prometheus metrics to this file too; the file is replaced atomically
         #[arg(long, value_name = "FILE")]
         textfile: Option<PathBuf>,
     },
-    /// Stop kubelet's unit and keep it from running, until `resume` or the deadline
+    /// Stop kubelet until `resume` or the deadline
     ///
-    /// The unit is stopped, then masked until the next boot. Before that a systemd timer is armed that starts it again
-    /// at the deadline, whatever has become of netfix.
+    /// netfix arms a systemd timer, then stops kubelet's unit and masks it until the next boot. At the deadline the timer
+    /// unmasks and starts the unit, even if netfix is gone.
+    #[command(after_help = examples::PAUSE)]
     Pause {
         /// Which unit, and for how long.
         #[command(flatten)]
         hold: HoldArgs,
     },
-    /// Let kubelet's unit run again, whoever paused it and whatever became of them
+    /// Start kubelet again, even if the netfix that paused it is gone
+    #[command(after_help = examples::RESUME)]
     Resume,
-    /// Run a driver upgrade as one window: check, snapshot, pause kubelet, COMMAND, restore, verify, resume, proof
+    /// Run a driver upgrade as one window: check, snapshot, pause, COMMAND, restore, verify, resume, proof
     ///
-    /// COMMAND is what takes the network away, such as a driver's upgrade script. Everything around it is netfix's: kubelet
-    /// is paused with a deadline, COMMAND is run, and when it has ended, well or not, the pods get their network back,
-    /// their gateways are asked, kubelet runs again, and the runtime is asked whether any pod was rebuilt.
+    /// netfix stops kubelet with a deadline and runs COMMAND, such as the driver's upgrade script. When COMMAND ends,
+    /// with any exit code, netfix restores the pods, probes their gateways, starts kubelet and checks that no pod was
+    /// rebuilt.
     ///
-    /// Under systemd the window runs as the unit netfix-upgrade.service and does not depend on this terminal; what it says
-    /// is shown here, and by `netfix status --follow` from any other login.
+    /// Under systemd the window runs as netfix-upgrade.service, so a lost terminal does not stop it. Its log is printed
+    /// here; `netfix status --follow` prints it in any other shell.
     ///
-    /// Exits with 0 when all is well, 1 when COMMAND failed and every pod is back, 4 when nothing was changed, and 5 when
-    /// something is left to do for a pod or for kubelet, whatever COMMAND said.
+    /// Exit codes: 0 all pods are back; 1 COMMAND failed, all pods are back; 4 nothing was changed; 5 a pod or kubelet
+    /// needs attention, whatever COMMAND returned.
+    #[command(after_help = examples::UPGRADE)]
     Upgrade(Box<UpgradeArgs>),
-    /// Show when the last snapshot was, what is stored, who runs here, which window is open and who holds the lock
+    /// Show the last snapshot, the checkpoints, the runtimes, the lock and the open window
+    #[command(after_help = examples::STATUS)]
     Status {
-        /// Show what is said in the window that is open, until it is closed
+        /// Print the log of the open window until it is closed
         #[arg(long)]
         follow: bool,
-        /// Who is asked for the pods.
+        /// Which runtimes.
         #[command(flatten)]
         runtimes: Runtimes,
     },
-    /// Show what became of a maintenance window: phases, kubelet's pause, every pod before and after, its outage
+    /// Report a maintenance window: phases, kubelet's pause, every pod before and after, its outage
     ///
-    /// Works from the record that `upgrade` and `pause` leave, of which the last 50 are kept, and from the open window.
+    /// `upgrade` and `pause` leave a record; the last 50 are kept. The open window is reported too.
+    #[command(after_help = examples::REPORT)]
     Report {
-        /// The window's id or its beginning, instead of the newest one
+        /// The window's id or its beginning; default: the newest
         #[arg(id = "WINDOW", value_name = "WINDOW")]
         window: Option<String>,
-        /// Write a page for a browser or a change ticket to this file as well, atomically; nothing else is needed to
-        /// read it
+        /// Write the report to this file too, as one self-contained HTML page
         #[arg(long, value_name = "FILE")]
         html: Option<PathBuf>,
-        /// List all windows instead, one line each
+        /// List all windows, one a line
         #[arg(long, conflicts_with_all = ["WINDOW", "html"])]
         list: bool,
     },
-    /// Take over checkpoints in the origin's format from a folder
+    /// Import the checkpoints of `i40e_net_fix` from a directory
     ///
-    /// Each file is read, checked and written to the state folder under its own name. A checkpoint that netfix has
-    /// written about the same living pod is better and is kept.
+    /// netfix reads and checks each file and writes it to the state directory under the same name. If netfix has written
+    /// a checkpoint of the same running pod, that one is kept.
+    #[command(after_help = examples::IMPORT)]
     Import {
-        /// The folder, such as /home/work/cni-plugins/checkpoints
+        /// The directory, such as /home/work/cni-plugins/checkpoints
         #[arg(value_name = "PATH")]
         path: PathBuf,
-        /// Who is asked whose namespace is whose.
+        /// Which runtimes.
         #[command(flatten)]
         runtimes: Runtimes,
     },
-    /// Remove all but the last kept snapshots
+    /// Remove all but the newest generations of the checkpoints
+    #[command(after_help = examples::PRUNE)]
     Prune {
-        /// How many snapshots to keep
+        /// Keep this many
         #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_KEEP)]
         keep: NonZeroUsize,
     },
     /// Print a completion script for a shell
+    #[command(after_help = examples::COMPLETIONS)]
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
     },
     /// Print the manual page (roff)
+    #[command(after_help = examples::MAN)]
     Man,
+}
+
+impl Command {
+    /// Whether the answer is about pods.
+    fn lists_pods(&self) -> bool {
+        match self {
+            Self::Snapshot { .. }
+            | Self::List {
+                generations: false, ..
+            }
+            | Self::Show { .. }
+            | Self::Diff { .. }
+            | Self::Plan { .. }
+            | Self::Restore { .. }
+            | Self::Verify { .. }
+            | Self::Check { nagios: false, .. }
+            | Self::Import { .. } => true,
+            Self::List { .. }
+            | Self::Check { .. }
+            | Self::Pause { .. }
+            | Self::Resume
+            | Self::Upgrade(_)
+            | Self::Status { .. }
+            | Self::Report { .. }
+            | Self::Prune { .. }
+            | Self::Completions { .. }
+            | Self::Man => false,
+        }
+    }
 }

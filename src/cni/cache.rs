@@ -10,14 +10,14 @@ use super::{result, spare_mac};
 use crate::model::partial::{Attachment, Made};
 use crate::model::{IfName, PodId, PodInfo};
 
-/// What one file says.
+/// The contents of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Whole sandbox id.
+    /// Full sandbox id.
     pub container: String,
     /// Name of the network.
     pub network: String,
-    /// Paths that led to the pod's namespace.
+    /// Paths of the pod's namespace.
     pub paths: Vec<String>,
     /// Kubernetes namespace.
     pub namespace: Option<String>,
@@ -30,7 +30,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Whose it is.
+    /// The pod.
     #[must_use]
     pub fn pod(&self) -> PodInfo {
         const SHORT_ID: usize = 12;
@@ -69,23 +69,23 @@ struct Cached {
 const KIND: &str = "cniCacheV1";
 /// The source of names that come from the cache.
 pub const SOURCE: &str = "cni-cache";
-/// Made in every namespace by the runtime; never lost.
+/// Created by the runtime in every namespace; never lost.
 const LOOPBACK: &str = "loopback";
 
-/// Reads a file's text; `None` for the loopback device, which nobody loses.
+/// Parses a file's text; `None` for the loopback device, which is never lost.
 ///
 /// # Errors
-/// Why the text cannot be used, in words.
+/// Why the text cannot be used.
 pub fn parse(text: &str) -> Result<Option<Entry>, String> {
     if text.trim().is_empty() {
-        return Err("the file is empty; libcni was interrupted while it wrote it".to_owned());
+        return Err("the file is empty: libcni was interrupted while writing it".to_owned());
     }
     let cached: Cached = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if cached.kind != KIND {
-        return Err(format!("it is of the kind {:?}, not {KIND}", cached.kind));
+        return Err(format!("its kind is {:?}, not {KIND}", cached.kind));
     }
     if cached.container_id.is_empty() {
-        return Err("it names no container".to_owned());
+        return Err("it has no containerId".to_owned());
     }
     let bytes = BASE64_STANDARD.decode(&cached.config);
     let bytes = bytes.map_err(|error| format!("its configuration is not base64: {error}"))?;
@@ -97,16 +97,28 @@ pub fn parse(text: &str) -> Result<Option<Entry>, String> {
 }
 
 fn entry(cached: Cached, chain: &Chain) -> Result<Entry, String> {
-    let args = Arguments { pairs: &cached.cni_args, capabilities: &cached.capability_args };
+    let args = Arguments {
+        pairs: &cached.cni_args,
+        capabilities: &cached.capability_args,
+    };
     let mut attachment = chain.attachment(&cached.if_name, args)?;
     if attachment.can_be_made() {
-        let result = result::parse(&cached.result).map_err(|error| format!("its result: {error}"))?;
-        result::fill(&mut attachment, &result, &result::own_addresses(&cached.if_name, &result));
+        let result =
+            result::parse(&cached.result).map_err(|error| format!("its result: {error}"))?;
+        result::fill(
+            &mut attachment,
+            &result,
+            &result::own_addresses(&cached.if_name, &result),
+        );
     }
     if matches!(attachment.made, Made::Macvlan { .. }) && attachment.mac.is_none() {
         attachment.spare_mac = Some(spare_mac(&cached.container_id, &cached.if_name));
     }
-    let arg = |key: &str| args.pair(key).filter(|value| !value.is_empty()).map(str::to_owned);
+    let arg = |key: &str| {
+        args.pair(key)
+            .filter(|value| !value.is_empty())
+            .map(str::to_owned)
+    };
     Ok(Entry {
         namespace: arg("K8S_POD_NAMESPACE"),
         name: arg("K8S_POD_NAME"),
@@ -118,7 +130,7 @@ fn entry(cached: Cached, chain: &Chain) -> Result<Entry, String> {
     })
 }
 
-/// Every path that the file gives for the namespace; plugins write it into their result, libcni beside it since 1.3.
+/// Every path of the namespace in the file: plugins write it into their result, and libcni since 1.3 beside it.
 fn paths(cached: &Cached) -> Vec<String> {
     let interfaces = cached.result["interfaces"].as_array().into_iter().flatten();
     let sandboxes = interfaces.filter_map(|interface| interface["sandbox"].as_str());

@@ -1,4 +1,4 @@
-//! A network's configuration: one plugin, or a list of which the first makes the interface and the others change it.
+//! A network's configuration: one plugin, or a list in which the first creates the interface and the others change it.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -16,33 +16,46 @@ pub(super) struct Chain {
     rest: Vec<Value>,
 }
 
-/// What the runtime gave the plugins beside their configuration.
+/// The runtime's arguments to the plugins, beside their configuration.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arguments<'a> {
     /// `CNI_ARGS`.
     pub pairs: &'a [(String, String)],
-    /// Values for what a plugin declares as its capabilities.
+    /// Values for the capabilities that a plugin declares.
     pub capabilities: &'a Map<String, Value>,
 }
 
 impl<'a> Arguments<'a> {
     /// The value of one of `CNI_ARGS`.
     pub(super) fn pair(self, key: &str) -> Option<&'a str> {
-        self.pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+        self.pairs
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value.as_str())
     }
 
-    /// The MAC that a plugin was told to use, from the strongest source to the weakest.
+    /// The MAC for a plugin, from the source with the highest precedence.
     pub(super) fn mac(self, plugin: &Value) -> Result<Option<Mac>, String> {
         let declared = plugin["capabilities"]["mac"] == true;
-        let from_runtime = self.capabilities.get("mac").filter(|_| declared).and_then(Value::as_str);
-        let told =
-            [plugin["runtimeConfig"]["mac"].as_str(), from_runtime, self.pair("MAC"), plugin["mac"].as_str()];
-        let text = told.into_iter().flatten().find(|text| !text.is_empty());
-        text.map(str::parse).transpose().map_err(|error: crate::model::mac::InvalidMac| error.to_string())
+        let from_runtime = self
+            .capabilities
+            .get("mac")
+            .filter(|_| declared)
+            .and_then(Value::as_str);
+        let sources = [
+            plugin["runtimeConfig"]["mac"].as_str(),
+            from_runtime,
+            self.pair("MAC"),
+            plugin["mac"].as_str(),
+        ];
+        let text = sources.into_iter().flatten().find(|text| !text.is_empty());
+        text.map(str::parse)
+            .transpose()
+            .map_err(|error: crate::model::mac::InvalidMac| error.to_string())
     }
 }
 
-/// What the macvlan and vlan plugins read; zero and empty count as absent there.
+/// The options of the macvlan and vlan plugins, for which zero and empty mean absent.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Options {
@@ -54,33 +67,50 @@ struct Options {
     vlan_id: u16,
 }
 
-/// Plugins that change nothing which goes with the interface: rules of netfilter, or a pair's end on the host.
-const WITHOUT_TRACE: [&str; 5] = ["portmap", "firewall", "bandwidth", "istio-cni", "linkerd-cni"];
+/// Plugins without state in the interface: they add netfilter rules, or change a veth's peer on the host.
+const WITHOUT_TRACE: [&str; 5] = [
+    "portmap",
+    "firewall",
+    "bandwidth",
+    "istio-cni",
+    "linkerd-cni",
+];
 
 impl Chain {
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
-        let mut document: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let mut document: Value =
+            serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         let mut plugins = match document.get_mut("plugins").map(Value::take) {
             Some(Value::Array(plugins)) => plugins,
             Some(_) => return Err("plugins is not a list".to_owned()),
             None => vec![document],
         };
-        if let Some(nameless) = plugins.iter().position(|plugin| !plugin["type"].is_string()) {
+        if let Some(nameless) = plugins
+            .iter()
+            .position(|plugin| !plugin["type"].is_string())
+        {
             return Err(format!("plugin {} has no type", nameless + 1));
         }
         if plugins.is_empty() {
             return Err("it has no plugin".to_owned());
         }
-        Ok(Self { main: plugins.remove(0), rest: plugins })
+        Ok(Self {
+            main: plugins.remove(0),
+            rest: plugins,
+        })
     }
 
-    /// The plugin that made the interface.
+    /// The plugin that created the interface.
     pub(super) fn main_type(&self) -> &str {
         type_of(&self.main)
     }
 
-    /// What the plugins were told to make of an interface. What they answered is not in here.
-    pub(super) fn attachment(&self, ifname: &IfName, args: Arguments<'_>) -> Result<Attachment, String> {
+    /// An interface according to the configuration, without the plugins' result.
+    pub(super) fn attachment(
+        &self,
+        ifname: &IfName,
+        args: Arguments<'_>,
+    ) -> Result<Attachment, String> {
         let mut attachment = main(&self.main, ifname, args)?;
         if !attachment.can_be_made() {
             return Ok(attachment);
@@ -103,11 +133,14 @@ fn type_of(plugin: &Value) -> &str {
 fn main(plugin: &Value, ifname: &IfName, args: Arguments<'_>) -> Result<Attachment, String> {
     let name = type_of(plugin);
     if !["macvlan", "vlan"].contains(&name) {
-        return Ok(Attachment::bare(ifname.clone(), Made::Other(name.to_owned())));
+        return Ok(Attachment::bare(
+            ifname.clone(),
+            Made::Other(name.to_owned()),
+        ));
     }
     let options = Options::deserialize(plugin).map_err(|error| error.to_string())?;
     if options.link_in_container {
-        let made = Made::Other(format!("{name} on a link of the pod's own (linkInContainer)"));
+        let made = Made::Other(format!("{name} on a link in the pod (linkInContainer)"));
         return Ok(Attachment::bare(ifname.clone(), made));
     }
     let made = match name {
@@ -120,12 +153,21 @@ fn main(plugin: &Value, ifname: &IfName, args: Arguments<'_>) -> Result<Attachme
     let is_macvlan = name == "macvlan";
     let mut attachment = Attachment::bare(ifname.clone(), made);
     let parent = Some(options.master).filter(|master| !master.is_empty());
-    attachment.parent = parent.map(IfName::try_from).transpose().map_err(|error| error.to_string())?;
+    attachment.parent = parent
+        .map(IfName::try_from)
+        .transpose()
+        .map_err(|error| error.to_string())?;
     attachment.mtu = Some(options.mtu).filter(|mtu| *mtu != 0);
     if is_macvlan {
         attachment.mac = args.mac(plugin)?;
-        let has_addresses = plugin["ipam"]["type"].as_str().is_some_and(|ipam| !ipam.is_empty());
-        attachment.tuning.implied = if has_addresses { announcing() } else { Sysctls::default() };
+        let has_addresses = plugin["ipam"]["type"]
+            .as_str()
+            .is_some_and(|ipam| !ipam.is_empty());
+        attachment.tuning.implied = if has_addresses {
+            announcing()
+        } else {
+            Sysctls::default()
+        };
     }
     Ok(attachment)
 }
@@ -136,12 +178,16 @@ fn mode(text: &str) -> Result<MacvlanMode, String> {
         "private" => MacvlanMode::Private,
         "vepa" => MacvlanMode::Vepa,
         "passthru" => MacvlanMode::Passthru,
-        other => return Err(format!("{other:?} is no mode of a macvlan")),
+        other => return Err(format!("{other:?} is not a macvlan mode")),
     })
 }
 
-/// What the macvlan plugin sets on every interface with addresses: the kernel tells the neighbours of them.
+/// The macvlan plugin sets these on every interface with addresses: the kernel announces them to the neighbours.
 fn announcing() -> Sysctls {
     let on = |key| [(SysctlKey::known(key), 1)].into();
-    Sysctls { ipv4: on("arp_notify"), ipv6: on("ndisc_notify"), ..Sysctls::default() }
+    Sysctls {
+        ipv4: on("arp_notify"),
+        ipv6: on("ndisc_notify"),
+        ..Sysctls::default()
+    }
 }

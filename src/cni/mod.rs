@@ -1,27 +1,27 @@
-//! What CNI plugins wrote and were told: libcni's cache, plugin configurations, results.
+//! Parses CNI documents: libcni's cache, plugin configurations, results.
 //!
-//! Documents in, [`Partial`](crate::model::Partial) out. Nothing here reads a file or asks the kernel.
+//! Documents in, [`Partial`](crate::model::Partial) out. This module reads no file and does not query the kernel.
 
 mod cache;
 mod config;
 mod origin;
-mod owner;
 mod result;
 mod tuning;
 
 pub use cache::{Entry, SOURCE, parse};
 pub use origin::partial as of_origin;
-pub use owner::{Owner, owner};
 
 use sha2::{Digest, Sha256};
 
 use crate::model::{IfName, Mac};
 
-/// A locally administered address that follows from whose it is, so that a second run finds what the first has made.
+/// A locally administered address derived from pod and interface, so that a second run uses the same one.
 fn spare_mac(container: &str, ifname: &IfName) -> Mac {
     let digest = Sha256::digest(format!("{container} {}", ifname.as_str()));
     let mut mac = [0; 6];
-    mac.iter_mut().zip(digest.iter()).for_each(|(byte, from)| *byte = *from);
+    mac.iter_mut()
+        .zip(digest.iter())
+        .for_each(|(byte, from)| *byte = *from);
     mac[0] = mac[0] & 0xfe | 0x02;
     Mac(mac)
 }

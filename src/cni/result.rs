@@ -1,4 +1,4 @@
-//! A CNI result of any version: what the plugins answered.
+//! A CNI result of any version.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::model::IfName;
-use crate::model::checkpoint::{CniInterface, CniIp, CniResult, CniRoute};
+use crate::model::cni_result::{CniInterface, CniIp, CniResult, CniRoute};
 use crate::model::partial::Attachment;
 use crate::model::sysctl::SysctlKey;
 
@@ -29,13 +29,23 @@ struct EarlyIp {
 /// Reads a result.
 pub(super) fn parse(value: &Value) -> Result<CniResult, String> {
     if value.is_null() {
-        return Err("there is none".to_owned());
+        return Err("it is missing".to_owned());
     }
     let mut result = CniResult::deserialize(value).map_err(|error| error.to_string())?;
     let Early { ip4, ip6 } = Early::deserialize(value).map_err(|error| error.to_string())?;
-    for EarlyIp { ip, gateway, routes } in [ip4, ip6].into_iter().flatten() {
+    for EarlyIp {
+        ip,
+        gateway,
+        routes,
+    } in [ip4, ip6].into_iter().flatten()
+    {
         let version = if ip.addr().is_ipv4() { "4" } else { "6" }.to_owned();
-        result.ips.push(CniIp { version, interface: None, address: ip, gateway });
+        result.ips.push(CniIp {
+            version,
+            interface: None,
+            address: ip,
+            gateway,
+        });
         result.routes.extend(routes);
     }
     Ok(result)
@@ -50,13 +60,20 @@ pub(super) fn own_addresses<'a>(ifname: &'a IfName, result: &'a CniResult) -> Ve
     result.ips.iter().filter(is_own).collect()
 }
 
-/// The pod's own interface of that name: a result also lists those that a plugin made on the host.
+/// The pod's interface of that name; a result also lists those that a plugin created on the host.
 pub(super) fn interface<'a>(ifname: &IfName, result: &'a CniResult) -> Option<&'a CniInterface> {
-    let named = || result.interfaces.iter().filter(|interface| interface.name == *ifname);
-    named().find(|interface| !interface.sandbox.is_empty()).or_else(|| named().next())
+    let named = || {
+        result
+            .interfaces
+            .iter()
+            .filter(|interface| interface.name == *ifname)
+    };
+    named()
+        .find(|interface| !interface.sandbox.is_empty())
+        .or_else(|| named().next())
 }
 
-/// Writes into an attachment what a result says of it.
+/// Adds the contents of a result to an attachment.
 pub(super) fn fill(attachment: &mut Attachment, result: &CniResult, ips: &[&CniIp]) {
     if let Some(interface) = interface(&attachment.ifname, result) {
         attachment.mac = interface.mac.or(attachment.mac);
@@ -66,12 +83,22 @@ pub(super) fn fill(attachment: &mut Attachment, result: &CniResult, ips: &[&CniI
         let is_same_family = |gateway: &IpAddr| gateway.is_ipv4() == dst.addr().is_ipv4();
         ips.iter().filter_map(|ip| ip.gateway).find(is_same_family)
     };
-    let by_gateway =
-        |route: &CniRoute| CniRoute { gw: route.gw.or_else(|| gateway_of(route.dst)), ..route.clone() };
+    let by_gateway = |route: &CniRoute| CniRoute {
+        gw: route.gw.or_else(|| gateway_of(route.dst)),
+        ..route.clone()
+    };
     attachment.routes = result.routes.iter().map(by_gateway).collect();
     attachment.addresses = ips.iter().map(|ip| ip.address).collect();
-    if attachment.addresses.iter().any(|address| address.addr().is_ipv6()) {
-        // Plugins see to that before they add the first one: runtimes may have it off for new interfaces.
-        attachment.tuning.implied.ipv6.insert(SysctlKey::known("disable_ipv6"), 0);
+    if attachment
+        .addresses
+        .iter()
+        .any(|address| address.addr().is_ipv6())
+    {
+        // Plugins enable IPv6 before they add the first address: runtimes may disable it for new interfaces.
+        attachment
+            .tuning
+            .implied
+            .ipv6
+            .insert(SysctlKey::known("disable_ipv6"), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! The `tuning` plugin: settings of an interface that another plugin made.
+//! The `tuning` plugin: settings of another plugin's interface.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::model::partial::{Attachment, Tuning};
 use crate::model::sysctl::{Settings, SysctlKey, Sysctls};
 use crate::model::{IfName, Mac};
 
-/// What it reads, from its own configuration and again from `args.cni`, which is stronger.
+/// Its options, in its configuration and in `args.cni`, which has precedence.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Options {
@@ -23,40 +23,62 @@ struct Options {
     tx_q_len: Option<u32>,
 }
 
-/// Puts what the plugin did on top of what those before it did.
-pub(super) fn apply(plugin: &Value, args: Arguments<'_>, attachment: &mut Attachment) -> Result<(), String> {
-    let read = |value: &Value| Options::deserialize(value).map_err(|error| format!("tuning: {error}"));
+/// Applies the plugin's changes after those of the plugins before it.
+pub(super) fn apply(
+    plugin: &Value,
+    args: Arguments<'_>,
+    attachment: &mut Attachment,
+) -> Result<(), String> {
+    let read =
+        |value: &Value| Options::deserialize(value).map_err(|error| format!("tuning: {error}"));
     let own = read(plugin)?;
     let stronger = match &plugin["args"]["cni"] {
         Value::Null => Options::default(),
         value => read(value)?,
     };
     let mac = match stronger.mac.as_deref().filter(|mac| !mac.is_empty()) {
-        Some(text) => Some(text.parse::<Mac>().map_err(|error| format!("tuning: {error}"))?),
+        Some(text) => Some(
+            text.parse::<Mac>()
+                .map_err(|error| format!("tuning: {error}"))?,
+        ),
         None => args.mac(plugin)?,
     };
     attachment.mac = mac.or(attachment.mac);
-    attachment.mtu = stronger.mtu.or(own.mtu).filter(|mtu| *mtu != 0).or(attachment.mtu);
-    let Tuning { txqueuelen, promisc, allmulti, sysctls, implied: _ } = &mut attachment.tuning;
+    attachment.mtu = stronger
+        .mtu
+        .or(own.mtu)
+        .filter(|mtu| *mtu != 0)
+        .or(attachment.mtu);
+    let Tuning {
+        txqueuelen,
+        promisc,
+        allmulti,
+        sysctls,
+        implied: _,
+    } = &mut attachment.tuning;
     *txqueuelen = stronger.tx_q_len.or(own.tx_q_len).or(*txqueuelen);
     *allmulti = stronger.allmulti.or(own.allmulti).or(*allmulti);
-    // It never switches promiscuous mode off.
+    // The plugin never disables promiscuous mode.
     if stronger.promisc.or(own.promisc) == Some(true) {
         *promisc = Some(true);
     }
     for (key, value) in own.sysctl.iter().chain(&stronger.sysctl) {
         if !set(sysctls, &attachment.ifname, key, value) {
-            attachment.beyond.push(format!("the setting {key} = {value}"));
+            attachment
+                .beyond
+                .push(format!("the setting {key} = {value}"));
         }
     }
     Ok(())
 }
 
-/// Notes a setting of the interface itself; others live as long as the namespace. `false` when it cannot be noted.
+/// Records a sysctl of the interface; others stay with the namespace. `false` if netfix cannot restore it.
 fn set(sysctls: &mut Sysctls, ifname: &IfName, key: &str, value: &str) -> bool {
     let path = key.replace('.', "/").replacen("IFNAME", ifname.as_str(), 1);
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    let ["net", family, folder, dev, key] = parts.as_slice() else { return !is_about(&path, ifname) };
+    let ["net", family, folder, dev, key] = parts.as_slice() else {
+        return !is_about(&path, ifname);
+    };
     if *dev != ifname.as_str() {
         return true;
     }
@@ -71,14 +93,15 @@ fn set(sysctls: &mut Sysctls, ifname: &IfName, key: &str, value: &str) -> bool {
         sysctls.stable_secret = value.trim().parse().ok();
         return sysctls.stable_secret.is_some();
     }
-    let (Ok(key), Ok(value)) = (SysctlKey::try_from((*key).to_owned()), value.trim().parse()) else {
+    let (Ok(key), Ok(value)) = (SysctlKey::try_from((*key).to_owned()), value.trim().parse())
+    else {
         return false;
     };
     settings.insert(key, value);
     true
 }
 
-/// Whether any part of a path is the interface's name: then what it means goes with the interface.
+/// Whether any part of a path is the interface's name: then the setting is lost with the interface.
 fn is_about(path: &str, ifname: &IfName) -> bool {
     path.split('/').any(|part| part == ifname.as_str())
 }

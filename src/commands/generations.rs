@@ -1,20 +1,11 @@
 //! `netfix list --generations`: what was kept of earlier times; and the choice of one of them.
 
-use super::session::node_view;
-use super::{Context, Early, Outcome};
+use crate::context::Context;
+use crate::inventory::observe;
 use crate::model::{PodId, Problem};
-use crate::report::{Extra, GenerationView};
-use crate::store::{Contents, Error, Generation, Store, Survey};
-
-/// The store as it is now, or as it was in the generation that the user chose.
-pub(super) fn store(store: &Store, generation: Option<u64>) -> Result<Store, Early> {
-    or_refuse(generation.map_or_else(|| Ok(store.clone()), |number| store.generation(number)))
-}
-
-/// What cannot be read at all ends the command.
-pub(super) fn or_refuse<T>(result: Result<T, Error>) -> Result<T, Early> {
-    result.map_err(|error| Box::new(Outcome::refused(error.problem())))
-}
+use crate::report::outcome::{Early, Outcome};
+use crate::report::{Extra, GenerationView, NodeView};
+use crate::store::{Contents, Error, Generation, Survey};
 
 pub(super) fn list(context: &mut Context) -> Result<Outcome, Early> {
     let store = &context.store;
@@ -22,36 +13,55 @@ pub(super) fn list(context: &mut Context) -> Result<Outcome, Early> {
     let mut problems = Vec::new();
     let mut views: Vec<GenerationView> = Vec::new();
     let mut before: Option<Contents> = None;
-    for generation in or_refuse(store.generations())? {
-        let Some(contents) = or_refuse(survey.read(store, generation.number))? else { continue };
+    for generation in store.generations()? {
+        let Some(contents) = survey.read(store, generation.number)? else {
+            continue;
+        };
         problems.extend(damage(&contents));
         views.push(view(generation, &contents, before.as_ref()));
         before = Some(contents);
     }
     if let (Some(newest), Some(view)) = (before, views.last_mut()) {
-        view.current = or_refuse(newest.is_whole_of(store))?;
+        view.current = newest.is_whole_of(store)?;
     }
     let extra = Some(Extra::Generations(views));
-    Ok(Outcome { node: node_view(), problems, extra, ..Outcome::default() })
+    Ok(Outcome {
+        node: NodeView::of(&observe::node_identity()),
+        problems,
+        extra,
+        ..Outcome::default()
+    })
 }
 
 /// What cannot be read is a warning: it may have been kept as it was found.
 fn damage(contents: &Contents) -> Vec<Problem> {
-    let of_pod = |(id, written): (&PodId, &Result<_, Error>)| Some(written.as_ref().err()?.problem().of(id));
+    let of_pod =
+        |(id, written): (&PodId, &Result<_, Error>)| Some(written.as_ref().err()?.problem().of(id));
     let of_node = contents.node.as_ref().err().map(Error::problem);
-    let all = contents.checkpoints.iter().filter_map(of_pod).chain(of_node);
+    let all = contents
+        .checkpoints
+        .iter()
+        .filter_map(of_pod)
+        .chain(of_node);
     all.map(Problem::demoted).collect()
 }
 
 fn view(generation: Generation, contents: &Contents, before: Option<&Contents>) -> GenerationView {
     let here = &contents.checkpoints;
     let only_in = |one: &Contents, other: &Contents| {
-        let ids = one.checkpoints.keys().filter(|id| !other.checkpoints.contains_key(*id));
+        let ids = one
+            .checkpoints
+            .keys()
+            .filter(|id| !other.checkpoints.contains_key(*id));
         ids.cloned().collect::<Vec<PodId>>()
     };
     let changed = |before: &Contents| {
-        let both = here.keys().filter(|id| before.checkpoints.contains_key(*id));
-        both.filter(|id| !contents.has_same(before, id)).cloned().collect()
+        let both = here
+            .keys()
+            .filter(|id| before.checkpoints.contains_key(*id));
+        both.filter(|id| !contents.has_same(before, id))
+            .cloned()
+            .collect()
     };
     GenerationView {
         number: generation.number,
@@ -62,14 +72,23 @@ fn view(generation: Generation, contents: &Contents, before: Option<&Contents>) 
         added: before.map(|before| only_in(contents, before)),
         changed: before.map(changed),
         removed: before.map(|before| only_in(before, contents)),
-        damaged: here.iter().filter(|(_, written)| written.is_err()).map(|(id, _)| id.clone()).collect(),
+        damaged: here
+            .iter()
+            .filter(|(_, written)| written.is_err())
+            .map(|(id, _)| id.clone())
+            .collect(),
     }
 }
 
 /// When the newest of what it holds was written, or was found true: all times have one form, so the last is the greatest.
 fn time(contents: &Contents) -> Option<String> {
     let node = contents.node.as_ref().ok().and_then(Option::as_ref);
-    let of_node = node.into_iter().flat_map(|node| node.seen.values().chain([&node.created]));
-    let of_pods = contents.checkpoints.values().filter_map(|written| written.as_ref().ok()?.as_ref());
+    let of_node = node
+        .into_iter()
+        .flat_map(|node| node.seen.values().chain([&node.created]));
+    let of_pods = contents
+        .checkpoints
+        .values()
+        .filter_map(|written| written.as_ref().ok()?.as_ref());
     of_node.chain(of_pods).max().cloned()
 }

@@ -1,39 +1,55 @@
 //! `netfix list`: what is stored.
 
-use super::session::{self, Stored, load, node_view, stored_view};
-use super::{Context, Early, Outcome, generations};
+use std::path::PathBuf;
+
 use crate::cli::PodArgs;
-use crate::model::Problem;
-use crate::report::{PodView, State};
+use crate::context::Context;
+use crate::inventory::observe;
+use crate::inventory::stored::{Stored, load, summary_of};
+use crate::model::problem::StoreEffect;
+use crate::model::{NodeState, PodSummary, Problem};
+use crate::report::outcome::{Early, Outcome};
+use crate::report::{NodeView, PodView, State};
 use crate::store::Store;
 
 pub(super) fn list(pods: &PodArgs, context: &mut Context) -> Result<Outcome, Early> {
-    let selection = session::selection(&pods.selectors)?;
-    let store = generations::store(&context.store, pods.generation)?;
-    let Stored { checkpoints, damaged, mut problems } = load(&store, &selection)?;
-    let chosen = checkpoints.iter().filter(|(info, checkpoint)| selection.wants_checkpoint(info, checkpoint));
-    let mut pods: Vec<PodView> =
-        chosen.map(|(info, checkpoint)| stored_view(info, checkpoint, State::Stored)).collect();
-    pods.extend(damaged);
-    tell_seen(&mut pods, &store, &mut problems);
-    pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
-    let exit = Outcome::judge(&pods, &problems);
-    Ok(Outcome { exit, node: node_view(), pods, problems, ..Outcome::default() })
-}
-
-/// When each pod was last seen true, as the node's state says.
-pub(super) fn tell_seen(pods: &mut [PodView], store: &Store, problems: &mut Vec<Problem>) {
-    match store.load_node() {
-        Ok(Some(node)) => {
-            for pod in pods {
-                pod.seen = node.seen(&pod.info.id).map(str::to_owned);
-            }
-        }
-        Ok(None) => {}
-        Err(error) => {
-            let mut problem = error.problem().demoted();
-            problem.message.push_str("; when the pods were last seen true is not known");
-            problems.push(problem);
+    let selection = pods.selectors.selection()?;
+    let store = context.store.at(pods.generation)?;
+    let Stored {
+        checkpoints,
+        damaged,
+        mut problems,
+    } = load(&store, &selection)?;
+    let node = node_state(&store, &mut problems);
+    let mut pods: Vec<PodView> = Vec::new();
+    for (info, checkpoint) in &checkpoints {
+        let extension = checkpoint.netfix.as_ref();
+        let inode = extension.map_or(0, |extension| extension.identity.inode);
+        let path = PathBuf::from(&checkpoint.netns);
+        if selection.wants_pod(info) && selection.wants_netns(&[path], inode) {
+            let view = PodView::new(summary_of(info, checkpoint), State::Stored);
+            pods.push(view.verified_in(node.as_ref()));
         }
     }
+    let damaged = damaged.iter().map(|info| {
+        PodView::new(PodSummary::bare(info, None), State::Failed).verified_in(node.as_ref())
+    });
+    pods.extend(damaged);
+    pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
+    let exit = Outcome::judge(&pods, &problems);
+    Ok(Outcome {
+        exit,
+        node: NodeView::of(&observe::node_identity()),
+        pods,
+        problems,
+        ..Outcome::default()
+    })
+}
+
+/// The node's state, which has the times at which snapshots last verified the pods.
+pub(super) fn node_state(store: &Store, problems: &mut Vec<Problem>) -> Option<NodeState> {
+    store
+        .load_node()
+        .map_err(|error| problems.push(error.problem_with(StoreEffect::TimesUnknown).demoted()))
+        .ok()?
 }

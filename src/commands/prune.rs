@@ -2,9 +2,10 @@
 
 use std::num::NonZeroUsize;
 
-use super::session::node_view;
-use super::{Context, Early, Exit, Outcome};
-use crate::report::{Extra, KeptView};
+use crate::context::Context;
+use crate::inventory::observe;
+use crate::report::outcome::{Early, Exit, Outcome};
+use crate::report::{Extra, KeptView, NodeView};
 use crate::store::Prune;
 
 pub(super) fn run(keep: NonZeroUsize, context: &mut Context) -> Result<Outcome, Early> {
@@ -23,6 +24,15 @@ pub(super) fn run(keep: NonZeroUsize, context: &mut Context) -> Result<Outcome, 
         (false, true) => Exit::Failed,
         (false, false) => Exit::Partly,
     };
-    let extra = Some(Extra::Kept(KeptView { removed, ..KeptView::default() }));
-    Ok(Outcome { exit, node: node_view(), problems, extra, ..Outcome::default() })
+    let extra = Some(Extra::Kept(KeptView {
+        removed,
+        ..KeptView::default()
+    }));
+    Ok(Outcome {
+        exit,
+        node: NodeView::of(&observe::node_identity()),
+        problems,
+        extra,
+        ..Outcome::default()
+    })
 }

@@ -1,4 +1,4 @@
-//! What this kernel and this process can do, found by trying where nothing is changed.
+//! What this kernel and this process can do, found by tests that change nothing.
 
 use std::fs;
 use std::io;
@@ -10,10 +10,10 @@ use nix::sched::{CloneFlags, unshare};
 
 use super::{Errno, Error, Request, Socket};
 
-/// The capabilities (capabilities(7)) that a restore needs: to change networks, and to enter namespaces.
+/// The capabilities(7) that a restore needs: to change networks, and to enter namespaces.
 const NEEDED: [(u32, &str); 2] = [(12, "CAP_NET_ADMIN"), (21, "CAP_SYS_ADMIN")];
 
-/// The capabilities that a restore needs and this process does not have.
+/// The capabilities that a restore needs and this process lacks.
 ///
 /// # Errors
 /// When `/proc/self/status` cannot be read.
@@ -22,13 +22,17 @@ pub fn missing_capabilities() -> io::Result<Vec<&'static str>> {
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let effective = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
     let effective = effective.ok_or_else(|| io::Error::other("no CapEff in /proc/self/status"))?;
-    Ok(NEEDED.iter().filter(|(bit, _)| effective & (1 << bit) == 0).map(|(_, name)| *name).collect())
+    Ok(NEEDED
+        .iter()
+        .filter(|(bit, _)| effective & (1 << bit) == 0)
+        .map(|(_, name)| *name)
+        .collect())
 }
 
-/// Those of `kinds` (`macvlan`, `vlan`, `bond`, as `ip link` names them) of which this kernel can make no link.
+/// Those of `kinds` (`macvlan`, `vlan`, `bond`, as in `ip link`) that this kernel does not support.
 ///
-/// Asked in a namespace of its own, which is gone with its thread: an incomplete request is refused by the kind, or
-/// for want of it (`EOPNOTSUPP`), after the kernel has tried to load its module.
+/// A scratch thread in a new namespace sends an incomplete request for each kind. The kernel first tries to load the
+/// kind's module; `EOPNOTSUPP` means that there is none, every other errno comes from the kind itself.
 ///
 /// # Errors
 /// The errno of unshare(2), or of the socket.
@@ -40,18 +44,31 @@ pub fn missing_kinds<'a>(kinds: &[&'a str]) -> Result<Vec<&'a str>, Error> {
         socket.run(&requests)
     };
     let results = std::thread::scope(|scope| {
-        scope.spawn(ask).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        scope
+            .spawn(ask)
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
     let unknown = |result: &Result<(), Errno>| *result == Err(Errno::EOPNOTSUPP);
-    Ok(kinds.iter().zip(&results).filter(|(_, result)| unknown(result)).map(|(kind, _)| *kind).collect())
+    Ok(kinds
+        .iter()
+        .zip(&results)
+        .filter(|(_, result)| unknown(result))
+        .map(|(kind, _)| *kind)
+        .collect())
 }
 
 fn incomplete(kind: &str) -> Request {
     let mut message = LinkMessage::default();
     let info = LinkInfo::Kind(InfoKind::from(kind));
-    message.attributes.push(LinkAttribute::IfName("netfix".to_owned()));
+    message
+        .attributes
+        .push(LinkAttribute::IfName("netfix".to_owned()));
     message.attributes.push(LinkAttribute::LinkInfo(vec![info]));
-    Request { message: RouteNetlinkMessage::NewLink(message), flags: NLM_F_CREATE | NLM_F_EXCL }
+    Request {
+        message: RouteNetlinkMessage::NewLink(message),
+        flags: NLM_F_CREATE | NLM_F_EXCL,
+    }
 }
 
 #[cfg(test)]
@@ -60,7 +77,10 @@ mod tests {
 
     #[test]
     fn a_kind_that_no_kernel_has_is_missing_and_macvlan_is_not() {
-        assert_eq!(missing_kinds(&["macvlan", "no-such-kind"]).unwrap(), ["no-such-kind"]);
+        assert_eq!(
+            missing_kinds(&["macvlan", "no-such-kind"]).unwrap(),
+            ["no-such-kind"]
+        );
     }
 
     #[test]

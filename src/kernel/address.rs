@@ -12,7 +12,7 @@ use super::Request;
 use crate::model::address::{Maker, REQUESTED_FLAGS};
 use crate::model::{Address, IfName, Mac};
 
-/// A lifetime that never ends (`INFINITY_LIFE_TIME`).
+/// `INFINITY_LIFE_TIME`: valid forever.
 const FOREVER: u32 = u32::MAX;
 
 /// Reads one address of a dump; `None` for families other than IP.
@@ -27,9 +27,13 @@ pub(super) fn parse(message: AddressMessage, dev: &IfName, mac: Option<Mac>) -> 
             AddressAttribute::Local(ip) => local = Some(ip),
             AddressAttribute::Address(ip) => other = Some(ip),
             AddressAttribute::Broadcast(ip) => address.broadcast = Some(ip),
-            AddressAttribute::Label(label) => address.label = Some(label).filter(|l| l != dev.as_str()),
+            AddressAttribute::Label(label) => {
+                address.label = Some(label).filter(|l| l != dev.as_str());
+            }
             AddressAttribute::Flags(all) => flags = all.bits(),
-            AddressAttribute::RoutePriority(metric) => address.metric = Some(metric).filter(|m| *m != 0),
+            AddressAttribute::RoutePriority(metric) => {
+                address.metric = Some(metric).filter(|m| *m != 0);
+            }
             AddressAttribute::Protocol(protocol) => address.protocol = Some(protocol.into()),
             AddressAttribute::CacheInfo(info) => {
                 address.valid_lft = Some(info.ifa_valid).filter(|s| *s != FOREVER);
@@ -38,20 +42,26 @@ pub(super) fn parse(message: AddressMessage, dev: &IfName, mac: Option<Mac>) -> 
             _ => {}
         }
     }
-    // IPv6 gives IFA_LOCAL only beside a peer; IPv4 gives both, equal unless there is a peer.
+    // IPv6 sends IFA_LOCAL only with a peer; IPv4 always sends both, which differ only with a peer.
     address.local = local.or(other)?;
     address.peer = other.filter(|ip| *ip != address.local);
     address.flags = flags;
-    address.maker = Maker::of(address.local, flags, address.protocol, address.valid_lft.is_some(), mac);
+    address.maker = Maker::of(
+        address.local,
+        flags,
+        address.protocol,
+        address.valid_lft.is_some(),
+        mac,
+    );
     Some(address)
 }
 
 /// How to put an address on a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// It must not be there yet.
+    /// The address must be new.
     Add,
-    /// It is there, with other attributes.
+    /// The address exists, with other attributes.
     Change,
 }
 
@@ -74,7 +84,11 @@ pub fn put(index: u32, address: &Address, mode: Mode) -> Request {
         maker: _,
     } = address;
     let mut message = AddressMessage::default();
-    message.header.family = if local.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    message.header.family = if local.is_ipv4() {
+        AddressFamily::Inet
+    } else {
+        AddressFamily::Inet6
+    };
     message.header.prefix_len = *prefix_len;
     message.header.scope = (*scope).into();
     message.header.index = index;
@@ -103,5 +117,8 @@ pub fn put(index: u32, address: &Address, mode: Mode) -> Request {
         Mode::Add => NLM_F_CREATE | NLM_F_EXCL,
         Mode::Change => NLM_F_REPLACE,
     };
-    Request { message: RouteNetlinkMessage::NewAddress(message), flags }
+    Request {
+        message: RouteNetlinkMessage::NewAddress(message),
+        flags,
+    }
 }

@@ -5,7 +5,7 @@ use netlink_packet_route::link::InfoBond;
 use crate::model::Mac;
 use crate::model::bond::{Bond, BondOption as Opt};
 
-/// A bond as the kernel describes it; `primary` is an ifindex there, so it is returned beside.
+/// A bond, and the ifindex of its primary port, for which the model has a name.
 pub(super) fn parse(infos: &[InfoBond]) -> (Bond, Option<u32>) {
     let mut bond = Bond::default();
     let mut primary = None;
@@ -28,7 +28,7 @@ pub(super) fn parse(infos: &[InfoBond]) -> (Bond, Option<u32>) {
     (bond, primary)
 }
 
-/// The options among the kernel's attributes that are plain numbers.
+/// An attribute that is a numeric option.
 fn number(info: &InfoBond) -> Option<(Opt, u32)> {
     Some(match info {
         InfoBond::FailOverMac(v) => (Opt::FailOverMac, u8::from(*v).into()),
@@ -61,7 +61,7 @@ fn number(info: &InfoBond) -> Option<(Opt, u32)> {
 }
 
 /// The attribute that sets one numeric option.
-#[allow(clippy::cast_possible_truncation)] // each value was read from an attribute of that very width
+#[allow(clippy::cast_possible_truncation)] // each value comes from an attribute of the same width
 pub(super) fn set_number(option: Opt, value: u32) -> InfoBond {
     let byte = value as u8;
     let on = value != 0;
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_survives_the_way_there_and_back() {
+    fn every_numeric_option_survives_a_round_trip() {
         let options = [
             Opt::FailOverMac,
             Opt::UseCarrier,

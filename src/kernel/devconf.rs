@@ -1,16 +1,18 @@
-//! Per-interface settings from the link dump (`IFLA_AF_SPEC`), named as their files in `/proc/sys/net` are.
+//! Per-interface settings from the link dump (`IFLA_AF_SPEC`), under the names of their files in `/proc/sys/net`.
 
-use netlink_packet_route::link::{AfSpecInet, AfSpecInet6, AfSpecUnspec, Inet6DevConf, InetDevConf};
+use netlink_packet_route::link::{
+    AfSpecInet, AfSpecInet6, AfSpecUnspec, Inet6DevConf, InetDevConf,
+};
 
 use super::sysctl;
 use crate::model::sysctl::{Folder, Settings, SysctlKey, Sysctls};
 
-/// The dump tells timers in milliseconds, their files in seconds.
+/// Timers are milliseconds in the dump and seconds in their files.
 const MILLISECONDS: i32 = 1000;
 /// The one setting that is an unsigned number.
 const UNSIGNED: &str = "ioam6_id_wide";
 
-/// All settings in the dump; what only the kernel itself can change (`mc_forwarding`) is left out.
+/// All settings of the dump but `mc_forwarding`, which only the kernel changes.
 pub(super) fn parse(specs: &[AfSpecUnspec]) -> Sysctls {
     let mut sysctls = Sysctls::default();
     for spec in specs {
@@ -35,13 +37,19 @@ pub(super) fn parse(specs: &[AfSpecUnspec]) -> Sysctls {
     sysctls
 }
 
-/// The settings that this kernel really has: the dump of an older one is filled up with zeros.
+/// The settings that this kernel has: the decoder fills the shorter dump of an older kernel with zeros.
 fn settings(folder: Folder, pairs: &[(&'static str, i32)]) -> Settings {
     let known = sysctl::known_keys(folder);
     let value = |name: &str, value: i32| {
-        if name == UNSIGNED { i64::from(value.cast_unsigned()) } else { value.into() }
+        if name == UNSIGNED {
+            i64::from(value.cast_unsigned())
+        } else {
+            value.into()
+        }
     };
-    let pairs = pairs.iter().map(|(name, number)| (SysctlKey::known(name), value(name, *number)));
+    let pairs = pairs
+        .iter()
+        .map(|(name, number)| (SysctlKey::known(name), value(name, *number)));
     pairs.filter(|(key, _)| known.contains(key)).collect()
 }
 
@@ -73,10 +81,22 @@ fn ipv4(conf: &InetDevConf) -> [(&'static str, i32); 32] {
         ("src_valid_mark", conf.src_vmark),
         ("proxy_arp_pvlan", conf.proxy_arp_pvlan),
         ("route_localnet", conf.route_localnet),
-        ("igmpv2_unsolicited_report_interval", conf.igmpv2_unsolicited_report_interval),
-        ("igmpv3_unsolicited_report_interval", conf.igmpv3_unsolicited_report_interval),
-        ("ignore_routes_with_linkdown", conf.ignore_routes_with_linkdown),
-        ("drop_unicast_in_l2_multicast", conf.drop_unicast_in_l2_multicast),
+        (
+            "igmpv2_unsolicited_report_interval",
+            conf.igmpv2_unsolicited_report_interval,
+        ),
+        (
+            "igmpv3_unsolicited_report_interval",
+            conf.igmpv3_unsolicited_report_interval,
+        ),
+        (
+            "ignore_routes_with_linkdown",
+            conf.ignore_routes_with_linkdown,
+        ),
+        (
+            "drop_unicast_in_l2_multicast",
+            conf.drop_unicast_in_l2_multicast,
+        ),
         ("drop_gratuitous_arp", conf.drop_gratuitous_arp),
         ("bc_forwarding", conf.bc_forwarding),
         ("arp_evict_nocarrier", conf.arp_evict_nocarrier),
@@ -95,8 +115,14 @@ fn ipv6(conf: &Inet6DevConf) -> [(&'static str, i32); 58] {
         ("autoconf", conf.autoconf),
         ("dad_transmits", conf.dad_transmits),
         ("router_solicitations", conf.rtr_solicits),
-        ("router_solicitation_interval", conf.rtr_solicit_interval / MILLISECONDS),
-        ("router_solicitation_delay", conf.rtr_solicit_delay / MILLISECONDS),
+        (
+            "router_solicitation_interval",
+            conf.rtr_solicit_interval / MILLISECONDS,
+        ),
+        (
+            "router_solicitation_delay",
+            conf.rtr_solicit_delay / MILLISECONDS,
+        ),
         ("use_tempaddr", conf.use_tempaddr),
         ("temp_valid_lft", conf.temp_valid_lft),
         ("temp_prefered_lft", conf.temp_prefered_lft),
@@ -107,8 +133,14 @@ fn ipv6(conf: &Inet6DevConf) -> [(&'static str, i32); 58] {
         ("accept_ra_defrtr", conf.accept_ra_defrtr),
         ("accept_ra_pinfo", conf.accept_ra_pinfo),
         ("accept_ra_rtr_pref", conf.accept_ra_rtr_pref),
-        ("router_probe_interval", conf.rtr_probe_interval / MILLISECONDS),
-        ("accept_ra_rt_info_max_plen", conf.accept_ra_rt_info_max_plen),
+        (
+            "router_probe_interval",
+            conf.rtr_probe_interval / MILLISECONDS,
+        ),
+        (
+            "accept_ra_rt_info_max_plen",
+            conf.accept_ra_rt_info_max_plen,
+        ),
         ("proxy_ndp", conf.proxy_ndp),
         ("optimistic_dad", conf.optimistic_dad),
         ("accept_source_route", conf.accept_source_route),
@@ -116,25 +148,43 @@ fn ipv6(conf: &Inet6DevConf) -> [(&'static str, i32); 58] {
         ("accept_dad", conf.accept_dad),
         ("force_tllao", conf.force_tllao),
         ("ndisc_notify", conf.ndisc_notify),
-        ("mldv1_unsolicited_report_interval", conf.mldv1_unsolicited_report_interval),
-        ("mldv2_unsolicited_report_interval", conf.mldv2_unsolicited_report_interval),
+        (
+            "mldv1_unsolicited_report_interval",
+            conf.mldv1_unsolicited_report_interval,
+        ),
+        (
+            "mldv2_unsolicited_report_interval",
+            conf.mldv2_unsolicited_report_interval,
+        ),
         ("suppress_frag_ndisc", conf.suppress_frag_ndisc),
         ("accept_ra_from_local", conf.accept_ra_from_local),
         ("use_optimistic", conf.use_optimistic),
         ("accept_ra_mtu", conf.accept_ra_mtu),
         ("use_oif_addrs_only", conf.use_oif_addrs_only),
         ("accept_ra_min_hop_limit", conf.accept_ra_min_hop_limit),
-        ("ignore_routes_with_linkdown", conf.ignore_routes_with_linkdown),
-        ("drop_unicast_in_l2_multicast", conf.drop_unicast_in_l2_multicast),
+        (
+            "ignore_routes_with_linkdown",
+            conf.ignore_routes_with_linkdown,
+        ),
+        (
+            "drop_unicast_in_l2_multicast",
+            conf.drop_unicast_in_l2_multicast,
+        ),
         ("drop_unsolicited_na", conf.drop_unsolicited_na),
         ("keep_addr_on_down", conf.keep_addr_on_down),
-        ("router_solicitation_max_interval", conf.rtr_solicit_max_interval / MILLISECONDS),
+        (
+            "router_solicitation_max_interval",
+            conf.rtr_solicit_max_interval / MILLISECONDS,
+        ),
         ("seg6_enabled", conf.seg6_enabled),
         ("seg6_require_hmac", conf.seg6_require_hmac),
         ("enhanced_dad", conf.enhanced_dad),
         ("addr_gen_mode", conf.addr_gen_mode),
         ("disable_policy", conf.disable_policy),
-        ("accept_ra_rt_info_min_plen", conf.accept_ra_rt_info_min_plen),
+        (
+            "accept_ra_rt_info_min_plen",
+            conf.accept_ra_rt_info_min_plen,
+        ),
         ("ndisc_tclass", conf.ndisc_tclass),
         ("rpl_seg_enabled", conf.rpl_seg_enabled),
         ("ra_defrtr_metric", conf.ra_defrtr_metric),

@@ -1,4 +1,4 @@
-//! Reading a whole namespace: links, addresses, routes, rules, neighbours.
+//! Dumps of a whole namespace: links, addresses, routes, rules, neighbours.
 
 use std::collections::BTreeMap;
 
@@ -19,32 +19,44 @@ use crate::model::{IfName, Link, LinkKind, Mac, NetState, Parent};
 /// Interface names by ifindex.
 pub type Names = BTreeMap<u32, IfName>;
 
-/// The host's namespace, as a pod's namespace refers to it.
+/// How a pod's namespace refers to the host's.
 #[derive(Debug, Clone, Copy)]
 pub struct HostView<'a> {
-    /// The number by which the pod's namespace names the host's (`IFLA_LINK_NETNSID`).
+    /// The host's nsid in the pod's namespace (`IFLA_LINK_NETNSID`).
     pub id: HostId,
     /// The host's interfaces.
     pub names: &'a Names,
 }
 
-/// Kinds whose `IFLA_LINK` is their other end, not what they stand on.
+/// Kinds whose `IFLA_LINK` is their peer, not their parent.
 const PAIRS: [&str; 3] = ["veth", "netkit", "vxcan"];
-/// Everything in the calling thread's namespace, read through a socket opened in it.
+
+/// Everything in the calling thread's namespace, read through a socket of that namespace.
 ///
 /// # Errors
-/// When a table cannot be read. A single object that cannot be described is named in
-/// [`NetState::unsupported`] instead.
+/// When a table cannot be read. A single object that the model cannot hold goes to [`NetState::unsupported`] instead.
 pub fn state(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState, Error> {
     let mut state = NetState::default();
     state.links = links(socket, host, &mut state.unsupported)?;
     let (table4, table6) = ntable::read(socket)?;
-    for link in state.links.iter_mut().filter(|link| link.kind != LinkKind::Loopback) {
+    for link in state
+        .links
+        .iter_mut()
+        .filter(|link| link.kind != LinkKind::Loopback)
+    {
         link.sysctls.neigh4 = table4.of_link.get(&link.index).cloned().unwrap_or_default();
         link.sysctls.neigh6 = table6.of_link.get(&link.index).cloned().unwrap_or_default();
     }
-    let names = state.links.iter().map(|link| (link.index, (link.name.clone(), link.mac))).collect();
-    let mut reader = Reader { socket, links: &names, unsupported: &mut state.unsupported };
+    let names = state
+        .links
+        .iter()
+        .map(|link| (link.index, (link.name.clone(), link.mac)))
+        .collect();
+    let mut reader = Reader {
+        socket,
+        links: &names,
+        unsupported: &mut state.unsupported,
+    };
     state.addresses = reader.addresses()?;
     state.routes = reader.routes()?;
     state.rules = reader.rules()?;
@@ -52,14 +64,18 @@ pub fn state(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState
     Ok(state)
 }
 
-/// What a new link of the calling thread's namespace starts with.
+/// The initial settings of a new link in the calling thread's namespace.
 ///
 /// # Errors
 /// When a table or `conf/default` cannot be read.
 pub fn new_link_settings(socket: &mut Socket) -> Result<Sysctls, Error> {
     let (table4, table6) = ntable::read(socket)?;
     let (neigh4, neigh6) = (table4.of_new_link, table6.of_new_link);
-    Ok(Sysctls { neigh4, neigh6, ..sysctl::defaults()? })
+    Ok(Sysctls {
+        neigh4,
+        neigh6,
+        ..sysctl::defaults()?
+    })
 }
 
 /// The links of the calling thread's namespace, in ascending order of their index.
@@ -73,12 +89,17 @@ pub fn links(
 ) -> Result<Vec<Link>, Error> {
     let mut raws = link_table(socket, unsupported)?;
     raws.sort_by_key(|raw| raw.link.index);
-    let names: Names = raws.iter().map(|raw| (raw.link.index, raw.link.name.clone())).collect();
-    Ok(raws.into_iter().map(|raw| resolve(raw, &names, host)).collect())
+    let names: Names = raws
+        .iter()
+        .map(|raw| (raw.link.index, raw.link.name.clone()))
+        .collect();
+    Ok(raws
+        .into_iter()
+        .map(|raw| resolve(raw, &names, host))
+        .collect())
 }
 
-/// The links of the namespace as their table alone has them: what they stand on, their hardware and their secrets are
-/// not looked for.
+/// The links of the namespace from their table alone, without parents, hardware and secrets.
 ///
 /// # Errors
 /// When the table cannot be read.
@@ -89,12 +110,19 @@ pub fn bare_links(socket: &mut Socket) -> Result<Vec<Link>, Error> {
 
 fn link_table(socket: &mut Socket, unsupported: &mut Vec<String>) -> Result<Vec<RawLink>, Error> {
     let mut request = LinkMessage::default();
-    request.attributes.push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));
-    let Dump { objects, undecodable } = socket.dump(&RouteNetlinkMessage::GetLink(request))?;
+    request
+        .attributes
+        .push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));
+    let Dump {
+        objects,
+        undecodable,
+    } = socket.dump(&RouteNetlinkMessage::GetLink(request))?;
     unsupported.extend(undecodable.into_iter().map(|why| format!("link: {why}")));
     let mut raws = Vec::with_capacity(objects.len());
     for object in objects {
-        let RouteNetlinkMessage::NewLink(message) = object else { continue };
+        let RouteNetlinkMessage::NewLink(message) = object else {
+            continue;
+        };
         match link::parse(message) {
             Ok(raw) => raws.push(raw),
             Err(why) => unsupported.push(format!("link: {why}")),
@@ -103,11 +131,18 @@ fn link_table(socket: &mut Socket, unsupported: &mut Vec<String>) -> Result<Vec<
     Ok(raws)
 }
 
-/// Turns the numbers by which a link refers to others into names.
+/// Replaces the ifindexes by which a link refers to others by names.
 fn resolve(raw: RawLink, names: &Names, host: Option<HostView<'_>>) -> Link {
-    let RawLink { mut link, parent, parent_netns, master, primary, has_hardware } = raw;
-    let stands_on = parent.filter(|_| !PAIRS.contains(&link.kind.name()));
-    link.parent = stands_on.map(|index| find_parent(index, parent_netns, names, host));
+    let RawLink {
+        mut link,
+        parent,
+        parent_netns,
+        master,
+        primary,
+        has_hardware,
+    } = raw;
+    let parent = parent.filter(|_| !PAIRS.contains(&link.kind.name()));
+    link.parent = parent.map(|index| find_parent(index, parent_netns, names, host));
     link.master = master.and_then(|index| names.get(&index).cloned());
     if let LinkKind::Bond(bond) = &mut link.kind {
         bond.primary = primary.and_then(|index| names.get(&index).cloned());
@@ -121,11 +156,19 @@ fn resolve(raw: RawLink, names: &Names, host: Option<HostView<'_>>) -> Link {
     link
 }
 
-fn find_parent(index: u32, netns: Option<i32>, names: &Names, host: Option<HostView<'_>>) -> Parent {
+fn find_parent(
+    index: u32,
+    netns: Option<i32>,
+    names: &Names,
+    host: Option<HostView<'_>>,
+) -> Parent {
     let own = || names.get(&index).cloned().map(Parent::Own);
-    let of_host = || host.and_then(|host| host.names.get(&index).cloned()).map(Parent::Host);
+    let of_host = || {
+        host.and_then(|host| host.names.get(&index).cloned())
+            .map(Parent::Host)
+    };
     let found = match (netns, host.map(|host| host.id)) {
-        // Without such numbers the kernel does not tell where the parent is; a pod's is nearly always the host's.
+        // Without nsids the kernel does not report the parent's namespace; it is nearly always the host's.
         (None, Some(HostId::Unsupported)) => of_host().or_else(own),
         (None, _) => own(),
         (Some(id), Some(HostId::Known(host_id))) if id == host_id => of_host(),
@@ -141,16 +184,29 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn dump(&mut self, request: &RouteNetlinkMessage, what: &str) -> Result<Vec<RouteNetlinkMessage>, Error> {
-        let Dump { objects, undecodable } = self.socket.dump(request)?;
-        self.unsupported.extend(undecodable.into_iter().map(|why| format!("{what}: {why}")));
+    fn dump(
+        &mut self,
+        request: &RouteNetlinkMessage,
+        what: &str,
+    ) -> Result<Vec<RouteNetlinkMessage>, Error> {
+        let Dump {
+            objects,
+            undecodable,
+        } = self.socket.dump(request)?;
+        self.unsupported
+            .extend(undecodable.into_iter().map(|why| format!("{what}: {why}")));
         Ok(objects)
     }
 
     fn addresses(&mut self) -> Result<Vec<crate::model::Address>, Error> {
-        let objects = self.dump(&RouteNetlinkMessage::GetAddress(AddressMessage::default()), "address")?;
+        let objects = self.dump(
+            &RouteNetlinkMessage::GetAddress(AddressMessage::default()),
+            "address",
+        )?;
         let parse = |object| {
-            let RouteNetlinkMessage::NewAddress(message) = object else { return None };
+            let RouteNetlinkMessage::NewAddress(message) = object else {
+                return None;
+            };
             let (dev, mac) = self.links.get(&message.header.index)?;
             address::parse(message, dev, *mac)
         };
@@ -159,9 +215,16 @@ impl Reader<'_> {
 
     fn routes(&mut self) -> Result<Vec<crate::model::Route>, Error> {
         let mut routes = Vec::new();
-        for object in self.dump(&RouteNetlinkMessage::GetRoute(RouteMessage::default()), "route")? {
-            let RouteNetlinkMessage::NewRoute(message) = object else { continue };
-            match route::parse(&message, |index| self.links.get(&index).map(|(name, _)| name.clone())) {
+        for object in self.dump(
+            &RouteNetlinkMessage::GetRoute(RouteMessage::default()),
+            "route",
+        )? {
+            let RouteNetlinkMessage::NewRoute(message) = object else {
+                continue;
+            };
+            match route::parse(&message, |index| {
+                self.links.get(&index).map(|(name, _)| name.clone())
+            }) {
                 Ok(route) => routes.extend(route.filter(|route| !route.is_made_by_kernel())),
                 Err(why) => self.unsupported.push(why),
             }
@@ -171,8 +234,13 @@ impl Reader<'_> {
 
     fn rules(&mut self) -> Result<Vec<crate::model::Rule>, Error> {
         let mut rules = Vec::new();
-        for object in self.dump(&RouteNetlinkMessage::GetRule(RuleMessage::default()), "rule")? {
-            let RouteNetlinkMessage::NewRule(message) = object else { continue };
+        for object in self.dump(
+            &RouteNetlinkMessage::GetRule(RuleMessage::default()),
+            "rule",
+        )? {
+            let RouteNetlinkMessage::NewRule(message) = object else {
+                continue;
+            };
             match rule::parse(message) {
                 Ok(rule) => rules.extend(rule),
                 Err(why) => self.unsupported.push(why),
@@ -187,7 +255,9 @@ impl Reader<'_> {
             let mut request = NeighbourMessage::default();
             request.header.flags = flags;
             for object in self.dump(&RouteNetlinkMessage::GetNeighbour(request), "neighbour")? {
-                let RouteNetlinkMessage::NewNeighbour(message) = object else { continue };
+                let RouteNetlinkMessage::NewNeighbour(message) = object else {
+                    continue;
+                };
                 let dev = self.links.get(&message.header.ifindex);
                 neighbours.extend(dev.and_then(|(name, _)| neighbour::parse(&message, name)));
             }

@@ -1,6 +1,6 @@
-//! What ethtool knows of a device: driver, bus address, permanent MAC (linux/ethtool.h).
+//! ethtool(8): driver, bus address and permanent MAC of a device (linux/ethtool.h).
 //!
-//! The one place that needs `ioctl(2)`: kernels before 5.6 tell the permanent MAC nowhere else.
+//! By ioctl(2), because kernels before 5.6 report the permanent MAC nowhere else.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -39,13 +39,22 @@ struct Request<T> {
     rest: [u8; 16],
 }
 
-/// Asks about a device of the calling thread's namespace; what it does not tell stays `None`.
+/// Queries a device of the calling thread's namespace; what the driver does not report is `None`.
 pub(super) fn hardware(name: &IfName) -> Hardware {
-    let Ok(socket) = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None) else {
+    let Ok(socket) = socket(
+        AddressFamily::Inet,
+        SockType::Datagram,
+        SockFlag::SOCK_CLOEXEC,
+        None,
+    ) else {
         return Hardware::default();
     };
     let (driver, bus) = driver(&socket, name).unwrap_or_default();
-    Hardware { permanent_mac: permanent_mac(&socket, name), bus, driver }
+    Hardware {
+        permanent_mac: permanent_mac(&socket, name),
+        bus,
+        driver,
+    }
 }
 
 fn driver(socket: &OwnedFd, name: &IfName) -> Option<(Option<String>, Option<String>)> {
@@ -62,7 +71,11 @@ fn driver(socket: &OwnedFd, name: &IfName) -> Option<(Option<String>, Option<Str
 }
 
 fn permanent_mac(socket: &OwnedFd, name: &IfName) -> Option<Mac> {
-    let mut address = PermanentAddress { command: ETHTOOL_GPERMADDR, size: 32, data: [0; 32] };
+    let mut address = PermanentAddress {
+        command: ETHTOOL_GPERMADDR,
+        size: 32,
+        data: [0; 32],
+    };
     ethtool(socket, name, &mut address)?;
     let bytes = address.data.get(..usize::try_from(address.size).ok()?)?;
     Mac::from_slice(bytes).filter(|mac| mac.0 != [0; 6])
@@ -70,7 +83,11 @@ fn permanent_mac(socket: &OwnedFd, name: &IfName) -> Option<Mac> {
 
 #[allow(unsafe_code)]
 fn ethtool<T>(socket: &OwnedFd, name: &IfName, data: &mut T) -> Option<()> {
-    let mut request = Request { name: [0; libc::IFNAMSIZ], data, rest: [0; 16] };
+    let mut request = Request {
+        name: [0; libc::IFNAMSIZ],
+        data,
+        rest: [0; 16],
+    };
     let bytes = name.as_str().as_bytes();
     request.name[..bytes.len()].copy_from_slice(bytes);
     // SAFETY: `request` is laid out like `struct ifreq` and is at least as large; `data` points to the

@@ -1,74 +1,103 @@
-//! Waiting for link events of the host's namespace, instead of asking again and again.
+//! Link events of the calling thread's namespace, as `ip monitor link` shows them.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
 use netlink_packet_core::NetlinkPayload;
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{LinkAttribute, LinkFlags};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use rtnetlink::{MulticastGroup, new_multicast_connection};
 
 use super::{Error, Socket, trace};
 
 /// The multicast group of link changes (linux/rtnetlink.h).
 const RTNLGRP_LINK: u32 = 1;
 
-/// Hears of links that stop carrying anything.
+/// A subscription to link events.
 #[derive(Debug)]
-pub struct Losses {
-    socket: Socket,
-}
+pub struct LinkEvents(Socket);
 
-impl Losses {
-    /// Listens to the calling thread's namespace from here on.
+impl LinkEvents {
+    /// Subscribes: every later event of the calling thread's namespace is received.
     ///
     /// # Errors
     /// The errno of opening or subscribing.
-    pub fn listen() -> Result<Self, Error> {
+    pub fn subscribe() -> Result<Self, Error> {
         let mut socket = Socket::open_here()?;
         socket.join(RTNLGRP_LINK)?;
-        Ok(Self { socket })
+        Ok(Self(socket))
     }
 
-    /// The names of the links that were deleted, went down or lost their carrier; waits so long for one.
+    /// The names of the links that were deleted, went down or lost their carrier; waits at most `limit` for an event.
     ///
     /// # Errors
-    /// The errno of poll(2) or recv(2); `ENOBUFS` when more happened than could be remembered.
-    pub fn next(&mut self, limit: Duration) -> Result<Vec<String>, Error> {
-        let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
-        match poll(&mut [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)], timeout) {
-            Ok(0) | Err(Errno::EINTR) => return Ok(Vec::new()),
-            Ok(_) => {}
-            Err(errno) => return Err(errno.into()),
+    /// The errno of poll(2) or recv(2); `ENOBUFS` when events were lost because the receive buffer was full.
+    pub fn losses(&mut self, limit: Duration) -> Result<Vec<String>, Error> {
+        if !self.wait(limit)? {
+            return Ok(Vec::new());
         }
-        let messages = self.socket.receive()?.into_iter().filter_map(|(_, message)| message.ok());
-        Ok(messages.filter_map(|message| lost(message.payload)).collect())
+        Ok(self.receive()?.into_iter().filter_map(loss).collect())
+    }
+
+    /// Whether an event arrived within `limit`; a signal ends the wait early.
+    fn wait(&self, limit: Duration) -> Result<bool, Error> {
+        let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
+        match poll(
+            &mut [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)],
+            timeout,
+        ) {
+            Err(Errno::EINTR) => Ok(false),
+            ready => Ok(ready? > 0),
+        }
+    }
+
+    fn receive(&mut self) -> Result<Vec<RouteNetlinkMessage>, Error> {
+        let messages = self.0.receive()?.into_iter();
+        let payloads = messages.filter_map(|(_, message)| Some(message.ok()?.payload));
+        let payloads = payloads.inspect(trace::event);
+        let objects = payloads.filter_map(|payload| match payload {
+            NetlinkPayload::InnerMessage(object) => Some(object),
+            _ => None,
+        });
+        Ok(objects.collect())
+    }
+
+    /// Takes all events that have arrived.
+    fn drain(&mut self) -> Result<(), Error> {
+        while self.wait(Duration::ZERO)? {
+            match self.receive() {
+                // More events than the buffer holds are events too.
+                Ok(_) | Err(Error::Kernel(Errno::ENOBUFS)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 }
 
-fn lost(payload: NetlinkPayload<RouteNetlinkMessage>) -> Option<String> {
-    let link = match payload {
-        NetlinkPayload::InnerMessage(RouteNetlinkMessage::DelLink(link)) => link,
-        NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link))
-            if !link.header.flags.contains(LinkFlags::LowerUp) =>
-        {
-            link
+/// The name of a link that carries nothing any more.
+fn loss(event: RouteNetlinkMessage) -> Option<String> {
+    match event {
+        RouteNetlinkMessage::DelLink(link) => name(link),
+        RouteNetlinkMessage::NewLink(link) if !link.header.flags.contains(LinkFlags::LowerUp) => {
+            name(link)
         }
-        _ => return None,
-    };
-    link.attributes.into_iter().find_map(|attribute| match attribute {
+        _ => None,
+    }
+}
+
+fn name(link: LinkMessage) -> Option<String> {
+    let mut attributes = link.attributes.into_iter();
+    attributes.find_map(|attribute| match attribute {
         LinkAttribute::IfName(name) => Some(name),
         _ => None,
     })
 }
 
-/// Calls `ready` now and after every link event of the calling thread's namespace, until it says yes.
+/// Calls `ready` now and after link events of the calling thread's namespace, until it returns true or `limit` has passed.
 ///
-/// Returns whether it did before `limit` was over. The subscription is made before the first call, so no
-/// event between the two is missed.
+/// Returns the last result of `ready`. The subscription comes before the first call, so no event is missed in between.
 ///
 /// # Errors
 /// When the kernel refuses the subscription, or `ready` fails.
@@ -77,21 +106,16 @@ pub fn wait_for_link<E: From<Error>>(
     mut ready: impl FnMut() -> Result<bool, E>,
 ) -> Result<bool, E> {
     let deadline = Instant::now() + limit;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
-    runtime.map_err(Error::from)?.block_on(async {
-        let (connection, _handle, mut events) =
-            new_multicast_connection(&[MulticastGroup::Link]).map_err(Error::from)?;
-        tokio::spawn(connection);
-        loop {
-            if ready()? {
-                return Ok(true);
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            match tokio::time::timeout(left, events.next()).await {
-                Ok(Some((event, _))) => trace::event(&event.payload),
-                Ok(None) => return Err(E::from(Error::Decode("the event stream ended".to_owned()))),
-                Err(_) => return ready(),
+    let mut events = LinkEvents::subscribe()?;
+    loop {
+        if ready()? {
+            return Ok(true);
+        }
+        while !events.wait(deadline.saturating_duration_since(Instant::now()))? {
+            if Instant::now() >= deadline {
+                return ready();
             }
         }
-    })
+        events.drain()?;
+    }
 }

@@ -1,7 +1,7 @@
-//! The only module that talks to the kernel: rtnetlink, ethtool, namespaces, `/proc/sys/net`.
+//! The only module that calls the kernel's network interfaces: rtnetlink, ethtool, namespaces, `/proc/sys/net`.
 //!
-//! Verbs are named like `ip(8)`'s and keep the errno to the end. A namespace is a socket opened inside it by a
-//! scratch thread; no other thread ever leaves the namespace it was started in.
+//! Verbs have the names of ip(8), and errors keep their errno. Only scratch threads enter a namespace; every other thread
+//! stays in the one in which it started.
 
 pub mod ability;
 pub mod address;
@@ -21,6 +21,7 @@ pub mod rule;
 pub mod socket;
 pub mod sysctl;
 pub mod trace;
+mod trace_words;
 
 pub use netns::Netns;
 pub use nix::errno::Errno;

@@ -14,7 +14,7 @@ use crate::model::{IfName, Mac, Neighbour};
 /// The multicast group of neighbour changes (linux/rtnetlink.h).
 const RTNLGRP_NEIGH: u32 = 3;
 
-/// Reads one entry of a dump if an administrator made it: permanent ones and proxies.
+/// Reads one entry of a dump; `None` unless an administrator added it: permanent entries and proxies.
 pub(super) fn parse(message: &NeighbourMessage, dev: &IfName) -> Option<Neighbour> {
     let flags = message.header.flags;
     let proxy = flags.contains(NeighbourFlags::Proxy);
@@ -22,79 +22,122 @@ pub(super) fn parse(message: &NeighbourMessage, dev: &IfName) -> Option<Neighbou
         return None;
     }
     let router = flags.contains(NeighbourFlags::Router);
-    Some(Neighbour { dev: dev.clone(), dst: destination(message)?, lladdr: lladdr(message), proxy, router })
+    Some(Neighbour {
+        dev: dev.clone(),
+        dst: destination(message)?,
+        lladdr: lladdr(message),
+        proxy,
+        router,
+    })
 }
 
 pub(super) fn destination(message: &NeighbourMessage) -> Option<IpAddr> {
-    message.attributes.iter().find_map(|attribute| match attribute {
-        NeighbourAttribute::Destination(NeighbourAddress::Inet(ip)) => Some(IpAddr::V4(*ip)),
-        NeighbourAttribute::Destination(NeighbourAddress::Inet6(ip)) => Some(IpAddr::V6(*ip)),
-        _ => None,
-    })
+    message
+        .attributes
+        .iter()
+        .find_map(|attribute| match attribute {
+            NeighbourAttribute::Destination(NeighbourAddress::Inet(ip)) => Some(IpAddr::V4(*ip)),
+            NeighbourAttribute::Destination(NeighbourAddress::Inet6(ip)) => Some(IpAddr::V6(*ip)),
+            _ => None,
+        })
 }
 
 fn lladdr(message: &NeighbourMessage) -> Option<Mac> {
-    message.attributes.iter().find_map(|attribute| match attribute {
-        NeighbourAttribute::LinkLayerAddress(bytes) => Mac::from_slice(bytes),
-        _ => None,
-    })
+    message
+        .attributes
+        .iter()
+        .find_map(|attribute| match attribute {
+            NeighbourAttribute::LinkLayerAddress(bytes) => Mac::from_slice(bytes),
+            _ => None,
+        })
 }
 
 fn entry(index: u32, dst: IpAddr) -> NeighbourMessage {
     let mut message = NeighbourMessage::default();
-    message.header.family = if dst.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    message.header.family = if dst.is_ipv4() {
+        AddressFamily::Inet
+    } else {
+        AddressFamily::Inet6
+    };
     message.header.ifindex = index;
     let dst = match dst {
         IpAddr::V4(ip) => NeighbourAddress::Inet(ip),
         IpAddr::V6(ip) => NeighbourAddress::Inet6(ip),
     };
-    message.attributes.push(NeighbourAttribute::Destination(dst));
+    message
+        .attributes
+        .push(NeighbourAttribute::Destination(dst));
     message
 }
 
-/// `ip neighbour add … nud permanent` or `proxy`; replaces what the kernel has learnt meanwhile.
+/// `ip neighbour add … nud permanent` or `proxy`; replaces an entry that the kernel has learnt.
 #[must_use]
 pub fn put(index: u32, neighbour: &Neighbour) -> Request {
-    let Neighbour { dev: _, dst, lladdr, proxy, router } = neighbour;
+    let Neighbour {
+        dev: _,
+        dst,
+        lladdr,
+        proxy,
+        router,
+    } = neighbour;
     let mut message = entry(index, *dst);
-    message.header.state = if *proxy { NeighbourState::None } else { NeighbourState::Permanent };
+    message.header.state = if *proxy {
+        NeighbourState::None
+    } else {
+        NeighbourState::Permanent
+    };
     message.header.flags.set(NeighbourFlags::Proxy, *proxy);
     message.header.flags.set(NeighbourFlags::Router, *router);
-    message.attributes.extend(lladdr.map(|mac| NeighbourAttribute::LinkLayerAddress(mac.0.to_vec())));
-    let flags = if *proxy { NLM_F_CREATE | NLM_F_EXCL } else { NLM_F_CREATE | NLM_F_REPLACE };
-    Request { message: RouteNetlinkMessage::NewNeighbour(message), flags }
+    message
+        .attributes
+        .extend(lladdr.map(|mac| NeighbourAttribute::LinkLayerAddress(mac.0.to_vec())));
+    let flags = if *proxy {
+        NLM_F_CREATE | NLM_F_EXCL
+    } else {
+        NLM_F_CREATE | NLM_F_REPLACE
+    };
+    Request {
+        message: RouteNetlinkMessage::NewNeighbour(message),
+        flags,
+    }
 }
 
-/// Makes the kernel look for a neighbour as if a packet for it had come (`NTF_USE`): it sends ARP or
-/// neighbour solicitations from the link itself.
+/// Makes the kernel resolve a neighbour as if a packet for it had arrived (`NTF_USE`): it sends ARP requests or
+/// neighbour solicitations from the link.
 #[must_use]
 pub fn resolve(index: u32, dst: IpAddr) -> Request {
     let mut message = entry(index, dst);
     message.header.state = NeighbourState::None;
     message.header.flags = NeighbourFlags::Use;
-    Request { message: RouteNetlinkMessage::NewNeighbour(message), flags: NLM_F_CREATE }
+    Request {
+        message: RouteNetlinkMessage::NewNeighbour(message),
+        flags: NLM_F_CREATE,
+    }
 }
 
-/// Makes the kernel ask again whether a neighbour that it already knows is still there.
+/// Makes the kernel probe a known neighbour again.
 #[must_use]
 pub fn reprobe(index: u32, dst: IpAddr) -> Request {
     let mut message = entry(index, dst);
     message.header.state = NeighbourState::Probe;
-    Request { message: RouteNetlinkMessage::NewNeighbour(message), flags: 0 }
+    Request {
+        message: RouteNetlinkMessage::NewNeighbour(message),
+        flags: 0,
+    }
 }
 
-/// What the kernel knows of a neighbour before it is asked.
+/// The kernel's entry for a neighbour before the probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reachability {
-    /// Nothing, or that it did not answer.
+    /// There is none, or the neighbour did not answer.
     Unknown,
-    /// It has answered before.
+    /// The neighbour has answered before.
     Known,
-    /// Its hardware address was set by hand, or needs none.
+    /// Its hardware address is static, or the link needs none.
     Static,
 }
 
-/// What the socket's namespace knows of a neighbour.
+/// The entry of a neighbour in the socket's namespace.
 ///
 /// # Errors
 /// When the table cannot be read.
@@ -102,9 +145,13 @@ pub fn lookup(socket: &mut Socket, index: u32, dst: IpAddr) -> Result<Reachabili
     let mut request = entry(index, dst);
     request.attributes = vec![NeighbourAttribute::IfIndex(index)];
     request.header.ifindex = 0;
-    let entries = socket.dump(&RouteNetlinkMessage::GetNeighbour(request))?.objects;
+    let entries = socket
+        .dump(&RouteNetlinkMessage::GetNeighbour(request))?
+        .objects;
     let state = entries.into_iter().find_map(|object| match object {
-        RouteNetlinkMessage::NewNeighbour(m) if m.header.ifindex == index && destination(&m) == Some(dst) => {
+        RouteNetlinkMessage::NewNeighbour(m)
+            if m.header.ifindex == index && destination(&m) == Some(dst) =>
+        {
             Some(m.header.state)
         }
         _ => None,
@@ -112,7 +159,10 @@ pub fn lookup(socket: &mut Socket, index: u32, dst: IpAddr) -> Result<Reachabili
     Ok(match state {
         Some(NeighbourState::Permanent | NeighbourState::Noarp) => Reachability::Static,
         Some(
-            NeighbourState::Reachable | NeighbourState::Stale | NeighbourState::Delay | NeighbourState::Probe,
+            NeighbourState::Reachable
+            | NeighbourState::Stale
+            | NeighbourState::Delay
+            | NeighbourState::Probe,
         ) => Reachability::Known,
         _ => Reachability::Unknown,
     })
@@ -125,15 +175,15 @@ pub struct Entry {
     pub index: u32,
     /// The neighbour.
     pub dst: IpAddr,
-    /// Its hardware address, if known.
+    /// Its hardware address, where the kernel has one.
     pub lladdr: Option<Mac>,
-    /// It has just answered.
+    /// It has just answered (`NUD_REACHABLE`).
     pub reachable: bool,
-    /// It did not answer and the kernel gave up.
+    /// It did not answer (`NUD_FAILED`).
     pub failed: bool,
 }
 
-/// A socket in the calling thread's namespace that hears of every change in its neighbour tables.
+/// Subscribes to neighbour events of the calling thread's namespace.
 ///
 /// # Errors
 /// The errno of opening or subscribing.
@@ -143,14 +193,19 @@ pub fn subscribe() -> Result<Socket, Error> {
     Ok(socket)
 }
 
-/// The changes that have come to such a socket; waits when there are none.
+/// The next events of such a socket; blocks until there is one.
 ///
 /// # Errors
 /// The errno of recv(2).
 pub fn events(socket: &mut Socket) -> Result<Vec<Entry>, Error> {
-    let messages = socket.receive()?.into_iter().filter_map(|(_, message)| message.ok());
+    let messages = socket
+        .receive()?
+        .into_iter()
+        .filter_map(|(_, message)| message.ok());
     let messages = messages.inspect(|message| trace::event(&message.payload));
-    let change = |message: netlink_packet_core::NetlinkMessage<RouteNetlinkMessage>| match message.payload {
+    let change = |message: netlink_packet_core::NetlinkMessage<RouteNetlinkMessage>| match message
+        .payload
+    {
         NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewNeighbour(message)) => Some(Entry {
             index: message.header.ifindex,
             dst: destination(&message)?,

@@ -17,41 +17,52 @@ use crate::model::identity::Holder;
 /// Magic number of nsfs (linux/magic.h).
 const NSFS_MAGIC: i64 = 0x6e73_6673;
 
-/// An open network namespace: as long as it is held, its inode belongs to no other.
+/// An open network namespace: while it is open, the kernel does not reuse its inode.
 #[derive(Debug)]
 pub struct Netns {
     file: File,
-    /// The path by which it was found, for people.
+    /// The path by which it was found, for messages.
     pub path: PathBuf,
-    /// The oldest process known to live in it.
+    /// The oldest known process in it.
     pub holder: Option<Holder>,
     device: u64,
     inode: u64,
-    /// Whether the path is a mount, which keeps the nsfs inode as long as it is there.
+    /// Whether the path is a mount, which pins the nsfs inode.
     pub is_mount: bool,
-    /// Microseconds since 1970 at which the nsfs inode was made.
+    /// When the nsfs inode was created, in microseconds since 1970.
     made: i64,
 }
 
 impl Netns {
-    /// Opens the namespace that `path` leads to.
+    /// Opens the namespace at `path`.
     ///
     /// # Errors
-    /// The errno of open(2), or `EINVAL` when the file is no namespace (a plain file left behind in
-    /// `/run/netns`, say).
+    /// The errno of open(2), or `EINVAL` when the file is no namespace, such as a plain file in `/run/netns` after
+    /// `ip netns add` was killed.
     pub fn open(path: &Path) -> io::Result<Self> {
-        // A path out of a file may lead anywhere; a FIFO would wait for a writer.
-        let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+        // The path may come from a checkpoint and name any file; opening a FIFO would block.
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(path)?;
         if fstatfs(&file)?.filesystem_type().0 != NSFS_MAGIC {
             return Err(Errno::EINVAL.into());
         }
         let meta = file.metadata()?;
         let made = meta.ctime() * 1_000_000 + meta.ctime_nsec() / 1000;
         let (device, inode) = (meta.dev(), meta.ino());
-        Ok(Self { file, path: path.to_owned(), holder: None, is_mount: false, device, inode, made })
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            holder: None,
+            is_mount: false,
+            device,
+            inode,
+            made,
+        })
     }
 
-    /// The namespace that this process was started in.
+    /// The namespace of this process.
     ///
     /// # Errors
     /// The errno of open(2).
@@ -65,33 +76,47 @@ impl Netns {
         (self.device, self.inode)
     }
 
-    /// The number to put into `IFLA_NET_NS_FD`.
+    /// The value for `IFLA_NET_NS_FD`.
     #[must_use]
     pub fn raw_fd(&self) -> i32 {
         self.file.as_raw_fd()
     }
 
-    /// What tells this namespace from every other, with the cookie that a socket inside it has read.
+    /// The identity of this namespace; `cookie` comes from a socket inside it.
     #[must_use]
     pub fn identity(&self, cookie: Option<u64>) -> NetnsIdentity {
-        let Self { device, inode, made, holder, is_mount, file: _, path: _ } = *self;
-        NetnsIdentity { cookie, device, inode, made: is_mount.then_some(made), holder }
+        let Self {
+            device,
+            inode,
+            made,
+            holder,
+            is_mount,
+            file: _,
+            path: _,
+        } = *self;
+        NetnsIdentity {
+            cookie,
+            device,
+            inode,
+            made: is_mount.then_some(made),
+            holder,
+        }
     }
 
-    /// Moves the calling thread into the namespace; only for threads that end soon after.
+    /// Moves the calling thread into the namespace; only for scratch threads.
     fn enter(&self) -> Result<(), Errno> {
         setns(&self.file, CloneFlags::CLONE_NEWNET)
     }
 }
 
-/// How many threads to spread work over; two already saturate RTNL, more help reading.
+/// The number of threads: two already saturate the RTNL lock, more speed up reads from `/proc`.
 fn workers(items: usize) -> usize {
     const ITEMS_PER_WORKER: usize = 16;
     let cores = thread::available_parallelism().map_or(1, usize::from);
     items.div_ceil(ITEMS_PER_WORKER).clamp(1, cores.min(4))
 }
 
-/// Runs `work` once for each item, inside the namespace that `netns` names for it, on scratch threads.
+/// Runs `work` once for each item, on scratch threads inside the item's namespace.
 ///
 /// The results are in the order of the items. An item whose namespace cannot be entered yields the errno.
 pub fn visit<T, R>(
@@ -112,20 +137,11 @@ where
             .map(|part| scope.spawn(move || part.iter_mut().map(visit_one).collect::<Vec<_>>()))
             .collect();
         let join = |thread: thread::ScopedJoinHandle<'_, Vec<_>>| {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         threads.into_iter().flat_map(join).collect()
-    })
-}
-
-/// Runs `work` inside one namespace, on a scratch thread.
-///
-/// # Errors
-/// The errno of setns(2).
-pub fn within<R: Send>(netns: &Netns, work: impl FnOnce() -> R + Send) -> Result<R, Errno> {
-    thread::scope(|scope| {
-        let inside = scope.spawn(|| netns.enter().map(|()| work()));
-        inside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
@@ -135,7 +151,7 @@ pub fn raise_file_limit() {
     if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
         && soft < hard
     {
-        // A refusal shows itself as EMFILE on the namespace concerned.
+        // If refused, opening a namespace fails later with EMFILE.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
 }

@@ -1,22 +1,22 @@
-//! The numbers by which one namespace names another (`IFLA_LINK_NETNSID`, ip-netns(8)).
+//! nsids: the numbers by which one namespace refers to another (`IFLA_LINK_NETNSID`, ip-netns(8)).
 
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
 
 use super::{Errno, Error, Netns, Socket};
 
-/// The number by which a namespace names the host's.
+/// The host's nsid in another namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostId {
     /// This one.
     Known(i32),
-    /// None: so no link in that namespace stands on one of the host's.
+    /// There is none: no link of that namespace has a parent on the host.
     Unassigned,
-    /// The kernel has no such numbers (before 4.0).
+    /// The kernel has no nsids (before 4.0).
     Unsupported,
 }
 
-/// The number by which the socket's namespace names `host`.
+/// The nsid of `host` in the socket's namespace.
 ///
 /// # Errors
 /// The kernel's errno.
@@ -28,8 +28,17 @@ pub fn of(socket: &mut Socket, host: &Netns) -> Result<HostId, Error> {
         Err(Error::Kernel(Errno::EOPNOTSUPP)) => return Ok(HostId::Unsupported),
         answer => answer?,
     };
-    let RouteNetlinkMessage::NewNsId(answer) = answer else { return Ok(HostId::Unassigned) };
-    let id =
-        answer.attributes.iter().find_map(|a| if let NsidAttribute::Id(id) = a { Some(*id) } else { None });
-    Ok(id.filter(|id| *id >= 0).map_or(HostId::Unassigned, HostId::Known))
+    let RouteNetlinkMessage::NewNsId(answer) = answer else {
+        return Ok(HostId::Unassigned);
+    };
+    let id = answer.attributes.iter().find_map(|a| {
+        if let NsidAttribute::Id(id) = a {
+            Some(*id)
+        } else {
+            None
+        }
+    });
+    Ok(id
+        .filter(|id| *id >= 0)
+        .map_or(HostId::Unassigned, HostId::Known))
 }

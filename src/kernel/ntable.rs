@@ -1,4 +1,4 @@
-//! Neighbour settings of interfaces (`ip ntable`), named as their files in `/proc/sys/net/ipv{4,6}/neigh` are.
+//! Neighbour settings of interfaces (`ip ntable`), under the names of their files in `/proc/sys/net/ipv{4,6}/neigh`.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use super::{Error, Socket};
 use crate::model::sysctl::{Settings, SysctlKey};
 
-/// The settings of one family's tables: of each interface by ifindex, and what a new interface starts with.
+/// The settings of one family's tables: of each interface by ifindex, and the initial ones of a new interface.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub of_link: BTreeMap<u32, Settings>,
@@ -22,7 +22,9 @@ pub(super) fn read(socket: &mut Socket) -> Result<(Table, Table), Error> {
     let request = RouteNetlinkMessage::GetNeighbourTable(NeighbourTableMessage::default());
     let (mut v4, mut v6) = (Table::default(), Table::default());
     for object in socket.dump(&request)?.objects {
-        let RouteNetlinkMessage::NewNeighbourTable(message) = object else { continue };
+        let RouteNetlinkMessage::NewNeighbourTable(message) = object else {
+            continue;
+        };
         let table = match message.header.family {
             AddressFamily::Inet => &mut v4,
             AddressFamily::Inet6 => &mut v6,
@@ -39,9 +41,13 @@ pub(super) fn read(socket: &mut Socket) -> Result<(Table, Table), Error> {
 
 impl Table {
     fn take(&mut self, parameters: &[Parameter]) {
-        let index = parameters
-            .iter()
-            .find_map(|p| if let Parameter::Ifindex(index) = p { Some(*index) } else { None });
+        let index = parameters.iter().find_map(|p| {
+            if let Parameter::Ifindex(index) = p {
+                Some(*index)
+            } else {
+                None
+            }
+        });
         let settings = parameters.iter().filter_map(setting).collect();
         match index {
             Some(index) if index != 0 => {

@@ -7,20 +7,25 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 use crate::fault::{point, retry_interrupted};
 
-/// A packet socket that only sends: with protocol 0 it receives nothing.
+/// A packet socket for sending only: with protocol 0 it receives nothing.
 #[derive(Debug)]
 pub struct Sender(OwnedFd);
 
 impl Sender {
-    /// Opens the socket. One serves for every link: closing a packet socket costs an RCU grace period.
+    /// Opens the socket. One is enough for all links, and closing each costs an RCU grace period.
     ///
     /// # Errors
     /// The errno of socket(2).
     pub fn open() -> io::Result<Self> {
-        Ok(Self(socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None)?))
+        Ok(Self(socket(
+            AddressFamily::Packet,
+            SockType::Raw,
+            SockFlag::SOCK_CLOEXEC,
+            None,
+        )?))
     }
 
-    /// Sends a whole frame, its Ethernet header included, out of the link with that index.
+    /// Sends a frame, including its Ethernet header, through the link with that index.
     ///
     /// # Errors
     /// The errno of sendto(2).
@@ -36,8 +41,8 @@ impl Sender {
             sll_halen: 0,
             sll_addr: [0; 8],
         };
-        let length =
-            u32::try_from(size_of::<libc::sockaddr_ll>()).map_err(|_| io::Error::other("address length"))?;
+        let length = u32::try_from(size_of::<libc::sockaddr_ll>())
+            .map_err(|_| io::Error::other("address length"))?;
         let send = || {
             point("packet send")?;
             // SAFETY: `frame` and `address` are valid for reads of the lengths given, for the duration of the call.
@@ -51,7 +56,11 @@ impl Sender {
                     length,
                 )
             };
-            if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+            if sent < 0 {
+                Err(io::Error::last_os_error())
+            } else {
+                Ok(())
+            }
         };
         retry_interrupted(send)
     }

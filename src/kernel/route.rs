@@ -16,7 +16,7 @@ use super::Request;
 use crate::model::route::{Hop, Metric, RouteOf};
 use crate::model::{IfName, Route};
 
-/// An IP family, so that a route's parts cannot be mixed.
+/// An IP family; the type keeps addresses of both families apart.
 trait Family: Sized + Copy + Hash {
     type Net: Copy;
     const UNSPECIFIED: Self;
@@ -33,7 +33,11 @@ impl Family for Ipv4Addr {
     const FAMILY: AddressFamily = AddressFamily::Inet;
 
     fn from_route(address: &RouteAddress) -> Option<Self> {
-        if let RouteAddress::Inet(ip) = address { Some(*ip) } else { None }
+        if let RouteAddress::Inet(ip) = address {
+            Some(*ip)
+        } else {
+            None
+        }
     }
 
     fn into_route(self) -> RouteAddress {
@@ -55,7 +59,11 @@ impl Family for Ipv6Addr {
     const FAMILY: AddressFamily = AddressFamily::Inet6;
 
     fn from_route(address: &RouteAddress) -> Option<Self> {
-        if let RouteAddress::Inet6(ip) = address { Some(*ip) } else { None }
+        if let RouteAddress::Inet6(ip) = address {
+            Some(*ip)
+        } else {
+            None
+        }
     }
 
     fn into_route(self) -> RouteAddress {
@@ -73,8 +81,8 @@ impl Family for Ipv6Addr {
 
 /// Reads one route of a dump.
 ///
-/// `None` for cached routes, families other than IP and what the kernel makes by itself; an error for what
-/// the model cannot hold (nexthop objects, tunnels, a gateway of the other family).
+/// `None` for cached routes and families other than IP; an error for a route that the model cannot hold (nexthop objects,
+/// tunnels, a gateway of the other family).
 pub(super) fn parse(
     message: &RouteMessage,
     name: impl Fn(u32) -> Option<IfName>,
@@ -87,17 +95,26 @@ pub(super) fn parse(
         AddressFamily::Inet6 => parse_family(message, &name).map(Route::V6),
         _ => return Ok(None),
     };
-    route.map(Some).map_err(|what| format!("route {}: {what}", describe(message)))
+    route
+        .map(Some)
+        .map_err(|what| format!("route {}: {what}", describe(message)))
 }
 
 /// Destination and table of a route that the model cannot hold.
 fn describe(message: &RouteMessage) -> String {
-    let destination = message.attributes.iter().find_map(|attribute| match attribute {
-        RouteAttribute::Destination(RouteAddress::Inet(ip)) => Some(ip.to_string()),
-        RouteAttribute::Destination(RouteAddress::Inet6(ip)) => Some(ip.to_string()),
-        _ => None,
-    });
-    let RouteHeader { destination_prefix_length, table, .. } = message.header;
+    let destination = message
+        .attributes
+        .iter()
+        .find_map(|attribute| match attribute {
+            RouteAttribute::Destination(RouteAddress::Inet(ip)) => Some(ip.to_string()),
+            RouteAttribute::Destination(RouteAddress::Inet6(ip)) => Some(ip.to_string()),
+            _ => None,
+        });
+    let RouteHeader {
+        destination_prefix_length,
+        table,
+        ..
+    } = message.header;
     match destination {
         Some(ip) => format!("{ip}/{destination_prefix_length} table {table}"),
         None => format!("default table {table}"),
@@ -125,14 +142,20 @@ fn parse_family<A: Family>(
         metrics: BTreeMap::new(),
         preference: None,
     };
-    let mut single =
-        Hop { gateway: None, dev: None, onlink: header.flags.contains(RouteFlags::Onlink), weight: 0 };
-    let address = |of: &RouteAddress| A::from_route(of).ok_or_else(|| bad("an address of another family"));
+    let mut single = Hop {
+        gateway: None,
+        dev: None,
+        onlink: header.flags.contains(RouteFlags::Onlink),
+        weight: 0,
+    };
+    let address =
+        |of: &RouteAddress| A::from_route(of).ok_or_else(|| bad("an address of another family"));
     for attribute in &message.attributes {
         match attribute {
             RouteAttribute::Destination(ip) => {
-                route.dst =
-                    address(ip)?.net(header.destination_prefix_length).ok_or_else(|| bad("destination"))?;
+                route.dst = address(ip)?
+                    .net(header.destination_prefix_length)
+                    .ok_or_else(|| bad("destination"))?;
             }
             RouteAttribute::Source(ip) => route.src = address(ip)?.net(header.source_prefix_length),
             RouteAttribute::PrefSource(ip) => route.prefsrc = Some(address(ip)?),
@@ -145,7 +168,10 @@ fn parse_family<A: Family>(
                 route.preference = Some(u8::from(*preference)).filter(|value| *value != 0);
             }
             RouteAttribute::MultiPath(hops) => {
-                route.hops = hops.iter().map(|hop| parse_hop(hop, name)).collect::<Result<_, _>>()?;
+                route.hops = hops
+                    .iter()
+                    .map(|hop| parse_hop(hop, name))
+                    .collect::<Result<_, _>>()?;
             }
             RouteAttribute::CacheInfo(_) | RouteAttribute::Expires(_) => {}
             RouteAttribute::NhId(id) => return Err(bad(&format!("nexthop object {id}"))),
@@ -158,7 +184,10 @@ fn parse_family<A: Family>(
     Ok(route)
 }
 
-fn parse_hop<A: Family>(hop: &RouteNextHop, name: &impl Fn(u32) -> Option<IfName>) -> Result<Hop<A>, String> {
+fn parse_hop<A: Family>(
+    hop: &RouteNextHop,
+    name: &impl Fn(u32) -> Option<IfName>,
+) -> Result<Hop<A>, String> {
     let mut gateway = None;
     for attribute in &hop.attributes {
         match attribute {
@@ -169,7 +198,12 @@ fn parse_hop<A: Family>(hop: &RouteNextHop, name: &impl Fn(u32) -> Option<IfName
         }
     }
     let onlink = hop.flags.contains(RouteNextHopFlags::Onlink);
-    Ok(Hop { gateway, dev: name(hop.interface_index), onlink, weight: hop.hops })
+    Ok(Hop {
+        gateway,
+        dev: name(hop.interface_index),
+        onlink,
+        weight: hop.hops,
+    })
 }
 
 fn parse_metrics(metrics: &[RouteMetric]) -> Result<BTreeMap<Metric, u32>, String> {
@@ -220,20 +254,24 @@ fn metric(key: Metric, value: u32) -> RouteMetric {
     }
 }
 
-/// Whether a route may stand beside another one of the same destination, table and metric.
+/// Whether a route may share destination, table and metric with another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Refused with `EEXIST` when the place is taken.
+    /// No: the kernel refuses it with `EEXIST`.
     Exclusive,
-    /// Added behind what is there (`ip route append`).
+    /// Yes: it comes after the others (`ip route append`).
     Append,
 }
 
-/// `ip route add` or `append`. `index` turns an interface name into its ifindex.
+/// `ip route add` or `append`. `index` returns the ifindex of an interface.
 ///
 /// # Errors
-/// The name of an interface that is not there.
-pub fn add(route: &Route, mode: Mode, index: impl Fn(&IfName) -> Option<u32>) -> Result<Request, IfName> {
+/// The name of a missing interface.
+pub fn add(
+    route: &Route,
+    mode: Mode,
+    index: impl Fn(&IfName) -> Option<u32>,
+) -> Result<Request, IfName> {
     let message = match route {
         Route::V4(route) => build(route, &index)?,
         Route::V6(route) => build(route, &index)?,
@@ -242,15 +280,30 @@ pub fn add(route: &Route, mode: Mode, index: impl Fn(&IfName) -> Option<u32>) ->
         Mode::Exclusive => NLM_F_CREATE | NLM_F_EXCL,
         Mode::Append => NLM_F_CREATE | NLM_F_APPEND,
     };
-    Ok(Request { message: RouteNetlinkMessage::NewRoute(message), flags })
+    Ok(Request {
+        message: RouteNetlinkMessage::NewRoute(message),
+        flags,
+    })
 }
 
 fn build<A: Family>(
     route: &RouteOf<A, A::Net>,
     index: &impl Fn(&IfName) -> Option<u32>,
 ) -> Result<RouteMessage, IfName> {
-    let RouteOf { dst, src, table, protocol, scope, kind, tos, priority, prefsrc, hops, metrics, preference } =
-        route;
+    let RouteOf {
+        dst,
+        src,
+        table,
+        protocol,
+        scope,
+        kind,
+        tos,
+        priority,
+        prefsrc,
+        hops,
+        metrics,
+        preference,
+    } = route;
     let (dst, dst_len) = A::split(*dst);
     let src = src.map(A::split);
     let mut header = RouteHeader {
@@ -271,14 +324,20 @@ fn build<A: Family>(
     attributes.extend(src.map(|(ip, _)| RouteAttribute::Source(ip.into_route())));
     attributes.extend(priority.map(RouteAttribute::Priority));
     attributes.extend(prefsrc.map(|ip| RouteAttribute::PrefSource(ip.into_route())));
-    attributes.extend(preference.map(|value| RouteAttribute::Preference(RoutePreference::from(value))));
+    attributes
+        .extend(preference.map(|value| RouteAttribute::Preference(RoutePreference::from(value))));
     if !metrics.is_empty() {
-        attributes.push(RouteAttribute::Metrics(metrics.iter().map(|(k, v)| metric(*k, *v)).collect()));
+        attributes.push(RouteAttribute::Metrics(
+            metrics.iter().map(|(k, v)| metric(*k, *v)).collect(),
+        ));
     }
     match hops.as_slice() {
         [] => {}
         [hop] => {
-            attributes.extend(hop.gateway.map(|ip| RouteAttribute::Gateway(ip.into_route())));
+            attributes.extend(
+                hop.gateway
+                    .map(|ip| RouteAttribute::Gateway(ip.into_route())),
+            );
             attributes.extend(resolve(hop, index)?.map(RouteAttribute::Oif));
             header.flags.set(RouteFlags::Onlink, hop.onlink);
         }
@@ -301,11 +360,17 @@ fn build_hop<A: Family>(
     built.hops = hop.weight;
     built.interface_index = resolve(hop, index)?.unwrap_or_default();
     built.flags.set(RouteNextHopFlags::Onlink, hop.onlink);
-    built.attributes.extend(hop.gateway.map(|ip| RouteAttribute::Gateway(ip.into_route())));
+    built.attributes.extend(
+        hop.gateway
+            .map(|ip| RouteAttribute::Gateway(ip.into_route())),
+    );
     Ok(built)
 }
 
-fn resolve<A>(hop: &Hop<A>, index: &impl Fn(&IfName) -> Option<u32>) -> Result<Option<u32>, IfName> {
+fn resolve<A>(
+    hop: &Hop<A>,
+    index: &impl Fn(&IfName) -> Option<u32>,
+) -> Result<Option<u32>, IfName> {
     let Some(dev) = &hop.dev else { return Ok(None) };
     index(dev).map(Some).ok_or_else(|| dev.clone())
 }

@@ -2,13 +2,15 @@
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::route::RouteRealm;
-use netlink_packet_route::rule::{RuleAttribute, RuleFlags, RuleMessage, RulePortRange, RuleUidRange};
+use netlink_packet_route::rule::{
+    RuleAttribute, RuleFlags, RuleMessage, RulePortRange, RuleUidRange,
+};
 use netlink_packet_route::{AddressFamily, IpProtocol, RouteNetlinkMessage};
 
 use super::Request;
 use crate::model::Rule;
 
-/// Reads one rule of a dump; `None` for families other than IP, an error for what cannot be described.
+/// Reads one rule of a dump; `None` for families other than IP, an error for a rule that the model cannot hold.
 pub(super) fn parse(message: RuleMessage) -> Result<Option<Rule>, String> {
     let header = message.header;
     let ipv6 = match header.family {
@@ -46,9 +48,13 @@ pub(super) fn parse(message: RuleMessage) -> Result<Option<Rule>, String> {
             RuleAttribute::L3MDev(on) => rule.l3mdev = on,
             RuleAttribute::UidRange(range) => rule.uid_range = Some((range.start, range.end)),
             RuleAttribute::Protocol(protocol) => rule.protocol = Some(protocol.into()),
-            RuleAttribute::IpProtocol(protocol) => rule.ip_proto = Some(i32::from(protocol).to_le_bytes()[0]),
+            RuleAttribute::IpProtocol(protocol) => {
+                rule.ip_proto = Some(i32::from(protocol).to_le_bytes()[0]);
+            }
             RuleAttribute::SourcePortRange(range) => rule.sport = Some((range.start, range.end)),
-            RuleAttribute::DestinationPortRange(range) => rule.dport = Some((range.start, range.end)),
+            RuleAttribute::DestinationPortRange(range) => {
+                rule.dport = Some((range.start, range.end));
+            }
             other => return Err(format!("rule {}: attribute {other:?}", rule.priority)),
         }
     }
@@ -85,7 +91,11 @@ pub fn add(rule: &Rule) -> Request {
     } = rule;
     let mut message = RuleMessage::default();
     let header = &mut message.header;
-    header.family = if *ipv6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
+    header.family = if *ipv6 {
+        AddressFamily::Inet6
+    } else {
+        AddressFamily::Inet
+    };
     header.src_len = from.map_or(0, |(_, len)| len);
     header.dst_len = to.map_or(0, |(_, len)| len);
     header.tos = *tos;
@@ -93,7 +103,10 @@ pub fn add(rule: &Rule) -> Request {
     header.flags.set(RuleFlags::Invert, *invert);
     let range = |(start, end)| RulePortRange { start, end };
     let uids = |(start, end)| RuleUidRange { start, end };
-    let realm = |(source, destination)| RouteRealm { source, destination };
+    let realm = |(source, destination)| RouteRealm {
+        source,
+        destination,
+    };
     let attributes = [
         Some(RuleAttribute::Priority(*priority)),
         (*table != 0).then_some(RuleAttribute::Table(*table)),
@@ -116,5 +129,8 @@ pub fn add(rule: &Rule) -> Request {
         dport.map(|pair| RuleAttribute::DestinationPortRange(range(pair))),
     ];
     message.attributes = attributes.into_iter().flatten().collect();
-    Request { message: RouteNetlinkMessage::NewRule(message), flags: NLM_F_CREATE | NLM_F_EXCL }
+    Request {
+        message: RouteNetlinkMessage::NewRule(message),
+        flags: NLM_F_CREATE | NLM_F_EXCL,
+    }
 }

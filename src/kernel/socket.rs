@@ -1,4 +1,7 @@
 //! A blocking rtnetlink socket inside one namespace.
+//!
+//! Requests are batched over netlink-sys: one send carries a pod's addresses and routes, and only the last message asks for
+//! an ACK, which rtnetlink's own connection cannot do. The rtnetlink crate only composes link messages (`link/add`, `link/change`).
 
 use std::collections::HashMap;
 use std::io;
@@ -7,20 +10,19 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkBuffer, NetlinkHeader, NetlinkMessage,
-    NetlinkPayload, Parseable,
+    NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkBuffer, NetlinkHeader,
+    NetlinkMessage, NetlinkPayload, Parseable,
 };
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::{Socket as RawSocket, SocketAddr, protocols::NETLINK_ROUTE};
 use nix::errno::Errno;
 use nix::{getsockopt_impl, sockopt_impl};
 
-use super::netns::{Netns, within};
 use super::trace;
 use crate::fault::{point, retry_interrupted};
 
 sockopt_impl!(
-    /// `SO_NETNS_COOKIE` (Linux 5.14): the number of the socket's namespace, never given twice.
+    /// `SO_NETNS_COOKIE` (Linux 5.14): the number of the socket's namespace, unique until the next boot.
     #[allow(unsafe_code)]
     NetnsCookie,
     GetOnly,
@@ -30,18 +32,18 @@ sockopt_impl!(
 );
 const SO_NETNS_COOKIE: libc::c_int = 71;
 
-/// Receive buffer for acknowledgements of one batch and for dumps, in bytes.
+/// Receive buffer for the ACKs of one batch and for dumps, in bytes.
 const RECEIVE_BUFFER: usize = 1 << 20;
-/// How much one send may carry: the kernel refuses more than the send buffer (212992 bytes by default).
+/// The largest send in bytes: the kernel refuses more than the send buffer (212992 bytes by default).
 const MAX_SEND: usize = 128 << 10;
-/// Room for one datagram. The kernel makes a dump's datagrams as large as the reads that it has seen, up to 32 KiB;
-/// few and large ones are faster and less often raced.
+/// The size of one read. The kernel makes a dump's datagrams as large as the reads that it has seen, up to 32 KiB; few
+/// large ones are faster and raced less often.
 const DATAGRAM: usize = 64 << 10;
-/// A raced dump is asked again for this long, with growing pauses, before it is given up.
+/// How long a raced dump is repeated, with growing pauses.
 const DUMP_PATIENCE: Duration = Duration::from_secs(3);
 const MAX_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long to wait, each time, for memory to send with, in milliseconds.
+/// The waits before a send that found no memory is repeated, in milliseconds.
 const SEND_PAUSES: [u64; 3] = [1, 10, 50];
 
 /// Why a request failed.
@@ -50,7 +52,7 @@ pub enum Error {
     /// The kernel's answer.
     #[error("{0}")]
     Kernel(Errno),
-    /// The kernel sent something that could not be decoded.
+    /// The kernel's answer could not be decoded.
     #[error("the kernel's answer cannot be decoded: {0}")]
     Decode(String),
     /// The tables changed during every attempt to read them.
@@ -62,7 +64,11 @@ impl Error {
     /// The errno, where the kernel gave one.
     #[must_use]
     pub fn errno(&self) -> Option<Errno> {
-        if let Self::Kernel(errno) = self { Some(*errno) } else { None }
+        if let Self::Kernel(errno) = self {
+            Some(*errno)
+        } else {
+            None
+        }
     }
 }
 
@@ -78,7 +84,7 @@ impl From<Errno> for Error {
     }
 }
 
-/// An rtnetlink socket. It stays in the namespace in which it was opened.
+/// An rtnetlink socket of the namespace in which it was opened.
 #[derive(Debug)]
 pub struct Socket {
     raw: RawSocket,
@@ -86,19 +92,19 @@ pub struct Socket {
     buffer: Vec<u8>,
 }
 
-/// What a dump brought.
+/// The objects of a dump.
 #[derive(Debug, Default)]
 pub struct Dump {
     /// The objects.
     pub objects: Vec<RouteNetlinkMessage>,
-    /// Why each of the others could not be decoded.
+    /// For each object that could not be decoded, the reason.
     pub undecodable: Vec<String>,
 }
 
 /// One request: a message and its `NLM_F_*` flags; `NLM_F_REQUEST` is added.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// What is asked.
+    /// The message.
     pub message: RouteNetlinkMessage,
     /// `NLM_F_CREATE`, `NLM_F_EXCL`, …
     pub flags: u16,
@@ -114,17 +120,13 @@ impl Socket {
         raw.bind_auto()?;
         raw.connect(&SocketAddr::new(0, 0))?;
         raw.set_rx_buf_sz(RECEIVE_BUFFER)?;
-        // Errors need not echo the request; kernels before 4.2 do not know the option and echo it.
+        // Smaller ACKs; kernels before 4.2 lack the option.
         let _ = raw.set_cap_ack(true);
-        Ok(Self { raw, sequence: 0, buffer: Vec::with_capacity(DATAGRAM) })
-    }
-
-    /// A socket in `netns`, opened by a scratch thread.
-    ///
-    /// # Errors
-    /// The errno of setns(2), socket(2) or bind(2).
-    pub fn open_in(netns: &Netns) -> Result<Self, Error> {
-        within(netns, Self::open_here)?
+        Ok(Self {
+            raw,
+            sequence: 0,
+            buffer: Vec::with_capacity(DATAGRAM),
+        })
     }
 
     /// The cookie of the socket's namespace; `None` before Linux 5.14.
@@ -141,7 +143,7 @@ impl Socket {
         Ok(self.raw.add_membership(group)?)
     }
 
-    /// Every object of a table; asked again while the kernel says that it changed underneath.
+    /// Every object of a table. Repeats the dump while the kernel flags it as interrupted by a change.
     ///
     /// # Errors
     /// The kernel's errno, an answer that cannot be decoded, or [`Error::Raced`].
@@ -166,7 +168,7 @@ impl Socket {
         result
     }
 
-    /// One attempt; `None` when it was raced. Decoding waits until all has come, to keep the race short.
+    /// One attempt; `None` when it was raced. Decoding comes after the last datagram, which keeps the race short.
     fn read_dump(&mut self, request: &RouteNetlinkMessage) -> Result<Option<Dump>, Error> {
         let sequence = self.send(&[(request, NLM_F_DUMP)])?;
         let mut bytes = Vec::new();
@@ -184,7 +186,11 @@ impl Socket {
                 }
             }
         }
-        if raced { Ok(None) } else { decode_dump(&bytes).map(Some) }
+        if raced {
+            Ok(None)
+        } else {
+            decode_dump(&bytes).map(Some)
+        }
     }
 
     /// One request and its single answer.
@@ -213,13 +219,13 @@ impl Socket {
         }
     }
 
-    /// Carries out `requests` in order, many to a send; a failed one does not stop those after it.
+    /// Sends `requests` in order, in batches; a failed one does not stop those after it.
     ///
-    /// The results are in the order of the requests. Only the last of each send asks for an acknowledgement:
-    /// errors come back anyway, by sequence number.
+    /// The results are in the order of the requests. Only the last message of each batch asks for an ACK: the kernel
+    /// reports errors without it, by sequence number.
     ///
     /// # Errors
-    /// When the socket itself fails; then it is not known which requests were carried out.
+    /// When the socket itself fails; then the results are unknown.
     pub fn run(&mut self, requests: &[Request]) -> Result<Vec<Result<(), Errno>>, Error> {
         let mut results = Vec::with_capacity(requests.len());
         for batch in batches(requests) {
@@ -229,7 +235,10 @@ impl Socket {
     }
 
     fn run_batch(&mut self, batch: &[Request]) -> Result<Vec<Result<(), Errno>>, Error> {
-        let mut messages: Vec<_> = batch.iter().map(|request| (&request.message, request.flags)).collect();
+        let mut messages: Vec<_> = batch
+            .iter()
+            .map(|request| (&request.message, request.flags))
+            .collect();
         if let Some((_, flags)) = messages.last_mut() {
             *flags |= NLM_F_ACK;
         }
@@ -238,13 +247,13 @@ impl Socket {
         results
     }
 
-    /// Sends messages in one go and waits for the answer to the last, which asks for one.
+    /// Sends messages in one call and waits for the ACK of the last.
     fn carry_out(
         &mut self,
         messages: &[(&RouteNetlinkMessage, u16)],
     ) -> Result<Vec<Result<(), Errno>>, Error> {
         let last = self.send(messages)?;
-        // The kernel has carried it out by here.
+        // The kernel has processed the batch at this point.
         retry_interrupted(|| point("netlink answer"))?;
         let mut failed = HashMap::new();
         'answers: loop {
@@ -260,14 +269,16 @@ impl Socket {
                 }
             }
         }
-        let first = last.wrapping_sub(u32::try_from(messages.len()).unwrap_or(u32::MAX)).wrapping_add(1);
+        let first = last
+            .wrapping_sub(u32::try_from(messages.len()).unwrap_or(u32::MAX))
+            .wrapping_add(1);
         let result = |sequence: u32| failed.get(&sequence).map_or(Ok(()), |errno| Err(*errno));
         Ok((0..messages.len())
             .map(|i| result(first.wrapping_add(u32::try_from(i).unwrap_or(u32::MAX))))
             .collect())
     }
 
-    /// Sends messages in one go; returns the sequence number of the last.
+    /// Sends messages in one call; returns the sequence number of the last.
     fn send(&mut self, messages: &[(&RouteNetlinkMessage, u16)]) -> Result<u32, Error> {
         let mut buffer = Vec::new();
         for (message, flags) in messages {
@@ -285,12 +296,15 @@ impl Socket {
         Ok(self.sequence)
     }
 
-    /// Hands a buffer to the kernel; again where it finds no memory for it, for then nothing of it was carried out.
+    /// Sends a buffer. Repeats a send that found no memory, of which the kernel has processed nothing.
     fn transmit(&self, buffer: &[u8]) -> io::Result<()> {
-        let send = || retry_interrupted(|| point("netlink send").and_then(|()| self.raw.send(buffer, 0)));
+        let send =
+            || retry_interrupted(|| point("netlink send").and_then(|()| self.raw.send(buffer, 0)));
         for pause in SEND_PAUSES.map(Duration::from_millis) {
             match send() {
-                Err(error) if matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::ENOMEM)) => {
+                Err(error)
+                    if matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::ENOMEM)) =>
+                {
                     thread::sleep(pause);
                 }
                 result => return result.map(drop),
@@ -299,19 +313,21 @@ impl Socket {
         send().map(drop)
     }
 
-    /// Waits for the next datagram: each message's header, with the message or why it cannot be decoded.
+    /// Waits for the next datagram: each message's header, with the message or the reason why it cannot be decoded.
     ///
     /// # Errors
-    /// The errno of recv(2), or a datagram that is no sequence of messages.
+    /// The errno of recv(2), or a malformed datagram.
     pub fn receive(&mut self) -> Result<Vec<Received>, Error> {
         self.receive_datagram()?;
-        split(&self.buffer).map(|part| part.map(|(header, message)| (header, decode(message)))).collect()
+        split(&self.buffer)
+            .map(|part| part.map(|(header, message)| (header, decode(message))))
+            .collect()
     }
 
-    /// Waits for the next datagram and leaves it in the buffer.
+    /// Waits for the next datagram and puts it into the buffer.
     fn receive_datagram(&mut self) -> Result<(), Error> {
         self.buffer.clear();
-        // With MSG_TRUNC the result is the datagram's length even where it did not fit.
+        // With MSG_TRUNC the result is the datagram's length, even if that exceeds the buffer.
         let length = retry_interrupted(|| self.raw.recv(&mut self.buffer, libc::MSG_TRUNC))?;
         if length > DATAGRAM {
             return Err(Error::Decode(format!("a datagram of {length} bytes")));
@@ -324,7 +340,7 @@ impl Socket {
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 
-/// The messages in a datagram, each with its header, not decoded yet.
+/// The messages of a datagram, each with its header, still encoded.
 fn split(datagram: &[u8]) -> impl Iterator<Item = Result<(NetlinkHeader, &[u8]), Error>> {
     let mut rest = datagram;
     std::iter::from_fn(move || {
@@ -332,12 +348,17 @@ fn split(datagram: &[u8]) -> impl Iterator<Item = Result<(NetlinkHeader, &[u8]),
             return None;
         }
         let bytes = std::mem::take(&mut rest);
-        let header = NetlinkBuffer::new_checked(&bytes).and_then(|checked| NetlinkHeader::parse(&checked));
-        Some(header.map_err(|error| Error::Decode(error.to_string())).map(|header| {
-            let length = header.length as usize;
-            rest = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
-            (header, &bytes[..length])
-        }))
+        let header =
+            NetlinkBuffer::new_checked(&bytes).and_then(|checked| NetlinkHeader::parse(&checked));
+        Some(
+            header
+                .map_err(|error| Error::Decode(error.to_string()))
+                .map(|header| {
+                    let length = header.length as usize;
+                    rest = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+                    (header, &bytes[..length])
+                }),
+        )
     })
 }
 
@@ -368,7 +389,10 @@ fn decode_dump(bytes: &[u8]) -> Result<Dump, Error> {
 }
 
 /// One message of a datagram.
-pub type Received = (NetlinkHeader, Result<NetlinkMessage<RouteNetlinkMessage>, String>);
+pub type Received = (
+    NetlinkHeader,
+    Result<NetlinkMessage<RouteNetlinkMessage>, String>,
+);
 
 impl AsFd for Socket {
     #[allow(unsafe_code)]
@@ -390,7 +414,12 @@ fn batches(requests: &[Request]) -> impl Iterator<Item = &[Request]> {
             size += HEADER + request.message.buffer_len() + 4;
             size <= MAX_SEND
         };
-        let count = rest.iter().take(MAX_REQUESTS).take_while(fits).count().max(1);
+        let count = rest
+            .iter()
+            .take(MAX_REQUESTS)
+            .take_while(fits)
+            .count()
+            .max(1);
         (!rest.is_empty()).then(|| {
             let (batch, later) = rest.split_at(count);
             rest = later;

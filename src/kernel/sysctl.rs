@@ -11,7 +11,7 @@ use crate::fault::{point, retry_interrupted};
 use crate::model::IfName;
 use crate::model::sysctl::{Folder, Settings, SysctlKey, Sysctls};
 
-/// The folder whose values a new interface starts with.
+/// The folder with the initial values of a new interface.
 const DEFAULT: &str = "default";
 
 fn path(folder: Folder, dev: &str) -> PathBuf {
@@ -35,12 +35,16 @@ pub fn stable_secret(dev: &IfName) -> Option<Ipv6Addr> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
-/// What `conf` of a new interface of the calling thread's namespace starts with (`conf/default`).
+/// The initial `conf` of a new interface in the calling thread's namespace (`conf/default`).
 ///
 /// # Errors
 /// The errno of reading the folder; a single file that cannot be read is left out.
 pub fn defaults() -> io::Result<Sysctls> {
-    Ok(Sysctls { ipv4: read_all(Folder::Ipv4Conf)?, ipv6: read_all(Folder::Ipv6Conf)?, ..Sysctls::default() })
+    Ok(Sysctls {
+        ipv4: read_all(Folder::Ipv4Conf)?,
+        ipv6: read_all(Folder::Ipv6Conf)?,
+        ..Sysctls::default()
+    })
 }
 
 fn read_all(folder: Folder) -> io::Result<Settings> {
@@ -52,22 +56,32 @@ fn read_all(folder: Folder) -> io::Result<Settings> {
     };
     for entry in entries {
         let entry = entry?;
-        let Ok(key) = SysctlKey::try_from(entry.file_name().to_string_lossy().into_owned()) else { continue };
-        if let Some(value) = fs::read_to_string(entry.path()).ok().and_then(|text| text.trim().parse().ok()) {
+        let Ok(key) = SysctlKey::try_from(entry.file_name().to_string_lossy().into_owned()) else {
+            continue;
+        };
+        if let Some(value) = fs::read_to_string(entry.path())
+            .ok()
+            .and_then(|text| text.trim().parse().ok())
+        {
             settings.insert(key, value);
         }
     }
     Ok(settings)
 }
 
-/// The settings that this kernel has for every interface, as the folder `all` shows them.
+/// The settings that this kernel has, from the folder `all`.
 pub(super) fn known_keys(folder: Folder) -> &'static BTreeSet<SysctlKey> {
     static IPV4: OnceLock<BTreeSet<SysctlKey>> = OnceLock::new();
     static IPV6: OnceLock<BTreeSet<SysctlKey>> = OnceLock::new();
     let list = || {
-        let entries = fs::read_dir(path(folder, "all")).into_iter().flatten().flatten();
+        let entries = fs::read_dir(path(folder, "all"))
+            .into_iter()
+            .flatten()
+            .flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        names.filter_map(|name| SysctlKey::try_from(name).ok()).collect()
+        names
+            .filter_map(|name| SysctlKey::try_from(name).ok())
+            .collect()
     };
     match folder {
         Folder::Ipv4Conf | Folder::Ipv4Neigh => IPV4.get_or_init(list),

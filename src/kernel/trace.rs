@@ -1,5 +1,4 @@
-//! Every netlink message in one line, for whoever wants to see them (`-v`): target `netlink`, level trace. Nothing is put
-//! into words where nobody does.
+//! Logs each netlink message in one line: target `netlink`, level trace. A message is formatted only where that level is on.
 
 use std::fmt;
 
@@ -7,7 +6,7 @@ use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
 
 use super::socket::Dump;
-use super::{Errno, Error, Socket};
+use super::{Errno, Error, Socket, trace_words};
 
 /// The log's target for netlink messages.
 pub const TARGET: &str = "netlink";
@@ -16,8 +15,12 @@ fn is_wanted() -> bool {
     log::log_enabled!(target: TARGET, log::Level::Trace)
 }
 
-/// A question for a whole table, and what has come.
-pub(super) fn dump(socket: &Socket, request: &RouteNetlinkMessage, result: &Result<Option<Dump>, Error>) {
+/// A dump, and each object of the answer.
+pub(super) fn dump(
+    socket: &Socket,
+    request: &RouteNetlinkMessage,
+    result: &Result<Option<Dump>, Error>,
+) {
     if !is_wanted() {
         return;
     }
@@ -33,7 +36,7 @@ pub(super) fn dump(socket: &Socket, request: &RouteNetlinkMessage, result: &Resu
     }
 }
 
-/// A question, and its one answer.
+/// A request for one object, and the answer.
 pub(super) fn get(
     socket: &Socket,
     request: &RouteNetlinkMessage,
@@ -49,7 +52,7 @@ pub(super) fn get(
     }
 }
 
-/// Orders, with what became of each.
+/// A batch of changes, each with its result.
 pub(super) fn run(
     socket: &Socket,
     messages: &[(&RouteNetlinkMessage, u16)],
@@ -60,58 +63,77 @@ pub(super) fn run(
     }
     let netns = socket.netns_cookie();
     for (at, (message, flags)) in messages.iter().enumerate() {
-        let refused = results.iter().find_map(|results| results.get(at)?.err()).map(Error::Kernel);
-        let answer = results.as_ref().map(|_| ()).and_then(|()| refused.as_ref().map_or(Ok(()), Err));
+        let refused = results
+            .iter()
+            .find_map(|results| results.get(at)?.err())
+            .map(Error::Kernel);
+        let answer = results
+            .as_ref()
+            .map(|_| ())
+            .and_then(|()| refused.as_ref().map_or(Ok(()), Err));
         sent(netns, message, *flags, answer);
     }
 }
 
-/// What happened in the namespace of the calling thread.
+/// An event of the calling thread's namespace.
 pub(super) fn event(message: &NetlinkPayload<RouteNetlinkMessage>) {
     if let (true, NetlinkPayload::InnerMessage(message)) = (is_wanted(), message) {
         received(None, message);
     }
 }
 
-/// A message that was sent, with its `NLM_F_*` flags beside `NLM_F_REQUEST` and what the kernel made of it.
+/// A message that was sent, with its `NLM_F_*` flags beside `NLM_F_REQUEST` and the kernel's answer.
 fn sent(netns: Option<u64>, message: &RouteNetlinkMessage, flags: u16, answer: Result<(), &Error>) {
-    let (kind, content) = words(message);
-    let flags = Flags { bits: NLM_F_REQUEST | flags, is_get: kind.starts_with("RTM_GET") };
-    let place = Place(netns);
-    match answer {
-        Ok(()) => log::trace!(target: TARGET, "> {kind} {flags}{place}: {content} = 0"),
-        Err(Error::Kernel(errno)) => {
-            log::trace!(target: TARGET, "> {kind} {flags}{place}: {content} = {} ({errno})", *errno as i32);
-        }
-        Err(error) => log::trace!(target: TARGET, "> {kind} {flags}{place}: {content} = ? ({error})"),
-    }
+    let kind = kind(message);
+    let flags = Flags {
+        bits: NLM_F_REQUEST | flags,
+        is_get: kind.starts_with("RTM_GET"),
+    };
+    let answer = match answer {
+        Ok(()) => "ok".to_owned(),
+        Err(Error::Kernel(errno)) => format!("{errno:?}"),
+        Err(error) => format!("? ({error})"),
+    };
+    let (place, content) = (Place(netns), trace_words::content(message));
+    log::trace!(target: TARGET, "> {kind} {flags}{place}: {content} -> {answer}");
 }
 
 fn received(netns: Option<u64>, message: &RouteNetlinkMessage) {
-    let (kind, content) = words(message);
-    log::trace!(target: TARGET, "< {kind}{}: {content}", Place(netns));
+    let (kind, place) = (kind(message), Place(netns));
+    log::trace!(target: TARGET, "< {kind}{place}: {}", trace_words::content(message));
 }
 
-/// What rtnetlink(7) calls shorter than the crate.
-const SHORT: &[(&str, &str)] = &[
-    ("ADDRESS", "ADDR"),
-    ("NEIGHBOURTABLE", "NEIGHTBL"),
-    ("NEIGHBOUR", "NEIGH"),
-    ("QUEUEDISCIPLINE", "QDISC"),
-    ("TRAFFICCLASS", "TCLASS"),
-    ("TRAFFIC", ""),
-];
-
-/// A message's type, as rtnetlink(7) calls it, and what it holds.
-fn words(message: &RouteNetlinkMessage) -> (String, String) {
-    let text = format!("{message:?}");
-    let (kind, content) = text.split_once('(').unwrap_or((&text, ""));
-    let short = |kind: String, (long, short): &(&str, &str)| kind.replace(long, short);
-    let kind = SHORT.iter().fold(kind.to_uppercase(), short);
-    (format!("RTM_{kind}"), content.strip_suffix(')').unwrap_or(content).to_owned())
+/// A message's type, as rtnetlink(7) has it.
+fn kind(message: &RouteNetlinkMessage) -> &'static str {
+    use RouteNetlinkMessage as Message;
+    match message {
+        Message::NewLink(_) => "RTM_NEWLINK",
+        Message::DelLink(_) => "RTM_DELLINK",
+        Message::GetLink(_) => "RTM_GETLINK",
+        Message::SetLink(_) => "RTM_SETLINK",
+        Message::NewLinkProp(_) => "RTM_NEWLINKPROP",
+        Message::NewAddress(_) => "RTM_NEWADDR",
+        Message::DelAddress(_) => "RTM_DELADDR",
+        Message::GetAddress(_) => "RTM_GETADDR",
+        Message::NewNeighbour(_) => "RTM_NEWNEIGH",
+        Message::DelNeighbour(_) => "RTM_DELNEIGH",
+        Message::GetNeighbour(_) => "RTM_GETNEIGH",
+        Message::NewNeighbourTable(_) => "RTM_NEWNEIGHTBL",
+        Message::GetNeighbourTable(_) => "RTM_GETNEIGHTBL",
+        Message::NewRoute(_) => "RTM_NEWROUTE",
+        Message::DelRoute(_) => "RTM_DELROUTE",
+        Message::GetRoute(_) => "RTM_GETROUTE",
+        Message::NewRule(_) => "RTM_NEWRULE",
+        Message::DelRule(_) => "RTM_DELRULE",
+        Message::GetRule(_) => "RTM_GETRULE",
+        Message::NewNsId(_) => "RTM_NEWNSID",
+        Message::GetNsId(_) => "RTM_GETNSID",
+        // netfix sends no other, and subscribes to no other.
+        _ => "RTM_?",
+    }
 }
 
-/// The socket's namespace, by its cookie.
+/// The cookie of the socket's namespace.
 struct Place(Option<u64>);
 
 impl fmt::Display for Place {
@@ -120,7 +142,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// The flags of a request (netlink(7)); the upper ones mean one thing in a question and another in an order.
+/// The flags of a request (netlink(7)); the upper ones have two meanings, one for `RTM_GET`* and one for `RTM_NEW`*.
 struct Flags {
     bits: u16,
     is_get: bool,
@@ -128,13 +150,21 @@ struct Flags {
 
 const COMMON: &[(u16, &str)] = &[(0x1, "REQUEST"), (0x4, "ACK"), (0x8, "ECHO")];
 const OF_GET: &[(u16, &str)] = &[(0x300, "DUMP")];
-const OF_NEW: &[(u16, &str)] = &[(0x100, "REPLACE"), (0x200, "EXCL"), (0x400, "CREATE"), (0x800, "APPEND")];
+const OF_NEW: &[(u16, &str)] = &[
+    (0x100, "REPLACE"),
+    (0x200, "EXCL"),
+    (0x400, "CREATE"),
+    (0x800, "APPEND"),
+];
 
 impl fmt::Display for Flags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut left = self.bits;
         let mut names = Vec::new();
-        for (bits, name) in COMMON.iter().chain(if self.is_get { OF_GET } else { OF_NEW }) {
+        for (bits, name) in COMMON
+            .iter()
+            .chain(if self.is_get { OF_GET } else { OF_NEW })
+        {
             if left & bits == *bits {
                 names.push((*name).to_owned());
                 left &= !bits;

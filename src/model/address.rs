@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{IfName, Mac};
 
-/// `IFA_F_*` bits (`linux/if_addr.h`) that describe what an administrator asked for; the others (secondary,
-/// tentative, deprecated, permanent, dadfailed) are states that the kernel derives.
+/// `IFA_F_*` bits (`linux/if_addr.h`) that an administrator sets; the kernel derives the others (secondary, tentative,
+/// deprecated, permanent, dadfailed).
 pub const REQUESTED_FLAGS: u32 = NODAD | HOMEADDRESS | MANAGETEMPADDR | NOPREFIXROUTE | MCAUTOJOIN;
 /// Duplicate address detection is skipped.
 pub const NODAD: u32 = 0x02;
@@ -18,13 +18,13 @@ pub const HOMEADDRESS: u32 = 0x10;
 pub const DADFAILED: u32 = 0x08;
 /// Not usable yet: duplicate address detection is under way.
 pub const TENTATIVE: u32 = 0x40;
-/// Lives until it is removed.
+/// Has no lifetime.
 pub const PERMANENT: u32 = 0x80;
 /// Usable although duplicate address detection is under way (RFC 4429).
 const OPTIMISTIC: u32 = 0x04;
 /// Phases of duplicate address detection.
 pub const PASSING_FLAGS: u32 = OPTIMISTIC | DADFAILED | TENTATIVE;
-/// A privacy address made by the kernel (for IPv4 the same bit means secondary).
+/// A privacy address of the kernel (for IPv4, the same bit means secondary).
 pub const TEMPORARY: u32 = 0x01;
 /// Template for privacy addresses.
 pub const MANAGETEMPADDR: u32 = 0x100;
@@ -36,7 +36,7 @@ pub const MCAUTOJOIN: u32 = 0x400;
 const STABLE_PRIVACY: u32 = 0x800;
 /// `IFAPROT_KERNEL_RA`: learnt from a router advertisement.
 const PROTO_KERNEL_RA: u8 = 2;
-/// `IFAPROT_KERNEL_LL`: the link-local address that the kernel made.
+/// `IFAPROT_KERNEL_LL`: the kernel's link-local address.
 const PROTO_KERNEL_LL: u8 = 3;
 
 /// One address of one interface.
@@ -48,7 +48,7 @@ pub struct Address {
     pub local: IpAddr,
     /// Prefix length in bits.
     pub prefix_len: u8,
-    /// The other end of a point-to-point address.
+    /// The peer of a point-to-point address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<IpAddr>,
     /// IPv4 broadcast address.
@@ -61,45 +61,54 @@ pub struct Address {
     /// IPv4 label, where it is not the interface's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Seconds for which it stays valid; `None` is for ever.
+    /// Valid lifetime in seconds; `None`: forever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid_lft: Option<u32>,
-    /// Seconds for which it is preferred; `None` is for ever.
+    /// Preferred lifetime in seconds; `None`: forever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preferred_lft: Option<u32>,
     /// Metric of the connected route (`IFA_RT_PRIORITY`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<u32>,
-    /// Who made it (`IFA_PROTO`, Linux 5.18).
+    /// Its origin (`IFA_PROTO`, Linux 5.18).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<u8>,
-    /// Who made it, as far as a restore is concerned.
+    /// Its origin, as far as a restore is concerned.
     pub maker: Maker,
 }
 
-/// Who makes an address, and so whether a restore has to.
+/// The origin of an address, which decides whether a restore adds it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Maker {
     /// An administrator or a program on this machine.
     #[default]
     Admin,
-    /// The kernel, as soon as the link is up: the link-local address that follows from MAC or secret.
+    /// The kernel, once the link is up: the link-local address derived from MAC or secret.
     Kernel,
     /// The network: router advertisements and privacy extensions.
     Network,
 }
 
 impl Maker {
-    /// Who made an address with these attributes, on a link with this MAC.
+    /// The origin of an address with these attributes, on a link with this MAC.
     ///
-    /// Kernels before 5.18 do not say it, so a link-local address is the kernel's when it is the one that the
-    /// kernel would make.
+    /// Kernels before 5.18 do not report it: there, a link-local address is the kernel's if the kernel would derive the
+    /// same one.
     #[must_use]
-    pub fn of(local: IpAddr, flags: u32, protocol: Option<u8>, expires: bool, mac: Option<Mac>) -> Self {
-        let IpAddr::V6(ip) = local else { return Self::Admin };
-        // One that follows from an earlier MAC would not be made again.
-        let would_be_made = || flags & STABLE_PRIVACY != 0 || mac.is_none_or(|mac| ip == link_local(mac));
+    pub fn of(
+        local: IpAddr,
+        flags: u32,
+        protocol: Option<u8>,
+        expires: bool,
+        mac: Option<Mac>,
+    ) -> Self {
+        let IpAddr::V6(ip) = local else {
+            return Self::Admin;
+        };
+        // The kernel would not derive an address of an earlier MAC again.
+        let would_be_made =
+            || flags & STABLE_PRIVACY != 0 || mac.is_none_or(|mac| ip == link_local(mac));
         match protocol {
             Some(PROTO_KERNEL_RA) => Self::Network,
             Some(PROTO_KERNEL_LL) if would_be_made() => Self::Kernel,
@@ -117,15 +126,24 @@ fn is_link_local(ip: Ipv6Addr) -> bool {
     ip.segments()[0] & 0xffc0 == 0xfe80
 }
 
-/// The link-local address that follows from a MAC (RFC 4291, appendix A: modified EUI-64).
+/// The link-local address derived from a MAC (RFC 4291, appendix A: modified EUI-64).
 fn link_local(Mac(mac): Mac) -> Ipv6Addr {
     let pair = |high: u8, low: u8| u16::from_be_bytes([high, low]);
     let (first, last) = (pair(mac[0] ^ 2, mac[1]), pair(mac[4], mac[5]));
-    Ipv6Addr::new(0xfe80, 0, 0, 0, first, pair(mac[2], 0xff), pair(0xfe, mac[3]), last)
+    Ipv6Addr::new(
+        0xfe80,
+        0,
+        0,
+        0,
+        first,
+        pair(mac[2], 0xff),
+        pair(0xfe, mac[3]),
+        last,
+    )
 }
 
 impl Address {
-    /// An address that lives for ever and has nothing special about it.
+    /// An address without lifetime and with default attributes.
     #[must_use]
     pub fn plain(dev: IfName, local: IpAddr, prefix_len: u8) -> Self {
         Self {
@@ -145,13 +163,13 @@ impl Address {
         }
     }
 
-    /// Whether nobody has to add this address: it comes by itself once the link is up.
+    /// Whether the kernel or the network adds this address once the link is up.
     #[must_use]
     pub fn comes_by_itself(&self) -> bool {
         self.maker != Maker::Admin
     }
 
-    /// Whether both are the same address on the same interface, whatever their attributes.
+    /// Whether both are the same address on the same interface; their attributes may differ.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         self.dev == other.dev
@@ -160,7 +178,7 @@ impl Address {
             && self.peer == other.peer
     }
 
-    /// Whether the address also has what an administrator gave it: flags, scope, label, metric, broadcast.
+    /// Whether the attributes that an administrator sets are equal: flags, scope, label, metric, broadcast.
     #[must_use]
     pub fn has_attributes_of(&self, other: &Self) -> bool {
         (self.flags ^ other.flags) & REQUESTED_FLAGS == 0
@@ -194,11 +212,24 @@ mod tests {
 
     #[test]
     fn a_link_local_address_is_the_kernels_only_if_the_kernel_would_make_it() {
-        assert_eq!(maker("fe80::42:aff:fe03:101", PERMANENT, None, false), Maker::Kernel);
+        assert_eq!(
+            maker("fe80::42:aff:fe03:101", PERMANENT, None, false),
+            Maker::Kernel
+        );
         assert_eq!(maker("fe80::88", PERMANENT, None, false), Maker::Admin);
-        assert_eq!(maker("fe80::42:aff:fe03:101", PERMANENT, Some(3), false), Maker::Kernel);
-        assert_eq!(maker("fe80::1234", PERMANENT | STABLE_PRIVACY, Some(3), false), Maker::Kernel);
-        assert_eq!(maker("fe80::1234", PERMANENT, Some(3), false), Maker::Admin, "made from an earlier MAC");
+        assert_eq!(
+            maker("fe80::42:aff:fe03:101", PERMANENT, Some(3), false),
+            Maker::Kernel
+        );
+        assert_eq!(
+            maker("fe80::1234", PERMANENT | STABLE_PRIVACY, Some(3), false),
+            Maker::Kernel
+        );
+        assert_eq!(
+            maker("fe80::1234", PERMANENT, Some(3), false),
+            Maker::Admin,
+            "made from an earlier MAC"
+        );
     }
 
     #[test]

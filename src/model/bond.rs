@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{IfName, Mac};
 
-/// What makes a bond: its mode and every option that `ip link set type bond` can set.
+/// The data of a bond: mode and options of `ip link set type bond`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bond {
     /// Mode number (`BOND_MODE_*`, `linux/if_bonding.h)`: 0 balance-rr, 1 active-backup, 4 802.3ad, …
@@ -22,7 +22,7 @@ pub struct Bond {
     /// `ns_ip6_target`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ns_ip6_target: Vec<Ipv6Addr>,
-    /// `primary`: can be set only once that link is a port of the bond.
+    /// `primary`: the kernel accepts only a port of the bond.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary: Option<IfName>,
     /// `ad_actor_system`, where one was set.
@@ -31,14 +31,24 @@ pub struct Bond {
 }
 
 /// The names of bonding modes, by number.
-const MODES: [&str; 7] =
-    ["balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb"];
+const MODES: [&str; 7] = [
+    "balance-rr",
+    "active-backup",
+    "balance-xor",
+    "broadcast",
+    "802.3ad",
+    "balance-tlb",
+    "balance-alb",
+];
 
 impl Bond {
     /// The mode's name as `ip(8)` prints it.
     #[must_use]
     pub fn mode_name(&self) -> &'static str {
-        MODES.get(usize::from(self.mode)).copied().unwrap_or("unknown")
+        MODES
+            .get(usize::from(self.mode))
+            .copied()
+            .unwrap_or("unknown")
     }
 }
 
@@ -49,7 +59,7 @@ impl fmt::Display for BondOption {
     }
 }
 
-/// A numeric option of a bond, named as in `ip(8)`; the order is the one in which they are set.
+/// A numeric option of a bond, named as in `ip(8)`, in the order in which netfix sets them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)] // each is documented in ip-link(8) and the kernel's bonding.rst

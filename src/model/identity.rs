@@ -1,4 +1,4 @@
-//! Who is who: machines, boots, network namespaces and pods. A name, a path or a pid is never an identity.
+//! Identities of machines, boots, network namespaces and pods. A name, a path or a pid is no identity.
 
 use std::fmt;
 
@@ -11,15 +11,17 @@ pub struct NodeIdentity {
     pub machine_id: Option<String>,
     /// `/proc/sys/kernel/random/boot_id`.
     pub boot_id: Option<String>,
-    /// The host name, for people only; never compared.
+    /// The host name, for display only; never compared.
     pub hostname: Option<String>,
 }
 
 impl NodeIdentity {
-    /// Whether both are the same boot of the same machine; unknown is never the same.
+    /// Whether both are the same boot of the same machine; `false` when unknown.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        self.machine_id == other.machine_id && self.boot_id.is_some() && self.boot_id == other.boot_id
+        self.machine_id == other.machine_id
+            && self.boot_id.is_some()
+            && self.boot_id == other.boot_id
     }
 }
 
@@ -32,26 +34,26 @@ pub struct Holder {
     pub start_time: u64,
 }
 
-/// What tells one network namespace from every other of the same boot.
+/// The identity of a network namespace within a boot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetnsIdentity {
-    /// `SO_NETNS_COOKIE` (Linux 5.14): never given twice within a boot.
+    /// `SO_NETNS_COOKIE` (Linux 5.14): unique within a boot.
     pub cookie: Option<u64>,
     /// Device number of the nsfs file.
     pub device: u64,
-    /// Inode of the nsfs file: reused as soon as a namespace is gone.
+    /// Inode of the nsfs file: the kernel reuses it once the namespace is gone.
     pub inode: u64,
-    /// When the nsfs inode was made, in microseconds since 1970, if the namespace is mounted: as long as it is, nobody
-    /// else has the inode.
+    /// When the nsfs inode was created, in microseconds since 1970, if the namespace is mounted: the mount prevents reuse of
+    /// the inode.
     #[serde(default)]
     pub made: Option<i64>,
-    /// The oldest process in the namespace, if one lives there.
+    /// The oldest process in the namespace, if there is one.
     pub holder: Option<Holder>,
 }
 
 impl NetnsIdentity {
-    /// Whether nothing tells them apart: neither the cookies nor, where the kernel has none, device and inode. That
-    /// proves nothing, for an inode is reused at once.
+    /// Whether both can be the same namespace: by their cookies or, where the kernel has none, by device and inode. This is
+    /// no proof, because the kernel reuses inodes.
     #[must_use]
     pub fn may_be(&self, other: &Self) -> bool {
         if let (Some(mine), Some(theirs)) = (self.cookie, other.cookie) {
@@ -60,12 +62,13 @@ impl NetnsIdentity {
         self.device == other.device && self.inode == other.inode
     }
 
-    /// Whether both describe the same namespace beyond doubt: by cookie, by a mount that was there all the time, or by
-    /// the same living process.
+    /// Whether both are surely the same namespace: by cookie, by a mount that never went away, or by a process that still
+    /// runs.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let proves_cookie = is_known(self.cookie, other.cookie);
-        let proven = proves_cookie || is_known(self.made, other.made) || is_known(self.holder, other.holder);
+        let proven =
+            proves_cookie || is_known(self.made, other.made) || is_known(self.holder, other.holder);
         proven && self.may_be(other)
     }
 }
@@ -91,7 +94,13 @@ impl PodId {
     /// A safe id from any text: other characters become `_`.
     #[must_use]
     pub fn from_text(text: &str) -> Self {
-        let safe = |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '_' };
+        let safe = |c: char| {
+            if c.is_ascii_alphanumeric() || ".-_".contains(c) {
+                c
+            } else {
+                '_'
+            }
+        };
         let mut id: String = text.chars().map(safe).take(MAX_ID).collect();
         if id.is_empty() || id.starts_with('.') {
             id.insert(0, '_');
@@ -111,7 +120,11 @@ impl TryFrom<String> for PodId {
     type Error = InvalidPodId;
 
     fn try_from(text: String) -> Result<Self, InvalidPodId> {
-        if Self::from_text(&text).0 == text { Ok(Self(text)) } else { Err(InvalidPodId(text)) }
+        if Self::from_text(&text).0 == text {
+            Ok(Self(text))
+        } else {
+            Err(InvalidPodId(text))
+        }
     }
 }
 
@@ -132,23 +145,56 @@ mod tests {
     use super::*;
 
     fn identity(cookie: Option<u64>, inode: u64) -> NetnsIdentity {
-        NetnsIdentity { cookie, device: 4, inode, made: None, holder: None }
+        NetnsIdentity {
+            cookie,
+            device: 4,
+            inode,
+            made: None,
+            holder: None,
+        }
     }
 
     fn mounted(made: i64) -> NetnsIdentity {
-        NetnsIdentity { made: Some(made), ..identity(None, 10) }
+        NetnsIdentity {
+            made: Some(made),
+            ..identity(None, 10)
+        }
     }
 
     fn held(pid: u32, start_time: u64) -> NetnsIdentity {
-        NetnsIdentity { holder: Some(Holder { pid, start_time }), ..identity(None, 10) }
+        NetnsIdentity {
+            holder: Some(Holder { pid, start_time }),
+            ..identity(None, 10)
+        }
     }
 
     #[test]
-    fn a_cookie_decides_whatever_else_is_the_same() {
-        let other = NetnsIdentity { cookie: Some(2), ..held(5, 7) };
-        assert!(!NetnsIdentity { cookie: Some(1), ..held(5, 7) }.may_be(&other));
-        assert!(!NetnsIdentity { cookie: Some(1), ..held(5, 7) }.is_same(&other));
-        assert!(NetnsIdentity { cookie: Some(2), ..held(6, 8) }.is_same(&other));
+    fn a_cookie_decides_alone() {
+        let other = NetnsIdentity {
+            cookie: Some(2),
+            ..held(5, 7)
+        };
+        assert!(
+            !NetnsIdentity {
+                cookie: Some(1),
+                ..held(5, 7)
+            }
+            .may_be(&other)
+        );
+        assert!(
+            !NetnsIdentity {
+                cookie: Some(1),
+                ..held(5, 7)
+            }
+            .is_same(&other)
+        );
+        assert!(
+            NetnsIdentity {
+                cookie: Some(2),
+                ..held(6, 8)
+            }
+            .is_same(&other)
+        );
     }
 
     #[test]
@@ -160,25 +206,37 @@ mod tests {
     }
 
     #[test]
-    fn a_mount_that_was_there_all_the_time_proves_it_whoever_lives_there() {
-        let with_process = |pid| NetnsIdentity { holder: held(pid, 7).holder, ..mounted(3) };
+    fn a_mount_that_never_went_away_proves_it() {
+        let with_process = |pid| NetnsIdentity {
+            holder: held(pid, 7).holder,
+            ..mounted(3)
+        };
         assert!(with_process(5).is_same(&with_process(6)));
         assert!(mounted(3).is_same(&with_process(5)));
         assert!(!mounted(3).is_same(&mounted(4)));
     }
 
     #[test]
-    fn the_same_living_process_proves_it_mounted_or_not() {
-        let moved = NetnsIdentity { made: Some(3), ..held(5, 7) };
+    fn a_process_that_still_runs_proves_it() {
+        let moved = NetnsIdentity {
+            made: Some(3),
+            ..held(5, 7)
+        };
         assert!(held(5, 7).is_same(&held(5, 7)));
         assert!(held(5, 7).is_same(&moved));
-        assert!(!held(5, 7).is_same(&held(5, 8)), "the pid is another process's by now");
+        assert!(
+            !held(5, 7).is_same(&held(5, 8)),
+            "the pid is another process's by now"
+        );
         assert!(!held(5, 7).is_same(&held(6, 7)));
     }
 
     #[test]
     fn an_id_is_always_a_plain_file_name() {
-        assert_eq!(PodId::from_text("../../etc/passwd").as_str(), "_.._.._etc_passwd");
+        assert_eq!(
+            PodId::from_text("../../etc/passwd").as_str(),
+            "_.._.._etc_passwd"
+        );
         assert_eq!(PodId::from_text("").as_str(), "_");
         assert!(PodId::try_from("..".to_owned()).is_err());
     }

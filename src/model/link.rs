@@ -8,12 +8,12 @@ use super::bond::Bond;
 use super::sysctl::Sysctls;
 use super::{IfName, Mac};
 
-/// One network interface with everything that its creation or `ip link set` can give it.
+/// One network interface with all attributes that `ip link add` or `ip link set` can give it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
     /// Interface name.
     pub name: IfName,
-    /// Interface index: what sockets bound with `SO_BINDTODEVICE` hold on to.
+    /// Interface index, to which sockets with `SO_BINDTODEVICE` are bound.
     pub index: u32,
     /// Hardware address; `None` for links without an Ethernet one.
     pub mac: Option<Mac>,
@@ -41,13 +41,13 @@ pub struct Link {
     /// The bond, bridge or VRF that the link is a port of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master: Option<IfName>,
-    /// The link that this one stands on (`IFLA_LINK`).
+    /// The parent (`IFLA_LINK`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
-    /// What kind of link it is, with that kind's data.
+    /// The kind, with its data.
     #[serde(flatten)]
     pub kind: LinkKind,
-    /// What identifies a physical device whatever its name is.
+    /// The identity of a physical device, independent of its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hardware: Option<Hardware>,
     /// Per-interface sysctls; empty for the loopback device.
@@ -56,8 +56,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link of which nothing but name and kind is known: its index is left to the kernel, it is up and may do
-    /// multicast, and nothing else about it is special.
+    /// A link with default attributes: up, with multicast, and an index of the kernel's choice.
     #[must_use]
     pub fn plain(name: IfName, kind: LinkKind) -> Self {
         Self {
@@ -66,7 +65,11 @@ impl Link {
             mac: None,
             mtu: ETHERNET_MTU,
             txqueuelen: DEFAULT_TXQUEUELEN,
-            flags: Flags { up: true, multicast: true, ..Flags::default() },
+            flags: Flags {
+                up: true,
+                multicast: true,
+                ..Flags::default()
+            },
             alias: None,
             altnames: Vec::new(),
             group: 0,
@@ -81,7 +84,7 @@ impl Link {
     }
 }
 
-/// What a link has unless somebody says otherwise (`ETH_DATA_LEN`, `DEFAULT_TX_QUEUE_LEN`).
+/// The kernel's defaults (`ETH_DATA_LEN`, `DEFAULT_TX_QUEUE_LEN`).
 const ETHERNET_MTU: u32 = 1500;
 const DEFAULT_TXQUEUELEN: u32 = 1000;
 
@@ -91,7 +94,7 @@ const DEFAULT_TXQUEUELEN: u32 = 1000;
 pub struct Flags {
     /// Administratively up.
     pub up: bool,
-    /// A carrier is there and the kernel has taken note (`LOWER_UP` and `RUNNING`); observed, never set.
+    /// Carrier (`LOWER_UP` and `RUNNING`); read only.
     pub carrier: bool,
     /// `arp off`.
     pub noarp: bool,
@@ -112,7 +115,7 @@ pub struct Queues {
     pub rx: u32,
 }
 
-/// Where the link that another one stands on lives.
+/// The parent of a link, and its namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Parent {
@@ -120,17 +123,28 @@ pub enum Parent {
     Own(IfName),
     /// In the host's namespace.
     Host(IfName),
-    /// In a namespace that is neither; netfix cannot rebuild such a link.
+    /// In a third namespace; netfix cannot recreate such a link.
     Elsewhere,
 }
 
-/// The kinds of link that netfix tells apart.
+impl Parent {
+    /// The parent's name; `None` for a link of a third namespace.
+    #[must_use]
+    pub fn name(&self) -> Option<&IfName> {
+        match self {
+            Self::Own(name) | Self::Host(name) => Some(name),
+            Self::Elsewhere => None,
+        }
+    }
+}
+
+/// The kinds of link that netfix distinguishes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum LinkKind {
     /// The loopback device of a namespace; never lost.
     Loopback,
-    /// A device without a kind of its own: hardware, or what looks like it.
+    /// A device without a kind: hardware, or a driver that looks like it.
     Physical,
     /// IEEE 802.1Q or 802.1ad VLAN.
     Vlan(Vlan),
@@ -180,7 +194,11 @@ impl TryFrom<u16> for VlanId {
     type Error = InvalidVlanId;
 
     fn try_from(id: u16) -> Result<Self, InvalidVlanId> {
-        if id < 4095 { Ok(Self(id)) } else { Err(InvalidVlanId(id)) }
+        if id < 4095 {
+            Ok(Self(id))
+        } else {
+            Err(InvalidVlanId(id))
+        }
     }
 }
 
@@ -217,7 +235,7 @@ impl fmt::Display for VlanProtocol {
     }
 }
 
-/// What makes a VLAN link.
+/// The data of a VLAN.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vlan {
     /// The tag.
@@ -237,10 +255,15 @@ pub struct Vlan {
 }
 
 impl Vlan {
-    /// `VLAN_FLAG_REORDER_HDR`, which a new VLAN has unless told otherwise.
+    /// `VLAN_FLAG_REORDER_HDR`, the only flag of a new VLAN.
     pub const REORDER_HDR: u32 = 1;
-    const FLAG_NAMES: [(u32, &'static str); 5] =
-        [(1, "reorder_hdr"), (2, "gvrp"), (4, "loose_binding"), (8, "mvrp"), (16, "bridge_binding")];
+    const FLAG_NAMES: [(u32, &'static str); 5] = [
+        (1, "reorder_hdr"),
+        (2, "gvrp"),
+        (4, "loose_binding"),
+        (8, "mvrp"),
+        (16, "bridge_binding"),
+    ];
 
     /// An 802.1Q VLAN with the flags that a new one has.
     #[must_use]
@@ -258,7 +281,13 @@ impl Vlan {
     #[must_use]
     pub fn unusual_flags(&self) -> Vec<String> {
         let differs = self.vlan_flags ^ Self::REORDER_HDR;
-        let on = |bit: u32| if self.vlan_flags & bit == 0 { "off" } else { "on" };
+        let on = |bit: u32| {
+            if self.vlan_flags & bit == 0 {
+                "off"
+            } else {
+                "on"
+            }
+        };
         Self::FLAG_NAMES
             .iter()
             .filter(|(bit, _)| differs & bit != 0)
@@ -295,10 +324,10 @@ impl fmt::Display for MacvlanMode {
     }
 }
 
-/// What makes a macvlan link.
+/// The data of a macvlan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Macvlan {
-    /// Mode; the kernel's own default is vepa, so it is always given.
+    /// Mode.
     pub mode: MacvlanMode,
     /// `MACVLAN_FLAG_*` bits: 1 nopromisc, 2 nodst.
     #[serde(default)]
@@ -315,14 +344,20 @@ pub struct Macvlan {
 }
 
 impl Macvlan {
-    /// A macvlan with nothing special but its mode.
+    /// A macvlan with default attributes.
     #[must_use]
     pub fn plain(mode: MacvlanMode) -> Self {
-        Self { mode, macvlan_flags: 0, bc_queue_len: None, bc_cutoff: None, sources: Vec::new() }
+        Self {
+            mode,
+            macvlan_flags: 0,
+            bc_queue_len: None,
+            bc_cutoff: None,
+            sources: Vec::new(),
+        }
     }
 }
 
-/// What identifies a device that the kernel finds by itself.
+/// The identity of a device.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hardware {
     /// The address burnt into the device (`ip -d link`: permaddr).
@@ -334,8 +369,8 @@ pub struct Hardware {
 }
 
 impl Hardware {
-    /// Whether both are the same device: permanent MAC and bus address must not contradict each other, and
-    /// at least one of them must be known to both and equal.
+    /// Whether both are the same device: permanent MAC or bus address is known of both and equal, and the other one does
+    /// not differ.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let mac = same(self.permanent_mac.as_ref(), other.permanent_mac.as_ref());
@@ -346,7 +381,7 @@ impl Hardware {
         }
     }
 
-    /// Whether anything but a name tells this device from others.
+    /// Whether it can be recognised under another name.
     #[must_use]
     pub fn is_known(&self) -> bool {
         self.permanent_mac.is_some() || self.bus.is_some()
@@ -363,7 +398,11 @@ mod tests {
 
     fn hardware(mac: Option<u8>, bus: Option<&str>) -> Hardware {
         let permanent_mac = mac.map(|last| Mac([2, 0, 0, 0, 0, last]));
-        Hardware { permanent_mac, bus: bus.map(str::to_owned), driver: None }
+        Hardware {
+            permanent_mac,
+            bus: bus.map(str::to_owned),
+            driver: None,
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub struct Mac(pub [u8; 6]);
 pub struct InvalidMac(String);
 
 impl Mac {
-    /// The address if `bytes` has the length of an Ethernet address; InfiniBand's 20 bytes are none.
+    /// The address, if `bytes` has the length of an Ethernet address; an InfiniBand address has 20 bytes.
     #[must_use]
     pub fn from_slice(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
@@ -31,11 +31,17 @@ impl FromStr for Mac {
         let mut bytes = [0; 6];
         let mut parts = text.split(':');
         for byte in &mut bytes {
-            let part =
-                parts.next().filter(|part| part.len() == 2 && !part.starts_with('+')).ok_or_else(invalid)?;
+            let part = parts
+                .next()
+                .filter(|part| part.len() == 2 && !part.starts_with('+'))
+                .ok_or_else(invalid)?;
             *byte = u8::from_str_radix(part, 16).map_err(|_| invalid())?;
         }
-        if parts.next().is_some() { Err(invalid()) } else { Ok(Self(bytes)) }
+        if parts.next().is_some() {
+            Err(invalid())
+        } else {
+            Ok(Self(bytes))
+        }
     }
 }
 
@@ -73,7 +79,13 @@ mod tests {
 
     #[test]
     fn refuses_other_texts() {
-        for text in ["", "6e:92:1a:b4:fc", "6e:92:1a:b4:fc:34:00", "6e:92:1a:b4:fc:+4", "6e921ab4fc34"] {
+        for text in [
+            "",
+            "6e:92:1a:b4:fc",
+            "6e:92:1a:b4:fc:34:00",
+            "6e:92:1a:b4:fc:+4",
+            "6e921ab4fc34",
+        ] {
             assert_eq!(text.parse::<Mac>(), Err(InvalidMac(text.to_owned())));
         }
     }

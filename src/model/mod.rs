@@ -1,10 +1,11 @@
-//! Plain data that cannot hold nonsense: names, addresses, links, routes, checkpoints.
+//! Plain data: names, addresses, links, routes, checkpoints. Constructors refuse invalid values.
 //!
-//! Nothing here performs I/O or knows about any other layer.
+//! This module performs no I/O and depends on no other layer.
 
 pub mod address;
 pub mod bond;
 pub mod checkpoint;
+pub mod cni_result;
 pub mod identity;
 pub mod link;
 pub mod mac;
@@ -32,5 +33,5 @@ pub use problem::{Code, Problem, Severity};
 pub use route::Route;
 pub use rule::Rule;
 pub use state::NetState;
-pub use summary::{GatewayView, InterfaceView, State, interfaces};
+pub use summary::{GatewayView, InterfaceView, PodSummary, State, interfaces};
 pub use window::Window;

@@ -25,7 +25,7 @@ pub struct IfName(String);
 pub struct InvalidName(String);
 
 impl IfName {
-    /// The name as the kernel has it; it may hold control characters, so print it with `Display`.
+    /// The name in the kernel. It may contain control characters: print it with `Display`.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -36,10 +36,17 @@ impl TryFrom<String> for IfName {
     type Error = InvalidName;
 
     fn try_from(text: String) -> Result<Self, InvalidName> {
-        let forbidden = |c: char| c == '/' || c == ':' || c == '\0' || c.is_ascii_whitespace() || c == '\x0b';
-        let valid =
-            (1..=MAX_BYTES).contains(&text.len()) && text != "." && text != ".." && !text.contains(forbidden);
-        if valid { Ok(Self(text)) } else { Err(InvalidName(text)) }
+        let forbidden =
+            |c: char| c == '/' || c == ':' || c == '\0' || c.is_ascii_whitespace() || c == '\x0b';
+        let valid = (1..=MAX_BYTES).contains(&text.len())
+            && text != "."
+            && text != ".."
+            && !text.contains(forbidden);
+        if valid {
+            Ok(Self(text))
+        } else {
+            Err(InvalidName(text))
+        }
     }
 }
 
@@ -57,7 +64,7 @@ impl From<IfName> for String {
     }
 }
 
-/// A pod chooses its own interface names, so control characters never reach the terminal.
+/// Escapes control characters, because a pod chooses its interface names.
 impl fmt::Display for IfName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.contains(char::is_control) {
@@ -74,14 +81,30 @@ mod tests {
 
     #[test]
     fn accepts_what_the_kernel_accepts() {
-        for name in ["e", "eth0.3", "bond4.4094", "exactly15bytes_", "-", "ünïcode"] {
+        for name in [
+            "e",
+            "eth0.3",
+            "bond4.4094",
+            "exactly15bytes_",
+            "-",
+            "ünïcode",
+        ] {
             assert!(name.parse::<IfName>().is_ok(), "{name}");
         }
     }
 
     #[test]
     fn refuses_what_the_kernel_refuses() {
-        for name in ["", ".", "..", "a/b", "a:b", "a b", "a\tb", "sixteen_bytes_xx"] {
+        for name in [
+            "",
+            ".",
+            "..",
+            "a/b",
+            "a:b",
+            "a b",
+            "a\tb",
+            "sixteen_bytes_xx",
+        ] {
             assert_eq!(name.parse::<IfName>(), Err(InvalidName(name.to_owned())));
         }
     }

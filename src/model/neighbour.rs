@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{IfName, Mac};
 
-/// A neighbour entry that an administrator made: permanent, or a proxy.
+/// A neighbour entry of an administrator: permanent, or a proxy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Neighbour {
-    /// The interface that it is on.
+    /// The interface.
     pub dev: IfName,
     /// The neighbour's address.
     pub dst: IpAddr,

@@ -1,66 +1,82 @@
-//! What a source that knows a pod's network only in part says of it: a CNI result, and perhaps the configuration that
-//! it came from.
+//! A pod's network from a source that is incomplete: a CNI result, perhaps with the plugins' configuration.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::checkpoint::CniRoute;
+use super::cni_result::CniRoute;
 use super::link::MacvlanMode;
 use super::sysctl::Sysctls;
-use super::{IfName, Mac};
+use super::{IfName, InterfaceView, Mac};
 use crate::model::link::VlanId;
 
-/// Everything that is said of one pod.
+/// One pod, as far as the source describes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Partial {
-    /// Its interfaces, in the order of their names.
+    /// Its interfaces, sorted by name.
     pub attachments: Vec<Attachment>,
 }
 
-/// One interface of a pod, as its plugins made it.
+impl Partial {
+    /// The interfaces in few words.
+    #[must_use]
+    pub fn interfaces(&self) -> Vec<InterfaceView> {
+        let view = |attachment: &Attachment| InterfaceView {
+            name: attachment.ifname.clone(),
+            kind: attachment.made.name().to_owned(),
+            mac: attachment.mac,
+            parent: attachment.parent.clone(),
+            mtu: attachment.mtu,
+            addresses: attachment.addresses.clone(),
+            gateways: attachment.gateways(),
+        };
+        self.attachments.iter().map(view).collect()
+    }
+}
+
+/// One interface of a pod, as its plugins created it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
     /// Its name in the pod.
     pub ifname: IfName,
-    /// What it is.
+    /// Its kind.
     pub made: Made,
-    /// The host's link that it stands on, where anybody said so.
+    /// Its parent on the host, where known.
     pub parent: Option<IfName>,
-    /// Hardware address, where it was written down.
+    /// Hardware address, where known.
     pub mac: Option<Mac>,
-    /// The hardware address of a new link for which none was written down; the same in every run.
+    /// The hardware address for a new link where the source has none; the same in every run.
     pub spare_mac: Option<Mac>,
-    /// MTU in bytes, where it was chosen; otherwise a new link takes its parent's.
+    /// MTU in bytes, where the configuration has one; otherwise a new link has its parent's.
     pub mtu: Option<u32>,
     /// Its addresses, in the order in which they were added.
     pub addresses: Vec<IpNet>,
-    /// Its routes, in the order in which they were added, each with the gateway that it really goes by.
+    /// Its routes, in the order in which they were added, each with its effective gateway.
     pub routes: Vec<CniRoute>,
     /// Settings of the link.
     pub tuning: Tuning,
-    /// Plugins of the chain that did something to the pod which cannot be done again from here.
+    /// Plugins of the chain whose changes netfix cannot repeat.
     pub beyond: Vec<String>,
 }
 
-/// What a plugin made.
+/// The interface of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Made {
     /// A macvlan on a link of the host.
     Macvlan {
-        /// Its mode, where it was written down.
+        /// Its mode, where known.
         mode: Option<MacvlanMode>,
         /// Requested broadcast queue length in packets.
         bc_queue_len: Option<u32>,
     },
     /// A VLAN, in the pod, on a link of the host.
     Vlan(VlanId),
-    /// Something that netfix cannot make, in words: the plugin's name, as a rule.
+    /// Something that netfix cannot create: usually the plugin's name.
     Other(String),
 }
 
 impl Made {
-    /// What `ip link` calls it, or the plugin's name.
+    /// The kind in `ip link`, or the plugin's name.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -71,7 +87,7 @@ impl Made {
     }
 }
 
-/// Settings that plugins gave a link; what is not there was not said.
+/// Settings by plugins; an absent one is unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tuning {
     /// Transmit queue length in packets.
@@ -80,14 +96,14 @@ pub struct Tuning {
     pub promisc: Option<bool>,
     /// `allmulticast on` or `off`.
     pub allmulti: Option<bool>,
-    /// Sysctls of the link that somebody configured.
+    /// Sysctls from the configuration.
     pub sysctls: Sysctls,
-    /// Sysctls that the plugin always sets by itself.
+    /// Sysctls that the plugin always sets.
     pub implied: Sysctls,
 }
 
 impl Attachment {
-    /// An attachment of which nothing but name and kind is said.
+    /// An attachment of which only name and kind are known.
     #[must_use]
     pub fn bare(ifname: IfName, made: Made) -> Self {
         Self {
@@ -104,7 +120,7 @@ impl Attachment {
         }
     }
 
-    /// Whether netfix could make it again.
+    /// Whether netfix can recreate it.
     #[must_use]
     pub fn can_be_made(&self) -> bool {
         !matches!(self.made, Made::Other(_))

@@ -1,4 +1,4 @@
-//! Routes. A route is of one family: an IPv4 route cannot hold an IPv6 hop.
+//! Routes. Each has one family: an IPv4 route cannot hold an IPv6 hop.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -11,7 +11,7 @@ use super::IfName;
 
 /// `RT_TABLE_MAIN` (linux/rtnetlink.h).
 pub const TABLE_MAIN: u32 = 254;
-/// `RTPROT_REDIRECT`, `RTPROT_KERNEL` and `RTPROT_RA`: routes that the kernel makes by itself.
+/// `RTPROT_REDIRECT`, `RTPROT_KERNEL` and `RTPROT_RA`: routes that the kernel adds.
 const KERNEL_PROTOCOLS: [u8; 3] = [1, 2, 9];
 /// `RTN_UNICAST`.
 pub const KIND_UNICAST: u8 = 1;
@@ -40,7 +40,7 @@ pub struct RouteOf<A, N> {
     pub src: Option<N>,
     /// Routing table.
     pub table: u32,
-    /// Who made it (`RTPROT_*`).
+    /// Its origin (`RTPROT_*`).
     pub protocol: u8,
     /// Scope (`RT_SCOPE_*`).
     pub scope: u8,
@@ -56,7 +56,7 @@ pub struct RouteOf<A, N> {
     /// Preferred source address.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub prefsrc: Option<A>,
-    /// Where packets go; empty for blackhole and its like, several for multipath.
+    /// The next hops; none for blackhole and similar types, several for multipath.
     pub hops: Vec<Hop<A>>,
     /// `RTA_METRICS`: mtu, advmss, …, by `RTAX_*` number.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -70,19 +70,19 @@ fn none<T>() -> Option<T> {
     None
 }
 
-/// One way out of a route.
+/// One next hop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hop<A> {
-    /// Gateway; `None` when the destination is on the link itself.
+    /// Gateway; `None` when the destination is on-link.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub gateway: Option<A>,
     /// Outgoing interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dev: Option<IfName>,
-    /// The gateway is taken to be on the link even where no route says so.
+    /// The gateway is on-link even without a route to it.
     #[serde(default)]
     pub onlink: bool,
-    /// Weight among several hops, less one (`rtnh_hops`).
+    /// Weight among several hops, minus one (`rtnh_hops`).
     #[serde(default)]
     pub weight: u8,
 }
@@ -111,13 +111,13 @@ pub enum Metric {
 }
 
 impl Route {
-    /// Whether the kernel makes this route by itself, from an address or a router advertisement.
+    /// Whether the kernel adds this route, for an address or a router advertisement.
     #[must_use]
     pub fn is_made_by_kernel(&self) -> bool {
         KERNEL_PROTOCOLS.contains(&self.protocol())
     }
 
-    /// Who made it (`RTPROT_*`).
+    /// Its origin (`RTPROT_*`).
     #[must_use]
     pub fn protocol(&self) -> u8 {
         match self {
@@ -130,8 +130,16 @@ impl Route {
     #[must_use]
     pub fn devs(&self) -> Vec<&IfName> {
         match self {
-            Self::V4(route) => route.hops.iter().filter_map(|hop| hop.dev.as_ref()).collect(),
-            Self::V6(route) => route.hops.iter().filter_map(|hop| hop.dev.as_ref()).collect(),
+            Self::V4(route) => route
+                .hops
+                .iter()
+                .filter_map(|hop| hop.dev.as_ref())
+                .collect(),
+            Self::V6(route) => route
+                .hops
+                .iter()
+                .filter_map(|hop| hop.dev.as_ref())
+                .collect(),
         }
     }
 
@@ -149,8 +157,14 @@ impl Route {
     #[must_use]
     pub fn rank(&self) -> (bool, u8) {
         let (has_gateway, scope) = match self {
-            Self::V4(route) => (route.hops.iter().any(|hop| hop.gateway.is_some()), route.scope),
-            Self::V6(route) => (route.hops.iter().any(|hop| hop.gateway.is_some()), route.scope),
+            Self::V4(route) => (
+                route.hops.iter().any(|hop| hop.gateway.is_some()),
+                route.scope,
+            ),
+            Self::V6(route) => (
+                route.hops.iter().any(|hop| hop.gateway.is_some()),
+                route.scope,
+            ),
         };
         (has_gateway, u8::MAX - scope)
     }
@@ -187,11 +201,18 @@ impl<A, N: Copy + Into<IpNet>> RouteOf<A, N> {
 impl<A: Copy + Into<IpAddr>, N: PartialEq> RouteOf<A, N> {
     fn gateways(&self) -> Vec<(IpAddr, &IfName)> {
         let hops = self.hops.iter();
-        hops.filter_map(|hop| Some((hop.gateway?.into(), hop.dev.as_ref()?))).collect()
+        hops.filter_map(|hop| Some((hop.gateway?.into(), hop.dev.as_ref()?)))
+            .collect()
     }
 
     fn place(&self) -> (&N, Option<&N>, u32, u8, Option<u32>) {
-        (&self.dst, self.src.as_ref(), self.table, self.tos, self.priority)
+        (
+            &self.dst,
+            self.src.as_ref(),
+            self.table,
+            self.tos,
+            self.priority,
+        )
     }
 }
 

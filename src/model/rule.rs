@@ -68,7 +68,7 @@ pub struct Rule {
     /// Realms: source and destination.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub realms: Option<(u16, u16)>,
-    /// Who made it (`RTPROT_*`).
+    /// Its origin (`RTPROT_*`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<u8>,
 }
@@ -86,7 +86,12 @@ impl Rule {
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.priority, if self.invert { " not" } else { "" })?;
+        write!(
+            f,
+            "{}:{}",
+            self.priority,
+            if self.invert { " not" } else { "" }
+        )?;
         match self.from {
             Some((ip, len)) => write!(f, " from {ip}/{len}")?,
             None => write!(f, " from all")?,

@@ -1,11 +1,11 @@
-//! The host's links under a pod's: found when a checkpoint is written, and turned back into links when the
-//! node's own state is not to be had.
+//! The host's links below a pod's link. A snapshot stores them in the checkpoint; a restore uses them if the node's state is
+//! missing.
 
 use std::collections::BTreeSet;
 
 use super::{IfName, Link, LinkKind, NetState, Parent, StackLink};
 
-/// Every link of the host that a link of `pod` stands on, directly or not, top first.
+/// Every link of the host below a link of `pod`, top first.
 #[must_use]
 pub fn under(pod: &NetState, host: &NetState) -> Vec<StackLink> {
     let mut stack = Vec::new();
@@ -18,7 +18,7 @@ pub fn under(pod: &NetState, host: &NetState) -> Vec<StackLink> {
     stack
 }
 
-/// A link of the host and every link that it stands on, top first; empty when there is none of that name.
+/// A link of the host and every link below it, top first; empty when it does not exist.
 #[must_use]
 pub fn from(name: &IfName, host: &NetState) -> Vec<StackLink> {
     let mut stack = Vec::new();
@@ -26,15 +26,26 @@ pub fn from(name: &IfName, host: &NetState) -> Vec<StackLink> {
     stack
 }
 
-fn descend(name: &IfName, host: &NetState, seen: &mut BTreeSet<IfName>, stack: &mut Vec<StackLink>) {
-    let Some(link) = host.link(name).filter(|_| seen.insert(name.clone())) else { return };
+fn descend(
+    name: &IfName,
+    host: &NetState,
+    seen: &mut BTreeSet<IfName>,
+    stack: &mut Vec<StackLink>,
+) {
+    let Some(link) = host.link(name).filter(|_| seen.insert(name.clone())) else {
+        return;
+    };
     let over = below(link, host);
     stack.push(StackLink {
         name: link.name.clone(),
         kind: link.kind.name().to_owned(),
         mac: link.mac,
         mtu: link.mtu,
-        vlan: if let LinkKind::Vlan(vlan) = &link.kind { Some(vlan.clone()) } else { None },
+        vlan: if let LinkKind::Vlan(vlan) = &link.kind {
+            Some(vlan.clone())
+        } else {
+            None
+        },
         hardware: link.hardware.clone(),
         over: over.clone(),
     });
@@ -47,7 +58,10 @@ fn below(link: &Link, host: &NetState) -> Vec<IfName> {
     match (&link.parent, &link.kind) {
         (Some(Parent::Own(parent)), _) => vec![parent.clone()],
         (_, LinkKind::Bond(_)) => {
-            let ports = host.links.iter().filter(|port| port.master.as_ref() == Some(&link.name));
+            let ports = host
+                .links
+                .iter()
+                .filter(|port| port.master.as_ref() == Some(&link.name));
             ports.map(|port| port.name.clone()).collect()
         }
         _ => Vec::new(),
@@ -56,10 +70,13 @@ fn below(link: &Link, host: &NetState) -> Vec<IfName> {
 
 /// The devices at the bottom of a stack.
 pub fn devices(stack: &[StackLink]) -> impl Iterator<Item = &IfName> {
-    stack.iter().filter(|link| link.vlan.is_none() && link.over.is_empty()).map(|link| &link.name)
+    stack
+        .iter()
+        .filter(|link| link.vlan.is_none() && link.over.is_empty())
+        .map(|link| &link.name)
 }
 
-/// A node state made from stacks alone: links without addresses, routes or settings of their own.
+/// A node state from stacks alone: links without addresses, routes and settings.
 ///
 /// Bonds are left out: their options are not part of a stack.
 #[must_use]
@@ -72,14 +89,21 @@ pub fn as_state<'a>(stacks: impl Iterator<Item = &'a [StackLink]>, host: &NetSta
         let kind = match (&entry.vlan, entry.kind.as_str()) {
             (Some(vlan), _) => LinkKind::Vlan(vlan.clone()),
             (None, "physical") => LinkKind::Physical,
-            (None, driver) => LinkKind::Other { driver: driver.to_owned() },
+            (None, driver) => LinkKind::Other {
+                driver: driver.to_owned(),
+            },
         };
         let now = host.link(&entry.name);
         let mut link = Link::plain(entry.name.clone(), kind);
         link.mac = entry.mac;
         link.mtu = entry.mtu;
         link.txqueuelen = now.map_or(link.txqueuelen, |link| link.txqueuelen);
-        link.parent = entry.over.first().filter(|_| entry.vlan.is_some()).cloned().map(Parent::Own);
+        link.parent = entry
+            .over
+            .first()
+            .filter(|_| entry.vlan.is_some())
+            .cloned()
+            .map(Parent::Own);
         link.hardware.clone_from(&entry.hardware);
         state.links.push(link);
     }

@@ -5,20 +5,20 @@ use serde::{Deserialize, Serialize};
 use super::address::PASSING_FLAGS;
 use super::{Address, IfName, Link, Neighbour, Route, Rule};
 
-/// Everything in one namespace that a restore may have to put back.
+/// Everything in one namespace that a restore may have to recreate.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetState {
-    /// Links in ascending order of their index, so that a parent comes before what stands on it.
+    /// Links in ascending order of their index: a parent comes before its children.
     pub links: Vec<Link>,
-    /// Addresses in the kernel's order, which decides which of several is primary.
+    /// Addresses in the kernel's order, on which the choice of the primary one depends.
     pub addresses: Vec<Address>,
-    /// Routes of all tables, without those that the kernel makes by itself.
+    /// Routes of all tables, without those that the kernel adds.
     pub routes: Vec<Route>,
     /// Rules of both families.
     pub rules: Vec<Rule>,
     /// Permanent and proxy neighbours.
     pub neighbours: Vec<Neighbour>,
-    /// What the kernel has here that netfix can neither describe nor restore, in words.
+    /// Descriptions of objects that netfix cannot restore.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsupported: Vec<String>,
 }
@@ -30,7 +30,7 @@ impl NetState {
         self.links.iter().find(|link| link.name == *name)
     }
 
-    /// The state without what passes by itself: the phases of duplicate address detection.
+    /// The state without the phases of duplicate address detection, which pass.
     #[must_use]
     pub fn lasting(mut self) -> Self {
         for address in &mut self.addresses {
@@ -39,7 +39,7 @@ impl NetState {
         self
     }
 
-    /// The state without what runs down by itself: how long an address is still lent. That it is lent stays.
+    /// The state without remaining lifetimes of addresses; whether an address has a lifetime stays.
     #[must_use]
     pub fn timeless(mut self) -> Self {
         for address in &mut self.addresses {
@@ -51,6 +51,8 @@ impl NetState {
 
     /// The addresses of one link, in the kernel's order.
     pub fn addresses_of<'a>(&'a self, dev: &'a IfName) -> impl Iterator<Item = &'a Address> {
-        self.addresses.iter().filter(move |address| address.dev == *dev)
+        self.addresses
+            .iter()
+            .filter(move |address| address.dev == *dev)
     }
 }

@@ -1,62 +1,65 @@
-//! Pods in few words, as answers and records tell of them.
+//! Summaries of pods for answers and window records.
 
 use std::fmt;
 use std::net::IpAddr;
+use std::path::Path;
 
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::{IfName, Link, LinkKind, Mac, NetState, Parent, Route};
+use super::{IfName, Link, LinkKind, Mac, NetState, Parent, PodInfo, Route};
 
-/// What a command found or did, for one pod.
+/// The result of a command for one pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// A checkpoint was written.
     Saved,
-    /// The checkpoint on disk already says the same.
+    /// The checkpoint on disk is up to date.
     Unchanged,
     /// The pod has lost something; its good checkpoint was kept.
     Degraded,
-    /// It may have lost something, and no checkpoint says what.
+    /// It has no checkpoint, and may have lost something.
     NoCheckpoint,
-    /// Nothing but a loopback device: nothing to save.
+    /// A loopback device only: nothing to save.
     Empty,
     /// A checkpoint is stored.
     Stored,
-    /// A checkpoint of another program was taken over.
+    /// A checkpoint of another program was imported.
     Imported,
     /// netfix's own checkpoint is better and was kept.
     Kept,
-    /// The pod lives no longer: there is nothing to do for it.
+    /// The pod no longer runs: nothing to do.
     Gone,
-    /// The last snapshot that found it true is too long ago.
+    /// The checkpoint was last verified too long ago.
     Stale,
     /// The kernel has everything that the checkpoint has.
     InSync,
     /// Something is missing or differs.
     Drifted,
-    /// Was missing something and has it again.
+    /// All missing objects were restored.
     Restored,
-    /// Something was put back, something is still missing.
+    /// Some missing objects were restored, some not.
     Partial,
     /// The gateways answer.
     Reachable,
     /// A gateway does not answer.
     Unreachable,
-    /// A gateway could not be asked.
+    /// A gateway could not be probed.
     Unknown,
-    /// There is no gateway to ask.
+    /// There is no gateway.
     NoGateway,
-    /// It could not be handled at all.
+    /// netfix could not process the pod.
     Failed,
 }
 
 impl State {
-    /// Whether this is what the user hoped for.
+    /// Whether this is a success.
     #[must_use]
     pub fn is_good(self) -> bool {
         use State::{
-            Empty, Gone, Imported, InSync, Kept, NoGateway, Reachable, Restored, Saved, Stored, Unchanged,
+            Empty, Gone, Imported, InSync, Kept, NoGateway, Reachable, Restored, Saved, Stored,
+            Unchanged,
         };
         matches!(
             self,
@@ -91,12 +94,12 @@ pub struct InterfaceView {
     pub kind: String,
     /// Its hardware address.
     pub mac: Option<Mac>,
-    /// The host's link that it stands on.
+    /// Its parent.
     pub parent: Option<IfName>,
-    /// MTU in bytes; null where the checkpoint does not say.
+    /// MTU in bytes; null where the checkpoint has none.
     pub mtu: Option<u32>,
-    /// Its addresses with prefix length, without those that the kernel makes by itself.
-    pub addresses: Vec<String>,
+    /// Its addresses with prefix length, without those that the kernel or the network adds.
+    pub addresses: Vec<IpNet>,
     /// Gateways reached through it.
     pub gateways: Vec<IpAddr>,
 }
@@ -108,7 +111,7 @@ pub struct GatewayView {
     pub address: IpAddr,
     /// The pod's interface.
     pub dev: IfName,
-    /// Whether it answered; null when it could not be asked at all.
+    /// Whether it answered; null when it could not be probed.
     pub reachable: Option<bool>,
     /// Round trip in microseconds; null when it did not answer.
     pub rtt_us: Option<u64>,
@@ -116,12 +119,43 @@ pub struct GatewayView {
     pub lladdr: Option<Mac>,
 }
 
+/// A pod as a record or an observation describes it, in few words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodSummary {
+    /// Its names.
+    pub info: PodInfo,
+    /// A path that leads to its network namespace; `None` where a damaged file hides it.
+    pub netns: Option<String>,
+    /// When its checkpoint was written (RFC 3339), where it has one.
+    pub created: Option<String>,
+    /// Its interfaces.
+    pub interfaces: Vec<InterfaceView>,
+}
+
+impl PodSummary {
+    /// A pod of which only the names and the namespace's path are known.
+    #[must_use]
+    pub fn bare(info: &PodInfo, netns: Option<&Path>) -> Self {
+        Self {
+            info: info.clone(),
+            netns: netns.map(|path| path.display().to_string()),
+            created: None,
+            interfaces: Vec::new(),
+        }
+    }
+}
+
 /// The interfaces of a state, without the loopback device.
 #[must_use]
 pub fn interfaces(state: &NetState) -> Vec<InterfaceView> {
-    let links = state.links.iter().filter(|link| link.kind != LinkKind::Loopback);
+    let links = state
+        .links
+        .iter()
+        .filter(|link| link.kind != LinkKind::Loopback);
     let view = |link: &Link| {
-        let addresses = state.addresses_of(&link.name).filter(|address| !address.comes_by_itself());
+        let addresses = state
+            .addresses_of(&link.name)
+            .filter(|address| !address.comes_by_itself());
         let mut gateways: Vec<IpAddr> = Vec::new();
         for (gateway, dev) in state.routes.iter().flat_map(Route::gateways) {
             if *dev == link.name && !gateways.contains(&gateway) {
@@ -132,12 +166,11 @@ pub fn interfaces(state: &NetState) -> Vec<InterfaceView> {
             name: link.name.clone(),
             kind: link.kind.name().to_owned(),
             mac: link.mac,
-            parent: match &link.parent {
-                Some(Parent::Own(name) | Parent::Host(name)) => Some(name.clone()),
-                Some(Parent::Elsewhere) | None => None,
-            },
+            parent: link.parent.as_ref().and_then(Parent::name).cloned(),
             mtu: Some(link.mtu),
-            addresses: addresses.map(|a| format!("{}/{}", a.local, a.prefix_len)).collect(),
+            addresses: addresses
+                .filter_map(|address| IpNet::new(address.local, address.prefix_len).ok())
+                .collect(),
             gateways,
         }
     };

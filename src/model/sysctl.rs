@@ -7,8 +7,8 @@ use std::net::Ipv6Addr;
 
 use serde::{Deserialize, Serialize};
 
-/// The name of one per-interface sysctl, such as `arp_notify`: lower-case letters, digits and `_` only,
-/// so that a checkpoint can never lead a write out of the interface's own folder.
+/// The name of one per-interface sysctl, such as `arp_notify`: lower-case letters, digits and `_` only, so that no
+/// checkpoint can make netfix write outside the interface's folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SysctlKey(Cow<'static, str>);
@@ -57,7 +57,7 @@ impl fmt::Display for SysctlKey {
     }
 }
 
-/// One family's integer settings, in the unit that their file in `/proc/sys` has.
+/// One family's integer settings, in the units of their files in `/proc/sys`.
 pub type Settings = BTreeMap<SysctlKey, i64>;
 
 /// All per-interface settings of one link.
@@ -80,7 +80,7 @@ pub struct Sysctls {
     pub stable_secret: Option<Ipv6Addr>,
 }
 
-/// A folder of `/proc/sys/net` that has one folder an interface.
+/// A folder of `/proc/sys/net` with one folder per interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Folder {
     /// `ipv4/conf`.

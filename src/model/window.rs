@@ -1,8 +1,7 @@
-//! One maintenance window, from the pause of kubelet to the proof that no pod was rebuilt: what netfix writes down before
-//! it is done (`window.json`), and the record that is left of it (`windows/<id>.json`).
+//! One maintenance window, from the pause of kubelet to the rebuild check: each step is written to `window.json` before it is
+//! taken; the record of a closed window is `windows/<id>.json`.
 //!
-//! Moments are milliseconds since the window's start, by a clock that nobody sets: a jump of the wall clock changes no
-//! duration.
+//! Times are milliseconds since the window's start, by the monotonic clock.
 
 use std::fmt;
 
@@ -30,48 +29,49 @@ pub struct Window {
     pub id: String,
     /// The command that opened it: `upgrade` or `pause`.
     pub command: String,
-    /// The machine and boot that it is of.
+    /// The machine and boot.
     pub node: NodeIdentity,
     /// The process that opened it.
     pub owner: Holder,
     /// When it was opened (RFC 3339, UTC, milliseconds).
     pub started: String,
-    /// The same by the clock that counts from the machine's boot (`CLOCK_BOOTTIME`), in milliseconds.
+    /// The same in milliseconds since the machine's boot (`CLOCK_BOOTTIME`).
     pub started_boottime: u64,
     /// When it was closed, in milliseconds since the start; null while it is open.
     pub ended: Option<u64>,
-    /// How the command that closed it ended; null while it is open.
+    /// Exit code of the command that closed it; null while it is open.
     pub exit: Option<u8>,
-    /// The command that closed it, where that is not the one that opened it: `resume`, `upgrade`.
+    /// The command that closed it, if another one opened it: `resume`, `upgrade`.
     pub closed_by: Option<String>,
-    /// kubelet's unit; null where none ran here.
-    pub hold: Option<Hold>,
+    /// kubelet's unit; null where none was running.
+    #[serde(rename = "hold")]
+    pub pause: Option<KubeletPause>,
     /// The user's command; null before it is started, and for `pause`.
     pub run: Option<Run>,
-    /// What was done, in its order.
+    /// The phases, in order.
     pub phases: Vec<Phase>,
     /// Every running pod at the start, sorted by id.
     pub pods: Vec<WindowPod>,
-    /// Everything that went wrong or is worth knowing.
+    /// All problems.
     pub problems: Vec<Problem>,
-    /// The file with the talk and the command's output; null when none could be kept.
+    /// The file with netfix's messages and the command's output; null when it could not be written.
     pub log: Option<String>,
 }
 
-/// A unit that is kept from running.
+/// A paused unit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hold {
+pub struct KubeletPause {
     /// The unit, such as `kubelet.service`.
     pub unit: String,
-    /// The transient timer that starts it again whatever happens to netfix.
+    /// The transient timer that starts it again, even if netfix dies.
     pub timer: String,
     /// How long the unit may be stopped, in seconds.
     pub deadline: u64,
     /// When the timer was armed; null before.
     pub armed: Option<u64>,
-    /// When the unit was found stopped; null before.
+    /// When systemd reported the unit as stopped; null before.
     pub paused: Option<u64>,
-    /// When the unit was found running again; null before.
+    /// When systemd reported the unit as running again; null before.
     pub resumed: Option<u64>,
 }
 
@@ -80,52 +80,61 @@ pub struct Hold {
 pub struct Run {
     /// Program and arguments.
     pub argv: Vec<String>,
-    /// Its process; null when it could not be started.
+    /// Its process; null when it did not start.
     #[serde(default)]
     pub process: Option<Holder>,
-    /// Its exit code; null while it runs, and when a signal ended it or it could not be started.
+    /// Its exit code; null while it runs, and when a signal ended it or it did not start.
     pub exit: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Why it could not be started.
+    /// Why it did not start.
     pub error: Option<String>,
 }
 
-/// A part of a window.
+/// Program and arguments as a shell would take them, as far as people need that; control characters are escaped.
+#[must_use]
+pub fn command_line(argv: &[String]) -> String {
+    let words = argv.iter().map(|word| word.escape_debug().to_string());
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// A phase of a window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phase {
-    /// Which.
+    /// Its name.
     pub name: PhaseName,
     /// When it began.
     pub from: u64,
-    /// When it ended; null while it lasts, and when netfix died in it.
+    /// When it ended; null while it runs, and when netfix died in it.
     pub to: Option<u64>,
-    /// Whether it did all that it was to do; null while that is not known.
+    /// Whether it succeeded; null while unknown.
     pub ok: Option<bool>,
 }
 
-/// The parts of a window, in their order.
+/// The phases of a window, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PhaseName {
-    /// Could every pod be restored?
+    /// Checking that every pod could be restored.
     Check,
-    /// Writing everything down.
+    /// Writing the checkpoints.
     Snapshot,
     /// Stopping kubelet.
     Pause,
     /// The user's command.
     Command,
-    /// Waiting for the NIC and carrier, and putting back what is missing.
+    /// Waiting for NIC and carrier, and restoring the pods.
     Restore,
-    /// Asking the gateways.
+    /// Probing the gateways.
     Verify,
-    /// A person at work, kubelet still paused.
-    Hold,
+    /// kubelet is still paused, for a person at work.
+    #[serde(rename = "hold")]
+    Repair,
     /// Starting kubelet.
     Resume,
-    /// Watching that no pod is rebuilt.
-    Proof,
+    /// Checking that no pod was rebuilt.
+    #[serde(rename = "proof")]
+    RebuildCheck,
 }
 
 impl fmt::Display for PhaseName {
@@ -135,48 +144,50 @@ impl fmt::Display for PhaseName {
     }
 }
 
-/// What became of one pod.
+/// One pod in a window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowPod {
-    /// Who it is.
+    /// The pod.
     #[serde(flatten)]
     pub info: PodInfo,
     /// Its interfaces before the loss.
     pub before: Vec<InterfaceView>,
-    /// Its interfaces at the end; null when nobody looked.
+    /// Its interfaces at the end; null when unknown.
     pub after: Option<Vec<InterfaceView>>,
-    /// How the restore left it; null when none was tried.
+    /// Its state after the restore; null without a restore.
     pub state: Option<State>,
-    /// How many steps that took.
+    /// The number of steps of the restore.
     pub steps: usize,
-    /// When the link was lost that it stands on; null when nothing was lost, or nobody saw it.
+    /// When its parent was lost; null when nothing was lost, or the loss was not observed.
     pub lost: Option<u64>,
-    /// When a gateway answered for the first time after that; null when none did.
+    /// When a gateway first answered after that; null when none did.
     pub answered: Option<u64>,
     /// Its gateways' answers.
     pub gateways: Vec<GatewayView>,
-    /// What the runtime said of it before the pause; null when no runtime knew it.
-    pub lives_before: Option<Lives>,
-    /// What the runtime said last; null when nobody asked or it was gone.
-    pub lives_after: Option<Lives>,
-    /// Whether it was rebuilt; null when that is not known.
+    /// Its fingerprint before the pause; null when no runtime reported it.
+    #[serde(rename = "lives_before")]
+    pub fingerprint_before: Option<PodFingerprint>,
+    /// Its last fingerprint; null when no runtime was queried, or the pod was gone.
+    #[serde(rename = "lives_after")]
+    pub fingerprint_after: Option<PodFingerprint>,
+    /// Whether it was rebuilt; null when unknown.
     pub rebuilt: Option<bool>,
 }
 
 impl WindowPod {
-    /// Milliseconds from the loss to the first answer of a gateway; `None` when either is not known.
+    /// Milliseconds from the loss to the first answer of a gateway; `None` when either is unknown.
     #[must_use]
     pub fn outage(&self) -> Option<u64> {
         self.answered?.checked_sub(self.lost?)
     }
 }
 
-/// What a runtime says of a pod: none of it stays the same when the pod is rebuilt.
+/// The fingerprint of a pod, from its runtime: a rebuilt pod has another.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lives {
+pub struct PodFingerprint {
     /// Sandbox id.
     pub sandbox: String,
-    /// How often the sandbox was made; null where the runtime does not count.
+    /// How often the sandbox was recreated; null where the runtime does not count.
     pub attempt: Option<u32>,
     /// Its containers, sorted by name.
     pub containers: Vec<Container>,
@@ -193,22 +204,77 @@ pub struct Container {
     pub restarts: Option<u32>,
 }
 
-impl Window {
-    /// Whether kubelet is to be kept from running, as far as this says.
+/// What became of a container that ran before the window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContainerChange {
+    /// Its name in the pod.
+    pub name: String,
+    /// The id that it had.
+    pub id: String,
+    /// Whether a container of this name runs again.
+    pub runs_again: bool,
+}
+
+/// Whether a window is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It is.
+    Closed,
+    /// It is open, and the netfix that opened it is running.
+    Kept,
+    /// It is open, and that netfix is gone, as it should be after `pause`.
+    Left,
+}
+
+/// How a window's command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// All done.
+    Done,
+    /// COMMAND failed or was interrupted, or the window could not be closed.
+    Failed,
+    /// Refused before the first change, or every change was undone.
+    Refused,
+    /// A pod or kubelet is not as it was.
+    Incomplete,
+}
+
+impl End {
+    /// The exit code that the record keeps.
     #[must_use]
-    pub fn is_holding(&self) -> bool {
-        self.hold.as_ref().is_some_and(|hold| hold.resumed.is_none())
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Refused => 4,
+            Self::Incomplete => 5,
+        }
+    }
+}
+
+impl Window {
+    /// Whether kubelet is paused, according to this file.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.pause
+            .as_ref()
+            .is_some_and(|pause| pause.resumed.is_none())
     }
 
-    /// Whether the user's command was begun, so that the network may not be what it was.
+    /// Whether the user's command was started, and may have changed the network.
     #[must_use]
     pub fn has_begun(&self) -> bool {
-        self.phases.iter().any(|phase| phase.name == PhaseName::Command)
+        self.phases
+            .iter()
+            .any(|phase| phase.name == PhaseName::Command)
     }
 
-    /// The phase that it is in, or died in.
+    /// The phase that is running, or in which netfix died.
     #[must_use]
     pub fn phase(&self) -> Option<PhaseName> {
-        self.phases.last().filter(|phase| phase.to.is_none()).map(|phase| phase.name)
+        self.phases
+            .last()
+            .filter(|phase| phase.to.is_none())
+            .map(|phase| phase.name)
     }
 }

@@ -1,24 +1,25 @@
-//! Two claims on one MAC or address: on one link of the host, at most one pod can have it, and netfix does not choose.
+//! Claims of several pods to one MAC or address on one link of the host, where only one can have it. netfix does not choose.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 
 use crate::model::address::Maker;
-use crate::model::{Code, IfName, LinkKind, Mac, NetState, Parent, PodId, Problem};
+use crate::model::problem::{ConflictCause, Holder};
+use crate::model::{IfName, LinkKind, Mac, NetState, Parent, PodId, Problem};
 
-/// Somebody with links on the host's links.
+/// A pod or the host, with links on the host's links.
 #[derive(Debug, Clone, Copy)]
 pub struct Claimant<'a> {
-    /// The pod, or `None` for the host itself.
+    /// The pod; `None` for the host.
     pub pod: Option<&'a PodId>,
-    /// A path that leads to its namespace, for messages.
+    /// A path of its namespace, for messages.
     pub netns: &'a str,
-    /// What it has, or had.
+    /// Its present or stored state.
     pub state: &'a NetState,
 }
 
-/// What only one can have, on one link of the host.
+/// What only one pod on one link of the host can have.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Claim {
     Mac(IfName, Mac),
@@ -34,7 +35,7 @@ impl fmt::Display for Claim {
     }
 }
 
-/// An error for every claimant that is a pod and whose claim somebody else makes too; each names the others.
+/// For every contested claim, an error for each claimant that is a pod; it names the others.
 #[must_use]
 pub fn contested(claimants: &[Claimant<'_>]) -> Vec<Problem> {
     let mut holders: BTreeMap<Claim, Vec<usize>> = BTreeMap::new();
@@ -47,31 +48,45 @@ pub fn contested(claimants: &[Claimant<'_>]) -> Vec<Problem> {
         }
     }
     let contested = holders.iter().filter(|(_, holders)| holders.len() > 1);
-    contested.flat_map(|(claim, holders)| errors(claim, holders, claimants)).collect()
+    contested
+        .flat_map(|(claim, holders)| errors(claim, holders, claimants))
+        .collect()
 }
 
 fn errors(claim: &Claim, holders: &[usize], claimants: &[Claimant<'_>]) -> Vec<Problem> {
-    let code = match claim {
-        Claim::Mac(..) => Code::MacConflict,
-        Claim::Address(..) => Code::AddressConflict,
-    };
     let error = |at: &usize| {
-        let others = holders.iter().filter(|other| *other != at).map(|other| claimants[*other].to_string());
-        let others: Vec<String> = others.collect();
-        let message = format!("{} has it as well; netfix does not choose between them", others.join(" and "));
-        Some(Problem::error(code, claim.to_string(), message).of(claimants[*at].pod?))
+        let others = holders
+            .iter()
+            .filter(|other| *other != at)
+            .map(|other| claimants[*other].holder());
+        let others: Vec<Holder> = others.collect();
+        let cause = match claim {
+            Claim::Mac(..) => ConflictCause::MacClaimed { others },
+            Claim::Address(..) => ConflictCause::AddressClaimed { others },
+        };
+        Some(cause.error(claim).of(claimants[*at].pod?))
     };
     holders.iter().filter_map(error).collect()
 }
 
 impl Claimant<'_> {
+    fn holder(&self) -> Holder {
+        Holder {
+            pod: self.pod.cloned(),
+            netns: self.netns.to_owned(),
+            link: None,
+        }
+    }
+
     fn claims(&self) -> Vec<Claim> {
         let mut claims = Vec::new();
         for link in &self.state.links {
             let parent = match (&link.parent, self.pod) {
                 (Some(Parent::Host(parent)), Some(_)) => parent,
-                // The host's own macvlans, and whatever it has on the link itself.
-                (Some(Parent::Own(parent)), None) if matches!(link.kind, LinkKind::Macvlan(_)) => parent,
+                // The host's own macvlans, and the link itself.
+                (Some(Parent::Own(parent)), None) if matches!(link.kind, LinkKind::Macvlan(_)) => {
+                    parent
+                }
                 (_, None) => {
                     claims.extend(self.addresses(&link.name, &link.name));
                     continue;
@@ -79,25 +94,26 @@ impl Claimant<'_> {
                 _ => continue,
             };
             let is_macvlan = matches!(link.kind, LinkKind::Macvlan(_));
-            claims.extend(link.mac.filter(|_| is_macvlan).map(|mac| Claim::Mac(parent.clone(), mac)));
+            claims.extend(
+                link.mac
+                    .filter(|_| is_macvlan)
+                    .map(|mac| Claim::Mac(parent.clone(), mac)),
+            );
             claims.extend(self.addresses(&link.name, parent));
         }
         claims
     }
 
-    /// The addresses of a link that somebody gave it; what the kernel makes follows from the MAC.
+    /// The addresses of a link, without those that the kernel derives from the MAC.
     fn addresses(&self, dev: &IfName, parent: &IfName) -> Vec<Claim> {
-        let given = self.state.addresses.iter().filter(|a| a.dev == *dev && a.maker == Maker::Admin);
-        given.map(|address| Claim::Address(parent.clone(), address.local)).collect()
-    }
-}
-
-impl fmt::Display for Claimant<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.pod {
-            Some(pod) => write!(f, "pod {pod} ({})", self.netns.escape_debug()),
-            None => f.write_str("the host"),
-        }
+        let given = self
+            .state
+            .addresses
+            .iter()
+            .filter(|a| a.dev == *dev && a.maker == Maker::Admin);
+        given
+            .map(|address| Claim::Address(parent.clone(), address.local))
+            .collect()
     }
 }
 
@@ -114,34 +130,69 @@ mod tests {
     fn pod(parent: &str, mac: u8, address: &str) -> NetState {
         let kind = LinkKind::Macvlan(Macvlan::plain(MacvlanMode::Bridge));
         let mac = Some(Mac([2, 0, 0, 0, 0, mac]));
-        let link = Link { mac, parent: Some(Parent::Host(name(parent))), ..Link::plain(name("eth0"), kind) };
+        let link = Link {
+            mac,
+            parent: Some(Parent::Host(name(parent))),
+            ..Link::plain(name("eth0"), kind)
+        };
         let addresses = vec![Address::plain(name("eth0"), address.parse().unwrap(), 24)];
-        NetState { links: vec![link], addresses, ..NetState::default() }
+        NetState {
+            links: vec![link],
+            addresses,
+            ..NetState::default()
+        }
     }
 
     fn told(states: &[(Option<&str>, NetState)]) -> Vec<String> {
-        let ids: Vec<Option<PodId>> = states.iter().map(|(id, _)| id.map(PodId::from_text)).collect();
+        let ids: Vec<Option<PodId>> = states
+            .iter()
+            .map(|(id, _)| id.map(PodId::from_text))
+            .collect();
         let claimants: Vec<Claimant<'_>> = ids
             .iter()
             .zip(states)
-            .map(|(id, (_, state))| Claimant { pod: id.as_ref(), netns: "/run/netns/x", state })
+            .map(|(id, (_, state))| Claimant {
+                pod: id.as_ref(),
+                netns: "/run/netns/x",
+                state,
+            })
             .collect();
-        contested(&claimants).iter().map(ToString::to_string).collect()
+        contested(&claimants)
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     #[test]
     fn one_mac_for_two_is_told_to_both() {
-        let told = told(&[(Some("a"), pod("eth0", 1, "10.0.0.1")), (Some("b"), pod("eth0", 1, "10.0.0.2"))]);
+        let told = told(&[
+            (Some("a"), pod("eth0", 1, "10.0.0.1")),
+            (Some("b"), pod("eth0", 1, "10.0.0.2")),
+        ]);
         assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].starts_with("mac-conflict: pod a: MAC 02:00:00:00:00:01 on eth0: pod b"), "{told:?}");
-        assert!(told[1].starts_with("mac-conflict: pod b:") && told[1].contains("pod a"), "{told:?}");
+        assert!(
+            told[0].starts_with("mac-conflict: pod a: MAC 02:00:00:00:00:01 on eth0: pod b"),
+            "{told:?}"
+        );
+        assert!(
+            told[1].starts_with("mac-conflict: pod b:") && told[1].contains("pod a"),
+            "{told:?}"
+        );
     }
 
     #[test]
     fn one_address_for_a_pod_and_the_host_is_told_to_the_pod() {
         let host = Link::plain(name("eth0.3"), LinkKind::Physical);
-        let addresses = vec![Address::plain(name("eth0.3"), "10.0.0.1".parse().unwrap(), 24)];
-        let host = NetState { links: vec![host], addresses, ..NetState::default() };
+        let addresses = vec![Address::plain(
+            name("eth0.3"),
+            "10.0.0.1".parse().unwrap(),
+            24,
+        )];
+        let host = NetState {
+            links: vec![host],
+            addresses,
+            ..NetState::default()
+        };
         let told = told(&[(None, host), (Some("a"), pod("eth0.3", 1, "10.0.0.1"))]);
         let expected = "address-conflict: pod a: 10.0.0.1 on eth0.3: the host has it as well; \
                         netfix does not choose between them";
@@ -150,7 +201,10 @@ mod tests {
 
     #[test]
     fn the_same_on_another_parent_is_no_conflict() {
-        let pods = [(Some("a"), pod("eth0.3", 1, "10.0.0.1")), (Some("b"), pod("eth0.4", 1, "10.0.0.1"))];
+        let pods = [
+            (Some("a"), pod("eth0.3", 1, "10.0.0.1")),
+            (Some("b"), pod("eth0.4", 1, "10.0.0.1")),
+        ];
         assert!(told(&pods).is_empty());
     }
 }

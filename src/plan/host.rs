@@ -1,18 +1,28 @@
-//! The host's own links: devices, bonds, VLANs and macvlans, with their addresses and routes.
+//! Plans the host's links: devices, bonds, VLANs and macvlans, with their addresses and routes.
 
 use std::collections::BTreeSet;
 
-use super::settle::{self, closure, newborn};
 use super::{Change, HostLinks, Observed, Plan, Step};
 use crate::model::bond::Bond;
-use crate::model::{Code, IfName, Link, LinkKind, NetState, Parent, Problem};
+use crate::model::problem::{ConflictCause, PlanCause};
+use crate::model::{IfName, Link, LinkKind, NetState, Parent};
+use crate::plan::link_diff::{self, closure, fresh_link};
 
-/// What to do in the host's namespace, and what its pods can then stand on.
+/// The plan for the host's namespace, and the parents that its pods' links then have.
 ///
-/// `devices` are the devices that the restore is about; what stands on them is included.
+/// `devices` are the lost devices; the links above them are in scope too.
 #[must_use]
-pub fn host(wanted: &NetState, observed: Observed<'_>, devices: &BTreeSet<IfName>) -> (Plan, HostLinks) {
-    let mut planner = Planner { wanted, observed, plan: Plan::default(), links: HostLinks::default() };
+pub fn host(
+    wanted: &NetState,
+    observed: Observed<'_>,
+    devices: &BTreeSet<IfName>,
+) -> (Plan, HostLinks) {
+    let mut planner = Planner {
+        wanted,
+        observed,
+        plan: Plan::default(),
+        links: HostLinks::default(),
+    };
     let links = planner.in_scope(devices.clone());
     for link in &links {
         planner.link(link);
@@ -29,22 +39,34 @@ struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    /// The links in scope, each after what it stands on.
+    /// The links in scope, each after its parent or ports.
     fn in_scope(&self, devices: BTreeSet<IfName>) -> Vec<&'a Link> {
         let names = closure(devices, &self.wanted.links);
-        let mut links: Vec<_> = self.wanted.links.iter().filter(|link| names.contains(&link.name)).collect();
+        let mut links: Vec<_> = self
+            .wanted
+            .links
+            .iter()
+            .filter(|link| names.contains(&link.name))
+            .collect();
         links.sort_by_key(|link| (self.depth(link, 0), link.index));
         links
     }
 
-    /// How many links are below this one. The kernel allows 8 levels; more is a loop in a damaged file.
+    /// The number of levels below a link. The kernel allows 8; more means a loop in a damaged file.
     fn depth(&self, link: &Link, level: usize) -> usize {
         const MAX_NESTING: usize = 8;
         if level > MAX_NESTING {
             return level;
         }
-        let below = self.wanted.links.iter().filter(|other| stands_on(link, other));
-        below.map(|other| 1 + self.depth(other, level + 1)).max().unwrap_or_default()
+        let below = self
+            .wanted
+            .links
+            .iter()
+            .filter(|other| is_above(link, other));
+        below
+            .map(|other| 1 + self.depth(other, level + 1))
+            .max()
+            .unwrap_or_default()
     }
 
     fn link(&mut self, wanted: &Link) {
@@ -57,27 +79,31 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// A device comes back by itself, maybe under another name.
+    /// The driver recreates a device, maybe under another name.
     fn device(&mut self, wanted: &Link) {
         let Some(now) = find_device(wanted, &self.observed.state.links) else {
-            let message = format!("the device{} is not there", describe(wanted));
-            self.error(Code::ParentMissing, wanted, message);
-            return;
+            let hardware = wanted.hardware.clone();
+            let cause = PlanCause::DeviceMissing { hardware };
+            return self.plan.problems.push(cause.error(&wanted.name));
         };
         if now.name != wanted.name {
-            let message = format!("came back as {}; what stood on it is built on that", now.name);
-            self.plan.problems.push(Problem::warning(Code::DeviceRenamed, wanted.name.to_string(), message));
-            self.links.renamed.insert(wanted.name.clone(), now.name.clone());
+            let cause = PlanCause::DeviceRenamed {
+                now: now.name.clone(),
+            };
+            self.plan.problems.push(cause.warning(&wanted.name));
+            self.links
+                .renamed
+                .insert(wanted.name.clone(), now.name.clone());
         }
-        self.stands(wanted);
+        self.can_be_parent(wanted);
         self.cannot_restore(wanted, Some(now));
-        settle::attributes(wanted, now, self.wanted, &mut self.plan);
-        settle::sysctls(wanted, now, self.wanted, &mut self.plan);
-        settle::up(wanted, now, self.wanted, &mut self.plan);
+        link_diff::attributes(wanted, now, self.wanted, &mut self.plan);
+        link_diff::sysctls(wanted, now, self.wanted, &mut self.plan);
+        link_diff::up(wanted, now, self.wanted, &mut self.plan);
     }
 
-    /// The link is there or will be, so pods can stand on it.
-    fn stands(&mut self, wanted: &Link) {
+    /// The link exists or will, and can be a parent.
+    fn can_be_parent(&mut self, wanted: &Link) {
         self.links.present.insert(wanted.name.clone());
         self.links.mtus.insert(wanted.name.clone(), wanted.mtu);
     }
@@ -85,11 +111,12 @@ impl<'a> Planner<'a> {
     fn unsupported(&mut self, wanted: &Link) {
         match self.observed.state.link(&wanted.name) {
             Some(now) if now.kind.name() == wanted.kind.name() => {
-                self.stands(wanted);
+                self.can_be_parent(wanted);
             }
             _ => {
-                let message = format!("is gone, and netfix cannot make a {} yet", wanted.kind.name());
-                self.error(Code::Unsupported, wanted, message);
+                let kind = wanted.kind.name().to_owned();
+                let cause = PlanCause::KindMissing { kind };
+                self.plan.problems.push(cause.error(&wanted.name));
             }
         }
     }
@@ -97,41 +124,47 @@ impl<'a> Planner<'a> {
     fn made(&mut self, wanted: &Link) {
         let parent = match &wanted.parent {
             Some(Parent::Own(name)) if !self.links.present.contains(name) => {
-                let message = format!("cannot be built: {name} is not there");
-                return self.error(Code::ParentMissing, wanted, message);
+                let parent = name.clone();
+                let cause = PlanCause::OwnLinkMissing { parent };
+                return self.plan.problems.push(cause.error(&wanted.name));
             }
             Some(Parent::Own(name)) => Some(self.links.name_now(name)),
             _ => None,
         };
         let now = self.observed.state.link(&wanted.name);
-        if let Some(problem) = now.and_then(|now| settle::conflict(wanted, now)) {
+        if let Some(problem) = now.and_then(|now| link_diff::conflict(wanted, now)) {
             self.plan.problems.push(problem);
             return;
         }
         if now.is_none() && !self.create(wanted, parent) {
             return;
         }
-        self.stands(wanted);
+        self.can_be_parent(wanted);
         self.cannot_restore(wanted, now);
-        let unborn = newborn(wanted, self.observed);
-        if let Some(base) = now.or(unborn.as_ref()) {
+        let fresh = fresh_link(wanted, self.observed);
+        if let Some(base) = now.or(fresh.as_ref()) {
             self.settle(wanted, base);
         }
     }
 
     fn cannot_restore(&mut self, wanted: &Link, now: Option<&Link>) {
-        self.plan.problems.extend(settle::lost_master(wanted, now, self.wanted));
-        self.plan.problems.extend(settle::lost_qdisc(wanted, now));
+        self.plan
+            .problems
+            .extend(link_diff::lost_master(wanted, now, self.wanted));
+        self.plan
+            .problems
+            .extend(link_diff::lost_qdisc(wanted, now));
     }
 
-    /// Plans the creation; `false` when something else is in the way.
+    /// Plans the creation; `false` when another link prevents it.
     fn create(&mut self, wanted: &Link, parent: Option<IfName>) -> bool {
-        if let Some(other) = parent.as_ref().and_then(|parent| self.same_vlan(wanted, parent)) {
-            let message = format!(
-                "cannot be built: {} has the same VLAN id on the same link; rename or remove it first",
-                other.name
-            );
-            self.error(Code::LinkConflict, wanted, message);
+        if let Some(other) = parent
+            .as_ref()
+            .and_then(|parent| self.same_vlan(wanted, parent))
+        {
+            let by = other.name.clone();
+            let cause = ConflictCause::VlanIdTaken { by };
+            self.plan.problems.push(cause.error(&wanted.name));
             return false;
         }
         let mut link = wanted.clone();
@@ -143,28 +176,42 @@ impl<'a> Planner<'a> {
         true
     }
 
-    /// The link that already has this VLAN's id on its parent, under another name.
+    /// The link with another name that has this VLAN's id on its parent.
     fn same_vlan(&self, wanted: &Link, parent: &IfName) -> Option<&'a Link> {
-        let LinkKind::Vlan(vlan) = &wanted.kind else { return None };
+        let LinkKind::Vlan(vlan) = &wanted.kind else {
+            return None;
+        };
         self.observed.state.links.iter().find(|now| {
             matches!(&now.kind, LinkKind::Vlan(other) if other.id == vlan.id && other.protocol == vlan.protocol)
                 && now.parent == Some(Parent::Own(parent.clone()))
         })
     }
 
-    /// A VLAN whose MAC is its parent's follows the parent only if nobody sets it.
+    /// Whether a VLAN has its parent's MAC: setting it would stop it from following the parent.
     fn inherits_mac(&self, wanted: &Link) -> bool {
-        let LinkKind::Vlan(_) = wanted.kind else { return false };
-        let Some(Parent::Own(parent)) = &wanted.parent else { return false };
-        self.wanted.link(parent).is_some_and(|parent| parent.mac == wanted.mac)
+        let LinkKind::Vlan(_) = wanted.kind else {
+            return false;
+        };
+        let Some(Parent::Own(parent)) = &wanted.parent else {
+            return false;
+        };
+        self.wanted
+            .link(parent)
+            .is_some_and(|parent| parent.mac == wanted.mac)
     }
 
-    /// Whether the parent is about to get its right MAC, which the VLAN on it then takes over.
+    /// Whether the plan changes the parent's MAC, which the VLAN follows.
     fn parent_changes_mac(&self, wanted: &Link) -> bool {
-        let Some(Parent::Own(parent)) = &wanted.parent else { return false };
+        let Some(Parent::Own(parent)) = &wanted.parent else {
+            return false;
+        };
         let dev = self.links.name_now(parent);
         self.plan.steps.iter().any(|step| match step {
-            Step::SetLink { dev: changed, change: Change::Mac(_) | Change::Master(_), .. } => *changed == dev,
+            Step::SetLink {
+                dev: changed,
+                change: Change::Mac(_) | Change::Master(_),
+                ..
+            } => *changed == dev,
             _ => false,
         })
     }
@@ -174,7 +221,7 @@ impl<'a> Planner<'a> {
         if self.inherits_mac(wanted) && self.parent_changes_mac(wanted) {
             target.mac = now.mac;
         }
-        settle::attributes(&target, now, self.wanted, &mut self.plan);
+        link_diff::attributes(&target, now, self.wanted, &mut self.plan);
         let change = match (&wanted.kind, &now.kind) {
             (LinkKind::Vlan(then), LinkKind::Vlan(now)) if then.vlan_flags != now.vlan_flags => {
                 Some(Change::Vlan(then.clone()))
@@ -184,53 +231,80 @@ impl<'a> Planner<'a> {
             }
             _ => None,
         };
-        self.plan.steps.extend(change.map(|change| Step::set(&now.name, change)));
-        settle::sysctls(wanted, now, self.wanted, &mut self.plan);
+        self.plan
+            .steps
+            .extend(change.map(|change| Step::set(&now.name, change)));
+        link_diff::sysctls(wanted, now, self.wanted, &mut self.plan);
         if let (LinkKind::Bond(then), LinkKind::Bond(bond)) = (&wanted.kind, &now.kind) {
             self.bond(wanted, then, bond);
         }
-        settle::up(wanted, now, self.wanted, &mut self.plan);
+        link_diff::up(wanted, now, self.wanted, &mut self.plan);
     }
 
-    /// Options before ports, ports before `primary`, which must be one of them.
+    /// Options before ports, and ports before `primary`, which must be one of them.
     fn bond(&mut self, wanted: &Link, then: &Bond, now: &Bond) {
         let dev = &wanted.name;
         let set = |change| Step::set(dev, change);
         if then.mode != now.mode {
-            let message = format!(
-                "has mode {} now, the checkpoint has {}; the mode of a living bond is left alone",
-                now.mode_name(),
-                then.mode_name()
-            );
-            self.error(Code::LinkConflict, wanted, message);
+            let cause = ConflictCause::OtherBondMode {
+                now: now.mode_name().to_owned(),
+                then: then.mode_name().to_owned(),
+            };
+            self.plan.problems.push(cause.error(&wanted.name));
         }
         for (option, value) in &then.options {
-            if now.options.get(option).is_some_and(|current| current != value) {
-                self.plan.steps.push(set(Change::BondOption(*option, *value)));
+            if now
+                .options
+                .get(option)
+                .is_some_and(|current| current != value)
+            {
+                self.plan
+                    .steps
+                    .push(set(Change::BondOption(*option, *value)));
             }
         }
-        let lists =
-            |bond: &Bond| (bond.arp_ip_target.clone(), bond.ns_ip6_target.clone(), bond.ad_actor_system);
+        let lists = |bond: &Bond| {
+            (
+                bond.arp_ip_target.clone(),
+                bond.ns_ip6_target.clone(),
+                bond.ad_actor_system,
+            )
+        };
         if lists(then) != lists(now) {
-            self.plan.steps.push(set(Change::BondLists(Box::new(then.clone()))));
+            self.plan
+                .steps
+                .push(set(Change::BondLists(Box::new(then.clone()))));
         }
         self.ports(dev);
-        if let Some(primary) = then.primary.as_ref().filter(|name| now.primary.as_ref() != Some(name)) {
+        if let Some(primary) = then
+            .primary
+            .as_ref()
+            .filter(|name| now.primary.as_ref() != Some(name))
+        {
             let primary = self.links.name_now(primary);
             self.plan.steps.push(set(Change::BondPrimary(primary)));
         }
     }
 
     fn ports(&mut self, bond: &IfName) {
-        let ports = self.wanted.links.iter().filter(|link| link.master.as_ref() == Some(bond));
+        let ports = self
+            .wanted
+            .links
+            .iter()
+            .filter(|link| link.master.as_ref() == Some(bond));
         for port in ports.filter(|port| self.links.present.contains(&port.name)) {
-            let Some(now) = self.observed.state.link(&self.links.name_now(&port.name)) else { continue };
+            let Some(now) = self.observed.state.link(&self.links.name_now(&port.name)) else {
+                continue;
+            };
             if now.master.as_ref() == Some(bond) {
                 continue;
             }
             if let Some(other) = &now.master {
-                let message = format!("is a port of {other} now, the checkpoint has it in {bond}");
-                self.plan.problems.push(Problem::error(Code::LinkConflict, now.name.to_string(), message));
+                let cause = ConflictCause::OtherBond {
+                    now: other.clone(),
+                    then: bond.clone(),
+                };
+                self.plan.problems.push(cause.error(&now.name));
                 continue;
             }
             let set = |change| Step::set(&now.name, change);
@@ -241,48 +315,51 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Addresses, neighbours and routes of every link in scope that is there already.
+    /// Addresses, neighbours and routes of every link in scope that exists.
     fn finish(&mut self, links: &[&Link]) {
         let settled = |then: &IfName| {
-            let in_scope = links.iter().any(|link| link.name == *then) && self.links.present.contains(then);
+            let in_scope =
+                links.iter().any(|link| link.name == *then) && self.links.present.contains(then);
             let now = self.links.name_now(then);
-            let exists = self.observed.new_link.is_some() || self.observed.state.link(&now).is_some();
+            let exists =
+                self.observed.new_link.is_some() || self.observed.state.link(&now).is_some();
             (in_scope && exists).then_some(now)
         };
-        settle::addresses(self.wanted, self.observed, &settled, &mut self.plan);
+        link_diff::addresses(self.wanted, self.observed, &settled, &mut self.plan);
         let through = |route: &&crate::model::Route| {
             let devs = route.devs();
             !devs.is_empty() && devs.iter().all(|dev| settled(dev).is_some())
         };
         let routes = self.wanted.routes.iter().filter(through).cloned();
-        let routes: Vec<_> = routes.map(|route| route.renamed(|dev| self.links.name_now(dev))).collect();
-        settle::routes(routes.into_iter(), &self.observed.state.routes, &mut self.plan);
-    }
-
-    fn error(&mut self, code: Code, link: &Link, message: String) {
-        self.plan.problems.push(Problem::error(code, link.name.to_string(), message));
+        let routes: Vec<_> = routes
+            .map(|route| route.renamed(|dev| self.links.name_now(dev)))
+            .collect();
+        link_diff::routes(
+            routes.into_iter(),
+            &self.observed.state.routes,
+            &mut self.plan,
+        );
     }
 }
 
-/// Whether `upper` stands directly on `lower`.
-fn stands_on(upper: &Link, lower: &Link) -> bool {
+/// Whether `lower` is the parent or a port of `upper`.
+fn is_above(upper: &Link, lower: &Link) -> bool {
     upper.parent == Some(Parent::Own(lower.name.clone()))
         || (matches!(upper.kind, LinkKind::Bond(_)) && lower.master.as_ref() == Some(&upper.name))
 }
 
 /// The device by its permanent MAC and bus address, or by name where it has neither.
 fn find_device<'a>(wanted: &Link, links: &'a [Link]) -> Option<&'a Link> {
-    match wanted.hardware.as_ref().filter(|hardware| hardware.is_known()) {
-        Some(hardware) => links.iter().find(|now| now.hardware.as_ref().is_some_and(|h| h.is_same(hardware))),
-        None => links.iter().find(|now| now.name == wanted.name && now.kind.name() == wanted.kind.name()),
+    match wanted
+        .hardware
+        .as_ref()
+        .filter(|hardware| hardware.is_known())
+    {
+        Some(hardware) => links
+            .iter()
+            .find(|now| now.hardware.as_ref().is_some_and(|h| h.is_same(hardware))),
+        None => links
+            .iter()
+            .find(|now| now.name == wanted.name && now.kind.name() == wanted.kind.name()),
     }
-}
-
-/// What a person needs to recognise a device, for messages.
-fn describe(wanted: &Link) -> String {
-    let Some(hardware) = &wanted.hardware else { return String::new() };
-    let mac = hardware.permanent_mac.map(|mac| mac.to_string());
-    let parts: Vec<String> =
-        [hardware.driver.clone(), hardware.bus.clone(), mac].into_iter().flatten().collect();
-    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }

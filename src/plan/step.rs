@@ -95,13 +95,23 @@ impl Step {
     pub fn stable_secret(dev: &IfName, secret: Ipv6Addr) -> Self {
         let key = SysctlKey::known("stable_secret");
         let (dev, folder, value) = (dev.clone(), Folder::Ipv6Conf, secret.to_string());
-        Self::Sysctl { dev, folder, key, value, now: String::new() }
+        Self::Sysctl {
+            dev,
+            folder,
+            key,
+            value,
+            now: String::new(),
+        }
     }
 
     /// The step that changes an attribute whose present value needs no mention.
     #[must_use]
     pub fn set(dev: &IfName, change: Change) -> Self {
-        Self::SetLink { dev: dev.clone(), change, now: None }
+        Self::SetLink {
+            dev: dev.clone(),
+            change,
+            now: None,
+        }
     }
 }
 
@@ -114,10 +124,20 @@ impl fmt::Display for Step {
                 write!(f, "~ link {dev} {change}")?;
                 now.as_ref().map_or(Ok(()), |now| write!(f, " (now {now})"))
             }
-            Self::Sysctl { dev, folder, key, value, now } => {
+            Self::Sysctl {
+                dev,
+                folder,
+                key,
+                value,
+                now,
+            } => {
                 // `sysctl` swaps dots and slashes, so the path is the form without doubt.
                 write!(f, "~ sysctl net/{}/{dev}/{key} = {value}", folder.as_str())?;
-                if now.is_empty() { Ok(()) } else { write!(f, " (now {now})") }
+                if now.is_empty() {
+                    Ok(())
+                } else {
+                    write!(f, " (now {now})")
+                }
             }
             Self::AddAddress(address) => write!(f, "+ address {address}"),
             Self::ChangeAddress(address) => write!(f, "~ address {address}"),
@@ -136,7 +156,9 @@ fn describe_link(f: &mut fmt::Formatter<'_>, link: &Link) -> fmt::Result {
     match &link.kind {
         LinkKind::Vlan(vlan) => {
             write!(f, " id {} protocol {}", vlan.id, vlan.protocol)?;
-            vlan.unusual_flags().iter().try_for_each(|flag| write!(f, " {flag}"))?;
+            vlan.unusual_flags()
+                .iter()
+                .try_for_each(|flag| write!(f, " {flag}"))?;
         }
         LinkKind::Macvlan(macvlan) => write!(f, " mode {}", macvlan.mode)?,
         LinkKind::Bond(bond) => write!(f, " mode {}", bond.mode_name())?,
@@ -146,7 +168,11 @@ fn describe_link(f: &mut fmt::Formatter<'_>, link: &Link) -> fmt::Result {
         write!(f, " address {mac}")?;
     }
     write!(f, " mtu {}", link.mtu)?;
-    if link.index == 0 { Ok(()) } else { write!(f, " index {}", link.index) }
+    if link.index == 0 {
+        Ok(())
+    } else {
+        write!(f, " index {}", link.index)
+    }
 }
 
 impl fmt::Display for Change {
@@ -162,10 +188,16 @@ impl fmt::Display for Change {
             Self::Altnames(names) => write!(f, "altname {}", names.join(" ").escape_debug()),
             Self::Flags(from, to) => describe_flags(f, *from, *to),
             Self::Master(master) => write!(f, "master {master}"),
-            Self::Macvlan(data) => write!(f, "type macvlan mode {} flags {}", data.mode, data.macvlan_flags),
+            Self::Macvlan(data) => write!(
+                f,
+                "type macvlan mode {} flags {}",
+                data.mode, data.macvlan_flags
+            ),
             Self::Vlan(vlan) => write!(f, "type vlan flags {:#x}", vlan.vlan_flags),
             Self::BondOption(option, value) => write!(f, "type bond {option} {value}"),
-            Self::BondLists(_) => f.write_str("type bond arp_ip_target, ns_ip6_target, ad_actor_system"),
+            Self::BondLists(_) => {
+                f.write_str("type bond arp_ip_target, ns_ip6_target, ad_actor_system")
+            }
             Self::BondPrimary(port) => write!(f, "type bond primary {port}"),
             Self::AddrGenMode(mode) => write!(f, "addrgenmode {mode}"),
         }
@@ -180,7 +212,8 @@ fn describe_flags(f: &mut fmt::Formatter<'_>, from: Flags, to: Flags) -> fmt::Re
         ("multicast", from.multicast, to.multicast),
     ];
     let changed = pairs.iter().filter(|(_, from, to)| from != to);
-    let words: Vec<String> =
-        changed.map(|(name, _, to)| format!("{name} {}", if *to { "on" } else { "off" })).collect();
+    let words: Vec<String> = changed
+        .map(|(name, _, to)| format!("{name} {}", if *to { "on" } else { "off" }))
+        .collect();
     f.write_str(&words.join(" "))
 }

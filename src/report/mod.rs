@@ -1,79 +1,55 @@
-//! What commands answer: one document, rendered as JSON or for people, and progress as events.
+//! What commands answer: one document, rendered as JSON or for people, and progress as events. Sentences and tables are
+//! made here and nowhere else.
 
 mod check;
+mod checked;
+mod drift;
 mod generations;
-mod hold;
-mod human;
+mod maintenance;
+mod messages;
+mod metrics;
+pub mod outcome;
+mod pod_view;
+mod pods;
+mod problems;
 mod progress;
 mod prospect;
-mod screen;
+mod restore;
+mod show;
+mod snapshot;
+mod status;
+mod steps;
+mod style;
+mod table;
+mod text;
+mod verdict;
+mod verify;
 mod view;
 mod window;
+mod window_status;
 
 use std::io::{self, Write};
 
-use crate::cli::{Color, Global, Output};
-
 pub use crate::model::summary::{GatewayView, InterfaceView, State, interfaces};
-pub use check::metrics;
-pub use progress::{Listener, Progress, listener};
+use crate::model::{Problem, Severity};
+pub(crate) use checked::check;
+pub(crate) use drift::drift;
+pub(crate) use maintenance::preview;
+pub use metrics::metrics;
+pub use progress::{line, listener};
 pub use prospect::prospect;
+pub(crate) use restore::restore;
+pub(crate) use snapshot::snapshot;
+use style::Tone;
+pub use style::{Detail, Form, Style, is_utf8, width};
+pub(crate) use verify::verify;
 pub use view::{
-    CheckView, Document, Extra, GenerationView, HoldView, KeptView, NodeView, PodView, RuntimeView, ShowView,
-    StatusView, Verdict,
+    CheckView, Document, Extra, GenerationView, HoldView, KeptView, NodeView, PodView, RuntimeView,
+    ShowView, StatusView, Verdict,
 };
-pub use window::{Ending, Fate, ReportView, Standing, Tally, WindowView, page};
+pub use window::{Ending, PodCounts, PodOutcome, ReportView, Standing, WindowView, page};
 
-/// How an answer is to look.
-#[derive(Debug, Clone, Copy)]
-pub struct Style {
-    /// For whom.
-    pub form: Form,
-    /// Colours in human output.
-    pub color: bool,
-    /// Only errors.
-    pub quiet: bool,
-    /// Steps as well.
-    pub verbose: bool,
-}
-
-/// For whom an answer is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// People: tables and sentences.
-    Human,
-    /// Programs: one JSON document.
-    Json,
-    /// Monitoring: one status line, as plugins print it; from the command that has one.
-    Plugin,
-}
-
-impl Style {
-    /// The style that the user asked for; `plugin` asks for a status line, `terminal` says whether the output goes to
-    /// one.
-    #[must_use]
-    pub fn new(global: &Global, plugin: bool, terminal: bool) -> Self {
-        let Global { output, color, quiet, verbose, .. } = *global;
-        let wanted = match color {
-            Color::Always => true,
-            Color::Never => false,
-            Color::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
-        };
-        let form = match output {
-            Output::Json => Form::Json,
-            Output::Human if plugin => Form::Plugin,
-            Output::Human => Form::Human,
-        };
-        Self { form, color: wanted, quiet, verbose }
-    }
-}
-
-/// A word in bold and in a colour (an SGR number), where colours are wanted.
-fn paint(word: &str, color: &str, style: Style) -> String {
-    if style.color { format!("\x1b[1;{color}m{word}\x1b[0m") } else { word.to_owned() }
-}
-
-/// Writes the answer to `out` and, for people, the problems to `talk`.
+/// Writes the answer to `out` and the problems to `talk`: tables first, then problems, the verdict last.
 ///
 /// # Errors
 /// When writing fails; a broken pipe is the caller's to forgive.
@@ -83,21 +59,121 @@ pub fn render(
     out: &mut dyn Write,
     talk: &mut dyn Write,
 ) -> io::Result<()> {
-    match style.form {
-        Form::Json => {
-            serde_json::to_writer_pretty(&mut *out, document)?;
-            writeln!(out)
-        }
-        Form::Human | Form::Plugin => match &document.extra {
-            // Its findings are the answer.
-            Some(Extra::Check(check)) if style.form == Form::Plugin => {
-                check::plugin_line(document, check, out)
-            }
-            Some(Extra::Check(check)) => check::lines(document, check, style, out),
-            _ => {
-                human::answer(document, style, out)?;
-                human::problems(document, style, talk)
-            }
-        },
+    if style.form == Form::Json {
+        serde_json::to_writer_pretty(&mut *out, document)?;
+        return writeln!(out);
     }
+    print(style, out, |text| body(document, style, text))?;
+    print(style, talk, |text| problems(document, style, text))?;
+    print(style, out, |text| last_line(document, style, text))
+}
+
+/// Writes what the terminal can show of a text, at once: the next part may go to another stream.
+fn print(
+    style: Style,
+    out: &mut dyn Write,
+    write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut text = Vec::new();
+    write(&mut text)?;
+    out.write_all(style.encode(&String::from_utf8_lossy(&text)).as_bytes())?;
+    out.flush()
+}
+
+/// Whether a command could not begin: it has found nothing, not even that there is nothing.
+fn is_refused(document: &Document) -> bool {
+    document.exit != 0 && document.pods.is_empty()
+}
+
+fn body(document: &Document, style: Style, out: &mut Vec<u8>) -> io::Result<()> {
+    if style.form == Form::Name {
+        return pods::names(document, out);
+    }
+    match (&document.extra, document.command) {
+        (Some(Extra::Check(check)), _) if style.form == Form::Plugin => {
+            check::plugin_line(document, check, out)
+        }
+        (Some(Extra::Check(_)), _) => {
+            if style.lists_all() {
+                pods::table(document, style, out)?;
+            }
+            check::findings(document, style, out)
+        }
+        (Some(Extra::Status(view)), _) => status::write(document, view, out),
+        (Some(Extra::Show(view)), _) => {
+            let mut pods = document.pods.iter();
+            pods.try_for_each(|pod| show::write(pod, view, out))
+        }
+        (Some(Extra::Report(view)), "report") => window::report(view, style, out),
+        (_, "report" | "status") if document.extra.is_none() => Ok(()),
+        (_, "plan" | "diff") if !is_refused(document) => steps::plan(document, style, out),
+        _ if style.is_quiet() => Ok(()),
+        (Some(Extra::Report(view)), _) => window::report(view, style, out),
+        (Some(Extra::Window(view)), command) => window_status::answer(command, view, out),
+        (Some(Extra::Windows(all)), _) => window::list(all, style, out),
+        (Some(Extra::Generations(all)), _) => generations::list(all, style, out),
+        // The course of a window that is not begun.
+        (None, "upgrade") if document.exit == 0 => {
+            prospect(&document.node.steps, &document.pods, out)
+        }
+        (None, "upgrade") | (_, "prune") => Ok(()),
+        _ if is_refused(document) => Ok(()),
+        _ => {
+            if style.is_verbose() {
+                steps::all(document, out)?;
+            }
+            pods::table(document, style, out)
+        }
+    }
+}
+
+/// The problems that are not part of the answer.
+fn problems(document: &Document, style: Style, talk: &mut Vec<u8>) -> io::Result<()> {
+    let told: &[Problem] = match &document.extra {
+        Some(Extra::Check(_)) if style.form != Form::Name => return Ok(()),
+        Some(Extra::Report(view)) if !style.is_quiet() => &view.window.problems,
+        _ => &[],
+    };
+    let least = if style.is_quiet() {
+        Severity::Error
+    } else {
+        Severity::Info
+    };
+    let is_told = |problem: &&Problem| problem.severity < least || told.contains(problem);
+    let problems = document.problems.iter().filter(|problem| !is_told(problem));
+    let titles = problems::titles(document.pods.iter().map(|pod| &pod.info));
+    for line in problems::lines(&problems.collect::<Vec<_>>(), &titles, style) {
+        let (word, tone) = problems::word(line.severity);
+        writeln!(talk, "{}: {}", style.paint(word, tone), line.text)?;
+    }
+    Ok(())
+}
+
+/// What the answer adds up to.
+fn last_line(document: &Document, style: Style, out: &mut Vec<u8>) -> io::Result<()> {
+    if !matches!(style.form, Form::Human | Form::Wide) || !style.headers {
+        return Ok(());
+    }
+    let is_asked_for =
+        |commands: &[&str]| !style.is_quiet() || commands.contains(&document.command);
+    match &document.extra {
+        Some(Extra::Check(check)) => return check::verdict(check, style, out),
+        Some(Extra::Report(view)) if is_asked_for(&["report"]) => {
+            return window::verdict(view, style, out);
+        }
+        _ => {}
+    }
+    if is_refused(document) || !is_asked_for(&["plan", "diff"]) {
+        return Ok(());
+    }
+    let (words, tone) = match (&document.extra, document.command) {
+        (Some(Extra::Kept(kept)), "prune") => (generations::removed(kept), Tone::Good),
+        (Some(Extra::Generations(all)), _) => (text::count(all.len(), "generation"), Tone::Good),
+        (Some(Extra::Windows(all)), _) => (text::count(all.len(), "window"), Tone::Good),
+        (None | Some(Extra::Kept(_)), _) if document.command != "upgrade" => {
+            verdict::of_pods(document)
+        }
+        _ => return Ok(()),
+    };
+    writeln!(out, "{}", style.paint(&words, tone))
 }

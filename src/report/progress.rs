@@ -1,65 +1,130 @@
-//! Progress is a stream of events; a bar on a terminal is one listener, silence the other.
+//! The bar on a terminal that shows progress.
 
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::Mutex;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-/// What happens while a command works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress<'a> {
-    /// A phase begins, with so many pods to go through.
-    Phase(&'a str, usize),
-    /// So many more pods are through.
-    Advance(usize),
-    /// The command has nothing more to do.
-    Done,
-}
+use super::text::duration;
+use crate::progress::{Listener, Phase, Progress, Wait};
 
-/// Somebody who wants to know.
-pub trait Listener {
-    /// Takes notice of an event.
-    fn notice(&mut self, event: Progress<'_>);
-}
-
-/// A bar on stderr when that is a terminal and the user wants talk, else nobody.
+/// A bar on stderr, where that is wanted, or silence.
 #[must_use]
-pub fn listener(terminal: bool, quiet: bool) -> Box<dyn Listener> {
-    if terminal && !quiet { Box::new(Bar::new()) } else { Box::new(Nobody) }
+pub fn listener(shows_bar: bool, ascii: bool) -> Box<dyn Listener> {
+    if shows_bar {
+        Box::new(Bar::new(ascii))
+    } else {
+        Box::new(Silent)
+    }
 }
 
-struct Nobody;
+/// The bar that is on the terminal now: lines of others must not run into it.
+static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
-impl Listener for Nobody {
-    fn notice(&mut self, _: Progress<'_>) {}
+/// Writes a line to stderr, above the bar where there is one.
+pub fn line(text: &str) {
+    let write = || {
+        let _ = writeln!(io::stderr(), "{text}");
+    };
+    let bar = SHOWN.lock().ok().and_then(|bar| bar.clone());
+    match bar {
+        Some(bar) => bar.suspend(write),
+        None => write(),
+    }
 }
 
-struct Bar(ProgressBar);
+struct Silent;
+
+impl Listener for Silent {
+    fn notice(&mut self, _: Progress) {}
+}
+
+struct Bar {
+    bar: ProgressBar,
+    ascii: bool,
+}
 
 /// How often the spinner turns.
 const TICK: Duration = Duration::from_millis(100);
+const WORKING: &str = "{spinner} {msg:<24} [{bar:30}] {pos}/{len} {time}";
+const WAITING: &str = "{spinner} {msg} ({time})";
 
 impl Bar {
-    fn new() -> Self {
+    fn new(ascii: bool) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{spinner} {msg:<24} [{bar:30}] {pos}/{len} {elapsed}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
-        Self(bar)
+        Self { bar, ascii }
+    }
+
+    fn show(&self, template: &str, message: String, length: usize) {
+        let style = ProgressStyle::with_template(template);
+        let style = style
+            .unwrap_or_else(|_| ProgressStyle::default_bar())
+            .with_key(
+                "time",
+                |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+                    let seconds = Duration::from_secs(state.elapsed().as_secs());
+                    let _ = write!(out, "{}", duration(seconds));
+                },
+            )
+            .progress_chars("=> ");
+        let style = if self.ascii {
+            style.tick_chars("-\\|/")
+        } else {
+            style
+        };
+        self.bar.set_style(style);
+        self.bar.set_message(message);
+        self.bar.set_position(0);
+        self.bar.set_length(length as u64);
+        self.bar.reset_elapsed();
+        // Waiting for the NIC can take a minute: the spinner shows that netfix is alive.
+        self.bar.enable_steady_tick(TICK);
+        if let Ok(mut shown) = SHOWN.lock() {
+            *shown = Some(self.bar.clone());
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ReadingNamespaces => "reading namespaces",
+            Self::Comparing => "comparing",
+            Self::WritingCheckpoints => "writing checkpoints",
+            Self::RestoringHost => "restoring the host",
+            Self::RestoringPods => "restoring pods",
+            Self::ProbingGateways => "probing gateways",
+        })
+    }
+}
+
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nic => "the NIC",
+            Self::Carrier => "carrier",
+        })
     }
 }
 
 impl Listener for Bar {
-    fn notice(&mut self, event: Progress<'_>) {
+    fn notice(&mut self, event: Progress) {
         match event {
-            Progress::Phase(name, length) => {
-                // Waiting for the NIC can take a minute; the spinner shows that somebody is still there. Before the
-                // first phase other talk may come.
-                self.0.enable_steady_tick(TICK);
-                self.0.set_message(name.to_owned());
-                self.0.set_position(0);
-                self.0.set_length(length as u64);
+            Progress::Phase(phase, length) => self.show(WORKING, phase.to_string(), length),
+            Progress::Waiting(_, limit) if limit.is_zero() => {}
+            Progress::Waiting(wait, limit) => {
+                let message = format!("waiting for {wait}: up to {}", duration(limit));
+                self.show(WAITING, message, 0);
             }
-            Progress::Advance(count) => self.0.inc(count as u64),
-            Progress::Done => self.0.finish_and_clear(),
+            Progress::Advance(count) => self.bar.inc(count as u64),
+            Progress::Done => {
+                self.bar.finish_and_clear();
+                if let Ok(mut shown) = SHOWN.lock() {
+                    *shown = None;
+                }
+            }
         }
     }
 }

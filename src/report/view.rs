@@ -22,9 +22,9 @@ pub struct Document {
     pub node: NodeView,
     /// The pods.
     pub pods: Vec<PodView>,
-    /// Everything that went wrong or is worth knowing.
+    /// Errors, warnings and notes.
     pub problems: Vec<Problem>,
-    /// What only this command answers.
+    /// The key of this command.
     #[serde(flatten)]
     pub extra: Option<Extra>,
 }
@@ -51,7 +51,7 @@ pub enum Extra {
     Window(Box<HoldView>),
 }
 
-/// A maintenance window, in short; `report` tells all of it.
+/// A maintenance window in short; `report` has all of it.
 #[derive(Debug, Clone, Serialize)]
 pub struct HoldView {
     /// Its name.
@@ -60,36 +60,36 @@ pub struct HoldView {
     pub command: String,
     /// When (RFC 3339).
     pub started: String,
-    /// Whether the process that opened it is still at work.
+    /// Whether the process that opened it is running.
     pub kept: bool,
     /// That process.
     pub pid: u32,
-    /// The phase that it is in, or died in; null when it is in none.
+    /// The phase that runs, or in which netfix died; null between phases.
     pub phase: Option<PhaseName>,
-    /// kubelet's unit; null where none was to be paused.
+    /// kubelet's unit; null when there is none.
     pub unit: Option<String>,
-    /// systemd's word for how the unit is at this moment; null when it was not asked.
+    /// The unit's state now, in systemd's words; null when systemd was not queried.
     pub unit_state: Option<String>,
-    /// Whether the unit is kept from running at this moment; null when systemd was not asked.
+    /// Whether the unit is masked now; null when systemd was not queried.
     pub held: Option<bool>,
-    /// Seconds for which the unit was, or has been, paused; null when it was not.
+    /// How long the unit was, or has been, paused, in seconds; null when it was not.
     pub paused_for: Option<u64>,
-    /// Seconds until the unit is started again whatever happens; null when nothing is paused.
+    /// Seconds until the deadline starts the unit; null when nothing is paused.
     pub deadline_in: Option<u64>,
     /// The user's command; null when none was started.
     pub run: Option<Run>,
     /// How the window ended; null while it is open.
     pub exit: Option<u8>,
-    /// The file with the talk and the command's output.
+    /// The file with the messages and COMMAND's output.
     pub log: Option<String>,
 }
 
-/// What became of the generations.
+/// What happened to the generations.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct KeptView {
-    /// The one that was made; null when none was.
+    /// The one that was created; null when none was.
     pub generation: Option<u64>,
-    /// The newest one, where none was made because it holds the same, but for times.
+    /// The newest one, when none was created because it has the same content, apart from times.
     pub same_as: Option<u64>,
     /// Those that were removed, oldest first.
     pub removed: Vec<u64>,
@@ -100,45 +100,45 @@ pub struct KeptView {
 pub struct GenerationView {
     /// Its number.
     pub number: u64,
-    /// When the newest of what it holds was written or found true (RFC 3339); null where nothing in it says so.
+    /// When its newest file was written or verified (RFC 3339); null when none says so.
     pub time: Option<String>,
-    /// Whether it holds exactly what is stored now.
+    /// Whether it has exactly the checkpoints that are stored now.
     pub current: bool,
-    /// Whether it was put aside before something of it was replaced.
+    /// Whether it was created to keep checkpoints that were about to be replaced.
     pub aside: bool,
-    /// How many checkpoints it holds.
+    /// Its checkpoints.
     pub pods: usize,
-    /// Checkpoints that the one before it has not; null where none is before it.
+    /// Checkpoints that the generation before does not have; null when there is none before.
     pub added: Option<Vec<PodId>>,
-    /// Checkpoints that differ from those of the one before it.
+    /// Checkpoints that differ from those of the generation before.
     pub changed: Option<Vec<PodId>>,
-    /// Checkpoints that only the one before it has.
+    /// Checkpoints that only the generation before has.
     pub removed: Option<Vec<PodId>>,
     /// Checkpoints that cannot be read.
     pub damaged: Vec<PodId>,
 }
 
-/// What is known of the living pod of one checkpoint, beside the pod's own view.
+/// The state now of the pod of one checkpoint, beside the pod's own view.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ShowView {
-    /// Whether the pod lives; null when that could not be found out.
+    /// Whether the pod is running; null when that is unknown.
     pub alive: Option<bool>,
-    /// The link that it has lost; null when none is lost, or when the pod does not live.
+    /// The link that it has lost; null when none is lost, or when the pod is not running.
     pub lost: Option<String>,
-    /// Seconds since the checkpoint was written; null for a file that does not say when.
+    /// Seconds since the checkpoint was written; null when the file has no time.
     pub written_age: Option<u64>,
-    /// Settings in the checkpoint that a new link of the pod would not have by itself.
+    /// Settings in the checkpoint that differ from the defaults of a new link.
     pub settings: Vec<String>,
 }
 
-/// How things stand.
+/// The state of everything.
 #[derive(Debug, Clone, Serialize)]
 pub struct StatusView {
     /// The state folder.
     pub state_dir: String,
     /// Checkpoints that can be read.
     pub checkpoints: usize,
-    /// Checkpoints that cannot.
+    /// Checkpoints that cannot be read.
     pub damaged: usize,
     /// Kept snapshots.
     pub generations: usize,
@@ -152,7 +152,7 @@ pub struct StatusView {
     pub covered: usize,
     /// The container runtimes that answered.
     pub runtimes: Vec<RuntimeView>,
-    /// Who holds the lock; null when nobody does.
+    /// The process that holds the lock; null when it is free.
     pub lock: Option<String>,
     /// The maintenance window that is open; null when none is.
     pub window: Option<HoldView>,
@@ -163,20 +163,20 @@ pub struct StatusView {
 pub struct RuntimeView {
     /// Its socket.
     pub endpoint: String,
-    /// Name and version; null when it does not say.
+    /// Name and version; null when it reports none.
     pub version: Option<String>,
     /// Pods with a network namespace of their own.
     pub pods: usize,
 }
 
-/// What monitoring wants to know.
+/// The answer of `check`.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct CheckView {
     /// The worst finding.
     pub status: Verdict,
     /// Running pods by state; every state that `check` gives is there.
     pub pods: BTreeMap<State, usize>,
-    /// Age in seconds of the oldest checkpoint of a running pod, counted from the last snapshot that found it true;
+    /// Age in seconds of the oldest checkpoint of a running pod, since the last snapshot that verified it;
     /// null when no running pod has one.
     pub oldest_age: Option<u64>,
     /// Steps that a restore would take now, on the host and in all pods.
@@ -192,11 +192,11 @@ pub enum Verdict {
     /// Every running pod could be restored.
     #[default]
     Ok = 0,
-    /// Something wants attention.
+    /// Something needs attention.
     Warning = 1,
     /// A pod is lost, or could not be restored.
     Critical = 2,
-    /// It could not be found out.
+    /// It could not be determined.
     Unknown = 3,
 }
 
@@ -216,7 +216,7 @@ impl fmt::Display for Verdict {
 pub struct NodeView {
     /// Host name.
     pub hostname: Option<String>,
-    /// When its state was written down (RFC 3339), where it was.
+    /// When its state was saved (RFC 3339).
     pub created: Option<String>,
     /// The host's state after the command.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -229,23 +229,23 @@ pub struct NodeView {
 /// One pod.
 #[derive(Debug, Clone, Serialize)]
 pub struct PodView {
-    /// Who it is; null what nobody knows.
+    /// Its names; null for what is unknown.
     #[serde(flatten)]
     pub info: PodInfo,
-    /// A path that leads to its network namespace; null where a damaged file hides it.
+    /// A path of its network namespace; null when its file cannot be read.
     pub netns: Option<String>,
     /// What the command found or did.
     pub state: State,
     /// When its checkpoint was written (RFC 3339).
     pub created: Option<String>,
-    /// When a snapshot last found its checkpoint true (RFC 3339); null where that is not known.
+    /// When a snapshot last verified its checkpoint (RFC 3339); null when that is unknown.
     pub seen: Option<String>,
-    /// Its interfaces as the checkpoint has them.
+    /// Its interfaces, from the checkpoint.
     pub interfaces: Vec<InterfaceView>,
-    /// The interfaces that it had before the command, where that is another question.
+    /// The names of its interfaces before the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Vec<IfName>>,
-    /// The interfaces that it has after the command.
+    /// The names of its interfaces after the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Vec<IfName>>,
     /// Steps taken or planned.
@@ -254,7 +254,7 @@ pub struct PodView {
     /// Answers of its gateways.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gateways: Vec<GatewayView>,
-    /// Everything that the checkpoint has (`show`).
+    /// The whole checkpoint (`show`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Box<crate::model::Checkpoint>>,
 }

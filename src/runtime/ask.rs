@@ -11,7 +11,8 @@ use super::call::{Failure, Told, cause};
 use super::endpoints::{self, Endpoint, Speaks};
 use super::names::plain;
 use super::{Answer, Asked, Config, Sandbox, Which, cri, docker};
-use crate::model::{Code, Problem};
+use crate::model::Problem;
+use crate::model::problem::InventoryCause;
 
 /// How long all runtimes together may take.
 pub const LIMIT: Duration = Duration::from_secs(4);
@@ -37,12 +38,18 @@ pub fn ask_until(config: &Config, until: Instant) -> Result<Answer, Vec<Problem>
     if endpoints.is_empty() {
         return Ok(Answer::default());
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
     let runtime = runtime.map_err(|error| {
-        vec![Problem::error(Code::RuntimeUnreachable, "", format!("no runtime can be asked: {error}"))]
+        let error = error.to_string();
+        vec![InventoryCause::ClientFailed { error }.error("")]
     })?;
-    let told = runtime
-        .block_on(join_all(endpoints.iter().map(|endpoint| persist(endpoint, config.containers, until))));
+    let told = runtime.block_on(join_all(
+        endpoints
+            .iter()
+            .map(|endpoint| persist(endpoint, config.containers, until)),
+    ));
     let mut answer = Answer::default();
     let mut problems = Vec::new();
     for (endpoint, told) in endpoints.into_iter().zip(told) {
@@ -50,12 +57,21 @@ pub fn ask_until(config: &Config, until: Instant) -> Result<Answer, Vec<Problem>
             Ok(told) => answer.take(endpoint, told),
             // Docker's own packages bring a containerd without CRI.
             Err(Failure::NotOffered) if !endpoint.named && config.which == Which::Auto => {
-                answer.asked.push(Asked { endpoint: endpoint.path, kind: None, version: None, sandboxes: 0 });
+                answer.asked.push(Asked {
+                    endpoint: endpoint.path,
+                    kind: None,
+                    version: None,
+                    sandboxes: 0,
+                });
             }
             Err(failure) => problems.push(unreachable(&endpoint.path, &failure)),
         }
     }
-    if problems.is_empty() { Ok(answer) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok(answer)
+    } else {
+        Err(problems)
+    }
 }
 
 /// Asks one, and again until the limit if it cannot be asked. An attempt that the limit cuts short tells less than the
@@ -82,11 +98,16 @@ async fn attempt(endpoint: &Endpoint, containers: bool, until: Instant) -> Resul
     fs::metadata(socket).map_err(|error| Failure::NotThere(cause(&error)))?;
     let greeting = || until.min(Instant::now() + GREETING);
     if endpoint.speaks == Speaks::Docker {
-        return docker::Client::greet(socket, greeting()).await?.tell(containers, until).await;
+        return docker::Client::greet(socket, greeting())
+            .await?
+            .tell(containers, until)
+            .await;
     }
     match cri::Client::greet(socket, greeting()).await {
         Ok(client) => client.tell(containers, until).await,
-        Err(as_cri @ (Failure::NotOffered | Failure::Failed(_))) if endpoint.speaks == Speaks::Either => {
+        Err(as_cri @ (Failure::NotOffered | Failure::Failed(_)))
+            if endpoint.speaks == Speaks::Either =>
+        {
             match docker::Client::greet(socket, greeting()).await {
                 Ok(client) => client.tell(containers, until).await,
                 Err(as_docker) => Err(neither(&as_cri, as_docker)),
@@ -102,7 +123,9 @@ fn neither(as_cri: &Failure, as_docker: Failure) -> Failure {
     if cri == docker {
         return as_docker;
     }
-    Failure::Failed(format!("it speaks neither CRI ({cri}) nor Docker's API ({docker})"))
+    Failure::Failed(format!(
+        "it speaks neither CRI ({cri}) nor Docker's API ({docker})"
+    ))
 }
 
 fn words(failure: &Failure) -> String {
@@ -114,21 +137,26 @@ fn words(failure: &Failure) -> String {
 }
 
 fn unreachable(socket: &Path, failure: &Failure) -> Problem {
-    let message = format!(
-        "{}; so it is not known which pods run here. Look at the runtime and run this again, or go on without the names \
-         that it would have told: --runtime none",
-        plain(&words(failure))
-    );
-    Problem::error(Code::RuntimeUnreachable, socket.display().to_string(), message)
+    let error = plain(&words(failure));
+    InventoryCause::RuntimeFailed { error }.error(socket.display())
 }
 
 impl Answer {
     /// Adds what one runtime told. Docker and cri-dockerd may both tell of one sandbox: then each adds what the other
     /// does not know.
     fn take(&mut self, endpoint: Endpoint, told: Told) {
-        let Told { kind, version, sandboxes } = told;
+        let Told {
+            kind,
+            version,
+            sandboxes,
+        } = told;
         let (count, version) = (sandboxes.len(), Some(version));
-        self.asked.push(Asked { endpoint: endpoint.path, kind: Some(kind), version, sandboxes: count });
+        self.asked.push(Asked {
+            endpoint: endpoint.path,
+            kind: Some(kind),
+            version,
+            sandboxes: count,
+        });
         let mut known: BTreeMap<String, Sandbox> = std::mem::take(&mut self.sandboxes)
             .into_iter()
             .map(|sandbox| (sandbox.id.clone(), sandbox))
@@ -156,7 +184,11 @@ impl Sandbox {
             netns: self.netns.or(other.netns),
             pid: self.pid.or(other.pid),
             source: self.source,
-            containers: if self.containers.is_empty() { other.containers } else { self.containers },
+            containers: if self.containers.is_empty() {
+                other.containers
+            } else {
+                self.containers
+            },
         }
     }
 }

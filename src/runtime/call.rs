@@ -1,4 +1,4 @@
-//! One question to a runtime: how long it may take, and how its failure is told.
+//! One call to a runtime: its time limit and its failure.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -9,52 +9,57 @@ use nix::errno::Errno;
 
 use super::Sandbox;
 
-/// How many questions a runtime is asked at once.
+/// How many calls to one runtime run at the same time.
 pub(super) const AT_ONCE: usize = 16;
 
-/// What one runtime said.
+/// The answer of one runtime.
 #[derive(Debug)]
 pub(super) struct Told {
     /// The kind of runtime: `cri`, `docker` or `podman`.
     pub kind: &'static str,
-    /// Name and version, as it says them.
+    /// Its name and version.
     pub version: String,
-    /// Every running sandbox that does not use the host's namespace.
+    /// Every running sandbox with its own network namespace.
     pub sandboxes: Vec<Sandbox>,
 }
 
-/// Why a runtime could not be asked.
+/// Why a runtime did not answer.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// Nobody can be connected to, and why.
+    /// The connection failed, with the reason.
     NotThere(String),
-    /// Somebody answers, and does not offer the service that was asked for.
+    /// It answers but does not offer the service.
     NotOffered,
-    /// What was tried, and what came of it.
+    /// The call that failed, and the reason.
     Failed(String),
 }
 
 impl Failure {
-    /// A step that did not work.
-    pub fn of(step: &str, why: impl Display) -> Self {
-        Self::Failed(format!("{step}: {why}"))
+    /// A failed call.
+    pub fn of(call: &str, why: impl Display) -> Self {
+        Self::Failed(format!("{call}: {why}"))
     }
 }
 
-/// Waits for an answer, but not longer than `until`.
+/// Waits for an answer until `until`.
 pub(super) async fn before<T>(
     until: Instant,
-    step: &str,
-    call: impl Future<Output = T>,
+    call: &str,
+    answer: impl Future<Output = T>,
 ) -> Result<T, Failure> {
-    tokio::time::timeout_at(until.into(), call).await.map_err(|_| Failure::of(step, "no answer"))
+    tokio::time::timeout_at(until.into(), answer)
+        .await
+        .map_err(|_| Failure::of(call, "no answer"))
 }
 
-/// The errno at the bottom of an error, or where there is none, what its last cause says.
+/// The errno at the root of an error, or the text of the root cause.
 pub(super) fn cause(error: &(dyn Error + 'static)) -> String {
     let mut error = error;
     loop {
-        if let Some(errno) = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) {
+        if let Some(errno) = error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::raw_os_error)
+        {
             return Errno::from_raw(errno).to_string();
         }
         match error.source() {

@@ -1,84 +1,82 @@
-//! Runtimes that speak CRI: containerd, CRI-O, cri-dockerd.
+//! Runtimes with CRI: containerd, CRI-O, cri-dockerd.
 //!
-//! The messages used here are the same in `runtime.v1` and in `runtime.v1alpha2`, which older runtimes speak; only the
-//! name of the service differs.
+//! Older runtimes offer `runtime.v1alpha2`, whose messages are the same; only the name of the service differs.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
-use k8s_cri::v1 as api;
+use prost::Message;
 use serde::Deserialize;
-use tonic::client::Grpc;
-use tonic::codec::Codec;
-use tonic::codegen::http::uri::PathAndQuery;
-use tonic::transport::{Channel, Endpoint};
-use tonic::{Code, Request, Response, Status};
-use tonic_prost::ProstCodec;
 
 use super::Sandbox;
-use super::call::{AT_ONCE, Failure, Told, before, cause};
+use super::call::{AT_ONCE, Failure, Told, before};
+use super::cri_api as api;
+use super::grpc::{Channel, NOT_FOUND, Refused, UNIMPLEMENTED};
 use super::names::{plain, told};
 use crate::model::window::Container;
 
 /// The kind of runtime.
 pub(super) const KIND: &str = "cri";
 
-const SERVICES: [&str; 2] = ["runtime.v1.RuntimeService", "runtime.v1alpha2.RuntimeService"];
+const SERVICES: [&str; 2] = [
+    "runtime.v1.RuntimeService",
+    "runtime.v1alpha2.RuntimeService",
+];
 
-/// How large one answer may be, in bytes: as much as kubelet takes.
-const MAX_ANSWER: usize = 16 << 20;
-
-const READY: i32 = api::PodSandboxState::SandboxReady as i32;
-const RUNNING: i32 = api::ContainerState::ContainerRunning as i32;
-const ON_HOST: i32 = api::NamespaceMode::Node as i32;
-
-/// A runtime that has said who it is.
+/// A runtime that has answered with its version.
 #[derive(Debug)]
 pub(super) struct Client {
-    grpc: Grpc<Channel>,
+    channel: Channel,
     service: &'static str,
     version: String,
 }
 
 impl Client {
-    /// Connects and asks for the version.
+    /// Connects and calls `Version`.
     pub async fn greet(socket: &str, until: Instant) -> Result<Self, Failure> {
-        let step = "connecting";
-        let unusable = |error: tonic::transport::Error| Failure::of(step, cause(&error));
-        let endpoint = Endpoint::from_shared(format!("unix://{socket}")).map_err(unusable)?;
-        let channel = before(until, step, endpoint.connect()).await?;
-        let channel = channel.map_err(|error| Failure::NotThere(cause(&error)))?;
-        let grpc = Grpc::new(channel).max_decoding_message_size(MAX_ANSWER);
-        let step = "asking for its version";
+        let channel = before(until, "connecting", Channel::connect(socket)).await?;
+        let channel = channel.map_err(Failure::NotThere)?;
+        let step = "Version";
         for service in SERVICES {
-            let mut client = Self { grpc: grpc.clone(), service, version: String::new() };
-            let answer: Result<api::VersionResponse, Status> =
-                client.call(until, step, "Version", api::VersionRequest::default()).await?;
-            match answer {
-                Ok(api::VersionResponse { runtime_name, runtime_version, .. }) => {
+            let mut client = Self {
+                channel: channel.clone(),
+                service,
+                version: String::new(),
+            };
+            let request = api::VersionRequest::default();
+            match client.call(until, step, "Version", request).await? {
+                Ok(api::VersionResponse {
+                    runtime_name,
+                    runtime_version,
+                }) => {
                     client.version = plain(&format!("{runtime_name} {runtime_version}"));
                     return Ok(client);
                 }
-                Err(status) if status.code() == Code::Unimplemented => {}
-                Err(status) => return Err(Failure::of(step, why(&status))),
+                Err(Refused::Status(UNIMPLEMENTED, _)) => {}
+                Err(refused) => return Err(Failure::of(step, refused)),
             }
         }
         Err(Failure::NotOffered)
     }
 
-    /// Asks for every running sandbox, and for their running containers where they are wanted.
+    /// Lists every running sandbox, and their running containers where `containers` is set.
     pub async fn tell(self, containers: bool, until: Instant) -> Result<Told, Failure> {
-        let step = "asking for its pods";
-        let state = Some(api::PodSandboxStateValue { state: READY });
-        let filter = Some(api::PodSandboxFilter { state, ..api::PodSandboxFilter::default() });
+        let step = "ListPodSandbox";
+        let state = Some(api::PodSandboxStateValue {
+            state: api::SANDBOX_READY,
+        });
+        let filter = Some(api::PodSandboxFilter { state });
         let request = api::ListPodSandboxRequest { filter };
         let listed: api::ListPodSandboxResponse = self
             .call(until, step, "ListPodSandbox", request)
             .await?
-            .map_err(|status| Failure::of(step, why(&status)))?;
-        let running = listed.items.into_iter().filter(|item| item.state == READY);
+            .map_err(|refused| Failure::of(step, refused))?;
+        let running = listed
+            .items
+            .into_iter()
+            .filter(|item| item.state == api::SANDBOX_READY);
         let sandboxes: Vec<Option<Sandbox>> = stream::iter(running)
             .map(|item| self.sandbox(until, item.id))
             .buffer_unordered(AT_ONCE)
@@ -91,22 +89,38 @@ impl Client {
                 sandbox.containers = of_sandbox.remove(&sandbox.id).unwrap_or_default();
             }
         }
-        Ok(Told { kind: KIND, version: self.version, sandboxes })
+        Ok(Told {
+            kind: KIND,
+            version: self.version,
+            sandboxes,
+        })
     }
 
     /// Every running container, by its sandbox.
-    async fn containers(&self, until: Instant) -> Result<BTreeMap<String, Vec<Container>>, Failure> {
-        let step = "asking for its containers";
+    async fn containers(
+        &self,
+        until: Instant,
+    ) -> Result<BTreeMap<String, Vec<Container>>, Failure> {
+        let step = "ListContainers";
+        let request = api::ListContainersRequest {};
         let listed: api::ListContainersResponse = self
-            .call(until, step, "ListContainers", api::ListContainersRequest::default())
+            .call(until, step, "ListContainers", request)
             .await?
-            .map_err(|status| Failure::of(step, why(&status)))?;
+            .map_err(|refused| Failure::of(step, refused))?;
         let mut of_sandbox: BTreeMap<String, Vec<Container>> = BTreeMap::new();
-        for container in listed.containers.into_iter().filter(|container| container.state == RUNNING) {
+        for container in listed
+            .containers
+            .into_iter()
+            .filter(|container| container.state == api::CONTAINER_RUNNING)
+        {
             let restarts = container.metadata.as_ref().map(|metadata| metadata.attempt);
             let name = plain(&container.metadata.unwrap_or_default().name);
             let of = of_sandbox.entry(container.pod_sandbox_id).or_default();
-            of.push(Container { name, id: container.id, restarts });
+            of.push(Container {
+                name,
+                id: container.id,
+                restarts,
+            });
         }
         for containers in of_sandbox.values_mut() {
             containers.sort();
@@ -114,54 +128,45 @@ impl Client {
         Ok(of_sandbox)
     }
 
-    /// One sandbox; `None` if it went away since it was listed or uses the host's namespace.
+    /// One sandbox; `None` if it ended after the list or uses the host's namespace.
     async fn sandbox(&self, until: Instant, id: String) -> Result<Option<Sandbox>, Failure> {
-        let step = format!("asking for sandbox {}", plain(&id));
-        let request = api::PodSandboxStatusRequest { pod_sandbox_id: id.clone(), verbose: true };
-        let answer: Result<api::PodSandboxStatusResponse, Status> =
+        let step = format!("PodSandboxStatus {}", plain(&id));
+        let request = api::PodSandboxStatusRequest {
+            pod_sandbox_id: id.clone(),
+            verbose: true,
+        };
+        let answer: Result<api::PodSandboxStatusResponse, Refused> =
             self.call(until, &step, "PodSandboxStatus", request).await?;
         match answer {
             Ok(response) if !id.is_empty() => {
-                let status = response.status.ok_or_else(|| Failure::of(&step, "no status in the answer"))?;
-                Ok(described(id, status, response.info.get("info").map_or("", String::as_str)))
+                let status = response
+                    .status
+                    .ok_or_else(|| Failure::of(&step, "no status in the answer"))?;
+                Ok(described(
+                    id,
+                    status,
+                    response.info.get("info").map_or("", String::as_str),
+                ))
             }
-            Ok(_) => Err(Failure::of(&step, "it is told of without an id")),
-            Err(status) if status.code() == Code::NotFound => Ok(None),
-            Err(status) => Err(Failure::of(&step, why(&status))),
+            Ok(_) => Err(Failure::of(&step, "it was listed without an id")),
+            Err(Refused::Status(NOT_FOUND, _)) => Ok(None),
+            Err(refused) => Err(Failure::of(&step, refused)),
         }
     }
 
-    async fn call<Q, A>(
+    async fn call<A: Message + Default>(
         &self,
         until: Instant,
         step: &str,
         method: &str,
-        request: Q,
-    ) -> Result<Result<A, Status>, Failure>
-    where
-        Q: Send + Sync + 'static,
-        A: Send + Sync + 'static,
-        ProstCodec<Q, A>: Codec<Encode = Q, Decode = A>,
-    {
-        let path = PathAndQuery::try_from(format!("/{}/{method}", self.service));
-        let path = path.map_err(|error| Failure::of(step, error))?;
-        let mut grpc = self.grpc.clone();
-        let answer = async move {
-            grpc.ready().await.map_err(|error| Status::from_error(Box::new(error)))?;
-            grpc.unary(Request::new(request), path, ProstCodec::default()).await.map(Response::into_inner)
-        };
-        before(until, step, answer).await
+        request: impl Message,
+    ) -> Result<Result<A, Refused>, Failure> {
+        let path = format!("/{}/{method}", self.service);
+        before(until, step, self.channel.unary(&path, &request)).await
     }
 }
 
-fn why(status: &Status) -> String {
-    match std::error::Error::source(status) {
-        Some(_) => cause(status),
-        None => format!("{:?}: {}", status.code(), status.message()),
-    }
-}
-
-/// The part of `info["info"]` that containerd and CRI-O have in common.
+/// The part of `info["info"]` that containerd and CRI-O share.
 #[derive(Debug, Default, Deserialize)]
 struct Info {
     pid: Option<u32>,
@@ -189,20 +194,38 @@ struct Namespace {
 impl Info {
     fn netns(self) -> Option<PathBuf> {
         let namespaces = self.spec?.linux?.namespaces?;
-        let network = namespaces.into_iter().find(|namespace| namespace.r#type == "network")?;
+        let network = namespaces
+            .into_iter()
+            .find(|namespace| namespace.r#type == "network")?;
         network.path.filter(|path| path.is_absolute())
     }
 }
 
 fn described(id: String, status: api::PodSandboxStatus, info: &str) -> Option<Sandbox> {
-    let network = || Some(status.linux.as_ref()?.namespaces.as_ref()?.options.as_ref()?.network);
-    if status.state != READY || network() == Some(ON_HOST) {
+    let network = || {
+        Some(
+            status
+                .linux
+                .as_ref()?
+                .namespaces
+                .as_ref()?
+                .options
+                .as_ref()?
+                .network,
+        )
+    };
+    if status.state != api::SANDBOX_READY || network() == Some(api::NODE) {
         return None;
     }
-    // What cannot be read there is told by nobody, and the namespace is looked for by other means.
+    // Optional: without it the namespace is found by cgroup and mount.
     let info: Info = serde_json::from_str(info).unwrap_or_default();
     let attempt = status.metadata.as_ref().map(|metadata| metadata.attempt);
-    let api::PodSandboxMetadata { name, uid, namespace, .. } = status.metadata.unwrap_or_default();
+    let api::PodSandboxMetadata {
+        name,
+        uid,
+        namespace,
+        attempt: _,
+    } = status.metadata.unwrap_or_default();
     Some(Sandbox {
         id,
         namespace: told(&namespace),
@@ -229,11 +252,14 @@ mod tests {
     fn the_process_and_the_namespace_are_read_from_the_verbose_answer() {
         let info = r#"{"pid": 4711, "processStatus": "running", "runtimeSpec": {"ociVersion": "1.1.0", "linux": {
             "namespaces": [{"type": "pid"}, {"type": "network", "path": "/var/run/netns/cni-1"}]}}}"#;
-        assert_eq!(netns_of(info), (Some(4711), Some(PathBuf::from("/var/run/netns/cni-1"))));
+        assert_eq!(
+            netns_of(info),
+            (Some(4711), Some(PathBuf::from("/var/run/netns/cni-1")))
+        );
     }
 
     #[test]
-    fn what_the_verbose_answer_does_not_tell_is_unknown() {
+    fn a_field_that_the_verbose_answer_lacks_is_unknown() {
         for info in [
             "{}",
             r#"{"runtimeSpec": null}"#,

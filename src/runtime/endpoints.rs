@@ -1,4 +1,4 @@
-//! Which sockets there are to ask, and what they speak.
+//! The sockets of container runtimes, and their protocols.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,27 +7,28 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::{Config, Which};
-use crate::model::{Code, Problem};
+use crate::model::Problem;
+use crate::model::problem::InventoryCause;
 
 /// The protocol of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Speaks {
     Cri,
     Docker,
-    /// One of the two: asking tells.
+    /// One of the two: the answer shows which.
     Either,
 }
 
-/// A socket that is there.
+/// A socket to query.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Endpoint {
     pub path: PathBuf,
     pub speaks: Speaks,
-    /// Whether the user named it: then it has to be of use.
+    /// Whether the user named it: then it must answer.
     pub named: bool,
 }
 
-/// containerd, CRI-O and cri-dockerd; k3s and rke2, k0s and microk8s bring a containerd of their own.
+/// containerd, CRI-O and cri-dockerd; k3s and rke2, k0s and microk8s have their own containerd.
 const CRI: [&str; 6] = [
     "/run/containerd/containerd.sock",
     "/run/crio/crio.sock",
@@ -38,10 +39,10 @@ const CRI: [&str; 6] = [
 ];
 const DOCKER: [&str; 2] = ["/run/docker.sock", "/run/podman/podman.sock"];
 
-/// The sockets to ask, each once.
+/// The sockets to query, each once.
 ///
 /// # Errors
-/// When the user wants a runtime to be asked and no socket of it is there.
+/// When the user names a kind of runtime of which no socket exists.
 pub(super) fn to_ask(config: &Config) -> Result<Vec<Endpoint>, Problem> {
     let wanted = match config.which {
         Which::None => return Ok(Vec::new()),
@@ -50,17 +51,21 @@ pub(super) fn to_ask(config: &Config) -> Result<Vec<Endpoint>, Problem> {
         Which::Docker => Speaks::Docker,
     };
     if let Some(path) = &config.endpoint {
-        return Ok(vec![Endpoint { path: path.clone(), speaks: wanted, named: true }]);
+        return Ok(vec![Endpoint {
+            path: path.clone(),
+            speaks: wanted,
+            named: true,
+        }]);
     }
     let endpoints = usual(wanted);
     if endpoints.is_empty() && wanted != Speaks::Either {
-        let (word, sockets) = if wanted == Speaks::Cri { ("cri", &CRI[..]) } else { ("docker", &DOCKER[..]) };
-        let message = format!(
-            "no such runtime is found: there is none of {}. Name its socket with --runtime-endpoint unix:///PATH, or \
-             go on without it: --runtime none",
-            sockets.join(", ")
-        );
-        return Err(Problem::error(Code::RuntimeUnreachable, word, message));
+        let (word, sockets) = if wanted == Speaks::Cri {
+            ("cri", &CRI[..])
+        } else {
+            ("docker", &DOCKER[..])
+        };
+        let sockets = sockets.iter().copied().map(str::to_owned).collect();
+        return Err(InventoryCause::NoRuntimeSocket { sockets }.error(word));
     }
     Ok(endpoints)
 }
@@ -76,11 +81,15 @@ fn usual(wanted: Speaks) -> Vec<Endpoint> {
         }
         let older = Path::new("/var").join(path.trim_start_matches('/'));
         for path in [PathBuf::from(path), older] {
-            // One socket may have several paths: /var/run is mostly /run, and symbolic links are common.
+            // One socket may have several paths: /var/run is usually a link to /run.
             match fs::metadata(&path).map(|meta| (meta.dev(), meta.ino())) {
                 Ok(file) if !known.insert(file) => {}
                 Err(error) if is_absent(&error) => {}
-                _ => endpoints.push(Endpoint { path, speaks, named: false }),
+                _ => endpoints.push(Endpoint {
+                    path,
+                    speaks,
+                    named: false,
+                }),
             }
         }
     }
@@ -88,7 +97,10 @@ fn usual(wanted: Speaks) -> Vec<Endpoint> {
 }
 
 fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }
 
 #[cfg(test)]
@@ -96,24 +108,37 @@ mod tests {
     use super::*;
 
     fn config(which: Which, endpoint: Option<&str>) -> Config {
-        Config { which, endpoint: endpoint.map(PathBuf::from), containers: false }
+        Config {
+            which,
+            endpoint: endpoint.map(PathBuf::from),
+            containers: false,
+        }
     }
 
     #[test]
-    fn nobody_is_asked_when_nobody_is_to_be_asked() {
+    fn runtime_none_queries_no_socket() {
         for endpoint in [None, Some("/run/containerd/containerd.sock")] {
             assert_eq!(to_ask(&config(Which::None, endpoint)), Ok(Vec::new()));
         }
     }
 
     #[test]
-    fn a_named_socket_is_asked_alone_and_whether_or_not_it_is_there() {
-        for (which, speaks) in
-            [(Which::Auto, Speaks::Either), (Which::Cri, Speaks::Cri), (Which::Docker, Speaks::Docker)]
-        {
+    fn a_named_socket_is_the_only_one_even_if_it_is_missing() {
+        for (which, speaks) in [
+            (Which::Auto, Speaks::Either),
+            (Which::Cri, Speaks::Cri),
+            (Which::Docker, Speaks::Docker),
+        ] {
             let path = PathBuf::from("/nowhere/my.sock");
-            let named = Endpoint { path, speaks, named: true };
-            assert_eq!(to_ask(&config(which, Some("/nowhere/my.sock"))), Ok(vec![named]));
+            let named = Endpoint {
+                path,
+                speaks,
+                named: true,
+            };
+            assert_eq!(
+                to_ask(&config(which, Some("/nowhere/my.sock"))),
+                Ok(vec![named])
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! libcni's cache: found and read, never written.
+//! Reads libcni's cache.
 
 use std::fs;
 use std::io;
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use super::{Error, file};
 
-/// Where results lie below the folder that a program gives libcni: its own, kubelet's before containerd, multus's.
+/// The result folders below a program's cache folder: libcni's, that of kubelet with dockershim, multus's.
 const PLACES: [&str; 3] = ["results", "cache/results", "multus/results"];
 
-/// A file of the cache and its text, or why it cannot be read.
+/// A file of the cache, and its text or why it cannot be read.
 pub type CacheFile = (PathBuf, Result<String, Error>);
 
-/// Every file of the cache below `folder`, in the order of their names.
+/// Every file of the cache below `folder`, sorted by name.
 ///
 /// # Errors
-/// When a folder cannot be read, or there is none at all (`ENOENT`).
+/// When a folder cannot be read, or none exists (`ENOENT`).
 pub fn cni_cache(folder: &Path) -> Result<Vec<CacheFile>, Error> {
     let mut files = Vec::new();
     let mut missing = 0;
@@ -33,13 +33,15 @@ pub fn cni_cache(folder: &Path) -> Result<Vec<CacheFile>, Error> {
     }
     if missing == PLACES.len() {
         let place = folder.join(PLACES[0]);
-        return Err(Error::io("cannot read", &place)(io::ErrorKind::NotFound.into()));
+        return Err(Error::io("cannot read", &place)(
+            io::ErrorKind::NotFound.into(),
+        ));
     }
     files.sort();
     Ok(files.into_iter().filter_map(read).collect())
 }
 
-/// `None` for a file that went away while it was looked at: its pod has ended.
+/// `None` for a file that was removed meanwhile: its pod has ended.
 fn read(path: PathBuf) -> Option<CacheFile> {
     let text = file::read(&path).transpose()?;
     Some((path, text))

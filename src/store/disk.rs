@@ -7,34 +7,34 @@ use std::path::Path;
 
 use crate::fault::{point, retry_interrupted};
 
-/// Opens a file, which may make it.
+/// Opens a file, or creates it where the options say so.
 pub(super) fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
     retry_interrupted(|| point("open").and_then(|()| options.open(path)))
 }
 
-/// Writes all of it.
+/// Writes all bytes.
 pub(super) fn write(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     retry_interrupted(|| point("write").and_then(|()| file.write_all(bytes)))
 }
 
-/// Waits until the disk has it.
+/// fsync(2).
 pub(super) fn sync(file: &File) -> io::Result<()> {
     retry_interrupted(|| point("fsync").and_then(|()| file.sync_all()))
 }
 
-/// Gives a file or folder another name.
+/// Renames a file or folder.
 pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     point("rename")?;
     fs::rename(from, to)
 }
 
-/// Gives a file one more name.
+/// Creates a hard link.
 pub(super) fn link(file: &Path, name: &Path) -> io::Result<()> {
     point("link")?;
     fs::hard_link(file, name)
 }
 
-/// Makes a folder that only its owner can enter, and those above it; it is no failure that it is there.
+/// Creates a folder for its owner only, and its parents; an existing folder is no error.
 pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     point("mkdir")?;
     DirBuilder::new().recursive(true).mode(0o700).create(path)
@@ -46,7 +46,7 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     fs::remove_file(path)
 }
 
-/// Removes a folder with all that is in it.
+/// Removes a folder and its contents.
 pub(super) fn remove_all(path: &Path) -> io::Result<()> {
     point("unlink all")?;
     fs::remove_dir_all(path)

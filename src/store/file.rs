@@ -11,48 +11,64 @@ use sha2::{Digest, Sha256};
 
 use super::{Error, disk};
 
-/// The key that carries the checksum, and the value that stands in its place while the sum is taken.
+/// The key of the checksum, and its value while the checksum is computed.
 const KEY: &str = "\"checksum\": \"sha256:";
 const BLANK: &str = "0000000000000000000000000000000000000000000000000000000000000000";
-/// No checkpoint comes near this many bytes; whatever does is not ours.
+/// The largest file that netfix reads; checkpoints are far smaller.
 const MAX_SIZE: u64 = 16 << 20;
 
-/// How the name of a file ends that is being written; a dot is before it.
+/// The suffix of a temporary file, whose name starts with a dot.
 const UNFINISHED: &str = ".tmp";
-/// At most so many bytes of a file's end are read.
+/// How much of a log's end is read.
 const MAX_TAIL: u64 = 256 << 10;
-/// What is said of a file that is not safe.
-pub(super) const NOT_SAFE: &str = "not a plain file that only its owner, root, can write";
+/// The reason for refusing an unsafe file.
+pub(super) const NOT_SAFE: &str = "not a regular file that only root can write";
 
-/// A whole file; `None` when it does not exist. Symbolic links, and files that others could have written, are
-/// refused: netfix acts on what it reads as root.
+/// A whole file; `None` when it does not exist. Refuses symbolic links and files that others can write, because netfix acts
+/// on them as root.
 pub(super) fn read(path: &Path) -> Result<Option<String>, Error> {
-    let Some((mut file, _)) = open(path, is_ours)? else { return Ok(None) };
-    let corrupt = |reason: String| Error::Corrupt { path: path.to_owned(), reason };
+    let Some((mut file, _)) = open(path, is_ours)? else {
+        return Ok(None);
+    };
+    let corrupt = |reason: String| Error::Corrupt {
+        path: path.to_owned(),
+        reason,
+    };
     let mut text = String::new();
     match file.read_to_string(&mut text) {
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(corrupt("not UTF-8 text".to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            Err(corrupt("not UTF-8 text".to_owned()))
+        }
         Err(error) => Err(Error::io("cannot read", path)(error)),
         Ok(_) => Ok(Some(text)),
     }
 }
 
-/// The end of a file; `None` when it does not exist. Where it does not begin with the file, it begins with a line.
+/// The last lines of a file; `None` when it does not exist.
 pub(super) fn tail(path: &Path) -> Result<Option<String>, Error> {
-    let Some((mut file, meta)) = open(path, is_safe)? else { return Ok(None) };
+    let Some((mut file, meta)) = open(path, is_safe)? else {
+        return Ok(None);
+    };
     let start = meta.len().saturating_sub(MAX_TAIL);
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(start))
         .and_then(|_| file.take(MAX_TAIL).read_to_end(&mut bytes))
         .map_err(Error::io("cannot read", path))?;
     let text = String::from_utf8_lossy(&bytes);
-    let whole = if start == 0 { Some(&*text) } else { text.split_once('\n').map(|(_, rest)| rest) };
+    let whole = if start == 0 {
+        Some(&*text)
+    } else {
+        text.split_once('\n').map(|(_, rest)| rest)
+    };
     Ok(Some(whole.unwrap_or_default().to_owned()))
 }
 
-/// Opens a file for reading, if it exists and is as it should be.
+/// Opens a file for reading if it exists; `is_good` checks its metadata.
 fn open(path: &Path, is_good: fn(&Metadata) -> bool) -> Result<Option<(File, Metadata)>, Error> {
-    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path);
     let file = match opened {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(Error::io("cannot open", path))?,
@@ -61,21 +77,25 @@ fn open(path: &Path, is_good: fn(&Metadata) -> bool) -> Result<Option<(File, Met
     if is_good(&meta) {
         return Ok(Some((file, meta)));
     }
-    Err(Error::Corrupt { path: path.to_owned(), reason: NOT_SAFE.to_owned() })
+    Err(Error::Corrupt {
+        path: path.to_owned(),
+        reason: NOT_SAFE.to_owned(),
+    })
 }
 
-/// Whether a file can be one that netfix has written, and that nobody else could have changed.
+/// Whether netfix can have written the file and others cannot have changed it.
 pub(super) fn is_ours(meta: &Metadata) -> bool {
     is_safe(meta) && meta.len() <= MAX_SIZE
 }
 
-/// Whether a file, of whatever size, is a plain one that nobody else could have changed.
+/// Whether it is a regular file that others cannot have changed.
 pub(super) fn is_safe(meta: &Metadata) -> bool {
-    let writable_by_others = meta.mode() & 0o022 != 0 || meta.uid() != nix::unistd::geteuid().as_raw();
+    let writable_by_others =
+        meta.mode() & 0o022 != 0 || meta.uid() != nix::unistd::geteuid().as_raw();
     meta.is_file() && !writable_by_others
 }
 
-/// The names in a folder; one that does not exist holds none.
+/// The names in a folder; none if it does not exist.
 pub(super) fn names(folder: &Path) -> Result<Vec<String>, Error> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -90,25 +110,38 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>, Error> {
 
 /// Decodes a file's text.
 pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Error> {
-    let corrupt =
-        |error: serde_json::Error| Error::Corrupt { path: path.to_owned(), reason: error.to_string() };
+    let corrupt = |error: serde_json::Error| Error::Corrupt {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    };
     serde_json::from_str(text).map_err(corrupt)
 }
 
-/// Whether a text carries a checksum of ours, right or wrong.
+/// Whether a text has a checksum, right or wrong.
 pub(super) fn has_checksum(text: &str) -> bool {
     text.contains(KEY)
 }
 
-/// Compares the checksum that a file carries with the one of its text.
+/// Verifies the checksum in a file.
 pub(super) fn verify(path: &Path, text: &str) -> Result<(), Error> {
-    let corrupt = |reason: &str| Err(Error::Corrupt { path: path.to_owned(), reason: reason.to_owned() });
-    // A quote inside a JSON string is escaped, so only a real key can look like this.
-    let Some((before, rest)) = text.rsplit_once(KEY) else { return corrupt("no checksum") };
-    let Some((sum, after)) = rest.split_at_checked(BLANK.len()) else {
-        return corrupt("the checksum is cut off");
+    let corrupt = |reason: &str| {
+        Err(Error::Corrupt {
+            path: path.to_owned(),
+            reason: reason.to_owned(),
+        })
     };
-    if digest(&[before, KEY, BLANK, after]) == sum { Ok(()) } else { corrupt("the checksum does not match") }
+    // A quote inside a JSON string is escaped, so only a real key can look like this.
+    let Some((before, rest)) = text.rsplit_once(KEY) else {
+        return corrupt("no checksum");
+    };
+    let Some((sum, after)) = rest.split_at_checked(BLANK.len()) else {
+        return corrupt("the checksum is truncated");
+    };
+    if digest(&[before, KEY, BLANK, after]) == sum {
+        Ok(())
+    } else {
+        corrupt("the checksum does not match")
+    }
 }
 
 fn digest(parts: &[&str]) -> String {
@@ -116,11 +149,15 @@ fn digest(parts: &[&str]) -> String {
     for part in parts {
         hasher.update(part.as_bytes());
     }
-    let bytes: Vec<String> = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let bytes: Vec<String> = hasher
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     bytes.concat()
 }
 
-/// The value as pretty JSON with its checksum: `place` puts the placeholder into the document.
+/// The value as indented JSON with its checksum; `place` inserts the placeholder.
 pub(super) fn render(
     value: &impl Serialize,
     place: impl FnOnce(&mut serde_json::Value, String),
@@ -128,25 +165,35 @@ pub(super) fn render(
     let mut document = serde_json::to_value(value)?;
     place(&mut document, format!("sha256:{BLANK}"));
     let text = serde_json::to_string_pretty(&document)? + "\n";
-    let Some((before, rest)) = text.rsplit_once(KEY) else { return Ok(text) };
+    let Some((before, rest)) = text.rsplit_once(KEY) else {
+        return Ok(text);
+    };
     let after = rest.strip_prefix(BLANK).unwrap_or(rest);
-    Ok(format!("{before}{KEY}{}{after}", digest(&[before, KEY, BLANK, after])))
+    Ok(format!(
+        "{before}{KEY}{}{after}",
+        digest(&[before, KEY, BLANK, after])
+    ))
 }
 
-/// Replaces a file as a whole: a temporary file beside it, fsync, rename, fsync of the folder.
+/// Replaces a file atomically: temporary file in the same folder, fsync, rename, fsync of the folder.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
     replace(path, text, 0o600)
 }
 
-/// Replaces a file as a whole, with these permissions.
+/// Replaces a file atomically, with these permissions.
 ///
 /// # Errors
-/// When the file system refuses; the old file is then still whole.
+/// When the file system refuses; the old file is unchanged.
 pub fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
-    // A bare name is one in the current folder.
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    // A bare name means the current folder.
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
     let folder = parent.unwrap_or(Path::new("."));
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = path
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
     let temporary = folder.join(format!(".{name}{UNFINISHED}"));
     match disk::remove(&temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -157,7 +204,9 @@ pub fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
     let written = create(&temporary, text.as_bytes(), mode)
         .and_then(|file| disk::sync(&file))
         .map_err(Error::write("cannot write", path))
-        .and_then(|()| disk::rename(&temporary, path).map_err(Error::write("cannot replace", path)));
+        .and_then(|()| {
+            disk::rename(&temporary, path).map_err(Error::write("cannot replace", path))
+        });
     if written.is_err() {
         let _ = disk::remove(&temporary);
     }
@@ -165,32 +214,43 @@ pub fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
     sync_folder(folder)
 }
 
-/// Writes a file for others to read, where nothing or a plain file is: a device or a link in its place is left alone.
+/// Writes a file that others can read. Replaces nothing but a regular file, never a device or link.
 ///
 /// # Errors
-/// When something else is there, or the file system refuses; the old file is then still whole.
+/// When something else is there, or the file system refuses; the old file is unchanged.
 pub fn publish(path: &Path, text: &str) -> Result<(), Error> {
     match fs::symlink_metadata(path) {
         Ok(meta) if !meta.is_file() => {
-            let reason = io::Error::new(io::ErrorKind::AlreadyExists, "it is there and is no plain file");
+            let reason = io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "it exists and is no regular file",
+            );
             Err(Error::io("cannot replace", path)(reason))
         }
         _ => replace(path, text, 0o644),
     }
 }
 
-/// Removes what a run that was killed has left of the files that it was writing here. What stays does no harm.
+/// Removes temporary files of a killed netfix. A failure is harmless.
 pub(super) fn remove_unfinished(folder: &Path) {
     let is_unfinished = |name: &String| name.starts_with('.') && name.ends_with(UNFINISHED);
-    for name in names(folder).unwrap_or_default().into_iter().filter(is_unfinished) {
+    for name in names(folder)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(is_unfinished)
+    {
         let _ = disk::remove(&folder.join(name));
     }
 }
 
-/// Makes a file that must not exist yet. It may not be on the disk before it is synced.
+/// Creates a file that must not exist yet; the caller syncs it.
 pub(super) fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(mode).custom_flags(libc::O_NOFOLLOW);
+    options
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .custom_flags(libc::O_NOFOLLOW);
     let file = disk::open(&options, path)?;
     disk::write(&file, bytes)?;
     Ok(file)
@@ -198,7 +258,9 @@ pub(super) fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<File> {
 
 /// Makes a rename or removal in a folder last.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), Error> {
-    File::open(folder).and_then(|folder| disk::sync(&folder)).map_err(Error::write("cannot sync", folder))
+    File::open(folder)
+        .and_then(|folder| disk::sync(&folder))
+        .map_err(Error::write("cannot sync", folder))
 }
 
 #[cfg(test)]
@@ -206,8 +268,13 @@ mod tests {
     use super::*;
 
     fn sample() -> String {
-        let place = |document: &mut serde_json::Value, sum: String| document["checksum"] = sum.into();
-        render(&serde_json::json!({"alias": "\"checksum\": \"sha256:"}), place).unwrap()
+        let place =
+            |document: &mut serde_json::Value, sum: String| document["checksum"] = sum.into();
+        render(
+            &serde_json::json!({"alias": "\"checksum\": \"sha256:"}),
+            place,
+        )
+        .unwrap()
     }
 
     #[test]
@@ -223,13 +290,16 @@ mod tests {
                 let mut bytes = text.clone().into_bytes();
                 bytes[at] ^= 1 << bit;
                 let damaged = String::from_utf8(bytes).unwrap();
-                assert!(matches!(verify(Path::new("x"), &damaged), Err(Error::Corrupt { .. })), "{damaged}");
+                assert!(
+                    matches!(verify(Path::new("x"), &damaged), Err(Error::Corrupt { .. })),
+                    "{damaged}"
+                );
             }
         }
     }
 
     #[test]
-    fn every_truncation_is_noticed() {
+    fn every_truncation_is_detected() {
         let text = sample();
         for end in 0..text.len() - 1 {
             assert!(verify(Path::new("x"), &text[..end]).is_err(), "{end}");
@@ -237,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_replaces_the_whole_file_and_leaves_nothing_beside_it() {
+    fn a_write_replaces_the_file_and_leaves_no_temporary_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         write(&path, "one").unwrap();
@@ -248,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_being_written_is_removed_as_unfinished() {
+    fn only_temporary_files_are_removed_as_unfinished() {
         let folder = tempfile::tempdir().unwrap();
         for name in [".pod.tmp", "pod", "pod.tmp", ".other"] {
             fs::write(folder.path().join(name), "text").unwrap();

@@ -1,4 +1,4 @@
-//! Generations: what was stored at earlier times, each a folder of the same files under a number of its own.
+//! Generations: earlier states of the files, each a numbered folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,12 +13,11 @@ use crate::model::{NodeState, PodId};
 pub struct Generation {
     /// Its number; a higher one is newer.
     pub number: u64,
-    /// Whether it is what was stored before something of it was replaced, and not what a snapshot in a good moment
-    /// has left.
+    /// Whether it was put aside before a snapshot replaced some of its files, and is not the result of a complete snapshot.
     pub aside: bool,
 }
 
-/// The file that marks a generation which was put aside.
+/// The file that marks a generation as put aside.
 pub(super) const ASIDE: &str = "aside";
 
 impl Store {
@@ -29,48 +28,73 @@ impl Store {
     /// Every generation, oldest first.
     ///
     /// # Errors
-    /// When their folder cannot be read; one that does not exist holds none.
+    /// When their folder cannot be read; a missing folder is empty.
     pub fn generations(&self) -> Result<Vec<Generation>, Error> {
         let folder = self.generations_folder();
         let mut all = Vec::new();
         for name in file::names(&folder)? {
-            let number = name.parse::<u64>().ok().filter(|number| number.to_string() == name);
+            let number = name
+                .parse::<u64>()
+                .ok()
+                .filter(|number| number.to_string() == name);
             let path = folder.join(name);
             if let Some(number) = number.filter(|_| path.is_dir()) {
-                all.push(Generation { number, aside: path.join(ASIDE).exists() });
+                all.push(Generation {
+                    number,
+                    aside: path.join(ASIDE).exists(),
+                });
             }
         }
         all.sort_by_key(|generation| generation.number);
         Ok(all)
     }
 
-    /// The same state folder, as it was in one generation.
+    /// The state folder as it is now, or as it was in that generation.
     ///
     /// # Errors
-    /// When there is none of this number, or others could have written to it.
+    /// As [`Store::generation`].
+    pub fn at(&self, generation: Option<u64>) -> Result<Self, Error> {
+        generation.map_or_else(|| Ok(self.clone()), |number| self.generation(number))
+    }
+
+    /// The state folder as of one generation.
+    ///
+    /// # Errors
+    /// When it does not exist, or others could have written to it.
     pub fn generation(&self, number: u64) -> Result<Self, Error> {
-        let kept: Vec<u64> = self.generations()?.iter().map(|generation| generation.number).collect();
+        let kept: Vec<u64> = self
+            .generations()?
+            .iter()
+            .map(|generation| generation.number)
+            .collect();
         if !kept.contains(&number) {
             return Err(Error::NoGeneration { number, kept });
         }
         lock::check_folder(&self.folder)?;
         lock::check_folder(&self.generations_folder())?;
-        Ok(Self { generation: Some(number), ..self.clone() })
+        Ok(Self {
+            generation: Some(number),
+            ..self.clone()
+        })
     }
 
-    /// Whether `of` holds exactly the checkpoints that are here, and the node's state, but for times.
+    /// Whether `of` holds exactly these checkpoints and this node state, apart from times.
     pub(super) fn is_whole_in(&self, of: &Self) -> Result<bool, Error> {
         let ids = self.ids()?;
         Ok(ids == of.ids()? && self.is_held_by(of, &ids))
     }
 
-    /// Whether `of` holds these checkpoints and the node's state as they are here, but for times. A file that cannot be
-    /// read is the same only byte for byte.
-    pub(super) fn is_held_by<'a>(&self, of: &Self, ids: impl IntoIterator<Item = &'a PodId>) -> bool {
+    /// Whether `of` holds these checkpoints and the node's state, apart from times. An unreadable file is compared byte for
+    /// byte.
+    pub(super) fn is_held_by<'a>(
+        &self,
+        of: &Self,
+        ids: impl IntoIterator<Item = &'a PodId>,
+    ) -> bool {
         let path = |store: &Self, id: &PodId| store.checkpoints().join(id.as_str());
         let same_node = || match (self.load_node(), of.load_node()) {
             (Ok(None), _) => true,
-            (Ok(Some(mine)), Ok(Some(held))) => mine.says_the_same(&held),
+            (Ok(Some(mine)), Ok(Some(held))) => mine.is_equal_but_for_times(&held),
             _ => same(&self.node_path(), &of.node_path()),
         };
         let same_checkpoint = |id: &PodId| {
@@ -78,40 +102,42 @@ impl Store {
             same(&here, &there)
                 || matches!(
                     (load_checkpoint(&here), load_checkpoint(&there)),
-                    (Ok(here), Ok(there)) if here.says_the_same(&there)
+                    (Ok(here), Ok(there)) if here.is_equal_but_for_times(&there)
                 )
         };
         ids.into_iter().all(same_checkpoint) && same_node()
     }
 }
 
-/// Whether two files are one, or hold the same bytes.
+/// Whether two files are the same inode, or have the same bytes.
 pub(super) fn same(one: &Path, other: &Path) -> bool {
-    let (Ok(a), Ok(b)) = (fs::symlink_metadata(one), fs::symlink_metadata(other)) else { return false };
+    let (Ok(a), Ok(b)) = (fs::symlink_metadata(one), fs::symlink_metadata(other)) else {
+        return false;
+    };
     let same_bytes = || matches!((fs::read(one), fs::read(other)), (Ok(a), Ok(b)) if a == b);
     (a.dev(), a.ino()) == (b.dev(), b.ino())
         || (file::is_ours(&a) && file::is_ours(&b) && a.len() == b.len() && same_bytes())
 }
 
-/// What the files of one generation say.
+/// The contents of one generation.
 #[derive(Debug)]
 pub struct Contents {
     /// The node's state.
     pub node: Result<Option<NodeState>, Error>,
-    /// When each checkpoint was written, where it says so, or why it cannot be read.
+    /// When each checkpoint was written, where it has a time, or why it cannot be read.
     pub checkpoints: BTreeMap<PodId, Result<Option<String>, Error>>,
     store: Store,
 }
 
 impl Contents {
-    /// Whether both have the same file for a pod.
+    /// Whether both generations have the same file for a pod.
     #[must_use]
     pub fn has_same(&self, other: &Self, id: &PodId) -> bool {
         let path = |contents: &Self| contents.store.checkpoints().join(id.as_str());
         same(&path(self), &path(other))
     }
 
-    /// Whether this is what `now` holds, but for times.
+    /// Whether this equals the contents of `now`, apart from times.
     ///
     /// # Errors
     /// When the folder of `now` cannot be read.
@@ -120,7 +146,7 @@ impl Contents {
     }
 }
 
-/// Reads generations one after the other, and each of the files that they share once.
+/// Reads generations one after the other, and each shared file once.
 #[derive(Debug, Default)]
 pub struct Survey {
     /// By device and inode.
@@ -128,12 +154,14 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Reads a generation; `None` when it was removed before or meanwhile.
+    /// Reads a generation; `None` when it does not exist or was removed during the read.
     ///
     /// # Errors
     /// When its folder cannot be read; a damaged file does not stop the others.
     pub fn read(&mut self, store: &Store, number: u64) -> Result<Option<Contents>, Error> {
-        let contents = store.generation(number).and_then(|store| self.contents(store));
+        let contents = store
+            .generation(number)
+            .and_then(|store| self.contents(store));
         match store.generation(number) {
             Err(Error::NoGeneration { .. }) => Ok(None),
             _ => contents.map(Some),
@@ -146,7 +174,11 @@ impl Survey {
             let written = self.written(&store.checkpoints().join(id.as_str()));
             checkpoints.insert(id, written);
         }
-        Ok(Contents { node: store.load_node(), checkpoints, store })
+        Ok(Contents {
+            node: store.load_node(),
+            checkpoints,
+            store,
+        })
     }
 
     fn written(&mut self, path: &Path) -> Result<Option<String>, Error> {
@@ -155,7 +187,9 @@ impl Survey {
         if let Some(written) = self.written.get(&key) {
             return Ok(written.clone());
         }
-        let written = load_checkpoint(path)?.netfix.map(|extension| extension.created);
+        let written = load_checkpoint(path)?
+            .netfix
+            .map(|extension| extension.created);
         self.written.insert(key, written.clone());
         Ok(written)
     }

@@ -1,4 +1,4 @@
-//! Checkpoints that are not in the state folder: the origin's, read from its own folder and never written there.
+//! Checkpoints of `i40e_net_fix`, read from its folder and never written there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,22 +11,22 @@ use crate::model::{Checkpoint, PodId};
 pub struct Foreign {
     /// Its name.
     pub name: String,
-    /// What it holds, or why it cannot be used.
+    /// Its contents, or why it cannot be used.
     pub content: Result<Content, Error>,
 }
 
-/// What a good file holds.
+/// The contents of a valid file.
 #[derive(Debug)]
 pub struct Content {
-    /// The name that it has here too.
+    /// Its id, which is its name in both folders.
     pub id: PodId,
-    /// What it says.
+    /// The decoded text.
     pub checkpoint: Checkpoint,
-    /// How it says it.
+    /// The text.
     text: String,
 }
 
-/// Every file of a folder with checkpoints in the origin's format, in the order of their names.
+/// Every file of a folder with checkpoints of `i40e_net_fix`, sorted by name.
 ///
 /// # Errors
 /// When the folder cannot be read.
@@ -39,35 +39,53 @@ pub fn foreign(folder: &Path) -> Result<Vec<Foreign>, Error> {
     Ok(paths.iter().map(|path| read(path)).collect())
 }
 
-/// The least that the origin names a file by: that many characters of the sandbox id.
+/// A file's name has at least this many characters of the sandbox id.
 const SHORT: usize = 12;
 
 fn read(path: &Path) -> Foreign {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    Foreign { content: content(path, &name), name }
+    let name = path
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    Foreign {
+        content: content(path, &name),
+        name,
+    }
 }
 
 fn content(path: &Path, name: &str) -> Result<Content, Error> {
-    let corrupt = |reason: String| Error::Corrupt { path: path.to_owned(), reason };
+    let corrupt = |reason: String| Error::Corrupt {
+        path: path.to_owned(),
+        reason,
+    };
     let id = PodId::try_from(name.to_owned()).map_err(|error| corrupt(error.to_string()))?;
-    let text = file::read(path)?.ok_or_else(|| corrupt("it went away while it was read".to_owned()))?;
+    let text =
+        file::read(path)?.ok_or_else(|| corrupt("it was removed while it was read".to_owned()))?;
     let checkpoint = decode(path, &text)?;
     if checkpoint.netfix.is_some() {
-        let reason = "netfix has written it: it belongs into a state folder, see --state-dir";
+        let reason = "it is a file of netfix: use its state folder with --state-dir";
         return Err(corrupt(reason.to_owned()));
     }
     let sandbox = &checkpoint.sandbox;
-    if !sandbox.is_empty() && (!sandbox.starts_with(name) || name.len() < SHORT.min(sandbox.len())) {
-        return Err(corrupt(format!("it is about sandbox {}, and has not its name", sandbox.escape_debug())));
+    if !sandbox.is_empty() && (!sandbox.starts_with(name) || name.len() < SHORT.min(sandbox.len()))
+    {
+        return Err(corrupt(format!(
+            "its sandbox is {}, which does not match its name",
+            sandbox.escape_debug()
+        )));
     }
-    Ok(Content { id, checkpoint, text })
+    Ok(Content {
+        id,
+        checkpoint,
+        text,
+    })
 }
 
 impl Guard {
-    /// Writes a foreign checkpoint as it is, under its own name.
+    /// Writes an imported checkpoint unchanged, under its own name.
     ///
     /// # Errors
-    /// When the file system refuses; what was there is then still whole.
+    /// When the file system refuses; the old file is unchanged.
     pub fn adopt(&self, content: &Content) -> Result<(), Error> {
         file::write(&self.checkpoint_path(&content.id), &content.text)
     }

@@ -1,4 +1,4 @@
-//! The lock under which the state folder is changed, and every change of it.
+//! The lock of the state folder, and the writes under it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -14,7 +14,7 @@ use nix::fcntl::{Flock, FlockArg};
 use super::{Error, Store, disk, file};
 use crate::model::{Checkpoint, NodeState, PodId};
 
-/// The right to change the state folder: one process at a time has it.
+/// The right to change the state folder: at most one process has it.
 #[derive(Debug)]
 pub struct Guard {
     pub(super) store: Store,
@@ -23,16 +23,15 @@ pub struct Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // Whoever comes next must not be taken for this process.
+        // The next holder must not show up as this process.
         let _ = self.lock.set_len(0);
     }
 }
 
-/// How often a lock that another process holds is tried again.
+/// The interval between two attempts to take the lock.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Takes the lock, or waits for it as long as the store has patience. It is tried again and again: no signal handler and
-/// no thread is needed to end that, and a holder that dies leaves nothing behind.
+/// Takes the lock, or waits for it up to the limit. Polling needs no signal handler and no thread to end the wait.
 fn lock(store: &Store) -> Result<Flock<File>, Error> {
     let path = store.folder.join("lock");
     let mut file = open(&path).map_err(Error::write("cannot open", &path))?;
@@ -47,7 +46,11 @@ fn lock(store: &Store) -> Result<Flock<File>, Error> {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             let holder = known_holder(&path).unwrap_or_else(|| "another process".to_owned());
-            return Err(Error::Locked { path, holder, patience: store.patience });
+            return Err(Error::Locked {
+                path,
+                holder,
+                patience: store.patience,
+            });
         }
         if !said {
             (store.tell)(&known_holder(&path).unwrap_or_else(|| "another process".to_owned()));
@@ -59,30 +62,38 @@ fn lock(store: &Store) -> Result<Flock<File>, Error> {
 
 impl Guard {
     pub(super) fn take(store: Store, command: &str) -> Result<Self, Error> {
-        let store = Store { generation: None, ..store };
+        let store = Store {
+            generation: None,
+            ..store
+        };
         make_folder(&store.folder)?;
         let lock = lock(&store)?;
-        // For the others' messages only: the lock itself is the flock, and a full disk must not stop a restore.
-        let text = format!("pid {} ({command}) since {:.0}\n", std::process::id(), Timestamp::now());
-        let _ = lock.set_len(0).and_then(|()| disk::write(&lock, text.as_bytes()));
+        // For messages of other processes only: the flock is the lock, and a full disk must not stop a restore.
+        let text = format!(
+            "pid {} ({command}) since {:.0}\n",
+            std::process::id(),
+            Timestamp::now()
+        );
+        let _ = lock
+            .set_len(0)
+            .and_then(|()| disk::write(&lock, text.as_bytes()));
         make_folder(&store.checkpoints())?;
-        // Nobody else writes here now.
+        // Under the lock, no other process writes here.
         for folder in [&store.folder, &store.checkpoints()] {
             file::remove_unfinished(folder);
         }
-        let guard = Self { store, lock };
-        guard.forget_closed_window();
-        Ok(guard)
+        Ok(Self { store, lock })
     }
 
     /// Writes a pod's checkpoint.
     ///
     /// # Errors
-    /// When the file system refuses; the old checkpoint is then still whole.
+    /// When the file system refuses; the old checkpoint is unchanged.
     pub fn save(&self, id: &PodId, checkpoint: &Checkpoint) -> Result<(), Error> {
         let path = self.store.checkpoints().join(id.as_str());
-        let place =
-            |document: &mut serde_json::Value, sum: String| document["netfix"]["checksum"] = sum.into();
+        let place = |document: &mut serde_json::Value, sum: String| {
+            document["netfix"]["checksum"] = sum.into();
+        };
         write(&path, file::render(checkpoint, place))
     }
 
@@ -93,13 +104,14 @@ impl Guard {
     /// Writes the node's state.
     ///
     /// # Errors
-    /// When the file system refuses; the old file is then still whole.
+    /// When the file system refuses; the old file is unchanged.
     pub fn save_node(&self, node: &NodeState) -> Result<(), Error> {
-        let place = |document: &mut serde_json::Value, sum: String| document["checksum"] = sum.into();
+        let place =
+            |document: &mut serde_json::Value, sum: String| document["checksum"] = sum.into();
         write(&self.store.node_path(), file::render(node, place))
     }
 
-    /// Removes the checkpoint of a pod that is gone; [`Guard::keep_before`] comes first.
+    /// Removes the checkpoint of a pod that is gone; call [`Guard::keep_before`] first.
     ///
     /// # Errors
     /// When the file system refuses.
@@ -110,32 +122,43 @@ impl Guard {
     }
 }
 
-/// Who holds the lock of a state folder; `None` when nobody does.
+/// The holder of a state folder's lock; `None` when it is free.
 pub(super) fn holder(folder: &Path) -> Option<String> {
     let path = folder.join("lock");
-    (locker(&path).is_some() || is_locked(&path)).then(|| known_holder(&path)).flatten()
+    (locker(&path).is_some() || is_locked(&path))
+        .then(|| known_holder(&path))
+        .flatten()
 }
 
-/// Whether the lock is held, by somebody whom the kernel's list does not show here: one in another pid namespace, or on a
-/// file system that goes by another device number in that list. Only a file with somebody's line in it is tried.
+/// Whether the lock is held by a process that `/proc/locks` does not show: one in another pid namespace, or on a file system
+/// with another device number there. Tries the lock only if its file names a holder.
 fn is_locked(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else { return false };
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
     let has_line = file.metadata().is_ok_and(|meta| meta.len() > 0);
-    has_line && matches!(Flock::lock(file, FlockArg::LockSharedNonblock), Err((_, Errno::EWOULDBLOCK)))
+    has_line
+        && matches!(
+            Flock::lock(file, FlockArg::LockSharedNonblock),
+            Err((_, Errno::EWOULDBLOCK))
+        )
 }
 
-/// Who holds the lock, as its file says it. A process that has just taken it may not have said so yet, and one that could
-/// not write to the file, or was killed, leaves what an earlier one said: the kernel's list tells.
+/// The holder of the lock, from its file. A new holder may not have written its line yet; one that could not write, or was
+/// killed, leaves the line of an earlier one. So the line must have the pid of `/proc/locks`.
 fn known_holder(path: &Path) -> Option<String> {
     const LOOKS: usize = 10;
     const MOMENT: Duration = Duration::from_millis(5);
     let mut pid = None;
     for _ in 0..LOOKS {
         pid = locker(path);
-        let text = fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+        let text = fs::read_to_string(path)
+            .unwrap_or_default()
+            .trim()
+            .to_owned();
         match pid {
             Some(pid) if text.starts_with(&format!("pid {pid} ")) => return Some(text),
-            // Processes of other pid namespaces are not in the list, or have no pid there.
+            // `/proc/locks` shows a process of another pid namespace with pid 0 or not at all.
             None | Some(0) if !text.is_empty() => return Some(text),
             _ => thread::sleep(MOMENT),
         }
@@ -143,44 +166,54 @@ fn known_holder(path: &Path) -> Option<String> {
     pid.map(|pid| format!("pid {pid}"))
 }
 
-/// The process that holds a lock, by the kernel's list.
+/// The process that holds a lock, from `/proc/locks`.
 fn locker(path: &Path) -> Option<u32> {
     let meta = fs::metadata(path).ok()?;
-    let (major, minor) = (nix::sys::stat::major(meta.dev()), nix::sys::stat::minor(meta.dev()));
+    let (major, minor) = (
+        nix::sys::stat::major(meta.dev()),
+        nix::sys::stat::minor(meta.dev()),
+    );
     // `1: FLOCK  ADVISORY  WRITE 4711 fe:01:131 0 EOF`, proc_locks(5)
     let name = format!("{major:02x}:{minor:02x}:{}", meta.ino());
     let locks = fs::read_to_string("/proc/locks").ok()?;
-    locks.lines().find_map(|line| match line.split_whitespace().collect::<Vec<_>>()[..] {
-        [_, "FLOCK", _, _, pid, file, ..] if file == name => pid.parse().ok(),
-        _ => None,
-    })
+    locks.lines().find_map(
+        |line| match line.split_whitespace().collect::<Vec<_>>()[..] {
+            [_, "FLOCK", _, _, pid, file, ..] if file == name => pid.parse().ok(),
+            _ => None,
+        },
+    )
 }
 
-/// Opens the lock file; one that is there can be locked on a read-only file system too.
+/// Opens the lock file; an existing one can be locked on a read-only file system too.
 fn open(path: &Path) -> io::Result<File> {
     let options = |write: bool| {
         let mut options = OpenOptions::new();
-        options.read(true).write(write).create(write).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+        options
+            .read(true)
+            .write(write)
+            .create(write)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW);
         options
     };
     match disk::open(&options(true), path) {
-        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
-            options(false).open(path).map_err(|again| match again.kind() {
+        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => options(false)
+            .open(path)
+            .map_err(|again| match again.kind() {
                 io::ErrorKind::NotFound => error,
                 _ => again,
-            })
-        }
+            }),
         opened => opened,
     }
 }
 
-/// Writes a file whose text is rendered, if it could be.
+/// Writes a rendered file.
 pub(super) fn write(path: &Path, text: Result<String, serde_json::Error>) -> Result<(), Error> {
     let encode = |error: serde_json::Error| Error::write("cannot encode", path)(error.into());
     file::write(path, &text.map_err(encode)?)
 }
 
-/// Makes a folder that only its owner can enter; one that exists must be a real folder that nobody else writes to.
+/// Creates a folder for its owner only; an existing one must be a folder that others cannot write to.
 pub(super) fn make_folder(path: &Path) -> Result<(), Error> {
     match disk::make_folder(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -191,14 +224,17 @@ pub(super) fn make_folder(path: &Path) -> Result<(), Error> {
     check_folder(path)
 }
 
-/// Refuses a folder into which somebody else could have put files.
+/// Refuses a folder into which others could have put files.
 pub(super) fn check_folder(path: &Path) -> Result<(), Error> {
     let meta = fs::metadata(path).map_err(Error::io("cannot stat", path))?;
     if !meta.is_dir() {
         return Err(Error::io("cannot use", path)(Errno::ENOTDIR.into()));
     }
     if meta.mode() & 0o022 != 0 || meta.uid() != nix::unistd::geteuid().as_raw() {
-        let open = io::Error::new(io::ErrorKind::PermissionDenied, "others own it or can write to it");
+        let open = io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "others own it or can write to it",
+        );
         return Err(Error::io("cannot use", path)(open));
     }
     Ok(())

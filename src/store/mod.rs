@@ -1,161 +1,229 @@
-//! The state folder: checkpoints, node state and the lock. The only place that touches its files.
+//! The state folder: checkpoints, node state, generations, windows and the lock. No other module opens its files.
 //!
-//! Files are loaded and saved through [`Guard`] or [`Store`]; writing needs the guard, which holds the lock.
+//! [`Store`] reads; [`Guard`], which holds the lock, writes.
 
 mod cni_cache;
 mod disk;
+mod disk_space;
 mod file;
 mod generation;
 mod import;
-mod keep;
 mod lock;
-mod room;
+mod retention;
 mod window;
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::model::checkpoint::SCHEMA;
-use crate::model::{Checkpoint, Code, NodeState, PodId, Problem};
+use crate::model::problem::{StoreCause, StoreEffect};
+use crate::model::{Checkpoint, NodeState, PodId, Problem};
 
+pub use crate::store::disk_space::Room;
+pub use crate::store::retention::{Kept, Prune};
 pub use cni_cache::{CacheFile, cni_cache};
 pub use file::{publish, replace};
 pub use generation::{Contents, Generation, Survey};
 pub use import::{Content, Foreign, foreign};
-pub use keep::{Kept, Prune};
 pub use lock::Guard;
-pub use room::Room;
 pub use window::Closed;
 
 /// Why a stored file cannot be used.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum Error {
-    /// The file is there but is damaged, foreign or newer than this program.
-    #[error("{path}: {reason}", path = .path.display())]
+    /// The file is damaged, foreign or newer than this program.
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// The file system refused.
-    #[error("{action} {path}: {source}", path = .path.display())]
     Io {
-        /// What was tried.
+        /// The failed action.
         action: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
         /// The errno.
         source: io::Error,
-        /// Whether something was to be written, or removed.
+        /// Whether it was to change the disk.
         writing: bool,
     },
-    /// Another netfix is changing things.
-    #[error("{path} is held by {holder}; {}", waited(*.patience), path = .path.display())]
+    /// Another netfix holds the lock.
     Locked {
         /// The lock file.
         path: PathBuf,
-        /// Who holds it, as far as it said so.
+        /// Who holds it, as the file says.
         holder: String,
-        /// How long it was waited for.
+        /// How long this process waited.
         patience: Duration,
     },
     /// There is no generation of that number.
-    #[error("there is no such generation; {}", those(.kept))]
     NoGeneration {
-        /// The number that was asked for.
+        /// The number.
         number: u64,
-        /// The numbers that there are.
+        /// The existing numbers.
         kept: Vec<u64>,
     },
 }
 
-fn waited(patience: Duration) -> String {
-    if patience.is_zero() {
-        return "run this again when that one has ended, or let it wait with --lock-wait 60s".to_owned();
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.cause(None).fmt(f)
     }
-    format!("that one did not end within --lock-wait {}", humantime::format_duration(patience))
 }
 
-fn those(numbers: &[u64]) -> String {
-    let texts: Vec<String> = numbers.iter().map(u64::to_string).collect();
-    match texts.as_slice() {
-        [] => "none is kept yet: `netfix snapshot` makes one".to_owned(),
-        [one] => format!("only {one} is kept"),
-        [all @ .., last] => format!("{} and {last} are kept", all.join(", ")),
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::Corrupt { .. } | Self::Locked { .. } | Self::NoGeneration { .. } => None,
+        }
     }
 }
 
 impl Error {
     fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
-        move |source| Self::Io { action, path: path.to_owned(), source, writing: false }
+        move |source| Self::Io {
+            action,
+            path: path.to_owned(),
+            source,
+            writing: false,
+        }
     }
 
-    /// The same for what changes the disk.
+    /// The same for a write or removal.
     fn write<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
-        move |source| Self::Io { action, path: path.to_owned(), source, writing: true }
+        move |source| Self::Io {
+            action,
+            path: path.to_owned(),
+            source,
+            writing: true,
+        }
     }
 
-    /// Whether it only says that something is not there.
+    /// Whether it is `ENOENT`.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
-    /// The same as a problem to report.
+    /// The problem to report.
     #[must_use]
     pub fn problem(&self) -> Problem {
-        let (code, path) = match self {
-            Self::Corrupt { path, .. } => (Code::CheckpointCorrupt, path),
-            Self::Io { path, source, writing, .. } => {
-                use io::ErrorKind::{QuotaExceeded, StorageFull};
-                let code = match source.kind() {
-                    StorageFull | QuotaExceeded => Code::NoSpace,
-                    _ if *writing => Code::Unwritable,
-                    _ => Code::Unreadable,
-                };
-                (code, path)
+        self.cause(None).error(self.object())
+    }
+
+    /// The same, with what the command cannot do because of it.
+    #[must_use]
+    pub fn problem_with(&self, effect: StoreEffect) -> Problem {
+        self.cause(Some(effect)).error(self.object())
+    }
+
+    /// The file's name, or the option that named the generation.
+    fn object(&self) -> String {
+        match self {
+            Self::Corrupt { path, .. } | Self::Io { path, .. } | Self::Locked { path, .. } => {
+                let name = path.file_name().unwrap_or_default();
+                name.to_string_lossy().into_owned()
             }
-            Self::Locked { path, .. } => (Code::LockHeld, path),
-            Self::NoGeneration { number, .. } => {
-                return Problem::error(Code::NotFound, format!("--generation {number}"), self.to_string());
+            Self::NoGeneration { number, .. } => format!("--generation {number}"),
+        }
+    }
+
+    fn cause(&self, effect: Option<StoreEffect>) -> StoreCause {
+        use io::ErrorKind::{QuotaExceeded, StorageFull};
+        let text = |path: &Path| path.display().to_string();
+        match self {
+            Self::Corrupt { path, reason } => StoreCause::Corrupt {
+                path: text(path),
+                reason: reason.clone(),
+                effect,
+            },
+            Self::Io {
+                action,
+                path,
+                source,
+                writing,
+            } => {
+                let (action, path) = ((*action).to_owned(), text(path));
+                let error = source.to_string();
+                match source.kind() {
+                    StorageFull | QuotaExceeded => StoreCause::NoSpace {
+                        action,
+                        path,
+                        error,
+                        effect,
+                    },
+                    _ if *writing => StoreCause::CannotWrite {
+                        action,
+                        path,
+                        error,
+                        effect,
+                    },
+                    _ => StoreCause::CannotRead {
+                        action,
+                        path,
+                        error,
+                        effect,
+                    },
+                }
             }
-        };
-        let object = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        Problem::error(code, object, self.to_string())
+            Self::Locked {
+                path,
+                holder,
+                patience,
+            } => StoreCause::Locked {
+                path: text(path),
+                holder: holder.clone(),
+                waited: *patience,
+            },
+            Self::NoGeneration { number: _, kept } => {
+                StoreCause::NoGeneration { kept: kept.clone() }
+            }
+        }
     }
 }
 
-/// The state folder, for reading: what is stored now, or one generation of it.
+/// The state folder, for reading: its present files, or one generation of them.
 #[derive(Debug, Clone)]
 pub struct Store {
     folder: PathBuf,
     generation: Option<u64>,
-    /// How long the lock is waited for.
+    /// How long to wait for the lock.
     patience: Duration,
-    /// Who hears whom it is waited for.
+    /// Receives the holder's name before a wait.
     tell: fn(&str),
 }
 
-/// What one file of the checkpoint folder holds.
+/// One checkpoint file.
 pub type Loaded = (PodId, Result<Checkpoint, Error>);
 
 impl Store {
     /// The state folder at `folder`, which need not exist yet.
     #[must_use]
     pub fn new(folder: PathBuf) -> Self {
-        Self { folder, generation: None, patience: Duration::ZERO, tell: |_| {} }
+        Self {
+            folder,
+            generation: None,
+            patience: Duration::ZERO,
+            tell: |_| {},
+        }
     }
 
-    /// The same, with patience: a lock that another process holds is waited for this long. `tell` hears, once, who
-    /// holds it.
+    /// The same, with a wait for a lock that another process holds. `tell` receives the holder's name before the wait.
     #[must_use]
     pub fn patient(self, patience: Duration, tell: fn(&str)) -> Self {
-        Self { patience, tell, ..self }
+        Self {
+            patience,
+            tell,
+            ..self
+        }
     }
 
-    /// Whether anything was ever stored here.
+    /// Whether a snapshot was ever stored here.
     #[must_use]
     pub fn exists(&self) -> bool {
         self.folder.join("checkpoints").is_dir()
@@ -164,22 +232,23 @@ impl Store {
     /// The folder that holds the checkpoints' folder and the node's state.
     fn files(&self) -> PathBuf {
         let of_generation = |number: u64| self.generations_folder().join(number.to_string());
-        self.generation.map_or_else(|| self.folder.clone(), of_generation)
+        self.generation
+            .map_or_else(|| self.folder.clone(), of_generation)
     }
 
-    /// Where it is.
+    /// Its path.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Who holds the lock, as far as it said so; `None` when nobody does.
+    /// The holder of the lock; `None` when it is free.
     #[must_use]
     pub fn holder(&self) -> Option<String> {
         lock::holder(&self.folder)
     }
 
-    /// Whether `folder` is the one of the checkpoints, by whatever path.
+    /// Whether `folder` is the checkpoint folder, under any path.
     #[must_use]
     pub fn is_at(&self, folder: &Path) -> bool {
         let real = |path: &Path| path.canonicalize().ok();
@@ -194,25 +263,28 @@ impl Store {
         self.files().join("node.json")
     }
 
-    /// The names of all checkpoints, in their order.
+    /// The ids of all checkpoints, sorted.
     fn ids(&self) -> Result<Vec<PodId>, Error> {
         let folder = self.checkpoints();
-        // A generation always has this folder, and may be removed at any time.
+        // A generation always has this folder, unless another netfix is removing it.
         if folder.exists() || self.generation.is_some() {
             lock::check_folder(&self.files())?;
             lock::check_folder(&folder)?;
         }
         let names = file::names(&folder)?;
-        // Temporary files of an interrupted write, and whatever else is no checkpoint, start with a dot.
-        let mut ids: Vec<PodId> = names.into_iter().filter_map(|name| PodId::try_from(name).ok()).collect();
+        // Temporary files and other files that are no checkpoint start with a dot.
+        let mut ids: Vec<PodId> = names
+            .into_iter()
+            .filter_map(|name| PodId::try_from(name).ok())
+            .collect();
         ids.sort();
         Ok(ids)
     }
 
-    /// Every checkpoint, in the order of their ids; a damaged one is there with its error.
+    /// Every checkpoint, sorted by id; a damaged one is an error in the list.
     ///
     /// # Errors
-    /// When the folder cannot be read; a folder that does not exist holds nothing.
+    /// When the folder cannot be read; a missing folder is empty.
     pub fn load_all(&self) -> Result<Vec<Loaded>, Error> {
         let load = |id: PodId| {
             let checkpoint = load_checkpoint(&self.checkpoints().join(id.as_str()));
@@ -221,23 +293,25 @@ impl Store {
         Ok(self.ids()?.into_iter().map(load).collect())
     }
 
-    /// The node's state; `None` when none was ever written.
+    /// The node's state; `None` when the file is missing.
     ///
     /// # Errors
-    /// When the file is there but cannot be used.
+    /// When the file exists but cannot be used.
     pub fn load_node(&self) -> Result<Option<NodeState>, Error> {
         let path = self.node_path();
-        let Some(text) = file::read(&path)? else { return Ok(None) };
+        let Some(text) = file::read(&path)? else {
+            return Ok(None);
+        };
         let probe: NodeSchema = file::parse(&path, &text)?;
         check_schema(&path, probe.schema, SCHEMA)?;
         file::verify(&path, &text)?;
         file::parse(&path, &text).map(Some)
     }
 
-    /// Takes the lock, creating the state folder where it is missing.
+    /// Takes the lock, and creates a missing state folder.
     ///
     /// # Errors
-    /// When another process holds it longer than the store has patience, or the folder cannot be made.
+    /// When another process holds the lock longer than the limit, or the folder cannot be created.
     pub fn lock(&self, command: &str) -> Result<Guard, Error> {
         Guard::take(self.clone(), command)
     }
@@ -255,28 +329,34 @@ struct CheckpointSchema {
 
 fn load_checkpoint(path: &Path) -> Result<Checkpoint, Error> {
     let text = file::read(path)?.ok_or_else(|| {
-        let reason = "the file went away while it was read".to_owned();
-        Error::Corrupt { path: path.to_owned(), reason }
+        let reason = "the file was removed while it was read".to_owned();
+        Error::Corrupt {
+            path: path.to_owned(),
+            reason,
+        }
     })?;
     decode(path, &text)
 }
 
-/// What a checkpoint's text says.
+/// Decodes the text of a checkpoint.
 fn decode(path: &Path, text: &str) -> Result<Checkpoint, Error> {
-    let corrupt = |reason: &str| Error::Corrupt { path: path.to_owned(), reason: reason.to_owned() };
+    let corrupt = |reason: &str| Error::Corrupt {
+        path: path.to_owned(),
+        reason: reason.to_owned(),
+    };
     let probe: CheckpointSchema = file::parse(path, text)?;
     match probe.netfix {
         Some(extension) => {
             check_schema(path, extension.schema, SCHEMA)?;
             file::verify(path, text)?;
         }
-        // A damaged key of ours must not make the file pass for one of the origin's.
+        // A netfix file with a damaged key must not pass for one of i40e_net_fix.
         None if file::has_checksum(text) => return Err(corrupt("a checksum, but no `netfix` key")),
         None => {}
     }
     let checkpoint: Checkpoint = file::parse(path, text)?;
     if checkpoint.result.interfaces.is_empty() {
-        return Err(corrupt("it names no interface"));
+        return Err(corrupt("it has no interface"));
     }
     Ok(checkpoint)
 }
@@ -285,6 +365,9 @@ fn check_schema(path: &Path, schema: u32, known: u32) -> Result<(), Error> {
     if schema == known {
         return Ok(());
     }
-    let reason = format!("schema {schema} is not known to this netfix, which reads up to {known}");
-    Err(Error::Corrupt { path: path.to_owned(), reason })
+    let reason = format!("unknown schema {schema}: this netfix reads up to {known}");
+    Err(Error::Corrupt {
+        path: path.to_owned(),
+        reason,
+    })
 }

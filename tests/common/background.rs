@@ -19,10 +19,14 @@ pub struct Background {
 
 impl Background {
     pub fn start(command: &mut Command, file: PathBuf) -> Self {
-        let out = File::create(&file).unwrap_or_else(|e| panic!("cannot create {}: {e}", file.display()));
+        let out =
+            File::create(&file).unwrap_or_else(|e| panic!("cannot create {}: {e}", file.display()));
         let err = out.try_clone().expect("a second handle of an open file");
         let child = command.stdin(Stdio::null()).stdout(out).stderr(err).spawn();
-        Self { child: child.unwrap_or_else(|e| panic!("cannot start {command:?}: {e}")), file }
+        Self {
+            child: child.unwrap_or_else(|e| panic!("cannot start {command:?}: {e}")),
+            file,
+        }
     }
 
     pub fn text(&self) -> String {
@@ -30,7 +34,11 @@ impl Background {
     }
 
     pub fn wait_for(&self, text: &str) {
-        assert!(wait_until(PATIENCE, || self.text().contains(text)), "{text:?} never came:\n{}", self.text());
+        assert!(
+            wait_until(PATIENCE, || self.text().contains(text)),
+            "{text:?} never came:\n{}",
+            self.text()
+        );
     }
 
     /// Waits for the program's own end.
@@ -75,8 +83,20 @@ impl<'a> Monitor<'a> {
         let mut command = Command::new("ip");
         // What was done just before, such as a link's delayed change of state, is not to be heard.
         let _ = Capture::of_node(ns);
-        command.args(["-n", ns.name(), "monitor", "link", "address", "route", "rule", "netconf"]);
-        let monitor = Self { ns, background: Background::start(&mut command, file) };
+        command.args([
+            "-n",
+            ns.name(),
+            "monitor",
+            "link",
+            "address",
+            "route",
+            "rule",
+            "netconf",
+        ]);
+        let monitor = Self {
+            ns,
+            background: Background::start(&mut command, file),
+        };
         let heard = wait_until(PATIENCE, || {
             monitor.ring("192.0.2.253");
             monitor.background.text().contains("192.0.2.253")
@@ -111,7 +131,9 @@ impl<'a> Monitor<'a> {
 /// tcpdump at the gateway's end of the wire, already listening.
 pub fn tcpdump(node: &Node, filter: &str) -> Background {
     let mut command = node.gateway.exec("tcpdump");
-    command.args(["-l", "-n", "-e", "-i", "up0"]).args(filter.split_whitespace());
+    command
+        .args(["-l", "-n", "-e", "-i", "up0"])
+        .args(filter.split_whitespace());
     let background = Background::start(&mut command, node.temp().join("tcpdump"));
     background.wait_for("listening on");
     background

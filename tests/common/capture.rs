@@ -22,8 +22,14 @@ const QUESTIONS: [(&str, &[(&str, &str)]); 3] = [
             ("proxy", "neigh show proxy"),
         ],
     ),
-    ("-4", &[("route4", "route show table all"), ("rule4", "rule show")]),
-    ("-6", &[("route6", "route show table all"), ("rule6", "rule show")]),
+    (
+        "-4",
+        &[("route4", "route show table all"), ("rule4", "rule show")],
+    ),
+    (
+        "-6",
+        &[("route6", "route show table all"), ("rule6", "rule show")],
+    ),
 ];
 const SYSCTL_ROOT: &str = "/proc/sys/net";
 const SYSCTL_FOLDERS: [&str; 4] = ["ipv4/conf", "ipv6/conf", "ipv4/neigh", "ipv6/neigh"];
@@ -80,7 +86,10 @@ impl Capture {
         }
         for name in ["link", "addr"] {
             if let Some(links) = sections[name].as_array_mut() {
-                links.iter_mut().filter_map(Value::as_object_mut).for_each(adjust);
+                links
+                    .iter_mut()
+                    .filter_map(Value::as_object_mut)
+                    .for_each(adjust);
                 links.sort_by_key(|link| link["ifname"].to_string());
             }
         }
@@ -98,7 +107,9 @@ impl Capture {
 
     fn is_unsettled(&self) -> bool {
         let addresses = list(&self.0["addr"]).flat_map(|link| list(&link["addr_info"]));
-        let tentative = addresses.into_iter().any(|address| address["tentative"] == true);
+        let tentative = addresses
+            .into_iter()
+            .any(|address| address["tentative"] == true);
         let lagging = list(&self.0["link"]).any(|link| {
             let has = |flag| list(&link["flags"]).any(|f| f == flag);
             has("LOWER_UP") && !has("LOOPBACK") && link["operstate"] != "UP"
@@ -118,7 +129,9 @@ impl Capture {
 
     /// The link's object as ip(8) gives it, with its addresses.
     pub fn link(&self, name: &str) -> &Value {
-        list(&self.0["addr"]).find(|link| link["ifname"] == name).unwrap_or(&Value::Null)
+        list(&self.0["addr"])
+            .find(|link| link["ifname"] == name)
+            .unwrap_or(&Value::Null)
     }
 
     /// Every difference, one a line; empty when there is none.
@@ -128,7 +141,11 @@ impl Capture {
 
     pub fn assert_same(&self, after: &Self, who: &str) {
         let lines = self.differences(after);
-        assert!(lines.is_empty(), "{who} is not what it was (- before, + after):\n{}", lines.join("\n"));
+        assert!(
+            lines.is_empty(),
+            "{who} is not what it was (- before, + after):\n{}",
+            lines.join("\n")
+        );
     }
 
     /// Captures again until the namespace is what it was, at most for the time it takes to settle.
@@ -147,18 +164,42 @@ impl Capture {
 /// Asks several questions at once. Where there is nothing ip(8) may say nothing, so each answer has a mark after it.
 fn ask_all(ns: &Namespace, family: &str, questions: &[(&str, &str)]) -> Map<String, Value> {
     const MARK: &str = "link show dev lo";
-    let lines: Vec<String> = questions.iter().map(|(_, question)| format!("{question}\n{MARK}\n")).collect();
+    let lines: Vec<String> = questions
+        .iter()
+        .map(|(_, question)| format!("{question}\n{MARK}\n"))
+        .collect();
     let script = format!("{MARK}\n{}", lines.concat());
     // From a thread inside: `ip -n` makes a mount namespace each time, which takes far longer than the answer.
-    let mut command =
-        tool::command("sh", ["-c", "printf %s \"$1\" | ip -d -j \"$2\" -batch -", "sh", &script, family]);
+    let mut command = tool::command(
+        "sh",
+        [
+            "-c",
+            "printf %s \"$1\" | ip -d -j \"$2\" -batch -",
+            "sh",
+            &script,
+            family,
+        ],
+    );
     let text = ns.enter(|| tool::run(&mut command));
-    let answers = serde_json::Deserializer::from_str(&text).into_iter().collect::<Result<Vec<Value>, _>>();
+    let answers = serde_json::Deserializer::from_str(&text)
+        .into_iter()
+        .collect::<Result<Vec<Value>, _>>();
     let answers = answers.unwrap_or_else(|e| panic!("ip in {} answered {text}: {e}", ns.name()));
-    let (mark, answers) = answers.split_first().unwrap_or_else(|| panic!("ip said nothing in {}", ns.name()));
+    let (mark, answers) = answers
+        .split_first()
+        .unwrap_or_else(|| panic!("ip said nothing in {}", ns.name()));
     let mut parts = answers.split(|answer| answer == mark);
-    let mut answer = |_: &str| parts.next().and_then(<[Value]>::first).cloned().unwrap_or_else(|| json!([]));
-    questions.iter().map(|(name, question)| ((*name).to_owned(), answer(question))).collect()
+    let mut answer = |_: &str| {
+        parts
+            .next()
+            .and_then(<[Value]>::first)
+            .cloned()
+            .unwrap_or_else(|| json!([]))
+    };
+    questions
+        .iter()
+        .map(|(name, question)| ((*name).to_owned(), answer(question)))
+        .collect()
 }
 
 fn ask(ns: &Namespace, question: &str) -> Value {
@@ -172,13 +213,25 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 
 fn names_by_index(node: &Namespace) -> BTreeMap<u64, String> {
     let links = ask(node, "link show");
-    let pair = |link: &Value| Some((link["ifindex"].as_u64()?, link["ifname"].as_str()?.to_owned()));
+    let pair = |link: &Value| {
+        Some((
+            link["ifindex"].as_u64()?,
+            link["ifname"].as_str()?.to_owned(),
+        ))
+    };
     list(&links).filter_map(pair).collect()
 }
 
 fn name_the_parent(link: &mut Map<String, Value>, parents: &BTreeMap<u64, String>) {
-    if let Some(name) = link.get("link_index").and_then(Value::as_u64).and_then(|index| parents.get(&index)) {
-        link.insert("link_index".to_owned(), json!(format!("{name} of the node")));
+    if let Some(name) = link
+        .get("link_index")
+        .and_then(Value::as_u64)
+        .and_then(|index| parents.get(&index))
+    {
+        link.insert(
+            "link_index".to_owned(),
+            json!(format!("{name} of the node")),
+        );
     }
 }
 
@@ -197,8 +250,13 @@ fn is_permanent(neighbour: &Value) -> bool {
 /// nothing.
 fn order_kernel_routes(routes: &mut Value) {
     if let Some(routes) = routes.as_array_mut() {
-        let text =
-            |route: &Value| if route["protocol"] == "kernel" { route.to_string() } else { String::new() };
+        let text = |route: &Value| {
+            if route["protocol"] == "kernel" {
+                route.to_string()
+            } else {
+                String::new()
+            }
+        };
         routes.sort_by_key(text);
     }
 }
@@ -238,16 +296,27 @@ fn drop_indexes(value: &mut Value) {
 /// Every file of every per-interface folder, `all` and `default` included, read on the calling thread.
 fn sysctls() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    let mut folders: Vec<_> =
-        SYSCTL_FOLDERS.iter().map(|folder| Path::new(SYSCTL_ROOT).join(folder)).collect();
+    let mut folders: Vec<_> = SYSCTL_FOLDERS
+        .iter()
+        .map(|folder| Path::new(SYSCTL_ROOT).join(folder))
+        .collect();
     while let Some(folder) = folders.pop() {
-        for path in fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        for path in fs::read_dir(&folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+        {
             if path.is_dir() {
                 folders.push(path);
                 continue;
             }
             let text = fs::read_to_string(&path).unwrap_or_else(|e| format!("unreadable: {e}"));
-            let name = path.strip_prefix(SYSCTL_ROOT).unwrap_or(&path).to_string_lossy().into_owned();
+            let name = path
+                .strip_prefix(SYSCTL_ROOT)
+                .unwrap_or(&path)
+                .to_string_lossy()
+                .into_owned();
             found.insert(name, text.trim().to_owned());
         }
     }

@@ -22,10 +22,10 @@ impl Attachment {
         let config = json!({
             "cniVersion": "0.4.0", "name": "lab", "type": "macvlan", "master": "eth0", "mode": "bridge", "ipam": ipam,
         });
-        let answer =
-            ask(node, pod, "ADD", &config).unwrap_or_else(|e| panic!("CNI ADD for {}: {e}", pod.name()));
-        let result =
-            serde_json::from_str(&answer).unwrap_or_else(|e| panic!("CNI ADD answered {answer}: {e}"));
+        let answer = ask(node, pod, "ADD", &config)
+            .unwrap_or_else(|e| panic!("CNI ADD for {}: {e}", pod.name()));
+        let result = serde_json::from_str(&answer)
+            .unwrap_or_else(|e| panic!("CNI ADD answered {answer}: {e}"));
         Self { config, result }
     }
 
@@ -38,8 +38,17 @@ impl Attachment {
 
 /// Fixed addresses, each with the gateway of its family, and a default route per family.
 pub fn static_ipam(addresses: &[&str]) -> Value {
-    let gateway = |address: &str| if address.contains(':') { GATEWAY6 } else { GATEWAY4 };
-    let list: Vec<_> = addresses.iter().map(|a| json!({"address": a, "gateway": gateway(a)})).collect();
+    let gateway = |address: &str| {
+        if address.contains(':') {
+            GATEWAY6
+        } else {
+            GATEWAY4
+        }
+    };
+    let list: Vec<_> = addresses
+        .iter()
+        .map(|a| json!({"address": a, "gateway": gateway(a)}))
+        .collect();
     let mut routes = vec![json!({"dst": "0.0.0.0/0", "gw": GATEWAY4})];
     if addresses.iter().any(|a| a.contains(':')) {
         routes.push(json!({"dst": "::/0", "gw": GATEWAY6}));
@@ -57,22 +66,36 @@ pub fn host_local_ipam(node: &Node) -> Value {
 
 fn ask(node: &Node, pod: &Namespace, verb: &str, config: &Value) -> Result<String, String> {
     let mut command = node.ns.exec(CNI_MACVLAN);
-    command.env("CNI_CONTAINERID", pod.name()).env("CNI_NETNS", pod.path()).env("CNI_IFNAME", "eth0");
+    command
+        .env("CNI_CONTAINERID", pod.name())
+        .env("CNI_NETNS", pod.path())
+        .env("CNI_IFNAME", "eth0");
     call(&mut command, verb, config)
 }
 
 /// Calls a plugin. `command` starts it and says what it is about.
 pub fn call(command: &mut Command, verb: &str, config: &Value) -> Result<String, String> {
     command.env("CNI_COMMAND", verb).env("CNI_PATH", PLUGINS);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|e| format!("cannot start {command:?}: {e}"))?;
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command
+        .spawn()
+        .map_err(|e| format!("cannot start {command:?}: {e}"))?;
     let mut stdin = child.stdin.take().expect("stdin is a pipe");
-    stdin.write_all(config.to_string().as_bytes()).map_err(|e| format!("cannot write to the plugin: {e}"))?;
+    stdin
+        .write_all(config.to_string().as_bytes())
+        .map_err(|e| format!("cannot write to the plugin: {e}"))?;
     drop(stdin);
     let output = child.wait_with_output().map_err(|e| e.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if output.status.success() {
         return Ok(text);
     }
-    Err(format!("{}: {text}{}", output.status, String::from_utf8_lossy(&output.stderr)))
+    Err(format!(
+        "{}: {text}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    ))
 }

@@ -57,9 +57,18 @@ impl CriNode {
         let machine = Machine::start(&node);
         let image = image::pause(&node.temp().join("image"));
         configure(&node.temp(), keys);
-        let mut this = Self { daemon: None, machine, node };
+        let mut this = Self {
+            daemon: None,
+            machine,
+            node,
+        };
         this.start();
-        tool::run(this.machine.exec("ctr").args(["-n", "k8s.io", "images", "import"]).arg(image));
+        tool::run(
+            this.machine
+                .exec("ctr")
+                .args(["-n", "k8s.io", "images", "import"])
+                .arg(image),
+        );
         this
     }
 
@@ -69,8 +78,17 @@ impl CriNode {
         let [config, log] = [config_file(&self.node.temp()), self.log()];
         let script = "echo $$ >/sys/fs/cgroup/init/cgroup.procs; setsid containerd -c \"$0\" </dev/null >>\"$1\" 2>&1 & \
             echo $!";
-        let pid = tool::run(self.machine.exec("sh").args(["-c", script]).arg(config).arg(&log));
-        let pid = pid.trim().parse().unwrap_or_else(|e| panic!("{pid:?} is no pid: {e}"));
+        let pid = tool::run(
+            self.machine
+                .exec("sh")
+                .args(["-c", script])
+                .arg(config)
+                .arg(&log),
+        );
+        let pid = pid
+            .trim()
+            .parse()
+            .unwrap_or_else(|e| panic!("{pid:?} is no pid: {e}"));
         let socket = self.machine.outside(SOCKET);
         let mut ready = None;
         wait_until(PATIENCE, || {
@@ -86,17 +104,29 @@ impl CriNode {
     pub fn kill(&mut self) {
         let pid = self.pid();
         self.daemon = None;
-        assert!(self.machine.signal(pid, Signal::SIGKILL), "containerd was not running");
-        assert!(wait_until(PATIENCE, || !self.machine.is_alive(pid)), "containerd does not end");
+        assert!(
+            self.machine.signal(pid, Signal::SIGKILL),
+            "containerd was not running"
+        );
+        assert!(
+            wait_until(PATIENCE, || !self.machine.is_alive(pid)),
+            "containerd does not end"
+        );
     }
 
     /// Lets containerd hang: it is there and does not answer.
     pub fn freeze(&self) {
-        assert!(self.machine.signal(self.pid(), Signal::SIGSTOP), "containerd was not running");
+        assert!(
+            self.machine.signal(self.pid(), Signal::SIGSTOP),
+            "containerd was not running"
+        );
     }
 
     pub fn thaw(&self) {
-        assert!(self.machine.signal(self.pid(), Signal::SIGCONT), "containerd was not running");
+        assert!(
+            self.machine.signal(self.pid(), Signal::SIGCONT),
+            "containerd was not running"
+        );
     }
 
     fn pid(&self) -> u32 {
@@ -114,14 +144,27 @@ impl CriNode {
     /// `count` pods of two Kubernetes namespaces with the same names in both, every third one a second attempt.
     pub fn pods(&self, count: usize) -> Vec<CriPod> {
         let spec = |number: usize| {
-            let namespace = if number.is_multiple_of(2) { "default" } else { "shop" };
-            let (name, uid) =
-                (format!("web-{}", number / 2), format!("7d1c2a50-88aa-4f31-9b6e-{number:012}"));
+            let namespace = if number.is_multiple_of(2) {
+                "default"
+            } else {
+                "shop"
+            };
+            let (name, uid) = (
+                format!("web-{}", number / 2),
+                format!("7d1c2a50-88aa-4f31-9b6e-{number:012}"),
+            );
             let attempt = u32::from(number.is_multiple_of(3));
-            PodSpec { attempt, ..PodSpec::new(namespace, &name, &uid) }
+            PodSpec {
+                attempt,
+                ..PodSpec::new(namespace, &name, &uid)
+            }
         };
         let specs: Vec<_> = (0..count).map(spec).collect();
-        self.cri().run(&specs).iter().map(|id| self.pod(id)).collect()
+        self.cri()
+            .run(&specs)
+            .iter()
+            .map(|id| self.pod(id))
+            .collect()
     }
 
     pub fn run(&self, spec: PodSpec) -> CriPod {
@@ -133,7 +176,10 @@ impl CriNode {
         let sandbox = self.cri().status(id);
         let name = format!("{}.{}", self.node.ns.name(), &id[..12]);
         let file = self.machine.proc_file(sandbox.pid, "ns/net");
-        CriPod { ns: Namespace::of_file(&name, &file), sandbox }
+        CriPod {
+            ns: Namespace::of_file(&name, &file),
+            sandbox,
+        }
     }
 
     /// Deletes the pod, as kubelet does.
@@ -176,7 +222,12 @@ impl CriNode {
 
 impl CriPod {
     pub fn told(&self) -> String {
-        let Sandbox { namespace, name, id, .. } = &self.sandbox;
+        let Sandbox {
+            namespace,
+            name,
+            id,
+            ..
+        } = &self.sandbox;
         format!("{namespace}/{name} ({id})")
     }
 
@@ -194,7 +245,11 @@ fn config_file(temp: &Path) -> PathBuf {
 fn configure(temp: &Path, macvlan: &Value) {
     let networks = temp.join("networks");
     fs::create_dir_all(&networks).expect("a folder for networks");
-    fs::write(networks.join("10-lab.conflist"), network(macvlan).to_string()).expect("the network's file");
+    fs::write(
+        networks.join("10-lab.conflist"),
+        network(macvlan).to_string(),
+    )
+    .expect("the network's file");
     let text = format!(
         r#"version = 2
 [plugins."io.containerd.grpc.v1.cri"]

@@ -6,9 +6,10 @@ use std::time::Duration;
 use k8s_cri::v1::runtime_service_client::RuntimeServiceClient;
 use k8s_cri::v1::{
     ContainerConfig, ContainerMetadata, CreateContainerRequest, ImageSpec, LinuxPodSandboxConfig,
-    LinuxSandboxSecurityContext, ListPodSandboxRequest, NamespaceMode, NamespaceOption, PodSandboxConfig,
-    PodSandboxMetadata, PodSandboxState, PodSandboxStatusRequest, RemovePodSandboxRequest,
-    RunPodSandboxRequest, StartContainerRequest, StopContainerRequest, StopPodSandboxRequest,
+    LinuxSandboxSecurityContext, ListPodSandboxRequest, NamespaceMode, NamespaceOption,
+    PodSandboxConfig, PodSandboxMetadata, PodSandboxState, PodSandboxStatusRequest,
+    RemovePodSandboxRequest, RunPodSandboxRequest, StartContainerRequest, StopContainerRequest,
+    StopPodSandboxRequest,
 };
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -56,13 +57,29 @@ pub struct Cri {
 impl PodSpec {
     pub fn new(namespace: &str, name: &str, uid: &str) -> Self {
         let [namespace, name, uid] = [namespace, name, uid].map(str::to_owned);
-        Self { namespace, name, uid, attempt: 0, host_network: false }
+        Self {
+            namespace,
+            name,
+            uid,
+            attempt: 0,
+            host_network: false,
+        }
     }
 
     fn request(&self) -> RunPodSandboxRequest {
-        let network = if self.host_network { NamespaceMode::Node } else { NamespaceMode::Pod };
-        let options = NamespaceOption { network: network.into(), ..NamespaceOption::default() };
-        let context = LinuxSandboxSecurityContext { namespace_options: Some(options), ..Default::default() };
+        let network = if self.host_network {
+            NamespaceMode::Node
+        } else {
+            NamespaceMode::Pod
+        };
+        let options = NamespaceOption {
+            network: network.into(),
+            ..NamespaceOption::default()
+        };
+        let context = LinuxSandboxSecurityContext {
+            namespace_options: Some(options),
+            ..Default::default()
+        };
         let linux = LinuxPodSandboxConfig {
             cgroup_parent: format!("/kubepods/pod{}", self.uid),
             security_context: Some(context),
@@ -75,21 +92,34 @@ impl PodSpec {
                 namespace: self.namespace.clone(),
                 attempt: self.attempt,
             }),
-            hostname: if self.host_network { String::new() } else { self.name.clone() },
+            hostname: if self.host_network {
+                String::new()
+            } else {
+                self.name.clone()
+            },
             linux: Some(linux),
             ..Default::default()
         };
-        RunPodSandboxRequest { config: Some(config), runtime_handler: String::new() }
+        RunPodSandboxRequest {
+            config: Some(config),
+            runtime_handler: String::new(),
+        }
     }
 }
 
 impl Cri {
     pub fn connect(socket: &Path) -> Result<Self, tonic::transport::Error> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
         let runtime = runtime.expect("a tokio runtime");
-        let endpoint = Endpoint::from_shared(format!("unix://{}", socket.display()))?.timeout(PATIENCE);
+        let endpoint =
+            Endpoint::from_shared(format!("unix://{}", socket.display()))?.timeout(PATIENCE);
         let channel = runtime.block_on(endpoint.connect())?;
-        Ok(Self { runtime, client: RuntimeServiceClient::new(channel) })
+        Ok(Self {
+            runtime,
+            client: RuntimeServiceClient::new(channel),
+        })
     }
 
     /// Runs them side by side, as kubelet does; the sandbox ids are in the order of the pods.
@@ -100,7 +130,8 @@ impl Cri {
                 let mut client = self.client.clone();
                 calls.spawn(async move {
                     let answer = client.run_pod_sandbox(pod.request()).await;
-                    let answer = answer.unwrap_or_else(|e| panic!("RunPodSandbox for {}: {e}", pod.name));
+                    let answer =
+                        answer.unwrap_or_else(|e| panic!("RunPodSandbox for {}: {e}", pod.name));
                     (place, answer.into_inner().pod_sandbox_id)
                 });
             }
@@ -113,29 +144,49 @@ impl Cri {
     /// Whether the runtime has its network.
     pub fn is_ready(&self) -> bool {
         let mut client = self.client.clone();
-        let answer = self.runtime.block_on(client.status(k8s_cri::v1::StatusRequest { verbose: false }));
+        let answer = self
+            .runtime
+            .block_on(client.status(k8s_cri::v1::StatusRequest { verbose: false }));
         let status = answer.ok().and_then(|answer| answer.into_inner().status);
-        status
-            .is_some_and(|status| !status.conditions.is_empty() && status.conditions.iter().all(|c| c.status))
+        status.is_some_and(|status| {
+            !status.conditions.is_empty() && status.conditions.iter().all(|c| c.status)
+        })
     }
 
     /// Every sandbox there is, in the order of their ids, running or not.
     pub fn list(&self) -> Vec<Sandbox> {
         let mut client = self.client.clone();
-        let answer = self.runtime.block_on(client.list_pod_sandbox(ListPodSandboxRequest { filter: None }));
-        let items = answer.unwrap_or_else(|e| panic!("ListPodSandbox: {e}")).into_inner().items;
+        let answer = self
+            .runtime
+            .block_on(client.list_pod_sandbox(ListPodSandboxRequest { filter: None }));
+        let items = answer
+            .unwrap_or_else(|e| panic!("ListPodSandbox: {e}"))
+            .into_inner()
+            .items;
         let mut ids: Vec<_> = items.into_iter().map(|item| item.id).collect();
         ids.sort_unstable();
         ids.iter().map(|id| self.status(id)).collect()
     }
 
     pub fn status(&self, id: &str) -> Sandbox {
-        let request = PodSandboxStatusRequest { pod_sandbox_id: id.to_owned(), verbose: true };
-        let answer = self.runtime.block_on(self.client.clone().pod_sandbox_status(request));
-        let answer = answer.unwrap_or_else(|e| panic!("PodSandboxStatus of {id}: {e}")).into_inner();
+        let request = PodSandboxStatusRequest {
+            pod_sandbox_id: id.to_owned(),
+            verbose: true,
+        };
+        let answer = self
+            .runtime
+            .block_on(self.client.clone().pod_sandbox_status(request));
+        let answer = answer
+            .unwrap_or_else(|e| panic!("PodSandboxStatus of {id}: {e}"))
+            .into_inner();
         let status = answer.status.unwrap_or_else(|| panic!("no status of {id}"));
-        let metadata = status.metadata.unwrap_or_else(|| panic!("no metadata of {id}"));
-        let info = answer.info.get("info").unwrap_or_else(|| panic!("no verbose status of {id}"));
+        let metadata = status
+            .metadata
+            .unwrap_or_else(|| panic!("no metadata of {id}"));
+        let info = answer
+            .info
+            .get("info")
+            .unwrap_or_else(|| panic!("no verbose status of {id}"));
         let info: Value = serde_json::from_str(info).unwrap_or_else(|e| panic!("{info}: {e}"));
         Sandbox {
             id: status.id,
@@ -146,7 +197,10 @@ impl Cri {
             is_ready: status.state == PodSandboxState::SandboxReady as i32,
             created_at: status.created_at,
             address: status.network.unwrap_or_default().ip,
-            pid: info["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()).unwrap_or_default(),
+            pid: info["pid"]
+                .as_u64()
+                .and_then(|pid| u32::try_from(pid).ok())
+                .unwrap_or_default(),
             netns: network_namespace(&info["runtimeSpec"]),
         }
     }
@@ -154,11 +208,26 @@ impl Cri {
     /// Starts a container of the pause image in a sandbox; returns its id.
     pub fn run_container(&self, sandbox: &str, name: &str) -> String {
         let mut client = self.client.clone();
-        let Sandbox { namespace, name: pod, uid, attempt, .. } = self.status(sandbox);
-        let spec = PodSpec { attempt, ..PodSpec::new(&namespace, &pod, &uid) };
+        let Sandbox {
+            namespace,
+            name: pod,
+            uid,
+            attempt,
+            ..
+        } = self.status(sandbox);
+        let spec = PodSpec {
+            attempt,
+            ..PodSpec::new(&namespace, &pod, &uid)
+        };
         let config = ContainerConfig {
-            metadata: Some(ContainerMetadata { name: name.to_owned(), attempt: 0 }),
-            image: Some(ImageSpec { image: image::PAUSE.to_owned(), ..ImageSpec::default() }),
+            metadata: Some(ContainerMetadata {
+                name: name.to_owned(),
+                attempt: 0,
+            }),
+            image: Some(ImageSpec {
+                image: image::PAUSE.to_owned(),
+                ..ImageSpec::default()
+            }),
             ..ContainerConfig::default()
         };
         let request = CreateContainerRequest {
@@ -172,8 +241,13 @@ impl Cri {
                 .await
                 .unwrap_or_else(|e| panic!("CreateContainer {name}: {e}"));
             let container_id = created.into_inner().container_id;
-            let start = StartContainerRequest { container_id: container_id.clone() };
-            client.start_container(start).await.unwrap_or_else(|e| panic!("StartContainer {name}: {e}"));
+            let start = StartContainerRequest {
+                container_id: container_id.clone(),
+            };
+            client
+                .start_container(start)
+                .await
+                .unwrap_or_else(|e| panic!("StartContainer {name}: {e}"));
             container_id
         })
     }
@@ -181,7 +255,10 @@ impl Cri {
     /// Ends a container.
     pub fn stop_container(&self, id: &str) {
         let mut client = self.client.clone();
-        let request = StopContainerRequest { container_id: id.to_owned(), timeout: 0 };
+        let request = StopContainerRequest {
+            container_id: id.to_owned(),
+            timeout: 0,
+        };
         let stopped = self.runtime.block_on(client.stop_container(request));
         stopped.unwrap_or_else(|e| panic!("StopContainer of {id}: {e}"));
     }
@@ -191,8 +268,13 @@ impl Cri {
         let mut client = self.client.clone();
         let pod_sandbox_id = id.to_owned();
         self.runtime.block_on(async {
-            let stop = StopPodSandboxRequest { pod_sandbox_id: pod_sandbox_id.clone() };
-            client.stop_pod_sandbox(stop).await.unwrap_or_else(|e| panic!("StopPodSandbox of {id}: {e}"));
+            let stop = StopPodSandboxRequest {
+                pod_sandbox_id: pod_sandbox_id.clone(),
+            };
+            client
+                .stop_pod_sandbox(stop)
+                .await
+                .unwrap_or_else(|e| panic!("StopPodSandbox of {id}: {e}"));
             let remove = RemovePodSandboxRequest { pod_sandbox_id };
             client
                 .remove_pod_sandbox(remove)
@@ -204,6 +286,8 @@ impl Cri {
 
 fn network_namespace(spec: &Value) -> Option<String> {
     let namespaces = spec["linux"]["namespaces"].as_array()?;
-    let network = namespaces.iter().find(|namespace| namespace["type"] == "network")?;
+    let network = namespaces
+        .iter()
+        .find(|namespace| namespace["type"] == "network")?;
     network["path"].as_str().map(str::to_owned)
 }

@@ -47,7 +47,12 @@ fn compare_lists(path: &str, before: &[Value], after: &[Value], out: &mut Vec<St
             unmatched.remove(at);
         } else if let Some(at) = unmatched.iter().position(|other| same_name(value, other)) {
             let other = unmatched.remove(at);
-            compare(&format!("{path}[{}]", name(value).unwrap_or_default()), value, other, out);
+            compare(
+                &format!("{path}[{}]", name(value).unwrap_or_default()),
+                value,
+                other,
+                out,
+            );
         } else {
             out.push(format!("- {path}: {value}"));
         }
@@ -60,7 +65,9 @@ fn compare_lists(path: &str, before: &[Value], after: &[Value], out: &mut Vec<St
 }
 
 fn name(value: &Value) -> Option<&str> {
-    ["ifname", "local"].iter().find_map(|key| value[key].as_str())
+    ["ifname", "local"]
+        .iter()
+        .find_map(|key| value[key].as_str())
 }
 
 fn same_name(a: &Value, b: &Value) -> bool {
@@ -68,5 +75,9 @@ fn same_name(a: &Value, b: &Value) -> bool {
 }
 
 fn join(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+    if path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{path}.{key}")
+    }
 }

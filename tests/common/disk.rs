@@ -19,7 +19,13 @@ impl Disk {
         let folder = node.state_dir();
         fs::create_dir_all(&folder).expect("the state folder");
         let disk = Self { folder, size };
-        disk.mount(&["-t", "tmpfs", "-o", &format!("size={size},mode=700"), "tmpfs"]);
+        disk.mount(&[
+            "-t",
+            "tmpfs",
+            "-o",
+            &format!("size={size},mode=700"),
+            "tmpfs",
+        ]);
         disk
     }
 
@@ -35,10 +41,14 @@ impl Disk {
     pub fn fill(&self) -> PathBuf {
         let path = self.filler();
         let mut file = fs::File::create(&path).expect("a filler");
-        let is_full = [4096, 256]
-            .iter()
-            .all(|block| (0..2 * self.size / block).any(|_| file.write_all(&vec![0; *block]).is_err()));
-        assert!(is_full, "{} is not the small file system", self.folder.display());
+        let is_full = [4096, 256].iter().all(|block| {
+            (0..2 * self.size / block).any(|_| file.write_all(&vec![0; *block]).is_err())
+        });
+        assert!(
+            is_full,
+            "{} is not the small file system",
+            self.folder.display()
+        );
         path
     }
 

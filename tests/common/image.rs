@@ -20,10 +20,12 @@ pub fn pause(folder: &Path) -> PathBuf {
     fs::copy(BUSYBOX, bin.join("busybox")).unwrap_or_else(|e| panic!("{BUSYBOX}: {e}"));
     tar(&folder.join("layer"), &folder.join("layer.tar"), &["."]);
     let layer = fs::read(folder.join("layer.tar")).expect("the image's layer");
-    let digest = Sha256::digest(&layer).iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    });
+    let digest = Sha256::digest(&layer)
+        .iter()
+        .fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        });
     let config = json!({
         "architecture": "amd64", "os": "linux",
         "config": {"Entrypoint": [BUSYBOX, "sleep", "86400"]},
@@ -34,10 +36,20 @@ pub fn pause(folder: &Path) -> PathBuf {
         fs::write(folder.join(name), value.to_string()).unwrap_or_else(|e| panic!("{name}: {e}"));
     }
     let archive = folder.join("pause.tar");
-    tar(folder, &archive, &["manifest.json", "config.json", "layer.tar"]);
+    tar(
+        folder,
+        &archive,
+        &["manifest.json", "config.json", "layer.tar"],
+    );
     archive
 }
 
 fn tar(folder: &Path, archive: &Path, names: &[&str]) {
-    tool::run(tool::command("tar", ["-cf"]).arg(archive).arg("-C").arg(folder).args(names));
+    tool::run(
+        tool::command("tar", ["-cf"])
+            .arg(archive)
+            .arg("-C")
+            .arg(folder)
+            .args(names),
+    );
 }

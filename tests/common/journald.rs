@@ -1,17 +1,21 @@
-//! A stand-in for journald: it takes what is sent to its socket (systemd's "Native Journal Protocol") and, when it is
-//! told to, takes nothing.
+//! A stand-in for journald: it reads what is sent to its socket (systemd's "Native Journal Protocol") from the start,
+//! slowly where a test wants that, or not at all.
 
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::node::Node;
 
+/// Sent to the stand-in by itself, after everything else.
+const END: &[u8] = b"\0";
+
 pub struct Journald {
-    socket: UnixDatagram,
     folder: PathBuf,
+    reader: JoinHandle<Vec<Entry>>,
 }
 
 /// A journald that has ended.
@@ -28,7 +32,12 @@ fn beside(node: &Node, folder: &Path, words: &str) -> Command {
         "mount -t tmpfs tmpfs /run/systemd && mkdir /run/systemd/journal && mount --bind {} /run/systemd/journal && exec \"$@\"",
         folder.display()
     );
-    node.netfix_command(&["timeout", "60", "unshare", "--mount", "sh", "-c", &script, "sh"], words)
+    node.netfix_command(
+        &[
+            "timeout", "60", "unshare", "--mount", "sh", "-c", &script, "sh",
+        ],
+        words,
+    )
 }
 
 /// One record: its fields.
@@ -36,11 +45,16 @@ pub type Entry = BTreeMap<String, String>;
 
 impl Journald {
     pub fn start(node: &Node) -> Self {
-        let folder = node.temp().join("journal");
-        std::fs::create_dir_all(&folder).expect("a folder");
-        let socket = UnixDatagram::bind(folder.join("socket")).expect("a socket");
-        socket.set_read_timeout(Some(Duration::from_millis(300))).expect("a time limit");
-        Self { socket, folder }
+        Self::slow(node, Duration::ZERO)
+    }
+
+    /// It pauses after each entry.
+    pub fn slow(node: &Node, pause: Duration) -> Self {
+        let (folder, socket) = bound(node);
+        Self {
+            folder,
+            reader: std::thread::spawn(move || read_to_the_end(&socket, pause)),
+        }
     }
 
     /// `netfix WORDS` where this is the journald of the machine.
@@ -50,20 +64,74 @@ impl Journald {
 
     /// It ends, and its socket's file stays.
     pub fn end(self) -> DeadJournald {
-        DeadJournald(self.folder)
+        let folder = self.folder.clone();
+        drop(self.entries());
+        DeadJournald(folder)
     }
 
-    /// What has come, in its order.
-    pub fn entries(&self) -> Vec<Entry> {
-        let mut buffer = vec![0; 1 << 20];
-        let mut entries = Vec::new();
-        while let Ok(length) = self.socket.recv(&mut buffer) {
+    /// What has come until now, in its order.
+    pub fn entries(self) -> Vec<Entry> {
+        let end = UnixDatagram::unbound().expect("a socket");
+        end.send_to(END, self.folder.join("socket"))
+            .expect("the stand-in reads");
+        self.reader.join().expect("the stand-in understands all")
+    }
+}
+
+/// A journald that has a socket and reads nothing.
+pub struct StalledJournald {
+    folder: PathBuf,
+    _socket: UnixDatagram,
+}
+
+impl StalledJournald {
+    /// Its queue is full already.
+    pub fn start(node: &Node) -> Self {
+        let (folder, socket) = bound(node);
+        let stuffed = UnixDatagram::unbound().expect("a socket");
+        stuffed
+            .set_nonblocking(true)
+            .expect("a socket that does not wait");
+        let is_full = |_| {
+            stuffed
+                .send_to(b"MESSAGE=full\n", folder.join("socket"))
+                .is_err()
+        };
+        assert!((0..10_000).any(is_full), "the queue has no end");
+        Self {
+            folder,
+            _socket: socket,
+        }
+    }
+
+    pub fn netfix(&self, node: &Node, words: &str) -> Command {
+        beside(node, &self.folder, words)
+    }
+}
+
+fn bound(node: &Node) -> (PathBuf, UnixDatagram) {
+    let folder = node.temp().join("journal");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    // How many datagrams the kernel queues is a setting of the namespace; in a new one 10.
+    let bind = || UnixDatagram::bind(folder.join("socket")).expect("a socket");
+    let socket = node.ns.enter(bind);
+    (folder, socket)
+}
+
+fn read_to_the_end(socket: &UnixDatagram, pause: Duration) -> Vec<Entry> {
+    let mut buffer = vec![0; 1 << 20];
+    let mut entries = Vec::new();
+    loop {
+        let length = socket.recv(&mut buffer).expect("a datagram");
+        match &buffer[..length] {
+            END => return entries,
             // The first message of a client is empty: it only tries the socket.
-            if length > 0 {
-                entries.push(parse(&buffer[..length]));
+            [] => {}
+            entry => {
+                entries.push(parse(entry));
+                std::thread::sleep(pause);
             }
         }
-        entries
     }
 }
 
@@ -78,7 +146,11 @@ fn parse(mut rest: &[u8]) -> Entry {
         } else {
             let (length, after) = after.split_first_chunk::<8>().expect("a length");
             let length = usize::try_from(u64::from_le_bytes(*length)).expect("a length");
-            assert_eq!(after.get(length), Some(&b'\n'), "a value has another length");
+            assert_eq!(
+                after.get(length),
+                Some(&b'\n'),
+                "a value has another length"
+            );
             (line, &after[..length], &after[length + 1..])
         };
         entry.insert(text(name), text(value));

@@ -21,7 +21,10 @@ impl Node {
     /// The numbers of all generations, oldest first. Nothing else may lie beside them.
     pub fn generations(&self) -> Vec<u64> {
         let names = names(&self.generations_folder());
-        let number = |name: &String| name.parse().unwrap_or_else(|_| panic!("{name} is no generation"));
+        let number = |name: &String| {
+            name.parse()
+                .unwrap_or_else(|_| panic!("{name} is no generation"))
+        };
         let mut numbers: Vec<u64> = names.iter().map(number).collect();
         numbers.sort_unstable();
         numbers
@@ -34,7 +37,10 @@ impl Node {
 
     /// What each generation that has a file of this pod holds in it, oldest first.
     pub fn kept_of(&self, pod: &Pod<'_>) -> Vec<Vec<u8>> {
-        let files = self.generations().into_iter().map(|number| self.kept_file(number, pod));
+        let files = self
+            .generations()
+            .into_iter()
+            .map(|number| self.kept_file(number, pod));
         files.filter_map(|file| fs::read(file).ok()).collect()
     }
 
@@ -47,7 +53,12 @@ impl Node {
     pub fn assert_all_loads(&self) {
         self.netfix("list").exits(0);
         let run = self.netfix("list --generations -o json").exits(0);
-        assert_eq!(run.json()["problems"], Value::Array(Vec::new()), "{}", run.told());
+        assert_eq!(
+            run.json()["problems"],
+            Value::Array(Vec::new()),
+            "{}",
+            run.told()
+        );
     }
 }
 
@@ -58,14 +69,16 @@ pub fn node_json(folder: &Path) -> Value {
 
 pub fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
     names.sort();
     names
 }
 
 pub fn json(bytes: &[u8]) -> Value {
-    serde_json::from_slice(bytes).unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(bytes)))
+    serde_json::from_slice(bytes)
+        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(bytes)))
 }
 
 /// The document as netfix writes it, its sum at this place taken by sha256sum(1).

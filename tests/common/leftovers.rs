@@ -21,9 +21,14 @@ pub fn sweep() {
         }
         let temp = std::env::temp_dir();
         for name in orphans(&temp, FOLDER_PREFIX) {
-            remove_cgroup(name[FOLDER_PREFIX.len()..].rsplit_once('-').map_or("", |(owner, _)| owner));
+            remove_cgroup(
+                name[FOLDER_PREFIX.len()..]
+                    .rsplit_once('-')
+                    .map_or("", |(owner, _)| owner),
+            );
             // A small disk that a test had mounted there.
-            let _ = tool::try_run(tool::command("umount", ["-l"]).arg(temp.join(&name).join("state")));
+            let _ =
+                tool::try_run(tool::command("umount", ["-l"]).arg(temp.join(&name).join("state")));
             let _ = fs::remove_dir_all(temp.join(name));
         }
     });
@@ -33,7 +38,13 @@ pub fn sweep() {
 fn orphans(folder: &Path, prefix: &str) -> Vec<String> {
     let names = fs::read_dir(folder).into_iter().flatten().flatten();
     let names = names.filter_map(|entry| entry.file_name().into_string().ok());
-    names.filter(|name| name.strip_prefix(prefix).and_then(maker).is_some_and(|pid| !is_alive(pid))).collect()
+    names
+        .filter(|name| {
+            name.strip_prefix(prefix)
+                .and_then(maker)
+                .is_some_and(|pid| !is_alive(pid))
+        })
+        .collect()
 }
 
 /// The process that made `nfxPID-…`.
@@ -52,5 +63,8 @@ pub fn remove_cgroup(name: &str) {
     }
     let script = "mount -t cgroup2 none /sys/fs/cgroup && cd /sys/fs/cgroup && [ ! -d \"$1\" ] || \
         find \"$1\" -depth -type d -exec rmdir {} \\;";
-    let _ = tool::try_run(&mut tool::command("unshare", ["--mount", "sh", "-c", script, "sh", name]));
+    let _ = tool::try_run(&mut tool::command(
+        "unshare",
+        ["--mount", "sh", "-c", script, "sh", name],
+    ));
 }

@@ -29,7 +29,12 @@ impl<'n> Network<'n> {
     /// A list of plugins, the first of which makes the interface.
     pub fn new(node: &'n Node, name: &str, plugins: &[Value]) -> Self {
         let config = json!({"cniVersion": "1.0.0", "name": name, "plugins": plugins});
-        Self { node, config, capabilities: json!({}), place: "results" }
+        Self {
+            node,
+            config,
+            capabilities: json!({}),
+            place: "results",
+        }
     }
 
     /// The same with another version of the specification.
@@ -61,9 +66,20 @@ impl<'n> Network<'n> {
         ];
         let text = args.each_ref().map(|pair| pair.join("=")).join(";");
         let mut result = Value::Null;
-        for plugin in self.config["plugins"].as_array().expect("a list of plugins") {
+        for plugin in self.config["plugins"]
+            .as_array()
+            .expect("a list of plugins")
+        {
             let config = self.told(plugin, &result);
-            let answer = call(self.node, &pod.ns, &sandbox_id(pod), ifname, &text, "ADD", &config);
+            let answer = call(
+                self.node,
+                &pod.ns,
+                &sandbox_id(pod),
+                ifname,
+                &text,
+                "ADD",
+                &config,
+            );
             let answer = answer.unwrap_or_else(|e| panic!("ADD of {config}: {e}"));
             result = serde_json::from_str(&answer).unwrap_or_else(|e| panic!("{answer}: {e}"));
         }
@@ -117,16 +133,30 @@ pub struct Attached {
 impl Attached {
     /// Writes the entry (anew).
     pub fn write(&self) {
-        let Cached { container, interface, config, result, .. } = &self.cached;
+        let Cached {
+            container,
+            interface,
+            config,
+            result,
+            ..
+        } = &self.cached;
         let mut entry = json!({
             "kind": "cniCacheV1", "containerId": container, "config": BASE64_STANDARD.encode(config.to_string()),
             "ifName": interface, "networkName": config["name"], "cniArgs": self.args, "result": result,
         });
-        if self.capabilities.as_object().is_some_and(|values| !values.is_empty()) {
+        if self
+            .capabilities
+            .as_object()
+            .is_some_and(|values| !values.is_empty())
+        {
             entry["capabilityArgs"] = self.capabilities.clone();
         }
         // libcni writes it down since 1.3, and an early result says it nowhere.
-        if let Some(netns) = self.netns.as_ref().filter(|_| result["interfaces"].is_null()) {
+        if let Some(netns) = self
+            .netns
+            .as_ref()
+            .filter(|_| result["interfaces"].is_null())
+        {
             entry["netns"] = netns.clone().into();
         }
         let folder = self.file.parent().expect("a file in a folder");
@@ -146,7 +176,10 @@ impl Attached {
 
     /// The CHECK of every plugin of the list.
     pub fn check(&self, node: &Node, pod: &Pod<'_>) -> Result<(), String> {
-        self.cached.check_with(&pod.ns.path().to_string_lossy(), |program| node.ns.exec(program))
+        self.cached
+            .check_with(&pod.ns.path().to_string_lossy(), |program| {
+                node.ns.exec(program)
+            })
     }
 }
 
@@ -158,7 +191,11 @@ pub fn cache_dir(node: &Node) -> PathBuf {
 /// What a runtime would call the pod's sandbox.
 pub fn sandbox_id(pod: &Pod<'_>) -> String {
     let digest = Sha256::digest(pod.name());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
+    digest
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect::<Vec<_>>()
+        .concat()
 }
 
 /// The name that Kubernetes knows the pod by: what follows the last dot of its namespace's name.
@@ -168,7 +205,14 @@ pub fn short_name(pod: &Pod<'_>) -> String {
 
 fn uid(pod: &Pod<'_>) -> String {
     let id = sandbox_id(pod);
-    format!("{}-{}-4{}-8{}-{}", &id[..8], &id[8..12], &id[13..16], &id[17..20], &id[20..32])
+    format!(
+        "{}-{}-4{}-8{}-{}",
+        &id[..8],
+        &id[8..12],
+        &id[13..16],
+        &id[17..20],
+        &id[20..32]
+    )
 }
 
 fn call(
@@ -182,6 +226,9 @@ fn call(
 ) -> Result<String, String> {
     let program = config["type"].as_str().expect("the plugin's type");
     let mut command = node.ns.exec(&format!("{PLUGINS}/{program}"));
-    command.env("CNI_CONTAINERID", container).env("CNI_NETNS", pod.path()).env("CNI_IFNAME", ifname);
+    command
+        .env("CNI_CONTAINERID", container)
+        .env("CNI_NETNS", pod.path())
+        .env("CNI_IFNAME", ifname);
     cni::call(command.env("CNI_ARGS", args), verb, config)
 }

@@ -34,15 +34,25 @@ impl Machine {
     pub(super) fn with_first_process(node: &Node, first: &str) -> Self {
         let folder = node.temp().join("machine");
         for name in ["run", "var-lib"] {
-            fs::create_dir_all(folder.join(name)).unwrap_or_else(|e| panic!("cannot make {name}: {e}"));
+            fs::create_dir_all(folder.join(name))
+                .unwrap_or_else(|e| panic!("cannot make {name}: {e}"));
         }
         let cgroup = node.ns.name().to_owned();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/machine.sh");
         let mut command = node.ns.exec("unshare");
-        command.args(["--mount", "sh"]).arg(script).arg(&folder).args([&cgroup, first]);
+        command
+            .args(["--mount", "sh"])
+            .arg(script)
+            .arg(&folder)
+            .args([&cgroup, first]);
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let outside = child.unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
-        let mut machine = Self { outside, init: 0, folder, cgroup };
+        let mut machine = Self {
+            outside,
+            init: 0,
+            folder,
+            cgroup,
+        };
         machine.wait_for_the_start();
         machine
     }
@@ -50,13 +60,18 @@ impl Machine {
     fn wait_for_the_start(&mut self) {
         let stdout = self.outside.stdout.take().expect("stdout is a pipe");
         let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line).expect("a word of the machine");
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .expect("a word of the machine");
         assert_eq!(line, "ready\n", "the machine did not start");
         let outside = self.outside.id();
         let children = fs::read_to_string(format!("/proc/{outside}/task/{outside}/children"));
         let children = children.expect("the kernel lists a process's children");
         // The child before it is the one that reads systemd's input.
-        let init = children.split_whitespace().last().and_then(|child| child.parse().ok());
+        let init = children
+            .split_whitespace()
+            .last()
+            .and_then(|child| child.parse().ok());
         self.init = init.unwrap_or_else(|| panic!("{children:?} has no child in it"));
     }
 
@@ -89,7 +104,11 @@ impl Machine {
     /// Where a path below the machine's /run or /var/lib is outside.
     pub fn outside(&self, path: &str) -> PathBuf {
         let inside = Path::new(path);
-        for (root, folder) in [("/run", "run"), ("/var/run", "run"), ("/var/lib", "var-lib")] {
+        for (root, folder) in [
+            ("/run", "run"),
+            ("/var/run", "run"),
+            ("/var/lib", "var-lib"),
+        ] {
             if let Ok(rest) = inside.strip_prefix(root) {
                 return self.folder.join(folder).join(rest);
             }
@@ -106,13 +125,17 @@ impl Machine {
     pub fn signal(&self, pid: u32, signal: Signal) -> bool {
         let number = signal as i32;
         let mut command = self.exec("sh");
-        command.args(["-c", &format!("kill -{number} {pid}")]).stderr(Stdio::null());
+        command
+            .args(["-c", &format!("kill -{number} {pid}")])
+            .stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     }
 
     pub fn is_alive(&self, pid: u32) -> bool {
         let mut command = self.exec("sh");
-        command.args(["-c", &format!("kill -0 {pid}")]).stderr(Stdio::null());
+        command
+            .args(["-c", &format!("kill -0 {pid}")])
+            .stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     }
 }

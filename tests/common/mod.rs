@@ -1,8 +1,15 @@
 //! What the native tests stand on: a private "node" namespace whose parent interface is one end of a veth
 //! pair, a gateway at the other end, and pods with macvlan interfaces between them. No test of netfix itself
 //! lives here.
-#![allow(dead_code, unused_imports, reason = "every test crate uses its own part of the fixture")]
-#![allow(clippy::expect_used, reason = "a test that cannot go on says why and stops")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "every test crate uses its own part of the fixture"
+)]
+#![allow(
+    clippy::expect_used,
+    reason = "a test that cannot go on says why and stops"
+)]
 
 pub mod background;
 pub mod capture;
@@ -17,6 +24,7 @@ pub mod journald;
 pub mod kept;
 pub mod leftovers;
 pub mod libcni;
+pub mod load;
 pub mod machine;
 pub mod moment;
 pub mod namespace;
@@ -28,6 +36,7 @@ pub mod run;
 pub mod runtimes;
 pub mod systemd;
 pub mod tenant;
+pub mod told;
 pub mod tool;
 pub mod trace;
 pub mod traffic;
@@ -36,3 +45,4 @@ pub use containerd::{CriNode, CriPod};
 pub use node::{GATEWAY4, GATEWAY6, Node};
 pub use pod::Pod;
 pub use run::Run;
+pub use told::Told;

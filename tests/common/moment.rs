@@ -22,13 +22,24 @@ pub struct Moment {
 }
 
 /// Everybody who lives where is known, and nothing is open yet.
-pub const AFTER_LOOKING: Moment = Moment { call: "getdents64", holds: "</proc>, 0x", cookies: true };
+pub const AFTER_LOOKING: Moment = Moment {
+    call: "getdents64",
+    holds: "</proc>, 0x",
+    cookies: true,
+};
 /// Every namespace is open, and nobody was in it yet.
-pub const AFTER_OPENING: Moment = Moment { call: "setns", holds: "setns(", cookies: true };
+pub const AFTER_OPENING: Moment = Moment {
+    call: "setns",
+    holds: "setns(",
+    cookies: true,
+};
 
 impl Moment {
     pub fn without_cookies(self) -> Self {
-        Self { cookies: false, ..self }
+        Self {
+            cookies: false,
+            ..self
+        }
     }
 }
 
@@ -39,15 +50,23 @@ impl Node {
         let name = file.to_string_lossy().into_owned();
         let trace = format!("trace={}", moment.call);
         let stop = format!("inject={}:signal=SIGSTOP", moment.call);
-        let mut wrapper =
-            vec!["timeout", "120", "strace", "-f", "-y", "-o", &name, "-e", &trace, "-e", &stop];
+        let mut wrapper = vec![
+            "timeout", "120", "strace", "-f", "-y", "-o", &name, "-e", &trace, "-e", &stop,
+        ];
         if !moment.cookies {
             wrapper.extend(["-e", "inject=getsockopt:error=ENOPROTOOPT"]);
         }
         let mut command = self.netfix_command(&wrapper, words);
         let line = format!("{command:?}");
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let started = if moment.cookies { command.spawn() } else { old_kernel::spawn(&mut command) };
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let started = if moment.cookies {
+            command.spawn()
+        } else {
+            old_kernel::spawn(&mut command)
+        };
         let mut child = started.unwrap_or_else(|e| panic!("cannot start {line}: {e}"));
         let mut act = Some(act);
         let (mut seen, mut ended) = (0, false);
@@ -64,11 +83,15 @@ impl Node {
             if let Some(act) = act.take_if(|_| is_now) {
                 act();
             }
-            let pids = stops[seen..].iter().filter_map(|line| line.split_whitespace().next());
+            let pids = stops[seen..]
+                .iter()
+                .filter_map(|line| line.split_whitespace().next());
             pids.for_each(|pid| drop(Command::new("kill").args(["-CONT", pid]).status()));
             seen = stops.len();
         }
-        let output = child.wait_with_output().unwrap_or_else(|e| panic!("{line}: {e}"));
+        let output = child
+            .wait_with_output()
+            .unwrap_or_else(|e| panic!("{line}: {e}"));
         let run = Run::from_output(line, &output);
         assert!(act.is_none(), "the moment never came\n{}", run.told());
         run

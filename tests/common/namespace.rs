@@ -22,29 +22,43 @@ pub struct Namespace {
 pub fn unique_name() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     leftovers::sweep();
-    format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+    format!(
+        "{PREFIX}{}-{}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    )
 }
 
 impl Namespace {
     pub fn new(name: &str) -> Self {
         tool::ip(&format!("netns add {name}"));
-        let namespace = Self { name: name.to_owned() };
+        let namespace = Self {
+            name: name.to_owned(),
+        };
         namespace.ip("link set lo up");
         namespace
     }
 
     /// A name for a namespace that is there already, by a file that leads to it.
     pub fn of_file(name: &str, file: &Path) -> Self {
-        let namespace = Self { name: name.to_owned() };
+        let namespace = Self {
+            name: name.to_owned(),
+        };
         File::create_new(namespace.path()).unwrap_or_else(|e| panic!("cannot make {name}: {e}"));
-        tool::run(tool::command("mount", ["--no-canonicalize", "--bind"]).arg(file).arg(namespace.path()));
+        tool::run(
+            tool::command("mount", ["--no-canonicalize", "--bind"])
+                .arg(file)
+                .arg(namespace.path()),
+        );
         namespace
     }
 
     /// A name for the namespace that a process lives in.
     pub fn attach(name: &str, process: u32) -> Self {
         tool::ip(&format!("netns attach {name} {process}"));
-        Self { name: name.to_owned() }
+        Self {
+            name: name.to_owned(),
+        }
     }
 
     pub fn name(&self) -> &str {
@@ -60,7 +74,11 @@ impl Namespace {
     }
 
     pub fn try_ip(&self, words: &str) -> Result<String, String> {
-        tool::try_run(Command::new("ip").args(["-n", &self.name]).args(words.split_whitespace()))
+        tool::try_run(
+            Command::new("ip")
+                .args(["-n", &self.name])
+                .args(words.split_whitespace()),
+        )
     }
 
     /// A command that starts in this namespace, with a /sys of its own, as an administrator would start it.
@@ -71,8 +89,8 @@ impl Namespace {
     /// Runs `work` on a scratch thread inside the namespace. A socket born there stays there; so does a child
     /// process.
     pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        let file =
-            File::open(self.path()).unwrap_or_else(|e| panic!("cannot open {}: {e}", self.path().display()));
+        let file = File::open(self.path())
+            .unwrap_or_else(|e| panic!("cannot open {}: {e}", self.path().display()));
         let result = std::thread::scope(|scope| {
             scope
                 .spawn(|| {
@@ -98,7 +116,10 @@ impl Namespace {
     pub fn sysctl(&self, key: &str) -> String {
         let path = format!("/proc/sys/net/{key}");
         let result = self.enter(|| fs::read_to_string(&path));
-        result.unwrap_or_else(|e| panic!("cannot read {path} in {}: {e}", self.name)).trim().to_owned()
+        result
+            .unwrap_or_else(|e| panic!("cannot read {path} in {}: {e}", self.name))
+            .trim()
+            .to_owned()
     }
 
     /// Deletes the namespace and makes a new, empty one of the same name.

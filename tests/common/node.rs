@@ -43,7 +43,8 @@ impl Node {
         let node = Self {
             ns: Namespace::new(&name),
             gateway: Namespace::new(&format!("{name}gw")),
-            temp: TempDir::with_prefix(format!("{FOLDER_PREFIX}{name}-")).expect("a temporary folder"),
+            temp: TempDir::with_prefix(format!("{FOLDER_PREFIX}{name}-"))
+                .expect("a temporary folder"),
             next_pod: Cell::new(10),
         };
         for ns in [&node.ns, &node.gateway] {
@@ -57,7 +58,10 @@ impl Node {
     /// What a driver's unload does: the parent is gone, and with it every macvlan on it.
     pub fn lose(&self) {
         self.ns.ip("link del eth0");
-        assert!(!self.gateway.has_link("up0"), "the veth pair is still there");
+        assert!(
+            !self.gateway.has_link("up0"),
+            "the veth pair is still there"
+        );
     }
 
     /// What a driver's load does: the same NIC is back, bare and down. The wire's other end is up and has its
@@ -92,12 +96,20 @@ impl Node {
 
     /// An empty pod in which duplicate address detection runs, as it does on a real node.
     pub fn pod_with_dad(&self, name: &str) -> Pod<'_> {
-        Pod::new(self, &format!("{}.{name}", self.ns.name()), self.next_number())
+        Pod::new(
+            self,
+            &format!("{}.{name}", self.ns.name()),
+            self.next_number(),
+        )
     }
 
     /// A pod that `pods_glob` does not select.
     pub fn bystander(&self, name: &str) -> Pod<'_> {
-        Pod::new(self, &format!("{}{name}", self.ns.name()), self.next_number())
+        Pod::new(
+            self,
+            &format!("{}{name}", self.ns.name()),
+            self.next_number(),
+        )
     }
 
     fn next_number(&self) -> u8 {
@@ -107,7 +119,12 @@ impl Node {
     /// `count` pods with a macvlan, one address and a default route each.
     pub fn simple_pods(&self, count: usize) -> Vec<Pod<'_>> {
         let names = ["web", "api", "db", "cache", "queue"];
-        names.iter().cycle().take(count).map(|name| self.pod(name).simple()).collect()
+        names
+            .iter()
+            .cycle()
+            .take(count)
+            .map(|name| self.pod(name).simple())
+            .collect()
     }
 
     /// The glob that names this node's pods and nothing else.
@@ -127,16 +144,23 @@ impl Node {
     /// The checkpoint file of a pod: the one whose `netns` names it.
     pub fn checkpoint_of(&self, pod: &Pod<'_>) -> PathBuf {
         let folder = self.state_dir().join("checkpoints");
-        let files = fs::read_dir(&folder).unwrap_or_else(|e| panic!("cannot list {}: {e}", folder.display()));
+        let files = fs::read_dir(&folder)
+            .unwrap_or_else(|e| panic!("cannot list {}: {e}", folder.display()));
         let names_pod = |path: &PathBuf| {
             let text = fs::read_to_string(path).unwrap_or_default();
             let value: Value = serde_json::from_str(&text).unwrap_or_default();
-            value["netns"].as_str().is_some_and(|netns| netns.ends_with(&format!("/{}", pod.ns.name())))
+            value["netns"]
+                .as_str()
+                .is_some_and(|netns| netns.ends_with(&format!("/{}", pod.ns.name())))
         };
         let mut found = files.flatten().map(|entry| entry.path()).filter(names_pod);
-        found
-            .next()
-            .unwrap_or_else(|| panic!("no checkpoint names {} in {}", pod.ns.name(), folder.display()))
+        found.next().unwrap_or_else(|| {
+            panic!(
+                "no checkpoint names {} in {}",
+                pod.ns.name(),
+                folder.display()
+            )
+        })
     }
 
     /// Every file of the state folder with its content, but for the lock.
@@ -149,7 +173,9 @@ impl Node {
                 match path.is_dir() {
                     true => folders.push(path),
                     false if path.ends_with("lock") => {}
-                    false => files.push((path.clone(), fs::read_to_string(&path).unwrap_or_default())),
+                    false => {
+                        files.push((path.clone(), fs::read_to_string(&path).unwrap_or_default()))
+                    }
                 }
             }
         }
@@ -163,7 +189,10 @@ impl Node {
         let host = self.capture();
         self.snapshot();
         self.lose_and_reload();
-        assert!(pods.iter().all(|pod| !pod.has_eth0()), "a pod kept its eth0 over the loss");
+        assert!(
+            pods.iter().all(|pod| !pod.has_eth0()),
+            "a pod kept its eth0 over the loss"
+        );
         self.restore();
         for (pod, before) in pods.iter().zip(&before) {
             pod.assert_same_as(before);

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::process::{Child, Command};
 
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule,
 };
 
 use super::node::Node;
@@ -35,7 +36,8 @@ pub fn spawn(command: &mut Command) -> std::io::Result<Child> {
 fn within<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let result = std::thread::scope(|scope| {
         let inside = scope.spawn(|| {
-            seccompiler::apply_filter(&filter()).expect("a filter of system calls on a scratch thread");
+            seccompiler::apply_filter(&filter())
+                .expect("a filter of system calls on a scratch thread");
             work()
         });
         inside.join()
@@ -48,10 +50,19 @@ fn filter() -> BpfProgram {
         SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
             .expect("a condition")
     };
-    let asks = vec![is(1, u64::from(libc::SOL_SOCKET.unsigned_abs())), is(2, SO_NETNS_COOKIE)];
-    let rules = BTreeMap::from([(libc::SYS_getsockopt, vec![SeccompRule::new(asks).expect("a rule")])]);
+    let asks = vec![
+        is(1, u64::from(libc::SOL_SOCKET.unsigned_abs())),
+        is(2, SO_NETNS_COOKIE),
+    ];
+    let rules = BTreeMap::from([(
+        libc::SYS_getsockopt,
+        vec![SeccompRule::new(asks).expect("a rule")],
+    )]);
     let refuse = SeccompAction::Errno(libc::ENOPROTOOPT.unsigned_abs());
-    let machine = std::env::consts::ARCH.try_into().expect("an architecture that can be filtered");
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, machine).expect("a filter");
+    let machine = std::env::consts::ARCH
+        .try_into()
+        .expect("an architecture that can be filtered");
+    let filter =
+        SeccompFilter::new(rules, SeccompAction::Allow, refuse, machine).expect("a filter");
     filter.try_into().expect("a program for the kernel")
 }

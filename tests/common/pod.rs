@@ -23,7 +23,13 @@ pub struct Pod<'n> {
 impl<'n> Pod<'n> {
     pub(super) fn new(node: &'n Node, name: &str, number: u8) -> Self {
         let ns = Namespace::new(&format!("{name}{number}"));
-        Self { ns, node, number, sleeper: None, attachment: None }
+        Self {
+            ns,
+            node,
+            number,
+            sleeper: None,
+            attachment: None,
+        }
     }
 
     pub fn name(&self) -> &str {
@@ -51,10 +57,14 @@ impl<'n> Pod<'n> {
     /// macvlan`, `link` what stands before it.
     pub fn macvlan(&self, kind: &str, link: &str) {
         let (name, mac) = (self.ns.name(), self.mac());
-        let address = if link.contains("address") { String::new() } else { format!("address {mac}") };
-        self.node
-            .ns
-            .ip(&format!("link add link eth0 name eth0 netns {name} {address} {link} type macvlan {kind}"));
+        let address = if link.contains("address") {
+            String::new()
+        } else {
+            format!("address {mac}")
+        };
+        self.node.ns.ip(&format!(
+            "link add link eth0 name eth0 netns {name} {address} {link} type macvlan {kind}"
+        ));
     }
 
     /// A macvlan in bridge mode, up, one IPv4 address, a default route.
@@ -80,7 +90,10 @@ impl<'n> Pod<'n> {
 
     /// The plugin's own CHECK against the result of its ADD.
     pub fn cni_check(&self) -> Result<(), String> {
-        let attachment = self.attachment.as_ref().expect("the pod was not attached with the CNI plugin");
+        let attachment = self
+            .attachment
+            .as_ref()
+            .expect("the pod was not attached with the CNI plugin");
         attachment.check(self.node, &self.ns)
     }
 
@@ -109,11 +122,18 @@ impl<'n> Pod<'n> {
     fn wait_for_process(&self) {
         let comm = format!("/proc/{}/comm", self.process_id());
         let there = || fs::read_to_string(&comm).is_ok_and(|comm| comm.trim() == "sleep");
-        assert!(wait_until(Duration::from_secs(5), there), "sleep did not start in {}", self.ns.name());
+        assert!(
+            wait_until(Duration::from_secs(5), there),
+            "sleep did not start in {}",
+            self.ns.name()
+        );
     }
 
     pub fn process_id(&self) -> u32 {
-        self.sleeper.as_ref().map(Child::id).expect("no process was started in the pod")
+        self.sleeper
+            .as_ref()
+            .map(Child::id)
+            .expect("no process was started in the pod")
     }
 
     pub fn has_eth0(&self) -> bool {

@@ -9,6 +9,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use super::background::wait_until;
 use super::namespace::Namespace;
@@ -27,7 +28,10 @@ pub struct Taken;
 /// Runs a scenario that needs an inode number again, anew until nobody else takes it.
 pub fn until_reused(scenario: impl Fn() -> Result<(), Taken>) {
     let came = (0..ATTEMPTS).any(|_| scenario().is_ok());
-    assert!(came, "in {ATTEMPTS} attempts the kernel never gave the same inode number again");
+    assert!(
+        came,
+        "in {ATTEMPTS} attempts the kernel never gave the same inode number again"
+    );
 }
 
 /// A namespace that only an open file holds.
@@ -63,8 +67,11 @@ impl Unnamed {
             }
             Err(Taken)
         };
-        netfix::kernel::netns::raise_file_limit();
-        std::thread::spawn(watch).join().expect("the scratch thread")
+        let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
+        setrlimit(Resource::RLIMIT_NOFILE, hard, hard).expect("the hard limit as the soft one");
+        std::thread::spawn(watch)
+            .join()
+            .expect("the scratch thread")
     }
 
     pub fn inode(&self) -> u64 {
@@ -85,13 +92,21 @@ impl Unnamed {
 
     /// By which other programs open it.
     pub fn path(&self) -> PathBuf {
-        PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()))
+        PathBuf::from(format!(
+            "/proc/{}/fd/{}",
+            std::process::id(),
+            self.0.as_raw_fd()
+        ))
     }
 
     /// Mounts it where a runtime would.
     pub fn mount(&self, path: &Path) {
         File::create(path).unwrap_or_else(|e| panic!("cannot create {}: {e}", path.display()));
-        tool::run(tool::command("mount", ["--bind"]).arg(self.path()).arg(path));
+        tool::run(
+            tool::command("mount", ["--bind"])
+                .arg(self.path())
+                .arg(path),
+        );
     }
 }
 
@@ -102,12 +117,17 @@ fn unshared(kind: CloneFlags, name: &str) -> File {
 }
 
 fn number_of(namespace: &File) -> u64 {
-    namespace.metadata().expect("the inode of a namespace").ino()
+    namespace
+        .metadata()
+        .expect("the inode of a namespace")
+        .ino()
 }
 
 /// The inode number that a path of a namespace leads to.
 pub fn inode_of(path: &Path) -> u64 {
-    fs::metadata(path).unwrap_or_else(|e| panic!("cannot look at {}: {e}", path.display())).ino()
+    fs::metadata(path)
+        .unwrap_or_else(|e| panic!("cannot look at {}: {e}", path.display()))
+        .ino()
 }
 
 impl Namespace {
@@ -116,7 +136,11 @@ impl Namespace {
         let inode = inode_of(&self.path());
         self.delete();
         Unnamed::with_inode(inode)?.mount(&self.path());
-        assert_eq!(inode_of(&self.path()), inode, "the namespace was to get its predecessor's inode");
+        assert_eq!(
+            inode_of(&self.path()),
+            inode,
+            "the namespace was to get its predecessor's inode"
+        );
         self.ip("link set lo up");
         Ok(())
     }
@@ -143,15 +167,22 @@ impl Pids {
             "sleep",
             "600",
         ]);
-        let unshare = command.spawn().unwrap_or_else(|e| panic!("cannot start unshare: {e}"));
+        let unshare = command
+            .spawn()
+            .unwrap_or_else(|e| panic!("cannot start unshare: {e}"));
         let mut init = None;
         let children = format!("/proc/{0}/task/{0}/children", unshare.id());
         let started = wait_until(Duration::from_secs(5), || {
-            init = fs::read_to_string(&children).ok().and_then(|pids| pids.trim().parse::<u32>().ok());
+            init = fs::read_to_string(&children)
+                .ok()
+                .and_then(|pids| pids.trim().parse::<u32>().ok());
             let comm = init.and_then(|pid| fs::read_to_string(format!("/proc/{pid}/comm")).ok());
             comm.is_some_and(|comm| comm.trim() == "sleep")
         });
-        let pids = Self { init: init.unwrap_or_default(), unshare };
+        let pids = Self {
+            init: init.unwrap_or_default(),
+            unshare,
+        };
         assert!(started, "no first process of a pid namespace");
         pids
     }
@@ -163,12 +194,21 @@ impl Pids {
 
     /// A `sleep` that has this pid here and lives in `namespace`.
     pub fn sleep_as(&self, pid: u32, namespace: &Unnamed) -> Sleep {
-        self.run("sh", &["-c", &format!("echo {} > /proc/sys/kernel/ns_last_pid", pid - 1)]);
+        self.run(
+            "sh",
+            &[
+                "-c",
+                &format!("echo {} > /proc/sys/kernel/ns_last_pid", pid - 1),
+            ],
+        );
         let mut command = self.command("sleep");
         let child = namespace.start(command.arg("600"));
         let comm = format!("/proc/{}/root/proc/{pid}/comm", self.init);
         let sleeps = || fs::read_to_string(&comm).is_ok_and(|comm| comm.trim() == "sleep");
-        assert!(wait_until(Duration::from_secs(5), sleeps), "no sleep was started as pid {pid}");
+        assert!(
+            wait_until(Duration::from_secs(5), sleeps),
+            "no sleep was started as pid {pid}"
+        );
         Sleep { child }
     }
 

@@ -1,5 +1,6 @@
 //! netfix itself, run in a node's namespace as an administrator would, and what it answered.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -8,6 +9,7 @@ use serde_json::Value;
 use super::machine::Machine;
 use super::node::Node;
 use super::pod::Pod;
+use super::told::{self, Told};
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_netfix");
 /// No command may take longer, whatever it waits for.
@@ -44,10 +46,16 @@ impl Node {
         command.args(words.split_whitespace());
         command.arg("--state-dir").arg(self.state_dir());
         // `show` names its one pod itself, and generations are not about some pods.
-        if !["show", "prune", "list --generations"].iter().any(|own| words.starts_with(own)) {
+        if !["show", "prune", "list --generations"]
+            .iter()
+            .any(|own| words.starts_with(own))
+        {
             command.args(["--netns", &self.pods_glob()]);
         }
-        command.env_remove("NETFIX_STATE_DIR").env("NETFIX_RUNTIME", "none").env("NO_COLOR", "1");
+        command
+            .env_remove("NETFIX_STATE_DIR")
+            .env("NETFIX_RUNTIME", "none")
+            .env("NO_COLOR", "1");
         command
     }
 
@@ -79,8 +87,17 @@ impl Node {
             "-c",
             &script,
         ]);
-        command.args(["sh", BINARY]).args(words.split_whitespace()).arg("--state-dir").arg(self.state_dir());
-        Run::of(command.env_remove("NETFIX_STATE_DIR").env("NETFIX_RUNTIME", "none").env("NO_COLOR", "1"))
+        command
+            .args(["sh", BINARY])
+            .args(words.split_whitespace())
+            .arg("--state-dir")
+            .arg(self.state_dir());
+        Run::of(
+            command
+                .env_remove("NETFIX_STATE_DIR")
+                .env("NETFIX_RUNTIME", "none")
+                .env("NO_COLOR", "1"),
+        )
     }
 
     /// netfix on a machine whose file `path` (its machine-id, its boot's id) says something else.
@@ -110,14 +127,25 @@ impl Run {
     /// `netfix WORDS` inside a machine of its own, with nothing selected.
     pub fn inside(machine: &Machine, state_dir: &Path, words: &str) -> Self {
         let mut command = machine.exec("timeout");
-        command.args([LIMIT_SECONDS, BINARY]).args(words.split_whitespace());
-        command.arg("--state-dir").arg(state_dir).env("NO_COLOR", "1");
-        Self::of(command.env_remove("NETFIX_STATE_DIR").env_remove("NETFIX_RUNTIME"))
+        command
+            .args([LIMIT_SECONDS, BINARY])
+            .args(words.split_whitespace());
+        command
+            .arg("--state-dir")
+            .arg(state_dir)
+            .env("NO_COLOR", "1");
+        Self::of(
+            command
+                .env_remove("NETFIX_STATE_DIR")
+                .env_remove("NETFIX_RUNTIME"),
+        )
     }
 
     pub fn of(command: &mut Command) -> Self {
         let line = format!("{command:?}");
-        let output = command.output().unwrap_or_else(|e| panic!("cannot start {line}: {e}"));
+        let output = command
+            .output()
+            .unwrap_or_else(|e| panic!("cannot start {line}: {e}"));
         Self::from_output(line, &output)
     }
 
@@ -132,53 +160,38 @@ impl Run {
 
     /// Everything about the run, for the text of a failed assertion.
     pub fn told(&self) -> String {
-        format!("{}\nexit {:?}\n--- stdout\n{}\n--- stderr\n{}", self.line, self.code, self.out, self.err)
+        format!(
+            "{}\nexit {:?}\n--- stdout\n{}\n--- stderr\n{}",
+            self.line, self.code, self.out, self.err
+        )
     }
 
+    #[track_caller]
     pub fn exits(self, code: i32) -> Self {
-        self.exits_with_one_of(&[code])
-    }
-
-    pub fn exits_with_one_of(self, codes: &[i32]) -> Self {
-        assert!(
-            self.code.is_some_and(|code| codes.contains(&code)),
-            "expected exit {codes:?}\n{}",
-            self.told()
-        );
+        assert_eq!(self.code, Some(code), "the exit code\n{}", self.told());
         self
     }
 
-    pub fn fails(self) -> Self {
-        assert!(
-            self.code.is_some_and(|code| ![0, 101, 124].contains(&code)),
-            "expected an orderly failure\n{}",
-            self.told()
-        );
+    /// Standard output holds each of these.
+    #[track_caller]
+    pub fn stdout_has(self, texts: &[&str]) -> Self {
+        assert_holds("stdout", &self.out, texts, &self);
         self
     }
 
-    /// The text, on either stream, holds each of these.
-    pub fn says(self, texts: &[&str]) -> Self {
-        for text in texts {
-            assert!(
-                self.out.contains(text) || self.err.contains(text),
-                "nothing says {text:?}\n{}",
-                self.told()
-            );
-        }
+    /// Standard error holds each of these.
+    #[track_caller]
+    pub fn stderr_has(self, texts: &[&str]) -> Self {
+        assert_holds("stderr", &self.err, texts, &self);
         self
     }
 
-    pub fn says_one_of(self, texts: &[&str]) -> Self {
-        let said = |text: &&str| self.out.contains(*text) || self.err.contains(*text);
-        assert!(texts.iter().any(said), "nothing says any of {texts:?}\n{}", self.told());
-        self
-    }
-
-    pub fn does_not_say(self, text: &str) -> Self {
+    /// Neither stream holds this.
+    #[track_caller]
+    pub fn lacks(self, text: &str) -> Self {
         assert!(
             !self.out.contains(text) && !self.err.contains(text),
-            "something says {text:?}\n{}",
+            "the output holds {text:?}\n{}",
             self.told()
         );
         self
@@ -194,7 +207,9 @@ impl Run {
     pub fn pod(&self, pod: &Pod<'_>) -> Value {
         let json = self.json();
         let names = |entry: &&Value| {
-            entry["netns"].as_str().is_some_and(|path| path.ends_with(&format!("/{}", pod.name())))
+            entry["netns"]
+                .as_str()
+                .is_some_and(|path| path.ends_with(&format!("/{}", pod.name())))
         };
         let mut found = json["pods"].as_array().into_iter().flatten().filter(names);
         found
@@ -203,29 +218,97 @@ impl Run {
             .unwrap_or_else(|| panic!("no pod {} in the answer\n{}", pod.name(), self.told()))
     }
 
-    /// The problems with this code, each of which must carry a severity and a message.
-    pub fn problems(&self, code: &str) -> Vec<Value> {
-        let json = self.json();
-        let all = json["problems"]
-            .as_array()
-            .cloned()
-            .unwrap_or_else(|| panic!("no list of problems\n{}", self.told()));
-        let found: Vec<_> = all.into_iter().filter(|problem| problem["code"] == code).collect();
-        for problem in &found {
-            assert!(
-                problem["severity"].is_string() && problem["message"].is_string(),
-                "{problem}\n{}",
-                self.told()
-            );
+    /// Every problem, from the JSON document or from the lines for people.
+    pub fn problems(&self) -> Vec<Told> {
+        if self.out.starts_with('{') {
+            told::from_json(&self.json())
+        } else {
+            let lines = self.out.lines().chain(self.err.lines());
+            lines.flat_map(told::from_line).collect()
         }
-        found
     }
 
-    /// There is a problem with this code, and it names the pod.
-    pub fn has_problem(self, code: &str, pod: &Pod<'_>) -> Self {
-        let found = self.problems(code);
-        let names = |problem: &Value| problem.to_string().contains(pod.name());
-        assert!(found.iter().any(names), "no problem {code} names {}\n{}", pod.name(), self.told());
+    /// The problems with this code.
+    pub fn coded(&self, code: &str) -> Vec<Told> {
+        let mut problems = self.problems();
+        problems.retain(|problem| problem.code == code);
+        problems
+    }
+
+    /// The errors are these pairs of a code and a pod (`""` for the host or the command itself), and no others.
+    #[track_caller]
+    pub fn errors(self, expected: &[(&str, &str)]) -> Self {
+        self.has_exactly("error", expected)
+    }
+
+    /// The same of warnings.
+    #[track_caller]
+    pub fn warnings(self, expected: &[(&str, &str)]) -> Self {
+        self.has_exactly("warning", expected)
+    }
+
+    #[track_caller]
+    fn has_exactly(self, severity: &str, expected: &[(&str, &str)]) -> Self {
+        let problems = self.problems();
+        let found: BTreeSet<(&str, &str)> = problems
+            .iter()
+            .filter(|problem| problem.severity == severity)
+            .map(|problem| (problem.code.as_str(), problem.pod.as_deref().unwrap_or("")))
+            .collect();
+        let expected: BTreeSet<(&str, &str)> = expected.iter().copied().collect();
+        assert_eq!(found, expected, "every {severity}\n{}", self.told());
         self
+    }
+
+    /// A problem with this code of this pod (`""` for none) has each of these in its object or message.
+    #[track_caller]
+    pub fn names(self, code: &str, pod: &str, data: &[&str]) -> Self {
+        let is_it = |problem: &Told| {
+            problem.code == code
+                && problem.pod.as_deref().unwrap_or("") == pod
+                && data.iter().all(|word| problem.has(word))
+        };
+        assert!(
+            self.problems().iter().any(is_it),
+            "no {code} of {pod:?} names {data:?}\n{}",
+            self.told()
+        );
+        self
+    }
+
+    /// Two claims on one thing: each of the pods has an error with this code that names the thing and the other pod.
+    #[track_caller]
+    pub fn claimed_by_both(self, code: &str, pods: [&Pod<'_>; 2], thing: &str) -> Self {
+        let [first, second] = pods.map(Pod::name);
+        self.errors(&[(code, first), (code, second)])
+            .names(code, first, &[thing, second])
+            .names(code, second, &[thing, first])
+    }
+
+    /// No problem has this code.
+    #[track_caller]
+    pub fn has_no(self, code: &str) -> Self {
+        assert!(self.coded(code).is_empty(), "a {code}\n{}", self.told());
+        self
+    }
+
+    /// The steps of a pod in the JSON document.
+    pub fn steps(&self, pod: &Pod<'_>) -> Vec<String> {
+        let pod = self.pod(pod);
+        let steps = pod["steps"].as_array().into_iter().flatten();
+        steps
+            .map(|step| step.as_str().expect("a step is a text").to_owned())
+            .collect()
+    }
+}
+
+#[track_caller]
+fn assert_holds(name: &str, stream: &str, texts: &[&str], run: &Run) {
+    for text in texts {
+        assert!(
+            stream.contains(text),
+            "{name} lacks {text:?}\n{}",
+            run.told()
+        );
     }
 }

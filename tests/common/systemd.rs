@@ -23,13 +23,21 @@ impl Machine {
     pub fn with_systemd(node: &Node) -> Self {
         let machine = Self::with_first_process(node, "systemd");
         let is_up = || machine.systemctl("is-active multi-user.target").is_ok();
-        assert!(wait_until(PATIENCE, is_up), "systemd did not come up:\n{}", machine.systemd_told());
+        assert!(
+            wait_until(PATIENCE, is_up),
+            "systemd did not come up:\n{}",
+            machine.systemd_told()
+        );
         machine
     }
 
     /// systemctl(1) with its words in one string; `Err` holds what it said when it failed.
     pub fn systemctl(&self, words: &str) -> Result<String, String> {
-        tool::try_run(self.exec("systemctl").args(words.split_whitespace()).stdin(Stdio::null()))
+        tool::try_run(
+            self.exec("systemctl")
+                .args(words.split_whitespace())
+                .stdin(Stdio::null()),
+        )
     }
 
     /// Installs a service that stands for kubelet into a folder, and starts it.
@@ -42,7 +50,10 @@ impl Machine {
 
     /// Writes a file as it is seen inside.
     pub fn put(&self, path: &str, text: &str) {
-        tool::run(self.exec("sh").args(["-c", "printf %s \"$2\" >\"$1\"", "sh", path, text]));
+        tool::run(
+            self.exec("sh")
+                .args(["-c", "printf %s \"$2\" >\"$1\"", "sh", path, text]),
+        );
     }
 
     /// The value of a unit's property.
@@ -56,14 +67,20 @@ impl Machine {
         let script = "mkdir -p /run/netns && : >\"$1\" && mount --no-canonicalize --bind /proc/self/ns/net \"$1\" && \
             exec >/dev/null 2>&1 && { sleep infinity & }";
         let mut command = tool::command("nsenter", ["--target", &self.init().to_string()]);
-        command.args(["--mount", "--pid", "--cgroup", "--uts"]).arg(format!("--net={}", ns.path().display()));
-        tool::run(command.args(["sh", "-c", script, "sh"]).arg(ns.path()).stdin(Stdio::null()));
+        command
+            .args(["--mount", "--pid", "--cgroup", "--uts"])
+            .arg(format!("--net={}", ns.path().display()));
+        tool::run(
+            command
+                .args(["sh", "-c", script, "sh"])
+                .arg(ns.path())
+                .stdin(Stdio::null()),
+        );
     }
 
     /// Takes it away again, with whoever lives in it inside.
     pub fn disown(&self, ns: &Namespace) {
-        let script =
-            "ip netns pids \"$1\" | xargs -r kill -KILL && umount \"/run/netns/$1\" && rm \"/run/netns/$1\"";
+        let script = "ip netns pids \"$1\" | xargs -r kill -KILL && umount \"/run/netns/$1\" && rm \"/run/netns/$1\"";
         tool::run(self.exec("sh").args(["-c", script, "sh", ns.name()]));
     }
 
@@ -71,8 +88,15 @@ impl Machine {
     pub fn hide(&self, ns: &Namespace) -> String {
         let script = "exec 9</proc/self/ns/net && { nsenter --net=/proc/1/ns/net sleep infinity >/dev/null & } && echo $!";
         let mut command = tool::command("nsenter", ["--target", &self.init().to_string()]);
-        command.args(["--mount", "--pid", "--cgroup", "--uts"]).arg(format!("--net={}", ns.path().display()));
-        let pid = tool::run(command.args(["sh", "-c", script]).stdin(Stdio::null()).stderr(Stdio::null()));
+        command
+            .args(["--mount", "--pid", "--cgroup", "--uts"])
+            .arg(format!("--net={}", ns.path().display()));
+        let pid = tool::run(
+            command
+                .args(["sh", "-c", script])
+                .stdin(Stdio::null())
+                .stderr(Stdio::null()),
+        );
         format!("/proc/{}/fd/9", pid.trim())
     }
 

@@ -20,7 +20,10 @@ pub struct Tenant<'n> {
 impl<'n> Tenant<'n> {
     /// One process, and nothing but a loopback device.
     pub fn new(node: &'n Node) -> Self {
-        let mut tenant = Self { node, processes: Vec::new() };
+        let mut tenant = Self {
+            node,
+            processes: Vec::new(),
+        };
         tenant.start(Command::new("unshare").args(["--net", "sleep", "600"]));
         tenant
     }
@@ -39,22 +42,33 @@ impl<'n> Tenant<'n> {
     }
 
     fn start(&mut self, command: &mut Command) {
-        let child = command.spawn().unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
+        let child = command
+            .spawn()
+            .unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
         let comm = format!("/proc/{}/comm", child.id());
         self.processes.push(child);
         let sleeps = || fs::read_to_string(&comm).is_ok_and(|comm| comm.trim() == "sleep");
-        assert!(wait_until(Duration::from_secs(5), sleeps), "{command:?} did not start");
+        assert!(
+            wait_until(Duration::from_secs(5), sleeps),
+            "{command:?} did not start"
+        );
     }
 
     /// The oldest process.
     pub fn process_id(&self) -> u32 {
-        self.processes.first().map(Child::id).expect("a process lives here")
+        self.processes
+            .first()
+            .map(Child::id)
+            .expect("a process lives here")
     }
 
     /// Ends the oldest process.
     pub fn lose_oldest(&mut self) {
         let mut oldest = self.processes.remove(0);
-        oldest.kill().and_then(|()| oldest.wait()).expect("the oldest process ends");
+        oldest
+            .kill()
+            .and_then(|()| oldest.wait())
+            .expect("the oldest process ends");
     }
 
     /// By which it is found.
@@ -102,11 +116,19 @@ pub struct Wanderer {
 impl Wanderer {
     /// In a namespace of its own.
     pub fn new() -> Self {
-        let shell = Command::new("unshare").args(["--net", "sh"]).stdin(Stdio::piped()).spawn();
-        let wanderer = Self { shell: shell.unwrap_or_else(|e| panic!("cannot start unshare: {e}")) };
+        let shell = Command::new("unshare")
+            .args(["--net", "sh"])
+            .stdin(Stdio::piped())
+            .spawn();
+        let wanderer = Self {
+            shell: shell.unwrap_or_else(|e| panic!("cannot start unshare: {e}")),
+        };
         let comm = format!("/proc/{}/comm", wanderer.id());
         let there = || fs::read_to_string(&comm).is_ok_and(|comm| comm.trim() == "sh");
-        assert!(wait_until(Duration::from_secs(5), there), "no shell in a namespace of its own");
+        assert!(
+            wait_until(Duration::from_secs(5), there),
+            "no shell in a namespace of its own"
+        );
         wanderer
     }
 
@@ -121,9 +143,14 @@ impl Wanderer {
     pub fn move_to(&mut self, namespace: &Unnamed) {
         let command = format!("exec nsenter --net={} sh\n", namespace.path().display());
         let stdin = self.shell.stdin.as_mut().expect("stdin is a pipe");
-        stdin.write_all(command.as_bytes()).expect("a shell that reads");
+        stdin
+            .write_all(command.as_bytes())
+            .expect("a shell that reads");
         let there = || inode_of(&self.path()) == namespace.inode();
-        assert!(wait_until(Duration::from_secs(5), there), "the shell did not go to another namespace");
+        assert!(
+            wait_until(Duration::from_secs(5), there),
+            "the shell did not go to another namespace"
+        );
     }
 }
 
@@ -138,7 +165,10 @@ impl Drop for Wanderer {
 pub fn furnish(node: &Node, ns: &Namespace, address: &str) {
     ns.set_sysctl("ipv6/conf/default/dad_transmits", "0");
     ns.ip("link set lo up");
-    node.ns.ip(&format!("link add link eth0 name eth0 netns {} type macvlan mode bridge", ns.name()));
+    node.ns.ip(&format!(
+        "link add link eth0 name eth0 netns {} type macvlan mode bridge",
+        ns.name()
+    ));
     ns.ip("link set eth0 up");
     ns.ip(&format!("addr add {address}/16 dev eth0"));
     ns.ip(&format!("route add default via {GATEWAY4}"));

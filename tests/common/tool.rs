@@ -32,23 +32,34 @@ pub fn require_everything() {
         );
         let missing: Vec<_> = NEEDED.into_iter().filter(|tool| !on_path(tool)).collect();
         assert!(missing.is_empty(), "missing {missing:?}: run scripts/setup");
-        assert!(Path::new(CNI_MACVLAN).exists(), "missing {CNI_MACVLAN}: run scripts/setup");
+        assert!(
+            Path::new(CNI_MACVLAN).exists(),
+            "missing {CNI_MACVLAN}: run scripts/setup"
+        );
     });
 }
 
 fn on_path(tool: &str) -> bool {
     let path = std::env::var("PATH").unwrap_or_default();
-    path.split(':').chain(["/usr/sbin", "/sbin"]).any(|dir| Path::new(dir).join(tool).exists())
+    path.split(':')
+        .chain(["/usr/sbin", "/sbin"])
+        .any(|dir| Path::new(dir).join(tool).exists())
 }
 
 /// Runs a command to its end; `Err` holds what it said when it failed.
 pub fn try_run(command: &mut Command) -> Result<String, String> {
-    let output = command.output().unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
+    let output = command
+        .output()
+        .unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if output.status.success() {
         return Ok(text);
     }
-    Err(format!("{command:?}: {}\n{text}{}", output.status, String::from_utf8_lossy(&output.stderr)))
+    Err(format!(
+        "{command:?}: {}\n{text}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    ))
 }
 
 /// Runs a command that must succeed.

@@ -31,12 +31,17 @@ impl Node {
     pub fn netfix_traced(&self, words: &str) -> Trace {
         let file = self.temp().join("strace");
         let name = file.to_string_lossy().into_owned();
-        let wrapper = ["timeout", "120", "strace", "-f", "-y", "-s", "65536", "-v", "-o", &name];
+        let wrapper = [
+            "timeout", "120", "strace", "-f", "-y", "-s", "65536", "-v", "-o", &name,
+        ];
         let run = Run::of(&mut self.netfix_command(&wrapper, words));
-        let text =
-            fs::read_to_string(&file).unwrap_or_else(|e| panic!("no strace output: {e}\n{}", run.told()));
+        let text = fs::read_to_string(&file)
+            .unwrap_or_else(|e| panic!("no strace output: {e}\n{}", run.told()));
         let lines = join(&text);
-        let main = lines.first().map(|call| call.thread.clone()).unwrap_or_default();
+        let main = lines
+            .first()
+            .map(|call| call.thread.clone())
+            .unwrap_or_default();
         Trace { run, lines, main }
     }
 }
@@ -44,16 +49,24 @@ impl Node {
 fn join(text: &str) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
     for line in text.lines() {
-        let Some((thread, rest)) = line.split_once(char::is_whitespace) else { continue };
+        let Some((thread, rest)) = line.split_once(char::is_whitespace) else {
+            continue;
+        };
         let rest = rest.trim_start();
-        match rest.strip_prefix("<... ").and_then(|resumed| resumed.split_once("resumed>")) {
+        match rest
+            .strip_prefix("<... ")
+            .and_then(|resumed| resumed.split_once("resumed>"))
+        {
             Some((_, end)) => {
                 if let Some(call) = calls.iter_mut().rev().find(|call| call.thread == thread) {
                     call.text.push_str(end);
                 }
             }
             None => {
-                calls.push(Call { thread: thread.to_owned(), text: rest.replace(" <unfinished ...>", "") });
+                calls.push(Call {
+                    thread: thread.to_owned(),
+                    text: rest.replace(" <unfinished ...>", ""),
+                });
             }
         }
     }
@@ -72,17 +85,28 @@ impl Call {
 
 impl Trace {
     pub fn calls(&self, names: &'static [&str]) -> impl Iterator<Item = &Call> {
-        self.lines.iter().filter(move |call| names.contains(&call.name()))
+        self.lines
+            .iter()
+            .filter(move |call| names.contains(&call.name()))
     }
 
     /// Calls that create, open for writing, rename or remove something outside the given folders.
     pub fn writes_outside(&self, allowed: &[&Path]) -> Vec<&str> {
-        let writing =
-            |text: &str| ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"].iter().any(|flag| text.contains(flag));
-        let inside =
-            |text: &str| allowed.iter().any(|folder| text.contains(&folder.to_string_lossy().into_owned()));
+        let writing = |text: &str| {
+            ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"]
+                .iter()
+                .any(|flag| text.contains(flag))
+        };
+        let inside = |text: &str| {
+            allowed
+                .iter()
+                .any(|folder| text.contains(&folder.to_string_lossy().into_owned()))
+        };
         let made = self.calls(CHANGING).map(|call| &call.text);
-        let opened = self.calls(OPENING).map(|call| &call.text).filter(|text| writing(text));
+        let opened = self
+            .calls(OPENING)
+            .map(|call| &call.text)
+            .filter(|text| writing(text));
         made.chain(opened)
             .filter(|text| !inside(text) && !text.contains("/dev/null"))
             .map(String::as_str)
@@ -106,8 +130,15 @@ impl Trace {
     /// Netlink messages that ask for a change.
     pub fn netlink_changes(&self) -> Vec<&str> {
         let sends = self.calls(SENDING);
-        let asks = |text: &str| ["RTM_NEW", "RTM_DEL", "RTM_SET"].iter().any(|verb| text.contains(verb));
-        sends.map(|call| call.text.as_str()).filter(|text| asks(text)).collect()
+        let asks = |text: &str| {
+            ["RTM_NEW", "RTM_DEL", "RTM_SET"]
+                .iter()
+                .any(|verb| text.contains(verb))
+        };
+        sends
+            .map(|call| call.text.as_str())
+            .filter(|text| asks(text))
+            .collect()
     }
 
     /// Netlink messages that ask a question.

@@ -20,14 +20,21 @@ pub struct Connection {
 
 impl Connection {
     pub fn open(node: &Node, pod: &Pod<'_>) -> Self {
-        let listener =
-            node.gateway.enter(|| TcpListener::bind((GATEWAY4, 0))).expect("a listener at the gateway");
+        let listener = node
+            .gateway
+            .enter(|| TcpListener::bind((GATEWAY4, 0)))
+            .expect("a listener at the gateway");
         let address = listener.local_addr().expect("the listener's address");
-        let client = pod.ns.enter(|| TcpStream::connect_timeout(&address, PATIENCE));
-        let client = client.unwrap_or_else(|e| panic!("{} cannot connect to {address}: {e}", pod.name()));
+        let client = pod
+            .ns
+            .enter(|| TcpStream::connect_timeout(&address, PATIENCE));
+        let client =
+            client.unwrap_or_else(|e| panic!("{} cannot connect to {address}: {e}", pod.name()));
         let (server, _) = listener.accept().expect("a connection at the gateway");
         for stream in [&client, &server] {
-            stream.set_read_timeout(Some(PATIENCE)).expect("a read timeout");
+            stream
+                .set_read_timeout(Some(PATIENCE))
+                .expect("a read timeout");
         }
         Self { client, server }
     }
@@ -56,14 +63,26 @@ pub struct BoundSocket {
 
 impl BoundSocket {
     pub fn open(node: &Node, pod: &Pod<'_>) -> Self {
-        let echo = node.gateway.enter(|| UdpSocket::bind((GATEWAY4, 0))).expect("a socket at the gateway");
+        let echo = node
+            .gateway
+            .enter(|| UdpSocket::bind((GATEWAY4, 0)))
+            .expect("a socket at the gateway");
         let target = echo.local_addr().expect("the socket's address");
-        let socket = pod.ns.enter(|| UdpSocket::bind("0.0.0.0:0")).expect("a socket in the pod");
+        let socket = pod
+            .ns
+            .enter(|| UdpSocket::bind("0.0.0.0:0"))
+            .expect("a socket in the pod");
         setsockopt(&socket, BindToDevice, &"eth0".into()).expect("SO_BINDTODEVICE eth0");
         for socket in [&socket, &echo] {
-            socket.set_read_timeout(Some(Duration::from_secs(5))).expect("a read timeout");
+            socket
+                .set_read_timeout(Some(Duration::from_secs(5)))
+                .expect("a read timeout");
         }
-        Self { socket, echo, target }
+        Self {
+            socket,
+            echo,
+            target,
+        }
     }
 
     /// One datagram there and one back.
@@ -82,7 +101,10 @@ impl BoundSocket {
 /// Whether the pod reaches an address by TCP within a few seconds; a refusal is an answer too.
 pub fn reaches(pod: &Pod<'_>, address: &str) -> bool {
     let address: SocketAddr = address.parse().unwrap_or_else(|e| panic!("{address}: {e}"));
-    let once = || match pod.ns.enter(|| TcpStream::connect_timeout(&address, Duration::from_secs(3))) {
+    let once = || match pod
+        .ns
+        .enter(|| TcpStream::connect_timeout(&address, Duration::from_secs(3)))
+    {
         Ok(_) => true,
         Err(e) => e.kind() == std::io::ErrorKind::ConnectionRefused,
     };

@@ -13,7 +13,13 @@ fn comes_back(prepare: impl Fn(&Pod<'_>)) {
 fn primary_and_secondary_addresses_keep_their_order() {
     comes_back(|pod| {
         // Not sorted, so that an order by number is seen to differ.
-        for address in ["10.88.1.9/16", "10.88.1.200/16", "172.20.0.5/24", "172.20.0.2/24", "10.88.1.3/16"] {
+        for address in [
+            "10.88.1.9/16",
+            "10.88.1.200/16",
+            "172.20.0.5/24",
+            "172.20.0.2/24",
+            "10.88.1.3/16",
+        ] {
             pod.ip(&format!("addr add {address} dev eth0"));
         }
     });
@@ -22,7 +28,12 @@ fn primary_and_secondary_addresses_keep_their_order() {
 #[test]
 fn ipv6_addresses_keep_their_order() {
     comes_back(|pod| {
-        for address in ["fd88::9:9/64", "fd88::9:1/64", "fd99::5/48", "fd88::9:5/128"] {
+        for address in [
+            "fd88::9:9/64",
+            "fd88::9:1/64",
+            "fd99::5/48",
+            "fd88::9:5/128",
+        ] {
             pod.ip(&format!("addr add {address} dev eth0"));
         }
     });

@@ -19,7 +19,14 @@ fn pod_in<'n>(node: &'n Node, name: &str, cgroup: &Cgroup) -> Pod<'n> {
 
 fn whose(run: &Run, pod: &Pod<'_>) -> Value {
     let pod = run.pod(pod);
-    json!([pod["id"], pod["sandbox"], pod["uid"], pod["namespace"], pod["name"], pod["source"]])
+    json!([
+        pod["id"],
+        pod["sandbox"],
+        pod["uid"],
+        pod["namespace"],
+        pod["name"],
+        pod["source"]
+    ])
 }
 
 #[test]
@@ -27,16 +34,32 @@ fn a_pods_cgroup_tells_its_sandbox_and_uid() {
     let node = Node::new();
     let id = unique_id();
     let slice = uid(1).replace('-', "_");
-    let (plain, of_systemd) = (format!("kubepods/burstable/pod{}/{id}", uid(1)), unique_id());
+    let (plain, of_systemd) = (
+        format!("kubepods/burstable/pod{}/{id}", uid(1)),
+        unique_id(),
+    );
     let nested = format!(
         "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{slice}.slice/cri-containerd-{of_systemd}.scope"
     );
     let cgroups = [Cgroup::new(&plain), Cgroup::new(&nested)];
-    let pods = [pod_in(&node, "web", &cgroups[0]), pod_in(&node, "db", &cgroups[1])];
+    let pods = [
+        pod_in(&node, "web", &cgroups[0]),
+        pod_in(&node, "db", &cgroups[1]),
+    ];
     let run = node.netfix_json("snapshot").exits(0);
     for (pod, id) in pods.iter().zip([&id, &of_systemd]) {
-        assert_eq!(whose(&run, pod), json!([id[..12], id, uid(1), null, null, "cgroup"]), "{}", run.told());
-        assert!(node.state_dir().join("checkpoints").join(&id[..12]).exists());
+        assert_eq!(
+            whose(&run, pod),
+            json!([id[..12], id, uid(1), null, null, "cgroup"]),
+            "{}",
+            run.told()
+        );
+        assert!(
+            node.state_dir()
+                .join("checkpoints")
+                .join(&id[..12])
+                .exists()
+        );
     }
 }
 
@@ -75,14 +98,26 @@ fn with_monitor(node: &Node, pod: &Pod<'_>, cgroup: &Cgroup, id: &str, name: &st
     );
     fs::write(&script, start).expect("a script");
     let mut command = Command::new("bash");
-    command.args(["-c", "exec -a conmon bash \"$@\"", "bash"]).arg(&script).args(["-c", id, "-n", name]);
+    command
+        .args(["-c", "exec -a conmon bash \"$@\"", "bash"])
+        .arg(&script)
+        .args(["-c", id, "-n", name]);
     let monitor = Background::start(&mut command, node.temp().join(format!("monitor-{name}")));
     let is_inside = |pid: &str| {
         fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == "sleep")
-            && fs::read_to_string(format!("/proc/{pid}/cgroup")).is_ok_and(|cgroup| cgroup.contains(id))
+            && fs::read_to_string(format!("/proc/{pid}/cgroup"))
+                .is_ok_and(|cgroup| cgroup.contains(id))
     };
-    let runs = || tool::ip(&format!("netns pids {}", pod.name())).lines().any(is_inside);
-    assert!(wait_until(Duration::from_secs(10), runs), "the container never ran:\n{}", monitor.text());
+    let runs = || {
+        tool::ip(&format!("netns pids {}", pod.name()))
+            .lines()
+            .any(is_inside)
+    };
+    assert!(
+        wait_until(Duration::from_secs(10), runs),
+        "the container never ran:\n{}",
+        monitor.text()
+    );
     monitor
 }
 
@@ -94,7 +129,12 @@ fn the_monitor_of_a_container_tells_its_name() {
     let cgroup = Cgroup::new(&format!("machine.slice/libpod-{id}.scope"));
     let _monitor = with_monitor(&node, &pods[0], &cgroup, &id, "web");
     let run = node.netfix_json("snapshot").exits(0);
-    assert_eq!(whose(&run, &pods[0]), json!([id[..12], id, null, null, "web", "cgroup"]), "{}", run.told());
+    assert_eq!(
+        whose(&run, &pods[0]),
+        json!([id[..12], id, null, null, "web", "cgroup"]),
+        "{}",
+        run.told()
+    );
 }
 
 #[test]
@@ -116,10 +156,18 @@ fn a_sandbox_of_which_a_runtime_tells_nothing_more_is_found_by_its_cgroup() {
     let id = unique_id();
     let cgroup = Cgroup::new(&format!("kubepods/pod{}/docker-{id}.scope", uid(1)));
     let pod = pod_in(&node, "web", &cgroup);
-    let sandbox = Sandbox { id: id.clone(), ..Sandbox::nowhere("web-0", 1) };
-    let script = Script { sandboxes: vec![sandbox], ..Script::default() };
+    let sandbox = Sandbox {
+        id: id.clone(),
+        ..Sandbox::nowhere("web-0", 1)
+    };
+    let script = Script {
+        sandboxes: vec![sandbox],
+        ..Script::default()
+    };
     let runtime = FakeCri::start(&node.temp().join("runtime.sock"), script);
-    let run = node.netfix_json(&format!("snapshot {}", auto(&runtime.socket))).exits(0);
+    let run = node
+        .netfix_json(&format!("snapshot {}", auto(&runtime.socket)))
+        .exits(0);
     let expected = json!([id[..12], id, uid(1), "shop", "web-0", "cri"]);
     assert_eq!(whose(&run, &pod), expected, "{}", run.told());
 }
@@ -129,11 +177,25 @@ fn a_pid_whose_cgroup_is_another_containers_is_stale() {
     let node = Node::new();
     let cgroup = Cgroup::new(&format!("docker/{}", unique_id()));
     let pod = pod_in(&node, "web", &cgroup);
-    let stale =
-        |name: &str, number: u8| Sandbox { pid: Some(pod.process_id()), ..Sandbox::nowhere(name, number) };
-    let script = Script { sandboxes: vec![stale("db-0", 2)], ..Script::default() };
+    let stale = |name: &str, number: u8| Sandbox {
+        pid: Some(pod.process_id()),
+        ..Sandbox::nowhere(name, number)
+    };
+    let sandbox = stale("db-0", 2);
+    let script = Script {
+        sandboxes: vec![sandbox.clone()],
+        ..Script::default()
+    };
     let runtime = FakeCri::start(&node.temp().join("runtime.sock"), script);
-    let words = format!("snapshot {} --netns /proc/{}/ns/net", auto(&runtime.socket), pod.process_id());
+    let words = format!(
+        "snapshot {} --netns /proc/{}/ns/net",
+        auto(&runtime.socket),
+        pod.process_id()
+    );
     let run = node.netfix_json(&words).exits(5);
-    run.says(&["shop/db-0", "another container"]);
+    run.errors(&[("unreadable", sandbox.short_id())]).names(
+        "unreadable",
+        sandbox.short_id(),
+        &["shop/db-0", &sandbox.id],
+    );
 }

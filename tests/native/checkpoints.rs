@@ -16,17 +16,28 @@ fn files_are_private_and_complete() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
-    let mode =
-        |path: &std::path::Path| fs::metadata(path).expect("the path exists").permissions().mode() & 0o777;
+    let mode = |path: &std::path::Path| {
+        fs::metadata(path)
+            .expect("the path exists")
+            .permissions()
+            .mode()
+            & 0o777
+    };
     assert_eq!(mode(&node.state_dir()), 0o700, "the state folder");
-    assert_eq!(mode(&node.state_dir().join("checkpoints")), 0o700, "the folder of checkpoints");
+    assert_eq!(
+        mode(&node.state_dir().join("checkpoints")),
+        0o700,
+        "the folder of checkpoints"
+    );
     for (path, text) in node.state_files() {
         assert_eq!(mode(&path), 0o600, "{}", path.display());
         let value: Result<Value, _> = serde_json::from_str(&text);
         assert!(value.is_ok(), "{} is not JSON: {text}", path.display());
     }
     assert!(node.state_dir().join("node.json").exists(), "no node.json");
-    let count = fs::read_dir(node.state_dir().join("checkpoints")).expect("the folder").count();
+    let count = fs::read_dir(node.state_dir().join("checkpoints"))
+        .expect("the folder")
+        .count();
     assert_eq!(count, pods.len(), "one file a pod and nothing else");
 }
 
@@ -35,14 +46,21 @@ fn an_unchanged_pod_is_not_written_again() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     let is_up = || pods[0].ip("-o link show dev eth0").contains("state UP");
-    assert!(wait_until(Duration::from_secs(5), is_up), "the pod's link never came up");
+    assert!(
+        wait_until(Duration::from_secs(5), is_up),
+        "the pod's link never came up"
+    );
     node.snapshot();
     let file = node.checkpoint_of(&pods[0]);
     let inode = fs::metadata(&file).expect("the checkpoint").ino();
     let keep = fs::hard_link(&file, node.temp().join("keeps-the-inode-from-reuse"));
     keep.expect("a second name for the checkpoint");
     node.snapshot();
-    assert_eq!(inode, fs::metadata(&file).expect("the checkpoint").ino(), "the file was written again");
+    assert_eq!(
+        inode,
+        fs::metadata(&file).expect("the checkpoint").ino(),
+        "the file was written again"
+    );
 }
 
 #[test]
@@ -65,11 +83,17 @@ fn a_snapshot_after_the_loss_keeps_the_good_checkpoint() {
     let pods = node.simple_pods(2);
     let before: Vec<_> = pods.iter().map(crate::common::Pod::capture).collect();
     node.snapshot();
-    let files: Vec<_> =
-        pods.iter().map(|pod| fs::read_to_string(node.checkpoint_of(pod)).expect("a checkpoint")).collect();
+    let files: Vec<_> = pods
+        .iter()
+        .map(|pod| fs::read_to_string(node.checkpoint_of(pod)).expect("a checkpoint"))
+        .collect();
     node.lose_and_reload();
-    node.netfix("snapshot").fails().says(&["degraded", pods[0].name(), pods[1].name()]);
-    node.netfix_json("snapshot").fails().has_problem("degraded", &pods[0]).has_problem("degraded", &pods[1]);
+    node.netfix("snapshot")
+        .exits(1)
+        .errors(&[("degraded", pods[0].name()), ("degraded", pods[1].name())]);
+    node.netfix_json("snapshot")
+        .exits(1)
+        .errors(&[("degraded", pods[0].name()), ("degraded", pods[1].name())]);
     for (pod, text) in pods.iter().zip(&files) {
         assert_eq!(
             text,
@@ -91,9 +115,13 @@ fn a_snapshot_while_the_parent_is_missing_keeps_node_and_pods() {
     let (before, host) = (pods[0].capture(), node.capture());
     node.snapshot();
     node.lose();
-    node.netfix("snapshot").fails().says(&["degraded", pods[0].name()]);
+    node.netfix("snapshot")
+        .exits(1)
+        .errors(&[("degraded", pods[0].name())]);
     node.reload();
-    node.netfix("snapshot").fails();
+    node.netfix("snapshot")
+        .exits(1)
+        .errors(&[("degraded", pods[0].name())]);
     node.restore();
     pods[0].assert_same_as(&before);
     node.assert_same_as(&host);
@@ -107,7 +135,9 @@ fn one_degraded_pod_does_not_keep_the_others_from_their_snapshot() {
     pods[0].ip("link del eth0");
     pods[1].ip("addr add 10.88.1.222/16 dev eth0");
     let before = pods[1].capture();
-    node.netfix("snapshot").exits(5).says(&["degraded", pods[0].name()]);
+    node.netfix("snapshot")
+        .exits(5)
+        .errors(&[("degraded", pods[0].name())]);
     node.lose_and_reload();
     node.restore();
     pods[1].assert_same_as(&before);
@@ -117,14 +147,24 @@ fn one_degraded_pod_does_not_keep_the_others_from_their_snapshot() {
 fn a_pod_that_ended_loses_its_checkpoint_only_to_a_generation() {
     let node = Node::new();
     let pods = node.simple_pods(2);
-    node.netfix_alone("snapshot").exits(0).says(&[pods[0].name(), pods[1].name()]);
+    let run = node.netfix_alone("snapshot -o json").exits(0);
+    for pod in &pods {
+        assert_eq!(run.pod(pod)["state"], "saved", "{}", run.told());
+    }
     let file = node.checkpoint_of(&pods[1]);
     let text = fs::read(&file).expect("a checkpoint");
     pods[1].ns.delete();
     node.netfix_alone("snapshot --keep 1").exits(0);
-    assert!(!file.exists(), "{} is still a current checkpoint", file.display());
+    assert!(
+        !file.exists(),
+        "{} is still a current checkpoint",
+        file.display()
+    );
     assert!(node.checkpoint_of(&pods[0]).exists());
-    assert!(node.kept_of(&pods[1]).contains(&text), "no generation holds the ended pod's checkpoint");
+    assert!(
+        node.kept_of(&pods[1]).contains(&text),
+        "no generation holds the ended pod's checkpoint"
+    );
 }
 
 #[test]
@@ -133,16 +173,29 @@ fn a_snapshot_of_some_pods_leaves_the_other_checkpoints() {
     let pods = node.simple_pods(2);
     node.snapshot();
     let file = node.checkpoint_of(&pods[1]);
-    node.netfix(&format!("snapshot --pod {}", pods[0].name())).exits(0);
-    assert!(file.exists(), "{} went away with a snapshot that was not about it", file.display());
+    node.netfix(&format!("snapshot --pod {}", pods[0].name()))
+        .exits(0);
+    assert!(
+        file.exists(),
+        "{} went away with a snapshot that was not about it",
+        file.display()
+    );
 }
 
 #[test]
 fn a_mounted_namespace_with_a_process_in_it_is_one_pod() {
     let node = Node::new();
-    let pod = node.pod("web").attach(&static_ipam(&["10.88.2.10/16"])).with_process();
+    let pod = node
+        .pod("web")
+        .attach(&static_ipam(&["10.88.2.10/16"]))
+        .with_process();
     let run = node.netfix_json("snapshot").exits(0);
-    assert_eq!(run.json()["pods"].as_array().map(Vec::len), Some(1), "{}", run.told());
+    assert_eq!(
+        run.json()["pods"].as_array().map(Vec::len),
+        Some(1),
+        "{}",
+        run.told()
+    );
     run.pod(&pod);
 }
 
@@ -152,15 +205,16 @@ fn a_namespace_that_lies_under_another_mount_is_told_of_and_the_others_are_writt
     let node = Node::new();
     let pod = node.pod("web").simple();
     let folder = node.temp().join("covered");
-    let script =
-        "mkdir $0 && touch $0/pod && unshare --net=$0/pod true && mount -t tmpfs none $0 && exec \"$@\"";
+    let script = "mkdir $0 && touch $0/pod && unshare --net=$0/pod true && mount -t tmpfs none $0 && exec \"$@\"";
     let folder = folder.to_string_lossy();
     let wrapper = ["unshare", "--mount", "sh", "-c", script, &folder];
-    let run = Run::of(&mut node.netfix_command(&wrapper, &format!("snapshot -o json --netns {folder}/*")));
+    let run = Run::of(
+        &mut node.netfix_command(&wrapper, &format!("snapshot -o json --netns {folder}/*")),
+    );
     let run = run.exits(5);
-    let told = run.problems("unreadable");
+    let told = run.coded("unreadable");
     assert_eq!(told.len(), 1, "{}", run.told());
-    assert_eq!(told[0]["object"], format!("{folder}/pod"), "{}", run.told());
+    assert_eq!(told[0].object, format!("{folder}/pod"), "{}", run.told());
     assert_eq!(run.pod(&pod)["state"], "saved", "{}", run.told());
 }
 
@@ -169,9 +223,20 @@ fn list_and_show_tell_what_is_stored() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
-    node.netfix("list").exits(0).says(&[pods[0].name(), pods[1].name()]);
+    node.netfix("list")
+        .exits(0)
+        .stdout_has(&[pods[0].name(), pods[1].name()]);
     let show = node.netfix(&format!("show {}", pods[0].name())).exits(0);
-    show.says(&[&pods[0].mac(), &pods[0].address(), "10.88.0.1", "macvlan", "bridge"])
-        .does_not_say(&pods[1].mac());
-    node.netfix("show no-such-pod").fails().says(&["no-such-pod"]);
+    show.stdout_has(&[
+        &pods[0].mac(),
+        &pods[0].address(),
+        "10.88.0.1",
+        "macvlan",
+        "bridge",
+    ])
+    .lacks(&pods[1].mac());
+    node.netfix("show no-such-pod")
+        .exits(1)
+        .errors(&[("checkpoint-missing", "")])
+        .names("checkpoint-missing", "", &["no-such-pod"]);
 }

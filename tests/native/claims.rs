@@ -13,15 +13,28 @@ use crate::common::{Node, Pod};
 #[test]
 fn a_pid_leads_to_the_namespace_where_no_path_is_told_or_the_path_is_dead() {
     let node = Node::new();
-    let pods = [node.pod("web").simple().with_process(), node.pod("db").simple().with_process()];
+    let pods = [
+        node.pod("web").simple().with_process(),
+        node.pod("db").simple().with_process(),
+    ];
     let dead = node.temp().join("cni-1");
     std::fs::write(&dead, "").expect("a dead file");
     let sandboxes = [
-        Sandbox { netns: None, pid: Some(pods[0].process_id()), ..Sandbox::of(&pods[0], "web-0", 1) },
-        Sandbox { netns: Some(dead), pid: Some(pods[1].process_id()), ..Sandbox::of(&pods[1], "db-0", 2) },
+        Sandbox {
+            netns: None,
+            pid: Some(pods[0].process_id()),
+            ..Sandbox::of(&pods[0], "web-0", 1)
+        },
+        Sandbox {
+            netns: Some(dead),
+            pid: Some(pods[1].process_id()),
+            ..Sandbox::of(&pods[1], "db-0", 2)
+        },
     ];
     let runtime = cri(&node, &sandboxes);
-    let run = node.netfix_json(&format!("snapshot {}", auto(&runtime.socket))).exits(0);
+    let run = node
+        .netfix_json(&format!("snapshot {}", auto(&runtime.socket)))
+        .exits(0);
     for (pod, sandbox) in pods.iter().zip(&sandboxes) {
         assert_eq!(whose(&run, pod), told(sandbox), "{}", run.told());
     }
@@ -31,17 +44,31 @@ fn a_pid_leads_to_the_namespace_where_no_path_is_told_or_the_path_is_dead() {
 /// there are written down, none is taken for the one, and the one is named with uid and sandbox.
 fn snapshot_with_one_lost(lost: impl FnOnce(&Node, &[Pod<'_>; 2]) -> Sandbox, why: &str) {
     let node = Node::new();
-    let pods = [node.pod("web").simple().with_process(), node.pod("db").simple().with_process()];
+    let pods = [
+        node.pod("web").simple().with_process(),
+        node.pod("db").simple().with_process(),
+    ];
     let sandbox = lost(&node, &pods);
     let runtime = cri(&node, &[sandbox.clone(), Sandbox::of(&pods[1], "db-0", 2)]);
-    let run = node.netfix_json(&format!("snapshot {} {}", auto(&runtime.socket), chosen(&sandbox))).exits(5);
-    let problems = run.problems("unreadable");
-    let [problem] = &problems[..] else { panic!("not one problem\n{}", run.told()) };
-    let text = problem["message"].as_str().unwrap_or_default();
+    let run = node
+        .netfix_json(&format!(
+            "snapshot {} {}",
+            auto(&runtime.socket),
+            chosen(&sandbox)
+        ))
+        .exits(5);
+    let problems = run.coded("unreadable");
+    let [problem] = &problems[..] else {
+        panic!("not one problem\n{}", run.told())
+    };
     for part in ["shop/web-0", &sandbox.uid, &sandbox.id, why] {
-        assert!(text.contains(part), "nothing says {part}\n{}", run.told());
+        assert!(
+            problem.message.contains(part),
+            "nothing says {part}\n{}",
+            run.told()
+        );
     }
-    assert_eq!(problem["pod"], sandbox.short_id(), "{}", run.told());
+    assert_eq!(problem.pod.as_deref(), Some(sandbox.short_id()));
     assert_eq!(run.pod(&pods[0])["sandbox"], Value::Null, "{}", run.told());
     assert_eq!(run.pod(&pods[1])["name"], "db-0", "{}", run.told());
     assert!(runtime.lists() > 1, "it was not asked again");
@@ -53,23 +80,42 @@ fn lost_path(node: &Node) -> PathBuf {
 
 /// The words that choose it, whatever is there.
 fn chosen(sandbox: &Sandbox) -> String {
-    let path = sandbox.netns.as_ref().map(|path| format!("--netns {}", path.display()));
+    let path = sandbox
+        .netns
+        .as_ref()
+        .map(|path| format!("--netns {}", path.display()));
     let process = sandbox.pid.map(|pid| format!("--netns /proc/{pid}/ns/net"));
-    [path, process].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    [path, process]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 #[test]
 fn a_sandbox_whose_namespace_is_nowhere_is_an_error() {
-    let lost = |node: &Node| Sandbox { netns: Some(lost_path(node)), ..Sandbox::nowhere("web-0", 1) };
+    let lost = |node: &Node| Sandbox {
+        netns: Some(lost_path(node)),
+        ..Sandbox::nowhere("web-0", 1)
+    };
     snapshot_with_one_lost(|node, _| lost(node), "ENOENT");
-    snapshot_with_one_lost(|node, _| Sandbox { pid: Some(u32::MAX >> 10), ..lost(node) }, "ENOENT");
+    snapshot_with_one_lost(
+        |node, _| Sandbox {
+            pid: Some(u32::MAX >> 10),
+            ..lost(node)
+        },
+        "ENOENT",
+    );
 }
 
 #[test]
 fn a_dead_file_is_never_taken_for_a_namespace() {
     let dead = |node: &Node, _: &[Pod<'_>; 2]| {
         std::fs::write(lost_path(node), "").expect("a dead file");
-        Sandbox { netns: Some(lost_path(node)), ..Sandbox::nowhere("web-0", 1) }
+        Sandbox {
+            netns: Some(lost_path(node)),
+            ..Sandbox::nowhere("web-0", 1)
+        }
     };
     snapshot_with_one_lost(dead, "is no network namespace");
 }
@@ -101,9 +147,14 @@ fn a_stale_pid_is_never_taken_for_the_pods() {
 fn a_path_counts_where_the_pid_is_a_process_of_the_host() {
     let node = Node::new();
     let pods = node.simple_pods(1);
-    let sandbox = Sandbox { pid: Some(std::process::id()), ..Sandbox::of(&pods[0], "web-0", 1) };
+    let sandbox = Sandbox {
+        pid: Some(std::process::id()),
+        ..Sandbox::of(&pods[0], "web-0", 1)
+    };
     let runtime = cri(&node, std::slice::from_ref(&sandbox));
-    let run = node.netfix_json(&format!("snapshot {}", auto(&runtime.socket))).exits(0);
+    let run = node
+        .netfix_json(&format!("snapshot {}", auto(&runtime.socket)))
+        .exits(0);
     assert_eq!(whose(&run, &pods[0]), told(&sandbox), "{}", run.told());
 }
 
@@ -111,7 +162,10 @@ fn a_path_counts_where_the_pid_is_a_process_of_the_host() {
 fn a_sandbox_that_is_gone_when_asked_again_is_no_error() {
     let node = Node::new();
     let pods = node.simple_pods(1);
-    let lost = Sandbox { netns: Some(lost_path(&node)), ..Sandbox::nowhere("web-9", 9) };
+    let lost = Sandbox {
+        netns: Some(lost_path(&node)),
+        ..Sandbox::nowhere("web-9", 9)
+    };
     let passing = lost.clone();
     let hook = move |asked: usize, sandboxes: &mut Vec<Sandbox>| match asked {
         0 => sandboxes.push(passing.clone()),
@@ -124,7 +178,9 @@ fn a_sandbox_that_is_gone_when_asked_again_is_no_error() {
         ..Script::default()
     };
     let runtime = FakeCri::start(&node.temp().join("runtime.sock"), script);
-    let run = node.netfix_json(&format!("snapshot {} {words}", auto(&runtime.socket))).exits(0);
+    let run = node
+        .netfix_json(&format!("snapshot {} {words}", auto(&runtime.socket)))
+        .exits(0);
     assert_eq!(run.json()["problems"], json!([]), "{}", run.told());
     assert_eq!(runtime.lists(), 2, "{}", run.told());
 }
@@ -134,8 +190,10 @@ fn a_pod_that_is_born_meanwhile_is_written_down_too() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     let name = format!("{}.late", node.ns.name());
-    let late =
-        Sandbox { netns: Some(PathBuf::from("/run/netns").join(&name)), ..Sandbox::nowhere("web-9", 9) };
+    let late = Sandbox {
+        netns: Some(PathBuf::from("/run/netns").join(&name)),
+        ..Sandbox::nowhere("web-9", 9)
+    };
     let born = Arc::new(Mutex::new(None));
     let (cradle, sandbox) = (Arc::clone(&born), late.clone());
     let hook = move |asked: usize, sandboxes: &mut Vec<Sandbox>| {
@@ -150,20 +208,47 @@ fn a_pod_that_is_born_meanwhile_is_written_down_too() {
         ..Script::default()
     };
     let runtime = FakeCri::start(&node.temp().join("runtime.sock"), script);
-    let run = node.netfix_json(&format!("snapshot {}", auto(&runtime.socket))).exits(0);
+    let run = node
+        .netfix_json(&format!("snapshot {}", auto(&runtime.socket)))
+        .exits(0);
     let json = run.json();
-    let mut ids = json["pods"].as_array().into_iter().flatten().map(|pod| &pod["sandbox"]);
-    assert!(ids.any(|id| *id == late.id), "the late pod is missing\n{}", run.told());
+    let mut ids = json["pods"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|pod| &pod["sandbox"]);
+    assert!(
+        ids.any(|id| *id == late.id),
+        "the late pod is missing\n{}",
+        run.told()
+    );
 }
 
 #[test]
 fn a_sandbox_that_was_not_chosen_is_nobodys_business() {
     let node = Node::new();
     let pods = node.simple_pods(1);
-    let elsewhere = Sandbox { netns: Some(node.temp().join("nowhere")), ..Sandbox::nowhere("web-8", 8) };
-    let unnamed = Sandbox { netns: Some(lost_path(&node)), ..Sandbox::nowhere("web-9", 9) };
-    let runtime = cri(&node, &[Sandbox::of(&pods[0], "web-0", 1), elsewhere, unnamed.clone()]);
-    let words = format!("snapshot {} --pod shop/web-0 {}", auto(&runtime.socket), chosen(&unnamed));
+    let elsewhere = Sandbox {
+        netns: Some(node.temp().join("nowhere")),
+        ..Sandbox::nowhere("web-8", 8)
+    };
+    let unnamed = Sandbox {
+        netns: Some(lost_path(&node)),
+        ..Sandbox::nowhere("web-9", 9)
+    };
+    let runtime = cri(
+        &node,
+        &[
+            Sandbox::of(&pods[0], "web-0", 1),
+            elsewhere,
+            unnamed.clone(),
+        ],
+    );
+    let words = format!(
+        "snapshot {} --pod shop/web-0 {}",
+        auto(&runtime.socket),
+        chosen(&unnamed)
+    );
     let run = node.netfix_json(&words).exits(0);
     assert_eq!(run.json()["problems"], json!([]), "{}", run.told());
 }
@@ -172,16 +257,23 @@ fn a_sandbox_that_was_not_chosen_is_nobodys_business() {
 fn a_namespace_that_two_sandboxes_share_is_named_after_none_of_them_but_a_kubernetes_pod() {
     let node = Node::new();
     let pod = node.pod("web").simple().with_process();
-    let shared = |name: &str, number: u8| Container { netns: pod.ns.path(), ..container(&pod, name, number) };
+    let shared = |name: &str, number: u8| Container {
+        netns: pod.ns.path(),
+        ..container(&pod, name, number)
+    };
     let kube = shared(&format!("k8s_POD_web-0_shop_{}_0", uid(3)), 3);
     let docker = |name: &str, containers: &[Container]| {
         FakeDocker::start(&node.temp().join(name), containers.to_vec())
     };
     let two = docker("two.sock", &[shared("one", 1), shared("two", 2)]);
-    let run = node.netfix_json(&format!("snapshot {}", auto(&two.socket))).exits(0);
+    let run = node
+        .netfix_json(&format!("snapshot {}", auto(&two.socket)))
+        .exits(0);
     assert_eq!(run.pod(&pod)["source"], "mount", "{}", run.told());
-    assert_eq!(run.problems("unsupported").len(), 1, "{}", run.told());
+    assert_eq!(run.coded("unsupported").len(), 1, "{}", run.told());
     let three = docker("three.sock", &[shared("one", 1), shared("two", 2), kube]);
-    let run = node.netfix_json(&format!("snapshot {}", auto(&three.socket))).exits(0);
+    let run = node
+        .netfix_json(&format!("snapshot {}", auto(&three.socket)))
+        .exits(0);
     assert_eq!(run.pod(&pod)["name"], "web-0", "{}", run.told());
 }

@@ -7,28 +7,37 @@ use crate::common::{Node, Pod};
 fn every_pod_comes_back(node: &Node, pods: &[Pod<'_>]) {
     node.assert_all_survive_a_loss(pods);
     for pod in pods {
-        pod.cni_check().unwrap_or_else(|e| panic!("CHECK of {}: {e}", pod.name()));
+        pod.cni_check()
+            .unwrap_or_else(|e| panic!("CHECK of {}: {e}", pod.name()));
     }
 }
 
 #[test]
 fn cni_pods_are_what_they_were_and_pass_the_plugins_check() {
     let node = Node::new();
-    let pods = ["web", "api", "db"].map(|name| node.pod_with_dad(name).attach(&host_local_ipam(&node)));
+    let pods =
+        ["web", "api", "db"].map(|name| node.pod_with_dad(name).attach(&host_local_ipam(&node)));
     every_pod_comes_back(&node, &pods);
 }
 
 #[test]
 fn a_dual_stack_cni_pod_is_what_it_was_and_passes_the_plugins_check() {
     let node = Node::new();
-    let pod = node.pod_with_dad("web").attach(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]));
+    let pod = node
+        .pod_with_dad("web")
+        .attach(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]));
     every_pod_comes_back(&node, &[pod]);
 }
 
 #[test]
 fn a_cni_pod_with_several_addresses_is_what_it_was() {
     let node = Node::new();
-    let ipam = static_ipam(&["10.88.2.10/16", "10.88.2.9/16", "fd88::2:10/64", "fd88::2:9/64"]);
+    let ipam = static_ipam(&[
+        "10.88.2.10/16",
+        "10.88.2.9/16",
+        "fd88::2:10/64",
+        "fd88::2:9/64",
+    ]);
     let pod = node.pod_with_dad("web").attach(&ipam);
     every_pod_comes_back(&node, &[pod]);
 }
@@ -49,6 +58,9 @@ fn without_a_selection_all_pods_of_the_machine_come_back() {
 #[test]
 fn a_cni_pod_with_a_living_process_is_what_it_was() {
     let node = Node::new();
-    let pod = node.pod("web").attach(&static_ipam(&["10.88.2.10/16"])).with_process();
+    let pod = node
+        .pod("web")
+        .attach(&static_ipam(&["10.88.2.10/16"]))
+        .with_process();
     every_pod_comes_back(&node, &[pod]);
 }

@@ -20,7 +20,11 @@ impl<'n> TakenMac<'n> {
         node.ns.ip("link set eth0 up");
         thief.macvlan("mode bridge", &format!("address {}", pods[1].mac()));
         thief.ip("link set eth0 up");
-        Self { pods, before, thief }
+        Self {
+            pods,
+            before,
+            thief,
+        }
     }
 }
 
@@ -29,19 +33,32 @@ fn a_taken_mac_is_a_conflict_and_the_other_pods_come_back() {
     let node = Node::new();
     let taken = TakenMac::new(&node);
     let theirs = taken.thief.capture();
-    node.netfix("restore").exits(5).says(&[taken.pods[1].name(), &taken.pods[1].mac(), "mac-conflict"]);
+    node.netfix("restore")
+        .exits(5)
+        .errors(&[("mac-conflict", taken.pods[1].name())])
+        .names(
+            "mac-conflict",
+            taken.pods[1].name(),
+            &[&taken.pods[1].mac(), taken.thief.name()],
+        );
     for number in [0, 2] {
         taken.pods[number].assert_same_as(&taken.before[number]);
     }
     theirs.assert_same(&taken.thief.capture(), "the one who has the MAC");
-    node.netfix_json("restore").exits_with_one_of(&[1, 5]).has_problem("mac-conflict", &taken.pods[1]);
+    node.netfix_json("restore")
+        .exits(5)
+        .errors(&[("mac-conflict", taken.pods[1].name())]);
 }
 
 #[test]
 fn a_taken_mac_is_named_with_both_sides() {
     let node = Node::new();
     let taken = TakenMac::new(&node);
-    node.netfix("restore").fails().says(&[taken.pods[1].name(), taken.thief.name()]);
+    node.netfix("restore").exits(5).names(
+        "mac-conflict",
+        taken.pods[1].name(),
+        &[taken.thief.name()],
+    );
 }
 
 #[test]
@@ -49,7 +66,9 @@ fn a_taken_mac_leaves_nothing_half_done() {
     let node = Node::new();
     let taken = TakenMac::new(&node);
     let bare = taken.pods[1].capture();
-    node.netfix("restore").fails();
+    node.netfix("restore")
+        .exits(5)
+        .errors(&[("mac-conflict", taken.pods[1].name())]);
     bare.assert_same(&taken.pods[1].capture(), "the pod whose MAC is taken");
 }
 
@@ -57,7 +76,9 @@ fn a_taken_mac_leaves_nothing_half_done() {
 fn once_the_mac_is_free_the_same_command_brings_the_pod_back() {
     let node = Node::new();
     let taken = TakenMac::new(&node);
-    node.netfix("restore").fails();
+    node.netfix("restore")
+        .exits(5)
+        .errors(&[("mac-conflict", taken.pods[1].name())]);
     taken.thief.ip("link del eth0");
     node.restore();
     taken.pods[1].assert_same_as(&taken.before[1]);
@@ -70,9 +91,15 @@ fn a_mac_taken_by_a_macvlan_of_the_node_itself_is_named_with_both_sides() {
     node.snapshot();
     node.lose_and_reload();
     node.ns.ip("link set eth0 up");
-    node.ns.ip(&format!("link add link eth0 name thief0 address {} type macvlan mode bridge", pods[0].mac()));
+    node.ns.ip(&format!(
+        "link add link eth0 name thief0 address {} type macvlan mode bridge",
+        pods[0].mac()
+    ));
     node.ns.ip("link set thief0 up");
-    node.netfix("restore").fails().says(&["mac-conflict", pods[0].name(), "thief0"]);
+    node.netfix("restore")
+        .exits(1)
+        .errors(&[("mac-conflict", pods[0].name())])
+        .names("mac-conflict", pods[0].name(), &["thief0"]);
 }
 
 #[test]
@@ -84,7 +111,10 @@ fn an_interface_of_another_kind_in_the_pods_place_is_left_and_reported() {
     node.lose_and_reload();
     pods[1].ip("link add eth0 type veth peer name other0");
     let intruder = pods[1].capture();
-    node.netfix("restore").exits(5).says(&[pods[1].name(), "eth0", "veth"]);
+    node.netfix("restore")
+        .exits(5)
+        .errors(&[("link-conflict", pods[1].name())])
+        .names("link-conflict", pods[1].name(), &["eth0", "veth"]);
     intruder.assert_same(&pods[1].capture(), "the pod with a veth named eth0");
     pods[0].assert_same_as(&before);
 }
@@ -98,10 +128,22 @@ fn a_taken_interface_index_is_said_and_does_not_keep_the_pod_dead() {
     node.snapshot();
     node.lose_and_reload();
     pod.ip("link add other0 index 777 type bridge");
-    let run = node.netfix("restore").says(&[pod.name(), "777"]);
+    let run =
+        node.netfix("restore")
+            .exits(0)
+            .errors(&[])
+            .names("ifindex-differs", pod.name(), &["777"]);
     let link = pod.ip("-o addr show dev eth0");
-    assert!(link.contains(&pod.address()), "the pod stayed dead: {link}\n{}", run.told());
-    assert!(pod.ip("-o link show dev other0").starts_with("777:"), "other0 lost its index\n{}", run.told());
+    assert!(
+        link.contains(&pod.address()),
+        "the pod stayed dead: {link}\n{}",
+        run.told()
+    );
+    assert!(
+        pod.ip("-o link show dev other0").starts_with("777:"),
+        "other0 lost its index\n{}",
+        run.told()
+    );
 }
 
 #[test]
@@ -113,12 +155,23 @@ fn two_checkpoints_with_one_address_are_refused_with_both_named_and_the_others_c
     twin.ip("link set eth0 up");
     twin.ip(&format!("addr add {}/16 dev eth0", pods[1].address()));
     let before: Vec<_> = pods.iter().map(Pod::capture).collect();
-    let both = ["address-conflict", pods[1].name(), twin.name(), &pods[1].address()];
-    node.netfix("snapshot").exits(5).says(&both);
+    node.netfix("snapshot").exits(5).claimed_by_both(
+        "address-conflict",
+        [&pods[1], &twin],
+        &pods[1].address(),
+    );
     node.lose_and_reload();
     let bare = [pods[1].capture(), twin.capture()];
-    node.netfix("plan").exits(5).says(&both);
-    node.netfix("restore").exits(5).says(&both);
+    node.netfix("plan").exits(5).claimed_by_both(
+        "address-conflict",
+        [&pods[1], &twin],
+        &pods[1].address(),
+    );
+    node.netfix("restore").exits(5).claimed_by_both(
+        "address-conflict",
+        [&pods[1], &twin],
+        &pods[1].address(),
+    );
     bare[0].assert_same(&pods[1].capture(), "one claimant");
     bare[1].assert_same(&twin.capture(), "the other claimant");
     for number in [0, 2] {
@@ -139,7 +192,11 @@ fn an_address_that_a_new_pod_has_by_now_is_not_given_to_the_old_one() {
     heir.ip("link set eth0 up");
     heir.ip(&format!("addr add {}/16 dev eth0", pods[1].address()));
     let (theirs, bare) = (heir.capture(), pods[1].capture());
-    node.netfix("restore").exits(5).says(&["address-conflict", pods[1].name(), heir.name()]);
+    node.netfix("restore").exits(5).claimed_by_both(
+        "address-conflict",
+        [&pods[1], &heir],
+        &pods[1].address(),
+    );
     theirs.assert_same(&heir.capture(), "the new pod");
     bare.assert_same(&pods[1].capture(), "the old pod");
     pods[0].assert_same_as(&before);
@@ -149,11 +206,18 @@ fn an_address_that_a_new_pod_has_by_now_is_not_given_to_the_old_one() {
 fn where_every_checkpoint_claims_what_another_does_nothing_is_changed() {
     let node = Node::new();
     let pod = node.pod("web").simple();
-    node.ns.ip(&format!("addr add {}/16 dev eth0", pod.address()));
-    node.netfix("snapshot").exits(5).says(&["address-conflict", "the host", pod.name()]);
+    node.ns
+        .ip(&format!("addr add {}/16 dev eth0", pod.address()));
+    node.netfix("snapshot")
+        .exits(5)
+        .errors(&[("address-conflict", pod.name())])
+        .names("address-conflict", pod.name(), &[&pod.address()]);
     node.lose_and_reload();
     let (host, bare) = (node.capture(), pod.capture());
-    node.netfix("restore").exits(4).says(&["address-conflict", "the host", pod.name()]);
+    node.netfix("restore")
+        .exits(4)
+        .errors(&[("address-conflict", pod.name())])
+        .names("address-conflict", pod.name(), &[&pod.address()]);
     host.assert_same(&node.capture(), "the node");
     bare.assert_same(&pod.capture(), "the pod");
 }

@@ -18,7 +18,11 @@ fn essence(bytes: &[u8]) -> Value {
     value["netfix"]["created"] = Value::Null;
     value["netfix"]["checksum"] = Value::Null;
     value["netfix"]["identity"]["holder"] = Value::Null;
-    for link in value["netfix"]["state"]["links"].as_array_mut().into_iter().flatten() {
+    for link in value["netfix"]["state"]["links"]
+        .as_array_mut()
+        .into_iter()
+        .flatten()
+    {
         link["flags"]["carrier"] = Value::Null;
     }
     value
@@ -31,10 +35,17 @@ fn assert_only_good(node: &Node, pods: &[Pod<'_>], good: &[Value]) {
             assert_eq!(&essence(held), good, "{}", pod.name());
         }
     }
-    let folders = node.generations().into_iter().map(|number| node.generation(number));
+    let folders = node
+        .generations()
+        .into_iter()
+        .map(|number| node.generation(number));
     for folder in folders.chain([node.state_dir()]) {
         let addresses = node_json(&folder)["state"]["addresses"].to_string();
-        assert!(addresses.contains("10.88.0.2"), "{}: {addresses}", folder.display());
+        assert!(
+            addresses.contains("10.88.0.2"),
+            "{}: {addresses}",
+            folder.display()
+        );
     }
 }
 
@@ -45,7 +56,11 @@ fn pods_with_routes(node: &Node) -> Vec<Pod<'_>> {
         pod.ip("neigh add 10.88.0.77 lladdr 02:00:00:00:00:77 dev eth0 nud permanent");
         pod.ns.set_sysctl("ipv4/conf/eth0/arp_notify", "1");
         let is_up = || pod.ip("-o link show dev eth0").contains("state UP");
-        assert!(wait_until(Duration::from_secs(5), is_up), "{} never came up", pod.name());
+        assert!(
+            wait_until(Duration::from_secs(5), is_up),
+            "{} never came up",
+            pod.name()
+        );
     }
     pods
 }
@@ -53,15 +68,23 @@ fn pods_with_routes(node: &Node) -> Vec<Pod<'_>> {
 /// Snapshots one after the other, until the file `stop` is there. Each says its exit code in a line of its own.
 fn snapshots(node: &Node) -> (Background, PathBuf) {
     let stop = node.temp().join("stop");
-    let script = "while [ ! -e \"$0\" ]; do \"$@\" >/dev/null 2>&1; echo \"exit $?\"; sleep 0.01; done";
-    let mut command = node.netfix_command(&["sh", "-c", script, &stop.to_string_lossy()], "snapshot");
-    (Background::start(&mut command, node.temp().join("snapshots")), stop)
+    let script =
+        "while [ ! -e \"$0\" ]; do \"$@\" >/dev/null 2>&1; echo \"exit $?\"; sleep 0.01; done";
+    let mut command =
+        node.netfix_command(&["sh", "-c", script, &stop.to_string_lossy()], "snapshot");
+    (
+        Background::start(&mut command, node.temp().join("snapshots")),
+        stop,
+    )
 }
 
 /// The exit codes of those that did not find the lock held.
 fn that_ran(background: &Background) -> Vec<String> {
     let text = background.text();
-    text.lines().filter(|line| *line != "exit 4").map(str::to_owned).collect()
+    text.lines()
+        .filter(|line| *line != "exit 4")
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
@@ -71,7 +94,10 @@ fn snapshots_without_end_during_loss_and_restore_lose_no_good_checkpoint() {
     let pods = pods_with_routes(&node);
     let (before, host): (Vec<_>, _) = (pods.iter().map(Pod::capture).collect(), node.capture());
     node.snapshot();
-    let good: Vec<Value> = pods.iter().map(|pod| essence(&node.stored_of(pod))).collect();
+    let good: Vec<Value> = pods
+        .iter()
+        .map(|pod| essence(&node.stored_of(pod)))
+        .collect();
     let (background, stop) = snapshots(&node);
     let mut rounds = 0;
     while that_ran(&background).len() < ENOUGH || rounds < 8 {
@@ -80,8 +106,14 @@ fn snapshots_without_end_during_loss_and_restore_lose_no_good_checkpoint() {
         std::thread::sleep(Duration::from_millis([0, 30, 60, 1500][rounds % 4]));
         node.reload();
         let restored = wait_until(Duration::from_secs(30), || {
-            let run = node.netfix("restore").exits_with_one_of(&[0, 4]);
-            run.code == Some(0)
+            let run = node.netfix("restore");
+            let is_held = run.code == Some(4);
+            if is_held {
+                run.errors(&[("lock-held", "")]);
+            } else {
+                run.exits(0);
+            }
+            !is_held
         });
         assert!(restored, "the lock was never free for a restore");
         for (pod, before) in pods.iter().zip(&before) {
@@ -92,8 +124,14 @@ fn snapshots_without_end_during_loss_and_restore_lose_no_good_checkpoint() {
     fs::write(stop, "").expect("the sign to stop");
     let ran = that_ran(&background);
     background.finish();
-    assert!(ran.iter().any(|line| line == "exit 0"), "no snapshot saw a good moment: {ran:?}");
-    assert!(ran.iter().any(|line| line == "exit 1"), "no snapshot saw a bad moment: {ran:?}");
+    assert!(
+        ran.iter().any(|line| line == "exit 0"),
+        "no snapshot saw a good moment: {ran:?}"
+    );
+    assert!(
+        ran.iter().any(|line| line == "exit 1"),
+        "no snapshot saw a bad moment: {ran:?}"
+    );
     node.assert_same_as(&host);
     node.snapshot();
     assert_only_good(&node, &pods, &good);
@@ -106,7 +144,14 @@ fn losses_during(node: &Node, words: &str, ends: [i32; 2], after_each: impl Fn()
     const STEPS: u32 = 24;
     const ROUNDS: usize = 5;
     let slow_snapshot = || {
-        let wrapper = ["strace", "-f", "-o", "/dev/null", "-e", "inject=sendto:delay_enter=15000"];
+        let wrapper = [
+            "strace",
+            "-f",
+            "-o",
+            "/dev/null",
+            "-e",
+            "inject=sendto:delay_enter=15000",
+        ];
         let mut command = node.netfix_command(&wrapper, words);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         child.expect("strace starts")
@@ -139,8 +184,13 @@ fn a_loss_in_the_middle_of_the_reading_is_never_written_down() {
     let node = Node::new();
     let pods = pods_with_routes(&node);
     node.snapshot();
-    let good: Vec<Value> = pods.iter().map(|pod| essence(&node.stored_of(pod))).collect();
-    losses_during(&node, "snapshot", [0, 1], || assert_only_good(&node, &pods, &good));
+    let good: Vec<Value> = pods
+        .iter()
+        .map(|pod| essence(&node.stored_of(pod)))
+        .collect();
+    losses_during(&node, "snapshot", [0, 1], || {
+        assert_only_good(&node, &pods, &good)
+    });
 }
 
 #[test]
@@ -150,7 +200,12 @@ fn a_loss_in_the_middle_of_the_hosts_reading_is_never_written_down() {
     let unharmed = node.pod("plain");
     unharmed.ip("link add veth0 type veth peer name veth1");
     node.snapshot();
-    let good: Vec<Value> = pods.iter().map(|pod| essence(&node.stored_of(pod))).collect();
+    let good: Vec<Value> = pods
+        .iter()
+        .map(|pod| essence(&node.stored_of(pod)))
+        .collect();
     let words = format!("snapshot --pod {}", unharmed.name());
-    losses_during(&node, &words, [0, 5], || assert_only_good(&node, &pods, &good));
+    losses_during(&node, &words, [0, 5], || {
+        assert_only_good(&node, &pods, &good)
+    });
 }

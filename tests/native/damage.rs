@@ -10,7 +10,7 @@ use crate::common::{Node, Pod, Run};
 
 /// Three pods, a snapshot, `harm` done to the second one's checkpoint, the loss; then a restore that is only
 /// partly done.
-fn restore_with_one_bad(harm: impl Fn(&Path, &Pod<'_>)) -> Run {
+fn restore_with_one_bad(code: &str, harm: impl Fn(&Path, &Pod<'_>)) -> Run {
     let node = Node::new();
     let pods = node.simple_pods(3);
     let before: Vec<_> = pods.iter().map(Pod::capture).collect();
@@ -20,18 +20,19 @@ fn restore_with_one_bad(harm: impl Fn(&Path, &Pod<'_>)) -> Run {
     node.lose_and_reload();
     let bare = pods[1].capture();
     let as_json = node.netfix_json("plan");
-    let run = node.netfix("restore").exits(5).says(&[pods[1].name()]);
+    let errors = [(code, pods[1].name())];
+    let run = node.netfix("restore").exits(5).errors(&errors);
     bare.assert_same(&pods[1].capture(), "the pod without a usable checkpoint");
     for number in [0, 2] {
         pods[number].assert_same_as(&before[number]);
     }
-    let problems = as_json.json()["problems"].clone();
-    assert!(
-        problems.to_string().contains(pods[1].name()),
-        "plan -o json names no problem\n{}",
-        as_json.told()
-    );
-    run
+    as_json.exits(5).errors(&errors);
+    let folder = match code {
+        "checkpoint-missing" => "/run/netns",
+        _ => "checkpoints",
+    };
+    let object = format!("{folder}/{}", pods[1].name());
+    run.names(code, pods[1].name(), &[&object])
 }
 
 fn rewrite(file: &Path, change: impl Fn(&mut Value)) {
@@ -43,91 +44,96 @@ fn rewrite(file: &Path, change: impl Fn(&mut Value)) {
 
 #[test]
 fn a_truncated_checkpoint_is_corrupt() {
-    let run = restore_with_one_bad(|file, _| {
+    restore_with_one_bad("checkpoint-corrupt", |file, _| {
         let text = fs::read(file).expect("the checkpoint");
         fs::write(file, &text[..text.len() / 2]).expect("a shorter checkpoint");
     });
-    run.says(&["checkpoint-corrupt", "checkpoints/"]);
 }
 
 #[test]
 fn an_empty_checkpoint_is_corrupt_and_not_missing() {
-    let run = restore_with_one_bad(|file, _| fs::write(file, "").expect("an empty checkpoint"));
-    run.says(&["checkpoint-corrupt", "checkpoints/"]).does_not_say("checkpoint-missing");
+    restore_with_one_bad("checkpoint-corrupt", |file, _| {
+        fs::write(file, "").expect("an empty checkpoint")
+    });
 }
 
 #[test]
 fn a_checkpoint_with_one_flipped_bit_is_corrupt() {
-    let run = restore_with_one_bad(|file, pod| {
+    restore_with_one_bad("checkpoint-corrupt", |file, pod| {
         // 0 and 1 differ in one bit: the file stays valid JSON with another MAC in it.
         let text = fs::read_to_string(file).expect("the checkpoint");
         let flipped = pod.mac().replacen("02:00:00", "02:10:00", 1);
-        assert!(text.contains(&pod.mac()), "the checkpoint does not hold {}", pod.mac());
+        assert!(
+            text.contains(&pod.mac()),
+            "the checkpoint does not hold {}",
+            pod.mac()
+        );
         fs::write(file, text.replace(&pod.mac(), &flipped)).expect("a flipped checkpoint");
     });
-    run.says(&["checkpoint-corrupt", "checkpoints/"]);
 }
 
 #[test]
 fn a_flipped_bit_in_the_origins_keys_is_damage_too() {
-    let run = restore_with_one_bad(|file, _| {
-        rewrite(file, |value| value["result"]["ips"][0]["address"] = json!("10.88.1.254/16"));
+    restore_with_one_bad("checkpoint-corrupt", |file, _| {
+        rewrite(file, |value| {
+            value["result"]["ips"][0]["address"] = json!("10.88.1.254/16")
+        });
     });
-    run.says(&["checkpoint-corrupt", "checkpoints/"]);
 }
 
 #[test]
 fn a_flipped_bit_in_the_name_of_our_key_does_not_make_it_one_of_the_origins() {
-    let run = restore_with_one_bad(|file, _| {
+    restore_with_one_bad("checkpoint-corrupt", |file, _| {
         let text = fs::read_to_string(file).expect("the checkpoint");
-        fs::write(file, text.replacen("\"netfix\"", "\"netfiy\"", 1)).expect("a flipped checkpoint");
+        fs::write(file, text.replacen("\"netfix\"", "\"netfiy\"", 1))
+            .expect("a flipped checkpoint");
     });
-    run.says(&["checkpoint-corrupt", "checkpoints/"]);
 }
 
 #[test]
 fn a_checkpoint_that_is_not_text_is_corrupt() {
-    let run =
-        restore_with_one_bad(|file, _| fs::write(file, [0xff, 0xfe, 0, 1, 2, 3]).expect("a binary file"));
-    run.says(&["checkpoint-corrupt", "checkpoints/"]);
+    restore_with_one_bad("checkpoint-corrupt", |file, _| {
+        fs::write(file, [0xff, 0xfe, 0, 1, 2, 3]).expect("a binary file")
+    });
 }
 
 #[test]
 fn json_that_is_not_a_checkpoint_is_corrupt() {
-    let run = restore_with_one_bad(|file, _| {
+    restore_with_one_bad("checkpoint-corrupt", |file, _| {
         fs::write(file, r#"{"hello":"world","list":[1,2,3]}"#).expect("a foreign file");
     });
-    run.says(&["checkpoint-corrupt", "checkpoints/"]);
 }
 
 #[test]
 fn a_checkpoint_of_a_newer_schema_is_refused_as_newer_not_as_damaged() {
-    let run = restore_with_one_bad(|file, _| rewrite(file, |value| value["netfix"]["schema"] = json!(99)));
-    run.says(&["99", "schema", "checkpoints/"]).does_not_say("checksum");
+    restore_with_one_bad("checkpoint-corrupt", |file, _| {
+        rewrite(file, |value| value["netfix"]["schema"] = json!(99))
+    });
 }
 
 #[test]
 fn a_newer_schema_with_unknown_contents_is_refused_as_newer() {
-    let run = restore_with_one_bad(|file, _| {
-        rewrite(file, |value| value["netfix"] = json!({"schema": 99, "unheard": "of"}));
+    restore_with_one_bad("checkpoint-corrupt", |file, _| {
+        rewrite(file, |value| {
+            value["netfix"] = json!({"schema": 99, "unheard": "of"})
+        });
     });
-    run.says(&["99", "schema"]);
 }
 
 #[test]
 fn a_checkpoint_that_is_a_symbolic_link_is_not_followed() {
-    let run = restore_with_one_bad(|file, _| {
+    restore_with_one_bad("unreadable", |file, _| {
         let elsewhere = file.with_file_name("../elsewhere");
         fs::rename(file, &elsewhere).expect("the checkpoint moves away");
         std::os::unix::fs::symlink("../elsewhere", file).expect("a symbolic link");
     });
-    run.says(&["checkpoints/"]);
 }
 
 #[test]
 fn a_missing_checkpoint_is_missing() {
-    let run = restore_with_one_bad(|file, _| fs::remove_file(file).expect("the checkpoint goes"));
-    run.says(&["checkpoint-missing"]);
+    restore_with_one_bad("checkpoint-missing", |file, _| {
+        fs::remove_file(file).expect("the checkpoint goes")
+    });
 }
 
 #[test]
@@ -138,9 +144,16 @@ fn a_namespace_that_is_gone_is_reported_and_the_others_come_back() {
     node.snapshot();
     pods[1].ns.delete();
     node.lose_and_reload();
-    node.netfix_json("plan").has_problem("netns-gone", &pods[1]);
-    node.netfix("restore").exits(5).says(&["netns-gone", pods[1].name()]);
-    assert!(!pods[1].ns.path().exists(), "the namespace came back from the dead");
+    node.netfix_json("plan")
+        .exits(5)
+        .errors(&[("netns-gone", pods[1].name())]);
+    node.netfix("restore")
+        .exits(5)
+        .errors(&[("netns-gone", pods[1].name())]);
+    assert!(
+        !pods[1].ns.path().exists(),
+        "the namespace came back from the dead"
+    );
     for number in [0, 2] {
         pods[number].assert_same_as(&before[number]);
     }
@@ -155,8 +168,14 @@ fn a_new_namespace_at_the_old_path_gets_nothing_of_the_old_one() {
     node.lose_and_reload();
     pods[1].ns.replace();
     let fresh = pods[1].capture();
-    node.netfix_json("plan").has_problem("netns-replaced", &pods[1]);
-    node.netfix("restore").exits(5).says(&["netns-replaced", pods[1].name()]);
+    node.netfix_json("plan").exits(5).errors(&[
+        ("netns-replaced", pods[1].name()),
+        ("checkpoint-missing", pods[1].name()),
+    ]);
+    node.netfix("restore").exits(5).errors(&[
+        ("netns-replaced", pods[1].name()),
+        ("checkpoint-missing", pods[1].name()),
+    ]);
     fresh.assert_same(&pods[1].capture(), "the new namespace");
     for number in [0, 2] {
         pods[number].assert_same_as(&before[number]);
@@ -174,7 +193,7 @@ fn a_path_that_is_a_plain_file_is_reported() {
     fs::write(pods[1].ns.path(), "").expect("a dead file in place of the namespace");
     let run = node.netfix("restore");
     fs::remove_file(pods[1].ns.path()).expect("the dead file goes");
-    run.exits(5).says(&[pods[1].name(), "netns-gone"]);
+    run.exits(5).errors(&[("netns-gone", pods[1].name())]);
     pods[0].assert_same_as(&before);
 }
 
@@ -184,8 +203,16 @@ fn restore_where(path: &str, code: &str) {
     let pods = node.simple_pods(2);
     node.snapshot();
     node.lose_and_reload();
-    node.netfix_elsewhere(path, "restore").exits(4).says(&[code]);
-    assert!(pods.iter().all(|pod| !pod.has_eth0()), "something was restored from another {code}");
+    node.netfix_elsewhere(path, "restore").exits(4).errors(&[
+        (code, pods[0].name()),
+        (code, pods[1].name()),
+        ("checkpoint-missing", pods[0].name()),
+        ("checkpoint-missing", pods[1].name()),
+    ]);
+    assert!(
+        pods.iter().all(|pod| !pod.has_eth0()),
+        "something was restored from another {code}"
+    );
 }
 
 #[test]
@@ -195,6 +222,9 @@ fn checkpoints_of_another_boot_are_refused() {
 
 #[test]
 fn checkpoints_of_another_machine_are_refused() {
-    assert!(Path::new("/etc/machine-id").exists(), "this machine has no /etc/machine-id to differ from");
+    assert!(
+        Path::new("/etc/machine-id").exists(),
+        "this machine has no /etc/machine-id to differ from"
+    );
     restore_where("/etc/machine-id", "other-machine");
 }

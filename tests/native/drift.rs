@@ -1,7 +1,11 @@
 //! `plan` and `diff`: what would be done, and what differs; nothing is touched.
 
-use crate::common::Node;
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
 use crate::common::background::Monitor;
+use crate::common::{Node, Pod, Run};
 
 #[test]
 fn plan_prints_the_macvlans_it_would_create_and_creates_none() {
@@ -9,16 +13,33 @@ fn plan_prints_the_macvlans_it_would_create_and_creates_none() {
     let pods = node.simple_pods(2);
     node.snapshot();
     node.lose_and_reload();
-    let (in_pod, on_node) = (Monitor::of(&pods[0].ns, &node), Monitor::of(&node.ns, &node));
+    let (in_pod, on_node) = (
+        Monitor::of(&pods[0].ns, &node),
+        Monitor::of(&node.ns, &node),
+    );
     let files = node.state_files();
-    let run = node.netfix("plan").exits(0).says(&[
-        "+ macvlan eth0",
-        pods[0].name(),
-        pods[1].name(),
-        &pods[0].mac(),
-        &pods[0].address(),
-    ]);
-    assert!(run.out.matches("+ macvlan eth0").count() == 2, "one line a pod\n{}", run.told());
+    let run = node.netfix_json("plan").exits(0).errors(&[]);
+    for pod in &pods {
+        let steps = run.steps(pod);
+        let creates: Vec<_> = steps
+            .iter()
+            .filter(|step| step.contains("macvlan"))
+            .collect();
+        let begin = format!("+ macvlan eth0 on eth0 mode bridge address {} ", pod.mac());
+        assert!(
+            creates.len() == 1 && creates[0].starts_with(&begin),
+            "{steps:#?}"
+        );
+        let address = format!("+ address {}/16 dev eth0", pod.address());
+        assert!(steps.contains(&address), "{steps:#?}");
+    }
+    let screen = node.netfix("plan").exits(0);
+    assert_eq!(
+        screen.out.matches("+ macvlan eth0").count(),
+        2,
+        "one line a pod\n{}",
+        screen.told()
+    );
     assert_eq!(in_pod.heard(), "", "plan changed the pod");
     assert_eq!(on_node.heard(), "", "plan changed the node");
     assert_eq!(files, node.state_files(), "plan changed the state folder");
@@ -30,22 +51,99 @@ fn plan_exit_code_tells_whether_there_is_drift() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     node.snapshot();
-    node.netfix("plan --exit-code").exits(0).does_not_say("+ macvlan");
+    let steps = |words: &str, code: i32| node.netfix_json(words).exits(code).steps(&pods[0]).len();
+    assert_eq!(steps("plan --exit-code", 0), 0);
     node.lose_and_reload();
-    node.netfix("plan --exit-code").exits(3).says(&["+ macvlan eth0", pods[0].name()]);
-    node.netfix("plan").exits(0);
+    assert!(steps("plan --exit-code", 3) > 0);
+    assert!(steps("plan", 0) > 0);
+}
+
+/// The steps that a document lists, of the host (`""`) and of every pod that has some.
+fn all_steps(run: &Run) -> BTreeMap<String, Vec<String>> {
+    let texts = |steps: &Value| -> Vec<String> {
+        let steps = steps.as_array().into_iter().flatten();
+        steps
+            .map(|step| step.as_str().expect("a step is a text").to_owned())
+            .collect()
+    };
+    let json = run.json();
+    let pods = json["pods"].as_array().into_iter().flatten();
+    let of_pods = pods.map(|pod| {
+        let id = pod["id"].as_str().expect("an id").to_owned();
+        (id, texts(&pod["steps"]))
+    });
+    of_pods
+        .chain([(String::new(), texts(&json["node"]["steps"]))])
+        .filter(|(_, steps)| !steps.is_empty())
+        .collect()
+}
+
+/// The plan that is printed after a loss, twice, is what the restore then does, and after it there is none.
+fn plan_is_what_restore_does(prepare: impl Fn(&Pod<'_>), lose: impl Fn(&Node, &[Pod<'_>])) {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    prepare(&pods[0]);
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    let host = node.capture();
+    node.snapshot();
+    lose(&node, &pods);
+    let planned = all_steps(&node.netfix_json("plan").exits(0).errors(&[]));
+    assert!(!planned.is_empty(), "nothing was lost");
+    let dry = all_steps(&node.netfix_json("restore --dry-run").exits(0).errors(&[]));
+    assert_eq!(dry, planned, "the dry run is another plan");
+    let restored = node.netfix_json("restore").exits(0).errors(&[]);
+    assert_eq!(all_steps(&restored), planned, "{}", restored.told());
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+    node.assert_same_as(&host);
+    let rest = all_steps(&node.netfix_json("plan --exit-code").exits(0));
+    assert!(rest.is_empty(), "{rest:#?}");
+}
+
+/// Something of every kind that a plan has steps for.
+fn furnish(pod: &Pod<'_>) {
+    pod.ip("link set eth0 mtu 1400 txqueuelen 77 alias furnished");
+    pod.ip(&format!("addr add {}/64 dev eth0", pod.address6()));
+    pod.ip("addr add 10.88.7.1/24 label eth0:one dev eth0");
+    pod.ip("route add 172.16.0.0/12 via 10.88.0.3 metric 50");
+    pod.ip("route add 172.16.0.0/12 dev eth0 scope link metric 60 table 7");
+    pod.ip("rule add from 10.88.7.1 table 7 priority 1000");
+    pod.ip("neigh add 10.88.0.77 lladdr 02:00:00:77:00:01 nud permanent dev eth0");
+    pod.ns.set_sysctl("ipv4/conf/eth0/arp_notify", "1");
+    pod.ns.set_sysctl("ipv4/neigh/eth0/gc_stale_time", "77");
 }
 
 #[test]
-fn a_dry_run_is_the_plan() {
-    let node = Node::new();
-    let pods = node.simple_pods(1);
-    node.snapshot();
-    node.lose_and_reload();
-    let plan = node.netfix("plan").exits(0);
-    let dry = node.netfix("restore --dry-run").exits(0);
-    assert_eq!(plan.out, dry.out, "the dry run prints another plan");
-    assert!(!pods[0].has_eth0(), "a dry run created an interface");
+fn the_plan_is_what_a_restore_does_after_a_reload() {
+    plan_is_what_restore_does(|_| {}, |node, _| node.lose_and_reload());
+    plan_is_what_restore_does(furnish, |node, _| node.lose_and_reload());
+}
+
+#[test]
+fn the_plan_is_what_a_restore_does_for_one_lost_interface() {
+    plan_is_what_restore_does(furnish, |_, pods| {
+        pods[0].ip("link del eth0");
+    });
+}
+
+#[test]
+fn the_plan_is_what_a_restore_does_for_an_interface_that_went_down() {
+    plan_is_what_restore_does(furnish, |_, pods| {
+        pods[0].ip("link set eth0 down");
+    });
+}
+
+#[test]
+fn the_plan_is_what_a_restore_does_for_single_parts() {
+    plan_is_what_restore_does(furnish, |_, pods| {
+        pods[0].ip("addr del 10.88.7.1/24 dev eth0");
+        pods[0].ip("route del 172.16.0.0/12 via 10.88.0.3 metric 50");
+        pods[0].ip("neigh del 10.88.0.77 dev eth0");
+        pods[0].ip("link set eth0 mtu 1300");
+        pods[0].ns.set_sysctl("ipv4/conf/eth0/arp_notify", "0");
+        pods[1].ip("route del default");
+    });
 }
 
 #[test]
@@ -55,7 +153,15 @@ fn diff_tells_by_its_exit_code_whether_anything_differs() {
     node.snapshot();
     node.netfix("diff").exits(0);
     node.lose_and_reload();
-    node.netfix("diff").exits(3).says(&[pods[0].name(), pods[1].name(), "eth0"]);
+    let run = node.netfix_json("diff").exits(3);
+    for pod in &pods {
+        let lines = run.steps(pod);
+        assert!(
+            lines.iter().any(|line| line.contains(" eth0")),
+            "{}",
+            run.told()
+        );
+    }
     node.restore();
     node.netfix("diff").exits(0);
 }
@@ -65,11 +171,27 @@ fn diff_sees_a_single_changed_property() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
+    let only = |pod: &Pod<'_>, what: &str, words: &[&str]| {
+        let run = node.netfix_json("diff").exits(3);
+        let all = all_steps(&run);
+        assert_eq!(
+            all.keys().collect::<Vec<_>>(),
+            [pod.name()],
+            "{}",
+            run.told()
+        );
+        let lines = &all[pod.name()];
+        let names_all = |line: &String| words.iter().all(|word| line.contains(word));
+        assert!(
+            lines.iter().all(|line| line.contains(what)) && lines.iter().any(names_all),
+            "{lines:#?}"
+        );
+    };
     pods[1].ip("link set eth0 mtu 1400");
-    node.netfix("diff").exits(3).says(&[pods[1].name(), "mtu", "1400", "1500"]);
+    only(&pods[1], "mtu", &["link eth0", "1400", "1500"]);
     pods[1].ip("link set eth0 mtu 1500");
     pods[0].ns.set_sysctl("ipv4/conf/eth0/arp_notify", "1");
-    node.netfix("diff").exits(3).says(&[pods[0].name(), "arp_notify"]);
+    only(&pods[0], "arp_notify", &["net/ipv4/conf/eth0/"]);
 }
 
 #[test]
@@ -78,6 +200,13 @@ fn diff_of_one_pod_does_not_speak_of_the_others() {
     let pods = node.simple_pods(2);
     node.snapshot();
     pods[0].ip("route del default");
-    node.netfix(&format!("diff {}", pods[1].name())).exits(0).does_not_say(pods[0].name());
-    node.netfix(&format!("diff {}", pods[0].name())).exits(3).says(&[pods[0].name(), "default"]);
+    node.netfix(&format!("diff {}", pods[1].name()))
+        .exits(0)
+        .lacks(pods[0].name());
+    let run = node
+        .netfix_json(&format!("diff {}", pods[0].name()))
+        .exits(3);
+    let all = all_steps(&run);
+    assert_eq!(all.keys().collect::<Vec<_>>(), [pods[0].name()]);
+    assert!(all[pods[0].name()][0].contains("route default"), "{all:?}");
 }

@@ -22,7 +22,9 @@ fn losing_the_parent_takes_every_pods_interface_and_the_nodes_addresses() {
 #[test]
 fn two_captures_of_an_untouched_pod_are_the_same() {
     let node = Node::new();
-    let pod = node.pod_with_dad("web").attach(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]));
+    let pod = node
+        .pod_with_dad("web")
+        .attach(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]));
     pod.cni_check().expect("a fresh pod passes CHECK");
     pod.capture().assert_same(&pod.capture(), pod.name());
     node.capture().assert_same(&node.capture(), "the node");
@@ -31,9 +33,14 @@ fn two_captures_of_an_untouched_pod_are_the_same() {
 #[test]
 fn the_capture_sees_what_a_naive_restore_forgets() {
     let node = Node::new();
-    let pod = node.pod_with_dad("web").attach(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]));
+    let pod = node
+        .pod_with_dad("web")
+        .attach(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]));
     let before = pod.capture();
-    let mac = before.link("eth0")["address"].as_str().expect("the pod's MAC").to_owned();
+    let mac = before.link("eth0")["address"]
+        .as_str()
+        .expect("the pod's MAC")
+        .to_owned();
     let index = before.link("eth0")["ifindex"].clone();
     node.lose_and_reload();
     pod.cni_check().expect_err("CHECK of a lost pod fails");
@@ -45,7 +52,11 @@ fn the_capture_sees_what_a_naive_restore_forgets() {
     pod.ip(&format!("route add default via {GATEWAY4} dev eth0"));
     pod.ip("route add default via fd88::1 dev eth0");
     let lines = before.differences(&pod.capture());
-    for forgotten in ["txqlen", "ipv4/conf/eth0/arp_notify", "ipv6/conf/eth0/ndisc_notify"] {
+    for forgotten in [
+        "txqlen",
+        "ipv4/conf/eth0/arp_notify",
+        "ipv6/conf/eth0/ndisc_notify",
+    ] {
         assert!(
             lines.iter().any(|line| line.contains(forgotten)),
             "{forgotten} was not seen:\n{}",

@@ -8,10 +8,13 @@ fn the_nodes_addresses_and_routes_on_the_parent_come_back() {
     let node = Node::new();
     node.ns.ip("addr add 10.88.0.7/16 dev eth0");
     node.ns.ip("addr add 172.30.0.2/24 dev eth0");
-    node.ns.ip("route add 192.168.0.0/16 via 10.88.0.3 metric 30 src 10.88.0.7");
-    node.ns.ip("route add 198.51.100.0/24 dev eth0 scope link table 200");
+    node.ns
+        .ip("route add 192.168.0.0/16 via 10.88.0.3 metric 30 src 10.88.0.7");
+    node.ns
+        .ip("route add 198.51.100.0/24 dev eth0 scope link table 200");
     node.ns.ip("rule add from 10.88.0.7 table 200 priority 900");
-    node.ns.ip("neigh add 10.88.0.99 lladdr 02:00:00:99:00:01 nud permanent dev eth0");
+    node.ns
+        .ip("neigh add 10.88.0.99 lladdr 02:00:00:99:00:01 nud permanent dev eth0");
     let pods = node.simple_pods(1);
     node.assert_all_survive_a_loss(&pods);
 }
@@ -59,9 +62,16 @@ fn the_nodes_own_eth0_is_untouched_by_the_creation_of_a_pods_eth0() {
     let monitor = Monitor::of(&node.ns, &node);
     node.restore();
     let heard = monitor.heard();
-    assert_eq!(index, node.ns.index_of("eth0"), "the node's eth0 is not the device it was");
+    assert_eq!(
+        index,
+        node.ns.index_of("eth0"),
+        "the node's eth0 is not the device it was"
+    );
     node.assert_same_as(&host);
-    assert!(!heard.contains("Deleted"), "the node lost something meanwhile:\n{heard}");
+    assert!(
+        !heard.contains("Deleted"),
+        "the node lost something meanwhile:\n{heard}"
+    );
     pod.assert_same_as(&before);
 }
 
@@ -82,8 +92,32 @@ fn an_eth0_of_another_kind_on_the_node_is_no_obstacle_either() {
     node.snapshot();
     node.lose_and_reload();
     node.restore();
-    assert_eq!(host.link("br0"), node.capture().link("br0"), "the node's br0 is not the device it was");
+    assert_eq!(
+        host.link("br0"),
+        node.capture().link("br0"),
+        "the node's br0 is not the device it was"
+    );
     pod.assert_same_as(&before);
+}
+
+#[test]
+fn an_interface_of_the_node_with_a_pods_index_is_no_obstacle() {
+    let node = Node::new();
+    let pod = node.pod("web");
+    pod.macvlan("mode bridge", "index 777");
+    pod.up_with_address();
+    let before = pod.capture();
+    node.snapshot();
+    node.lose_and_reload();
+    node.ns
+        .ip("link add other0 index 777 address 02:00:00:00:00:01 type ifb");
+    node.restore();
+    pod.assert_same_as(&before);
+    let other = node.ns.ip("-o link show dev other0");
+    assert!(
+        other.starts_with("777:") && other.contains("02:00:00:00:00:01"),
+        "{other}"
+    );
 }
 
 #[test]
@@ -91,7 +125,9 @@ fn other_interfaces_of_node_and_pod_are_left_alone() {
     let node = Node::new();
     let pod = node.pod("web").simple();
     let name = pod.name();
-    node.ns.ip(&format!("link add veth0 type veth peer name net1 netns {name}"));
+    node.ns.ip(&format!(
+        "link add veth0 type veth peer name net1 netns {name}"
+    ));
     node.ns.ip("addr add 172.31.0.1/24 dev veth0");
     node.ns.ip("link set veth0 up");
     pod.ip("addr add 172.31.0.2/24 dev net1");

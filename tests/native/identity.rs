@@ -14,18 +14,32 @@ use crate::common::{Node, Pod, Run, old_kernel};
 /// Every checkpoint that a restore would read.
 fn checkpoints(node: &Node) -> Vec<Value> {
     let folder = node.state_dir().join("checkpoints");
-    let files = node.state_files().into_iter().filter(|(path, _)| path.starts_with(&folder));
-    files.map(|(_, text)| serde_json::from_str(&text).expect("a checkpoint is JSON")).collect()
+    let files = node
+        .state_files()
+        .into_iter()
+        .filter(|(path, _)| path.starts_with(&folder));
+    files
+        .map(|(_, text)| serde_json::from_str(&text).expect("a checkpoint is JSON"))
+        .collect()
+}
+
+/// The id of a pod that no mount and no runtime names.
+fn unnamed(inode: u64) -> String {
+    format!("netns-{inode}")
 }
 
 /// A snapshot on a kernel without cookies; what it writes says so.
 fn snapshot_on_old_kernel(node: &Node, words: &str) {
-    node.netfix_on_old_kernel(&format!("snapshot {words}")).exits(0);
+    node.netfix_on_old_kernel(&format!("snapshot {words}"))
+        .exits(0);
     let written = checkpoints(node);
     assert!(!written.is_empty(), "no checkpoint was written");
     for checkpoint in written {
         let identity = &checkpoint["netfix"]["identity"];
-        assert!(identity["cookie"].is_null() && identity["inode"].is_u64(), "{identity}");
+        assert!(
+            identity["cookie"].is_null() && identity["inode"].is_u64(),
+            "{identity}"
+        );
     }
 }
 
@@ -38,8 +52,14 @@ fn restore_with_one_reused_inode(run: impl Fn(&Node, &str) -> Run) -> Result<(),
     node.lose_and_reload();
     pods[1].ns.replace_with_same_inode()?;
     let fresh = pods[1].capture();
-    run(&node, "plan -o json").exits(5).has_problem("netns-replaced", &pods[1]);
-    run(&node, "restore").exits(5).says(&["netns-replaced", pods[1].name()]);
+    run(&node, "plan -o json").exits(5).errors(&[
+        ("netns-replaced", pods[1].name()),
+        ("checkpoint-missing", pods[1].name()),
+    ]);
+    run(&node, "restore").exits(5).errors(&[
+        ("netns-replaced", pods[1].name()),
+        ("checkpoint-missing", pods[1].name()),
+    ]);
     fresh.assert_same(&pods[1].capture(), "the namespace with the same inode");
     for number in [0, 2] {
         pods[number].assert_same_as(&before[number]);
@@ -66,10 +86,12 @@ fn snapshot_with_a_reused_inode(run: impl Fn(&Node, &str) -> Run) -> Result<(), 
     node.lose_and_reload();
     pod.ns.replace_with_same_inode()?;
     node.ns.ip("link set eth0 up");
-    run(&node, "snapshot").exits(0).does_not_say("degraded");
+    run(&node, "snapshot").exits(0).has_no("degraded");
     furnish(&node, &pod.ns, "10.88.7.7");
     let before = pod.capture();
-    run(&node, "snapshot").exits(0).says(&["10.88.7.7"]);
+    run(&node, "snapshot").exits(0);
+    let new = std::fs::read_to_string(node.checkpoint_of(&pod)).expect("the new checkpoint");
+    assert!(new.contains("10.88.7.7"), "{new}");
     assert!(
         node.state_files().iter().any(|(_, text)| *text == old),
         "the old checkpoint is nowhere any more"
@@ -91,17 +113,25 @@ fn without_cookies_a_namespace_with_a_reused_inode_is_written_down_as_the_one_th
 }
 
 #[test]
-fn without_cookies_a_namespace_that_never_had_anything_does_not_speak_for_the_next_with_its_inode() {
+fn without_cookies_a_namespace_that_never_had_anything_does_not_speak_for_the_next_with_its_inode()
+{
     until_reused(|| {
         let node = Node::new();
         let _pods = node.simple_pods(1);
         let empty = node.pod("empty");
         node.netfix_on_old_kernel("snapshot").exits(0);
         node.lose_and_reload();
-        node.netfix_on_old_kernel("restore").exits(0).does_not_say(empty.name());
+        node.netfix_on_old_kernel("restore")
+            .exits(0)
+            .errors(&[])
+            .lacks(empty.name());
         empty.ns.replace_with_same_inode()?;
-        node.netfix_on_old_kernel("restore").exits(5).says(&["checkpoint-missing", empty.name()]);
-        node.netfix_on_old_kernel("verify").exits(5).says(&["checkpoint-missing", empty.name()]);
+        node.netfix_on_old_kernel("restore")
+            .exits(5)
+            .errors(&[("checkpoint-missing", empty.name())]);
+        node.netfix_on_old_kernel("verify")
+            .exits(5)
+            .errors(&[("checkpoint-missing", empty.name())]);
         Ok(())
     });
 }
@@ -126,7 +156,8 @@ fn without_cookies_a_namespace_that_only_a_process_holds_comes_back() {
     let before = pod.capture();
     snapshot_on_old_kernel(&node, &pod.selector());
     node.lose_and_reload();
-    node.netfix_on_old_kernel(&format!("restore {}", pod.selector())).exits(0);
+    node.netfix_on_old_kernel(&format!("restore {}", pod.selector()))
+        .exits(0);
     pod.assert_same_as(&before);
 }
 
@@ -157,7 +188,8 @@ fn without_cookies_a_namespace_comes_back_whose_mount_went_and_came_while_its_pr
 }
 
 #[test]
-fn without_cookies_a_snapshot_after_the_loss_and_the_end_of_the_oldest_process_keeps_the_good_checkpoint() {
+fn without_cookies_a_snapshot_after_the_loss_and_the_end_of_the_oldest_process_keeps_the_good_checkpoint()
+ {
     let node = Node::new();
     let mut pod = node.pod("web").simple().with_process();
     let before = pod.capture();
@@ -165,7 +197,9 @@ fn without_cookies_a_snapshot_after_the_loss_and_the_end_of_the_oldest_process_k
     let good = checkpoints(&node);
     node.lose_and_reload();
     pod.replace_process();
-    node.netfix_on_old_kernel("snapshot").exits(1).says(&["degraded", pod.name()]);
+    node.netfix_on_old_kernel("snapshot")
+        .exits(1)
+        .errors(&[("degraded", pod.name())]);
     assert_eq!(checkpoints(&node), good, "the good checkpoint was replaced");
     node.netfix_on_old_kernel("restore").exits(0);
     pod.assert_same_as(&before);
@@ -174,15 +208,24 @@ fn without_cookies_a_snapshot_after_the_loss_and_the_end_of_the_oldest_process_k
 #[test]
 fn without_cookies_a_namespace_that_neither_its_oldest_process_nor_a_mount_proves_is_not_touched() {
     let node = Node::new();
-    let mut pod = Tenant::new(&node).simple("10.88.3.1").with_another_process();
+    let mut pod = Tenant::new(&node)
+        .simple("10.88.3.1")
+        .with_another_process();
     snapshot_on_old_kernel(&node, &pod.selector());
-    let then = pod.selector();
+    let (then, path_then) = (pod.selector(), pod.path().display().to_string());
     pod.lose_oldest();
     node.lose_and_reload();
     let bare = pod.capture();
-    let run = node.netfix_on_old_kernel(&format!("restore {then} {}", pod.selector())).exits(1);
-    run.says(&["netns-replaced", "cookie"]).does_not_say("netns-gone");
-    bare.assert_same(&pod.capture(), "the namespace that is not proven to be the checkpoint's");
+    let id = unnamed(inode_of(&pod.path()));
+    node.netfix_on_old_kernel(&format!("restore {then} {}", pod.selector()))
+        .exits(1)
+        .errors(&[("netns-replaced", &id), ("checkpoint-missing", &id)])
+        .names("netns-replaced", &id, &[&path_then, "cookie"])
+        .has_no("netns-gone");
+    bare.assert_same(
+        &pod.capture(),
+        "the namespace that is not proven to be the checkpoint's",
+    );
 }
 
 #[test]
@@ -197,7 +240,10 @@ fn a_checkpoint_with_a_cookie_is_used_where_the_cookie_cannot_be_read_and_a_moun
 }
 
 /// A process ends, another one gets its pid, and lives in another namespace.
-fn restore_with_a_reused_pid(kernel: fn(&mut Command) -> Run, same_inode: bool) -> Result<(), Taken> {
+fn restore_with_a_reused_pid(
+    kernel: fn(&mut Command) -> Run,
+    same_inode: bool,
+) -> Result<(), Taken> {
     const PID: u32 = 4711;
     let node = Node::new();
     let pids = Pids::new(&node.ns);
@@ -211,22 +257,46 @@ fn restore_with_a_reused_pid(kernel: fn(&mut Command) -> Run, same_inode: bool) 
     let inode = home.inode();
     let first = pids.sleep_as(PID, &home);
     drop(home);
-    furnish(&node, &Namespace::attach(&unique_name(), first.neighbour()), "10.88.3.1");
+    furnish(
+        &node,
+        &Namespace::attach(&unique_name(), first.neighbour()),
+        "10.88.3.1",
+    );
     run("snapshot").exits(0);
-    assert_eq!(checkpoints(&node).len(), 1, "the process without a mount was not written down");
+    assert_eq!(
+        checkpoints(&node).len(),
+        1,
+        "the process without a mount was not written down"
+    );
     pids.kill(PID, first);
     node.lose_and_reload();
-    let home = if same_inode { Unnamed::with_inode(inode)? } else { Unnamed::new() };
+    let home = if same_inode {
+        Unnamed::with_inode(inode)?
+    } else {
+        Unnamed::new()
+    };
     let second = pids.sleep_as(PID, &home);
     drop(home);
     let eye = Namespace::attach(&unique_name(), second.neighbour());
     let fresh = eye.capture(&node);
     let path = format!("/proc/{PID}/ns/net");
-    run("plan").exits(1).says(&["netns-replaced", &path]);
-    run("restore").exits(1).says(&["netns-replaced", &path]);
-    fresh.assert_same(&eye.capture(&node), "the namespace of the process with the same pid");
+    let id = unnamed(inode);
+    let errors = [
+        ("netns-replaced", id.as_str()),
+        ("checkpoint-missing", eye.name()),
+    ];
+    for verb in ["plan", "restore"] {
+        run(verb)
+            .exits(1)
+            .errors(&errors)
+            .names("netns-replaced", &id, &[&path]);
+    }
+    fresh.assert_same(
+        &eye.capture(&node),
+        "the namespace of the process with the same pid",
+    );
     node.ns.ip("link set eth0 up");
-    run("snapshot").exits(0).does_not_say("degraded");
+    run("snapshot").exits(0).has_no("degraded");
     Ok(())
 }
 
@@ -236,7 +306,8 @@ fn a_process_with_a_reused_pid_gets_nothing_of_its_predecessor() {
 }
 
 #[test]
-fn a_process_with_a_reused_pid_in_a_namespace_with_a_reused_inode_gets_nothing_of_its_predecessor() {
+fn a_process_with_a_reused_pid_in_a_namespace_with_a_reused_inode_gets_nothing_of_its_predecessor()
+{
     until_reused(|| restore_with_a_reused_pid(Run::of, true));
 }
 
@@ -246,7 +317,8 @@ fn without_cookies_a_process_with_a_reused_pid_gets_nothing_of_its_predecessor()
 }
 
 #[test]
-fn without_cookies_a_process_with_a_reused_pid_and_a_reused_inode_gets_nothing_of_its_predecessor() {
+fn without_cookies_a_process_with_a_reused_pid_and_a_reused_inode_gets_nothing_of_its_predecessor()
+{
     until_reused(|| restore_with_a_reused_pid(old_kernel::run, true));
 }
 
@@ -266,14 +338,24 @@ fn a_process_that_has_moved_to_another_namespace_with_the_same_inode_gets_nothin
         process.move_to(&Unnamed::with_inode(inode)?);
         let eye = Namespace::attach(&unique_name(), process.id());
         let fresh = eye.capture(&node);
-        node.netfix(&restore).exits(1).says(&["netns-replaced"]);
-        fresh.assert_same(&eye.capture(&node), "the namespace that the process is in by now");
+        let (id, path) = (unnamed(inode), process.path().display().to_string());
+        node.netfix(&restore)
+            .exits(1)
+            .errors(&[("netns-replaced", &id), ("checkpoint-missing", eye.name())])
+            .names("netns-replaced", &id, &[&path]);
+        fresh.assert_same(
+            &eye.capture(&node),
+            "the namespace that the process is in by now",
+        );
         Ok(())
     });
 }
 
 /// A pod is deleted and made again, down to the inode, after netfix has looked who lives where.
-fn restore_while_a_pod_is_made_again(moment: &Moment, run: impl Fn(&Node, &str) -> Run) -> Result<(), Taken> {
+fn restore_while_a_pod_is_made_again(
+    moment: &Moment,
+    run: impl Fn(&Node, &str) -> Run,
+) -> Result<(), Taken> {
     let node = Node::new();
     let mut pods = node.simple_pods(2);
     pods[1].replace_process();
@@ -283,10 +365,16 @@ fn restore_while_a_pod_is_made_again(moment: &Moment, run: impl Fn(&Node, &str) 
     let mut fresh = Err(Taken);
     let restore = node.netfix_while("restore", moment, || {
         pods[1].end_process();
-        fresh = pods[1].ns.replace_with_same_inode().map(|()| pods[1].capture());
+        fresh = pods[1]
+            .ns
+            .replace_with_same_inode()
+            .map(|()| pods[1].capture());
     });
     let fresh = fresh?;
-    restore.exits(5).says(&["netns-replaced", pods[1].name()]);
+    restore.exits(5).errors(&[
+        ("netns-replaced", pods[1].name()),
+        ("checkpoint-missing", pods[1].name()),
+    ]);
     fresh.assert_same(&pods[1].capture(), "the pod that was made again meanwhile");
     pods[0].assert_same_as(&before);
     Ok(())
@@ -318,7 +406,9 @@ fn restore_while_a_path_is_led_elsewhere(moment: &Moment) {
         fresh = Some(pod.capture());
     });
     restore.exits(0);
-    fresh.expect("a capture").assert_same(&pod.capture(), "the namespace that is at the path by now");
+    fresh
+        .expect("a capture")
+        .assert_same(&pod.capture(), "the namespace that is at the path by now");
     let eye = Namespace::attach(&unique_name(), pod.process_id());
     before.assert_becomes("the pod whose path was taken", || eye.capture(&node));
 }

@@ -6,18 +6,20 @@ use crate::common::{Node, Pod, Run};
 use crate::killed::kill_after;
 
 /// What changes the state folder; strace can kill at each of them.
-const CALLS: &str =
-    "?mkdir,?mkdirat,?rename,?renameat,?renameat2,?link,?linkat,?unlink,?unlinkat,?rmdir,fsync,openat";
+const CALLS: &str = "?mkdir,?mkdirat,?rename,?renameat,?renameat2,?link,?linkat,?unlink,?unlinkat,?rmdir,fsync,openat";
 
 /// Kills a snapshot at its `number`th such call. Returns whether it came to that.
 fn kill_at(node: &Node, number: usize) -> bool {
     let inject = format!("inject={CALLS}:signal=KILL:when={number}");
-    let run =
-        Run::of(&mut node.netfix_command(
-            &["timeout", "60", "strace", "-o", "/dev/null", "-e", &inject],
-            "snapshot --keep 1",
-        ));
-    assert!(run.code == Some(0) || run.code.is_none() || run.code == Some(137), "{}", run.told());
+    let run = Run::of(&mut node.netfix_command(
+        &["timeout", "60", "strace", "-o", "/dev/null", "-e", &inject],
+        "snapshot --keep 1",
+    ));
+    assert!(
+        run.code == Some(0) || run.code.is_none() || run.code == Some(137),
+        "{}",
+        run.told()
+    );
     run.code != Some(0)
 }
 
@@ -27,10 +29,15 @@ fn assert_nothing_is_lost(node: &Node, pods: &[Pod<'_>], before: &[Vec<u8>], whe
     node.assert_all_loads();
     for (pod, before) in pods.iter().zip(before) {
         let in_generations = || {
-            let all = std::fs::read_dir(node.generations_folder()).into_iter().flatten().flatten();
+            let all = std::fs::read_dir(node.generations_folder())
+                .into_iter()
+                .flatten()
+                .flatten();
             let whole = all.filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'));
             let files = whole.map(|entry| entry.path().join("checkpoints").join(pod.name()));
-            files.filter_map(|file| std::fs::read(file).ok()).any(|held| held == *before)
+            files
+                .filter_map(|file| std::fs::read(file).ok())
+                .any(|held| held == *before)
         };
         let still = node.stored_of(pod) == *before || in_generations();
         assert!(still, "{when}: the checkpoint of {} is nowhere", pod.name());
@@ -62,7 +69,11 @@ fn a_snapshot_killed_at_any_of_its_calls_loses_nothing_good() {
     assert!(number > 40, "the snapshot was never killed where it writes");
     node.netfix("diff").exits(0);
     node.netfix("snapshot --keep 1").exits(0);
-    assert_eq!(node.generations().len(), 1, "nothing is left of the killed ones");
+    assert_eq!(
+        node.generations().len(),
+        1,
+        "nothing is left of the killed ones"
+    );
 }
 
 #[test]
@@ -74,7 +85,9 @@ fn snapshots_killed_at_random_instants_lose_nothing_good() {
     for number in 0..40 {
         let before: Vec<_> = pods.iter().map(|pod| node.stored_of(pod)).collect();
         change(&pods, number);
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         let delay = Duration::from_micros((random >> 33) % 40_000);
         kill_after(&node, "snapshot --keep 2", delay);
         assert_nothing_is_lost(&node, &pods, &before, &format!("killed after {delay:?}"));

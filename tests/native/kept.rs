@@ -12,7 +12,10 @@ use crate::common::{Node, Pod};
 /// Every file of every generation.
 fn kept(node: &Node) -> BTreeMap<PathBuf, String> {
     let in_generations = |path: &PathBuf| path.starts_with(node.generations_folder());
-    node.state_files().into_iter().filter(|(path, _)| in_generations(path)).collect()
+    node.state_files()
+        .into_iter()
+        .filter(|(path, _)| in_generations(path))
+        .collect()
 }
 
 #[test]
@@ -26,7 +29,9 @@ fn snapshots_in_a_bad_moment_make_no_generation_and_lose_nothing() {
     let good = kept(&node);
     node.lose();
     for _ in 0..6 {
-        node.netfix("snapshot --keep 1").exits(1).says(&["degraded"]);
+        node.netfix("snapshot --keep 1")
+            .exits(1)
+            .errors(&[("degraded", pods[0].name()), ("degraded", pods[1].name())]);
     }
     node.reload();
     for _ in 0..6 {
@@ -60,26 +65,49 @@ fn a_pod_that_changes_all_the_time_drives_no_good_generation_out_in_a_bad_moment
     for number in 0..10 {
         pods[1].ip(&format!("addr add 10.88.3.{number}/16 dev eth0"));
         last.push(node.stored_of(&pods[1]));
-        node.netfix("snapshot --keep 3").exits(5).says(&["degraded", pods[0].name()]);
+        node.netfix("snapshot --keep 3")
+            .exits(5)
+            .errors(&[("degraded", pods[0].name())]);
     }
     let now = kept(&node);
     for (path, text) in &good {
-        assert_eq!(now.get(path), Some(text), "{} is not what it was", path.display());
+        assert_eq!(
+            now.get(path),
+            Some(text),
+            "{} is not what it was",
+            path.display()
+        );
     }
-    assert!(node.kept_of(&pods[1]).contains(&last[9]), "what was replaced last is in no generation");
-    assert_eq!(node.generations().len(), 6, "three good ones, and three that were put aside");
+    assert!(
+        node.kept_of(&pods[1]).contains(&last[9]),
+        "what was replaced last is in no generation"
+    );
+    assert_eq!(
+        node.generations().len(),
+        6,
+        "three good ones, and three that were put aside"
+    );
     node.restore();
     node.netfix("snapshot --keep 3").exits(0);
     let now = kept(&node);
     let of_newer = |path: &PathBuf| !path.starts_with(node.generation(1));
     for (path, text) in good.iter().filter(|(path, _)| of_newer(path)) {
-        assert_eq!(now.get(path), Some(text), "{} went as soon as the moment was good", path.display());
+        assert_eq!(
+            now.get(path),
+            Some(text),
+            "{} went as soon as the moment was good",
+            path.display()
+        );
     }
     for mtu in [1470, 1460] {
         pods[0].ip(&format!("link set eth0 mtu {mtu}"));
         node.netfix("snapshot --keep 3").exits(0);
     }
-    assert_eq!(node.generations().len(), 3, "only good ones are left once there are enough");
+    assert_eq!(
+        node.generations().len(),
+        3,
+        "only good ones are left once there are enough"
+    );
 }
 
 #[test]
@@ -89,15 +117,27 @@ fn a_snapshot_of_which_one_pod_could_not_be_written_makes_no_generation() {
     node.snapshot();
     // No file can take a folder's place.
     fs::remove_file(node.checkpoint_of(&pods[1])).expect("the checkpoint goes");
-    fs::create_dir(node.state_dir().join("checkpoints").join(pods[1].name())).expect("a folder in its place");
+    fs::create_dir(node.state_dir().join("checkpoints").join(pods[1].name()))
+        .expect("a folder in its place");
     for mtu in [1400, 1300, 1200] {
         pods[0].ip(&format!("link set eth0 mtu {mtu}"));
-        node.netfix("snapshot --keep 1").exits(5).says(&["Is a directory (os error 21)", pods[1].name()]);
+        node.netfix("snapshot --keep 1")
+            .exits(5)
+            .errors(&[("unwritable", pods[1].name())])
+            .names("unwritable", pods[1].name(), &["Is a directory"]);
     }
     let listed = node.netfix("list --generations -o json").exits(0).json()["generations"].clone();
-    let told: Vec<_> =
-        listed.as_array().into_iter().flatten().map(|g| (g["number"].clone(), g["aside"].clone())).collect();
-    assert_eq!(told[0], (json!(1), json!(false)), "the good one is gone: {listed}");
+    let told: Vec<_> = listed
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|g| (g["number"].clone(), g["aside"].clone()))
+        .collect();
+    assert_eq!(
+        told[0],
+        (json!(1), json!(false)),
+        "the good one is gone: {listed}"
+    );
     assert_eq!(told.len(), 2, "{listed}");
     assert_eq!(told[1].1, json!(true), "{listed}");
 }
@@ -113,8 +153,15 @@ fn a_replaced_pod_leaves_its_checkpoint_to_a_generation() {
     pods[1].macvlan("mode bridge", "address 02:00:00:88:02:01");
     pods[1].up_with_address();
     node.netfix("snapshot --keep 1").exits(0);
-    assert_ne!(node.stored_of(&pods[1]), old, "the new pod has no checkpoint of its own");
-    assert!(node.kept_of(&pods[1]).contains(&old), "the old pod's checkpoint is in no generation");
+    assert_ne!(
+        node.stored_of(&pods[1]),
+        old,
+        "the new pod has no checkpoint of its own"
+    );
+    assert!(
+        node.kept_of(&pods[1]).contains(&old),
+        "the old pod's checkpoint is in no generation"
+    );
 }
 
 #[test]
@@ -125,10 +172,20 @@ fn a_damaged_file_is_kept_byte_for_byte_before_it_is_replaced() {
     let good = node.stored_of(&pods[0]);
     let damaged = [&good[..good.len() / 2], &[0xff, 0]].concat();
     fs::write(node.checkpoint_of(&pods[0]), &damaged).expect("a damaged file");
-    node.netfix("snapshot --keep 1").exits(0).says(&["checkpoint-corrupt", pods[0].name()]);
+    node.netfix("snapshot --keep 1")
+        .exits(0)
+        .errors(&[])
+        .warnings(&[("checkpoint-corrupt", pods[0].name())]);
     let kept = node.kept_of(&pods[0]);
-    assert!(kept.contains(&damaged), "the damaged file is in no generation");
-    assert_eq!(kept.last(), Some(&node.stored_of(&pods[0])), "the new one is in the newest generation");
+    assert!(
+        kept.contains(&damaged),
+        "the damaged file is in no generation"
+    );
+    assert_eq!(
+        kept.last(),
+        Some(&node.stored_of(&pods[0])),
+        "the new one is in the newest generation"
+    );
     node.netfix("diff").exits(0);
 }
 
@@ -143,10 +200,22 @@ fn a_symbolic_link_is_kept_as_it_is_and_replaced_by_a_file() {
     fs::remove_file(&file).expect("the checkpoint goes");
     std::os::unix::fs::symlink(&elsewhere, &file).expect("a symbolic link");
     node.snapshot();
-    let kept = node.generations().into_iter().map(|number| node.kept_file(number, &pods[0]));
-    assert!(kept.into_iter().any(|kept| fs::read_link(kept).is_ok_and(|to| to == elsewhere)));
-    assert!(fs::symlink_metadata(&file).is_ok_and(|meta| meta.is_file()), "the link is still there");
-    assert_eq!(fs::read_to_string(&elsewhere).expect("the file elsewhere"), "somebody's");
+    let kept = node
+        .generations()
+        .into_iter()
+        .map(|number| node.kept_file(number, &pods[0]));
+    assert!(
+        kept.into_iter()
+            .any(|kept| fs::read_link(kept).is_ok_and(|to| to == elsewhere))
+    );
+    assert!(
+        fs::symlink_metadata(&file).is_ok_and(|meta| meta.is_file()),
+        "the link is still there"
+    );
+    assert_eq!(
+        fs::read_to_string(&elsewhere).expect("the file elsewhere"),
+        "somebody's"
+    );
 }
 
 #[test]
@@ -160,5 +229,9 @@ fn what_was_stored_without_a_generation_is_kept_before_the_first_change() {
     node.netfix("snapshot --keep 1").exits(0);
     assert_eq!(node.kept_of(&pods[0]), [old, node.stored_of(&pods[0])]);
     let listed = node.netfix("list --generations -o json").exits(0).json()["generations"].clone();
-    assert_eq!((&listed[0]["aside"], &listed[1]["aside"]), (&json!(true), &json!(false)), "{listed}");
+    assert_eq!(
+        (&listed[0]["aside"], &listed[1]["aside"]),
+        (&json!(true), &json!(false)),
+        "{listed}"
+    );
 }

@@ -9,8 +9,14 @@ use crate::common::{Node, Pod};
 /// Kills what `words` started after `delay`, without any chance to clean up.
 pub fn kill_after(node: &Node, words: &str, delay: Duration) {
     let mut command = std::process::Command::new(BINARY);
-    command.args(words.split_whitespace()).arg("--state-dir").arg(node.state_dir());
-    command.args(["--netns", &node.pods_glob()]).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .args(words.split_whitespace())
+        .arg("--state-dir")
+        .arg(node.state_dir());
+    command
+        .args(["--netns", &node.pods_glob()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let mut child = node.ns.enter(|| command.spawn()).expect("netfix starts");
     std::thread::sleep(delay);
     let _ = child.kill();
@@ -45,7 +51,9 @@ fn a_snapshot_killed_at_any_instant_leaves_whole_files() {
     for milliseconds in [1, 2, 3, 4, 5, 6, 8, 10, 12, 15] {
         pods[0].ip(&format!("link set eth0 mtu {}", 1400 + milliseconds));
         kill_after(&node, "snapshot", Duration::from_millis(milliseconds));
-        node.netfix("list").exits(0).says(&[pods[0].name(), pods[1].name(), pods[2].name()]);
+        node.netfix("list")
+            .exits(0)
+            .stdout_has(&[pods[0].name(), pods[1].name(), pods[2].name()]);
         node.snapshot();
         node.netfix("diff").exits(0);
     }
@@ -62,7 +70,9 @@ fn what_an_interrupted_move_left_on_the_host_goes_on_to_its_pod() {
     // On kernels that look names up in the sender's namespace, a link is made on the host and moved.
     let mac = pods[0].mac();
     let left = format!("nfx{}", mac.replace(':', ""));
-    node.ns.ip(&format!("link add {left} link eth0 address {mac} type macvlan mode bridge"));
+    node.ns.ip(&format!(
+        "link add {left} link eth0 address {mac} type macvlan mode bridge"
+    ));
     node.restore();
     for (pod, before) in pods.iter().zip(&before) {
         pod.assert_same_as(before);
@@ -78,7 +88,9 @@ fn a_link_that_only_has_the_temporary_name_is_left_alone() {
     node.snapshot();
     node.lose_and_reload();
     let stranger = format!("nfx{}", pods[0].mac().replace(':', ""));
-    node.ns.ip(&format!("link add {stranger} type veth peer name stranger1"));
+    node.ns.ip(&format!(
+        "link add {stranger} type veth peer name stranger1"
+    ));
     node.restore();
     pods[0].assert_same_as(&before);
     assert!(node.ns.has_link(&stranger), "somebody else's link is gone");

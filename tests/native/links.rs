@@ -69,7 +69,11 @@ fn come_back_together(kinds: &[(&str, &str)]) {
 
 #[test]
 fn pods_of_different_modes_come_back_side_by_side() {
-    come_back_together(&[("web", "mode bridge"), ("api", "mode private"), ("db", "mode vepa")]);
+    come_back_together(&[
+        ("web", "mode bridge"),
+        ("api", "mode private"),
+        ("db", "mode vepa"),
+    ]);
 }
 
 #[test]
@@ -79,7 +83,10 @@ fn a_requested_broadcast_queue_length_comes_back() {
 
 #[test]
 fn each_pod_keeps_the_broadcast_queue_length_it_asked_for() {
-    come_back_together(&[("web", "mode bridge bcqueuelen 4000"), ("api", "mode bridge")]);
+    come_back_together(&[
+        ("web", "mode bridge bcqueuelen 4000"),
+        ("api", "mode bridge"),
+    ]);
 }
 
 #[test]
@@ -91,7 +98,10 @@ fn an_unusual_interface_index_comes_back() {
 fn the_nodes_own_index_of_the_parent_is_no_obstacle() {
     let node = Node::new();
     let pod = node.pod("web");
-    pod.macvlan("mode bridge", &format!("index {}", node.ns.index_of("eth0")));
+    pod.macvlan(
+        "mode bridge",
+        &format!("index {}", node.ns.index_of("eth0")),
+    );
     pod.up_with_address();
     node.assert_all_survive_a_loss(&[pod]);
 }

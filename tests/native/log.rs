@@ -5,15 +5,22 @@ use std::time::{Duration, Instant};
 
 use nix::fcntl::{Flock, FlockArg};
 
-use crate::common::journald::{Entry, Journald};
+use crate::common::journald::{Entry, Journald, StalledJournald};
+use crate::common::load::Load;
 use crate::common::{Node, Run};
 
 fn of_target<'e>(entries: &'e [Entry], target: &str) -> Vec<&'e Entry> {
-    entries.iter().filter(|entry| entry["TARGET"] == target).collect()
+    entries
+        .iter()
+        .filter(|entry| entry["TARGET"] == target)
+        .collect()
 }
 
 fn messages(entries: &[Entry], target: &str) -> Vec<String> {
-    of_target(entries, target).into_iter().map(|entry| entry["MESSAGE"].clone()).collect()
+    of_target(entries, target)
+        .into_iter()
+        .map(|entry| entry["MESSAGE"].clone())
+        .collect()
 }
 
 #[test]
@@ -23,42 +30,95 @@ fn a_degraded_pod_is_in_the_journal_with_its_code_and_its_namespace() {
     let journald = Journald::start(&node);
     node.snapshot();
     pods[1].ip("link del eth0");
-    let run = Run::of(&mut journald.netfix(&node, "snapshot")).exits(5).says(&["degraded"]);
+    let run = Run::of(&mut journald.netfix(&node, "snapshot"))
+        .exits(5)
+        .errors(&[("degraded", pods[1].name())]);
     let entries = journald.entries();
     let found = of_target(&entries, "netfix::problem");
     assert_eq!(found.len(), 1, "{entries:#?}");
     let entry = found[0];
-    assert_eq!((&*entry["CODE"], &*entry["POD"], &*entry["PRIORITY"]), ("degraded", pods[1].name(), "3"));
+    assert_eq!(
+        (&*entry["CODE"], &*entry["POD"], &*entry["PRIORITY"]),
+        ("degraded", pods[1].name(), "3")
+    );
     assert_eq!(entry["NETNS"], format!("/run/netns/{}", pods[1].name()));
-    assert!(run.err.contains(&entry["MESSAGE"]), "{entry:?}\n{}", run.told());
-    assert!(entries.iter().all(|entry| entry["SYSLOG_IDENTIFIER"] == "netfix"), "{entries:#?}");
+    assert!(
+        run.err.contains(&entry["MESSAGE"]),
+        "{entry:?}\n{}",
+        run.told()
+    );
+    assert!(
+        entries
+            .iter()
+            .all(|entry| entry["SYSLOG_IDENTIFIER"] == "netfix"),
+        "{entries:#?}"
+    );
     let told = messages(&entries, "netfix::command");
     assert_eq!((told.len(), &*told[0]), (2, "snapshot begins"), "{told:?}");
     let end = of_target(&entries, "netfix::command")[1];
-    assert_eq!((&*end["EXIT"], &*end["COMMAND"]), ("5", "snapshot"), "{end:?}");
+    assert_eq!(
+        (&*end["EXIT"], &*end["COMMAND"]),
+        ("5", "snapshot"),
+        "{end:?}"
+    );
 }
 
 #[test]
 fn every_step_of_a_restore_is_in_the_journal_with_its_pod() {
     let node = Node::new();
-    let pods = node.simple_pods(2);
     let journald = Journald::start(&node);
+    restore_logs_every_step(&node, journald);
+}
+
+#[test]
+fn a_journald_that_is_slow_gets_every_step() {
+    let node = Node::new();
+    // Far longer in all than netfix waits for one that takes nothing.
+    let journald = Journald::slow(&node, Duration::from_millis(250));
+    restore_logs_every_step(&node, journald);
+}
+
+#[test]
+fn every_step_is_in_the_journal_of_a_busy_machine() {
+    let node = Node::new();
+    let journald = Journald::slow(&node, Duration::from_millis(100));
+    let _load = Load::of(8);
+    restore_logs_every_step(&node, journald);
+}
+
+/// A restore of three pods, whose steps are more than the kernel queues for journald.
+fn restore_logs_every_step(node: &Node, journald: Journald) {
+    let pods = node.simple_pods(3);
     node.snapshot();
     node.lose_and_reload();
-    let run = Run::of(&mut journald.netfix(&node, "restore -o json")).exits(0);
+    let run = Run::of(&mut journald.netfix(node, "restore -o json")).exits(0);
+    assert_eq!(run.err, "", "{}", run.told());
     let mut logged: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for entry in of_target(&journald.entries(), "netfix::step") {
         assert_eq!(entry["PRIORITY"], "6", "{entry:?}");
         let pod = entry.get("POD").cloned().unwrap_or_default();
-        logged.entry(pod).or_default().push(entry["MESSAGE"].clone());
+        logged
+            .entry(pod)
+            .or_default()
+            .push(entry["MESSAGE"].clone());
     }
     let lines = |steps: &serde_json::Value| -> Vec<String> {
         serde_json::from_value(steps.clone()).expect("a list of steps")
     };
     for pod in &pods {
-        assert_eq!(logged[pod.name()], lines(&run.pod(pod)["steps"]), "{}", run.told());
+        assert_eq!(
+            logged[pod.name()],
+            lines(&run.pod(pod)["steps"]),
+            "{}",
+            run.told()
+        );
     }
-    assert_eq!(logged[""], lines(&run.json()["node"]["steps"]), "{}", run.told());
+    assert_eq!(
+        logged[""],
+        lines(&run.json()["node"]["steps"]),
+        "{}",
+        run.told()
+    );
     for pod in &pods {
         assert!(pod.has_eth0());
     }
@@ -75,10 +135,25 @@ fn a_check_of_a_healthy_node_is_one_line() {
     let run = Run::of(&mut journald.netfix(&node, "check -o json"));
     let entries = journald.entries();
     let found = run.json()["problems"].as_array().expect("problems").clone();
-    assert!(found.iter().any(|problem| problem["severity"] == "info"), "{}", run.told());
-    let worse = found.iter().filter(|problem| problem["severity"] != "info").count();
-    assert_eq!(of_target(&entries, "netfix::problem").len(), worse, "{entries:#?}");
-    assert_eq!(messages(&entries, "netfix::command").len(), 1, "{entries:#?}");
+    assert!(
+        found.iter().any(|problem| problem["severity"] == "info"),
+        "{}",
+        run.told()
+    );
+    let worse = found
+        .iter()
+        .filter(|problem| problem["severity"] != "info")
+        .count();
+    assert_eq!(
+        of_target(&entries, "netfix::problem").len(),
+        worse,
+        "{entries:#?}"
+    );
+    assert_eq!(
+        messages(&entries, "netfix::command").len(),
+        1,
+        "{entries:#?}"
+    );
     assert_eq!(entries.len(), worse + 1, "{entries:#?}");
 }
 
@@ -90,11 +165,17 @@ fn whom_a_quiet_command_waits_for_is_in_the_journal_with_how_that_ended() {
     node.snapshot();
     let file = std::fs::File::open(node.state_dir().join("lock")).expect("the lock's file");
     let _held = Flock::lock(file, FlockArg::LockExclusiveNonblock).expect("nobody else holds it");
-    Run::of(&mut journald.netfix(&node, "snapshot -q --lock-wait 200ms")).exits(4).does_not_say("waits");
+    Run::of(&mut journald.netfix(&node, "snapshot -q --lock-wait 200ms"))
+        .exits(4)
+        .lacks("waiting");
     let entries = journald.entries();
-    let waits = format!("waits for the lock, which pid {} holds", std::process::id());
+    let waits = format!("waiting for the lock held by pid {}", std::process::id());
     assert_eq!(messages(&entries, "netfix"), [waits], "{entries:#?}");
-    assert_eq!(of_target(&entries, "netfix::problem")[0]["CODE"], "lock-held", "{entries:#?}");
+    assert_eq!(
+        of_target(&entries, "netfix::problem")[0]["CODE"],
+        "lock-held",
+        "{entries:#?}"
+    );
 }
 
 #[test]
@@ -116,16 +197,23 @@ fn a_journald_that_takes_nothing_holds_nobody_up() {
     let node = Node::new();
     let pods = node.simple_pods(3);
     let before: Vec<_> = pods.iter().map(crate::common::Pod::capture).collect();
-    let journald = Journald::start(&node);
+    let journald = StalledJournald::start(&node);
     node.snapshot();
     node.lose_and_reload();
-    let stuffed = std::os::unix::net::UnixDatagram::unbound().expect("a socket");
-    stuffed.set_nonblocking(true).expect("a socket that does not wait");
-    let full = |_| stuffed.send_to(b"MESSAGE=full\n", node.temp().join("journal/socket")).is_err();
-    assert!((0..10_000).any(full), "the stand-in's queue has no end");
     let begin = Instant::now();
-    Run::of(&mut journald.netfix(&node, "restore")).exits(0);
-    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    let run = Run::of(&mut journald.netfix(&node, "restore")).exits(0);
+    let last = run.err.lines().last().unwrap_or_default();
+    let lost = last
+        .strip_prefix("netfix: ")
+        .and_then(|rest| rest.split_once(" log entries are lost: journald"))
+        .and_then(|(count, _)| count.parse().ok());
+    // The begin, the end, and a step at least of each pod.
+    assert!(lost.is_some_and(|lost: usize| lost >= 5), "{}", run.told());
+    assert!(
+        begin.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        begin.elapsed()
+    );
     for (pod, before) in pods.iter().zip(&before) {
         pod.assert_same_as(before);
     }
@@ -140,7 +228,7 @@ fn a_journald_that_is_gone_is_no_reason_to_fail() {
     assert!(node.temp().join("journal/socket").exists());
     let run = Run::of(&mut dead.netfix(&node, "snapshot")).exits(0);
     assert!(run.err.is_empty(), "{}", run.told());
-    node.netfix("list").exits(0).says(&[pods[0].name()]);
+    node.netfix("list").exits(0).stdout_has(&[pods[0].name()]);
 }
 
 /// One line of `-v`.
@@ -151,13 +239,16 @@ struct Message {
     flags: Vec<String>,
     netns: Option<String>,
     content: String,
-    errno: Option<i32>,
+    /// `ok`, or the name of an errno.
+    answer: String,
 }
 
 fn parse(line: &str) -> Option<Message> {
     let rest = line.strip_prefix("netlink ")?;
     let (direction, rest) = rest.split_once(' ').expect("a direction");
-    let (head, content) = rest.split_once(": ").unwrap_or_else(|| panic!("no content in {line}"));
+    let (head, content) = rest
+        .split_once(": ")
+        .unwrap_or_else(|| panic!("no content in {line}"));
     let mut head = head.split(' ');
     let kind = head.next().expect("a type").to_owned();
     assert!(kind.starts_with("RTM_"), "{line}");
@@ -166,12 +257,26 @@ fn parse(line: &str) -> Option<Message> {
         "<" => false,
         other => panic!("{other} is no direction: {line}"),
     };
-    let flags: Vec<_> = if sent { head.next().expect("flags").split('|').collect() } else { Vec::new() };
+    let flags: Vec<_> = if sent {
+        head.next().expect("flags").split('|').collect()
+    } else {
+        Vec::new()
+    };
     let netns = head.nth(1).map(str::to_owned);
-    let (content, answer) = if sent { content.rsplit_once(" = ").expect("an answer") } else { (content, "") };
-    let errno = answer.split(' ').next().and_then(|word| word.parse().ok());
+    let (content, answer) = if sent {
+        content.rsplit_once(" -> ").expect("an answer")
+    } else {
+        (content, "")
+    };
     let flags = flags.into_iter().map(str::to_owned).collect();
-    Some(Message { sent, kind, flags, netns, content: content.to_owned(), errno })
+    Some(Message {
+        sent,
+        kind,
+        flags,
+        netns,
+        content: content.to_owned(),
+        answer: answer.to_owned(),
+    })
 }
 
 /// Type and flags of every message of this sort that strace saw going to the kernel.
@@ -182,7 +287,9 @@ fn seen_by_strace(calls: &[&str], verb: &str) -> Vec<(String, Vec<String>)> {
             let (kind, rest) = part.split_once(',').expect("a type and more");
             let (_, flags) = rest.split_once("nlmsg_flags=").expect("flags");
             let flags = flags.split(',').next().expect("flags").split('|');
-            let mut flags: Vec<_> = flags.map(|flag| flag.trim_start_matches("NLM_F_").to_owned()).collect();
+            let mut flags: Vec<_> = flags
+                .map(|flag| flag.trim_start_matches("NLM_F_").to_owned())
+                .collect();
             flags.sort();
             if kind.starts_with(verb) {
                 seen.push((kind.to_owned(), flags));
@@ -194,69 +301,109 @@ fn seen_by_strace(calls: &[&str], verb: &str) -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn dash_v_shows_every_netlink_change_with_flags_content_and_answer() {
+fn dash_vv_shows_every_netlink_change_with_flags_content_and_answer() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
     node.lose_and_reload();
-    let trace = node.netfix_traced("restore -v");
+    let trace = node.netfix_traced("restore -vv");
     assert_eq!(trace.run.code, Some(0), "{}", trace.run.told());
     let shown: Vec<Message> = trace.run.err.lines().filter_map(parse).collect();
-    let sent: Vec<_> = shown.iter().filter(|m| m.sent && m.kind.starts_with("RTM_NEW")).collect();
-    assert!(sent.iter().all(|message| message.errno == Some(0)), "{}", trace.run.told());
+    let sent: Vec<_> = shown
+        .iter()
+        .filter(|m| m.sent && m.kind.starts_with("RTM_NEW"))
+        .collect();
+    assert!(
+        sent.iter().all(|message| message.answer == "ok"),
+        "{}",
+        trace.run.told()
+    );
     // strace knows the sockets of the node's own namespace, from which the links are made.
-    let home = sent.iter().find(|message| message.kind == "RTM_NEWLINK").expect("a link is made");
+    let home = sent
+        .iter()
+        .find(|message| message.kind == "RTM_NEWLINK")
+        .expect("a link is made");
     let from_home = sent.iter().filter(|message| message.netns == home.netns);
-    let mut changes: Vec<_> = from_home.map(|m| (m.kind.clone(), m.flags.clone())).collect();
+    let mut changes: Vec<_> = from_home
+        .map(|m| (m.kind.clone(), m.flags.clone()))
+        .collect();
     for (_, flags) in &mut changes {
         flags.sort();
     }
     changes.sort();
-    assert_eq!(changes, seen_by_strace(&trace.netlink_changes(), "RTM_NEW"), "{}", trace.run.told());
+    assert_eq!(
+        changes,
+        seen_by_strace(&trace.netlink_changes(), "RTM_NEW"),
+        "{}",
+        trace.run.told()
+    );
     for pod in &pods {
         let address = pod.address();
         assert!(
-            sent.iter()
-                .any(|m| m.kind == "RTM_NEWADDR" && m.netns != home.netns && m.content.contains(&address)),
+            sent.iter().any(|m| m.kind == "RTM_NEWADDR"
+                && m.netns != home.netns
+                && m.content.contains(&address)),
             "no address {address}: {}",
             trace.run.told()
         );
     }
-    let questions =
-        shown.iter().filter(|message| message.sent && message.kind.starts_with("RTM_GET")).count();
-    assert!(questions > 0 && shown.iter().any(|message| !message.sent), "{}", trace.run.told());
+    let questions = shown
+        .iter()
+        .filter(|message| message.sent && message.kind.starts_with("RTM_GET"))
+        .count();
+    assert!(
+        questions > 0 && shown.iter().any(|message| !message.sent),
+        "{}",
+        trace.run.told()
+    );
 }
 
 #[test]
-fn dash_v_shows_the_errno_of_a_refused_message() {
+fn dash_vv_shows_the_errno_of_a_refused_message() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     node.snapshot();
     node.lose_and_reload();
     // Another link has the MAC, so the pod's cannot go up.
     let mac = pods[0].mac();
-    node.ns.ip(&format!("link add thief link eth0 address {mac} type macvlan mode bridge"));
+    node.ns.ip(&format!(
+        "link add thief link eth0 address {mac} type macvlan mode bridge"
+    ));
     node.ns.ip("link set thief up");
-    let run = node.netfix("restore -v").exits(1).says(&["mac-conflict"]);
-    let refused: Vec<Message> =
-        run.err.lines().filter_map(parse).filter(|m| m.sent && m.errno.is_some_and(|e| e != 0)).collect();
-    let busy = |message: &Message| matches!(message.errno, Some(libc::EADDRINUSE | libc::EBUSY));
+    let run = node
+        .netfix("restore -vv")
+        .exits(1)
+        .errors(&[("mac-conflict", pods[0].name())]);
+    let refused: Vec<Message> = run
+        .err
+        .lines()
+        .filter_map(parse)
+        .filter(|m| m.sent && m.answer != "ok")
+        .collect();
+    let busy = |message: &Message| ["EADDRINUSE", "EBUSY"].contains(&message.answer.as_str());
     assert!(refused.iter().any(busy), "{refused:?}\n{}", run.told());
 }
 
 #[test]
-fn without_dash_v_no_message_is_shown_and_with_it_the_answer_is_the_same() {
+fn without_dash_vv_no_message_is_shown_and_with_it_the_answer_is_the_same() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
     let run = node.netfix("snapshot").exits(0);
     assert!(run.err.is_empty(), "{}", run.told());
     let plain = node.netfix("list -o json").exits(0);
-    let verbose = node.netfix("list -o json -v").exits(0);
+    let verbose = node.netfix("list -o json -vv").exits(0);
     assert_eq!(plain.out, verbose.out);
-    let snapshot = node.netfix("snapshot -v -o json").exits(0);
+    let snapshot = node.netfix("snapshot -vv -o json").exits(0);
     assert_eq!(snapshot.json()["exit"], 0, "{}", snapshot.told());
-    assert!(snapshot.err.lines().filter_map(parse).count() > 5, "{}", snapshot.told());
+    assert!(
+        snapshot.err.lines().filter_map(parse).count() > 5,
+        "{}",
+        snapshot.told()
+    );
     for line in snapshot.err.lines() {
-        assert!(line.starts_with("netlink ") || line.starts_with("netfix: "), "{line}");
+        assert!(
+            line.starts_with("netlink ") || line.starts_with("netfix: "),
+            "{line}"
+        );
     }
 }

@@ -1,7 +1,10 @@
 //! netfix on real namespaces, real macvlans and a parent that really goes away. Needs root and what
 //! scripts/setup installs.
 
-#![allow(clippy::expect_used, reason = "a test that cannot go on says why and stops")]
+#![allow(
+    clippy::expect_used,
+    reason = "a test that cannot go on says why and stops"
+)]
 
 #[path = "../common/mod.rs"]
 mod common;

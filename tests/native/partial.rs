@@ -20,7 +20,11 @@ fn a_second_restore_changes_nothing() {
     let on_node = Monitor::of(&node.ns, &node);
     let trace = node.netfix_traced("restore");
     assert_eq!(trace.run.code, Some(0), "{}", trace.run.told());
-    assert!(trace.netlink_changes().is_empty(), "a second restore asked for {:#?}", trace.netlink_changes());
+    assert!(
+        trace.netlink_changes().is_empty(),
+        "a second restore asked for {:#?}",
+        trace.netlink_changes()
+    );
     assert_eq!(monitor.heard(), "", "the second restore changed the pod");
     assert_eq!(on_node.heard(), "", "the second restore changed the node");
     for (pod, before) in pods.iter().zip(&before) {
@@ -31,7 +35,9 @@ fn a_second_restore_changes_nothing() {
 #[test]
 fn a_restore_when_nothing_was_lost_changes_nothing() {
     let node = Node::new();
-    let pod = node.pod_with_dad("web").attach(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]));
+    let pod = node
+        .pod_with_dad("web")
+        .attach(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]));
     let (before, host) = (pod.capture(), node.capture());
     node.snapshot();
     let (in_pod, on_node) = (Monitor::of(&pod.ns, &node), Monitor::of(&node.ns, &node));
@@ -41,7 +47,11 @@ fn a_restore_when_nothing_was_lost_changes_nothing() {
         trace.netlink_questions() > 0,
         "the trace shows no netlink question, so it would show no change either"
     );
-    assert!(trace.netlink_changes().is_empty(), "nothing was lost, yet: {:#?}", trace.netlink_changes());
+    assert!(
+        trace.netlink_changes().is_empty(),
+        "nothing was lost, yet: {:#?}",
+        trace.netlink_changes()
+    );
     assert!(
         trace.writes_outside(&[&node.state_dir()]).is_empty(),
         "{:#?}",
@@ -62,7 +72,11 @@ fn snapshot_plan_diff_and_list_change_nothing() {
     for words in ["snapshot", "plan", "diff", "list"] {
         let trace = node.netfix_traced(words);
         assert_eq!(trace.run.code, Some(0), "{}", trace.run.told());
-        assert!(trace.netlink_changes().is_empty(), "{words} asked for {:#?}", trace.netlink_changes());
+        assert!(
+            trace.netlink_changes().is_empty(),
+            "{words} asked for {:#?}",
+            trace.netlink_changes()
+        );
     }
     assert_eq!(monitor.heard(), "", "the pod was changed");
     assert_eq!(on_node.heard(), "", "the node was changed");
@@ -102,7 +116,10 @@ fn an_interface_made_by_hand_gets_what_it_lacks_and_stays_the_same_device() {
     let monitor = Monitor::of(&pod.ns, &node);
     node.restore();
     let heard = monitor.heard();
-    assert!(!heard.contains("Deleted"), "the restore deleted something:\n{heard}");
+    assert!(
+        !heard.contains("Deleted"),
+        "the restore deleted something:\n{heard}"
+    );
     pod.assert_same_as(&before);
 }
 
@@ -140,9 +157,19 @@ fn an_interface_made_by_hand_with_another_index_is_kept_and_the_difference_told(
     pod.macvlan("mode bridge", "index 4321");
     let run = node.netfix("restore");
     let link = pod.ip("-o addr show dev eth0");
-    assert!(link.contains("4321: eth0") && link.contains(&pod.address()), "{link}\n{}", run.told());
-    assert!(pod.ip("route").contains("default via 10.88.0.1"), "no default route\n{}", run.told());
-    run.says(&["ifindex", "4321", pod.name()]);
+    assert!(
+        link.contains("4321: eth0") && link.contains(&pod.address()),
+        "{link}\n{}",
+        run.told()
+    );
+    assert!(
+        pod.ip("route").contains("default via 10.88.0.1"),
+        "no default route\n{}",
+        run.told()
+    );
+    run.exits(0)
+        .errors(&[])
+        .names("ifindex-differs", pod.name(), &["4321"]);
 }
 
 #[test]
@@ -156,7 +183,10 @@ fn what_a_pod_has_beyond_its_checkpoint_is_left_and_reported() {
     pods[0].ip("rule add from 10.88.99.99 table 100 priority 1000");
     let with_extras = pods[0].capture();
     pods[1].ip("link del eth0");
-    node.restore().says(&["10.88.99.99", "198.51.100.0/24", pods[0].name()]);
+    node.restore()
+        .errors(&[])
+        .names("surplus", pods[0].name(), &["10.88.99.99"])
+        .names("surplus", pods[0].name(), &["198.51.100.0/24"]);
     pods[0].assert_same_as(&with_extras);
     pods[1].assert_same_as(&lost);
 }

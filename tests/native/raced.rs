@@ -18,14 +18,23 @@ const ROUNDS: usize = 40;
 fn written(node: &Node, pod: &Pod<'_>) -> BTreeSet<String> {
     let text = std::fs::read_to_string(node.checkpoint_of(pod)).expect("the checkpoint");
     let value: Value = serde_json::from_str(&text).expect("JSON");
-    let addresses = value["netfix"]["state"]["addresses"].as_array().expect("addresses").iter();
+    let addresses = value["netfix"]["state"]["addresses"]
+        .as_array()
+        .expect("addresses")
+        .iter();
     let texts = addresses.filter_map(|address| address["local"].as_str());
-    texts.filter(|text| text.starts_with("fd99:")).map(str::to_owned).collect()
+    texts
+        .filter(|text| text.starts_with("fd99:"))
+        .map(str::to_owned)
+        .collect()
 }
 
 fn batch(pod: &Pod<'_>, script: &str) -> Child {
     let mut command = pod.ns.exec("ip");
-    command.args(["-force", "-6", "-batch", "-"]).stdin(Stdio::piped()).stderr(Stdio::null());
+    command
+        .args(["-force", "-6", "-batch", "-"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null());
     let mut child = command.spawn().expect("ip starts");
     let script = script.to_owned();
     let mut input = child.stdin.take().expect("a pipe");
@@ -51,6 +60,12 @@ fn addresses_that_come_and_go_never_hide_those_that_stay() {
     };
     let counts: Vec<usize> = (0..ROUNDS).map(count).collect();
     drop(changing);
-    let short: Vec<usize> = counts.into_iter().filter(|count| *count != STABLE).collect();
-    assert!(short.is_empty(), "of {STABLE} addresses only {short:?} were written");
+    let short: Vec<usize> = counts
+        .into_iter()
+        .filter(|count| *count != STABLE)
+        .collect();
+    assert!(
+        short.is_empty(),
+        "of {STABLE} addresses only {short:?} were written"
+    );
 }

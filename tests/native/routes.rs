@@ -1,6 +1,6 @@
 //! Routes and rules: what was lost comes back as it was, what survived is not added a second time.
 
-use crate::common::{Node, Pod};
+use crate::common::{Node, Pod, Told};
 
 fn pod_with<'n>(node: &'n Node, lines: &[&str]) -> Pod<'n> {
     let pod = node.pod("web").simple();
@@ -32,7 +32,10 @@ fn metric_scope_source_and_protocol_come_back() {
 
 #[test]
 fn a_gateway_behind_another_route_comes_back() {
-    comes_back(&["route add 203.0.113.1 dev eth0 scope link", "route add 198.51.100.0/24 via 203.0.113.1"]);
+    comes_back(&[
+        "route add 203.0.113.1 dev eth0 scope link",
+        "route add 198.51.100.0/24 via 203.0.113.1",
+    ]);
 }
 
 #[test]
@@ -73,7 +76,10 @@ fn type_of_service_and_preference_come_back() {
 
 #[test]
 fn an_ipv4_route_by_an_ipv6_gateway_comes_back_or_is_reported() {
-    comes_back_or_is_reported(&["route add 172.16.0.0/12 via inet6 fd88::1 dev eth0"], "172.16.0.0/12");
+    comes_back_or_is_reported(
+        &["route add 172.16.0.0/12 via inet6 fd88::1 dev eth0"],
+        "172.16.0.0/12",
+    );
 }
 
 #[test]
@@ -105,7 +111,10 @@ fn a_rule_and_a_blackhole_that_went_missing_are_added_again() {
     let node = Node::new();
     let pod = pod_with(
         &node,
-        &["rule add from 10.88.1.10 table 100 priority 1000", "route add blackhole 192.0.2.0/24"],
+        &[
+            "rule add from 10.88.1.10 table 100 priority 1000",
+            "route add blackhole 192.0.2.0/24",
+        ],
     );
     let before = pod.capture();
     node.snapshot();
@@ -128,10 +137,12 @@ fn comes_back_or_is_reported(lines: &[&str], object: &str) {
     if before.differences(&pod.capture()).is_empty() {
         return;
     }
-    let told = snapshot.problems("unsupported").into_iter().chain(restore.problems("unsupported"));
-    let named = told
+    let told = snapshot
+        .coded("unsupported")
         .into_iter()
-        .any(|problem| problem.to_string().contains(object) && problem.to_string().contains(pod.name()));
+        .chain(restore.coded("unsupported"));
+    let is_it = |problem: Told| problem.has(object) && problem.pod.as_deref() == Some(pod.name());
+    let named = told.into_iter().any(is_it);
     assert!(
         named && restore.code != Some(0),
         "{object} is lost in silence\n{}\n{}",
@@ -151,7 +162,10 @@ fn a_multipath_route_comes_back_or_is_reported() {
 #[test]
 fn a_nexthop_object_comes_back_or_is_reported() {
     comes_back_or_is_reported(
-        &["nexthop add id 77 via 10.88.0.1 dev eth0", "route add 172.16.0.0/12 nhid 77"],
+        &[
+            "nexthop add id 77 via 10.88.0.1 dev eth0",
+            "route add 172.16.0.0/12 nhid 77",
+        ],
         "172.16.0.0/12",
     );
 }

@@ -6,7 +6,10 @@ use crate::common::runtimes::{Container, FakeCri, FakeDocker, Sandbox, Script, a
 use crate::common::{Node, Pod, Run};
 
 pub(super) fn cri(node: &Node, sandboxes: &[Sandbox]) -> FakeCri {
-    let script = Script { sandboxes: sandboxes.to_vec(), ..Script::default() };
+    let script = Script {
+        sandboxes: sandboxes.to_vec(),
+        ..Script::default()
+    };
     FakeCri::start(&node.temp().join("runtime.sock"), script)
 }
 
@@ -37,28 +40,48 @@ pub(super) fn told(sandbox: &Sandbox) -> Value {
 fn cri_tells_whose_the_namespaces_are() {
     let node = Node::new();
     let pods = node.simple_pods(2);
-    let sandboxes =
-        [Sandbox { attempt: 3, ..Sandbox::of(&pods[0], "web-0", 1) }, Sandbox::of(&pods[1], "web-1", 2)];
+    let sandboxes = [
+        Sandbox {
+            attempt: 3,
+            ..Sandbox::of(&pods[0], "web-0", 1)
+        },
+        Sandbox::of(&pods[1], "web-1", 2),
+    ];
     let runtime = cri(&node, &sandboxes);
-    let snapshot = node.netfix_json(&format!("snapshot {}", auto(&runtime.socket))).exits(0);
+    let snapshot = node
+        .netfix_json(&format!("snapshot {}", auto(&runtime.socket)))
+        .exits(0);
     let list = node.netfix_json("list").exits(0);
     for (pod, sandbox) in pods.iter().zip(&sandboxes) {
         for run in [&snapshot, &list] {
             assert_eq!(whose(run, pod), told(sandbox), "{}", run.told());
         }
-        assert!(node.state_dir().join("checkpoints").join(sandbox.short_id()).exists());
+        assert!(
+            node.state_dir()
+                .join("checkpoints")
+                .join(sandbox.short_id())
+                .exists()
+        );
     }
-    node.netfix("list").exits(0).says(&["shop/web-0", "shop/web-1"]);
-    node.netfix("show shop/web-0").exits(0).says(&[sandboxes[0].short_id(), &sandboxes[0].uid, "cri"]);
+    node.netfix("list")
+        .exits(0)
+        .stdout_has(&["shop/web-0", "shop/web-1"]);
+    node.netfix("show shop/web-0")
+        .exits(0)
+        .stdout_has(&[sandboxes[0].short_id(), &sandboxes[0].uid]);
 }
 
 #[test]
 fn what_a_runtime_told_is_known_when_nobody_is_asked_any_more() {
     let node = Node::new();
     let pods = node.simple_pods(1);
-    let sandbox = Sandbox { attempt: 1, ..Sandbox::of(&pods[0], "web-0", 1) };
+    let sandbox = Sandbox {
+        attempt: 1,
+        ..Sandbox::of(&pods[0], "web-0", 1)
+    };
     let runtime = cri(&node, std::slice::from_ref(&sandbox));
-    node.netfix(&format!("snapshot {}", auto(&runtime.socket))).exits(0);
+    node.netfix(&format!("snapshot {}", auto(&runtime.socket)))
+        .exits(0);
     drop(runtime);
     let run = node.netfix_json("snapshot --runtime none").exits(0);
     assert_eq!(whose(&run, &pods[0]), told(&sandbox), "{}", run.told());
@@ -69,8 +92,11 @@ fn a_runtime_that_speaks_only_v1alpha2_is_understood() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     let sandbox = Sandbox::of(&pods[0], "web-0", 1);
-    let script =
-        Script { services: Some(vec!["v1alpha2"]), sandboxes: vec![sandbox.clone()], ..Script::default() };
+    let script = Script {
+        services: Some(vec!["v1alpha2"]),
+        sandboxes: vec![sandbox.clone()],
+        ..Script::default()
+    };
     let runtime = FakeCri::start(&node.temp().join("runtime.sock"), script);
     for which in ["auto", "cri"] {
         let words = auto(&runtime.socket).replace("auto", which);
@@ -82,7 +108,10 @@ fn a_runtime_that_speaks_only_v1alpha2_is_understood() {
 #[test]
 fn docker_tells_names_of_containers_and_of_dockershims_pods() {
     let node = Node::new();
-    let pods = [node.pod("web").simple().with_process(), node.pod("db").simple().with_process()];
+    let pods = [
+        node.pod("web").simple().with_process(),
+        node.pod("db").simple().with_process(),
+    ];
     let shim = |number: u8, kind: &str| {
         let labels = [
             ("io.kubernetes.docker.type", kind.to_owned()),
@@ -126,8 +155,13 @@ fn docker_tells_names_of_containers_and_of_dockershims_pods() {
 fn podman_behind_dockers_api_is_known_as_podman() {
     let node = Node::new();
     let pod = node.pod("web").simple().with_process();
-    let podman = FakeDocker::podman(&node.temp().join("podman.sock"), vec![container(&pod, "web", 1)]);
-    let run = node.netfix_json(&format!("snapshot {}", auto(&podman.socket))).exits(0);
+    let podman = FakeDocker::podman(
+        &node.temp().join("podman.sock"),
+        vec![container(&pod, "web", 1)],
+    );
+    let run = node
+        .netfix_json(&format!("snapshot {}", auto(&podman.socket)))
+        .exits(0);
     assert_eq!(run.pod(&pod)["source"], "podman", "{}", run.told());
     assert_eq!(run.pod(&pod)["name"], "web", "{}", run.told());
 }
@@ -142,16 +176,33 @@ fn a_pod_on_the_hosts_network_is_none() {
         pid: Some(std::process::id()),
         ..Sandbox::nowhere("proxy-0", 2)
     };
-    let at_path = Sandbox { netns: Some(node.ns.path()), ..Sandbox::nowhere("agent-0", 3) };
+    let at_path = Sandbox {
+        netns: Some(node.ns.path()),
+        ..Sandbox::nowhere("agent-0", 3)
+    };
     let runtime = cri(&node, &[Sandbox::of(&pod, "web-0", 1), on_host, at_path]);
-    let run = node.netfix_json(&format!("snapshot {}", auto(&runtime.socket))).exits(0);
-    assert_eq!(run.json()["pods"].as_array().map(Vec::len), Some(1), "{}", run.told());
+    let run = node
+        .netfix_json(&format!("snapshot {}", auto(&runtime.socket)))
+        .exits(0);
+    assert_eq!(
+        run.json()["pods"].as_array().map(Vec::len),
+        Some(1),
+        "{}",
+        run.told()
+    );
     assert_eq!(run.json()["problems"], json!([]), "{}", run.told());
 
-    let on_host = Container { network_mode: "host".to_owned(), ..container(&pod, "agent", 4) };
-    let docker =
-        FakeDocker::start(&node.temp().join("docker.sock"), vec![container(&pod, "web", 5), on_host]);
-    let run = node.netfix_json(&format!("snapshot {}", auto(&docker.socket))).exits(0);
+    let on_host = Container {
+        network_mode: "host".to_owned(),
+        ..container(&pod, "agent", 4)
+    };
+    let docker = FakeDocker::start(
+        &node.temp().join("docker.sock"),
+        vec![container(&pod, "web", 5), on_host],
+    );
+    let run = node
+        .netfix_json(&format!("snapshot {}", auto(&docker.socket)))
+        .exits(0);
     assert_eq!(run.pod(&pod)["name"], "web", "{}", run.told());
 }
 
@@ -159,9 +210,14 @@ fn a_pod_on_the_hosts_network_is_none() {
 fn a_sandbox_that_ended_after_it_was_listed_went_away() {
     let node = Node::new();
     let pods = node.simple_pods(1);
-    let gone = Sandbox { is_gone: true, ..Sandbox::nowhere("web-9", 9) };
+    let gone = Sandbox {
+        is_gone: true,
+        ..Sandbox::nowhere("web-9", 9)
+    };
     let runtime = cri(&node, &[gone, Sandbox::of(&pods[0], "web-0", 1)]);
-    let run = node.netfix_json(&format!("snapshot {}", auto(&runtime.socket))).exits(0);
+    let run = node
+        .netfix_json(&format!("snapshot {}", auto(&runtime.socket)))
+        .exits(0);
     assert_eq!(run.json()["problems"], json!([]), "{}", run.told());
 }
 
@@ -170,11 +226,21 @@ fn two_sandboxes_that_begin_alike_are_two_pods() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let one = Sandbox::of(&pods[0], "web-0", 1);
-    let other = Sandbox { id: one.id.replace("abcdef", "fedcba"), ..Sandbox::of(&pods[1], "web-1", 2) };
+    let other = Sandbox {
+        id: one.id.replace("abcdef", "fedcba"),
+        ..Sandbox::of(&pods[1], "web-1", 2)
+    };
     assert_eq!(one.short_id(), other.short_id());
     let runtime = cri(&node, &[one, other]);
-    let run = node.netfix_json(&format!("snapshot {}", auto(&runtime.socket))).exits(0);
-    assert_ne!(run.pod(&pods[0])["id"], run.pod(&pods[1])["id"], "{}", run.told());
+    let run = node
+        .netfix_json(&format!("snapshot {}", auto(&runtime.socket)))
+        .exits(0);
+    assert_ne!(
+        run.pod(&pods[0])["id"],
+        run.pod(&pods[1])["id"],
+        "{}",
+        run.told()
+    );
     for pod in &pods {
         assert!(node.checkpoint_of(pod).exists());
     }
@@ -191,9 +257,14 @@ fn hostile_names_stay_in_the_folder_and_off_the_terminal() {
         ..Sandbox::of(&pods[0], "", 1)
     };
     let runtime = cri(&node, &[hostile]);
-    node.netfix(&format!("snapshot {}", auto(&runtime.socket))).exits(0).does_not_say("\u{1b}");
+    node.netfix(&format!("snapshot {}", auto(&runtime.socket)))
+        .exits(0)
+        .lacks("\u{1b}");
     let folder = node.state_dir().join("checkpoints");
-    assert_eq!(node.checkpoint_of(&pods[0]).parent(), Some(folder.as_path()));
+    assert_eq!(
+        node.checkpoint_of(&pods[0]).parent(),
+        Some(folder.as_path())
+    );
 }
 
 #[test]
@@ -205,20 +276,41 @@ fn the_usual_sockets_are_found_and_all_of_them_are_asked() {
         node.pod("mail").simple().with_process(),
     ];
     let containerd = cri(&node, &[Sandbox::of(&pods[0], "web-0", 1)]);
-    let docker = FakeDocker::start(&node.temp().join("docker.sock"), vec![container(&pods[1], "db", 2)]);
-    let podman = FakeDocker::podman(&node.temp().join("podman.sock"), vec![container(&pods[2], "mail", 3)]);
+    let docker = FakeDocker::start(
+        &node.temp().join("docker.sock"),
+        vec![container(&pods[1], "db", 2)],
+    );
+    let podman = FakeDocker::podman(
+        &node.temp().join("podman.sock"),
+        vec![container(&pods[2], "mail", 3)],
+    );
     let sockets = [
-        ("/run/containerd/containerd.sock", containerd.socket.as_path()),
+        (
+            "/run/containerd/containerd.sock",
+            containerd.socket.as_path(),
+        ),
         // Another path of the same socket is not another runtime.
-        ("/run/k3s/containerd/containerd.sock", containerd.socket.as_path()),
+        (
+            "/run/k3s/containerd/containerd.sock",
+            containerd.socket.as_path(),
+        ),
         ("/run/docker.sock", docker.socket.as_path()),
         ("/run/podman/podman.sock", podman.socket.as_path()),
     ];
-    let run = node.netfix_with_sockets(&sockets, "snapshot --runtime auto -o json").exits(0);
+    let run = node
+        .netfix_with_sockets(&sockets, "snapshot --runtime auto -o json")
+        .exits(0);
     let sources = pods.each_ref().map(|pod| run.pod(pod)["source"].clone());
-    assert_eq!(sources, [json!("cri"), json!("docker"), json!("podman")], "{}", run.told());
+    assert_eq!(
+        sources,
+        [json!("cri"), json!("docker"), json!("podman")],
+        "{}",
+        run.told()
+    );
     assert_eq!(containerd.lists(), 1);
-    let run = node.netfix_with_sockets(&sockets, "snapshot --runtime docker -o json").exits(0);
+    let run = node
+        .netfix_with_sockets(&sockets, "snapshot --runtime docker -o json")
+        .exits(0);
     assert_eq!(run.pod(&pods[1])["source"], "docker", "{}", run.told());
     assert_eq!(containerd.lists(), 1, "containerd was asked");
 }
@@ -227,13 +319,23 @@ fn the_usual_sockets_are_found_and_all_of_them_are_asked() {
 fn what_cri_dockerd_does_not_tell_of_a_sandbox_docker_tells() {
     let node = Node::new();
     let pod = node.pod("web").simple().with_process();
-    let sandbox = Sandbox { attempt: 2, ..Sandbox::nowhere("web-0", 1) };
-    let of_docker = Container { id: sandbox.id.clone(), ..container(&pod, "any", 1) };
+    let sandbox = Sandbox {
+        attempt: 2,
+        ..Sandbox::nowhere("web-0", 1)
+    };
+    let of_docker = Container {
+        id: sandbox.id.clone(),
+        ..container(&pod, "any", 1)
+    };
     let shim = cri(&node, std::slice::from_ref(&sandbox));
     let docker = FakeDocker::start(&node.temp().join("docker.sock"), vec![of_docker]);
-    let sockets =
-        [("/run/cri-dockerd.sock", shim.socket.as_path()), ("/run/docker.sock", docker.socket.as_path())];
-    let run = node.netfix_with_sockets(&sockets, "snapshot --runtime auto -o json").exits(0);
+    let sockets = [
+        ("/run/cri-dockerd.sock", shim.socket.as_path()),
+        ("/run/docker.sock", docker.socket.as_path()),
+    ];
+    let run = node
+        .netfix_with_sockets(&sockets, "snapshot --runtime auto -o json")
+        .exits(0);
     assert_eq!(whose(&run, &pod), told(&sandbox), "{}", run.told());
     assert_eq!(run.json()["problems"], json!([]), "{}", run.told());
 }

@@ -56,7 +56,10 @@ fn disabled_ipv6_stays_disabled() {
 
 #[test]
 fn a_stable_secret_and_the_address_made_from_it_come_back() {
-    comes_back(&[("ipv6/conf/eth0/stable_secret", "2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff")]);
+    comes_back(&[(
+        "ipv6/conf/eth0/stable_secret",
+        "2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff",
+    )]);
 }
 
 #[test]
@@ -66,12 +69,18 @@ fn an_interface_without_a_link_local_address_stays_without() {
 
 #[test]
 fn an_address_mode_other_than_the_stable_secrets_comes_back() {
-    comes_back(&[("ipv6/conf/eth0/stable_secret", "2001:db8::1"), ("ipv6/conf/eth0/addr_gen_mode", "0")]);
+    comes_back(&[
+        ("ipv6/conf/eth0/stable_secret", "2001:db8::1"),
+        ("ipv6/conf/eth0/addr_gen_mode", "0"),
+    ]);
 }
 
 #[test]
 fn neighbour_settings_of_the_interface_come_back() {
-    comes_back(&[("ipv4/neigh/eth0/gc_stale_time", "77"), ("ipv6/neigh/eth0/retrans_time_ms", "500")]);
+    comes_back(&[
+        ("ipv4/neigh/eth0/gc_stale_time", "77"),
+        ("ipv6/neigh/eth0/retrans_time_ms", "500"),
+    ]);
 }
 
 #[test]
@@ -93,7 +102,12 @@ fn heard_during_a_restore(node: &Node, pod: &Pod<'_>, filter: &str) -> Vec<Strin
     node.restore();
     std::thread::sleep(Duration::from_secs(3));
     let sender = format!("{} > ", pod.mac());
-    tcpdump.text().lines().filter(|line| line.contains(&sender)).map(str::to_owned).collect()
+    tcpdump
+        .text()
+        .lines()
+        .filter(|line| line.contains(&sender))
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
@@ -104,7 +118,11 @@ fn a_pod_that_ignores_router_advertisements_solicits_none_while_it_is_restored()
     pod.ns.set_sysctl("ipv6/conf/eth0/accept_ra", "0");
     pod.up_with_address();
     let lines = heard_during_a_restore(&node, &pod, "icmp6 and ip6[40] == 133");
-    assert!(lines.is_empty(), "the pod solicited routers:\n{}", lines.join("\n"));
+    assert!(
+        lines.is_empty(),
+        "the pod solicited routers:\n{}",
+        lines.join("\n")
+    );
 }
 
 #[test]
@@ -115,5 +133,9 @@ fn a_pod_with_ipv6_disabled_sends_no_ipv6_while_it_is_restored() {
     pod.ns.set_sysctl("ipv6/conf/eth0/disable_ipv6", "1");
     pod.up_with_address();
     let lines = heard_during_a_restore(&node, &pod, "ip6");
-    assert!(lines.is_empty(), "the pod spoke IPv6:\n{}", lines.join("\n"));
+    assert!(
+        lines.is_empty(),
+        "the pod spoke IPv6:\n{}",
+        lines.join("\n")
+    );
 }

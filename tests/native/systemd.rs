@@ -14,12 +14,25 @@ fn units_of_packages_and_of_the_administrator_start_and_can_be_masked_or_not() {
     let machine = Machine::with_systemd(&node);
     for (folder, is_masked) in [(PACKAGES, true), (ADMINISTRATOR, false)] {
         machine.start_kubelet(folder);
-        assert_eq!(machine.unit("kubelet.service", "ActiveState"), "active", "{}", machine.systemd_told());
+        assert_eq!(
+            machine.unit("kubelet.service", "ActiveState"),
+            "active",
+            "{}",
+            machine.systemd_told()
+        );
         machine.systemctl("stop kubelet.service").expect("a stop");
         assert_eq!(machine.unit("kubelet.service", "ActiveState"), "inactive");
-        machine.systemctl("mask --runtime kubelet.service").expect("a mask");
-        assert_eq!(machine.unit("kubelet.service", "LoadState") == "masked", is_masked, "{folder}");
-        machine.systemctl("unmask --runtime kubelet.service").expect("no mask");
+        machine
+            .systemctl("mask --runtime kubelet.service")
+            .expect("a mask");
+        assert_eq!(
+            machine.unit("kubelet.service", "LoadState") == "masked",
+            is_masked,
+            "{folder}"
+        );
+        machine
+            .systemctl("unmask --runtime kubelet.service")
+            .expect("no mask");
     }
 }
 
@@ -27,13 +40,29 @@ fn units_of_packages_and_of_the_administrator_start_and_can_be_masked_or_not() {
 fn the_bus_answers_timers_run_out_and_the_journal_is_kept() {
     let node = Node::new();
     let machine = Machine::with_systemd(&node);
-    let name = ["--system", "get-property", "org.freedesktop.systemd1", "/org/freedesktop/systemd1"];
+    let name = [
+        "--system",
+        "get-property",
+        "org.freedesktop.systemd1",
+        "/org/freedesktop/systemd1",
+    ];
     let version = ["org.freedesktop.systemd1.Manager", "Version"];
     let told = tool::run(machine.exec("busctl").args(name).args(version));
     assert!(told.starts_with("s \""), "{told}");
-    let timer = ["--on-active=100ms", "--timer-property=AccuracySec=1ms", "echo", "word of a timer"];
+    let timer = [
+        "--on-active=100ms",
+        "--timer-property=AccuracySec=1ms",
+        "echo",
+        "word of a timer",
+    ];
     tool::run(machine.exec("systemd-run").args(timer));
-    let journal = || tool::run(machine.exec("journalctl").args(["--no-pager", "--output=cat"]));
+    let journal = || {
+        tool::run(
+            machine
+                .exec("journalctl")
+                .args(["--no-pager", "--output=cat"]),
+        )
+    };
     let heard = || journal().lines().any(|line| line == "word of a timer");
     assert!(wait_until(Duration::from_secs(10), heard), "{}", journal());
 }
@@ -46,8 +75,13 @@ fn pods_are_found_inside_under_the_names_that_they_have_outside() {
     for pod in &pods {
         machine.adopt(&pod.ns);
     }
-    let run = Run::inside(&machine, &node.state_dir(), "snapshot --runtime none").exits(0);
-    run.says(&[pods[0].name(), pods[1].name()]);
+    let run = Run::inside(
+        &machine,
+        &node.state_dir(),
+        "snapshot --runtime none -o wide",
+    )
+    .exits(0);
+    run.stdout_has(&[pods[0].name(), pods[1].name()]);
     let stored = pods.iter().map(|pod| node.checkpoint_of(pod));
     assert_eq!(stored.collect::<std::collections::BTreeSet<_>>().len(), 2);
 }
@@ -60,12 +94,19 @@ fn it_ends_with_the_test_and_leaves_nothing() {
     let inside = fs::read_link(format!("/proc/{}/ns/pid", machine.init())).expect("its namespace");
     let lives = || {
         let all = fs::read_dir("/proc").into_iter().flatten().flatten();
-        all.filter(|entry| fs::read_link(entry.path().join("ns/pid")).is_ok_and(|ns| ns == inside)).count()
+        all.filter(|entry| fs::read_link(entry.path().join("ns/pid")).is_ok_and(|ns| ns == inside))
+            .count()
     };
     assert!(lives() >= 3, "systemd, the journal and kubelet at least");
     drop(machine);
     assert_eq!(lives(), 0, "a process is left");
     let listed = "mount -t cgroup2 none /sys/fs/cgroup && ls /sys/fs/cgroup";
-    let cgroups = tool::run(&mut tool::command("unshare", ["--mount", "sh", "-c", listed]));
-    assert!(!cgroups.contains(node.ns.name()), "a cgroup is left: {cgroups}");
+    let cgroups = tool::run(&mut tool::command(
+        "unshare",
+        ["--mount", "sh", "-c", listed],
+    ));
+    assert!(
+        !cgroups.contains(node.ns.name()),
+        "a cgroup is left: {cgroups}"
+    );
 }

@@ -13,7 +13,10 @@ fn a_snapshot_writes_nothing_outside_the_state_folder() {
     let trace = node.netfix_traced("snapshot");
     assert_eq!(trace.run.code, Some(0), "{}", trace.run.told());
     let inside = trace.calls(&["rename", "renameat", "renameat2"]).count();
-    assert!(inside > 0, "the trace shows no rename at all, so it would show no stray write either");
+    assert!(
+        inside > 0,
+        "the trace shows no rename at all, so it would show no stray write either"
+    );
     let stray = trace.writes_outside(&[&node.state_dir()]);
     assert!(stray.is_empty(), "{stray:#?}");
 }
@@ -21,12 +24,17 @@ fn a_snapshot_writes_nothing_outside_the_state_folder() {
 #[test]
 fn a_restore_writes_only_sysctls_and_the_state_folder() {
     let node = Node::new();
-    let _pod = node.pod("web").attach(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]));
+    let _pod = node
+        .pod("web")
+        .attach(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]));
     node.snapshot();
     node.lose_and_reload();
     let trace = node.netfix_traced("restore");
     assert_eq!(trace.run.code, Some(0), "{}", trace.run.told());
-    assert!(!trace.netlink_changes().is_empty(), "the trace shows no netlink change");
+    assert!(
+        !trace.netlink_changes().is_empty(),
+        "the trace shows no netlink change"
+    );
     let stray = trace.writes_outside(&[&node.state_dir(), Path::new("/proc/sys/net/")]);
     assert!(stray.is_empty(), "{stray:#?}");
 }
@@ -39,7 +47,11 @@ fn the_main_thread_never_changes_its_namespaces() {
         let trace = node.netfix_traced(words);
         let moves = trace.main_thread_moves();
         assert!(moves.is_empty(), "{words}: {moves:#?}");
-        assert!(trace.thread_moves() > 0, "{words} entered no pod at all\n{}", trace.run.told());
+        assert!(
+            trace.thread_moves() > 0,
+            "{words} entered no pod at all\n{}",
+            trace.run.told()
+        );
     };
     look("snapshot");
     look("diff");

@@ -6,17 +6,28 @@ use crate::common::{Node, Run, tool};
 
 #[test]
 fn wrong_usage_exits_with_2() {
-    for words in ["frobnicate", "restore --no-such-flag", "show", "restore --wait soon", "snapshot -o yaml"] {
+    for words in [
+        "frobnicate",
+        "restore --no-such-flag",
+        "show",
+        "restore --wait soon",
+        "snapshot -o yaml",
+    ] {
         let run = Run::of(&mut tool::command(BINARY, words.split_whitespace())).exits(2);
         assert!(!run.err.is_empty() && run.out.is_empty(), "{}", run.told());
     }
-    Run::of(&mut tool::command(BINARY, [] as [&str; 0])).exits(2);
+    let mut bare = tool::command(BINARY, [] as [&str; 0]);
+    let help = Run::of(&mut bare).exits(2).err;
+    assert!(help.contains("Usage: netfix"), "{help}");
+    let configured = Run::of(bare.env("NETFIX_STATE_DIR", "/nowhere")).exits(2);
+    assert_eq!(configured.err, help);
 }
 
 #[test]
 fn a_program_for_users_has_no_failure_points() {
-    let found =
-        tool::command("grep", ["--quiet", "--text", "NETFIX_FAILPOINT", BINARY]).status().expect("grep");
+    let found = tool::command("grep", ["--quiet", "--text", "NETFIX_FAILPOINT", BINARY])
+        .status()
+        .expect("grep");
     assert_eq!(found.success(), cfg!(feature = "failpoints"));
 }
 
@@ -24,9 +35,13 @@ fn a_program_for_users_has_no_failure_points() {
 fn help_and_version_exit_with_0() {
     Run::of(&mut tool::command(BINARY, ["--help"]))
         .exits(0)
-        .says(&["snapshot", "restore", "verify", "plan", "diff"]);
-    Run::of(&mut tool::command(BINARY, ["--version"])).exits(0).says(&["netfix"]);
-    Run::of(&mut tool::command(BINARY, ["restore", "--help"])).exits(0).says(&["--wait", "--dry-run"]);
+        .stdout_has(&["snapshot", "restore", "verify", "plan", "diff"]);
+    Run::of(&mut tool::command(BINARY, ["--version"]))
+        .exits(0)
+        .stdout_has(&["netfix"]);
+    Run::of(&mut tool::command(BINARY, ["restore", "--help"]))
+        .exits(0)
+        .stdout_has(&["--wait", "--dry-run"]);
 }
 
 #[test]
@@ -37,8 +52,18 @@ fn without_root_everything_that_needs_it_is_refused() {
     let before = node.state_files();
     node.lose_and_reload();
     for words in ["snapshot", "restore", "plan", "diff", "verify"] {
-        let nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"];
-        Run::of(&mut node.netfix_command(&nobody, words)).exits(4).says(&["root"]).does_not_say("panicked");
+        let nobody = [
+            "setpriv",
+            "--reuid",
+            "65534",
+            "--regid",
+            "65534",
+            "--clear-groups",
+        ];
+        Run::of(&mut node.netfix_command(&nobody, words))
+            .exits(4)
+            .errors(&[("permission-denied", "")])
+            .lacks("panicked");
     }
     assert_eq!(before, node.state_files(), "the state folder was changed");
     assert!(!pods[0].has_eth0());
@@ -50,10 +75,17 @@ fn root_without_the_capability_says_which_errno_it_met() {
     let pods = node.simple_pods(1);
     node.snapshot();
     node.lose_and_reload();
-    let bare = ["setpriv", "--bounding-set", "-net_admin,-sys_admin", "--inh-caps", "-all", "--"];
-    let run = Run::of(&mut node.netfix_command(&bare, "restore")).fails();
-    run.says_one_of(&["EPERM", "Operation not permitted", "CAP_NET_ADMIN", "CAP_SYS_ADMIN"])
-        .does_not_say("panicked");
+    let bare = [
+        "setpriv",
+        "--bounding-set",
+        "-net_admin,-sys_admin",
+        "--inh-caps",
+        "-all",
+        "--",
+    ];
+    let run = Run::of(&mut node.netfix_command(&bare, "restore")).exits(1);
+    run.names("unreadable", pods[0].name(), &["EPERM"])
+        .lacks("panicked");
     assert!(!pods[0].has_eth0());
 }
 
@@ -63,13 +95,21 @@ fn without_any_checkpoint_a_restore_fails_and_changes_nothing() {
     let pods = node.simple_pods(2);
     node.lose_and_reload();
     let (bare, host) = (pods[0].capture(), node.capture());
-    node.netfix("restore").exits_with_one_of(&[1, 4]).says(&[
-        "checkpoint-missing",
-        pods[0].name(),
-        pods[1].name(),
+    node.netfix("restore").exits(4).errors(&[
+        ("checkpoint-missing", ""),
+        ("checkpoint-missing", pods[0].name()),
+        ("checkpoint-missing", pods[1].name()),
     ]);
-    node.netfix("diff").fails().says(&["checkpoint-missing"]);
-    node.netfix_json("restore").fails().has_problem("checkpoint-missing", &pods[0]);
+    node.netfix("diff").exits(4).errors(&[
+        ("checkpoint-missing", ""),
+        ("checkpoint-missing", pods[0].name()),
+        ("checkpoint-missing", pods[1].name()),
+    ]);
+    node.netfix_json("restore").exits(4).errors(&[
+        ("checkpoint-missing", ""),
+        ("checkpoint-missing", pods[0].name()),
+        ("checkpoint-missing", pods[1].name()),
+    ]);
     bare.assert_same(&pods[0].capture(), pods[0].name());
     host.assert_same(&node.capture(), "the node");
 }
@@ -79,8 +119,14 @@ fn a_selection_that_names_no_namespace_is_not_a_success() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
     node.snapshot();
-    node.netfix("snapshot --pod no-such-pod").fails().says(&["no-such-pod"]);
-    node.netfix("restore --pod no-such-pod").fails().says(&["no-such-pod"]);
+    node.netfix("snapshot --pod no-such-pod")
+        .exits(4)
+        .errors(&[("not-found", "")])
+        .names("not-found", "", &["no-such-pod"]);
+    node.netfix("restore --pod no-such-pod")
+        .exits(4)
+        .errors(&[("checkpoint-missing", "")])
+        .names("checkpoint-missing", "", &["no-such-pod"]);
 }
 
 #[test]
@@ -89,8 +135,12 @@ fn pod_selects_the_pods_to_work_on() {
     let pods = node.simple_pods(2);
     node.snapshot();
     node.lose_and_reload();
-    node.netfix(&format!("restore --pod {}", pods[1].name())).exits(0);
-    assert!(pods[1].has_eth0() && !pods[0].has_eth0(), "another pod than the selected one was restored");
+    node.netfix(&format!("restore --pod {}", pods[1].name()))
+        .exits(0);
+    assert!(
+        pods[1].has_eth0() && !pods[0].has_eth0(),
+        "another pod than the selected one was restored"
+    );
     node.restore();
     assert!(pods[0].has_eth0());
 }
@@ -102,8 +152,24 @@ fn the_nodes_own_namespace_is_never_a_pod() {
     let home: &Namespace = &node.ns;
     let glob = format!("/run/netns/{}*", home.name());
     let run = node.netfix_json(&format!("snapshot --netns {glob}"));
-    let paths: Vec<_> =
-        run.json()["pods"].as_array().into_iter().flatten().map(|pod| pod["netns"].clone()).collect();
-    assert!(paths.iter().any(|path| path == &format!("/run/netns/{}", pods[0].name())), "{}", run.told());
-    assert!(!paths.iter().any(|path| path == &format!("/run/netns/{}", home.name())), "{}", run.told());
+    let paths: Vec<_> = run.json()["pods"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|pod| pod["netns"].clone())
+        .collect();
+    assert!(
+        paths
+            .iter()
+            .any(|path| path == &format!("/run/netns/{}", pods[0].name())),
+        "{}",
+        run.told()
+    );
+    assert!(
+        !paths
+            .iter()
+            .any(|path| path == &format!("/run/netns/{}", home.name())),
+        "{}",
+        run.told()
+    );
 }

@@ -12,7 +12,9 @@ const MAC: &str = "6e:92:1a:b4:fc:34";
 
 /// Puts a template into the state folder, under the name that the origin gives it.
 fn place(node: &Node, template: &str, netns: &str) {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/origin").join(template);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("testdata/origin")
+        .join(template);
     let text = fs::read_to_string(&source).unwrap_or_else(|e| panic!("{}: {e}", source.display()));
     let folder = node.state_dir().join("checkpoints");
     fs::create_dir_all(&folder).expect("the folder of checkpoints");
@@ -42,8 +44,16 @@ fn assert_is_back(pod: &Pod<'_>, run: &Run) {
         assert!(link.contains(part), "no {part} in {link}\n{}", run.told());
     }
     let address = pod.ip("addr show dev eth0");
-    assert!(address.contains("10.88.1.155/16"), "{address}\n{}", run.told());
-    assert!(reaches(pod, "10.88.0.1:9"), "no way to the gateway\n{}", run.told());
+    assert!(
+        address.contains("10.88.1.155/16"),
+        "{address}\n{}",
+        run.told()
+    );
+    assert!(
+        reaches(pod, "10.88.0.1:9"),
+        "no way to the gateway\n{}",
+        run.told()
+    );
 }
 
 #[test]
@@ -52,7 +62,11 @@ fn an_ipv4_pod_comes_back_from_the_origins_file() {
     let pod = lost_pod(&node, "ipv4.json");
     let run = restore(&node).exits(0);
     assert_is_back(&pod, &run);
-    assert!(pod.ip("route").contains("default via 10.88.0.1"), "{}", run.told());
+    assert!(
+        pod.ip("route").contains("default via 10.88.0.1"),
+        "{}",
+        run.told()
+    );
 }
 
 #[test]
@@ -61,8 +75,16 @@ fn a_dual_stack_pod_comes_back_from_the_origins_file() {
     let pod = lost_pod(&node, "dual-stack.json");
     let run = restore(&node).exits(0);
     assert_is_back(&pod, &run);
-    assert!(pod.ip("-6 addr show dev eth0").contains("fd88::1:155/64"), "{}", run.told());
-    assert!(reaches(&pod, "[fd88::1]:9"), "no way to the gateway by IPv6\n{}", run.told());
+    assert!(
+        pod.ip("-6 addr show dev eth0").contains("fd88::1:155/64"),
+        "{}",
+        run.told()
+    );
+    assert!(
+        reaches(&pod, "[fd88::1]:9"),
+        "no way to the gateway by IPv6\n{}",
+        run.told()
+    );
 }
 
 #[test]
@@ -99,9 +121,17 @@ fn a_file_without_routes_gives_the_pod_back_without_a_default_route() {
 fn one_unreachable_route_is_named_and_the_rest_is_done() {
     let node = Node::new();
     let pod = lost_pod(&node, "unreachable-route.json");
-    let run = restore(&node).fails().says(&["198.51.100.0/24", "203.0.113.1"]);
+    let run = restore(&node).exits(1).names(
+        "failed",
+        &SANDBOX[..12],
+        &["198.51.100.0/24", "203.0.113.1"],
+    );
     assert_is_back(&pod, &run);
-    assert!(pod.ip("route").contains("default via 10.88.0.1"), "{}", run.told());
+    assert!(
+        pod.ip("route").contains("default via 10.88.0.1"),
+        "{}",
+        run.told()
+    );
 }
 
 /// A file that the origin would panic on: named, and the pod beside it restored.
@@ -111,7 +141,13 @@ fn is_corrupt(template: &str) {
     let before = other[0].capture();
     node.snapshot();
     let pod = lost_pod(&node, template);
-    let run = restore(&node).exits(5).says(&["checkpoint-corrupt", &SANDBOX[..12]]).does_not_say("panicked");
+    let run = restore(&node)
+        .exits(5)
+        .errors(&[
+            ("checkpoint-corrupt", &SANDBOX[..12]),
+            ("checkpoint-missing", pod.name()),
+        ])
+        .lacks("panicked");
     assert!(!pod.has_eth0(), "{}", run.told());
     other[0].assert_same_as(&before);
 }
@@ -130,7 +166,11 @@ fn a_file_without_a_result_is_corrupt() {
 fn without_a_parent_the_flag_is_asked_for_and_nothing_is_done() {
     let node = Node::new();
     let pod = lost_pod(&node, "ipv4.json");
-    let run = node.netfix("restore").fails().says(&["--parent"]);
+    let run = node
+        .netfix("restore")
+        .exits(1)
+        .errors(&[("parent-missing", &SANDBOX[..12])])
+        .names("parent-missing", &SANDBOX[..12], &["--parent"]);
     assert!(!pod.has_eth0(), "{}", run.told());
 }
 
@@ -138,7 +178,11 @@ fn without_a_parent_the_flag_is_asked_for_and_nothing_is_done() {
 fn a_parent_that_does_not_exist_is_named() {
     let node = Node::new();
     let pod = lost_pod(&node, "ipv4.json");
-    let run = node.netfix("restore --parent eth7").fails().says(&["eth7", "parent-missing"]);
+    let run = node
+        .netfix("restore --parent eth7")
+        .exits(4)
+        .errors(&[("parent-missing", "")])
+        .names("parent-missing", "", &["eth7"]);
     assert!(!pod.has_eth0(), "{}", run.told());
 }
 
@@ -149,7 +193,9 @@ fn a_namespace_named_by_a_process_is_opened_as_it_stands() {
     let path = format!("/proc/{}/ns/net", pod.process_id());
     place(&node, "ipv4.json", &path);
     node.lose_and_reload();
-    let run = node.netfix(&format!("restore --parent eth0 --netns {path}")).exits(0);
+    let run = node
+        .netfix(&format!("restore --parent eth0 --netns {path}"))
+        .exits(0);
     assert_is_back(&pod, &run);
 }
 
@@ -157,7 +203,11 @@ fn a_namespace_named_by_a_process_is_opened_as_it_stands() {
 fn a_namespace_named_by_a_process_is_selected_by_its_mount_too() {
     let node = Node::new();
     let pod = node.pod("web").with_process();
-    place(&node, "ipv4.json", &format!("/proc/{}/ns/net", pod.process_id()));
+    place(
+        &node,
+        "ipv4.json",
+        &format!("/proc/{}/ns/net", pod.process_id()),
+    );
     node.lose_and_reload();
     let run = restore(&node).exits(0);
     assert_is_back(&pod, &run);
@@ -171,7 +221,11 @@ fn a_second_restore_from_the_origins_file_changes_nothing() {
     let first = pod.capture();
     let trace = node.netfix_traced("restore --parent eth0");
     assert_eq!(trace.run.code, Some(0), "{}", trace.run.told());
-    assert!(trace.netlink_changes().is_empty(), "{:#?}", trace.netlink_changes());
+    assert!(
+        trace.netlink_changes().is_empty(),
+        "{:#?}",
+        trace.netlink_changes()
+    );
     first.assert_same(&pod.capture(), pod.name());
 }
 

@@ -10,12 +10,18 @@ use crate::reader::OriginCheckpoint;
 /// Addresses and gateway routes as the origin could know them.
 fn essence(pod: &Pod<'_>) -> Vec<String> {
     let capture = pod.capture();
-    let links =
-        capture.section("addr").as_array().into_iter().flatten().filter(|link| link["ifname"] == "eth0");
-    let addresses = links.flat_map(|link| link["addr_info"].as_array().cloned().unwrap_or_default());
+    let links = capture
+        .section("addr")
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|link| link["ifname"] == "eth0");
+    let addresses =
+        links.flat_map(|link| link["addr_info"].as_array().cloned().unwrap_or_default());
     let own = addresses.filter(|address| address["scope"] == "global");
-    let mut essence: Vec<_> =
-        own.map(|address| format!("{}/{}", address["local"], address["prefixlen"])).collect();
+    let mut essence: Vec<_> = own
+        .map(|address| format!("{}/{}", address["local"], address["prefixlen"]))
+        .collect();
     for family in ["route4", "route6"] {
         let routes = capture
             .section(family)
@@ -52,14 +58,18 @@ fn the_origin_restores_an_ipv4_pod_from_our_file() {
 #[test]
 fn the_origin_restores_a_dual_stack_pod_from_our_file() {
     let node = Node::new();
-    let pod = node.pod("web").attach(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]));
+    let pod = node
+        .pod("web")
+        .attach(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]));
     the_origin_restores(&node, &pod);
 }
 
 #[test]
 fn the_origin_restores_several_addresses_in_order_from_our_file() {
     let node = Node::new();
-    let pod = node.pod("web").attach(&static_ipam(&["10.88.2.10/16", "10.88.2.9/16"]));
+    let pod = node
+        .pod("web")
+        .attach(&static_ipam(&["10.88.2.10/16", "10.88.2.9/16"]));
     the_origin_restores(&node, &pod);
 }
 
@@ -101,9 +111,16 @@ fn the_pods_main_interface_is_the_first() {
     let pod = pod.simple();
     node.snapshot();
     let checkpoint = OriginCheckpoint::read(&node.checkpoint_of(&pod));
-    assert_eq!((checkpoint.ifname.as_str(), &checkpoint.mac), ("eth0", &pod.mac()));
+    assert_eq!(
+        (checkpoint.ifname.as_str(), &checkpoint.mac),
+        ("eth0", &pod.mac())
+    );
     let addresses: Vec<_> = checkpoint.ips.iter().map(|ip| ip.address.clone()).collect();
-    assert_eq!(addresses, [format!("{}/16", pod.address())], "addresses of another interface than the first");
+    assert_eq!(
+        addresses,
+        [format!("{}/16", pod.address())],
+        "addresses of another interface than the first"
+    );
 }
 
 #[test]
@@ -113,13 +130,28 @@ fn our_file_adds_one_key_to_the_origins_and_no_other() {
     node.snapshot();
     let text = std::fs::read_to_string(node.checkpoint_of(&pods[0])).expect("the checkpoint");
     let value: Value = serde_json::from_str(&text).expect("JSON");
-    let keys: Vec<_> = value.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect();
+    let keys: Vec<_> = value
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, _)| key.as_str())
+        .collect();
     let mut sorted = keys.clone();
     sorted.sort_unstable();
-    assert_eq!(sorted, ["ifname", "netfix", "netns", "podname", "result", "sandbox"]);
-    let inside: Vec<_> =
-        value["result"].as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect();
+    assert_eq!(
+        sorted,
+        ["ifname", "netfix", "netns", "podname", "result", "sandbox"]
+    );
+    let inside: Vec<_> = value["result"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, _)| key.clone())
+        .collect();
     for key in ["interfaces", "ips", "routes", "dns"] {
-        assert!(inside.iter().any(|found| found == key), "no {key} in the result");
+        assert!(
+            inside.iter().any(|found| found == key),
+            "no {key} in the result"
+        );
     }
 }

@@ -11,7 +11,9 @@ use serde_json::Value;
 pub const NAMES: [&str; 4] = ["well", "troubled", "killed", "pause"];
 
 pub fn testdata(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/windows").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("testdata/windows")
+        .join(name)
 }
 
 pub fn fixture(name: &str) -> Window {
@@ -25,7 +27,9 @@ pub struct Machine {
 
 impl Machine {
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
     }
 
     pub fn with(windows: &[Window]) -> Self {
@@ -47,8 +51,17 @@ impl Machine {
 
     pub fn netfix(&self, words: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_netfix"));
-        command.args(words).arg("--state-dir").arg(self.state()).current_dir(self.folder.path());
-        command.env_remove("NETFIX_STATE_DIR").env("NO_COLOR", "1").env("COLUMNS", "200").output().unwrap()
+        command
+            .args(words)
+            .arg("--state-dir")
+            .arg(self.state())
+            .current_dir(self.folder.path());
+        command
+            .env_remove("NETFIX_STATE_DIR")
+            .env("NO_COLOR", "1")
+            .env("COLUMNS", "200")
+            .output()
+            .unwrap()
     }
 
     /// What a report of the newest window prints.

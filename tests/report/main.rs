@@ -7,5 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 mod answers;
+mod documents;
 mod machine;
 mod page;
+mod screens;

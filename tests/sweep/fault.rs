@@ -5,7 +5,24 @@ use std::fmt;
 use crate::stage::Ran;
 
 /// As `src/fault.rs` names them.
-pub const ACTIONS: [&str; 7] = ["kill", "ENOMEM", "EBUSY", "EINTR", "ENOBUFS", "ENOSPC", "EIO"];
+pub const ACTIONS: [&str; 7] = [
+    "kill", "ENOMEM", "EBUSY", "EINTR", "ENOBUFS", "ENOSPC", "EIO",
+];
+
+/// What happens at each of so many points: `kill`, and an errno that rotates from point to point; or all of the chosen ones.
+pub fn faults(points: usize, chosen: &[&'static str]) -> Vec<Fault> {
+    let [kill, errnos @ ..] = ACTIONS;
+    let at_point = |point: usize| {
+        let actions = match chosen {
+            [] => vec![kill, errnos[point % errnos.len()]],
+            chosen => chosen.to_vec(),
+        };
+        actions
+            .into_iter()
+            .map(move |action| Fault { point, action })
+    };
+    (1..=points).flat_map(at_point).collect()
+}
 
 #[derive(Clone, Copy)]
 pub struct Fault {
@@ -22,7 +39,11 @@ impl Fault {
             Some(0) => self.action != "kill" || !run.was_hit,
             Some(code) => run.was_hit && [1, 4, 5].contains(&code),
         };
-        if is_good { Vec::new() } else { vec![format!("it ends with {:?}", run.code)] }
+        if is_good {
+            Vec::new()
+        } else {
+            vec![format!("it ends with {:?}", run.code)]
+        }
     }
 }
 

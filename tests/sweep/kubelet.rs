@@ -32,21 +32,30 @@ pub fn unguarded(stage: &Stage<'_>) -> Vec<String> {
     }
     let units = units(stage);
     let is_active = |name: &str| {
-        units.iter().any(|unit| unit.contains(&format!("Id={name} ")) && unit.contains("=active"))
+        units
+            .iter()
+            .any(|unit| unit.contains(&format!("Id={name} ")) && unit.contains("=active"))
     };
     if is_active("kubelet.service") || is_active("netfix-deadline-.timer") {
         return Vec::new();
     }
-    vec![format!("kubelet is stopped, and no deadline is armed: {units:?}")]
+    vec![format!(
+        "kubelet is stopped, and no deadline is armed: {units:?}"
+    )]
 }
 
 /// kubelet and netfix's own units, with their states and without the numbers in their names.
 fn units(stage: &Stage<'_>) -> Vec<String> {
-    let text = stage.machine.systemctl("show --property Id,LoadState,ActiveState kubelet.service netfix-*");
+    let text = stage
+        .machine
+        .systemctl("show --property Id,LoadState,ActiveState kubelet.service netfix-*");
     let text = text.unwrap_or_else(|e| panic!("{e}"));
-    let units = text.split("\n\n").map(|unit| unit.trim().replace('\n', " "));
-    let mut units: Vec<String> =
-        units.map(|unit| unit.replace(|char: char| char.is_ascii_digit(), "")).collect();
+    let units = text
+        .split("\n\n")
+        .map(|unit| unit.trim().replace('\n', " "));
+    let mut units: Vec<String> = units
+        .map(|unit| unit.replace(|char: char| char.is_ascii_digit(), ""))
+        .collect();
     units.sort();
     units
 }
@@ -54,8 +63,11 @@ fn units(stage: &Stage<'_>) -> Vec<String> {
 /// How many logs in memory belong to no window: to the open one, or to one whose log the disk did not take.
 fn stray_logs(stage: &Stage<'_>) -> usize {
     let files = stage.node.state_files();
-    let logs: Vec<Value> =
-        files.iter().filter_map(|(_, text)| stored::parse(text)).map(|file| file["log"].clone()).collect();
+    let logs: Vec<Value> = files
+        .iter()
+        .filter_map(|(_, text)| stored::parse(text))
+        .map(|file| file["log"].clone())
+        .collect();
     let folder = stage.machine.outside(LOGS);
     let of_process = |pid: &String| {
         kept::names(&folder.join(pid))
@@ -63,8 +75,13 @@ fn stray_logs(stage: &Stage<'_>) -> usize {
             .map(|name| format!("{LOGS}/{pid}/{name}"))
             .collect::<Vec<_>>()
     };
-    let live = kept::names(&folder).iter().flat_map(of_process).collect::<Vec<_>>();
-    live.iter().filter(|log| !logs.iter().any(|named| named == *log)).count()
+    let live = kept::names(&folder)
+        .iter()
+        .flat_map(of_process)
+        .collect::<Vec<_>>();
+    live.iter()
+        .filter(|log| !logs.iter().any(|named| named == *log))
+        .count()
 }
 
 /// What is to be the same after a disturbed run.

@@ -1,10 +1,14 @@
-//! Every command is killed, and made to fail, at every one of its failure points, and is run again: it has to end where
-//! an undisturbed run ends, and must have lost nothing meanwhile. Needs root and a build with the feature `failpoints`.
+//! Every command is killed, and made to fail, at each of its failure points, and is run again: it must end where an
+//! undisturbed run ends, and must not lose anything meanwhile. Needs root and a build with the feature `failpoints`.
 //!
-//! `cargo test --features failpoints --test sweep [-- WORD…]`; a word is part of a command's name, or `kill` or an errno:
-//! only those are swept then.
+//! `cargo test --features failpoints --test sweep [-- WORD…]`: each point gets `kill` and one errno, the next point the next
+//! errno. A word is part of a command's name: only those commands are swept; or `kill` or an errno: each point gets those;
+//! `all`, also as `NETFIX_SWEEP=all`, gives each point all of them.
 
-#![allow(clippy::expect_used, reason = "a test that cannot go on says why and stops")]
+#![allow(
+    clippy::expect_used,
+    reason = "a test that cannot go on says why and stops"
+)]
 #![allow(clippy::print_stdout, reason = "the table is for people")]
 
 #[path = "../common/mod.rs"]
@@ -45,7 +49,13 @@ pub struct Case {
 
 const fn case(name: &'static str, words: &'static str, start: Start) -> Case {
     let networks = matches!(start, Start::Loss | Start::TakenIndex | Start::Upgrade(_));
-    Case { name, words, start, networks, again: &[0] }
+    Case {
+        name,
+        words,
+        start,
+        networks,
+        again: &[0],
+    }
 }
 
 const UPGRADE: &str = "upgrade --foreground --yes --settle 0s --wait 5s -- RELOAD";
@@ -55,13 +65,31 @@ const PAUSE: &[i32] = &[0, 4];
 
 const CASES: [Case; 9] = [
     case("snapshot, the first", "snapshot", Start::Nothing),
-    case("snapshot that replaces and removes", "snapshot --keep 1", Start::Older),
+    case(
+        "snapshot that replaces and removes",
+        "snapshot --keep 1",
+        Start::Older,
+    ),
     case("restore", "restore", Start::Loss),
     case("restore, an index taken", "restore", Start::TakenIndex),
-    Case { again: PAUSE, ..case("pause", "pause", Start::Running(PACKAGES)) },
-    Case { again: PAUSE, ..case("pause, unit in /etc", "pause", Start::Running(ADMINISTRATOR)) },
+    Case {
+        again: PAUSE,
+        ..case("pause", "pause", Start::Running(PACKAGES))
+    },
+    Case {
+        again: PAUSE,
+        ..case(
+            "pause, unit in /etc",
+            "pause",
+            Start::Running(ADMINISTRATOR),
+        )
+    },
     case("resume", "resume", Start::Paused(PACKAGES)),
-    case("resume, unit in /etc", "resume", Start::Paused(ADMINISTRATOR)),
+    case(
+        "resume, unit in /etc",
+        "resume",
+        Start::Paused(ADMINISTRATOR),
+    ),
     case("upgrade", UPGRADE, Start::Upgrade(PACKAGES)),
 ];
 
@@ -74,17 +102,30 @@ pub struct Finding {
 }
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let (actions, names): (Vec<_>, Vec<_>) = words.iter().partition(|word| ACTIONS.contains(&word.as_str()));
-    let is_wanted = |case: &&Case| names.is_empty() || names.iter().any(|name| case.name.contains(*name));
-    let mut actions: Vec<_> =
-        ACTIONS.into_iter().filter(|action| actions.iter().any(|word| word == action)).collect();
-    if actions.is_empty() {
-        actions.extend(ACTIONS);
-    }
-    let rows: Vec<Row> = CASES.iter().filter(is_wanted).map(|case| sweep(case, &actions)).collect();
+    let words: Vec<String> = std::env::args()
+        .skip(1)
+        .chain(std::env::var("NETFIX_SWEEP"))
+        .filter(|word| !word.starts_with('-'))
+        .collect();
+    let is_action = |word: &String| word == "all" || ACTIONS.contains(&word.as_str());
+    let (chosen, names): (Vec<_>, Vec<_>) = words.iter().partition(|word| is_action(word));
+    let is_wanted =
+        |case: &&Case| names.is_empty() || names.iter().any(|name| case.name.contains(*name));
+    let actions: Vec<_> = ACTIONS
+        .into_iter()
+        .filter(|action| chosen.iter().any(|word| word == action || *word == "all"))
+        .collect();
+    let rows: Vec<Row> = CASES
+        .iter()
+        .filter(is_wanted)
+        .map(|case| sweep(case, &actions))
+        .collect();
     table::print(&rows);
-    if !rows.is_empty() && rows.iter().all(Row::is_good) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if !rows.is_empty() && rows.iter().all(Row::is_good) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 /// A prime that divides no number of runs, so that each comes once.
@@ -93,18 +134,28 @@ const STRIDE: usize = 7919;
 /// What the workers of one case share.
 struct Work<'a> {
     case: &'a Case,
-    actions: &'a [&'static str],
+    faults: Vec<Fault>,
     next: AtomicUsize,
-    points: Vec<String>,
     row: Mutex<Row>,
 }
 
 fn sweep(case: &Case, actions: &[&'static str]) -> Row {
     let since = Instant::now();
     let points = points_of(case);
-    println!("{}: {} points, {} runs", case.name, points.len(), points.len() * actions.len());
+    let faults = fault::faults(points.len(), actions);
+    println!(
+        "{}: {} points, {} runs",
+        case.name,
+        points.len(),
+        faults.len()
+    );
     let row = Mutex::new(Row::new(case.name, &points));
-    let work = Work { case, actions, next: AtomicUsize::new(0), points, row };
+    let work = Work {
+        case,
+        faults,
+        next: AtomicUsize::new(0),
+        row,
+    };
     // Most of the time is spent waiting, for the kernel and far more for systemd.
     let share = if case.start.kubelet().is_some() { 6 } else { 2 };
     let workers = share * std::thread::available_parallelism().map_or(2, usize::from);
@@ -123,25 +174,24 @@ fn points_of(case: &Case) -> Vec<String> {
         stage.prepare();
         let run = stage.run(case.words, None);
         assert_eq!(run.code, Some(0), "{}", run.told);
-        assert!(!run.points.is_empty(), "netfix has no failure points: build it with --features failpoints");
+        assert!(
+            !run.points.is_empty(),
+            "netfix has no failure points: build it with --features failpoints"
+        );
         run.points
     };
-    (0..RUNS).map(undisturbed).max_by_key(Vec::len).unwrap_or_default()
+    (0..RUNS)
+        .map(undisturbed)
+        .max_by_key(Vec::len)
+        .unwrap_or_default()
 }
 
 impl Work<'_> {
     fn next(&self) -> Option<Fault> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let all = self.points.len() * self.actions.len();
-        if number >= all {
-            return None;
-        }
         // Spread, so that what is wrong at many neighbouring points shows early.
-        let number = number * STRIDE % all;
-        Some(Fault {
-            point: number / self.actions.len() + 1,
-            action: self.actions[number % self.actions.len()],
-        })
+        let spread = number * STRIDE % self.faults.len();
+        (number < self.faults.len()).then(|| self.faults[spread])
     }
 
     /// One fault after the other, until none is left; a stage on which something went wrong is not used again.
@@ -193,8 +243,14 @@ impl Work<'_> {
             what.extend(kubelet::unguarded(stage));
             stage.wait_for_reload();
             let again = stage.run(self.case.words, None);
-            if again.code.is_none_or(|code| !self.case.again.contains(&code)) {
-                what.push(format!("the second run ends with {:?}: {}", again.code, again.told));
+            if again
+                .code
+                .is_none_or(|code| !self.case.again.contains(&code))
+            {
+                what.push(format!(
+                    "the second run ends with {:?}: {}",
+                    again.code, again.told
+                ));
             }
         }
         what.extend(reference.missed_by(stage, self.case.networks));

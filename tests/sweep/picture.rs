@@ -31,14 +31,26 @@ impl Picture {
     fn now(stage: &Stage<'_>, networks: bool) -> Self {
         let of_pod = |pod: &Pod<'_>| {
             let capture = Capture::of_pod_at_once(&pod.ns, &stage.node.ns);
-            let capture = if stage.keeps_indexes() { capture } else { capture.without_indexes() };
+            let capture = if stage.keeps_indexes() {
+                capture
+            } else {
+                capture.without_indexes()
+            };
             (pod.name().to_owned(), capture)
         };
-        let node = || ("the node".to_owned(), Capture::of_node_at_once(&stage.node.ns));
+        let node = || {
+            (
+                "the node".to_owned(),
+                Capture::of_node_at_once(&stage.node.ns),
+            )
+        };
         let all = || stage.pods.iter().map(of_pod).chain([node()]).collect();
         let networks = if networks { all() } else { Vec::new() };
         let links = stage.node.ns.enter(|| tool::ip("-br link show"));
-        let temporary: Vec<&str> = links.lines().filter(|line| line.starts_with("nfx")).collect();
+        let temporary: Vec<&str> = links
+            .lines()
+            .filter(|line| line.starts_with("nfx"))
+            .collect();
         let rest = json!({
             "state folder": stored::picture(stage),
             "temporary links": temporary,
@@ -62,7 +74,12 @@ impl Picture {
     fn differences(&self, now: &Self) -> Vec<String> {
         let mut lines = diff::lines(&self.rest, &now.rest);
         for ((name, before), (_, after)) in self.networks.iter().zip(&now.networks) {
-            lines.extend(before.differences(after).into_iter().map(|line| format!("{name}: {line}")));
+            lines.extend(
+                before
+                    .differences(after)
+                    .into_iter()
+                    .map(|line| format!("{name}: {line}")),
+            );
         }
         lines
     }

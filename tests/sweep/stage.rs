@@ -69,14 +69,26 @@ pub struct Ran {
 impl<'n> Stage<'n> {
     pub fn new(node: &'n Node, start: Start) -> Self {
         without_dad(&node.ns, &["all", "default", "eth0"]);
-        let pods = vec![rich(quick(node.pod("web"))), quick(node.pod("api")).simple()];
+        let pods = vec![
+            rich(quick(node.pod("web"))),
+            quick(node.pod("api")).simple(),
+        ];
         let machine = Machine::with_systemd(node);
         for pod in &pods {
             machine.adopt(&pod.ns);
         }
         let index = pods[1].ns.index_of("eth0");
-        let stage = Self { node, machine, pods, start, index };
-        start.kubelet().into_iter().for_each(|folder| stage.machine.start_kubelet(folder));
+        let stage = Self {
+            node,
+            machine,
+            pods,
+            start,
+            index,
+        };
+        start
+            .kubelet()
+            .into_iter()
+            .for_each(|folder| stage.machine.start_kubelet(folder));
         match start {
             Start::Nothing | Start::Running(_) | Start::Paused(_) => {}
             Start::Older => stage.make_older(),
@@ -102,7 +114,9 @@ impl<'n> Stage<'n> {
         self.must_run("snapshot");
         self.machine.disown(&gone.ns);
         drop(gone);
-        self.pods.iter().for_each(|pod| drop(pod.ip("link set eth0 mtu 1400")));
+        self.pods
+            .iter()
+            .for_each(|pod| drop(pod.ip("link set eth0 mtu 1400")));
         copy(&self.node.state_dir(), &self.kept());
     }
 
@@ -158,7 +172,10 @@ impl<'n> Stage<'n> {
                 let ns = &self.pods[1].ns;
                 let _ = ns.try_ip(&format!("link del {TAKER}"));
                 self.node.lose_and_reload();
-                ns.ip(&format!("link add {TAKER} index {} address 02:00:00:00:00:01 type ifb", self.index));
+                ns.ip(&format!(
+                    "link add {TAKER} index {} address 02:00:00:00:00:01 type ifb",
+                    self.index
+                ));
             }
         }
     }
@@ -178,17 +195,32 @@ impl<'n> Stage<'n> {
         let _ = fs::remove_file(&log);
         let mut command = self.machine.exec("timeout");
         let words = words.replace("RELOAD", &self.reload().to_string_lossy());
-        command.args(["--kill-after=5", LIMIT_SECONDS, BINARY]).args(words.split_whitespace());
-        command.env("NETFIX_STATE_DIR", self.node.state_dir()).env("NETFIX_RUNTIME", "none");
-        command.env("NO_COLOR", "1").env("NETFIX_FAILPOINT_LOG", &log).stdin(Stdio::null());
+        command
+            .args(["--kill-after=5", LIMIT_SECONDS, BINARY])
+            .args(words.split_whitespace());
+        command
+            .env("NETFIX_STATE_DIR", self.node.state_dir())
+            .env("NETFIX_RUNTIME", "none");
+        command
+            .env("NO_COLOR", "1")
+            .env("NETFIX_FAILPOINT_LOG", &log)
+            .stdin(Stdio::null());
         if let Some(Fault { point, action }) = fault {
             command.env("NETFIX_FAILPOINT", format!("{point}:{action}"));
         }
         let run = Run::of(&mut command);
         let log = fs::read_to_string(log).unwrap_or_default();
-        let names = log.lines().filter_map(|line| line.split_once(' ')).map(|(_, name)| name.to_owned());
+        let names = log
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .map(|(_, name)| name.to_owned());
         let was_hit = log.lines().any(|line| line.contains(": "));
-        Ran { code: run.code, points: names.collect(), was_hit, told: run.told() }
+        Ran {
+            code: run.code,
+            points: names.collect(),
+            was_hit,
+            told: run.told(),
+        }
     }
 }
 

@@ -43,8 +43,16 @@ impl Row {
     pub fn find(&mut self, finding: Finding) {
         if self.findings.len() < TOLD {
             let lines = finding.what.iter().take(LINES);
-            let what: Vec<String> = lines.map(|line| line.chars().take(3000).collect()).collect();
-            println!("{}: {} ({}):\n  {}", self.name, finding.fault, finding.point, what.join("\n  "));
+            let what: Vec<String> = lines
+                .map(|line| line.chars().take(3000).collect())
+                .collect();
+            println!(
+                "{}: {} ({}):\n  {}",
+                self.name,
+                finding.fault,
+                finding.point,
+                what.join("\n  ")
+            );
         }
         self.findings.push(finding);
     }
@@ -66,7 +74,11 @@ pub fn print(rows: &[Row]) {
         "command", "points", "runs", "missed", "differences", "s"
     );
     for row in rows {
-        let sorts: Vec<String> = row.sorts.iter().map(|(sort, count)| format!("{count} {sort}")).collect();
+        let sorts: Vec<String> = row
+            .sorts
+            .iter()
+            .map(|(sort, count)| format!("{count} {sort}"))
+            .collect();
         let (points, runs, missed, found) = (row.points, row.runs, row.missed, row.findings.len());
         let seconds = row.took.as_secs();
         println!(
@@ -76,8 +88,11 @@ pub fn print(rows: &[Row]) {
         );
     }
     for row in rows.iter().filter(|row| !row.findings.is_empty()) {
-        let mut points: Vec<String> =
-            row.findings.iter().map(|finding| format!("{} ({})", finding.fault, finding.point)).collect();
+        let mut points: Vec<String> = row
+            .findings
+            .iter()
+            .map(|finding| format!("{} ({})", finding.fault, finding.point))
+            .collect();
         points.sort();
         println!("\n{} is different after: {}", row.name, points.join(", "));
     }

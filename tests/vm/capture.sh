@@ -1,38 +1,37 @@
 # Whole network states as text: `capture DIR` writes one, `same BEFORE AFTER` compares two.
 # shellcheck shell=bash
 
-# capture DIR: host and pods. The NIC may stand under another name: set NIC to it.
+# capture DIR: host and pods. If the NIC has another name, set NIC to it. An emulated processor starts few programs a second,
+# so one jq(1) does all of it.
 capture() {
-    local dir=$1 name jobs=()
+    local dir=$1 name jobs=() dumps=() index
     settle
     rm -rf "$dir"
-    mkdir -p "$dir"
+    mkdir -p "$dir/parts"
     for name in host "${PODS[@]}"; do
-        capture_one "$name" "$dir/$name" &
+        parts "$name" "$dir/parts/$name" &
         jobs+=($!)
+        dumps+=("$dir/parts/$name")
     done
     for name in "${jobs[@]}"; do wait "$name"; done
-}
-
-capture_one() {
-    local name=$1 file=$2 enter=(ip -n "$1") index
-    [ "$name" != host ] || enter=(ip)
     index=$(cat "/sys/class/net/$NIC/ifindex" 2>/dev/null || echo 0)
-    dump "${enter[@]}" |
-        jq -rs --arg name "$name" --argjson nic_index "$index" --arg nic "$NIC" -f "$LAB_REPO/tests/vm/normal.jq" >"$file"
-    if [ "$name" = host ]; then sysctls; else inside "$name" bash -c "$(declare -f sysctls); sysctls"; fi |
-        sed "s,/$NIC/,/eth0/," | sort >>"$file"
+    jq -rs --arg names "host ${PODS[*]}" --argjson nic_index "$index" --arg nic "$NIC" -f "$LAB_REPO/tests/vm/normal.jq" "${dumps[@]}" |
+        awk -v dir="$dir" '{ file = dir "/" $1; sub(/^[^ ]* /, ""); print >file }'
+    for name in host "${PODS[@]}"; do
+        if [ "$NIC" = eth0 ]; then cat "$dir/parts/$name.sysctl"; else sed "s,/$NIC/,/eth0/," "$dir/parts/$name.sysctl"; fi >>"$dir/$name"
+    done
 }
 
-# dump IP...: one JSON document per line of the batches, in the order normal.jq expects.
-dump() {
-    "$@" -4 -d -j -batch - <<<$'link show\naddress show\nroute show table all\nrule show\nneighbour show nud permanent\nneighbour show proxy\nnexthop show'
-    "$@" -6 -d -j -batch - <<<$'address show\nroute show table all\nrule show\nneighbour show nud permanent\nneighbour show proxy\nnexthop show'
-}
-
-# Unset secrets cannot be read; everything else that a device carries with it is compared.
-sysctls() {
-    grep -r . /proc/sys/net/ipv{4,6}/{conf,neigh} 2>/dev/null | sed 's,^/proc/sys/net/,sysctl ,; s,:, = ,' || :
+# parts NAME FILE: JSON documents in FILE, in the order normal.jq expects: one for each line of the batches. Unset secrets
+# cannot be read; all other settings that a device has are in FILE.sysctl.
+parts() {
+    local enter=() ip=(ip)
+    [ "$1" = host ] || enter=(nsenter "--net=/run/netns/$1") ip=(ip -n "$1")
+    {
+        "${ip[@]}" -4 -d -j -batch - <<<$'link show\naddress show\nroute show table all\nrule show\nneighbour show nud permanent\nneighbour show proxy\nnexthop show'
+        "${ip[@]}" -6 -d -j -batch - <<<$'address show\nroute show table all\nrule show\nneighbour show nud permanent\nneighbour show proxy\nnexthop show'
+    } >"$2"
+    "${enter[@]}" grep -r . /proc/sys/net/ipv{4,6}/{conf,neigh} >"$2.sysctl" 2>/dev/null || :
 }
 
 # Addresses under duplicate detection and devices waiting for their carrier are on their way to another state.

@@ -10,10 +10,8 @@ set -uo pipefail
 MANIFESTS=/etc/kubernetes/manifests
 WORK=$RUNTIME_DIRECTORY
 
-# has_address SANDBOX: asked of the kernel each time, nothing is remembered. Where $TRUSTS_RUNTIME is set, the address is
-# the one that the runtime remembers, as it is with containerd and CRI-O: it never goes.
+# has_address SANDBOX: queries the kernel each time, remembers nothing.
 has_address() {
-    [ -z "${TRUSTS_RUNTIME:-}" ] || return 0
     nsenter -t "$(sandbox_pid "$1")" -n ip -o -4 address show dev eth0 scope global 2>/dev/null | grep -q .
 }
 

@@ -22,6 +22,14 @@ END
     systemctl daemon-reload
 }
 
+tidy() {
+    systemctl unmask --runtime $KUBELET
+    systemctl stop 'netfix-*' $KUBELET
+    rm -f /usr/lib/systemd/system/$KUBELET
+    systemctl daemon-reload
+    systemctl reset-failed
+}
+
 # rounds_later N: kubelet has looked after every pod so many times since.
 rounds_later() { wait_for 60 "kubelet to look after its pods" looked_after $(($(rounds) + $1)); }
 looked_after() { [ "$(rounds)" -ge "$1" ]; }

@@ -3,8 +3,16 @@
 # shellcheck shell=bash
 set -Eeuo pipefail
 trap 'echo "FAIL ${BASH_SOURCE[0]##*/}:$LINENO: $BASH_COMMAND" >&2' ERR
-# Under systemd, a failure is shown with what the services said.
-[ ! -d /run/systemd/system ] || trap '[ $? = 0 ] || journalctl -b -q --no-pager -n 40 _TRANSPORT=stdout + _TRANSPORT=journal >&2' EXIT
+# scripts/lab-guest removes processes, namespaces and links before the next scenario; a scenario that leaves anything else,
+# and is not the last of its VM, removes it with a `tidy` of its own.
+tidy() { :; }
+leave() {
+    # Under systemd, a failure is shown with what the services said.
+    [ "$1" = 0 ] || [ ! -d /run/systemd/system ] || journalctl -b -q --no-pager -n 40 _TRANSPORT=stdout + _TRANSPORT=journal >&2
+    trap - ERR
+    tidy >/dev/null 2>&1
+}
+trap 'leave $? || :' EXIT
 
 # shellcheck source=tests/vm/capture.sh
 . "$LAB_REPO/tests/vm/capture.sh"
@@ -23,9 +31,9 @@ step() { printf '== %s\n' "$*"; }
 fail() { printf 'FAIL %s\n' "$*" >&2; trap - ERR; exit 1; }
 inside() { local pod=$1; shift; ip netns exec "$pod" "$@"; }
 
-# wait_for SECONDS WHAT CMD...: polls, because the judge has no event to wait for.
+# wait_for SECONDS WHAT CMD...: polls, because the judge has no event to wait for. On a busy machine all takes longer.
 wait_for() {
-    local end=$((SECONDS + $1)) what=$2
+    local end=$((SECONDS + 5 * $1)) what=$2
     shift 2
     until "$@"; do
         [ "$SECONDS" -lt "$end" ] || fail "waited in vain for $what"
@@ -130,8 +138,7 @@ pod_link() {
     local address=()
     [ "$mac" = - ] || address=(address "$mac")
     ip link add link "$parent" name new0 netns "$pod" "${address[@]}" type "$@"
-    ip -n "$pod" link set new0 name eth0
-    ip -n "$pod" link set eth0 up
+    ip -n "$pod" link set new0 name eth0 up
 }
 
 # pod_net NAME ADDRESS/LEN GATEWAY, once per family.
@@ -205,13 +212,11 @@ before_loss() {
     expect_exit 0 nf snapshot
 }
 
-# lost: the driver went and came; nobody has repaired anything.
+# lost: the driver was reloaded, and nothing is repaired.
 lost() {
     step "driver reloaded: pods are dead"
     reload_driver
     pods_dead
-    capture "$WORK/lost"
-    differs "$WORK/before" "$WORK/lost" host "${PODS[@]}"
 }
 
 # restored: everything is exactly as before the loss, and works.

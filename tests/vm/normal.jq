@@ -1,4 +1,5 @@
-# One namespace's state, from the documents of `dump` in capture.sh, as sorted-key lines that diff well.
+# The state of namespaces, from the documents of `parts` in capture.sh, as sorted-key lines that diff well, each after its
+# namespace's name.
 # Left out: what runs by itself (counters, timers, lifetimes of addresses the kernel leased). A NIC that comes back has a
 # new ifindex that nobody can choose: it, and what points to it, becomes "NIC". All other indexes are compared.
 
@@ -9,7 +10,7 @@ def flat($head):
 def nic: if . == $nic then "eth0" else . end;
 def names: walk(if type == "string" then nic else . end);
 
-def link:
+def link($name):
   if $name == "host" and .ifindex == $nic_index then .ifindex = "NIC" else . end
   | if .link_index == $nic_index then .link_index = "NIC" else . end
   | del(.linkinfo.info_slave_data.link_failure_count, .linkinfo.info_slave_data.ad_churn_actor_state, .stats, .stats64)
@@ -21,10 +22,14 @@ def address: .ifname as $name | .addr_info[] | lifetime | "addr \($name) \(tojso
 def timeless: del(.cache, .expires, .age, .used, .rtt, .cwnd, .users);
 def lines($head): .[] | timeless | "\($head) \(tojson)";
 
-names
-| (.[0] | sort_by(.ifname)[] | link),
+def state($name):
+  (.[0] | sort_by(.ifname)[] | link($name)),
   (.[1] | sort_by(.ifname)[] | address), (.[7] | sort_by(.ifname)[] | address),
   (.[2] | lines("route4")), (.[8] | sort_by(tojson) | lines("route6")),
   (.[3] | lines("rule4")), (.[9] | lines("rule6")),
   ((.[4] + .[5]) | sort_by(tojson) | lines("neigh4")), ((.[10] + .[11]) | sort_by(tojson) | lines("neigh6")),
-  (.[6] | lines("nexthop4")), (.[12] | lines("nexthop6"))
+  (.[6] | lines("nexthop4")), (.[12] | lines("nexthop6"));
+
+names | . as $all
+| ($names | split(" ")) | to_entries[] | .value as $name | $all[.key * 13:(.key + 1) * 13]
+| state($name) | "\($name) \(.)"

@@ -1,4 +1,4 @@
-//! Creating links: one message with everything that their creation can take.
+//! Creating links: one message with all attributes that creation accepts.
 
 use std::os::fd::RawFd;
 
@@ -14,44 +14,55 @@ use crate::kernel::Request;
 use crate::model::link::{Macvlan, MacvlanMode, Queues, Vlan, VlanProtocol};
 use crate::model::{IfName, Link, LinkKind};
 
-/// Where a new link is to live, and under which number and name.
+/// Namespace, name and ifindex of a new link.
 #[derive(Debug, Clone, Copy)]
 pub struct Placement<'a> {
     /// The name it is created with.
     pub name: &'a IfName,
-    /// The ifindex to ask for; `None` leaves it to the kernel.
+    /// The ifindex to request; `None`: the kernel chooses.
     pub index: Option<u32>,
-    /// The namespace that it appears in; `None` is the socket's own.
+    /// The namespace of the new link; `None`: the socket's.
     pub netns: Option<RawFd>,
-    /// The ifindex, in the socket's namespace, of the link that it stands on.
+    /// The parent's ifindex in the socket's namespace.
     pub parent: Option<u32>,
 }
 
-/// `ip link add`: one message with name, index, MAC, MTU, queues and everything that the kind wants.
+/// `ip link add`: one message with name, index, MAC, MTU, queues and the data of the kind.
 ///
-/// The link is created down. `NLM_F_EXCL` is always set: without it the kernel may take the message as a
-/// change of the sender's own link of that name, and move that into the other namespace.
+/// The link is created down. `NLM_F_EXCL` is always set: without it the kernel may apply the message to the link of that
+/// name in the sender's namespace, and move that link into the other namespace.
 ///
-/// `None` for kinds that cannot be made.
+/// `None` for kinds that netfix does not create.
 #[must_use]
 pub fn add(link: &Link, place: Placement<'_>) -> Option<Request> {
     let name = place.name.as_str();
     let mut message = match &link.kind {
-        LinkKind::Vlan(vlan) => {
-            finish(vlan_data(LinkMessageBuilder::<LinkVlan>::new(name), vlan), link, place)
-        }
-        LinkKind::Macvlan(data) => {
-            finish(macvlan_data(LinkMessageBuilder::<LinkMacVlan>::new(name), data), link, place)
-        }
+        LinkKind::Vlan(vlan) => finish(
+            vlan_data(LinkMessageBuilder::<LinkVlan>::new(name), vlan),
+            link,
+            place,
+        ),
+        LinkKind::Macvlan(data) => finish(
+            macvlan_data(LinkMessageBuilder::<LinkMacVlan>::new(name), data),
+            link,
+            place,
+        ),
         LinkKind::Bond(bond) => {
             let mode = InfoBond::Mode(bond.mode.into());
-            finish(LinkMessageBuilder::<LinkBond>::new(name).append_info_data(mode), link, place)
+            finish(
+                LinkMessageBuilder::<LinkBond>::new(name).append_info_data(mode),
+                link,
+                place,
+            )
         }
         LinkKind::Loopback | LinkKind::Physical | LinkKind::Other { .. } => return None,
     };
     message.header.flags = LinkFlags::empty();
     message.header.change_mask = LinkFlags::empty();
-    Some(Request { message: RouteNetlinkMessage::NewLink(message), flags: NLM_F_CREATE | NLM_F_EXCL })
+    Some(Request {
+        message: RouteNetlinkMessage::NewLink(message),
+        flags: NLM_F_CREATE | NLM_F_EXCL,
+    })
 }
 
 fn finish<T>(mut builder: LinkMessageBuilder<T>, link: &Link, place: Placement<'_>) -> LinkMessage {
@@ -81,8 +92,12 @@ fn vlan_data(builder: LinkMessageBuilder<LinkVlan>, vlan: &Vlan) -> LinkMessageB
         VlanProtocol::Dot1Q => KernelProtocol::Ieee8021Q,
         VlanProtocol::Dot1Ad => KernelProtocol::Ieee8021Ad,
     };
-    let map =
-        |pairs: &[(u32, u32)]| pairs.iter().map(|(from, to)| VlanQosMapping::Mapping(*from, *to)).collect();
+    let map = |pairs: &[(u32, u32)]| {
+        pairs
+            .iter()
+            .map(|(from, to)| VlanQosMapping::Mapping(*from, *to))
+            .collect()
+    };
     let mut builder = builder.protocol(protocol).id(vlan.id.into());
     if let Some(flags) = vlan_flags(vlan) {
         builder = builder.append_info_data(flags);
@@ -96,11 +111,14 @@ fn vlan_data(builder: LinkMessageBuilder<LinkVlan>, vlan: &Vlan) -> LinkMessageB
     builder
 }
 
-/// The flags, with a mask of only those that a new VLAN has otherwise: old kernels refuse bits they do not know.
+/// The flags, with a mask of those that differ from a new VLAN's: old kernels refuse unknown bits.
 fn vlan_flags(vlan: &Vlan) -> Option<InfoVlan> {
     let differs = vlan.vlan_flags ^ Vlan::REORDER_HDR;
     let flags = VlanFlags::from_bits_retain(vlan.vlan_flags & differs);
-    (differs != 0).then_some(InfoVlan::Flags((flags, VlanFlags::from_bits_retain(differs))))
+    (differs != 0).then_some(InfoVlan::Flags((
+        flags,
+        VlanFlags::from_bits_retain(differs),
+    )))
 }
 
 fn macvlan_data(
@@ -114,7 +132,13 @@ fn macvlan_data(
 }
 
 pub(super) fn macvlan_infos(data: &Macvlan) -> Vec<InfoMacVlan> {
-    let Macvlan { mode, macvlan_flags, bc_queue_len, bc_cutoff, sources } = data;
+    let Macvlan {
+        mode,
+        macvlan_flags,
+        bc_queue_len,
+        bc_cutoff,
+        sources,
+    } = data;
     let mut infos = vec![InfoMacVlan::Mode(match mode {
         MacvlanMode::Private => MacVlanMode::Private,
         MacvlanMode::Vepa => MacVlanMode::Vepa,
@@ -123,13 +147,20 @@ pub(super) fn macvlan_infos(data: &Macvlan) -> Vec<InfoMacVlan> {
         MacvlanMode::Source => MacVlanMode::Source,
     })];
     if *macvlan_flags != 0 {
-        infos.push(InfoMacVlan::Flags(MacVlanFlags::from_bits_retain(*macvlan_flags)));
+        infos.push(InfoMacVlan::Flags(MacVlanFlags::from_bits_retain(
+            *macvlan_flags,
+        )));
     }
     infos.extend(bc_queue_len.map(InfoMacVlan::BcQueueLen));
     infos.extend(bc_cutoff.map(InfoMacVlan::BcCutoff));
     if !sources.is_empty() {
         infos.push(InfoMacVlan::MacAddrMode(MacVlanMacAddressMode::Set));
-        infos.push(InfoMacVlan::MacAddrData(sources.iter().map(|mac| InfoMacVlan::MacAddr(mac.0)).collect()));
+        infos.push(InfoMacVlan::MacAddrData(
+            sources
+                .iter()
+                .map(|mac| InfoMacVlan::MacAddr(mac.0))
+                .collect(),
+        ));
     }
     infos
 }

@@ -1,12 +1,12 @@
-//! Changing links: their attributes, their kind's data, their names.
+//! Changing links: attributes, data of the kind, names.
 
 use std::os::fd::RawFd;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    AfSpecInet6, AfSpecUnspec, InfoBond, InfoData, InfoKind, InfoVlan, LinkAttribute, LinkMessage, Prop,
-    VlanFlags,
+    AfSpecInet6, AfSpecUnspec, InfoBond, InfoData, InfoKind, InfoVlan, LinkAttribute, LinkMessage,
+    Prop, VlanFlags,
 };
 use rtnetlink::{LinkBond, LinkMacVlan, LinkMessageBuilder, LinkUnspec, LinkVlan};
 
@@ -33,10 +33,17 @@ impl Change {
         Self(if up { self.0.up() } else { self.0.down() })
     }
 
-    /// Sets the flags that differ; `up` and carrier are not among them.
+    /// Sets the flags that differ, but for `up` and the carrier.
     #[must_use]
     pub fn flags(mut self, from: Flags, to: Flags) -> Self {
-        let Flags { up: _, carrier: _, noarp, promisc, allmulti, multicast } = to;
+        let Flags {
+            up: _,
+            carrier: _,
+            noarp,
+            promisc,
+            allmulti,
+            multicast,
+        } = to;
         if from.noarp != noarp {
             self.0 = self.0.arp(!noarp);
         }
@@ -82,19 +89,20 @@ impl Change {
         Self(self.0.alias(alias))
     }
 
-    /// Makes the link a port of the link with that index.
+    /// Makes the link a port of the bond or bridge with that index.
     #[must_use]
     pub fn master(self, index: u32) -> Self {
         Self(self.0.controller(index))
     }
 
-    /// Moves the link into a namespace, there under this name and, from Linux 5.13 on, this index
-    /// (0 leaves it to the kernel).
+    /// Moves the link into a namespace, with this name there and, since Linux 5.13, this index (0: the kernel chooses).
     #[must_use]
     pub fn netns(self, fd: RawFd, name: &IfName, index: u32) -> Self {
         let builder = self.0.setns_by_fd(fd).name(name.as_str());
         match i32::try_from(index) {
-            Ok(index) if index > 0 => Self(builder.append_extra_attribute(LinkAttribute::NewIfIndex(index))),
+            Ok(index) if index > 0 => {
+                Self(builder.append_extra_attribute(LinkAttribute::NewIfIndex(index)))
+            }
             _ => Self(builder),
         }
     }
@@ -102,23 +110,30 @@ impl Change {
     /// The request that makes the change.
     #[must_use]
     pub fn request(self) -> Request {
-        Request { message: RouteNetlinkMessage::SetLink(self.0.build()), flags: 0 }
+        Request {
+            message: RouteNetlinkMessage::SetLink(self.0.build()),
+            flags: 0,
+        }
     }
 }
 
 fn change_data<T>(builder: LinkMessageBuilder<T>) -> Request {
-    // RTM_NEWLINK without CREATE changes the kind's own data of an existing link (`ip link change`).
-    Request { message: RouteNetlinkMessage::NewLink(builder.build()), flags: 0 }
+    // RTM_NEWLINK without CREATE changes the data of the kind (`ip link change`).
+    Request {
+        message: RouteNetlinkMessage::NewLink(builder.build()),
+        flags: 0,
+    }
 }
 
 /// `ip link change type macvlan …`.
 #[must_use]
 pub fn change_macvlan(index: u32, data: &Macvlan) -> Request {
-    let builder = LinkMessageBuilder::<LinkMacVlan>::new_with_info_kind(InfoKind::MacVlan).index(index);
+    let builder =
+        LinkMessageBuilder::<LinkMacVlan>::new_with_info_kind(InfoKind::MacVlan).index(index);
     change_data(builder.set_info_data(InfoData::MacVlan(macvlan_infos(data))))
 }
 
-/// `ip link change type vlan …`: flags only; the other data of a VLAN is fixed or additive.
+/// `ip link change type vlan …`: flags only; the kernel cannot change the id, and only adds to the `QoS` maps.
 #[must_use]
 pub fn change_vlan(index: u32, data: &Vlan) -> Request {
     let flags = VlanFlags::from_bits_retain(data.vlan_flags);
@@ -133,14 +148,18 @@ pub fn change_bond_option(index: u32, option: BondOption, value: u32) -> Request
     change_bond(index, vec![bond::set_number(option, value)])
 }
 
-/// The options of a bond that are no numbers: `arp_ip_target`, `ns_ip6_target`, `ad_actor_system`.
+/// The other options of a bond: `arp_ip_target`, `ns_ip6_target`, `ad_actor_system`.
 #[must_use]
 pub fn change_bond_lists(index: u32, wanted: &Bond) -> Request {
     let mut infos = vec![InfoBond::ArpIpTarget(wanted.arp_ip_target.clone())];
     if !wanted.ns_ip6_target.is_empty() {
         infos.push(InfoBond::NsIp6Target(wanted.ns_ip6_target.clone()));
     }
-    infos.extend(wanted.ad_actor_system.map(|mac| InfoBond::AdActorSystem(mac.0)));
+    infos.extend(
+        wanted
+            .ad_actor_system
+            .map(|mac| InfoBond::AdActorSystem(mac.0)),
+    );
     change_bond(index, infos)
 }
 
@@ -155,14 +174,19 @@ fn change_bond(index: u32, infos: Vec<InfoBond>) -> Request {
     change_data(builder.set_info_data(InfoData::Bond(infos)))
 }
 
-/// `ip link set addrgenmode`: unlike a write of the sysctl, it makes no address.
+/// `ip link set addrgenmode`: unlike a write to the sysctl, it adds no address.
 #[must_use]
 pub fn set_addr_gen_mode(index: u32, mode: u8) -> Request {
     let mut message = LinkMessage::default();
     message.header.index = index;
     let spec = AfSpecUnspec::Inet6(vec![AfSpecInet6::AddrGenMode(mode.into())]);
-    message.attributes.push(LinkAttribute::AfSpecUnspec(vec![spec]));
-    Request { message: RouteNetlinkMessage::SetLink(message), flags: 0 }
+    message
+        .attributes
+        .push(LinkAttribute::AfSpecUnspec(vec![spec]));
+    Request {
+        message: RouteNetlinkMessage::SetLink(message),
+        flags: 0,
+    }
 }
 
 /// `ip link property add altname`.
@@ -172,26 +196,36 @@ pub fn add_altnames(index: u32, names: &[String]) -> Request {
     let mut message = LinkMessage::default();
     message.header.index = index;
     message.attributes.push(LinkAttribute::PropList(props));
-    Request { message: RouteNetlinkMessage::NewLinkProp(message), flags: NLM_F_CREATE | NLM_F_EXCL }
+    Request {
+        message: RouteNetlinkMessage::NewLinkProp(message),
+        flags: NLM_F_CREATE | NLM_F_EXCL,
+    }
 }
 
-/// The index of the socket's namespace's link of that name.
+/// The index of the link of that name in the socket's namespace.
 ///
 /// # Errors
 /// `ENODEV` when there is none.
 pub fn index_of(socket: &mut Socket, name: &IfName) -> Result<u32, Error> {
     let mut message = LinkMessage::default();
-    message.attributes.push(LinkAttribute::IfName(name.as_str().to_owned()));
+    message
+        .attributes
+        .push(LinkAttribute::IfName(name.as_str().to_owned()));
     match socket.get(&RouteNetlinkMessage::GetLink(message))? {
         RouteNetlinkMessage::NewLink(link) => Ok(link.header.index),
-        other => Err(Error::Decode(format!("a link was asked for, {other:?} came"))),
+        other => Err(Error::Decode(format!(
+            "the answer to RTM_GETLINK is no link: {other:?}"
+        ))),
     }
 }
 
-/// `ip link del`: only ever for a link that this very run has created.
+/// `ip link del`: only for a link that this run has created.
 #[must_use]
 pub fn del(index: u32) -> Request {
     let mut message = LinkMessage::default();
     message.header.index = index;
-    Request { message: RouteNetlinkMessage::DelLink(message), flags: 0 }
+    Request {
+        message: RouteNetlinkMessage::DelLink(message),
+        flags: 0,
+    }
 }

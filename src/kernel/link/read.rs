@@ -1,15 +1,15 @@
-//! From the kernel's link messages to the model.
+//! Reading links: from the kernel's messages to the model.
 
 use netlink_packet_route::link::{
-    InfoData, InfoMacVlan, InfoVlan, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage,
-    MacVlanMode, Prop, VlanProtocol as KernelProtocol, VlanQosMapping,
+    InfoData, InfoMacVlan, InfoVlan, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType,
+    LinkMessage, MacVlanMode, Prop, VlanProtocol as KernelProtocol, VlanQosMapping,
 };
 
 use crate::kernel::{bond, devconf};
 use crate::model::link::{Flags, Macvlan, MacvlanMode, Queues, Vlan, VlanId, VlanProtocol};
 use crate::model::{IfName, Link, LinkKind, Mac};
 
-/// A link as one namespace's dump tells it: its references to other links are still numbers.
+/// A link of one namespace's dump, which refers to other links by ifindex.
 #[derive(Debug)]
 pub(in crate::kernel) struct RawLink {
     pub link: Link,
@@ -20,20 +20,36 @@ pub(in crate::kernel) struct RawLink {
     pub has_hardware: bool,
 }
 
-/// Reads one link of a dump; the error is why it cannot be described.
+/// Reads one link of a dump; the error is the reason why the model cannot hold it.
 pub(in crate::kernel) fn parse(message: LinkMessage) -> Result<RawLink, String> {
-    let LinkMessage { header, attributes, .. } = message;
-    let name =
-        attributes.iter().find_map(|a| if let LinkAttribute::IfName(n) = a { Some(n.clone()) } else { None });
+    let LinkMessage {
+        header, attributes, ..
+    } = message;
+    let name = attributes.iter().find_map(|a| {
+        if let LinkAttribute::IfName(n) = a {
+            Some(n.clone())
+        } else {
+            None
+        }
+    });
     let name = IfName::try_from(name.unwrap_or_default()).map_err(|error| error.to_string())?;
     let is_ether = header.link_layer_type == LinkLayerType::Ether;
-    let kind =
-        if header.flags.contains(LinkFlags::Loopback) { LinkKind::Loopback } else { LinkKind::Physical };
+    let kind = if header.flags.contains(LinkFlags::Loopback) {
+        LinkKind::Loopback
+    } else {
+        LinkKind::Physical
+    };
     let mut link = Link::plain(name, kind);
     link.index = header.index;
     link.flags = flags(header.flags);
-    let mut raw =
-        RawLink { link, parent: None, parent_netns: None, master: None, primary: None, has_hardware: false };
+    let mut raw = RawLink {
+        link,
+        parent: None,
+        parent_netns: None,
+        master: None,
+        primary: None,
+        has_hardware: false,
+    };
     for attribute in attributes {
         raw.take(attribute)?;
     }
@@ -49,11 +65,15 @@ impl RawLink {
             LinkAttribute::Mtu(mtu) => link.mtu = mtu,
             LinkAttribute::TxQueueLen(length) => link.txqueuelen = length,
             LinkAttribute::Group(group) => link.group = group,
-            // A link that is not running has none yet, which the kernel calls noop.
+            // noop: the link is down and has no qdisc yet.
             LinkAttribute::Qdisc(kind) => link.qdisc = Some(kind).filter(|kind| kind != "noop"),
             LinkAttribute::IfAlias(alias) => link.alias = Some(alias),
-            LinkAttribute::NumTxQueues(tx) => link.queues.get_or_insert(Queues { tx: 1, rx: 1 }).tx = tx,
-            LinkAttribute::NumRxQueues(rx) => link.queues.get_or_insert(Queues { tx: 1, rx: 1 }).rx = rx,
+            LinkAttribute::NumTxQueues(tx) => {
+                link.queues.get_or_insert(Queues { tx: 1, rx: 1 }).tx = tx;
+            }
+            LinkAttribute::NumRxQueues(rx) => {
+                link.queues.get_or_insert(Queues { tx: 1, rx: 1 }).rx = rx;
+            }
             LinkAttribute::PropList(props) => link.altnames = altnames(props),
             LinkAttribute::Link(index) => self.parent = Some(index).filter(|index| *index != 0),
             LinkAttribute::LinkNetNsId(id) => self.parent_netns = Some(id),
@@ -70,8 +90,14 @@ impl RawLink {
     fn take_info(&mut self, infos: Vec<LinkInfo>) -> Result<(), String> {
         for info in infos {
             match info {
-                LinkInfo::Kind(kind) => self.link.kind = LinkKind::Other { driver: kind.to_string() },
-                LinkInfo::Data(InfoData::Vlan(infos)) => self.link.kind = LinkKind::Vlan(vlan(&infos)?),
+                LinkInfo::Kind(kind) => {
+                    self.link.kind = LinkKind::Other {
+                        driver: kind.to_string(),
+                    }
+                }
+                LinkInfo::Data(InfoData::Vlan(infos)) => {
+                    self.link.kind = LinkKind::Vlan(vlan(&infos)?);
+                }
                 LinkInfo::Data(InfoData::MacVlan(infos)) => {
                     self.link.kind = LinkKind::Macvlan(macvlan(&infos)?);
                 }
@@ -99,13 +125,32 @@ fn flags(flags: LinkFlags) -> Flags {
 }
 
 fn altnames(props: Vec<Prop>) -> Vec<String> {
-    props.into_iter().filter_map(|p| if let Prop::AltIfName(name) = p { Some(name) } else { None }).collect()
+    props
+        .into_iter()
+        .filter_map(|p| {
+            if let Prop::AltIfName(name) = p {
+                Some(name)
+            } else {
+                None
+            }
+        })
+        .collect()
 }
 
 fn vlan(infos: &[InfoVlan]) -> Result<Vlan, String> {
-    let id = infos.iter().find_map(|info| if let InfoVlan::Id(id) = info { Some(*id) } else { None });
-    let id = VlanId::try_from(id.ok_or("the kernel told no VLAN id")?).map_err(|error| error.to_string())?;
-    let mut vlan = Vlan { vlan_flags: 0, ..Vlan::plain(id) };
+    let id = infos.iter().find_map(|info| {
+        if let InfoVlan::Id(id) = info {
+            Some(*id)
+        } else {
+            None
+        }
+    });
+    let id = VlanId::try_from(id.ok_or("the kernel reports no VLAN id")?)
+        .map_err(|error| error.to_string())?;
+    let mut vlan = Vlan {
+        vlan_flags: 0,
+        ..Vlan::plain(id)
+    };
     for info in infos {
         match info {
             InfoVlan::Flags((flags, _)) => vlan.vlan_flags = flags.bits(),
@@ -120,7 +165,11 @@ fn vlan(infos: &[InfoVlan]) -> Result<Vlan, String> {
 
 fn qos(map: &[VlanQosMapping]) -> Vec<(u32, u32)> {
     let pair = |m: &VlanQosMapping| {
-        if let VlanQosMapping::Mapping(from, to) = m { Some((*from, *to)) } else { None }
+        if let VlanQosMapping::Mapping(from, to) = m {
+            Some((*from, *to))
+        } else {
+            None
+        }
     };
     map.iter().filter_map(pair).collect()
 }
@@ -135,15 +184,20 @@ fn macvlan(infos: &[InfoMacVlan]) -> Result<Macvlan, String> {
             InfoMacVlan::BcQueueLen(length) => macvlan.bc_queue_len = Some(*length),
             InfoMacVlan::BcCutoff(cutoff) => macvlan.bc_cutoff = Some(*cutoff),
             InfoMacVlan::MacAddrData(list) => {
-                let mac =
-                    |i: &InfoMacVlan| if let InfoMacVlan::MacAddr(m) = i { Some(Mac(*m)) } else { None };
+                let mac = |i: &InfoMacVlan| {
+                    if let InfoMacVlan::MacAddr(m) = i {
+                        Some(Mac(*m))
+                    } else {
+                        None
+                    }
+                };
                 macvlan.sources = list.iter().filter_map(mac).collect();
                 macvlan.sources.sort_unstable();
             }
             _ => {}
         }
     }
-    macvlan.mode = mode.ok_or("the kernel told no macvlan mode")?;
+    macvlan.mode = mode.ok_or("the kernel reports no macvlan mode")?;
     Ok(macvlan)
 }
 
@@ -154,6 +208,6 @@ fn macvlan_mode(mode: MacVlanMode) -> Result<MacvlanMode, String> {
         MacVlanMode::Bridge => MacvlanMode::Bridge,
         MacVlanMode::Passthrough => MacvlanMode::Passthru,
         MacVlanMode::Source => MacvlanMode::Source,
-        other => return Err(format!("macvlan mode {other} is not known")),
+        other => return Err(format!("unknown macvlan mode {other}")),
     })
 }

@@ -2,30 +2,34 @@
 
 use maud::{Markup, html};
 
+use super::super::style::Tone;
+use super::super::text::{milliseconds, seconds};
 use super::ReportView;
-use super::human::{lasted, outage, result};
 use super::scale::{Px, Scale, mark, step};
-use super::text::{duration, duration_or_dash};
-use super::verdict::{Fate, Tone};
-use crate::model::window::{EVICTION_AFTER, Hold, NOT_READY_AFTER, Phase, PhaseName, WindowPod};
+use super::terminal::{lasted, outage, result};
+use super::text::milliseconds_or_dash;
+use super::verdict::PodOutcome;
+use crate::model::window::{
+    EVICTION_AFTER, KubeletPause, NOT_READY_AFTER, Phase, PhaseName, WindowPod,
+};
 
-/// The drawing's width, in units that are pixels on a wide screen.
+/// The drawing's width; one unit is one pixel on a wide screen.
 const WIDTH: u64 = 1080;
-/// Where names end and time begins; where time ends there is room for a length.
+/// Names are left of this; right of the plot is room for a duration.
 const LEFT: u64 = 218;
 const PLOT: u64 = WIDTH - LEFT - 96;
-/// Rows: the labels above, a phase, the heading of the pods, a pod, the marks below.
+/// Heights: the labels above, a phase, the pods' heading, a pod, the marks below.
 const TOP: u64 = 60;
 const ROW: u64 = 26;
 const HEADING: u64 = 42;
 const LANE: u64 = 21;
 const BOTTOM: u64 = 26;
-/// So many pods have a lane.
+/// The number of pods that have a lane.
 pub(super) const LANES: usize = 30;
-/// A name longer than this is cut, in characters.
+/// The longest name in characters; longer names are cut.
 const NAME: usize = 28;
 
-/// What is drawn, and where.
+/// The data and the scale of the drawing.
 struct Chart<'a> {
     view: &'a ReportView,
     scale: Scale,
@@ -34,8 +38,17 @@ struct Chart<'a> {
 
 /// The drawing.
 pub(super) fn timeline(view: &ReportView) -> Markup {
-    let scale = Scale { left: LEFT, length: PLOT, first: 0, last: view.span().max(1) };
-    let chart = Chart { view, scale, lanes: lanes(view) };
+    let scale = Scale {
+        left: LEFT,
+        length: PLOT,
+        first: 0,
+        last: view.span().max(1),
+    };
+    let chart = Chart {
+        view,
+        scale,
+        lanes: lanes(view),
+    };
     let height = chart.bottom() + BOTTOM;
     html! {
         svg.chart viewBox=(format!("0 0 {WIDTH} {height}")) role="img" aria-labelledby="chart-title chart-desc"
@@ -57,9 +70,14 @@ pub(super) fn timeline(view: &ReportView) -> Markup {
     }
 }
 
-/// The pods that have a lane: those that were cut off for longest.
+/// The pods that have a lane: those with the longest outages.
 fn lanes(view: &ReportView) -> Vec<&WindowPod> {
-    let mut pods: Vec<&WindowPod> = view.window.pods.iter().filter(|pod| pod.lost.is_some()).collect();
+    let mut pods: Vec<&WindowPod> = view
+        .window
+        .pods
+        .iter()
+        .filter(|pod| pod.lost.is_some())
+        .collect();
     pods.sort_by_key(|pod| std::cmp::Reverse((pod.outage().is_none(), pod.outage())));
     pods.truncate(LANES);
     pods
@@ -72,18 +90,36 @@ impl Chart<'_> {
 
     fn bottom(&self) -> u64 {
         let lanes = self.lanes.len() as u64;
-        self.phases_end() + if lanes == 0 { 0 } else { HEADING + lanes * LANE }
+        self.phases_end()
+            + if lanes == 0 {
+                0
+            } else {
+                HEADING + lanes * LANE
+            }
     }
 
     fn description(&self) -> String {
         let phase = |phase: &Phase| {
-            let lasted = lasted(phase).map_or_else(|| "without an end".to_owned(), duration);
+            let lasted = lasted(phase).map_or_else(|| "no end known".to_owned(), milliseconds);
             format!("{} {lasted}", phase.name)
         };
         let phases: Vec<String> = self.view.window.phases.iter().map(phase).collect();
-        let pause = self.view.computed.pause_ms.map(|ms| format!("; kubelet paused for {}", duration(ms)));
-        let outages = super::human::outages(self.view).map(|outages| format!("; outage {outages}"));
-        format!("Phases: {}{}{}.", phases.join(", "), pause.unwrap_or_default(), outages.unwrap_or_default())
+        let pause = self
+            .view
+            .computed
+            .pause_ms
+            .map(|ms| format!("; kubelet paused for {}", milliseconds(ms)));
+        let outages = super::terminal::outages(self.view);
+        let outages: String = outages
+            .iter()
+            .map(|line| format!("; outage {line}"))
+            .collect();
+        format!(
+            "Phases: {}{}{}.",
+            phases.join(", "),
+            pause.unwrap_or_default(),
+            outages
+        )
     }
 
     fn axis(&self) -> Markup {
@@ -102,18 +138,23 @@ impl Chart<'_> {
         }
     }
 
-    fn hold(&self) -> Option<(&Hold, u64)> {
-        let hold = self.view.window.hold.as_ref()?;
-        Some((hold, hold.paused?))
+    fn paused(&self) -> Option<(&KubeletPause, u64)> {
+        let pause = self.view.window.pause.as_ref()?;
+        Some((pause, pause.paused?))
     }
 
-    /// kubelet's pause, behind everything that happened meanwhile.
+    /// kubelet's pause, as a band behind phases and lanes.
     fn pause(&self) -> Markup {
-        let Some((hold, paused)) = self.hold() else { return html! {} };
-        let (from, to) = (self.scale.at(paused), self.scale.at(hold.resumed.unwrap_or(self.scale.last)));
+        let Some((pause, paused)) = self.paused() else {
+            return html! {};
+        };
+        let (from, to) = (
+            self.scale.at(paused),
+            self.scale.at(pause.resumed.unwrap_or(self.scale.last)),
+        );
         let width = from.to(to, 2);
         let words = match self.view.computed.pause_ms {
-            Some(ms) => format!("kubelet paused {}", duration(ms)),
+            Some(ms) => format!("kubelet paused {}", milliseconds(ms)),
             None => "kubelet paused, not resumed".to_owned(),
         };
         // A short band has its words beside it.
@@ -130,11 +171,18 @@ impl Chart<'_> {
         }
     }
 
-    /// The moments after which the control plane acts, where the axis reaches them.
+    /// When the control plane acts, where the axis reaches that far.
     fn limits(&self) -> Markup {
-        let Some((_, paused)) = self.hold() else { return html! {} };
+        let Some((_, paused)) = self.paused() else {
+            return html! {};
+        };
         let limits = [(NOT_READY_AFTER, "NotReady"), (EVICTION_AFTER, "eviction")];
-        let in_range = limits.map(|(limit, what)| (paused + limit * 1000, format!("{what} after {limit} s")));
+        let in_range = limits.map(|(limit, what)| {
+            (
+                paused + limit * 1000,
+                format!("{what} after {}", seconds(limit)),
+            )
+        });
         html! {
             @for (ms, words) in in_range.iter().filter(|(ms, _)| *ms <= self.scale.last) {
                 @let x = self.scale.at(*ms);
@@ -150,17 +198,20 @@ impl Chart<'_> {
     }
 
     fn phase(&self, phase: &Phase, y: u64) -> Markup {
-        let (from, to) = (self.scale.at(phase.from), self.scale.at(phase.to.unwrap_or(self.scale.last)));
+        let (from, to) = (
+            self.scale.at(phase.from),
+            self.scale.at(phase.to.unwrap_or(self.scale.last)),
+        );
         let width = from.to(to, 2);
         let (word, tone) = result(self.view, phase);
         let class = match (tone, phase.name) {
             (Tone::Bad, _) if phase.to.is_none() => "bar cut",
             (Tone::Bad, _) => "bar bad",
             (_, PhaseName::Command) => "bar command",
-            (_, PhaseName::Hold | PhaseName::Proof) => "bar waiting",
+            (_, PhaseName::Repair | PhaseName::RebuildCheck) => "bar waiting",
             _ => "bar",
         };
-        let length = duration_or_dash(lasted(phase));
+        let length = milliseconds_or_dash(lasted(phase));
         let words = match phase.to {
             None => word.to_owned(),
             Some(_) if tone == Tone::Good => length.clone(),
@@ -168,7 +219,7 @@ impl Chart<'_> {
         };
         html! {
             g.phase {
-                title { (format!("{}: +{}, {length}, {word}", phase.name, duration(phase.from))) }
+                title { (format!("{}: +{}, {length}, {word}", phase.name, milliseconds(phase.from))) }
                 text.name x=(LEFT - 14) y=(y + 15) text-anchor="end" { (phase.name) }
                 rect class=(class) x=(from) y=(y + 3) width=(width) height="15" rx="2.5" {}
                 text.length x=(Px(from.0 + width.0).plus(7)) y=(y + 15) { (words) }
@@ -180,9 +231,12 @@ impl Chart<'_> {
         let y = self.phases_end();
         let heading = match self.view.window.pods.len() {
             all if all > self.lanes.len() => {
-                format!("Outage of {} of {all} pods, the longest first", self.lanes.len())
+                format!(
+                    "Outage of {} of {all} pods, longest first",
+                    self.lanes.len()
+                )
             }
-            all => format!("Outage of {all} pods, the longest first"),
+            all => format!("Outage of {all} pods, longest first"),
         };
         html! {
             text.heading x="0" y=(y + 28) { (heading) }
@@ -196,9 +250,9 @@ impl Chart<'_> {
         let from = self.scale.at(pod.lost.unwrap_or_default());
         let to = self.scale.at(pod.answered.unwrap_or(self.scale.last));
         let width = from.to(to, 2);
-        let class = match (pod.answered, Fate::of(&self.view.window, pod)) {
+        let class = match (pod.answered, PodOutcome::of(&self.view.window, pod)) {
             (None, _) => "bar cut",
-            (Some(_), Fate::Back) => "bar outage",
+            (Some(_), PodOutcome::Back) => "bar outage",
             (Some(_), _) => "bar bad",
         };
         html! {
@@ -212,7 +266,7 @@ impl Chart<'_> {
     }
 }
 
-/// A name that fits beside its lane: its end tells it from its like.
+/// A name that fits beside its lane: beginning and end, because the end tells pods apart.
 fn cut(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= NAME {

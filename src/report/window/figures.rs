@@ -1,13 +1,15 @@
-//! The few numbers of a window that everybody asks for first.
+//! The numbers of a window that matter most.
 
 use maud::{Markup, html};
 
-use super::text::{self, UNKNOWN, duration, duration_or_dash};
-use super::verdict::{Tally, Tone};
+use super::super::style::Tone;
+use super::super::text::{UNKNOWN, milliseconds, seconds};
+use super::text::{self, milliseconds_or_dash};
+use super::verdict::PodCounts;
 use super::{Outages, ReportView};
 use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER};
 
-/// One number, with what it is and what it means.
+/// One number with its name and a note.
 struct Figure {
     name: &'static str,
     value: String,
@@ -17,7 +19,13 @@ struct Figure {
 
 pub(super) fn figures(view: &ReportView) -> Markup {
     let computed = &view.computed;
-    let of_pods = || [back(&computed.pods), rebuilt(&computed.pods), outage(&computed.outages)];
+    let of_pods = || {
+        [
+            back(&computed.pods),
+            rebuilt(&computed.pods),
+            outage(&computed.outages),
+        ]
+    };
     let of_pods = (computed.pods.total > 0).then(of_pods);
     html! {
         dl.figures {
@@ -32,65 +40,108 @@ pub(super) fn figures(view: &ReportView) -> Markup {
     }
 }
 
-fn back(pods: &Tally) -> Figure {
+fn back(pods: &PodCounts) -> Figure {
     let note = match pods.unknown {
         0 => html! { "network and gateways" },
-        count => html! { "not known of " (count) },
+        unknown => html! { (unknown) " unknown" },
     };
     let tone = (pods.not_back > 0).then_some(Tone::Bad);
-    Figure { name: "Pods back", value: text::back(pods), note, tone }
+    Figure {
+        name: "Pods back",
+        value: text::back(pods),
+        note,
+        tone,
+    }
 }
 
-fn rebuilt(pods: &Tally) -> Figure {
+fn rebuilt(pods: &PodCounts) -> Figure {
     let known = pods.total.saturating_sub(pods.rebuilt_unknown);
-    let value = if known == 0 { UNKNOWN.to_owned() } else { pods.rebuilt.to_string() };
+    let value = if known == 0 {
+        UNKNOWN.to_owned()
+    } else {
+        pods.rebuilt.to_string()
+    };
     let note = match known {
-        0 => html! { "not known" },
-        known if known < pods.total => html! { "known of " (known) " pods" },
-        _ => html! { "by sandboxes and containers" },
+        0 => html! { "not checked" },
+        known => html! { (known) " of " (pods.total) " checked" },
     };
     let tone = (pods.rebuilt > 0).then_some(Tone::Bad);
-    Figure { name: "Pods rebuilt", value, note, tone }
+    Figure {
+        name: "Pods rebuilt",
+        value,
+        note,
+        tone,
+    }
 }
 
 fn outage(outages: &Outages) -> Figure {
     let median = outages.median_ms;
-    let median = median.map(|ms| format!("median {} of {} pods", duration(ms), outages.pods.len()));
-    let unanswered = (outages.unanswered > 0).then(|| format!("no end known of {}", outages.unanswered));
+    let median =
+        median.map(|ms| format!("median {} of {} pods", milliseconds(ms), outages.pods.len()));
+    let unanswered =
+        (outages.unanswered > 0).then(|| format!("{} without an answer since", outages.unanswered));
     let notes: Vec<String> = median.into_iter().chain(unanswered).collect();
-    let note = if notes.is_empty() { "no loss was seen".to_owned() } else { notes.join("; ") };
-    let value = duration_or_dash(outages.worst_ms);
-    Figure { name: "Longest outage", value, note: html! { (note) }, tone: None }
+    let note = if notes.is_empty() {
+        "no loss seen".to_owned()
+    } else {
+        notes.join("; ")
+    };
+    let value = milliseconds_or_dash(outages.worst_ms);
+    Figure {
+        name: "Longest outage",
+        value,
+        note: html! { (note) },
+        tone: None,
+    }
 }
 
 fn pause(view: &ReportView) -> Figure {
-    let value = match &view.window.hold {
-        Some(hold) if hold.paused.is_some() && hold.resumed.is_none() => "not resumed".to_owned(),
-        _ => duration_or_dash(view.computed.pause_ms),
+    let value = match &view.window.pause {
+        Some(pause) if pause.paused.is_some() && pause.resumed.is_none() => {
+            "not resumed".to_owned()
+        }
+        _ => milliseconds_or_dash(view.computed.pause_ms),
     };
-    let (tone, note) = match (view.computed.pause_ms, &view.window.hold) {
+    let (tone, note) = match (view.computed.pause_ms, &view.window.pause) {
         (Some(ms), _) => against_limits(ms),
-        (None, Some(_)) => (None, html! { "no length is known" }),
-        (None, None) => (None, html! { "none ran here" }),
+        (None, Some(_)) => (None, html! { "duration unknown" }),
+        (None, None) => (None, html! { "no unit found" }),
     };
-    Figure { name: "kubelet paused", value, note, tone }
+    Figure {
+        name: "kubelet paused",
+        value,
+        note,
+        tone,
+    }
 }
 
-/// A pause against what the control plane waits for.
+/// A pause, compared with the control plane's limits.
 fn against_limits(ms: u64) -> (Option<Tone>, Markup) {
     let part = |limit: u64| (ms / (limit * 10)).min(100);
     let (tone, limit, words) = match ms / 1000 {
         0..NOT_READY_AFTER => (
             None,
             NOT_READY_AFTER,
-            format!("{} % of the {NOT_READY_AFTER} s until NotReady", part(NOT_READY_AFTER)),
+            format!(
+                "{} % of the {} until NotReady",
+                part(NOT_READY_AFTER),
+                seconds(NOT_READY_AFTER)
+            ),
         ),
         NOT_READY_AFTER..EVICTION_AFTER => (
             Some(Tone::Warning),
             EVICTION_AFTER,
-            format!("beyond {NOT_READY_AFTER} s (NotReady), below {EVICTION_AFTER} s (eviction)"),
+            format!(
+                "beyond {} (NotReady), below {} (eviction)",
+                seconds(NOT_READY_AFTER),
+                seconds(EVICTION_AFTER)
+            ),
         ),
-        _ => (Some(Tone::Bad), EVICTION_AFTER, format!("beyond {EVICTION_AFTER} s (eviction)")),
+        _ => (
+            Some(Tone::Bad),
+            EVICTION_AFTER,
+            format!("beyond {} (eviction)", seconds(EVICTION_AFTER)),
+        ),
     };
     let class = tone.map_or("", Tone::class);
     let meter = html! {

@@ -1,17 +1,17 @@
-//! How the outages of many pods are spread, as SVG.
+//! The distribution of outages, as SVG.
 
 use maud::{Markup, html};
 
+use super::super::text::milliseconds;
 use super::ReportView;
 use super::chart::LANES;
 use super::scale::{Px, Scale, mark, step};
-use super::text::duration;
 
 const WIDTH: u64 = 1080;
 const TOP: u64 = 24;
 const HEIGHT: u64 = 110;
 const BOTTOM: u64 = 26;
-/// At most so many columns.
+/// The largest number of columns.
 const COLUMNS: u64 = 24;
 
 /// One column.
@@ -20,10 +20,18 @@ struct Bin {
     count: u64,
 }
 
-/// The drawing; nothing where every outage has a lane of its own.
+/// The drawing; nothing when every outage has its own lane.
 pub(super) fn histogram(view: &ReportView) -> Markup {
-    let outages: Vec<u64> = view.computed.outages.pods.iter().map(|outage| outage.ms).collect();
-    let (Some(longest), Some(shortest)) = (outages.first(), outages.last()) else { return html! {} };
+    let outages: Vec<u64> = view
+        .computed
+        .outages
+        .pods
+        .iter()
+        .map(|outage| outage.ms)
+        .collect();
+    let (Some(longest), Some(shortest)) = (outages.first(), outages.last()) else {
+        return html! {};
+    };
     if view.window.pods.len() <= LANES {
         return html! {};
     }
@@ -31,7 +39,12 @@ pub(super) fn histogram(view: &ReportView) -> Markup {
     let bins = bins(&outages, step);
     let last = bins.last().map_or(step, |bin| bin.from + step);
     let first = bins.first().map_or(0, |bin| bin.from);
-    let scale = Scale { left: 24, length: WIDTH - 48, first, last };
+    let scale = Scale {
+        left: 24,
+        length: WIDTH - 48,
+        first,
+        last,
+    };
     let highest = bins.iter().map(|bin| bin.count).max().unwrap_or(1).max(1);
     let base = TOP + HEIGHT;
     let every = if bins.len() > 12 { 2 } else { 1 };
@@ -40,7 +53,7 @@ pub(super) fn histogram(view: &ReportView) -> Markup {
             aria-labelledby="spread-title spread-desc" xmlns="http://www.w3.org/2000/svg" {
             title id="spread-title" { "How long the pods were cut off" }
             desc id="spread-desc" {
-                (format!("{} pods, from {} to {}.", outages.len(), duration(*shortest), duration(*longest)))
+                (format!("{} pods, from {} to {}.", outages.len(), milliseconds(*shortest), milliseconds(*longest)))
             }
             g.axis {
                 @for (row, bin) in bins.iter().enumerate().filter(|(row, _)| row % every == 0) {
@@ -65,12 +78,17 @@ pub(super) fn histogram(view: &ReportView) -> Markup {
     }
 }
 
-/// The columns from the shortest outage to the longest, those between that are empty included.
+/// The columns from the shortest outage to the longest, with the empty ones between.
 fn bins(outages: &[u64], step: u64) -> Vec<Bin> {
     let first = outages.iter().min().map_or(0, |least| least / step);
     let last = outages.iter().max().map_or(0, |most| most / step);
     let count = |bin: u64| outages.iter().filter(|ms| **ms / step == bin).count() as u64;
-    (first..=last).map(|bin| Bin { from: bin * step, count: count(bin) }).collect()
+    (first..=last)
+        .map(|bin| Bin {
+            from: bin * step,
+            count: count(bin),
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -80,8 +98,21 @@ mod tests {
     #[test]
     fn every_outage_is_in_one_column() {
         let outages = [9_999, 10_000, 10_001, 14_000];
-        let told: Vec<(u64, u64)> = bins(&outages, 1000).iter().map(|bin| (bin.from, bin.count)).collect();
-        assert_eq!(told, [(9000, 1), (10_000, 2), (11_000, 0), (12_000, 0), (13_000, 0), (14_000, 1)]);
+        let told: Vec<(u64, u64)> = bins(&outages, 1000)
+            .iter()
+            .map(|bin| (bin.from, bin.count))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (9000, 1),
+                (10_000, 2),
+                (11_000, 0),
+                (12_000, 0),
+                (13_000, 0),
+                (14_000, 1)
+            ]
+        );
         assert_eq!(bins(&[7], 1).len(), 1);
     }
 }

@@ -1,12 +1,12 @@
-//! What is left to tell of a maintenance window: the record, and what follows from it.
+//! The report of a maintenance window: its record, and what is computed from it.
 
 mod chart;
 mod figures;
 mod histogram;
-mod human;
 mod page;
 mod scale;
 mod tables;
+mod terminal;
 mod text;
 mod verdict;
 
@@ -14,12 +14,13 @@ use std::cmp::Reverse;
 
 use serde::Serialize;
 
+use super::pods::by_name;
 use crate::model::{PodId, Window, window::WindowPod};
 
-pub(super) use human::{list, report};
+pub use crate::model::window::Standing;
 pub use page::page;
-pub(super) use text::milliseconds;
-pub use verdict::{Ending, Fate, Standing, Tally};
+pub(super) use terminal::{list, report, verdict};
+pub use verdict::{Ending, PodCounts, PodOutcome};
 
 /// The answer of `report`.
 #[derive(Debug, Clone, Serialize)]
@@ -27,45 +28,45 @@ pub struct ReportView {
     /// The record, as it is stored.
     #[serde(flatten)]
     pub window: Window,
-    /// What follows from it.
+    /// What is computed from it.
     pub computed: Computed,
 }
 
-/// What follows from a record.
+/// What is computed from a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Computed {
     /// Whether the window is still open.
     pub open: bool,
-    /// Whether the netfix lives that opened it; null once it is closed.
+    /// Whether the netfix that opened it is running; null once it is closed.
     pub at_work: Option<bool>,
-    /// How it went, in one word.
+    /// How the window went, in one word.
     pub verdict: Ending,
     /// The same in a sentence.
     pub sentence: String,
-    /// How the pods fared.
-    pub pods: Tally,
+    /// The pods after the window.
+    pub pods: PodCounts,
     /// How long the unit was stopped, in milliseconds; null when it was not, or is still.
     pub pause_ms: Option<u64>,
-    /// How long pods were cut off.
+    /// The pods' outages.
     pub outages: Outages,
-    /// The page that was written, where one was asked for.
+    /// The path of the HTML page that was written.
     pub html: Option<String>,
 }
 
-/// How long pods were cut off: from the loss of the link to the first answer of a gateway.
+/// Outages: from the loss of the link to the first answer of a gateway.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Outages {
-    /// Of each pod of which both moments are known, the longest first.
+    /// The outages with a known begin and end, the longest first.
     pub pods: Vec<Outage>,
     /// The longest, in milliseconds; null when none is known.
     pub worst_ms: Option<u64>,
     /// The median, in milliseconds; null when none is known.
     pub median_ms: Option<u64>,
-    /// Pods that lost their link and of which no answer is known.
+    /// Pods that lost their link, with no known answer since.
     pub unanswered: usize,
 }
 
-/// How long one pod was cut off.
+/// The outage of one pod.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Outage {
     /// The pod.
@@ -76,18 +77,34 @@ pub struct Outage {
 
 impl Outages {
     fn of(window: &Window) -> Self {
-        let known = |pod: &WindowPod| Some(Outage { id: pod.info.id.clone(), ms: pod.outage()? });
+        let known = |pod: &WindowPod| {
+            Some(Outage {
+                id: pod.info.id.clone(),
+                ms: pod.outage()?,
+            })
+        };
         let mut pods: Vec<Outage> = window.pods.iter().filter_map(known).collect();
         pods.sort_by_key(|outage| Reverse(outage.ms));
-        let unanswered = window.pods.iter().filter(|pod| pod.lost.is_some() && pod.answered.is_none());
-        let middle = [pods.len().checked_sub(1).map(|last| last / 2), Some(pods.len() / 2)];
+        let unanswered = window
+            .pods
+            .iter()
+            .filter(|pod| pod.lost.is_some() && pod.answered.is_none());
+        let middle = [
+            pods.len().checked_sub(1).map(|last| last / 2),
+            Some(pods.len() / 2),
+        ];
         let middle = middle.map(|at| at.and_then(|at| pods.get(at)).map(|outage| outage.ms));
         let median_ms = match middle {
             [Some(one), Some(other)] => Some(one.midpoint(other)),
             _ => None,
         };
         let unanswered = unanswered.count();
-        Self { worst_ms: pods.first().map(|outage| outage.ms), median_ms, unanswered, pods }
+        Self {
+            worst_ms: pods.first().map(|outage| outage.ms),
+            median_ms,
+            unanswered,
+            pods,
+        }
     }
 }
 
@@ -95,26 +112,27 @@ impl ReportView {
     /// The report of a window.
     #[must_use]
     pub fn new(window: Window, standing: Standing) -> Self {
-        let pods = Tally::of(&window);
+        let pods = PodCounts::of(&window);
         let verdict = Ending::of(&window, standing, &pods);
-        let hold = window.hold.as_ref();
+        let pause = window.pause.as_ref();
         let computed = Computed {
             open: standing != Standing::Closed,
             at_work: standing.at_work(),
             verdict,
             sentence: verdict::sentence(&window, verdict, standing, &pods),
             pods,
-            pause_ms: hold.and_then(|hold| hold.resumed?.checked_sub(hold.paused?)),
+            pause_ms: pause.and_then(|pause| pause.resumed?.checked_sub(pause.paused?)),
             outages: Outages::of(&window),
             html: None,
         };
         Self { window, computed }
     }
 
-    /// The pods as people want to see them: what went wrong first, then the longest outage.
+    /// The pods for people: the worst first, then the longest outage.
     fn pods(&self) -> Vec<&WindowPod> {
         let mut pods: Vec<&WindowPod> = self.window.pods.iter().collect();
-        pods.sort_by_key(|pod| (Fate::of(&self.window, pod), Reverse(pod.outage()), pod.info.title()));
+        pods.sort_by(|a, b| by_name(&a.info, &b.info));
+        pods.sort_by_key(|pod| (PodOutcome::of(&self.window, pod), Reverse(pod.outage())));
         pods
     }
 
@@ -124,18 +142,30 @@ impl ReportView {
         known.map_or_else(|| id.to_string(), |pod| pod.info.title())
     }
 
-    /// How long netfix was at work, in milliseconds; `None` while the window is open or when nobody knows.
+    /// How long the window was open, in milliseconds; `None` while it is, and when that is not known.
     fn lasted(&self) -> Option<u64> {
         self.window.ended
     }
 
-    /// The latest moment that the record speaks of, in milliseconds.
+    /// The latest moment in the record, in milliseconds.
     fn span(&self) -> u64 {
         let window = &self.window;
-        let phases = window.phases.iter().flat_map(|phase| [Some(phase.from), phase.to]);
+        let phases = window
+            .phases
+            .iter()
+            .flat_map(|phase| [Some(phase.from), phase.to]);
         let pods = window.pods.iter().flat_map(|pod| [pod.lost, pod.answered]);
-        let hold = window.hold.iter().flat_map(|hold| [hold.armed, hold.paused, hold.resumed]);
-        phases.chain(pods).chain(hold).chain([window.ended]).flatten().max().unwrap_or_default()
+        let pause = window
+            .pause
+            .iter()
+            .flat_map(|pause| [pause.armed, pause.paused, pause.resumed]);
+        phases
+            .chain(pods)
+            .chain(pause)
+            .chain([window.ended])
+            .flatten()
+            .max()
+            .unwrap_or_default()
     }
 }
 
@@ -144,7 +174,7 @@ impl ReportView {
 pub struct WindowView {
     /// The window's id.
     pub id: String,
-    /// What the record says; null when it cannot be read.
+    /// The record; null when it cannot be read.
     pub window: Option<WindowLine>,
 }
 
@@ -157,12 +187,12 @@ pub struct WindowLine {
     pub started: String,
     /// How long it was open, in milliseconds; null while it is, or when that is not known.
     pub ended: Option<u64>,
-    /// How the command that closed it ended.
+    /// The exit code of the command that closed it.
     pub exit: Option<u8>,
     /// How it went.
     pub verdict: Ending,
-    /// How the pods fared.
-    pub pods: Tally,
+    /// The pods after the window.
+    pub pods: PodCounts,
 }
 
 impl WindowView {
@@ -178,6 +208,9 @@ impl WindowView {
             verdict: computed.verdict,
             pods: computed.pods,
         };
-        Self { id: window.id, window: Some(line) }
+        Self {
+            id: window.id,
+            window: Some(line),
+        }
     }
 }

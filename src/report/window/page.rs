@@ -1,21 +1,28 @@
-//! A window's report as one page for a browser: nothing else is loaded, and no script is needed to read it.
+//! A window's report as one HTML page: it loads nothing else and needs no script.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::human::{ended, limits, pause};
-use super::text::{self, UNKNOWN, clock, duration, harmless, printed};
-use super::verdict::Tone;
+use super::super::style::Tone;
+use super::super::text::{UNKNOWN, escape, milliseconds};
+use super::terminal::{ended, limits, pause};
+use super::text::{self, clock, printed};
+use super::verdict::command_lasted;
 use super::{ReportView, chart, figures, histogram, tables};
 
 const STYLE: &str = include_str!("page.css");
-/// Nothing is loaded and nothing is run, whatever stands on the page.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+/// The page loads and runs nothing, even if a text on it looks like markup.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
 /// The page, with the last lines of the window's log where there are any.
 #[must_use]
 pub fn page(view: &ReportView, log: Option<&[String]>) -> String {
     let window = &view.window;
-    let node = window.node.hostname.as_deref().map_or_else(|| "an unnamed node".to_owned(), harmless);
+    let node = window
+        .node
+        .hostname
+        .as_deref()
+        .map_or_else(|| "unknown node".to_owned(), escape);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -43,8 +50,8 @@ pub fn page(view: &ReportView, log: Option<&[String]>) -> String {
                     (problems(view))
                     (facts(view))
                     (last_lines(log))
-                    footer { "Made by netfix " (env!("CARGO_PKG_VERSION")) " from the record of window "
-                        span.mono { (window.id) } ". Clock times are UTC; lengths are by a clock that nobody sets." }
+                    footer { "netfix " (env!("CARGO_PKG_VERSION")) ", from the record of window "
+                        span.mono { (window.id) } ". Clock times are UTC; durations use the monotonic clock." }
                 }
             }
         }
@@ -55,8 +62,13 @@ pub fn page(view: &ReportView, log: Option<&[String]>) -> String {
 fn header(view: &ReportView, node: &str) -> Markup {
     let (window, verdict) = (&view.window, view.computed.verdict);
     let date = clock(window, 0, "%-d %B %Y, %H:%M:%S");
-    let until =
-        view.lasted().map(|ms| format!(" to {} UTC, {}", clock(window, ms, "%H:%M:%S"), duration(ms)));
+    let until = view.lasted().map(|ms| {
+        format!(
+            " to {} UTC, {}",
+            clock(window, ms, "%H:%M:%S"),
+            milliseconds(ms)
+        )
+    });
     html! {
         header {
             p.over { "Maintenance window" }
@@ -74,7 +86,7 @@ fn header(view: &ReportView, node: &str) -> Markup {
     }
 }
 
-/// A sign that says the same as its colour.
+/// A sign with the same meaning as the colour.
 fn sign(tone: Tone) -> Markup {
     let path = match tone {
         Tone::Good => "M7 12.5l3.5 3.5L17 9",
@@ -116,39 +128,43 @@ fn problems(view: &ReportView) -> Markup {
     }
 }
 
-/// Everything else that the record says.
+/// The other facts of the record.
 fn facts(view: &ReportView) -> Markup {
     let window = &view.window;
     html! {
         section aria-labelledby="details" {
             h2 id="details" { "Details" }
             dl.facts {
-                dt { "Window" } dd { span.mono { (window.id) } ", opened by netfix " (harmless(&window.command)) }
+                dt { "Window" } dd { span.mono { (window.id) } ", opened by netfix " (escape(&window.command)) }
                 dt { "Began" } dd { (clock(window, 0, text::DATE_AND_TIME)) }
                 dt { "Ended" } dd { (ended(view)) }
                 @if let Some(run) = &window.run {
-                    dt { "Command" } dd { code { (text::argv(run)) } br; (text::run_end(run)) }
+                    dt { "Command" } dd { code { (text::argv(run)) } br; (text::run_end(run, command_lasted(&view.window))) }
                 }
-                @match &window.hold {
-                    Some(hold) => { dt { "kubelet" } dd { (pause(view, hold)) br; (limits(view, hold)) } }
-                    None => { dt { "kubelet" } dd { "none ran here" } }
+                @match &window.pause {
+                    Some(hold) => { dt { "kubelet" } dd { (pause(view, hold)) @for limit in limits(view, hold) { br; (limit) } } }
+                    None => { dt { "kubelet" } dd { "not paused: no unit found" } }
                 }
-                @if let Some(log) = &window.log { dt { "Log" } dd { span.mono { (harmless(log)) } } }
-                dt { "Boot" } dd { span.mono { (window.node.boot_id.as_deref().map_or(UNKNOWN.to_owned(), harmless)) } }
+                @if let Some(log) = &window.log { dt { "Log" } dd { span.mono { (escape(log)) } } }
+                dt { "Boot" } dd { span.mono { (window.node.boot_id.as_deref().map_or(UNKNOWN.to_owned(), escape)) } }
             }
         }
     }
 }
 
 fn last_lines(log: Option<&[String]>) -> Markup {
-    let lines: Vec<String> = log.unwrap_or_default().iter().map(|line| printed(line)).collect();
+    let lines: Vec<String> = log
+        .unwrap_or_default()
+        .iter()
+        .map(|line| printed(line))
+        .collect();
     if lines.is_empty() {
         return html! {};
     }
     html! {
         section aria-labelledby="log" {
             h2 id="log" { "Log" }
-            p.small { "The last " (lines.len()) " lines: netfix's talk, and what the command printed." }
+            p.small { "The last " (lines.len()) " lines of netfix and COMMAND." }
             pre tabindex="0" { (lines.join("\n")) }
         }
     }

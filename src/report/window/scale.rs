@@ -1,8 +1,8 @@
-//! Where moments are on a drawing, in whole tenths of its units: what is drawn depends on no rounding of a machine.
+//! Positions on a drawing in whole tenths of its units, so that no floating-point rounding changes the drawing.
 
 use std::fmt;
 
-/// A place or a length, in tenths of the drawing's unit.
+/// A position or a length, in tenths of the drawing's unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Px(pub(super) u64);
 
@@ -12,17 +12,17 @@ impl Px {
         Self(units * 10)
     }
 
-    /// That many units further.
+    /// This many units to the right.
     pub(super) fn plus(self, units: u64) -> Self {
         Self(self.0 + units * 10)
     }
 
-    /// That many units before.
+    /// This many units to the left.
     pub(super) fn minus(self, units: u64) -> Self {
         Self(self.0.saturating_sub(units * 10))
     }
 
-    /// How far another place is from here; at least `least` units, so that it can be seen.
+    /// The distance to another position; at least `least` units, so that it is visible.
     pub(super) fn to(self, other: Self, least: u64) -> Self {
         Self(other.0.saturating_sub(self.0).max(least * 10))
     }
@@ -37,7 +37,7 @@ impl fmt::Display for Px {
     }
 }
 
-/// A stretch of values that is drawn from `left` on, `length` units wide.
+/// Values, drawn from `left` on, `length` units wide.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
     pub(super) left: u64,
@@ -47,7 +47,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Where a value is; one beyond the ends is at the end.
+    /// The position of a value; values beyond an end are at the end.
     pub(super) fn at(&self, value: u64) -> Px {
         let span = u128::from(self.last.saturating_sub(self.first).max(1));
         let value = u128::from(value.clamp(self.first, self.last.max(self.first)) - self.first);
@@ -61,7 +61,7 @@ impl Scale {
     }
 }
 
-/// Distances between marks that people can read, in milliseconds.
+/// Round distances between marks, in milliseconds.
 const STEPS: [u64; 29] = [
     1,
     2,
@@ -94,14 +94,14 @@ const STEPS: [u64; 29] = [
     2_592_000_000,
 ];
 
-/// The smallest of them that parts a span into no more than so many pieces.
+/// The smallest of them that divides a span into at most `most` parts.
 pub(super) fn step(span: u64, most: u64) -> u64 {
     let longest = STEPS[STEPS.len() - 1];
     let fits = STEPS.into_iter().find(|step| span / step <= most);
     fits.unwrap_or_else(|| span / most.max(1) / longest * longest + longest)
 }
 
-/// The name of a mark, where marks are `step` apart.
+/// The label of a mark, when marks are `step` apart.
 pub(super) fn mark(ms: u64, step: u64) -> String {
     match step {
         0..10 => format!("{}.{:03} s", ms / 1000, ms % 1000),
@@ -119,18 +119,39 @@ mod tests {
 
     #[test]
     fn marks_are_few_and_round_however_long_the_span() {
-        for span in [0, 1, 7, 99, 12_345, 44_862, 3_600_000, 400_000_000, u64::MAX / 4] {
+        for span in [
+            0,
+            1,
+            7,
+            99,
+            12_345,
+            44_862,
+            3_600_000,
+            400_000_000,
+            u64::MAX / 4,
+        ] {
             let step = step(span, 10);
             assert!(step > 0 && span / step <= 10, "{span} by {step}");
         }
         assert_eq!(step(44_862, 10), 5000);
-        assert_eq!([mark(5000, 5000), mark(600, 200), mark(120_000, 60_000)], ["5 s", "0.6 s", "2 min"]);
+        assert_eq!(
+            [mark(5000, 5000), mark(600, 200), mark(120_000, 60_000)],
+            ["5 s", "0.6 s", "2 min"]
+        );
     }
 
     #[test]
     fn places_stay_within_the_drawing() {
-        let scale = Scale { left: 100, length: 700, first: 0, last: 44_862 };
-        assert_eq!([scale.at(0), scale.at(44_862), scale.at(u64::MAX)].map(|at| at.0), [1000, 8000, 8000]);
+        let scale = Scale {
+            left: 100,
+            length: 700,
+            first: 0,
+            last: 44_862,
+        };
+        assert_eq!(
+            [scale.at(0), scale.at(44_862), scale.at(u64::MAX)].map(|at| at.0),
+            [1000, 8000, 8000]
+        );
         assert_eq!(scale.at(22_431).to_string(), "450");
         let nothing = Scale { last: 0, ..scale };
         assert_eq!([nothing.at(0).0, nothing.at(9).0], [1000, 1000]);

@@ -2,14 +2,17 @@
 
 use maud::{Markup, html};
 
+use super::super::pods::round_trip;
+use super::super::problems::word;
+use super::super::text::{UNKNOWN, escape, milliseconds};
 use super::ReportView;
-use super::human::{lasted, outage, result, severity, tone_of_state};
-use super::text::{self, UNKNOWN, clock, duration, duration_or_dash, harmless, milliseconds};
-use super::verdict::Fate;
-use crate::model::window::{Lives, Phase, WindowPod};
+use super::terminal::{lasted, outage, result, tone_of_state};
+use super::text::{self, clock, milliseconds_or_dash};
+use super::verdict::PodOutcome;
+use crate::model::window::{Phase, PodFingerprint, WindowPod};
 use crate::model::{GatewayView, InterfaceView, Problem};
 
-/// What was done, when.
+/// The phases.
 pub(super) fn phases(view: &ReportView) -> Markup {
     let row = |phase: &Phase| {
         let (word, tone) = result(view, phase);
@@ -17,8 +20,8 @@ pub(super) fn phases(view: &ReportView) -> Markup {
             tr {
                 th scope="row" { (phase.name) }
                 td.number { (clock(&view.window, phase.from, text::TIME)) }
-                td.number { "+" (duration(phase.from)) }
-                td.number { (duration_or_dash(lasted(phase))) }
+                td.number { "+" (milliseconds(phase.from)) }
+                td.number { (milliseconds_or_dash(lasted(phase))) }
                 td { span class={ "badge " (tone.class()) } { (word) } }
             }
         }
@@ -26,7 +29,7 @@ pub(super) fn phases(view: &ReportView) -> Markup {
     html! {
         div.sheet {
             table.phases {
-                caption { "Phases, by the wall clock (UTC) and since the start" }
+                caption { "Phases: clock times are UTC" }
                 thead {
                     tr {
                         th scope="col" { "Phase" }
@@ -42,12 +45,12 @@ pub(super) fn phases(view: &ReportView) -> Markup {
     }
 }
 
-/// What became of every pod.
+/// Every pod before and after.
 pub(super) fn pods(view: &ReportView) -> Markup {
     html! {
         div.sheet {
             table.pods {
-                caption { "What went wrong comes first, then the longest outage" }
+                caption { "Worst first, then by outage" }
                 thead {
                     tr {
                         th scope="col" { "Pod" }
@@ -67,9 +70,9 @@ pub(super) fn pods(view: &ReportView) -> Markup {
 
 fn pod_row(view: &ReportView, pod: &WindowPod) -> Markup {
     let info = &pod.info;
-    let fate = Fate::of(&view.window, pod);
+    let outcome = PodOutcome::of(&view.window, pod);
     html! {
-        tr class=[(fate != Fate::Back).then(|| fate.tone().class())] {
+        tr class=[(outcome != PodOutcome::Back).then(|| outcome.tone().class())] {
             th scope="row" {
                 (info.title())
                 div.small.mono { (info.id) }
@@ -78,7 +81,7 @@ fn pod_row(view: &ReportView, pod: &WindowPod) -> Markup {
             td {
                 @match &pod.after {
                     None => (UNKNOWN),
-                    Some(after) if *after == pod.before => span.same { "the same" },
+                    Some(after) if *after == pod.before => span.same { "same" },
                     Some(after) => (interfaces(after)),
                 }
             }
@@ -99,30 +102,37 @@ fn pod_row(view: &ReportView, pod: &WindowPod) -> Markup {
     }
 }
 
-/// By what a pod was seen to be rebuilt.
+/// What shows that a pod was rebuilt.
 fn change(pod: &WindowPod) -> Option<String> {
-    let (before, after) = (pod.lives_before.as_ref()?, pod.lives_after.as_ref()?);
-    let short = |lives: &Lives| harmless(&lives.sandbox.chars().take(8).collect::<String>());
+    let (before, after) = (
+        pod.fingerprint_before.as_ref()?,
+        pod.fingerprint_after.as_ref()?,
+    );
+    let short = |lives: &PodFingerprint| escape(&lives.sandbox.chars().take(8).collect::<String>());
     let is_same = before.sandbox == after.sandbox;
     let sandboxes = || format!("sandbox {} became {}", short(before), short(after));
     let is_restarted = before.containers != after.containers;
-    if is_same { is_restarted.then(|| "other containers".to_owned()) } else { Some(sandboxes()) }
+    if is_same {
+        is_restarted.then(|| "containers restarted".to_owned())
+    } else {
+        Some(sandboxes())
+    }
 }
 
 fn interfaces(all: &[InterfaceView]) -> Markup {
     html! {
-        @if all.is_empty() { "nothing" }
+        @if all.is_empty() { "none" }
         @for interface in all {
             div.interface {
                 span {
                     span.device { (interface.name) } " "
                     span.small {
-                        (harmless(&interface.kind))
+                        (escape(&interface.kind))
                         @if let Some(parent) = &interface.parent { " on " (parent) }
                         @if let Some(mac) = &interface.mac { " " span.mono { (mac) } }
                     }
                 }
-                span.addresses { @for address in &interface.addresses { span.address { (harmless(address)) } " " } }
+                span.addresses { @for address in &interface.addresses { span.address { (address) } " " } }
             }
         }
     }
@@ -130,7 +140,7 @@ fn interfaces(all: &[InterfaceView]) -> Markup {
 
 fn gateways(all: &[GatewayView]) -> Markup {
     let answer = |gateway: &GatewayView| match (gateway.reachable, gateway.rtt_us) {
-        (Some(true), Some(us)) => html! { span.rtt { (milliseconds(us)) } },
+        (Some(true), Some(us)) => html! { span.rtt { (round_trip(us)) } },
         (Some(true), None) => html! { span.rtt { "answers" } },
         (Some(false), _) => html! { span.rtt.bad { "no answer" } },
         (None, _) => html! { span.rtt.warning { "not asked" } },
@@ -143,18 +153,18 @@ fn gateways(all: &[GatewayView]) -> Markup {
     }
 }
 
-/// Everything that went wrong or is worth knowing.
+/// Errors, warnings and notes.
 pub(super) fn problems(view: &ReportView) -> Markup {
     let row = |problem: &Problem| {
-        let (word, tone) = severity(problem.severity);
+        let (word, tone) = word(problem.severity);
         html! {
             tr {
                 td { span class={ "badge " (tone.class()) } { (word) } }
-                th.mono scope="row" { (problem.code) }
+                th.mono scope="row" { (problem.code()) }
                 td { (problem.pod.as_ref().map_or_else(|| UNKNOWN.to_owned(), |id| view.title_of(id))) }
                 td {
-                    @if !problem.object.is_empty() { span.object { (harmless(&problem.object)) } ": " }
-                    (harmless(&problem.message))
+                    @if !problem.object.is_empty() { span.object { (escape(&problem.object)) } ": " }
+                    (escape(&problem.message()))
                 }
             }
         }
@@ -162,7 +172,7 @@ pub(super) fn problems(view: &ReportView) -> Markup {
     html! {
         div.sheet {
             table.problems {
-                caption { "The codes are explained in docs/problems.md" }
+                caption { "docs/problems.md explains the codes" }
                 thead {
                     tr {
                         th scope="col" { "Severity" }

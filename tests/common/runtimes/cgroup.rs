@@ -16,8 +16,15 @@ pub struct Cgroup {
 impl Cgroup {
     /// Makes `path`, such as `docker/0123`, below the root of the first hierarchy that lets it.
     pub fn new(path: &str) -> Self {
-        let roots = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/pids", "/sys/fs/cgroup"].map(PathBuf::from);
-        let root = roots.into_iter().find(|root| root.join("cgroup.procs").exists());
+        let roots = [
+            "/sys/fs/cgroup/unified",
+            "/sys/fs/cgroup/pids",
+            "/sys/fs/cgroup",
+        ]
+        .map(PathBuf::from);
+        let root = roots
+            .into_iter()
+            .find(|root| root.join("cgroup.procs").exists());
         let root = root.expect("a hierarchy of cgroups below /sys/fs/cgroup");
         let path = root.join(path);
         fs::create_dir_all(&path).unwrap_or_else(|e| panic!("cannot make {}: {e}", path.display()));
@@ -33,7 +40,10 @@ impl Cgroup {
     pub fn inside(&self, command: &Command) -> Command {
         let enter = format!("echo $$ > {} && exec \"$@\"", self.procs().display());
         let mut inside = Command::new("sh");
-        inside.args(["-c", &enter, "sh"]).arg(command.get_program()).args(command.get_args());
+        inside
+            .args(["-c", &enter, "sh"])
+            .arg(command.get_program())
+            .args(command.get_args());
         for (name, value) in command.get_envs() {
             match value {
                 Some(value) => inside.env(name, value),
@@ -64,7 +74,12 @@ impl Drop for Cgroup {
             fs::remove_dir(&self.path).is_ok() || !self.path.exists()
         });
         // A folder that another test uses as well is not empty, and stays.
-        for parent in self.path.ancestors().skip(1).take_while(|parent| *parent != self.root) {
+        for parent in self
+            .path
+            .ancestors()
+            .skip(1)
+            .take_while(|parent| *parent != self.root)
+        {
             let _ = fs::remove_dir(parent);
         }
     }

@@ -70,13 +70,23 @@ impl FakeCri {
         });
         let listener = std::os::unix::net::UnixListener::bind(socket);
         let listener = listener.unwrap_or_else(|e| panic!("cannot bind {}: {e}", socket.display()));
-        listener.set_nonblocking(true).expect("a listener that does not block");
+        listener
+            .set_nonblocking(true)
+            .expect("a listener that does not block");
         let served = Arc::clone(&state);
         let live = move || {
-            let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            tokio.expect("a tokio runtime").block_on(serve(listener, served));
+            let tokio = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            tokio
+                .expect("a tokio runtime")
+                .block_on(serve(listener, served));
         };
-        Self { socket: socket.to_owned(), state, thread: Some(thread::spawn(live)) }
+        Self {
+            socket: socket.to_owned(),
+            state,
+            thread: Some(thread::spawn(live)),
+        }
     }
 
     /// How often its list was asked for.
@@ -98,7 +108,8 @@ impl Drop for FakeCri {
 /// Serves until it is to die; then every connection ends with the tokio runtime, and the socket's file stays.
 async fn serve(listener: std::os::unix::net::UnixListener, state: Arc<State>) {
     let listener = UnixListener::from_std(listener).expect("a listener for tokio");
-    let server = Server::builder().serve_with_incoming(Runtime(Arc::clone(&state)), Incoming(listener));
+    let server =
+        Server::builder().serve_with_incoming(Runtime(Arc::clone(&state)), Incoming(listener));
     tokio::select! {
         () = state.death.notified() => {}
         ended = server => ended.expect("the server goes on until it is to die"),
@@ -110,8 +121,13 @@ struct Incoming(UnixListener);
 impl Stream for Incoming {
     type Item = io::Result<UnixStream>;
 
-    fn poll_next(self: std::pin::Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_accept(context).map(|accepted| Some(accepted.map(|(stream, _)| stream)))
+    fn poll_next(
+        self: std::pin::Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Self::Item>> {
+        self.0
+            .poll_accept(context)
+            .map(|accepted| Some(accepted.map(|(stream, _)| stream)))
     }
 }
 
@@ -133,15 +149,26 @@ impl Service<http::Request<Body>> for Runtime {
             let path = request.uri().path().to_owned();
             let mut words = path.trim_start_matches('/').split('/');
             let spoken = {
-                let script = state.script.lock().expect("no test fails while it holds the script");
+                let script = state
+                    .script
+                    .lock()
+                    .expect("no test fails while it holds the script");
                 let services = script.services.clone().unwrap_or_else(|| vec!["v1"]);
                 let service = words.next().unwrap_or_default();
-                services.iter().any(|version| service == format!("runtime.{version}.RuntimeService"))
+                services
+                    .iter()
+                    .any(|version| service == format!("runtime.{version}.RuntimeService"))
             };
             Ok(match words.next() {
-                Some("Version") if spoken => unary(request, move |q| version(state.clone(), q)).await,
-                Some("ListPodSandbox") if spoken => unary(request, move |q| list(state.clone(), q)).await,
-                Some("PodSandboxStatus") if spoken => unary(request, move |q| status(state.clone(), q)).await,
+                Some("Version") if spoken => {
+                    unary(request, move |q| version(state.clone(), q)).await
+                }
+                Some("ListPodSandbox") if spoken => {
+                    unary(request, move |q| list(state.clone(), q)).await
+                }
+                Some("PodSandboxStatus") if spoken => {
+                    unary(request, move |q| status(state.clone(), q)).await
+                }
                 _ => Status::unimplemented(format!("unknown service or method {path}")).into_http(),
             })
         })
@@ -165,21 +192,29 @@ where
     }
 }
 
-async fn unary<Q, A, R>(request: http::Request<Body>, method: impl FnMut(Q) -> R) -> http::Response<Body>
+async fn unary<Q, A, R>(
+    request: http::Request<Body>,
+    method: impl FnMut(Q) -> R,
+) -> http::Response<Body>
 where
     ProstCodec<A, Q>: tonic::codec::Codec<Encode = A, Decode = Q>,
     Q: Send + 'static,
     A: Send + 'static,
     R: Future<Output = Result<A, Status>> + Send + 'static,
 {
-    Grpc::new(ProstCodec::<A, Q>::default()).unary(Method(method), request).await
+    Grpc::new(ProstCodec::<A, Q>::default())
+        .unary(Method(method), request)
+        .await
 }
 
 impl State {
     /// Hangs or fails where the script wants it.
     async fn reach(&self, step: Step) -> Result<(), Status> {
         let (hangs_at, fails_at) = {
-            let script = self.script.lock().expect("no test fails while it holds the script");
+            let script = self
+                .script
+                .lock()
+                .expect("no test fails while it holds the script");
             (script.hangs_at, script.fails_at)
         };
         if hangs_at == Some(step) {
@@ -192,7 +227,10 @@ impl State {
     }
 }
 
-async fn version(state: Arc<State>, _: api::VersionRequest) -> Result<api::VersionResponse, Status> {
+async fn version(
+    state: Arc<State>,
+    _: api::VersionRequest,
+) -> Result<api::VersionResponse, Status> {
     state.reach(Step::Version).await?;
     Ok(api::VersionResponse {
         version: "0.1.0".to_owned(),
@@ -209,9 +247,15 @@ async fn list(
     let before = state.lists.fetch_add(1, Ordering::SeqCst);
     state.reach(Step::List).await?;
     let ready = api::PodSandboxState::SandboxReady as i32;
-    let asked = request.filter.and_then(|filter| filter.state).map(|state| state.state);
+    let asked = request
+        .filter
+        .and_then(|filter| filter.state)
+        .map(|state| state.state);
     assert_eq!(asked, Some(ready), "only running pods are asked for");
-    let mut script = state.script.lock().expect("no test fails while it holds the script");
+    let mut script = state
+        .script
+        .lock()
+        .expect("no test fails while it holds the script");
     let mut sandboxes = script.sandboxes.clone();
     if let Some(hook) = &mut script.hook {
         hook(before, &mut sandboxes);
@@ -223,7 +267,9 @@ async fn list(
         state: ready,
         ..api::PodSandbox::default()
     };
-    Ok(api::ListPodSandboxResponse { items: sandboxes.iter().map(item).collect() })
+    Ok(api::ListPodSandboxResponse {
+        items: sandboxes.iter().map(item).collect(),
+    })
 }
 
 async fn status(
@@ -233,32 +279,60 @@ async fn status(
     let before = state.statuses.fetch_add(1, Ordering::SeqCst);
     state.reach(Step::Status).await?;
     let sandbox = {
-        let script = state.script.lock().expect("no test fails while it holds the script");
+        let script = state
+            .script
+            .lock()
+            .expect("no test fails while it holds the script");
         if script.dies_after.is_some_and(|count| before >= count) {
             state.death.notify_one();
             None
         } else {
-            Some(script.sandboxes.iter().find(|sandbox| sandbox.id == request.pod_sandbox_id).cloned())
+            Some(
+                script
+                    .sandboxes
+                    .iter()
+                    .find(|sandbox| sandbox.id == request.pod_sandbox_id)
+                    .cloned(),
+            )
         }
     };
-    let Some(sandbox) = sandbox else { return std::future::pending().await };
+    let Some(sandbox) = sandbox else {
+        return std::future::pending().await;
+    };
     let sandbox = sandbox.filter(|sandbox| !sandbox.is_gone);
-    let sandbox = sandbox.ok_or_else(|| Status::not_found(format!("no {}", request.pod_sandbox_id)))?;
-    let network = if sandbox.host_network { api::NamespaceMode::Node } else { api::NamespaceMode::Pod };
-    let options = api::NamespaceOption { network: network as i32, ..api::NamespaceOption::default() };
+    let sandbox =
+        sandbox.ok_or_else(|| Status::not_found(format!("no {}", request.pod_sandbox_id)))?;
+    let network = if sandbox.host_network {
+        api::NamespaceMode::Node
+    } else {
+        api::NamespaceMode::Pod
+    };
+    let options = api::NamespaceOption {
+        network: network as i32,
+        ..api::NamespaceOption::default()
+    };
     let status = api::PodSandboxStatus {
         id: sandbox.id.clone(),
         metadata: Some(metadata(&sandbox)),
         state: api::PodSandboxState::SandboxReady as i32,
         linux: Some(api::LinuxPodSandboxStatus {
-            namespaces: Some(api::Namespace { options: Some(options) }),
+            namespaces: Some(api::Namespace {
+                options: Some(options),
+            }),
         }),
         ..api::PodSandboxStatus::default()
     };
-    let info = if request.verbose { info(&sandbox) } else { None };
+    let info = if request.verbose {
+        info(&sandbox)
+    } else {
+        None
+    };
     Ok(api::PodSandboxStatusResponse {
         status: Some(status),
-        info: info.into_iter().map(|info| ("info".to_owned(), info)).collect(),
+        info: info
+            .into_iter()
+            .map(|info| ("info".to_owned(), info))
+            .collect(),
         ..api::PodSandboxStatusResponse::default()
     })
 }

@@ -39,21 +39,47 @@ pub struct FakeDocker {
 
 impl FakeDocker {
     pub fn start(socket: &Path, containers: Vec<Container>) -> Self {
-        Self::with(socket, Answers { containers, ..Answers::default() })
+        Self::with(
+            socket,
+            Answers {
+                containers,
+                ..Answers::default()
+            },
+        )
     }
 
     pub fn podman(socket: &Path, containers: Vec<Container>) -> Self {
-        Self::with(socket, Answers { is_podman: true, containers, ..Answers::default() })
+        Self::with(
+            socket,
+            Answers {
+                is_podman: true,
+                containers,
+                ..Answers::default()
+            },
+        )
     }
 
     /// One that answers everything with status 500.
     pub fn failing(socket: &Path) -> Self {
-        Self::with(socket, Answers { fails: true, ..Answers::default() })
+        Self::with(
+            socket,
+            Answers {
+                fails: true,
+                ..Answers::default()
+            },
+        )
     }
 
     /// One that never answers when asked for one container.
     pub fn hanging(socket: &Path, containers: Vec<Container>) -> Self {
-        Self::with(socket, Answers { hangs: true, containers, ..Answers::default() })
+        Self::with(
+            socket,
+            Answers {
+                hangs: true,
+                containers,
+                ..Answers::default()
+            },
+        )
     }
 
     fn with(socket: &Path, answers: Answers) -> Self {
@@ -70,7 +96,11 @@ impl FakeDocker {
                 thread::spawn(move || answer(&stream, &answers));
             }
         };
-        Self { socket: socket.to_owned(), is_over, thread: Some(thread::spawn(serve)) }
+        Self {
+            socket: socket.to_owned(),
+            is_over,
+            thread: Some(thread::spawn(serve)),
+        }
     }
 }
 
@@ -91,15 +121,22 @@ fn answer(mut stream: &UnixStream, answers: &Answers) {
     let target = first.split(' ').nth(1).unwrap_or_default().to_owned();
     // An HTTP request without a body ends with an empty line.
     let _ = lines.find(String::is_empty);
-    let words: Vec<&str> =
-        target.split('?').next().unwrap_or_default().trim_matches('/').split('/').collect();
+    let words: Vec<&str> = target
+        .split('?')
+        .next()
+        .unwrap_or_default()
+        .trim_matches('/')
+        .split('/')
+        .collect();
     let found = match words[..] {
         _ if answers.fails => None,
         ["_ping"] => Some(json!("OK")),
         ["containers", "json"] => Some(list(&answers.containers, &target)),
-        ["containers", id, "json"] if !answers.hangs => {
-            answers.containers.iter().find(|container| container.id == id).map(inspected)
-        }
+        ["containers", id, "json"] if !answers.hangs => answers
+            .containers
+            .iter()
+            .find(|container| container.id == id)
+            .map(inspected),
         // podman looks up packages before it tells its version: seconds, where the disk is slow.
         ["version"] | ["containers", _, "json"] => hang(),
         _ => None,
@@ -109,10 +146,20 @@ fn answer(mut stream: &UnixStream, answers: &Answers) {
         None if answers.fails => "500 Internal Server Error",
         None => "404 Not Found",
     };
-    let body = found.unwrap_or_else(|| json!({"message": "out of order"})).to_string();
-    let server = if answers.is_podman { "Libpod/9.8.7 (linux)" } else { "Docker/9.8.7 (linux)" };
-    let head = format!("HTTP/1.1 {status}\r\nServer: {server}\r\nContent-Type: application/json\r\n");
-    let length = format!("Content-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+    let body = found
+        .unwrap_or_else(|| json!({"message": "out of order"}))
+        .to_string();
+    let server = if answers.is_podman {
+        "Libpod/9.8.7 (linux)"
+    } else {
+        "Docker/9.8.7 (linux)"
+    };
+    let head =
+        format!("HTTP/1.1 {status}\r\nServer: {server}\r\nContent-Type: application/json\r\n");
+    let length = format!(
+        "Content-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
     let _ = stream.write_all(format!("{head}{length}{body}").as_bytes());
 }
 

@@ -35,7 +35,10 @@ pub struct Sandbox {
 impl Sandbox {
     /// `shop/NAME`, number `number`, with the pod's path and nothing else.
     pub fn of(pod: &Pod<'_>, name: &str, number: u8) -> Self {
-        Self { netns: Some(pod.ns.path()), ..Self::nowhere(name, number) }
+        Self {
+            netns: Some(pod.ns.path()),
+            ..Self::nowhere(name, number)
+        }
     }
 
     /// The same with nothing that would lead to a namespace.
@@ -63,7 +66,12 @@ pub fn id(number: u8) -> String {
 /// A container id that begins as no cgroup of another test does, in this process or another one.
 pub fn unique_id() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    format!("{:08x}{:04x}{:052x}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed), 1)
+    format!(
+        "{:08x}{:04x}{:052x}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed),
+        1
+    )
 }
 
 /// A pod uid that no other number has.
@@ -73,12 +81,17 @@ pub fn uid(number: u8) -> String {
 
 /// The words that let netfix ask this socket and find out by itself what it speaks.
 pub fn auto(socket: &Path) -> String {
-    format!("--runtime auto --runtime-endpoint unix://{}", socket.display())
+    format!(
+        "--runtime auto --runtime-endpoint unix://{}",
+        socket.display()
+    )
 }
 
 /// A socket that whoever made it has left behind.
 pub fn dead_socket(path: &Path) {
-    drop(UnixListener::bind(path).unwrap_or_else(|e| panic!("cannot bind {}: {e}", path.display())));
+    drop(
+        UnixListener::bind(path).unwrap_or_else(|e| panic!("cannot bind {}: {e}", path.display())),
+    );
     assert!(path.exists(), "the socket's file went with the socket");
 }
 
@@ -94,11 +107,20 @@ impl Node {
             let usual = usual.strip_prefix("/run/").expect("a socket below /run");
             let path = run.join(usual);
             let folder = path.parent().expect("a folder").display();
-            write!(script, " && mkdir -p {folder} && ln -s {} {}", socket.display(), path.display())
-                .expect("a text takes any text");
-        }
-        write!(script, " && mount --rbind {} /run && exec \"$@\"", run.display())
+            write!(
+                script,
+                " && mkdir -p {folder} && ln -s {} {}",
+                socket.display(),
+                path.display()
+            )
             .expect("a text takes any text");
+        }
+        write!(
+            script,
+            " && mount --rbind {} /run && exec \"$@\"",
+            run.display()
+        )
+        .expect("a text takes any text");
         Run::of(&mut self.netfix_command(&["unshare", "--mount", "sh", "-c", &script, "sh"], words))
     }
 }

@@ -11,23 +11,40 @@ use super::{Subject, restore};
 use crate::common::Node;
 
 /// Two pods, one of which has an entry that something has happened to.
-fn is_named(damage: impl Fn(&Subject<'_>), words: &[&str]) {
+fn is_named(damage: impl Fn(&Subject<'_>), code: &str, words: &[&str]) {
     let node = Node::new();
-    let (bad, good) =
-        (Subject::plain(&node, "bad", &["10.88.2.10/16"]), Subject::plain(&node, "good", &["10.88.2.20/16"]));
+    let (bad, good) = (
+        Subject::plain(&node, "bad", &["10.88.2.10/16"]),
+        Subject::plain(&node, "good", &["10.88.2.20/16"]),
+    );
     damage(&bad);
     node.lose_and_reload();
-    let file = bad.attached[0].file.file_name().expect("a name").to_string_lossy().into_owned();
-    let run = restore(&node).exits(5).says(&[&file]).says(words).does_not_say("panicked");
+    let file = bad.attached[0]
+        .file
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    let errors = [(code, ""), ("checkpoint-missing", bad.pod.name())];
+    let run = restore(&node)
+        .exits(5)
+        .errors(&errors)
+        .names(code, "", &[&[&*file], words].concat())
+        .lacks("panicked");
     good.assert_back(&run);
     assert!(!bad.pod.has_eth0(), "{}", run.told());
     // Also on a second try, and where nothing is lost.
-    restore(&node).exits(5).says(&[&file]).says(words);
+    let run = restore(&node).exits(5).errors(&errors);
+    run.names(code, "", &[&[&*file], words].concat());
 }
 
 #[test]
 fn an_empty_file_is_named_and_the_others_go_on() {
-    is_named(|it| it.attached[0].overwrite(""), &["checkpoint-corrupt", "the file is empty"]);
+    is_named(
+        |it| it.attached[0].overwrite(""),
+        "checkpoint-corrupt",
+        &["empty"],
+    );
 }
 
 #[test]
@@ -36,26 +53,44 @@ fn a_file_that_was_cut_off_is_named_and_the_others_go_on() {
         let text = it.attached[0].text();
         it.attached[0].overwrite(&text[..text.len() * 2 / 3]);
     };
-    is_named(cut, &["checkpoint-corrupt", "EOF"]);
+    is_named(cut, "checkpoint-corrupt", &["EOF"]);
 }
 
 #[test]
 fn what_is_no_configuration_is_named() {
     let broken = |key: &'static str, value: serde_json::Value| {
         move |it: &Subject<'_>| {
-            let mut entry: serde_json::Value = serde_json::from_str(&it.attached[0].text()).expect("JSON");
+            let mut entry: serde_json::Value =
+                serde_json::from_str(&it.attached[0].text()).expect("JSON");
             entry[key] = value.clone();
             it.attached[0].overwrite(&entry.to_string());
         }
     };
-    is_named(broken("config", json!("e30=")), &["checkpoint-corrupt", "has no type"]);
-    is_named(broken("config", json!("%%%")), &["checkpoint-corrupt", "not base64"]);
-    is_named(broken("kind", json!("cniCacheV9")), &["checkpoint-corrupt", "cniCacheV9"]);
+    is_named(
+        broken("config", json!("e30=")),
+        "checkpoint-corrupt",
+        &["type"],
+    );
+    is_named(
+        broken("config", json!("%%%")),
+        "checkpoint-corrupt",
+        &["base64"],
+    );
+    is_named(
+        broken("kind", json!("cniCacheV9")),
+        "checkpoint-corrupt",
+        &["cniCacheV9"],
+    );
     is_named(
         broken("result", json!({"ips": [{"address": "10.0.0.256/8"}]})),
-        &["checkpoint-corrupt", "result"],
+        "checkpoint-corrupt",
+        &["result"],
     );
-    is_named(broken("ifName", json!("../../etc")), &["checkpoint-corrupt", "not an interface name"]);
+    is_named(
+        broken("ifName", json!("../../etc")),
+        "checkpoint-corrupt",
+        &["interface"],
+    );
 }
 
 #[test]
@@ -63,20 +98,22 @@ fn files_that_others_could_have_written_are_named() {
     let open = |it: &Subject<'_>| {
         fs::set_permissions(&it.attached[0].file, Permissions::from_mode(0o666)).expect("its mode");
     };
-    is_named(open, &["checkpoint-corrupt", "only its owner, root"]);
+    is_named(open, "checkpoint-corrupt", &["root"]);
     let linked = |it: &Subject<'_>| {
         let file = &it.attached[0].file;
         let moved = file.with_extension("moved");
-        fs::rename(file, &moved).and_then(|()| symlink("/etc/hostname", file)).expect("a link");
+        fs::rename(file, &moved)
+            .and_then(|()| symlink("/etc/hostname", file))
+            .expect("a link");
         fs::remove_file(moved).expect("the file");
     };
-    is_named(linked, &["unreadable", "symbolic links"]);
+    is_named(linked, "unreadable", &["symbolic link"]);
     let pipe = |it: &Subject<'_>| {
         let file = &it.attached[0].file;
         fs::remove_file(file).expect("the file");
         mkfifo(file, Mode::S_IRUSR).expect("a FIFO");
     };
-    is_named(pipe, &["checkpoint-corrupt", "not a plain file"]);
+    is_named(pipe, "checkpoint-corrupt", &["regular file"]);
 }
 
 #[test]
@@ -89,7 +126,9 @@ fn a_path_that_leads_to_a_pipe_does_not_hold_up_the_others() {
     bad.attached[0].cached.result["interfaces"][0]["sandbox"] = json!(pipe);
     bad.attached[0].write();
     node.lose_and_reload();
-    let run = restore(&node).exits(5).says(&["checkpoint-missing", bad.pod.name()]);
+    let run = restore(&node)
+        .exits(5)
+        .errors(&[("checkpoint-missing", bad.pod.name())]);
     good.assert_back(&run);
 }
 
@@ -99,5 +138,9 @@ fn where_every_file_is_damaged_the_command_fails() {
     let it = Subject::plain(&node, "web", &["10.88.2.10/16"]);
     it.attached[0].overwrite("");
     node.lose_and_reload();
-    restore(&node).exits(1).says(&["checkpoint-corrupt"]);
+    restore(&node).exits(1).errors(&[
+        ("checkpoint-corrupt", ""),
+        ("checkpoint-missing", ""),
+        ("checkpoint-missing", it.pod.name()),
+    ]);
 }

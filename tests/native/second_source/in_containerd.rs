@@ -17,17 +17,25 @@ fn restore(node: &CriNode) -> Run {
 fn entry_of(node: &CriNode, pod: &CriPod) -> (PathBuf, Value) {
     let file = node.cached(pod).file;
     let text = fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-    (file, serde_json::from_str(&text).unwrap_or_else(|e| panic!("{text}: {e}")))
+    (
+        file,
+        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{text}: {e}")),
+    )
 }
 
 fn two_pods(node: &CriNode) -> [CriPod; 2] {
-    node.pods(2).try_into().unwrap_or_else(|_| panic!("two pods"))
+    node.pods(2)
+        .try_into()
+        .unwrap_or_else(|_| panic!("two pods"))
 }
 
 /// Problems of one code that name the pod, with their severity.
 fn severities(run: &Run, code: &str, pod: &CriPod) -> Vec<String> {
-    let of_pod = run.problems(code).into_iter().filter(|problem| problem["pod"] == pod.short_id());
-    of_pod.map(|problem| problem["severity"].as_str().unwrap_or_default().to_owned()).collect()
+    let of_pod = run
+        .coded(code)
+        .into_iter()
+        .filter(|problem| problem.pod.as_deref() == Some(pod.short_id()));
+    of_pod.map(|problem| problem.severity).collect()
 }
 
 #[test]
@@ -43,16 +51,31 @@ fn an_entry_whose_path_leads_to_another_sandbox_is_passed_over() {
     stale["cniArgs"] = json!([["K8S_POD_NAME", "web-old"]]);
     stale["result"]["ips"] = json!([{"address": "10.88.9.9/16", "interface": 0}]);
     stale["result"]["interfaces"] = own["result"]["interfaces"].clone();
-    let name = file.file_name().expect("a name").to_string_lossy().replace(&pods[1].sandbox.id, &former);
+    let name = file
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .replace(&pods[1].sandbox.id, &former);
     fs::write(file.with_file_name(name), stale.to_string()).expect("a stale entry");
     let before = node.capture(&pods[0]);
     node.node.lose_and_reload();
     let bare = node.capture(&pods[1]);
     let run = restore(&node).exits(5);
-    assert_eq!(severities(&run, "pod-replaced", &pods[1]), ["info"], "{}", run.told());
-    assert_eq!(severities(&run, "checkpoint-missing", &pods[1]), ["error"], "{}", run.told());
+    assert_eq!(
+        severities(&run, "pod-replaced", &pods[1]),
+        ["info"],
+        "{}",
+        run.told()
+    );
+    assert_eq!(
+        severities(&run, "checkpoint-missing", &pods[1]),
+        ["error"],
+        "{}",
+        run.told()
+    );
     bare.assert_same(&node.capture(&pods[1]), &pods[1].told());
-    let [kept, changed] = [before, node.capture(&pods[0])].map(|it| it.link("eth0")["addr_info"].clone());
+    let [kept, changed] =
+        [before, node.capture(&pods[0])].map(|it| it.link("eth0")["addr_info"].clone());
     assert_eq!(kept, changed, "{}", run.told());
 }
 
@@ -63,19 +86,45 @@ fn a_cut_off_entry_is_its_pods_and_that_of_a_former_pod_is_nobodys() {
     let (file, _) = entry_of(&node, &pods[0]);
     let text = fs::read_to_string(&file).expect("the entry");
     fs::write(&file, &text[..text.len() / 2]).expect("half of it");
-    let name = file.file_name().expect("a name").to_string_lossy().into_owned();
+    let name = file
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
     let former = name.replace(&pods[0].sandbox.id, &"f".repeat(64));
     fs::write(file.with_file_name(&former), "").expect("an empty entry");
     node.node.lose_and_reload();
     let run = restore(&node).exits(5);
-    assert_eq!(severities(&run, "checkpoint-corrupt", &pods[0]), ["error"], "{}", run.told());
-    assert!(severities(&run, "checkpoint-missing", &pods[0]).is_empty(), "told twice\n{}", run.told());
-    let corrupt = run.problems("checkpoint-corrupt");
-    let named =
-        |name: &str| corrupt.iter().find(|problem| problem["object"] == name).map(|p| p["severity"].clone());
-    assert_eq!([named(&name), named(&former)], [Some(json!("error")), Some(json!("info"))], "{}", run.told());
+    assert_eq!(
+        severities(&run, "checkpoint-corrupt", &pods[0]),
+        ["error"],
+        "{}",
+        run.told()
+    );
+    assert!(
+        severities(&run, "checkpoint-missing", &pods[0]).is_empty(),
+        "told twice\n{}",
+        run.told()
+    );
+    let corrupt = run.coded("checkpoint-corrupt");
+    let named = |name: &str| {
+        corrupt
+            .iter()
+            .find(|problem| problem.object == name)
+            .map(|problem| problem.severity.as_str())
+    };
+    assert_eq!(
+        [named(&name), named(&former)],
+        [Some("error"), Some("info")],
+        "{}",
+        run.told()
+    );
     assert!(pods[1].ns.has_link("eth0") && !pods[0].ns.has_link("eth0"));
-    node.netfix(&format!("restore --source cni-cache {CRI} --pod {}", pods[1].short_id())).exits(0);
+    node.netfix(&format!(
+        "restore --source cni-cache {CRI} --pod {}",
+        pods[1].short_id()
+    ))
+    .exits(0);
 }
 
 #[test]
@@ -89,8 +138,12 @@ fn entries_of_a_runtimes_former_pods_are_counted() {
     fs::write(&file, text).expect("the entry, as a failed DEL leaves it");
     node.node.lose_and_reload();
     let run = restore(&node).exits(0);
-    let info = run.problems("netns-gone");
-    assert!(info.len() == 1 && info[0]["severity"] == "info", "{}", run.told());
+    let info = run.coded("netns-gone");
+    assert!(
+        info.len() == 1 && info[0].severity == "info",
+        "{}",
+        run.told()
+    );
     node.assert_cni_check(&[kept]);
 }
 
@@ -108,20 +161,40 @@ fn origin_file(pod: &CriPod, sandbox: &str, pid: u32) -> Value {
 #[test]
 fn an_origins_file_whose_process_is_another_pods_by_now_is_neither_imported_nor_restored() {
     let node = CriNode::new();
-    let pod = node.run(PodSpec::new("shop", "web-0", "0b8c61d2-1111-4000-8000-000000000001"));
+    let pod = node.run(PodSpec::new(
+        "shop",
+        "web-0",
+        "0b8c61d2-1111-4000-8000-000000000001",
+    ));
     let folder = node.node.temp().join("origin");
     fs::create_dir(&folder).expect("the origin's folder");
     // Its pid is the living pod's, as after a reuse; its sandbox is not.
     let former = "06c9b8d0a800735982222588c28e70140820acfd04a120264b87a20306322f55";
     let text = origin_file(&pod, former, pod.sandbox.pid).to_string();
     fs::write(folder.join(&former[..12]), &text).expect("the origin's file");
-    let run = node.netfix(&format!("import {} {CRI} -o json", folder.display())).exits(1);
-    run.says(&["pod-replaced", &pod.sandbox.id, former]);
-    let stored = node.node.state_dir().join("checkpoints").join(&former[..12]);
+    let run = node
+        .netfix(&format!("import {} {CRI} -o json", folder.display()))
+        .exits(1);
+    run.errors(&[("pod-replaced", &former[..12])]).names(
+        "pod-replaced",
+        &former[..12],
+        &[&pod.sandbox.id, former],
+    );
+    let stored = node
+        .node
+        .state_dir()
+        .join("checkpoints")
+        .join(&former[..12]);
     assert!(!stored.exists(), "it was imported");
     fs::write(&stored, text).expect("a file put there by hand");
     node.node.lose_and_reload();
     let bare = node.capture(&pod);
-    node.netfix(&format!("restore --parent eth0 {CRI}")).fails().says(&["pod-replaced", &pod.sandbox.id]);
+    node.netfix(&format!("restore --parent eth0 {CRI}"))
+        .exits(1)
+        .errors(&[
+            ("checkpoint-missing", pod.short_id()),
+            ("pod-replaced", &former[..12]),
+        ])
+        .names("pod-replaced", &former[..12], &[&pod.sandbox.id]);
     bare.assert_same(&node.capture(&pod), &pod.told());
 }

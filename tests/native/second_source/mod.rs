@@ -27,14 +27,31 @@ impl<'n> Subject<'n> {
     fn new(node: &'n Node, name: &str, networks: &[&Network<'n>]) -> Self {
         let pod = node.pod(name);
         let names = ["eth0", "net1", "net2"];
-        let attached = networks.iter().zip(names).map(|(network, name)| network.attach(&pod, name)).collect();
+        let attached = networks
+            .iter()
+            .zip(names)
+            .map(|(network, name)| network.attach(&pod, name))
+            .collect();
         let before = pod.capture();
-        Self { node, pod, attached, before }
+        Self {
+            node,
+            pod,
+            attached,
+            before,
+        }
     }
 
     /// A pod with one macvlan and fixed addresses.
     fn plain(node: &'n Node, name: &str, addresses: &[&str]) -> Self {
-        Self::new(node, name, &[&Network::new(node, "lab", &[macvlan(&static_ipam(addresses))])])
+        Self::new(
+            node,
+            name,
+            &[&Network::new(
+                node,
+                "lab",
+                &[macvlan(&static_ipam(addresses))],
+            )],
+        )
     }
 
     /// What differs beyond what such a source cannot know: the ifindex, the queue length, and what one release of the
@@ -42,25 +59,39 @@ impl<'n> Subject<'n> {
     fn unexplained(&self) -> Vec<String> {
         let unknown = ["ifindex", "txqlen", "ndisc_notify"];
         let lines = self.before.differences(&self.pod.capture()).into_iter();
-        lines.filter(|line| !unknown.iter().any(|word| line.contains(word))).collect()
+        lines
+            .filter(|line| !unknown.iter().any(|word| line.contains(word)))
+            .collect()
     }
 
     /// The pod is what it was, but for what nobody wrote down, and its plugins' CHECK agrees.
     fn assert_back(&self, run: &Run) {
         let lines = self.unexplained();
         let name = self.pod.name();
-        assert!(lines.is_empty(), "{name} (- before, + after):\n{}\n{}", lines.join("\n"), run.told());
+        assert!(
+            lines.is_empty(),
+            "{name} (- before, + after):\n{}\n{}",
+            lines.join("\n"),
+            run.told()
+        );
         for attached in &self.attached {
             let checked = attached.check(self.node, &self.pod);
             checked.unwrap_or_else(|e| {
-                panic!("CHECK of {name} {}: {e}\n{}", attached.cached.interface, run.told())
+                panic!(
+                    "CHECK of {name} {}: {e}\n{}",
+                    attached.cached.interface,
+                    run.told()
+                )
             });
         }
     }
 }
 
 fn words(node: &Node, command: &str) -> String {
-    format!("{command} --source cni-cache --cni-cache-dir {}", cache_dir(node).display())
+    format!(
+        "{command} --source cni-cache --cni-cache-dir {}",
+        cache_dir(node).display()
+    )
 }
 
 fn restore(node: &Node) -> Run {

@@ -13,7 +13,10 @@ fn on<'n>(node: &'n Node, master: Option<&str>, address: &str) -> Network<'n> {
     Network::new(
         node,
         "lab",
-        &[with(plugin, &json!({"master": master.map_or(Value::from(""), Value::from)}))],
+        &[with(
+            plugin,
+            &json!({"master": master.map_or(Value::from(""), Value::from)}),
+        )],
     )
 }
 
@@ -37,7 +40,10 @@ fn pods_on_several_masters_come_back_each_on_its_own() {
         Subject::new(
             &node,
             "c",
-            &[&on(&node, Some("eth1"), "10.88.2.30/16"), &Network::new(&node, "l2", &[macvlan(&json!({}))])],
+            &[
+                &on(&node, Some("eth1"), "10.88.2.30/16"),
+                &Network::new(&node, "l2", &[macvlan(&json!({}))]),
+            ],
         ),
     ];
     node.ns.ip("link del eth1");
@@ -58,7 +64,11 @@ fn a_master_that_does_not_come_back_is_named_and_the_others_go_on() {
     let back = Subject::new(&node, "b", &[&on(&node, Some("eth0"), "10.88.2.20/16")]);
     node.ns.ip("link del eth1");
     node.lose_and_reload();
-    let run = restore(&node).exits(5).says(&["parent-missing", "eth1"]);
+    let run = restore(&node)
+        .exits(5)
+        .errors(&[("parent-missing", ""), ("parent-missing", lost.pod.name())])
+        .names("parent-missing", "", &["eth1"])
+        .names("parent-missing", lost.pod.name(), &["eth1"]);
     back.assert_back(&run);
     assert!(!lost.pod.has_eth0());
     second_device(&node);
@@ -72,19 +82,30 @@ fn a_nic_that_comes_late_is_waited_for_and_taken_as_it_is() {
     let it = Subject::plain(&node, "web", &["10.88.2.10/16"]);
     node.lose();
     let mut command = node.netfix_command(&["timeout", "60"], &words(&node, "restore --wait 30s"));
-    let running = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn();
+    let running = command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn();
     let running = running.unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
     std::thread::sleep(std::time::Duration::from_millis(500));
     let gateway = node.gateway.name();
-    node.ns
-        .ip(&format!("link add eth0 mtu 1600 address {PARENT_MAC} type veth peer name up0 netns {gateway}"));
+    node.ns.ip(&format!(
+        "link add eth0 mtu 1600 address {PARENT_MAC} type veth peer name up0 netns {gateway}"
+    ));
     node.give_carrier();
     let output = running.wait_with_output().expect("netfix's end");
     let run = crate::common::Run::from_output(format!("{command:?}"), &output).exits(0);
     // Nobody wrote an MTU down, so the device keeps the one that it came back with, and the pod has the same.
     let mtu = |capture: &crate::common::capture::Capture| capture.link("eth0")["mtu"].clone();
-    assert_eq!((mtu(&node.capture()), mtu(&it.pod.capture())), (json!(1600), json!(1600)), "{}", run.told());
-    it.attached[0].check(&node, &it.pod).unwrap_or_else(|e| panic!("CHECK: {e}"));
+    assert_eq!(
+        (mtu(&node.capture()), mtu(&it.pod.capture())),
+        (json!(1600), json!(1600)),
+        "{}",
+        run.told()
+    );
+    it.attached[0]
+        .check(&node, &it.pod)
+        .unwrap_or_else(|e| panic!("CHECK: {e}"));
 }
 
 #[test]
@@ -93,12 +114,18 @@ fn without_a_master_the_hosts_default_route_tells_the_parent() {
     let it = Subject::new(&node, "web", &[&on(&node, None, "10.88.2.10/16")]);
     node.lose_and_reload();
     // Nothing is left of the default route, and nobody wrote it down.
-    let run = restore(&node).fails().says(&["parent-missing", "--parent"]);
+    let run = restore(&node)
+        .exits(1)
+        .errors(&[("parent-missing", it.pod.name())])
+        .names("parent-missing", it.pod.name(), &["--parent"]);
     assert!(!it.pod.has_eth0(), "{}", run.told());
     node.ns.ip("link set eth0 up");
     node.ns.ip("addr add 10.88.0.2/16 dev eth0");
     node.ns.ip("route add default via 10.88.0.1");
-    let run = restore(&node).exits(0).says(&["partial-source", "eth0", "default route"]);
+    let run = restore(&node)
+        .exits(0)
+        .errors(&[])
+        .names("partial-source", "", &["eth0"]);
     it.assert_back(&run);
 }
 
@@ -107,10 +134,18 @@ fn without_a_master_the_user_names_the_parent() {
     let node = Node::new();
     let it = Subject::new(&node, "web", &[&on(&node, None, "10.88.2.10/16")]);
     node.lose_and_reload();
-    node.netfix(&words(&node, "restore --parent eth7")).exits(4).says(&["parent-missing", "eth7"]);
+    node.netfix(&words(&node, "restore --parent eth7"))
+        .exits(4)
+        .errors(&[("parent-missing", "")])
+        .names("parent-missing", "", &["eth7"]);
     let run = node.netfix(&words(&node, "restore --parent eth0")).exits(0);
     // CHECK would look for the default route, which nobody wrote down.
-    assert!(it.unexplained().is_empty(), "{:#?}\n{}", it.unexplained(), run.told());
+    assert!(
+        it.unexplained().is_empty(),
+        "{:#?}\n{}",
+        it.unexplained(),
+        run.told()
+    );
 }
 
 #[test]

@@ -12,16 +12,36 @@ use crate::common::traffic::reaches;
 #[test]
 fn pods_come_back_from_libcnis_cache_alone() {
     let node = Node::new();
-    let many = ["10.88.2.10/16", "10.88.2.9/16", "fd88::2:10/64", "fd88::2:9/64"];
-    let pods = [Subject::plain(&node, "web", &many), Subject::plain(&node, "api", &["10.88.2.20/16"])];
+    let many = [
+        "10.88.2.10/16",
+        "10.88.2.9/16",
+        "fd88::2:10/64",
+        "fd88::2:9/64",
+    ];
+    let pods = [
+        Subject::plain(&node, "web", &many),
+        Subject::plain(&node, "api", &["10.88.2.20/16"]),
+    ];
     node.lose_and_reload();
-    assert!(pods.iter().all(|it| !it.pod.has_eth0()), "a pod kept its eth0 over the loss");
-    let run = restore(&node).exits(0).says(&["partial-source", "ifindex", "2 of 2 pods restored"]);
+    assert!(
+        pods.iter().all(|it| !it.pod.has_eth0()),
+        "a pod kept its eth0 over the loss"
+    );
+    let run = restore(&node)
+        .exits(0)
+        .errors(&[])
+        .names("partial-source", "", &["ifindex"]);
+    // Once for the run, not for each pod.
+    assert_eq!(run.coded("partial-source").len(), 1, "{}", run.told());
     for it in &pods {
         it.assert_back(&run);
     }
     for target in ["10.88.0.1:9", "[fd88::1]:9"] {
-        assert!(reaches(&pods[0].pod, target), "no way to {target}\n{}", run.told());
+        assert!(
+            reaches(&pods[0].pod, target),
+            "no way to {target}\n{}",
+            run.told()
+        );
     }
 }
 
@@ -29,10 +49,19 @@ fn pods_come_back_from_libcnis_cache_alone() {
 fn duplicate_address_detection_runs_as_for_any_new_interface() {
     let node = Node::new();
     let pod = node.pod_with_dad("web");
-    let network = Network::new(&node, "lab", &[macvlan(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]))]);
+    let network = Network::new(
+        &node,
+        "lab",
+        &[macvlan(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]))],
+    );
     let attached = vec![network.attach(&pod, "eth0")];
     let before = pod.capture();
-    let it = Subject { node: &node, pod, attached, before };
+    let it = Subject {
+        node: &node,
+        pod,
+        attached,
+        before,
+    };
     node.lose_and_reload();
     let run = restore(&node).exits(0);
     it.assert_back(&run);
@@ -44,11 +73,20 @@ fn ipv6_is_switched_on_for_a_pod_whose_runtime_has_it_off() {
     let pod = node.pod("web");
     pod.ns.set_sysctl("ipv6/conf/all/disable_ipv6", "1");
     pod.ns.set_sysctl("ipv6/conf/default/disable_ipv6", "1");
-    let network = Network::new(&node, "lab", &[macvlan(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]))]);
+    let network = Network::new(
+        &node,
+        "lab",
+        &[macvlan(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]))],
+    );
     let attached = vec![network.attach(&pod, "eth0")];
     let before = pod.capture();
     assert_eq!(pod.ns.sysctl("ipv6/conf/eth0/disable_ipv6"), "0");
-    let it = Subject { node: &node, pod, attached, before };
+    let it = Subject {
+        node: &node,
+        pod,
+        attached,
+        before,
+    };
     node.lose_and_reload();
     let run = restore(&node).exits(0);
     it.assert_back(&run);
@@ -75,8 +113,16 @@ fn is_left_alone(node: &Node, it: &Subject<'_>) {
     let trace = node.netfix_traced(&words(node, "restore"));
     assert_eq!(trace.run.code, Some(0), "{}", trace.run.told());
     assert!(trace.netlink_questions() > 0, "the trace shows nothing");
-    assert!(trace.netlink_changes().is_empty(), "{:#?}", trace.netlink_changes());
-    assert_eq!([in_pod.heard(), on_node.heard()], ["", ""], "something changed");
+    assert!(
+        trace.netlink_changes().is_empty(),
+        "{:#?}",
+        trace.netlink_changes()
+    );
+    assert_eq!(
+        [in_pod.heard(), on_node.heard()],
+        ["", ""],
+        "something changed"
+    );
     before.assert_same(&it.pod.capture(), it.pod.name());
     host.assert_same(&node.capture(), "the node");
 }
@@ -88,13 +134,23 @@ fn a_plan_says_what_a_restore_would_do_and_touches_nothing() {
     node.netfix(&words(&node, "plan --exit-code")).exits(0);
     node.lose_and_reload();
     let bare = it.pod.capture();
-    let planned =
-        ["+ macvlan eth0 on eth0 mode bridge", "+ address 10.88.2.10/16", "+ route default via 10.88.0.1"];
-    node.netfix(&words(&node, "plan --exit-code")).exits(3).says(&planned);
-    node.netfix(&words(&node, "restore --dry-run")).exits(0).says(&planned);
+    let planned = [
+        "+ macvlan eth0 on eth0 mode bridge",
+        "+ address 10.88.2.10/16",
+        "+ route default via 10.88.0.1",
+    ];
+    for (command, code) in [("plan --exit-code", 3), ("restore --dry-run", 0)] {
+        let run = node.netfix_json(&words(&node, command)).exits(code);
+        let steps = run.steps(&it.pod);
+        for step in planned {
+            let is_there = steps.iter().any(|line| line.starts_with(step));
+            assert!(is_there, "{command} lacks {step}\n{}", run.told());
+        }
+    }
     bare.assert_same(&it.pod.capture(), it.pod.name());
     restore(&node).exits(0);
-    node.netfix(&words(&node, "plan --exit-code")).exits(0).says(&["nothing to do"]);
+    let run = node.netfix_json(&words(&node, "plan --exit-code")).exits(0);
+    assert_eq!(run.steps(&it.pod), [""; 0], "{}", run.told());
 }
 
 #[test]
@@ -103,15 +159,24 @@ fn what_was_half_repaired_by_hand_is_completed() {
     let it = Subject::plain(&node, "web", &["10.88.2.10/16", "10.88.2.9/16"]);
     node.lose_and_reload();
     node.ns.ip("link set eth0 up");
-    let mac = it.before.link("eth0")["address"].as_str().expect("its MAC").to_owned();
+    let mac = it.before.link("eth0")["address"]
+        .as_str()
+        .expect("its MAC")
+        .to_owned();
     it.pod.macvlan("mode vepa", &format!("address {mac}"));
     it.pod.ip("link set eth0 up");
     it.pod.ip("addr add 10.88.2.10/16 brd + dev eth0");
     let run = restore(&node).exits(0);
     // The plugin's own setting is the only thing that a link which is up does not get.
     let rest = it.unexplained();
-    assert!(rest.iter().all(|line| line.contains("arp_notify")), "{rest:#?}\n{}", run.told());
-    it.attached[0].check(&node, &it.pod).unwrap_or_else(|e| panic!("CHECK: {e}"));
+    assert!(
+        rest.iter().all(|line| line.contains("arp_notify")),
+        "{rest:#?}\n{}",
+        run.told()
+    );
+    it.attached[0]
+        .check(&node, &it.pod)
+        .unwrap_or_else(|e| panic!("CHECK: {e}"));
 }
 
 #[test]
@@ -120,9 +185,15 @@ fn every_mode_and_a_configured_mtu_come_back() {
     let modes = ["bridge", "private", "vepa"];
     let network = |at: usize| {
         let plugin = macvlan(&static_ipam(&[&format!("10.88.2.{}/16", 10 + at)]));
-        Network::new(&node, "lab", &[with(plugin, &json!({"mode": modes[at], "mtu": 1400 + at}))])
+        Network::new(
+            &node,
+            "lab",
+            &[with(plugin, &json!({"mode": modes[at], "mtu": 1400 + at}))],
+        )
     };
-    let pods: Vec<_> = (0..3).map(|at| Subject::new(&node, modes[at], &[&network(at)])).collect();
+    let pods: Vec<_> = (0..3)
+        .map(|at| Subject::new(&node, modes[at], &[&network(at)]))
+        .collect();
     node.lose_and_reload();
     let run = restore(&node).exits(0);
     for it in &pods {
@@ -134,11 +205,17 @@ fn every_mode_and_a_configured_mtu_come_back() {
 fn an_mtu_that_the_parent_does_not_have_any_more_is_named_with_the_remedy() {
     let node = Node::new();
     node.ns.ip("link set eth0 mtu 9000");
-    let jumbo = with(macvlan(&static_ipam(&["10.88.2.10/16"])), &json!({"mtu": 9000}));
+    let jumbo = with(
+        macvlan(&static_ipam(&["10.88.2.10/16"])),
+        &json!({"mtu": 9000}),
+    );
     let jumbo = Subject::new(&node, "jumbo", &[&Network::new(&node, "lab", &[jumbo])]);
     let usual = Subject::plain(&node, "usual", &["10.88.2.20/16"]);
     node.lose_and_reload();
-    restore(&node).exits(5).says(&["ip link set eth0 mtu 9000", jumbo.pod.name()]);
+    restore(&node)
+        .exits(5)
+        .errors(&[("failed", jumbo.pod.name())])
+        .names("failed", jumbo.pod.name(), &["ip link set eth0 mtu 9000"]);
     assert!(!jumbo.pod.has_eth0() && usual.pod.has_eth0());
     node.ns.ip("link set eth0 mtu 9000");
     let run = restore(&node).exits(0);
@@ -158,23 +235,40 @@ fn routes_come_back_as_the_plugin_made_them() {
             {"dst": "::/0"}, {"dst": "::/0", "gw": "fd88::3"}, {"dst": "fd99::/48", "gw": "fd88::4"},
         ],
     });
-    let by_gateways = Subject::new(&node, "via", &[&Network::new(&node, "lab", &[macvlan(&ipam)])]);
+    let by_gateways = Subject::new(
+        &node,
+        "via",
+        &[&Network::new(&node, "lab", &[macvlan(&ipam)])],
+    );
     let direct = json!({
         "type": "static", "addresses": [{"address": "10.88.2.20/16"}], "routes": [{"dst": "198.51.100.0/24"}],
     });
-    let direct = Subject::new(&node, "direct", &[&Network::new(&node, "lab", &[macvlan(&direct)])]);
+    let direct = Subject::new(
+        &node,
+        "direct",
+        &[&Network::new(&node, "lab", &[macvlan(&direct)])],
+    );
     node.lose_and_reload();
     let run = restore(&node).exits(0);
     // The plugin's CHECK fails for such routes in every pod, lost or not.
     for it in [by_gateways, direct] {
-        assert!(it.unexplained().is_empty(), "{:#?}\n{}", it.unexplained(), run.told());
+        assert!(
+            it.unexplained().is_empty(),
+            "{:#?}\n{}",
+            it.unexplained(),
+            run.told()
+        );
     }
 }
 
 #[test]
 fn an_interface_without_addresses_comes_back_without_any() {
     let node = Node::new();
-    let it = Subject::new(&node, "web", &[&Network::new(&node, "lab", &[macvlan(&json!({}))])]);
+    let it = Subject::new(
+        &node,
+        "web",
+        &[&Network::new(&node, "lab", &[macvlan(&json!({}))])],
+    );
     node.lose_and_reload();
     let run = restore(&node).exits(0);
     it.assert_back(&run);
@@ -183,16 +277,35 @@ fn an_interface_without_addresses_comes_back_without_any() {
 #[test]
 fn a_result_of_an_early_version_lacks_the_mac_which_is_said_and_chosen_once() {
     let node = Node::new();
-    let network = Network::new(&node, "lab", &[macvlan(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]))]);
+    let network = Network::new(
+        &node,
+        "lab",
+        &[macvlan(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]))],
+    );
     let it = Subject::new(&node, "web", &[&network.version("0.2.0")]);
     node.lose_and_reload();
-    let run = restore(&node).exits(0).says(&["partial-source", "its MAC was not written down"]);
-    let is_mac = |line: &String| ["address", "fe80", "route6"].iter().any(|word| line.contains(word));
-    let rest: Vec<_> = it.unexplained().into_iter().filter(|line| !is_mac(line)).collect();
+    let run = restore(&node)
+        .exits(0)
+        .errors(&[])
+        .names("partial-source", it.pod.name(), &["MAC"]);
+    let is_mac = |line: &String| {
+        ["address", "fe80", "route6"]
+            .iter()
+            .any(|word| line.contains(word))
+    };
+    let rest: Vec<_> = it
+        .unexplained()
+        .into_iter()
+        .filter(|line| !is_mac(line))
+        .collect();
     assert!(rest.is_empty(), "{rest:#?}\n{}", run.told());
     let mac = it.pod.capture().link("eth0")["address"].clone();
     node.lose_and_reload();
     restore(&node).exits(0);
-    assert_eq!(mac, it.pod.capture().link("eth0")["address"], "another MAC in the second run");
+    assert_eq!(
+        mac,
+        it.pod.capture().link("eth0")["address"],
+        "another MAC in the second run"
+    );
     assert!(reaches(&it.pod, "10.88.0.1:9"));
 }

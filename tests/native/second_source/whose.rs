@@ -15,8 +15,15 @@ fn entries_of_pods_that_are_gone_are_passed_over() {
     let gone = Subject::plain(&node, "old", &["10.88.2.20/16"]);
     gone.pod.ns.delete();
     node.lose_and_reload();
-    let alone = format!("restore --source cni-cache --cni-cache-dir {}", cache_dir(&node).display());
-    let run = node.netfix_alone(&alone).exits(0).says(&["netns-gone", "entries of 1 pods"]);
+    let alone = format!(
+        "restore --source cni-cache --cni-cache-dir {}",
+        cache_dir(&node).display()
+    );
+    let run = node
+        .netfix_alone(&alone)
+        .exits(0)
+        .errors(&[])
+        .names("netns-gone", "", &["1 "]);
     it.assert_back(&run);
 }
 
@@ -32,28 +39,50 @@ fn a_namespace_made_again_under_the_same_path_gets_nothing_where_the_entry_is_co
     stale.pod.ns.delete();
     node.lose_and_reload();
     let bare = it.pod.capture();
-    restore(&node).fails().says(&["netns-replaced", &sandbox_id(&it.pod), &sandbox_id(&stale.pod)]);
+    restore(&node)
+        .exits(1)
+        .errors(&[("netns-replaced", it.pod.name())])
+        .names(
+            "netns-replaced",
+            it.pod.name(),
+            &[&sandbox_id(&it.pod), &sandbox_id(&stale.pod)],
+        );
     bare.assert_same(&it.pod.capture(), it.pod.name());
 }
 
 #[test]
 fn pods_are_chosen_by_the_names_that_kubernetes_gave_them() {
     let node = Node::new();
-    let pods =
-        [Subject::plain(&node, "web", &["10.88.2.10/16"]), Subject::plain(&node, "api", &["10.88.2.20/16"])];
+    let pods = [
+        Subject::plain(&node, "web", &["10.88.2.10/16"]),
+        Subject::plain(&node, "api", &["10.88.2.20/16"]),
+    ];
     node.lose_and_reload();
     let has = || pods.each_ref().map(|it| it.pod.has_eth0());
     let only = |pod: &Pod<'_>| words(&node, &format!("restore --pod shop/{}", short_name(pod)));
-    node.netfix(&words(&node, "restore --pod shop/nobody")).exits(4).says(&["checkpoint-missing"]);
+    node.netfix(&words(&node, "restore --pod shop/nobody"))
+        .exits(4)
+        .errors(&[("checkpoint-missing", "")]);
     assert_eq!(has(), [false, false]);
     let run = node.netfix_json(&only(&pods[0].pod)).exits(0);
     assert_eq!(has(), [true, false], "{}", run.told());
     let entry = run.pod(&pods[0].pod);
     let said = [&entry["namespace"], &entry["name"], &entry["sandbox"]];
-    assert_eq!(said, [&json!("shop"), &json!(short_name(&pods[0].pod)), &json!(sandbox_id(&pods[0].pod))]);
+    assert_eq!(
+        said,
+        [
+            &json!("shop"),
+            &json!(short_name(&pods[0].pod)),
+            &json!(sandbox_id(&pods[0].pod))
+        ]
+    );
     assert!(entry["uid"].is_string(), "{entry}");
     let path = pods[1].pod.ns.path();
-    node.netfix(&words(&node, &format!("restore --netns {}", path.display()))).exits(0);
+    node.netfix(&words(
+        &node,
+        &format!("restore --netns {}", path.display()),
+    ))
+    .exits(0);
     assert_eq!(has(), [true, true]);
 }
 
@@ -66,8 +95,11 @@ fn two_entries_with_one_address_are_refused_with_both_named() {
         Subject::plain(&node, "other", &["10.88.2.30/16"]),
     ];
     node.lose_and_reload();
-    let names = [pods[0].pod.name(), pods[1].pod.name()];
-    let run = restore(&node).exits(5).says(&["address-conflict", "10.88.2.10", names[0], names[1]]);
+    let run = restore(&node).exits(5).claimed_by_both(
+        "address-conflict",
+        [&pods[0].pod, &pods[1].pod],
+        "10.88.2.10",
+    );
     assert!(!pods[0].pod.has_eth0() && !pods[1].pod.has_eth0());
     pods[2].assert_back(&run);
 }
@@ -79,7 +111,14 @@ fn an_address_that_the_host_has_by_now_is_not_given_to_a_pod() {
     node.lose_and_reload();
     node.ns.ip("link set eth0 up");
     node.ns.ip("addr add 10.88.2.10/16 dev eth0");
-    restore(&node).exits(4).says(&["address-conflict", "10.88.2.10", "the host"]);
+    restore(&node)
+        .exits(4)
+        .errors(&[("address-conflict", it.pod.name())])
+        .names(
+            "address-conflict",
+            it.pod.name(),
+            &["10.88.2.10", "the host"],
+        );
     assert!(!it.pod.has_eth0());
 }
 
@@ -90,7 +129,9 @@ fn a_pod_without_an_entry_that_lost_its_interface_is_told() {
     let unknown = Subject::plain(&node, "new", &["10.88.2.20/16"]);
     fs::remove_file(&unknown.attached[0].file).expect("the entry");
     node.lose_and_reload();
-    let run = restore(&node).exits(5).says(&["checkpoint-missing", unknown.pod.name()]);
+    let run = restore(&node)
+        .exits(5)
+        .errors(&[("checkpoint-missing", unknown.pod.name())]);
     it.assert_back(&run);
 }
 
@@ -100,8 +141,15 @@ fn without_a_cache_or_with_an_empty_one_nothing_is_changed() {
     let it = Subject::plain(&node, "web", &["10.88.2.10/16"]);
     fs::remove_file(&it.attached[0].file).expect("the entry");
     node.lose_and_reload();
-    restore(&node).exits_with_one_of(&[1, 4]).says(&["checkpoint-missing"]);
+    restore(&node).exits(4).errors(&[
+        ("checkpoint-missing", ""),
+        ("checkpoint-missing", it.pod.name()),
+    ]);
     fs::remove_dir_all(cache_dir(&node)).expect("the cache");
-    restore(&node).exits(4).says(&["not-found", "--cni-cache-dir"]);
+    restore(&node).exits(4).errors(&[("not-found", "")]).names(
+        "not-found",
+        "",
+        &["--cni-cache-dir"],
+    );
     assert!(!it.pod.has_eth0() && !node.state_dir().exists());
 }

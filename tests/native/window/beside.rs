@@ -33,10 +33,20 @@ impl Beside {
         let number = fs::read_dir(folder).map_or(0, Iterator::count);
         let [out, err] = ["out", "err"].map(|name| folder.join(format!("beside-{number}-{name}")));
         let file = |path: &PathBuf| File::create_new(path).expect("a file for what it says");
-        let child = command.stdin(Stdio::null()).stdout(file(&out)).stderr(file(&err)).spawn();
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(file(&out))
+            .stderr(file(&err))
+            .spawn();
         let line = format!("{command:?}");
         let outside = child.unwrap_or_else(|e| panic!("cannot start {line}: {e}"));
-        let mut beside = Self { outside, line, pid: Pid::from_raw(0), out, err };
+        let mut beside = Self {
+            outside,
+            line,
+            pid: Pid::from_raw(0),
+            out,
+            err,
+        };
         beside.find();
         beside
     }
@@ -47,9 +57,13 @@ impl Beside {
         let children = format!("/proc/{outside}/task/{outside}/children");
         let found = wait_until(PATIENCE, || {
             let text = fs::read_to_string(&children).unwrap_or_default();
-            let child = text.split_whitespace().next().and_then(|pid| pid.parse().ok());
+            let child = text
+                .split_whitespace()
+                .next()
+                .and_then(|pid| pid.parse().ok());
             let is_there = |pid: &i32| {
-                fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() != "nsenter")
+                fs::read_to_string(format!("/proc/{pid}/comm"))
+                    .is_ok_and(|comm| comm.trim() != "nsenter")
             };
             self.pid = Pid::from_raw(child.filter(is_there).unwrap_or_default());
             self.pid.as_raw() != 0 || self.outside.try_wait().is_ok_and(|ended| ended.is_some())
@@ -68,13 +82,27 @@ impl Beside {
     }
 
     pub fn wait_for(&self, text: &str) {
-        let said = wait_until(PATIENCE, || self.talk().contains(text) || self.answer().contains(text));
-        assert!(said, "{text:?} was never said:\n{}\n{}", self.answer(), self.talk());
+        let said = wait_until(PATIENCE, || {
+            self.talk().contains(text) || self.answer().contains(text)
+        });
+        assert!(
+            said,
+            "{text:?} was never said:\n{}\n{}",
+            self.answer(),
+            self.talk()
+        );
     }
 
     pub fn signal(&self, signal: Signal) {
-        assert_ne!(self.pid.as_raw(), 0, "{} has ended already:\n{}", self.line, self.talk());
-        kill(self.pid, signal).unwrap_or_else(|e| panic!("{signal} to {}: {e}\n{}", self.line, self.talk()));
+        assert_ne!(
+            self.pid.as_raw(),
+            0,
+            "{} has ended already:\n{}",
+            self.line,
+            self.talk()
+        );
+        kill(self.pid, signal)
+            .unwrap_or_else(|e| panic!("{signal} to {}: {e}\n{}", self.line, self.talk()));
     }
 
     /// The same to one that may end in this very moment.
@@ -90,15 +118,33 @@ impl Beside {
     /// Waits for its own end.
     pub fn finish(mut self) -> Run {
         let ended = wait_until(PATIENCE, || self.has_ended());
-        assert!(ended, "it does not end: {}\n{}\n{}", self.line, self.answer(), self.talk());
-        let status = self.outside.wait().unwrap_or_else(|_| ExitStatusExt::from_raw(0));
-        Run { line: self.line.clone(), code: status.code(), out: self.answer(), err: self.talk() }
+        assert!(
+            ended,
+            "it does not end: {}\n{}\n{}",
+            self.line,
+            self.answer(),
+            self.talk()
+        );
+        let status = self
+            .outside
+            .wait()
+            .unwrap_or_else(|_| ExitStatusExt::from_raw(0));
+        Run {
+            line: self.line.clone(),
+            code: status.code(),
+            out: self.answer(),
+            err: self.talk(),
+        }
     }
 
     /// Ends it without any chance to clean up.
     pub fn kill(mut self) {
         self.signal(Signal::SIGKILL);
-        assert!(wait_until(PATIENCE, || self.has_ended()), "{} was killed and does not end", self.line);
+        assert!(
+            wait_until(PATIENCE, || self.has_ended()),
+            "{} was killed and does not end",
+            self.line
+        );
     }
 }
 

@@ -11,7 +11,12 @@ use crate::common::run::Run;
 
 /// Every pod was lost, and is back; nothing but COMMAND went wrong.
 fn assert_only_the_command_failed(scene: &Scene<'_>, run: &Run) {
-    assert_eq!(codes(&run.json(), "error"), ["command-failed"], "{}", run.told());
+    assert_eq!(
+        codes(&run.json(), "error"),
+        ["command-failed"],
+        "{}",
+        run.told()
+    );
     scene.assert_whole();
     let record = scene.record();
     assert_eq!(record["exit"], 1);
@@ -28,7 +33,10 @@ fn one_that_fails_is_a_failed_window_with_all_pods_back() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let command = scene.script("fails", &format!("{}\nexit 7", scene.reloading()));
-    let run = scene.upgrade("-o json", &command).exits(1).says(&["exit code 7"]);
+    let run = scene
+        .upgrade("-o json", &command)
+        .exits(1)
+        .names("command-failed", "", &["7"]);
     assert_only_the_command_failed(&scene, &run);
     assert_eq!(run_of(&scene), [7.into(), Value::Null, Value::Null]);
     assert_eq!(of_pods(&scene.record(), "state"), ["restored", "restored"]);
@@ -39,7 +47,10 @@ fn one_that_a_signal_ends_is_told_with_that_signal() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let command = scene.script("dies", &format!("{}\nkill -SEGV $$", scene.reloading()));
-    let run = scene.upgrade("-o json", &command).exits(1).says(&["signal 11"]);
+    let run = scene
+        .upgrade("-o json", &command)
+        .exits(1)
+        .names("command-failed", "", &["11"]);
     assert_only_the_command_failed(&scene, &run);
     assert_eq!(run_of(&scene), [Value::Null, 11.into(), Value::Null]);
 }
@@ -49,11 +60,20 @@ fn one_that_cannot_be_executed_is_told_with_the_reason() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let missing = scene.path("missing").display().to_string();
-    let run = scene.upgrade("-o json", &missing).exits(1).says(&["No such file or directory", &missing]);
+    let run = scene.upgrade("-o json", &missing).exits(1).names(
+        "command-failed",
+        "",
+        &["No such file or directory", &missing],
+    );
     assert_only_the_command_failed(&scene, &run);
     let [exit, signal, error] = run_of(&scene);
     assert_eq!((exit, signal), (Value::Null, Value::Null));
-    assert!(error.as_str().is_some_and(|error| error.contains("os error 2")), "{error}");
+    assert!(
+        error
+            .as_str()
+            .is_some_and(|error| error.contains("os error 2")),
+        "{error}"
+    );
 }
 
 #[test]
@@ -70,16 +90,31 @@ fn one_that_leaves_somebody_behind_who_keeps_its_output_holds_up_nobody() {
         );
         let command = scene.script("leaves", &body);
         let asked = Instant::now();
-        scene.netfix(&format!("upgrade --yes {foreground} --settle 0s --timeout 2s -- {command}")).exits(0);
+        scene
+            .netfix(&format!(
+                "upgrade --yes {foreground} --settle 0s --timeout 2s -- {command}"
+            ))
+            .exits(0);
         assert!(asked.elapsed() < Duration::from_secs(20), "the window hung");
-        let pid = std::fs::read_to_string(pid).expect("a pid").trim().parse().expect("a number");
+        let pid = std::fs::read_to_string(pid)
+            .expect("a pid")
+            .trim()
+            .parse()
+            .expect("a number");
         assert!(scene.machine.is_alive(pid), "who was left behind is dead");
         scene.assert_networks();
         scene.assert_runs(KUBELET);
         // systemd keeps the unit of whoever is left; the next upgrade has one all the same.
-        scene.netfix(&format!("upgrade --yes {foreground} --settle 0s --timeout 2s -- true")).exits(0);
+        scene
+            .netfix(&format!(
+                "upgrade --yes {foreground} --settle 0s --timeout 2s -- true"
+            ))
+            .exits(0);
         std::fs::write(late, "").expect("a sign");
-        assert!(wait_until(Duration::from_secs(5), || !scene.machine.is_alive(pid)), "it does not end");
+        assert!(
+            wait_until(Duration::from_secs(5), || !scene.machine.is_alive(pid)),
+            "it does not end"
+        );
         scene.assert_nothing_left();
     }
 }
@@ -94,13 +129,18 @@ fn whatever_it_prints_is_shown_and_kept_and_breaks_nothing() {
             scene.reloading()
         );
         let command = scene.script("prints", &body);
-        let run = scene.netfix(&hasty(&format!("{foreground} -o json"), &command)).exits(0);
+        let run = scene
+            .netfix(&hasty(&format!("{foreground} -o json"), &command))
+            .exits(0);
         run.json();
         let mebibyte = "x".repeat(1 << 20);
         assert!(run.err.contains(&mebibyte), "not all of it was shown");
         scene.assert_whole();
         let log = scene.log_of(&scene.record());
-        assert!(log.contains(&mebibyte) && log.contains("\nthe end of it\n"), "not all of it was kept");
+        assert!(
+            log.contains(&mebibyte) && log.contains("\nthe end of it\n"),
+            "not all of it was kept"
+        );
         assert!(log.contains("odd "), "what is no text was dropped");
         scene.netfix("report").exits(0);
     }
@@ -112,7 +152,10 @@ fn one_that_reads_finds_nothing_to_read() {
         let node = Node::new();
         let scene = Scene::new(&node);
         let read = scene.path("read");
-        let command = scene.script("reads", &format!("cat >{}\n{}", read.display(), scene.reloading()));
+        let command = scene.script(
+            "reads",
+            &format!("cat >{}\n{}", read.display(), scene.reloading()),
+        );
         let words = format!("upgrade --yes {foreground} --settle 0s --timeout 2s -- {command}");
         let mut child = scene.under(&["timeout", "60"], &words);
         let mut child = child
@@ -136,9 +179,15 @@ fn it_is_told_which_window_it_runs_in_and_nothing_of_netfixs_own_is_open_in_it()
     let node = Node::new();
     let scene = Scene::new(&node);
     let told = scene.path("told");
-    let body = format!("{{ echo $NETFIX_WINDOW; ls -l /proc/self/fd; }} >{}", told.display());
+    let body = format!(
+        "{{ echo $NETFIX_WINDOW; ls -l /proc/self/fd; }} >{}",
+        told.display()
+    );
     scene.upgrade("", &scene.script("tells", &body)).exits(0);
     let told = std::fs::read_to_string(told).expect("what it told");
     assert_eq!(told.lines().next(), scene.record()["id"].as_str(), "{told}");
-    assert!(!told.contains("/lock") && !told.contains("socket:"), "{told}");
+    assert!(
+        !told.contains("/lock") && !told.contains("socket:"),
+        "{told}"
+    );
 }

@@ -23,11 +23,23 @@ fn it_is_named_by_everybody_and_overwritten_by_nobody() {
     ] {
         fs::write(&path, &damage).expect("damage");
         for words in ["resume", "pause", &upgrade] {
-            scene.netfix(words).exits(4).says(&["window.json"]);
-            assert_eq!(fs::read_to_string(&path).expect("window.json"), damage, "{words} has written it");
+            scene
+                .netfix(words)
+                .exits(4)
+                .errors(&[("checkpoint-corrupt", "")])
+                .names("checkpoint-corrupt", "", &["window.json"]);
+            assert_eq!(
+                fs::read_to_string(&path).expect("window.json"),
+                damage,
+                "{words} has written it"
+            );
             scene.assert_held(KUBELET);
         }
-        scene.netfix("status").fails().says(&["window.json"]);
+        scene
+            .netfix("status")
+            .exits(1)
+            .errors(&[("checkpoint-corrupt", "")])
+            .names("checkpoint-corrupt", "", &["window.json"]);
     }
     assert!(!ran.exists(), "COMMAND was run");
     fs::write(&path, whole).expect("a repair");
@@ -41,7 +53,11 @@ fn the_deadline_does_not_need_it() {
     let scene = Scene::new(&node);
     scene.netfix("pause --deadline 5s").exits(0);
     fs::write(node.state_dir().join("window.json"), "{").expect("damage");
-    assert!(wait_until(Duration::from_secs(15), || scene.runs(KUBELET)), "{}", scene.machine.systemd_told());
+    assert!(
+        wait_until(Duration::from_secs(15), || scene.runs(KUBELET)),
+        "{}",
+        scene.machine.systemd_told()
+    );
     assert_eq!(scene.masks(KUBELET), [""; 0]);
     fs::remove_file(node.state_dir().join("window.json")).expect("somebody removes it");
     scene.upgrade("", &scene.reload()).exits(0);

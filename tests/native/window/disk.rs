@@ -15,8 +15,11 @@ fn a_full_disk_is_known_before_and_kubelet_is_not_touched() {
     disk.fill();
     let kubelet = scene.touchable();
     let ran = scene.path("ran");
-    for words in [format!("upgrade --yes --foreground -- touch {}", ran.display()), "pause".to_owned()] {
-        scene.netfix(&words).exits(4).says(&["no-space"]);
+    for words in [
+        format!("upgrade --yes --foreground -- touch {}", ran.display()),
+        "pause".to_owned(),
+    ] {
+        scene.netfix(&words).exits(4).errors(&[("no-space", "")]);
         assert!(!ran.exists(), "COMMAND was run");
         assert_eq!(scene.touchable(), kubelet);
         scene.assert_runs(KUBELET);
@@ -31,19 +34,32 @@ fn a_disk_that_command_fills_stops_nothing_and_the_record_is_what_was_last_saved
     let node = Node::new();
     let disk = Disk::under(&node, SIZE);
     let scene = Scene::new(&node);
-    let command = scene.script("fills", &format!("{}\n{}", disk.filling(), scene.reloading()));
+    let command = scene.script(
+        "fills",
+        &format!("{}\n{}", disk.filling(), scene.reloading()),
+    );
     let run = scene.upgrade("-o json", &command).exits(0);
     let json = run.json();
     assert_eq!(codes(&json, "error"), [""; 0], "{}", run.told());
-    assert!(codes(&json, "warning").contains(&"no-space".to_owned()), "{}", run.told());
+    assert!(
+        codes(&json, "warning").contains(&"no-space".to_owned()),
+        "{}",
+        run.told()
+    );
     assert_eq!(of_pods(&json, "state"), ["restored", "restored"]);
     scene.assert_networks();
     scene.assert_runs(KUBELET);
     assert_eq!(scene.window(), None);
     let record = scene.record();
     assert_eq!(
-        record["run"]["argv"][0].as_str().or(record["hold"]["unit"].as_str()),
-        Some(&*if record["run"].is_null() { KUBELET.to_owned() } else { command })
+        record["run"]["argv"][0]
+            .as_str()
+            .or(record["hold"]["unit"].as_str()),
+        Some(&*if record["run"].is_null() {
+            KUBELET.to_owned()
+        } else {
+            command
+        })
     );
     disk.empty();
     // Nothing of it is in the way of the next one.

@@ -27,17 +27,25 @@ fn load(scene: &Scene<'_>) {
 fn kubelet_runs_again_and_each_pod_is_named() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let run = scene.upgrade(&format!("{NEVER} -o json"), &lose(&scene)).exits(5);
+    let run = scene
+        .upgrade(&format!("{NEVER} -o json"), &lose(&scene))
+        .exits(5);
     for pod in &scene.pods {
         assert!(run.err.contains(pod.name()), "{}", run.told());
     }
-    assert!(codes(&run.json(), "error").contains(&"parent-missing".to_owned()), "{}", run.told());
+    assert!(
+        codes(&run.json(), "error").contains(&"parent-missing".to_owned()),
+        "{}",
+        run.told()
+    );
     scene.assert_runs(KUBELET);
     scene.assert_nothing_left();
     let record = scene.record();
     assert_eq!(record["exit"], 5);
     assert!(
-        of_pods(&record, "state").iter().all(|state| state != "restored" && state != "in-sync"),
+        of_pods(&record, "state")
+            .iter()
+            .all(|state| state != "restored" && state != "in-sync"),
         "{record}"
     );
     assert_eq!(of_pods(&record, "answered"), [Value::Null, Value::Null]);
@@ -59,7 +67,11 @@ fn a_nic_that_comes_back_late_is_waited_for() {
     scene.assert_whole();
     let record = scene.record();
     for pod in record["pods"].as_array().expect("pods") {
-        let at = |key: &str| pod[key].as_u64().unwrap_or_else(|| panic!("no {key}: {pod}"));
+        let at = |key: &str| {
+            pod[key]
+                .as_u64()
+                .unwrap_or_else(|| panic!("no {key}: {pod}"))
+        };
         assert!(at("answered") - at("lost") >= 1000, "{pod}");
     }
 }
@@ -74,7 +86,11 @@ fn on_hold_a_person_repairs_restores_and_resumes_and_the_window_ends_by_itself()
         let follow = scene.start("status --follow");
         scene.assert_held(KUBELET);
         let told = scene.netfix("status -o json").json()["status"].clone();
-        assert_eq!((&told["window"]["phase"], &told["lock"]), (&"hold".into(), &Value::Null), "{told}");
+        assert_eq!(
+            (&told["window"]["phase"], &told["lock"]),
+            (&"hold".into(), &Value::Null),
+            "{told}"
+        );
         load(&scene);
         if repair == "restore" {
             scene.netfix("restore").exits(0);
@@ -86,15 +102,38 @@ fn on_hold_a_person_repairs_restores_and_resumes_and_the_window_ends_by_itself()
         let run = upgrade.finish().exits(0);
         assert_eq!(codes(&run.json(), "error"), [""; 0], "{}", run.told());
         let followed = follow.finish().exits(0);
-        assert_eq!(followed.out.matches("kubelet stays paused for you").count(), 1, "{}", followed.told());
-        assert!(followed.out.contains("2 of 2 pods are proven"), "{}", followed.told());
+        assert_eq!(
+            followed
+                .out
+                .matches("kubelet stays paused for a repair")
+                .count(),
+            1,
+            "{}",
+            followed.told()
+        );
+        assert!(
+            followed.out.contains("no pod was rebuilt (2 of 2 checked)"),
+            "{}",
+            followed.told()
+        );
         scene.assert_whole();
         let record = scene.record();
-        assert_eq!((&record["exit"], &record["command"]), (&0.into(), &"upgrade".into()));
+        assert_eq!(
+            (&record["exit"], &record["command"]),
+            (&0.into(), &"upgrade".into())
+        );
         assert!(record["hold"]["resumed"].is_u64(), "{record}");
         let states = of_pods(&record, "state");
-        assert!(states.iter().all(|state| state == "restored" || state == "in-sync"), "{record}");
-        assert!(of_pods(&record, "answered").iter().all(Value::is_u64), "{record}");
+        assert!(
+            states
+                .iter()
+                .all(|state| state == "restored" || state == "in-sync"),
+            "{record}"
+        );
+        assert!(
+            of_pods(&record, "answered").iter().all(Value::is_u64),
+            "{record}"
+        );
         assert_eq!(of_pods(&record, "rebuilt"), [false, false]);
         assert!(phases(&record).contains(&"hold".to_owned()), "{record}");
     }
@@ -104,11 +143,18 @@ fn on_hold_a_person_repairs_restores_and_resumes_and_the_window_ends_by_itself()
 fn on_hold_the_deadline_ends_the_waiting() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let upgrade = scene.start_upgrade(&format!("{NEVER} --hold --deadline 5s -o json"), &lose(&scene));
+    let upgrade = scene.start_upgrade(
+        &format!("{NEVER} --hold --deadline 5s -o json"),
+        &lose(&scene),
+    );
     scene.wait_for_phase("hold");
     scene.assert_held(KUBELET);
     let run = upgrade.finish().exits(5);
-    assert!(codes(&run.json(), "error").contains(&"parent-missing".to_owned()), "{}", run.told());
+    assert!(
+        codes(&run.json(), "error").contains(&"parent-missing".to_owned()),
+        "{}",
+        run.told()
+    );
     scene.assert_runs(KUBELET);
     scene.assert_nothing_left();
     assert_eq!(scene.record()["exit"], 5);
@@ -124,10 +170,20 @@ fn on_hold_a_repair_without_a_resume_is_seen_when_somebody_wants_an_end() {
     scene.netfix("restore").exits(0);
     upgrade.signal(Signal::SIGTERM);
     let run = upgrade.finish().exits(1);
-    assert_eq!(codes(&run.json(), "error"), ["interrupted"], "{}", run.told());
+    assert_eq!(
+        codes(&run.json(), "error"),
+        ["interrupted"],
+        "{}",
+        run.told()
+    );
     scene.assert_whole();
     let states = of_pods(&scene.record(), "state");
-    assert!(states.iter().all(|state| state == "restored" || state == "in-sync"), "{states:?}");
+    assert!(
+        states
+            .iter()
+            .all(|state| state == "restored" || state == "in-sync"),
+        "{states:?}"
+    );
 }
 
 #[test]
@@ -136,8 +192,13 @@ fn on_hold_nobody_is_waited_for_where_nothing_is_broken_or_no_kubelet_was_paused
     let scene = Scene::new(&node);
     scene.upgrade("--hold", &scene.reload()).exits(0);
     scene.assert_whole();
-    scene.machine.systemctl("stop kubelet.service").expect("a stop");
-    scene.upgrade(&format!("{NEVER} --hold"), &lose(&scene)).exits(5);
+    scene
+        .machine
+        .systemctl("stop kubelet.service")
+        .expect("a stop");
+    scene
+        .upgrade(&format!("{NEVER} --hold"), &lose(&scene))
+        .exits(5);
     scene.assert_nothing_left();
 }
 
@@ -147,9 +208,17 @@ fn a_deadline_that_comes_while_the_nic_is_waited_for_is_told() {
     let scene = Scene::new(&node);
     let upgrade = scene.start_upgrade("--wait 60s --deadline 5s -o json", &lose(&scene));
     scene.wait_for_phase("restore");
-    assert!(wait_until(Duration::from_secs(20), || scene.runs(KUBELET)), "the deadline never came");
+    assert!(
+        wait_until(Duration::from_secs(20), || scene.runs(KUBELET)),
+        "the deadline never came"
+    );
     load(&scene);
     let run = upgrade.finish().exits(5);
-    assert_eq!(codes(&run.json(), "error"), ["kubelet-not-paused"], "{}", run.told());
+    assert_eq!(
+        codes(&run.json(), "error"),
+        ["kubelet-not-paused"],
+        "{}",
+        run.told()
+    );
     scene.assert_whole();
 }

@@ -14,7 +14,11 @@ fn reboot(scene: &Scene<'_>) {
         systemctl --quiet unmask --runtime kubelet.service && rm -rf /run/systemd/system.control/kubelet.service /run/netfix && \
         systemctl daemon-reload && systemctl start kubelet.service";
     tool::run(scene.machine.exec("sh").args(["-c", script, "sh"]).arg(id));
-    assert!(wait_until(Duration::from_secs(10), || scene.runs(KUBELET)), "{}", scene.machine.systemd_told());
+    assert!(
+        wait_until(Duration::from_secs(10), || scene.runs(KUBELET)),
+        "{}",
+        scene.machine.systemd_told()
+    );
 }
 
 #[test]
@@ -42,7 +46,11 @@ fn an_upgrade_after_the_reboot_begins_anew() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let [begun, gone] = ["begun", "gone"].map(|name| scene.path(name));
-    let body = format!("touch {}; while [ ! -e {} ]; do sleep 0.05; done", begun.display(), gone.display());
+    let body = format!(
+        "touch {}; while [ ! -e {} ]; do sleep 0.05; done",
+        begun.display(),
+        gone.display()
+    );
     let waits = scene.script("waits", &body);
     let upgrade = scene.start_upgrade("", &waits);
     scene.wait_for_file("begun");
@@ -53,7 +61,10 @@ fn an_upgrade_after_the_reboot_begins_anew() {
     scene.assert_whole();
     let records = scene.records();
     assert_eq!(records.len(), 2, "{records:?}");
-    assert_eq!((&records[0]["closed_by"], &records[0]["exit"]), (&"reboot".into(), &1.into()));
+    assert_eq!(
+        (&records[0]["closed_by"], &records[0]["exit"]),
+        (&"reboot".into(), &1.into())
+    );
     assert_eq!(records[1]["exit"], 0);
     assert_eq!(of_pods(&records[1], "rebuilt"), [false, false]);
 }

@@ -6,13 +6,21 @@ use crate::common::{Node, Pod};
 
 fn shape(pod: &Pod<'_>) {
     let words = "qdisc add dev eth0 root tbf rate 10mbit burst 10k latency 50ms";
-    let shaped = pod.ns.exec("tc").args(words.split_whitespace()).status().expect("tc");
+    let shaped = pod
+        .ns
+        .exec("tc")
+        .args(words.split_whitespace())
+        .status()
+        .expect("tc");
     assert!(shaped.success(), "tc {words}");
 }
 
 /// With one pod that is shaped, and one that is not.
 fn shaped(node: &Node) -> Scene<'_> {
-    let pods = vec![quick(node.pod("web")).simple(), quick(node.pod("api")).simple()];
+    let pods = vec![
+        quick(node.pod("web")).simple(),
+        quick(node.pod("api")).simple(),
+    ];
     shape(&pods[0]);
     let scene = Scene::with_pods(node, pods);
     scene.machine.start_kubelet(PACKAGES);
@@ -26,10 +34,22 @@ fn a_pod_that_has_what_no_restore_makes_stops_it_and_is_named() {
         let scene = shaped(&node);
         let kubelet = scene.touchable();
         let ran = scene.path("ran");
-        let words = format!("upgrade --yes {foreground} -o json -- touch {}", ran.display());
-        let run = scene.netfix(&words).exits(4).says(&["tbf", "--force"]);
-        let run = run.has_problem("unsupported", &scene.pods[0]);
-        assert!(!run.out.contains(&format!("\"pod\": \"{}\"", scene.pods[1].name())), "{}", run.told());
+        let words = format!(
+            "upgrade --yes {foreground} -o json -- touch {}",
+            ran.display()
+        );
+        let run = scene
+            .netfix(&words)
+            .exits(4)
+            .errors(&[("unsupported", scene.pods[0].name()), ("unsupported", "")])
+            .names("unsupported", scene.pods[0].name(), &["tbf"])
+            .names("unsupported", "", &["--force"]);
+        assert!(
+            !run.out
+                .contains(&format!("\"pod\": \"{}\"", scene.pods[1].name())),
+            "{}",
+            run.told()
+        );
         assert!(!ran.exists(), "COMMAND was run");
         scene.assert_untouched(&kubelet);
     }
@@ -41,8 +61,14 @@ fn whoever_insists_gets_the_window_and_is_told_what_is_missing() {
     let scene = Scene::new(&node);
     shape(&scene.pods[0]);
     let run = scene.upgrade("--force -o json", &scene.reload()).exits(5);
-    let run = run.has_problem("unsupported", &scene.pods[0]);
-    assert!(codes(&run.json(), "error").iter().all(|code| code == "unsupported"), "{}", run.told());
+    let run = run.errors(&[("unsupported", scene.pods[0].name())]);
+    assert!(
+        codes(&run.json(), "error")
+            .iter()
+            .all(|code| code == "unsupported"),
+        "{}",
+        run.told()
+    );
     scene.assert_whole();
     assert_eq!(scene.record()["exit"], 5);
 }
@@ -52,7 +78,14 @@ fn pods_that_are_not_chosen_stop_nothing() {
     let node = Node::new();
     let scene = shaped(&node);
     let netns = scene.pods[1].ns.path();
-    let run = scene.upgrade(&format!("--netns {} -o json", netns.display()), "true").exits(0);
-    assert_eq!(run.json()["pods"].as_array().map(Vec::len), Some(1), "{}", run.told());
+    let run = scene
+        .upgrade(&format!("--netns {} -o json", netns.display()), "true")
+        .exits(0);
+    assert_eq!(
+        run.json()["pods"].as_array().map(Vec::len),
+        Some(1),
+        "{}",
+        run.told()
+    );
     scene.assert_whole();
 }

@@ -56,7 +56,10 @@ impl<'n> Scene<'n> {
     }
 
     pub fn without_kubelet(node: &'n Node) -> Self {
-        let pods = vec![quick(node.pod("web")).simple(), quick(node.pod("api")).simple()];
+        let pods = vec![
+            quick(node.pod("web")).simple(),
+            quick(node.pod("api")).simple(),
+        ];
         Self::with_pods(node, pods)
     }
 
@@ -68,7 +71,13 @@ impl<'n> Scene<'n> {
             machine.adopt(&pod.ns);
         }
         let (before, host) = (pods.iter().map(Pod::capture).collect(), node.capture());
-        let scene = Self { node, machine, pods, before, host };
+        let scene = Self {
+            node,
+            machine,
+            pods,
+            before,
+            host,
+        };
         scene.keep_gateway();
         scene
     }
@@ -80,7 +89,12 @@ impl<'n> Scene<'n> {
         let mut command = tool::command("nsenter", ["--target", &self.machine.init().to_string()]);
         command.args(["--mount", "--pid", "--cgroup", "--uts"]);
         command.arg(format!("--net={}", self.node.gateway.path().display()));
-        tool::run(command.args(["sh", "-c", script, "sh"]).arg(self.path("keeper")).stdin(Stdio::null()));
+        tool::run(
+            command
+                .args(["sh", "-c", script, "sh"])
+                .arg(self.path("keeper"))
+                .stdin(Stdio::null()),
+        );
     }
 
     /// A file of the test's, under the same path inside and outside.
@@ -98,7 +112,13 @@ impl<'n> Scene<'n> {
 
     /// What stands for the upgrade of a driver: `ip link del` and `ip link add`.
     pub fn reload(&self) -> String {
-        self.script("reload", &format!("set -e\necho the driver is being upgraded\n{}", self.reloading()))
+        self.script(
+            "reload",
+            &format!(
+                "set -e\necho the driver is being upgraded\n{}",
+                self.reloading()
+            ),
+        )
     }
 
     /// The same as text of another script.
@@ -117,8 +137,10 @@ impl<'n> Scene<'n> {
         let link = format!(
             "ip link add eth0 address {PARENT_MAC} type veth peer name up0 address 02:00:00:88:00:01"
         );
-        let add: Vec<String> =
-            addresses.iter().map(|address| format!("ip addr add {address} dev up0")).collect();
+        let add: Vec<String> = addresses
+            .iter()
+            .map(|address| format!("ip addr add {address} dev up0"))
+            .collect();
         format!(
             "{link} netns {gateway}\nnsenter --net={gateway} sh -ec 'ip link set up0 up; {}'",
             add.join("; ")
@@ -135,7 +157,9 @@ impl<'n> Scene<'n> {
         let mut program = wrapper.iter().copied().chain([BINARY]);
         let mut command = self.machine.exec(program.next().expect("a program"));
         command.args(program).args(words.split_whitespace());
-        command.env("NETFIX_STATE_DIR", self.node.state_dir()).env("NETFIX_RUNTIME", "none");
+        command
+            .env("NETFIX_STATE_DIR", self.node.state_dir())
+            .env("NETFIX_RUNTIME", "none");
         command.env("NO_COLOR", "1").stdin(Stdio::null());
         command
     }
@@ -161,14 +185,19 @@ impl<'n> Scene<'n> {
 
     /// The document of the window that is open, if one is.
     pub fn window(&self) -> Option<Value> {
-        fs::read(self.node.state_dir().join("window.json")).ok().map(|bytes| json(&bytes))
+        fs::read(self.node.state_dir().join("window.json"))
+            .ok()
+            .map(|bytes| json(&bytes))
     }
 
     /// The phase that has begun last in the open window and lasts.
     pub fn phase(&self) -> Option<String> {
         let window = self.window()?;
         let last = window["phases"].as_array()?.last()?.clone();
-        last["to"].is_null().then(|| last["name"].as_str().map(str::to_owned)).flatten()
+        last["to"]
+            .is_null()
+            .then(|| last["name"].as_str().map(str::to_owned))
+            .flatten()
     }
 
     pub fn wait_for_phase(&self, phase: &str) {
@@ -178,7 +207,11 @@ impl<'n> Scene<'n> {
 
     /// Waits for a file that a script makes.
     pub fn wait_for_file(&self, name: &str) {
-        assert!(wait_until(PATIENCE, || self.path(name).exists()), "{name} never came: {:?}", self.window());
+        assert!(
+            wait_until(PATIENCE, || self.path(name).exists()),
+            "{name} never came: {:?}",
+            self.window()
+        );
     }
 
     /// The records of all closed windows, oldest first.
@@ -196,24 +229,35 @@ impl<'n> Scene<'n> {
     /// What lies of a window's log beside its record.
     pub fn log_of(&self, record: &Value) -> String {
         let id = record["id"].as_str().expect("an id");
-        let path = self.node.state_dir().join("windows").join(format!("{id}.log"));
+        let path = self
+            .node
+            .state_dir()
+            .join("windows")
+            .join(format!("{id}.log"));
         String::from_utf8_lossy(&fs::read(path).expect("a log")).into_owned()
     }
 
     /// systemd's word for a unit: load state and active state.
     pub fn state(&self, unit: &str) -> (String, String) {
-        (self.machine.unit(unit, "LoadState"), self.machine.unit(unit, "ActiveState"))
+        (
+            self.machine.unit(unit, "LoadState"),
+            self.machine.unit(unit, "ActiveState"),
+        )
     }
 
     /// The links that mask a unit until the next boot.
     pub fn masks(&self, unit: &str) -> Vec<String> {
         let links = MASKS.iter().map(|folder| format!("{folder}/{unit}"));
-        links.filter(|link| self.machine.outside(link).is_symlink()).collect()
+        links
+            .filter(|link| self.machine.outside(link).is_symlink())
+            .collect()
     }
 
     /// netfix's own units that systemd knows, each with its active state.
     pub fn units(&self) -> BTreeMap<String, String> {
-        let text = self.machine.systemctl("list-units --all --plain --no-legend --no-pager netfix-*");
+        let text = self
+            .machine
+            .systemctl("list-units --all --plain --no-legend --no-pager netfix-*");
         let text = text.unwrap_or_else(|e| panic!("{e}"));
         let row = |line: &str| {
             let words: Vec<&str> = line.split_whitespace().collect();
@@ -225,18 +269,29 @@ impl<'n> Scene<'n> {
     /// The deadlines that are armed.
     pub fn deadlines(&self) -> Vec<String> {
         let is_armed = |(name, state): &(String, String)| {
-            let is_timer = Path::new(name).extension().is_some_and(|ending| ending == "timer");
+            let is_timer = Path::new(name)
+                .extension()
+                .is_some_and(|ending| ending == "timer");
             name.starts_with("netfix-deadline-") && is_timer && state == "active"
         };
-        self.units().into_iter().filter(is_armed).map(|(name, _)| name).collect()
+        self.units()
+            .into_iter()
+            .filter(is_armed)
+            .map(|(name, _)| name)
+            .collect()
     }
 
     /// Stopped, masked, not to be started, and a timer is armed that starts it all the same.
     pub fn assert_held(&self, unit: &str) {
         let (load, active) = self.state(unit);
         let told = self.machine.systemd_told();
-        assert!(load == "masked" && ["inactive", "failed"].contains(&&*active), "{load} {active}\n{told}");
-        self.machine.systemctl(&format!("start {unit}")).expect_err("a masked unit was started");
+        assert!(
+            load == "masked" && ["inactive", "failed"].contains(&&*active),
+            "{load} {active}\n{told}"
+        );
+        self.machine
+            .systemctl(&format!("start {unit}"))
+            .expect_err("a masked unit was started");
         assert_eq!(self.deadlines().len(), 1, "{told}");
     }
 
@@ -257,15 +312,31 @@ impl<'n> Scene<'n> {
         let ended = wait_until(Duration::from_secs(5), || self.units().is_empty());
         assert!(ended, "units are left: {:?}", self.units());
         assert_eq!(self.window(), None);
-        assert!(!self.machine.outside(MEMORY).exists(), "{:?}", kept::names(&self.machine.outside(MEMORY)));
+        assert!(
+            !self.machine.outside(MEMORY).exists(),
+            "{:?}",
+            kept::names(&self.machine.outside(MEMORY))
+        );
         let is_temporary = |path: &PathBuf| {
-            path.components().any(|part| part.as_os_str().to_string_lossy().starts_with('.'))
+            path.components()
+                .any(|part| part.as_os_str().to_string_lossy().starts_with('.'))
                 || path.extension().is_some_and(|ending| ending == "tmp")
         };
         let state = self.node.state_dir();
-        let inside = |path: &Path| path.strip_prefix(&state).map(Path::to_owned).unwrap_or_default();
-        let files = self.node.state_files().into_iter().map(|(path, _)| inside(&path));
-        assert_eq!(files.filter(is_temporary).collect::<Vec<_>>(), [""; 0].map(PathBuf::from));
+        let inside = |path: &Path| {
+            path.strip_prefix(&state)
+                .map(Path::to_owned)
+                .unwrap_or_default()
+        };
+        let files = self
+            .node
+            .state_files()
+            .into_iter()
+            .map(|(path, _)| inside(&path));
+        assert_eq!(
+            files.filter(is_temporary).collect::<Vec<_>>(),
+            [""; 0].map(PathBuf::from)
+        );
     }
 
     /// Every pod and the node have the network that they had.
@@ -306,9 +377,13 @@ pub struct Untouched([String; 3]);
 /// The records of all closed windows of a node, oldest first.
 pub fn records(node: &Node) -> Vec<Value> {
     let folder = node.state_dir().join("windows");
-    let all = kept::names(&folder).into_iter().map(|name| folder.join(name));
+    let all = kept::names(&folder)
+        .into_iter()
+        .map(|name| folder.join(name));
     let records = all.filter(|path| path.extension().is_some_and(|ending| ending == "json"));
-    let mut records: Vec<Value> = records.map(|path| json(&fs::read(path).expect("a record"))).collect();
+    let mut records: Vec<Value> = records
+        .map(|path| json(&fs::read(path).expect("a record")))
+        .collect();
     records.sort_by_key(|record| record["started_boottime"].as_u64());
     records
 }
@@ -316,25 +391,35 @@ pub fn records(node: &Node) -> Vec<Value> {
 /// The phases of a record, in their order.
 pub fn phases(record: &Value) -> Vec<String> {
     let names = record["phases"].as_array().into_iter().flatten();
-    names.filter_map(|phase| phase["name"].as_str().map(str::to_owned)).collect()
+    names
+        .filter_map(|phase| phase["name"].as_str().map(str::to_owned))
+        .collect()
 }
 
 /// One value of every pod of a record.
 pub fn of_pods(record: &Value, key: &str) -> Vec<Value> {
-    record["pods"].as_array().into_iter().flatten().map(|pod| pod[key].clone()).collect()
+    record["pods"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|pod| pod[key].clone())
+        .collect()
 }
 
 /// The codes of the problems of a record or an answer that have this severity.
 pub fn codes(document: &Value, severity: &str) -> Vec<String> {
     let all = document["problems"].as_array().into_iter().flatten();
     let some = all.filter(|problem| problem["severity"] == severity);
-    some.filter_map(|problem| problem["code"].as_str().map(str::to_owned)).collect()
+    some.filter_map(|problem| problem["code"].as_str().map(str::to_owned))
+        .collect()
 }
 
 /// The words of an upgrade that asks nobody and is in haste, but for what is asked for.
 pub fn hasty(options: &str, command: &str) -> String {
     let missing = HASTE.iter().filter(|(option, _)| !options.contains(option));
-    let missing: Vec<String> = missing.map(|(option, value)| format!("{option} {value}")).collect();
+    let missing: Vec<String> = missing
+        .map(|(option, value)| format!("{option} {value}"))
+        .collect();
     format!("upgrade --yes {options} {} -- {command}", missing.join(" "))
 }
 

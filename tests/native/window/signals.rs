@@ -46,12 +46,20 @@ fn during_command_it_gets_the_signal_too_and_everything_comes_back() {
         scene.wait_for_file("begun");
         upgrade.signal(signal);
         let run = upgrade.finish().exits(1);
-        assert_eq!(codes(&run.json(), "error"), ["command-failed", "interrupted"], "{}", run.told());
+        assert_eq!(
+            codes(&run.json(), "error"),
+            ["command-failed", "interrupted"],
+            "{}",
+            run.told()
+        );
         let heard = std::fs::read_to_string(heard).expect("COMMAND heard nothing");
         assert_eq!(format!("SIG{}", heard.trim()), signal.as_str());
         scene.assert_whole();
         let record = scene.record();
-        assert_eq!((&record["exit"], &record["run"]["exit"]), (&1.into(), &3.into()));
+        assert_eq!(
+            (&record["exit"], &record["run"]["exit"]),
+            (&1.into(), &3.into())
+        );
         assert_eq!(of_pods(&record, "state"), ["restored", "restored"]);
     }
 }
@@ -60,12 +68,22 @@ fn during_command_it_gets_the_signal_too_and_everything_comes_back() {
 fn a_unit_of_its_own_passes_on_what_its_terminal_is_told() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let command = patient_reload(&scene, &format!("trap '{}; exit 0' INT", on_one_line(&scene.loading())));
-    let upgrade = scene.start(&format!("upgrade --yes --settle 0s --timeout 2s -o json -- {command}"));
+    let command = patient_reload(
+        &scene,
+        &format!("trap '{}; exit 0' INT", on_one_line(&scene.loading())),
+    );
+    let upgrade = scene.start(&format!(
+        "upgrade --yes --settle 0s --timeout 2s -o json -- {command}"
+    ));
     scene.wait_for_file("begun");
     upgrade.signal(SIGINT);
     let run = upgrade.finish().exits(1);
-    assert_eq!(codes(&run.json(), "error"), ["interrupted"], "{}", run.told());
+    assert_eq!(
+        codes(&run.json(), "error"),
+        ["interrupted"],
+        "{}",
+        run.told()
+    );
     scene.assert_whole();
 }
 
@@ -73,12 +91,23 @@ fn a_unit_of_its_own_passes_on_what_its_terminal_is_told() {
 fn a_unit_that_somebody_stops_ends_orderly() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let command = patient_reload(&scene, &format!("trap '{}; exit 0' TERM", on_one_line(&scene.loading())));
+    let command = patient_reload(
+        &scene,
+        &format!("trap '{}; exit 0' TERM", on_one_line(&scene.loading())),
+    );
     let upgrade = scene.start(&hasty("-o json", &command));
     scene.wait_for_file("begun");
-    scene.machine.systemctl("stop netfix-upgrade.service").unwrap_or_else(|e| panic!("{e}"));
+    scene
+        .machine
+        .systemctl("stop netfix-upgrade.service")
+        .unwrap_or_else(|e| panic!("{e}"));
     let run = upgrade.finish().exits(1);
-    assert_eq!(codes(&run.json(), "error"), ["interrupted"], "{}", run.told());
+    assert_eq!(
+        codes(&run.json(), "error"),
+        ["interrupted"],
+        "{}",
+        run.told()
+    );
     scene.assert_whole();
 }
 
@@ -88,14 +117,17 @@ fn a_terminal_that_goes_away_changes_nothing_for_the_unit() {
         let node = Node::new();
         let scene = Scene::new(&node);
         let command = patient_reload(&scene, "");
-        let upgrade = scene.start(&format!("upgrade --yes --settle 0s --timeout 2s -- {command}"));
+        let upgrade = scene.start(&format!(
+            "upgrade --yes --settle 0s --timeout 2s -- {command}"
+        ));
         scene.wait_for_file("begun");
         upgrade.signal(signal);
         drop(upgrade);
         scene.assert_held(KUBELET);
         std::fs::write(scene.path("go"), "").expect("a sign");
-        let closed =
-            wait_until(Duration::from_secs(30), || scene.window().is_none() && !scene.records().is_empty());
+        let closed = wait_until(Duration::from_secs(30), || {
+            scene.window().is_none() && !scene.records().is_empty()
+        });
         assert!(closed, "the window does not end: {:?}", scene.window());
         scene.assert_whole();
         assert_eq!(scene.record()["exit"], 0);
@@ -111,7 +143,11 @@ fn a_lost_terminal_changes_nothing_in_any_phase() {
     let mut signals = 0;
     let began = Instant::now();
     while !upgrade.has_ended() {
-        assert!(began.elapsed() < Duration::from_secs(60), "it does not end:\n{}", upgrade.talk());
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "it does not end:\n{}",
+            upgrade.talk()
+        );
         // Before it has said anything it may not yet be deaf.
         if !upgrade.talk().is_empty() {
             upgrade.try_signal(SIGHUP);
@@ -138,7 +174,11 @@ fn three_times_ends_a_command_that_does_not_listen() {
     for _ in 0..2 {
         upgrade.signal(SIGINT);
         std::thread::sleep(Duration::from_millis(200));
-        assert_eq!(scene.phase().as_deref(), Some("command"), "it was ended too early");
+        assert_eq!(
+            scene.phase().as_deref(),
+            Some("command"),
+            "it was ended too early"
+        );
     }
     upgrade.signal(SIGINT);
     let run = upgrade.finish().exits(5);
@@ -150,7 +190,13 @@ fn three_times_ends_a_command_that_does_not_listen() {
     scene.assert_runs(KUBELET);
     scene.assert_nothing_left();
     assert_eq!(scene.record()["run"]["signal"], 9);
-    tool::run(scene.machine.exec("sh").arg("-e").arg(scene.script("load", &scene.loading())));
+    tool::run(
+        scene
+            .machine
+            .exec("sh")
+            .arg("-e")
+            .arg(scene.script("load", &scene.loading())),
+    );
     scene.netfix("restore").exits(0);
     scene.assert_networks();
 }
@@ -165,7 +211,10 @@ fn while_the_nic_is_waited_for_the_waiting_ends_and_kubelet_runs() {
     let asked = Instant::now();
     upgrade.signal(SIGINT);
     let run = upgrade.finish().exits(5);
-    assert!(asked.elapsed() < Duration::from_secs(15), "it went on waiting");
+    assert!(
+        asked.elapsed() < Duration::from_secs(15),
+        "it went on waiting"
+    );
     let codes = codes(&run.json(), "error");
     assert!(
         codes.contains(&"interrupted".to_owned()) && codes.contains(&"parent-missing".to_owned()),
@@ -183,13 +232,24 @@ fn while_pods_are_watched_the_watching_ends_and_the_answer_says_that_it_was_cut_
     scene.wait_for_phase("proof");
     upgrade.signal(SIGTERM);
     let run = upgrade.finish().exits(1);
-    assert_eq!(codes(&run.json(), "error"), ["interrupted"], "{}", run.told());
+    assert_eq!(
+        codes(&run.json(), "error"),
+        ["interrupted"],
+        "{}",
+        run.told()
+    );
     scene.assert_whole();
     let record = scene.record();
     assert_eq!(record["exit"], 1);
     assert_eq!(codes(&record, "error"), ["interrupted"]);
-    let proof = record["phases"].as_array().and_then(|all| all.last().cloned()).expect("a phase");
-    assert_eq!((&proof["name"], &proof["ok"]), (&"proof".into(), &false.into()));
+    let proof = record["phases"]
+        .as_array()
+        .and_then(|all| all.last().cloned())
+        .expect("a phase");
+    assert_eq!(
+        (&proof["name"], &proof["ok"]),
+        (&"proof".into(), &false.into())
+    );
 }
 
 #[test]
@@ -199,13 +259,21 @@ fn while_kubelet_is_being_stopped_command_is_not_run_any_more() {
     let slow = "[Service]\nExecStart=/bin/sleep infinity\nExecStop=/bin/sleep 1\n";
     scene.machine.put(&format!("{PACKAGES}/{KUBELET}"), slow);
     scene.machine.systemctl("daemon-reload").expect("a reload");
-    scene.machine.systemctl("start kubelet.service").expect("a start");
+    scene
+        .machine
+        .systemctl("start kubelet.service")
+        .expect("a start");
     let marker = scene.path("ran");
     let upgrade = scene.start_upgrade("-o json", &format!("touch {}", marker.display()));
     scene.wait_for_phase("pause");
     upgrade.signal(SIGINT);
     let run = upgrade.finish().exits(4);
-    assert_eq!(codes(&run.json(), "error"), ["interrupted"], "{}", run.told());
+    assert_eq!(
+        codes(&run.json(), "error"),
+        ["interrupted"],
+        "{}",
+        run.told()
+    );
     assert!(!marker.exists(), "COMMAND was run");
     scene.assert_whole();
     assert!(scene.record()["run"].is_null());
@@ -217,15 +285,34 @@ fn while_everything_is_written_down_nothing_is_begun() {
     let scene = Scene::new(&node);
     let (kubelet, ran) = (scene.touchable(), scene.path("ran"));
     // Each file takes its time.
-    let trace = ["strace", "-f", "-o", "/dev/null", "-e", "inject=fsync:delay_enter=200000"];
+    let trace = [
+        "strace",
+        "-f",
+        "-o",
+        "/dev/null",
+        "-e",
+        "inject=fsync:delay_enter=200000",
+    ];
     let words = hasty("--foreground -o json", &format!("touch {}", ran.display()));
     let upgrade = Beside::start(&scene, scene.under(&trace, &words));
-    upgrade.wait_for("writing everything down");
+    upgrade.wait_for("taking a snapshot");
     let lock = std::fs::read_to_string(node.state_dir().join("lock")).expect("the lock's file");
-    let pid = lock.split_whitespace().nth(1).and_then(|pid| pid.parse().ok());
-    assert!(scene.machine.signal(pid.unwrap_or_else(|| panic!("no pid in {lock:?}")), SIGINT));
+    let pid = lock
+        .split_whitespace()
+        .nth(1)
+        .and_then(|pid| pid.parse().ok());
+    assert!(
+        scene
+            .machine
+            .signal(pid.unwrap_or_else(|| panic!("no pid in {lock:?}")), SIGINT)
+    );
     let run = upgrade.finish().exits(4);
-    assert_eq!(codes(&run.json(), "error"), ["interrupted"], "{}", run.told());
+    assert_eq!(
+        codes(&run.json(), "error"),
+        ["interrupted"],
+        "{}",
+        run.told()
+    );
     assert!(!ran.exists(), "COMMAND was run");
     scene.assert_untouched(&kubelet);
 }
@@ -237,12 +324,20 @@ fn while_kubelet_is_being_started_it_is_started_to_the_end() {
     let slow = "[Service]\nExecStartPre=/bin/sleep 1\nExecStart=/bin/sleep infinity\n";
     scene.machine.put(&format!("{PACKAGES}/{KUBELET}"), slow);
     scene.machine.systemctl("daemon-reload").expect("a reload");
-    scene.machine.systemctl("start kubelet.service").expect("a start");
+    scene
+        .machine
+        .systemctl("start kubelet.service")
+        .expect("a start");
     let upgrade = scene.start_upgrade("-o json", &scene.reload());
     scene.wait_for_phase("resume");
     upgrade.signal(SIGTERM);
     let run = upgrade.finish().exits(1);
-    assert_eq!(codes(&run.json(), "error"), ["interrupted"], "{}", run.told());
+    assert_eq!(
+        codes(&run.json(), "error"),
+        ["interrupted"],
+        "{}",
+        run.told()
+    );
     scene.assert_whole();
     assert_eq!(of_pods(&scene.record(), "state"), ["restored", "restored"]);
 }
@@ -256,7 +351,11 @@ fn on_hold_the_waiting_ends() {
     scene.wait_for_phase("hold");
     upgrade.signal(SIGINT);
     let run = upgrade.finish().exits(5);
-    assert!(codes(&run.json(), "error").contains(&"interrupted".to_owned()), "{}", run.told());
+    assert!(
+        codes(&run.json(), "error").contains(&"interrupted".to_owned()),
+        "{}",
+        run.told()
+    );
     scene.assert_runs(KUBELET);
     scene.assert_nothing_left();
 }

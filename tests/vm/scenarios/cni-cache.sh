@@ -76,12 +76,17 @@ step "driver reloaded: pods are dead"
 reload_driver
 pods_dead
 for pod in "${PODS[@]}"; do ! check "$pod" >/dev/null || fail "CHECK of $pod passes without its interface"; done
+# pods_are STATE COUNT: in the JSON document in $OUT.
+pods_are() {
+    jq -e --arg state "$1" --argjson count "$2" '[.pods[].state | select(. == $state)] | length == $count' "$OUT" >/dev/null ||
+        fail "not $2 pods are $1: $(jq -c '[.pods[] | [.name, .state]]' "$OUT")"
+}
 from_cache() { nf "$@" --source cni-cache --cni-cache-dir "$CACHE" --runtime none; }
 expect_exit 3 from_cache plan --exit-code
 said '^ *\+ vlan eth0\.3 on eth0 id 3'
-expect_exit 0 from_cache restore --wait 60s
-said 'partial-source: eth0\.3: is known by its name alone'
-said '4 of 4 pods restored'
+expect_exit 0 from_cache restore --wait 60s -o json
+problem partial-source eth0.3
+pods_are restored 4
 
 step "the pods are what they were, but for what nobody wrote down"
 all_answer
@@ -101,9 +106,9 @@ expect_exit 0 from_cache plan --exit-code
 
 step "the VLAN alone is gone"
 ip link del "$NIC.3"
-expect_exit 0 from_cache restore --pod 'shop/pod1'
+expect_exit 0 from_cache restore --pod 'shop/pod1' -o json
 pods_answer pod1
-said '1 of 1 pods restored'
+pods_are restored 1
 expect_exit 0 from_cache restore
 all_answer
 
@@ -114,8 +119,8 @@ for pod in pod1 pod2; do
     jq -n --arg pod "$pod" --arg id "$id" --argjson result "${RESULTS[$pod]}" '{netns: "/var/run/netns/\($pod)",
         podname: $pod, sandbox: $id, ifname: "eth0", result: ($result | .ips[].version = "4")}' >"$WORK/origin/${id:0:12}"
 done
-"$NETFIX" --state-dir "$STATE" import "$WORK/origin" --runtime none >"$OUT" 2>"$OUT.err" || fail "import: $(cat "$OUT.err")"
-said '2 of 2 checkpoints imported'
+expect_exit 0 "$NETFIX" --state-dir "$STATE" import "$WORK/origin" --runtime none -o json
+jq -e '.pods | length == 2' "$OUT" >/dev/null || fail "not two pods: $(jq -c .pods "$OUT")"
 reload_driver
 pods_dead
 expect_exit 0 "$NETFIX" --state-dir "$STATE" restore --netns '/run/netns/pod[12]' --parent "$NIC.3" --wait 60s --runtime none

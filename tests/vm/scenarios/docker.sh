@@ -7,6 +7,15 @@
 # Debian's client, whatever else there is.
 ENGINE=/usr/bin/docker
 
+tidy() {
+    docker rm -f "${WEBS[@]}" side host
+    systemctl disable --now docker.socket docker.service containerd.service netfix-snapshot.service
+    umount /var/lib/docker /var/lib/containerd
+    rm -rf /etc/default/docker /etc/systemd/system/netfix-* /usr/local/sbin/netfix /var/lib/netfix
+    systemctl daemon-reload
+    busybox sysctl -qw net.ipv4.ip_forward=0
+}
+
 vlan_node
 gw_hide
 engine_folders /var/lib/docker /var/lib/containerd

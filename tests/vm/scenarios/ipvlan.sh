@@ -15,6 +15,7 @@ expect_exit '0|5' nf snapshot
 said pod4
 
 lost
+capture "$WORK/lost"
 expect_exit 5 nf plan -o json
 problem unsupported pod4 ipvlan
 expect_exit 5 nf restore --wait 60s -o json

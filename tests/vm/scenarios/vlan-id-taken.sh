@@ -15,6 +15,7 @@ pod_link pod5 "$NIC.5" 0a:00:00:00:05:15
 pod_net pod5 10.5.0.15/24 10.5.0.1
 before_loss
 lost
+capture "$WORK/lost"
 
 step "VLAN 3 is now called storage"
 nic_up

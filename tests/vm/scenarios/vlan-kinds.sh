@@ -33,6 +33,8 @@ ip link set s.tag down
 ip link set s.tag address 02:00:00:00:00:07
 ip link set s.tag up
 ip link set g txqueuelen 500
+# Changed while it was up: its link-local address stays that of the old MAC.
+ip link set a-b_c.d+e@f address 02:00:00:00:00:20
 busybox sysctl -qw net/ipv6/conf/fifteen-letters/disable_ipv6=1 net/ipv4/conf/vlan100/rp_filter=2 \
     "net/ipv4/conf/$NIC/arp_ignore=1" "net/ipv6/conf/$NIC.3/accept_ra=0"
 # Down on purpose stays down.

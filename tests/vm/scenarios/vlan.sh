@@ -22,6 +22,9 @@ host_extras() {
 
 # What the CNI plugins and the applications set on top.
 pod_extras() {
+    # Changed while it was up: its link-local address stays that of the old MAC. Neighbours learn it from the first packet.
+    ip -n pod1 link set eth0 address 0a:00:00:00:03:99
+    pods_answer pod1
     pod_sysctl pod1 net.ipv4.conf.eth0.arp_notify 1
     pod_sysctl pod1 net.ipv6.conf.eth0.ndisc_notify 1
     pod_sysctl pod1 net.ipv4.conf.eth0.rp_filter 2
@@ -60,6 +63,8 @@ expect_exit 0 nf list
 expect_exit 0 nf diff
 
 lost
+capture "$WORK/lost"
+differs "$WORK/before" "$WORK/lost" host "${PODS[@]}"
 tcp_send free "sent while the wire was away"
 expect_exit 3 nf diff
 expect_exit 3 nf plan --exit-code
@@ -73,3 +78,22 @@ wait_for 60 "what was sent while the wire was away" tcp_echoed free "sent while 
 tcp_works free after
 tcp_works bound after
 tcp_works six after
+
+step "nothing is lost: no command touches anything, also not what a pod or the host has beyond the checkpoint"
+ip -n pod2 addr add 10.3.0.222/24 dev eth0
+ip -n pod2 route add 10.88.0.0/16 via 10.3.0.1
+ip addr add 192.0.2.99/24 dev "$NIC"
+capture "$WORK/before"
+watch_changes
+expect_exit 0 nf restore --wait 60s
+expect_exit 0 nf restore --dry-run
+expect_exit 0 nf plan
+expect_exit 0 nf verify
+expect_exit '0|3' nf diff
+expect_exit 0 nf list
+expect_exit 0 "$NETFIX" --state-dir "$STATE" show pod1
+expect_exit 0 nf snapshot
+no_changes
+capture "$WORK/after"
+same "$WORK/before" "$WORK/after"
+tcp_works bound "after nothing"

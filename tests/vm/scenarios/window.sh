@@ -1,10 +1,18 @@
 #!/usr/bin/env bash
 # lab: systemd
-# A whole maintenance window around a real driver's reload, beside a kubelet that makes pods again which have no address.
+# A whole maintenance window around a real driver's reload, beside a kubelet that recreates pods without an address. At the
+# end the same reload without netfix shows that it does.
 # shellcheck source=tests/vm/window.sh
 . "$LAB_REPO/tests/vm/window.sh"
 
+# attempts_are N: every pod is in its sandbox number N, and so is its container.
+attempts_are() {
+    diff <(printf "%s 0 $1\n" "${WEBS[@]}") <(sandboxes name state attempt) &&
+        diff <(printf "%.0sapp CONTAINER_RUNNING $1\n" "${WEBS[@]}") <(containers name state attempt)
+}
+
 kubernetes_node
+attempts_are 0 || fail "these are not the pods' first sandboxes"
 before_window
 
 step "a driver upgrade as one window"
@@ -45,5 +53,18 @@ jq -e '.report.computed | .verdict == "well" and .pods.back == 3 and .outages.wo
 for text in web-0 web-1 web-2 'said by COMMAND' 'complained of by COMMAND'; do
     grep -q "$text" "$WORK/report.html" || fail "$text is not on the page"
 done
-expect_exit 0 nf report
+expect_exit 0 nf report -v
 for name in "${WEBS[@]}"; do said "shop/$name"; done
+
+step "without netfix: the NIC is configured again as a network manager does, and kubelet recreates every pod"
+reload_driver
+nic_up
+node_vlan 3 "$NIC.3" "$NIC"
+ip addr add 10.3.0.2/24 dev "$NIC.3"
+wait_for 120 "every pod to be recreated" containers_run 1
+attempts_are 1 || fail "not every pod was recreated"
+find_pods
+all_answer
+for name in "${WEBS[@]}"; do
+    ! grep -q "${IDS[$name]}" "$WORK/lives" || fail "$name is in the sandbox from before"
+done

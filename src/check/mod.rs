@@ -1,0 +1,145 @@
+//! Could every running pod be restored now? Changes nothing.
+
+mod node;
+mod pods;
+
+use std::thread;
+use std::time::Duration;
+
+use crate::inventory::Inventory;
+use crate::inventory::stored::load;
+use crate::inventory::survey::{Surveyed, survey};
+use crate::matching::Selection;
+use crate::model::{NodeIdentity, PodSummary, Problem};
+use crate::plan::Plan;
+use crate::progress::{Listener, Phase, Progress};
+use crate::refusal::Refusal;
+use crate::restore::compare::{Comparison, Depth, compare};
+use crate::runtime;
+use crate::snapshot::SECOND_LOOK;
+use crate::store::Store;
+
+/// What to check.
+pub(crate) struct Check<'a> {
+    pub selection: &'a Selection,
+    pub runtimes: &'a runtime::Config,
+    /// How old a checkpoint may be.
+    pub max_age: Duration,
+}
+
+/// What a check found.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub node: NodeIdentity,
+    /// When the host's state was recorded (RFC 3339).
+    pub recorded: Option<String>,
+    /// What a restore would do on the host.
+    pub host: Vec<String>,
+    /// Running pods that have or need a checkpoint, sorted by id.
+    pub pods: Vec<CheckedPod>,
+    /// The number of running pods that need none.
+    pub empty: usize,
+    /// Age in seconds of the oldest checkpoint of a running pod, since a snapshot last found it true.
+    pub oldest_age: Option<u64>,
+    /// When the last snapshot of all pods was completed in this boot (RFC 3339).
+    pub last_success: Option<String>,
+    pub problems: Vec<Problem>,
+}
+
+/// What a check found of one pod.
+#[derive(Debug)]
+pub(crate) struct CheckedPod {
+    pub pod: PodSummary,
+    pub state: CheckState,
+    /// What a restore would do in it.
+    pub steps: Vec<String>,
+}
+
+/// Whether a running pod could be restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CheckState {
+    /// Its checkpoint is fresh, and the pod has what it describes.
+    InSync,
+    /// No snapshot found its checkpoint true lately.
+    Stale,
+    /// Something differs from the checkpoint.
+    Drifted,
+    /// It has lost a link.
+    Degraded,
+    /// It has no checkpoint.
+    NoCheckpoint,
+    /// It could not be read, or its checkpoint cannot be used.
+    Failed,
+}
+
+/// Checks; a pod that has lost something is observed once more, because a pod that is being deleted does so too.
+pub(crate) fn run(
+    check: &Check<'_>,
+    store: &Store,
+    progress: &mut dyn Listener,
+) -> Result<Checked, Refusal> {
+    let checked = examine(check, store, progress)?;
+    let is_degraded = |one: &CheckedPod| one.state == CheckState::Degraded;
+    if !checked.pods.iter().any(is_degraded) {
+        return Ok(checked);
+    }
+    thread::sleep(SECOND_LOOK);
+    examine(check, store, progress)
+}
+
+fn examine(
+    check: &Check<'_>,
+    store: &Store,
+    progress: &mut dyn Listener,
+) -> Result<Checked, Refusal> {
+    let stored = load(store, check.selection)?;
+    let mut problems = node::folder(store);
+    let mut inventory = Inventory::open(check.selection)?;
+    // A silent runtime is a finding: the kernel knows the running pods without it.
+    if let Err(refusal) = inventory.attribute(check.runtimes, check.selection) {
+        problems.extend(refusal.problems);
+    }
+    let mut surveyed = survey(inventory, stored, check.selection, store)?;
+    problems.append(&mut surveyed.problems);
+    problems.extend(node::abilities(&surveyed));
+    // A part of the pods is judged by their own checkpoints alone.
+    if check.selection.is_everything() {
+        let recorded = surveyed.node_state.as_ref();
+        problems.extend(node::last_snapshot(recorded, check.max_age));
+    }
+    progress.notice(Progress::Phase(Phase::Comparing, surveyed.matched.len()));
+    let Comparison { host, links, pods } = compare(&mut surveyed, Depth::Creation)?;
+    let host_lines = host.lines();
+    let Plan {
+        steps,
+        later,
+        problems: of_host,
+    } = host;
+    problems.extend(of_host);
+    problems.extend(pods::drift(steps.iter().chain(&later), None));
+    problems.extend(node::carrier(&surveyed, &links));
+    let mut found = pods::Findings::new(check.max_age, surveyed.node_state.as_ref());
+    problems.append(&mut surveyed.contested);
+    let empty = found.survey(&surveyed, pods);
+    let pods::Findings {
+        mut pods,
+        problems: of_pods,
+        oldest_age,
+        ..
+    } = found;
+    problems.extend(of_pods);
+    pods.sort_by(|a, b| a.pod.info.id.cmp(&b.pod.info.id));
+    let Surveyed {
+        node, node_state, ..
+    } = surveyed;
+    Ok(Checked {
+        node,
+        recorded: node_state.as_ref().map(|recorded| recorded.created.clone()),
+        host: host_lines,
+        pods,
+        empty,
+        oldest_age,
+        last_success: node_state.and_then(|recorded| recorded.complete),
+        problems,
+    })
+}

@@ -1,0 +1,130 @@
+//! What a restore needs beside checkpoints: the state folder, the kernel, capabilities, the NIC.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::inventory::cannot_observe;
+use crate::inventory::stored::age;
+use crate::inventory::survey::Surveyed;
+use crate::kernel::ability;
+use crate::model::problem::CheckCause;
+use crate::model::{IfName, Link, NodeState, Parent, Problem};
+use crate::plan::HostLinks;
+use crate::store::Store;
+
+/// A snapshot of any size needs this many free bytes.
+const LEAST_BYTES: u64 = 8 << 20;
+/// A snapshot of any size needs this many free inodes.
+const LEAST_FILES: u64 = 1024;
+
+/// Whether another snapshot could be written.
+pub(super) fn folder(store: &Store) -> Vec<Problem> {
+    let object = "state folder";
+    let room = match store.room() {
+        Ok(room) => room,
+        Err(error) if error.is_missing() => return vec![CheckCause::NoFolder.error(object)],
+        Err(error) => {
+            let folder = error.problem().object;
+            let error = error.to_string();
+            return vec![CheckCause::FolderUnusable { error }.error(folder)];
+        }
+    };
+    let needed = LEAST_BYTES.max(room.used * 2);
+    let bytes = (room.bytes < needed).then_some(CheckCause::TooFewBytes {
+        free_kib: room.bytes >> 10,
+        needed_kib: needed >> 10,
+    });
+    let files = room.files.filter(|files| *files < LEAST_FILES);
+    let inodes = files.map(|free| CheckCause::TooFewInodes { free });
+    let causes = bytes.into_iter().chain(inodes);
+    causes.map(|cause| cause.error(object)).collect()
+}
+
+/// Whether this process and this kernel could carry out a restore.
+pub(super) fn abilities(surveyed: &Surveyed) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    match ability::missing_capabilities() {
+        Ok(missing) => {
+            let missing = missing.into_iter();
+            problems.extend(missing.map(|name| CheckCause::CapabilityMissing.error(name)));
+        }
+        Err(error) => problems.push(cannot_observe("/proc/self/status", &error)),
+    }
+    let kinds: Vec<&str> = kinds(surveyed).into_iter().collect();
+    match ability::missing_kinds(&kinds) {
+        Ok(missing) => {
+            let missing = missing.into_iter();
+            problems.extend(missing.map(|kind| CheckCause::KindMissing.error(kind)));
+        }
+        Err(error) => problems.push(cannot_observe("kernel", &error)),
+    }
+    problems
+}
+
+/// The kinds of link that a restore may have to make.
+fn kinds(surveyed: &Surveyed) -> BTreeSet<&str> {
+    let of_pods = surveyed
+        .matched
+        .iter()
+        .filter_map(|matched| matched.checkpoint.netfix.as_ref());
+    let links = of_pods
+        .flat_map(|extension| &extension.state.links)
+        .chain(&surveyed.baseline.state.links);
+    links
+        .filter(|link| link.kind.can_be_made())
+        .map(|link| link.kind.name())
+        .collect()
+}
+
+/// Whether a snapshot of all pods was completed in this boot, within the maximum age.
+pub(super) fn last_snapshot(recorded: Option<&NodeState>, max_age: Duration) -> Option<Problem> {
+    let cause = match recorded.and_then(|recorded| recorded.complete.as_ref()) {
+        None => CheckCause::NoCompleteSnapshot,
+        Some(completed) => CheckCause::SnapshotStale {
+            age: Duration::from_secs(age(completed).into()),
+            completed: completed.clone(),
+        },
+    };
+    match &cause {
+        CheckCause::SnapshotStale { age, .. } if *age <= max_age => None,
+        _ => Some(cause.error("last snapshot")),
+    }
+}
+
+/// Links without carrier: under a pod that is as bad as a lost one; a port of a bond is a warning.
+pub(super) fn carrier(surveyed: &Surveyed, links: &HostLinks) -> Vec<Problem> {
+    let Surveyed {
+        host,
+        baseline,
+        matched,
+        ..
+    } = surveyed;
+    let extensions = matched
+        .iter()
+        .filter_map(|matched| matched.checkpoint.netfix.as_ref());
+    let parents = extensions
+        .flat_map(|extension| &extension.state.links)
+        .filter_map(|link| match &link.parent {
+            Some(Parent::Host(parent)) => Some(parent),
+            _ => None,
+        });
+    let parents: BTreeSet<&IfName> = parents.collect();
+    let silent = |then: &&IfName| {
+        let was_up = baseline.state.link(then).is_some_and(|link| link.flags.up);
+        let is_silent = |now: &Link| now.flags.up && !now.flags.carrier;
+        was_up
+            && host
+                .state
+                .link(&links.name_now(then))
+                .is_some_and(is_silent)
+    };
+    let below = parents.iter().copied().filter(silent);
+    let below = below.map(|name| CheckCause::NoCarrierUnderPods.error(name));
+    let devices = baseline
+        .devices
+        .iter()
+        .filter(|name| !parents.contains(name))
+        .filter(silent)
+        .map(|name| CheckCause::NoCarrier.warning(name));
+    below.chain(devices).collect()
+}

@@ -1,0 +1,173 @@
+//! What a check finds of each running pod.
+
+use std::time::Duration;
+
+use super::{CheckState, CheckedPod};
+use crate::inventory::matched::Matched;
+use crate::inventory::rejected::{Reason, Rejected};
+use crate::inventory::stored::{age, summary_of};
+use crate::inventory::survey::{Finding, Surveyed, Unmatched};
+use crate::model::problem::CheckCause;
+use crate::model::{NodeState, PodId, PodInfo, PodSummary, Problem, Severity};
+use crate::plan::{Plan, Step};
+use crate::restore::compare::Compared;
+
+/// Collects the findings, one for each running pod that has or needs a checkpoint.
+pub(super) struct Findings<'a> {
+    max_age: Duration,
+    /// Knows when a snapshot last found each checkpoint true.
+    recorded: Option<&'a NodeState>,
+    pub pods: Vec<CheckedPod>,
+    pub problems: Vec<Problem>,
+    pub oldest_age: Option<u64>,
+}
+
+impl<'a> Findings<'a> {
+    pub(super) fn new(max_age: Duration, recorded: Option<&'a NodeState>) -> Self {
+        Self {
+            max_age,
+            recorded,
+            pods: Vec::new(),
+            problems: Vec::new(),
+            oldest_age: None,
+        }
+    }
+
+    /// Goes through all pods; returns the number of those that need no checkpoint.
+    pub(super) fn survey(
+        &mut self,
+        surveyed: &Surveyed,
+        compared: Vec<Result<Compared, Problem>>,
+    ) -> usize {
+        surveyed.rejected.iter().for_each(|one| self.rejected(one));
+        surveyed
+            .unmatched
+            .iter()
+            .for_each(|one| self.unmatched(one));
+        for info in &surveyed.damaged {
+            let runs = surveyed
+                .unmatched
+                .iter()
+                .any(|one| one.pod.info.id == info.id);
+            if runs && !self.has(&info.id) {
+                self.damaged(info);
+            }
+        }
+        for (matched, compared) in surveyed.matched.iter().zip(compared) {
+            self.matched(matched, compared);
+        }
+        let unmatched = surveyed.unmatched.iter();
+        unmatched.filter(|one| !self.has(&one.pod.info.id)).count()
+    }
+
+    fn has(&self, id: &PodId) -> bool {
+        self.pods.iter().any(|one| one.pod.info.id == *id)
+    }
+
+    fn add(&mut self, pod: PodSummary, state: CheckState, steps: Vec<String>) {
+        self.pods.push(CheckedPod { pod, state, steps });
+    }
+
+    /// A checkpoint without a pod is normal between two snapshots. Contested claims are not.
+    fn rejected(&mut self, rejected: &Rejected) {
+        let mut problems = rejected.problems.clone();
+        if rejected.reason == Reason::Contested {
+            self.add(rejected.pod.clone(), CheckState::Failed, Vec::new());
+        } else {
+            problems
+                .iter_mut()
+                .for_each(|problem| problem.severity = Severity::Info);
+        }
+        self.problems.extend(problems);
+    }
+
+    /// A running pod without a checkpoint.
+    fn unmatched(&mut self, unmatched: &Unmatched) {
+        let pod = &unmatched.pod;
+        let problem = match unmatched.finding {
+            Finding::Nothing => return,
+            Finding::Bare => unmatched.problem(),
+            Finding::HasInterfaces => {
+                let path = pod.netns.path.display();
+                Some(CheckCause::NoCheckpoint.warning(path).of(&pod.info.id))
+            }
+        };
+        self.problems.extend(problem);
+        let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));
+        self.add(summary, CheckState::NoCheckpoint, Vec::new());
+    }
+
+    /// A running pod whose checkpoint cannot be read; the problem is reported where it was read.
+    fn damaged(&mut self, info: &PodInfo) {
+        self.add(PodSummary::bare(info, None), CheckState::Failed, Vec::new());
+    }
+
+    /// A running pod with a checkpoint: is it fresh, and does the pod have what it describes?
+    fn matched(&mut self, matched: &Matched, compared: Result<Compared, Problem>) {
+        let mut problems = Vec::new();
+        let mut state = CheckState::InSync;
+        let age = self.age(matched);
+        self.oldest_age = self.oldest_age.max(age);
+        let age = age.map(Duration::from_secs);
+        if let Some(age) = age.filter(|age| *age > self.max_age) {
+            state = CheckState::Stale;
+            problems.push(CheckCause::Stale { age }.warning("checkpoint"));
+        }
+        if matched.partial.is_some() {
+            problems.push(CheckCause::OriginFormat.warning("checkpoint"));
+        }
+        let mut lines = Vec::new();
+        match compared {
+            Err(problem) => {
+                state = CheckState::Failed;
+                problems.push(problem);
+            }
+            Ok(Compared { plan, lost }) => {
+                lines = plan.lines();
+                if let Some(lost) = lost {
+                    state = CheckState::Degraded;
+                    problems.push(CheckCause::LinkLost.error(lost));
+                } else {
+                    let Plan {
+                        steps,
+                        later,
+                        problems: found,
+                    } = plan;
+                    let drift = drift(steps.iter().chain(&later), Some(&matched.info.id));
+                    let is_finding = |problem: &Problem| problem.severity > Severity::Info;
+                    if drift.is_some() || found.iter().any(is_finding) {
+                        state = CheckState::Drifted;
+                    }
+                    problems.extend(found.into_iter().chain(drift));
+                }
+            }
+        }
+        let of_pod = problems.into_iter();
+        self.problems
+            .extend(of_pod.map(|problem| problem.of(&matched.info.id)));
+        self.add(summary_of(&matched.info, &matched.checkpoint), state, lines);
+    }
+
+    /// Seconds since a snapshot last found the checkpoint true; `None` for a file without a time.
+    fn age(&self, matched: &Matched) -> Option<u64> {
+        let written = &matched.checkpoint.netfix.as_ref()?.created;
+        let seen = self
+            .recorded
+            .and_then(|node| node.seen(&matched.info.id))
+            .unwrap_or(written);
+        Some(age(seen.max(written.as_str())).into())
+    }
+}
+
+/// One problem for all steps that a restore would take in a pod, or on the host.
+pub(super) fn drift<'a>(
+    mut steps: impl Iterator<Item = &'a Step>,
+    pod: Option<&PodId>,
+) -> Option<Problem> {
+    let first = steps.next()?;
+    let cause = CheckCause::Drift {
+        more: steps.count(),
+        pod: pod.cloned(),
+    };
+    Some(cause.warning(first))
+}

@@ -1,0 +1,108 @@
+//! The examples at the end of each help page.
+
+pub(super) const NETFIX: &str = "\
+EXAMPLES
+  netfix upgrade -- sh upgrade.sh   a driver upgrade, with snapshot, pause and restore around it
+  netfix snapshot; netfix check     from cron
+  netfix restore --wait 60s         after an unplanned loss
+  netfix verify                     does every pod reach its gateway?
+
+EXIT CODES
+  0  done
+  1  failed
+  2  wrong usage
+  3  differences found (diff, plan --exit-code)
+  4  refused before anything was changed (not root, lock held, no checkpoint of this boot)
+  5  incomplete: some pods, or parts of one, failed; stderr names each
+  `netfix check` has the exit codes of monitoring plugins: see `netfix help check`.
+
+Results go to stdout, messages to stderr. `-o json` prints one document: docs/json.md describes it,
+docs/problems.md the problem codes. Where journald runs, steps and problems are in the journal:
+`journalctl -t netfix`, with the fields POD=, NETNS=, CODE=.";
+
+pub(super) const SNAPSHOT: &str = "\
+EXAMPLES
+  netfix snapshot               save all pods
+  netfix snapshot 'shop/*'      save the pods of one namespace
+  netfix snapshot --keep 30     keep 30 generations";
+
+pub(super) const LIST: &str = "\
+EXAMPLES
+  netfix list                   the checkpoint of every pod
+  netfix list -o wide           with all columns
+  netfix list --generations     the saved generations and their numbers";
+
+pub(super) const SHOW: &str = "\
+EXAMPLES
+  netfix show web-0
+  netfix show shop/web-0 --generation 7";
+
+pub(super) const DIFF: &str = "\
+EXAMPLES
+  netfix diff                   every pod
+  netfix diff shop/web-0        one pod";
+
+pub(super) const PLAN: &str = "\
+EXAMPLES
+  netfix plan                   the steps of `netfix restore`
+  netfix plan 'shop/*' -v       all steps of every pod of one namespace
+  netfix plan --exit-code -q    for scripts: exit code 3 if anything is missing";
+
+pub(super) const RESTORE: &str = "\
+EXAMPLES
+  netfix restore                restore all pods
+  netfix restore --wait 60s     wait for the NIC first
+  netfix restore shop/web-0 -v  restore one pod and print each step";
+
+pub(super) const VERIFY: &str = "\
+EXAMPLES
+  netfix verify                 every pod
+  netfix verify 'shop/*' -v     one namespace, with the round trip of every gateway";
+
+pub(super) const CHECK: &str = "\
+EXAMPLES
+  netfix check                  for people
+  netfix check --nagios         for a monitoring plugin
+  netfix check -q --textfile /var/lib/node_exporter/netfix.prom";
+
+pub(super) const PAUSE: &str = "\
+EXAMPLES
+  netfix pause                  until `netfix resume`, at most 10 minutes
+  netfix pause --deadline 30m";
+
+pub(super) const RESUME: &str = "\
+EXAMPLES
+  netfix restore && netfix resume";
+
+pub(super) const UPGRADE: &str = "\
+EXAMPLES
+  netfix upgrade --dry-run -- sh upgrade.sh   print the phases and the pods
+  netfix upgrade -- sh upgrade.sh             run the window
+  netfix upgrade --hold --deadline 30m -- sh upgrade.sh";
+
+pub(super) const STATUS: &str = "\
+EXAMPLES
+  netfix status
+  netfix status --follow        the log of the open window";
+
+pub(super) const REPORT: &str = "\
+EXAMPLES
+  netfix report                        the newest window
+  netfix report --list                 all windows
+  netfix report --html ticket.html     the newest window as a page for a change ticket";
+
+pub(super) const IMPORT: &str = "\
+EXAMPLES
+  netfix import /home/work/cni-plugins/checkpoints";
+
+pub(super) const PRUNE: &str = "\
+EXAMPLES
+  netfix prune --keep 3";
+
+pub(super) const COMPLETIONS: &str = "\
+EXAMPLES
+  netfix completions bash > /etc/bash_completion.d/netfix";
+
+pub(super) const MAN: &str = "\
+EXAMPLES
+  netfix man | man -l -";

@@ -1,0 +1,78 @@
+//! `netfix check`: could every running pod be restored now? For cron and monitoring, so it always ends with a verdict.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::check::{self, Check};
+use crate::cli::{Runtimes, Selectors};
+use crate::context::Context;
+use crate::model::{Code, Problem, Severity};
+use crate::refusal::Refusal;
+use crate::report::outcome::{Exit, Outcome};
+use crate::report::{self, Extra, Verdict};
+use crate::store;
+
+/// Checks, and writes the metrics where they are wanted.
+pub(super) fn check(
+    selectors: &Selectors,
+    runtimes: &Runtimes,
+    max_age: Duration,
+    textfile: Option<&Path>,
+    context: &mut Context,
+) -> Outcome {
+    let checked = run(selectors, runtimes, max_age, context);
+    let (mut answer, mut view) = report::check(checked);
+    view.status = verdict(&answer.problems);
+    if let Some(path) = textfile {
+        let metrics = report::metrics(&view, &answer.problems);
+        if let Err(error) = store::replace(path, &metrics, 0o644) {
+            answer.problems.push(error.problem());
+            // Monitoring does not get the metrics.
+            if view.status != Verdict::Critical {
+                view.status = Verdict::Unknown;
+            }
+        }
+    }
+    Outcome {
+        exit: Exit::Check(view.status),
+        extra: Some(Extra::Check(view)),
+        ..answer
+    }
+}
+
+fn run(
+    selectors: &Selectors,
+    runtimes: &Runtimes,
+    max_age: Duration,
+    context: &mut Context,
+) -> Result<check::Checked, Refusal> {
+    let check = Check {
+        selection: &selectors.selection()?,
+        runtimes: &runtimes.config(),
+        max_age,
+    };
+    check::run(&check, &context.store, context.progress.as_mut())
+}
+
+/// The worst of the findings. What could not be read is unknown, unless something is known to be lost.
+fn verdict(problems: &[Problem]) -> Verdict {
+    let is_unknown = |problem: &Problem| {
+        matches!(
+            problem.code(),
+            Code::RuntimeUnreachable | Code::Unreadable | Code::PermissionDenied | Code::NotFound
+        )
+    };
+    let errors = || problems.iter().filter(|problem| problem.is_error());
+    let mut warnings = problems
+        .iter()
+        .filter(|problem| problem.severity == Severity::Warning);
+    if errors().any(|problem| !is_unknown(problem)) {
+        Verdict::Critical
+    } else if errors().next().is_some() {
+        Verdict::Unknown
+    } else if warnings.next().is_some() {
+        Verdict::Warning
+    } else {
+        Verdict::Ok
+    }
+}

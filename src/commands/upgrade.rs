@@ -1,0 +1,106 @@
+//! `netfix upgrade`.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use crate::cli::UpgradeArgs;
+use crate::context::Context;
+use crate::maintenance::preview::{self, Preview};
+use crate::maintenance::upgrade::{self, Upgraded};
+use crate::maintenance::{Request, kubelet_pause, launch};
+use crate::model::problem::WindowCause;
+use crate::model::window::End;
+use crate::refusal::Refusal;
+use crate::report::outcome::{Early, Exit, Outcome};
+use crate::report::{self, Extra, ReportView, Standing};
+use crate::systemd;
+
+pub(super) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Outcome, Early> {
+    let request = request(args)?;
+    if args.dry_run {
+        let preview = preview::run(&request, context)?;
+        return Ok(report::preview(&request, preview));
+    }
+    if !args.yes {
+        confirm(&request, context)?;
+    }
+    let bus = if args.foreground {
+        None
+    } else {
+        kubelet_pause::systemd().map_err(Refusal::from)?
+    };
+    match bus {
+        // A unit runs in the machine's namespaces, which may not be those of this process.
+        Some(bus) if systemd::is_at_home() => {
+            // The unit takes the lock. A lock that another command holds is reported here.
+            drop(context.store.lock("upgrade")?);
+            Ok(Outcome::printed(launch::run(bus, &context.store)?))
+        }
+        _ => Ok(outcome(upgrade::run(&request, context)?)),
+    }
+}
+
+fn request(args: &UpgradeArgs) -> Result<Request<'_>, Early> {
+    Ok(Request {
+        selection: args.selectors.selection()?,
+        runtimes: args.runtimes.config(),
+        unit: args.hold.unit.as_deref(),
+        deadline: args.hold.deadline,
+        wait: args.wait,
+        timeout: args.timeout,
+        settle: args.settle,
+        keep: args.keep,
+        keep_paused: args.keep_paused,
+        force: args.force,
+        command: &args.command,
+    })
+}
+
+/// Asks once, with the list of the pods that may lose their network.
+fn confirm(request: &Request<'_>, context: &Context) -> Result<(), Refusal> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Err(WindowCause::NoTerminal.error("upgrade").into());
+    }
+    let preview = preview::run(request, context)?;
+    if ask(request, preview).unwrap_or(false) {
+        Ok(())
+    } else {
+        Err(WindowCause::NotConfirmed.error("upgrade").into())
+    }
+}
+
+fn ask(request: &Request<'_>, preview: Preview) -> io::Result<bool> {
+    let mut terminal = io::stderr().lock();
+    for problem in &preview.problems {
+        writeln!(terminal, "{}: {problem}", problem.severity)?;
+    }
+    let shown = report::preview(request, preview);
+    report::prospect(&shown.node.steps, &shown.pods, &mut terminal)?;
+    write!(terminal, "\nContinue? [yes/no] ")?;
+    terminal.flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "yes" | "y"))
+}
+
+fn outcome(upgraded: Upgraded) -> Outcome {
+    let standing = if upgraded.is_open {
+        Standing::Left
+    } else {
+        Standing::Closed
+    };
+    let report = upgraded
+        .window
+        .map(|window| Extra::Report(Box::new(ReportView::new(window, standing))));
+    let answer = report::restore(upgraded.restored);
+    Outcome {
+        exit: match upgraded.end {
+            End::Done => Exit::Done,
+            End::Failed => Exit::Failed,
+            End::Refused => Exit::Refused,
+            End::Incomplete => Exit::Partly,
+        },
+        problems: upgraded.problems,
+        extra: report,
+        ..answer
+    }
+}

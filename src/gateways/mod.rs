@@ -1,0 +1,277 @@
+//! Do the pods reach their gateways?
+
+mod probe;
+
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use self::probe::{Answer, Question};
+use crate::inventory::observe::{self, Pod};
+use crate::inventory::stored::Stored;
+use crate::inventory::survey::NodeFile;
+use crate::inventory::{Inventory, cannot_observe};
+use crate::kernel::Error;
+use crate::matching::Selection;
+use crate::model::checkpoint::Extension;
+use crate::model::problem::{GatewayCause, MatchingCause};
+use crate::model::{
+    GatewayView, IfName, LinkKind, NetState, NetnsIdentity, NodeIdentity, PodSummary, Problem,
+    interfaces,
+};
+use crate::progress::{Listener, Phase, Progress};
+use crate::refusal::Refusal;
+
+/// What the gateways of all pods answered.
+#[derive(Debug)]
+pub(crate) struct Verified {
+    pub node: NodeIdentity,
+    /// Sorted by id.
+    pub pods: Vec<VerifiedPod>,
+    pub problems: Vec<Problem>,
+}
+
+/// What the gateways of one pod answered.
+#[derive(Debug)]
+pub(crate) struct VerifiedPod {
+    /// With the interfaces that it has now.
+    pub pod: PodSummary,
+    pub state: Reachability,
+    pub gateways: Vec<GatewayView>,
+    /// When the first of its gateways answered.
+    pub answered: Option<Instant>,
+}
+
+/// Whether a pod reaches its gateways; the worst of them decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reachability {
+    /// It has no gateway.
+    NoGateway,
+    /// All answered.
+    Reachable,
+    /// One could not be probed.
+    Unknown,
+    /// One did not answer.
+    Unreachable,
+    /// It has no interface and no checkpoint.
+    NoCheckpoint,
+    /// It could not be read.
+    Failed,
+}
+
+/// A gateway that a pod has or had.
+struct Expected {
+    pod: usize,
+    dev: IfName,
+    gateway: IpAddr,
+    /// The interface's index; `None` when the pod does not have it now.
+    index: Option<u32>,
+}
+
+/// Probes the gateways that the pods have, and those that they had by these records.
+pub(crate) fn verify(
+    stored: Stored,
+    node: NodeFile,
+    selection: &Selection,
+    timeout: Duration,
+    progress: &mut dyn Listener,
+) -> Result<Verified, Refusal> {
+    let mut inventory = Inventory::open(selection)?;
+    inventory.learn_names(&stored.records());
+    inventory.select(selection)?;
+    let mut problems = stored.problems;
+    problems.append(&mut inventory.problems);
+    let known_empty = node
+        .load(&inventory.node, &mut problems)
+        .map(|node| node.empty);
+    let checkpoints = stored.checkpoints.iter();
+    let extensions: Vec<&Extension> = checkpoints
+        .filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref())
+        .collect();
+    let states = observe::observe_pods(&mut inventory.pods, &inventory.host);
+    let mut survey = Survey {
+        node: &inventory.node,
+        extensions: &extensions,
+        known_empty: known_empty.as_deref().unwrap_or_default(),
+        pods: Vec::new(),
+        expected: Vec::new(),
+        problems,
+    };
+    for (at, (pod, state)) in inventory.pods.iter().zip(states).enumerate() {
+        survey.pod(at, pod, state);
+    }
+    let Survey {
+        mut pods,
+        expected,
+        mut problems,
+        ..
+    } = survey;
+    progress.notice(Progress::Phase(Phase::ProbingGateways, expected.len()));
+    let answers = ask(&mut inventory.pods, &expected, timeout).map_err(|error| {
+        let error = error.to_string();
+        Refusal::failed(GatewayCause::ProbeFailed { error }.error("probe"))
+    })?;
+    for (expected, answer) in expected.iter().zip(answers) {
+        let problem = pods[expected.pod].take(expected, answer, timeout);
+        problems.extend(problem);
+    }
+    for info in stored.damaged {
+        if !pods.iter().any(|one| one.pod.info.id == info.id) {
+            pods.push(VerifiedPod::new(
+                PodSummary::bare(&info, None),
+                Reachability::Failed,
+            ));
+        }
+    }
+    pods.sort_by(|a, b| a.pod.info.id.cmp(&b.pod.info.id));
+    Ok(Verified {
+        node: inventory.node,
+        pods,
+        problems,
+    })
+}
+
+/// Collects the gateways to probe.
+struct Survey<'a> {
+    node: &'a NodeIdentity,
+    extensions: &'a [&'a Extension],
+    known_empty: &'a [NetnsIdentity],
+    pods: Vec<VerifiedPod>,
+    expected: Vec<Expected>,
+    problems: Vec<Problem>,
+}
+
+impl Survey<'_> {
+    fn pod(&mut self, at: usize, pod: &Pod, state: Result<NetState, Error>) {
+        let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));
+        let mut verified = VerifiedPod::new(summary, Reachability::NoGateway);
+        let object = pod.netns.path.display().to_string();
+        let about = self
+            .extensions
+            .iter()
+            .filter(|then| then.is_about(self.node, &pod.identity, &pod.info));
+        let then = about.max_by_key(|extension| &extension.created);
+        let problem = match state {
+            Ok(state) => {
+                verified.pod.interfaces = interfaces(&state);
+                self.expected
+                    .extend(gateways(at, &state, then.map(|extension| &extension.state)));
+                let mut links = state.links.iter();
+                let is_bare = links.all(|link| link.kind == LinkKind::Loopback);
+                let mut known_empty = self.known_empty.iter();
+                let was_empty = known_empty.any(|known| known.is_same(&pod.identity));
+                let is_unknown = is_bare && then.is_none() && !was_empty;
+                if is_unknown {
+                    verified.state = Reachability::NoCheckpoint;
+                }
+                is_unknown.then(|| MatchingCause::BareWithoutCheckpoint.error(object))
+            }
+            Err(error) => {
+                verified.state = Reachability::Failed;
+                Some(cannot_observe(&object, &error))
+            }
+        };
+        self.problems
+            .extend(problem.map(|problem| problem.of(&pod.info.id)));
+        self.pods.push(verified);
+    }
+}
+
+/// The gateways that the pod has now, and those that its checkpoint says it should have.
+fn gateways(pod: usize, now: &NetState, then: Option<&NetState>) -> Vec<Expected> {
+    let mut expected: Vec<Expected> = Vec::new();
+    for route in now
+        .routes
+        .iter()
+        .chain(then.iter().flat_map(|state| &state.routes))
+    {
+        for (gateway, dev) in route.gateways() {
+            if !expected
+                .iter()
+                .any(|known| known.gateway == gateway && known.dev == *dev)
+            {
+                let index = now.link(dev).map(|link| link.index);
+                expected.push(Expected {
+                    pod,
+                    dev: dev.clone(),
+                    gateway,
+                    index,
+                });
+            }
+        }
+    }
+    expected
+}
+
+/// Probes the gateways of existing interfaces; `None` stands for those of missing ones.
+fn ask(
+    pods: &mut [Pod],
+    expected: &[Expected],
+    timeout: Duration,
+) -> Result<Vec<Option<Answer>>, Error> {
+    let question = |e: &Expected| {
+        e.index.map(|index| Question {
+            pod: e.pod,
+            index,
+            gateway: e.gateway,
+        })
+    };
+    let questions: Vec<Question> = expected.iter().filter_map(question).collect();
+    let mut answers = probe::ask(pods, &questions, timeout)?.into_iter();
+    Ok(expected
+        .iter()
+        .map(|e| e.index.and_then(|_| answers.next()))
+        .collect())
+}
+
+impl VerifiedPod {
+    fn new(pod: PodSummary, state: Reachability) -> Self {
+        Self {
+            pod,
+            state,
+            gateways: Vec::new(),
+            answered: None,
+        }
+    }
+
+    /// Adds the answer of one gateway; returns the problem with it.
+    fn take(
+        &mut self,
+        expected: &Expected,
+        answer: Option<Answer>,
+        timeout: Duration,
+    ) -> Option<Problem> {
+        let Expected { dev, gateway, .. } = expected;
+        let mut view = GatewayView {
+            address: *gateway,
+            dev: dev.clone(),
+            reachable: Some(false),
+            rtt_us: None,
+            lladdr: None,
+        };
+        let mut state = Reachability::Unreachable;
+        let cause = match answer {
+            Some(Answer::Reachable { rtt, lladdr, at }) => {
+                state = Reachability::Reachable;
+                view.reachable = Some(true);
+                view.rtt_us = rtt.and_then(|rtt| u64::try_from(rtt.as_micros()).ok());
+                view.lladdr = lladdr;
+                self.answered = Some(self.answered.map_or(at, |first| first.min(at)));
+                None
+            }
+            Some(Answer::Static) => {
+                state = Reachability::Unknown;
+                view.reachable = None;
+                Some(GatewayCause::PermanentNeighbour)
+            }
+            Some(Answer::Silent) => Some(GatewayCause::NoAnswer { timeout }),
+            Some(Answer::Refused(errno)) => Some(GatewayCause::CannotProbe {
+                error: Error::from(errno).to_string(),
+            }),
+            None => Some(GatewayCause::InterfaceMissing),
+        };
+        self.state = self.state.max(state);
+        self.gateways.push(view);
+        let problem = cause?.error(format!("{gateway} dev {dev}"));
+        Some(problem.of(&self.pod.info.id))
+    }
+}

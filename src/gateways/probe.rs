@@ -1,0 +1,190 @@
+//! Probes gateways from inside the pods.
+//!
+//! netfix makes the kernel resolve the gateway in the pod's namespace: it sends ARP (RFC 826) or neighbour solicitations
+//! (RFC 4861) from the pod's interface, with the pod's MAC and address, and reports when the answer came. A packet
+//! socket would cost an RCU grace period per pod when it is closed.
+
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::inventory::observe::Pod;
+use crate::kernel::neighbour::{self, Entry, Reachability};
+use crate::kernel::{Error, Socket, netns};
+use crate::model::Mac;
+
+/// One gateway to probe.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Question {
+    /// Which of the pods.
+    pub pod: usize,
+    /// The ifindex of the pod's interface.
+    pub index: u32,
+    /// The gateway.
+    pub gateway: IpAddr,
+}
+
+/// The answer to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// It answered, after so long, with this hardware address.
+    Reachable {
+        /// From the request to the answer; `None` when it is not known which request was answered.
+        rtt: Option<Duration>,
+        /// The hardware address of the answer.
+        lladdr: Option<Mac>,
+        /// When the first answer came.
+        at: Instant,
+    },
+    /// It did not answer in time.
+    Silent,
+    /// It is a permanent neighbour, so the kernel does not probe it.
+    Static,
+    /// The kernel refused to ask.
+    Refused(nix::errno::Errno),
+}
+
+struct Asked {
+    question: Question,
+    since: Instant,
+    answer: Option<Answer>,
+    /// It answered late, to an unknown one of several requests; it is probed once more.
+    late: Option<Answer>,
+}
+
+/// The kernel repeats an unanswered request after this long (`retrans_time_ms`).
+const RETRANSMIT: Duration = Duration::from_secs(1);
+
+/// Probes all gateways at once; the answers are in the order of the questions.
+///
+/// # Errors
+/// When a socket cannot be opened or fails; single refusals are answers.
+pub(super) fn ask(
+    pods: &mut [Pod],
+    questions: &[Question],
+    timeout: Duration,
+) -> Result<Vec<Answer>, Error> {
+    let deadline = Instant::now() + timeout;
+    let mut listeners = listen(pods, questions)?;
+    let begin = |question: &Question| Asked {
+        question: *question,
+        since: Instant::now(),
+        answer: None,
+        late: None,
+    };
+    let mut asked: Vec<Asked> = questions.iter().map(begin).collect();
+    for asked in &mut asked {
+        let pod = &mut pods[asked.question.pod];
+        start(&mut pod.socket, asked)?;
+    }
+    while asked.iter().any(|asked| asked.answer.is_none()) && Instant::now() < deadline {
+        for at in ready(&listeners, deadline)? {
+            let (pod, socket) = &mut listeners[at];
+            for entry in neighbour::events(socket)? {
+                take(*pod, entry, &mut asked, &mut pods[*pod].socket)?;
+            }
+        }
+    }
+    Ok(asked
+        .into_iter()
+        .map(|asked| asked.answer.or(asked.late).unwrap_or(Answer::Silent))
+        .collect())
+}
+
+/// A second socket in each pod of a question, subscribed to its neighbour events.
+fn listen(pods: &mut [Pod], questions: &[Question]) -> Result<Vec<(usize, Socket)>, Error> {
+    let mut wanted: Vec<_> = pods.iter_mut().enumerate().collect();
+    wanted.retain(|(at, _)| questions.iter().any(|question| question.pod == *at));
+    let sockets = netns::visit(
+        &mut wanted,
+        |(_, pod)| &pod.netns,
+        |_| neighbour::subscribe(),
+    );
+    let numbers = wanted.iter().map(|(at, _)| *at);
+    numbers
+        .zip(sockets)
+        .map(|(at, socket)| Ok((at, socket??)))
+        .collect()
+}
+
+/// Makes the kernel probe: with a new entry where it has none, else again.
+fn start(socket: &mut Socket, asked: &mut Asked) -> Result<(), Error> {
+    let Question { index, gateway, .. } = asked.question;
+    let request = match neighbour::lookup(socket, index, gateway)? {
+        Reachability::Static => {
+            asked.answer = Some(Answer::Static);
+            return Ok(());
+        }
+        Reachability::Unknown => neighbour::resolve(index, gateway),
+        Reachability::Known => neighbour::reprobe(index, gateway),
+    };
+    asked.since = Instant::now();
+    if let Some(Err(errno)) = socket.run(&[request])?.first() {
+        asked.answer = Some(Answer::Refused(*errno));
+    }
+    Ok(())
+}
+
+fn take(pod: usize, entry: Entry, asked: &mut [Asked], socket: &mut Socket) -> Result<(), Error> {
+    let about = |asked: &&mut Asked| {
+        let Question {
+            pod: at,
+            index,
+            gateway,
+        } = asked.question;
+        at == pod && index == entry.index && gateway == entry.dst && asked.answer.is_none()
+    };
+    let Some(asked) = asked.iter_mut().find(about) else {
+        return Ok(());
+    };
+    if entry.reachable {
+        let rtt = asked.since.elapsed();
+        let before = match asked.late {
+            Some(Answer::Reachable { at, .. }) => Some(at),
+            _ => None,
+        };
+        let at = before.unwrap_or_else(Instant::now);
+        let answer = |rtt| {
+            Some(Answer::Reachable {
+                rtt,
+                lladdr: entry.lladdr,
+                at,
+            })
+        };
+        if rtt < RETRANSMIT {
+            asked.answer = answer(Some(rtt));
+        } else {
+            asked.late = answer(None);
+            start(socket, asked)?;
+        }
+    } else if entry.failed {
+        // The kernel gives up after three requests; an IPv6 address in duplicate detection needs longer.
+        start(socket, asked)?;
+    }
+    Ok(())
+}
+
+/// The numbers of the listeners with events; none when the deadline came first.
+fn ready(listeners: &[(usize, Socket)], deadline: Instant) -> Result<Vec<usize>, Error> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    // Rounded up, so that the last millisecond is not spent in a busy loop.
+    let timeout =
+        PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
+    let mut fds: Vec<_> = listeners
+        .iter()
+        .map(|(_, s)| PollFd::new(s.as_fd(), PollFlags::POLLIN))
+        .collect();
+    match poll(&mut fds, timeout) {
+        Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let is_ready = |fd: &PollFd<'_>| fd.revents().is_some_and(|events| !events.is_empty());
+    Ok(fds
+        .iter()
+        .enumerate()
+        .filter(|(_, fd)| is_ready(fd))
+        .map(|(at, _)| at)
+        .collect())
+}

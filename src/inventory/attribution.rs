@@ -1,0 +1,129 @@
+//! Names pods after the sandboxes that container runtimes report, and refuses a report that cannot be true.
+
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Inventory;
+use crate::inventory::observe::Pod;
+use crate::inventory::sandbox_match::{Introduction, Unfound};
+use crate::kernel::netns;
+use crate::matching::Selection;
+use crate::model::{Link, Parent, Problem};
+use crate::refusal::Refusal;
+use crate::runtime::{self, Answer, Resident};
+
+/// How often, and after which pause, the machine is observed and the runtimes are queried again when the two do not
+/// agree: pods come and go meanwhile, and a runtime that is starting may not have its pods yet.
+const RETRIES: usize = 2;
+const PAUSE: Duration = Duration::from_millis(400);
+
+/// The runtimes' answer beside the kernel's.
+struct Comparison {
+    answer: Answer,
+    /// Selected sandboxes whose namespace does not exist.
+    unfound: Vec<Unfound>,
+    /// Selected namespaces that cannot exist if the answer is true.
+    suspects: Vec<PathBuf>,
+    problems: Vec<Problem>,
+}
+
+impl Comparison {
+    fn agrees(&self) -> bool {
+        self.unfound.is_empty() && self.suspects.is_empty()
+    }
+}
+
+impl Inventory {
+    /// Queries the container runtimes for the pods' names. One that cannot be queried ends the command, and so does an
+    /// answer that cannot be true; before that, machine and runtimes are queried again.
+    pub(crate) fn attribute(
+        &mut self,
+        config: &runtime::Config,
+        selection: &Selection,
+    ) -> Result<(), Refusal> {
+        let until = Instant::now() + runtime::LIMIT;
+        let mut last = self.compare(config, selection, until)?;
+        let mut unfound_before: Option<Vec<Unfound>> = None;
+        for _ in 0..RETRIES {
+            if last.agrees() || Instant::now() + PAUSE >= until {
+                break;
+            }
+            thread::sleep(PAUSE);
+            *self = Self::open(selection)?;
+            let next = self.compare(config, selection, until)?;
+            unfound_before = Some(std::mem::replace(&mut last, next).unfound);
+        }
+        let Comparison {
+            answer,
+            mut unfound,
+            suspects,
+            problems,
+        } = last;
+        if !suspects.is_empty() {
+            return Err(answer.contradicted_by(&suspects).into());
+        }
+        let twice = |now: &Unfound| {
+            unfound_before
+                .as_ref()
+                .is_none_or(|before| before.iter().any(|then| then.is_same(now)))
+        };
+        unfound.retain(twice);
+        self.problems.extend(problems);
+        self.problems.extend(unfound.iter().map(Unfound::problem));
+        self.answer = Some(answer);
+        Ok(())
+    }
+
+    fn compare(
+        &mut self,
+        config: &runtime::Config,
+        selection: &Selection,
+        until: Instant,
+    ) -> Result<Comparison, Refusal> {
+        let answer = runtime::ask_until(config, until)?;
+        let mut residents: Vec<Resident<'_>> = self.pods.iter_mut().map(Pod::resident).collect();
+        let Introduction {
+            mut unfound,
+            problems,
+        } = answer.introduce(&mut residents);
+        let doubts = answer.doubts(&residents);
+        unfound.retain(|sandbox| {
+            let inode = sandbox.inode.unwrap_or_default();
+            selection.wants_netns(&sandbox.paths, inode) && selection.wants_pod(&sandbox.info)
+        });
+        let suspects = self.on_host_links(&doubts, selection);
+        Ok(Comparison {
+            answer,
+            unfound,
+            suspects,
+            problems,
+        })
+    }
+
+    /// Those of these pods that are selected and have a link on a host link.
+    fn on_host_links(&mut self, doubts: &[usize], selection: &Selection) -> Vec<PathBuf> {
+        let Self { pods, host, .. } = self;
+        let pods = pods
+            .iter_mut()
+            .enumerate()
+            .filter(|(at, _)| doubts.contains(at))
+            .map(|(_, pod)| pod);
+        let mut pods: Vec<&mut Pod> = pods.filter(|pod| selection.wants_pod(&pod.info)).collect();
+        let on_host = |link: &Link| matches!(link.parent, Some(Parent::Host(_)));
+        let stands = netns::visit(
+            &mut pods,
+            |pod| &pod.netns,
+            |pod| {
+                pod.observe_links_inside(host)
+                    .is_ok_and(|state| state.links.iter().any(on_host))
+            },
+        );
+        let paths = pods.iter().map(|pod| pod.netns.path.clone());
+        paths
+            .zip(stands)
+            .filter(|(_, stands)| matches!(stands, Ok(true)))
+            .map(|(path, _)| path)
+            .collect()
+    }
+}

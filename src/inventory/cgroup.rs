@@ -1,0 +1,271 @@
+//! The container of a process, from the name of its cgroup.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use crate::inventory::procfs;
+use crate::model::identity::Holder;
+use crate::runtime::names::{KubeName, told};
+
+/// Container ids of every runtime are the hexadecimal digits of a SHA-256 sum or as many random ones.
+const ID_LENGTH: usize = 64;
+/// The shortest pod uid: a static pod's, which has no dashes.
+const MIN_UID: usize = 32;
+
+/// The container that a cgroup was made for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Container {
+    /// Its whole id.
+    pub id: String,
+    /// The text before the id, such as `crio-`.
+    prefix: String,
+    /// The uid of its pod.
+    pub uid: Option<String>,
+}
+
+/// The pod in a namespace, as far as cgroups and the command line of conmon show it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Occupant {
+    /// The sandbox, or the container that is its own sandbox.
+    pub sandbox: Option<String>,
+    pub uid: Option<String>,
+    pub namespace: Option<String>,
+    pub name: Option<String>,
+    pub attempt: Option<u32>,
+}
+
+/// The pods of the namespaces that these processes hold, by the namespaces' inodes.
+///
+/// A cgroup of netfix or of PID 1 does not count: this machine is a container itself then. Nor does one that several
+/// namespaces share.
+pub(crate) fn occupants(holders: &BTreeMap<u64, Holder>) -> BTreeMap<u64, Occupant> {
+    let own = own_ids();
+    let mut containers: BTreeMap<u64, (Container, Holder)> = BTreeMap::new();
+    let mut times_seen: BTreeMap<String, usize> = BTreeMap::new();
+    for (inode, holder) in holders {
+        let Ok(text) = fs::read_to_string(format!("/proc/{}/cgroup", holder.pid)) else {
+            continue;
+        };
+        // The process may have ended, and its pid be another's.
+        let Some(container) = container_in(&text, &own).filter(|_| procfs::is_alive(holder)) else {
+            continue;
+        };
+        *times_seen.entry(container.id.clone()).or_default() += 1;
+        containers.insert(*inode, (container, *holder));
+    }
+    let is_alone = |container: &Container| times_seen.get(&container.id) == Some(&1);
+    let alone = containers
+        .into_iter()
+        .filter(|(_, (container, _))| is_alone(container));
+    alone
+        .map(|(inode, (container, holder))| (inode, occupant(container, holder.pid)))
+        .collect()
+}
+
+/// Whether the cgroups of a process name this container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Membership {
+    /// They name it.
+    Named,
+    /// They name others.
+    OfAnother,
+    /// They name no container, or cannot be read.
+    Unknown,
+}
+
+/// Whether a process is in this container; containers in `own` do not count.
+pub(crate) fn membership(pid: u32, container: &str, own: &BTreeSet<String>) -> Membership {
+    let ids = ids_of(&pid.to_string());
+    if ids.contains(container) {
+        Membership::Named
+    } else if ids.is_subset(own) {
+        Membership::Unknown
+    } else {
+        Membership::OfAnother
+    }
+}
+
+/// The containers that netfix or PID 1 is in.
+pub(crate) fn own_ids() -> BTreeSet<String> {
+    ["self", "1"].into_iter().flat_map(ids_of).collect()
+}
+
+fn occupant(container: Container, pid: u32) -> Occupant {
+    let Container { id, prefix, uid } = container;
+    let called = procfs::conmon_name(pid, &id);
+    let kube = called.as_deref().and_then(KubeName::parse);
+    // CRI-O may run no process for a sandbox: the oldest one is an application's then.
+    let is_sandbox = !prefix.starts_with("crio")
+        || procfs::is_pause(pid)
+        || kube.as_ref().is_some_and(|kube| kube.is_sandbox);
+    let sandbox = Some(id).filter(|_| is_sandbox);
+    match kube {
+        Some(KubeName {
+            name,
+            namespace,
+            uid,
+            attempt,
+            ..
+        }) => Occupant {
+            attempt: Some(attempt).filter(|_| is_sandbox),
+            sandbox,
+            uid: told(&uid),
+            namespace: told(&namespace),
+            name: told(&name),
+        },
+        None => Occupant {
+            sandbox,
+            uid,
+            name: called.as_deref().and_then(told),
+            ..Occupant::default()
+        },
+    }
+}
+
+/// Every container id in the cgroups of a process; `process` is a pid or `self`.
+fn ids_of(process: &str) -> BTreeSet<String> {
+    let text = fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap_or_default();
+    let components = text
+        .lines()
+        .filter_map(path_in)
+        .flat_map(|path| path.split('/'));
+    components
+        .filter_map(container_id)
+        .map(|(_, id)| id.to_owned())
+        .collect()
+}
+
+/// The innermost container in `/proc/PID/cgroup` (cgroups(7)) that is none of `own`.
+fn container_in(text: &str, own: &BTreeSet<String>) -> Option<Container> {
+    text.lines().filter_map(path_in).find_map(|path| {
+        let (prefix, id) = path
+            .rsplit('/')
+            .filter_map(container_id)
+            .find(|(_, id)| !own.contains(*id))?;
+        let uid = path.rsplit('/').find_map(pod_uid);
+        Some(Container {
+            id: id.to_owned(),
+            prefix: prefix.to_owned(),
+            uid,
+        })
+    })
+}
+
+/// The path in a line such as `4:memory:/docker/0123`.
+fn path_in(line: &str) -> Option<&str> {
+    line.splitn(3, ':').nth(2)
+}
+
+/// The text before the id, and the id, in `cri-containerd-ID.scope`, `kubepods-podUID.slice:cri-containerd:ID`,
+/// `libpod-payload-ID` or a bare `ID`. A container's monitor has a cgroup beside the container's.
+fn container_id(component: &str) -> Option<(&str, &str)> {
+    let name = component.strip_suffix(".scope").unwrap_or(component);
+    let (prefix, id) = name.split_at_checked(name.len().checked_sub(ID_LENGTH)?)?;
+    let is_id = id
+        .bytes()
+        .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let is_apart = prefix.is_empty() || prefix.ends_with(['-', ':']);
+    (is_id && is_apart && !prefix.contains("conmon")).then_some((prefix, id))
+}
+
+/// The uid in `podUID`, or as systemd's slices spell it, `kubepods-burstable-podUID.slice` with `_` for `-`.
+fn pod_uid(component: &str) -> Option<String> {
+    let name = component
+        .split_once(".slice")
+        .map_or(component, |(name, _)| name);
+    let uid = name
+        .strip_prefix("pod")
+        .or_else(|| name.rsplit_once("-pod").map(|(_, uid)| uid))?;
+    let uid = uid.replace('_', "-");
+    let is_uid = uid.len() >= MIN_UID
+        && uid
+            .bytes()
+            .all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    is_uid.then_some(uid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "06c9b8d0a80012345678901234567890abcdefabcdefabcdefabcdefabcdef01";
+    const OUTER: &str = "ffc9b8d0a80012345678901234567890abcdefabcdefabcdefabcdefabcdef01";
+    const UID: &str = "5e0c6f86-7f6c-4a1c-9f5e-2f4f0f3c1a11";
+    const STATIC_UID: &str = "d4f3c2b1a09182736455463728190a0b";
+
+    fn read(text: &str) -> Option<(String, Option<String>)> {
+        let text = text
+            .replace("<id>", ID)
+            .replace("<outer>", OUTER)
+            .replace("<uid>", UID);
+        let own = BTreeSet::from([OUTER.to_owned()]);
+        container_in(&text, &own).map(|container| (container.id, container.uid))
+    }
+
+    #[test]
+    fn containers_are_found_in_every_runtimes_spelling() {
+        for line in [
+            "0::/system.slice/docker-<id>.scope",
+            "4:memory:/docker/<id>",
+            "0::/docker/<id>/init.scope",
+            "0::/machine.slice/libpod-<id>.scope/container",
+            "0::/system.slice/web.service/libpod-payload-<id>",
+            "0::/libpod_parent/libpod-<id>",
+            "0::/../docker-<id>.scope",
+            "0::/docker/<outer>/docker/<id>",
+            "11:pids:/\n4:memory:/docker/<id>\n0::/",
+        ] {
+            assert_eq!(read(line), Some((ID.to_owned(), None)), "{line}");
+        }
+    }
+
+    #[test]
+    fn pods_are_found_in_every_drivers_spelling() {
+        let slice = UID.replace('-', "_");
+        for line in [
+            "11:memory:/kubepods/burstable/pod<uid>/<id>",
+            "0::/kubepods/pod<uid>/<id>",
+            &format!(
+                "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{slice}.slice/cri-containerd-<id>.scope"
+            ),
+            &format!("0::/kubepods.slice/kubepods-pod{slice}.slice/crio-<id>.scope/container"),
+            &format!(
+                "0::/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod{slice}.slice/cri-containerd-<id>.scope"
+            ),
+            &format!(
+                "1:name=systemd:/system.slice/containerd.service/kubepods-besteffort-pod{slice}.slice:cri-containerd:<id>"
+            ),
+            "0::/docker/<outer>/kubelet/kubepods/burstable/pod<uid>/<id>",
+        ] {
+            assert_eq!(
+                read(line),
+                Some((ID.to_owned(), Some(UID.to_owned()))),
+                "{line}"
+            );
+        }
+        let line = format!("0::/kubepods/burstable/pod{STATIC_UID}/<id>");
+        assert_eq!(
+            read(&line),
+            Some((ID.to_owned(), Some(STATIC_UID.to_owned())))
+        );
+    }
+
+    #[test]
+    fn what_is_no_container_of_this_machine_is_none() {
+        for line in [
+            "",
+            "0::/",
+            "0::/user.slice/user-0.slice/session-1.scope",
+            "0::/system.slice/docker.service",
+            "0::/docker/<outer>",
+            "0::/machine.slice/libpod-conmon-<id>.scope",
+            "0::/machine.slice/machine-libpod_pod_<id>.slice",
+            "0::/docker/06c9b8d0a800",
+            "0::/docker/g6c9b8d0a80012345678901234567890abcdefabcdefabcdefabcdefabcdef01",
+            "0::/docker/x<id>",
+            "0::/docker/ü<id>",
+        ] {
+            assert_eq!(read(line), None, "{line}");
+        }
+    }
+}

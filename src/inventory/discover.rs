@@ -1,0 +1,196 @@
+//! The network namespaces of this machine, found from the kernel: every one that a process is in, and every one that
+//! is mounted. Container runtimes only add names; without them the names of cgroups are used.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+use super::cgroup::{self, Occupant};
+use super::pod_ids::Ids;
+use super::procfs::{self, LivedIn};
+use crate::kernel::Netns;
+use crate::matching::Selection;
+use crate::model::identity::Holder;
+use crate::model::problem::InventoryCause;
+use crate::model::{PodId, PodInfo, Problem};
+use crate::runtime::names;
+
+/// A namespace that is neither the host's nor PID 1's.
+#[derive(Debug)]
+pub struct Found {
+    /// The open namespace.
+    pub netns: Netns,
+    /// Its pod.
+    pub info: PodInfo,
+    /// Every path known to lead to it.
+    pub paths: Vec<PathBuf>,
+}
+
+/// Every selected namespace, each once, and the problems of those that cannot be opened.
+///
+/// # Errors
+/// When `/proc` or the mount table cannot be read: then the running pods are unknown.
+pub fn discover(selection: &Selection) -> io::Result<(Vec<Found>, Vec<Problem>)> {
+    let excluded = [procfs::netns_inode("self")?, procfs::machine_inode()?];
+    let (mut candidates, denied) = candidates()?;
+    candidates.retain(|inode, _| !excluded.contains(inode));
+    let mut found = Vec::new();
+    let unknown = |pid: &u32| InventoryCause::NetnsHidden.error(format!("pid {pid}"));
+    let mut problems: Vec<Problem> = denied
+        .iter()
+        .filter(|_| selection.wants_every_netns())
+        .map(unknown)
+        .collect();
+    for (inode, (candidate, info)) in identify(candidates) {
+        let paths = candidate.paths();
+        if !selection.wants_netns(&paths, inode) {
+            continue;
+        }
+        match candidate.open(inode) {
+            Ok(Some(netns)) => found.push(Found { netns, info, paths }),
+            // It was deleted meanwhile.
+            Ok(None) => {}
+            Err(error) => {
+                let path = paths.first().map(|path| path.display().to_string());
+                let error = error.to_string();
+                let cause = InventoryCause::CannotOpenNetns { error };
+                problems.push(cause.error(path.unwrap_or_default()));
+            }
+        }
+    }
+    Ok((found, problems))
+}
+
+/// One namespace in `/proc` and the mount table.
+#[derive(Debug, Default)]
+struct Candidate {
+    mounts: Vec<PathBuf>,
+    holder: Option<Holder>,
+}
+
+fn candidates() -> io::Result<(BTreeMap<u64, Candidate>, Vec<u32>)> {
+    let mut candidates: BTreeMap<u64, Candidate> = BTreeMap::new();
+    for (inode, path) in procfs::mounted()? {
+        candidates.entry(inode).or_default().mounts.push(path);
+    }
+    let LivedIn { holders, denied } = procfs::lived_in()?;
+    for (inode, holder) in holders {
+        let oldest = &mut candidates.entry(inode).or_default().holder;
+        if oldest.is_none_or(|known| holder.start_time < known.start_time) {
+            *oldest = Some(holder);
+        }
+    }
+    Ok((candidates, denied))
+}
+
+/// Names the pod of every namespace, selected or not, as far as the kernel knows it: an id must not depend on the
+/// selection. Sandboxes come first, for a mount may have any name.
+fn identify(candidates: BTreeMap<u64, Candidate>) -> BTreeMap<u64, (Candidate, PodInfo)> {
+    let holders = candidates
+        .iter()
+        .filter_map(|(inode, candidate)| Some((*inode, candidate.holder?)));
+    let mut occupants = cgroup::occupants(&holders.collect());
+    let mut ids = Ids::default();
+    let has_sandbox = |inode: &u64, occupants: &BTreeMap<u64, Occupant>| {
+        occupants
+            .get(inode)
+            .is_some_and(|occupant| occupant.sandbox.is_some())
+    };
+    let (first, last): (Vec<_>, Vec<_>) = candidates
+        .into_iter()
+        .partition(|(inode, _)| has_sandbox(inode, &occupants));
+    let identified = first.into_iter().chain(last).map(|(inode, candidate)| {
+        let occupant = occupants.remove(&inode);
+        let id = match occupant
+            .as_ref()
+            .and_then(|occupant| occupant.sandbox.as_deref())
+        {
+            Some(sandbox) => ids.of_sandbox(sandbox),
+            None => ids.of_namespace(candidate.mount_name().as_deref(), inode),
+        };
+        let info = candidate.info(occupant, id);
+        (inode, (candidate, info))
+    });
+    identified.collect()
+}
+
+impl Candidate {
+    fn paths(&self) -> Vec<PathBuf> {
+        let process = self.holder.map(|holder| procfs::netns_path(holder.pid));
+        self.mounts.iter().cloned().chain(process).collect()
+    }
+
+    /// Opens the namespace; `None` when it is gone.
+    fn open(&self, inode: u64) -> io::Result<Option<Netns>> {
+        if let Some(netns) = self.reach(inode)? {
+            return Ok(Some(netns));
+        }
+        for path in &self.mounts {
+            // Mounted and not reached: it was mounted only now, or it is under another mount.
+            if procfs::is_mounted(inode, path)? {
+                return self.reach(inode)?.map(Some).ok_or_else(|| {
+                    io::Error::other("it is mounted there, and something else is mounted over it")
+                });
+            }
+        }
+        Ok(None)
+    }
+
+    /// Opens the namespace by the first path that still leads to it.
+    fn reach(&self, inode: u64) -> io::Result<Option<Netns>> {
+        let mut failure = None;
+        for path in self.paths() {
+            match Netns::open(&path) {
+                Ok(mut netns) if netns.key().1 == inode => {
+                    netns.is_mount = self.mounts.contains(&path);
+                    // No other namespace gets its inode while it is open: a process with that inode is in it.
+                    netns.holder = self
+                        .holder
+                        .filter(|holder| procfs::lives_in(*holder, inode));
+                    return Ok(Some(netns));
+                }
+                // Another mount or another process of that pid is there now.
+                Ok(_) => {}
+                Err(error) if procfs::is_gone(&error) => {}
+                // A plain file, which a mount leaves behind until it is removed too, is no namespace.
+                Err(_) if self.mounts.contains(&path) && !procfs::is_mounted(inode, &path)? => {}
+                Err(error) => failure = Some(error),
+            }
+        }
+        failure.map_or(Ok(None), Err)
+    }
+
+    fn mount_name(&self) -> Option<String> {
+        self.mounts
+            .first()?
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+    }
+
+    fn info(&self, occupant: Option<Occupant>, id: PodId) -> PodInfo {
+        let mount = self.mount_name();
+        let source = match (&occupant, &mount) {
+            (Some(_), _) => names::SOURCE_CGROUP,
+            (None, Some(_)) => "mount",
+            (None, None) => "proc",
+        };
+        let Occupant {
+            sandbox,
+            uid,
+            namespace,
+            name,
+            attempt,
+        } = occupant.unwrap_or_default();
+        // Runtimes give the mounts of their sandboxes random names.
+        let name = name.or(mount.filter(|_| sandbox.is_none()));
+        PodInfo {
+            id,
+            namespace,
+            name,
+            uid,
+            sandbox,
+            attempt,
+            source: source.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! A stored record beside the running pod that it is about.
+
+use std::borrow::Cow;
+
+use super::observe::Pod;
+use super::stored::summary_of;
+use crate::model::{Checkpoint, IfName, NetState, Partial, PodInfo, PodSummary, Problem};
+use crate::plan::{self, HostLinks, Observed, Plan};
+
+/// A checkpoint and the running pod that it describes.
+#[derive(Debug)]
+pub(crate) struct Matched {
+    pub info: PodInfo,
+    pub checkpoint: Checkpoint,
+    pub pod: Pod,
+    /// Seconds since the checkpoint was written.
+    pub age: u32,
+    /// What a source says that knows only a part; `None` where netfix recorded the whole state.
+    pub partial: Option<Partial>,
+}
+
+impl Matched {
+    /// The MACs and addresses that its record gives the pod.
+    pub(crate) fn claims(&self) -> Cow<'_, NetState> {
+        match (&self.partial, &self.checkpoint.netfix) {
+            (Some(partial), _) => {
+                let nothing = NetState::default();
+                Cow::Owned(plan::complete(partial, &nothing, &[], &HostLinks::default()).0)
+            }
+            (None, Some(extension)) => Cow::Borrowed(&extension.state),
+            (None, None) => Cow::Owned(NetState::default()),
+        }
+    }
+
+    /// The state that the pod should have, and what its source leaves out; `made` are links that this run created.
+    pub(crate) fn wanted(
+        &self,
+        now: &NetState,
+        links: &HostLinks,
+        made: &[IfName],
+    ) -> (Cow<'_, NetState>, Vec<Problem>) {
+        let Some(partial) = &self.partial else {
+            return (self.claims(), Vec::new());
+        };
+        let (wanted, problems) = plan::complete(partial, now, made, links);
+        (Cow::Owned(wanted), problems)
+    }
+
+    /// What is missing in the pod, and the steps that bring it back.
+    pub(crate) fn plan(&self, observed: Observed<'_>, links: &HostLinks, made: &[IfName]) -> Plan {
+        let (wanted, problems) = self.wanted(observed.state, links, made);
+        let mut plan = plan::pod(&wanted, observed, links);
+        plan.problems.extend(problems);
+        plan
+    }
+
+    /// The pod as its record describes it.
+    pub(crate) fn summary(&self) -> PodSummary {
+        let summary = summary_of(&self.info, &self.checkpoint);
+        match &self.partial {
+            Some(partial) => PodSummary {
+                interfaces: partial.interfaces(),
+                ..summary
+            },
+            None => summary,
+        }
+    }
+}

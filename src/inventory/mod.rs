@@ -1,0 +1,132 @@
+//! What is on this machine now: the host, network namespaces with their processes, and the pods that container runtimes
+//! report. And what is stored about them.
+
+mod attribution;
+mod cgroup;
+mod cni_cache;
+pub mod discover;
+pub(crate) mod import;
+pub(crate) mod matched;
+pub mod observe;
+mod pair;
+mod pod_ids;
+pub(crate) mod prepare;
+pub mod procfs;
+pub(crate) mod rejected;
+pub mod sandbox_match;
+pub(crate) mod selectors;
+pub(crate) mod stored;
+pub(crate) mod survey;
+
+use std::path::Path;
+
+use crate::inventory::observe::{Host, Pod};
+use crate::kernel::Netns;
+use crate::matching::{Machine, NetnsKey, Selection, StoredRecord, Verdict, match_records};
+use crate::model::problem::{Cause, InventoryCause};
+use crate::model::{NodeIdentity, Problem};
+use crate::refusal::Refusal;
+use crate::runtime::Answer;
+
+/// The machine as a command found it.
+#[derive(Debug)]
+pub(crate) struct Inventory {
+    pub node: NodeIdentity,
+    pub host: Host,
+    pub pods: Vec<Pod>,
+    pub problems: Vec<Problem>,
+    /// What the container runtimes reported; `None` when they were not queried.
+    pub answer: Option<Answer>,
+}
+
+impl Inventory {
+    /// Observes the host and opens every selected namespace. Only the kernel is queried, so names may be missing.
+    ///
+    /// Ends the command when the host or the list of processes cannot be read: then nothing is known.
+    pub(crate) fn open(selection: &Selection) -> Result<Self, Refusal> {
+        let host = Host::observe().map_err(|error| cannot_observe("host", &error))?;
+        let (found, mut problems) =
+            discover::discover(selection).map_err(|error| cannot_observe("/proc", &error))?;
+        let mut pods = Vec::new();
+        for opened in observe::open_pods(found, &host) {
+            match opened {
+                Ok(pod) => pods.push(pod),
+                Err(unopened) => {
+                    let (info, error) = *unopened;
+                    let error = error.to_string();
+                    let problem = InventoryCause::CannotEnterNetns { error }.error("");
+                    problems.push(problem.of(&info.id));
+                }
+            }
+        }
+        Ok(Self {
+            node: observe::node_identity(),
+            host,
+            pods,
+            problems,
+            answer: None,
+        })
+    }
+
+    /// Gives pods the id and the names under which they are stored, unless a runtime reports others.
+    pub(crate) fn learn_names(&mut self, records: &[StoredRecord]) {
+        let machine = machine(&self.node, &self.pods, records);
+        let matching = match_records(records, &machine, &Selection::everything());
+        for (record, verdict) in records.iter().zip(matching.verdicts) {
+            if let Verdict::Matched(at) = verdict {
+                self.pods[at].info.learn(record.info.clone());
+            }
+        }
+    }
+
+    /// Whether every namespace was found and opened.
+    pub(crate) fn is_complete(&self) -> bool {
+        let is_unread = |problem: &Problem| match &problem.cause {
+            Cause::Inventory(cause) => matches!(
+                cause,
+                InventoryCause::CannotObserve { .. }
+                    | InventoryCause::NetnsHidden
+                    | InventoryCause::CannotOpenNetns { .. }
+                    | InventoryCause::CannotEnterNetns { .. }
+                    | InventoryCause::SandboxNotFound { .. }
+            ),
+            _ => false,
+        };
+        !self.problems.iter().any(is_unread)
+    }
+
+    /// Keeps the selected pods. Refuses when the user selected pods and none of them runs.
+    pub(crate) fn select(&mut self, selection: &Selection) -> Result<(), Refusal> {
+        self.pods.retain(|pod| selection.wants_pod(&pod.info));
+        if !self.pods.is_empty() || !self.problems.is_empty() || selection.is_everything() {
+            return Ok(());
+        }
+        Err(InventoryCause::NoSuchPod
+            .error(selection.to_string())
+            .into())
+    }
+}
+
+/// The facts from which records are matched with the running pods.
+fn machine(node: &NodeIdentity, pods: &[Pod], records: &[StoredRecord]) -> Machine {
+    let unproven = records.iter().filter(|record| record.proof.is_none());
+    let leads_to = unproven
+        .flat_map(|record| &record.paths)
+        .filter_map(|path| Some((path.clone(), netns_at(path)?)));
+    Machine {
+        node: node.clone(),
+        pods: pods.iter().map(Pod::facts).collect(),
+        leads_to: leads_to.collect(),
+    }
+}
+
+/// The namespace that a path leads to now, if it leads to one.
+fn netns_at(path: &str) -> Option<NetnsKey> {
+    Netns::open(Path::new(path)).ok().map(|netns| netns.key())
+}
+
+/// An object that cannot be read.
+pub(crate) fn cannot_observe(object: &str, error: &dyn std::fmt::Display) -> Problem {
+    let error = error.to_string();
+    InventoryCause::CannotObserve { error }.error(object)
+}

@@ -1,0 +1,244 @@
+//! Reading the kernel into plain data: the host, and every pod at once.
+
+use std::fs;
+use std::path::Path;
+
+use crate::inventory::discover::Found;
+use crate::kernel::dump::{self, HostView, Names};
+use crate::kernel::nsid::{self, HostId};
+use crate::kernel::{Error, Netns, Socket, netns};
+use crate::matching::PodFacts;
+use crate::model::sysctl::Sysctls;
+use crate::model::{Link, NetState, NetnsIdentity, NodeIdentity, PodInfo};
+use crate::runtime::Resident;
+
+/// The host's own namespace, with a socket in it and what it held when it was last read.
+#[derive(Debug)]
+pub struct Host {
+    /// The namespace that netfix runs in.
+    pub netns: Netns,
+    /// A socket in it.
+    pub socket: Socket,
+    /// The last observation.
+    pub state: NetState,
+    names: Names,
+}
+
+impl Host {
+    /// Opens and reads the host's namespace.
+    ///
+    /// # Errors
+    /// The errno of what failed.
+    pub fn observe() -> Result<Self, Error> {
+        let mut host = Self {
+            netns: Netns::host()?,
+            socket: Socket::open_here()?,
+            state: NetState::default(),
+            names: Names::new(),
+        };
+        host.refresh()?;
+        Ok(host)
+    }
+
+    /// Reads it again.
+    ///
+    /// # Errors
+    /// The errno of what failed.
+    pub fn refresh(&mut self) -> Result<(), Error> {
+        self.state = dump::state(&mut self.socket, None)?;
+        self.names = self
+            .state
+            .links
+            .iter()
+            .map(|link| (link.index, link.name.clone()))
+            .collect();
+        Ok(())
+    }
+
+    /// The links as they are now; what was read before stays as it is.
+    ///
+    /// # Errors
+    /// The errno of what failed.
+    pub fn links_now(&mut self) -> Result<Vec<Link>, Error> {
+        dump::links(&mut self.socket, None, &mut Vec::new())
+    }
+
+    /// What a new link of the host's namespace starts with.
+    ///
+    /// # Errors
+    /// The errno of what failed.
+    pub fn new_link_settings(&mut self) -> Result<Sysctls, Error> {
+        dump::new_link_settings(&mut self.socket)
+    }
+}
+
+/// A pod's namespace with a socket in it.
+#[derive(Debug)]
+pub struct Pod {
+    /// The open namespace.
+    pub netns: Netns,
+    /// Its names.
+    pub info: PodInfo,
+    /// What tells it from every other namespace.
+    pub identity: NetnsIdentity,
+    /// Every path known to lead to it.
+    pub paths: Vec<std::path::PathBuf>,
+    /// A socket in it.
+    pub socket: Socket,
+    host_id: HostId,
+}
+
+impl Pod {
+    /// Reads the pod's namespace; the calling thread must be inside it.
+    ///
+    /// # Errors
+    /// The errno of what failed.
+    pub fn observe_inside(&mut self, host: &Host) -> Result<NetState, Error> {
+        self.read(host, |socket, view| dump::state(socket, Some(view)))
+    }
+
+    /// Reads the links alone; the calling thread must be inside the pod's namespace.
+    ///
+    /// # Errors
+    /// The errno of what failed.
+    pub fn observe_links_inside(&mut self, host: &Host) -> Result<NetState, Error> {
+        self.read(host, |socket, view| {
+            let mut state = NetState::default();
+            state.links = dump::links(socket, Some(view), &mut state.unsupported)?;
+            Ok(state)
+        })
+    }
+
+    /// Reads, and reads again what was read before the namespace had an id for the host's: its first link on a host link
+    /// assigns one, and until then that link seems to be on another namespace's.
+    fn read(
+        &mut self,
+        host: &Host,
+        read: impl Fn(&mut Socket, HostView<'_>) -> Result<NetState, Error>,
+    ) -> Result<NetState, Error> {
+        loop {
+            let state = read(
+                &mut self.socket,
+                HostView {
+                    id: self.host_id,
+                    names: &host.names,
+                },
+            )?;
+            if self.host_id != HostId::Unassigned {
+                return Ok(state);
+            }
+            self.host_id = nsid::of(&mut self.socket, &host.netns)?;
+            if self.host_id == HostId::Unassigned {
+                return Ok(state);
+            }
+        }
+    }
+
+    /// What stored records are matched with.
+    pub(crate) fn facts(&self) -> PodFacts {
+        PodFacts {
+            info: self.info.clone(),
+            identity: self.identity.clone(),
+            paths: self.paths.clone(),
+        }
+    }
+
+    /// The pod as runtimes may name it.
+    pub fn resident(&mut self) -> Resident<'_> {
+        Resident {
+            netns: &self.netns,
+            info: &mut self.info,
+        }
+    }
+
+    /// What a new link of the pod starts with; the calling thread must be inside its namespace.
+    ///
+    /// # Errors
+    /// The errno of what failed.
+    pub fn new_link_settings_inside(&mut self) -> Result<Sysctls, Error> {
+        dump::new_link_settings(&mut self.socket)
+    }
+}
+
+/// A pod whose namespace could not be entered, and why.
+pub type Unopened = Box<(PodInfo, Error)>;
+
+/// Opens a socket in each namespace and learns its identity.
+///
+/// A namespace that cannot be entered yields its error, beside the others.
+#[must_use]
+pub fn open_pods(found: Vec<Found>, host: &Host) -> Vec<Result<Pod, Unopened>> {
+    let mut found = found;
+    let sockets = netns::visit(
+        &mut found,
+        |found| &found.netns,
+        |_| {
+            let mut socket = Socket::open_here()?;
+            let host_id = nsid::of(&mut socket, &host.netns)?;
+            Ok::<_, Error>((socket, host_id))
+        },
+    );
+    let opened = found.into_iter().zip(sockets);
+    let pod =
+        |(Found { netns, info, paths }, socket): (Found, Result<Result<_, Error>, _>)| match socket
+            .map_err(Error::from)
+            .and_then(|inner| inner)
+        {
+            Ok((socket, host_id)) => {
+                let identity = netns.identity(Socket::netns_cookie(&socket));
+                Ok(Pod {
+                    netns,
+                    info,
+                    identity,
+                    paths,
+                    socket,
+                    host_id,
+                })
+            }
+            Err(error) => Err(Box::new((info, error))),
+        };
+    opened.map(pod).collect()
+}
+
+/// Reads every pod, side by side; the results are in their order.
+#[must_use]
+pub fn observe_pods(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
+    let states = netns::visit(pods, |pod| &pod.netns, |pod| pod.observe_inside(host));
+    states
+        .into_iter()
+        .map(|state| state.map_err(Error::from).and_then(|inner| inner))
+        .collect()
+}
+
+/// Reads every pod, side by side, and its table of links once more afterwards; the results are in their order.
+#[must_use]
+pub fn observe_pods_twice(
+    pods: &mut [Pod],
+    host: &Host,
+) -> Vec<Result<(NetState, Vec<Link>), Error>> {
+    let read = |pod: &mut Pod| {
+        Ok((
+            pod.observe_inside(host)?,
+            dump::bare_links(&mut pod.socket)?,
+        ))
+    };
+    let states = netns::visit(pods, |pod| &pod.netns, read);
+    states
+        .into_iter()
+        .map(|state| state.map_err(Error::from).and_then(|inner| inner))
+        .collect()
+}
+
+/// Which machine and which boot this is.
+#[must_use]
+pub fn node_identity() -> NodeIdentity {
+    let read = |path: &str| {
+        let text = fs::read_to_string(Path::new(path)).ok()?;
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    };
+    NodeIdentity {
+        machine_id: read("/etc/machine-id"),
+        boot_id: read("/proc/sys/kernel/random/boot_id"),
+        hostname: read("/proc/sys/kernel/hostname"),
+    }
+}

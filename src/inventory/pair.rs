@@ -1,0 +1,152 @@
+//! Pairs checkpoints with the running pods that they are about, and says why others are not used.
+
+use super::matched::Matched;
+use super::observe::Pod;
+use super::rejected::{Reason, Rejected};
+use super::stored::{Stored, age, summary_of};
+use crate::cni;
+use crate::matching::{Machine, Rejection, Selection, StoredRecord, Verdict, match_records};
+use crate::model::problem::MatchingCause;
+use crate::model::{Checkpoint, NodeIdentity, PodId, PodInfo, Problem};
+
+/// Records and running pods, paired.
+#[derive(Debug, Default)]
+pub(super) struct Paired {
+    pub matched: Vec<Matched>,
+    pub rejected: Vec<Rejected>,
+    pub unmatched: Vec<Pod>,
+    pub damaged: Vec<PodInfo>,
+    /// Files that cannot be read and are of unknown pods.
+    pub damaged_files: usize,
+    pub problems: Vec<Problem>,
+}
+
+/// Pairs checkpoints with the pods that they are about.
+pub(super) fn pair(
+    stored: Stored,
+    pods: Vec<Pod>,
+    node: &NodeIdentity,
+    selection: &Selection,
+) -> Paired {
+    let records = stored.records();
+    let machine = super::machine(node, &pods, &records);
+    let matching = match_records(&records, &machine, selection);
+    let mut pods: Vec<Option<Pod>> = pods.into_iter().map(Some).collect();
+    let mut paired = Paired {
+        unmatched: take(&mut pods, matching.unmatched),
+        damaged: stored.damaged,
+        problems: stored.problems,
+        ..Paired::default()
+    };
+    for ((info, checkpoint), verdict) in stored.checkpoints.into_iter().zip(matching.verdicts) {
+        match verdict {
+            Verdict::NotSelected => {}
+            Verdict::Rejected(Rejection::Superseded { by }) => {
+                let by = records[by].info.id.clone();
+                let problem = MatchingCause::Superseded { by }.info(checkpoint.netns);
+                paired.problems.push(problem.of(&info.id));
+            }
+            Verdict::Rejected(rejection) => {
+                let (reason, cause) = explain(&rejection, &info, &checkpoint, &machine, &records);
+                let object = checkpoint.netns.escape_debug().to_string();
+                paired.rejected.push(Rejected {
+                    pod: summary_of(&info, &checkpoint),
+                    reason,
+                    problems: vec![cause.error(object).of(&info.id)],
+                });
+            }
+            Verdict::Matched(at) => {
+                let pod = pods[at].take();
+                paired
+                    .matched
+                    .extend(pod.map(|pod| matched(info, checkpoint, pod)));
+            }
+        }
+    }
+    paired.matched.sort_by(|a, b| a.info.id.cmp(&b.info.id));
+    paired
+}
+
+pub(super) fn take(pods: &mut [Option<Pod>], places: Vec<usize>) -> Vec<Pod> {
+    places
+        .into_iter()
+        .filter_map(|at| pods[at].take())
+        .collect()
+}
+
+fn matched(info: PodInfo, checkpoint: Checkpoint, pod: Pod) -> Matched {
+    let extension = checkpoint.netfix.as_ref();
+    Matched {
+        age: extension.map_or(0, |extension| age(&extension.created)),
+        partial: match extension {
+            Some(_) => None,
+            None => Some(cni::of_origin(&checkpoint)),
+        },
+        info,
+        checkpoint,
+        pod,
+    }
+}
+
+/// Why a checkpoint is not used.
+fn explain(
+    rejection: &Rejection,
+    info: &PodInfo,
+    checkpoint: &Checkpoint,
+    machine: &Machine,
+    records: &[StoredRecord],
+) -> (Reason, MatchingCause) {
+    match rejection {
+        Rejection::OtherMachine => (Reason::OtherMachine, MatchingCause::OtherMachine),
+        Rejection::OtherBoot => (Reason::OtherBoot, MatchingCause::OtherBoot),
+        Rejection::NetnsReplaced => (Reason::NetnsGone, MatchingCause::NetnsReplaced),
+        Rejection::Unproven { .. } => (Reason::NetnsGone, MatchingCause::NetnsUnproven),
+        Rejection::PodReplaced { pod } => {
+            let (now, then) = (machine.pods[*pod].info.clone(), info.clone());
+            (
+                Reason::PodReplaced,
+                MatchingCause::PodReplaced { now, then },
+            )
+        }
+        Rejection::Ambiguous { records: all, .. } => {
+            let ids = all.iter().map(|at| records[*at].info.id.clone());
+            let cause = MatchingCause::AmbiguousCheckpoints { ids: ids.collect() };
+            (Reason::NetnsGone, cause)
+        }
+        Rejection::NetnsGone | Rejection::Superseded { .. } => {
+            let cause = match checkpoint.netfix {
+                Some(_) => MatchingCause::NetnsGone,
+                None => MatchingCause::NoPodAtPath,
+            };
+            (Reason::NetnsGone, cause)
+        }
+    }
+}
+
+impl Paired {
+    /// Rejects the records with contested claims; returns the problems of pods without a record.
+    pub fn reject_contested(&mut self, problems: Vec<Problem>) -> Vec<Problem> {
+        let (mut of_records, of_others): (Vec<_>, Vec<_>) = problems
+            .into_iter()
+            .partition(|problem| self.matched.iter().any(|m| is_of(problem, &m.info.id)));
+        let is_contested = |m: &Matched| of_records.iter().any(|p| is_of(p, &m.info.id));
+        let (contested, matched): (Vec<_>, Vec<_>) = std::mem::take(&mut self.matched)
+            .into_iter()
+            .partition(is_contested);
+        self.matched = matched;
+        for one in contested {
+            let (problems, rest) = of_records.into_iter().partition(|p| is_of(p, &one.info.id));
+            of_records = rest;
+            self.rejected.push(Rejected {
+                pod: one.summary(),
+                reason: Reason::Contested,
+                problems,
+            });
+        }
+        of_others
+    }
+}
+
+fn is_of(problem: &Problem, id: &PodId) -> bool {
+    problem.pod.as_ref() == Some(id)
+}

@@ -1,0 +1,105 @@
+//! From a request to the surveyed pods.
+
+use std::path::PathBuf;
+
+use super::Inventory;
+use super::cni_cache;
+use super::observe::Pod;
+use super::stored::{Stored, load};
+use super::survey::{NodeFile, Records, Surveyed, survey_from};
+use crate::matching::Selection;
+use crate::model::problem::{ForeignCause, MatchingCause};
+use crate::model::{Checkpoint, IfName, NodeState};
+use crate::refusal::Refusal;
+use crate::runtime;
+use crate::store::Store;
+
+/// The pods of a command, and the source of what they had.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub selection: Selection,
+    pub source: Source,
+    /// The parent of interfaces for which their source names none.
+    pub parent: Option<IfName>,
+    pub runtimes: runtime::Config,
+}
+
+/// Where records come from.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// The state folder, or one generation of it.
+    Checkpoints { generation: Option<u64> },
+    /// libcni's cache in this folder.
+    CniCache(PathBuf),
+    /// Records and node state in memory, should the disk fail.
+    Memory(Box<(Stored, Option<NodeState>)>),
+}
+
+/// Surveys what a request asks for, and refuses where its source cannot be read.
+pub(crate) fn prepare(request: Request, store: &Store) -> Result<Surveyed, Refusal> {
+    let Request {
+        selection,
+        source,
+        parent,
+        runtimes,
+    } = request;
+    let mut nothing_stored = MatchingCause::NoCheckpoints.error(selection.to_string());
+    let (records, node) = match source {
+        Source::Checkpoints { generation } => {
+            let store = store.at(generation)?;
+            let stored = load(&store, &selection)?;
+            (Records::Stored(stored), NodeFile::In(store))
+        }
+        Source::CniCache(folder) => {
+            let cache = cni_cache::read(&folder)?;
+            let folder = folder.display().to_string();
+            nothing_stored = ForeignCause::NoCacheEntries { folder }.error(selection.to_string());
+            (Records::Cache(cache), NodeFile::In(store.clone()))
+        }
+        Source::Memory(memory) => {
+            let (stored, node) = *memory;
+            (Records::Stored(stored), NodeFile::Read(node))
+        }
+    };
+    let mut inventory = Inventory::open(&selection)?;
+    if needs_runtime(&records, &inventory, &selection) {
+        inventory.attribute(&runtimes, &selection)?;
+    }
+    let mut surveyed = survey_from(inventory, records, parent.as_ref(), &selection, node)?;
+    let Surveyed {
+        matched,
+        rejected,
+        damaged,
+        problems,
+        ..
+    } = &mut surveyed;
+    if matched.is_empty() && rejected.is_empty() && damaged.is_empty() {
+        problems.push(nothing_stored);
+    }
+    Ok(surveyed)
+}
+
+/// Whether the kernel alone does not tell which pod some selected record is about; then the runtime must.
+fn needs_runtime(records: &Records, inventory: &Inventory, selection: &Selection) -> bool {
+    match records {
+        Records::Cache(_) => true,
+        Records::Stored(stored) => stored
+            .checkpoints
+            .iter()
+            .filter(|(info, _)| selection.wants_pod(info))
+            .any(|(_, checkpoint)| inventory.cannot_tell(checkpoint)),
+    }
+}
+
+impl Inventory {
+    /// Whether the kernel alone does not tell which pod a checkpoint is about.
+    pub(crate) fn cannot_tell(&self, checkpoint: &Checkpoint) -> bool {
+        let Some(extension) = &checkpoint.netfix else {
+            return true;
+        };
+        let doubtful = |pod: &Pod| {
+            extension.identity.may_be(&pod.identity) && !extension.identity.is_same(&pod.identity)
+        };
+        extension.node.is_same(&self.node) && self.pods.iter().any(doubtful)
+    }
+}

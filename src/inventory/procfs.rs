@@ -1,0 +1,319 @@
+//! Network namespaces and processes in `/proc` and the mount table.
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::thread;
+use std::time::Duration;
+
+use crate::model::identity::Holder;
+
+/// The file through which a process's network namespace is opened.
+pub(crate) fn netns_path(pid: u32) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}/ns/net"))
+}
+
+/// The inode of a process's network namespace; `process` is a pid or `self`.
+pub(crate) fn netns_inode(process: &str) -> io::Result<u64> {
+    let link = fs::read_link(format!("/proc/{process}/ns/net"))?;
+    inode_in(&link.to_string_lossy())
+        .ok_or_else(|| io::Error::other(format!("{} is no namespace", link.display())))
+}
+
+/// The number in `net:[4026531840]`.
+fn inode_in(text: &str) -> Option<u64> {
+    text.strip_prefix("net:[")?.strip_suffix(']')?.parse().ok()
+}
+
+/// Whether an error only says that a process or a file is gone.
+pub(crate) fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+}
+
+/// The namespaces of all processes.
+#[derive(Debug, Default)]
+pub(crate) struct LivedIn {
+    /// The inode of each process's namespace, with the process.
+    pub holders: Vec<(u64, Holder)>,
+    /// Processes whose namespace the kernel does not reveal.
+    pub denied: Vec<u32>,
+}
+
+/// How often, and after which pause, netfix retries a process whose namespace the kernel does not reveal.
+const DENIED_ATTEMPTS: u32 = 5;
+const DENIED_PAUSE: Duration = Duration::from_millis(20);
+
+impl LivedIn {
+    fn retry(&mut self) {
+        let Self { holders, denied } = self;
+        denied.retain(|pid| match netns_inode(&pid.to_string()) {
+            Ok(inode) => {
+                holders.extend(start_time(*pid).map(|start_time| {
+                    (
+                        inode,
+                        Holder {
+                            pid: *pid,
+                            start_time,
+                        },
+                    )
+                }));
+                false
+            }
+            Err(error) => !is_gone(&error),
+        });
+    }
+}
+
+/// The namespaces of all processes.
+///
+/// PID 1 is left out: its namespace is never a pod's.
+pub(crate) fn lived_in() -> io::Result<LivedIn> {
+    let mut lived_in = LivedIn::default();
+    for entry in fs::read_dir("/proc")? {
+        let Some(pid) = entry?
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse::<u32>().ok())
+        else {
+            continue;
+        };
+        match netns_inode(&pid.to_string()) {
+            _ if pid == 1 => {}
+            Ok(inode) => {
+                lived_in
+                    .holders
+                    .extend(start_time(pid).map(|start_time| (inode, Holder { pid, start_time })));
+            }
+            Err(error) if is_gone(&error) => {}
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                lived_in.denied.push(pid);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    // A process with more rights than netfix has is often one that starts and drops them at once.
+    for _ in 0..DENIED_ATTEMPTS {
+        if lived_in.denied.is_empty() {
+            break;
+        }
+        thread::sleep(DENIED_PAUSE);
+        lived_in.retry();
+    }
+    Ok(lived_in)
+}
+
+/// The namespace of the machine itself: PID 1's, or that of the first kernel thread where the kernel does not reveal
+/// PID 1's.
+pub(crate) fn machine_inode() -> io::Result<u64> {
+    match netns_inode("1") {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && is_kernel_thread(2) => {
+            netns_inode("2")
+        }
+        other => other,
+    }
+}
+
+/// A kernel thread has no command line and no visible parent.
+fn is_kernel_thread(pid: u32) -> bool {
+    let is_empty = |bytes: Vec<u8>| bytes.is_empty();
+    let orphan = |status: String| {
+        status
+            .lines()
+            .any(|line| line.strip_prefix("PPid:").is_some_and(|p| p.trim() == "0"))
+    };
+    fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(is_empty)
+        && fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(orphan)
+}
+
+/// Whether a process still is the one that it was.
+#[must_use]
+pub fn is_alive(holder: &Holder) -> bool {
+    start_time(holder.pid) == Some(holder.start_time)
+}
+
+/// Whether a process is still the one that was seen, and in the namespace with this inode.
+pub(crate) fn lives_in(holder: Holder, inode: u64) -> bool {
+    // In this order: a process that still has its start time at the end is the one whose namespace was read.
+    netns_inode(&holder.pid.to_string()).is_ok_and(|of_process| of_process == inode)
+        && is_alive(&holder)
+}
+
+/// The process that has this id at the moment; `None` when there is none.
+#[must_use]
+pub fn process(pid: u32) -> Option<Holder> {
+    start_time(pid).map(|start_time| Holder { pid, start_time })
+}
+
+/// This process.
+#[must_use]
+pub fn own() -> Holder {
+    let pid = std::process::id();
+    process(pid).unwrap_or(Holder { pid, start_time: 0 })
+}
+
+/// Field 22 of `/proc/PID/stat` in clock ticks since boot; `None` once the process is gone.
+fn start_time(pid: u32) -> Option<u64> {
+    stat_field(&stat(pid)?, 22)
+}
+
+/// `/proc/PID/stat` (proc(5)); `None` once the process is gone.
+fn stat(pid: u32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/stat")).ok()
+}
+
+/// A number in `/proc/PID/stat`, where the first field is 1 and only those after the command can be had.
+fn stat_field<T: FromStr>(stat: &str, field: usize) -> Option<T> {
+    // The second field is the command in parentheses and may itself hold blanks and parentheses.
+    const FIELDS_BEFORE: usize = 3;
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_ascii_whitespace()
+        .nth(field.checked_sub(FIELDS_BEFORE)?)?
+        .parse()
+        .ok()
+}
+
+/// Whether a process is the one that does nothing but hold a pod's namespaces.
+pub(crate) fn is_pause(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/comm"))
+        .is_ok_and(|command| command.trim_end() == "pause")
+}
+
+/// The name that podman or CRI-O gave a container, from the command line of its monitor, conmon, which is the
+/// parent of the container's first process.
+pub(crate) fn conmon_name(pid: u32, container: &str) -> Option<String> {
+    let parent: u32 = stat_field(&stat(pid)?, 4)?;
+    name_in_conmon(
+        &fs::read(format!("/proc/{parent}/cmdline")).ok()?,
+        container,
+    )
+}
+
+fn name_in_conmon(command_line: &[u8], container: &str) -> Option<String> {
+    let words: Vec<_> = command_line
+        .split(|byte| *byte == 0)
+        .map(String::from_utf8_lossy)
+        .collect();
+    let value = |option: &str| words.iter().skip_while(|word| *word != option).nth(1);
+    let is_conmon = Path::new(words.first()?.as_ref())
+        .file_name()
+        .is_some_and(|name| name == "conmon");
+    let is_of_container = value("-c").is_some_and(|id| id == container);
+    value("-n")
+        .filter(|_| is_conmon && is_of_container)
+        .map(|name| name.clone().into_owned())
+}
+
+/// The process in a path such as `/proc/4711/ns/net`.
+pub(crate) fn pid_in(path: &Path) -> Option<u32> {
+    path.to_str()?
+        .strip_prefix("/proc/")?
+        .strip_suffix("/ns/net")?
+        .parse()
+        .ok()
+}
+
+/// The namespaces that are mounted somewhere, with the mount point.
+pub(crate) fn mounted() -> io::Result<Vec<(u64, PathBuf)>> {
+    Ok(fs::read_to_string("/proc/self/mountinfo")?
+        .lines()
+        .filter_map(parse_mount)
+        .collect())
+}
+
+/// Whether a namespace is still mounted there.
+pub(crate) fn is_mounted(inode: u64, path: &Path) -> io::Result<bool> {
+    Ok(mounted()?
+        .iter()
+        .any(|(number, mount)| *number == inode && mount == path))
+}
+
+/// One line of mountinfo (proc(5)), if it is a mounted network namespace.
+fn parse_mount(line: &str) -> Option<(u64, PathBuf)> {
+    let (mount, filesystem) = line.split_once(" - ")?;
+    if filesystem.split(' ').next() != Some("nsfs") {
+        return None;
+    }
+    let mut fields = mount.split(' ').skip(3);
+    let inode = inode_in(fields.next()?)?;
+    Some((inode, unescape(fields.next()?)))
+}
+
+/// Undoes mountinfo's octal escapes (`\040` for a blank).
+fn unescape(text: &str) -> PathBuf {
+    let bytes = text.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let octal = || u8::from_str_radix(text.get(at + 1..at + 4)?, 8).ok();
+        match (*byte, octal()) {
+            (b'\\', Some(escaped)) => {
+                plain.push(escaped);
+                at += 4;
+            }
+            (other, _) => {
+                plain.push(other);
+                at += 1;
+            }
+        }
+    }
+    Path::new(&std::ffi::OsString::from_vec(plain)).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mounted_namespace_is_read_from_mountinfo() {
+        let line = "350 25 0:4 net:[4026532281] /run/netns/a\\040b rw shared:1 - nsfs nsfs rw";
+        assert_eq!(
+            parse_mount(line),
+            Some((4_026_532_281, PathBuf::from("/run/netns/a b")))
+        );
+    }
+
+    #[test]
+    fn other_mounts_are_passed_over() {
+        for line in [
+            "25 1 8:1 / / rw - ext4 /dev/vda rw",
+            "350 25 0:4 mnt:[4026532281] /run/x rw - nsfs nsfs rw",
+            "350 25 0:4 net:[4026532281] /run/x rw - tmpfs nsfs rw",
+            "",
+        ] {
+            assert_eq!(parse_mount(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_start_time_is_found_behind_a_hostile_command_name() {
+        let stat = "7 (a) R 1 (b) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2 3";
+        assert_eq!(stat_field(stat, 22), Some(98765_u64));
+        assert_eq!(stat_field(stat, 4), Some(1_u32));
+        assert_eq!(stat_field::<u32>("", 4), None);
+    }
+
+    #[test]
+    fn a_container_is_named_by_its_own_monitor_alone() {
+        let line = |program: &str| {
+            format!("{program}\0--api-version\01\0-c\0abc\0-u\0abc\0-n\0my web\0").into_bytes()
+        };
+        assert_eq!(
+            name_in_conmon(&line("/usr/bin/conmon"), "abc"),
+            Some("my web".to_owned())
+        );
+        assert_eq!(name_in_conmon(&line("/usr/bin/conmon"), "abd"), None);
+        assert_eq!(name_in_conmon(&line("/usr/bin/sleep"), "abc"), None);
+        assert_eq!(name_in_conmon(b"conmon\0-c\0abc\0-n", "abc"), None);
+        assert_eq!(name_in_conmon(b"", "abc"), None);
+    }
+
+    #[test]
+    fn a_path_through_a_process_is_known_as_one() {
+        assert_eq!(pid_in(Path::new("/proc/4711/ns/net")), Some(4711));
+        for path in ["/proc/self/ns/net", "/run/netns/1", "/proc/1/ns/net/x"] {
+            assert_eq!(pid_in(Path::new(path)), None, "{path}");
+        }
+    }
+}

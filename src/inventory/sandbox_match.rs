@@ -1,0 +1,318 @@
+//! From the sandboxes that runtimes report to their namespaces.
+//!
+//! A path may be a dead file and a pid another process's by now, so neither is taken for a namespace: what they lead to
+//! is opened and compared with the open namespaces by device and inode. Two that lead to different ones cancel each
+//! other, unless the process is the host's and so cannot be the sandbox's.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+
+use crate::inventory::cgroup::{self, Membership, membership};
+use crate::inventory::pod_ids::Ids;
+use crate::inventory::procfs;
+use crate::kernel::Netns;
+use crate::model::problem::{InventoryCause, NoNetns};
+use crate::model::{PodId, PodInfo, Problem};
+use crate::runtime::names::plain;
+use crate::runtime::{Answer, Resident, Sandbox};
+
+/// Device and inode of a namespace.
+type Key = (u64, u64);
+
+/// The result of naming pods after sandboxes.
+#[derive(Debug, Default)]
+pub struct Introduction {
+    /// Reported sandboxes whose namespace is not among the residents.
+    pub unfound: Vec<Unfound>,
+    /// Namespaces in which several sandboxes are reported (notes).
+    pub problems: Vec<Problem>,
+}
+
+/// A reported sandbox whose namespace is not among the residents.
+#[derive(Debug)]
+pub struct Unfound {
+    /// Its pod.
+    pub info: PodInfo,
+    /// The reported paths.
+    pub paths: Vec<PathBuf>,
+    /// Inode of the namespace, where it can be opened.
+    pub inode: Option<u64>,
+    reason: NoNetns,
+}
+
+impl Unfound {
+    /// Whether both are about one sandbox.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.info.sandbox == other.info.sandbox
+    }
+
+    /// The problem that it is, if it persists.
+    #[must_use]
+    pub fn problem(&self) -> Problem {
+        let object = self.paths.first().map(|path| shown(path));
+        let cause = InventoryCause::SandboxNotFound {
+            pod: self.info.clone(),
+            reason: self.reason.clone(),
+        };
+        cause.error(object.unwrap_or_default()).of(&self.info.id)
+    }
+}
+
+fn shown(path: &Path) -> String {
+    plain(&path.display().to_string())
+}
+
+/// The namespace of a sandbox.
+#[derive(Debug)]
+enum Home {
+    /// In this namespace; not sure where nothing but the number of a process says so.
+    In { key: Key, sure: bool },
+    /// In the host's, so it is no pod.
+    Host,
+    /// Not known, and why.
+    Unknown(NoNetns),
+}
+
+/// The machine itself.
+#[derive(Debug)]
+struct Here {
+    /// Its network namespaces.
+    inodes: Vec<u64>,
+    /// The containers that it is in, where it is one itself.
+    containers: BTreeSet<String>,
+}
+
+impl Here {
+    fn look() -> Self {
+        let inodes = [procfs::netns_inode("self"), procfs::machine_inode()]
+            .into_iter()
+            .flatten()
+            .collect();
+        Self {
+            inodes,
+            containers: cgroup::own_ids(),
+        }
+    }
+}
+
+/// A sandbox that is reported in a namespace.
+#[derive(Debug)]
+struct Claim<'a> {
+    id: PodId,
+    sandbox: &'a Sandbox,
+    /// Not so where nothing but the number of a process says so.
+    sure: bool,
+}
+
+impl Claim<'_> {
+    fn unfound(self, inode: Option<u64>, reason: NoNetns) -> Unfound {
+        self.sandbox.unfound(self.id, inode, reason)
+    }
+}
+
+impl Answer {
+    /// Writes the names that the runtimes report into each resident.
+    pub fn introduce(&self, residents: &mut [Resident<'_>]) -> Introduction {
+        let mut ids = Ids::default();
+        let mut introduction = Introduction::default();
+        let mut claims = self.claims(residents, &mut ids, &mut introduction);
+        let mut unclaimed = Vec::new();
+        for (at, resident) in residents.iter_mut().enumerate() {
+            let (weak, mut strong) = sort(claims.remove(&resident.netns.key()).unwrap_or_default());
+            let in_other = |claim: Claim<'_>| claim.unfound(None, NoNetns::InOtherPod);
+            introduction.unfound.extend(weak.into_iter().map(in_other));
+            match (strong.pop(), strong.is_empty()) {
+                (Some(Claim { id, sandbox, .. }), true) => *resident.info = sandbox.info(id),
+                (Some(claim), false) => {
+                    strong.push(claim);
+                    introduction.problems.push(shared(resident, &strong));
+                    unclaimed.push(at);
+                }
+                (None, _) => unclaimed.push(at),
+            }
+        }
+        for at in unclaimed {
+            let Resident { netns, info } = &mut residents[at];
+            info.id = ids.keep(&info.id, netns.key().1);
+        }
+        for ((_, inode), claims) in claims {
+            let absent = |claim: Claim<'_>| claim.unfound(Some(inode), NoNetns::NotDiscovered);
+            introduction.unfound.extend(claims.into_iter().map(absent));
+        }
+        introduction
+    }
+
+    fn claims(
+        &self,
+        residents: &[Resident<'_>],
+        ids: &mut Ids,
+        introduction: &mut Introduction,
+    ) -> BTreeMap<Key, Vec<Claim<'_>>> {
+        let here = Here::look();
+        let mut claims: BTreeMap<Key, Vec<Claim<'_>>> = BTreeMap::new();
+        for sandbox in &self.sandboxes {
+            let id = ids.of_sandbox(&sandbox.id);
+            match sandbox.home(residents, &here) {
+                Home::In { key, sure } => {
+                    claims
+                        .entry(key)
+                        .or_default()
+                        .push(Claim { id, sandbox, sure });
+                }
+                Home::Host => {}
+                Home::Unknown(reason) => {
+                    introduction.unfound.push(sandbox.unfound(id, None, reason));
+                }
+            }
+        }
+        claims
+    }
+}
+
+/// The claims by a pid alone where others are better, and the others; of these a Kubernetes pod comes before containers
+/// that were put into its namespace.
+fn sort(claims: Vec<Claim<'_>>) -> (Vec<Claim<'_>>, Vec<Claim<'_>>) {
+    let any_sure = claims.iter().any(|claim| claim.sure);
+    let (weak, mut strong): (Vec<_>, Vec<_>) = claims
+        .into_iter()
+        .partition(|claim| any_sure && !claim.sure);
+    let is_pod = |claim: &Claim<'_>| claim.sandbox.uid.is_some();
+    if strong.iter().filter(|claim| is_pod(claim)).count() == 1 {
+        strong.retain(is_pod);
+    }
+    (weak, strong)
+}
+
+fn shared(resident: &Resident<'_>, claims: &[Claim<'_>]) -> Problem {
+    let sandboxes = claims.iter().map(|claim| claim.sandbox.id.clone());
+    let sandboxes = sandboxes.collect();
+    let path = resident.netns.path.display().to_string();
+    InventoryCause::SharedNetns { sandboxes }.info(path)
+}
+
+impl Sandbox {
+    /// The pod, under this id.
+    pub(crate) fn info(&self, id: PodId) -> PodInfo {
+        PodInfo {
+            id,
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+            uid: self.uid.clone(),
+            sandbox: Some(self.id.clone()),
+            attempt: self.attempt,
+            source: self.source.to_owned(),
+        }
+    }
+
+    fn unfound(&self, id: PodId, inode: Option<u64>, reason: NoNetns) -> Unfound {
+        let paths = self
+            .netns
+            .iter()
+            .cloned()
+            .chain(self.pid.map(procfs::netns_path))
+            .collect();
+        Unfound {
+            info: self.info(id),
+            paths,
+            inode,
+            reason,
+        }
+    }
+
+    fn home(&self, residents: &[Resident<'_>], here: &Here) -> Home {
+        let is_host = |key: Key| here.inodes.contains(&key.1);
+        // A path through a process is no better than the process.
+        let through = self.netns.as_deref().and_then(procfs::pid_in);
+        let path = self.netns.as_deref().filter(|_| through.is_none());
+        let by_path = path.map(|path| (path.to_owned(), key_of(path)));
+        let by_pid = self
+            .pid
+            .or(through)
+            .map(|pid| (procfs::netns_path(pid), self.key_of_process(pid, here)));
+        match (&by_path, &by_pid) {
+            (Some((path, Ok(a))), Some((process, Ok((b, _))))) if a != b && !is_host(*b) => {
+                Home::Unknown(NoNetns::TwoNamespaces {
+                    path: shown(path),
+                    of_path: a.1,
+                    process: shown(process),
+                    of_process: b.1,
+                })
+            }
+            (Some((_, Ok(key))), _) if is_host(*key) => Home::Host,
+            (Some((_, Ok(key))), _) => Home::In {
+                key: *key,
+                sure: true,
+            },
+            (_, Some((_, Ok((key, _))))) if is_host(*key) => Home::Host,
+            (_, Some((_, Ok((key, sure))))) => Home::In {
+                key: *key,
+                sure: *sure,
+            },
+            _ => self.by_cgroup(residents).unwrap_or_else(|| {
+                let by_path = by_path
+                    .iter()
+                    .filter_map(|(path, key)| Some((path, key.as_ref().err()?)));
+                let by_pid = by_pid
+                    .iter()
+                    .filter_map(|(path, key)| Some((path, key.as_ref().err()?)));
+                nowhere(by_path.chain(by_pid))
+            }),
+        }
+    }
+
+    /// The namespace of a process that is said to be the sandbox's, and whether its cgroup says so too.
+    fn key_of_process(&self, pid: u32, here: &Here) -> io::Result<(Key, bool)> {
+        let key = key_of(&procfs::netns_path(pid))?;
+        match membership(pid, &self.id, &here.containers) {
+            Membership::Named => Ok((key, true)),
+            Membership::OfAnother => Err(io::Error::other("is a process of another container")),
+            Membership::Unknown if here.inodes.contains(&key.1) => {
+                Err(io::Error::other("is a process of the host"))
+            }
+            Membership::Unknown => Ok((key, false)),
+        }
+    }
+
+    /// The resident whose oldest process is in a cgroup that has the name of this sandbox.
+    fn by_cgroup(&self, residents: &[Resident<'_>]) -> Option<Home> {
+        let resident = residents
+            .iter()
+            .find(|resident| resident.info.sandbox.as_deref() == Some(&self.id))?;
+        Some(Home::In {
+            key: resident.netns.key(),
+            sure: true,
+        })
+    }
+}
+
+fn nowhere<'a>(tried: impl Iterator<Item = (&'a PathBuf, &'a io::Error)>) -> Home {
+    let reasons: Vec<String> = tried
+        .map(|(path, error)| format!("{}: {}", shown(path), words(error)))
+        .collect();
+    Home::Unknown(if reasons.is_empty() {
+        NoNetns::NothingReported
+    } else {
+        NoNetns::Unreachable(reasons)
+    })
+}
+
+fn key_of(path: &Path) -> io::Result<Key> {
+    // Opening anything else, such as a named pipe, may take for ever.
+    if !fs::metadata(path)?.is_file() {
+        return Err(Errno::EINVAL.into());
+    }
+    Netns::open(path).map(|netns| netns.key())
+}
+
+fn words(error: &io::Error) -> String {
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EINVAL) => "EINVAL: is no network namespace".to_owned(),
+        Some(errno) => errno.to_string(),
+        None => error.to_string(),
+    }
+}

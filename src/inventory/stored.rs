@@ -1,0 +1,98 @@
+//! What is stored: checkpoints, and the host's recorded state.
+
+use jiff::Timestamp;
+
+use crate::cni;
+use crate::matching::{Selection, StoredRecord};
+use crate::model::problem::{MatchingCause, StoreEffect};
+use crate::model::{Checkpoint, NodeIdentity, NodeState, PodInfo, PodSummary, Problem, interfaces};
+use crate::refusal::Refusal;
+use crate::store::Store;
+
+/// The stored checkpoints.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stored {
+    /// All of them: a checkpoint that is not selected may be about a selected pod.
+    pub checkpoints: Vec<(PodInfo, Checkpoint)>,
+    /// Selected pods whose checkpoint cannot be read.
+    pub damaged: Vec<PodInfo>,
+    /// Why.
+    pub problems: Vec<Problem>,
+}
+
+impl Stored {
+    /// The checkpoints as records to match.
+    pub(crate) fn records(&self) -> Vec<StoredRecord> {
+        let record = |(info, checkpoint): &(PodInfo, Checkpoint)| {
+            StoredRecord::of_checkpoint(info, checkpoint)
+        };
+        self.checkpoints.iter().map(record).collect()
+    }
+}
+
+/// Reads the checkpoints. A damaged one does not stop the others.
+pub(crate) fn load(store: &Store, selection: &Selection) -> Result<Stored, Refusal> {
+    let mut stored = Stored::default();
+    for (id, checkpoint) in store.load_all()? {
+        match checkpoint {
+            Ok(checkpoint) => stored.checkpoints.push((checkpoint.pod(&id), checkpoint)),
+            Err(error) => {
+                let info = PodInfo::nameless(&id);
+                if selection.wants_pod(&info) {
+                    stored.problems.push(error.problem().of(&id));
+                    stored.damaged.push(info);
+                }
+            }
+        }
+    }
+    Ok(stored)
+}
+
+/// A pod as its checkpoint describes it.
+pub(crate) fn summary_of(info: &PodInfo, checkpoint: &Checkpoint) -> PodSummary {
+    let extension = checkpoint.netfix.as_ref();
+    PodSummary {
+        info: info.clone(),
+        netns: Some(checkpoint.netns.clone()).filter(|path| !path.is_empty()),
+        created: extension.map(|extension| extension.created.clone()),
+        interfaces: match extension {
+            Some(extension) => interfaces(&extension.state),
+            None => cni::of_origin(checkpoint).interfaces(),
+        },
+    }
+}
+
+/// Now, as checkpoints have it (RFC 3339, UTC, whole seconds).
+pub(crate) fn now() -> String {
+    let now = Timestamp::now();
+    Timestamp::from_second(now.as_second())
+        .unwrap_or(now)
+        .to_string()
+}
+
+/// Seconds since a recorded time; 0 when the clock went backwards or the text is no time.
+pub(crate) fn age(created: &str) -> u32 {
+    let then = created.parse::<Timestamp>().ok();
+    let seconds = then.map(|then| Timestamp::now().as_second() - then.as_second());
+    u32::try_from(seconds.unwrap_or_default()).unwrap_or_default()
+}
+
+/// The stored node state, if it is of this machine and boot. Any other is a problem, not a reason to stop.
+pub(crate) fn load_node(
+    store: &Store,
+    node: &NodeIdentity,
+    problems: &mut Vec<Problem>,
+) -> Option<NodeState> {
+    let problem = match store.load_node() {
+        Ok(Some(stored)) if stored.node.machine_id != node.machine_id => {
+            MatchingCause::NodeOfOtherMachine.warning("node.json")
+        }
+        Ok(Some(stored)) if !stored.node.is_same(node) => {
+            MatchingCause::NodeOfOtherBoot.warning("node.json")
+        }
+        Ok(stored) => return stored,
+        Err(error) => error.problem_with(StoreEffect::HostUnknown),
+    };
+    problems.push(problem);
+    None
+}

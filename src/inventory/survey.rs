@@ -1,0 +1,294 @@
+//! What `restore`, `check`, `plan`, `diff` and `show` start from: the stored records beside the running pods, and the
+//! host's state under them. Whatever can be refused is refused here, before the first change.
+
+use super::Inventory;
+use super::cni_cache::{self, Cache};
+use super::matched::Matched;
+use super::observe::{self, Host, Pod};
+use super::pair::{Paired, pair};
+use super::rejected::{Reason, Rejected};
+use super::stored::{Stored, age, load_node};
+use crate::matching::Selection;
+use crate::matching::conflicts::contested_claims;
+use crate::matching::host_baseline::HostBaseline;
+use crate::matching::host_parents::{self, Parents};
+use crate::model::problem::MatchingCause;
+use crate::model::{
+    IfName, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, PodInfo, PodSummary,
+    Problem,
+};
+use crate::plan::claims::Claimant;
+use crate::refusal::Refusal;
+use crate::store::Store;
+
+/// The stored records beside the running pods. Nothing is changed yet.
+#[derive(Debug)]
+pub(crate) struct Surveyed {
+    pub node: NodeIdentity,
+    pub host: Host,
+    /// The host's state as it was recorded in this boot.
+    pub node_state: Option<NodeState>,
+    pub baseline: HostBaseline,
+    /// Pods that have a record.
+    pub matched: Vec<Matched>,
+    /// Records that are not used.
+    pub rejected: Vec<Rejected>,
+    /// Selected running pods without a record.
+    pub unmatched: Vec<Unmatched>,
+    /// Pods whose record cannot be read.
+    pub damaged: Vec<PodInfo>,
+    /// Files that cannot be read and are of unknown pods.
+    pub damaged_files: usize,
+    /// Claims of pods without a record that others make too.
+    pub contested: Vec<Problem>,
+    pub problems: Vec<Problem>,
+}
+
+/// A selected running pod without a record.
+#[derive(Debug)]
+pub(crate) struct Unmatched {
+    pub pod: Pod,
+    /// Its state, where that could be read.
+    pub state: NetState,
+    pub finding: Finding,
+}
+
+/// What a missing record means for a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Finding {
+    /// It had no interface when the node was last recorded, or its damaged record is reported already.
+    Nothing,
+    /// It has no interface: what it lost is unknown.
+    Bare,
+    /// It has interfaces, or could not be read.
+    HasInterfaces,
+}
+
+/// Why nothing of a pod can be restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// Its record cannot be used.
+    Unusable,
+    /// It has no record.
+    NoCheckpoint,
+}
+
+impl Unmatched {
+    pub(crate) fn problem(&self) -> Option<Problem> {
+        let path = self.pod.netns.path.display().to_string();
+        let problem = match self.finding {
+            Finding::Nothing => return None,
+            Finding::Bare => MatchingCause::BareWithoutCheckpoint.error(path),
+            Finding::HasInterfaces => MatchingCause::WithoutCheckpoint.warning(path),
+        };
+        Some(problem.of(&self.pod.info.id))
+    }
+}
+
+/// The records of a source.
+pub(super) enum Records {
+    Stored(Stored),
+    Cache(Cache),
+}
+
+/// Surveys what is stored beside an inventory that was made before.
+pub(crate) fn survey(
+    inventory: Inventory,
+    stored: Stored,
+    selection: &Selection,
+    store: &Store,
+) -> Result<Surveyed, Refusal> {
+    let node = NodeFile::In(store.clone());
+    survey_from(inventory, Records::Stored(stored), None, selection, node)
+}
+
+/// Where the host's recorded state is.
+#[derive(Debug)]
+pub(crate) enum NodeFile {
+    /// In the state folder.
+    In(Store),
+    /// In memory.
+    Read(Option<NodeState>),
+}
+
+impl NodeFile {
+    /// The state, if it is of this machine and boot.
+    pub(crate) fn load(
+        self,
+        node: &NodeIdentity,
+        problems: &mut Vec<Problem>,
+    ) -> Option<NodeState> {
+        match self {
+            Self::In(store) => load_node(&store, node, problems),
+            Self::Read(state) => state,
+        }
+    }
+}
+
+pub(super) fn survey_from(
+    inventory: Inventory,
+    records: Records,
+    parent: Option<&IfName>,
+    selection: &Selection,
+    node_file: NodeFile,
+) -> Result<Surveyed, Refusal> {
+    let mut problems = Vec::new();
+    let node_state = node_file.load(&inventory.node, &mut problems);
+    let recorded = node_state.as_ref().map(|recorded| &recorded.state);
+    let by_plugins = matches!(records, Records::Cache(_));
+    let parents = Parents::new(parent, by_plugins, recorded, &inventory.host.state)?;
+    let Inventory {
+        node,
+        host,
+        pods,
+        problems: found,
+        answer,
+    } = inventory;
+    problems.extend(found);
+    let mut paired = match records {
+        Records::Stored(stored) => pair(stored, pods, &node, selection),
+        Records::Cache(cache) => cni_cache::pair(cache, pods, &node, answer.as_ref(), selection),
+    };
+    problems.append(&mut paired.problems);
+    let partials = paired.matched.iter_mut().filter_map(|m| m.partial.as_mut());
+    problems.extend(parents.assign(partials.flat_map(|partial| &mut partial.attachments)));
+    let known_empty = node_state
+        .as_ref()
+        .map(|recorded| recorded.empty.as_slice());
+    let unmatched = unmatched(
+        std::mem::take(&mut paired.unmatched),
+        &host,
+        known_empty.unwrap_or_default(),
+        &paired.damaged,
+    );
+    let baseline = baseline(node_state.as_ref(), &paired.matched, selection, &host);
+    let partial = paired.matched.iter().find(|m| m.partial.is_some());
+    problems.extend(partial.into_iter().flat_map(|matched| {
+        host_parents::unknown_from(&matched.info.source, &baseline, &host.state)
+    }));
+    let claims = contested_among(&paired.matched, &unmatched, &baseline.state);
+    let contested = paired.reject_contested(claims);
+    let Paired {
+        matched,
+        rejected,
+        damaged,
+        damaged_files,
+        ..
+    } = paired;
+    Ok(Surveyed {
+        node,
+        host,
+        node_state,
+        baseline,
+        matched,
+        rejected,
+        unmatched,
+        damaged,
+        damaged_files,
+        contested,
+        problems,
+    })
+}
+
+/// What missing records mean: a pod without any interface may have lost it.
+fn unmatched(
+    mut pods: Vec<Pod>,
+    host: &Host,
+    known_empty: &[NetnsIdentity],
+    damaged: &[PodInfo],
+) -> Vec<Unmatched> {
+    let states = observe::observe_pods(&mut pods, host);
+    let finding = |(pod, state): (Pod, Result<NetState, _>)| {
+        let is_link = |state: &NetState| {
+            let mut links = state.links.iter();
+            links.any(|link| link.kind != LinkKind::Loopback)
+        };
+        let is_bare = state.as_ref().is_ok_and(|state| !is_link(state));
+        let was_empty = known_empty.iter().any(|known| known.is_same(&pod.identity));
+        let is_damaged = damaged.iter().any(|info| info.id == pod.info.id);
+        let finding = match is_bare {
+            _ if is_damaged => Finding::Nothing,
+            true if was_empty => Finding::Nothing,
+            true => Finding::Bare,
+            false => Finding::HasInterfaces,
+        };
+        Unmatched {
+            pod,
+            state: state.unwrap_or_default(),
+            finding,
+        }
+    };
+    pods.into_iter().zip(states).map(finding).collect()
+}
+
+fn baseline(
+    recorded: Option<&NodeState>,
+    matched: &[Matched],
+    selection: &Selection,
+    host: &Host,
+) -> HostBaseline {
+    let extensions = matched.iter().filter_map(|m| m.checkpoint.netfix.as_ref());
+    let stacks: Vec<_> = extensions.map(|e| e.stack.as_slice()).collect();
+    let partials = matched.iter().filter_map(|m| m.partial.as_ref());
+    let attachments = partials.flat_map(|partial| &partial.attachments);
+    let named = attachments.filter_map(|attachment| attachment.parent.clone());
+    HostBaseline::new(
+        recorded.map(|recorded| (recorded.state.clone(), age(&recorded.created))),
+        &stacks,
+        named.collect(),
+        selection.is_everything(),
+        &host.state,
+    )
+}
+
+/// Two claims on one MAC or address, among the records, the pods without one, and the host.
+fn contested_among(matched: &[Matched], unmatched: &[Unmatched], host: &NetState) -> Vec<Problem> {
+    let wanted: Vec<_> = matched.iter().map(|m| (m, m.claims())).collect();
+    let of_records = wanted.iter().map(|(matched, state)| Claimant {
+        pod: Some(&matched.info.id),
+        netns: &matched.checkpoint.netns,
+        state,
+    });
+    let running = unmatched
+        .iter()
+        .map(|one| (&one.pod.info.id, one.pod.netns.path.as_path(), &one.state));
+    contested_claims(of_records, running, host)
+}
+
+impl Surveyed {
+    /// Where no pod has a usable record: whether that is because nothing is stored for the selection, or because no
+    /// record may be used here, being from another machine or boot, or contested.
+    pub(crate) fn is_refused(&self) -> bool {
+        use Reason::{Contested, OtherBoot, OtherMachine};
+        let may_not = |one: &Rejected| matches!(one.reason, OtherMachine | OtherBoot | Contested);
+        let is_readable = self.damaged.is_empty() && self.damaged_files == 0;
+        is_readable && self.rejected.iter().all(may_not)
+    }
+
+    /// The pods of which nothing can be restored.
+    pub(crate) fn lost_pods(&self) -> Vec<(PodSummary, Lost)> {
+        let rejected = self.rejected.iter().map(|one| one.pod.clone());
+        let damaged = self.damaged.iter().map(|info| PodSummary::bare(info, None));
+        let unusable = rejected.chain(damaged).map(|pod| (pod, Lost::Unusable));
+        let bare = self
+            .unmatched
+            .iter()
+            .filter(|one| one.finding == Finding::Bare);
+        let bare = bare.map(|one| PodSummary::bare(&one.pod.info, Some(&one.pod.netns.path)));
+        unusable
+            .chain(bare.map(|pod| (pod, Lost::NoCheckpoint)))
+            .collect()
+    }
+
+    /// Everything to report beside the pods that have a record.
+    pub(crate) fn all_problems(&self) -> Vec<Problem> {
+        let of_rejected = self.rejected.iter().flat_map(|one| &one.problems);
+        let all = self
+            .problems
+            .iter()
+            .chain(of_rejected)
+            .chain(&self.contested);
+        let of_unmatched = self.unmatched.iter().filter_map(Unmatched::problem);
+        all.cloned().chain(of_unmatched).collect()
+    }
+}

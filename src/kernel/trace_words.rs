@@ -1,0 +1,340 @@
+//! What a netlink message holds, in the words of ip(8).
+//!
+//! A message names other links by ifindex: `if7` is the link with index 7 of the socket's namespace, as ip(8) prints it.
+
+use std::fmt::{Display, Write};
+
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::address::AddressMessage;
+use netlink_packet_route::link::{
+    AfSpecInet6, AfSpecUnspec, InfoData, InfoMacVlan, InfoVlan, LinkAttribute, LinkFlags, LinkInfo,
+    LinkMessage, Prop,
+};
+use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourFlags, NeighbourMessage};
+use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
+use netlink_packet_route::route::RouteMessage;
+use netlink_packet_route::rule::RuleMessage;
+
+use super::{address, bond, neighbour, route, rule};
+use crate::model::{IfName, Mac};
+
+/// The objects of a message; `all` for a whole table.
+pub(super) fn content(message: &RouteNetlinkMessage) -> String {
+    use RouteNetlinkMessage as Message;
+    let words = match message {
+        Message::NewLink(link)
+        | Message::DelLink(link)
+        | Message::GetLink(link)
+        | Message::SetLink(link)
+        | Message::NewLinkProp(link)
+        | Message::DelLinkProp(link) => of_link(link),
+        Message::NewAddress(address) | Message::DelAddress(address) => of_address(address),
+        Message::NewNeighbour(entry)
+        | Message::DelNeighbour(entry)
+        | Message::GetNeighbour(entry) => of_neighbour(entry),
+        Message::NewRoute(route) | Message::DelRoute(route) => of_route(route),
+        Message::NewRule(rule) | Message::DelRule(rule) => of_rule(rule),
+        Message::NewNsId(nsid) | Message::GetNsId(nsid) => of_nsid(nsid),
+        Message::NewNeighbourTable(table) => Words::of("family", table.header.family),
+        _ => Words::default(),
+    };
+    if words.0.is_empty() {
+        "all".to_owned()
+    } else {
+        words.0
+    }
+}
+
+/// Words with spaces between.
+#[derive(Default)]
+struct Words(String);
+
+impl Words {
+    fn of(word: &str, value: impl Display) -> Self {
+        let mut words = Self::default();
+        words.add(word, value);
+        words
+    }
+
+    fn add(&mut self, word: &str, value: impl Display) {
+        let space = if self.0.is_empty() { "" } else { " " };
+        // A String takes everything.
+        let _ = write!(self.0, "{space}{word} {value}");
+    }
+
+    /// A name or alias, which a tenant may choose.
+    fn add_text(&mut self, word: &str, text: &str) {
+        self.add(word, text.escape_debug());
+    }
+}
+
+fn dev(index: u32) -> String {
+    format!("if{index}")
+}
+
+fn of_link(message: &LinkMessage) -> Words {
+    let mut words = Words::default();
+    if message.header.index != 0 {
+        words.add("index", message.header.index);
+    }
+    for attribute in &message.attributes {
+        add_attribute(&mut words, attribute);
+    }
+    let LinkMessage { header, .. } = message;
+    if !header.flags.is_empty() || !header.change_mask.is_empty() {
+        words.add("flags", flag_names(header.flags));
+    }
+    if !header.change_mask.is_empty() && header.change_mask != LinkFlags::all() {
+        words.add("mask", flag_names(header.change_mask));
+    }
+    words
+}
+
+/// As in `<UP,LOWER_UP>`; the crate's names are `Up` and `LowerUp`.
+fn flag_names(flags: LinkFlags) -> String {
+    let names = flags.iter_names().map(|(name, _)| {
+        let mut upper = String::new();
+        for letter in name.chars() {
+            if letter.is_uppercase() && !upper.is_empty() {
+                upper.push('_');
+            }
+            upper.extend(letter.to_uppercase());
+        }
+        upper
+    });
+    format!("<{}>", names.collect::<Vec<_>>().join(","))
+}
+
+/// The attributes that ip(8) has a word for; a dump has many more, of which netfix uses none.
+fn add_attribute(words: &mut Words, attribute: &LinkAttribute) {
+    match attribute {
+        LinkAttribute::IfName(name) => words.add_text("name", name),
+        LinkAttribute::NewIfIndex(index) => words.add("new-index", index),
+        LinkAttribute::Link(index) => words.add("link", dev(*index)),
+        LinkAttribute::LinkNetNsId(id) => words.add("link-netnsid", id),
+        LinkAttribute::Controller(index) => words.add("master", dev(*index)),
+        LinkAttribute::NetNsFd(fd) => words.add("netns", format_args!("fd {fd}")),
+        LinkAttribute::Address(bytes) => {
+            if let Some(mac) = Mac::from_slice(bytes) {
+                words.add("address", mac);
+            }
+        }
+        LinkAttribute::Mtu(mtu) => words.add("mtu", mtu),
+        LinkAttribute::TxQueueLen(length) => words.add("txqueuelen", length),
+        LinkAttribute::NumTxQueues(count) => words.add("numtxqueues", count),
+        LinkAttribute::NumRxQueues(count) => words.add("numrxqueues", count),
+        LinkAttribute::Group(group) => words.add("group", group),
+        LinkAttribute::IfAlias(alias) => words.add_text("alias", alias),
+        LinkAttribute::OperState(state) => words.add("state", state),
+        LinkAttribute::PropList(props) => {
+            for prop in props {
+                if let Prop::AltIfName(name) = prop {
+                    words.add_text("altname", name);
+                }
+            }
+        }
+        LinkAttribute::AfSpecUnspec(specs) => add_addr_gen_mode(words, specs),
+        LinkAttribute::LinkInfo(infos) => infos.iter().for_each(|info| add_info(words, info)),
+        _ => {}
+    }
+}
+
+fn add_addr_gen_mode(words: &mut Words, specs: &[AfSpecUnspec]) {
+    for spec in specs {
+        let AfSpecUnspec::Inet6(parts) = spec else {
+            continue;
+        };
+        for part in parts {
+            if let AfSpecInet6::AddrGenMode(mode) = part {
+                words.add("addrgenmode", mode);
+            }
+        }
+    }
+}
+
+fn add_info(words: &mut Words, info: &LinkInfo) {
+    match info {
+        LinkInfo::Kind(kind) => words.add("type", kind),
+        LinkInfo::Data(InfoData::MacVlan(infos)) => infos.iter().for_each(|info| match info {
+            InfoMacVlan::Mode(mode) => words.add("mode", mode),
+            InfoMacVlan::Flags(flags) => words.add("flags", format_args!("{:#x}", flags.bits())),
+            InfoMacVlan::BcQueueLen(length) => words.add("bcqueuelen", length),
+            InfoMacVlan::MacAddrData(list) => {
+                words.add("macaddr", format_args!("set {}", list.len()));
+            }
+            _ => {}
+        }),
+        LinkInfo::Data(InfoData::Vlan(infos)) => infos.iter().for_each(|info| match info {
+            InfoVlan::Protocol(protocol) => words.add("protocol", protocol),
+            InfoVlan::Id(id) => words.add("id", id),
+            InfoVlan::Flags((flags, mask)) => {
+                words.add(
+                    "flags",
+                    format_args!("{:#x}/{:#x}", flags.bits(), mask.bits()),
+                );
+            }
+            _ => {}
+        }),
+        LinkInfo::Data(InfoData::Bond(infos)) => {
+            let (bond, primary) = bond::parse(infos);
+            words.add("mode", bond.mode_name());
+            for (option, value) in &bond.options {
+                words.add(&option.to_string(), value);
+            }
+            if let Some(index) = primary {
+                words.add("primary", dev(index));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// An object of the model, which prints itself as ip(8) does, or the reason why it cannot be one.
+fn of_model(object: Result<Option<impl Display>, String>) -> Words {
+    match object {
+        Ok(Some(object)) => Words(object.to_string()),
+        Ok(None) => Words("of another family".to_owned()),
+        Err(why) => Words(why),
+    }
+}
+
+fn with_dev<T>(index: u32, work: impl FnOnce(&IfName) -> Option<T>) -> Option<T> {
+    IfName::try_from(dev(index)).ok().and_then(|dev| work(&dev))
+}
+
+fn of_address(message: &AddressMessage) -> Words {
+    let address = with_dev(message.header.index, |dev| {
+        address::parse(message.clone(), dev, None)
+    });
+    of_model(Ok(address))
+}
+
+fn of_route(message: &RouteMessage) -> Words {
+    of_model(route::parse(message, |index| {
+        IfName::try_from(dev(index)).ok()
+    }))
+}
+
+fn of_rule(message: &RuleMessage) -> Words {
+    of_model(rule::parse(message.clone()))
+}
+
+fn of_neighbour(message: &NeighbourMessage) -> Words {
+    let mut words = Words::default();
+    let Some(dst) = neighbour::destination(message) else {
+        return words;
+    };
+    words.0 = dst.to_string();
+    words.add("dev", dev(message.header.ifindex));
+    for attribute in &message.attributes {
+        if let NeighbourAttribute::LinkLayerAddress(bytes) = attribute
+            && let Some(mac) = Mac::from_slice(bytes)
+        {
+            words.add("lladdr", mac);
+        }
+    }
+    let flags = message.header.flags;
+    for (flag, word) in [
+        (NeighbourFlags::Proxy, " proxy"),
+        (NeighbourFlags::Router, " router"),
+        (NeighbourFlags::Use, " use"),
+    ] {
+        if flags.contains(flag) {
+            words.0.push_str(word);
+        }
+    }
+    words.add("nud", message.header.state);
+    words
+}
+
+fn of_nsid(message: &NsidMessage) -> Words {
+    let mut words = Words::default();
+    for attribute in &message.attributes {
+        match attribute {
+            NsidAttribute::Id(id) => words.add("nsid", id),
+            NsidAttribute::Fd(fd) => words.add("netns", format_args!("fd {fd}")),
+            _ => {}
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::link::{self, Placement};
+    use crate::model::link::Macvlan;
+    use crate::model::{Address, Link, LinkKind, Neighbour};
+
+    fn name(text: &str) -> IfName {
+        IfName::try_from(text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_macvlan_is_named_as_by_ip_link_add() {
+        let kind = LinkKind::Macvlan(Macvlan::plain(crate::model::link::MacvlanMode::Bridge));
+        let mut link = Link::plain(name("eth0"), kind);
+        link.mac = Mac::from_slice(&[2, 0, 0, 0, 0, 1]);
+        link.mtu = 1500;
+        let place = Placement {
+            name: &link.name,
+            index: Some(7),
+            netns: Some(9),
+            parent: Some(3),
+        };
+        let text = content(&link::add(&link, place).unwrap().message);
+        for words in [
+            "index 7",
+            "name eth0",
+            "link if3",
+            "netns fd 9",
+            "address 02:00:00:00:00:01",
+            "mtu 1500",
+            "type macvlan mode bridge",
+        ] {
+            assert!(text.contains(words), "no {words:?} in {text:?}");
+        }
+        assert!(!text.contains(['{', '(', '[']), "{text}");
+    }
+
+    #[test]
+    fn changes_are_named_as_by_ip_link_set() {
+        let request = link::set(4).up(true).mtu(9000).request();
+        assert_eq!(
+            content(&request.message),
+            "index 4 mtu 9000 flags <UP> mask <UP>"
+        );
+    }
+
+    #[test]
+    fn addresses_and_neighbours_are_named_as_by_ip() {
+        let address = Address::plain(name("eth0"), "10.0.0.1".parse().unwrap(), 24);
+        let request = address::put(4, &address, address::Mode::Add);
+        let text = content(&request.message);
+        assert!(text.starts_with("10.0.0.1/24"), "{text}");
+        assert!(text.contains("dev if4"), "{text}");
+        let neighbour = Neighbour {
+            dev: name("eth0"),
+            dst: "10.0.0.2".parse().unwrap(),
+            lladdr: Mac::from_slice(&[2, 0, 0, 0, 0, 2]),
+            proxy: false,
+            router: false,
+        };
+        assert_eq!(
+            content(&neighbour::put(4, &neighbour).message),
+            "10.0.0.2 dev if4 lladdr 02:00:00:00:00:02 nud permanent"
+        );
+    }
+
+    #[test]
+    fn a_dump_is_for_all() {
+        let dump = RouteNetlinkMessage::GetRoute(RouteMessage::default());
+        assert_eq!(content(&dump), "all");
+    }
+
+    #[test]
+    fn an_alias_of_a_tenant_is_escaped() {
+        let request = link::set(4).alias("a\u{1b}[31m").request();
+        assert_eq!(content(&request.message), "index 4 alias a\\u{1b}[31m");
+    }
+}

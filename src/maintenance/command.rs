@@ -1,0 +1,92 @@
+//! COMMAND of the user.
+
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use crate::inventory::procfs;
+use crate::maintenance::signals::Signals;
+use crate::maintenance::window_log::WindowLog;
+use crate::model::problem::CommandCause;
+use crate::model::window::Run;
+
+/// How often netfix checks whether COMMAND has ended.
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// COMMAND while it runs.
+pub(crate) struct Started {
+    pub run: Run,
+    child: Option<Child>,
+}
+
+impl Started {
+    /// Starts COMMAND without input, in a process group of its own: a terminal's Ctrl-C reaches it through netfix only.
+    pub(crate) fn start(argv: &[String], window: &str, log: &WindowLog) -> Self {
+        let mut run = Run {
+            argv: argv.to_vec(),
+            process: None,
+            exit: None,
+            signal: None,
+            error: None,
+        };
+        let Some((program, arguments)) = argv.split_first() else {
+            return Self { run, child: None };
+        };
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env("NETFIX_WINDOW", window)
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(log.output())
+            .stderr(log.output());
+        let child = match command.spawn() {
+            Ok(child) => {
+                run.process = procfs::process(child.id());
+                Some(child)
+            }
+            Err(error) => {
+                run.error = Some(error.to_string());
+                None
+            }
+        };
+        Self { run, child }
+    }
+
+    /// Waits for its end and passes signals on to it.
+    pub(crate) fn wait(mut self, signals: &Signals) -> Run {
+        if let Some(child) = &mut self.child {
+            signals.pass_on_to(Some(child.id()));
+            match wait(child) {
+                Ok(status) => (self.run.exit, self.run.signal) = (status.code(), status.signal()),
+                Err(error) => self.run.error = Some(error.to_string()),
+            }
+            signals.pass_on_to(None);
+        }
+        self.run
+    }
+}
+
+fn wait(child: &mut Child) -> io::Result<ExitStatus> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        thread::sleep(INTERVAL);
+    }
+}
+
+/// Why COMMAND failed; `None` when it succeeded.
+pub(crate) fn failure(run: &Run) -> Option<CommandCause> {
+    Some(match (run.exit, run.signal, &run.error) {
+        (Some(0), ..) => return None,
+        (Some(code), ..) => CommandCause::Exited { code },
+        (None, Some(signal), _) => CommandCause::Killed { signal },
+        (None, None, Some(error)) => CommandCause::NotStarted {
+            error: error.clone(),
+        },
+        (None, None, None) => CommandCause::EndUnknown,
+    })
+}

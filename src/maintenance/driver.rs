@@ -1,0 +1,327 @@
+//! The driver of a window: runs a phase, writes its facts into the record, and logs what came of it.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::context::Context;
+use crate::maintenance::Request;
+use crate::maintenance::command::{self, Started};
+use crate::maintenance::event::{Event, KubeletEvent};
+use crate::maintenance::findings::{Area, Findings};
+use crate::maintenance::network;
+use crate::maintenance::preflight::{self, Baseline};
+use crate::maintenance::signals::Signals;
+use crate::maintenance::watch::{BudgetWatch, LossWatch};
+use crate::maintenance::window::WindowSession;
+use crate::maintenance::{kubelet_pause, rebuild_watch, record};
+use crate::model::problem::{CommandCause, KubeletCause, WindowCause};
+use crate::model::window::{PhaseName, command_line};
+use crate::model::{Problem, Window};
+use crate::refusal::Refusal;
+use crate::restore::{RestoreState, Restored};
+use crate::runtime::Config;
+use crate::systemd::Bus;
+
+/// The driver: the window's record, and what the phases have found.
+pub(super) struct Driver<'a> {
+    pub request: &'a Request<'a>,
+    pub context: &'a mut Context,
+    pub bus: Option<Bus>,
+    pub signals: Signals,
+    pub session: WindowSession,
+    pub findings: Findings,
+    pub restored: Restored,
+    pub budget: Option<BudgetWatch>,
+}
+
+/// The phases, in their order.
+impl Driver<'_> {
+    pub(super) fn recover(&mut self) -> Result<Baseline, Refusal> {
+        self.session.begin(PhaseName::Check, Event::ResumingWindow);
+        let baseline = preflight::recover(&self.session.window, self.request, self.context);
+        self.session.end(baseline.is_ok());
+        baseline
+    }
+
+    pub(super) fn check_and_snapshot(&mut self) -> Result<Baseline, Refusal> {
+        let Self {
+            request,
+            context,
+            session,
+            ..
+        } = self;
+        session.begin(PhaseName::Check, Event::Checking);
+        let mut blockers = preflight::check(request, context)?;
+        session.end(blockers.is_empty());
+
+        session.begin(PhaseName::Snapshot, Event::TakingSnapshot);
+        let taken = match session.guard() {
+            Some(guard) => preflight::take_snapshot(guard, request, context)?,
+            None => return Err(panicked().into()),
+        };
+        self.restored = taken.restored;
+        blockers.extend(taken.blockers);
+        session.window.pods = taken.pods;
+        let mut baseline = preflight::read_back(request, context)?;
+        let pods = &mut session.window.pods;
+        let fingerprints = rebuild_watch::before(pods, &with_containers(&request.runtimes))?;
+        preflight::complete(&mut baseline, fingerprints, pods, request, context);
+        let pods = pods.len();
+        session.log(Event::SnapshotTaken { pods });
+        let count = baseline.silent.len();
+        if count > 0 {
+            session.log(Event::SilentGateways { count });
+        }
+        session.end(blockers.is_empty());
+        let accepted = preflight::gate(blockers, request.force)?;
+        self.findings.add(Area::Preflight, accepted);
+        Ok(baseline)
+    }
+
+    /// Pauses kubelet, and verifies that nothing has started it: with kubelet at work COMMAND would cost pods.
+    pub(super) fn pause(&mut self) -> Result<(), Refusal> {
+        let deadline = self.request.deadline;
+        let window = &self.session.window;
+        if window.is_paused() && kubelet_pause::is_paused(window, self.bus.as_ref())? {
+            self.session
+                .begin(PhaseName::Pause, KubeletEvent::StillPaused);
+            let bus = self.bus.as_ref();
+            let armed = bus.map_or(Ok(()), |bus| self.session.rearm(bus, deadline));
+            self.session.end(armed.is_ok());
+            armed?;
+        } else {
+            let unit = self.unit()?;
+            let (Some(bus), Some(unit)) = (&self.bus, unit) else {
+                self.session.log(KubeletEvent::NothingToPause);
+                return Ok(self.session.save()?);
+            };
+            self.session.pause(bus, &unit, deadline)?;
+        }
+        let Window {
+            pause,
+            started_boottime,
+            ..
+        } = &self.session.window;
+        if let Some((pause, paused)) = pause
+            .as_ref()
+            .and_then(|pause| Some((pause, pause.paused?)))
+        {
+            let log = self.session.log_file().for_thread();
+            let watch = BudgetWatch::start(log, started_boottime + paused, pause.deadline);
+            self.budget = Some(watch);
+        }
+        if kubelet_pause::is_paused(&self.session.window, self.bus.as_ref())? {
+            return Ok(());
+        }
+        Err(self.unpaused(KubeletCause::StartedBeforeCommand).into())
+    }
+
+    /// The unit to pause: of an interrupted window that may have died while it stopped or started it, or the kubelet that
+    /// runs.
+    fn unit(&mut self) -> Result<Option<String>, Problem> {
+        let window = &self.session.window;
+        if let Some(pause) = window.pause.as_ref().filter(|_| window.is_paused()) {
+            return Ok(Some(pause.unit.clone()));
+        }
+        let (unit, note) = kubelet_pause::find(self.bus.as_ref(), self.request.unit)?;
+        self.findings.add(Area::Preflight, note);
+        Ok(unit)
+    }
+
+    pub(super) fn command(&mut self, baseline: &Baseline) {
+        let argv = self.request.command;
+        let begin = Instant::now();
+        let event = Event::Running {
+            argv: argv.to_vec(),
+        };
+        self.session.begin(PhaseName::Command, event);
+        let losses = LossWatch::start();
+        let started = Started::start(argv, &self.session.window.id, self.session.log_file());
+        // The next process must not run COMMAND beside this one.
+        self.session.window.run = Some(started.run.clone());
+        self.session.save_if_possible();
+        let run = started.wait(&self.signals);
+        let lost = losses.map(LossWatch::end).unwrap_or_default();
+        let failure = command::failure(&run).map(|cause| cause.error(command_line(argv)));
+        self.session.window.run = Some(run);
+        self.session.end(failure.is_none());
+        self.session.log(match failure.clone() {
+            Some(problem) => Event::CommandFailed(problem),
+            None => Event::CommandSucceeded {
+                elapsed: begin.elapsed(),
+            },
+        });
+        self.findings.add(Area::Command, failure);
+        self.acknowledge(CommandCause::Interrupted);
+        record::losses(&mut self.session.window, &lost, baseline);
+    }
+
+    pub(super) fn restore(&mut self, baseline: &Baseline, wait: Duration) {
+        let (request, signals) = (self.request, &self.signals);
+        self.session.begin(PhaseName::Restore, Event::Restoring);
+        let mut restored = network::restore(baseline, request, wait, signals, self.context);
+        if !restored.is_complete() && !signals.interrupted() {
+            // The failure may pass, and after a window that ends like this the next snapshot has the loss.
+            self.session.log(Event::RestoringAgain);
+            let again = network::restore(baseline, request, Duration::ZERO, signals, self.context);
+            restored = restored.then(again);
+        }
+        record::restored(&mut self.session.window, &restored);
+        self.session.end(restored.is_complete());
+        self.session.log(Event::Restored {
+            restored: restored.count(RestoreState::Restored),
+            correct: restored.count(RestoreState::InSync),
+            failed: restored.broken().count(),
+        });
+        let problems = std::mem::take(&mut restored.problems);
+        self.findings.add(Area::Network, problems);
+        self.restored = restored;
+        self.acknowledge(CommandCause::InterruptedRestore);
+    }
+
+    /// The pods' network comes first, then what has started kubelet in the meantime.
+    pub(super) fn check_pause(&mut self) {
+        let problem = match kubelet_pause::is_paused(&self.session.window, self.bus.as_ref()) {
+            Ok(true) => return,
+            Ok(false) => self.unpaused(KubeletCause::StartedBeforeRestore),
+            Err(problem) => problem,
+        };
+        self.findings.add(Area::Kubelet, [problem]);
+    }
+
+    pub(super) fn verify(&mut self, baseline: &Baseline) {
+        self.session.begin(PhaseName::Verify, Event::Verifying);
+        let problems = match network::verify(baseline, self.request, self.context) {
+            Ok(mut verified) => {
+                verified.excuse(&baseline.silent);
+                let problems = std::mem::take(&mut verified.problems);
+                let reachable = record::verified(&mut self.session.window, verified);
+                let pods = self.session.window.pods.len();
+                self.session.log(Event::Verified { reachable, pods });
+                problems
+            }
+            Err(refusal) => refusal.problems,
+        };
+        self.session.end(!problems.iter().any(Problem::is_error));
+        self.findings.add(Area::Network, problems);
+    }
+
+    /// The start of kubelet rebuilds a pod without an address: logs such pods before that; returns whether there are any.
+    pub(super) fn report_broken(&self) -> bool {
+        let pods = self.restored.broken().count();
+        if pods > 0 {
+            self.session.log(Event::Unrestored { pods });
+        }
+        for pod in self.restored.broken() {
+            self.session.log(Event::UnrestoredPod {
+                title: pod.pod.info.title(),
+                state: pod.state.into(),
+                is_bare: pod.after.as_ref().is_none_or(Vec::is_empty),
+            });
+        }
+        pods > 0
+    }
+
+    pub(super) fn hold_for_repair(&mut self) {
+        self.session
+            .begin(PhaseName::Repair, KubeletEvent::HeldForRepair);
+        let waited = self.wait_for_resume();
+        self.session.end(waited.is_ok());
+        match waited {
+            Ok(resumed) => resumed
+                .into_iter()
+                .for_each(|resumed| self.session.take_resume_of(resumed)),
+            Err(problem) => self.findings.add(Area::Kubelet, [problem]),
+        }
+        self.acknowledge(CommandCause::InterruptedRepair);
+    }
+
+    /// Without the lock, until `netfix resume`, the deadline or a signal; returns what `netfix resume` recorded.
+    fn wait_for_resume(&mut self) -> Result<Option<Window>, Problem> {
+        const INTERVAL: Duration = Duration::from_millis(250);
+        const LOCK_LIMIT: Duration = Duration::from_secs(60);
+        self.session.release();
+        let until = Instant::now() + self.session.until_deadline();
+        let mut resumed = None;
+        while resumed.is_none() && Instant::now() < until && !self.signals.interrupted() {
+            thread::sleep(INTERVAL);
+            let stored = self.context.store.open_window().ok().flatten();
+            resumed = stored.filter(|stored| !stored.is_paused());
+        }
+        // A restore by a person may hold the lock.
+        let store = self.context.store.clone().patient(LOCK_LIMIT, |_| {});
+        let guard = store.lock("upgrade").map_err(|error| error.problem())?;
+        self.session.relock(guard);
+        Ok(resumed)
+    }
+
+    pub(super) fn resume(&mut self) {
+        if let (Some(bus), true) = (&self.bus, self.session.window.is_paused()) {
+            let left = self.session.resume(bus).unwrap_or_else(Some);
+            self.findings.add(Area::Kubelet, left);
+        }
+        self.budget = None;
+    }
+
+    pub(super) fn check_rebuilds(&mut self, baseline: &Baseline) {
+        if self.session.window.is_paused() {
+            return;
+        }
+        let settle = self.request.settle;
+        self.session
+            .begin(PhaseName::RebuildCheck, Event::Watching { settle });
+        let (after, unreachable) = rebuild_watch::after(
+            &self.session.window.pods,
+            &with_containers(&self.request.runtimes),
+            &baseline.runtimes,
+            settle,
+            &self.signals,
+            &self.request.selection,
+        );
+        let rebuilt = record::rebuilt(&mut self.session.window, &after, baseline);
+        let all = &self.session.window.pods;
+        let (pods, same) = (
+            all.len(),
+            all.iter().filter(|pod| pod.rebuilt == Some(false)),
+        );
+        let same = same.count();
+        self.session.log(Event::RebuildChecked { same, pods });
+        self.session
+            .end(same == pods && !self.signals.interrupted());
+        self.findings.add(Area::Rebuild, unreachable);
+        self.findings.add(Area::Rebuild, rebuilt);
+        self.acknowledge(CommandCause::InterruptedRebuildCheck);
+    }
+
+    pub(super) fn stop_if_interrupted(&self, cause: CommandCause) -> Result<(), Refusal> {
+        if self.signals.interrupted() {
+            return Err(cause.error("signal").into());
+        }
+        Ok(())
+    }
+
+    /// An interruption ends one phase; the next ones run.
+    fn acknowledge(&mut self, cause: CommandCause) {
+        if self.signals.interrupted() {
+            self.signals.acknowledge();
+            self.findings.add(Area::Command, [cause.error("signal")]);
+        }
+    }
+
+    fn unpaused(&self, cause: KubeletCause) -> Problem {
+        let pause = self.session.window.pause.as_ref();
+        cause.error(pause.map(|pause| pause.unit.clone()).unwrap_or_default())
+    }
+}
+
+/// A rebuild shows in the containers too.
+fn with_containers(config: &Config) -> Config {
+    Config {
+        containers: true,
+        ..config.clone()
+    }
+}
+
+pub(super) fn panicked() -> Problem {
+    WindowCause::Panicked.error("netfix")
+}

@@ -1,0 +1,55 @@
+//! What went wrong in a window, by what it means for the end of it.
+
+use crate::model::Problem;
+use crate::model::window::End;
+
+/// What a problem is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Area {
+    /// What the check found and --force accepted.
+    Preflight,
+    /// COMMAND, and interruptions: the pods may all be well.
+    Command,
+    /// The pause of kubelet.
+    Kubelet,
+    /// The pods' network: another restore may put it right.
+    Network,
+    /// Rebuilt pods, and failures of netfix.
+    Rebuild,
+}
+
+/// Every problem of a window, in the order in which they were found.
+#[derive(Debug, Default)]
+pub(crate) struct Findings(Vec<(Area, Problem)>);
+
+impl Findings {
+    pub(crate) fn add(&mut self, area: Area, problems: impl IntoIterator<Item = Problem>) {
+        self.0
+            .extend(problems.into_iter().map(|problem| (area, problem)));
+    }
+
+    /// Forgets what another look at the pods' network finds again, where it is still wrong.
+    pub(crate) fn forget_network(&mut self) {
+        self.0.retain(|(area, _)| *area != Area::Network);
+    }
+
+    /// How the window ends: the pods and kubelet decide, then COMMAND.
+    pub(crate) fn end(&self) -> End {
+        let errors = || self.0.iter().filter(|(_, problem)| problem.is_error());
+        if errors().next().is_none() {
+            End::Done
+        } else if errors().all(|(area, _)| *area == Area::Command) {
+            End::Failed
+        } else {
+            End::Incomplete
+        }
+    }
+
+    pub(crate) fn into_problems(self) -> Vec<Problem> {
+        self.0.into_iter().map(|(_, problem)| problem).collect()
+    }
+
+    pub(crate) fn problems(&self) -> impl Iterator<Item = &Problem> {
+        self.0.iter().map(|(_, problem)| problem)
+    }
+}

@@ -1,0 +1,189 @@
+//! Pausing and resuming kubelet in an order that never leaves it stopped: record, arm the deadline, stop, mask, verify; then
+//! start, stop the deadline.
+
+use std::time::Duration;
+
+use crate::maintenance::event::{Event, KubeletEvent};
+use crate::maintenance::window::WindowSession;
+use crate::model::Problem;
+use crate::model::problem::KubeletCause;
+use crate::model::window::{KubeletPause, PhaseName, Window};
+use crate::systemd::{self, Bus, Found};
+
+/// Exists where systemd is process 1 (`sd_booted(3)`).
+const BOOTED: &str = "/run/systemd/system";
+
+/// systemd; `None` where another init system runs this machine.
+pub(crate) fn systemd() -> Result<Option<Bus>, Problem> {
+    if !std::path::Path::new(BOOTED).is_dir() {
+        return Ok(None);
+    }
+    let failed = |error: systemd::Error| not_queried(&error).error("");
+    Bus::connect().map(Some).map_err(failed)
+}
+
+fn not_queried(error: &systemd::Error) -> KubeletCause {
+    KubeletCause::Systemd {
+        error: error.to_string(),
+    }
+}
+
+fn not_paused(error: &systemd::Error) -> KubeletCause {
+    KubeletCause::NotPaused {
+        error: error.to_string(),
+    }
+}
+
+/// The unit to pause. Where no kubelet runs, a note says why.
+pub(crate) fn find(
+    bus: Option<&Bus>,
+    named: Option<&str>,
+) -> Result<(Option<String>, Option<Problem>), Problem> {
+    let Some(bus) = bus else {
+        let note = KubeletCause::NothingWithoutSystemd.info("kubelet");
+        return match named {
+            Some(name) => Err(KubeletCause::NoSystemd.error(name)),
+            None => Ok((None, Some(note))),
+        };
+    };
+    let found = systemd::find(bus, named)
+        .map_err(|error| not_paused(&error).error(named.unwrap_or("kubelet")))?;
+    Ok(match found {
+        Found::Running(name) => (Some(name), None),
+        Found::Stopped(name) => (None, Some(KubeletCause::NotRunning.info(name))),
+        Found::Masked(name) => (None, Some(KubeletCause::Masked.info(name))),
+        Found::Nothing => (None, Some(KubeletCause::NoUnit.info("kubelet"))),
+    })
+}
+
+/// Whether the unit that this window paused is still stopped and masked. True for a window that paused none.
+pub(crate) fn is_paused(window: &Window, bus: Option<&Bus>) -> Result<bool, Problem> {
+    let (Some(pause), Some(bus)) = (&window.pause, bus) else {
+        return Ok(true);
+    };
+    systemd::is_held(bus, &pause.unit).map_err(|error| not_queried(&error).error(&pause.unit))
+}
+
+/// Stops what starts the unit again at the deadline, for a unit that runs.
+pub(crate) fn disarm(bus: &Bus, window: &Window) -> Option<Problem> {
+    let error = systemd::disarm(bus).err()?.to_string();
+    let unit = window.pause.as_ref().map(|pause| pause.unit.clone());
+    Some(KubeletCause::TimerNotStopped { error }.warning(unit.unwrap_or_default()))
+}
+
+fn arm_and_stop(
+    session: &mut WindowSession,
+    bus: &Bus,
+    pause: &KubeletPause,
+    deadline: Duration,
+) -> Result<(), KubeletCause> {
+    systemd::arm(bus, &pause.timer, &pause.unit, deadline).map_err(|error| not_paused(&error))?;
+    session.note_pause(|pause, now| pause.armed = Some(now));
+    systemd::pause(bus, &pause.unit).map_err(|error| not_paused(&error))?;
+    // A deadline that came while the unit was stopping is used up: nothing would start the unit after that.
+    match systemd::is_pending(bus, &pause.timer) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(KubeletCause::DeadlineTooShort),
+        Err(error) => Err(not_paused(&error)),
+    }
+}
+
+impl WindowSession {
+    /// Pauses the unit. Where that fails, the unit runs again and nothing is left.
+    pub(crate) fn pause(
+        &mut self,
+        bus: &Bus,
+        unit: &str,
+        deadline: Duration,
+    ) -> Result<(), Problem> {
+        let unit = unit.to_owned();
+        self.begin(
+            PhaseName::Pause,
+            KubeletEvent::Pausing { unit: unit.clone() },
+        );
+        let pause = KubeletPause {
+            unit: unit.clone(),
+            timer: systemd::timer_name(),
+            deadline: deadline.as_secs(),
+            armed: None,
+            paused: None,
+            resumed: None,
+        };
+        self.window.pause = Some(pause.clone());
+        // From here on only the file tells the next process which unit is paused.
+        if let Err(error) = self.save() {
+            self.window.pause = None;
+            self.window.phases.pop();
+            return Err(error.problem());
+        }
+        if let Err(cause) = arm_and_stop(self, bus, &pause, deadline) {
+            self.end(false);
+            let problem = cause.error(unit);
+            self.log(Event::Failed(problem.clone()));
+            return Err(self.resume(bus).err().unwrap_or(problem));
+        }
+        self.note_pause(|pause, now| pause.paused = Some(now));
+        self.end(true);
+        let timer = pause.timer;
+        self.log(KubeletEvent::Paused {
+            unit,
+            timer,
+            deadline,
+        });
+        Ok(())
+    }
+
+    /// Arms a deadline of this process for a unit that an earlier one paused.
+    pub(crate) fn rearm(&mut self, bus: &Bus, deadline: Duration) -> Result<(), Problem> {
+        let Some(pause) = &mut self.window.pause else {
+            return Ok(());
+        };
+        let (unit, timer) = (pause.unit.clone(), systemd::timer_name());
+        (pause.timer, pause.deadline) = (timer.clone(), deadline.as_secs());
+        self.save().map_err(|error| error.problem())?;
+        systemd::arm(bus, &timer, &unit, deadline)
+            .map_err(|error| not_paused(&error).error(unit))?;
+        self.note_pause(|pause, now| pause.armed = Some(now));
+        Ok(())
+    }
+
+    /// Starts the unit and stops the deadline; `Ok` has what is worth knowing about the deadline. Where the unit does not
+    /// start, the deadline stays armed and the window open.
+    pub(crate) fn resume(&mut self, bus: &Bus) -> Result<Option<Problem>, Problem> {
+        let Some(unit) = self.window.pause.as_ref().map(|pause| pause.unit.clone()) else {
+            return Ok(None);
+        };
+        self.begin(
+            PhaseName::Resume,
+            KubeletEvent::Resuming { unit: unit.clone() },
+        );
+        if let Err(error) = systemd::resume(bus, &unit) {
+            self.end(false);
+            let error = error.to_string();
+            let cause = KubeletCause::NotResumed {
+                unit: unit.clone(),
+                error,
+            };
+            return Err(cause.error(unit));
+        }
+        // The deadline or another program may have started it long before.
+        let since = bus.active_since(&unit).ok().flatten();
+        let since = since.and_then(|since| since.checked_sub(self.window.started_boottime));
+        self.note_pause(|pause, now| {
+            let is_in_pause = |since: &u64| (pause.paused.unwrap_or_default()..now).contains(since);
+            pause.resumed = Some(since.filter(is_in_pause).unwrap_or(now));
+        });
+        let left = disarm(bus, &self.window);
+        self.end(left.is_none());
+        self.log(KubeletEvent::Resumed { unit });
+        Ok(left)
+    }
+
+    fn note_pause(&mut self, note: impl FnOnce(&mut KubeletPause, u64)) {
+        let now = self.now();
+        if let Some(pause) = &mut self.window.pause {
+            note(pause, now);
+        }
+        self.save_if_possible();
+    }
+}

@@ -1,0 +1,141 @@
+//! The terminal's side of a window that runs as a unit of its own: starts it and shows its log. The unit does not need it.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{env, thread};
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::model::Problem;
+use crate::model::problem::DetachedCause;
+use crate::refusal::Refusal;
+use crate::store::Store;
+use crate::systemd::{self, Bus, Detached, Ended};
+
+const FOLDER: &str = "/run/netfix";
+/// How often netfix shows what is new in the unit's log.
+const INTERVAL: Duration = Duration::from_millis(50);
+/// The variables of this shell's environment that the unit gets: every user can read them from systemd.
+const PASSED_ON: [&str; 9] = [
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "TERM",
+    "NO_COLOR",
+    "COLUMNS",
+    "DBUS_SYSTEM_BUS_ADDRESS",
+];
+
+/// Runs this very command as a unit, which prints the answer; returns its exit code.
+pub(crate) fn run(bus: Bus, store: &Store) -> Result<u8, Refusal> {
+    let failed = |error: io::Error| {
+        let error = error.to_string();
+        Refusal::failed(DetachedCause::SharedFile { error }.error(FOLDER))
+    };
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
+    let (answer_path, mut answer) = shared_file("answer").map_err(failed)?;
+    let (log_path, mut log) = shared_file("talk").map_err(failed)?;
+    let started = systemd::detach(bus, &words(), &environment(), (&answer_path, &log_path));
+    // The unit has them open: nothing is left when this process dies.
+    for path in [&answer_path, &log_path] {
+        let _ = fs::remove_file(path);
+    }
+    let _ = fs::remove_dir(FOLDER);
+    let unit = started.map_err(|error| {
+        let error = error.to_string();
+        DetachedCause::NotDetached { error }.error(systemd::UPGRADE_UNIT)
+    })?;
+    let ended = watch(&unit, &mut log, &mut signals)?;
+    copy(&mut answer, &mut io::stdout());
+    let cause = match ended {
+        Ended::Code(code) => return Ok(code),
+        Ended::Forgotten => match exit_of(&unit, store) {
+            Some(code) => return Ok(code),
+            None => DetachedCause::EndUnknown,
+        },
+        Ended::Signal(signal) => DetachedCause::Killed {
+            signal: signal.into(),
+        },
+    };
+    Err(Refusal::failed(cause.error(systemd::UPGRADE_UNIT)))
+}
+
+/// The exit code as the window's record has it.
+fn exit_of(unit: &Detached, store: &Store) -> Option<u8> {
+    let newest = store.windows().ok()?.pop()?;
+    let record = store.load_window(&newest).ok()??;
+    record.exit.filter(|_| record.owner.pid == unit.pid)
+}
+
+/// Shows the unit's log until it has ended, and passes signals on to it.
+fn watch(unit: &Detached, log: &mut File, signals: &mut Signals) -> Result<Ended, Problem> {
+    loop {
+        let ended = unit.ended().map_err(|error| {
+            let error = error.to_string();
+            DetachedCause::NotQueried { error }.error(systemd::UPGRADE_UNIT)
+        })?;
+        copy(log, &mut io::stderr());
+        if let Some(ended) = ended {
+            return Ok(ended);
+        }
+        for signal in signals.pending() {
+            // Fails where the unit has just ended.
+            let _ = unit.signal(signal);
+        }
+        thread::sleep(INTERVAL);
+    }
+}
+
+fn copy(from: &mut File, to: &mut dyn Write) {
+    let mut bytes = Vec::new();
+    if from.read_to_end(&mut bytes).is_ok() {
+        let _ = to.write_all(&bytes).and_then(|()| to.flush());
+    }
+}
+
+/// A file that the unit writes and this process reads.
+fn shared_file(name: &str) -> io::Result<(PathBuf, File)> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(FOLDER)?;
+    let path = Path::new(FOLDER).join(format!("{name}-{}", std::process::id()));
+    let mut options = OpenOptions::new();
+    let file = options
+        .read(true)
+        .append(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)?;
+    Ok((path, file))
+}
+
+/// This process's arguments, and those that keep it in this process without a question.
+fn words() -> Vec<String> {
+    let mut words: Vec<String> = env::args().skip(1).collect();
+    let end = words
+        .iter()
+        .position(|word| word == "--")
+        .unwrap_or(words.len());
+    let has = |word: &str| words[..end].iter().any(|own| own == word);
+    let added = ["--yes", "--foreground"]
+        .into_iter()
+        .filter(|word| !(has(word) || *word == "--yes" && has("-y")));
+    let added: Vec<String> = added.map(str::to_owned).collect();
+    words.splice(end..end, added);
+    words
+}
+
+fn environment() -> Vec<String> {
+    let is_passed_on = |name: &str| PASSED_ON.contains(&name) || name.starts_with("NETFIX_");
+    env::vars()
+        .filter(|(name, _)| is_passed_on(name))
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect()
+}

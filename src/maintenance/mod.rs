@@ -1,0 +1,55 @@
+//! A driver upgrade as one window: from the check to the check that no pod was rebuilt. `upgrade` is the driver of the phases.
+
+pub(crate) mod clock;
+mod command;
+mod driver;
+pub(crate) mod event;
+mod findings;
+pub(crate) mod follow;
+pub(crate) mod kubelet_pause;
+pub(crate) mod launch;
+mod network;
+pub(crate) mod pause;
+mod preflight;
+pub(crate) mod preview;
+mod rebuild_check;
+mod rebuild_watch;
+mod record;
+pub(crate) mod records;
+pub(crate) mod resume;
+pub(crate) mod signals;
+pub(crate) mod upgrade;
+mod watch;
+pub(crate) mod window;
+mod window_log;
+pub(crate) mod window_status;
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use crate::matching::Selection;
+use crate::runtime::Config;
+
+/// What a window is to do.
+pub(crate) struct Request<'a> {
+    pub selection: Selection,
+    pub runtimes: Config,
+    /// The unit to pause; `None`: kubelet's, as found.
+    pub unit: Option<&'a str>,
+    /// How long the unit may be paused.
+    pub deadline: Duration,
+    /// How long to wait for the NIC.
+    pub wait: Duration,
+    /// How long a gateway may take to answer.
+    pub timeout: Duration,
+    /// How long to watch that no pod is rebuilt.
+    pub settle: Duration,
+    /// How many snapshots to keep.
+    pub keep: NonZeroUsize,
+    /// Keep kubelet paused while a pod is not restored.
+    pub keep_paused: bool,
+    /// Continue even if some pods cannot be restored.
+    pub force: bool,
+    /// COMMAND.
+    pub command: &'a [String],
+}

@@ -1,0 +1,122 @@
+//! The pods' network after COMMAND: restored from memory, and verified.
+
+use std::time::Duration;
+
+use crate::context::Context;
+use crate::gateways::{self, Verified};
+use crate::inventory::prepare::{self, Source};
+use crate::inventory::survey::NodeFile;
+use crate::maintenance::Request;
+use crate::maintenance::preflight::Baseline;
+use crate::maintenance::signals::Signals;
+use crate::model::problem::{Cause, WindowCause};
+use crate::model::{PodId, Problem};
+use crate::refusal::Refusal;
+use crate::restore::wait_nic::WaitLimit;
+use crate::restore::{self, RestoreState, Restored, RestoredPod};
+
+/// Restores from memory: the disk is not needed.
+pub(crate) fn restore(
+    baseline: &Baseline,
+    request: &Request<'_>,
+    wait: Duration,
+    signals: &Signals,
+    context: &mut Context,
+) -> Restored {
+    let in_memory = (baseline.stored.clone(), baseline.node.clone());
+    let wanted = prepare::Request {
+        selection: request.selection.clone(),
+        source: Source::Memory(Box::new(in_memory)),
+        parent: None,
+        runtimes: request.runtimes.clone(),
+    };
+    let interrupted = || signals.interrupted();
+    let limit = WaitLimit::until_interrupted(wait, &interrupted);
+    let restored = restore::restore(wanted, limit, &context.store, context.progress.as_mut());
+    restored.unwrap_or_else(|refusal| Restored {
+        problems: refusal.problems,
+        ..Restored::default()
+    })
+}
+
+impl Restored {
+    /// Whether every pod has its network back.
+    pub(crate) fn is_complete(&self) -> bool {
+        let has_errors = self.problems.iter().any(Problem::is_error);
+        self.host.is_some() && !has_errors && self.broken().next().is_none()
+    }
+
+    /// What this restore and the one after it did: the steps of both, and how the second one left everything.
+    pub(crate) fn then(self, second: Self) -> Self {
+        let mut both = second;
+        for pod in &mut both.pods {
+            let mut first = self.pods.iter();
+            let first = first.find(|first| first.pod.info.id == pod.pod.info.id);
+            let Some(first) = first else { continue };
+            pod.done.splice(..0, first.done.iter().cloned());
+            pod.before.clone_from(&first.before);
+            pod.state = pod.state.after(&pod.done);
+        }
+        match (self.host, &mut both.host) {
+            (Some((first, _)), Some((done, state))) => {
+                done.splice(..0, first);
+                *state = state.after(done);
+            }
+            (first, None) => both.host = first,
+            (None, Some(_)) => {}
+        }
+        both
+    }
+
+    pub(crate) fn count(&self, state: RestoreState) -> usize {
+        self.pods.iter().filter(|pod| pod.state == state).count()
+    }
+
+    /// The pods that are not as they were.
+    pub(crate) fn broken(&self) -> impl Iterator<Item = &RestoredPod> {
+        self.pods.iter().filter(|pod| !pod.state.is_good())
+    }
+}
+
+/// A gateway of a pod, as problems name it.
+pub(crate) type Gateway = String;
+
+/// Probes the gateways of every pod, from memory too.
+pub(crate) fn verify(
+    baseline: &Baseline,
+    request: &Request<'_>,
+    context: &mut Context,
+) -> Result<Verified, Refusal> {
+    gateways::verify(
+        baseline.stored.clone(),
+        NodeFile::Read(baseline.node.clone()),
+        &request.selection,
+        request.timeout,
+        context.progress.as_mut(),
+    )
+}
+
+impl Verified {
+    /// The gateways that did not answer.
+    pub(crate) fn silent(self) -> Vec<(PodId, Gateway)> {
+        self.problems
+            .into_iter()
+            .filter(|problem| matches!(problem.cause, Cause::Gateway(_)))
+            .filter_map(|problem| Some((problem.pod?, problem.object)))
+            .collect()
+    }
+
+    /// The window is not to blame for gateways that were silent before it.
+    pub(crate) fn excuse(&mut self, silent: &[(PodId, Gateway)]) {
+        for problem in &mut self.problems {
+            let is_it = |(pod, gateway): &(PodId, Gateway)| {
+                problem.pod.as_ref() == Some(pod) && problem.object == *gateway
+            };
+            if matches!(problem.cause, Cause::Gateway(_)) && silent.iter().any(is_it) {
+                let pod = problem.pod.take();
+                *problem = WindowCause::SilentBefore.warning(std::mem::take(&mut problem.object));
+                problem.pod = pod;
+            }
+        }
+    }
+}

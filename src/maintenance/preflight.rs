@@ -1,0 +1,200 @@
+//! Before the first change: could a restore put every pod back, and is everything written down?
+
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::check::{self, Check};
+use crate::context::Context;
+use crate::inventory::observe;
+use crate::inventory::procfs;
+use crate::inventory::stored::{Stored, load, load_node};
+use crate::maintenance::Request;
+use crate::maintenance::network::{self, Gateway};
+use crate::maintenance::rebuild_watch::Fingerprints;
+use crate::model::problem::WindowCause;
+use crate::model::window::WindowPod;
+use crate::model::{Code, NodeState, PodId, Problem, Window};
+use crate::refusal::Refusal;
+use crate::restore::Restored;
+use crate::snapshot::{self, PodSnapshot, SnapshotState};
+use crate::store::Guard;
+
+/// What was true before the window, in memory: a restore from here needs no disk.
+#[derive(Debug, Default)]
+pub(crate) struct Baseline {
+    pub stored: Stored,
+    pub node: Option<NodeState>,
+    /// Gateways that did not answer.
+    pub silent: Vec<(PodId, Gateway)>,
+    /// The sockets of the runtimes that answered.
+    pub runtimes: Vec<PathBuf>,
+}
+
+/// Reads what the interrupted window wrote down: in the middle of a loss netfix takes no snapshot.
+pub(crate) fn recover(
+    window: &Window,
+    request: &Request<'_>,
+    context: &Context,
+) -> Result<Baseline, Refusal> {
+    // COMMAND may have outlived its netfix: two at once would upgrade the driver twice.
+    let run = window.run.as_ref();
+    if let Some(process) = run.and_then(|run| run.process).filter(procfs::is_alive) {
+        let cause = WindowCause::CommandStillRuns { pid: process.pid };
+        return Err(cause.error(window.id.clone()).into());
+    }
+    read_back(request, context)
+}
+
+/// Reads everything that a restore needs.
+pub(crate) fn read_back(request: &Request<'_>, context: &Context) -> Result<Baseline, Refusal> {
+    let stored = load(&context.store, &request.selection)?;
+    let mut problems = Vec::new();
+    let node = load_node(&context.store, &observe::node_identity(), &mut problems);
+    problems.retain(Problem::is_error);
+    if !problems.is_empty() {
+        return Err(problems.into());
+    }
+    Ok(Baseline {
+        stored,
+        node,
+        ..Baseline::default()
+    })
+}
+
+/// Finds what a restore could not put back, and what the snapshot that follows does not cure.
+///
+/// # Errors
+/// What cannot be queried or written: --force does not help there.
+pub(crate) fn check(request: &Request<'_>, context: &mut Context) -> Result<Vec<Problem>, Refusal> {
+    let check = Check {
+        selection: &request.selection,
+        runtimes: &request.runtimes,
+        max_age: Duration::MAX,
+    };
+    let checked = check::run(&check, &context.store, context.progress.as_mut())?;
+    let mut blockers = checked.problems;
+    blockers.retain(|problem| problem.is_error() && !is_cured(problem));
+    let is_final = |problem: &Problem| is_unknown(problem) || is_of_disk(problem);
+    match blockers.iter().position(is_final) {
+        Some(at) => Err(blockers.swap_remove(at).into()),
+        None => Ok(blockers),
+    }
+}
+
+fn is_unknown(problem: &Problem) -> bool {
+    matches!(
+        problem.code(),
+        Code::RuntimeUnreachable | Code::Unreadable | Code::PermissionDenied
+    )
+}
+
+fn is_of_disk(problem: &Problem) -> bool {
+    matches!(problem.code(), Code::NoSpace | Code::Unwritable)
+}
+
+/// Whether the snapshot that follows removes it, or the restore.
+fn is_cured(problem: &Problem) -> bool {
+    matches!(
+        problem.code(),
+        Code::CheckpointMissing
+            | Code::CheckpointStale
+            | Code::CheckpointCorrupt
+            | Code::OtherBoot
+            | Code::OtherMachine
+            | Code::NetnsGone
+            | Code::NetnsReplaced
+            | Code::PodReplaced
+            | Code::Drift
+            | Code::Degraded
+    )
+}
+
+/// What the snapshot of a window wrote down.
+pub(crate) struct Taken {
+    /// The host, as a restore that did nothing would report it.
+    pub restored: Restored,
+    pub pods: Vec<WindowPod>,
+    /// What a restore could not put back.
+    pub blockers: Vec<Problem>,
+}
+
+/// Takes the snapshot under the window's lock.
+pub(crate) fn take_snapshot(
+    guard: &Rc<Guard>,
+    request: &Request<'_>,
+    context: &mut Context,
+) -> Result<Taken, Refusal> {
+    let wanted = snapshot::Request {
+        selection: &request.selection,
+        runtimes: &request.runtimes,
+        keep: request.keep,
+    };
+    let progress = context.progress.as_mut();
+    let taken = snapshot::run_locked(guard, &wanted, &context.store, progress)?;
+    let mut blockers = taken.problems;
+    // The restore of this window repairs a degraded pod.
+    blockers.retain(|problem| problem.is_error() && problem.code() != Code::Degraded);
+    let recorded = |one: &PodSnapshot| one.state != SnapshotState::Empty;
+    Ok(Taken {
+        restored: Restored {
+            node: taken.node,
+            recorded: taken.recorded,
+            ..Restored::default()
+        },
+        pods: taken.pods.into_iter().filter(recorded).map(pod).collect(),
+        blockers,
+    })
+}
+
+fn pod(PodSnapshot { pod, .. }: PodSnapshot) -> WindowPod {
+    WindowPod {
+        info: pod.info,
+        before: pod.interfaces,
+        after: None,
+        state: None,
+        steps: 0,
+        lost: None,
+        answered: None,
+        gateways: Vec::new(),
+        fingerprint_before: None,
+        fingerprint_after: None,
+        rebuilt: None,
+    }
+}
+
+/// Adds what only the machine of before the window can tell: fingerprints of the pods, and silent gateways.
+pub(crate) fn complete(
+    baseline: &mut Baseline,
+    fingerprints: Fingerprints,
+    pods: &mut [WindowPod],
+    request: &Request<'_>,
+    context: &mut Context,
+) {
+    baseline.runtimes = fingerprints.runtimes;
+    for (id, fingerprint) in fingerprints.pods {
+        let pod = pods.iter_mut().find(|pod| pod.info.id == id);
+        pod.into_iter()
+            .for_each(|pod| pod.fingerprint_before = Some(fingerprint.clone()));
+    }
+    // Without an answer every silent gateway counts against the window.
+    if let Ok(verified) = network::verify(baseline, request, context) {
+        baseline.silent = verified.silent();
+    }
+}
+
+/// Stops the window for what a restore could not put back, unless --force accepts it; then that is a warning.
+pub(crate) fn gate(blockers: Vec<Problem>, force: bool) -> Result<Vec<Problem>, Refusal> {
+    if let Some(problem) = blockers.iter().find(|problem| is_of_disk(problem)) {
+        return Err(problem.clone().into());
+    }
+    if force || blockers.is_empty() {
+        return Ok(blockers.into_iter().map(Problem::demoted).collect());
+    }
+    let cause = WindowCause::NotRestorable {
+        problems: blockers.len(),
+    };
+    let mut problems = blockers;
+    problems.push(cause.error("upgrade"));
+    Err(problems.into())
+}

@@ -1,0 +1,151 @@
+//! The check that no pod was rebuilt: a pure comparison of what the runtimes and the kernel said of each pod before the
+//! window with what they say now.
+
+#[cfg(test)]
+mod cases;
+
+use serde::Deserialize;
+
+use crate::model::problem::RebuildCause;
+use crate::model::window::{Container, ContainerChange, PodFingerprint};
+use crate::model::{NetnsIdentity, PodInfo};
+use crate::runtime::Sandbox;
+
+/// A pod before the window.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PodBefore<'a> {
+    pub info: &'a PodInfo,
+    /// What its runtime said; `None` when no runtime knew it.
+    pub fingerprint: Option<&'a PodFingerprint>,
+    /// The identity of its network namespace; `None` when no checkpoint has it.
+    pub namespace: Option<&'a NetnsIdentity>,
+}
+
+/// The machine after the window.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct After {
+    /// Every running sandbox; `None` when a runtime that answered before does not answer now.
+    pub sandboxes: Option<Vec<SandboxNow>>,
+    /// Every namespace; `None` when they could not be listed.
+    pub namespaces: Option<Vec<NetnsIdentity>>,
+}
+
+/// A running sandbox.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct SandboxNow {
+    /// Kubernetes namespace.
+    pub namespace: Option<String>,
+    /// Pod or container name.
+    pub name: Option<String>,
+    #[serde(flatten)]
+    pub fingerprint: PodFingerprint,
+}
+
+impl From<Sandbox> for SandboxNow {
+    fn from(sandbox: Sandbox) -> Self {
+        Self {
+            fingerprint: sandbox.fingerprint(),
+            namespace: sandbox.namespace,
+            name: sandbox.name,
+        }
+    }
+}
+
+/// Whether a pod was rebuilt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The runtime, or the kernel where no runtime knew it, says the same as before.
+    Same,
+    /// Something is not as it was.
+    Rebuilt(RebuildCause),
+    /// Neither is shown.
+    Unknown,
+}
+
+/// What the check found of one pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Checked {
+    pub verdict: Verdict,
+    /// What the runtime says now of the pod, or of the sandbox that has its name.
+    pub fingerprint: Option<PodFingerprint>,
+}
+
+/// Compares a pod with the machine after the window.
+pub(crate) fn check(before: &PodBefore<'_>, after: &After) -> Checked {
+    let known = before.fingerprint.zip(after.sandboxes.as_ref());
+    let now = known.and_then(|(then, sandboxes)| {
+        own(then, sandboxes).or_else(|| successor(before.info, sandboxes))
+    });
+    let change = known.and_then(|(then, _)| change(then, now));
+    let verdict = match (change, is_same_namespace(before, after)) {
+        (Some(cause), _) => Verdict::Rebuilt(cause),
+        (None, Some(false)) => Verdict::Rebuilt(RebuildCause::NamespaceReplaced),
+        (None, _) if known.is_some() => Verdict::Same,
+        (None, Some(true)) if before.fingerprint.is_none() => Verdict::Same,
+        // A runtime that knew the pod and does not answer may have started its containers again.
+        (None, _) => Verdict::Unknown,
+    };
+    Checked {
+        verdict,
+        fingerprint: now.map(|now| now.fingerprint.clone()),
+    }
+}
+
+fn own<'a>(then: &PodFingerprint, sandboxes: &'a [SandboxNow]) -> Option<&'a SandboxNow> {
+    sandboxes
+        .iter()
+        .find(|now| now.fingerprint.sandbox == then.sandbox)
+}
+
+/// The sandbox that has the pod's name now.
+fn successor<'a>(info: &PodInfo, sandboxes: &'a [SandboxNow]) -> Option<&'a SandboxNow> {
+    let same_name = |now: &&SandboxNow| {
+        info.name.is_some() && now.name == info.name && now.namespace == info.namespace
+    };
+    sandboxes.iter().find(same_name)
+}
+
+/// What differs; `None` when nothing does.
+fn change(then: &PodFingerprint, now: Option<&SandboxNow>) -> Option<RebuildCause> {
+    let Some(SandboxNow {
+        fingerprint: now, ..
+    }) = now
+    else {
+        return Some(RebuildCause::SandboxGone {
+            sandbox: then.sandbox.clone(),
+        });
+    };
+    if now.sandbox != then.sandbox {
+        return Some(RebuildCause::SandboxReplaced {
+            was: then.sandbox.clone(),
+            is: now.sandbox.clone(),
+            attempt: now.attempt,
+        });
+    }
+    if now.attempt != then.attempt {
+        return Some(RebuildCause::SandboxRestarted);
+    }
+    let runs_again = |then: &Container| now.containers.iter().any(|now| now.name == then.name);
+    let containers: Vec<ContainerChange> = then
+        .containers
+        .iter()
+        .filter(|then| !now.containers.contains(then))
+        .map(|then| ContainerChange {
+            name: then.name.clone(),
+            id: then.id.clone(),
+            runs_again: runs_again(then),
+        })
+        .collect();
+    (!containers.is_empty()).then_some(RebuildCause::ContainersChanged { containers })
+}
+
+/// Whether the pod's namespace still exists; `None` when nothing shows it.
+fn is_same_namespace(before: &PodBefore<'_>, after: &After) -> Option<bool> {
+    let (then, now) = (before.namespace?, after.namespaces.as_ref()?);
+    if now.iter().any(|now| then.is_same(now)) {
+        return Some(true);
+    }
+    // A namespace that may be the same one shows nothing.
+    let is_doubtful = now.iter().any(|now| then.may_be(now));
+    (!is_doubtful).then_some(false)
+}

@@ -1,0 +1,125 @@
+//! Queries the runtimes and the kernel for the rebuild check: before the pause, and once kubelet has run for a while.
+
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::inventory::Inventory;
+use crate::maintenance::rebuild_check::{After, SandboxNow};
+use crate::maintenance::signals::Signals;
+use crate::matching::Selection;
+use crate::model::problem::RebuildCause;
+use crate::model::window::{PodFingerprint, WindowPod};
+use crate::model::{PodId, Problem};
+use crate::runtime::{self, Answer, Config, Sandbox};
+
+/// How often netfix checks for an interruption.
+const INTERVAL: Duration = Duration::from_millis(200);
+/// The least time between two queries of a runtime that does not answer yet.
+const LEAST_INTERVAL: Duration = Duration::from_millis(20);
+/// How long a runtime that stops with kubelet, as k3s's containerd does, may take to answer again.
+const BACK_AGAIN: Duration = Duration::from_secs(90);
+
+/// What the runtimes said before the pause.
+#[derive(Debug, Default)]
+pub(crate) struct Fingerprints {
+    pub pods: Vec<(PodId, PodFingerprint)>,
+    /// The sockets of the runtimes that answered.
+    pub runtimes: Vec<PathBuf>,
+}
+
+/// Queries the runtimes before the pause.
+pub(crate) fn before(pods: &[WindowPod], config: &Config) -> Result<Fingerprints, Vec<Problem>> {
+    let answer = runtime::ask(config)?;
+    let fingerprint = |pod: &WindowPod| {
+        let id = pod.info.sandbox.as_ref()?;
+        let own = answer.sandboxes.iter().find(|sandbox| sandbox.id == *id);
+        Some((pod.info.id.clone(), own.map(Sandbox::fingerprint)?))
+    };
+    Ok(Fingerprints {
+        pods: pods.iter().filter_map(fingerprint).collect(),
+        runtimes: answered(&answer).cloned().collect(),
+    })
+}
+
+/// The sockets of the runtimes that list their pods.
+fn answered(answer: &Answer) -> impl Iterator<Item = &PathBuf> {
+    answer
+        .asked
+        .iter()
+        .filter(|asked| asked.kind.is_some())
+        .map(|asked| &asked.endpoint)
+}
+
+/// Waits until `settle` is over or a signal arrives, then queries both; `pods` are those of the window.
+pub(crate) fn after(
+    pods: &[WindowPod],
+    config: &Config,
+    runtimes: &[PathBuf],
+    settle: Duration,
+    signals: &Signals,
+    selection: &Selection,
+) -> (After, Vec<Problem>) {
+    let is_asked = pods.iter().any(|pod| pod.fingerprint_before.is_some());
+    let (sandboxes, problems) = match sandboxes(is_asked, config, runtimes, settle, signals) {
+        Ok(sandboxes) => (Some(sandboxes), Vec::new()),
+        Err(problems) => (None, problems),
+    };
+    let session = Inventory::open(selection).ok();
+    let namespaces = session.map(|session| session.pods.into_iter().map(|pod| pod.identity));
+    let after = After {
+        sandboxes,
+        namespaces: namespaces.map(Iterator::collect),
+    };
+    (after, problems)
+}
+
+/// The sandboxes when the time is over. A runtime that does not answer then gets more time.
+fn sandboxes(
+    is_asked: bool,
+    config: &Config,
+    runtimes: &[PathBuf],
+    settle: Duration,
+    signals: &Signals,
+) -> Result<Vec<SandboxNow>, Vec<Problem>> {
+    let until = Instant::now() + settle;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if signals.interrupted() || left.is_zero() {
+            let last = if is_asked {
+                query_again(config, runtimes)
+            } else {
+                Ok(Vec::new())
+            };
+            let is_over = signals.interrupted() || Instant::now() >= until + BACK_AGAIN;
+            if last.is_ok() || is_over {
+                return last;
+            }
+        }
+        thread::sleep(INTERVAL.min(left).max(LEAST_INTERVAL));
+    }
+}
+
+/// Queries the runtimes again. The pods of a runtime that answered before and has no socket now are not gone.
+fn query_again(config: &Config, before: &[PathBuf]) -> Result<Vec<SandboxNow>, Vec<Problem>> {
+    let not_checked = |problem: Problem| {
+        let cause = Box::new(problem.cause);
+        RebuildCause::NotChecked { cause }.error(problem.object)
+    };
+    let answer = runtime::ask(config)
+        .map_err(|problems| problems.into_iter().map(not_checked).collect::<Vec<_>>())?;
+    let is_there = |endpoint: &&PathBuf| answered(&answer).any(|now| now == *endpoint);
+    let gone = before.iter().filter(|endpoint| !is_there(endpoint));
+    let gone: Vec<Problem> = gone
+        .map(|endpoint| RebuildCause::RuntimeGone.error(endpoint.display().to_string()))
+        .collect();
+    // A window that was interrupted does not know which runtimes answered before.
+    if before.is_empty() && answered(&answer).next().is_none() {
+        return Err(vec![RebuildCause::NoRuntime.error("")]);
+    }
+    if gone.is_empty() {
+        Ok(answer.sandboxes.into_iter().map(SandboxNow::from).collect())
+    } else {
+        Err(gone)
+    }
+}

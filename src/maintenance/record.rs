@@ -1,0 +1,99 @@
+//! Facts into the window's record.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use crate::gateways::Verified;
+use crate::maintenance::clock::boottime;
+use crate::maintenance::preflight::Baseline;
+use crate::maintenance::rebuild_check::{self, After, PodBefore, Verdict};
+use crate::model::problem::RebuildCause;
+use crate::model::window::PhaseName;
+use crate::model::{PodId, Problem, Window};
+use crate::restore::Restored;
+
+/// Notes when each pod lost the first of its links. A pod that lost it in an earlier run of this window, and has not
+/// reached a gateway since, keeps that moment.
+pub(crate) fn losses(window: &mut Window, lost: &BTreeMap<String, u64>, baseline: &Baseline) {
+    let began = window.started_boottime;
+    // What was lost while a run was killed that watched, no run has seen.
+    let is_unseen = window
+        .phases
+        .iter()
+        .any(|phase| phase.name == PhaseName::Command && phase.to.is_none());
+    for pod in &mut window.pods {
+        let stored = baseline.stored.checkpoints.iter();
+        let extension = stored
+            .filter(|(info, _)| info.id == pod.info.id)
+            .find_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
+        let links = extension.into_iter().flat_map(|extension| &extension.stack);
+        let moments = links.filter_map(|link| lost.get(link.name.as_str()));
+        let Some(at) = moments.min() else { continue };
+        let is_back = pod.answered.take().is_some();
+        if is_back || pod.lost.is_none() && !is_unseen {
+            pod.lost = Some(at.saturating_sub(began));
+        }
+    }
+}
+
+/// Notes how a restore left each pod.
+pub(crate) fn restored(window: &mut Window, restored: &Restored) {
+    for pod in &mut window.pods {
+        let mut all = restored.pods.iter();
+        if let Some(left) = all.find(|left| left.pod.info.id == pod.info.id) {
+            pod.state = Some(left.state.into());
+            pod.steps += left.done.len();
+        }
+    }
+}
+
+/// Notes each pod's interfaces and its gateways' answers; returns how many pods have reached a gateway.
+pub(crate) fn verified(window: &mut Window, verified: Verified) -> usize {
+    let (now, now_ms) = (Instant::now(), boottime());
+    let began = window.started_boottime;
+    let moment = |at: Instant| {
+        let ago = u64::try_from(now.saturating_duration_since(at).as_millis()).unwrap_or_default();
+        now_ms.saturating_sub(ago).saturating_sub(began)
+    };
+    for found in verified.pods {
+        let mut pods = window.pods.iter_mut();
+        let Some(pod) = pods.find(|pod| pod.info.id == found.pod.info.id) else {
+            continue;
+        };
+        pod.answered = pod.answered.or_else(|| found.answered.map(moment));
+        pod.after = Some(found.pod.interfaces);
+        pod.gateways = found.gateways;
+    }
+    let answered = window.pods.iter().filter(|pod| pod.answered.is_some());
+    answered.count()
+}
+
+/// Notes whether each pod was rebuilt; returns the problems of those that were, or may have been.
+pub(crate) fn rebuilt(window: &mut Window, after: &After, baseline: &Baseline) -> Vec<Problem> {
+    let identities: BTreeMap<&PodId, _> = baseline
+        .stored
+        .checkpoints
+        .iter()
+        .filter_map(|(info, checkpoint)| Some((&info.id, &checkpoint.netfix.as_ref()?.identity)))
+        .collect();
+    let mut problems = Vec::new();
+    for pod in &mut window.pods {
+        let before = PodBefore {
+            info: &pod.info,
+            fingerprint: pod.fingerprint_before.as_ref(),
+            namespace: identities.get(&pod.info.id).copied(),
+        };
+        let checked = rebuild_check::check(&before, after);
+        pod.fingerprint_after = checked.fingerprint;
+        let (rebuilt, cause) = match checked.verdict {
+            Verdict::Same => (Some(false), None),
+            Verdict::Rebuilt(cause) => (Some(true), Some(cause)),
+            // The runtime that does not answer is a problem of its own.
+            Verdict::Unknown if after.sandboxes.is_none() => (None, None),
+            Verdict::Unknown => (None, Some(RebuildCause::Unknown)),
+        };
+        pod.rebuilt = rebuilt;
+        problems.extend(cause.map(|cause| cause.error(pod.info.title()).of(&pod.info.id)));
+    }
+    problems
+}

@@ -1,0 +1,104 @@
+//! Starts kubelet again, even if the netfix that paused it is gone.
+
+use crate::context::Context;
+use crate::inventory::observe;
+use crate::maintenance::kubelet_pause;
+use crate::maintenance::window::{WindowSession, is_of_other_boot, is_owner_alive};
+use crate::maintenance::window_status::WindowStatus;
+use crate::model::Problem;
+use crate::model::problem::{KubeletCause, WindowCause};
+use crate::model::window::End;
+use crate::refusal::Refusal;
+
+const COMMAND: &str = "resume";
+
+/// What came of the resume.
+pub(crate) struct Resumed {
+    /// The window; `None` where none was open.
+    pub status: Option<WindowStatus>,
+    pub problems: Vec<Problem>,
+}
+
+pub(crate) fn run(context: &mut Context) -> Result<Resumed, Refusal> {
+    let none = || Resumed {
+        status: None,
+        problems: vec![WindowCause::NothingPaused.info("window")],
+    };
+    // Without a record nothing is paused, and no folder is created for the lock.
+    if !context.store.has_window_file() {
+        return Ok(none());
+    }
+    let guard = context.store.lock(COMMAND)?;
+    // Another process may have closed it before this one had the lock.
+    let Some(window) = context.store.open_window()? else {
+        return Ok(none());
+    };
+    let (window, problems) = if is_owner_alive(&window) {
+        let mut session = WindowSession::visit(window, guard);
+        let (problems, _) = session.end_pause();
+        (session.leave(), problems)
+    } else {
+        let mut session = WindowSession::take_over(window, guard, false);
+        let (mut problems, is_ended) = session.end_pause();
+        if is_ended {
+            // The end of a pause is this; any other window was to do more.
+            let end = if session.window.command == "pause" {
+                End::Done
+            } else {
+                End::Failed
+            };
+            let (window, failed) = session.close(end, Some(COMMAND));
+            problems.extend(failed);
+            (window, problems)
+        } else {
+            (session.leave(), problems)
+        }
+    };
+    Ok(Resumed {
+        status: Some(WindowStatus::new(window, None)),
+        problems,
+    })
+}
+
+impl WindowSession {
+    /// Starts the paused unit again, unless that was done; returns whether it runs.
+    fn end_pause(&mut self) -> (Vec<Problem>, bool) {
+        if self.window.pause.is_none() || is_of_other_boot(&self.window, &observe::node_identity())
+        {
+            return (Vec::new(), true);
+        }
+        let bus = kubelet_pause::systemd();
+        if !self.window.is_paused() {
+            // The process that resumed it may have died before it stopped the deadline.
+            let bus = bus.ok().flatten();
+            let left = bus.and_then(|bus| kubelet_pause::disarm(&bus, &self.window));
+            return (left.into_iter().collect(), true);
+        }
+        let resumed = match bus {
+            Ok(Some(bus)) => self.resume(&bus),
+            Ok(None) => Err(KubeletCause::NoSystemd.error("")),
+            Err(problem) => Err(problem),
+        };
+        match resumed {
+            Ok(left) => (left.into_iter().collect(), true),
+            Err(problem) => (vec![problem], false),
+        }
+    }
+
+    /// Ends a window whose process died: kubelet runs, the record stays.
+    pub(crate) fn finish_abandoned(mut self, by: &str) -> Vec<Problem> {
+        let (mut problems, _) = self.end_pause();
+        problems.extend(self.close(End::Failed, Some(by)).1);
+        problems
+    }
+
+    /// Closes a window in which only a pause was tried.
+    pub(crate) fn abandon(self) -> Vec<Problem> {
+        // While the unit does not run, the window stays open for the next process.
+        if self.window.is_paused() || !self.is_saved() {
+            self.leave();
+            return Vec::new();
+        }
+        self.close(End::Refused, None).1
+    }
+}

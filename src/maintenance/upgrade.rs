@@ -1,0 +1,143 @@
+//! The window of `netfix upgrade`, phase by phase. Each phase takes what it needs and returns facts; the driver alone writes
+//! them into the window's record. From the pause on, every path leads through the resume.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use crate::context::Context;
+use crate::maintenance::driver::{Driver, panicked};
+use crate::maintenance::findings::{Area, Findings};
+use crate::maintenance::preflight::Baseline;
+use crate::maintenance::signals::Signals;
+use crate::maintenance::{Request, kubelet_pause, window};
+use crate::model::problem::{CommandCause, WindowCause};
+use crate::model::window::End;
+use crate::model::{Problem, Window};
+use crate::refusal::Refusal;
+use crate::restore::Restored;
+
+/// How a window ended.
+pub(crate) struct Upgraded {
+    pub end: End,
+    /// The record; `None` where the window ended before its first change.
+    pub window: Option<Window>,
+    /// Whether the window is still open: kubelet does not run.
+    pub is_open: bool,
+    pub restored: Restored,
+    pub problems: Vec<Problem>,
+}
+
+pub(crate) fn run(request: &Request<'_>, context: &mut Context) -> Result<Upgraded, Refusal> {
+    // A signal ends netfix while it waits for the lock.
+    let guard = context.store.lock("upgrade")?;
+    let signals = Signals::catch().map_err(|error| {
+        let error = error.to_string();
+        WindowCause::Signals { error }.error("signals")
+    })?;
+    let bus = kubelet_pause::systemd()?;
+    let session = window::open_or_resume(guard, &context.store, !context.quiet)?;
+    let was_paused = session.window.is_paused();
+    let mut driver = Driver {
+        request,
+        context,
+        bus,
+        signals,
+        session,
+        findings: Findings::default(),
+        restored: Restored::default(),
+        budget: None,
+    };
+    // From here on kubelet is resumed on every path, even after a panic.
+    let prepared = catch_unwind(AssertUnwindSafe(|| driver.prepare()));
+    let baseline = match prepared.unwrap_or_else(|_| Err(panicked().into())) {
+        Ok(baseline) => baseline,
+        Err(refusal) => return Ok(driver.refuse(refusal, was_paused)),
+    };
+    if catch_unwind(AssertUnwindSafe(|| driver.work(&baseline))).is_err() {
+        driver.findings.add(Area::Rebuild, [panicked()]);
+    }
+    driver.resume();
+    driver.check_rebuilds(&baseline);
+    Ok(driver.close())
+}
+
+impl Driver<'_> {
+    /// Everything before COMMAND; what it returns as an error stops the window.
+    fn prepare(&mut self) -> Result<Baseline, Refusal> {
+        // Once COMMAND has begun, the network may not be what it was.
+        let baseline = if self.session.window.has_begun() {
+            self.recover()?
+        } else {
+            self.check_and_snapshot()?
+        };
+        self.stop_if_interrupted(CommandCause::InterruptedUnchanged)?;
+        self.pause()?;
+        self.stop_if_interrupted(CommandCause::InterruptedBefore)?;
+        Ok(baseline)
+    }
+
+    /// COMMAND, and the pods' network after it.
+    fn work(&mut self, baseline: &Baseline) {
+        self.command(baseline);
+        self.restore(baseline, self.request.wait);
+        self.check_pause();
+        self.verify(baseline);
+        if self.report_broken() && self.request.keep_paused && self.session.window.is_paused() {
+            self.hold_for_repair();
+            self.findings.forget_network();
+            self.restore(baseline, Duration::ZERO);
+            self.verify(baseline);
+        }
+    }
+
+    /// Ends a window before COMMAND. What was paused here runs again; what was found paused stays paused, with its deadline.
+    fn refuse(mut self, refusal: Refusal, was_paused: bool) -> Upgraded {
+        self.findings.add(Area::Preflight, refusal.problems);
+        if self.session.window.is_paused() && !was_paused {
+            self.resume();
+        }
+        let mut problems = self.findings.into_problems();
+        self.session.window.problems.clone_from(&problems);
+        let window = &self.session.window;
+        if window.is_paused() || window.pause.is_none() {
+            self.session.leave();
+        } else {
+            problems.extend(self.session.close(End::Refused, None).1);
+        }
+        Upgraded {
+            end: End::Refused,
+            window: None,
+            is_open: false,
+            restored: self.restored,
+            problems,
+        }
+    }
+
+    fn close(mut self) -> Upgraded {
+        let mut end = self.findings.end();
+        let found = self.findings.problems().cloned();
+        self.session.window.problems.extend(found);
+        let mut problems = self.findings.into_problems();
+        let is_open = self.session.window.is_paused();
+        let window = if is_open {
+            // kubelet does not run: the window stays open for the next process.
+            self.session.save_if_possible();
+            self.session.leave()
+        } else {
+            let (window, failed) = self.session.close(end, None);
+            if end == End::Done && failed.iter().any(Problem::is_error) {
+                // All is well but the window, which is still open.
+                end = End::Failed;
+            }
+            problems.extend(failed);
+            window
+        };
+        Upgraded {
+            end,
+            window: Some(window),
+            is_open,
+            restored: self.restored,
+            problems,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Threads that watch beside COMMAND: for the loss of host links, and for how long kubelet has been paused.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::kernel::events::LinkEvents;
+use crate::maintenance::clock::boottime;
+use crate::maintenance::event::{Budget, Event, KubeletEvent};
+use crate::maintenance::window_log::WindowLog;
+use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER};
+
+/// How often a thread checks whether it is to end.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// A thread that ends when this is dropped.
+struct Watch<T> {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<T>>,
+}
+
+impl<T: Send + 'static> Watch<T> {
+    fn start(work: impl FnOnce(&AtomicBool) -> T + Send + 'static) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        Self {
+            stop,
+            thread: Some(thread::spawn(move || work(&stopped))),
+        }
+    }
+
+    fn end(&mut self) -> Option<T> {
+        self.stop.store(true, Ordering::SeqCst);
+        self.thread.take().and_then(|thread| thread.join().ok())
+    }
+}
+
+/// Records when the host's links are lost.
+pub(crate) struct LossWatch(Watch<BTreeMap<String, u64>>);
+
+impl LossWatch {
+    /// `None` where the kernel refuses events; then the outage stays unknown, and nothing else depends on it.
+    pub(crate) fn start() -> Option<Self> {
+        let mut events = LinkEvents::subscribe().ok()?;
+        Some(Self(Watch::start(move |stop| {
+            let mut lost = BTreeMap::new();
+            while !stop.load(Ordering::SeqCst) {
+                // The socket overran: events before that are still true.
+                let Ok(names) = events.losses(INTERVAL) else {
+                    continue;
+                };
+                let now = boottime();
+                for name in names {
+                    lost.entry(name).or_insert(now);
+                }
+            }
+            lost
+        })))
+    }
+
+    /// The lost links, each with the moment (`CLOCK_BOOTTIME`, milliseconds).
+    pub(crate) fn end(mut self) -> BTreeMap<String, u64> {
+        self.0.end().unwrap_or_default()
+    }
+}
+
+/// Warns when the pause of kubelet begins to matter.
+pub(crate) struct BudgetWatch(Watch<()>);
+
+impl BudgetWatch {
+    /// Counts from `paused` (`CLOCK_BOOTTIME`, milliseconds); `deadline` in seconds.
+    pub(crate) fn start(log: WindowLog, paused: u64, deadline: u64) -> Self {
+        Self(Watch::start(move |stop| {
+            let mut warnings = warnings(deadline).into_iter().peekable();
+            while !stop.load(Ordering::SeqCst) {
+                let seconds = boottime().saturating_sub(paused) / 1000;
+                while let Some((_, budget)) = warnings.next_if(|(at, _)| *at <= seconds) {
+                    let event = Event::from(KubeletEvent::PausedFor { seconds, budget });
+                    log::warn!(PHASE = "pause"; "{event}");
+                    log.line(&event);
+                }
+                thread::sleep(INTERVAL);
+            }
+        }))
+    }
+}
+
+impl Drop for BudgetWatch {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// After how many seconds to warn, of which limit.
+fn warnings(deadline: u64) -> Vec<(u64, Budget)> {
+    const SHORTLY_BEFORE: u64 = 10;
+    const WELL_BEFORE: u64 = 60;
+    let (not_ready, eviction) = (
+        Budget::NotReady(NOT_READY_AFTER),
+        Budget::Eviction(EVICTION_AFTER),
+    );
+    let mut all = vec![
+        (NOT_READY_AFTER - SHORTLY_BEFORE, not_ready),
+        (NOT_READY_AFTER, not_ready),
+        (EVICTION_AFTER - WELL_BEFORE, eviction),
+        (EVICTION_AFTER, eviction),
+        (deadline, Budget::Deadline(deadline)),
+    ];
+    if deadline > WELL_BEFORE {
+        all.push((deadline - WELL_BEFORE, Budget::Deadline(deadline)));
+    }
+    all.sort();
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_comes_before_each_limit_and_at_it() {
+        let at: Vec<u64> = warnings(600).into_iter().map(|(at, _)| at).collect();
+        assert_eq!(at, [30, 40, 280, 340, 540, 600]);
+        let at: Vec<u64> = warnings(20).into_iter().map(|(at, _)| at).collect();
+        assert_eq!(at, [20, 30, 40, 280, 340]);
+    }
+}

@@ -1,0 +1,300 @@
+//! The open window of this process: recorded on disk before anything is done, logged, and closed in the end.
+
+use std::io::SeekFrom;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::inventory::{observe, procfs};
+use crate::maintenance::clock;
+use crate::maintenance::event::Event;
+use crate::maintenance::window_log::{self, WindowLog};
+use crate::model::problem::WindowCause;
+use crate::model::window::{End, Phase, PhaseName, SCHEMA};
+use crate::model::{NodeIdentity, Problem, Window};
+use crate::refusal::Refusal;
+use crate::store::{self, Guard, Store};
+
+/// The one writer of a window's record and log.
+#[derive(Debug)]
+pub(crate) struct WindowSession {
+    pub window: Window,
+    log: WindowLog,
+    /// The lock on the state folder; `None` while other commands may work.
+    guard: Option<Rc<Guard>>,
+    /// Whether the window is on disk. The first pause writes it.
+    is_saved: bool,
+    /// Whether the log has that the disk refuses the record.
+    has_warned: bool,
+}
+
+impl WindowSession {
+    /// A new window, not yet on disk.
+    pub(crate) fn open(
+        store: &Store,
+        guard: Guard,
+        command: &str,
+        echo: bool,
+    ) -> Result<Self, Refusal> {
+        let id = store.free_window_id(&clock::id())?;
+        // No window is open: logs of processes that are gone belong to none.
+        window_log::sweep();
+        let log = WindowLog::open(&id, echo);
+        let window = Window {
+            schema: SCHEMA,
+            id,
+            command: command.to_owned(),
+            node: observe::node_identity(),
+            owner: procfs::own(),
+            started: clock::wall(),
+            started_boottime: clock::boottime(),
+            ended: None,
+            exit: None,
+            closed_by: None,
+            pause: None,
+            run: None,
+            phases: Vec::new(),
+            pods: Vec::new(),
+            problems: Vec::new(),
+            log: log.path().map(|path| path.display().to_string()),
+        };
+        Ok(Self::new(window, log, guard, false))
+    }
+
+    /// Takes over the window of a process that is gone.
+    pub(crate) fn take_over(mut window: Window, guard: Guard, echo: bool) -> Self {
+        let log = WindowLog::open(&window.id, false);
+        let earlier = window
+            .log
+            .as_deref()
+            .map(Path::new)
+            .filter(|log| window_log::is_live(log))
+            .and_then(window_log::read);
+        log.append(&earlier.unwrap_or_default());
+        window.log = log.path().map(|path| path.display().to_string());
+        let log = if echo {
+            log.with_echo(SeekFrom::End(0))
+        } else {
+            log
+        };
+        Self::new(window, log, guard, true)
+    }
+
+    /// Changes the window of a process that still runs.
+    pub(crate) fn visit(window: Window, guard: Guard) -> Self {
+        Self::new(window, WindowLog::on_stderr(), guard, true)
+    }
+
+    fn new(window: Window, log: WindowLog, guard: Guard, is_saved: bool) -> Self {
+        Self {
+            window,
+            log,
+            guard: Some(Rc::new(guard)),
+            is_saved,
+            has_warned: false,
+        }
+    }
+
+    /// Milliseconds since the window's start.
+    pub(crate) fn now(&self) -> u64 {
+        clock::boottime().saturating_sub(self.window.started_boottime)
+    }
+
+    /// The log, for COMMAND and for threads.
+    pub(crate) fn log_file(&self) -> &WindowLog {
+        &self.log
+    }
+
+    /// The lock, while it is held.
+    pub(crate) fn guard(&self) -> Option<&Rc<Guard>> {
+        self.guard.as_ref()
+    }
+
+    /// Lets other commands work.
+    pub(crate) fn release(&mut self) {
+        self.guard = None;
+    }
+
+    /// Ends that.
+    pub(crate) fn relock(&mut self, guard: Guard) {
+        self.guard = Some(Rc::new(guard));
+    }
+
+    /// How long it is until the deadline starts the unit.
+    pub(crate) fn until_deadline(&self) -> Duration {
+        let pause = self.window.pause.as_ref();
+        let at = pause.map(|pause| pause.armed.unwrap_or_default() + pause.deadline * 1000);
+        Duration::from_millis(at.unwrap_or_default().saturating_sub(self.now()))
+    }
+
+    /// Takes over what `netfix resume` recorded while this process waited for it.
+    pub(crate) fn take_resume_of(&mut self, stored: Window) {
+        let resume = stored
+            .phases
+            .into_iter()
+            .rfind(|phase| phase.name == PhaseName::Resume);
+        // That process may not have recorded the end of its phase yet.
+        let resumed = stored.pause.as_ref().and_then(|pause| pause.resumed);
+        let ended = |phase: Phase| Phase {
+            to: phase.to.or(resumed),
+            ok: phase.ok.or(Some(true)),
+            ..phase
+        };
+        self.window.phases.extend(resume.map(ended));
+        self.window.pause = stored.pause;
+        self.save_if_possible();
+    }
+
+    /// Logs a line.
+    pub(crate) fn log(&self, event: impl Into<Event>) {
+        self.log.line(&event.into());
+    }
+
+    /// A phase begins.
+    pub(crate) fn begin(&mut self, name: PhaseName, event: impl Into<Event>) {
+        let event = event.into();
+        log::info!(PHASE = name.to_string().as_str(); "{event}");
+        self.log.line(&event);
+        self.window.phases.push(Phase {
+            name,
+            from: self.now(),
+            to: None,
+            ok: None,
+        });
+        self.save_if_possible();
+    }
+
+    /// The last phase ends.
+    pub(crate) fn end(&mut self, ok: bool) {
+        let now = self.now();
+        if let Some(phase) = self.window.phases.last_mut() {
+            (phase.to, phase.ok) = (Some(now), Some(ok));
+            let name = phase.name;
+            log::info!(PHASE = name.to_string().as_str(); "{}", Event::PhaseEnded { name, ok });
+        }
+        self.save_if_possible();
+    }
+
+    /// Writes the record, where it has to be on disk before the next change.
+    pub(crate) fn save(&mut self) -> Result<(), store::Error> {
+        if let Some(guard) = &self.guard {
+            guard.save_window(&self.window)?;
+            self.is_saved = true;
+        }
+        Ok(())
+    }
+
+    /// Writes the record, where a full disk must not stop the window.
+    pub(crate) fn save_if_possible(&mut self) {
+        if !self.is_saved {
+            return;
+        }
+        if let Err(error) = self.save()
+            && !std::mem::replace(&mut self.has_warned, true)
+        {
+            let problem = error.problem().demoted();
+            self.log(Event::NotSaved(problem.clone()));
+            self.window.problems.push(problem);
+        }
+    }
+
+    /// Whether the window is on disk.
+    pub(crate) fn is_saved(&self) -> bool {
+        self.is_saved
+    }
+
+    /// Leaves the window as it is on disk; returns it.
+    pub(crate) fn leave(mut self) -> Window {
+        self.log.end_echo();
+        // The record on disk names the log.
+        if !self.is_saved {
+            self.log.path().into_iter().for_each(window_log::remove);
+        }
+        self.window
+    }
+
+    /// Closes the window and keeps its record; returns that, and what failed.
+    pub(crate) fn close(mut self, end: End, closed_by: Option<&str>) -> (Window, Vec<Problem>) {
+        self.window.ended = Some(self.now());
+        self.window.exit = Some(end.code());
+        self.window.closed_by = closed_by.map(str::to_owned);
+        self.log.end_echo();
+        let mut problems = Vec::new();
+        if let Some(guard) = self.guard.clone() {
+            problems.extend(self.keep_log(&guard));
+            match guard.close_window(&self.window) {
+                Ok(closed) => {
+                    let errors = closed.incomplete.into_iter().chain(closed.untidy);
+                    problems.extend(errors.map(|error| error.problem().demoted()));
+                }
+                Err(error) => problems.push(error.problem()),
+            }
+        }
+        (self.window, problems)
+    }
+
+    /// Moves the log from memory to the records.
+    fn keep_log(&mut self, guard: &Guard) -> Option<Problem> {
+        let log = self.log.path()?;
+        let text = window_log::read(log).unwrap_or_default();
+        let kept = guard.add_to_window_log(&self.window.id, &String::from_utf8_lossy(&text));
+        let failed = match kept {
+            Ok(path) => {
+                self.window.log = Some(path.display().to_string());
+                window_log::remove(log);
+                None
+            }
+            Err(error) => Some(error.problem().demoted()),
+        };
+        window_log::sweep();
+        failed
+    }
+}
+
+/// Whether the process that opened a window still runs, and is another one.
+pub(crate) fn is_owner_alive(window: &Window) -> bool {
+    window.owner != procfs::own() && procfs::is_alive(&window.owner)
+}
+
+/// Whether a window is of another boot: masks and timers do not survive a reboot.
+pub(crate) fn is_of_other_boot(window: &Window, node: &NodeIdentity) -> bool {
+    !window.node.is_same(node)
+}
+
+/// What stops a command that needs a window of its own.
+pub(crate) fn still_open(window: &Window) -> Problem {
+    let cause = WindowCause::Open {
+        started: window.started.clone(),
+        command: window.command.clone(),
+        pid: window.owner.pid,
+        unit: window.pause.as_ref().map(|pause| pause.unit.clone()),
+    };
+    cause.error(window.id.clone())
+}
+
+/// Opens a window for `upgrade`: a new one, or the one that an interrupted netfix left open in this boot.
+///
+/// # Errors
+/// When the process still runs that opened it.
+pub(crate) fn open_or_resume(
+    guard: Guard,
+    store: &Store,
+    echo: bool,
+) -> Result<WindowSession, Refusal> {
+    const COMMAND: &str = "upgrade";
+    let Some(window) = store.open_window()? else {
+        return WindowSession::open(store, guard, COMMAND, echo);
+    };
+    if is_owner_alive(&window) {
+        return Err(still_open(&window).into());
+    }
+    if is_of_other_boot(&window, &observe::node_identity()) {
+        // The reboot has ended its pause.
+        WindowSession::take_over(window, guard, false).finish_abandoned("reboot");
+        return WindowSession::open(store, store.lock(COMMAND)?, COMMAND, echo);
+    }
+    let mut session = WindowSession::take_over(window, guard, echo);
+    session.window.owner = procfs::own();
+    COMMAND.clone_into(&mut session.window.command);
+    Ok(session)
+}

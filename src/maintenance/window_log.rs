@@ -1,0 +1,206 @@
+//! The log of a window: what netfix does, and the output of COMMAND. It is in memory while the window is open, and several
+//! processes may follow it.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::maintenance::clock;
+use crate::maintenance::event::Event;
+
+/// In memory, so that a full disk does not matter; for root only.
+const FOLDER: &str = "/run/netfix";
+/// How often a follower reads the log.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// The log of an open window.
+#[derive(Debug)]
+pub(crate) struct WindowLog {
+    file: Option<(File, PathBuf)>,
+    echo: Option<Echo>,
+}
+
+impl WindowLog {
+    /// A new log, copied to stderr where `echo` says so. Where no file can be created, lines go to stderr alone.
+    pub(crate) fn open(id: &str, echo: bool) -> Self {
+        let path = Path::new(FOLDER)
+            .join(std::process::id().to_string())
+            .join(format!("{id}.log"));
+        let file = create(&path).ok().map(|file| (file, path));
+        let log = Self { file, echo: None };
+        if echo {
+            log.with_echo(SeekFrom::Start(0))
+        } else {
+            log
+        }
+    }
+
+    /// No file: lines go to stderr.
+    pub(crate) fn on_stderr() -> Self {
+        Self {
+            file: None,
+            echo: None,
+        }
+    }
+
+    /// The same, copied to stderr from there on.
+    pub(crate) fn with_echo(mut self, from: SeekFrom) -> Self {
+        self.echo = self.path().map(|path| Echo::start(path.to_owned(), from));
+        self
+    }
+
+    /// Adds the lines that another process has logged before.
+    pub(crate) fn append(&self, earlier: &[u8]) {
+        let _ = self
+            .file
+            .as_ref()
+            .map(|(file, _)| (&*file).write_all(earlier));
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.file.as_ref().map(|(_, path)| path.as_path())
+    }
+
+    /// The same file, for a thread.
+    pub(crate) fn for_thread(&self) -> Self {
+        let file = self
+            .file
+            .as_ref()
+            .and_then(|(file, path)| Some((file.try_clone().ok()?, path.clone())));
+        Self { file, echo: None }
+    }
+
+    /// Logs a line. A failure stops nothing: the terminal may be gone, the memory full.
+    pub(crate) fn line(&self, event: &Event) {
+        let line = format!("{} netfix: {event}\n", clock::of_day());
+        let _ = match &self.file {
+            Some((file, _)) => (&*file).write_all(line.as_bytes()),
+            None => io::stderr().write_all(line.as_bytes()),
+        };
+    }
+
+    /// Where COMMAND writes: a file, so that COMMAND does not notice when netfix ends.
+    pub(crate) fn output(&self) -> Stdio {
+        let file = self
+            .file
+            .as_ref()
+            .and_then(|(file, _)| file.try_clone().ok());
+        file.map_or_else(Stdio::inherit, Stdio::from)
+    }
+
+    /// Ends the copy on stderr, once it is complete.
+    pub(crate) fn end_echo(&mut self) {
+        self.echo = None;
+    }
+}
+
+/// Whether this is the path of a log in memory: a record may name any path.
+pub(crate) fn is_live(path: &Path) -> bool {
+    path.starts_with(FOLDER) && path.extension().is_some_and(|extension| extension == "log")
+}
+
+/// The content of a log; `None` when it is gone.
+pub(crate) fn read(path: &Path) -> Option<Vec<u8>> {
+    fs::read(path).ok()
+}
+
+/// Removes a log from memory.
+pub(crate) fn remove(path: &Path) {
+    let _ = fs::remove_file(path);
+    // Fails while other logs are there.
+    let _ = path.parent().map(fs::remove_dir);
+    let _ = fs::remove_dir(FOLDER);
+}
+
+/// Removes the logs of processes that are gone.
+pub(crate) fn sweep() {
+    for entry in fs::read_dir(FOLDER).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_pid = |name: &str| name.parse::<u32>().is_ok();
+        if name.to_str().is_some_and(is_pid) && !Path::new("/proc").join(&name).exists() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+    let _ = fs::remove_dir(FOLDER);
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    let folder = path.parent().unwrap_or(Path::new(FOLDER));
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    let mut options = OpenOptions::new();
+    options
+        .create_new(true)
+        .append(true)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(path)
+}
+
+/// Copies a log to stderr as it grows.
+#[derive(Debug)]
+struct Echo {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Echo {
+    fn start(path: PathBuf, from: SeekFrom) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = stop.clone();
+        let follow = move || {
+            let _ = follow(&path, from, &mut io::stderr(), || {
+                stopped.load(Ordering::SeqCst)
+            });
+        };
+        Self {
+            stop,
+            thread: Some(thread::spawn(follow)),
+        }
+    }
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Copies a log from there on, as it grows, until `ended` is true; returns where the copy ends.
+///
+/// # Errors
+/// When the log is gone, or the reader of the copy.
+pub(crate) fn follow(
+    path: &Path,
+    from: SeekFrom,
+    to: &mut dyn Write,
+    mut ended: impl FnMut() -> bool,
+) -> io::Result<u64> {
+    let mut log = File::open(path)?;
+    log.seek(from)?;
+    let mut bytes = Vec::new();
+    loop {
+        let is_last = ended();
+        bytes.clear();
+        log.read_to_end(&mut bytes)?;
+        to.write_all(&bytes).and_then(|()| to.flush())?;
+        if is_last {
+            return log.stream_position();
+        }
+        if bytes.is_empty() {
+            thread::sleep(INTERVAL);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The host's state that a restore brings back, as far as pods need it.
+
+use std::collections::BTreeSet;
+
+use super::host_parents;
+use crate::model::address::DADFAILED;
+use crate::model::sysctl::Sysctls;
+use crate::model::{Address, IfName, LinkKind, NetState, StackLink, stack};
+use crate::plan::Observed;
+
+/// The host's state under the pods, and the devices at the bottom of it.
+#[derive(Debug)]
+pub(crate) struct HostBaseline {
+    pub state: NetState,
+    pub devices: BTreeSet<IfName>,
+    /// Parents of pods that no record describes: only their name is known.
+    named: BTreeSet<IfName>,
+    /// What was taken from the host, or derived from a name, for those.
+    assumed: BTreeSet<IfName>,
+    /// Seconds since the host's state was recorded.
+    pub age: u32,
+}
+
+impl HostBaseline {
+    /// From the recorded state and its age, or from the pods' own stacks where there is none; `named` are parents that
+    /// nothing else describes. With `everything`, the restore brings back every device that was recorded.
+    pub(crate) fn new(
+        recorded: Option<(NetState, u32)>,
+        stacks: &[&[StackLink]],
+        named: BTreeSet<IfName>,
+        everything: bool,
+        now: &NetState,
+    ) -> Self {
+        let of_stacks = stacks.iter().copied();
+        let mut devices: BTreeSet<IfName> = of_stacks
+            .clone()
+            .flat_map(stack::devices)
+            .cloned()
+            .collect();
+        let (state, age) = recorded.unwrap_or_else(|| (stack::as_state(of_stacks, now), 0));
+        if everything {
+            let physical = state
+                .links
+                .iter()
+                .filter(|link| link.kind == LinkKind::Physical);
+            devices.extend(physical.map(|link| link.name.clone()));
+        }
+        let mut baseline = Self {
+            state,
+            devices,
+            named,
+            assumed: BTreeSet::new(),
+            age,
+        };
+        baseline.learn(now);
+        baseline
+    }
+
+    /// Completes the links that only have a name from the host's present state: again once the devices are back.
+    pub(crate) fn learn(&mut self, now: &NetState) {
+        let assumed = std::mem::take(&mut self.assumed);
+        self.state
+            .links
+            .retain(|link| !assumed.contains(&link.name));
+        self.state
+            .addresses
+            .retain(|address| !assumed.contains(&address.dev));
+        for name in &self.named {
+            let (links, bottom) = host_parents::links_under(name, &self.state, now);
+            self.assumed
+                .extend(links.iter().map(|link| link.name.clone()));
+            self.state.links.extend(links);
+            self.devices.extend(bottom);
+        }
+        // The host's present addresses are its own: no pod may claim them.
+        let is_own = |address: &&Address| {
+            address.flags & DADFAILED == 0 && self.assumed.contains(&address.dev)
+        };
+        self.state
+            .addresses
+            .extend(now.addresses.iter().filter(is_own).cloned());
+    }
+
+    /// The missing VLANs of which only the name is known.
+    pub(crate) fn nameless(&self, now: &NetState) -> Vec<IfName> {
+        let is_gone = |name: &&IfName| now.link(name).is_none();
+        let is_vlan = |name: &&IfName| {
+            self.state
+                .link(name)
+                .is_some_and(|link| matches!(link.kind, LinkKind::Vlan(_)))
+        };
+        self.assumed
+            .iter()
+            .filter(is_gone)
+            .filter(is_vlan)
+            .cloned()
+            .collect()
+    }
+
+    /// The host's namespace as its plan takes it.
+    pub(crate) fn observed<'a>(
+        &self,
+        now: &'a NetState,
+        new_link: Option<&'a Sysctls>,
+    ) -> Observed<'a> {
+        Observed {
+            state: now,
+            new_link,
+            age: self.age,
+        }
+    }
+}

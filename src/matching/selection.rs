@@ -1,0 +1,209 @@
+//! The namespaces and pods that the user selected.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use fast_glob::glob_match;
+
+use crate::model::problem::InventoryCause;
+use crate::model::{PodInfo, Problem};
+
+/// The user's selection; without any selector every pod is selected.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    netns: Vec<NetnsPattern>,
+    pods: Vec<Glob>,
+}
+
+/// A pattern: `*` and `?`, which is one byte, do not match a slash, `**` does; `[a-z]`, `{a,b}`, and `\` before a literal
+/// character.
+#[derive(Debug, Clone)]
+struct Glob(String);
+
+#[derive(Debug, Clone)]
+struct NetnsPattern {
+    glob: Glob,
+    /// The namespace that the path leads to, where it is a plain path to one.
+    inode: Option<u64>,
+}
+
+impl Selection {
+    /// Reads the selectors: paths or globs of namespaces, each with the inode of the namespace that it leads to, and
+    /// names or globs of pods.
+    ///
+    /// # Errors
+    /// The first that is no pattern.
+    pub fn new(netns: &[(String, Option<u64>)], pods: &[String]) -> Result<Self, Problem> {
+        let of_netns = |(text, inode): &(String, Option<u64>)| {
+            Ok::<_, Problem>(NetnsPattern {
+                glob: Glob::new(text)?,
+                inode: *inode,
+            })
+        };
+        Ok(Self {
+            netns: netns.iter().map(of_netns).collect::<Result<_, _>>()?,
+            pods: pods
+                .iter()
+                .map(|text| Glob::new(text))
+                .collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The selection of a command without selectors.
+    pub(crate) fn everything() -> Self {
+        Self::default()
+    }
+
+    /// Whether there is no selector.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.netns.is_empty() && self.pods.is_empty()
+    }
+
+    /// Whether no selector restricts the namespaces, known or not.
+    pub(crate) fn wants_every_netns(&self) -> bool {
+        self.netns.is_empty()
+    }
+
+    /// Whether a namespace with these paths and this inode is selected.
+    pub(crate) fn wants_netns(&self, paths: &[PathBuf], inode: u64) -> bool {
+        let matches = |pattern: &NetnsPattern| {
+            pattern.inode == Some(inode) || paths.iter().any(|path| pattern.glob.is_match(path))
+        };
+        self.netns.is_empty() || self.netns.iter().any(matches)
+    }
+
+    /// Whether a pod is selected by its name or id.
+    pub(crate) fn wants_pod(&self, info: &PodInfo) -> bool {
+        let full = info
+            .namespace
+            .as_ref()
+            .zip(info.name.as_ref())
+            .map(|(space, name)| format!("{space}/{name}"));
+        let names = [
+            Some(info.id.as_str()),
+            info.name.as_deref(),
+            full.as_deref(),
+        ];
+        self.pods.is_empty()
+            || names
+                .iter()
+                .flatten()
+                .any(|name| self.pods.iter().any(|glob| glob.is_match(name)))
+    }
+}
+
+impl fmt::Display for Selection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let netns = self
+            .netns
+            .iter()
+            .map(|pattern| format!("--netns {}", pattern.glob.0));
+        let pods = self.pods.iter().map(|glob| format!("--pod {}", glob.0));
+        let words: Vec<String> = netns.chain(pods).collect();
+        f.write_str(&words.join(" "))
+    }
+}
+
+impl Glob {
+    /// Reads a pattern.
+    fn new(text: &str) -> Result<Self, Problem> {
+        fast_glob::validate(text).map_err(|error| {
+            let reason = error.to_string();
+            InventoryCause::NotAPattern { reason }.error(text)
+        })?;
+        // fast-glob reads a ! in front as "all but"; in netfix it is a character.
+        let escape = if text.starts_with('!') { "\\" } else { "" };
+        Ok(Self(format!("{escape}{text}")))
+    }
+
+    fn is_match(&self, text: impl AsRef<OsStr>) -> bool {
+        glob_match(&self.0, text.as_ref().as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selection(netns: &[&str], pod: &[&str]) -> Selection {
+        let netns: Vec<_> = netns
+            .iter()
+            .map(|text| ((*text).to_owned(), None))
+            .collect();
+        let pod: Vec<_> = pod.iter().map(|text| (*text).to_owned()).collect();
+        Selection::new(&netns, &pod).unwrap()
+    }
+
+    fn info(namespace: Option<&str>, name: &str) -> PodInfo {
+        PodInfo {
+            id: crate::model::PodId::from_text("06c9b8d0a800"),
+            namespace: namespace.map(str::to_owned),
+            name: Some(name.to_owned()),
+            uid: None,
+            sandbox: None,
+            attempt: None,
+            source: "mount".to_owned(),
+        }
+    }
+
+    #[test]
+    fn pods_are_selected_by_id_name_or_namespace_and_name() {
+        for pattern in ["06c9b8d0a800", "web-*", "shop/web-0", "shop/*"] {
+            assert!(
+                selection(&[], &[pattern]).wants_pod(&info(Some("shop"), "web-0")),
+                "{pattern}"
+            );
+        }
+        assert!(!selection(&[], &["db-*"]).wants_pod(&info(Some("shop"), "web-0")));
+    }
+
+    #[test]
+    fn namespaces_are_selected_by_any_of_their_paths() {
+        let paths = [
+            PathBuf::from("/run/netns/a1"),
+            PathBuf::from("/proc/7/ns/net"),
+        ];
+        assert!(selection(&["/run/netns/a*"], &[]).wants_netns(&paths, 1));
+        assert!(selection(&["/proc/7/ns/net"], &[]).wants_netns(&paths, 1));
+        assert!(!selection(&["/run/netns/b*"], &[]).wants_netns(&paths, 1));
+        assert!(
+            !selection(&["/run/*"], &[]).wants_netns(&paths, 1),
+            "a star does not cross a slash"
+        );
+        assert!(selection(&[], &[]).wants_netns(&paths, 1));
+    }
+
+    #[test]
+    fn patterns_are_those_of_a_shell() {
+        let wants = |pattern: &str, name: &str| {
+            selection(&[], &[pattern]).wants_pod(&info(Some("shop"), name))
+        };
+        for pattern in [
+            "web-?",
+            "web-[0-9]",
+            "{db,web}-0",
+            "shop/w*",
+            "web-[!1]",
+            "**/web-0",
+        ] {
+            assert!(wants(pattern, "web-0"), "{pattern}");
+        }
+        for pattern in ["*/*/web-0", "web", "web-[!0]", "shop?web-0", "{db,mail}-0"] {
+            assert!(!wants(pattern, "web-0"), "{pattern}");
+        }
+        assert!(wants("a\\*b", "a*b"));
+        assert!(!wants("a\\*b", "axb"));
+        assert!(wants("!web*", "!web-0"));
+        assert!(!wants("!web*", "db-0"));
+    }
+
+    #[test]
+    fn an_invalid_pattern_is_named() {
+        for pattern in ["[", "web-{0,1", "web\\"] {
+            let error = Selection::new(&[], &[pattern.to_owned()]).unwrap_err();
+            assert_eq!(error.object, pattern);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The part of a checkpoint that `i40e_net_fix` reads: a CNI result of the pod's main interface.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use super::{IfName, LinkKind, Mac, NetState, Route, route};
+
+/// The parts of a CNI result that `i40e_net_fix` reads.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CniResult {
+    /// The interfaces; the main one is first.
+    #[serde(default)]
+    pub interfaces: Vec<CniInterface>,
+    /// The main interface's addresses.
+    #[serde(default)]
+    pub ips: Vec<CniIp>,
+    /// Routes through a gateway.
+    #[serde(default)]
+    pub routes: Vec<CniRoute>,
+    /// Part of the format; always empty.
+    #[serde(default)]
+    pub dns: CniDns,
+}
+
+/// A CNI result's DNS part, which no restore needs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CniDns {}
+
+/// An interface of a CNI result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CniInterface {
+    /// Interface name.
+    pub name: IfName,
+    /// Hardware address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<Mac>,
+    /// MTU in bytes (CNI 1.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    /// Path of the namespace that holds it.
+    #[serde(default)]
+    pub sandbox: String,
+}
+
+/// An address of a CNI result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CniIp {
+    /// `"4"` or `"6"`; absent from CNI 1.0 on.
+    #[serde(default)]
+    pub version: String,
+    /// Index into the interfaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<usize>,
+    /// Address with prefix length.
+    pub address: IpNet,
+    /// Gateway of the address's network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<IpAddr>,
+}
+
+/// A route of a CNI result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CniRoute {
+    /// Destination.
+    pub dst: IpNet,
+    /// Gateway; without one, the gateway of an address of the same family applies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gw: Option<IpAddr>,
+    /// MTU along the path in bytes (CNI 1.1, as everything below).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    /// Maximum segment size to advertise in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advmss: Option<u32>,
+    /// Metric of the route.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u32>,
+    /// Routing table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<u32>,
+    /// Scope (`RT_SCOPE_*`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<u8>,
+}
+
+impl CniRoute {
+    /// A route with default attributes.
+    #[must_use]
+    pub fn via(dst: IpNet, gw: Option<IpAddr>) -> Self {
+        Self {
+            dst,
+            gw,
+            mtu: None,
+            advmss: None,
+            priority: None,
+            table: None,
+            scope: None,
+        }
+    }
+}
+
+/// The interface of the default route, else the first macvlan, else the first.
+pub(super) fn main_interface(state: &NetState) -> Option<IfName> {
+    let links = || {
+        state
+            .links
+            .iter()
+            .filter(|link| link.kind != LinkKind::Loopback)
+    };
+    let is_default = |dst: &IpNet| dst.prefix_len() == 0;
+    let default = state
+        .routes
+        .iter()
+        .filter(|route| destination(route).is_some_and(|dst| is_default(&dst)))
+        .find_map(|route| route.gateways().first().map(|(_, dev)| (*dev).clone()));
+    default
+        .or_else(|| {
+            links()
+                .find(|link| matches!(link.kind, LinkKind::Macvlan(_)))
+                .map(|l| l.name.clone())
+        })
+        .or_else(|| links().next().map(|link| link.name.clone()))
+}
+
+/// The destination of a unicast route in the main table.
+fn destination(of: &Route) -> Option<IpNet> {
+    match of {
+        Route::V4(r) if r.table == route::TABLE_MAIN && r.kind == route::KIND_UNICAST => {
+            Some(r.dst.into())
+        }
+        Route::V6(r) if r.table == route::TABLE_MAIN && r.kind == route::KIND_UNICAST => {
+            Some(r.dst.into())
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn cni_result(state: &NetState, ifname: &IfName, netns: &str) -> CniResult {
+    let routes = cni_routes(state, ifname);
+    let gateway = |ip: IpAddr| {
+        let same_family = |route: &&CniRoute| route.dst.addr().is_ipv4() == ip.is_ipv4();
+        let default = routes
+            .iter()
+            .filter(same_family)
+            .find(|route| route.dst.prefix_len() == 0);
+        default.and_then(|route| route.gw)
+    };
+    let ips = state
+        .addresses_of(ifname)
+        .filter(|address| !address.comes_by_itself())
+        .filter_map(|address| {
+            Some(CniIp {
+                version: if address.local.is_ipv4() { "4" } else { "6" }.to_owned(),
+                interface: Some(0),
+                address: IpNet::new(address.local, address.prefix_len).ok()?,
+                gateway: gateway(address.local),
+            })
+        })
+        .collect();
+    let main = CniInterface {
+        name: ifname.clone(),
+        mac: state.link(ifname).and_then(|link| link.mac),
+        mtu: None,
+        sandbox: netns.to_owned(),
+    };
+    CniResult {
+        interfaces: vec![main],
+        ips,
+        routes,
+        dns: CniDns {},
+    }
+}
+
+/// Routes with a gateway only: `i40e_net_fix` would send any other route through the default gateway.
+fn cni_routes(state: &NetState, ifname: &IfName) -> Vec<CniRoute> {
+    let through_main = |of: &Route| match of.gateways().as_slice() {
+        [(gateway, dev)] if *dev == ifname => Some(*gateway),
+        _ => None,
+    };
+    state
+        .routes
+        .iter()
+        .filter_map(|of| Some(CniRoute::via(destination(of)?, Some(through_main(of)?))))
+        .collect()
+}

@@ -1,0 +1,145 @@
+//! Every cause of a problem, by the part of netfix that finds it.
+
+mod check;
+mod command;
+mod conflict;
+mod foreign;
+mod gateway;
+mod inventory;
+mod kubelet;
+mod matching;
+mod partial;
+mod plan;
+mod rebuild;
+mod restore;
+mod snapshot;
+mod store;
+mod usage;
+mod window;
+
+use super::{Code, Problem, Severity};
+
+pub use check::CheckCause;
+pub use command::CommandCause;
+pub use conflict::{ConflictCause, Holder};
+pub use foreign::ForeignCause;
+pub use gateway::GatewayCause;
+pub use inventory::{InventoryCause, NoNetns};
+pub use kubelet::KubeletCause;
+pub use matching::MatchingCause;
+pub use partial::PartialCause;
+pub use plan::PlanCause;
+pub use rebuild::RebuildCause;
+pub use restore::RestoreCause;
+pub use snapshot::SnapshotCause;
+pub use store::{StoreCause, StoreEffect};
+pub use usage::UsageCause;
+pub use window::{DetachedCause, RecordCause, WindowCause};
+
+/// Defines the causes of one part of netfix, each with its code: `Variant { field: Type } => Code,`.
+macro_rules! causes {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident $({ $($field:ident: $type:ty),* $(,)? })? => $code:ident,)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "the sentence in report/messages says what a field is")]
+        pub enum $name {
+            $($(#[$doc])* $variant $({ $($field: $type),* })?,)*
+        }
+
+        impl $name {
+            /// The stable word.
+            #[must_use]
+            pub fn code(&self) -> $crate::model::Code {
+                match *self {
+                    $(Self::$variant $({ $($field: _),* })? => $crate::model::Code::$code,)*
+                }
+            }
+
+            /// One of each, with sample values.
+            #[must_use]
+            pub fn samples() -> Vec<Self> {
+                vec![$(Self::$variant $({ $($field: $crate::model::problem::Sample::sample(stringify!($field))),* })?,)*]
+            }
+        }
+    };
+}
+use causes;
+
+macro_rules! areas {
+    ($($variant:ident($area:ident),)*) => {
+        /// What is wrong.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "named after the parts of netfix")]
+        pub enum Cause {
+            $($variant($area),)*
+            /// Read from a record that an earlier netfix wrote.
+            Recorded { code: Code, message: String },
+        }
+
+        impl Cause {
+            /// The stable word.
+            #[must_use]
+            pub fn code(&self) -> Code {
+                match self {
+                    $(Self::$variant(cause) => cause.code(),)*
+                    Self::Recorded { code, message: _ } => *code,
+                }
+            }
+
+            /// One of each cause, with sample values.
+            #[must_use]
+            pub fn samples() -> Vec<Self> {
+                let mut all = Vec::new();
+                $(all.extend($area::samples().into_iter().map(Self::$variant));)*
+                all
+            }
+        }
+
+        $(impl From<$area> for Cause {
+            fn from(cause: $area) -> Self {
+                Self::$variant(cause)
+            }
+        }
+
+        impl $area {
+            /// The pod or the command failed by it.
+            #[must_use]
+            pub fn error(self, object: impl ToString) -> Problem {
+                Problem::new(Severity::Error, object.to_string(), self)
+            }
+
+            /// Something differs and is left as it is.
+            #[must_use]
+            pub fn warning(self, object: impl ToString) -> Problem {
+                Problem::new(Severity::Warning, object.to_string(), self)
+            }
+
+            /// Worth knowing; nothing is missing.
+            #[must_use]
+            pub fn info(self, object: impl ToString) -> Problem {
+                Problem::new(Severity::Info, object.to_string(), self)
+            }
+        })*
+    };
+}
+
+areas! {
+    Inventory(InventoryCause),
+    Store(StoreCause),
+    Matching(MatchingCause),
+    Foreign(ForeignCause),
+    Plan(PlanCause),
+    Conflict(ConflictCause),
+    Partial(PartialCause),
+    Restore(RestoreCause),
+    Snapshot(SnapshotCause),
+    Check(CheckCause),
+    Gateway(GatewayCause),
+    Window(WindowCause),
+    Detached(DetachedCause),
+    Record(RecordCause),
+    Command(CommandCause),
+    Kubelet(KubeletCause),
+    Rebuild(RebuildCause),
+    Usage(UsageCause),
+}

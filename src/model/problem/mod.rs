@@ -1,0 +1,218 @@
+//! What went wrong: a stable code, the pod and object concerned, and the cause as typed data.
+//!
+//! A cause is made where the fact is found. Its sentence is written in `report/messages`, once.
+
+mod cause;
+mod sample;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::PodId;
+
+pub use cause::*;
+pub use sample::Sample;
+
+/// The stable word for one sort of problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)] // the words are explained in docs/problems.md
+pub enum Code {
+    AddressConflict,
+    CheckpointCorrupt,
+    CheckpointMissing,
+    CheckpointStale,
+    CommandFailed,
+    Degraded,
+    DeviceRenamed,
+    Drift,
+    Failed,
+    GatewayUnreachable,
+    IfindexDiffers,
+    Interrupted,
+    KubeletNotPaused,
+    KubeletNotResumed,
+    LinkConflict,
+    LockHeld,
+    MacConflict,
+    NetnsGone,
+    NetnsReplaced,
+    NoCarrier,
+    NoSpace,
+    NotFound,
+    OtherBoot,
+    OtherMachine,
+    ParentMissing,
+    PartialSource,
+    PermissionDenied,
+    PodRebuilt,
+    PodReplaced,
+    RuntimeUnreachable,
+    Surplus,
+    SystemdUnreachable,
+    Unreadable,
+    Unsupported,
+    Unwritable,
+    WindowOpen,
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = serde_json::to_value(self).map_err(|_| fmt::Error)?;
+        f.pad(word.as_str().unwrap_or_default())
+    }
+}
+
+/// How bad a problem is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing; nothing is missing.
+    Info,
+    /// Something differs from the checkpoint and is left as it is.
+    Warning,
+    /// The pod or the command failed.
+    Error,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        })
+    }
+}
+
+/// One problem, with the pod and the object that it concerns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Written", from = "Written")]
+pub struct Problem {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The pod, or `None` for the host or the command itself.
+    pub pod: Option<PodId>,
+    /// What it is about: a link, an address, a file.
+    pub object: String,
+    /// What is wrong.
+    pub cause: Cause,
+}
+
+/// The form of a problem in JSON documents and window records.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    code: Code,
+    severity: Severity,
+    pod: Option<PodId>,
+    object: String,
+    message: String,
+}
+
+impl From<Problem> for Written {
+    fn from(problem: Problem) -> Self {
+        let (code, message) = (problem.code(), problem.message());
+        let Problem {
+            severity,
+            pod,
+            object,
+            cause: _,
+        } = problem;
+        Self {
+            code,
+            severity,
+            pod,
+            object,
+            message,
+        }
+    }
+}
+
+impl From<Written> for Problem {
+    fn from(written: Written) -> Self {
+        let Written {
+            code,
+            severity,
+            pod,
+            object,
+            message,
+        } = written;
+        Self {
+            severity,
+            pod,
+            object,
+            cause: Cause::Recorded { code, message },
+        }
+    }
+}
+
+impl Problem {
+    /// A problem of the command or the host.
+    pub(crate) fn new(
+        severity: Severity,
+        object: impl Into<String>,
+        cause: impl Into<Cause>,
+    ) -> Self {
+        Self {
+            severity,
+            pod: None,
+            object: object.into(),
+            cause: cause.into(),
+        }
+    }
+
+    /// A problem as a record has it.
+    #[must_use]
+    pub fn recorded(severity: Severity, code: Code, object: &str, message: &str) -> Self {
+        let message = message.to_owned();
+        Self::new(severity, object, Cause::Recorded { code, message })
+    }
+
+    /// The stable word.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        self.cause.code()
+    }
+
+    /// The sentence for people, with the errno where the kernel gave one.
+    #[must_use]
+    pub fn message(&self) -> String {
+        self.cause.to_string()
+    }
+
+    /// The same problem, no worse than a warning.
+    #[must_use]
+    pub fn demoted(self) -> Self {
+        Self {
+            severity: self.severity.min(Severity::Warning),
+            ..self
+        }
+    }
+
+    /// Whether the pod or the command failed by it.
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
+    /// The same problem, of that pod.
+    #[must_use]
+    pub fn of(mut self, pod: &PodId) -> Self {
+        self.pod = Some(pod.clone());
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.code())?;
+        if let Some(pod) = &self.pod {
+            write!(f, "pod {pod}: ")?;
+        }
+        if !self.object.is_empty() {
+            write!(f, "{}: ", self.object)?;
+        }
+        self.cause.fmt(f)
+    }
+}

@@ -1,0 +1,162 @@
+//! The routes that CNI plugins add for the routes of a result.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use crate::model::cni_result::CniRoute;
+use crate::model::route::{Hop, KIND_UNICAST, Metric, RouteOf, SCOPE_UNIVERSE, TABLE_MAIN};
+use crate::model::{IfName, Route};
+
+/// `RTPROT_BOOT`, the default of ip(8) and of plugins.
+const PROTOCOL_BOOT: u8 = 3;
+/// The metric of an IPv6 route for which none is given (`IP6_RT_PRIO_USER`).
+const METRIC_V6: u32 = 1024;
+
+/// The kernel's routes after all are added, and the text of those that it would refuse.
+///
+/// Of two IPv4 routes with the same destination, table and metric, the later one comes first; two such IPv6 routes become one
+/// with several hops.
+pub(crate) fn routes(dev: &IfName, wanted: &[CniRoute]) -> (Vec<Route>, Vec<String>) {
+    let (mut routes, mut impossible) = (Vec::<Route>::new(), Vec::new());
+    for entry in wanted {
+        let Some(route) = route(dev, entry) else {
+            impossible.push(format!(
+                "route {} via {}",
+                entry.dst,
+                entry.gw.map(|gw| gw.to_string()).unwrap_or_default()
+            ));
+            continue;
+        };
+        let same_place = routes
+            .iter()
+            .position(|other| other.shares_place_with(&route));
+        match (same_place, route) {
+            (Some(at), Route::V6(more)) if let Route::V6(first) = &mut routes[at] => {
+                first.hops.extend(more.hops);
+            }
+            (Some(at), route) => routes.insert(at, route),
+            (None, route) => routes.push(route),
+        }
+    }
+    (routes, impossible)
+}
+
+/// Whether destination, hops and table are equal.
+pub(crate) fn goes_the_same_way(a: &Route, b: &Route) -> bool {
+    match (a, b) {
+        (Route::V4(a), Route::V4(b)) => (a.dst, &a.hops, a.table) == (b.dst, &b.hops, b.table),
+        (Route::V6(a), Route::V6(b)) => (a.dst, &a.hops, a.table) == (b.dst, &b.hops, b.table),
+        _ => false,
+    }
+}
+
+fn route(dev: &IfName, entry: &CniRoute) -> Option<Route> {
+    Some(match (entry.dst, entry.gw) {
+        (IpNet::V4(dst), None) => Route::V4(plain(dev, dst.trunc(), None, entry)),
+        (IpNet::V4(dst), Some(IpAddr::V4(gw))) => {
+            Route::V4(plain(dev, dst.trunc(), Some(gw), entry))
+        }
+        (IpNet::V6(dst), gw @ (None | Some(IpAddr::V6(_)))) => {
+            let gw = if let Some(IpAddr::V6(gw)) = gw {
+                Some(gw)
+            } else {
+                None
+            };
+            let mut route = plain(dev, dst.trunc(), gw, entry);
+            // IPv6 routes have no scope and always a metric.
+            route.scope = SCOPE_UNIVERSE;
+            route.priority = route.priority.or(Some(METRIC_V6));
+            Route::V6(route)
+        }
+        _ => return None,
+    })
+}
+
+fn plain<A, N>(dev: &IfName, dst: N, gateway: Option<A>, entry: &CniRoute) -> RouteOf<A, N> {
+    let CniRoute {
+        dst: _,
+        gw: _,
+        mtu,
+        advmss,
+        priority,
+        table,
+        scope,
+    } = entry;
+    let given = |value: &Option<u32>| value.filter(|value| *value != 0);
+    let metrics = [(Metric::Mtu, given(mtu)), (Metric::Advmss, given(advmss))];
+    RouteOf {
+        dst,
+        src: None,
+        table: given(table).unwrap_or(TABLE_MAIN),
+        protocol: PROTOCOL_BOOT,
+        scope: scope.unwrap_or(SCOPE_UNIVERSE),
+        kind: KIND_UNICAST,
+        tos: 0,
+        priority: given(priority),
+        prefsrc: None,
+        hops: vec![Hop {
+            gateway,
+            dev: Some(dev.clone()),
+            onlink: false,
+            weight: 0,
+        }],
+        metrics: metrics
+            .into_iter()
+            .filter_map(|(key, value)| Some((key, value?)))
+            .collect::<BTreeMap<_, _>>(),
+        preference: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(entry: serde_json::Value) -> Route {
+        let entry: CniRoute = serde_json::from_value(entry).unwrap();
+        let (mut routes, impossible) = routes(&"eth0".parse().unwrap(), &[entry]);
+        assert!(impossible.is_empty() && routes.len() == 1, "{impossible:?}");
+        routes.remove(0)
+    }
+
+    #[test]
+    fn every_attribute_of_a_result_is_in_the_route() {
+        let all = serde_json::json!({
+            "dst": "172.16.1.2/12", "gw": "10.0.0.1", "mtu": 1400, "advmss": 1360, "priority": 50, "table": 200,
+            "scope": 253,
+        });
+        let Route::V4(route) = one(all) else {
+            panic!("not IPv4")
+        };
+        assert_eq!(
+            (route.dst, route.table, route.priority, route.scope),
+            ("172.16.0.0/12".parse().unwrap(), 200, Some(50), 253)
+        );
+        assert_eq!(
+            route.metrics,
+            [(Metric::Mtu, 1400), (Metric::Advmss, 1360)].into()
+        );
+    }
+
+    #[test]
+    fn an_absent_attribute_is_the_kernels_default() {
+        let Route::V4(v4) = one(serde_json::json!({"dst": "198.51.100.0/24"})) else {
+            panic!("not IPv4")
+        };
+        assert_eq!(
+            (v4.table, v4.priority, v4.scope, v4.hops[0].gateway),
+            (TABLE_MAIN, None, SCOPE_UNIVERSE, None)
+        );
+        let Route::V6(v6) = one(serde_json::json!({"dst": "::/0", "gw": "fd00::1", "scope": 253}))
+        else {
+            panic!("not IPv6")
+        };
+        assert_eq!(
+            (v6.table, v6.priority, v6.scope),
+            (TABLE_MAIN, Some(METRIC_V6), SCOPE_UNIVERSE)
+        );
+        assert!(v4.metrics.is_empty() && v6.metrics.is_empty());
+    }
+}

@@ -1,0 +1,97 @@
+//! What a snapshot is worth: whether the moment is a bad one to write things down, and what no checkpoint could bring
+//! back.
+
+use crate::model::problem::SnapshotCause;
+use crate::model::{IfName, Link, LinkKind, NetState, Parent, Problem};
+
+/// What a pod has lost since its good checkpoint: a whole link, its being up, or all its addresses.
+#[must_use]
+pub fn loss(good: &NetState, now: &NetState) -> Option<String> {
+    let has_addresses = |state: &NetState, link: &Link| {
+        state
+            .addresses_of(&link.name)
+            .any(|address| !address.comes_by_itself())
+    };
+    let is_lost = |link: &Link| {
+        is_gone(link, now.link(&link.name))
+            || (has_addresses(good, link) && !has_addresses(now, link))
+    };
+    first_link(good, is_lost)
+}
+
+/// What went while a pod was read: a link that is gone, down or another one by now. The kernel takes a link down before
+/// it takes away its routes and addresses, so what was read before may lack them.
+#[must_use]
+pub fn torn(read: &NetState, links: &[Link]) -> Option<String> {
+    first_link(read, |link| {
+        let now = links.iter().find(|now| now.name == link.name);
+        is_gone(link, now) || now.is_some_and(|now| now.index != link.index)
+    })
+}
+
+fn is_gone(link: &Link, now: Option<&Link>) -> bool {
+    now.is_none_or(|now| link.flags.up && !now.flags.up)
+}
+
+fn first_link(state: &NetState, is_it: impl Fn(&Link) -> bool) -> Option<String> {
+    let mut links = state
+        .links
+        .iter()
+        .filter(|link| link.kind != LinkKind::Loopback);
+    links
+        .find(|link| is_it(link))
+        .map(|link| format!("{} {}", link.kind.name(), link.name))
+}
+
+/// What a driver reload would take from this namespace and netfix could not restore.
+#[must_use]
+pub fn unsupported(state: &NetState) -> Vec<Problem> {
+    let links = state.links.iter().filter_map(|link| {
+        let object = format!("{} {}", link.kind.name(), link.name);
+        Some(lost_for_good(link)?.error(object))
+    });
+    let others = state
+        .unsupported
+        .iter()
+        .map(|what| SnapshotCause::CannotBeRestored.error(what.escape_debug()));
+    links.chain(others).collect()
+}
+
+fn lost_for_good(link: &Link) -> Option<SnapshotCause> {
+    match (&link.kind, &link.parent) {
+        (LinkKind::Loopback, _) => None,
+        (_, Some(Parent::Elsewhere)) => Some(SnapshotCause::OnThirdNamespace),
+        (kind, Some(_)) if !kind.can_be_made() => Some(SnapshotCause::KindCannotBeMade),
+        (kind, _) if kind.can_be_made() => {
+            let qdisc = link.qdisc.clone().filter(|qdisc| qdisc != "noqueue")?;
+            Some(SnapshotCause::QdiscCannotBeRestored { qdisc })
+        }
+        _ => None,
+    }
+}
+
+/// A device inside a pod goes with its driver and comes back in the host's namespace.
+pub fn devices_inside(state: &NetState) -> impl Iterator<Item = Problem> {
+    let devices = state
+        .links
+        .iter()
+        .filter(|link| link.kind == LinkKind::Physical);
+    devices.map(|link| SnapshotCause::DeviceInPod.error(format!("physical {}", link.name)))
+}
+
+/// The same for the host, where it is a warning: no pod is lost by it.
+#[must_use]
+pub fn unsupported_on_host(state: &NetState) -> Vec<Problem> {
+    let is_bond = |name: &IfName| {
+        state
+            .link(name)
+            .is_some_and(|link| matches!(link.kind, LinkKind::Bond(_)))
+    };
+    let can_be_port = |link: &&Link| link.kind == LinkKind::Physical || link.kind.can_be_made();
+    let ports = state.links.iter().filter(can_be_port).filter_map(|link| {
+        let master = link.master.clone().filter(|name| !is_bond(name))?;
+        Some(SnapshotCause::PortCannotBeRestored { master }.warning(&link.name))
+    });
+    let others = unsupported(state).into_iter().map(Problem::demoted);
+    others.chain(ports).collect()
+}

@@ -1,0 +1,48 @@
+//! Progress as a stream of events: a bar on a terminal is one listener, silence is another.
+
+use std::time::Duration;
+
+/// What happens while a command works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// A phase begins, with this many pods.
+    Phase(Phase, usize),
+    /// A phase begins that only waits, for this long at most.
+    Waiting(Wait, Duration),
+    /// This many more pods are done.
+    Advance(usize),
+    /// The command has finished.
+    Done,
+}
+
+/// A part of a command's work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Observing every namespace.
+    ReadingNamespaces,
+    /// Comparing pods with their checkpoints.
+    Comparing,
+    /// Writing checkpoints.
+    WritingCheckpoints,
+    /// Restoring the host's own links.
+    RestoringHost,
+    /// Restoring pods.
+    RestoringPods,
+    /// Probing gateways.
+    ProbingGateways,
+}
+
+/// What a command waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// The NIC: until udev has finished with it.
+    Nic,
+    /// Carrier on the NIC.
+    Carrier,
+}
+
+/// Takes notice of progress.
+pub trait Listener {
+    /// Takes notice of an event.
+    fn notice(&mut self, event: Progress);
+}

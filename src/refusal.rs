@@ -1,0 +1,45 @@
+//! Why the engine ends a command: typed problems, no views.
+
+use crate::model::Problem;
+use crate::store;
+
+/// What ends a command before its work is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Whether the command failed. Otherwise it refused before its first change.
+    pub failed: bool,
+    /// Why.
+    pub problems: Vec<Problem>,
+}
+
+impl Refusal {
+    /// The command failed while it worked.
+    #[must_use]
+    pub fn failed(problem: Problem) -> Self {
+        Self {
+            failed: true,
+            ..problem.into()
+        }
+    }
+}
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Self {
+        vec![problem].into()
+    }
+}
+
+impl From<Vec<Problem>> for Refusal {
+    fn from(problems: Vec<Problem>) -> Self {
+        Self {
+            failed: false,
+            problems,
+        }
+    }
+}
+
+impl From<store::Error> for Refusal {
+    fn from(error: store::Error) -> Self {
+        error.problem().into()
+    }
+}

@@ -1,0 +1,155 @@
+//! The metrics of one check in Prometheus' text format, for `node_exporter`'s textfile collector.
+//!
+//! Nothing here can fail, so a half of the metrics never replaces a whole file. Names and label values are words of netfix,
+//! and no label value needs an escape.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::view::CheckView;
+use crate::model::Problem;
+
+/// The metrics of one check, sorted by name.
+#[must_use]
+pub fn metrics(check: &CheckView, problems: &[Problem]) -> String {
+    let mut text = String::new();
+    let mut gauge = |name: &str, help: &str, value: &dyn ToString| {
+        family(&mut text, name, help, [(String::new(), value.to_string())]);
+    };
+    gauge(
+        "netfix_check_status",
+        "What netfix check found: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
+        &(check.status as u8),
+    );
+    gauge(
+        "netfix_check_timestamp_seconds",
+        "When netfix check ran.",
+        &Timestamp::now().as_second(),
+    );
+    if let Some(age) = check.oldest_age {
+        gauge(
+            "netfix_checkpoint_oldest_age_seconds",
+            "Age of the oldest checkpoint of a running pod, counted from the last snapshot that found it true.",
+            &age,
+        );
+    }
+    gauge(
+        "netfix_drift_steps",
+        "Steps that a restore would take now, on the host and in all pods.",
+        &check.steps,
+    );
+    family(
+        &mut text,
+        "netfix_findings",
+        "Findings of netfix check.",
+        findings(problems),
+    );
+    let by_state =
+        |(state, count): (&_, &usize)| (format!("{{state=\"{state}\"}}"), count.to_string());
+    family(
+        &mut text,
+        "netfix_pods",
+        "Running pods by state.",
+        check.pods.iter().map(by_state),
+    );
+    let last = check.last_success.as_ref();
+    if let Some(last) = last.and_then(|time| time.parse::<Timestamp>().ok()) {
+        let seconds = last.as_duration().as_secs_f64();
+        family(
+            &mut text,
+            "netfix_snapshot_last_success_timestamp_seconds",
+            "When the last snapshot was completed that covered all pods.",
+            [(String::new(), seconds.to_string())],
+        );
+    }
+    text
+}
+
+/// How many problems there are of each code and severity.
+fn findings(problems: &[Problem]) -> impl Iterator<Item = (String, String)> {
+    let mut counts: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for problem in problems {
+        let key = (problem.code().to_string(), problem.severity.to_string());
+        *counts.entry(key).or_default() += 1;
+    }
+    counts.into_iter().map(|((code, severity), count)| {
+        let labels = format!("{{code=\"{code}\",severity=\"{severity}\"}}");
+        (labels, count.to_string())
+    })
+}
+
+/// One gauge: its labels and values. Without a value, nothing is written.
+fn family(
+    text: &mut String,
+    name: &str,
+    help: &str,
+    samples: impl IntoIterator<Item = (String, String)>,
+) {
+    let mut samples = samples.into_iter().peekable();
+    if samples.peek().is_some() {
+        text.push_str(&format!("# HELP {name} {help}\n# TYPE {name} gauge\n"));
+    }
+    for (labels, value) in samples {
+        text.push_str(&format!("{name}{labels} {value}\n"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::State;
+    use crate::report::Verdict;
+
+    #[test]
+    fn the_text_is_whole() {
+        let check = CheckView {
+            status: Verdict::Critical,
+            oldest_age: Some(90),
+            last_success: Some("2026-11-21T21:00:59.5Z".to_owned()),
+            pods: [(State::InSync, 2), (State::Degraded, 1)].into(),
+            steps: 7,
+        };
+        let problem: Problem = serde_json::from_value(serde_json::json!({
+            "code": "degraded", "severity": "error", "pod": null, "object": "eth0", "message": "",
+        }))
+        .unwrap();
+        let text = metrics(&check, &[problem.clone(), problem]);
+        let (before, after) = text.split_once("netfix_check_timestamp_seconds 1").unwrap();
+        let after = after.split_once('\n').unwrap().1;
+        assert_eq!(
+            before,
+            "# HELP netfix_check_status What netfix check found: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.\n\
+             # TYPE netfix_check_status gauge\n\
+             netfix_check_status 2\n\
+             # HELP netfix_check_timestamp_seconds When netfix check ran.\n\
+             # TYPE netfix_check_timestamp_seconds gauge\n"
+        );
+        let samples: Vec<&str> = after
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .collect();
+        assert_eq!(
+            samples,
+            [
+                "netfix_checkpoint_oldest_age_seconds 90",
+                "netfix_drift_steps 7",
+                "netfix_findings{code=\"degraded\",severity=\"error\"} 2",
+                "netfix_pods{state=\"degraded\"} 1",
+                "netfix_pods{state=\"in-sync\"} 2",
+                "netfix_snapshot_last_success_timestamp_seconds 1795294859.5",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_check_that_knows_nothing_still_has_its_verdict() {
+        let check = CheckView {
+            status: Verdict::Unknown,
+            ..CheckView::default()
+        };
+        let text = metrics(&check, &[]);
+        assert!(text.contains("\nnetfix_check_status 3\n"), "{text}");
+        assert!(text.contains("\nnetfix_drift_steps 0\n"), "{text}");
+    }
+}

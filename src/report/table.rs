@@ -1,0 +1,270 @@
+//! Tables in the manner of kubectl: no borders, no wrapped cells. The least important columns go where the terminal is
+//! too narrow; as the last resort the longest names are cut in their middle.
+
+use std::io::{self, Write};
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Color, ContentArrangement};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::style::{Style, Tone};
+
+/// Spaces between two columns.
+const GAP: usize = 2;
+/// No cell is cut shorter than this.
+const SHORTEST: usize = 12;
+
+/// The rank of a column that is never left out.
+pub(super) const KEPT: u8 = 0;
+/// The rank of a column that only `-o wide` shows.
+pub(super) const WIDE: u8 = u8::MAX;
+
+/// One column: of the others, that with the highest rank is left out first.
+pub(super) struct Column<R> {
+    head: &'static str,
+    rank: u8,
+    alignment: CellAlignment,
+    cell: fn(&R) -> Cell,
+}
+
+impl<R> Column<R> {
+    pub(super) fn new(head: &'static str, rank: u8, cell: fn(&R) -> Cell) -> Self {
+        Self {
+            head,
+            rank,
+            alignment: CellAlignment::Left,
+            cell,
+        }
+    }
+
+    /// The same for numbers.
+    pub(super) fn right(head: &'static str, rank: u8, cell: fn(&R) -> Cell) -> Self {
+        Self {
+            alignment: CellAlignment::Right,
+            ..Self::new(head, rank, cell)
+        }
+    }
+}
+
+/// A word of a table.
+pub(super) struct Cell {
+    text: String,
+    tone: Option<Tone>,
+}
+
+impl<T: ToString> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self {
+            text: super::text::escape(&text.to_string()),
+            tone: None,
+        }
+    }
+}
+
+impl Cell {
+    pub(super) fn toned(text: impl ToString, tone: Option<Tone>) -> Self {
+        Self {
+            tone,
+            ..Self::from(text)
+        }
+    }
+}
+
+/// Writes a table; nothing where there are no rows.
+pub(super) fn write<R>(
+    columns: &[Column<R>],
+    rows: &[R],
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let is_wide = style.form == super::Form::Wide;
+    let shown = columns
+        .iter()
+        .filter(|column| is_wide || column.rank != WIDE);
+    let mut shown: Vec<Filled<'_, R>> = shown
+        .map(|column| Filled::new(column, rows, style))
+        .collect();
+    fit(&mut shown, style.table_width());
+    writeln!(out, "{}", layout(&shown, rows.len(), style))
+}
+
+/// A column with its cells.
+struct Filled<'a, R> {
+    column: &'a Column<R>,
+    cells: Vec<Cell>,
+    width: usize,
+    sign: &'static str,
+}
+
+impl<'a, R> Filled<'a, R> {
+    fn new(column: &'a Column<R>, rows: &[R], style: Style) -> Self {
+        let cell = |row: &R| {
+            let Cell { text, tone } = (column.cell)(row);
+            let text = style.encode(&text).into_owned();
+            Cell { text, tone }
+        };
+        let cells: Vec<Cell> = rows.iter().map(cell).collect();
+        let longest = cells.iter().map(|cell| cell.text.width()).max();
+        let head = if style.headers { column.head.len() } else { 0 };
+        Self {
+            column,
+            cells,
+            width: longest.unwrap_or_default().max(head),
+            sign: if style.ascii { "~" } else { "…" },
+        }
+    }
+
+    fn cut(&mut self, width: usize) {
+        for cell in &mut self.cells {
+            cell.text = cut(&cell.text, width, self.sign);
+        }
+        self.width = self.width.min(width);
+    }
+}
+
+/// Leaves out the columns that do not fit beside more important ones, then cuts cells, until every line fits.
+fn fit<R>(columns: &mut Vec<Filled<'_, R>>, width: usize) {
+    let mut by_rank: Vec<usize> = (0..columns.len()).collect();
+    by_rank.sort_by_key(|at| columns[*at].column.rank);
+    let mut kept = vec![false; columns.len()];
+    let mut used = 0_usize;
+    for at in by_rank {
+        let more = columns[at].width + if used == 0 { 0 } else { GAP };
+        kept[at] = columns[at].column.rank == KEPT || used.saturating_add(more) <= width;
+        used += if kept[at] { more } else { 0 };
+    }
+    let mut kept = kept.into_iter();
+    columns.retain(|_| kept.next().unwrap_or_default());
+    while let Some(excess) = used.checked_sub(width).filter(|excess| *excess > 0) {
+        let widest = columns.iter_mut().max_by_key(|column| column.width);
+        let Some(widest) = widest.filter(|column| column.width > SHORTEST) else {
+            break;
+        };
+        let shorter = widest.width.saturating_sub(excess).max(SHORTEST);
+        used -= widest.width - shorter;
+        widest.cut(shorter);
+    }
+}
+
+/// A text that fits: its beginning and its end, which tells it from its like.
+pub(super) fn cut(text: &str, width: usize, sign: &str) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let room = width.saturating_sub(sign.width());
+    let end = taken(text.chars().rev(), room / 2);
+    let head = taken(text.chars(), room - room / 2);
+    let end: String = end.chars().rev().collect();
+    format!("{head}{sign}{end}")
+}
+
+/// The first characters, as far as they fit.
+fn taken(characters: impl Iterator<Item = char>, width: usize) -> String {
+    let mut left = width;
+    let fits = |c: &char| {
+        let rest = left.checked_sub(c.width().unwrap_or_default());
+        left = rest.unwrap_or_default();
+        rest.is_some()
+    };
+    characters.take_while(fits).collect()
+}
+
+fn layout<R>(columns: &[Filled<'_, R>], rows: usize, style: Style) -> String {
+    let mut table = comfy_table::Table::new();
+    table
+        .load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled);
+    if style.color {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    if style.headers {
+        table.set_header(columns.iter().map(|column| column.column.head));
+    }
+    for row in 0..rows {
+        let cells = columns.iter().filter_map(|column| column.cells.get(row));
+        table.add_row(cells.map(|cell| {
+            let text = comfy_table::Cell::new(&cell.text);
+            cell.tone.map_or(text.clone(), |tone| text.fg(color(tone)))
+        }));
+    }
+    let gap = u16::try_from(GAP).unwrap_or_default();
+    let last = columns.len().saturating_sub(1);
+    for (at, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, if at == last { 0 } else { gap }));
+        column.set_cell_alignment(columns[at].column.alignment);
+    }
+    table.trim_fmt()
+}
+
+fn color(tone: Tone) -> Color {
+    match tone {
+        Tone::Good => Color::Green,
+        Tone::Calm => Color::Cyan,
+        Tone::Warning => Color::Yellow,
+        Tone::Bad => Color::Red,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Detail, Form};
+
+    fn rendered(width: usize, ascii: bool, headers: bool) -> String {
+        let columns: [Column<(&str, u32)>; 4] = [
+            Column::new("POD", KEPT, |row| Cell::from(row.0)),
+            Column::new("MAC", 2, |_| Cell::from("02:42:0a:03:00:0d")),
+            Column::right("STEPS", 1, |row| Cell::from(row.1)),
+            Column::new("NETNS", WIDE, |_| Cell::from("/run/netns/x")),
+        ];
+        let style = Style {
+            form: Form::Human,
+            detail: Detail::Normal,
+            color: false,
+            headers,
+            ascii,
+            width: Some(width),
+            now: jiff::Timestamp::UNIX_EPOCH,
+        };
+        let mut out = Vec::new();
+        let rows = [("shop/web-0", 3), ("monitoring/node-exporter-x7k2p", 15)];
+        write(&columns, &rows, style, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_least_important_column_goes_first_and_then_the_middle_of_names() {
+        let all = "\
+POD                             MAC                STEPS
+shop/web-0                      02:42:0a:03:00:0d      3
+monitoring/node-exporter-x7k2p  02:42:0a:03:00:0d     15
+";
+        assert_eq!(rendered(80, false, true), all);
+        let narrow = "\
+POD                             STEPS
+shop/web-0                          3
+monitoring/node-exporter-x7k2p     15
+";
+        assert_eq!(rendered(50, false, true), narrow);
+        let cut = "\
+POD
+shop/web-0
+monitoring…ter-x7k2p
+";
+        assert_eq!(rendered(20, false, true), cut);
+        assert_eq!(
+            rendered(20, true, false),
+            "shop/web-0\nmonitoring~ter-x7k2p\n"
+        );
+    }
+
+    #[test]
+    fn a_character_of_two_columns_counts_as_two() {
+        assert_eq!(cut("網路介面一二三", 9, "…"), "網路…二三");
+    }
+}

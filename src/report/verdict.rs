@@ -1,0 +1,179 @@
+//! The last line of an answer: what it adds up to, and the next command.
+
+use super::style::Tone;
+use super::text::count;
+use super::view::{Document, Extra, KeptView};
+use crate::model::State;
+
+/// The verdict of a command that lists pods.
+pub(super) fn of_pods(document: &Document) -> (String, Tone) {
+    let words = match document.command {
+        "snapshot" => snapshot(document),
+        "list" => list(document),
+        "restore" => restore(document),
+        "import" => import(document),
+        "verify" => verify(document),
+        _ => plan(document),
+    };
+    let tone = match document.exit {
+        0 => Tone::Good,
+        3 => Tone::Warning,
+        _ => Tone::Bad,
+    };
+    (words, tone)
+}
+
+fn pods_in(document: &Document, wanted: fn(State) -> bool) -> usize {
+    let pods = document.pods.iter();
+    pods.filter(|pod| wanted(pod.state)).count()
+}
+
+/// `40 pods`, or `38 of 40 pods`.
+fn part(number: usize, total: usize) -> String {
+    if number == total {
+        count(total, "pod")
+    } else {
+        format!("{number} of {}", count(total, "pod"))
+    }
+}
+
+/// What is not zero, each with its words.
+fn others(numbers: &[(usize, &str)]) -> String {
+    let others = numbers.iter().filter(|(number, _)| *number > 0);
+    others
+        .map(|(number, words)| format!(", {number} {words}"))
+        .collect()
+}
+
+fn snapshot(document: &Document) -> String {
+    let good = pods_in(document, State::is_good);
+    let degraded = pods_in(document, |state| state == State::Degraded);
+    let total = document.pods.len();
+    let generation = match &document.extra {
+        Some(Extra::Kept(KeptView {
+            generation: Some(number),
+            ..
+        })) => format!(" as generation {number}"),
+        Some(Extra::Kept(KeptView {
+            same_as: Some(number),
+            ..
+        })) => format!("; nothing changed since generation {number}"),
+        _ => String::new(),
+    };
+    let others = others(&[
+        (degraded, "degraded"),
+        (total - good - degraded, "not saved"),
+    ]);
+    let next = if degraded > 0 {
+        ". Run `netfix restore`"
+    } else {
+        ""
+    };
+    format!("{} saved{generation}{others}{next}", part(good, total))
+}
+
+fn list(document: &Document) -> String {
+    let bad = document.pods.len() - pods_in(document, State::is_good);
+    let unreadable = others(&[(bad, "cannot be read")]);
+    format!("{}{unreadable}", count(document.pods.len(), "checkpoint"))
+}
+
+fn restore(document: &Document) -> String {
+    let steps = || count(document.node.steps.len(), "step");
+    let host = match document.node.state {
+        Some(State::Restored) => format!("host restored in {}; ", steps()),
+        Some(State::Partial) => format!("host partly restored in {}; ", steps()),
+        Some(State::Failed) => "host not restored; ".to_owned(),
+        _ => String::new(),
+    };
+    let total = document.pods.len();
+    let restored = pods_in(document, |state| state == State::Restored);
+    let correct = pods_in(document, |state| state == State::InSync);
+    let good = pods_in(document, State::is_good);
+    let nothing = if host.is_empty() {
+        "; nothing to do"
+    } else {
+        ""
+    };
+    if correct == total {
+        return format!("{host}{} already correct{nothing}", count(total, "pod"));
+    }
+    let others = others(&[
+        (correct, "already correct"),
+        (good - restored - correct, "gone"),
+        (total - good, "not restored"),
+    ]);
+    format!("{host}{} restored{others}", part(restored, total))
+}
+
+fn verify(document: &Document) -> String {
+    let total = document.pods.len();
+    let without = pods_in(document, |state| state == State::NoGateway);
+    let reach = pods_in(document, |state| state == State::Reachable);
+    let unknown = pods_in(document, |state| state == State::Unknown);
+    let bad = total - reach - without - unknown;
+    let others = others(&[
+        (without, "without a gateway"),
+        (unknown, "unknown"),
+        (bad, "unreachable"),
+    ]);
+    let noun = if total == 1 { "its" } else { "their" };
+    let verb = if total == 1 { "reaches" } else { "reach" };
+    format!("{} {verb} {noun} gateways{others}", part(reach, total))
+}
+
+fn import(document: &Document) -> String {
+    let total = document.pods.len();
+    let taken = pods_in(document, |state| {
+        matches!(state, State::Imported | State::Unchanged)
+    });
+    let others = others(&[
+        (
+            pods_in(document, |state| state == State::Kept),
+            "already stored with more detail",
+        ),
+        (
+            pods_in(document, |state| state == State::Gone),
+            "of pods that are gone",
+        ),
+        (total - pods_in(document, State::is_good), "not usable"),
+    ]);
+    format!("{taken} of {} imported{others}", count(total, "checkpoint"))
+}
+
+fn plan(document: &Document) -> String {
+    let total = document.pods.len();
+    let host = document.node.steps.len();
+    let pods = document.pods.iter().map(|pod| pod.steps.len());
+    let pods: Vec<usize> = pods.filter(|steps| *steps > 0).collect();
+    let steps: usize = pods.iter().sum();
+    let unknown = others(&[(
+        pods_in(document, |state| {
+            !state.is_good() && state != State::Drifted
+        }),
+        "not compared",
+    )]);
+    if host + steps == 0 {
+        return match (document.exit, total) {
+            (0, _) => format!(
+                "nothing to do: the host and {} are correct{unknown}",
+                count(total, "pod")
+            ),
+            _ => format!("no step would help{unknown}"),
+        };
+    }
+    let host = match host {
+        0 => String::new(),
+        host => format!("host: {}; ", count(host, "step")),
+    };
+    let listed = if pods.len() > super::problems::FEW {
+        ", listed with -v"
+    } else {
+        ""
+    };
+    format!(
+        "{host}{}: {}{listed}{unknown}. Run `netfix restore`",
+        part(pods.len(), total),
+        count(steps, "step"),
+    )
+}

@@ -1,0 +1,239 @@
+//! Carries out a plan: each step becomes its netlink requests, many in one send, or one write below `/proc/sys/net`.
+//!
+//! A step that fails does not stop those after it. Failures are returned, with the kernel's errno.
+
+use std::collections::BTreeMap;
+
+use super::request;
+use crate::kernel::{Errno, Error, Request, Socket, link, sysctl};
+use crate::model::problem::{Holder, RestoreCause};
+use crate::model::{IfName, Link, LinkKind, Mac, NetState, Parent, Problem};
+use crate::plan::{Change, Plan, Step};
+
+/// A step that failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// The step.
+    pub step: Step,
+    /// Why.
+    pub error: Error,
+}
+
+impl Failure {
+    fn takes_up(&self) -> Option<&IfName> {
+        match &self.step {
+            Step::SetLink {
+                dev,
+                change: Change::Up,
+                ..
+            } => Some(dev),
+            _ => None,
+        }
+    }
+
+    /// The link that cannot go up because another one has its MAC.
+    pub(crate) fn contested_link(&self) -> Option<&IfName> {
+        let is_taken = matches!(self.error.errno(), Some(Errno::EADDRINUSE | Errno::EBUSY));
+        self.takes_up().filter(|_| is_taken)
+    }
+
+    /// The failure as a problem; `owner` has the contested MAC.
+    fn problem(&self, owner: Option<&(Mac, Holder)>) -> Problem {
+        let error = self.error.to_string();
+        let errno = self.error.errno();
+        let cause = match &self.step {
+            _ if self.contested_link().is_some() => RestoreCause::MacTaken {
+                owner: owner.cloned(),
+                error,
+            },
+            Step::AddLink(_) if errno == Some(Errno::ENODEV) => RestoreCause::ParentGone { error },
+            Step::AddLink(_) if errno == Some(Errno::EEXIST) => RestoreCause::PlaceTaken { error },
+            Step::AddRoute { .. } if errno == Some(Errno::EEXIST) => {
+                RestoreCause::RoutePlaceTaken { error }
+            }
+            _ => RestoreCause::StepFailed { error },
+        };
+        match self.takes_up() {
+            Some(dev) => cause.error(format!("link {dev}")),
+            None => cause.error(&self.step),
+        }
+    }
+}
+
+/// The steps that are still missing, each with why it failed, after what no step could restore.
+pub(crate) fn remaining(
+    plan: &Plan,
+    failures: &[Failure],
+    owner: Option<&(Mac, Holder)>,
+) -> Vec<Problem> {
+    let mut problems = plan.problems.clone();
+    let later = plan.later.iter();
+    problems.extend(later.map(|step| RestoreCause::WaitsForCarrier.warning(step)));
+    let counts =
+        |failure: &&Failure| plan.steps.contains(&failure.step) || failure.takes_up().is_some();
+    let before = problems.len();
+    let failed = failures.iter().filter(counts);
+    problems.extend(failed.map(|failure| failure.problem(owner)));
+    // A link that could not be created explains everything that is missing on it.
+    if problems.len() == before {
+        let steps = plan.steps.iter();
+        problems.extend(steps.map(|step| RestoreCause::StepWithoutEffect.error(step)));
+    }
+    problems
+}
+
+/// Carries out steps in the calling thread's namespace, through a socket opened in it.
+///
+/// `state` is what the namespace held when the steps were planned.
+pub(crate) fn run(socket: &mut Socket, state: &NetState, steps: &[Step]) -> Vec<Failure> {
+    let indexes = state
+        .links
+        .iter()
+        .map(|link| (link.name.clone(), link.index))
+        .collect();
+    let mut runner = Runner {
+        socket,
+        indexes,
+        pending: Vec::new(),
+        failures: Vec::new(),
+    };
+    for step in steps {
+        runner.step(step);
+    }
+    runner.flush();
+    runner.failures
+}
+
+struct Runner<'a> {
+    socket: &'a mut Socket,
+    indexes: BTreeMap<IfName, u32>,
+    /// Requests not sent yet, each with its step.
+    pending: Vec<(Step, Request)>,
+    failures: Vec<Failure>,
+}
+
+impl Runner<'_> {
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::AddLink(link) => {
+                self.flush();
+                if let Err(error) = self.add_link(link) {
+                    self.fail(step, error);
+                }
+            }
+            Step::Sysctl {
+                dev,
+                folder,
+                key,
+                value,
+                now: _,
+            } => {
+                // Settings count only if they are there before the link goes up.
+                self.flush();
+                if let Err(error) = sysctl::write(*folder, dev, key, value) {
+                    self.fail(step, error);
+                }
+            }
+            other => match request::of(other, |name| self.indexes.get(name).copied()) {
+                Ok(request) => self.pending.push((step.clone(), request)),
+                Err(_) => self.fail(step, Errno::ENODEV),
+            },
+        }
+    }
+
+    fn flush(&mut self) {
+        let (steps, requests): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.pending).into_iter().unzip();
+        match self.socket.run(&requests) {
+            Ok(results) => {
+                for (step, result) in steps.into_iter().zip(results) {
+                    if let Err(errno) = result {
+                        self.fail(&step, errno);
+                    }
+                }
+            }
+            Err(error) => {
+                let again = || match &error {
+                    Error::Kernel(errno) => Error::Kernel(*errno),
+                    Error::Decode(why) => Error::Decode(why.clone()),
+                    Error::Raced => Error::Raced,
+                };
+                let lost = |step| Failure {
+                    step,
+                    error: again(),
+                };
+                self.failures.extend(steps.into_iter().map(lost));
+            }
+        }
+    }
+
+    /// Creates a link on one of the same namespace, and learns its index.
+    fn add_link(&mut self, link: &Link) -> Result<(), Error> {
+        let parent = match &link.parent {
+            Some(Parent::Own(name)) => Some(*self.indexes.get(name).ok_or(Errno::ENODEV)?),
+            _ => None,
+        };
+        let wanted = Some(link.index).filter(|index| *index != 0);
+        let place = |index| link::Placement {
+            name: &link.name,
+            index,
+            netns: None,
+            parent,
+        };
+        let mut result = self.run_one(link::add(link, place(wanted)).ok_or(Errno::EOPNOTSUPP)?);
+        if wanted.is_some() && matches!(result, Err(Error::Kernel(Errno::EEXIST | Errno::EBUSY))) {
+            // The old index is taken by now; the link matters more than its number.
+            result = self.run_one(link::add(link, place(None)).ok_or(Errno::EOPNOTSUPP)?);
+        }
+        result?;
+        let index = link::index_of(self.socket, &link.name)?;
+        self.indexes.insert(link.name.clone(), index);
+        Ok(())
+    }
+
+    fn run_one(&mut self, request: Request) -> Result<(), Error> {
+        let results = self.socket.run(&[request])?;
+        results
+            .into_iter()
+            .try_for_each(|result| result)
+            .map_err(Error::from)
+    }
+
+    fn fail(&mut self, step: &Step, error: impl Into<Error>) {
+        self.failures.push(Failure {
+            step: step.clone(),
+            error: error.into(),
+        });
+    }
+}
+
+/// Removes the macvlans that this run created and that cannot go up, so that no link without traffic stays.
+///
+/// Returns the names of those that were removed.
+pub(crate) fn take_back(
+    socket: &mut Socket,
+    state: &NetState,
+    failures: &[Failure],
+    created: &[IfName],
+) -> Vec<IfName> {
+    let cannot_go_up = failures
+        .iter()
+        .filter_map(Failure::takes_up)
+        .filter(|dev| created.contains(dev));
+    let is_macvlan = |name: &&IfName| {
+        state
+            .link(name)
+            .is_some_and(|l| matches!(l.kind, LinkKind::Macvlan(_)))
+    };
+    let useless: Vec<_> = cannot_go_up
+        .filter(is_macvlan)
+        .filter_map(|name| state.link(name))
+        .collect();
+    let requests: Vec<_> = useless.iter().map(|link| link::del(link.index)).collect();
+    let results = socket.run(&requests).unwrap_or_default();
+    let gone = useless
+        .iter()
+        .zip(results)
+        .filter(|(_, result)| result.is_ok());
+    gone.map(|(link, _)| link.name.clone()).collect()
+}

@@ -1,0 +1,137 @@
+//! The host and each pod beside their records: what is missing, and the steps that bring it back.
+
+use crate::inventory::cannot_observe;
+use crate::inventory::matched::Matched;
+use crate::inventory::observe::{Host, Pod};
+use crate::inventory::survey::Surveyed;
+use crate::kernel::netns;
+use crate::model::sysctl::Sysctls;
+use crate::model::{NetState, Problem};
+use crate::plan::{self, HostLinks, Observed, Plan, Step, snapshot_quality};
+use crate::refusal::Refusal;
+
+/// What is missing on the host and in each pod.
+#[derive(Default)]
+pub(crate) struct Comparison {
+    pub host: Plan,
+    pub links: HostLinks,
+    /// One for each matched pod, in their order.
+    pub pods: Vec<Result<Compared, Problem>>,
+}
+
+/// What a pod has, beside what it should have.
+pub(crate) struct Compared {
+    /// What is missing or differs.
+    pub plan: Plan,
+    /// The link that is lost, if one is.
+    pub lost: Option<String>,
+}
+
+impl Comparison {
+    /// Whether a restore would change anything, or cannot bring back everything.
+    pub(crate) fn has_drift(&self) -> bool {
+        let drifted = |pod: &Result<Compared, Problem>| pod.as_ref().is_ok_and(Compared::has_drift);
+        !self.host.lines().is_empty() || self.pods.iter().any(drifted)
+    }
+}
+
+impl Compared {
+    /// Whether a restore would change the pod, or cannot bring back everything.
+    pub(crate) fn has_drift(&self) -> bool {
+        !self.plan.lines().is_empty() || self.plan.problems.iter().any(Problem::is_error)
+    }
+}
+
+/// How far a plan for links that are missing goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// To the last setting: what a new link of the pod starts with is read, in a hundred files.
+    Complete,
+    /// To the link's creation.
+    Creation,
+}
+
+/// Compares the host and all matched pods with their records.
+pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Comparison, Refusal> {
+    let Surveyed {
+        host,
+        baseline,
+        matched,
+        ..
+    } = surveyed;
+    let new_link = host
+        .new_link_settings()
+        .map_err(|error| cannot_observe("host", &error))?;
+    let observed = baseline.observed(&host.state, Some(&new_link));
+    let (host_plan, links) = plan::host(&baseline.state, observed, &baseline.devices);
+    let pods = plan_pods(matched, host, &links, depth);
+    Ok(Comparison {
+        host: host_plan,
+        links,
+        pods,
+    })
+}
+
+fn plan_pods(
+    matched: &mut [Matched],
+    host: &Host,
+    links: &HostLinks,
+    depth: Depth,
+) -> Vec<Result<Compared, Problem>> {
+    let compare = |matched: &mut Matched| matched.compare(host, links, depth);
+    let compared = netns::visit(matched, |matched| &matched.pod.netns, compare);
+    compared
+        .into_iter()
+        .map(|plan| plan.unwrap_or_else(|errno| Err(cannot_observe("netns", &errno))))
+        .collect()
+}
+
+impl Matched {
+    /// Compares from inside the pod's namespace.
+    fn compare(
+        &mut self,
+        host: &Host,
+        links: &HostLinks,
+        depth: Depth,
+    ) -> Result<Compared, Problem> {
+        let state = observe(&mut self.pod, host)?;
+        let (mut compared, creates) = self.planned(&state, links, None);
+        if depth == Depth::Complete && creates {
+            let settings = self
+                .pod
+                .new_link_settings_inside()
+                .map_err(|error| cannot_observe("conf/default", &error))?;
+            (compared, _) = self.planned(&state, links, Some(&settings));
+        }
+        Ok(compared)
+    }
+
+    /// The comparison, and whether its plan creates links.
+    fn planned(
+        &self,
+        state: &NetState,
+        links: &HostLinks,
+        new_link: Option<&Sysctls>,
+    ) -> (Compared, bool) {
+        let lost = snapshot_quality::loss(&self.wanted(state, links, &[]).0, state);
+        let plan = self.plan(
+            Observed {
+                state,
+                new_link,
+                age: self.age,
+            },
+            links,
+            &[],
+        );
+        let creates = plan
+            .steps
+            .iter()
+            .any(|step| matches!(step, Step::AddLink(_)));
+        (Compared { plan, lost }, creates)
+    }
+}
+
+fn observe(pod: &mut Pod, host: &Host) -> Result<NetState, Problem> {
+    pod.observe_inside(host)
+        .map_err(|error| cannot_observe("netns", &error))
+}

@@ -1,0 +1,187 @@
+//! Creates the pods' links from the host's namespace, all pods in few sends.
+
+use crate::kernel::link::{self, Placement};
+use crate::kernel::{Errno, Error, Netns, Request, Socket};
+use crate::model::{IfName, Link, LinkKind, NetState, Parent};
+
+/// A link to create in a pod's namespace, on a link of the host's.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Creation<'a> {
+    /// The pod's namespace.
+    pub netns: &'a Netns,
+    /// The link; its parent is the host's, by its present name.
+    pub link: &'a Link,
+}
+
+/// Creates the links, each in one message with its final name, index, MAC and MTU; the results are in order.
+///
+/// Kernels before 6.15 look the name and index up in the sender's namespace and answer `EEXIST` where the host has
+/// them; such a link is created under a temporary name, moved, and renamed by the move.
+///
+/// # Errors
+/// When the host's socket fails.
+pub(crate) fn create(
+    socket: &mut Socket,
+    host: &NetState,
+    creations: &[Creation<'_>],
+) -> Result<Vec<Result<(), Errno>>, Error> {
+    let direct = |creation: &Creation<'_>| match leftover(host, creation.link) {
+        Some(_) => Err(Errno::EEXIST),
+        None => request(host, creation),
+    };
+    let requests: Vec<_> = creations.iter().map(direct).collect();
+    let sendable: Vec<Request> = requests.iter().flatten().cloned().collect();
+    let mut answers = socket.run(&sendable)?.into_iter();
+    let mut results = Vec::with_capacity(creations.len());
+    for (creation, request) in creations.iter().zip(requests) {
+        let result = request.and_then(|_| answers.next().unwrap_or(Err(Errno::EIO)));
+        results.push(match result {
+            Err(Errno::EEXIST | Errno::EBUSY) => detour(socket, host, creation)?,
+            other => other,
+        });
+    }
+    Ok(results)
+}
+
+fn parent_index(host: &NetState, link: &Link) -> Result<u32, Errno> {
+    let Some(Parent::Host(parent)) = &link.parent else {
+        return Err(Errno::EINVAL);
+    };
+    host.link(parent)
+        .map(|parent| parent.index)
+        .ok_or(Errno::ENODEV)
+}
+
+fn request(host: &NetState, creation: &Creation<'_>) -> Result<Request, Errno> {
+    let Creation { netns, link } = creation;
+    let place = Placement {
+        name: &link.name,
+        index: Some(link.index).filter(|index| *index != 0),
+        netns: Some(netns.raw_fd()),
+        parent: Some(parent_index(host, link)?),
+    };
+    link::add(link, place).ok_or(Errno::EOPNOTSUPP)
+}
+
+/// Through a temporary name in the host's namespace.
+fn detour(
+    socket: &mut Socket,
+    host: &NetState,
+    creation: &Creation<'_>,
+) -> Result<Result<(), Errno>, Error> {
+    let Creation { netns, link } = creation;
+    let Some(name) = temporary_name(link) else {
+        return Ok(Err(Errno::EEXIST));
+    };
+    let adopted = leftover(host, link).map(|link| link.index);
+    let index = match adopted {
+        Some(index) => index,
+        None => match add_temporary(socket, host, link, &name)? {
+            Ok(index) => index,
+            Err(errno) => return Ok(Err(errno)),
+        },
+    };
+    let moved = |wanted| {
+        link::set(index)
+            .netns(netns.raw_fd(), &link.name, wanted)
+            .request()
+    };
+    let mut result = run_one(socket, moved(link.index))?;
+    if link.index != 0 && result.is_err() {
+        // Its old index is taken in the pod; the link matters more than its number.
+        result = run_one(socket, moved(0))?;
+    }
+    if result.is_err() && adopted.is_none() {
+        run_one(socket, link::del(index))?.map_err(Error::from)?;
+    }
+    Ok(result)
+}
+
+fn add_temporary(
+    socket: &mut Socket,
+    host: &NetState,
+    link: &Link,
+    name: &IfName,
+) -> Result<Result<u32, Errno>, Error> {
+    let request = parent_index(host, link).and_then(|parent| {
+        let place = Placement {
+            name,
+            index: None,
+            netns: None,
+            parent: Some(parent),
+        };
+        link::add(link, place).ok_or(Errno::EOPNOTSUPP)
+    });
+    let request = match request {
+        Ok(request) => request,
+        Err(errno) => return Ok(Err(errno)),
+    };
+    match run_one(socket, request)? {
+        Ok(()) => Ok(Ok(link::index_of(socket, name)?)),
+        Err(errno) => Ok(Err(errno)),
+    }
+}
+
+/// What an interrupted run left in the host's namespace on this link's way to its pod.
+fn leftover<'a>(host: &'a NetState, link: &Link) -> Option<&'a Link> {
+    let found = host.link(&temporary_name(link)?)?;
+    let is_ours = is_same_kind(&found.kind, &link.kind) && found.mac == link.mac && !found.flags.up;
+    is_ours.then_some(found)
+}
+
+/// Of VLANs on one link each has an id of its own, and several may have the link's MAC.
+fn is_same_kind(a: &LinkKind, b: &LinkKind) -> bool {
+    match (a, b) {
+        (LinkKind::Macvlan(_), LinkKind::Macvlan(_)) => true,
+        (LinkKind::Vlan(a), LinkKind::Vlan(b)) => (a.id, a.protocol) == (b.id, b.protocol),
+        _ => false,
+    }
+}
+
+fn run_one(socket: &mut Socket, request: Request) -> Result<Result<(), Errno>, Error> {
+    Ok(socket
+        .run(&[request])?
+        .into_iter()
+        .next()
+        .unwrap_or(Err(Errno::EIO)))
+}
+
+/// A name derived from the MAC, so that another run finds what an interrupted one left: `nfx` and 12 hex digits.
+fn temporary_name(link: &Link) -> Option<IfName> {
+    let hex = link.mac?.0.map(|byte| format!("{byte:02x}"));
+    format!("nfx{}", hex.concat()).parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Mac;
+    use crate::model::link::{Flags, Macvlan, MacvlanMode, Vlan, VlanId};
+
+    const MAC: Mac = Mac([2, 0, 0, 0x88, 1, 1]);
+
+    fn link(name: &str, kind: LinkKind) -> Link {
+        Link {
+            mac: Some(MAC),
+            flags: Flags::default(),
+            ..Link::plain(name.parse().unwrap(), kind)
+        }
+    }
+
+    fn vlan(id: u16) -> LinkKind {
+        LinkKind::Vlan(Vlan::plain(VlanId::try_from(id).unwrap()))
+    }
+
+    #[test]
+    fn what_an_interrupted_run_left_is_known_by_name_mac_and_kind() {
+        let macvlan = || LinkKind::Macvlan(Macvlan::plain(MacvlanMode::Bridge));
+        let host = |kind| NetState {
+            links: vec![link("nfx020000880101", kind)],
+            ..NetState::default()
+        };
+        assert!(leftover(&host(macvlan()), &link("eth0", macvlan())).is_some());
+        assert!(leftover(&host(vlan(5)), &link("eth0", vlan(5))).is_some());
+        assert!(leftover(&host(vlan(5)), &link("eth0", vlan(6))).is_none());
+        assert!(leftover(&host(macvlan()), &link("eth0", vlan(5))).is_none());
+    }
+}

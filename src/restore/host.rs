@@ -1,0 +1,73 @@
+//! Restores the host's own links, in rounds.
+
+use super::RestoreState;
+use super::apply::{self, Failure, remaining};
+use crate::inventory::observe::Host;
+use crate::journal;
+use crate::kernel::Error;
+use crate::matching::host_baseline::HostBaseline;
+use crate::model::Problem;
+use crate::plan::{self, HostLinks, Plan, Step};
+
+/// The host's stack has at most this many layers, each of which may need a round.
+const HOST_ROUNDS: usize = 8;
+
+/// The host's namespace during a restore.
+#[derive(Debug, Default)]
+pub(super) struct HostJob {
+    /// Steps that were carried out.
+    pub done: Vec<Step>,
+    /// Steps that failed in the last round.
+    failures: Vec<Failure>,
+    /// What is still missing.
+    last: Plan,
+}
+
+impl HostJob {
+    pub(super) fn state(&self) -> RestoreState {
+        let is_broken =
+            !self.last.steps.is_empty() || self.problems().iter().any(Problem::is_error);
+        RestoreState::of(!self.done.is_empty(), !is_broken)
+    }
+
+    pub(super) fn problems(&self) -> Vec<Problem> {
+        remaining(&self.last, &self.failures, None)
+    }
+
+    /// Whether steps must wait for carrier.
+    pub(super) fn waits(&self) -> bool {
+        !self.last.later.is_empty()
+    }
+
+    /// Plans and applies in rounds: a layer's settings can only be compared when it exists.
+    pub(super) fn restore(
+        &mut self,
+        host: &mut Host,
+        baseline: &mut HostBaseline,
+    ) -> Result<HostLinks, Error> {
+        self.last = Plan::default();
+        for round in 0.. {
+            host.refresh()?;
+            baseline.learn(&host.state);
+            let observed = baseline.observed(&host.state, None);
+            let (plan, mut links) = plan::host(&baseline.state, observed, &baseline.devices);
+            if plan.steps.is_empty() || plan.steps == self.last.steps || round == HOST_ROUNDS {
+                links.confirm(&host.state);
+                self.last = plan;
+                return Ok(links);
+            }
+            self.failures = apply::run(&mut host.socket, &host.state, &plan.steps);
+            let failed = |step: &&Step| self.failures.iter().any(|failure| failure.step == **step);
+            let done: Vec<Step> = plan
+                .steps
+                .iter()
+                .filter(|step| !failed(step))
+                .cloned()
+                .collect();
+            journal::applied(None, &done);
+            self.done.extend(done);
+            self.last = plan;
+        }
+        unreachable!("the loop ends in its last round")
+    }
+}

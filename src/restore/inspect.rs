@@ -1,0 +1,124 @@
+//! One checkpoint beside the running pod that it is about.
+
+use crate::inventory::Inventory;
+use crate::inventory::matched::Matched;
+use crate::inventory::observe::Pod;
+use crate::inventory::rejected::Reason;
+use crate::inventory::stored::Stored;
+use crate::inventory::survey::{Surveyed, survey};
+use crate::kernel::netns;
+use crate::matching::Selection;
+use crate::model::sysctl::Sysctls;
+use crate::model::{Checkpoint, NetState, PodInfo, Problem};
+use crate::plan::{HostLinks, Observed, Step};
+use crate::refusal::Refusal;
+use crate::restore::compare::{Compared, Comparison, Depth, compare};
+use crate::runtime;
+use crate::store::Store;
+
+/// What is known of the pod of one checkpoint.
+#[derive(Default)]
+pub(crate) struct Inspected {
+    /// Whether the pod runs; `None` when that is unknown.
+    pub runs: Option<bool>,
+    /// What is missing in it, where it runs and can be read.
+    pub compared: Option<Compared>,
+    /// Settings in the checkpoint that a new link of the pod would not have.
+    pub settings: Vec<String>,
+    pub problems: Vec<Problem>,
+}
+
+/// Compares a checkpoint with the machine. What cannot be read is a problem.
+pub(crate) fn inspect(
+    info: &PodInfo,
+    checkpoint: &Checkpoint,
+    config: &runtime::Config,
+    store: &Store,
+) -> Inspected {
+    match survey_one(info, checkpoint, config, store) {
+        Ok(surveyed) => inspect_surveyed(surveyed),
+        Err(Refusal { problems, .. }) => Inspected {
+            problems,
+            ..Inspected::default()
+        },
+    }
+}
+
+fn survey_one(
+    info: &PodInfo,
+    checkpoint: &Checkpoint,
+    config: &runtime::Config,
+    store: &Store,
+) -> Result<Surveyed, Refusal> {
+    let selection = Selection::everything();
+    let mut inventory = Inventory::open(&selection)?;
+    if inventory.cannot_tell(checkpoint) {
+        inventory.attribute(config, &selection)?;
+    }
+    let stored = Stored {
+        checkpoints: vec![(info.clone(), checkpoint.clone())],
+        ..Stored::default()
+    };
+    survey(inventory, stored, &selection, store)
+}
+
+fn inspect_surveyed(mut surveyed: Surveyed) -> Inspected {
+    let mut problems = std::mem::take(&mut surveyed.problems);
+    let of_rejected = surveyed.rejected.iter_mut();
+    problems.extend(of_rejected.flat_map(|one| std::mem::take(&mut one.problems)));
+    problems.append(&mut surveyed.contested);
+    let Some(id) = surveyed.matched.first().map(|one| one.info.id.clone()) else {
+        use Reason::{NetnsGone, OtherBoot, PodReplaced};
+        let is_gone = |reason| matches!(reason, NetnsGone | OtherBoot | PodReplaced);
+        let mut reasons = surveyed.rejected.iter().map(|one| one.reason);
+        return Inspected {
+            runs: reasons.any(is_gone).then_some(false),
+            problems,
+            ..Inspected::default()
+        };
+    };
+    let mut inspected = Inspected {
+        problems,
+        ..Inspected::default()
+    };
+    match compare(&mut surveyed, Depth::Complete) {
+        Ok(Comparison { links, pods, .. }) => {
+            inspected.settings = settings(&mut surveyed.matched[0], &links);
+            for pod in pods {
+                match pod {
+                    Ok(compared) => {
+                        inspected.runs = Some(true);
+                        inspected.compared = Some(compared);
+                    }
+                    Err(problem) => inspected.problems.push(problem.of(&id)),
+                }
+            }
+        }
+        Err(Refusal { problems, .. }) => inspected.problems.extend(problems),
+    }
+    inspected
+}
+
+/// The settings that a restore would write if the pod had no link at all; none where they cannot be read.
+fn settings(matched: &mut Matched, links: &HostLinks) -> Vec<String> {
+    let read = |pod: &mut Pod| pod.new_link_settings_inside();
+    let pods = std::slice::from_mut(&mut matched.pod);
+    match netns::visit(pods, |pod| &pod.netns, read).pop() {
+        Some(Ok(Ok(new_link))) => settings_beside(matched, &new_link, links),
+        _ => Vec::new(),
+    }
+}
+
+fn settings_beside(matched: &Matched, new_link: &Sysctls, links: &HostLinks) -> Vec<String> {
+    let nothing = NetState::default();
+    let observed = Observed {
+        state: &nothing,
+        new_link: Some(new_link),
+        age: matched.age,
+    };
+    let steps = matched.plan(observed, links, &[]).steps;
+    let settings = steps
+        .iter()
+        .filter(|step| matches!(step, Step::Sysctl { .. }));
+    settings.map(ToString::to_string).collect()
+}

@@ -1,0 +1,230 @@
+//! Restores: observes, plans, applies, and observes again until nothing is missing or nothing more can be done.
+
+mod announce;
+mod apply;
+pub(crate) mod compare;
+mod create_links;
+mod host;
+pub(crate) mod inspect;
+mod mac_owners;
+mod pods;
+mod request;
+pub(crate) mod wait_nic;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use self::host::HostJob;
+use self::pods::Job;
+use self::wait_nic::WaitLimit;
+use crate::inventory::matched::Matched;
+use crate::inventory::observe::Host;
+use crate::inventory::prepare::{Request, prepare};
+use crate::inventory::rejected::name_successors;
+use crate::inventory::survey::{Lost, Surveyed};
+use crate::kernel::Error;
+use crate::matching::host_baseline::HostBaseline;
+use crate::model::problem::RestoreCause;
+use crate::model::{IfName, NodeIdentity, PodSummary, Problem};
+use crate::plan::{HostLinks, Step};
+use crate::progress::{Listener, Phase, Progress, Wait};
+use crate::refusal::Refusal;
+use crate::runtime;
+use crate::store::Store;
+
+/// What a restore did, and what is left.
+#[derive(Debug, Default)]
+pub(crate) struct Restored {
+    pub node: NodeIdentity,
+    /// When the host's state was recorded (RFC 3339), where it was.
+    pub recorded: Option<String>,
+    /// Steps on the host, and its state after them. `None` where no pod has a usable record: then nothing was changed.
+    pub host: Option<(Vec<Step>, RestoreState)>,
+    /// Sorted by id.
+    pub pods: Vec<RestoredPod>,
+    pub problems: Vec<Problem>,
+    /// Whether nothing was changed because no record may be used here.
+    pub is_refused: bool,
+}
+
+/// What a restore did in one pod, and what is left.
+#[derive(Debug)]
+pub(crate) struct RestoredPod {
+    pub pod: PodSummary,
+    pub state: RestoreState,
+    /// The links that it had. `None` for a pod that was not worked on.
+    pub before: Option<Vec<IfName>>,
+    /// The links that it has. `None` where they could not be read.
+    pub after: Option<Vec<IfName>>,
+    /// Steps that were carried out.
+    pub done: Vec<Step>,
+}
+
+/// How a restore left a namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RestoreState {
+    /// Nothing was missing.
+    InSync,
+    /// Something was missing, and nothing is.
+    Restored,
+    /// Something was restored, and something is still missing.
+    Partial,
+    /// Nothing could be restored.
+    Failed,
+    /// It may have lost something, and no checkpoint says what.
+    NoCheckpoint,
+}
+
+impl RestoreState {
+    /// Whether nothing is missing.
+    pub(crate) fn is_good(self) -> bool {
+        matches!(self, Self::InSync | Self::Restored)
+    }
+
+    /// The state where these steps were carried out before.
+    pub(crate) fn after(self, done: &[Step]) -> Self {
+        match self {
+            Self::InSync => Self::of(!done.is_empty(), true),
+            other => other,
+        }
+    }
+
+    fn of(changed: bool, is_complete: bool) -> Self {
+        match (changed, is_complete) {
+            (false, true) => Self::InSync,
+            (true, true) => Self::Restored,
+            (true, false) => Self::Partial,
+            (false, false) => Self::Failed,
+        }
+    }
+}
+
+/// Restores under the lock: a snapshot must not record a network that is half restored.
+pub(crate) fn run(
+    request: Request,
+    limit: Duration,
+    store: &Store,
+    progress: &mut dyn Listener,
+) -> Result<Restored, Refusal> {
+    let _guard = store.exists().then(|| store.lock("restore")).transpose()?;
+    let limit = WaitLimit::new(limit);
+    restore(request, limit, store, progress)
+}
+
+/// Restores under a lock that is held already.
+pub(crate) fn restore(
+    request: Request,
+    limit: WaitLimit<'_>,
+    store: &Store,
+    progress: &mut dyn Listener,
+) -> Result<Restored, Refusal> {
+    let runtimes = request.runtimes.clone();
+    let mut surveyed = prepare(request, store)?;
+    let matched = std::mem::take(&mut surveyed.matched);
+    let (mut host, mut pods, mut problems) = (None, Vec::new(), Vec::new());
+    if !matched.is_empty() {
+        let (host_job, jobs, notes) =
+            carry_out(&mut surveyed, matched, limit, progress).map_err(|error| {
+                let error = error.to_string();
+                Refusal::failed(RestoreCause::HostFailed { error }.error("host"))
+            })?;
+        problems.extend(host_job.problems());
+        problems.extend(notes);
+        host = Some((host_job.done.clone(), host_job.state()));
+        for job in jobs {
+            let (pod, left) = job.finish();
+            pods.push(pod);
+            problems.extend(left);
+        }
+    }
+    Ok(sum_up(surveyed, host, pods, problems, &runtimes))
+}
+
+/// Adds the pods that were not worked on.
+fn sum_up(
+    mut surveyed: Surveyed,
+    host: Option<(Vec<Step>, RestoreState)>,
+    mut pods: Vec<RestoredPod>,
+    problems: Vec<Problem>,
+    runtimes: &runtime::Config,
+) -> Restored {
+    let is_refused = host.is_none() && surveyed.is_refused();
+    let notes = name_successors(&mut surveyed.rejected, runtimes);
+    let mut all = surveyed.all_problems();
+    all.extend(problems);
+    all.extend(notes);
+    pods.extend(
+        surveyed
+            .lost_pods()
+            .into_iter()
+            .map(|(pod, lost)| RestoredPod {
+                pod,
+                state: match lost {
+                    Lost::Unusable => RestoreState::Failed,
+                    Lost::NoCheckpoint => RestoreState::NoCheckpoint,
+                },
+                before: None,
+                after: None,
+                done: Vec::new(),
+            }),
+    );
+    pods.sort_by(|a, b| a.pod.info.id.cmp(&b.pod.info.id));
+    let recorded = surveyed.node_state.map(|recorded| recorded.created);
+    Restored {
+        node: surveyed.node,
+        recorded,
+        host,
+        pods,
+        problems: all,
+        is_refused,
+    }
+}
+
+/// The order of a restore.
+fn carry_out(
+    surveyed: &mut Surveyed,
+    matched: Vec<Matched>,
+    limit: WaitLimit<'_>,
+    progress: &mut dyn Listener,
+) -> Result<(HostJob, Vec<Job>, Vec<Problem>), Error> {
+    let Surveyed { host, baseline, .. } = surveyed;
+    progress.notice(Progress::Waiting(Wait::Nic, limit.limit));
+    wait_nic::for_devices(host, baseline, limit)?;
+    progress.notice(Progress::Phase(Phase::RestoringHost, 1));
+    let mut host_job = HostJob::default();
+    let links = host_job.restore(host, baseline)?;
+    let mut jobs: Vec<Job> = matched.into_iter().map(Job::new).collect();
+    progress.notice(Progress::Phase(Phase::RestoringPods, jobs.len()));
+    pods::restore(&mut jobs, host, &links, progress)?;
+    pods::find_mac_owners(&mut jobs, host);
+    progress.notice(Progress::Waiting(Wait::Carrier, limit.limit));
+    let mut notes = wait_nic::for_carrier(host, baseline, &links, limit)?;
+    finish_later(&mut host_job, &mut jobs, host, baseline, &links)?;
+    notes.extend(announce::announce(&jobs, host));
+    Ok((host_job, jobs, notes))
+}
+
+/// The steps that had to wait for carrier. Carrier spreads from the NIC to VLANs and macvlans by separate events, which
+/// takes a moment.
+fn finish_later(
+    host_job: &mut HostJob,
+    jobs: &mut [Job],
+    host: &mut Host,
+    baseline: &mut HostBaseline,
+    links: &HostLinks,
+) -> Result<(), Error> {
+    const MOMENT: Duration = Duration::from_secs(2);
+    const PAUSE: Duration = Duration::from_millis(50);
+    let deadline = Instant::now() + MOMENT;
+    loop {
+        if host_job.waits() {
+            host_job.restore(host, baseline)?;
+        }
+        pods::finish_later(jobs, host, links);
+        let waits = host_job.waits() || jobs.iter().any(Job::waits);
+        if !waits || Instant::now() > deadline {
+            return Ok(());
+        }
+        thread::sleep(PAUSE);
+    }
+}

@@ -1,0 +1,195 @@
+//! Docker's API: the answers that netfix uses, with the fields that it uses.
+//!
+//! Requests name no API version: each engine answers in its newest. podman writes `null` where Docker leaves a field out.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use hyper::header::SERVER;
+use hyper::{Response, StatusCode};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::http::{Failed, get};
+
+/// `{"status":["running","paused"]}`: podman leaves out paused containers unless a request names them.
+const LIST: &str =
+    "/containers/json?filters=%7B%22status%22%3A%5B%22running%22%2C%22paused%22%5D%7D";
+
+/// Labels of a container.
+pub(super) type Labels = HashMap<String, String>;
+
+/// What an engine calls itself.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Product {
+    pub name: String,
+    pub version: String,
+}
+
+/// One container of the list.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Listed {
+    pub id: Option<String>,
+    pub labels: Option<Labels>,
+}
+
+/// One container in full.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Inspected {
+    pub name: Option<String>,
+    pub state: Option<State>,
+    pub host_config: Option<HostConfig>,
+    pub config: Option<ContainerConfig>,
+    pub network_settings: Option<NetworkSettings>,
+    pub restart_count: Option<i64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct State {
+    pub running: Option<bool>,
+    pub paused: Option<bool>,
+    pub restarting: Option<bool>,
+    pub pid: Option<i64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct HostConfig {
+    pub network_mode: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct ContainerConfig {
+    pub labels: Option<Labels>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct NetworkSettings {
+    pub sandbox_key: Option<PathBuf>,
+}
+
+/// The engine's name and version.
+///
+/// From `/_ping`, not `/version`: for that, podman looks up the packages of its helpers, which takes seconds on a slow
+/// disk.
+///
+/// # Errors
+/// The connection, or an answer that is none of Docker's API.
+pub(super) async fn product(socket: &str) -> Result<Product, Failed> {
+    let response = get(socket, "/_ping").await?;
+    if response.status() != StatusCode::OK {
+        return Err(refused(&response));
+    }
+    named(&response).ok_or_else(|| "the answer names no engine".into())
+}
+
+/// Every running or paused container.
+///
+/// # Errors
+/// The connection, or an answer that is none of Docker's API.
+pub(super) async fn list(socket: &str) -> Result<Vec<Listed>, Failed> {
+    parsed(&get(socket, LIST).await?)
+}
+
+/// One container; `None` where the engine has none of that id.
+///
+/// # Errors
+/// The connection, or an answer that is none of Docker's API.
+pub(super) async fn inspect(socket: &str, id: &str) -> Result<Option<Inspected>, Failed> {
+    let response = get(socket, &format!("/containers/{id}/json")).await?;
+    if response.status() == StatusCode::NOT_FOUND {
+        return Ok(None);
+    }
+    parsed(&response).map(Some)
+}
+
+fn parsed<T: DeserializeOwned>(response: &Response<impl AsRef<[u8]>>) -> Result<T, Failed> {
+    if response.status() != StatusCode::OK {
+        return Err(refused(response));
+    }
+    Ok(serde_json::from_slice(response.body().as_ref())?)
+}
+
+/// The status of an answer that is not 200, and its message where it has one.
+fn refused(response: &Response<impl AsRef<[u8]>>) -> Failed {
+    #[derive(Deserialize)]
+    struct Refused {
+        message: String,
+    }
+    let status = response.status();
+    let refused: Result<Refused, _> = serde_json::from_slice(response.body().as_ref());
+    match refused {
+        Ok(Refused { message }) => format!("HTTP {status}: {message}").into(),
+        Err(_) => format!("HTTP {status}").into(),
+    }
+}
+
+/// The first word of the header `Server`, as in `Docker/20.10.24 (linux)` or `Libpod/4.3.1 (linux)`.
+fn named<T>(response: &Response<T>) -> Option<Product> {
+    let server = response.headers().get(SERVER)?.to_str().ok()?;
+    let (name, version) = server.split_whitespace().next()?.split_once('/')?;
+    Some(Product {
+        name: name.to_owned(),
+        version: version.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn product_of(server: &str) -> Option<(String, String)> {
+        let response = Response::builder().header(SERVER, server).body(()).unwrap();
+        named(&response).map(|Product { name, version }| (name, version))
+    }
+
+    #[test]
+    fn an_engine_names_itself_in_the_server_header() {
+        let product = |name: &str, version: &str| Some((name.to_owned(), version.to_owned()));
+        assert_eq!(
+            product_of("Docker/20.10.24+dfsg1 (linux)"),
+            product("Docker", "20.10.24+dfsg1")
+        );
+        assert_eq!(
+            product_of("Libpod/4.3.1 (linux)"),
+            product("Libpod", "4.3.1")
+        );
+    }
+
+    #[test]
+    fn a_server_without_a_version_is_no_engine() {
+        for server in ["", "nginx", " (linux)"] {
+            assert_eq!(product_of(server), None, "{server:?}");
+        }
+        assert_eq!(named(&Response::new(())), None);
+    }
+
+    #[test]
+    fn podmans_null_is_an_absent_field() {
+        let body = r#"[{"Id": "0123", "Labels": null, "Names": ["web"], "Created": 1}]"#;
+        let listed: Vec<Listed> = parsed(&Response::new(body)).unwrap();
+        assert_eq!(listed[0].id.as_deref(), Some("0123"));
+        assert_eq!(listed[0].labels, None);
+        let body = r#"{"Id": "0123", "State": {"Running": true, "Pid": 0}, "HostConfig": null}"#;
+        let inspected: Inspected = parsed(&Response::new(body)).unwrap();
+        assert_eq!(inspected.state.unwrap().running, Some(true));
+    }
+
+    #[test]
+    fn an_error_has_its_status_and_the_engines_message() {
+        let answer = |body: &'static str| {
+            let response = Response::builder().status(500).body(body).unwrap();
+            parsed::<Inspected>(&response).unwrap_err().to_string()
+        };
+        assert_eq!(
+            answer(r#"{"message": "out of order"}"#),
+            "HTTP 500 Internal Server Error: out of order"
+        );
+        assert_eq!(answer("<html>"), "HTTP 500 Internal Server Error");
+    }
+}

@@ -1,0 +1,276 @@
+//! Observes everything and decides what to write. Nothing is written here.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::write::{Captured, Draft};
+use super::{PodSnapshot, Request, SnapshotState};
+use crate::inventory::observe::{self, Pod};
+use crate::inventory::stored::{load_node, now};
+use crate::inventory::{Inventory, cannot_observe};
+use crate::kernel::Error;
+use crate::matching::StoredRecord;
+use crate::matching::conflicts::contested_claims;
+use crate::model::checkpoint::{Extension, SCHEMA};
+use crate::model::problem::SnapshotCause;
+use crate::model::{
+    Checkpoint, Link, NetState, NodeIdentity, PodId, PodSummary, Problem, interfaces, stack,
+};
+use crate::plan::snapshot_quality;
+use crate::progress::{Listener, Phase, Progress};
+use crate::refusal::Refusal;
+use crate::store::{self, Guard, Loaded, Store};
+
+/// Observes the host and the selected pods.
+pub(super) fn capture(
+    guard: Rc<Guard>,
+    request: &Request<'_>,
+    store: &Store,
+    progress: &mut dyn Listener,
+) -> Result<Captured, Refusal> {
+    let stored = store.load_all()?;
+    let created = now();
+    let mut inventory = Inventory::open(request.selection)?;
+    inventory.attribute(request.runtimes, request.selection)?;
+    let records: Vec<_> = stored.iter().filter_map(record).collect();
+    inventory.learn_names(&records);
+    inventory.select(request.selection)?;
+    progress.notice(Progress::Phase(
+        Phase::ReadingNamespaces,
+        inventory.pods.len(),
+    ));
+    let observed = observe_twice(&mut inventory);
+    let mut incomplete = !inventory.is_complete();
+    let Inventory {
+        node,
+        mut host,
+        pods,
+        mut problems,
+        answer: _,
+    } = inventory;
+    let links_now = host.links_now().unwrap_or_else(|error| {
+        problems.push(cannot_observe("host", &error));
+        incomplete = true;
+        Vec::new()
+    });
+    let old_node = load_node(store, &node, &mut problems);
+    let everything = request.selection.is_everything();
+    let known_empty = old_node.as_ref().filter(|_| !everything);
+    let running = pods.iter().zip(&observed).filter_map(|(pod, observed)| {
+        let (state, _) = observed.as_ref().ok()?;
+        Some((&pod.info.id, pod.netns.path.as_path(), state))
+    });
+    problems.extend(contested_claims([], running, &host.state));
+    let mut captured = Captured {
+        guard,
+        empty: known_empty
+            .map(|node| node.empty.clone())
+            .unwrap_or_default(),
+        stored: stored.into_iter().collect(),
+        node,
+        old_node,
+        host: host.state,
+        links_now,
+        created,
+        everything,
+        pods: Vec::new(),
+        problems,
+        drafts: Vec::new(),
+        gone: BTreeMap::new(),
+        incomplete,
+    };
+    for (pod, observed) in pods.iter().zip(observed) {
+        match observed {
+            Ok((state, torn)) => captured.pod(pod, state, torn),
+            Err(error) => {
+                let path = pod.netns.path.display().to_string();
+                captured.failed(pod, cannot_observe(&path, &error));
+            }
+        }
+    }
+    if everything && !captured.incomplete {
+        captured.find_gone(&pods);
+    }
+    Ok(captured)
+}
+
+fn record((id, stored): &Loaded) -> Option<StoredRecord> {
+    let checkpoint = stored.as_ref().ok()?;
+    Some(StoredRecord::of_checkpoint(&checkpoint.pod(id), checkpoint))
+}
+
+/// Each pod's state, and the link that it lost while it was read.
+fn observe_twice(inventory: &mut Inventory) -> Vec<Result<(NetState, Option<String>), Error>> {
+    let torn = |(state, links): (NetState, Vec<Link>)| {
+        let torn = snapshot_quality::torn(&state, &links);
+        (state, torn)
+    };
+    let read = observe::observe_pods_twice(&mut inventory.pods, &inventory.host);
+    read.into_iter().map(|read| read.map(torn)).collect()
+}
+
+impl Captured {
+    pub(super) fn has_degraded(&self) -> bool {
+        self.pods
+            .iter()
+            .any(|one| one.state == SnapshotState::Degraded)
+    }
+
+    fn pod(&mut self, pod: &Pod, state: NetState, torn: Option<String>) {
+        let id = &pod.info.id;
+        let mut summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));
+        summary.interfaces = interfaces(&state);
+        let good = self.good_checkpoint_of(pod);
+        let lost = torn.or_else(|| snapshot_quality::loss(&good?.state, &state));
+        match (lost, good) {
+            (Some(lost), Some(good)) => {
+                summary.interfaces = interfaces(&good.state);
+                summary.created = Some(good.created.clone());
+                self.problems
+                    .push(SnapshotCause::LinkLost.error(lost).of(id));
+                return self.add(summary, SnapshotState::Degraded);
+            }
+            (Some(link), None) => {
+                let path = pod.netns.path.display();
+                return self.failed(pod, SnapshotCause::LinkVanished { link }.error(path));
+            }
+            (None, _) => {}
+        }
+        let unsupported = snapshot_quality::unsupported(&state);
+        let devices = snapshot_quality::devices_inside(&state);
+        self.problems.extend(
+            unsupported
+                .into_iter()
+                .chain(devices)
+                .map(|problem| problem.of(id)),
+        );
+        let state = state.lasting();
+        let extension = Extension {
+            schema: SCHEMA,
+            created: self.created.clone(),
+            node: self.node.clone(),
+            identity: pod.identity.clone(),
+            pod: pod.info.clone(),
+            stack: stack::under(&state, &self.host),
+            state,
+        };
+        let state = if let Some(checkpoint) =
+            Checkpoint::new(pod.netns.path.display().to_string(), extension)
+        {
+            self.draft(pod, &mut summary, checkpoint)
+        } else {
+            if !self.empty.iter().any(|known| known.is_same(&pod.identity)) {
+                self.empty.push(pod.identity.clone());
+            }
+            SnapshotState::Empty
+        };
+        self.add(summary, state);
+    }
+
+    fn add(&mut self, pod: PodSummary, state: SnapshotState) {
+        self.pods.push(PodSnapshot {
+            pod,
+            state,
+            seen: None,
+        });
+    }
+
+    /// Drafts the checkpoint, unless the stored one has the same content.
+    fn draft(
+        &mut self,
+        pod: &Pod,
+        summary: &mut PodSummary,
+        checkpoint: Checkpoint,
+    ) -> SnapshotState {
+        self.note_others(pod);
+        match self.stored.get(&pod.info.id) {
+            Some(Ok(old)) => {
+                let extension = old.netfix.as_ref();
+                summary.created = extension.map(|extension| extension.created.clone());
+                if is_of(old, &self.node, pod) && has_same_content(old, &checkpoint) {
+                    return SnapshotState::Unchanged;
+                }
+            }
+            Some(Err(error)) => {
+                let problem = error.problem().demoted();
+                self.problems.push(problem.of(&pod.info.id));
+            }
+            None => {}
+        }
+        self.drafts.push(Draft {
+            at: self.pods.len(),
+            checkpoint,
+        });
+        SnapshotState::Saved
+    }
+
+    /// Checkpoints of the same namespace under another id, from before a runtime reported its sandbox.
+    fn note_others(&mut self, pod: &Pod) {
+        let at = self.pods.len();
+        let is_other = |id: &PodId, stored: &Result<Checkpoint, store::Error>| {
+            *id != pod.info.id
+                && stored
+                    .as_ref()
+                    .is_ok_and(|checkpoint| is_of(checkpoint, &self.node, pod))
+        };
+        let others = self
+            .stored
+            .iter()
+            .filter(|(id, stored)| is_other(id, stored));
+        let others: Vec<_> = others.map(|(id, _)| (id.clone(), Some(at))).collect();
+        self.gone.extend(others);
+    }
+
+    /// The stored checkpoint of this namespace.
+    fn good_checkpoint_of(&self, pod: &Pod) -> Option<&Extension> {
+        let usable = self
+            .stored
+            .values()
+            .filter_map(|stored| stored.as_ref().ok());
+        let about = usable.filter(|checkpoint| is_of(checkpoint, &self.node, pod));
+        about
+            .max_by_key(|checkpoint| checkpoint.rank())?
+            .netfix
+            .as_ref()
+    }
+
+    fn failed(&mut self, pod: &Pod, problem: Problem) {
+        self.incomplete = true;
+        self.problems.push(problem.of(&pod.info.id));
+        let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));
+        self.add(summary, SnapshotState::Failed);
+    }
+
+    /// Finds the checkpoints of pods that are gone. Only valid when every namespace could be read.
+    fn find_gone(&mut self, pods: &[Pod]) {
+        let is_alive =
+            |checkpoint: &Checkpoint| pods.iter().any(|pod| is_of(checkpoint, &self.node, pod));
+        let written = |id: &PodId| self.pods.iter().any(|one| one.pod.info.id == *id);
+        let gone = self.stored.iter().filter(|(id, stored)| {
+            let of_netfix =
+                |checkpoint: &Checkpoint| checkpoint.netfix.is_some() && !is_alive(checkpoint);
+            !written(id) && stored.as_ref().is_ok_and(of_netfix)
+        });
+        let gone: Vec<_> = gone.map(|(id, _)| (id.clone(), None)).collect();
+        self.gone.extend(gone);
+    }
+}
+
+fn is_of(checkpoint: &Checkpoint, node: &NodeIdentity, pod: &Pod) -> bool {
+    checkpoint
+        .netfix
+        .as_ref()
+        .is_some_and(|extension| extension.is_about(node, &pod.identity, &pod.info))
+}
+
+/// Whether two checkpoints differ in the time alone; then the disk is spared.
+fn has_same_content(old: &Checkpoint, new: &Checkpoint) -> bool {
+    let timeless = |checkpoint: &Checkpoint| {
+        let mut checkpoint = checkpoint.clone();
+        if let Some(extension) = &mut checkpoint.netfix {
+            extension.created.clear();
+        }
+        checkpoint
+    };
+    timeless(old) == timeless(new)
+}

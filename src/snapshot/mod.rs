@@ -1,0 +1,113 @@
+//! Records the network of every pod and of the host, and never loses a good checkpoint to a bad moment.
+
+mod capture;
+mod write;
+
+use std::num::NonZeroUsize;
+use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
+
+use self::capture::capture;
+use crate::matching::Selection;
+use crate::model::{NodeIdentity, PodSummary, Problem};
+use crate::progress::Listener;
+use crate::refusal::Refusal;
+use crate::runtime;
+use crate::store::{self, Guard, Store};
+
+/// A pod that is being deleted loses its interface a moment before its namespace: netfix observes a pod that has lost
+/// something once more before it calls the pod degraded.
+pub(crate) const SECOND_LOOK: Duration = Duration::from_secs(1);
+
+/// What to record.
+pub(crate) struct Request<'a> {
+    pub selection: &'a Selection,
+    pub runtimes: &'a runtime::Config,
+    /// How many generations to keep.
+    pub keep: NonZeroUsize,
+}
+
+/// What a snapshot recorded.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub node: NodeIdentity,
+    /// When the stored state of the host was recorded (RFC 3339); `None` where none is stored.
+    pub recorded: Option<String>,
+    /// Sorted by id.
+    pub pods: Vec<PodSnapshot>,
+    pub generations: Generations,
+    pub problems: Vec<Problem>,
+}
+
+/// What a snapshot recorded of one pod.
+#[derive(Debug)]
+pub(crate) struct PodSnapshot {
+    /// With the interfaces and the time of its checkpoint.
+    pub pod: PodSummary,
+    pub state: SnapshotState,
+    /// When a snapshot last found its checkpoint true (RFC 3339).
+    pub seen: Option<String>,
+}
+
+/// What a snapshot did with a pod's checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SnapshotState {
+    /// It was written.
+    Saved,
+    /// The stored one has the same content.
+    Unchanged,
+    /// The pod has lost something; the good one was kept.
+    Degraded,
+    /// The pod has nothing to record.
+    Empty,
+    /// The pod could not be read, or the checkpoint not be written.
+    Failed,
+}
+
+/// What a snapshot did with the generations.
+#[derive(Debug, Default)]
+pub(crate) struct Generations {
+    /// The one that was made.
+    pub made: Option<u64>,
+    /// The newest one, where it has the same content.
+    pub same_as: Option<u64>,
+    /// Those that were removed, oldest first.
+    pub removed: Vec<u64>,
+}
+
+/// Takes a snapshot. Between the two looks a restore may take the lock.
+pub(crate) fn run(
+    request: &Request<'_>,
+    store: &Store,
+    progress: &mut dyn Listener,
+) -> Result<Snapshot, Refusal> {
+    take(request, store, progress, || {
+        store.lock("snapshot").map(Rc::new)
+    })
+}
+
+/// Takes a snapshot under a lock that is held already.
+pub(crate) fn run_locked(
+    guard: &Rc<Guard>,
+    request: &Request<'_>,
+    store: &Store,
+    progress: &mut dyn Listener,
+) -> Result<Snapshot, Refusal> {
+    take(request, store, progress, || Ok(guard.clone()))
+}
+
+fn take(
+    request: &Request<'_>,
+    store: &Store,
+    progress: &mut dyn Listener,
+    lock: impl Fn() -> Result<Rc<Guard>, store::Error>,
+) -> Result<Snapshot, Refusal> {
+    let mut captured = capture(lock()?, request, store, progress)?;
+    if captured.has_degraded() {
+        drop(captured);
+        thread::sleep(SECOND_LOOK);
+        captured = capture(lock()?, request, store, progress)?;
+    }
+    Ok(captured.write(request.keep, progress))
+}

@@ -1,0 +1,59 @@
+//! Whether the state folder has room for another snapshot.
+
+use std::fs;
+use std::io;
+
+use nix::errno::Errno;
+use nix::sys::statvfs::{FsFlags, statvfs};
+use nix::unistd::{AccessFlags, access};
+
+use crate::store::{Error, Store, lock};
+
+/// Free space on the state folder's file system.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    /// Free bytes.
+    pub bytes: u64,
+    /// Free inodes; `None` where the file system has no inode limit.
+    pub files: Option<u64>,
+    /// Bytes that the checkpoints use now.
+    pub used: u64,
+}
+
+impl Store {
+    /// Checks that the state folder exists and is writable, and returns the free space.
+    ///
+    /// # Errors
+    /// When it is missing, read-only, unreadable, or writable by others.
+    pub fn room(&self) -> Result<Room, Error> {
+        lock::check_folder(&self.folder)?;
+        let errno = |errno: Errno| Error::write("cannot use", &self.folder)(errno.into());
+        access(&self.folder, AccessFlags::W_OK | AccessFlags::X_OK).map_err(errno)?;
+        let stat = statvfs(&self.folder).map_err(errno)?;
+        if stat.flags().contains(FsFlags::ST_RDONLY) {
+            return Err(errno(Errno::EROFS));
+        }
+        let files = Some(stat.files_available()).filter(|_| stat.files() > 0);
+        let bytes = stat.blocks_available() * stat.fragment_size();
+        Ok(Room {
+            bytes,
+            files,
+            used: self
+                .used()
+                .map_err(Error::io("cannot read", &self.folder))?,
+        })
+    }
+
+    fn used(&self) -> io::Result<u64> {
+        let entries = match fs::read_dir(self.checkpoints()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+            entries => entries?,
+        };
+        let sizes = entries.map(|entry| {
+            entry
+                .and_then(|entry| entry.metadata())
+                .map(|meta| meta.len())
+        });
+        sizes.sum()
+    }
+}

@@ -1,0 +1,168 @@
+//! Finds kubelet's unit.
+
+use crate::systemd::bus::{Bus, Error, UnitState};
+
+/// The units that run kubelet: plain, k3s, RKE2, `MicroK8s`, k0s.
+const UNITS: [&str; 8] = [
+    "kubelet.service",
+    "k3s.service",
+    "k3s-agent.service",
+    "rke2-server.service",
+    "rke2-agent.service",
+    "snap.microk8s.daemon-kubelite.service",
+    "k0sworker.service",
+    "k0scontroller.service",
+];
+
+/// kubelet's unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// Running; can be paused.
+    Running(String),
+    /// Not running; left unchanged.
+    Stopped(String),
+    /// Masked before netfix ran; left unchanged.
+    Masked(String),
+    /// This machine has none.
+    Nothing,
+}
+
+/// Finds kubelet's unit; `named` is the user's choice.
+///
+/// # Errors
+/// When systemd does not answer, when the named unit does not exist, when several run, and when the running one is masked:
+/// netfix could stop it, and nothing could start it again.
+pub fn find(bus: &Bus, named: Option<&str>) -> Result<Found, Error> {
+    let mut all = Vec::new();
+    for name in named.map_or_else(
+        || UNITS.map(str::to_owned).to_vec(),
+        |name| vec![full_name(name)],
+    ) {
+        let state = bus.unit(&name)?;
+        if state.exists() {
+            all.push((name, state));
+        } else if named.is_some() {
+            return Err(Error::State(format!("unit {name} does not exist")));
+        }
+    }
+    choose(all)
+}
+
+fn choose(all: Vec<(String, UnitState)>) -> Result<Found, Error> {
+    let (mut running, idle): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|(_, state)| !state.is_stopped());
+    if running.len() > 1 {
+        let names: Vec<String> = running.into_iter().map(|(name, _)| name).collect();
+        let message = format!(
+            "{} are running: choose one with --unit",
+            names.join(" and ")
+        );
+        return Err(Error::State(message));
+    }
+    if let Some((name, state)) = running.pop() {
+        if state.is_masked() {
+            let message = format!(
+                "{name} is running but masked: once stopped, it could not be started. Run `systemctl unmask {name}` first"
+            );
+            return Err(Error::State(message));
+        }
+        return Ok(Found::Running(name));
+    }
+    let masked = idle.iter().find(|(_, state)| state.is_masked());
+    Ok(match (masked, idle.first()) {
+        (Some((name, _)), _) => Found::Masked(name.clone()),
+        (None, Some((name, _))) => Found::Stopped(name.clone()),
+        (None, None) => Found::Nothing,
+    })
+}
+
+/// A unit's name with its suffix, as systemctl(1) completes it.
+fn full_name(name: &str) -> String {
+    if name.contains('.') && !name.ends_with('.') && has_suffix(name) {
+        name.to_owned()
+    } else {
+        format!("{name}.service")
+    }
+}
+
+fn has_suffix(name: &str) -> bool {
+    ["service", "target", "scope", "slice", "socket"]
+        .iter()
+        .any(|suffix| {
+            name.strip_suffix(suffix)
+                .is_some_and(|rest| rest.ends_with('.') && rest.len() > 1)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unit(name: &str, load: &str, active: &str) -> (String, UnitState) {
+        (
+            name.to_owned(),
+            UnitState {
+                load: load.to_owned(),
+                active: active.to_owned(),
+                sub: String::new(),
+            },
+        )
+    }
+
+    #[test]
+    fn the_running_unit_is_chosen() {
+        let all = vec![
+            unit("kubelet.service", "loaded", "inactive"),
+            unit("k3s.service", "loaded", "active"),
+        ];
+        assert_eq!(
+            choose(all).unwrap(),
+            Found::Running("k3s.service".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_unit_in_a_restart_loop_is_running() {
+        let all = vec![unit("kubelet.service", "loaded", "activating")];
+        assert_eq!(
+            choose(all).unwrap(),
+            Found::Running("kubelet.service".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_unit_that_is_not_running_is_reported_as_such() {
+        assert_eq!(choose(Vec::new()).unwrap(), Found::Nothing);
+        let failed = vec![unit("k3s.service", "loaded", "failed")];
+        assert_eq!(
+            choose(failed).unwrap(),
+            Found::Stopped("k3s.service".to_owned())
+        );
+        let masked = vec![unit("kubelet.service", "masked", "inactive")];
+        assert_eq!(
+            choose(masked).unwrap(),
+            Found::Masked("kubelet.service".to_owned())
+        );
+    }
+
+    #[test]
+    fn several_running_units_and_a_masked_one_are_refused() {
+        let two = vec![
+            unit("kubelet.service", "loaded", "active"),
+            unit("k3s.service", "loaded", "active"),
+        ];
+        assert!(choose(two).unwrap_err().to_string().contains("--unit"));
+        let masked = vec![unit("kubelet.service", "masked", "active")];
+        assert!(choose(masked).unwrap_err().to_string().contains("unmask"));
+    }
+
+    #[test]
+    fn a_name_gets_its_suffix_as_by_systemctl() {
+        assert_eq!(full_name("kubelet"), "kubelet.service");
+        assert_eq!(full_name("kubelet.service"), "kubelet.service");
+        assert_eq!(
+            full_name("snap.microk8s.daemon-kubelite"),
+            "snap.microk8s.daemon-kubelite.service"
+        );
+    }
+}

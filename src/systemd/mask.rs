@@ -1,0 +1,154 @@
+//! Stops a unit and masks it; unmasks and starts it.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use crate::fault;
+use crate::systemd::bus::{Bus, Error, UnitState};
+
+/// How long systemd may take to stop a unit: `TimeoutStopSec=` is 90 s by default, and then it kills.
+const STOP_LIMIT: Duration = Duration::from_secs(180);
+/// How long systemd may take to start a unit; k3s reports its start only when it is ready.
+const START_LIMIT: Duration = Duration::from_secs(120);
+/// How often to stop a unit that something else starts again.
+const ATTEMPTS: usize = 3;
+/// The wait before the next attempt to start.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A mask here has precedence over a unit file in `/etc/systemd/system`, which has precedence over a runtime mask
+/// (systemd.unit(5), "Unit File Load Path"). Both masks end with the next boot.
+const CONTROL: &str = "/run/systemd/system.control";
+const NOWHERE: &str = "/dev/null";
+
+/// The answer of the mask methods: type, link and target of each change.
+type Links = Vec<(String, String, String)>;
+
+/// Stops the unit and masks it until the next boot; returns when systemd reports both.
+///
+/// # Errors
+/// When systemd refuses, or something keeps starting the unit; the unit is then stopped, and not masked.
+pub fn pause(bus: &Bus, unit: &str) -> Result<(), Error> {
+    let mut last = String::new();
+    for _ in 0..ATTEMPTS {
+        // `failed` is stopped too: k3s exits with an error.
+        bus.job("StopUnit", &(unit, "replace"), STOP_LIMIT)?;
+        let stopped = bus.unit(unit)?;
+        if !stopped.is_stopped() {
+            last = stopped.sub;
+            continue;
+        }
+        match mask(bus, unit) {
+            Ok(state) if state.is_stopped() && state.is_masked() => return Ok(()),
+            // Something started it before the mask existed. Without the mask it has its settings back, with which to stop it.
+            Ok(state) => {
+                last = state.sub;
+                unmask(bus, unit)?;
+            }
+            Err(error) => {
+                unmask(bus, unit)?;
+                return Err(error);
+            }
+        }
+    }
+    Err(Error::State(format!(
+        "{unit} does not stay stopped: something starts it again (it is {last})"
+    )))
+}
+
+/// Whether the unit is still stopped and masked.
+///
+/// # Errors
+/// When systemd does not answer.
+pub fn is_held(bus: &Bus, unit: &str) -> Result<bool, Error> {
+    let state = bus.unit(unit)?;
+    Ok(state.is_stopped() && state.is_masked())
+}
+
+/// Unmasks the unit and starts it; returns when it is running. One that is already running is left alone.
+///
+/// # Errors
+/// When it does not start.
+pub fn resume(bus: &Bus, unit: &str) -> Result<(), Error> {
+    let mut last = None;
+    for attempt in 0..ATTEMPTS {
+        if attempt > 0 {
+            thread::sleep(PAUSE);
+        }
+        match start(bus, unit) {
+            Ok(()) => return Ok(()),
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.unwrap_or_else(|| Error::State(format!("{unit} did not start"))))
+}
+
+fn start(bus: &Bus, unit: &str) -> Result<(), Error> {
+    unmask(bus, unit)?;
+    let is_up = |state: &UnitState| matches!(state.active.as_str(), "active" | "reloading");
+    if is_up(&bus.unit(unit)?) {
+        return Ok(());
+    }
+    let result = bus.job("StartUnit", &(unit, "replace"), START_LIMIT);
+    let state = bus.unit(unit)?;
+    // Its own `Restart=` is starting it again, as before the pause.
+    if is_up(&state) || state.active == "activating" {
+        return Ok(());
+    }
+    let word = match result {
+        Ok(word) => word,
+        Err(error) => error.to_string(),
+    };
+    Err(Error::State(format!(
+        "{unit} does not start ({word}): it is {} ({})",
+        state.active, state.sub
+    )))
+}
+
+/// Masks a stopped unit, wherever its unit file is.
+fn mask(bus: &Bus, unit: &str) -> Result<UnitState, Error> {
+    // systemd refuses this for a unit file in /run/systemd/system.
+    let masked: Result<Links, Error> = bus.call("MaskUnitFiles", &(vec![unit], true, false));
+    bus.call::<_, ()>("Reload", &())?;
+    let state = bus.unit(unit)?;
+    if state.is_masked() {
+        return Ok(state);
+    }
+    let stronger = link(unit).map_err(|error| {
+        let other = masked
+            .err()
+            .map(|error| format!("; {error}"))
+            .unwrap_or_default();
+        Error::State(format!(
+            "{unit} cannot be masked: {CONTROL}: {error}{other}"
+        ))
+    });
+    stronger?;
+    bus.call::<_, ()>("Reload", &())?;
+    bus.unit(unit)
+}
+
+fn link(unit: &str) -> io::Result<()> {
+    fault::point("mask")?;
+    fs::create_dir_all(CONTROL)?;
+    symlink(NOWHERE, control_link(unit))
+}
+
+fn control_link(unit: &str) -> PathBuf {
+    Path::new(CONTROL).join(unit)
+}
+
+fn unmask(bus: &Bus, unit: &str) -> Result<(), Error> {
+    let link = control_link(unit);
+    if fs::read_link(&link).is_ok_and(|target| target == Path::new(NOWHERE)) {
+        let failed = |error| Error::State(format!("{}: {error}", link.display()));
+        fault::point("unmask")
+            .and_then(|()| fs::remove_file(&link))
+            .map_err(failed)?;
+    }
+    let _: Links = bus.call("UnmaskUnitFiles", &(vec![unit], true))?;
+    bus.call("Reload", &())
+}

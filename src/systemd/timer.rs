@@ -1,0 +1,126 @@
+//! The deadline: a transient timer of systemd that starts the unit again, even if netfix is gone.
+
+use std::path::Path;
+use std::time::Duration;
+
+use zbus::Variant;
+
+use crate::systemd::bus::{Bus, Error};
+
+/// The prefix of all deadlines; the pid of the netfix that armed it follows.
+const TIMER_PREFIX: &str = "netfix-deadline-";
+
+/// How long systemd may take to start or stop a timer.
+const STOP_LIMIT: Duration = Duration::from_secs(20);
+
+/// A property of a transient unit (systemd.unit(5)), as D-Bus carries it.
+pub(crate) type Properties<'a> = Vec<(&'a str, Variant<'a>)>;
+/// `ExecStart=`: path, arguments, whether to ignore a failure.
+pub(crate) type Exec<'a> = (&'a str, Vec<&'a str>, bool);
+
+/// The name of this process's timer.
+#[must_use]
+pub fn timer_name() -> String {
+    format!("{TIMER_PREFIX}{}.timer", std::process::id())
+}
+
+/// Arms the timer of that name, on the monotonic clock, and disarms every other deadline.
+///
+/// # Errors
+/// When systemd refuses, or systemctl(1) or rm(1) is missing.
+pub fn arm(bus: &Bus, timer: &str, unit: &str, after: Duration) -> Result<(), Error> {
+    let systemctl = program("systemctl")?;
+    let remove = program("rm")?;
+    let control = format!("/run/systemd/system.control/{unit}");
+    let commands: Vec<Exec<'_>> = vec![
+        (remove, vec!["rm", "-f", &control], true),
+        (
+            systemctl,
+            vec!["systemctl", "unmask", "--runtime", unit],
+            true,
+        ),
+        (systemctl, vec!["systemctl", "daemon-reload"], true),
+        (systemctl, vec!["systemctl", "start", unit], false),
+    ];
+    let microseconds = u64::try_from(after.as_micros()).unwrap_or(u64::MAX);
+    let description = format!("starts {unit} again if netfix does not");
+    let of_timer: Properties<'_> = vec![
+        ("Description", description.as_str().into()),
+        (
+            "TimersMonotonic",
+            vec![("OnActiveSec", microseconds)].into(),
+        ),
+        ("AccuracyUSec", 100_000_u64.into()),
+        ("RemainAfterElapse", false.into()),
+        ("CollectMode", "inactive-or-failed".into()),
+    ];
+    let of_service: Properties<'_> = vec![
+        ("Description", description.as_str().into()),
+        ("Type", "oneshot".into()),
+        ("ExecStart", commands.into()),
+        ("CollectMode", "inactive-or-failed".into()),
+    ];
+    let service = service_of(timer);
+    let others: Vec<(&str, Properties<'_>)> = vec![(&service, of_service)];
+    let result = bus.job(
+        "StartTransientUnit",
+        &(timer, "replace", of_timer, others),
+        STOP_LIMIT,
+    );
+    let state = bus.unit(timer)?;
+    if state.active != "active" {
+        let why = result.unwrap_or_else(|error| error.to_string());
+        return Err(Error::State(format!("{timer} is not armed: {why}")));
+    }
+    end(bus, |name| name != timer)
+}
+
+/// Whether the timer of that name has yet to elapse. After that it guards nothing: a unit that is stopped later stays
+/// stopped.
+///
+/// # Errors
+/// When systemd does not answer.
+pub fn is_pending(bus: &Bus, timer: &str) -> Result<bool, Error> {
+    Ok(bus.unit(timer)?.sub == "waiting")
+}
+
+/// Disarms every deadline.
+///
+/// # Errors
+/// When systemd does not answer.
+pub fn disarm(bus: &Bus) -> Result<(), Error> {
+    end(bus, |_| true)
+}
+
+fn end(bus: &Bus, which: impl Fn(&str) -> bool) -> Result<(), Error> {
+    for name in bus.names(&format!("{TIMER_PREFIX}*.timer"))? {
+        if which(&name) {
+            let ended = bus.job("StopUnit", &(name.as_str(), "replace"), STOP_LIMIT);
+            // An error is expected for a timer that has just elapsed.
+            if bus.unit(&name)?.active == "active" {
+                ended?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn service_of(timer: &str) -> String {
+    format!("{}.service", timer.trim_end_matches(".timer"))
+}
+
+/// A program's path, which systemd needs.
+fn program(name: &str) -> Result<&'static str, Error> {
+    let places: &[&'static str] = match name {
+        "systemctl" => &[
+            "/usr/bin/systemctl",
+            "/bin/systemctl",
+            "/run/current-system/sw/bin/systemctl",
+        ],
+        _ => &["/usr/bin/rm", "/bin/rm", "/run/current-system/sw/bin/rm"],
+    };
+    let found = places.iter().find(|place| Path::new(place).exists());
+    found
+        .copied()
+        .ok_or_else(|| Error::State(format!("cannot arm the deadline: {name} is missing")))
+}

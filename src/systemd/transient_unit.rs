@@ -1,0 +1,161 @@
+//! Runs netfix as a transient unit, independent of the user's terminal.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use zbus::{OwnedObjectPath, OwnedVariant};
+
+use crate::systemd::bus::{Bus, Error};
+use crate::systemd::timer::{Exec, Properties};
+
+/// The unit of an upgrade. While processes of an earlier COMMAND keep this unit, the next one is
+/// `netfix-upgrade-<pid>.service`.
+pub const UPGRADE_UNIT: &str = "netfix-upgrade.service";
+
+const SERVICE: &str = "org.freedesktop.systemd1.Service";
+/// How long systemd may take to start a program.
+const START_LIMIT: Duration = Duration::from_secs(30);
+/// How long systemd waits for the unit to stop, in microseconds.
+const STOP_PATIENCE: u64 = 900_000_000;
+
+/// A netfix that runs as a unit. systemd keeps its result while this value exists.
+#[derive(Debug)]
+pub struct Detached {
+    bus: Bus,
+    unit: String,
+    /// Its main process.
+    pub pid: u32,
+}
+
+/// How a netfix that runs as a unit ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// It ended with this exit code.
+    Code(u8),
+    /// This signal ended it.
+    Signal(u8),
+    /// It ended, and systemd lost its result in a restart of the bus.
+    Forgotten,
+}
+
+/// Starts this program with these arguments as [`UPGRADE_UNIT`]; its stdout and stderr are appended to the files of
+/// `output`.
+///
+/// # Errors
+/// When systemd refuses, for example because the unit is running.
+pub fn detach(
+    bus: Bus,
+    words: &[String],
+    environment: &[String],
+    output: (&Path, &Path),
+) -> Result<Detached, Error> {
+    let failed = |error: io::Error| Error::State(format!("cannot start netfix as a unit: {error}"));
+    let program = std::env::current_exe()
+        .map_err(failed)?
+        .display()
+        .to_string();
+    let folder = std::env::current_dir()
+        .map_err(failed)?
+        .display()
+        .to_string();
+    // systemd expands `$NAME`, and turns `$$` into `$` (systemd.service(5)).
+    let words: Vec<String> = words.iter().map(|word| word.replace('$', "$$")).collect();
+    let all = std::iter::once("netfix")
+        .chain(words.iter().map(String::as_str))
+        .collect();
+    let (answer, talk) = (
+        output.0.display().to_string(),
+        output.1.display().to_string(),
+    );
+    let start: Vec<Exec<'_>> = vec![(&program, all, false)];
+    let properties: Properties<'_> = vec![
+        ("Description", "netfix: a maintenance window".into()),
+        // The job ends after execve(2) succeeded.
+        ("Type", "exec".into()),
+        ("ExecStart", start.into()),
+        ("WorkingDirectory", folder.as_str().into()),
+        ("Environment", environment.to_vec().into()),
+        ("StandardOutputFileToAppend", answer.as_str().into()),
+        ("StandardErrorFileToAppend", talk.as_str().into()),
+        // If netfix dies, the user's command finishes its driver upgrade.
+        ("KillMode", "process".into()),
+        // A stop of the unit waits for the restore of the pods.
+        ("TimeoutStopUSec", STOP_PATIENCE.into()),
+        ("AddRef", true.into()),
+        ("CollectMode", "inactive-or-failed".into()),
+    ];
+    let others: Vec<(&str, Properties<'_>)> = Vec::new();
+    let unit = free_name(&bus)?;
+    let body = (unit.as_str(), "fail", properties, others);
+    match bus.job("StartTransientUnit", &body, START_LIMIT)?.as_str() {
+        "done" => {
+            let pid = number(&bus, &unit, "ExecMainPID").unwrap_or_default();
+            Ok(Detached { bus, unit, pid })
+        }
+        word => Err(Error::State(format!("{unit} does not start: {word}"))),
+    }
+}
+
+/// The name for the unit. While a unit runs under the usual name, systemd refuses a second one.
+fn free_name(bus: &Bus) -> Result<String, Error> {
+    let state = bus.unit(UPGRADE_UNIT)?;
+    if state.exists() && state.is_stopped() {
+        return Ok(format!("netfix-upgrade-{}.service", std::process::id()));
+    }
+    Ok(UPGRADE_UNIT.to_owned())
+}
+
+impl Detached {
+    /// How it ended; `None` while it runs.
+    ///
+    /// # Errors
+    /// When systemd does not answer.
+    pub fn ended(&self) -> Result<Option<Ended>, Error> {
+        // `CLD_EXITED` (sigaction(2)).
+        const EXITED: i32 = 1;
+        let state = self.bus.unit(&self.unit)?;
+        if !state.is_stopped() {
+            return Ok(None);
+        }
+        if !state.exists() {
+            return Ok(Some(Ended::Forgotten));
+        }
+        let status: i32 = number(&self.bus, &self.unit, "ExecMainStatus")?;
+        let status = u8::try_from(status).unwrap_or(u8::MAX);
+        let code: i32 = number(&self.bus, &self.unit, "ExecMainCode")?;
+        Ok(Some(if code == EXITED {
+            Ended::Code(status)
+        } else {
+            Ended::Signal(status)
+        }))
+    }
+
+    /// Sends a signal to its main process.
+    ///
+    /// # Errors
+    /// When systemd does not answer.
+    pub fn signal(&self, signal: i32) -> Result<(), Error> {
+        self.bus
+            .call("KillUnit", &(self.unit.as_str(), "main", signal))
+    }
+}
+
+/// A numeric property of the unit.
+fn number<T: TryFrom<OwnedVariant>>(bus: &Bus, unit: &str, name: &str) -> Result<T, Error> {
+    let path: OwnedObjectPath = bus.call("LoadUnit", &(unit,))?;
+    T::try_from(bus.value(&path, SERVICE, name)?)
+        .map_err(|_| Error::State(format!("{name} is no number")))
+}
+
+/// Whether systemd's units would run in this process's network namespace and see its files.
+#[must_use]
+pub fn is_at_home() -> bool {
+    let same = |kind: &str| {
+        let link = |of: &str| fs::read_link(format!("/proc/{of}/ns/{kind}")).ok();
+        // Without permission to read those of process 1, assume the same.
+        link("1").is_none_or(|theirs| link("self") == Some(theirs))
+    };
+    same("net") && same("mnt")
+}

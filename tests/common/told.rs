@@ -1,0 +1,109 @@
+//! The problems that a command reports, from its JSON document or from its lines for people:
+//! `error: CODE: pod POD: object: message`.
+
+use serde_json::Value;
+
+/// One problem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// `error`, `warning` or `info`.
+    pub severity: String,
+    pub code: String,
+    /// The pod's id; `None` for the host and the command itself.
+    pub pod: Option<String>,
+    /// What it is about; empty where the line says nothing but a message.
+    pub object: String,
+    pub message: String,
+}
+
+impl Told {
+    pub fn is_error(&self) -> bool {
+        self.severity == "error"
+    }
+
+    /// Whether object or message holds this.
+    pub fn has(&self, word: &str) -> bool {
+        self.object.contains(word) || self.message.contains(word)
+    }
+}
+
+/// The problems of a document, each of which must have all its keys.
+pub(super) fn from_json(document: &Value) -> Vec<Told> {
+    let problems = document["problems"].as_array();
+    let problems = problems.unwrap_or_else(|| panic!("no list of problems in {document}"));
+    let told = |problem: &Value| {
+        let word = |key: &str| {
+            let word = problem[key].as_str();
+            word.unwrap_or_else(|| panic!("no {key} in {problem}"))
+                .to_owned()
+        };
+        Told {
+            severity: word("severity"),
+            code: word("code"),
+            pod: problem["pod"].as_str().map(str::to_owned),
+            object: word("object"),
+            message: word("message"),
+        }
+    };
+    problems.iter().map(told).collect()
+}
+
+/// The problem of a line, once a pod where the line is about several; nothing for other lines.
+pub(super) fn from_line(line: &str) -> Vec<Told> {
+    let Some((severity, rest)) = severity(line) else {
+        return Vec::new();
+    };
+    let (code, rest) = rest.split_once(": ").unwrap_or((rest, ""));
+    let is_code = |c: char| c.is_ascii_lowercase() || c == '-';
+    if code.is_empty() || !code.chars().all(is_code) {
+        return Vec::new();
+    }
+    let told = |pod: Option<&str>, text: &str| {
+        let (object, message) = text.split_once(": ").unwrap_or(("", text));
+        Told {
+            severity: severity.to_owned(),
+            code: code.to_owned(),
+            pod: pod.map(str::to_owned),
+            object: object.to_owned(),
+            message: message.to_owned(),
+        }
+    };
+    let (first, text) = rest.split_once(": ").unwrap_or((rest, ""));
+    match pods(first) {
+        Some(pods) => pods.iter().map(|pod| told(Some(pod), text)).collect(),
+        None => vec![told(None, rest)],
+    }
+}
+
+fn severity(line: &str) -> Option<(&'static str, &str)> {
+    const WORDS: [(&str, &str); 7] = [
+        ("error", "error"),
+        ("warning", "warning"),
+        ("note", "info"),
+        ("CRITICAL", "error"),
+        ("UNKNOWN", "error"),
+        ("WARNING", "warning"),
+        ("INFO", "info"),
+    ];
+    let (word, rest) = line.split_once(' ')?;
+    let word = word.trim_end_matches(':');
+    let (_, severity) = WORDS.iter().find(|(known, _)| *known == word)?;
+    Some((severity, rest.trim_start()))
+}
+
+/// The ids in `pod ID`, `pod TITLE (ID)` or `2 pods (ID, TITLE (ID))`.
+fn pods(text: &str) -> Option<Vec<&str>> {
+    let of_one = |text| last_parentheses(text).unwrap_or(text);
+    if let Some(pod) = text.strip_prefix("pod ") {
+        return Some(vec![of_one(pod)]);
+    }
+    let (count, list) = text.split_once(" pods (")?;
+    count.parse::<usize>().ok()?;
+    let list = list.strip_suffix(')')?;
+    Some(list.split(", ").map(of_one).collect())
+}
+
+fn last_parentheses(text: &str) -> Option<&str> {
+    let (_, id) = text.strip_suffix(')')?.rsplit_once('(')?;
+    Some(id)
+}

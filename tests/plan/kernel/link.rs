@@ -1,0 +1,378 @@
+//! Links: creation, changes, up and down, and what goes with a link that is deleted.
+
+use netfix::model::link::{Flags, Hardware, MacvlanMode, Vlan};
+use netfix::model::sysctl::SysctlKey;
+use netfix::model::{IfName, Link, LinkKind, Mac, NetState, Parent};
+use netfix::plan::Change;
+
+use super::sysctl::{ADDR_GEN_MODE, DISABLE_IPV6, MODE_NONE, setting};
+use super::{Errno, Kernel, bond};
+
+/// `VLAN_FLAG_LOOSE_BINDING`.
+const LOOSE_BINDING: u32 = 4;
+const IPV6_MTU: SysctlKey = SysctlKey::known("mtu");
+
+impl Kernel {
+    pub(super) fn add_link(&mut self, wanted: &Link) -> Result<(), Errno> {
+        if self.has_name(wanted.name.as_str()) {
+            return Err(Errno::EEXIST);
+        }
+        if self
+            .state
+            .links
+            .iter()
+            .any(|link| link.index == wanted.index)
+        {
+            return Err(Errno::EBUSY);
+        }
+        let below = self.mtu_below(wanted)?;
+        if below.is_some_and(|mtu| wanted.mtu > mtu) {
+            return Err(Errno::EINVAL);
+        }
+        let mac = self.first_mac(wanted)?;
+        let kind = match &wanted.kind {
+            LinkKind::Macvlan(_) => wanted.kind.clone(),
+            LinkKind::Vlan(vlan) => {
+                self.check_vlan(vlan, wanted)?;
+                wanted.kind.clone()
+            }
+            LinkKind::Bond(bond) => LinkKind::Bond(bond::fresh(bond)),
+            LinkKind::Loopback | LinkKind::Physical | LinkKind::Other { .. } => {
+                return Err(Errno::EOPNOTSUPP);
+            }
+        };
+        let mut sysctls = self.new_link.clone();
+        if let Some(mtu) = sysctls.ipv6.get_mut(&IPV6_MTU) {
+            *mtu = wanted.mtu.into();
+        }
+        let index = match wanted.index {
+            0 => self.next_index,
+            index => index,
+        };
+        self.next_index += 1;
+        let flags = Flags {
+            multicast: true,
+            ..Flags::default()
+        };
+        if wanted.mac.is_none() {
+            self.given_no_mac.insert(wanted.name.clone());
+        }
+        self.state.links.push(Link {
+            index,
+            mac: Some(mac),
+            flags,
+            alias: None,
+            altnames: Vec::new(),
+            group: 0,
+            qdisc: None,
+            master: None,
+            kind,
+            sysctls,
+            ..wanted.clone()
+        });
+        Ok(())
+    }
+
+    /// A driver's device appears: down, and with nothing on it.
+    pub fn add_device(&mut self, name: &IfName, hardware: Option<Hardware>, mac: Option<Mac>) {
+        let index = self.next_index;
+        self.next_index += 1;
+        let flags = Flags {
+            multicast: true,
+            ..Flags::default()
+        };
+        self.state.links.push(Link {
+            index,
+            mac,
+            hardware,
+            flags,
+            sysctls: self.new_link.clone(),
+            ..Link::plain(name.clone(), LinkKind::Physical)
+        });
+    }
+
+    /// A link goes, with everything that stands on it.
+    pub fn delete_link(&mut self, name: &IfName) {
+        let stands_on = |link: &&Link| link.parent == Some(Parent::Own(name.clone()));
+        let upper: Vec<IfName> = self
+            .state
+            .links
+            .iter()
+            .filter(stands_on)
+            .map(|link| link.name.clone())
+            .collect();
+        for name in upper {
+            self.delete_link(&name);
+        }
+        for port in self
+            .state
+            .links
+            .iter_mut()
+            .filter(|port| port.master.as_ref() == Some(name))
+        {
+            port.master = None;
+        }
+        let NetState {
+            links,
+            addresses,
+            routes,
+            rules: _, // They find their interface by its name.
+            neighbours,
+            unsupported: _,
+        } = &mut self.state;
+        links.retain(|link| link.name != *name);
+        addresses.retain(|address| address.dev != *name);
+        routes.retain(|route| !route.devs().contains(&name));
+        neighbours.retain(|neighbour| neighbour.dev != *name);
+        self.given_no_mac.remove(name);
+        self.wanted_primary.remove(name);
+        self.forget_missing_ports();
+    }
+
+    fn has_name(&self, name: &str) -> bool {
+        let mut links = self.state.links.iter();
+        links.any(|link| {
+            link.name.as_str() == name || link.altnames.iter().any(|other| other == name)
+        })
+    }
+
+    /// The MTU of the link that this one stands on.
+    fn mtu_below(&self, link: &Link) -> Result<Option<u32>, Errno> {
+        match (&link.kind, &link.parent) {
+            (LinkKind::Bond(_), None) => Ok(None),
+            (_, Some(Parent::Own(name))) => {
+                let parent = self.link(name)?;
+                // A bond's port has a receive handler already, and a macvlan needs one.
+                if matches!(link.kind, LinkKind::Macvlan(_)) && parent.master.is_some() {
+                    return Err(Errno::EBUSY);
+                }
+                Ok(Some(parent.mtu))
+            }
+            (_, Some(Parent::Host(name))) => {
+                Ok(Some(self.host.get(name).ok_or(Errno::ENODEV)?.mtu))
+            }
+            (_, Some(Parent::Elsewhere) | None) => Err(Errno::EINVAL),
+        }
+    }
+
+    fn first_mac(&self, wanted: &Link) -> Result<Mac, Errno> {
+        let random = Mac([0xda, 0, 0, 0, 0, self.next_index.to_be_bytes()[3]]);
+        match (&wanted.kind, &wanted.parent, wanted.mac) {
+            (_, _, Some(mac)) => Ok(mac),
+            (LinkKind::Vlan(_), Some(Parent::Own(parent)), None) => {
+                self.link(parent)?.mac.ok_or(Errno::EADDRNOTAVAIL)
+            }
+            _ => Ok(random),
+        }
+    }
+
+    fn check_vlan(&self, vlan: &Vlan, wanted: &Link) -> Result<(), Errno> {
+        let is_same = |link: &Link| {
+            link.parent == wanted.parent
+                && matches!(&link.kind, LinkKind::Vlan(other)
+                    if (other.id, other.protocol) == (vlan.id, vlan.protocol))
+        };
+        if self.state.links.iter().any(is_same) {
+            return Err(Errno::EEXIST);
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_link(&mut self, dev: &IfName, change: &Change) -> Result<(), Errno> {
+        match change {
+            Change::Up => return self.up(dev),
+            Change::Down => return self.down(dev),
+            Change::Mac(mac) => return self.set_mac(dev, *mac),
+            Change::Mtu(mtu) => return self.set_mtu(dev, *mtu),
+            Change::Master(bond) => return self.enslave(dev, bond),
+            Change::BondOption(option, value) => {
+                return self.set_bond_option(dev, *option, *value);
+            }
+            Change::BondPrimary(port) => {
+                self.link(port)?;
+                self.bond_mut(dev)?;
+                self.wanted_primary.insert(dev.clone(), port.clone());
+                self.forget_missing_ports();
+            }
+            Change::BondLists(lists) => {
+                let bond = self.bond_mut(dev)?;
+                bond.arp_ip_target.clone_from(&lists.arp_ip_target);
+                bond.ns_ip6_target.clone_from(&lists.ns_ip6_target);
+                bond.ad_actor_system = lists.ad_actor_system;
+            }
+            Change::Altnames(names) => {
+                if names.iter().any(|name| self.has_name(name)) {
+                    return Err(Errno::EEXIST);
+                }
+                let known = &mut self.link_mut(dev)?.altnames;
+                known.extend(names.iter().cloned());
+            }
+            Change::TxQueueLen(length) => self.link_mut(dev)?.txqueuelen = *length,
+            Change::Group(group) => self.link_mut(dev)?.group = *group,
+            Change::Alias(alias) => self.link_mut(dev)?.alias = Some(alias.clone()),
+            Change::Flags(_, to) => {
+                let flags = &mut self.link_mut(dev)?.flags;
+                let (up, carrier) = (flags.up, flags.carrier);
+                *flags = Flags { up, carrier, ..*to };
+            }
+            Change::Macvlan(data) => {
+                let LinkKind::Macvlan(now) = &mut self.link_mut(dev)?.kind else {
+                    return Err(Errno::EOPNOTSUPP);
+                };
+                let is_passthru = |mode| mode == MacvlanMode::Passthru;
+                if is_passthru(now.mode) != is_passthru(data.mode) {
+                    return Err(Errno::EINVAL);
+                }
+                *now = data.clone();
+            }
+            Change::Vlan(data) => {
+                let LinkKind::Vlan(now) = &mut self.link_mut(dev)?.kind else {
+                    return Err(Errno::EOPNOTSUPP);
+                };
+                now.vlan_flags = data.vlan_flags;
+            }
+            Change::AddrGenMode(mode) => self.set_addr_gen_mode(dev, *mode)?,
+        }
+        Ok(())
+    }
+
+    fn up(&mut self, dev: &IfName) -> Result<(), Errno> {
+        let link = self.link(dev)?;
+        if link.flags.up {
+            return Ok(());
+        }
+        let below = match &link.parent {
+            Some(Parent::Own(parent)) => Some(self.link(parent)?),
+            _ => None,
+        };
+        match &link.kind {
+            LinkKind::Vlan(vlan)
+                if below.is_some_and(|below| !below.flags.up)
+                    && vlan.vlan_flags & LOOSE_BINDING == 0 =>
+            {
+                return Err(Errno::ENETDOWN);
+            }
+            LinkKind::Macvlan(_) if self.is_mac_taken(link, below) => {
+                return Err(Errno::EADDRINUSE);
+            }
+            _ => {}
+        }
+        self.link_mut(dev)?.flags.up = true;
+        // VLANs follow.
+        for vlan in self.bound_vlans(dev) {
+            self.up(&vlan)?;
+        }
+        Ok(())
+    }
+
+    /// Another macvlan that is up on the same parent has its MAC, or the parent itself.
+    fn is_mac_taken(&self, link: &Link, below: Option<&Link>) -> bool {
+        let is_rival = |other: &&Link| {
+            other.name != link.name
+                && other.flags.up
+                && other.parent == link.parent
+                && matches!(other.kind, LinkKind::Macvlan(_))
+        };
+        let rivals = self.state.links.iter().filter(is_rival);
+        rivals.chain(below).any(|other| other.mac == link.mac)
+    }
+
+    fn bound_vlans(&self, parent: &IfName) -> Vec<IfName> {
+        let is_bound = |link: &&Link| {
+            link.parent == Some(Parent::Own(parent.clone()))
+                && matches!(&link.kind, LinkKind::Vlan(vlan) if vlan.vlan_flags & LOOSE_BINDING == 0)
+        };
+        let links = self.state.links.iter().filter(is_bound);
+        links.map(|link| link.name.clone()).collect()
+    }
+
+    pub fn down(&mut self, dev: &IfName) -> Result<(), Errno> {
+        let flags = &mut self.link_mut(dev)?.flags;
+        (flags.up, flags.carrier) = (false, false);
+        let state = &mut self.state;
+        state.routes.retain(|route| !route.devs().contains(&dev));
+        state.neighbours.retain(|neighbour| neighbour.dev != *dev);
+        state
+            .addresses
+            .retain(|address| address.dev != *dev || address.local.is_ipv4());
+        for vlan in self.bound_vlans(dev) {
+            self.down(&vlan)?;
+        }
+        Ok(())
+    }
+
+    fn set_mac(&mut self, dev: &IfName, mac: Mac) -> Result<(), Errno> {
+        let link = self.link(dev)?;
+        let is_other = |other: &&Link| {
+            other.name != link.name && other.parent == link.parent && other.flags.up
+        };
+        let is_macvlan = matches!(link.kind, LinkKind::Macvlan(_)) && link.flags.up;
+        if is_macvlan
+            && self
+                .state
+                .links
+                .iter()
+                .filter(is_other)
+                .any(|other| other.mac == Some(mac))
+        {
+            return Err(Errno::EADDRINUSE);
+        }
+        self.given_no_mac.remove(dev);
+        self.mac_is_now(dev, mac)
+    }
+
+    /// A VLAN that was given no MAC follows its parent.
+    pub(super) fn mac_is_now(&mut self, dev: &IfName, mac: Mac) -> Result<(), Errno> {
+        self.link_mut(dev)?.mac = Some(mac);
+        let follows = |link: &&Link| {
+            link.parent == Some(Parent::Own(dev.clone())) && self.given_no_mac.contains(&link.name)
+        };
+        let upper: Vec<IfName> = self
+            .state
+            .links
+            .iter()
+            .filter(follows)
+            .map(|link| link.name.clone())
+            .collect();
+        upper.iter().try_for_each(|name| self.mac_is_now(name, mac))
+    }
+
+    fn set_mtu(&mut self, dev: &IfName, mtu: u32) -> Result<(), Errno> {
+        let link = self.link(dev)?;
+        let (below, is_vlan) = (self.mtu_below(link), matches!(link.kind, LinkKind::Vlan(_)));
+        if let Ok(Some(below)) = below
+            && mtu > below
+        {
+            return Err(if is_vlan {
+                Errno::ERANGE
+            } else {
+                Errno::EINVAL
+            });
+        }
+        let link = self.link_mut(dev)?;
+        link.mtu = mtu;
+        if let Some(setting) = link.sysctls.ipv6.get_mut(&IPV6_MTU) {
+            *setting = mtu.into();
+        }
+        // What stands on it is pulled down, never up.
+        let is_pulled =
+            |link: &&Link| link.parent == Some(Parent::Own(dev.clone())) && link.mtu > mtu;
+        let pulled: Vec<IfName> = self
+            .state
+            .links
+            .iter()
+            .filter(is_pulled)
+            .map(|link| link.name.clone())
+            .collect();
+        pulled.iter().try_for_each(|name| self.set_mtu(name, mtu))
+    }
+
+    /// Whether the link has IPv6 and the kernel makes a link-local address for it.
+    pub(super) fn makes_link_local(&self, link: &Link) -> bool {
+        setting(link, &DISABLE_IPV6) == Some(0)
+            && setting(link, &ADDR_GEN_MODE) != Some(MODE_NONE)
+            && link.flags.up
+            && link.flags.carrier
+            && link.master.is_none()
+    }
+}

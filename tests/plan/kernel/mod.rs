@@ -1,0 +1,172 @@
+//! A small model of the kernel's network namespace: it takes the steps of a plan and refuses them as the kernel does.
+//!
+//! It knows what the order of steps depends on: what hangs on a link, what comes with an address, which route needs
+//! which address, what a new link starts with, what the kernel does when a link goes up. Left out: multipath hops that
+//! die one by one, addresses that expire, carrier that is lost.
+
+mod address;
+mod bond;
+mod link;
+mod route;
+mod sysctl;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use netfix::model::sysctl::Sysctls;
+use netfix::model::{IfName, Link, LinkKind, NetState, Parent};
+use netfix::plan::Step;
+
+/// Why the kernel refuses a step, by its errno; `TENTATIVE` is `EINVAL` for a source address whose duplicate address
+/// detection is under way, the one refusal that passes with time.
+#[allow(clippy::upper_case_acronyms, reason = "the kernel's names")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Errno {
+    EACCES,
+    EADDRINUSE,
+    EADDRNOTAVAIL,
+    EBUSY,
+    EEXIST,
+    EHOSTUNREACH,
+    EINVAL,
+    ENETDOWN,
+    ENETUNREACH,
+    ENODEV,
+    ENOENT,
+    EOPNOTSUPP,
+    EPERM,
+    ERANGE,
+    TENTATIVE,
+}
+
+/// A link of the host that a pod's links stand on.
+#[derive(Debug, Clone)]
+pub struct HostLink {
+    pub mtu: u32,
+}
+
+/// One network namespace.
+#[derive(Debug, Clone)]
+pub struct Kernel {
+    pub state: NetState,
+    /// The host's links, for a pod's namespace; it is assumed that they are up.
+    pub host: BTreeMap<IfName, HostLink>,
+    /// `conf/default` and `neigh/default`.
+    pub new_link: Sysctls,
+    /// A router on the network advertises a prefix.
+    pub router: bool,
+    /// Links whose MAC was not given: a VLAN follows its parent, a bond takes its first port's.
+    given_no_mac: BTreeSet<IfName>,
+    /// The ports that bonds were told to prefer before they had them.
+    wanted_primary: BTreeMap<IfName, IfName>,
+    next_index: u32,
+}
+
+impl Kernel {
+    /// A namespace that has this already.
+    pub fn holding(state: &NetState) -> Self {
+        let next_index = state.links.iter().map(|link| link.index).max().unwrap_or(0) + 100;
+        let follows = |link: &&Link| {
+            matches!((&link.kind, &link.parent), (LinkKind::Vlan(_), Some(Parent::Own(parent)))
+                if state.link(parent).is_some_and(|parent| parent.mac == link.mac))
+        };
+        let given_no_mac = state.links.iter().filter(follows);
+        Self {
+            given_no_mac: given_no_mac.map(|link| link.name.clone()).collect(),
+            state: state.clone(),
+            host: BTreeMap::new(),
+            new_link: Sysctls::default(),
+            router: false,
+            wanted_primary: BTreeMap::new(),
+            next_index,
+        }
+    }
+
+    /// What dumps show, in an order that depends on nothing but what the order means: of addresses on one link, and of
+    /// routes in one place.
+    pub fn observe(&self) -> NetState {
+        let mut state = self.state.clone();
+        state.links.sort_by_key(|link| link.index);
+        state
+            .addresses
+            .sort_by_key(|address| (address.local.is_ipv6(), address.dev.clone()));
+        state.routes.sort_by_key(route::place);
+        state
+    }
+
+    /// Carries out one step.
+    pub fn take(&mut self, step: &Step) -> Result<(), Errno> {
+        match step {
+            Step::AddLink(link) => self.add_link(link),
+            Step::SetLink { dev, change, .. } => self.set_link(dev, change),
+            Step::Sysctl {
+                dev,
+                folder,
+                key,
+                value,
+                ..
+            } => self.write_sysctl(dev, *folder, key, value),
+            Step::AddAddress(address) => self.add_address(address),
+            Step::ChangeAddress(address) => self.change_address(address),
+            Step::AddNeighbour(neighbour) => {
+                self.link(&neighbour.dev)?;
+                let same = self.state.neighbours.iter().any(|other| {
+                    (&other.dev, other.dst, other.proxy)
+                        == (&neighbour.dev, neighbour.dst, neighbour.proxy)
+                });
+                if same {
+                    return Err(Errno::EEXIST);
+                }
+                self.state.neighbours.push(neighbour.clone());
+                Ok(())
+            }
+            Step::AddRoute { route, append } => self.add_route(route, *append),
+            Step::AddRule(rule) => {
+                if self.state.rules.contains(rule) {
+                    return Err(Errno::EEXIST);
+                }
+                self.state.rules.push(rule.clone());
+                self.state.rules.sort_by_key(|rule| rule.priority);
+                Ok(())
+            }
+        }
+    }
+
+    /// Some seconds pass: carrier spreads upwards, and duplicate address detection ends.
+    pub fn pass_time(&mut self) {
+        while let Some(name) = self.next_carrier() {
+            self.link_mut(&name)
+                .expect("it was just found")
+                .flags
+                .carrier = true;
+            self.carrier_came(&name);
+        }
+        self.end_detection();
+    }
+
+    fn next_carrier(&self) -> Option<IfName> {
+        let lacks = |link: &&Link| link.flags.up && !link.flags.carrier && self.gives_carrier(link);
+        let link = self.state.links.iter().find(lacks)?;
+        Some(link.name.clone())
+    }
+
+    fn gives_carrier(&self, link: &Link) -> bool {
+        let has = |link: &Link| link.flags.up && link.flags.carrier;
+        match (&link.kind, &link.parent) {
+            (LinkKind::Bond(_), _) => {
+                let mut links = self.state.links.iter();
+                links.any(|port| port.master.as_ref() == Some(&link.name) && has(port))
+            }
+            (_, Some(Parent::Own(parent))) => self.state.link(parent).is_some_and(has),
+            _ => true,
+        }
+    }
+
+    fn link(&self, name: &IfName) -> Result<&Link, Errno> {
+        self.state.link(name).ok_or(Errno::ENODEV)
+    }
+
+    fn link_mut(&mut self, name: &IfName) -> Result<&mut Link, Errno> {
+        let mut links = self.state.links.iter_mut();
+        links.find(|link| link.name == *name).ok_or(Errno::ENODEV)
+    }
+}

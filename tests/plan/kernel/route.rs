@@ -1,0 +1,138 @@
+//! Routes: what the kernel wants to be there before it takes one.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use netfix::model::address::TENTATIVE;
+use netfix::model::route::{Hop, RouteOf};
+use netfix::model::{IfName, Route};
+
+use super::{Errno, Kernel};
+
+/// What the checks need of a route, whatever its family.
+struct Facts {
+    is_v6: bool,
+    scope: u8,
+    source: Option<IpAddr>,
+    hops: Vec<(Option<IpAddr>, Option<IfName>, bool)>,
+}
+
+impl Kernel {
+    pub(super) fn add_route(&mut self, wanted: &Route, append: bool) -> Result<(), Errno> {
+        self.check(&facts(wanted))?;
+        let routes = &mut self.state.routes;
+        if routes.contains(wanted) {
+            return Err(Errno::EEXIST);
+        }
+        let is_rival = |other: &Route| other.shares_place_with(wanted);
+        match (routes.iter().rposition(is_rival), wanted) {
+            (Some(_), _) if !append => return Err(Errno::EEXIST),
+            // Several IPv6 routes in one place are one route with several hops.
+            (Some(at), Route::V6(more)) => {
+                if let Route::V6(first) = &mut routes[at] {
+                    first.hops.extend(more.hops.iter().cloned());
+                }
+            }
+            (Some(at), _) => routes.insert(at + 1, wanted.clone()),
+            (None, _) => routes.push(wanted.clone()),
+        }
+        Ok(())
+    }
+
+    fn check(&self, route: &Facts) -> Result<(), Errno> {
+        for (gateway, dev, onlink) in &route.hops {
+            let dev = dev.as_ref().ok_or(Errno::ENODEV)?;
+            if !self.link(dev)?.flags.up {
+                return Err(Errno::ENETDOWN);
+            }
+            let Some(gateway) = *gateway else { continue };
+            if self.has_address(gateway) {
+                return Err(Errno::EINVAL);
+            }
+            if !onlink && !self.reaches(dev, gateway, route) {
+                return Err(if route.is_v6 {
+                    Errno::EHOSTUNREACH
+                } else {
+                    Errno::ENETUNREACH
+                });
+            }
+        }
+        let Some(source) = route.source else {
+            return Ok(());
+        };
+        let mut addresses = self.state.addresses.iter();
+        match addresses.find(|address| address.local == source) {
+            None => Err(Errno::EINVAL),
+            Some(address) if route.is_v6 && address.flags & TENTATIVE != 0 => Err(Errno::TENTATIVE),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn has_address(&self, target: IpAddr) -> bool {
+        self.state
+            .addresses
+            .iter()
+            .any(|address| address.local == target)
+    }
+
+    /// A gateway is accepted only when a route of a narrower scope leads to it through the same link.
+    fn reaches(&self, dev: &IfName, gateway: IpAddr, route: &Facts) -> bool {
+        let is_link_local = matches!(gateway, IpAddr::V6(ip) if ip.is_unicast_link_local());
+        let leads_there = |other: &Route| {
+            let Facts { hops, scope, .. } = facts(other);
+            let is_direct = hops
+                .iter()
+                .any(|(gateway, out, _)| gateway.is_none() && out.as_ref() == Some(dev));
+            is_direct
+                && (route.is_v6 || scope > route.scope)
+                && destination(other).contains(&gateway)
+        };
+        is_link_local
+            || self.is_connected(dev, gateway)
+            || self.state.routes.iter().any(leads_there)
+    }
+
+    /// The last IPv4 address of a link takes all IPv4 routes of that link along.
+    pub(super) fn address_went(&mut self, dev: &IfName) {
+        let has_ipv4 = self
+            .state
+            .addresses_of(dev)
+            .any(|address| address.local.is_ipv4());
+        if !has_ipv4 {
+            let stays =
+                |route: &Route| matches!(route, Route::V6(_)) || !route.devs().contains(&dev);
+            self.state.routes.retain(stays);
+        }
+    }
+}
+
+/// Where a route is in the tables; those that share it are asked in their order.
+pub(super) fn place(route: &Route) -> (bool, u32, IpNet, u8, Option<u32>) {
+    match route {
+        Route::V4(of) => (false, of.table, of.dst.into(), of.tos, of.priority),
+        Route::V6(of) => (true, of.table, of.dst.into(), of.tos, of.priority),
+    }
+}
+
+fn destination(route: &Route) -> IpNet {
+    match route {
+        Route::V4(route) => route.dst.into(),
+        Route::V6(route) => route.dst.into(),
+    }
+}
+
+fn facts(route: &Route) -> Facts {
+    fn of<A: Copy + Into<IpAddr>, N>(route: &RouteOf<A, N>, is_v6: bool) -> Facts {
+        let hop = |hop: &Hop<A>| (hop.gateway.map(Into::into), hop.dev.clone(), hop.onlink);
+        Facts {
+            is_v6,
+            scope: route.scope,
+            source: route.prefsrc.map(Into::into),
+            hops: route.hops.iter().map(hop).collect(),
+        }
+    }
+    match route {
+        Route::V4(route) => of(route, false),
+        Route::V6(route) => of(route, true),
+    }
+}

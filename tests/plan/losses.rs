@@ -1,0 +1,160 @@
+//! Every single loss of what a case wants, on the model kernel: the plan brings it back.
+
+use netfix::model::address::Maker;
+use netfix::model::{IfName, Link, LinkKind, NetState, Parent};
+
+use super::carried_out::{end, kernel, whole};
+use super::kernel::Kernel;
+use super::{About, Case, cases};
+
+/// What was lost, in words, and the namespace after it.
+type Loss = (String, Kernel);
+
+/// The case as if nothing had been lost yet: what is wanted is what is there, with settings that this kernel has.
+fn intact(mut case: Case) -> Case {
+    let known = kernel(&case, &case.observed).new_link;
+    for link in case
+        .wanted
+        .links
+        .iter_mut()
+        .filter(|link| link.kind != LinkKind::Loopback)
+    {
+        link.sysctls
+            .ipv4
+            .retain(|key, _| known.ipv4.contains_key(key));
+    }
+    case.wanted
+        .addresses
+        .retain(|address| address.maker != Maker::Network);
+    case.new_link = Some(known);
+    case.age = 0;
+    case.observed = case.wanted.clone();
+    if let About::Pod { renamed, .. } = &mut case.about {
+        renamed.clear();
+    }
+    case
+}
+
+/// The links whose loss netfix can undo: those it is about, with what stands on them.
+fn ours(case: &Case) -> Vec<&Link> {
+    let can_be_made = |link: &&Link| match (&case.about, &link.kind) {
+        (_, LinkKind::Loopback | LinkKind::Other { .. }) => false,
+        (About::Pod { present, .. }, kind) => {
+            kind.can_be_made()
+                && !matches!(&link.parent, Some(Parent::Host(parent)) if !present.contains(parent))
+        }
+        (About::Host { devices }, LinkKind::Physical) => devices.contains(&link.name),
+        (About::Host { .. }, kind) => kind.can_be_made(),
+    };
+    case.wanted.links.iter().filter(can_be_made).collect()
+}
+
+fn lose_link(kernel: &mut Kernel, link: &Link) {
+    kernel.delete_link(&link.name);
+    if link.kind == LinkKind::Physical {
+        let mac = link
+            .hardware
+            .as_ref()
+            .and_then(|hardware| hardware.permanent_mac);
+        kernel.add_device(&link.name, link.hardware.clone(), mac);
+    }
+}
+
+fn losses(case: &Case) -> Vec<Loss> {
+    let mut losses = Vec::new();
+    let mut lose = |what: String, change: &dyn Fn(&mut Kernel)| {
+        let mut kernel = kernel(case, &case.wanted);
+        change(&mut kernel);
+        losses.push((what, kernel));
+    };
+    let ours = ours(case);
+    let is_ours = |dev: &IfName| ours.iter().any(|link| link.name == *dev);
+    for link in &ours {
+        let dev = &link.name;
+        lose(format!("link {dev}"), &|kernel| lose_link(kernel, link));
+        lose(format!("{dev} up"), &|kernel| {
+            kernel.down(dev).expect("a link")
+        });
+        lose(format!("attributes of {dev}"), &|kernel| {
+            let link = kernel
+                .state
+                .links
+                .iter_mut()
+                .find(|link| link.name == *dev)
+                .expect("a link");
+            (link.txqueuelen, link.group) = (77, 7);
+            // A bond decides which flags its ports have.
+            link.flags.allmulti ^= link.master.is_none();
+            for value in link.sysctls.ipv4.values_mut() {
+                *value += 1;
+            }
+        });
+    }
+    let NetState {
+        links: _,
+        addresses,
+        routes,
+        rules,
+        neighbours,
+        unsupported: _,
+    } = &case.wanted;
+    for address in addresses
+        .iter()
+        .filter(|address| is_ours(&address.dev) && !address.comes_by_itself())
+    {
+        lose(format!("address {address}"), &|kernel| {
+            kernel.delete_address(address)
+        });
+    }
+    for route in routes
+        .iter()
+        .filter(|route| route.devs().iter().all(|dev| is_ours(dev)))
+    {
+        // It would come back behind those that share its place.
+        let is_last = routes.iter().rfind(|other| other.shares_place_with(route)) == Some(route);
+        if is_last {
+            lose(format!("route {route}"), &|kernel| {
+                kernel.state.routes.retain(|other| other != route)
+            });
+        }
+    }
+    for rule in rules {
+        lose(format!("rule {rule}"), &|kernel| {
+            kernel.state.rules.retain(|other| other != rule)
+        });
+    }
+    for neighbour in neighbours {
+        lose(format!("neighbour {neighbour}"), &|kernel| {
+            kernel.state.neighbours.retain(|other| other != neighbour)
+        });
+    }
+    losses
+}
+
+#[test]
+fn every_single_loss_is_undone() {
+    let (mut count, mut wrong) = (0, Vec::new());
+    for (_, case) in cases::read::<Case>("plan") {
+        let case = intact(case);
+        let before = end(&case, &whole(&case, kernel(&case, &case.wanted)));
+        for (what, kernel) in losses(&case) {
+            count += 1;
+            // A device that comes back has a new index.
+            let after = end(&case, &whole(&case, kernel));
+            let differs = after.lines().filter(|line| {
+                !before.contains(line) && !(line.starts_with("~ link eth0 index: 1"))
+            });
+            let differs: String = differs.map(|line| format!("    {line}\n")).collect();
+            if !differs.is_empty() {
+                wrong.push(format!("{}: without {what}:\n{differs}", case.why));
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} of {count} losses stay:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    assert!(count > 100, "only {count} losses");
+}

@@ -1,0 +1,100 @@
+//! The planner against the cases in `testdata/plan`: one folder a case, each with what was, what is, the plan, and how
+//! the end of it differs from what was; and libcni's cache against those in `testdata/cni-cache`.
+//!
+//! `NETFIX_BLESS=1 cargo test --test plan` writes the answers anew, to be read before they are committed.
+#![allow(clippy::expect_used, reason = "a test that cannot go on stops")]
+
+mod carried_out;
+mod cases;
+mod cni_cache;
+mod kernel;
+mod losses;
+mod matching;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use netfix::model::sysctl::Sysctls;
+use netfix::model::{IfName, NetState, Problem};
+use netfix::plan::{self, HostLinks, Observed, Plan};
+use serde::Deserialize;
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    /// Why the case exists.
+    why: String,
+    wanted: NetState,
+    observed: NetState,
+    #[serde(default)]
+    new_link: Option<Sysctls>,
+    #[serde(default)]
+    age: u32,
+    about: About,
+}
+
+/// Whose namespace the case is about.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+enum About {
+    Host {
+        devices: BTreeSet<IfName>,
+    },
+    Pod {
+        present: BTreeSet<IfName>,
+        renamed: BTreeMap<IfName, IfName>,
+    },
+}
+
+impl Case {
+    /// The plan for what is observed, and the host's links as the pods will find them.
+    fn plan(&self, state: &NetState, new_link: Option<&Sysctls>) -> (Plan, HostLinks) {
+        let observed = Observed {
+            state,
+            new_link,
+            age: self.age,
+        };
+        match &self.about {
+            About::Host { devices } => plan::host(&self.wanted, observed, devices),
+            About::Pod { present, renamed } => {
+                let links = HostLinks {
+                    present: present.clone(),
+                    renamed: renamed.clone(),
+                    ..HostLinks::default()
+                };
+                (plan::pod(&self.wanted, observed, &links), links)
+            }
+        }
+    }
+}
+
+/// A problem without its sentence, which is not the planner's.
+fn in_short(problem: &Problem) -> String {
+    let json = serde_json::to_value(problem).expect("a problem");
+    let word = |key: &str| json[key].as_str().unwrap_or("-").to_owned();
+    format!(
+        "! {} {}: {}\n",
+        word("severity"),
+        word("code"),
+        word("object")
+    )
+}
+
+fn planned(case: &Case) -> String {
+    let (plan, links) = case.plan(&case.observed, case.new_link.as_ref());
+    let steps = plan.steps.iter().map(|step| format!("{step}\n"));
+    let later = plan.later.iter().map(|step| format!("later {step}\n"));
+    let problems = plan.problems.iter().map(in_short);
+    let renamed = links
+        .renamed
+        .iter()
+        .filter(|_| matches!(case.about, About::Host { .. }));
+    let renamed = renamed.map(|(then, now)| format!("= {then} is {now}\n"));
+    steps.chain(later).chain(problems).chain(renamed).collect()
+}
+
+#[test]
+fn every_case_in_testdata_gives_its_plan() {
+    let cases = cases::read::<Case>("plan");
+    assert!(cases.len() >= 20, "only {} cases", cases.len());
+    cases::compare(&cases, "plan.txt", |case| &case.why, planned);
+}

@@ -1,0 +1,126 @@
+//! Which stored record is used for which pod, against the cases in `testdata/matching`: one folder a case, with the
+//! machine, what is stored, and what becomes of each record.
+//!
+//! `NETFIX_BLESS=1 cargo test --test plan` writes the results anew, to be read before they are committed.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use netfix::cni;
+use netfix::matching::{
+    Machine, Matching, Rejection, Selection, StoredRecord, Verdict, match_records,
+};
+use netfix::model::{Checkpoint, PodId};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::cases;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    /// Why the case exists.
+    why: String,
+    machine: Machine,
+    /// netfix's own checkpoints.
+    #[serde(default)]
+    records: Vec<StoredRecord>,
+    /// Files in the format of `i40e_net_fix`, by their name: found in the state folder, or imported.
+    #[serde(default)]
+    files: BTreeMap<PodId, Checkpoint>,
+    /// Files of libcni's cache, but with their configuration in clear.
+    #[serde(default)]
+    cache: Vec<Value>,
+    /// Values of `--netns`, each with the inode of the namespace that it leads to.
+    #[serde(default)]
+    netns: Vec<(String, Option<u64>)>,
+    /// Values of `--pod`.
+    #[serde(default)]
+    pods: Vec<String>,
+}
+
+impl Case {
+    fn records(&self) -> Vec<StoredRecord> {
+        let files = self
+            .files
+            .iter()
+            .map(|(id, file)| StoredRecord::of_checkpoint(&file.pod(id), file));
+        let cache = self.cache.iter().map(|file| {
+            let mut file = file.clone();
+            file["config"] = BASE64_STANDARD.encode(file["config"].to_string()).into();
+            let entry = cni::parse(&file.to_string())
+                .unwrap_or_else(|why| panic!("{}: {why}", self.why))
+                .expect("no loopback device");
+            StoredRecord {
+                info: entry.pod(),
+                paths: entry.paths,
+                proof: None,
+            }
+        });
+        self.records
+            .iter()
+            .cloned()
+            .chain(files)
+            .chain(cache)
+            .collect()
+    }
+}
+
+fn matched(case: &Case) -> String {
+    let records = case.records();
+    let selection = Selection::new(&case.netns, &case.pods).expect("a selection");
+    let Matching {
+        verdicts,
+        unmatched,
+    } = match_records(&records, &case.machine, &selection);
+    assert_eq!(verdicts.len(), records.len(), "{}", case.why);
+    let pod = |at: &usize| case.machine.pods[*at].info.title();
+    let of_record = |(record, verdict): (&StoredRecord, &Verdict)| {
+        let fate = match verdict {
+            Verdict::Matched(at) => format!("used for {}", pod(at)),
+            Verdict::NotSelected => "not selected".to_owned(),
+            Verdict::Rejected(rejection) => match rejection {
+                Rejection::OtherMachine => "rejected: other machine".to_owned(),
+                Rejection::OtherBoot => "rejected: other boot".to_owned(),
+                Rejection::NetnsGone => "rejected: namespace gone".to_owned(),
+                Rejection::NetnsReplaced => "rejected: namespace replaced".to_owned(),
+                Rejection::PodReplaced { pod: at } => {
+                    format!("rejected: {} has the namespace now", pod(at))
+                }
+                Rejection::Unproven { pod: at } => {
+                    format!("rejected: not proven to be {}", pod(at))
+                }
+                Rejection::Ambiguous { pod: at, records } => {
+                    format!("rejected: one of {} records for {}", records.len(), pod(at))
+                }
+                Rejection::Superseded { by } => format!("rejected: superseded by record {by}"),
+            },
+        };
+        format!("{}: {fate}\n", record.info.id)
+    };
+    let of_records = records.iter().zip(&verdicts).map(of_record);
+    let without = unmatched
+        .iter()
+        .map(|at| format!("without record: {}\n", pod(at)));
+    of_records.chain(without).collect()
+}
+
+#[test]
+fn every_case_in_testdata_gives_its_matching() {
+    let cases = cases::read::<Case>("matching");
+    assert!(cases.len() >= 20, "only {} cases", cases.len());
+    cases::compare(&cases, "matching.txt", |case| &case.why, matched);
+}
+
+#[test]
+fn what_matches_does_not_depend_on_the_order_of_pods() {
+    for (folder, mut case) in cases::read::<Case>("matching") {
+        let mut before: Vec<String> = matched(&case).lines().map(str::to_owned).collect();
+        case.machine.pods.reverse();
+        let mut after: Vec<String> = matched(&case).lines().map(str::to_owned).collect();
+        before.sort();
+        after.sort();
+        assert_eq!(before, after, "{}", folder.display());
+    }
+}

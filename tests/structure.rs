@@ -1,0 +1,250 @@
+//! The arrows between the folders of `src`, as docs/architecture.md draws them: which part may use which.
+
+#![allow(clippy::expect_used, reason = "a test that cannot read src fails")]
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A part of `src`, and the parts that it may use.
+type Arrows = (&'static str, &'static [&'static str]);
+
+/// Small shared parts that every engine may use.
+const SHARED: &[&str] = &[
+    "context", "fault", "journal", "model", "progress", "refusal",
+];
+/// Whoever talks to the kernel, to runtimes, to systemd and to disks.
+const CLIENTS: &[&str] = &["cni", "kernel", "runtime", "systemd"];
+
+const ARROWS: &[Arrows] = &[
+    ("model", &[]),
+    ("plan", &["model"]),
+    ("matching", &["model", "plan"]),
+    ("cni", &["model"]),
+    ("fault", &[]),
+    ("kernel", &["fault", "model"]),
+    ("runtime", &["fault", "kernel", "model"]),
+    ("systemd", &["fault", "model"]),
+    ("store", &["fault", "model"]),
+    ("refusal", &["model", "store"]),
+    ("progress", &["model"]),
+    ("journal", &["kernel", "model", "plan"]),
+    ("context", &["progress", "store"]),
+    ("inventory", &["matching", "plan", "store"]),
+    ("gateways", &["inventory", "matching", "plan", "store"]),
+    ("restore", &["inventory", "matching", "plan", "store"]),
+    ("snapshot", &["inventory", "matching", "plan", "store"]),
+    (
+        "check",
+        &[
+            "inventory",
+            "matching",
+            "plan",
+            "restore",
+            "snapshot",
+            "store",
+        ],
+    ),
+    (
+        "maintenance",
+        &[
+            "check",
+            "gateways",
+            "inventory",
+            "matching",
+            "plan",
+            "restore",
+            "snapshot",
+            "store",
+        ],
+    ),
+];
+
+/// The parts whose arrows are checked from the other side: what nothing below them may use.
+const ABOVE: &[&str] = &["cli", "commands", "main", "report"];
+
+/// Parts that compute and do nothing else: no file, process, socket or clock.
+const PURE: &[&str] = &["matching", "model", "plan"];
+const IMPURE: &[&str] = &[
+    "std::fs",
+    "std::process",
+    "std::net::Tcp",
+    "std::net::Udp",
+    "std::os::unix::net",
+    "std::thread",
+    "SystemTime",
+    "Instant::now",
+    "Timestamp::now",
+    "tokio",
+    "rtnetlink",
+    "use nix::",
+    "libc::",
+    "zbus",
+];
+
+fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            sources(&path, into);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            into.push(path);
+        }
+    }
+}
+
+/// The code of a file: without comments, and without its unit tests.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).expect("a source file");
+    let text = text
+        .split("\n#[cfg(test)]\nmod tests")
+        .next()
+        .unwrap_or_default();
+    let is_code = |line: &&str| !line.trim_start().starts_with("//");
+    text.lines()
+        .filter(is_code)
+        .fold(String::new(), |mut all, line| {
+            let _ = writeln!(all, "{line}");
+            all
+        })
+}
+
+/// Every source file with its path below `src` and the part that it belongs to.
+fn files() -> Vec<(String, String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut paths = Vec::new();
+    sources(&root, &mut paths);
+    assert!(paths.len() > 50, "src was not found: {}", paths.len());
+    let file = |path: PathBuf| {
+        let name = path
+            .strip_prefix(&root)
+            .expect("below src")
+            .display()
+            .to_string();
+        let part = name
+            .split('/')
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches(".rs")
+            .to_owned();
+        (name, part, code(&path))
+    };
+    paths.into_iter().map(file).collect()
+}
+
+/// The parts that a file names: `crate::PART` and each part of `crate::{PART, …}`.
+fn used(code: &str) -> BTreeSet<String> {
+    let word = |text: &str| -> String {
+        text.trim_start()
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || *c == '_')
+            .collect()
+    };
+    let mut parts = BTreeSet::new();
+    for rest in code.split("crate::").skip(1) {
+        let Some(group) = rest.strip_prefix('{') else {
+            parts.insert(word(rest));
+            continue;
+        };
+        let mut depth = 0;
+        let mut begin = true;
+        for (at, c) in group.char_indices() {
+            match c {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => begin = true,
+                _ if begin && !c.is_whitespace() => {
+                    parts.insert(word(&group[at..]));
+                    begin = false;
+                }
+                _ => {}
+            }
+        }
+    }
+    parts.retain(|part| part.chars().next().is_some_and(char::is_lowercase));
+    parts
+}
+
+#[test]
+fn every_part_uses_only_the_parts_below_it() {
+    let mut wrong = Vec::new();
+    for (name, part, code) in files() {
+        if ABOVE.contains(&&*part) || part == "lib" {
+            continue;
+        }
+        let Some((_, allowed)) = ARROWS.iter().find(|(known, _)| *known == part) else {
+            wrong.push(format!("{name}: {part} has no place in the map"));
+            continue;
+        };
+        let is_engine = allowed.contains(&"inventory") || part == "inventory";
+        for used in used(&code).into_iter().filter(|used| *used != part) {
+            let shared = is_engine && (SHARED.contains(&&*used) || CLIENTS.contains(&&*used));
+            if !allowed.contains(&&*used) && !shared {
+                wrong.push(format!("{name}: {part} must not use {used}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn only_main_and_commands_use_the_command_line() {
+    let wrong: Vec<String> = files()
+        .into_iter()
+        .filter(|(_, part, _)| !["cli", "commands", "lib", "main"].contains(&&**part))
+        .filter(|(_, _, code)| {
+            used(code)
+                .iter()
+                .any(|part| part == "cli" || part == "commands")
+        })
+        .map(|(name, ..)| name)
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_decides_does_no_input_or_output() {
+    let mut wrong = Vec::new();
+    for (name, _, code) in files()
+        .iter()
+        .filter(|(_, part, _)| PURE.contains(&&**part))
+    {
+        let found = IMPURE.iter().filter(|word| code.contains(**word));
+        wrong.extend(found.map(|word| format!("{name}: {word}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn only_the_kernel_folder_speaks_netlink_and_enters_namespaces() {
+    let words = [
+        "netlink_packet_route",
+        "netlink_packet_core",
+        "netlink_sys",
+        "rtnetlink",
+        "setns(",
+    ];
+    let mut wrong = Vec::new();
+    for (name, _, code) in files().iter().filter(|(_, part, _)| part != "kernel") {
+        let found = words.iter().filter(|word| code.contains(**word));
+        wrong.extend(found.map(|word| format!("{name}: {word}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn files_stay_small() {
+    const MOST: usize = 450;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut paths = Vec::new();
+    sources(&root, &mut paths);
+    let lines = |path: &PathBuf| fs::read_to_string(path).expect("a file").lines().count();
+    let large: Vec<String> = paths
+        .iter()
+        .filter(|path| lines(path) > MOST)
+        .map(|path| format!("{}: {} lines", path.display(), lines(path)))
+        .collect();
+    assert!(large.is_empty(), "{}", large.join("\n"));
+}
