@@ -213,11 +213,14 @@ impl WindowSession {
         self.window
     }
 
-    /// Closes the window and keeps its record; returns that, and what failed.
+    /// Closes the window and keeps its record; returns that, and what failed. A window whose process died while it closed it
+    /// keeps the end that it had.
     pub(crate) fn close(mut self, end: End, closed_by: Option<&str>) -> (Window, Vec<Problem>) {
-        self.window.ended = Some(self.now());
-        self.window.exit = Some(end.code());
-        self.window.closed_by = closed_by.map(str::to_owned);
+        if self.window.ended.is_none() {
+            self.window.ended = Some(self.now());
+            self.window.exit = Some(end.code());
+            self.window.closed_by = closed_by.map(str::to_owned);
+        }
         self.log.end_echo();
         let mut problems = Vec::new();
         if let Some(guard) = self.guard.clone() {
@@ -288,8 +291,8 @@ pub(crate) fn open_or_resume(
     if is_owner_alive(&window) {
         return Err(still_open(&window).into());
     }
-    if is_of_other_boot(&window, &observe::node_identity()) {
-        // The reboot has ended its pause.
+    if window.ended.is_some() || is_of_other_boot(&window, &observe::node_identity()) {
+        // Closing it was interrupted, or the reboot has ended its pause.
         WindowSession::take_over(window, guard, false).finish_abandoned("reboot");
         return WindowSession::open(store, store.lock(COMMAND)?, COMMAND, echo);
     }

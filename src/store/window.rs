@@ -166,25 +166,22 @@ impl Guard {
         Ok(path)
     }
 
-    /// Closes the window: its file becomes a record, in one step, and is then completed. Removes records and logs that are
-    /// too old. Where the disk has no room to complete the record, it stays as the window was last saved.
+    /// Closes the window: its file is completed and becomes a record, each in one step. Removes records and logs that are too
+    /// old. Where the disk has no room to complete the file, the record is the window as it was last saved.
     ///
     /// # Errors
-    /// When the file system refuses the step: the window is still open, as it was last saved.
+    /// When the file system refuses the second step: the window is still open.
     pub fn close_window(&self, window: &Window) -> Result<Closed, Error> {
         let (path, record) = (self.store.window_path(), self.store.record_path(&window.id));
         let folder = self.store.windows_folder();
         check_id(&path, window)?;
         lock::make_folder(&folder)?;
-        let was_saved = self.store.has_window_file();
-        if was_saved {
-            disk::rename(&path, &record).map_err(Error::write("cannot move", &path))?;
-        }
         let mut closed = Closed::default();
-        match save(&record, window) {
-            Err(error) if was_saved => closed.incomplete = Some(error),
+        match save(&path, window) {
+            Err(error) if self.store.has_window_file() => closed.incomplete = Some(error),
             saved => saved?,
         }
+        disk::rename(&path, &record).map_err(Error::write("cannot move", &path))?;
         file::sync_folder(&folder)?;
         file::sync_folder(&self.store.folder)?;
         closed.untidy = self.tidy_windows().err();

@@ -60,9 +60,8 @@ fn a_record_that_cannot_be_completed_stays_as_last_saved() {
         window("20261121T031500Z", None),
     );
     guard.save_window(&open).unwrap();
-    make_windows_folder(&store);
     // A folder in place of the temporary file makes every write fail.
-    fs::create_dir_all(store.windows_folder().join(".20261121T031500Z.json.tmp/in")).unwrap();
+    fs::create_dir_all(store.folder.join(".window.json.tmp/in")).unwrap();
     let closed = guard
         .close_window(&Window {
             ended: Some(9),
@@ -87,14 +86,13 @@ fn a_window_that_cannot_be_closed_stays_open() {
     guard.save_window(&open).unwrap();
     make_windows_folder(&store);
     fs::create_dir_all(store.record_path(&open.id).join("in")).unwrap();
-    let error = guard
-        .close_window(&Window {
-            ended: Some(9),
-            ..open.clone()
-        })
-        .unwrap_err();
+    let ended = Window {
+        ended: Some(9),
+        ..open
+    };
+    let error = guard.close_window(&ended).unwrap_err();
     assert!(error.to_string().contains("window.json"), "{error}");
-    assert_eq!(store.open_window().unwrap(), Some(open));
+    assert_eq!(store.open_window().unwrap(), Some(ended));
 }
 
 #[test]
