@@ -1,4 +1,4 @@
-//! The arrows between the folders of `src`, as docs/architecture.md draws them: which part may use which.
+//! The arrows between the parts of `src`, as docs/architecture.md draws them: which part may use which.
 
 #![allow(clippy::expect_used, reason = "a test that cannot read src fails")]
 
@@ -14,7 +14,7 @@ type Arrows = (&'static str, &'static [&'static str]);
 const SHARED: &[&str] = &[
     "context", "fault", "journal", "model", "progress", "refusal",
 ];
-/// Whoever talks to the kernel, to runtimes, to systemd and to disks.
+/// The parts that use the kernel, runtimes, systemd and disks.
 const CLIENTS: &[&str] = &["cni", "kernel", "runtime", "systemd"];
 
 const ARROWS: &[Arrows] = &[
@@ -61,10 +61,10 @@ const ARROWS: &[Arrows] = &[
     ),
 ];
 
-/// The parts whose arrows are checked from the other side: what nothing below them may use.
+/// Parts that no part below them may use.
 const ABOVE: &[&str] = &["cli", "commands", "main", "report"];
 
-/// Parts that compute and do nothing else: no file, process, socket or clock.
+/// Parts that only compute: no file, process, socket or clock.
 const PURE: &[&str] = &["matching", "model", "plan"];
 const IMPURE: &[&str] = &[
     "std::fs",

@@ -1,7 +1,7 @@
 //! Real drivers, VLANs, bonds and container engines: scenarios of `tests/vm/scenarios` in virtual machines, by
-//! `scripts/lab`, several of them one after the other in one machine.
+//! `scripts/lab`; several scenarios run one after the other in one machine.
 //!
-//! ip(8) and arping judge the network there, never netfix. `cargo test --test vm [-- WORD…]` runs the scenarios whose
+//! There, ip(8) and arping check the network, never netfix. `cargo test --test vm [-- WORD…]` runs the scenarios whose
 //! `BOOT::NAME` contains a word.
 
 #![allow(clippy::double_ended_iterator_last, reason = "a short list")]
@@ -20,7 +20,7 @@ struct Boot {
     scenarios: &'static [&'static str],
 }
 
-/// The longest first. Those of one machine need the same process 1.
+/// The longest first. All scenarios of one machine need the same process 1.
 const BOOTS: [Boot; 5] = [
     Boot {
         name: "links",
@@ -54,7 +54,7 @@ const BOOTS: [Boot; 5] = [
 
 /// A machine emulates two processors; more machines at once only slow each other down.
 const MACHINES: usize = 2;
-/// Until a machine is stopped that does not come to its end.
+/// The time limit of one machine.
 const LIMIT_SECONDS: &str = "1800";
 
 /// What the machines share.
@@ -66,7 +66,7 @@ struct Work {
 #[derive(Default)]
 struct Results {
     passed: usize,
-    /// Names, and what was printed.
+    /// The failed scenarios, each with its output.
     failed: Vec<(String, String)>,
 }
 
@@ -122,7 +122,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// The machines to boot, the last one first, each with the scenarios that a word names.
+/// The machines to boot, the last one first, each with the scenarios that match a word.
 fn chosen(words: &[String]) -> Vec<(&'static str, Vec<&'static str>)> {
     let is_chosen = |boot: &Boot, scenario: &str| {
         let name = format!("{}::{scenario}", boot.name);
@@ -149,7 +149,7 @@ fn file_of(scenario: &str) -> PathBuf {
     root().join(format!("tests/vm/scenarios/{scenario}.sh"))
 }
 
-/// A scenario that no machine runs is a failure.
+/// A scenario that no machine runs is an error.
 fn files_are_run(work: &Work) {
     let entries = std::fs::read_dir(root().join("tests/vm/scenarios"));
     let files: BTreeSet<PathBuf> = entries
@@ -167,7 +167,7 @@ fn files_are_run(work: &Work) {
     }
 }
 
-/// The binary of `tests/native`, as it is now.
+/// The current binary of `tests/native`.
 fn native_tests() -> String {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args([
@@ -187,12 +187,12 @@ fn native_tests() -> String {
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     let binaries = messages.filter(|message| message["target"]["name"] == "native");
     let paths = binaries.filter_map(|message| Some(message["executable"].as_str()?.to_owned()));
-    // An empty one is a failure of the scenario that runs it.
+    // If the file is empty, the scenario that runs it fails.
     paths.last().unwrap_or_default()
 }
 
 impl Work {
-    /// One machine after the other, until all were there.
+    /// Runs machines one after the other until none is left.
     fn carry_out(&self, native: &str) {
         loop {
             let boot = lock(&self.boots).pop();
@@ -225,7 +225,7 @@ impl Work {
         });
         let is_success = end.as_ref().is_ok_and(std::process::ExitStatus::success);
         let seconds = since.elapsed().as_secs().to_string();
-        // One alone has no line of its own; what comes after the end of the machine was never run.
+        // A single scenario has no line of its own; scenarios after the end of the machine did not run.
         for scenario in left {
             let is_good = is_success && scenarios.len() == 1;
             let failure = (!is_good).then(|| format!("{text}scripts/lab: {end:?}"));
@@ -234,7 +234,7 @@ impl Work {
     }
 }
 
-/// `scripts/lab` with these scenarios, and what it prints.
+/// Runs `scripts/lab` with these scenarios, and returns its output.
 fn start(scenarios: &[&str], native: &str) -> io::Result<(Child, PipeReader)> {
     let (reader, writer) = io::pipe()?;
     let lab = Command::new(root().join("scripts/lab"))

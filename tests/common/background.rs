@@ -1,4 +1,4 @@
-//! Programs that watch while something else happens: `ip monitor`, tcpdump.
+//! Programs that watch during a test: `ip monitor`, tcpdump.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::node::Node;
 
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// A program whose output goes to a file; killed, by its own id, when dropped.
+/// A program whose output goes to a file; the drop kills it, by its process id.
 pub struct Background {
     child: Child,
     file: PathBuf,
@@ -41,7 +41,7 @@ impl Background {
         );
     }
 
-    /// Waits for the program's own end.
+    /// Waits until the program ends.
     pub fn finish(mut self) -> String {
         let mut ended = None;
         wait_until(PATIENCE, || {
@@ -71,7 +71,7 @@ pub fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
     done()
 }
 
-/// `ip monitor` for everything but neighbours, which come and go by themselves.
+/// `ip monitor` for everything except neighbours, which change without a cause in the test.
 pub struct Monitor<'a> {
     ns: &'a Namespace,
     background: Background,
@@ -81,7 +81,7 @@ impl<'a> Monitor<'a> {
     pub fn of(ns: &'a Namespace, node: &Node) -> Self {
         let file = node.temp().join(format!("monitor-{}", ns.name()));
         let mut command = Command::new("ip");
-        // What was done just before, such as a link's delayed change of state, is not to be heard.
+        // Earlier changes, such as a link's delayed change of state, must not be recorded.
         let _ = Capture::of_node(ns);
         command.args([
             "-n",
@@ -106,7 +106,7 @@ impl<'a> Monitor<'a> {
         monitor
     }
 
-    /// What was heard since the start, between two changes of our own making.
+    /// The records since the start, between two changes that the test makes as marks.
     pub fn heard(self) -> String {
         self.mark("192.0.2.252");
         let text = self.background.text();
@@ -128,7 +128,7 @@ impl<'a> Monitor<'a> {
     }
 }
 
-/// tcpdump at the gateway's end of the wire, already listening.
+/// tcpdump at the gateway's end of the wire, already capturing.
 pub fn tcpdump(node: &Node, filter: &str) -> Background {
     let mut command = node.gateway.exec("tcpdump");
     command

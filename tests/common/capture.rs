@@ -1,4 +1,4 @@
-//! What one namespace is, as ip(8) and /proc/sys tell it, and what of that is allowed to change over a loss.
+//! The state of one namespace, by ip(8) and /proc/sys, and which part of it may change over a loss.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use super::diff;
 use super::namespace::Namespace;
 use super::tool;
 
-/// What is asked of ip(8), by the family that it is asked with.
+/// The queries to ip(8), by address family.
 const QUESTIONS: [(&str, &[(&str, &str)]); 3] = [
     (
         "-d",
@@ -40,18 +40,18 @@ const SETTLE: Duration = Duration::from_secs(6);
 pub struct Capture(Value);
 
 impl Capture {
-    /// A pod. Its macvlan's parent is told by name, for a reloaded parent has a new index.
+    /// A pod. Its macvlan's parent is recorded by name, because a reloaded parent has a new index.
     pub fn of_pod(pod: &Namespace, node: &Namespace) -> Self {
         let parents = names_by_index(node);
         Self::settled(pod, &|link| name_the_parent(link, &parents))
     }
 
-    /// The node. The parent is a new device after a reload: its index, and that of its peer, are its own.
+    /// The node. After a reload the parent is a new device: its index, and that of its peer, are not compared.
     pub fn of_node(node: &Namespace) -> Self {
         Self::settled(node, &forget_the_parents_index)
     }
 
-    /// The same as it is at this moment, without the states of links, which lag behind by up to a second.
+    /// The state at this moment, without the states of links, which lag by up to a second.
     pub fn of_pod_at_once(pod: &Namespace, node: &Namespace) -> Self {
         let parents = names_by_index(node);
         Self::now(pod, &|link| {
@@ -117,7 +117,7 @@ impl Capture {
         tentative || lagging
     }
 
-    /// The same where links may have come back under another index.
+    /// The same if links may have another index.
     pub fn without_indexes(mut self) -> Self {
         drop_indexes(&mut self.0);
         self
@@ -127,14 +127,14 @@ impl Capture {
         &self.0[name]
     }
 
-    /// The link's object as ip(8) gives it, with its addresses.
+    /// The link's object from ip(8), with its addresses.
     pub fn link(&self, name: &str) -> &Value {
         list(&self.0["addr"])
             .find(|link| link["ifname"] == name)
             .unwrap_or(&Value::Null)
     }
 
-    /// Every difference, one a line; empty when there is none.
+    /// Every difference, one line each; empty if there is none.
     pub fn differences(&self, after: &Self) -> Vec<String> {
         diff::lines(&self.0, &after.0)
     }
@@ -148,7 +148,7 @@ impl Capture {
         );
     }
 
-    /// Captures again until the namespace is what it was, at most for the time it takes to settle.
+    /// Captures again until the namespace has its former state, at most for the settle time.
     pub fn assert_becomes(&self, who: &str, again: impl Fn() -> Self) {
         let deadline = Instant::now() + SETTLE;
         while Instant::now() < deadline {
@@ -161,7 +161,7 @@ impl Capture {
     }
 }
 
-/// Asks several questions at once. Where there is nothing ip(8) may say nothing, so each answer has a mark after it.
+/// Sends several queries at once. ip(8) may print nothing for an empty list, so a mark follows each answer.
 fn ask_all(ns: &Namespace, family: &str, questions: &[(&str, &str)]) -> Map<String, Value> {
     const MARK: &str = "link show dev lo";
     let lines: Vec<String> = questions
@@ -169,7 +169,7 @@ fn ask_all(ns: &Namespace, family: &str, questions: &[(&str, &str)]) -> Map<Stri
         .map(|(_, question)| format!("{question}\n{MARK}\n"))
         .collect();
     let script = format!("{MARK}\n{}", lines.concat());
-    // From a thread inside: `ip -n` makes a mount namespace each time, which takes far longer than the answer.
+    // In a thread inside: `ip -n` creates a mount namespace each time, which takes much longer than the query.
     let mut command = tool::command(
         "sh",
         [
@@ -246,8 +246,8 @@ fn is_permanent(neighbour: &Value) -> bool {
     list(&neighbour["state"]).any(|state| state == "PERMANENT")
 }
 
-/// The kernel's own routes of several devices stand in the order in which the devices went up, which means
-/// nothing.
+/// The order of the kernel's own routes of several devices is the order in which the devices went up. It has no
+/// meaning.
 fn order_kernel_routes(routes: &mut Value) {
     if let Some(routes) = routes.as_array_mut() {
         let text = |route: &Value| {
@@ -261,7 +261,7 @@ fn order_kernel_routes(routes: &mut Value) {
     }
 }
 
-/// Lifetimes that run down say nothing; that an address has one, and that it has none, does.
+/// The rest of a lifetime is not compared; whether an address has a lifetime is.
 fn drop_timers(value: &mut Value) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(drop_timers),
@@ -293,7 +293,7 @@ fn drop_indexes(value: &mut Value) {
     }
 }
 
-/// Every file of every per-interface folder, `all` and `default` included, read on the calling thread.
+/// Every file of every per-interface directory, `all` and `default` included, read on the calling thread.
 fn sysctls() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut folders: Vec<_> = SYSCTL_FOLDERS

@@ -1,4 +1,4 @@
-//! The CNI macvlan plugin as a maker of pods and as an independent judge of them.
+//! The CNI macvlan plugin: it creates pods, and it checks them independently of netfix.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use super::namespace::Namespace;
 use super::node::{GATEWAY4, GATEWAY6, Node};
 use super::tool::CNI_MACVLAN;
 
-/// Where Debian puts the plugins.
+/// The directory of Debian's plugins.
 pub const PLUGINS: &str = "/usr/lib/cni";
 
 pub struct Attachment {
@@ -36,7 +36,7 @@ impl Attachment {
     }
 }
 
-/// Fixed addresses, each with the gateway of its family, and a default route per family.
+/// Fixed addresses, each with the gateway of its family, and a default route for each family.
 pub fn static_ipam(addresses: &[&str]) -> Value {
     let gateway = |address: &str| {
         if address.contains(':') {
@@ -56,7 +56,7 @@ pub fn static_ipam(addresses: &[&str]) -> Value {
     json!({"type": "static", "addresses": list, "routes": routes})
 }
 
-/// Addresses given out by the host-local plugin, its books kept in a folder of the test.
+/// Addresses from the host-local plugin, which keeps its records in a directory of the test.
 pub fn host_local_ipam(node: &Node) -> Value {
     json!({
         "type": "host-local", "dataDir": node.temp().join("ipam"), "routes": [{"dst": "0.0.0.0/0"}],
@@ -73,7 +73,7 @@ fn ask(node: &Node, pod: &Namespace, verb: &str, config: &Value) -> Result<Strin
     call(&mut command, verb, config)
 }
 
-/// Calls a plugin. `command` starts it and says what it is about.
+/// Calls a plugin. `command` starts it, with its environment.
 pub fn call(command: &mut Command, verb: &str, config: &Value) -> Result<String, String> {
     command.env("CNI_COMMAND", verb).env("CNI_PATH", PLUGINS);
     command

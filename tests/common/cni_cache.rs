@@ -1,4 +1,4 @@
-//! libcni's cache, read without netfix, and the macvlan plugin's CHECK from what stands in it.
+//! libcni's cache, read without netfix, and the CHECK of the macvlan plugin from its content.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,13 +10,13 @@ use super::cni;
 use super::machine::Machine;
 use super::tool;
 
-/// Where libcni keeps it.
+/// The directory of libcni's cache.
 pub const FOLDER: &str = "/var/lib/cni";
 
-/// One attachment, as libcni wrote it down.
+/// One cached attachment.
 #[derive(Debug)]
 pub struct Cached {
-    /// Where it stands, seen from outside.
+    /// Its path, seen from outside.
     pub file: PathBuf,
     /// The sandbox's id.
     pub container: String,
@@ -29,7 +29,7 @@ pub struct Cached {
 }
 
 impl Cached {
-    /// What is cached of a sandbox's interface.
+    /// The cache entry of a sandbox's interface.
     pub fn of(machine: &Machine, container: &str, interface: &str) -> Self {
         let file = file_of(machine, container, interface);
         let decode = ".config |= (@base64d | fromjson)";
@@ -52,7 +52,7 @@ impl Cached {
         }
     }
 
-    /// The CHECK of every plugin of the list, asked as libcni would.
+    /// The CHECK of every plugin of the list, called like libcni.
     pub fn check(&self, machine: &Machine) -> Result<(), String> {
         let netns = self.result["interfaces"][0]["sandbox"]
             .as_str()
@@ -60,7 +60,7 @@ impl Cached {
         self.check_with(netns, |program| machine.exec(program))
     }
 
-    /// The same for any namespace; `start` makes the command that starts a program where the plugins run.
+    /// The same for any namespace; `start` creates the command that starts a program where the plugins run.
     pub fn check_with(&self, netns: &str, start: impl Fn(&str) -> Command) -> Result<(), String> {
         let plugins = self.config["plugins"]
             .as_array()

@@ -1,4 +1,4 @@
-//! A node with a real containerd, runc and the CNI macvlan plugin, and pods made over CRI as kubelet makes
+//! A node with a real containerd, runc and the CNI macvlan plugin, and pods created over CRI as kubelet creates
 //! them.
 
 use std::fs;
@@ -20,11 +20,11 @@ use super::node::{GATEWAY4, GATEWAY6, Node};
 use super::run::Run;
 use super::tool;
 
-/// Where containerd listens, seen from inside.
+/// containerd's socket, by its path inside the machine.
 pub const SOCKET: &str = "/run/containerd/containerd.sock";
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The node, and on it a machine with containerd. Whatever order its tests end in, nothing is left.
+/// The node, and on it a machine with containerd. The drop removes everything.
 pub struct CriNode {
     daemon: Option<Daemon>,
     pub machine: Machine,
@@ -33,15 +33,15 @@ pub struct CriNode {
 
 /// A running containerd.
 struct Daemon {
-    /// As the machine counts.
+    /// The process id inside the machine.
     pid: u32,
     cri: Cri,
 }
 
-/// A running sandbox with a network namespace of its own.
+/// A running sandbox with its own network namespace.
 pub struct CriPod {
     pub sandbox: Sandbox,
-    /// The namespace under a name of the test's, which the machine does not see.
+    /// The namespace under a name of the test, which the machine does not see.
     pub ns: Namespace,
 }
 
@@ -51,7 +51,7 @@ impl CriNode {
         Self::with_macvlan(&json!({"mode": "bridge"}))
     }
 
-    /// With these keys in the macvlan plugin's configuration.
+    /// With these keys in the configuration of the macvlan plugin.
     pub fn with_macvlan(keys: &Value) -> Self {
         let node = Node::new();
         let machine = Machine::start(&node);
@@ -72,7 +72,7 @@ impl CriNode {
         this
     }
 
-    /// Starts containerd; what it runs it finds again.
+    /// Starts containerd; it finds its running sandboxes again.
     pub fn start(&mut self) {
         assert!(self.daemon.is_none(), "containerd is already running");
         let [config, log] = [config_file(&self.node.temp()), self.log()];
@@ -100,7 +100,7 @@ impl CriNode {
         self.daemon = Some(Daemon { pid, cri });
     }
 
-    /// Kills containerd without any chance to clean up. Pods go on.
+    /// Kills containerd with SIGKILL, so it cannot clean up. The pods keep running.
     pub fn kill(&mut self) {
         let pid = self.pid();
         self.daemon = None;
@@ -114,7 +114,7 @@ impl CriNode {
         );
     }
 
-    /// Lets containerd hang: it is there and does not answer.
+    /// Makes containerd hang: it accepts connections and does not answer.
     pub fn freeze(&self) {
         assert!(
             self.machine.signal(self.pid(), Signal::SIGSTOP),
@@ -141,7 +141,7 @@ impl CriNode {
         self.node.temp().join("containerd.log")
     }
 
-    /// `count` pods of two Kubernetes namespaces with the same names in both, every third one a second attempt.
+    /// `count` pods of two Kubernetes namespaces with the same names in both; every third is a second attempt.
     pub fn pods(&self, count: usize) -> Vec<CriPod> {
         let spec = |number: usize| {
             let namespace = if number.is_multiple_of(2) {
@@ -189,12 +189,12 @@ impl CriNode {
         self.cri().remove(&sandbox.id);
     }
 
-    /// What libcni has written down about the pod.
+    /// libcni's cache entry of the pod.
     pub fn cached(&self, pod: &CriPod) -> Cached {
         Cached::of(&self.machine, &pod.sandbox.id, "eth0")
     }
 
-    /// The macvlan plugin's own CHECK, from libcni's cache.
+    /// The CHECK of the macvlan plugin, from libcni's cache.
     pub fn assert_cni_check(&self, pods: &[CriPod]) {
         for pod in pods {
             let checked = self.cached(pod).check(&self.machine);
@@ -206,7 +206,7 @@ impl CriNode {
         Capture::of_pod(&pod.ns, &self.node.ns)
     }
 
-    /// Every pod is what it was, in every respect.
+    /// Every pod has exactly its captured state.
     pub fn assert_same_as(&self, pods: &[CriPod], before: &[Capture]) {
         assert_eq!(pods.len(), before.len());
         for (pod, before) in pods.iter().zip(before) {
@@ -214,7 +214,7 @@ impl CriNode {
         }
     }
 
-    /// `netfix WORDS` inside, with the test's own state folder.
+    /// `netfix WORDS` inside, with the test's state directory.
     pub fn netfix(&self, words: &str) -> Run {
         Run::inside(&self.machine, &self.node.state_dir(), words)
     }
@@ -231,7 +231,7 @@ impl CriPod {
         format!("{namespace}/{name} ({id})")
     }
 
-    /// The name of its checkpoint.
+    /// The file name of the pod's checkpoint.
     pub fn short_id(&self) -> &str {
         &self.sandbox.id[..12]
     }
@@ -241,7 +241,7 @@ fn config_file(temp: &Path) -> PathBuf {
     temp.join("containerd.toml")
 }
 
-/// Writes containerd's configuration, and that of the one network.
+/// Writes the configuration of containerd and of the one network.
 fn configure(temp: &Path, macvlan: &Value) {
     let networks = temp.join("networks");
     fs::create_dir_all(&networks).expect("a folder for networks");

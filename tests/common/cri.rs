@@ -1,4 +1,4 @@
-//! What kubelet asks a container runtime for, over CRI v1.
+//! The CRI v1 calls that kubelet makes.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use tonic::transport::{Channel, Endpoint};
 
 use super::image;
 
-/// No call may take longer.
+/// The time limit of every call.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A pod as kubelet asks for it.
+/// A pod as kubelet requests it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodSpec {
     pub namespace: String,
@@ -31,7 +31,7 @@ pub struct PodSpec {
     pub host_network: bool,
 }
 
-/// A sandbox as the runtime tells of it.
+/// A sandbox as the runtime reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sandbox {
     pub id: String,
@@ -41,11 +41,11 @@ pub struct Sandbox {
     pub attempt: u32,
     pub is_ready: bool,
     pub created_at: i64,
-    /// The address that kubelet sees; empty on the host's network.
+    /// The address that kubelet gets; empty on the host's network.
     pub address: String,
-    /// As the runtime's machine counts.
+    /// The process id inside the runtime's machine.
     pub pid: u32,
-    /// Where the network namespace is mounted; `None` on the host's network.
+    /// The mount of the network namespace; `None` on the host's network.
     pub netns: Option<String>,
 }
 
@@ -122,7 +122,7 @@ impl Cri {
         })
     }
 
-    /// Runs them side by side, as kubelet does; the sandbox ids are in the order of the pods.
+    /// Creates them in parallel, as kubelet does; the sandbox ids are in the order of the pods.
     pub fn run(&self, pods: &[PodSpec]) -> Vec<String> {
         self.runtime.block_on(async {
             let mut calls = JoinSet::new();
@@ -141,7 +141,7 @@ impl Cri {
         })
     }
 
-    /// Whether the runtime has its network.
+    /// Whether the runtime reports its network as ready.
     pub fn is_ready(&self) -> bool {
         let mut client = self.client.clone();
         let answer = self
@@ -153,7 +153,7 @@ impl Cri {
         })
     }
 
-    /// Every sandbox there is, in the order of their ids, running or not.
+    /// All sandboxes in the order of their ids, running or not.
     pub fn list(&self) -> Vec<Sandbox> {
         let mut client = self.client.clone();
         let answer = self

@@ -1,8 +1,8 @@
-//! A readable difference of two JSON documents.
+//! A readable difference between two JSON documents.
 
 use serde_json::{Map, Value};
 
-/// One line a difference: `- path: before` and `+ path: after`.
+/// One line for each difference: `- path: before` and `+ path: after`.
 pub fn lines(before: &Value, after: &Value) -> Vec<String> {
     let mut out = Vec::new();
     compare("", before, after, &mut out);
@@ -38,7 +38,7 @@ fn compare_objects(
     }
 }
 
-/// Elements with a name of their own are compared by that name, the others as wholes; then the order.
+/// Elements with a name are compared by that name, the others as a whole; then the order.
 fn compare_lists(path: &str, before: &[Value], after: &[Value], out: &mut Vec<String>) {
     let mut unmatched: Vec<&Value> = after.iter().collect();
     let first = out.len();

@@ -1,4 +1,4 @@
-//! A small file system under the state folder, to be filled.
+//! A small file system under the state directory, for tests that fill it.
 
 use std::fs;
 use std::io::Write;
@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use super::Node;
 use super::tool;
 
-/// Machines that start later see it too; it goes with the test.
+/// Machines that start later see it too; it is unmounted with the test.
 pub struct Disk {
     folder: PathBuf,
     size: usize,
 }
 
 impl Disk {
-    /// Of so many bytes.
+    /// A file system of this many bytes.
     pub fn under(node: &Node, size: usize) -> Self {
         let folder = node.state_dir();
         fs::create_dir_all(&folder).expect("the state folder");
@@ -37,7 +37,7 @@ impl Disk {
         self.folder.join("filler")
     }
 
-    /// Writes until nothing more fits; the file that takes all the room is returned.
+    /// Writes until the disk is full; returns the file that takes all the space.
     pub fn fill(&self) -> PathBuf {
         let path = self.filler();
         let mut file = fs::File::create(&path).expect("a filler");
@@ -52,7 +52,7 @@ impl Disk {
         path
     }
 
-    /// The same, for a script.
+    /// The same, as shell text for a script.
     pub fn filling(&self) -> String {
         format!(
             "for block in 4096 256; do dd if=/dev/zero bs=$block 2>/dev/null; done >{}; true",

@@ -13,7 +13,7 @@ use super::tool;
 pub const PAUSE: &str = "netfix.test/pause:1";
 const BUSYBOX: &str = "/bin/busybox";
 
-/// Packs the image into an archive, as `docker save` would, in a folder that is made.
+/// Packs the image into an archive like that of `docker save`, in a new directory.
 pub fn pause(folder: &Path) -> PathBuf {
     let bin = folder.join("layer/bin");
     fs::create_dir_all(&bin).expect("a folder for the image's layer");

@@ -1,5 +1,5 @@
-//! A stand-in for journald: it reads what is sent to its socket (systemd's "Native Journal Protocol") from the start,
-//! slowly where a test wants that, or not at all.
+//! A replacement for journald: it reads its socket (systemd's "Native Journal Protocol") from the start, slowly if a
+//! test wants that, or not at all.
 
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixDatagram;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::node::Node;
 
-/// Sent to the stand-in by itself, after everything else.
+/// The last entry, sent after everything else.
 const END: &[u8] = b"\0";
 
 pub struct Journald {
@@ -57,19 +57,19 @@ impl Journald {
         }
     }
 
-    /// `netfix WORDS` where this is the journald of the machine.
+    /// `netfix WORDS` on a machine with this journald.
     pub fn netfix(&self, node: &Node, words: &str) -> Command {
         beside(node, &self.folder, words)
     }
 
-    /// It ends, and its socket's file stays.
+    /// It ends, and its socket file stays.
     pub fn end(self) -> DeadJournald {
         let folder = self.folder.clone();
         drop(self.entries());
         DeadJournald(folder)
     }
 
-    /// What has come until now, in its order.
+    /// The entries so far, in order.
     pub fn entries(self) -> Vec<Entry> {
         let end = UnixDatagram::unbound().expect("a socket");
         end.send_to(END, self.folder.join("socket"))
@@ -78,14 +78,14 @@ impl Journald {
     }
 }
 
-/// A journald that has a socket and reads nothing.
+/// A journald that has a socket and does not read it.
 pub struct StalledJournald {
     folder: PathBuf,
     _socket: UnixDatagram,
 }
 
 impl StalledJournald {
-    /// Its queue is full already.
+    /// Its queue is already full.
     pub fn start(node: &Node) -> Self {
         let (folder, socket) = bound(node);
         let stuffed = UnixDatagram::unbound().expect("a socket");
@@ -112,7 +112,7 @@ impl StalledJournald {
 fn bound(node: &Node) -> (PathBuf, UnixDatagram) {
     let folder = node.temp().join("journal");
     std::fs::create_dir_all(&folder).expect("a folder");
-    // How many datagrams the kernel queues is a setting of the namespace; in a new one 10.
+    // The number of datagrams that the kernel queues is a setting of the namespace; 10 in a new one.
     let bind = || UnixDatagram::bind(folder.join("socket")).expect("a socket");
     let socket = node.ns.enter(bind);
     (folder, socket)
@@ -125,7 +125,7 @@ fn read_to_the_end(socket: &UnixDatagram, pause: Duration) -> Vec<Entry> {
         let length = socket.recv(&mut buffer).expect("a datagram");
         match &buffer[..length] {
             END => return entries,
-            // The first message of a client is empty: it only tries the socket.
+            // The first message of a client is empty: it only tests the socket.
             [] => {}
             entry => {
                 entries.push(parse(entry));
@@ -135,7 +135,7 @@ fn read_to_the_end(socket: &UnixDatagram, pause: Duration) -> Vec<Entry> {
     }
 }
 
-/// `NAME=value` to a line, or the name alone, then the value's length in 64 bits, the value and a newline.
+/// `NAME=value` and a newline, or the name alone, then the value's length in 64 bits, the value and a newline.
 fn parse(mut rest: &[u8]) -> Entry {
     let mut entry = Entry::new();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");

@@ -1,4 +1,4 @@
-//! What lies in a node's state folder, and in its generations, read without netfix.
+//! The content of a node's state directory and its generations, read without netfix.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ impl Node {
         self.generations_folder().join(number.to_string())
     }
 
-    /// The numbers of all generations, oldest first. Nothing else may lie beside them.
+    /// The numbers of all generations, oldest first. The directory must contain nothing else.
     pub fn generations(&self) -> Vec<u64> {
         let names = names(&self.generations_folder());
         let number = |name: &String| {
@@ -35,7 +35,7 @@ impl Node {
         self.generation(number).join("checkpoints").join(pod.name())
     }
 
-    /// What each generation that has a file of this pod holds in it, oldest first.
+    /// The content of this pod's file in each generation that has one, oldest first.
     pub fn kept_of(&self, pod: &Pod<'_>) -> Vec<Vec<u8>> {
         let files = self
             .generations()
@@ -44,12 +44,12 @@ impl Node {
         files.filter_map(|file| fs::read(file).ok()).collect()
     }
 
-    /// What the pod's checkpoint holds, byte for byte.
+    /// The content of the pod's checkpoint, byte for byte.
     pub fn stored_of(&self, pod: &Pod<'_>) -> Vec<u8> {
         fs::read(self.state_dir().join("checkpoints").join(pod.name())).expect("a checkpoint")
     }
 
-    /// Everything that is stored loads: the current files, and every generation with all of its files.
+    /// Every stored file loads: the current files, and every generation with all of its files.
     pub fn assert_all_loads(&self) {
         self.netfix("list").exits(0);
         let run = self.netfix("list --generations -o json").exits(0);
@@ -62,7 +62,7 @@ impl Node {
     }
 }
 
-/// `node.json` of a state folder, or of a generation.
+/// `node.json` of a state directory or of a generation.
 pub fn node_json(folder: &Path) -> Value {
     json(&fs::read(folder.join("node.json")).expect("node.json"))
 }
@@ -81,7 +81,7 @@ pub fn json(bytes: &[u8]) -> Value {
         .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(bytes)))
 }
 
-/// The document as netfix writes it, its sum at this place taken by sha256sum(1).
+/// The document as netfix writes it, with its checksum calculated by sha256sum(1).
 pub fn with_checksum(mut document: Value, place: &str) -> String {
     let blank = "0".repeat(64);
     *document.pointer_mut(place).expect("a checksum") = format!("sha256:{blank}").into();

@@ -1,4 +1,4 @@
-//! What a killed run could not clean up: everything that carries the id of a process that is no more.
+//! Leftovers of a killed test run: everything whose name has the id of a process that ended.
 
 use std::fs;
 use std::path::Path;
@@ -8,11 +8,11 @@ use super::tool;
 
 /// Every name starts with this and the id of the process that made it.
 pub const PREFIX: &str = "nfx";
-/// Temporary folders have this before the name.
+/// Temporary directories have this before the name.
 pub const FOLDER_PREFIX: &str = "netfix-test-";
 const NAMESPACES: &str = "/run/netns";
 
-/// Removes it, once a process.
+/// Removes the leftovers, once for each process.
 pub fn sweep() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -26,7 +26,7 @@ pub fn sweep() {
                     .rsplit_once('-')
                     .map_or("", |(owner, _)| owner),
             );
-            // A small disk that a test had mounted there.
+            // A small disk that a test mounted there.
             let _ =
                 tool::try_run(tool::command("umount", ["-l"]).arg(temp.join(&name).join("state")));
             let _ = fs::remove_dir_all(temp.join(name));
@@ -34,7 +34,7 @@ pub fn sweep() {
     });
 }
 
-/// The names in a folder whose process is gone.
+/// The names in a directory whose process ended.
 fn orphans(folder: &Path, prefix: &str) -> Vec<String> {
     let names = fs::read_dir(folder).into_iter().flatten().flatten();
     let names = names.filter_map(|entry| entry.file_name().into_string().ok());
@@ -56,7 +56,7 @@ fn is_alive(pid: u32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()
 }
 
-/// Removes a cgroup of the unified hierarchy, which need not be mounted, and all below it.
+/// Removes a cgroup of the unified hierarchy, mounted or not, and all cgroups below it.
 pub fn remove_cgroup(name: &str) {
     if maker(name).is_none() {
         return;

@@ -1,5 +1,5 @@
-//! libcni in small: calls the plugins of a network one after the other and writes down what libcni would, byte
-//! for byte the same keys.
+//! A small libcni: calls the plugins of a network one after the other and writes the same cache entry as libcni,
+//! byte for byte.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -21,12 +21,12 @@ pub struct Network<'n> {
     node: &'n Node,
     config: Value,
     capabilities: Value,
-    /// Below the cache's folder.
+    /// The directory below the cache.
     place: &'static str,
 }
 
 impl<'n> Network<'n> {
-    /// A list of plugins, the first of which makes the interface.
+    /// A list of plugins; the first one creates the interface.
     pub fn new(node: &'n Node, name: &str, plugins: &[Value]) -> Self {
         let config = json!({"cniVersion": "1.0.0", "name": name, "plugins": plugins});
         Self {
@@ -37,25 +37,25 @@ impl<'n> Network<'n> {
         }
     }
 
-    /// The same with another version of the specification.
+    /// The same with another version of the CNI specification.
     pub fn version(mut self, version: &str) -> Self {
         self.config["cniVersion"] = version.into();
         self
     }
 
-    /// The same with what the runtime offers to plugins that declare a capability.
+    /// The same with runtime configuration for plugins that declare a capability.
     pub fn capabilities(mut self, values: Value) -> Self {
         self.capabilities = values;
         self
     }
 
-    /// The same, cached in another folder below the cache's, as multus does.
+    /// The same, cached in another directory below the cache, as multus does.
     pub fn cached_in(mut self, place: &'static str) -> Self {
         self.place = place;
         self
     }
 
-    /// ADD, and the entry of the cache.
+    /// Runs ADD and writes the cache entry.
     pub fn attach(&self, pod: &Pod<'_>, ifname: &str) -> Attached {
         let args = [
             ["IgnoreUnknown", "1"].map(str::to_owned),
@@ -103,7 +103,7 @@ impl<'n> Network<'n> {
         attached
     }
 
-    /// What a plugin of the list reads on its standard input.
+    /// The standard input of one plugin of the list.
     fn told(&self, plugin: &Value, result: &Value) -> Value {
         let mut config = plugin.clone();
         for key in ["name", "cniVersion"] {
@@ -121,7 +121,7 @@ impl<'n> Network<'n> {
     }
 }
 
-/// An interface as plugins made it.
+/// An interface that plugins created.
 pub struct Attached {
     pub file: PathBuf,
     pub cached: Cached,
@@ -131,7 +131,7 @@ pub struct Attached {
 }
 
 impl Attached {
-    /// Writes the entry (anew).
+    /// Writes the cache entry, or replaces it.
     pub fn write(&self) {
         let Cached {
             container,
@@ -151,7 +151,7 @@ impl Attached {
         {
             entry["capabilityArgs"] = self.capabilities.clone();
         }
-        // libcni writes it down since 1.3, and an early result says it nowhere.
+        // libcni writes it since 1.3; an early result does not contain it.
         if let Some(netns) = self
             .netns
             .as_ref()
@@ -164,7 +164,7 @@ impl Attached {
         self.overwrite(&entry.to_string());
     }
 
-    /// Puts any text into the entry's place.
+    /// Replaces the cache entry by any text.
     pub fn overwrite(&self, text: &str) {
         fs::write(&self.file, text).unwrap_or_else(|e| panic!("{}: {e}", self.file.display()));
         fs::set_permissions(&self.file, Permissions::from_mode(0o600)).expect("a private file");
@@ -183,12 +183,12 @@ impl Attached {
     }
 }
 
-/// The cache of a node: a folder of the test.
+/// The cache of a node: a directory of the test.
 pub fn cache_dir(node: &Node) -> PathBuf {
     node.temp().join("cni")
 }
 
-/// What a runtime would call the pod's sandbox.
+/// The sandbox id that a runtime would use for the pod.
 pub fn sandbox_id(pod: &Pod<'_>) -> String {
     let digest = Sha256::digest(pod.name());
     digest
@@ -198,7 +198,7 @@ pub fn sandbox_id(pod: &Pod<'_>) -> String {
         .concat()
 }
 
-/// The name that Kubernetes knows the pod by: what follows the last dot of its namespace's name.
+/// The pod's name in Kubernetes: the part after the last dot of its namespace's name.
 pub fn short_name(pod: &Pod<'_>) -> String {
     pod.name().rsplit('.').next().unwrap_or_default().to_owned()
 }

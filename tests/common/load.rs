@@ -2,7 +2,7 @@
 
 use std::process::{Child, Command};
 
-/// Processes that compute without end, until it is dropped.
+/// Processes that use the CPU until dropped.
 pub struct Load(Vec<Child>);
 
 impl Load {
@@ -19,7 +19,7 @@ impl Load {
 impl Drop for Load {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            // timeout(1) passes it on.
+            // timeout(1) forwards the signal.
             let _ = Command::new("kill").arg(child.id().to_string()).status();
             let _ = child.wait();
         }

@@ -1,5 +1,5 @@
-//! A machine within the machine, on a node's network: it has process ids, mounts, cgroups, /run and /var/lib
-//! of its own, and takes everything with it when it ends, also after a kill of the tests.
+//! A machine within the machine, on a node's network: it has its own process ids, mounts, cgroups, /run and
+//! /var/lib, and removes everything when it ends, also after a kill of the tests.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -17,7 +17,7 @@ use super::node::Node;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub struct Machine {
-    /// Its standard input is what the machine lives by.
+    /// The machine ends when this standard input is closed.
     outside: Child,
     init: u32,
     folder: PathBuf,
@@ -25,12 +25,12 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// On the node's network and in the node's temporary folder.
+    /// On the node's network and in the node's temporary directory.
     pub fn start(node: &Node) -> Self {
         Self::with_first_process(node, "plain")
     }
 
-    /// `first` is what `machine.sh` makes its process 1.
+    /// `first` is the process 1 that `machine.sh` starts.
     pub(super) fn with_first_process(node: &Node, first: &str) -> Self {
         let folder = node.temp().join("machine");
         for name in ["run", "var-lib"] {
@@ -67,7 +67,7 @@ impl Machine {
         let outside = self.outside.id();
         let children = fs::read_to_string(format!("/proc/{outside}/task/{outside}/children"));
         let children = children.expect("the kernel lists a process's children");
-        // The child before it is the one that reads systemd's input.
+        // Its first child reads systemd's input.
         let init = children
             .split_whitespace()
             .last()
@@ -75,12 +75,12 @@ impl Machine {
         self.init = init.unwrap_or_else(|| panic!("{children:?} has no child in it"));
     }
 
-    /// Its process 1, as it goes by outside.
+    /// Its process 1, by its process id outside.
     pub fn init(&self) -> u32 {
         self.init
     }
 
-    /// A command that starts inside.
+    /// A command that starts inside the machine.
     pub fn exec(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
         command.args([
@@ -96,12 +96,12 @@ impl Machine {
         command
     }
 
-    /// The machine's root folder with its mounts, seen from outside.
+    /// The machine's root directory with its mounts, seen from outside.
     pub fn root(&self) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root", self.init))
     }
 
-    /// Where a path below the machine's /run or /var/lib is outside.
+    /// The path outside of a path below the machine's /run or /var/lib.
     pub fn outside(&self, path: &str) -> PathBuf {
         let inside = Path::new(path);
         for (root, folder) in [
@@ -116,12 +116,12 @@ impl Machine {
         panic!("{path} is not the machine's own");
     }
 
-    /// Where a file of a process is outside that goes by this id inside, such as `ns/net`.
+    /// The path outside of a file in /proc, such as `ns/net`, of a process with this id inside.
     pub fn proc_file(&self, pid: u32, name: &str) -> PathBuf {
         self.root().join(format!("proc/{pid}/{name}"))
     }
 
-    /// Sends a signal to a process that goes by this id inside.
+    /// Sends a signal to a process by its id inside.
     pub fn signal(&self, pid: u32, signal: Signal) -> bool {
         let number = signal as i32;
         let mut command = self.exec("sh");
@@ -141,7 +141,7 @@ impl Machine {
 }
 
 impl Drop for Machine {
-    /// The end of process 1 is the end of every process in there, and of every mount.
+    /// The end of process 1 ends every process in the machine and removes every mount.
     fn drop(&mut self) {
         drop(self.outside.stdin.take());
         if !wait_until(PATIENCE, || matches!(self.outside.try_wait(), Ok(Some(_))))

@@ -1,17 +1,17 @@
 #!/bin/sh
-# A machine within the machine, in the network namespace that this is started in: process ids, mounts and cgroups of
-# its own, /run and /var/lib from a folder of the test. It lives until its standard input is closed, and with it ends
-# every process and every mount in it. Its process 1 is this script, or systemd with D-Bus and the journal.
+# A machine within the machine, in the current network namespace: it has its own process ids, mounts and cgroups, and
+# /run and /var/lib from a directory of the test. It runs until its standard input is closed; then every process and
+# every mount in it ends. Its process 1 is this script, or systemd with D-Bus and the journal.
 #
 # usage: machine.sh FOLDER NAME plain|systemd
 set -eu
 folder=$1 name=$2 first=$3 stage=${4:-outside}
 
-# systemd does not look at its input, so somebody else does. A Ctrl-C for all is no end of the input yet.
+# systemd does not read its input, so a child does. A Ctrl-C for all processes does not close the input.
 end_with_the_input() {
     trap '' INT TERM HUP
     cat <&3 >/dev/null
-    # Its children are this one, the first, and the other process 1.
+    # The children are this reader, which came first, and the other process 1.
     # shellcheck disable=SC2046
     set -- "$1" $(cat "/proc/$1/task/$1/children")
     kill -KILL "${3:-$1}"
@@ -23,7 +23,7 @@ if [ "$stage" = outside ]; then
     mount -t cgroup2 none /sys/fs/cgroup
     mkdir "/sys/fs/cgroup/$name"
     echo $$ >"/sys/fs/cgroup/$name/cgroup.procs"
-    # unshare(1) complains of a process 1 that was killed.
+    # unshare(1) reports a process 1 that was killed.
     exec unshare --cgroup --pid --uts --fork --kill-child --mount-proc \
         sh "$0" "$folder" "$name" "$first" inside <&3 3<&- 4>&2 2>/dev/null
 fi
@@ -31,11 +31,11 @@ exec 2>&4 4>&-
 
 umount /sys/fs/cgroup
 mount -t cgroup2 none /sys/fs/cgroup
-# A cgroup that others are made in may itself have no process.
+# A cgroup with child cgroups must not contain a process.
 mkdir /sys/fs/cgroup/init
 echo $$ >/sys/fs/cgroup/init/cgroup.procs
-# Namespaces that other tests have mounted are none of this machine's.
-# It is no failure that some end at this very moment.
+# Unmount the namespaces that other tests have mounted: they do not belong to this machine.
+# Some of them may end at this moment, so ignore failures.
 sed -n 's/^[^ ]* [^ ]* [^ ]* [^ ]* \([^ ]*\) .* - nsfs .*/\1/p' /proc/self/mountinfo | xargs -r umount -l 2>/dev/null || :
 mount --bind "$folder/run" /run
 mount --bind "$folder/var-lib" /var/lib
@@ -47,5 +47,5 @@ fi
 exec 3<&0
 cat <&3 >/dev/null &
 echo ready
-# As process 1 it also takes leave of every orphan that ends.
+# As process 1 it also reaps every orphan.
 wait $!

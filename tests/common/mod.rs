@@ -1,6 +1,6 @@
-//! What the native tests stand on: a private "node" namespace whose parent interface is one end of a veth
-//! pair, a gateway at the other end, and pods with macvlan interfaces between them. No test of netfix itself
-//! lives here.
+//! The fixture of the native tests: a private "node" namespace whose parent interface is one end of a veth
+//! pair, a gateway at the other end, and pods with macvlan interfaces between them. It contains no test of
+//! netfix itself.
 #![allow(
     dead_code,
     unused_imports,

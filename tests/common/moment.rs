@@ -1,4 +1,4 @@
-//! Something happens while netfix is at work: it is stopped at system calls of the test's choice, and goes on.
+//! Runs code in the middle of a netfix run: strace stops netfix at chosen system calls, then netfix continues.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -13,21 +13,21 @@ const STOPPED: &str = "--- stopped by SIGSTOP ---";
 
 /// When netfix is stopped, and on which kernel it runs.
 pub struct Moment {
-    /// The system call after which it stops, each time.
+    /// netfix stops after each call of this system call.
     pub call: &'static str,
-    /// What the call's line, as strace shows it with paths, must hold for this to be the moment.
+    /// The call's line, as strace prints it with paths, must contain this.
     pub holds: &'static str,
-    /// Whether the kernel gives namespaces a cookie.
+    /// Whether the kernel has namespace cookies.
     pub cookies: bool,
 }
 
-/// Everybody who lives where is known, and nothing is open yet.
+/// netfix has listed all processes and opened no namespace yet.
 pub const AFTER_LOOKING: Moment = Moment {
     call: "getdents64",
     holds: "</proc>, 0x",
     cookies: true,
 };
-/// Every namespace is open, and nobody was in it yet.
+/// netfix has opened every namespace and entered none yet.
 pub const AFTER_OPENING: Moment = Moment {
     call: "setns",
     holds: "setns(",
@@ -44,7 +44,7 @@ impl Moment {
 }
 
 impl Node {
-    /// `netfix WORDS`, and at that moment `act`, once.
+    /// Runs `netfix WORDS`, and at that moment `act`, once.
     pub fn netfix_while(&self, words: &str, moment: &Moment, act: impl FnOnce()) -> Run {
         let file = self.temp().join("moments");
         let name = file.to_string_lossy().into_owned();
@@ -98,7 +98,7 @@ impl Node {
     }
 }
 
-/// The last read of a folder yields nothing, which is when the whole of it was read.
+/// The last read of a directory returns nothing: netfix has read all of it.
 fn is_moment(line: &str, moment: &Moment) -> bool {
     let is_last = moment.call != "getdents64" || line.trim_end().ends_with("= 0");
     line.contains(moment.call) && line.contains(moment.holds) && is_last

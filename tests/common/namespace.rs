@@ -1,4 +1,4 @@
-//! One mounted network namespace, gone when dropped.
+//! One mounted network namespace, removed on drop.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ impl Namespace {
         namespace
     }
 
-    /// A name for a namespace that is there already, by a file that leads to it.
+    /// A name for an existing namespace, by a file that refers to it.
     pub fn of_file(name: &str, file: &Path) -> Self {
         let namespace = Self {
             name: name.to_owned(),
@@ -53,7 +53,7 @@ impl Namespace {
         namespace
     }
 
-    /// A name for the namespace that a process lives in.
+    /// A name for the network namespace of a process.
     pub fn attach(name: &str, process: u32) -> Self {
         tool::ip(&format!("netns attach {name} {process}"));
         Self {
@@ -81,13 +81,13 @@ impl Namespace {
         )
     }
 
-    /// A command that starts in this namespace, with a /sys of its own, as an administrator would start it.
+    /// A command that starts in this namespace, with its own /sys, as an administrator would start it.
     pub fn exec(&self, program: &str) -> Command {
         tool::command("ip", ["netns", "exec", &self.name, program])
     }
 
-    /// Runs `work` on a scratch thread inside the namespace. A socket born there stays there; so does a child
-    /// process.
+    /// Runs `work` on a scratch thread inside the namespace. Sockets and child processes that it creates stay in the
+    /// namespace.
     pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         let file = File::open(self.path())
             .unwrap_or_else(|e| panic!("cannot open {}: {e}", self.path().display()));
@@ -129,12 +129,12 @@ impl Namespace {
         self.ip("link set lo up");
     }
 
-    /// Deletes the namespace early, as a runtime does when the pod ends.
+    /// Deletes the namespace before the drop, as a runtime does when the pod ends.
     pub fn delete(&self) {
         tool::ip(&format!("netns del {}", self.name));
     }
 
-    /// The index of a link that must be there.
+    /// The index of a link that must exist.
     pub fn index_of(&self, link: &str) -> u32 {
         let index = self.enter(|| if_nametoindex(link));
         index.unwrap_or_else(|e| panic!("no {link} in {}: {e}", self.name))

@@ -26,7 +26,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// A node with `eth0` up, one IPv4 and one IPv6 address of its own, and default routes to the gateway.
+    /// A node with `eth0` up, one IPv4 and one IPv6 address, and default routes to the gateway.
     pub fn new() -> Self {
         let node = Self::without_addresses();
         node.ns.ip("addr add 10.88.0.2/16 dev eth0");
@@ -36,7 +36,7 @@ impl Node {
         node
     }
 
-    /// A node whose `eth0` is up and has nothing on it.
+    /// A node whose `eth0` is up and has no address.
     pub fn without_addresses() -> Self {
         tool::require_everything();
         let name = unique_name();
@@ -55,7 +55,7 @@ impl Node {
         node
     }
 
-    /// What a driver's unload does: the parent is gone, and with it every macvlan on it.
+    /// What unloading a driver does: it removes the parent and every macvlan on it.
     pub fn lose(&self) {
         self.ns.ip("link del eth0");
         assert!(
@@ -64,8 +64,8 @@ impl Node {
         );
     }
 
-    /// What a driver's load does: the same NIC is back, bare and down. The wire's other end is up and has its
-    /// addresses.
+    /// What loading a driver does: the same NIC appears, down and without addresses. The other end of the wire is up
+    /// and has its addresses.
     pub fn reload(&self) {
         self.reload_without_carrier();
         self.give_carrier();
@@ -87,14 +87,14 @@ impl Node {
         self.reload();
     }
 
-    /// An empty pod. Duplicate address detection is off in it, which saves a second or two per capture.
+    /// An empty pod. Duplicate address detection is off in it, which saves a second or two for each capture.
     pub fn pod(&self, name: &str) -> Pod<'_> {
         let pod = self.pod_with_dad(name);
         pod.ns.set_sysctl("ipv6/conf/default/dad_transmits", "0");
         pod
     }
 
-    /// An empty pod in which duplicate address detection runs, as it does on a real node.
+    /// An empty pod with duplicate address detection on, as on a real node.
     pub fn pod_with_dad(&self, name: &str) -> Pod<'_> {
         Pod::new(
             self,
@@ -127,12 +127,12 @@ impl Node {
             .collect()
     }
 
-    /// The glob that names this node's pods and nothing else.
+    /// The glob that selects this node's pods and no others.
     pub fn pods_glob(&self) -> String {
         format!("/run/netns/{}.*", self.ns.name())
     }
 
-    /// A folder that is gone after the test.
+    /// A directory that is removed after the test.
     pub fn temp(&self) -> PathBuf {
         self.temp.path().to_owned()
     }
@@ -141,7 +141,7 @@ impl Node {
         self.temp.path().join("state")
     }
 
-    /// The checkpoint file of a pod: the one whose `netns` names it.
+    /// The pod's checkpoint file, found by its `netns`.
     pub fn checkpoint_of(&self, pod: &Pod<'_>) -> PathBuf {
         let folder = self.state_dir().join("checkpoints");
         let files = fs::read_dir(&folder)
@@ -163,7 +163,7 @@ impl Node {
         })
     }
 
-    /// Every file of the state folder with its content, but for the lock.
+    /// Every file of the state directory with its content, except the lock.
     pub fn state_files(&self) -> Vec<(PathBuf, String)> {
         let mut folders = vec![self.state_dir()];
         let mut files = Vec::new();
@@ -183,7 +183,7 @@ impl Node {
         files
     }
 
-    /// Snapshot, loss, reload, restore: afterwards each pod, and the node, is what it was.
+    /// Snapshot, loss, reload, restore: afterwards each pod and the node have their former state.
     pub fn assert_all_survive_a_loss(&self, pods: &[Pod<'_>]) {
         let before: Vec<_> = pods.iter().map(Pod::capture).collect();
         let host = self.capture();

@@ -1,5 +1,5 @@
-//! A kernel that gives network namespaces no cookie, as Linux does before 5.14: the question is answered with the errno
-//! that those have for it.
+//! A kernel without cookies of network namespaces, as Linux before 5.14: a filter answers the query with the errno
+//! of those kernels.
 
 use std::collections::BTreeMap;
 use std::process::{Child, Command};
@@ -12,7 +12,7 @@ use seccompiler::{
 use super::node::Node;
 use super::run::Run;
 
-/// Linux's number for the question (`asm-generic/socket.h`).
+/// Linux's number of the socket option (`asm-generic/socket.h`).
 const SO_NETNS_COOKIE: u64 = 71;
 
 impl Node {
@@ -22,7 +22,7 @@ impl Node {
     }
 }
 
-/// Runs a command to its end.
+/// Runs a command until it ends.
 pub fn run(command: &mut Command) -> Run {
     within(|| Run::of(command))
 }
@@ -32,7 +32,7 @@ pub fn spawn(command: &mut Command) -> std::io::Result<Child> {
     within(|| command.spawn())
 }
 
-/// What a thread starts has the thread's kernel.
+/// Processes that the thread starts inherit its filter.
 fn within<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let result = std::thread::scope(|scope| {
         let inside = scope.spawn(|| {

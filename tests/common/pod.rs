@@ -36,7 +36,7 @@ impl<'n> Pod<'n> {
         self.ns.name()
     }
 
-    /// The pod's own IPv4 address, without its length.
+    /// The pod's IPv4 address, without the prefix length.
     pub fn address(&self) -> String {
         format!("10.88.1.{}", self.number)
     }
@@ -53,8 +53,8 @@ impl<'n> Pod<'n> {
         self.ns.ip(words)
     }
 
-    /// Adds a macvlan `eth0` with the pod's own MAC, and leaves it down. `kind` is what follows `type
-    /// macvlan`, `link` what stands before it.
+    /// Adds a macvlan `eth0` with the pod's MAC, and leaves it down. `kind` is what follows `type
+    /// macvlan`, `link` what precedes it.
     pub fn macvlan(&self, kind: &str, link: &str) {
         let (name, mac) = (self.ns.name(), self.mac());
         let address = if link.contains("address") {
@@ -80,15 +80,15 @@ impl<'n> Pod<'n> {
         self.ip(&format!("route add default via {GATEWAY4}"));
     }
 
-    /// Attaches the pod with the real CNI plugin. `ipam` is the plugin's section of that name.
+    /// Attaches the pod with the real CNI plugin. `ipam` is that section of the plugin's configuration.
     pub fn attach(mut self, ipam: &Value) -> Self {
         self.attachment = Some(Attachment::add(self.node, &self.ns, ipam));
-        // Plugins from 1.2 on set this beside arp_notify; distributions still ship 1.1.
+        // Plugins since 1.2 set this in addition to arp_notify; distributions still ship 1.1.
         self.ns.set_sysctl("ipv6/conf/eth0/ndisc_notify", "1");
         self
     }
 
-    /// The plugin's own CHECK against the result of its ADD.
+    /// The plugin's CHECK against the result of its ADD.
     pub fn cni_check(&self) -> Result<(), String> {
         let attachment = self
             .attachment
@@ -97,13 +97,13 @@ impl<'n> Pod<'n> {
         attachment.check(self.node, &self.ns)
     }
 
-    /// Lets a process live in the pod, so that it is found through /proc too.
+    /// Starts a process in the pod, so that netfix finds the pod through /proc too.
     pub fn with_process(mut self) -> Self {
         self.replace_process();
         self
     }
 
-    /// Ends the process that lives in the pod and lets another one live there, as a restart of a container does.
+    /// Ends the pod's process and starts another one, as a container restart does.
     pub fn replace_process(&mut self) {
         self.end_process();
         let child = self.ns.exec("sleep").arg("600").spawn();
@@ -144,7 +144,7 @@ impl<'n> Pod<'n> {
         Capture::of_pod(&self.ns, &self.node.ns)
     }
 
-    /// Fails unless the pod is, within the time that duplicate address detection takes, what it was.
+    /// Fails unless the pod returns to its captured state within the time of duplicate address detection.
     pub fn assert_same_as(&self, before: &Capture) {
         before.assert_becomes(self.ns.name(), || self.capture());
     }

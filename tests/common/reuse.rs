@@ -1,4 +1,4 @@
-//! Numbers that the kernel gives twice: inodes of namespaces, and pids.
+//! Numbers that the kernel assigns again: inodes of namespaces, and pids.
 
 use std::cmp::Ordering;
 use std::fs::{self, File};
@@ -15,17 +15,17 @@ use super::background::wait_until;
 use super::namespace::Namespace;
 use super::tool;
 
-/// How long a number may take to become free, which is done later and elsewhere in the kernel.
+/// How long a number may take to become free; the kernel frees it later, in a worker.
 const PATIENCE: Duration = Duration::from_secs(2);
 const ATTEMPTS: usize = 20;
-/// How many numbers below the wanted one are taken at most; each is an open file. The next attempt starts lower.
+/// The maximum of numbers below the wanted one to occupy; each is an open file. The next attempt starts lower.
 const HELD: usize = 2000;
 
-/// Somebody else on the machine got the number first, and may keep it.
+/// Another process on the machine got the number first, and may keep it.
 #[derive(Debug)]
 pub struct Taken;
 
-/// Runs a scenario that needs an inode number again, anew until nobody else takes it.
+/// Runs a scenario that needs an inode number again, and repeats it if another process took the number.
 pub fn until_reused(scenario: impl Fn() -> Result<(), Taken>) {
     let came = (0..ATTEMPTS).any(|_| scenario().is_ok());
     assert!(
@@ -34,7 +34,7 @@ pub fn until_reused(scenario: impl Fn() -> Result<(), Taken>) {
     );
 }
 
-/// A namespace that only an open file holds.
+/// A namespace that only an open file keeps.
 pub struct Unnamed(File);
 
 impl Unnamed {
@@ -43,10 +43,10 @@ impl Unnamed {
         Self(born.join().expect("the scratch thread"))
     }
 
-    /// A new namespace with this inode number, whose namespace is gone or about to go.
+    /// A new namespace with this inode number, whose former namespace is gone or about to go.
     ///
-    /// The kernel gives the lowest free number, to namespaces of all kinds. Those of host names are made in no time: they
-    /// take the numbers below, and show when the wanted one is free.
+    /// The kernel assigns the lowest free number to namespaces of all kinds. Namespaces of host names are fast to make:
+    /// they occupy the numbers below, and show when the wanted one is free.
     pub fn with_inode(inode: u64) -> Result<Self, Taken> {
         let deadline = Instant::now() + PATIENCE;
         let watch = move || {
@@ -78,7 +78,7 @@ impl Unnamed {
         number_of(&self.0)
     }
 
-    /// Starts a program in it.
+    /// Starts a program in the namespace.
     pub fn start(&self, command: &mut Command) -> Child {
         std::thread::scope(|scope| {
             let inside = scope.spawn(|| {
@@ -90,7 +90,7 @@ impl Unnamed {
         })
     }
 
-    /// By which other programs open it.
+    /// A path by which other programs open it.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!(
             "/proc/{}/fd/{}",
@@ -99,7 +99,7 @@ impl Unnamed {
         ))
     }
 
-    /// Mounts it where a runtime would.
+    /// Mounts it like a runtime.
     pub fn mount(&self, path: &Path) {
         File::create(path).unwrap_or_else(|e| panic!("cannot create {}: {e}", path.display()));
         tool::run(
@@ -110,7 +110,7 @@ impl Unnamed {
     }
 }
 
-/// A new namespace of this kind, in which the calling thread is from then on.
+/// Creates a namespace of this kind and moves the calling thread into it.
 fn unshared(kind: CloneFlags, name: &str) -> File {
     unshare(kind).expect("a new namespace on a scratch thread");
     File::open(format!("/proc/thread-self/ns/{name}")).expect("the new namespace")
@@ -123,7 +123,7 @@ fn number_of(namespace: &File) -> u64 {
         .ino()
 }
 
-/// The inode number that a path of a namespace leads to.
+/// The inode number of the namespace at a path.
 pub fn inode_of(path: &Path) -> u64 {
     fs::metadata(path)
         .unwrap_or_else(|e| panic!("cannot look at {}: {e}", path.display()))
@@ -131,7 +131,7 @@ pub fn inode_of(path: &Path) -> u64 {
 }
 
 impl Namespace {
-    /// Deletes the namespace and makes another one of the same name and with the very same inode number.
+    /// Deletes the namespace and creates another one with the same name and the same inode number.
     pub fn replace_with_same_inode(&self) -> Result<(), Taken> {
         let inode = inode_of(&self.path());
         self.delete();
@@ -146,14 +146,14 @@ impl Namespace {
     }
 }
 
-/// A pid namespace in which a test says which pid comes next.
+/// A pid namespace in which a test chooses the next pid.
 pub struct Pids {
     unshare: Child,
     init: u32,
 }
 
 impl Pids {
-    /// Its first process lives in `host`, as a machine's does.
+    /// Its first process is in `host`, like that of a machine.
     pub fn new(host: &Namespace) -> Self {
         let mut command = host.exec("unshare");
         command.args([
@@ -187,12 +187,12 @@ impl Pids {
         pids
     }
 
-    /// The first process, as the machine numbers it.
+    /// The first process, by its pid in the machine.
     pub fn init(&self) -> u32 {
         self.init
     }
 
-    /// A `sleep` that has this pid here and lives in `namespace`.
+    /// A `sleep` that has this pid here and runs in `namespace`.
     pub fn sleep_as(&self, pid: u32, namespace: &Unnamed) -> Sleep {
         self.run(
             "sh",
@@ -212,7 +212,7 @@ impl Pids {
         Sleep { child }
     }
 
-    /// Ends a process that has this pid here.
+    /// Ends the process with this pid here.
     pub fn kill(&self, pid: u32, mut sleep: Sleep) {
         self.run("kill", &["-9", &pid.to_string()]);
         let _ = sleep.child.wait();
@@ -228,14 +228,14 @@ impl Pids {
     }
 }
 
-/// A process that was started with a pid of the test's choice.
+/// A process with a pid that the test chose.
 pub struct Sleep {
-    /// Its parent, which ends when it does.
+    /// Its parent, which ends with it.
     child: Child,
 }
 
 impl Sleep {
-    /// A process in the same network namespace, as the machine numbers it.
+    /// A process in the same network namespace, by its pid in the machine.
     pub fn neighbour(&self) -> u32 {
         self.child.id()
     }

@@ -1,4 +1,4 @@
-//! netfix itself, run in a node's namespace as an administrator would, and what it answered.
+//! netfix itself, run in a node's namespace as an administrator would, and its output.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::pod::Pod;
 use super::told::{self, Told};
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_netfix");
-/// No command may take longer, whatever it waits for.
+/// The time limit of every command.
 const LIMIT_SECONDS: &str = "120";
 
 pub struct Run {
@@ -23,7 +23,7 @@ pub struct Run {
 }
 
 impl Node {
-    /// `netfix WORDS` for this node's pods, with the test's own state folder.
+    /// `netfix WORDS` for this node's pods, with the test's state directory.
     pub fn netfix(&self, words: &str) -> Run {
         Run::of(&mut self.netfix_command(&["timeout", LIMIT_SECONDS], words))
     }
@@ -33,7 +33,7 @@ impl Node {
         self.netfix(&format!("{words} -o json"))
     }
 
-    /// The command, under `wrapper` (such as strace), not yet started.
+    /// The command under `wrapper` (such as strace), not started yet.
     pub fn netfix_command(&self, wrapper: &[&str], words: &str) -> Command {
         let mut command = match wrapper.split_first() {
             Some((first, rest)) => {
@@ -45,7 +45,7 @@ impl Node {
         };
         command.args(words.split_whitespace());
         command.arg("--state-dir").arg(self.state_dir());
-        // `show` names its one pod itself, and generations are not about some pods.
+        // `show` names its one pod itself, and generations take no selection.
         if !["show", "prune", "list --generations"]
             .iter()
             .any(|own| words.starts_with(own))
@@ -64,7 +64,7 @@ impl Node {
         self.alone("true", words)
     }
 
-    /// The same on another machine: its machine-id says something else.
+    /// The same on another machine: with another machine-id.
     pub fn netfix_alone_elsewhere(&self, words: &str) -> Run {
         self.alone(&self.bind_identity("/etc/machine-id"), words)
     }
@@ -100,20 +100,20 @@ impl Node {
         )
     }
 
-    /// netfix on a machine whose file `path` (its machine-id, its boot's id) says something else.
+    /// netfix on a machine where the file `path` (machine-id, boot id) has another content.
     pub fn netfix_elsewhere(&self, path: &str, words: &str) -> Run {
         let script = format!("{} && exec \"$@\"", self.bind_identity(path));
         Run::of(&mut self.netfix_command(&["unshare", "--mount", "sh", "-c", &script, "sh"], words))
     }
 
-    /// A shell command that makes the file `path` say something else.
+    /// A shell command that gives the file `path` another content.
     fn bind_identity(&self, path: &str) -> String {
         let other = self.temp().join("other-identity");
         std::fs::write(&other, "0123456789abcdef0123456789abcdef\n").expect("another identity");
         format!("mount --bind {} {path}", other.display())
     }
 
-    /// Writes the checkpoints of all pods; every one of them must be good.
+    /// Writes the checkpoints of all pods; every one must be good.
     pub fn snapshot(&self) -> Run {
         self.netfix("snapshot").exits(0)
     }
@@ -124,7 +124,7 @@ impl Node {
 }
 
 impl Run {
-    /// `netfix WORDS` inside a machine of its own, with nothing selected.
+    /// `netfix WORDS` inside a separate machine, without a selection.
     pub fn inside(machine: &Machine, state_dir: &Path, words: &str) -> Self {
         let mut command = machine.exec("timeout");
         command
@@ -158,7 +158,7 @@ impl Run {
         }
     }
 
-    /// Everything about the run, for the text of a failed assertion.
+    /// The whole run, for the text of a failed assertion.
     pub fn told(&self) -> String {
         format!(
             "{}\nexit {:?}\n--- stdout\n{}\n--- stderr\n{}",
@@ -172,21 +172,21 @@ impl Run {
         self
     }
 
-    /// Standard output holds each of these.
+    /// stdout contains each of these.
     #[track_caller]
     pub fn stdout_has(self, texts: &[&str]) -> Self {
         assert_holds("stdout", &self.out, texts, &self);
         self
     }
 
-    /// Standard error holds each of these.
+    /// stderr contains each of these.
     #[track_caller]
     pub fn stderr_has(self, texts: &[&str]) -> Self {
         assert_holds("stderr", &self.err, texts, &self);
         self
     }
 
-    /// Neither stream holds this.
+    /// Neither stream contains this.
     #[track_caller]
     pub fn lacks(self, text: &str) -> Self {
         assert!(
@@ -197,7 +197,7 @@ impl Run {
         self
     }
 
-    /// Standard output as the one JSON document it must be.
+    /// stdout, which must be one JSON document.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.out)
             .unwrap_or_else(|e| panic!("stdout is not one JSON document: {e}\n{}", self.told()))
@@ -218,7 +218,7 @@ impl Run {
             .unwrap_or_else(|| panic!("no pod {} in the answer\n{}", pod.name(), self.told()))
     }
 
-    /// Every problem, from the JSON document or from the lines for people.
+    /// Every problem, from the JSON document or from the text lines.
     pub fn problems(&self) -> Vec<Told> {
         if self.out.starts_with('{') {
             told::from_json(&self.json())
@@ -235,13 +235,13 @@ impl Run {
         problems
     }
 
-    /// The errors are these pairs of a code and a pod (`""` for the host or the command itself), and no others.
+    /// The errors are exactly these pairs of a code and a pod (`""` for the host or the command itself).
     #[track_caller]
     pub fn errors(self, expected: &[(&str, &str)]) -> Self {
         self.has_exactly("error", expected)
     }
 
-    /// The same of warnings.
+    /// The same for warnings.
     #[track_caller]
     pub fn warnings(self, expected: &[(&str, &str)]) -> Self {
         self.has_exactly("warning", expected)
@@ -260,7 +260,7 @@ impl Run {
         self
     }
 
-    /// A problem with this code of this pod (`""` for none) has each of these in its object or message.
+    /// A problem with this code and pod (`""` for none) has each of these in its object or message.
     #[track_caller]
     pub fn names(self, code: &str, pod: &str, data: &[&str]) -> Self {
         let is_it = |problem: &Told| {
@@ -276,7 +276,7 @@ impl Run {
         self
     }
 
-    /// Two claims on one thing: each of the pods has an error with this code that names the thing and the other pod.
+    /// Two pods claim one object: each has an error with this code that names the object and the other pod.
     #[track_caller]
     pub fn claimed_by_both(self, code: &str, pods: [&Pod<'_>; 2], thing: &str) -> Self {
         let [first, second] = pods.map(Pod::name);

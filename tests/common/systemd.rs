@@ -1,4 +1,4 @@
-//! A machine whose process 1 is systemd, with D-Bus and the journal: for whatever stops, masks and starts units.
+//! A machine whose process 1 is systemd, with D-Bus and the journal: for tests that stop, mask and start units.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use super::node::Node;
 use super::tool;
 
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Stands for kubelet: it runs until it is stopped.
+/// The main process of a test unit: it runs until it is stopped.
 const KUBELET: &str = "[Service]\nExecStart=/bin/sleep infinity\n";
 
-/// Where units of the administrator are; a file there hides what is masked at runtime.
+/// The administrator's unit files; a file there overrides a runtime mask.
 pub const ADMINISTRATOR: &str = "/etc/systemd/system";
-/// Where units of packages are.
+/// The unit files of packages.
 pub const PACKAGES: &str = "/usr/lib/systemd/system";
 
 impl Machine {
-    /// On the node's network and in the node's temporary folder; systemd is up.
+    /// On the node's network and in the node's temporary directory; systemd has started.
     pub fn with_systemd(node: &Node) -> Self {
         let machine = Self::with_first_process(node, "systemd");
         let is_up = || machine.systemctl("is-active multi-user.target").is_ok();
@@ -31,7 +31,7 @@ impl Machine {
         machine
     }
 
-    /// systemctl(1) with its words in one string; `Err` holds what it said when it failed.
+    /// systemctl(1) with its arguments in one string; `Err` holds its output when it failed.
     pub fn systemctl(&self, words: &str) -> Result<String, String> {
         tool::try_run(
             self.exec("systemctl")
@@ -40,7 +40,7 @@ impl Machine {
         )
     }
 
-    /// Installs a service that stands for kubelet into a folder, and starts it.
+    /// Installs a service that replaces kubelet into a directory, and starts it.
     pub fn start_kubelet(&self, folder: &str) {
         self.put(&format!("{folder}/kubelet.service"), KUBELET);
         for words in ["daemon-reload", "start kubelet.service"] {
@@ -48,7 +48,7 @@ impl Machine {
         }
     }
 
-    /// Writes a file as it is seen inside.
+    /// Writes a file by its path inside the machine.
     pub fn put(&self, path: &str, text: &str) {
         tool::run(
             self.exec("sh")
@@ -62,7 +62,7 @@ impl Machine {
         text.unwrap_or_else(|e| panic!("{e}")).trim().to_owned()
     }
 
-    /// Gives a namespace its name inside too, and lets a process live in it.
+    /// Gives a namespace its name inside the machine too, and starts a process in it.
     pub fn adopt(&self, ns: &Namespace) {
         let script = "mkdir -p /run/netns && : >\"$1\" && mount --no-canonicalize --bind /proc/self/ns/net \"$1\" && \
             exec >/dev/null 2>&1 && { sleep infinity & }";
@@ -78,13 +78,13 @@ impl Machine {
         );
     }
 
-    /// Takes it away again, with whoever lives in it inside.
+    /// Removes the name inside the machine, and ends the process.
     pub fn disown(&self, ns: &Namespace) {
         let script = "ip netns pids \"$1\" | xargs -r kill -KILL && umount \"/run/netns/$1\" && rm \"/run/netns/$1\"";
         tool::run(self.exec("sh").args(["-c", script, "sh", ns.name()]));
     }
 
-    /// Keeps a namespace open inside, where nobody looks for one; returns a path that leads to it.
+    /// Keeps a namespace open inside where netfix does not search; returns a path to it.
     pub fn hide(&self, ns: &Namespace) -> String {
         let script = "exec 9</proc/self/ns/net && { nsenter --net=/proc/1/ns/net sleep infinity >/dev/null & } && echo $!";
         let mut command = tool::command("nsenter", ["--target", &self.init().to_string()]);
@@ -100,7 +100,7 @@ impl Machine {
         format!("/proc/{}/fd/9", pid.trim())
     }
 
-    /// What systemd is at, for the text of a failed assertion.
+    /// The state of systemd, for the text of a failed assertion.
     pub fn systemd_told(&self) -> String {
         let said = |words: &str| self.systemctl(words).unwrap_or_else(|e| e);
         said("list-units --all --no-pager") + &said("list-jobs --no-pager")

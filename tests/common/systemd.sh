@@ -1,6 +1,6 @@
 #!/bin/sh
-# Turns the process 1 of machine.sh into systemd, which starts what is linked here and nothing of what this machine
-# starts, and touches neither this machine's devices nor its settings and logs.
+# Turns process 1 of machine.sh into systemd. It starts only the units that are linked here, none of this machine's
+# units, and changes neither this machine's devices nor its settings and logs.
 
 start_systemd() {
     own_devices "$1/dev"

@@ -1,4 +1,4 @@
-//! A pod without a mount: a namespace that lives as long as its processes do.
+//! A pod without a mount: its namespace exists as long as its processes.
 
 use std::fs;
 use std::io::Write;
@@ -18,7 +18,7 @@ pub struct Tenant<'n> {
 }
 
 impl<'n> Tenant<'n> {
-    /// One process, and nothing but a loopback device.
+    /// One process, and only a loopback device.
     pub fn new(node: &'n Node) -> Self {
         let mut tenant = Self {
             node,
@@ -71,17 +71,17 @@ impl<'n> Tenant<'n> {
             .expect("the oldest process ends");
     }
 
-    /// By which it is found.
+    /// A path to its namespace.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/{}/ns/net", self.process_id()))
     }
 
-    /// The option that chooses it.
+    /// The option that selects it.
     pub fn selector(&self) -> String {
         format!("--netns {}", self.path().display())
     }
 
-    /// Gives it a name for as long as `work` takes.
+    /// Gives the namespace a name while `work` runs.
     pub fn attached<T>(&self, work: impl FnOnce(&Namespace) -> T) -> T {
         work(&Namespace::attach(&unique_name(), self.process_id()))
     }
@@ -108,13 +108,13 @@ impl Drop for Tenant<'_> {
     }
 }
 
-/// A process that goes from one namespace to another.
+/// A process that moves from one namespace to another.
 pub struct Wanderer {
     shell: Child,
 }
 
 impl Wanderer {
-    /// In a namespace of its own.
+    /// Starts it in a new namespace.
     pub fn new() -> Self {
         let shell = Command::new("unshare")
             .args(["--net", "sh"])
@@ -161,7 +161,7 @@ impl Drop for Wanderer {
     }
 }
 
-/// Gives a namespace a macvlan in bridge mode, an address and a default route.
+/// Adds a macvlan in bridge mode, an address and a default route to a namespace.
 pub fn furnish(node: &Node, ns: &Namespace, address: &str) {
     ns.set_sysctl("ipv6/conf/default/dad_transmits", "0");
     ns.ip("link set lo up");

@@ -1,4 +1,4 @@
-//! The problems that a command reports, from its JSON document or from its lines for people:
+//! The problems that a command reports, from its JSON document or from its text lines:
 //! `error: CODE: pod POD: object: message`.
 
 use serde_json::Value;
@@ -11,7 +11,7 @@ pub struct Told {
     pub code: String,
     /// The pod's id; `None` for the host and the command itself.
     pub pod: Option<String>,
-    /// What it is about; empty where the line says nothing but a message.
+    /// The object of the problem; empty if the line has only a message.
     pub object: String,
     pub message: String,
 }
@@ -21,13 +21,13 @@ impl Told {
         self.severity == "error"
     }
 
-    /// Whether object or message holds this.
+    /// Whether the object or the message contains this.
     pub fn has(&self, word: &str) -> bool {
         self.object.contains(word) || self.message.contains(word)
     }
 }
 
-/// The problems of a document, each of which must have all its keys.
+/// The problems of a JSON document; each must have all keys.
 pub(super) fn from_json(document: &Value) -> Vec<Told> {
     let problems = document["problems"].as_array();
     let problems = problems.unwrap_or_else(|| panic!("no list of problems in {document}"));
@@ -48,7 +48,7 @@ pub(super) fn from_json(document: &Value) -> Vec<Told> {
     problems.iter().map(told).collect()
 }
 
-/// The problem of a line, once a pod where the line is about several; nothing for other lines.
+/// The problems of a text line, one for each pod that it names; none for other lines.
 pub(super) fn from_line(line: &str) -> Vec<Told> {
     let Some((severity, rest)) = severity(line) else {
         return Vec::new();

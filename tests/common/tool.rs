@@ -1,4 +1,4 @@
-//! Other programs: found, run, and their failure told in their own words.
+//! Other programs: found, run, and their failures reported with their own output.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -22,7 +22,7 @@ const NEEDED: [&str; 13] = [
     "busybox",
 ];
 
-/// Stops a test that cannot run with what it misses; a test that cannot run is never green.
+/// Fails a test that cannot run, with the list of missing tools: such a test must never pass.
 pub fn require_everything() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -46,7 +46,7 @@ fn on_path(tool: &str) -> bool {
         .any(|dir| Path::new(dir).join(tool).exists())
 }
 
-/// Runs a command to its end; `Err` holds what it said when it failed.
+/// Runs a command until it ends; `Err` holds its output when it failed.
 pub fn try_run(command: &mut Command) -> Result<String, String> {
     let output = command
         .output()
@@ -67,7 +67,7 @@ pub fn run(command: &mut Command) -> String {
     try_run(command).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// ip(8) with its words in one string.
+/// ip(8) with its arguments in one string.
 pub fn ip(words: &str) -> String {
     run(&mut command("ip", words.split_whitespace()))
 }

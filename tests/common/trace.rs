@@ -1,4 +1,4 @@
-//! netfix under strace: which files it wrote, who changed namespace, which netlink changes it asked for.
+//! netfix under strace: which files it writes, which threads change namespace, which netlink changes it requests.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub struct Trace {
     main: String,
 }
 
-/// One system call of one thread, an interrupted one put together again.
+/// One system call of one thread; an interrupted call is joined again.
 pub struct Call {
     thread: String,
     pub text: String,
@@ -90,7 +90,7 @@ impl Trace {
             .filter(move |call| names.contains(&call.name()))
     }
 
-    /// Calls that create, open for writing, rename or remove something outside the given folders.
+    /// Calls that create, open for writing, rename or remove something outside the given directories.
     pub fn writes_outside(&self, allowed: &[&Path]) -> Vec<&str> {
         let writing = |text: &str| {
             ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"]
@@ -113,7 +113,7 @@ impl Trace {
             .collect()
     }
 
-    /// Successful calls by which the main thread left, or changed, its namespaces.
+    /// Successful calls by which the main thread left or changed its namespaces.
     pub fn main_thread_moves(&self) -> Vec<&str> {
         let moves = self.calls(MOVING);
         moves
@@ -127,7 +127,7 @@ impl Trace {
         self.calls(&["setns"]).count()
     }
 
-    /// Netlink messages that ask for a change.
+    /// Netlink messages that request a change.
     pub fn netlink_changes(&self) -> Vec<&str> {
         let sends = self.calls(SENDING);
         let asks = |text: &str| {
@@ -141,7 +141,7 @@ impl Trace {
             .collect()
     }
 
-    /// Netlink messages that ask a question.
+    /// Netlink messages that query state.
     pub fn netlink_questions(&self) -> usize {
         let sends = self.calls(SENDING);
         sends.filter(|call| call.text.contains("RTM_GET")).count()

@@ -1,4 +1,4 @@
-//! Connections and bound sockets that are to live through a loss.
+//! Connections and bound sockets that must survive a loss.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -39,7 +39,7 @@ impl Connection {
         Self { client, server }
     }
 
-    /// Sends one text each way.
+    /// Sends one text in each direction.
     pub fn carries(&mut self, text: &str) -> std::io::Result<()> {
         send(&mut self.client, &mut self.server, text)?;
         send(&mut self.server, &mut self.client, text)
@@ -54,7 +54,7 @@ fn send(from: &mut TcpStream, to: &mut TcpStream, text: &str) -> std::io::Result
     Ok(())
 }
 
-/// A UDP socket bound to the pod's `eth0`, and one at the gateway to talk to.
+/// A UDP socket bound to the pod's `eth0`, and its peer at the gateway.
 pub struct BoundSocket {
     socket: UdpSocket,
     echo: UdpSocket,
@@ -85,7 +85,7 @@ impl BoundSocket {
         }
     }
 
-    /// One datagram there and one back.
+    /// One datagram in each direction.
     pub fn carries(&self, text: &str) -> std::io::Result<()> {
         let mut buffer = [0; 512];
         self.socket.send_to(text.as_bytes(), self.target)?;
@@ -98,7 +98,7 @@ impl BoundSocket {
     }
 }
 
-/// Whether the pod reaches an address by TCP within a few seconds; a refusal is an answer too.
+/// Whether the pod reaches an address by TCP within a few seconds; a refused connection counts as reached.
 pub fn reaches(pod: &Pod<'_>, address: &str) -> bool {
     let address: SocketAddr = address.parse().unwrap_or_else(|e| panic!("{address}: {e}"));
     let once = || match pod

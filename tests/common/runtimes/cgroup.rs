@@ -1,4 +1,4 @@
-//! A cgroup with a name as runtimes give them, and processes in it.
+//! A cgroup with a name like those of runtimes, and processes in it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use super::super::background::wait_until;
 
-/// A cgroup of the test's own; gone when dropped, and its processes are back where every process begins.
+/// A cgroup of the test. The drop removes it and moves its processes back to the root cgroup.
 pub struct Cgroup {
     root: PathBuf,
     path: PathBuf,
 }
 
 impl Cgroup {
-    /// Makes `path`, such as `docker/0123`, below the root of the first hierarchy that lets it.
+    /// Creates `path`, such as `docker/0123`, below the root of the first hierarchy that allows it.
     pub fn new(path: &str) -> Self {
         let roots = [
             "/sys/fs/cgroup/unified",
@@ -36,7 +36,7 @@ impl Cgroup {
             .unwrap_or_else(|e| panic!("cannot move {pid} to {}: {e}", self.path.display()));
     }
 
-    /// The same command, from its start on inside the cgroup.
+    /// The same command, started inside the cgroup.
     pub fn inside(&self, command: &Command) -> Command {
         let enter = format!("echo $$ > {} && exec \"$@\"", self.procs().display());
         let mut inside = Command::new("sh");
@@ -53,7 +53,7 @@ impl Cgroup {
         inside
     }
 
-    /// The file that a process writes its own pid to.
+    /// A process that writes its pid to this file moves into the cgroup.
     pub fn procs(&self) -> PathBuf {
         self.path.join("cgroup.procs")
     }
@@ -65,7 +65,7 @@ fn move_to(cgroup: &Path, pid: u32) -> std::io::Result<()> {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // A process that is just dying cannot be moved, and holds the folder until it is dead.
+        // A dying process cannot be moved, and keeps the cgroup until it is dead.
         wait_until(Duration::from_secs(5), || {
             let inside = fs::read_to_string(self.procs()).unwrap_or_default();
             for pid in inside.lines().filter_map(|line| line.parse().ok()) {
@@ -73,7 +73,7 @@ impl Drop for Cgroup {
             }
             fs::remove_dir(&self.path).is_ok() || !self.path.exists()
         });
-        // A folder that another test uses as well is not empty, and stays.
+        // A directory that another test also uses is not empty, and stays.
         for parent in self
             .path
             .ancestors()

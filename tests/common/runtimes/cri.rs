@@ -20,7 +20,7 @@ use tonic_prost::ProstCodec;
 
 use super::Sandbox;
 
-/// A question that kubelet asks, and netfix too.
+/// A CRI call that kubelet makes, and netfix too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     Version,
@@ -28,25 +28,25 @@ pub enum Step {
     Status,
 }
 
-/// What is done before the list is given, with how often it was asked for before.
+/// Runs before each list answer, with the number of earlier list calls.
 pub type Hook = Box<dyn FnMut(usize, &mut Vec<Sandbox>) + Send>;
 
 /// How the runtime behaves.
 #[derive(Default)]
 pub struct Script {
-    /// The versions of CRI that it speaks: v1 alone unless something else is said.
+    /// The versions of CRI that it supports; v1 only by default.
     pub services: Option<Vec<&'static str>>,
     pub sandboxes: Vec<Sandbox>,
-    /// Never answers this one.
+    /// Never answers this call.
     pub hangs_at: Option<Step>,
-    /// Answers this one with an error.
+    /// Answers this call with an error.
     pub fails_at: Option<(Step, &'static str)>,
-    /// Dies when the status of one more sandbox is asked for.
+    /// Ends when the status of one more sandbox is queried.
     pub dies_after: Option<usize>,
     pub hook: Option<Hook>,
 }
 
-/// A runtime that answers as long as it lives.
+/// A fake runtime that answers until it is dropped.
 pub struct FakeCri {
     pub socket: PathBuf,
     state: Arc<State>,
@@ -89,7 +89,7 @@ impl FakeCri {
         }
     }
 
-    /// How often its list was asked for.
+    /// The number of list calls so far.
     pub fn lists(&self) -> usize {
         self.state.lists.load(Ordering::SeqCst)
     }
@@ -105,7 +105,7 @@ impl Drop for FakeCri {
     }
 }
 
-/// Serves until it is to die; then every connection ends with the tokio runtime, and the socket's file stays.
+/// Serves until it must end; then every connection ends with the tokio runtime, and the socket file stays.
 async fn serve(listener: std::os::unix::net::UnixListener, state: Arc<State>) {
     let listener = UnixListener::from_std(listener).expect("a listener for tokio");
     let server =
@@ -208,7 +208,7 @@ where
 }
 
 impl State {
-    /// Hangs or fails where the script wants it.
+    /// Hangs or fails where the script says so.
     async fn reach(&self, step: Step) -> Result<(), Status> {
         let (hangs_at, fails_at) = {
             let script = self
@@ -346,7 +346,7 @@ fn metadata(sandbox: &Sandbox) -> api::PodSandboxMetadata {
     }
 }
 
-/// As containerd gives it; nothing at all, as cri-dockerd does, where there is nothing to tell.
+/// As containerd reports it; empty, as from cri-dockerd, if the sandbox has none of it.
 fn info(sandbox: &Sandbox) -> Option<String> {
     if sandbox.netns.is_none() && sandbox.pid.is_none() {
         return None;

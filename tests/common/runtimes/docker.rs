@@ -1,4 +1,4 @@
-//! Docker's API on a Unix socket, as far as netfix asks for it.
+//! Docker's API on a Unix socket: the part that netfix uses.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -27,7 +27,7 @@ pub struct Answers {
     pub containers: Vec<Container>,
     /// Answers everything with status 500.
     pub fails: bool,
-    /// Never answers when asked for one container.
+    /// Never answers an inspect of one container.
     pub hangs: bool,
 }
 
@@ -59,7 +59,7 @@ impl FakeDocker {
         )
     }
 
-    /// One that answers everything with status 500.
+    /// A Docker that answers everything with status 500.
     pub fn failing(socket: &Path) -> Self {
         Self::with(
             socket,
@@ -70,7 +70,7 @@ impl FakeDocker {
         )
     }
 
-    /// One that never answers when asked for one container.
+    /// A Docker that never answers an inspect of one container.
     pub fn hanging(socket: &Path, containers: Vec<Container>) -> Self {
         Self::with(
             socket,
@@ -137,7 +137,7 @@ fn answer(mut stream: &UnixStream, answers: &Answers) {
             .iter()
             .find(|container| container.id == id)
             .map(inspected),
-        // podman looks up packages before it tells its version: seconds, where the disk is slow.
+        // podman looks up packages before it reports its version: this takes seconds on a slow disk.
         ["version"] | ["containers", _, "json"] => hang(),
         _ => None,
     };
@@ -175,7 +175,7 @@ fn list(containers: &[Container], target: &str) -> Value {
         "{target} asks for others than the living"
     );
     let item = |container: &Container| {
-        // podman tells this mode for every container.
+        // podman reports this mode for every container.
         json!({"Id": container.id, "Names": [format!("/{}", container.name)], "State": "running",
             "Labels": labels(container), "HostConfig": {"NetworkMode": "host"}})
     };

@@ -1,4 +1,4 @@
-//! Container runtimes that say what a test wants them to say, of namespaces that are real.
+//! Fake container runtimes that report, for real namespaces, what a test wants.
 
 mod cgroup;
 mod cri;
@@ -17,7 +17,7 @@ pub use cgroup::Cgroup;
 pub use cri::{FakeCri, Script, Step};
 pub use docker::{Container, FakeDocker};
 
-/// A pod sandbox as the fake CRI runtime tells of it.
+/// A pod sandbox as the fake CRI runtime reports it.
 #[derive(Debug, Clone, Default)]
 pub struct Sandbox {
     pub id: String,
@@ -28,12 +28,12 @@ pub struct Sandbox {
     pub netns: Option<PathBuf>,
     pub pid: Option<u32>,
     pub host_network: bool,
-    /// Listed as running, and not there any more when its status is asked for.
+    /// Listed as running, but gone when its status is queried.
     pub is_gone: bool,
 }
 
 impl Sandbox {
-    /// `shop/NAME`, number `number`, with the pod's path and nothing else.
+    /// `shop/NAME`, number `number`, with the pod's path only.
     pub fn of(pod: &Pod<'_>, name: &str, number: u8) -> Self {
         Self {
             netns: Some(pod.ns.path()),
@@ -41,7 +41,7 @@ impl Sandbox {
         }
     }
 
-    /// The same with nothing that would lead to a namespace.
+    /// The same without anything that identifies a namespace.
     pub fn nowhere(name: &str, number: u8) -> Self {
         Self {
             id: id(number),
@@ -52,18 +52,18 @@ impl Sandbox {
         }
     }
 
-    /// What the pod's checkpoint is called.
+    /// The file name of the pod's checkpoint.
     pub fn short_id(&self) -> &str {
         &self.id[..12]
     }
 }
 
-/// A sandbox id that no other number has.
+/// A sandbox id, unique for each number.
 pub fn id(number: u8) -> String {
     format!("{number:02x}c9b8d0a800{}", "0123456789abcdef".repeat(4))[..64].to_owned()
 }
 
-/// A container id that begins as no cgroup of another test does, in this process or another one.
+/// A container id whose first characters no other test uses, in this process or another one.
 pub fn unique_id() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!(
@@ -74,12 +74,12 @@ pub fn unique_id() -> String {
     )
 }
 
-/// A pod uid that no other number has.
+/// A pod uid, unique for each number.
 pub fn uid(number: u8) -> String {
     format!("5e0c6f86-7f6c-4a1c-9f5e-2f4f0f3c1a{number:02x}")
 }
 
-/// The words that let netfix ask this socket and find out by itself what it speaks.
+/// The options that make netfix use this socket and detect its protocol.
 pub fn auto(socket: &Path) -> String {
     format!(
         "--runtime auto --runtime-endpoint unix://{}",
@@ -87,7 +87,7 @@ pub fn auto(socket: &Path) -> String {
     )
 }
 
-/// A socket that whoever made it has left behind.
+/// A socket whose owner has gone.
 pub fn dead_socket(path: &Path) {
     drop(
         UnixListener::bind(path).unwrap_or_else(|e| panic!("cannot bind {}: {e}", path.display())),
@@ -96,7 +96,7 @@ pub fn dead_socket(path: &Path) {
 }
 
 impl Node {
-    /// netfix on a machine that has these sockets, each at its usual path, and no others.
+    /// netfix on a machine that has these sockets at their usual paths, and no others.
     pub fn netfix_with_sockets(&self, sockets: &[(&str, &Path)], words: &str) -> Run {
         let run = self.temp().join("run");
         let mut script = format!(
