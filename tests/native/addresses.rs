@@ -1,4 +1,4 @@
-//! Addresses: their order and everything that ip(8) says about each; permanent neighbours.
+//! Addresses: their order and every attribute that ip(8) shows; permanent neighbours.
 
 use crate::common::{Node, Pod};
 
@@ -12,7 +12,7 @@ fn comes_back(prepare: impl Fn(&Pod<'_>)) {
 #[test]
 fn primary_and_secondary_addresses_keep_their_order() {
     comes_back(|pod| {
-        // Not sorted, so that an order by number is seen to differ.
+        // Not sorted, so that a numeric order would differ.
         for address in [
             "10.88.1.9/16",
             "10.88.1.200/16",

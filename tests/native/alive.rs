@@ -1,4 +1,4 @@
-//! What lived in a pod lives on: connections and sockets opened before the loss.
+//! Connections and sockets that a pod opened before the loss work after the restore.
 
 use crate::common::Node;
 use crate::common::cni::static_ipam;

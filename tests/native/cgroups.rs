@@ -1,4 +1,4 @@
-//! Where no runtime is asked, the names of cgroups tell which container lives in a namespace.
+//! Without a runtime, the names of cgroups identify the container of a namespace.
 
 use std::fs;
 use std::process::Command;
@@ -81,7 +81,7 @@ fn a_cgroup_that_several_namespaces_share_says_nothing() {
     let run = node.netfix_json("snapshot").exits(0);
     for pod in &pods {
         assert_eq!(run.pod(pod)["source"], "mount", "{}", run.told());
-        // Not even where only one of them was chosen.
+        // Not even if only one of them is selected.
         let words = format!("snapshot --pod {}", pod.name());
         let run = node.netfix_json(&words).exits(0);
         assert_eq!(run.pod(pod)["source"], "mount", "{}", run.told());

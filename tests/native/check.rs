@@ -1,4 +1,4 @@
-//! The pre-check for cron and monitoring: it notices what nobody else does, and changes nothing.
+//! The pre-check for cron and monitoring: it detects lost pods, and changes nothing.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Node, Pod, Run};
 
-/// The lines of an answer that begin with this word.
+/// The output lines that begin with this word.
 fn lines<'a>(run: &'a Run, word: &str) -> Vec<&'a str> {
     run.out
         .lines()
@@ -165,7 +165,7 @@ fn a_checkpoint_that_no_snapshot_confirmed_for_long_is_stale() {
         .exits(1)
         .errors(&[])
         .warnings(&[("checkpoint-stale", pod.name())]);
-    // Found true again: the file is not rewritten, and it is fresh.
+    // Verified again: the file is not rewritten, but not stale.
     let again = Instant::now();
     let snapshot = node.netfix_json("snapshot").exits(0);
     assert_eq!(snapshot.pod(&pod)["state"], "unchanged");
@@ -300,7 +300,7 @@ fn a_runtime_that_cannot_be_asked_is_unknown_and_what_is_known_to_be_lost_is_sti
     let pods = node.simple_pods(1);
     node.snapshot();
     let socket = node.temp().join("dead.sock");
-    // A socket file whose listener is gone, as a runtime that died leaves it behind.
+    // A socket file without a listener, as a dead runtime leaves it.
     drop(std::os::unix::net::UnixListener::bind(&socket).expect("a socket"));
     let check = format!(
         "check --runtime cri --runtime-endpoint unix://{}",

@@ -1,4 +1,4 @@
-//! What `snapshot` leaves on disk: whole files, private ones, and a good checkpoint that outlives a bad
+//! The files of `snapshot`: complete, private; and a good checkpoint is kept in a bad
 //! moment.
 
 use std::fs;
@@ -199,7 +199,7 @@ fn a_mounted_namespace_with_a_process_in_it_is_one_pod() {
     run.pod(&pod);
 }
 
-/// As under a unit's `PrivateTmp=`: the mount table still has it, and no path leads to it.
+/// As under a unit's `PrivateTmp=`: the mount table still lists it, and no path leads to it.
 #[test]
 fn a_namespace_that_lies_under_another_mount_is_told_of_and_the_others_are_written_down() {
     let node = Node::new();

@@ -1,4 +1,4 @@
-//! Pods that come and go while netfix looks at them.
+//! Pods that start and end while netfix reads them.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -40,7 +40,7 @@ fn a_namespace_that_is_unmounted_between_the_look_and_the_opening_is_gone_and_no
             "no snapshot began"
         );
         thread::sleep(2 * STEP);
-        // The mount goes first, as with every runtime, and leaves a plain file behind.
+        // The mount goes first, as with every runtime, and leaves a plain file.
         tool::run(tool::command("umount", [&path]).arg("--lazy"));
         run.join().expect("netfix was run")
     });
@@ -48,7 +48,7 @@ fn a_namespace_that_is_unmounted_between_the_look_and_the_opening_is_gone_and_no
     assert!(node.checkpoint_of(&pods[0]).exists(), "{}", run.told());
 }
 
-/// A pod of which the interface is gone and the namespace not yet, while a snapshot looks for the first time.
+/// A pod without its interface but still with its namespace, at the first observation of a snapshot.
 #[test]
 fn a_pod_that_is_being_deleted_during_a_snapshot_is_not_degraded() {
     let node = Node::new();
@@ -66,7 +66,7 @@ fn a_pod_that_is_being_deleted_during_a_snapshot_is_not_degraded() {
     assert!(node.checkpoint_of(&pods[0]).exists(), "{}", run.told());
 }
 
-/// The same moment, but the pod stays and a restore comes: it must not find the lock held by a snapshot that waits.
+/// The same, but the pod stays and a restore starts: the waiting snapshot must not hold the lock.
 #[test]
 fn a_snapshot_that_looks_again_leaves_the_lock_to_a_restore_meanwhile() {
     let node = Node::new();
@@ -76,7 +76,7 @@ fn a_snapshot_that_looks_again_leaves_the_lock_to_a_restore_meanwhile() {
     pods[1].ip("link del eth0");
     let lock = node.state_dir().join("lock");
     let is_held = || fs::metadata(&lock).is_ok_and(|meta| meta.len() > 0);
-    // Slow enough to be met at work.
+    // Slow enough that the restore starts during the snapshot.
     let slowly = [
         "strace",
         "-f",

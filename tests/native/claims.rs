@@ -1,4 +1,4 @@
-//! From what a runtime tells of a sandbox to its namespace: a path may be a dead file, a pid another process's.
+//! From a runtime's report of a sandbox to its namespace: a path may be a dead file, a pid may be another process.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -40,8 +40,8 @@ fn a_pid_leads_to_the_namespace_where_no_path_is_told_or_the_path_is_dead() {
     }
 }
 
-/// A snapshot in which one sandbox is told of in a way that does not lead to a namespace of its own: the pods that are
-/// there are written down, none is taken for the one, and the one is named with uid and sandbox.
+/// A snapshot in which the report of one sandbox does not lead to its own namespace: the existing pods are saved,
+/// none is taken for that sandbox, and the error names its uid and sandbox.
 fn snapshot_with_one_lost(lost: impl FnOnce(&Node, &[Pod<'_>; 2]) -> Sandbox, why: &str) {
     let node = Node::new();
     let pods = [
@@ -78,7 +78,7 @@ fn lost_path(node: &Node) -> PathBuf {
     node.temp().join("lost")
 }
 
-/// The words that choose it, whatever is there.
+/// The options that select it.
 fn chosen(sandbox: &Sandbox) -> String {
     let path = sandbox
         .netns

@@ -1,9 +1,9 @@
-//! Pods made by the real CNI macvlan plugin, which is also the judge: its CHECK passes after a restore.
+//! Pods that the real CNI macvlan plugin created; its CHECK must pass after a restore.
 
 use crate::common::cni::{host_local_ipam, static_ipam};
 use crate::common::{Node, Pod};
 
-/// Snapshot, loss, restore; then the plugin's CHECK, and everything as it was, in every pod and on the node.
+/// Snapshot, loss, restore; then the plugin's CHECK passes, and every pod and the node have their former state.
 fn every_pod_comes_back(node: &Node, pods: &[Pod<'_>]) {
     node.assert_all_survive_a_loss(pods);
     for pod in pods {

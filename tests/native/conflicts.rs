@@ -1,9 +1,9 @@
-//! Two claims on one thing: named with both sides, and nobody's work is undone.
+//! Two claims on one object: netfix reports both sides and changes neither.
 
 use crate::common::capture::Capture;
 use crate::common::{Node, Pod};
 
-/// Three pods; after the loss somebody else has a macvlan with the second one's MAC on the parent.
+/// Three pods; after the loss a macvlan elsewhere on the parent has the MAC of the second one.
 struct TakenMac<'n> {
     pods: Vec<Pod<'n>>,
     before: Vec<Capture>,

@@ -1,4 +1,4 @@
-//! netfix on pods that a real containerd has made: real sandboxes, runc, the CNI macvlan plugin, libcni's cache.
+//! netfix on pods that a real containerd created: real sandboxes, runc, the CNI macvlan plugin, libcni's cache.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,14 +13,14 @@ use crate::common::{CriNode, CriPod, Run};
 
 const CRI: &str = "--runtime cri --runtime-endpoint unix:///run/containerd/containerd.sock";
 const CNI_CACHE: &str = "--source cni-cache --cni-cache-dir /var/lib/cni";
-/// A runtime that does not answer is waited for no longer.
+/// The time limit of a command when a runtime does not answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 fn captures(node: &CriNode, pods: &[CriPod]) -> Vec<Capture> {
     pods.iter().map(|pod| node.capture(pod)).collect()
 }
 
-/// What libcni and the origin know of a pod: its interface, addresses and routes.
+/// What libcni and `i40e_net_fix` record of a pod: its interface, addresses and routes.
 fn essence(capture: &Capture) -> Value {
     let link = capture.link("eth0");
     let kept = ["address", "mtu", "linkinfo", "operstate", "addr_info"];
@@ -31,7 +31,7 @@ fn essence(capture: &Capture) -> Value {
     json!({"eth0": link, "route4": capture.section("route4"), "route6": capture.section("route6")})
 }
 
-/// Interface, addresses and routes of every pod are what they were, and the plugin's own CHECK agrees.
+/// Every pod has its former interface, addresses and routes, and the plugin's CHECK passes.
 fn assert_networks_are_back(node: &CriNode, pods: &[CriPod], before: &[Capture]) {
     for (pod, before) in pods.iter().zip(before) {
         assert_eq!(
@@ -57,7 +57,7 @@ fn text(value: &str) -> Value {
     Value::from(value)
 }
 
-/// The answer, and the checkpoint's file, name the pod as CRI does.
+/// The output and the checkpoint name the pod as CRI does.
 fn assert_named_as_cri_says(node: &CriNode, pod: &CriPod, answer: &Run) {
     let Sandbox {
         id,
@@ -97,7 +97,7 @@ fn assert_named_as_cri_says(node: &CriNode, pod: &CriPod, answer: &Run) {
     assert_eq!(file["netfix"]["pod"], expected, "{}", pod.told());
 }
 
-/// The pod's checkpoint, which has the first 12 characters of the sandbox's id for a name.
+/// The pod's checkpoint; its file name is the first 12 characters of the sandbox id.
 fn checkpoint(node: &CriNode, pod: &CriPod) -> Value {
     let path = node
         .node
@@ -223,7 +223,7 @@ fn twenty_pods_are_named_as_cri_says_and_come_back_in_the_same_sandboxes() {
             check.told()
         );
     }
-    // The kernel's cookies tell whose checkpoint is whose, so nobody is asked.
+    // The kernel's cookies identify the pods, so netfix queries no runtime.
     node.freeze();
     node.netfix(&format!("restore {CRI}")).exits(0);
     node.thaw();
@@ -268,7 +268,7 @@ fn mode_and_mtu_come_back_from_the_network_that_libcni_has_cached() {
     assert_networks_are_back(&node, &pods, &before);
 }
 
-/// A file as the origin's plugin wrote it when the pod was made.
+/// A file as the plugin of `i40e_net_fix` wrote it when it created the pod.
 fn origin_file(node: &CriNode, pod: &CriPod) -> Value {
     let (sandbox, result) = (&pod.sandbox, node.cached(pod).result);
     let netns = format!("/proc/{}/ns/net", sandbox.pid);
@@ -326,7 +326,7 @@ fn stateful_pod(uid: &str) -> PodSpec {
     PodSpec::new("default", "db-0", uid)
 }
 
-/// A pod of a stateful set, whose sandbox is made again, under the same name and with another uid.
+/// A pod of a stateful set: its sandbox is recreated under the same name and with another uid.
 fn replace(node: &CriNode, old: CriPod) -> CriPod {
     node.remove(old);
     node.run(stateful_pod("0b8c61d2-1111-4000-8000-000000000002"))
@@ -405,8 +405,8 @@ fn a_sandbox_on_the_hosts_network_is_no_pod() {
     node.assert_same_as(&pods, &before);
 }
 
-/// A snapshot that must be refused, with nothing in the state folder changed, and soon: a machine that is busy with
-/// something else may slow one of a few down.
+/// Netfix must refuse a snapshot, quickly, and change nothing in the state directory. One of a few attempts may be slow
+/// on a busy machine.
 fn is_refused(node: &CriNode, words: &str) {
     let files = node.node.state_files();
     let is_soon = || {
@@ -439,7 +439,7 @@ fn a_snapshot_without_an_answer_of_containerd_is_refused_and_the_next_has_the_sa
     let names = checkpoint_names(&node);
     assert_eq!(names, short_ids(&pods));
     pods[0].ns.ip("link set eth0 mtu 1400");
-    // It hangs; then it is dead and has left its socket behind.
+    // First it hangs; then it is dead, and its socket is left.
     node.freeze();
     is_refused(&node, &snapshot);
     is_refused(&node, "snapshot");
@@ -482,7 +482,7 @@ fn a_deleted_pod_keeps_no_other_from_coming_back_while_containerd_is_dead() {
     node.kill();
     node.node.lose_and_reload();
     assert_all_lost(&node, &pods);
-    // Without the runtime nothing says whether the pod was recreated, and that stops no other.
+    // Without the runtime, nothing shows whether the pod was recreated. This must not block other pods.
     node.netfix("restore")
         .exits(5)
         .errors(&[("netns-gone", &gone)])

@@ -1,4 +1,4 @@
-//! Snapshots from cron, whatever happens meanwhile: a loss, a restore, a loss in the middle of the reading.
+//! Snapshots from cron during a loss, a restore, and a loss in the middle of a read.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,8 +11,8 @@ use crate::common::background::{Background, wait_until};
 use crate::common::kept::{json, node_json};
 use crate::common::{Node, Pod};
 
-/// A checkpoint without what changes although nothing is lost: the time, a carrier that comes a moment later, and the
-/// oldest process, for these tests look into the pods.
+/// A checkpoint without the values that change without a loss: the time, the carrier, which comes a moment later, and
+/// the oldest process, because these tests run programs in the pods.
 fn essence(bytes: &[u8]) -> Value {
     let mut value = json(bytes);
     value["netfix"]["created"] = Value::Null;
@@ -28,7 +28,7 @@ fn essence(bytes: &[u8]) -> Value {
     value
 }
 
-/// Nothing but the good checkpoint was ever stored, and nothing but the good state of the host.
+/// Only the good checkpoint and the good state of the host were ever stored.
 fn assert_only_good(node: &Node, pods: &[Pod<'_>], good: &[Value]) {
     for (pod, good) in pods.iter().zip(good) {
         for held in node.kept_of(pod).iter().chain([&node.stored_of(pod)]) {
@@ -65,7 +65,7 @@ fn pods_with_routes(node: &Node) -> Vec<Pod<'_>> {
     pods
 }
 
-/// Snapshots one after the other, until the file `stop` is there. Each says its exit code in a line of its own.
+/// Takes snapshots one after the other until the file `stop` exists. Each prints its exit code on a line.
 fn snapshots(node: &Node) -> (Background, PathBuf) {
     let stop = node.temp().join("stop");
     let script =
@@ -78,7 +78,7 @@ fn snapshots(node: &Node) -> (Background, PathBuf) {
     )
 }
 
-/// The exit codes of those that did not find the lock held.
+/// The exit codes of the runs that found the lock free.
 fn that_ran(background: &Background) -> Vec<String> {
     let text = background.text();
     text.lines()
@@ -102,7 +102,7 @@ fn snapshots_without_end_during_loss_and_restore_lose_no_good_checkpoint() {
     let mut rounds = 0;
     while that_ran(&background).len() < ENOUGH || rounds < 8 {
         node.lose();
-        // The longest outlasts a snapshot's second look.
+        // The longest lasts longer than a snapshot's second observation.
         std::thread::sleep(Duration::from_millis([0, 30, 60, 1500][rounds % 4]));
         node.reload();
         let restored = wait_until(Duration::from_secs(30), || {
@@ -138,8 +138,8 @@ fn snapshots_without_end_during_loss_and_restore_lose_no_good_checkpoint() {
     node.assert_all_loads();
 }
 
-/// A loss at every step of a snapshot of which each question to the kernel takes a while, so that it comes between
-/// any two of them; and again, on a machine whose pace changes, until snapshots ended with each of these exit codes.
+/// Loses the NIC at every step of a snapshot whose kernel queries are slow, so that the loss falls between any two of
+/// them. Repeats this until snapshots have ended with each of these exit codes, because the machine's speed varies.
 fn losses_during(node: &Node, words: &str, ends: [i32; 2], after_each: impl Fn()) {
     const STEPS: u32 = 24;
     const ROUNDS: usize = 5;

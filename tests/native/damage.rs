@@ -1,5 +1,5 @@
-//! Checkpoints that cannot be used: each is named with its pod, nothing of that pod is half done, the others
-//! come back.
+//! Checkpoints that cannot be used: netfix reports each with its pod, changes nothing of that pod, and restores the
+//! others.
 
 use std::fs;
 use std::path::Path;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::common::{Node, Pod, Run};
 
-/// Three pods, a snapshot, `harm` done to the second one's checkpoint, the loss; then a restore that is only
-/// partly done.
+/// Three pods, a snapshot, `harm` for the second one's checkpoint, the loss; then a restore that must be
+/// incomplete.
 fn restore_with_one_bad(code: &str, harm: impl Fn(&Path, &Pod<'_>)) -> Run {
     let node = Node::new();
     let pods = node.simple_pods(3);
@@ -197,7 +197,7 @@ fn a_path_that_is_a_plain_file_is_reported() {
     pods[0].assert_same_as(&before);
 }
 
-/// Runs a restore on a machine whose file `path` says something else.
+/// Runs a restore on a machine where the file `path` has another content.
 fn restore_where(path: &str, code: &str) {
     let node = Node::new();
     let pods = node.simple_pods(2);

@@ -1,4 +1,4 @@
-//! The disk under the state folder: full, read-only, without hard links; and many checkpoints on it.
+//! The disk of the state directory: full, read-only, without hard links; and many checkpoints on it.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -8,7 +8,7 @@ use crate::common::disk::Disk;
 use crate::common::kept::{json, names, with_checksum};
 use crate::common::{Node, Run};
 
-/// Bytes.
+/// In bytes.
 const SIZE: usize = 512 << 10;
 
 const FULL: &str = "No space left on device (os error 28)";
@@ -255,7 +255,7 @@ fn a_thousand_checkpoints_are_kept_as_one_file_each() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     node.snapshot();
-    // Of another pod, which this test does not look at.
+    // Of another pod, which this test does not check.
     let mut other = json(&node.stored_of(&pods[0]));
     other["netfix"]["identity"] =
         serde_json::json!({"cookie": 1, "device": 1, "inode": 1, "holder": null});

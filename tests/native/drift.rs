@@ -1,4 +1,4 @@
-//! `plan` and `diff`: what would be done, and what differs; nothing is touched.
+//! `plan` and `diff`: they list steps and differences, and change nothing.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ fn plan_exit_code_tells_whether_there_is_drift() {
     assert!(steps("plan", 0) > 0);
 }
 
-/// The steps that a document lists, of the host (`""`) and of every pod that has some.
+/// The steps in a document: of the host (`""`) and of every pod that has steps.
 fn all_steps(run: &Run) -> BTreeMap<String, Vec<String>> {
     let texts = |steps: &Value| -> Vec<String> {
         let steps = steps.as_array().into_iter().flatten();
@@ -78,7 +78,7 @@ fn all_steps(run: &Run) -> BTreeMap<String, Vec<String>> {
         .collect()
 }
 
-/// The plan that is printed after a loss, twice, is what the restore then does, and after it there is none.
+/// The plan after a loss is printed twice; the restore does the same, and afterwards the plan is empty.
 fn plan_is_what_restore_does(prepare: impl Fn(&Pod<'_>), lose: impl Fn(&Node, &[Pod<'_>])) {
     let node = Node::new();
     let pods = node.simple_pods(2);
@@ -101,7 +101,7 @@ fn plan_is_what_restore_does(prepare: impl Fn(&Pod<'_>), lose: impl Fn(&Node, &[
     assert!(rest.is_empty(), "{rest:#?}");
 }
 
-/// Something of every kind that a plan has steps for.
+/// One object of every kind that a plan has steps for.
 fn furnish(pod: &Pod<'_>) {
     pod.ip("link set eth0 mtu 1400 txqueuelen 77 alias furnished");
     pod.ip(&format!("addr add {}/64 dev eth0", pod.address6()));

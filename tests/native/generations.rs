@@ -1,4 +1,4 @@
-//! Generations: what a good snapshot leaves, how it is listed and used, and when it goes.
+//! Generations: which files a good snapshot leaves, how they are listed and used, and when they are removed.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -18,7 +18,7 @@ fn listed(node: &Node) -> Vec<Value> {
         .clone()
 }
 
-/// What a command answers about generations that it made, found or removed.
+/// The generations that a command reports as created, found or removed.
 fn kept(node: &Node, words: &str) -> Value {
     node.netfix_json(words).exits(0).json()["kept"].clone()
 }
@@ -27,7 +27,7 @@ fn ids(pods: &[&Pod<'_>]) -> Value {
     pods.iter().map(|pod| pod.name()).collect()
 }
 
-/// Waits until nothing changes by itself any more, so that two snapshots can be the same.
+/// Waits until the kernel changes nothing any more, so that two snapshots can be equal.
 fn settle(pods: &[Pod<'_>]) {
     for pod in pods {
         let is_up = || pod.ip("-o link show dev eth0").contains("state UP");
@@ -179,7 +179,7 @@ fn an_unknown_generation_is_refused_with_those_that_there_are() {
     assert!(!pods[0].has_eth0(), "something was restored");
 }
 
-/// A pod whose file in generation 1 is damaged: the other one comes back from it, and the damage is told.
+/// A pod whose file in generation 1 is damaged: netfix restores the other one from it, and reports the damage.
 #[test]
 fn a_damaged_file_in_a_generation_is_named_and_the_other_pods_come_back_from_it() {
     let node = Node::new();
@@ -294,7 +294,7 @@ fn snapshot_keeps_as_many_as_it_was_told() {
 fn a_snapshot_that_finds_everything_as_it_was_makes_no_generation_and_says_which_one_is_the_same() {
     let node = Node::new();
     let pods = node.simple_pods(2);
-    // What is lent runs down all the time, on the host and in a pod.
+    // Lifetimes of addresses decrease all the time, on the host and in a pod.
     node.ns
         .ip("addr add 10.88.0.44/16 dev eth0 valid_lft 5000 preferred_lft 4000");
     pods[0].ip("addr add 10.88.1.44/16 dev eth0 valid_lft 5000 preferred_lft 4000");
@@ -308,17 +308,17 @@ fn a_snapshot_that_finds_everything_as_it_was_makes_no_generation_and_says_which
         assert_eq!(run.json()["kept"], kept, "{}", run.told());
     }
     assert_eq!(node.generations(), [1]);
-    // That everything was found true is still written down.
+    // The time of the check is still saved.
     let now = node_json(&node.state_dir());
     let times = |node: &Value, pod: &Pod<'_>| node["seen"][pod.name()].as_str().map(str::to_owned);
     for pod in &pods {
         assert!(times(&now, pod) > times(&first, pod), "{now}");
     }
     assert_eq!(listed(&node)[0]["current"], true);
-    // One address more is another state.
+    // One more address is another state.
     pods[1].ip("addr add 10.88.1.45/16 dev eth0");
     assert_eq!(kept(&node, "snapshot")["generation"], 2);
-    // So is one that is not lent any more, and the state of before.
+    // So is an address whose lifetime became unlimited, and so is the former state.
     pods[0].ip("addr change 10.88.1.44/16 dev eth0 valid_lft forever preferred_lft forever");
     assert_eq!(kept(&node, "snapshot")["generation"], 3);
     pods[1].ip("addr del 10.88.1.45/16 dev eth0");
@@ -350,7 +350,7 @@ fn a_newest_generation_that_is_damaged_is_not_taken_for_the_same() {
         node.stored_of(&pods[0])
     );
     fs::remove_file(node.generation(2).join("node.json")).expect("no state of the host");
-    // Generation 3 is put aside, for the host's state is replaced and no other holds it.
+    // Generation 3 keeps the host's state before it is replaced, because no other generation has it.
     assert_eq!(kept(&node, "snapshot")["generation"], 4);
     let newest = *node.generations().last().expect("a generation");
     assert_eq!(

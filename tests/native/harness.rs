@@ -1,5 +1,5 @@
-//! The fixture itself: a loss is a loss, a capture sees what a careless repair forgets, and it sees nothing
-//! else.
+//! The fixture itself: a loss removes everything that it should, and a capture shows every difference that a careless
+//! repair leaves, and no other.
 
 use crate::common::cni::static_ipam;
 use crate::common::{GATEWAY4, Node};

@@ -1,4 +1,4 @@
-//! The node's own side: what stood on the parent comes back, and what was never lost is left as it is.
+//! The node: the addresses and routes of the parent are restored, and what was not lost stays unchanged.
 
 use crate::common::Node;
 use crate::common::background::Monitor;

@@ -1,5 +1,5 @@
-//! Whose namespace is it? A path, an inode or a pid that somebody else has by now gets nothing; what is proven to be
-//! the same comes back.
+//! A namespace whose path, inode or pid is reused gets nothing from the former checkpoint; a namespace that is proven
+//! to be the same is restored.
 
 use std::process::Command;
 
@@ -23,12 +23,12 @@ fn checkpoints(node: &Node) -> Vec<Value> {
         .collect()
 }
 
-/// The id of a pod that no mount and no runtime names.
+/// The id of a pod without a mount and without a name from a runtime.
 fn unnamed(inode: u64) -> String {
     format!("netns-{inode}")
 }
 
-/// A snapshot on a kernel without cookies; what it writes says so.
+/// A snapshot on a kernel without cookies; its files contain none.
 fn snapshot_on_old_kernel(node: &Node, words: &str) {
     node.netfix_on_old_kernel(&format!("snapshot {words}"))
         .exits(0);
@@ -43,7 +43,7 @@ fn snapshot_on_old_kernel(node: &Node, words: &str) {
     }
 }
 
-/// Three pods, a snapshot, the loss; the second one's namespace is made again with the same inode number.
+/// Three pods, a snapshot, the loss; then the second one's namespace is recreated with the same inode number.
 fn restore_with_one_reused_inode(run: impl Fn(&Node, &str) -> Run) -> Result<(), Taken> {
     let node = Node::new();
     let pods = node.simple_pods(3);
@@ -77,7 +77,7 @@ fn without_cookies_a_namespace_with_its_predecessors_path_and_inode_gets_nothing
     until_reused(|| restore_with_one_reused_inode(Node::netfix_on_old_kernel));
 }
 
-/// After the loss another pod has the path and the inode of the old one, and nothing to lose.
+/// After the loss another pod has the path and the inode of the old one, and lost nothing.
 fn snapshot_with_a_reused_inode(run: impl Fn(&Node, &str) -> Run) -> Result<(), Taken> {
     let node = Node::new();
     let pod = node.pod("web").simple();
@@ -239,7 +239,7 @@ fn a_checkpoint_with_a_cookie_is_used_where_the_cookie_cannot_be_read_and_a_moun
     pod.assert_same_as(&before);
 }
 
-/// A process ends, another one gets its pid, and lives in another namespace.
+/// A process ends, and a process in another namespace gets its pid.
 fn restore_with_a_reused_pid(
     kernel: fn(&mut Command) -> Run,
     same_inode: bool,
@@ -351,7 +351,7 @@ fn a_process_that_has_moved_to_another_namespace_with_the_same_inode_gets_nothin
     });
 }
 
-/// A pod is deleted and made again, down to the inode, after netfix has looked who lives where.
+/// A pod is deleted and recreated with the same inode, after netfix has listed all processes.
 fn restore_while_a_pod_is_made_again(
     moment: &Moment,
     run: impl Fn(&Node, &str) -> Run,
@@ -391,11 +391,11 @@ fn without_cookies_a_pod_that_is_made_again_while_netfix_looks_gets_nothing() {
     until_reused(|| restore_while_a_pod_is_made_again(&moment, Node::netfix_on_old_kernel));
 }
 
-/// The path of a pod's mount leads to another namespace from one moment on; the pod itself lives on.
+/// From one moment on, the path of a pod's mount leads to another namespace; the pod still runs.
 fn restore_while_a_path_is_led_elsewhere(moment: &Moment) {
     let node = Node::new();
     let pod = node.pod("web").simple().with_process();
-    // Settings are written by whoever is in the namespace.
+    // A thread writes sysctls inside the namespace.
     pod.ns.set_sysctl("ipv4/conf/eth0/arp_notify", "1");
     let before = pod.capture();
     node.snapshot();

@@ -1,14 +1,14 @@
-//! Snapshots that are killed at any instant: every generation still loads, and what was good is still somewhere.
+//! Snapshots killed at any instant: every generation still loads, and every good state is still stored.
 
 use std::time::Duration;
 
 use crate::common::{Node, Pod, Run};
 use crate::killed::kill_after;
 
-/// What changes the state folder; strace can kill at each of them.
+/// The system calls that change the state directory; strace can kill at each of them.
 const CALLS: &str = "?mkdir,?mkdirat,?rename,?renameat,?renameat2,?link,?linkat,?unlink,?unlinkat,?rmdir,fsync,openat";
 
-/// Kills a snapshot at its `number`th such call. Returns whether it came to that.
+/// Kills a snapshot at the `number`th of these calls. Returns whether the snapshot reached it.
 fn kill_at(node: &Node, number: usize) -> bool {
     let inject = format!("inject={CALLS}:signal=KILL:when={number}");
     let run = Run::of(&mut node.netfix_command(
@@ -23,9 +23,9 @@ fn kill_at(node: &Node, number: usize) -> bool {
     run.code != Some(0)
 }
 
-/// Each of these is still stored, now or in a generation.
+/// Each of these is still stored, as the current file or in a generation.
 fn assert_nothing_is_lost(node: &Node, pods: &[Pod<'_>], before: &[Vec<u8>], when: &str) {
-    // Leftovers are no generations: they have other names.
+    // Leftovers have other names than generations.
     node.assert_all_loads();
     for (pod, before) in pods.iter().zip(before) {
         let in_generations = || {

@@ -1,5 +1,5 @@
-//! Nothing good is ever lost: what a snapshot replaces or removes is in a generation first, and no number of bad
-//! moments drives a good one out.
+//! No good state is ever lost: a generation has every file that a snapshot replaces or removes, and snapshots in bad
+//! moments never remove a good generation.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -115,7 +115,7 @@ fn a_snapshot_of_which_one_pod_could_not_be_written_makes_no_generation() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
-    // No file can take a folder's place.
+    // A file cannot replace a directory.
     fs::remove_file(node.checkpoint_of(&pods[1])).expect("the checkpoint goes");
     fs::create_dir(node.state_dir().join("checkpoints").join(pods[1].name()))
         .expect("a folder in its place");
@@ -149,7 +149,7 @@ fn a_replaced_pod_leaves_its_checkpoint_to_a_generation() {
     node.netfix("snapshot --keep 1").exits(0);
     let old = node.stored_of(&pods[1]);
     pods[1].ns.replace();
-    // The old namespace takes its time to go, and its MAC with it.
+    // The old namespace ends with a delay, and so does its MAC.
     pods[1].macvlan("mode bridge", "address 02:00:00:88:02:01");
     pods[1].up_with_address();
     node.netfix("snapshot --keep 1").exits(0);

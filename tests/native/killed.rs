@@ -1,4 +1,4 @@
-//! A restore that dies at any instant and is run again ends where an undisturbed one does.
+//! A killed restore that is run again ends with the same state as an undisturbed one.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::common::run::BINARY;
 use crate::common::{Node, Pod};
 
-/// Kills what `words` started after `delay`, without any chance to clean up.
+/// Kills the command `words` with SIGKILL after `delay`, so it cannot clean up.
 pub fn kill_after(node: &Node, words: &str, delay: Duration) {
     let mut command = std::process::Command::new(BINARY);
     command
@@ -67,7 +67,7 @@ fn what_an_interrupted_move_left_on_the_host_goes_on_to_its_pod() {
     let host = node.capture();
     node.snapshot();
     node.lose_and_reload();
-    // On kernels that look names up in the sender's namespace, a link is made on the host and moved.
+    // On kernels that look up names in the sender's namespace, netfix creates a link on the host and moves it.
     let mac = pods[0].mac();
     let left = format!("nfx{}", mac.replace(':', ""));
     node.ns.ip(&format!(

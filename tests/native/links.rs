@@ -1,8 +1,8 @@
-//! The macvlan itself: every mode, and every property that ip(8) shows.
+//! The macvlan: every mode, and every property that ip(8) shows.
 
 use crate::common::{Node, Pod};
 
-/// A pod whose macvlan was made with these words comes back the same.
+/// A pod whose macvlan was created with these arguments is restored unchanged.
 fn comes_back(kind: &str, link: &str) {
     comes_back_after(kind, link, |_| {});
 }
@@ -54,7 +54,7 @@ fn mode_source_with_an_empty_list_comes_back() {
     comes_back("mode source", "");
 }
 
-/// Several pods, each with a macvlan made with its own words, survive one loss together.
+/// Several pods, each with a macvlan with its own arguments, are restored after one loss.
 fn come_back_together(kinds: &[(&str, &str)]) {
     let node = Node::new();
     let with_kind = |(name, kind): &(&str, &str)| {

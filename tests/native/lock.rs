@@ -1,5 +1,5 @@
-//! One netfix at a time changes things; the others are told who does, at once or when they have waited long enough.
-//! Those that only look never wait.
+//! Only one netfix at a time changes the node; another one reports the holder, at once or after its wait limit.
+//! Read-only commands never wait.
 
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
@@ -16,7 +16,7 @@ use crate::common::{Node, Run};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A netfix that runs beside the test; killed, by its own id, when dropped.
+/// A netfix that runs beside the test; the drop kills it, by its process id.
 struct Beside {
     child: Child,
     talk: PathBuf,
@@ -25,7 +25,7 @@ struct Beside {
 impl Beside {
     fn start(node: &Node, name: &str, words: &str) -> Self {
         let talk = node.temp().join(name);
-        // Whoever runs the tests in the background of a shell has SIGINT ignored, and so would netfix.
+        // If a shell runs the tests in the background, SIGINT is ignored, and netfix would inherit that.
         let mut command: Command = node.netfix_command(&["env", "--default-signal=INT"], words);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(File::create(&talk).expect("a file for its talk"));
@@ -49,7 +49,7 @@ impl Beside {
         holder
     }
 
-    /// One that waits for another.
+    /// A netfix that waits for the lock.
     fn waiting(node: &Node, words: &str, holder: &Self) -> Self {
         let waiting = Self::start(node, "waiting", words);
         let who = format!("pid {} ", holder.pid());
@@ -96,7 +96,7 @@ impl Drop for Beside {
     }
 }
 
-/// The moment after `since ` in a message.
+/// The time after `since ` in a message.
 fn assert_is_free(node: &Node) {
     let run = node.netfix_alone("status -o json").exits(0);
     assert!(run.json()["status"]["lock"].is_null(), "{}", run.told());
@@ -134,7 +134,7 @@ fn whoever_comes_second_is_told_at_once_who_is_at_work() {
         assert_eq!(run.err.lines().count(), 1, "{}", run.told());
         let status = node.netfix_alone("status -o json").json();
         let start = since(status["status"]["lock"].as_str().expect("a holder"));
-        // It is told in whole seconds.
+        // The message has whole seconds.
         assert!(
             (before.as_second()..=Timestamp::now().as_second()).contains(&start.as_second()),
             "{start}"
@@ -231,7 +231,7 @@ fn an_interrupt_ends_the_waiting_at_once() {
     node.snapshot();
     node.lose();
     let holder = Beside::holding(&node);
-    // What comes after `--` is not netfix's.
+    // Arguments after `--` are not netfix's.
     let upgrade = format!(
         "upgrade --state-dir {} --foreground --yes --lock-wait 60s --netns {} -- true",
         node.state_dir().display(),
@@ -275,7 +275,7 @@ fn a_holder_that_was_killed_leaves_a_free_lock_and_its_successor_is_not_taken_fo
     let text = fs::read_to_string(node.state_dir().join("lock")).expect("the lock's file");
     assert!(text.contains(&format!("pid {pid} ")), "{text}");
     assert_is_free(&node);
-    // Somebody who cannot write down who it is, as on a full disk.
+    // A holder that could not write its identity, as on a full disk.
     let lock = node.state_dir().join("lock").to_string_lossy().into_owned();
     let mut command = node.netfix_command(&["flock", "--no-fork", &lock], "prune --keep 1");
     let run = Run::of(&mut command)

@@ -1,4 +1,4 @@
-//! The log: what goes to journald and with which fields, what `-v` shows, and that nothing of it is ever in the way.
+//! The log: the records and fields in journald, the lines of `-v`, and that logging never blocks netfix.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -73,7 +73,7 @@ fn every_step_of_a_restore_is_in_the_journal_with_its_pod() {
 #[test]
 fn a_journald_that_is_slow_gets_every_step() {
     let node = Node::new();
-    // Far longer in all than netfix waits for one that takes nothing.
+    // In total much longer than netfix waits for a journald that does not read.
     let journald = Journald::slow(&node, Duration::from_millis(250));
     restore_logs_every_step(&node, journald);
 }
@@ -86,7 +86,7 @@ fn every_step_is_in_the_journal_of_a_busy_machine() {
     restore_logs_every_step(&node, journald);
 }
 
-/// A restore of three pods, whose steps are more than the kernel queues for journald.
+/// A restore of three pods; its steps are more than the kernel queues for journald.
 fn restore_logs_every_step(node: &Node, journald: Journald) {
     let pods = node.simple_pods(3);
     node.snapshot();
@@ -130,7 +130,7 @@ fn a_check_of_a_healthy_node_is_one_line() {
     let pods = node.simple_pods(2);
     let journald = Journald::start(&node);
     node.snapshot();
-    // Worth knowing, and no reason to be told again and again.
+    // Worth a record, but not in every run.
     pods[0].ip("addr add 192.0.2.77/32 dev eth0");
     let run = Run::of(&mut journald.netfix(&node, "check -o json"));
     let entries = journald.entries();
@@ -207,7 +207,7 @@ fn a_journald_that_takes_nothing_holds_nobody_up() {
         .strip_prefix("netfix: ")
         .and_then(|rest| rest.split_once(" log entries are lost: journald"))
         .and_then(|(count, _)| count.parse().ok());
-    // The begin, the end, and a step at least of each pod.
+    // The start, the end, and at least one step for each pod.
     assert!(lost.is_some_and(|lost: usize| lost >= 5), "{}", run.told());
     assert!(
         begin.elapsed() < Duration::from_secs(10),
@@ -223,7 +223,7 @@ fn a_journald_that_takes_nothing_holds_nobody_up() {
 fn a_journald_that_is_gone_is_no_reason_to_fail() {
     let node = Node::new();
     let pods = node.simple_pods(1);
-    // Its socket is still there, and nobody listens.
+    // Its socket still exists, but no process listens.
     let dead = Journald::start(&node).end();
     assert!(node.temp().join("journal/socket").exists());
     let run = Run::of(&mut dead.netfix(&node, "snapshot")).exits(0);
@@ -279,7 +279,7 @@ fn parse(line: &str) -> Option<Message> {
     })
 }
 
-/// Type and flags of every message of this sort that strace saw going to the kernel.
+/// Type and flags of every netlink message of this kind that strace saw.
 fn seen_by_strace(calls: &[&str], verb: &str) -> Vec<(String, Vec<String>)> {
     let mut seen = Vec::new();
     for call in calls {
@@ -318,7 +318,7 @@ fn dash_vv_shows_every_netlink_change_with_flags_content_and_answer() {
         "{}",
         trace.run.told()
     );
-    // strace knows the sockets of the node's own namespace, from which the links are made.
+    // strace decodes the sockets of the node's namespace, from which netfix creates the links.
     let home = sent
         .iter()
         .find(|message| message.kind == "RTM_NEWLINK")
@@ -364,7 +364,7 @@ fn dash_vv_shows_the_errno_of_a_refused_message() {
     let pods = node.simple_pods(1);
     node.snapshot();
     node.lose_and_reload();
-    // Another link has the MAC, so the pod's cannot go up.
+    // Another link has the MAC, so the pod's link cannot go up.
     let mac = pods[0].mac();
     node.ns.ip(&format!(
         "link add thief link eth0 address {mac} type macvlan mode bridge"

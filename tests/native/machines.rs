@@ -1,4 +1,4 @@
-//! A state folder that came from another machine or another boot, or that two machines share.
+//! A state directory from another machine or another boot, or shared by two machines.
 
 use std::os::unix::fs::symlink;
 
@@ -28,7 +28,7 @@ fn is_kept(node: &Node, text: &str) -> bool {
     node.state_files().iter().any(|(_, kept)| kept == text)
 }
 
-/// A machine that has the folder of another one, or its own of an earlier boot: the pods have the same names, paths,
+/// A machine with the directory of another machine or of its earlier boot: the pods have the same names, paths,
 /// inodes, even cookies, and nothing else in common.
 fn take_over(path: &str) {
     let node = Node::new();

@@ -1,5 +1,5 @@
-//! Pods that a runtime names: one that is deleted and made again under its name is another pod, and one that was first
-//! written down without its name is the same.
+//! Pods with names from a runtime: a pod that is deleted and recreated under the same name is another pod; a pod that
+//! was first saved without its name is the same pod.
 
 use std::fs;
 use std::path::PathBuf;
@@ -57,7 +57,7 @@ fn told(sandbox: &Sandbox) -> Value {
         "sandbox": sandbox.id, "attempt": sandbox.attempt, "source": "cri"})
 }
 
-/// How much of a pod is the same when it is made again.
+/// Which properties of a pod are the same after it is recreated.
 #[derive(Clone, Copy)]
 enum Same {
     Name,
@@ -77,8 +77,8 @@ fn made_again<'n>(node: &'n Node, web: Pod<'n>, same: Same) -> Result<Pod<'n>, T
     Ok(web)
 }
 
-/// The id of the pod that was made again. The runtime names it before the pods are matched only where the kernel cannot
-/// tell it from the one in the checkpoint, which has that inode and no cookie.
+/// The id of the recreated pod. The runtime supplies its name before matching only if the kernel cannot
+/// distinguish it from the one in the checkpoint, which has the same inode and no cookie.
 fn id_of_new<'a>(web: &'a Pod<'_>, new: &'a Sandbox, checkpoint: &str) -> &'a str {
     let old: Value = serde_json::from_str(checkpoint).expect("a checkpoint is JSON");
     let identity = &old["netfix"]["identity"];
@@ -89,7 +89,7 @@ fn id_of_new<'a>(web: &'a Pod<'_>, new: &'a Sandbox, checkpoint: &str) -> &'a st
     }
 }
 
-/// `shop/web-0` is deleted after the snapshot and made again under its name; `run` is netfix.
+/// `shop/web-0` is deleted after the snapshot and recreated under its name; `run` is netfix.
 fn make_web_again(run: impl Fn(&Node, &str) -> Run, same: Same) -> Result<(), Taken> {
     let node = Node::new();
     let (web, db) = (node.pod("web").simple(), node.pod("db").simple());
@@ -165,7 +165,7 @@ fn without_cookies_a_pod_that_is_made_again_down_to_the_inode_gets_nothing_of_it
     until_reused(|| make_web_again(Node::netfix_on_old_kernel, Same::Inode));
 }
 
-/// A pod without a mount whose oldest process ends, which leaves nothing but the runtime to prove whose it is.
+/// A pod without a mount whose oldest process ends: only the runtime can identify it.
 struct Unproven<'n> {
     pod: Tenant<'n>,
     selectors: String,
@@ -246,7 +246,7 @@ fn a_runtime_that_cannot_be_asked_stops_a_restore_only_where_it_is_needed() {
         !pod.has_eth0(),
         "something was restored that nobody vouched for"
     );
-    // The checkpoint has no cookie: one with a cookie needs nobody else.
+    // The checkpoint has no cookie: one with a cookie needs no other proof.
     node.ns.ip("link set eth0 up");
     let proven = node.pod("db").simple();
     let before = proven.capture();

@@ -1,5 +1,5 @@
-//! netfix on real namespaces, real macvlans and a parent that really goes away. Needs root and what
-//! scripts/setup installs.
+//! netfix on real namespaces, real macvlans and a parent that is really deleted. Needs root and the packages of
+//! scripts/setup.
 
 #![allow(
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! Bad moments: a snapshot of the wrong pods at the wrong time, a checkpoint of another boot, pods nobody knows.
+//! Bad moments: a snapshot of the wrong pods at the wrong time, a checkpoint of another boot, unknown pods.
 
 use std::fs;
 
@@ -74,7 +74,7 @@ fn a_pod_that_lost_a_link_of_any_kind_is_degraded() {
 fn a_checkpoint_of_another_boot_gives_nothing_to_a_pod_with_its_cookie() {
     let node = Node::new();
     let pod = node.pod("web").simple();
-    // As after a reboot: the old file says another boot, and the cookie has been given again.
+    // As after a reboot: the old file has another boot id, and the cookie is assigned again.
     node.netfix_elsewhere("/proc/sys/kernel/random/boot_id", "snapshot")
         .exits(0);
     let file = node.checkpoint_of(&pod);

@@ -1,4 +1,4 @@
-//! The shape of `-o json`, and which stream says what.
+//! The shape of `-o json`, and the content of stdout and stderr.
 
 use serde_json::Value;
 

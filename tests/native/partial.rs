@@ -1,4 +1,4 @@
-//! Whatever part is missing, and when nothing is: only that part is changed.
+//! If a part is missing, netfix changes only that part; if nothing is missing, nothing.
 
 use crate::common::background::Monitor;
 use crate::common::cni::static_ipam;

@@ -1,4 +1,4 @@
-//! Tables that change while they are read: the kernel flags such a dump, and it has to be read again.
+//! Tables that change during a read: the kernel flags such a dump, and netfix has to read it again.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -14,7 +14,7 @@ use crate::common::{Node, Pod};
 const STABLE: usize = 2000;
 const ROUNDS: usize = 40;
 
-/// The stable addresses of a checkpoint.
+/// The permanent addresses of a checkpoint.
 fn written(node: &Node, pod: &Pod<'_>) -> BTreeSet<String> {
     let text = std::fs::read_to_string(node.checkpoint_of(pod)).expect("the checkpoint");
     let value: Value = serde_json::from_str(&text).expect("JSON");

@@ -1,5 +1,5 @@
-//! Several files about one namespace, and one pod under several names: whatever is known of it last counts, and
-//! nothing that was known is forgotten.
+//! Several files for one namespace, and one pod under several names: netfix uses the newest state, and keeps every file
+//! that it replaces.
 
 use std::fs;
 use std::time::Duration;

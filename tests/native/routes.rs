@@ -1,4 +1,4 @@
-//! Routes and rules: what was lost comes back as it was, what survived is not added a second time.
+//! Routes and rules: lost ones are restored, existing ones are not added a second time.
 
 use crate::common::{Node, Pod, Told};
 
@@ -125,8 +125,8 @@ fn a_rule_and_a_blackhole_that_went_missing_are_added_again() {
     pod.assert_same_as(&before);
 }
 
-/// What netfix cannot put back it must say, by the code `unsupported` and exit 5 or 1; it must never drop it
-/// in silence.
+/// What netfix cannot restore it must report with the code `unsupported` and exit 5 or 1; it must never skip it
+/// silently.
 fn comes_back_or_is_reported(lines: &[&str], object: &str) {
     let node = Node::new();
     let pod = pod_with(&node, lines);

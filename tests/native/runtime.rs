@@ -1,4 +1,4 @@
-//! Container runtimes tell whose the namespaces are; the kernel alone says which there are.
+//! Container runtimes supply the names of namespaces; the kernel alone lists the namespaces.
 
 use serde_json::{Value, json};
 
@@ -23,14 +23,14 @@ pub(super) fn container(pod: &Pod<'_>, name: &str, number: u8) -> Container {
     }
 }
 
-/// What the answer says of who a pod is.
+/// The part of the output that identifies a pod.
 pub(super) fn whose(run: &Run, pod: &Pod<'_>) -> Value {
     let pod = run.pod(pod);
     json!({"id": pod["id"], "namespace": pod["namespace"], "name": pod["name"], "uid": pod["uid"],
         "sandbox": pod["sandbox"], "attempt": pod["attempt"], "source": pod["source"]})
 }
 
-/// What it must say of a sandbox.
+/// The expected identity of a sandbox.
 pub(super) fn told(sandbox: &Sandbox) -> Value {
     json!({"id": sandbox.short_id(), "namespace": sandbox.namespace, "name": sandbox.name, "uid": sandbox.uid,
         "sandbox": sandbox.id, "attempt": sandbox.attempt, "source": "cri"})

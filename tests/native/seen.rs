@@ -1,4 +1,4 @@
-//! When a checkpoint was last found true: unchanged files are not written again, so `node.json` says it.
+//! When a checkpoint was last verified: unchanged files are not written again, so `node.json` has the time.
 
 use std::fs;
 use std::time::Duration;
@@ -25,7 +25,7 @@ fn written(node: &Node, pod: &Pod<'_>) -> Value {
     json(&node.stored_of(pod))["netfix"]["created"].clone()
 }
 
-/// Nothing changes by itself any more once the links are up.
+/// The kernel changes nothing any more once the links are up.
 fn settled(node: &Node, count: usize) -> Vec<Pod<'_>> {
     let pods = node.simple_pods(count);
     node.snapshot();

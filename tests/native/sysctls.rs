@@ -1,4 +1,4 @@
-//! Per-interface sysctls, and that they are in force before the interface first speaks.
+//! Per-interface sysctls, and that they are set before the interface sends its first packet.
 
 use std::time::Duration;
 
@@ -93,8 +93,8 @@ fn a_default_changed_after_the_interface_was_made_does_not_leak_into_it() {
     node.assert_all_survive_a_loss(&[pod]);
 }
 
-/// What the pod sends while it is restored and in the three seconds after, as tcpdump at the gateway prints
-/// it.
+/// What the pod sends during the restore and three seconds after it, as tcpdump prints it at the
+/// gateway.
 fn heard_during_a_restore(node: &Node, pod: &Pod<'_>, filter: &str) -> Vec<String> {
     node.snapshot();
     node.lose_and_reload();

@@ -1,4 +1,4 @@
-//! The machine with systemd that other tests stand on is one.
+//! Checks the machine with systemd that other tests use.
 
 use std::fs;
 use std::time::Duration;

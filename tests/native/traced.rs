@@ -1,5 +1,5 @@
-//! netfix under strace: it writes nowhere but into its state folder and the pods' sysctls, and its main
-//! thread stays home.
+//! netfix under strace: it writes only to its state directory and the pods' sysctls, and its main
+//! thread never changes namespaces.
 
 use std::path::Path;
 

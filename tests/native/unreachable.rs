@@ -1,4 +1,4 @@
-//! A container runtime that cannot be asked, or whose answer cannot be true: nothing is concluded and nothing changed.
+//! A container runtime that cannot be queried, or whose answer cannot be true: netfix concludes and changes nothing.
 
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use crate::common::runtimes::{
 };
 use crate::common::{Node, Pod, Run, Told};
 
-/// Within which a command must have given up.
+/// The time limit of a command.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// `netfix snapshot WORDS` refuses in time, naming `object` and saying `why`; every file of an earlier snapshot stays;
-/// and without asking anybody it works.
+/// `netfix snapshot WORDS` refuses in time with `object` and `why`; every file of an earlier snapshot stays;
+/// with `--runtime none` it works.
 fn assert_refused(node: &Node, words: &str, object: &str, why: &str) {
     assert_refused_by(
         node,
@@ -22,7 +22,7 @@ fn assert_refused(node: &Node, words: &str, object: &str, why: &str) {
     );
 }
 
-/// A machine that is busy with something else may slow one of a few down.
+/// One of a few attempts may be slow on a busy machine.
 fn assert_refused_by(node: &Node, netfix: impl Fn() -> Run, told: &[(&str, &str)]) {
     node.snapshot();
     let files = node.state_files();
@@ -63,7 +63,7 @@ fn socket(node: &Node) -> PathBuf {
     node.temp().join("runtime.sock")
 }
 
-/// A runtime that knows the pods, with something wrong about it, is told of as such.
+/// Netfix reports a runtime that knows the pods but fails.
 fn refused_by_cri(script: impl FnOnce(Vec<Sandbox>) -> Script, why: &str) {
     let node = Node::new();
     let pods = node.simple_pods(4);
@@ -328,7 +328,7 @@ fn one_that_knows_its_pods_only_a_moment_later_is_believed_then() {
     assert_eq!(run.pod(&pod)["name"], "web-0", "{}", run.told());
 }
 
-/// A machine as Docker's packages leave it: containerd offers no CRI, and Docker knows its containers.
+/// A machine as Docker's packages install it: containerd has no CRI, and Docker manages its containers.
 fn with_dumb_containerd(node: &Node, known: Vec<Container>, words: &str) -> Run {
     let containerd = FakeCri::start(
         &node.temp().join("containerd.sock"),

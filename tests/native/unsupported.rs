@@ -1,8 +1,8 @@
-//! What netfix cannot make is said, by pod and object, and never skipped in silence.
+//! netfix reports every object that it cannot restore, by pod and object.
 
 use crate::common::{Node, Pod};
 
-/// A pod whose interface is a VXLAN on the node's parent: lost with it, and no macvlan.
+/// A pod with a VXLAN on the node's parent: it is lost with the parent, and is not a macvlan.
 fn pod_with_vxlan<'n>(node: &'n Node, name: &str) -> Pod<'n> {
     let pod = node.pod(name);
     node.ns

@@ -1,4 +1,4 @@
-//! Refusals: wrong words, no rights, no checkpoints, and what each says.
+//! Refusals and their messages: wrong usage, missing rights, no checkpoints.
 
 use crate::common::namespace::Namespace;
 use crate::common::run::BINARY;

@@ -1,4 +1,4 @@
-//! `verify` asks each pod's gateways from inside the pod, by ARP and neighbour discovery.
+//! `verify` probes each pod's gateways from inside the pod, by ARP and neighbour discovery.
 
 use crate::common::background::tcpdump;
 use crate::common::{GATEWAY4, GATEWAY6, Node};

@@ -1,4 +1,4 @@
-//! `restore --wait`: the NIC comes back while netfix waits for it, or it does not.
+//! `restore --wait`: the NIC returns while netfix waits for it, or it does not.
 
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -15,8 +15,8 @@ const WAITING: &[&str] = &[
     "pselect6",
 ];
 
-/// Starts a restore, lets `meanwhile` happen after a second, and returns its answer and how long it took from
-/// then.
+/// Starts a restore and runs `meanwhile` after a second; returns the output, and how long the restore ran after
+/// `meanwhile`.
 fn restore_while(node: &Node, words: &str, meanwhile: impl FnOnce()) -> (Run, Duration) {
     let mut command = node.netfix_command(&["timeout", "60"], words);
     let line = format!("{command:?}");

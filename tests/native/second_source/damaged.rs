@@ -1,4 +1,4 @@
-//! Files of the cache that cannot be used: named, and the other pods come back.
+//! Cache files that cannot be used: netfix reports them and restores the other pods.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{Subject, restore};
 use crate::common::Node;
 
-/// Two pods, one of which has an entry that something has happened to.
+/// Two pods; `harm` changes the cache entry of one.
 fn is_named(damage: impl Fn(&Subject<'_>), code: &str, words: &[&str]) {
     let node = Node::new();
     let (bad, good) = (
@@ -33,7 +33,7 @@ fn is_named(damage: impl Fn(&Subject<'_>), code: &str, words: &[&str]) {
         .lacks("panicked");
     good.assert_back(&run);
     assert!(!bad.pod.has_eth0(), "{}", run.told());
-    // Also on a second try, and where nothing is lost.
+    // Also on a second run, and if nothing is lost.
     let run = restore(&node).exits(5).errors(&errors);
     run.names(code, "", &[&[&*file], words].concat());
 }

@@ -1,4 +1,4 @@
-//! A runtime that knows whose the namespaces are, against entries and files that say otherwise.
+//! A runtime that identifies the namespaces, against cache entries and files that contradict it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ fn two_pods(node: &CriNode) -> [CriPod; 2] {
         .unwrap_or_else(|_| panic!("two pods"))
 }
 
-/// Problems of one code that name the pod, with their severity.
+/// The severities of the problems with one code that name the pod.
 fn severities(run: &Run, code: &str, pod: &CriPod) -> Vec<String> {
     let of_pod = run
         .coded(code)
@@ -42,7 +42,7 @@ fn severities(run: &Run, code: &str, pod: &CriPod) -> Vec<String> {
 fn an_entry_whose_path_leads_to_another_sandbox_is_passed_over() {
     let node = CriNode::new();
     let pods = two_pods(&node);
-    // The second pod has lost its entry, and a stale one leads to its namespace: nothing of that may reach it.
+    // The second pod has no entry, and a stale entry has its path: nothing of the stale one may reach it.
     let (_, mut stale) = entry_of(&node, &pods[0]);
     let (file, own) = entry_of(&node, &pods[1]);
     fs::remove_file(&file).expect("the second pod's entry");
@@ -168,7 +168,7 @@ fn an_origins_file_whose_process_is_another_pods_by_now_is_neither_imported_nor_
     ));
     let folder = node.node.temp().join("origin");
     fs::create_dir(&folder).expect("the origin's folder");
-    // Its pid is the living pod's, as after a reuse; its sandbox is not.
+    // Its pid belongs to the running pod, as after a reuse; its sandbox does not.
     let former = "06c9b8d0a800735982222588c28e70140820acfd04a120264b87a20306322f55";
     let text = origin_file(&pod, former, pod.sandbox.pid).to_string();
     fs::write(folder.join(&former[..12]), &text).expect("the origin's file");

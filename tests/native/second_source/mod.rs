@@ -1,4 +1,4 @@
-//! Pods that nobody ever took a snapshot of, put back from what libcni wrote down when they were made.
+//! Pods without a snapshot, restored from what libcni recorded at their creation.
 
 mod damaged;
 mod in_containerd;
@@ -14,7 +14,7 @@ use crate::common::cni::static_ipam;
 use crate::common::libcni::{Attached, Network, cache_dir};
 use crate::common::{Node, Pod, Run};
 
-/// A pod as plugins made it, and as it was then.
+/// A pod that plugins created, with its state at that time.
 struct Subject<'n> {
     node: &'n Node,
     pod: Pod<'n>,
@@ -54,8 +54,8 @@ impl<'n> Subject<'n> {
         )
     }
 
-    /// What differs beyond what such a source cannot know: the ifindex, the queue length, and what one release of the
-    /// plugin sets and another does not.
+    /// The differences except those that such a source cannot avoid: the ifindex, the queue length, and settings that
+    /// depend on the release of the plugin.
     fn unexplained(&self) -> Vec<String> {
         let unknown = ["ifindex", "txqlen", "ndisc_notify"];
         let lines = self.before.differences(&self.pod.capture()).into_iter();
@@ -64,7 +64,7 @@ impl<'n> Subject<'n> {
             .collect()
     }
 
-    /// The pod is what it was, but for what nobody wrote down, and its plugins' CHECK agrees.
+    /// The pod has its former state, except what is not recorded, and the CHECK of its plugins passes.
     fn assert_back(&self, run: &Run) {
         let lines = self.unexplained();
         let name = self.pod.name();

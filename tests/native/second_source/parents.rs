@@ -1,4 +1,4 @@
-//! What the interfaces stood on.
+//! The parents of the interfaces.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn on<'n>(node: &'n Node, master: Option<&str>, address: &str) -> Network<'n> {
     )
 }
 
-/// A second device of the node; its loss is `link del`.
+/// A second device of the node; `link del` removes it.
 fn second_device(node: &Node) {
     let gateway = node.gateway.name();
     node.ns.ip(&format!(
@@ -49,7 +49,7 @@ fn pods_on_several_masters_come_back_each_on_its_own() {
     node.ns.ip("link del eth1");
     node.lose_and_reload();
     second_device(&node);
-    // Named for those who have none; these all have one.
+    // The option is for interfaces without a parent; these all have one.
     let run = node.netfix(&words(&node, "restore --parent eth0")).exits(0);
     for it in &pods {
         it.assert_back(&run);
@@ -95,7 +95,7 @@ fn a_nic_that_comes_late_is_waited_for_and_taken_as_it_is() {
     node.give_carrier();
     let output = running.wait_with_output().expect("netfix's end");
     let run = crate::common::Run::from_output(format!("{command:?}"), &output).exits(0);
-    // Nobody wrote an MTU down, so the device keeps the one that it came back with, and the pod has the same.
+    // The MTU is not recorded anywhere, so the device keeps its new MTU, and the pod has the same.
     let mtu = |capture: &crate::common::capture::Capture| capture.link("eth0")["mtu"].clone();
     assert_eq!(
         (mtu(&node.capture()), mtu(&it.pod.capture())),
@@ -113,7 +113,7 @@ fn without_a_master_the_hosts_default_route_tells_the_parent() {
     let node = Node::new();
     let it = Subject::new(&node, "web", &[&on(&node, None, "10.88.2.10/16")]);
     node.lose_and_reload();
-    // Nothing is left of the default route, and nobody wrote it down.
+    // The default route is gone and not recorded anywhere.
     let run = restore(&node)
         .exits(1)
         .errors(&[("parent-missing", it.pod.name())])
@@ -139,7 +139,7 @@ fn without_a_master_the_user_names_the_parent() {
         .errors(&[("parent-missing", "")])
         .names("parent-missing", "", &["eth7"]);
     let run = node.netfix(&words(&node, "restore --parent eth0")).exits(0);
-    // CHECK would look for the default route, which nobody wrote down.
+    // CHECK would expect the default route, which is not recorded anywhere.
     assert!(
         it.unexplained().is_empty(),
         "{:#?}\n{}",

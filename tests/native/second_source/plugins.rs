@@ -1,4 +1,4 @@
-//! Chains of plugins, several interfaces, and plugins whose work netfix cannot do.
+//! Chains of plugins, several interfaces, and plugins whose effect netfix cannot restore.
 
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ fn a_mac_that_tuning_has_set_comes_back() {
     let it = Subject::new(&node, "web", &[&Network::new(&node, "lab", &chain)]);
     node.lose_and_reload();
     let run = restore(&node).exits(0);
-    // The link-local address was made from the MAC before that one, which is written nowhere.
+    // The link-local address comes from the MAC before that one, which is not recorded anywhere.
     let rest: Vec<_> = it
         .unexplained()
         .into_iter()
@@ -64,7 +64,7 @@ fn a_mac_that_tuning_has_set_comes_back() {
 
 #[test]
 fn a_mac_that_the_runtime_chose_comes_back() {
-    // An early result does not repeat it, so it has to come from what the runtime said.
+    // An early result does not repeat it, so it has to come from the runtime's arguments.
     for version in ["1.0.0", "0.2.0"] {
         let node = Node::new();
         let plugin = with(
@@ -77,7 +77,7 @@ fn a_mac_that_the_runtime_chose_comes_back() {
         assert_eq!(it.before.link("eth0")["address"], "02:00:00:88:08:08");
         node.lose_and_reload();
         let run = restore(&node).exits(0);
-        // Nothing was chosen: the MAC is the network's.
+        // No MAC was chosen: it comes from the network.
         let mac = it.pod.capture().link("eth0")["address"].clone();
         assert_eq!(mac, "02:00:00:88:08:08", "{}", run.told());
         let lines = it.unexplained();
@@ -194,7 +194,7 @@ fn plugins_whose_work_netfix_cannot_do_are_named_and_the_rest_comes_back() {
     for attached in &it.attached {
         attached.write();
     }
-    // While they are there, nothing is wrong with them.
+    // While they exist, netfix reports no problem with them.
     restore(&node)
         .exits(0)
         .errors(&[])

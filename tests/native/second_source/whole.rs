@@ -1,4 +1,4 @@
-//! What comes back, and what is left alone.
+//! What a restore from libcni's cache recreates, and what it leaves unchanged.
 
 use serde_json::json;
 
@@ -96,7 +96,7 @@ fn ipv6_is_switched_on_for_a_pod_whose_runtime_has_it_off() {
 fn a_second_restore_and_a_restore_of_what_lives_change_nothing() {
     let node = Node::new();
     let it = Subject::plain(&node, "web", &["10.88.2.10/16", "fd88::2:10/64"]);
-    // What came later is not in the cache, and is nobody's business.
+    // Later additions are not in the cache, so netfix does not compare them.
     it.pod.ip("addr add 10.88.2.77/16 dev eth0");
     it.pod.ip("route add 198.51.100.0/24 via 10.88.0.3");
     it.pod.ip("link set eth0 mtu 1400");
@@ -167,7 +167,7 @@ fn what_was_half_repaired_by_hand_is_completed() {
     it.pod.ip("link set eth0 up");
     it.pod.ip("addr add 10.88.2.10/16 brd + dev eth0");
     let run = restore(&node).exits(0);
-    // The plugin's own setting is the only thing that a link which is up does not get.
+    // The plugin's setting is the only one that a link that is up does not get.
     let rest = it.unexplained();
     assert!(
         rest.iter().all(|line| line.contains("arp_notify")),

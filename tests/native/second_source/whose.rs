@@ -1,4 +1,4 @@
-//! Whose an entry is, and who is chosen.
+//! Which pod a cache entry belongs to, and which pods are selected.
 
 use std::fs;
 
@@ -32,7 +32,7 @@ fn a_namespace_made_again_under_the_same_path_gets_nothing_where_the_entry_is_co
     let node = Node::new();
     let it = Subject::plain(&node, "web", &["10.88.2.10/16"]);
     let mut stale = Subject::plain(&node, "old", &["10.88.2.20/16"]);
-    // As after a reuse of a process id: both entries lead to one namespace, and no runtime says whose it is.
+    // As after a reuse of a process id: both entries lead to one namespace, and no runtime identifies it.
     let path = it.pod.ns.path();
     stale.attached[0].cached.result["interfaces"][0]["sandbox"] = json!(path);
     stale.attached[0].write();

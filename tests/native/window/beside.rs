@@ -1,4 +1,4 @@
-//! A netfix that runs inside beside the test.
+//! A netfix inside the machine that runs beside the test.
 
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
@@ -12,7 +12,7 @@ use super::scene::{PATIENCE, Scene};
 use crate::common::background::wait_until;
 use crate::common::run::Run;
 
-/// Killed, by its own id, when dropped.
+/// The drop kills it, by its process id.
 pub struct Beside {
     /// nsenter(1), which waits for it.
     outside: Child,
@@ -28,7 +28,7 @@ impl Beside {
         Self::start_in(&scene.node.temp(), command)
     }
 
-    /// What it says goes to files in this folder.
+    /// Its output goes to files in this directory.
     pub fn start_in(folder: &Path, mut command: Command) -> Self {
         let number = fs::read_dir(folder).map_or(0, Iterator::count);
         let [out, err] = ["out", "err"].map(|name| folder.join(format!("beside-{number}-{name}")));
@@ -51,7 +51,7 @@ impl Beside {
         beside
     }
 
-    /// The program that nsenter(1) has become the parent of.
+    /// The child process of nsenter(1).
     fn find(&mut self) {
         let outside = self.outside.id();
         let children = format!("/proc/{outside}/task/{outside}/children");
@@ -71,12 +71,12 @@ impl Beside {
         assert!(found, "{} does not start", self.line);
     }
 
-    /// What it has said so far, on stderr.
+    /// Its stderr so far.
     pub fn talk(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.err).unwrap_or_default()).into_owned()
     }
 
-    /// What it has answered so far, on stdout.
+    /// Its stdout so far.
     pub fn answer(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.out).unwrap_or_default()).into_owned()
     }
@@ -105,7 +105,7 @@ impl Beside {
             .unwrap_or_else(|e| panic!("{signal} to {}: {e}\n{}", self.line, self.talk()));
     }
 
-    /// The same to one that may end in this very moment.
+    /// The same for a process that may end at this moment.
     pub fn try_signal(&self, signal: Signal) {
         assert_ne!(self.pid.as_raw(), 0, "{} never began", self.line);
         let _ = kill(self.pid, signal);
@@ -115,7 +115,7 @@ impl Beside {
         matches!(self.outside.try_wait(), Ok(Some(_)))
     }
 
-    /// Waits for its own end.
+    /// Waits until it ends.
     pub fn finish(mut self) -> Run {
         let ended = wait_until(PATIENCE, || self.has_ended());
         assert!(
@@ -137,7 +137,7 @@ impl Beside {
         }
     }
 
-    /// Ends it without any chance to clean up.
+    /// Kills it with SIGKILL, so it cannot clean up.
     pub fn kill(mut self) {
         self.signal(Signal::SIGKILL);
         assert!(

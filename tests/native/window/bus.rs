@@ -1,5 +1,5 @@
-//! systemd that cannot be asked: before, nothing is begun; in the middle, the pods come back, and the deadline is there for
-//! kubelet.
+//! Without D-Bus: before the window, netfix changes nothing; in the middle, it restores the pods, and the deadline
+//! starts kubelet.
 
 use std::time::{Duration, Instant};
 

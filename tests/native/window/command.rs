@@ -1,4 +1,4 @@
-//! The user's command, however badly it behaves: the pods come back, and its end is told as it was.
+//! The user's command, also if it misbehaves: the pods are restored, and its exit is reported correctly.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::common::Node;
 use crate::common::background::wait_until;
 use crate::common::run::Run;
 
-/// Every pod was lost, and is back; nothing but COMMAND went wrong.
+/// Every pod was lost and is restored; only COMMAND failed.
 fn assert_only_the_command_failed(scene: &Scene<'_>, run: &Run) {
     assert_eq!(
         codes(&run.json(), "error"),
@@ -104,7 +104,7 @@ fn one_that_leaves_somebody_behind_who_keeps_its_output_holds_up_nobody() {
         assert!(scene.machine.is_alive(pid), "who was left behind is dead");
         scene.assert_networks();
         scene.assert_runs(KUBELET);
-        // systemd keeps the unit of whoever is left; the next upgrade has one all the same.
+        // systemd keeps the unit while a process is left; the next upgrade still gets a unit.
         scene
             .netfix(&format!(
                 "upgrade --yes {foreground} --settle 0s --timeout 2s -- true"
@@ -163,7 +163,7 @@ fn one_that_reads_finds_nothing_to_read() {
             .stdout(std::process::Stdio::null())
             .spawn()
             .expect("netfix");
-        // It is held open, and what is in it is not COMMAND's.
+        // netfix holds it open, and its content is not COMMAND's.
         let mut input = child.stdin.take().expect("a pipe");
         let _ = std::io::Write::write_all(&mut input, b"not for you\n");
         let status = child.wait().expect("its end");

@@ -1,4 +1,4 @@
-//! A window's file that cannot be read: nobody guesses what it said, and the deadline is there for kubelet.
+//! An unreadable window file: netfix assumes nothing about its content, and the deadline starts kubelet.
 
 use std::fs;
 use std::time::Duration;

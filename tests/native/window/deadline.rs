@@ -1,4 +1,4 @@
-//! Nobody comes back to resume: systemd does it when the time is over.
+//! Without a resume, systemd starts kubelet at the deadline.
 
 use std::time::{Duration, Instant};
 
@@ -36,7 +36,7 @@ fn at_the_deadline_kubelet_runs_again_and_everybody_is_told_the_truth() {
         );
         assert_eq!(told["unit_state"], "active (running)", "{told}");
 
-        // Without a resume, the next pause closes what is in force no longer.
+        // Without a resume, the next pause closes the expired one.
         scene.netfix("pause --deadline 60s").exits(0);
         scene.assert_held(KUBELET);
         assert_eq!(scene.records().len(), 1, "the first window has a record");
@@ -82,7 +82,7 @@ fn a_deadline_that_protects_nobody_is_wrong_usage() {
     scene.assert_untouched(&touchable);
 }
 
-/// kubelet's unit, which does not start while the file `broken` is there.
+/// kubelet's unit; it fails to start while the file `broken` exists.
 fn fragile(scene: &Scene<'_>) {
     let broken = scene.path("broken");
     let text = format!(

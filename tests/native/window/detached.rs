@@ -1,4 +1,4 @@
-//! A window that runs as a unit of its own.
+//! A window that runs as a systemd unit.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use super::scene::{KUBELET, Scene};
 use crate::common::Node;
 use crate::common::run::Run;
 
-/// As a unit, in haste.
+/// As a unit, with short limits.
 const UPGRADE: &str = "upgrade --yes --settle 0s --wait 5s --timeout 2s --";
 
 #[test]

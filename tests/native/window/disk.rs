@@ -1,10 +1,10 @@
-//! A disk without room: known before, nothing is begun; filled in the middle, nothing is stopped by it.
+//! A full disk: if netfix finds it before the window, it changes nothing; if COMMAND fills it, the window continues.
 
 use super::scene::{KUBELET, Scene, codes, of_pods};
 use crate::common::Node;
 use crate::common::disk::Disk;
 
-/// Bytes.
+/// In bytes.
 const SIZE: usize = 16 << 20;
 
 #[test]
@@ -62,7 +62,7 @@ fn a_disk_that_command_fills_stops_nothing_and_the_record_is_what_was_last_saved
         })
     );
     disk.empty();
-    // Nothing of it is in the way of the next one.
+    // The next window is not affected.
     scene.netfix("status").exits(0);
     scene.netfix("report").exits(0);
     scene.upgrade("", &scene.reload()).exits(0);

@@ -1,13 +1,13 @@
-//! A gateway that was silent before is not held against the window; one that has become silent is.
+//! A gateway that was silent before the window is a warning; one that became silent is an error.
 
 use super::scene::{LOSING, Scene, codes, quick};
 use crate::common::{GATEWAY4, GATEWAY6, Node, Pod, Run};
 
 const NOBODY: &str = "10.88.0.99";
-/// One that cannot be asked, for its MAC is set by hand.
+/// A gateway that cannot be probed, because its MAC is set by hand.
 const FIXED: &str = "10.88.0.98";
 
-/// The gateways about which there is a problem of this severity, each with the pod.
+/// The gateways with a problem of this severity, each with its pod.
 fn silent(run: &Run, severity: &str) -> Vec<(String, String)> {
     let all = run.coded("gateway-unreachable");
     let some = all.iter().filter(|problem| problem.severity == severity);

@@ -1,5 +1,5 @@
-//! netfix killed in the middle of each phase, without any chance to clean up: kubelet is back by the deadline, and whatever
-//! is run next ends where an undisturbed window ends.
+//! netfix killed in the middle of each phase, so it cannot clean up: the deadline starts kubelet, and the next command
+//! ends with the state of an undisturbed window.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -12,15 +12,15 @@ use crate::common::background::wait_until;
 use crate::common::systemd::{ADMINISTRATOR, PACKAGES};
 use crate::common::{GATEWAY4, GATEWAY6, Node, Run, tool};
 
-/// How a phase is made to last until netfix is killed in it.
+/// What makes a phase last until netfix is killed in it.
 struct Case {
     phase: &'static str,
-    /// Where kubelet's unit file is.
+    /// The directory of kubelet's unit file.
     folder: &'static str,
     options: &'static str,
-    /// What kubelet's unit has besides.
+    /// Additional lines of kubelet's unit.
     unit: &'static str,
-    /// What COMMAND does between the loss of the NIC and its return, as long as the file `go` is not there.
+    /// What COMMAND does between the loss of the NIC and its return, while the file `go` does not exist.
     before_go: &'static str,
 }
 
@@ -71,14 +71,14 @@ const PROOF: Case = Case {
     ..CASE
 };
 
-/// What is run after the kill.
+/// The command after the kill.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Next {
     Upgrade,
     RestoreAndResume,
 }
 
-/// When.
+/// When the command runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum When {
     AtOnce,
@@ -197,13 +197,13 @@ impl Case {
         }
         scene.assert_whole();
         self.check_record(&scene, next);
-        // The next window is one like any other.
+        // The next window is a normal one.
         scene.upgrade("", &command).exits(0);
         scene.assert_whole();
         assert_eq!(scene.records().len(), 2, "{told}");
     }
 
-    /// How often COMMAND was run.
+    /// How often COMMAND ran.
     fn runs(scene: &Scene<'_>) -> usize {
         fs::read_to_string(scene.path("runs"))
             .unwrap_or_default()
@@ -211,7 +211,7 @@ impl Case {
             .count()
     }
 
-    /// There is one record, which tells of both runs.
+    /// There is one record, which contains both runs.
     fn check_record(&self, scene: &Scene<'_>, next: Next) {
         let record = scene.record();
         let phases = phases(&record);
@@ -238,7 +238,7 @@ impl Case {
                 for pod in record["pods"].as_array().expect("pods") {
                     let at = |key: &str| pod[key].as_u64();
                     assert!(at("answered").is_some(), "lost and not found: {pod}");
-                    // Nobody saw what went while the first run was killed.
+                    // The first run was killed, so it did not record the loss.
                     let is_seen = self.phase != "command";
                     assert_eq!(at("lost").is_some(), is_seen, "{pod}");
                     assert!(
@@ -262,7 +262,7 @@ impl Case {
         );
     }
 
-    /// All ways to go on, side by side: most of the time is spent waiting for the deadline.
+    /// All next commands in parallel: most of the time is the wait for the deadline.
     fn go_on(&self, whens: &[When]) {
         std::thread::scope(|scope| {
             for when in whens {
@@ -377,7 +377,7 @@ fn again_and_again_in_one_window_which_the_last_run_ends() {
         "{record}"
     );
     assert_eq!(record["exit"], 0);
-    // Lost in the first run, and found in the last.
+    // Lost in the first run, restored in the last.
     for pod in record["pods"].as_array().expect("pods") {
         let at = |key: &str| {
             pod[key]
@@ -415,7 +415,7 @@ fn as_a_unit_command_goes_on_and_the_next_upgrade_ends_well() {
     assert!(scene.machine.signal(pid, Signal::SIGKILL));
     upgrade.finish().exits(1).stderr_has(&["9"]);
     scene.assert_held(KUBELET);
-    // COMMAND still runs in the unit of the one that was killed.
+    // COMMAND still runs in the unit of the killed netfix.
     COMMAND.repair(&scene);
     scene
         .netfix(&format!(

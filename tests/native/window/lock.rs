@@ -1,4 +1,4 @@
-//! While a window is open the others that change something are told so at once; those that only look are answered.
+//! While a window is open, other commands that change something are refused at once; read-only commands work.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::common::Node;
 use crate::common::background::wait_until;
 use crate::common::tool;
 
-/// COMMAND waits for a sign, says something before and after it.
+/// COMMAND prints something, waits for a file, and prints something else.
 fn waiting(scene: &Scene<'_>) -> String {
     let (begun, go) = (scene.path("begun"), scene.path("go"));
     let wait = format!(
@@ -89,7 +89,7 @@ fn on_hold_the_lock_is_free_and_a_second_window_is_refused_all_the_same() {
         );
         scene.assert_held(KUBELET);
     }
-    // A look in the middle of a loss replaces nothing good.
+    // A snapshot in the middle of a loss replaces nothing good.
     scene.netfix("snapshot").exits(1);
     tool::run(
         scene

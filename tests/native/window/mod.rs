@@ -1,4 +1,4 @@
-//! The maintenance window under a real systemd. The judges are systemctl(1), ip(8), CRI and files.
+//! The maintenance window under a real systemd. systemctl(1), ip(8), CRI and files supply the expected state.
 
 mod beside;
 mod bus;

@@ -1,4 +1,4 @@
-//! A NIC that does not come back: kubelet does, and what is broken is named; or a person is waited for.
+//! A NIC that does not return: kubelet starts again and netfix reports what is broken; or netfix waits for a person.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::common::tool;
 
 const NEVER: &str = "--wait 500ms";
 
-/// What loses the NIC and does not bring it back.
+/// Loses the NIC and does not return it.
 fn lose(scene: &Scene<'_>) -> String {
     scene.script("lose", LOSING)
 }

@@ -1,5 +1,5 @@
-//! The proof that no pod was rebuilt: by what a real containerd says, by the kernel alone where there is no runtime, and by
-//! nobody where the runtime cannot be asked.
+//! The check that no pod was rebuilt: by the ids of a real containerd; by the kernel alone if there is no runtime;
+//! without a verdict if the runtime cannot be queried.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ fn words(options: &str, command: &str) -> String {
     hasty(&format!("--foreground {CRI} {options}"), command)
 }
 
-/// A node with real sandboxes, a real container in the first of them.
+/// A node with real sandboxes, and a real container in the first one.
 struct Real {
     cri: CriNode,
     pods: Vec<CriPod>,
@@ -71,7 +71,7 @@ impl Real {
         Beside::start_in(&self.cri.node.temp(), command)
     }
 
-    /// A COMMAND that gives a sign, and waits for one of the test's.
+    /// A COMMAND that creates a file, and waits for a file of the test.
     fn waiting(&self) -> String {
         let path = |name: &str| self.cri.node.temp().join(name).display().to_string();
         let wait = format!(
@@ -247,7 +247,7 @@ fn a_runtime_that_dies_while_pods_are_watched_proves_nothing() {
     let upgrade = real.start("--settle 60s", "true");
     real.wait_for_proof();
     real.cri.kill();
-    // Nobody has the patience that it takes to wait for the runtime.
+    // SIGINT ends the wait for the runtime early.
     let asked = Instant::now();
     upgrade.signal(Signal::SIGINT);
     let run = upgrade.finish().exits(5);
@@ -316,13 +316,13 @@ fn without_a_runtime_a_namespace_that_was_replaced_under_its_name_is_told() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let name = scene.pods[1].name();
-    // As a runtime does: another namespace at the same path, with whoever lives in it.
+    // As a runtime does: another namespace at the same path, with the pod's process in it.
     let body = format!(
         "ip netns pids {name} | xargs -r kill -KILL\numount /run/netns/{name}\nrm /run/netns/{name}\nip netns add {name}\n\
          ip netns exec {name} sh -c 'exec >/dev/null 2>&1; sleep infinity &'"
     );
     let command = scene.script("replace", &body);
-    // Nobody else keeps the old one alive.
+    // The mount outside keeps the old namespace too.
     tool::run(&mut tool::command(
         "umount",
         ["-l", &format!("/run/netns/{name}")],

@@ -1,4 +1,4 @@
-//! Before anything is done: what would be done, and the one question to a person.
+//! Before the window: the preview, and the confirmation.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -37,7 +37,7 @@ fn marking(scene: &Scene<'_>) -> String {
     )
 }
 
-/// netfix on a terminal of its own, at which somebody types this.
+/// netfix on a terminal of its own, with this input.
 fn on_terminal(scene: &Scene<'_>, words: &str, typed: &str) -> Run {
     let inner = scene.command(words);
     let quoted = |word: &std::ffi::OsStr| format!("'{}'", word.to_string_lossy());

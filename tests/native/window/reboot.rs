@@ -1,4 +1,4 @@
-//! A window of another boot: masks, timers and processes did not survive it, and nothing of it is in force.
+//! A window of another boot: its masks, timers and processes are gone, and nothing of it is in force.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::scene::{KUBELET, Scene, of_pods};
 use crate::common::background::wait_until;
 use crate::common::{Node, tool};
 
-/// What a reboot leaves of a paused kubelet: the disk. Everything in memory is gone, and the boot has another id.
+/// What a reboot leaves of a paused kubelet: the disk. Memory is empty, and the boot has another id.
 fn reboot(scene: &Scene<'_>) {
     let id = scene.path("boot-id");
     std::fs::write(&id, "11111111-2222-3333-4444-555555555555\n").expect("another boot's id");

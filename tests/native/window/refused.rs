@@ -1,4 +1,4 @@
-//! What would not come back stops the window before kubelet is touched, unless somebody insists.
+//! An object that cannot be restored stops the window before kubelet is paused, unless --force is given.
 
 use super::scene::{Scene, codes, quick};
 use crate::common::systemd::PACKAGES;
@@ -15,7 +15,7 @@ fn shape(pod: &Pod<'_>) {
     assert!(shaped.success(), "tc {words}");
 }
 
-/// With one pod that is shaped, and one that is not.
+/// Two pods, one of them shaped.
 fn shaped(node: &Node) -> Scene<'_> {
     let pods = vec![
         quick(node.pod("web")).simple(),

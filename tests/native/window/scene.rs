@@ -1,5 +1,5 @@
-//! A node with kubelet and two pods on a machine that systemd runs, what stands for a driver's upgrade there, and what the
-//! machine itself says about a window: never netfix.
+//! A node with kubelet and two pods on a machine with systemd, a replacement for a driver upgrade there, and the state
+//! of a window as the machine itself shows it, without netfix.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,18 +21,18 @@ use crate::common::run::{BINARY, Run};
 use crate::common::systemd::{ADMINISTRATOR, PACKAGES};
 use crate::common::{GATEWAY4, GATEWAY6, Node, Pod, tool};
 
-/// No command may take longer, whatever it waits for.
+/// The time limit of every command.
 const LIMIT_SECONDS: &str = "100";
 pub const PATIENCE: Duration = Duration::from_secs(30);
-/// Where netfix keeps what must not lie on the disk.
+/// The directory of netfix's files that must not be on the disk.
 pub const MEMORY: &str = "/run/netfix";
-/// Where masks lie until the next boot.
+/// The directory of masks that last until the next boot.
 const MASKS: [&str; 2] = ["/run/systemd/system", "/run/systemd/system.control"];
-/// The unit of everybody who asks for none.
+/// The unit name by default.
 pub const KUBELET: &str = "kubelet.service";
-/// What a driver's unload does.
+/// What unloading a driver does.
 pub const LOSING: &str = "ip link del eth0";
-/// How long an upgrade waits for this and that where nothing else is asked for.
+/// The default time limits of an upgrade in these tests.
 const HASTE: [(&str, &str); 3] = [("--settle", "0s"), ("--wait", "20s"), ("--timeout", "2s")];
 
 pub struct Scene<'n> {
@@ -44,7 +44,7 @@ pub struct Scene<'n> {
 }
 
 impl<'n> Scene<'n> {
-    /// kubelet's unit is one of a package.
+    /// kubelet's unit file is in the directory of packages.
     pub fn new(node: &'n Node) -> Self {
         Self::with_kubelet_in(node, PACKAGES)
     }
@@ -82,7 +82,7 @@ impl<'n> Scene<'n> {
         scene
     }
 
-    /// Keeps the gateway's namespace within reach of commands inside, where netfix finds no pod in it: by an open file.
+    /// Keeps the gateway's namespace reachable for commands inside, by an open file: netfix must not find a pod in it.
     fn keep_gateway(&self) {
         let script = "exec 9</proc/self/ns/net 8>&- >/dev/null 2>&1; nsenter --net=/proc/1/ns/net sleep infinity & \
             echo $! >\"$1\"";
@@ -97,12 +97,12 @@ impl<'n> Scene<'n> {
         );
     }
 
-    /// A file of the test's, under the same path inside and outside.
+    /// A file of the test, with the same path inside and outside.
     pub fn path(&self, name: &str) -> PathBuf {
         self.node.temp().join(name)
     }
 
-    /// A program; its path has no blanks in it.
+    /// A program; its path has no blanks.
     pub fn script(&self, name: &str, text: &str) -> String {
         let path = self.path(name);
         fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a script");
@@ -110,7 +110,7 @@ impl<'n> Scene<'n> {
         path.display().to_string()
     }
 
-    /// What stands for the upgrade of a driver: `ip link del` and `ip link add`.
+    /// A replacement for a driver upgrade: `ip link del` and `ip link add`.
     pub fn reload(&self) -> String {
         self.script(
             "reload",
@@ -121,17 +121,17 @@ impl<'n> Scene<'n> {
         )
     }
 
-    /// The same as text of another script.
+    /// The same as text for another script.
     pub fn reloading(&self) -> String {
         format!("{LOSING}\n{}", self.loading())
     }
 
-    /// The same NIC is back, bare and down.
+    /// The same NIC, down and without addresses.
     pub fn loading(&self) -> String {
         self.loading_with(&[&format!("{GATEWAY4}/16"), &format!("{GATEWAY6}/64")])
     }
 
-    /// The same where the gateway has these addresses only.
+    /// The same if the gateway has only these addresses.
     pub fn loading_with(&self, addresses: &[&str]) -> String {
         let gateway = format!("/proc/$(cat {})/fd/9", self.path("keeper").display());
         let link = format!(
@@ -147,7 +147,7 @@ impl<'n> Scene<'n> {
         )
     }
 
-    /// netfix inside, not yet started.
+    /// netfix inside, not started yet.
     pub fn command(&self, words: &str) -> Command {
         self.under(&[], words)
     }
@@ -164,12 +164,12 @@ impl<'n> Scene<'n> {
         command
     }
 
-    /// `netfix WORDS` to its end.
+    /// Runs `netfix WORDS` until it ends.
     pub fn netfix(&self, words: &str) -> Run {
         Run::of(&mut self.under(&["timeout", "--kill-after=5", LIMIT_SECONDS], words))
     }
 
-    /// `netfix upgrade` in the foreground and in haste.
+    /// `netfix upgrade` in the foreground and with short limits.
     pub fn upgrade(&self, options: &str, command: &str) -> Run {
         self.netfix(&hasty(&format!("--foreground {options}"), command))
     }
@@ -183,14 +183,14 @@ impl<'n> Scene<'n> {
         Beside::start(self, self.command(words))
     }
 
-    /// The document of the window that is open, if one is.
+    /// The document of the open window, if there is one.
     pub fn window(&self) -> Option<Value> {
         fs::read(self.node.state_dir().join("window.json"))
             .ok()
             .map(|bytes| json(&bytes))
     }
 
-    /// The phase that has begun last in the open window and lasts.
+    /// The current phase of the open window.
     pub fn phase(&self) -> Option<String> {
         let window = self.window()?;
         let last = window["phases"].as_array()?.last()?.clone();
@@ -205,7 +205,7 @@ impl<'n> Scene<'n> {
         assert!(come, "the phase {phase} never came: {:?}", self.window());
     }
 
-    /// Waits for a file that a script makes.
+    /// Waits for a file that a script creates.
     pub fn wait_for_file(&self, name: &str) {
         assert!(
             wait_until(PATIENCE, || self.path(name).exists()),
@@ -219,14 +219,14 @@ impl<'n> Scene<'n> {
         records(self.node)
     }
 
-    /// The one record that there is.
+    /// The only record.
     pub fn record(&self) -> Value {
         let mut all = self.records();
         assert_eq!(all.len(), 1, "{all:?}");
         all.remove(0)
     }
 
-    /// What lies of a window's log beside its record.
+    /// The files of a window's log beside its record.
     pub fn log_of(&self, record: &Value) -> String {
         let id = record["id"].as_str().expect("an id");
         let path = self
@@ -237,7 +237,7 @@ impl<'n> Scene<'n> {
         String::from_utf8_lossy(&fs::read(path).expect("a log")).into_owned()
     }
 
-    /// systemd's word for a unit: load state and active state.
+    /// The load state and active state of a unit.
     pub fn state(&self, unit: &str) -> (String, String) {
         (
             self.machine.unit(unit, "LoadState"),
@@ -253,7 +253,7 @@ impl<'n> Scene<'n> {
             .collect()
     }
 
-    /// netfix's own units that systemd knows, each with its active state.
+    /// netfix's units in systemd, each with its active state.
     pub fn units(&self) -> BTreeMap<String, String> {
         let text = self
             .machine
@@ -266,7 +266,7 @@ impl<'n> Scene<'n> {
         text.lines().filter_map(row).collect()
     }
 
-    /// The deadlines that are armed.
+    /// The armed deadlines.
     pub fn deadlines(&self) -> Vec<String> {
         let is_armed = |(name, state): &(String, String)| {
             let is_timer = Path::new(name)
@@ -281,7 +281,7 @@ impl<'n> Scene<'n> {
             .collect()
     }
 
-    /// Stopped, masked, not to be started, and a timer is armed that starts it all the same.
+    /// kubelet is stopped and masked, cannot be started, and a timer is armed that starts it.
     pub fn assert_held(&self, unit: &str) {
         let (load, active) = self.state(unit);
         let told = self.machine.systemd_told();
@@ -295,7 +295,7 @@ impl<'n> Scene<'n> {
         assert_eq!(self.deadlines().len(), 1, "{told}");
     }
 
-    /// It runs, nothing masks it, and no deadline is left.
+    /// kubelet runs, is not masked, and no deadline is left.
     pub fn assert_runs(&self, unit: &str) {
         let state = self.state(unit);
         let told = self.machine.systemd_told();
@@ -307,7 +307,7 @@ impl<'n> Scene<'n> {
         self.state(unit) == ("loaded".to_owned(), "active".to_owned())
     }
 
-    /// No unit, no open window, no log in memory, and no half-written file.
+    /// No unit, no open window, no log in memory, no half-written file.
     pub fn assert_nothing_left(&self) {
         let ended = wait_until(Duration::from_secs(5), || self.units().is_empty());
         assert!(ended, "units are left: {:?}", self.units());
@@ -339,7 +339,7 @@ impl<'n> Scene<'n> {
         );
     }
 
-    /// Every pod and the node have the network that they had.
+    /// Every pod and the node have their former network.
     pub fn assert_networks(&self) {
         for (pod, before) in self.pods.iter().zip(&self.before) {
             pod.assert_same_as(before);
@@ -347,21 +347,21 @@ impl<'n> Scene<'n> {
         self.node.assert_same_as(&self.host);
     }
 
-    /// The end of every good window.
+    /// The expected end of every good window.
     pub fn assert_whole(&self) {
         self.assert_networks();
         self.assert_runs(KUBELET);
         self.assert_nothing_left();
     }
 
-    /// Nothing was ever done: no network was changed, kubelet was not even stopped, no window was kept.
+    /// Nothing was ever changed: no network, no window, and kubelet was never stopped.
     pub fn assert_untouched(&self, kubelet: &Untouched) {
         assert_eq!(*kubelet, self.touchable(), "kubelet was touched");
         assert_eq!(self.records(), [(); 0].map(|()| Value::Null));
         self.assert_whole();
     }
 
-    /// By what it is seen that kubelet went on running.
+    /// The values that show whether kubelet kept running.
     pub fn touchable(&self) -> Untouched {
         Untouched(
             ["MainPID", "InvocationID", "ActiveEnterTimestampMonotonic"]
@@ -370,7 +370,7 @@ impl<'n> Scene<'n> {
     }
 }
 
-/// One and the same run of kubelet.
+/// Identifies one run of kubelet.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Untouched([String; 3]);
 
@@ -388,7 +388,7 @@ pub fn records(node: &Node) -> Vec<Value> {
     records
 }
 
-/// The phases of a record, in their order.
+/// The phases of a record, in order.
 pub fn phases(record: &Value) -> Vec<String> {
     let names = record["phases"].as_array().into_iter().flatten();
     names
@@ -406,7 +406,7 @@ pub fn of_pods(record: &Value, key: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The codes of the problems of a record or an answer that have this severity.
+/// The codes of the problems with this severity in a record or a document.
 pub fn codes(document: &Value, severity: &str) -> Vec<String> {
     let all = document["problems"].as_array().into_iter().flatten();
     let some = all.filter(|problem| problem["severity"] == severity);
@@ -414,7 +414,7 @@ pub fn codes(document: &Value, severity: &str) -> Vec<String> {
         .collect()
 }
 
-/// The words of an upgrade that asks nobody and is in haste, but for what is asked for.
+/// The arguments of an upgrade without confirmation and with short limits, unless others are given.
 pub fn hasty(options: &str, command: &str) -> String {
     let missing = HASTE.iter().filter(|(option, _)| !options.contains(option));
     let missing: Vec<String> = missing
@@ -423,10 +423,10 @@ pub fn hasty(options: &str, command: &str) -> String {
     format!("upgrade --yes {options} {} -- {command}", missing.join(" "))
 }
 
-/// Where unit files can be.
+/// The directories of unit files.
 pub const FOLDERS: [&str; 2] = [PACKAGES, ADMINISTRATOR];
 
-/// Duplicate address detection takes up to a second, even with nothing to send.
+/// Duplicate address detection takes up to a second, even if it sends nothing.
 pub fn quick(pod: Pod<'_>) -> Pod<'_> {
     without_dad(&pod.ns);
     pod

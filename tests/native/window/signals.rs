@@ -1,4 +1,4 @@
-//! A wish to end in the middle: COMMAND hears of it, the pods come back, kubelet comes back.
+//! A signal in the middle of a window: COMMAND gets it too, the pods are restored, and kubelet starts again.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ fn on_one_line(script: &str) -> String {
     script.replace('\n', "; ").replace('\'', "\"")
 }
 
-/// Loses the NIC, waits for a signal or a sign, brings the NIC back.
+/// Loses the NIC, waits for a signal or a file, returns the NIC.
 fn patient_reload(scene: &Scene<'_>, trap: &str) -> String {
     let (begun, go) = (scene.path("begun"), scene.path("go"));
     let body = format!(
@@ -148,7 +148,7 @@ fn a_lost_terminal_changes_nothing_in_any_phase() {
             "it does not end:\n{}",
             upgrade.talk()
         );
-        // Before it has said anything it may not yet be deaf.
+        // Before its first output it may not ignore the signal yet.
         if !upgrade.talk().is_empty() {
             upgrade.try_signal(SIGHUP);
             signals += 1;
@@ -284,7 +284,7 @@ fn while_everything_is_written_down_nothing_is_begun() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let (kubelet, ran) = (scene.touchable(), scene.path("ran"));
-    // Each file takes its time.
+    // Each file is slow to write.
     let trace = [
         "strace",
         "-f",

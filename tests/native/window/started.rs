@@ -1,4 +1,4 @@
-//! Something starts kubelet in the middle of the window: it may have rebuilt pods, and that is told.
+//! kubelet starts in the middle of the window: it may have rebuilt pods, and netfix reports that.
 
 use super::scene::{FOLDERS, KUBELET, LOSING, Scene, codes};
 use crate::common::Node;
@@ -41,7 +41,7 @@ fn the_pods_are_restored_and_whoever_started_it_is_told_of() {
 fn a_unit_that_something_starts_again_and_again_cannot_be_paused_and_runs_on() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    // Whoever stops it starts it again before it can be masked.
+    // kubelet restarts before netfix can mask it.
     let again = "[Unit]\nOnSuccess=kubelet.service\n[Service]\nExecStart=/bin/sleep infinity\n";
     scene
         .machine
@@ -53,7 +53,7 @@ fn a_unit_that_something_starts_again_and_again_cannot_be_paused_and_runs_on() {
         .expect("a restart");
     let marker = scene.path("ran");
     let run = scene.upgrade("", &format!("touch {}", marker.display()));
-    // Either the mask was quicker, or nothing was done.
+    // Either the mask was faster, or netfix changed nothing.
     if run.code == Some(0) {
         assert!(marker.exists(), "{}", run.told());
     } else {

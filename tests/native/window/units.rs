@@ -1,4 +1,4 @@
-//! What `pause` does to a unit, and `resume` undoes, whatever sort of unit it is; and whom neither touches.
+//! `pause` and `resume` on all kinds of units; and units that neither of them changes.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ fn install(scene: &Scene<'_>, unit: &str, text: &str) {
     }
 }
 
-/// That there is no unit to pause is worth a note, with the unit and the word that tells why, and no error.
+/// Without a unit to pause, netfix prints a note with the unit and the reason, and no error.
 fn finds_no_unit(run: &Run, unit: &str, word: &str) {
     assert!(!run.problems().iter().any(Told::is_error), "{}", run.told());
     let notes = run.coded("not-found");
@@ -31,7 +31,7 @@ fn finds_no_unit(run: &Run, unit: &str, word: &str) {
     assert!(notes.iter().any(is_it), "{unit} {word}\n{}", run.told());
 }
 
-/// A pause that holds the unit, and a resume that leaves nothing but a good record.
+/// A pause that holds the unit, and a resume that leaves only a good record.
 fn pause_and_resume(scene: &Scene<'_>, unit: &str) {
     let asked = Instant::now();
     scene.netfix("pause").exits(0);

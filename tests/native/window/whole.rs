@@ -1,4 +1,4 @@
-//! A window in which all goes well.
+//! A window without problems.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ const COURSE: [&str; 8] = [
     "check", "snapshot", "pause", "command", "restore", "verify", "resume", "proof",
 ];
 
-/// What is true of the record of a window in which every pod lost its network and got it back.
+/// The record of a window in which every pod lost its network and was restored.
 fn assert_good_record(scene: &Scene<'_>, command: &str) {
     let record = scene.record();
     assert_eq!(
@@ -60,7 +60,7 @@ fn scene_ids(scene: &Scene<'_>) -> Vec<Value> {
     ids.into_iter().map(Value::from).collect()
 }
 
-/// The answer on stdout, the talk and COMMAND's output on stderr.
+/// The result on stdout, messages and COMMAND's output on stderr.
 fn assert_streams(scene: &Scene<'_>, run: &Run) {
     let all = scene.pods.len();
     let verdict = format!("All well: {all} of {all} pods back;");
@@ -139,7 +139,7 @@ fn the_answer_is_one_document_with_the_report_in_it() {
         );
         let (mut report, record) = (document["report"].clone(), scene.record());
         assert_eq!(report["computed"]["open"], false, "{report}");
-        // The sum is of the file, and `computed` follows from the rest.
+        // The checksum is that of the file, and `computed` follows from the rest.
         let both = report.as_object_mut().expect("an object");
         both.remove("computed");
         let mut stored = record.as_object().expect("an object").clone();
