@@ -1,4 +1,4 @@
-//! Those who restore: the floor first, for everyone is measured against it.
+//! The programs that restore; the floor first, because it is the reference.
 
 use std::process::{Command, Stdio};
 
@@ -14,7 +14,7 @@ pub struct Contestant {
     pub restore: Box<dyn Fn(&Lab)>,
 }
 
-/// Prepares what each contestant may know beforehand.
+/// Prepares the input of each contestant.
 pub fn all(lab: &Lab) -> Vec<Contestant> {
     vec![
         floor_contestant(lab),
@@ -55,7 +55,7 @@ fn netfix(lab: &Lab, word: &str) -> Command {
     command
 }
 
-/// `ip -batch` for the links, then one `ip -n POD -batch` a pod.
+/// `ip -batch` for the links, then one `ip -n POD -batch` for each pod.
 fn batch_contestant(lab: &Lab) -> Contestant {
     let links = lab.file(
         "batch-links",
@@ -74,7 +74,7 @@ fn batch_contestant(lab: &Lab) -> Contestant {
     })
 }
 
-/// Starts a program in the node's namespace directly, for ip(8)'s own start is not to be measured.
+/// Starts a program in the node's namespace without ip(8), whose start must not be measured.
 fn start_in_node(lab: &Lab, command: &mut Command) {
     let output = lab.node.ns.enter(|| command.stdin(Stdio::null()).output());
     let output = output.unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));

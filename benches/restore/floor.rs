@@ -1,5 +1,5 @@
-//! The floor: the least that a program can do to bring the pods back. Messages made by hand, 64 links a send,
-//! then one socket and one send a pod. It reads no state, checks nothing and announces nothing.
+//! The floor: the minimum that a program can do to restore the pods. Hand-made messages, 64 links in one send,
+//! then one socket and one send for each pod. It reads no state, checks nothing and announces nothing.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -33,7 +33,7 @@ struct Target {
     address: Ipv4Addr,
 }
 
-/// What the floor is told: a line a pod.
+/// The input of the floor program: one line for each pod.
 pub fn plan(lab: &Lab) -> String {
     lab.pods.iter().fold(String::new(), |mut text, pod| {
         let _ = writeln!(
@@ -141,13 +141,13 @@ fn exchange(socket: &mut Socket, bytes: &[u8]) {
     let sent = socket.send(bytes, 0).expect("sendto");
     assert_eq!(sent, bytes.len(), "a short send");
     let mut buffer = Vec::with_capacity(65536);
-    // Errors come first, the acknowledgement last: whatever is first must be no error.
+    // Errors come first, the acknowledgement last: the first message must not be an error.
     socket.recv(&mut buffer, 0).expect("recv");
     let code = i32::from_ne_bytes(buffer[16..20].try_into().expect("four bytes"));
     assert_eq!(code, 0, "the kernel answered errno {}", -code);
 }
 
-/// One netlink message in the making.
+/// A netlink message under construction.
 struct Message {
     bytes: Vec<u8>,
 }

@@ -1,4 +1,4 @@
-//! Many pods on one parent, the loss, and the check that a restore was one.
+//! Many pods on one parent, the loss, and the check that a restore is complete.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::common::namespace::Namespace;
 use crate::common::{GATEWAY4, Node, tool};
 use crate::contestants::Contestant;
 
-/// The index that every pod's `eth0` has, so that all contestants can give it back.
+/// The index of every pod's `eth0`, so that all contestants can restore it.
 pub const IFINDEX: u32 = 77;
 
 pub struct Lab {
@@ -46,7 +46,7 @@ impl Lab {
         lab
     }
 
-    /// What `ip -batch` needs to create every link.
+    /// The input of `ip -batch` to create every link.
     pub fn link_lines(&self) -> String {
         self.pods.iter().fold(String::new(), |mut lines, pod| {
             let (name, mac) = (pod.ns.name(), pod.mac_text());
@@ -60,7 +60,7 @@ impl Lab {
         tool::run(tool::command("ip", ["-n", ns, "-batch"]).arg(file));
     }
 
-    /// A file in the lab's temporary folder.
+    /// A file in the lab's temporary directory.
     pub fn file(&self, name: &str, text: &str) -> PathBuf {
         let file = self.node.temp().join(name);
         fs::write(&file, text).unwrap_or_else(|e| panic!("cannot write {}: {e}", file.display()));
@@ -97,7 +97,7 @@ fn new_pod(node: &Node, number: usize) -> BenchPod {
     }
 }
 
-/// What `ip -batch` needs inside one pod.
+/// The input of `ip -batch` inside one pod.
 pub fn pod_lines(pod: &BenchPod) -> String {
     let address = pod.address;
     format!(

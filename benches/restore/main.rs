@@ -2,7 +2,7 @@
 //! was lost.
 //!
 //! `cargo bench --bench restore -- [PODS [ROUNDS]]`, or `NETFIX_BENCH_PODS` and `NETFIX_BENCH_ROUNDS`. Needs
-//! root. Whole processes are timed, in turn and in one go; every run is checked. Absolute times differ
+//! root. The benchmark times whole processes, in turn, and checks every run. Absolute times differ
 //! between machines: quote ratios.
 
 #![allow(
@@ -25,7 +25,7 @@ use lab::Lab;
 
 const PODS: usize = 250;
 const ROUNDS: usize = 9;
-/// What netfix is allowed to take, as a multiple of the floor, from this number of pods on.
+/// The time that netfix may take, as a multiple of the floor, from this number of pods on.
 const TARGET: f64 = 4.0;
 const TARGET_FROM: usize = 250;
 
@@ -60,7 +60,7 @@ fn compare(lab: &Lab, pods: usize, rounds: usize) -> ExitCode {
     let mut times: Vec<Vec<Duration>> = contestants.iter().map(|_| Vec::new()).collect();
     for round in 0..=rounds {
         for turn in 0..contestants.len() {
-            // Nobody always comes first; the first round warms up and does not count.
+            // The order rotates; the first round warms up and does not count.
             let at = (turn + round) % contestants.len();
             let took = lab.lose_restore_and_check(&contestants[at]);
             if round > 0 {
@@ -106,7 +106,7 @@ fn report(
     ExitCode::FAILURE
 }
 
-/// Each run against the floor's run of the same round.
+/// Each run compared with the floor's run of the same round.
 fn ratios(own: &[Duration], floor: &[Duration]) -> Vec<f64> {
     own.iter()
         .zip(floor)

@@ -1,4 +1,4 @@
-//! The origin's folder, taken over by `netfix import`.
+//! The directory of `i40e_net_fix`, imported by `netfix import`.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -13,7 +13,7 @@ use crate::common::libcni::sandbox_id;
 use crate::common::traffic::reaches;
 use crate::common::{Node, Pod, Run};
 
-/// The origin's folder of a node: one of the test's.
+/// A node's directory of `i40e_net_fix`: one of the test.
 fn folder(node: &Node) -> PathBuf {
     let folder = node.temp().join("origin");
     fs::create_dir_all(&folder).expect("the origin's folder");
@@ -25,7 +25,7 @@ fn short_id(pod: &Pod<'_>) -> String {
     sandbox_id(pod)[..12].to_owned()
 }
 
-/// What the origin's CNI plugin wrote when the pod was made.
+/// The file that the CNI plugin of `i40e_net_fix` wrote when the pod was created.
 fn file_of(pod: &Pod<'_>) -> Value {
     let netns = pod.ns.path();
     json!({
@@ -56,7 +56,7 @@ fn states(run: &Run) -> Vec<String> {
         .collect()
 }
 
-/// The files of a folder with what tells of any change.
+/// The files of a directory with everything that shows a change.
 fn listing(folder: &PathBuf) -> Vec<(PathBuf, String, u32, std::time::SystemTime)> {
     let mut files: Vec<_> = fs::read_dir(folder)
         .expect("the folder")
@@ -166,7 +166,7 @@ fn a_second_import_writes_nothing() {
     let run = import(&node).exits(0);
     assert_eq!(states(&run), ["unchanged"]);
     assert_eq!(before, listing(&node.state_dir().join("checkpoints")));
-    // The pod was attached anew: the origin's newer word counts.
+    // The pod was attached again: the newer file of `i40e_net_fix` counts.
     let text = fs::read_to_string(&file)
         .expect("the file")
         .replace("10.88.1.", "10.88.3.");
@@ -254,7 +254,7 @@ fn two_files_that_lead_to_one_namespace_are_both_refused() {
     assert!(listing(&node.state_dir().join("checkpoints")).is_empty());
 }
 
-/// Puts something into the folder that is no good file, beside a good one.
+/// Adds something that is not a good file to the directory, next to a good one.
 fn is_named(name: &str, put: impl Fn(&PathBuf, &Value), code: &str, words: &[&str]) {
     let node = Node::new();
     let pods = node.simple_pods(2);
@@ -262,7 +262,7 @@ fn is_named(name: &str, put: impl Fn(&PathBuf, &Value), code: &str, words: &[&st
     let path = folder(&node).join(name);
     put(&path, &file_of(&pods[1]));
     let before = listing(&folder(&node));
-    // A pod's id is made of its file's name, with no character that a file's name of netfix could not have.
+    // A pod's id is its file's name, limited to the characters of netfix's file names.
     let id = PodId::from_text(name);
     let run = import(&node)
         .exits(5)

@@ -1,4 +1,4 @@
-//! A checkpoint in the origin's format alone, without a word of netfix's own.
+//! Checkpoints in the format of `i40e_net_fix` alone, without netfix's key.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use crate::common::{Node, Pod, Run};
 const SANDBOX: &str = "06c9b8d0a800735982222588c28e70140820acfd04a120264b87a20306322f55";
 const MAC: &str = "6e:92:1a:b4:fc:34";
 
-/// Puts a template into the state folder, under the name that the origin gives it.
+/// Writes a template into the state directory, under the name that `i40e_net_fix` gives it.
 fn place(node: &Node, template: &str, netns: &str) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("testdata/origin")
@@ -26,7 +26,7 @@ fn place(node: &Node, template: &str, netns: &str) {
     fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("a private file");
 }
 
-/// A pod that has lost its interface, known only by a file of the origin's.
+/// A pod that has lost its interface, known only from a file of `i40e_net_fix`.
 fn lost_pod<'n>(node: &'n Node, template: &str) -> Pod<'n> {
     let pod = node.pod("web");
     place(node, template, &pod.ns.path().to_string_lossy());
@@ -134,7 +134,7 @@ fn one_unreachable_route_is_named_and_the_rest_is_done() {
     );
 }
 
-/// A file that the origin would panic on: named, and the pod beside it restored.
+/// A file that makes `i40e_net_fix` panic: netfix reports it, and restores the other pod.
 fn is_corrupt(template: &str) {
     let node = Node::new();
     let other = node.simple_pods(1);

@@ -1,5 +1,5 @@
-//! netfix's checkpoints in the hands of `i40e_net_fix`, the tool it grew out of, and that tool's checkpoints
-//! in netfix's.
+//! netfix's checkpoints used by `i40e_net_fix`, the predecessor of netfix, and the checkpoints of
+//! `i40e_net_fix` used by netfix.
 
 #![allow(
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! netfix's files, read and used as the origin would.
+//! netfix's files, read and used like `i40e_net_fix` does.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::common::traffic::reaches;
 use crate::common::{Node, Pod};
 use crate::reader::OriginCheckpoint;
 
-/// Addresses and gateway routes as the origin could know them.
+/// Addresses and gateway routes as `i40e_net_fix` could record them.
 fn essence(pod: &Pod<'_>) -> Vec<String> {
     let capture = pod.capture();
     let links = capture
@@ -35,8 +35,8 @@ fn essence(pod: &Pod<'_>) -> Vec<String> {
     essence
 }
 
-/// After a loss the origin's steps, taken from netfix's file alone, bring back what the origin can bring
-/// back.
+/// After a loss the steps of `i40e_net_fix`, with netfix's file alone, restore everything that `i40e_net_fix` can
+/// restore.
 fn the_origin_restores(node: &Node, pod: &Pod<'_>) {
     let before = essence(pod);
     node.snapshot();
@@ -86,7 +86,7 @@ fn the_origin_restores_a_pod_with_more_than_it_can_know_from_our_file() {
     let node = Node::new();
     let pod = node.pod("web").simple();
     let before = essence(&pod);
-    // None of this may end up in the origin's keys as something that it would do wrong.
+    // None of this may be in the keys of `i40e_net_fix` in a way that makes it do something wrong.
     pod.ip("route add blackhole 192.0.2.0/24");
     pod.ip("route add 198.51.100.0/24 dev eth0 scope link");
     pod.ip("addr add 10.77.7.7/32 dev lo");

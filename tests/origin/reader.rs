@@ -1,5 +1,5 @@
-//! The origin's own way with a checkpoint, written anew from its description: what it reads, and what it then
-//! does.
+//! How `i40e_net_fix` uses a checkpoint, written again from its description: what it reads, and what it
+//! does then.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::common::background::wait_until;
 use crate::common::{Node, tool};
 
-/// Exactly what the origin takes from a file; anything else in it could be missing.
+/// Exactly the keys that `i40e_net_fix` reads from a file; all others could be missing.
 #[derive(Debug)]
 pub struct OriginCheckpoint {
     pub netns: PathBuf,
@@ -46,7 +46,7 @@ impl OriginCheckpoint {
             .iter()
             .filter_map(|route| read_route(route, &ips))
             .collect();
-        // Always the first interface, whatever it is named.
+        // Always the first interface, regardless of its name.
         Self {
             netns: text_of(&value, "netns").into(),
             ifname: text_of(&value, "ifname"),
@@ -56,8 +56,8 @@ impl OriginCheckpoint {
         }
     }
 
-    /// A bridge-mode macvlan of MTU 1500 made outside, moved in, renamed; then MAC, addresses and routes, in
-    /// that order.
+    /// Creates a bridge-mode macvlan of MTU 1500 outside, moves it in, renames it; then sets MAC, addresses and routes,
+    /// in that order.
     pub fn restore(&self, node: &Node) {
         let inside = |words: &str| {
             let netns = format!("--net={}", self.netns.display());
@@ -67,8 +67,8 @@ impl OriginCheckpoint {
         };
         node.ns
             .ip("link add link eth0 name netfix-tmp mtu 1500 type macvlan mode bridge");
-        // ip(8) wants a pid or a name: a process that sits in the namespace, opened as it stands, has the
-        // one.
+        // ip(8) needs a pid or a name: a process that enters the namespace through the open file has the
+        // pid.
         let netns = format!("--net={}", self.netns.display());
         let mut seat = tool::command("nsenter", [netns.as_str(), "sleep", "60"])
             .spawn()
@@ -124,7 +124,7 @@ fn read_ip(ip: &Value, interfaces: usize) -> OriginIp {
     }
 }
 
-/// A route without a gateway goes by that of the first address of its family.
+/// A route without a gateway uses that of the first address of its family.
 fn read_route(route: &Value, ips: &[OriginIp]) -> Option<(String, IpAddr)> {
     let dst = text_of(route, "dst");
     let is_v6 = dst.contains(':');
@@ -141,7 +141,7 @@ fn parse(text: &str) -> IpAddr {
     text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
 }
 
-/// Moves the link once the process has reached the namespace.
+/// Moves the link once the process has entered the namespace.
 fn move_to(node: &Node, pid: u32) -> bool {
     let own = std::fs::read_link(format!("/proc/{}/ns/net", std::process::id()))
         .expect("this process's namespace");

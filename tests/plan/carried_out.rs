@@ -1,4 +1,4 @@
-//! Plans carried out on the model kernel: what is left of a loss afterwards, also when a run was cut short.
+//! Plans carried out on the model kernel: the result after a loss, also if a run was cut short.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use super::{About, Case, cases, in_short};
 /// More rounds than any restore needs.
 const ROUNDS: usize = 20;
 
-/// What became of a run.
+/// The result of a run.
 pub(super) struct Run {
     kernel: Kernel,
     taken: usize,
@@ -23,8 +23,8 @@ pub(super) struct Run {
     links: HostLinks,
 }
 
-/// Plans, takes the steps and observes again, as a restore does, until nothing changes any more or `limit` steps were
-/// taken.
+/// Plans, takes the steps and observes again, as a restore does, until a round changes nothing or `limit` steps
+/// are done.
 fn run(case: &Case, mut kernel: Kernel, limit: usize) -> Run {
     let (mut taken, mut refused) = (0, Vec::new());
     let mut last: Option<Plan> = None;
@@ -61,7 +61,7 @@ fn run(case: &Case, mut kernel: Kernel, limit: usize) -> Run {
     panic!("{}: no end after {ROUNDS} rounds", case.why);
 }
 
-/// One step, with the executor's one second attempt: a link whose old index is taken gets another one.
+/// One step, with the executor's second attempt: a link whose old index is taken gets another one.
 fn take(kernel: &mut Kernel, step: &Step) -> Result<(), Errno> {
     match (kernel.take(step), step) {
         (Err(Errno::EEXIST | Errno::EBUSY), Step::AddLink(link)) if link.index != 0 => {
@@ -75,7 +75,7 @@ fn take(kernel: &mut Kernel, step: &Step) -> Result<(), Errno> {
     }
 }
 
-/// A namespace that has `state`, on the host and the network that the case is about.
+/// A namespace with `state`, on the host and the network of the case.
 pub(super) fn kernel(case: &Case, state: &NetState) -> Kernel {
     let mut kernel = Kernel::holding(state);
     let wanted = || {
@@ -107,7 +107,7 @@ pub(super) fn kernel(case: &Case, state: &NetState) -> Kernel {
     kernel
 }
 
-/// What new links start with: what the case says, or what its bare link has.
+/// The initial values of new links: those of the case, or those of its bare link.
 fn new_link(case: &Case) -> Sysctls {
     let of = |state: &NetState| {
         let mut links = state
@@ -120,7 +120,7 @@ fn new_link(case: &Case) -> Sysctls {
     known.or_else(|| of(&case.wanted)).unwrap_or_default()
 }
 
-/// The state that the case wants, by the names that devices have now.
+/// The wanted state of the case, by the present names of the devices.
 fn wanted_now(case: &Case, links: &HostLinks) -> NetState {
     let mut state = case.wanted.clone();
     let is_host = matches!(case.about, About::Host { .. });
@@ -163,7 +163,7 @@ fn wanted_now(case: &Case, links: &HostLinks) -> NetState {
     state
 }
 
-/// How one state differs from the wanted one, a line a difference.
+/// How a state differs from the wanted one, one line for each difference.
 fn differences(now: &NetState, wanted: &NetState) -> String {
     let (now, wanted) = (
         now.clone().lasting().timeless(),
@@ -234,7 +234,7 @@ fn objects<T: serde::Serialize>(what: &str, now: &[T], wanted: &[T]) -> String {
     text
 }
 
-/// How the end of a run differs from what was wanted, and what a further run would still do.
+/// How the result of a run differs from the wanted state, and the steps that another run would take.
 pub(super) fn end(case: &Case, run: &Run) -> String {
     let mut text = differences(
         &run.kernel.observe(),
@@ -246,7 +246,7 @@ pub(super) fn end(case: &Case, run: &Run) -> String {
     text
 }
 
-/// A step that the kernel refuses is out of its order, but for one that waits for duplicate address detection.
+/// A step that the kernel refuses is in the wrong order, unless it waits for duplicate address detection.
 fn assert_none_refused(why: &str, run: &Run) {
     let refused: Vec<String> = run
         .refused
@@ -304,7 +304,7 @@ fn a_run_cut_at_any_step_and_run_again_leads_to_the_same_end() {
     assert!(cuts > 60, "only {cuts} cuts");
 }
 
-/// The whole plan at once, as `netfix plan` prints it, and the state after these of its steps.
+/// The whole plan at once, as `netfix plan` prints it, and the state after its steps.
 fn printed(case: &Case) -> Plan {
     let new_link = kernel(case, &case.observed).new_link;
     case.plan(&case.observed, Some(&new_link)).0
@@ -331,7 +331,7 @@ fn a_printed_plan_leaves_nothing_to_do() {
         assert_eq!(refused, [], "{}", case.why);
         let rest = case.plan(&state, None).0.steps;
         let stuck = whole(&case, kernel(&case, &case.observed)).left.steps;
-        // Which options a new bond starts with is seen only once it is there.
+        // The initial options of a new bond are known only once it exists.
         let is_option = |step: &Step| {
             matches!(
                 step,

@@ -1,4 +1,4 @@
-//! Folders of `testdata` that hold one case each: `case.json`, and files with what must come of it.
+//! Directories of `testdata` with one case each: `case.json`, and files with the expected results.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
-/// Every case below `testdata/NAME`, with its folder, in the order of the folders' names.
+/// Every case below `testdata/NAME`, with its directory, sorted by name.
 pub fn read<T: DeserializeOwned>(name: &str) -> Vec<(PathBuf, T)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("testdata")
@@ -26,7 +26,7 @@ pub fn read<T: DeserializeOwned>(name: &str) -> Vec<(PathBuf, T)> {
     folders.into_iter().map(case).collect()
 }
 
-/// Compares what comes of each case with its file `name`, or with `NETFIX_BLESS` in the environment writes it there.
+/// Compares the result of each case with its file `name`; with `NETFIX_BLESS` in the environment, writes the file.
 pub fn compare<T>(
     cases: &[(PathBuf, T)],
     name: &str,

@@ -1,5 +1,5 @@
-//! What is made of libcni's cache, against the cases in `testdata/cni-cache`: one folder a case, with the pod's entries,
-//! what it has, and the plan. An entry is the file that libcni writes, but with its configuration in clear.
+//! The use of libcni's cache, by the cases in `testdata/cni-cache`: one directory for each case, with the pod's
+//! entries, its state, and the plan. An entry is the file that libcni writes, but with its configuration in plain text.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use super::{cases, in_short};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
-    /// Why the case exists.
+    /// The reason for the case.
     why: String,
     entries: Vec<Value>,
     /// The pod's links, in the order of their indexes.
@@ -25,7 +25,7 @@ struct Case {
     links: Vec<Link>,
     #[serde(default)]
     new_link: Option<Sysctls>,
-    /// Links that this run has made.
+    /// Links that this run has created.
     #[serde(default)]
     made: Vec<IfName>,
     /// The host's links with their MTU.

@@ -1,4 +1,4 @@
-//! Every single loss of what a case wants, on the model kernel: the plan brings it back.
+//! Loses every object of a case, one at a time, on the model kernel: the plan restores it.
 
 use netfix::model::address::Maker;
 use netfix::model::{IfName, Link, LinkKind, NetState, Parent};
@@ -7,10 +7,10 @@ use super::carried_out::{end, kernel, whole};
 use super::kernel::Kernel;
 use super::{About, Case, cases};
 
-/// What was lost, in words, and the namespace after it.
+/// The lost object, and the namespace after its loss.
 type Loss = (String, Kernel);
 
-/// The case as if nothing had been lost yet: what is wanted is what is there, with settings that this kernel has.
+/// The case without any loss: the wanted state exists, with the sysctls of this kernel.
 fn intact(mut case: Case) -> Case {
     let known = kernel(&case, &case.observed).new_link;
     for link in case
@@ -35,7 +35,7 @@ fn intact(mut case: Case) -> Case {
     case
 }
 
-/// The links whose loss netfix can undo: those it is about, with what stands on them.
+/// The links whose loss netfix can restore: those of the case, and what is on them.
 fn ours(case: &Case) -> Vec<&Link> {
     let can_be_made = |link: &&Link| match (&case.about, &link.kind) {
         (_, LinkKind::Loopback | LinkKind::Other { .. }) => false,
@@ -110,7 +110,7 @@ fn losses(case: &Case) -> Vec<Loss> {
         .iter()
         .filter(|route| route.devs().iter().all(|dev| is_ours(dev)))
     {
-        // It would come back behind those that share its place.
+        // It would be restored after those in the same place.
         let is_last = routes.iter().rfind(|other| other.shares_place_with(route)) == Some(route);
         if is_last {
             lose(format!("route {route}"), &|kernel| {
@@ -139,7 +139,7 @@ fn every_single_loss_is_undone() {
         let before = end(&case, &whole(&case, kernel(&case, &case.wanted)));
         for (what, kernel) in losses(&case) {
             count += 1;
-            // A device that comes back has a new index.
+            // A device that returns has a new index.
             let after = end(&case, &whole(&case, kernel));
             let differs = after.lines().filter(|line| {
                 !before.contains(line) && !(line.starts_with("~ link eth0 index: 1"))

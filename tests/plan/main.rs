@@ -1,7 +1,7 @@
-//! The planner against the cases in `testdata/plan`: one folder a case, each with what was, what is, the plan, and how
-//! the end of it differs from what was; and libcni's cache against those in `testdata/cni-cache`.
+//! The planner, by the cases in `testdata/plan`: one directory for each case, with the state before, the present state,
+//! the plan, and how its result differs from the state before; and libcni's cache, by those in `testdata/cni-cache`.
 //!
-//! `NETFIX_BLESS=1 cargo test --test plan` writes the answers anew, to be read before they are committed.
+//! `NETFIX_BLESS=1 cargo test --test plan` writes the results again; read them before the commit.
 #![allow(clippy::expect_used, reason = "a test that cannot go on stops")]
 
 mod carried_out;
@@ -21,7 +21,7 @@ use serde::Deserialize;
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
-    /// Why the case exists.
+    /// The reason for the case.
     why: String,
     wanted: NetState,
     observed: NetState,
@@ -32,7 +32,7 @@ struct Case {
     about: About,
 }
 
-/// Whose namespace the case is about.
+/// The namespace of the case.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 enum About {
@@ -46,7 +46,7 @@ enum About {
 }
 
 impl Case {
-    /// The plan for what is observed, and the host's links as the pods will find them.
+    /// The plan for the observed state, and the host's links that the pods will find.
     fn plan(&self, state: &NetState, new_link: Option<&Sysctls>) -> (Plan, HostLinks) {
         let observed = Observed {
             state,
@@ -67,7 +67,7 @@ impl Case {
     }
 }
 
-/// A problem without its sentence, which is not the planner's.
+/// A problem without its sentence, which does not belong to the planner.
 fn in_short(problem: &Problem) -> String {
     let json = serde_json::to_value(problem).expect("a problem");
     let word = |key: &str| json[key].as_str().unwrap_or("-").to_owned();

@@ -1,7 +1,7 @@
-//! Which stored record is used for which pod, against the cases in `testdata/matching`: one folder a case, with the
-//! machine, what is stored, and what becomes of each record.
+//! Which stored record is used for which pod, by the cases in `testdata/matching`: one directory for each case, with
+//! the machine, the stored records, and the result for each record.
 //!
-//! `NETFIX_BLESS=1 cargo test --test plan` writes the results anew, to be read before they are committed.
+//! `NETFIX_BLESS=1 cargo test --test plan` writes the results again; read them before the commit.
 
 use std::collections::BTreeMap;
 
@@ -20,19 +20,19 @@ use crate::cases;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
-    /// Why the case exists.
+    /// The reason for the case.
     why: String,
     machine: Machine,
     /// netfix's own checkpoints.
     #[serde(default)]
     records: Vec<StoredRecord>,
-    /// Files in the format of `i40e_net_fix`, by their name: found in the state folder, or imported.
+    /// Files in the format of `i40e_net_fix`, by name: in the state directory, or imported.
     #[serde(default)]
     files: BTreeMap<PodId, Checkpoint>,
-    /// Files of libcni's cache, but with their configuration in clear.
+    /// Files of libcni's cache, but with their configuration in plain text.
     #[serde(default)]
     cache: Vec<Value>,
-    /// Values of `--netns`, each with the inode of the namespace that it leads to.
+    /// Values of `--netns`, each with the inode of its namespace.
     #[serde(default)]
     netns: Vec<(String, Option<u64>)>,
     /// Values of `--pod`.

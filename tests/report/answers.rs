@@ -1,4 +1,4 @@
-//! What `report` and `report --list` print, for people and as JSON, and what they refuse.
+//! The output of `report` and `report --list`, as text and as JSON, and their refusals.
 
 use std::fs;
 
@@ -189,7 +189,7 @@ fn a_window_that_went_wrong_is_never_called_well() {
     assert_eq!(verdict(held), "failed", "nobody has seen kubelet again");
 }
 
-/// This process, as proc(5) has it.
+/// This process, as in proc(5).
 fn this_process() -> Holder {
     let stat = fs::read_to_string("/proc/self/stat").unwrap();
     let start_time = stat
@@ -379,7 +379,7 @@ fn a_damaged_record_is_named_and_hides_no_other() {
             .unwrap()
             .contains("warning: checkpoint-corrupt")
     );
-    // Whether a window is open is not known then, and that is no reason to hide a record.
+    // Then it is unknown whether a window is open. That must not hide a record.
     fs::write(machine.state().join("window.json"), "{").unwrap();
     assert_eq!(
         machine.netfix(&["report", "20261116"]).status.code(),

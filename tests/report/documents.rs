@@ -1,4 +1,4 @@
-//! Answers of a node as they are found in the field: pods of several namespaces on VLANs over an i40e NIC.
+//! The documents of a realistic node: pods of several namespaces on VLANs over an i40e NIC.
 
 use netfix::model::{GatewayView, InterfaceView, PodId, PodInfo, Problem, State, Window};
 use netfix::report::{
@@ -9,11 +9,11 @@ use serde_json::{from_value, json};
 
 use crate::machine::fixture;
 
-/// When the screens were seen.
+/// The time of the screens.
 pub const NOW: &str = "2026-11-21T03:20:00Z";
 const SNAPSHOT: &str = "2026-11-21T02:15:00Z";
 
-/// A node and what happened to it.
+/// A node and its history.
 #[derive(Clone, Copy)]
 pub struct Scene {
     pub pods: usize,
@@ -459,7 +459,7 @@ fn course(pods: usize) -> Vec<String> {
     .into()
 }
 
-/// A whole checkpoint of one pod.
+/// A complete checkpoint of one pod.
 fn checkpoint() -> serde_json::Value {
     let case = include_str!("../../testdata/plan/pod-all-lost-whole-plan/case.json");
     let case: serde_json::Value = serde_json::from_str(case).unwrap();

@@ -1,4 +1,4 @@
-//! A state folder of the test's own, the records in `testdata/windows`, and netfix run on them.
+//! A state directory of the test, the records in `testdata/windows`, and netfix run on them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub fn fixture(name: &str) -> Window {
     serde_json::from_str(&fs::read_to_string(testdata(&format!("{name}.json"))).unwrap()).unwrap()
 }
 
-/// A state folder of the test's own.
+/// A state directory of the test.
 pub struct Machine {
     pub folder: tempfile::TempDir,
 }
@@ -64,7 +64,7 @@ impl Machine {
             .unwrap()
     }
 
-    /// What a report of the newest window prints.
+    /// The output of a report of the newest window.
     pub fn text(&self) -> String {
         let output = self.netfix(&["report"]);
         assert_eq!(output.status.code(), Some(0), "{output:?}");

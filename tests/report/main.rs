@@ -1,8 +1,8 @@
 //! `netfix report` on the records in `testdata/windows`: the text against `NAME.txt`, and the page read by an HTML
 //! parser.
 //!
-//! `NETFIX_BLESS=1 cargo test --test report` writes the texts anew, and the checksums of the records; to be read before
-//! they are committed.
+//! `NETFIX_BLESS=1 cargo test --test report` writes the texts again, and the checksums of the records; read them before
+//! the commit.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 

@@ -1,4 +1,4 @@
-//! The page, read by an HTML parser.
+//! The HTML page, read by an HTML parser.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use scraper::{Html, Selector};
 
 use crate::machine::{Machine, NAMES, fixture};
 
-/// The page as a browser understands it; whatever the parser had to put right is a failure.
+/// The page as a browser parses it; every correction by the parser is a failure.
 fn parsed(page: &str) -> Html {
     let html = Html::parse_document(page);
     assert!(html.errors.is_empty(), "{:?}", html.errors);
@@ -70,7 +70,7 @@ fn the_page_has_every_pod_and_phase_and_needs_nothing_else() {
     }
 }
 
-/// No element and no attribute that loads or runs anything, and a policy that says so.
+/// No element and no attribute that loads or runs anything, and a policy that forbids it.
 fn assert_needs_nothing(html: &Html, page: &str) {
     let foreign = [
         "script",
@@ -174,7 +174,7 @@ fn with_many_pods_the_worst_have_lanes_and_all_are_counted() {
     assert_eq!(counted, longest.len() + 1);
 }
 
-/// A record in which every text that somebody else chose is an attack.
+/// A record in which every text from outside netfix is an attack.
 fn hostile() -> (Window, &'static str) {
     let evil = "</title></style></pre><script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u{1b}]0;x\u{7}\u{1b}[2J\u{202e}";
     let mut window = fixture("troubled");

@@ -1,4 +1,4 @@
-//! What people see of each command, with few and many pods, on narrow and wide terminals, before and after a loss:
+//! The screen of each command, with few and many pods, on narrow and wide terminals, before and after a loss:
 //! `testdata/screens/COMMAND/PODS-WIDTH[-after-loss].txt`.
 
 use std::cell::RefCell;
@@ -99,7 +99,7 @@ fn every_screen_is_the_one_that_was_read() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Lines that are not cut: a script reads them, or a person types them.
+/// Lines that are never cut: scripts read them, or people type them.
 fn is_whole(line: &str) -> bool {
     let words = [
         "error:",

@@ -1,15 +1,15 @@
-//! What can happen at a failure point.
+//! The faults at a failure point.
 
 use std::fmt;
 
 use crate::stage::Ran;
 
-/// As `src/fault.rs` names them.
+/// As in `src/fault.rs`.
 pub const ACTIONS: [&str; 7] = [
     "kill", "ENOMEM", "EBUSY", "EINTR", "ENOBUFS", "ENOSPC", "EIO",
 ];
 
-/// What happens at each of so many points: `kill`, and an errno that rotates from point to point; or all of the chosen ones.
+/// The faults of this many points: `kill`, and an errno that rotates from point to point; or all of the chosen ones.
 pub fn faults(points: usize, chosen: &[&'static str]) -> Vec<Fault> {
     let [kill, errnos @ ..] = ACTIONS;
     let at_point = |point: usize| {
@@ -32,7 +32,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A run ends as it was made to, or in an orderly way.
+    /// A run must end as its fault demands, or with an ordinary exit code.
     pub fn must_not_end_like(self, run: &Ran) -> Vec<String> {
         let is_good = match run.code {
             None | Some(137) => run.was_hit && self.action == "kill",

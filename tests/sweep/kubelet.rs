@@ -1,4 +1,4 @@
-//! kubelet's unit and what guards it, as systemd itself tells.
+//! kubelet's unit and its protection, as systemd reports them.
 
 use std::fs;
 
@@ -8,10 +8,10 @@ use crate::common::{kept, tool};
 use crate::stage::Stage;
 use crate::stored;
 
-/// Where the logs of open windows are.
+/// The directory of the logs of open windows.
 const LOGS: &str = "/run/netfix";
 
-/// Makes kubelet run and forgets every window, by other means than netfix's.
+/// Starts kubelet and deletes every window, without netfix.
 pub fn let_run(stage: &Stage<'_>) {
     let script = "systemctl --quiet stop 'netfix-*' && systemctl --quiet unmask --runtime kubelet.service && \
         rm -rf /run/systemd/system.control/kubelet.service \"$1\" && systemctl daemon-reload && systemctl start kubelet.service";
@@ -25,7 +25,7 @@ pub fn forget_windows(stage: &Stage<'_>) {
     let _ = fs::remove_dir_all(folder.join("windows"));
 }
 
-/// Whether kubelet is stopped without anything that starts it again.
+/// Whether kubelet is stopped and nothing will start it.
 pub fn unguarded(stage: &Stage<'_>) -> Vec<String> {
     if stage.start.kubelet().is_none() {
         return Vec::new();
@@ -44,7 +44,7 @@ pub fn unguarded(stage: &Stage<'_>) -> Vec<String> {
     )]
 }
 
-/// kubelet and netfix's own units, with their states and without the numbers in their names.
+/// kubelet's and netfix's units, with their states and without the numbers in their names.
 fn units(stage: &Stage<'_>) -> Vec<String> {
     let text = stage
         .machine
@@ -60,7 +60,7 @@ fn units(stage: &Stage<'_>) -> Vec<String> {
     units
 }
 
-/// How many logs in memory belong to no window: to the open one, or to one whose log the disk did not take.
+/// The number of logs in memory without a window: neither the open one nor one whose log the disk refused.
 fn stray_logs(stage: &Stage<'_>) -> usize {
     let files = stage.node.state_files();
     let logs: Vec<Value> = files
@@ -84,7 +84,7 @@ fn stray_logs(stage: &Stage<'_>) -> usize {
         .count()
 }
 
-/// What is to be the same after a disturbed run.
+/// What must be the same after a disturbed run.
 pub fn picture(stage: &Stage<'_>) -> Value {
     if stage.start.kubelet().is_none() {
         return Value::Null;

@@ -1,9 +1,9 @@
-//! Every command is killed, and made to fail, at each of its failure points, and is run again: it must end where an
-//! undisturbed run ends, and must not lose anything meanwhile. Needs root and a build with the feature `failpoints`.
+//! Every command is killed, and made to fail, at each of its failure points, and run again: it must end with the state
+//! of an undisturbed run, and lose nothing meanwhile. Needs root and a build with the feature `failpoints`.
 //!
 //! `cargo test --features failpoints --test sweep [-- WORD…]`: each point gets `kill` and one errno, the next point the next
-//! errno. A word is part of a command's name: only those commands are swept; or `kill` or an errno: each point gets those;
-//! `all`, also as `NETFIX_SWEEP=all`, gives each point all of them.
+//! errno. A word selects the commands whose names contain it, or (`kill` or an errno) the faults of each point; `all`,
+//! also as `NETFIX_SWEEP=all`, gives each point all of them.
 
 #![allow(
     clippy::expect_used,
@@ -33,17 +33,17 @@ use picture::Picture;
 use stage::{Ran, Stage, Start};
 use table::Row;
 
-/// A command, and what it is run in.
+/// A command and its initial state.
 pub struct Case {
-    /// For people, and for choosing it.
+    /// For the output, and for the selection.
     pub name: &'static str,
-    /// What netfix is told; `RELOAD` stands for a program that does what a driver's reload does.
+    /// netfix's arguments; `RELOAD` is replaced by a program that acts like a driver reload.
     pub words: &'static str,
-    /// What it finds.
+    /// The initial state.
     pub start: Start,
-    /// Whether it is there to change networks; where not, they are looked at in the end only.
+    /// Whether it is meant to change networks; if not, networks are compared at the end only.
     pub networks: bool,
-    /// How a run may end that finds all done already.
+    /// The allowed exit codes of a run that finds everything done.
     pub again: &'static [i32],
 }
 
@@ -60,7 +60,7 @@ const fn case(name: &'static str, words: &'static str, start: Start) -> Case {
 
 const UPGRADE: &str = "upgrade --foreground --yes --settle 0s --wait 5s -- RELOAD";
 
-/// One that finds a pause in force is told so.
+/// The exit code of a run that finds a pause in force.
 const PAUSE: &[i32] = &[0, 4];
 
 const CASES: [Case; 9] = [
@@ -93,7 +93,7 @@ const CASES: [Case; 9] = [
     case("upgrade", UPGRADE, Start::Upgrade(PACKAGES)),
 ];
 
-/// What a run under a fault, and the one after it, should not have come to.
+/// What went wrong in a run with a fault, or in the run after it.
 pub struct Finding {
     fault: Fault,
     /// The name of the point.
@@ -128,10 +128,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// A prime that divides no number of runs, so that each comes once.
+/// A prime that divides no number of runs, so that each run comes once.
 const STRIDE: usize = 7919;
 
-/// What the workers of one case share.
+/// Shared by the workers of one case.
 struct Work<'a> {
     case: &'a Case,
     faults: Vec<Fault>,
@@ -165,7 +165,7 @@ fn sweep(case: &Case, actions: &[&'static str]) -> Row {
     row
 }
 
-/// The points that an undisturbed run passes: the most of several, for who waits for the kernel looks more or less often.
+/// The points of an undisturbed run: the longest of several runs, because a wait makes a varying number of queries.
 fn points_of(case: &Case) -> Vec<String> {
     const RUNS: usize = 3;
     let node = Node::new();
@@ -189,12 +189,12 @@ fn points_of(case: &Case) -> Vec<String> {
 impl Work<'_> {
     fn next(&self) -> Option<Fault> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        // Spread, so that what is wrong at many neighbouring points shows early.
+        // Spread over the points, so that errors at many neighbouring points show early.
         let spread = number * STRIDE % self.faults.len();
         (number < self.faults.len()).then(|| self.faults[spread])
     }
 
-    /// One fault after the other, until none is left; a stage on which something went wrong is not used again.
+    /// Takes one fault after the other until none is left; a stage on which something went wrong is not used again.
     fn carry_out(&self) {
         let mut next = self.next();
         while next.is_some() {
@@ -232,7 +232,7 @@ impl Work<'_> {
         }
     }
 
-    /// The disturbed run and, unless that says that all is done, another one. Returns what is not as it has to be.
+    /// The run with the fault and, unless that one is complete, another one. Returns every difference from the goal.
     fn disturb(&self, stage: &Stage<'_>, fault: Fault, reference: &Picture) -> (Ran, Vec<String>) {
         stage.prepare();
         let before = stored::checkpoints(stage);

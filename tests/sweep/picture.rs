@@ -1,4 +1,4 @@
-//! How a stage stands: the networks of the host and of all pods, the state folder, and what is left of runs.
+//! The state of a stage: the networks of the host and of all pods, the state directory, and leftovers of runs.
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,13 @@ use crate::stored;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub struct Picture {
-    /// Empty where they are not looked at.
+    /// Empty if networks are not compared.
     networks: Vec<(String, Capture)>,
     rest: Value,
 }
 
 impl Picture {
-    /// Of a stage on which everything has settled.
+    /// The state of a stage after everything has settled.
     pub fn of(stage: &Stage<'_>) -> Self {
         stage.pods.iter().for_each(|pod| drop(pod.capture()));
         drop(stage.node.capture());
@@ -59,7 +59,7 @@ impl Picture {
         Self { networks, rest }
     }
 
-    /// What is different on the stage; it is given a moment to become the same.
+    /// The differences on the stage; it gets a moment to become the same.
     pub fn missed_by(&self, stage: &Stage<'_>, networks: bool) -> Vec<String> {
         let deadline = Instant::now() + PATIENCE;
         loop {

@@ -1,4 +1,4 @@
-//! A node with two pods on a machine of its own, and the states that commands start from.
+//! A node with two pods on a separate machine, and the initial states of commands.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,30 +14,30 @@ use crate::fault::Fault;
 use crate::kubelet;
 
 const LIMIT_SECONDS: &str = "60";
-/// The link that has the index which the second pod's interface had.
+/// The link that occupies the index of the second pod's former interface.
 const TAKER: &str = "taker";
 
-/// What a command finds.
+/// The initial state of a command.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Start {
-    /// Nothing was ever stored.
+    /// An empty state directory.
     Nothing,
-    /// A snapshot of other times: both pods have changed since, and a third one has gone.
+    /// An old snapshot: both pods have changed since, and a third one is gone.
     Older,
-    /// Good checkpoints, and a NIC that was reloaded.
+    /// Good checkpoints, and a reloaded NIC.
     Loss,
-    /// The same, and in the second pod another link has taken the index of the one that is lost.
+    /// The same, and in the second pod another link occupies the index of the lost one.
     TakenIndex,
-    /// kubelet runs, by a unit file in this folder.
+    /// kubelet runs, with its unit file in this directory.
     Running(&'static str),
     /// The same, paused by netfix.
     Paused(&'static str),
-    /// kubelet runs, the checkpoints are good, and a reload is to come.
+    /// kubelet runs, the checkpoints are good, and a reload follows.
     Upgrade(&'static str),
 }
 
 impl Start {
-    /// Where kubelet's unit file is, where there is one.
+    /// The directory of kubelet's unit file, if there is one.
     pub fn kubelet(self) -> Option<&'static str> {
         match self {
             Self::Running(folder) | Self::Paused(folder) | Self::Upgrade(folder) => Some(folder),
@@ -60,9 +60,9 @@ pub struct Ran {
     pub code: Option<i32>,
     /// The names of the points that it passed.
     pub points: Vec<String>,
-    /// Whether it came to the fault.
+    /// Whether it reached the fault.
     pub was_hit: bool,
-    /// Everything about it, for people.
+    /// The whole run, for the text of a failure.
     pub told: String,
 }
 
@@ -120,7 +120,7 @@ impl<'n> Stage<'n> {
         copy(&self.node.state_dir(), &self.kept());
     }
 
-    /// The state folder that every run finds.
+    /// The initial state directory of every run.
     fn kept(&self) -> PathBuf {
         self.node.temp().join("kept")
     }
@@ -145,7 +145,7 @@ impl<'n> Stage<'n> {
             .expect("a program that can be run");
     }
 
-    /// The program that a killed upgrade has left behind ends by itself.
+    /// The program of a killed upgrade ends without help.
     pub fn wait_for_reload(&self) {
         if self.reload().exists() {
             let lock = self.reload().with_extension("lock");
@@ -153,7 +153,7 @@ impl<'n> Stage<'n> {
         }
     }
 
-    /// Makes the state that every run starts from, out of whatever a run has left.
+    /// Creates the initial state, whatever the last run has left.
     pub fn prepare(&self) {
         match self.start {
             Start::Nothing => self.forget(),
@@ -162,7 +162,7 @@ impl<'n> Stage<'n> {
                 copy(&self.kept(), &self.node.state_dir());
             }
             Start::Running(_) => kubelet::let_run(self),
-            // The run before has resumed it.
+            // The last run has resumed it.
             Start::Paused(_) => {
                 kubelet::forget_windows(self);
                 self.must_run("pause");
@@ -184,12 +184,12 @@ impl<'n> Stage<'n> {
         let _ = fs::remove_dir_all(self.node.state_dir());
     }
 
-    /// Whether the interfaces of pods have the indexes that they had.
+    /// Whether the interfaces of pods have their former indexes.
     pub fn keeps_indexes(&self) -> bool {
         self.start != Start::TakenIndex
     }
 
-    /// `netfix WORDS` inside the machine, with nothing selected.
+    /// `netfix WORDS` inside the machine, without a selection.
     pub fn run(&self, words: &str, fault: Option<Fault>) -> Ran {
         let log = self.node.temp().join("points");
         let _ = fs::remove_file(&log);
@@ -224,7 +224,7 @@ impl<'n> Stage<'n> {
     }
 }
 
-/// Duplicate address detection, even with nothing to send, takes up to a second.
+/// Duplicate address detection takes up to a second, even if it sends nothing.
 fn without_dad(ns: &Namespace, places: &[&str]) {
     for place in places {
         ns.set_sysctl(&format!("ipv6/conf/{place}/accept_dad"), "0");
@@ -236,7 +236,7 @@ fn quick(pod: Pod<'_>) -> Pod<'_> {
     pod
 }
 
-/// A pod that has something of everything.
+/// A pod with one object of every kind.
 fn rich(pod: Pod<'_>) -> Pod<'_> {
     let pod = pod.simple();
     pod.ip(&format!("addr add {}/64 dev eth0", pod.address6()));

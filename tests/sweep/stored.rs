@@ -1,4 +1,4 @@
-//! What lies in the state folder, read without netfix.
+//! The content of the state directory, read without netfix.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use crate::common::kept;
 use crate::stage::Stage;
 
-/// What is different after every snapshot.
+/// The keys that differ after every snapshot.
 const TIMES: [&str; 3] = ["created", "complete", "checksum"];
 
-/// The checkpoints as they lie there, by name.
+/// The current checkpoints, by name.
 pub fn checkpoints(stage: &Stage<'_>) -> BTreeMap<String, String> {
     texts(&stage.node.state_dir().join("checkpoints"))
 }
@@ -32,7 +32,7 @@ fn texts(folder: &Path) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The folders of all whole generations, oldest first.
+/// The directories of all complete generations, oldest first.
 fn generations(stage: &Stage<'_>) -> Vec<PathBuf> {
     let folder = stage.node.generations_folder();
     let mut numbers: Vec<u64> = kept::names(&folder)
@@ -46,7 +46,7 @@ fn generations(stage: &Stage<'_>) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Which of these checkpoints is nowhere any more, and which files are no whole ones.
+/// The checkpoints that are not stored any more, and the files that are not complete.
 pub fn lost(stage: &Stage<'_>, before: &BTreeMap<String, String>) -> Vec<String> {
     let kept = generations(stage)
         .into_iter()
@@ -62,7 +62,7 @@ pub fn lost(stage: &Stage<'_>, before: &BTreeMap<String, String>) -> Vec<String>
         .collect()
 }
 
-/// Whether netfix would read it.
+/// Whether netfix could read it.
 fn is_json(path: &Path) -> bool {
     let is_named = path.extension().is_some_and(|ending| ending == "json");
     leftover(path).is_none()
@@ -76,7 +76,7 @@ pub fn parse(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok()
 }
 
-/// All that the state folder says, but for times and the numbers of generations.
+/// The content of the state directory, without times and without the numbers of generations.
 pub fn picture(stage: &Stage<'_>) -> Value {
     let folder = stage.node.state_dir();
     let current = says(&folder);
@@ -104,7 +104,7 @@ fn says(folder: &Path) -> Value {
         .collect();
     let node = fs::read_to_string(folder.join("node.json")).ok();
     let mut node = node.as_ref().and_then(timeless);
-    // A NIC that was reloaded is another device.
+    // A reloaded NIC is another device.
     let links = node
         .as_mut()
         .and_then(|node| node.pointer_mut("/state/links")?.as_array_mut());
@@ -130,7 +130,7 @@ fn without_times(mut value: Value) -> Value {
     }
 }
 
-/// The temporary name that a file has, or a folder that it is in.
+/// The temporary name of a file, or of a directory above it.
 fn leftover(path: &Path) -> Option<String> {
     let names = path
         .components()

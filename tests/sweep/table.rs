@@ -1,23 +1,23 @@
-//! What was swept, for people.
+//! The result of the sweep as a table.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::Finding;
 
-/// So many findings are told in full.
+/// The number of findings that are printed in full.
 const TOLD: usize = 12;
-/// So many lines of each.
+/// The number of lines of each.
 const LINES: usize = 12;
 
 /// One command.
 pub struct Row {
     name: &'static str,
     points: usize,
-    /// How many points of each sort there are.
+    /// The number of points of each kind.
     sorts: BTreeMap<String, usize>,
     pub runs: usize,
-    /// Runs that did not come to their fault.
+    /// Runs that did not reach their fault.
     pub missed: usize,
     findings: Vec<Finding>,
     took: Duration,
@@ -62,7 +62,7 @@ impl Row {
         println!("{}: {} runs in {} s", self.name, self.runs, took.as_secs());
     }
 
-    /// Who waits for the kernel passes more points or fewer; too many misses sweep too little.
+    /// A wait passes a varying number of points; too many missed faults mean that the sweep tests too little.
     pub fn is_good(&self) -> bool {
         self.findings.is_empty() && self.missed * 5 <= self.runs
     }

@@ -1,4 +1,4 @@
-//! Addresses: which is primary, in which order they are listed, what goes with one.
+//! Addresses: which one is primary, in which order they are listed, what is deleted with one.
 
 use std::net::IpAddr;
 
@@ -43,7 +43,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// The newest first, those of a wider scope before those of a narrower one.
+    /// The newest first, and wider scopes before narrower ones.
     pub(super) fn list_ipv6(&mut self, address: Address) {
         let addresses = &mut self.state.addresses;
         let is_behind = |other: &Address| {
@@ -56,7 +56,7 @@ impl Kernel {
         addresses.insert(at, address);
     }
 
-    /// `ip address change`: an IPv4 address keeps everything but its lifetime, its metric and who made it.
+    /// `ip address change`: an IPv4 address keeps everything except its lifetime, metric and protocol.
     pub(super) fn change_address(&mut self, wanted: &Address) -> Result<(), Errno> {
         let mut addresses = self.state.addresses.iter_mut();
         let now = addresses
@@ -81,7 +81,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// An address goes, with its secondaries and the routes that name it as their source.
+    /// Deletes an address, its secondaries and the routes that have it as their source.
     pub fn delete_address(&mut self, gone: &Address) {
         let is_secondary = |a: &Address| a.local.is_ipv4() && a.flags & SECONDARY != 0;
         let takes_along = !is_secondary(gone) && gone.local.is_ipv4();
@@ -119,7 +119,7 @@ impl Kernel {
     }
 }
 
-/// The subnet that an address puts on its link.
+/// The subnet of an address.
 fn subnet(address: &Address) -> IpNet {
     let far = address.peer.unwrap_or(address.local);
     IpNet::new(far, address.prefix_len)

@@ -1,4 +1,4 @@
-//! Bonds: their options, and what becomes of a port.
+//! Bonds: their options, and the state of their ports.
 
 use netfix::model::bond::{Bond, BondOption};
 use netfix::model::{IfName, Link, LinkKind, Parent};
@@ -67,7 +67,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// A bond shows the port that it prefers only while it has that port.
+    /// A bond shows its preferred port only while it has that port.
     pub(super) fn forget_missing_ports(&mut self) {
         let ports: Vec<_> = self
             .state
@@ -90,7 +90,7 @@ impl Kernel {
     }
 }
 
-/// A bond as its creation leaves it: nothing but its mode is set.
+/// A new bond: only its mode is set.
 pub(super) fn fresh(wanted: &Bond) -> Bond {
     let initial = |option: &BondOption| match option {
         BondOption::UseCarrier

@@ -1,4 +1,4 @@
-//! Links: creation, changes, up and down, and what goes with a link that is deleted.
+//! Links: creation, changes, up and down, and what is deleted with a link.
 
 use netfix::model::link::{Flags, Hardware, MacvlanMode, Vlan};
 use netfix::model::sysctl::SysctlKey;
@@ -73,7 +73,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// A driver's device appears: down, and with nothing on it.
+    /// A driver's device appears: down, and without addresses.
     pub fn add_device(&mut self, name: &IfName, hardware: Option<Hardware>, mac: Option<Mac>) {
         let index = self.next_index;
         self.next_index += 1;
@@ -91,7 +91,7 @@ impl Kernel {
         });
     }
 
-    /// A link goes, with everything that stands on it.
+    /// Deletes a link and everything on it.
     pub fn delete_link(&mut self, name: &IfName) {
         let stands_on = |link: &&Link| link.parent == Some(Parent::Own(name.clone()));
         let upper: Vec<IfName> = self
@@ -136,7 +136,7 @@ impl Kernel {
         })
     }
 
-    /// The MTU of the link that this one stands on.
+    /// The MTU of the link's parent.
     fn mtu_below(&self, link: &Link) -> Result<Option<u32>, Errno> {
         match (&link.kind, &link.parent) {
             (LinkKind::Bond(_), None) => Ok(None),
@@ -265,7 +265,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Another macvlan that is up on the same parent has its MAC, or the parent itself.
+    /// Whether another macvlan that is up on the same parent, or the parent itself, has this MAC.
     fn is_mac_taken(&self, link: &Link, below: Option<&Link>) -> bool {
         let is_rival = |other: &&Link| {
             other.name != link.name
@@ -321,7 +321,7 @@ impl Kernel {
         self.mac_is_now(dev, mac)
     }
 
-    /// A VLAN that was given no MAC follows its parent.
+    /// A VLAN whose MAC was not set follows its parent.
     pub(super) fn mac_is_now(&mut self, dev: &IfName, mac: Mac) -> Result<(), Errno> {
         self.link_mut(dev)?.mac = Some(mac);
         let follows = |link: &&Link| {
@@ -354,7 +354,7 @@ impl Kernel {
         if let Some(setting) = link.sysctls.ipv6.get_mut(&IPV6_MTU) {
             *setting = mtu.into();
         }
-        // What stands on it is pulled down, never up.
+        // Links on it go down with it, but not up.
         let is_pulled =
             |link: &&Link| link.parent == Some(Parent::Own(dev.clone())) && link.mtu > mtu;
         let pulled: Vec<IfName> = self
@@ -367,7 +367,7 @@ impl Kernel {
         pulled.iter().try_for_each(|name| self.set_mtu(name, mtu))
     }
 
-    /// Whether the link has IPv6 and the kernel makes a link-local address for it.
+    /// Whether the link has IPv6 and the kernel creates a link-local address for it.
     pub(super) fn makes_link_local(&self, link: &Link) -> bool {
         setting(link, &DISABLE_IPV6) == Some(0)
             && setting(link, &ADDR_GEN_MODE) != Some(MODE_NONE)

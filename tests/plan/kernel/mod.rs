@@ -1,8 +1,8 @@
 //! A small model of the kernel's network namespace: it takes the steps of a plan and refuses them as the kernel does.
 //!
-//! It knows what the order of steps depends on: what hangs on a link, what comes with an address, which route needs
-//! which address, what a new link starts with, what the kernel does when a link goes up. Left out: multipath hops that
-//! die one by one, addresses that expire, carrier that is lost.
+//! It models everything that the order of steps depends on: what depends on a link, what comes with an address, which
+//! route needs which address, the initial values of a new link, what the kernel does when a link goes up. It does not
+//! model: multipath hops that fail one by one, addresses that expire, carrier that is lost.
 
 mod address;
 mod bond;
@@ -17,7 +17,7 @@ use netfix::model::{IfName, Link, LinkKind, NetState, Parent};
 use netfix::plan::Step;
 
 /// Why the kernel refuses a step, by its errno; `TENTATIVE` is `EINVAL` for a source address whose duplicate address
-/// detection is under way, the one refusal that passes with time.
+/// detection has not ended, the only refusal that passes with time.
 #[allow(clippy::upper_case_acronyms, reason = "the kernel's names")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Errno {
@@ -38,7 +38,7 @@ pub enum Errno {
     TENTATIVE,
 }
 
-/// A link of the host that a pod's links stand on.
+/// A link of the host that is the parent of a pod's links.
 #[derive(Debug, Clone)]
 pub struct HostLink {
     pub mtu: u32,
@@ -48,21 +48,21 @@ pub struct HostLink {
 #[derive(Debug, Clone)]
 pub struct Kernel {
     pub state: NetState,
-    /// The host's links, for a pod's namespace; it is assumed that they are up.
+    /// The host's links, for a pod's namespace; they are assumed to be up.
     pub host: BTreeMap<IfName, HostLink>,
     /// `conf/default` and `neigh/default`.
     pub new_link: Sysctls,
     /// A router on the network advertises a prefix.
     pub router: bool,
-    /// Links whose MAC was not given: a VLAN follows its parent, a bond takes its first port's.
+    /// Links whose MAC was not set: a VLAN follows its parent, a bond takes its first port's.
     given_no_mac: BTreeSet<IfName>,
-    /// The ports that bonds were told to prefer before they had them.
+    /// The preferred ports of bonds that were set before the bond had them.
     wanted_primary: BTreeMap<IfName, IfName>,
     next_index: u32,
 }
 
 impl Kernel {
-    /// A namespace that has this already.
+    /// A namespace with this content.
     pub fn holding(state: &NetState) -> Self {
         let next_index = state.links.iter().map(|link| link.index).max().unwrap_or(0) + 100;
         let follows = |link: &&Link| {
@@ -81,8 +81,8 @@ impl Kernel {
         }
     }
 
-    /// What dumps show, in an order that depends on nothing but what the order means: of addresses on one link, and of
-    /// routes in one place.
+    /// The content of dumps; sorted except where order has a meaning: addresses of one link, and routes in one
+    /// place.
     pub fn observe(&self) -> NetState {
         let mut state = self.state.clone();
         state.links.sort_by_key(|link| link.index);

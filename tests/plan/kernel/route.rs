@@ -1,4 +1,4 @@
-//! Routes: what the kernel wants to be there before it takes one.
+//! Routes: the conditions under which the kernel accepts one.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use netfix::model::{IfName, Route};
 
 use super::{Errno, Kernel};
 
-/// What the checks need of a route, whatever its family.
+/// The values of a route that the checks need, for both families.
 struct Facts {
     is_v6: bool,
     scope: u8,
@@ -75,7 +75,7 @@ impl Kernel {
             .any(|address| address.local == target)
     }
 
-    /// A gateway is accepted only when a route of a narrower scope leads to it through the same link.
+    /// The kernel accepts a gateway only if a route of a narrower scope leads to it through the same link.
     fn reaches(&self, dev: &IfName, gateway: IpAddr, route: &Facts) -> bool {
         let is_link_local = matches!(gateway, IpAddr::V6(ip) if ip.is_unicast_link_local());
         let leads_there = |other: &Route| {
@@ -92,7 +92,7 @@ impl Kernel {
             || self.state.routes.iter().any(leads_there)
     }
 
-    /// The last IPv4 address of a link takes all IPv4 routes of that link along.
+    /// The kernel deletes all IPv4 routes of a link with its last IPv4 address.
     pub(super) fn address_went(&mut self, dev: &IfName) {
         let has_ipv4 = self
             .state
@@ -106,7 +106,7 @@ impl Kernel {
     }
 }
 
-/// Where a route is in the tables; those that share it are asked in their order.
+/// The place of a route in the tables; the kernel tries routes in the same place in order.
 pub(super) fn place(route: &Route) -> (bool, u32, IpNet, u8, Option<u32>) {
     match route {
         Route::V4(of) => (false, of.table, of.dst.into(), of.tos, of.priority),

@@ -1,4 +1,4 @@
-//! Per-interface sysctls, and the addresses that the kernel makes because of them.
+//! Per-interface sysctls, and the addresses that the kernel creates because of them.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -68,7 +68,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// By netlink, where it makes no address at once as a write of the sysctl does.
+    /// By netlink, where the kernel creates no address at once, unlike a write of the sysctl.
     pub(super) fn set_addr_gen_mode(&mut self, dev: &IfName, mode: u8) -> Result<(), Errno> {
         let link = self.link_mut(dev)?;
         if i64::from(mode) == MODE_STABLE && link.sysctls.stable_secret.is_none() {
@@ -78,7 +78,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// The kernel makes a link-local address, and one from the prefix that a router advertises.
+    /// The kernel creates a link-local address, and one from the prefix that a router advertises.
     pub(super) fn carrier_came(&mut self, dev: &IfName) {
         self.make_link_local(dev);
         let Ok(link) = self.link(dev) else { return };
@@ -100,7 +100,7 @@ impl Kernel {
             return;
         };
         let local = match (setting(link, &ADDR_GEN_MODE), link.sysctls.stable_secret) {
-            // Not the kernel's hash, but of the secret, too.
+            // Not the kernel's hash, but it also depends on the secret.
             (Some(MODE_STABLE), Some(secret)) => {
                 let [.., a, b, c, d] = secret.segments();
                 Ipv6Addr::new(0xfe80, 0, 0, 0, a, b, c, d)
