@@ -34,7 +34,7 @@ parts() {
     "${enter[@]}" grep -r . /proc/sys/net/ipv{4,6}/{conf,neigh} >"$2.sysctl" 2>/dev/null || :
 }
 
-# Addresses under duplicate detection and devices waiting for their carrier are on their way to another state.
+# Addresses under duplicate detection and devices waiting for their carrier will change their state.
 settle() { wait_for 15 "addresses and carriers to settle" settled; }
 settled() {
     local pod
@@ -46,7 +46,7 @@ settled() {
 }
 unsettled() { "$@" addr show | grep -qE ' tentative|[<,]LOWER_UP.* state (DOWN|LOWERLAYERDOWN|DORMANT)'; }
 
-# same BEFORE AFTER [NAMESPACE...]: equal to the last line, or the difference is shown.
+# same BEFORE AFTER [NAMESPACE...]: equal to the last line; otherwise prints the difference.
 same() {
     local before=$1 after=$2 name differs=
     shift 2
@@ -72,7 +72,7 @@ same_but() {
     same "$1.but" "$2.but" "${@:3}"
 }
 
-# differs BEFORE AFTER NAMESPACE...: guards the comparison itself: the loss must be visible to it.
+# differs BEFORE AFTER NAMESPACE...: checks the comparison itself: it must show the loss.
 differs() {
     local before=$1 after=$2 name
     shift 2
@@ -81,7 +81,7 @@ differs() {
     done
 }
 
-# watch_changes / no_changes: the kernel's own account of who touched what in between.
+# watch_changes / no_changes: records from the kernel of every change in between.
 watch_changes() {
     local pod
     WATCHERS=()
@@ -91,7 +91,7 @@ watch_changes() {
         ip netns exec "$pod" ip -o monitor link address route rule nexthop >"$WORK/changes.$pod" 2>&1 &
         WATCHERS+=($!)
     done
-    # The subscription is made a moment after the start.
+    # The subscription starts a moment after the program.
     sleep 1
 }
 stop_watching() { sleep 0.5; kill "${WATCHERS[@]}"; wait "${WATCHERS[@]}" 2>/dev/null || :; }

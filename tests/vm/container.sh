@@ -1,4 +1,4 @@
-# Docker and podman speak one command line, so they get the same containers; ENGINE is the command.
+# Docker and podman have the same command line, so they get the same containers; ENGINE is the command.
 # shellcheck shell=bash
 # shellcheck source=tests/vm/engine.sh
 . "$LAB_REPO/tests/vm/engine.sh"
@@ -8,7 +8,7 @@ WEBS=(web1 web2 web3)
 make_image() { image_layer | "$ENGINE" import --change 'CMD ["/bin/sleep", "1000000"]' - lab; }
 
 # make_containers: three on a macvlan network, with fixed addresses and MACs; one that shares the first one's
-# namespace, and one in the host's, which are no pods of their own.
+# namespace and one in the host's, which are not separate pods.
 make_containers() {
     local n
     "$ENGINE" network create -d macvlan --subnet 10.3.0.0/24 --gateway 10.3.0.1 -o "parent=$NIC.3" vlan3

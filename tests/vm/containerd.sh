@@ -1,4 +1,4 @@
-# containerd with the CNI macvlan plugin on a VLAN, and the pods that are made over CRI.
+# containerd with the CNI macvlan plugin on a VLAN, and pods created over CRI.
 # shellcheck shell=bash
 # shellcheck source=tests/vm/engine.sh
 . "$LAB_REPO/tests/vm/engine.sh"
@@ -34,7 +34,7 @@ END
 END
 }
 
-# The archive that `docker save` would write of the image.
+# An archive like that of `docker save`.
 import_image() {
     local folder=$WORK/pause sum
     mkdir "$folder"
@@ -46,17 +46,17 @@ import_image() {
     tar -C "$folder" -c . | ctr -n k8s.io images import - >/dev/null
 }
 
-# cri_pod NAME ID: a sandbox is a pod, for everything in lib.sh.
+# cri_pod NAME ID: makes a sandbox a pod for the helpers in lib.sh.
 cri_pod() {
     IDS[$1]=$2
     engine_pod "$1" "$(sandbox_pid "$2")"
 }
 
-# names: the pods, as written_down wants to be told of them.
+# names: the pods, in the format of written_down.
 names() { local name; for name in "${PODS[@]}"; do echo "$name ${IDS[$name]} shop uid-of-$name"; done; }
 
-# lives: everything that CRI says of every sandbox and container, on the host's network or not. A pod that is made
-# again, or whose container is started again, differs.
+# lives: everything that CRI reports of every sandbox and container, on the host's network or not. A pod that is
+# recreated, or whose container is restarted, differs.
 lives() {
     sandboxes name namespace uid attempt state created_at id
     containers name attempt state created_at pod_sandbox_id id

@@ -1,12 +1,12 @@
-# CRI v1 by protoc and curl: what kubelet asks a container runtime for.
+# CRI v1 by protoc and curl: the calls that kubelet makes.
 # shellcheck shell=bash
 
 CRI_SOCKET=/run/containerd/containerd.sock
-# The only image there is: one that sleeps.
+# The only image: one that sleeps.
 IMAGE=docker.io/lab/pause:1
 
-# cri METHOD: the request's fields on stdin, the answer's on stdout, both as protobuf's text. A message on a gRPC
-# stream comes after five bytes: not compressed, and its length.
+# cri METHOD: the request's fields on stdin, the answer's on stdout, both as protobuf text. A message on a gRPC
+# stream has a header of five bytes: not compressed, and its length.
 cri() {
     local message=$WORK/message.$BASHPID fields='' size
     read -r -d '' fields || :
@@ -23,7 +23,7 @@ cri() {
     rm "$message" "$message".*
 }
 
-# columns FIELD...: a line for each item of a list's answer. protobuf does not write what is zero.
+# columns FIELD...: one line for each item of a list's answer. protobuf omits zero values.
 columns() {
     awk -v names="$*" '
         BEGIN { count = split(names, name, " ") }
@@ -34,7 +34,7 @@ columns() {
 sandboxes() { cri ListPodSandbox </dev/null | columns "$@" | sort -V; }
 containers() { cri ListContainers </dev/null | columns "$@" | sort -V; }
 
-# sandbox_config NAME NAMESPACE UID ATTEMPT: labelled as kubelet does it.
+# sandbox_config NAME NAMESPACE UID ATTEMPT: labelled like kubelet's.
 sandbox_config() {
     echo "metadata { name: '$1' namespace: '$2' uid: '$3' attempt: $4 } hostname: '$1'" \
         "labels { key: 'io.kubernetes.pod.name' value: '$1' } labels { key: 'io.kubernetes.pod.namespace' value: '$2' }" \
@@ -55,10 +55,10 @@ run_container() {
     echo "$id"
 }
 
-# remove_sandbox ID: with its containers.
+# remove_sandbox ID: removes it with its containers.
 remove_sandbox() {
     cri StopPodSandbox <<<"pod_sandbox_id: '$1'" >/dev/null && cri RemovePodSandbox <<<"pod_sandbox_id: '$1'" >/dev/null
 }
 
-# sandbox_pid ID: the process that keeps its namespaces, as containerd's shim wrote it down.
+# sandbox_pid ID: the process that keeps its namespaces, from the file of containerd's shim.
 sandbox_pid() { cat "/run/containerd/io.containerd.runtime.v2.task/k8s.io/$1/init.pid"; }

@@ -1,9 +1,9 @@
-# Real container engines under systemd, and the whole incident with what they run.
+# Real container engines under systemd, and the whole incident with their containers.
 # shellcheck shell=bash
 # shellcheck source=tests/vm/lib.sh
 . "$LAB_REPO/tests/vm/lib.sh"
 
-# An emulated processor makes an engine slower than netfix waits for one; then it refuses, and is to be asked again.
+# On an emulated processor an engine can exceed netfix's time limit; then netfix refuses, and the test repeats the command.
 nf() {
     local status attempt
     for attempt in 1 2 3 4 5; do
@@ -15,7 +15,7 @@ nf() {
     return "$status"
 }
 
-# engine_folders DIR...: engines stack overlays on them, which the VM's root, an overlay itself, does not bear.
+# engine_folders DIR...: engines stack overlays on them, which the VM's root, itself an overlay, does not support.
 engine_folders() {
     modprobe -a overlay br_netfilter
     local dir
@@ -25,21 +25,21 @@ engine_folders() {
     done
 }
 
-# image_layer: the only layer of an image that has nothing but busybox, as a tar archive.
+# image_layer: the only layer of an image with busybox, as a tar archive.
 image_layer() {
     mkdir -p "$WORK/image/bin"
     cp "$(command -v busybox)" "$WORK/image/bin/sleep"
     tar -C "$WORK/image" -c .
 }
 
-# engine_pod NAME PID: what runs as this process is a pod, for everything in lib.sh.
+# engine_pod NAME PID: makes the container with this process a pod for the helpers in lib.sh.
 engine_pod() {
     ns_name "$1" "/proc/$2/ns/net"
     PODS+=("$1")
     GATEWAYS[$1]=10.3.0.1
 }
 
-# written_down SOURCE "NAME ID NAMESPACE UID"...: a checkpoint for each, named as the engine names it, and no other.
+# written_down SOURCE "NAME ID NAMESPACE UID"...: there is a checkpoint for each, with the engine's name, and no other.
 written_down() {
     local source=$1 pod name id rest file files=()
     shift
@@ -51,13 +51,13 @@ written_down() {
         [ -e "$file" ] || fail "no checkpoint of $name: there are $(ls "$STATE/checkpoints")"
         diff <(printf '%s\n' "$source $name $id $rest") <(jq -r '
             .netfix.pod as $pod | [$pod.source, .podname, .sandbox, $pod.namespace, $pod.uid] | map(. // "-") | join(" ")' "$file") ||
-            fail "the checkpoint of $name says something else"
+            fail "the checkpoint of $name has another identity"
     done
     diff <(printf '%s\n' "${files[@]}" | sort) <(ls "$STATE/checkpoints") || fail "other checkpoints"
 }
 
-# incident SOURCE LIVES COMMAND...: snapshot, loss and repair. LIVES prints what must not change by it, the rest what
-# is to be written down.
+# incident SOURCE LIVES COMMAND...: snapshot, loss and repair. LIVES prints what must not change, the other command
+# prints the expected checkpoints.
 incident() {
     local source=$1 lives=$2 pods
     shift 2
@@ -68,5 +68,5 @@ incident() {
     lost
     expect_exit 0 nf restore --wait 60s
     restored
-    "$lives" | diff "$WORK/lives" - || fail "these are not the ones from before"
+    "$lives" | diff "$WORK/lives" - || fail "a pod was rebuilt"
 }

@@ -1,4 +1,4 @@
-# A Kubernetes node: containerd, and a stand-in for kubelet that makes three pods and makes those again that have no address.
+# A Kubernetes node: containerd, and a replacement for kubelet that creates three pods and recreates those without address.
 # shellcheck shell=bash
 # shellcheck source=tests/vm/containerd.sh
 . "$LAB_REPO/tests/vm/containerd.sh"
@@ -7,7 +7,7 @@ KUBELET=kubelet.service
 MANIFESTS=/etc/kubernetes/manifests
 WEBS=(web-0 web-1 web-2)
 
-# kubelet_unit FILE [COMMAND]: a stop leaves everything alone that kubelet has started, as k3s's unit has it.
+# kubelet_unit FILE [COMMAND]: a stop leaves the processes that kubelet started, as in the unit of k3s.
 kubelet_unit() {
     cat >"$1" <<END
 [Unit]
@@ -30,7 +30,7 @@ tidy() {
     systemctl reset-failed
 }
 
-# rounds_later N: kubelet has looked after every pod so many times since.
+# rounds_later N: waits until kubelet has checked every pod this many times.
 rounds_later() { wait_for 60 "kubelet to look after its pods" looked_after $(($(rounds) + $1)); }
 looked_after() { [ "$(rounds)" -ge "$1" ]; }
 rounds() { cat /run/kubelet/rounds 2>/dev/null || echo 0; }
@@ -46,10 +46,10 @@ kubernetes_node() {
     find_pods
 }
 
-# containers_run ATTEMPT: one in each pod.
+# containers_run ATTEMPT: one container runs in each pod.
 containers_run() { [ "$(containers state attempt | grep -cx "CONTAINER_RUNNING $1")" = ${#WEBS[@]} ]; }
 
-# find_pods: the sandboxes that there are become the pods, for everything in lib.sh.
+# find_pods: makes the existing sandboxes pods for the helpers in lib.sh.
 find_pods() {
     local name
     for name in "${PODS[@]}"; do rm "/run/netns/$name"; done

@@ -1,13 +1,13 @@
-# Helpers for the scenarios: builds a node, its gateway and its pods with ip(8), takes the NIC's driver away, and judges.
+# Helpers for the scenarios: they build a node, its gateway and its pods with ip(8), unload the NIC's driver, and check.
 # Sourced inside the lab VM by every scenario; see scripts/lab.
 # shellcheck shell=bash
 set -Eeuo pipefail
 trap 'echo "FAIL ${BASH_SOURCE[0]##*/}:$LINENO: $BASH_COMMAND" >&2' ERR
 # scripts/lab-guest removes processes, namespaces and links before the next scenario; a scenario that leaves anything else,
-# and is not the last of its VM, removes it with a `tidy` of its own.
+# and is not the last of its VM, removes it with its own `tidy`.
 tidy() { :; }
 leave() {
-    # Under systemd, a failure is shown with what the services said.
+    # Under systemd, a failure is shown with the logs of the services.
     [ "$1" = 0 ] || [ ! -d /run/systemd/system ] || journalctl -b -q --no-pager -n 40 _TRANSPORT=stdout + _TRANSPORT=journal >&2
     trap - ERR
     tidy >/dev/null 2>&1
@@ -31,12 +31,12 @@ step() { printf '== %s\n' "$*"; }
 fail() { printf 'FAIL %s\n' "$*" >&2; trap - ERR; exit 1; }
 inside() { local pod=$1; shift; ip netns exec "$pod" "$@"; }
 
-# wait_for SECONDS WHAT CMD...: polls, because the judge has no event to wait for. On a busy machine all takes longer.
+# wait_for SECONDS WHAT CMD...: polls, because there is no event to wait for. A busy machine needs more time.
 wait_for() {
     local end=$((SECONDS + 5 * $1)) what=$2
     shift 2
     until "$@"; do
-        [ "$SECONDS" -lt "$end" ] || fail "waited in vain for $what"
+        [ "$SECONDS" -lt "$end" ] || fail "timed out waiting for $what"
         sleep 0.1
     done
 }
@@ -51,7 +51,7 @@ gw_start() {
     gw_echo
 }
 
-# gw_echo: the echo servers, which live in the gateway's namespace: to netfix this makes it a pod, unless others are selected.
+# gw_echo: the echo servers, in the gateway's namespace: netfix takes it for a pod, unless others are selected.
 gw_echo() {
     ip netns exec gw socat TCP4-LISTEN:7000,fork,reuseaddr PIPE &
     ECHOES=($!)
@@ -59,8 +59,8 @@ gw_echo() {
     ECHOES+=($!)
 }
 
-# gw_hide: from here on an open file alone keeps the gateway's namespace: nothing lives there, nothing mounts it. So
-# netfix is told of no namespace, as on any real host, and finds the pods only.
+# gw_hide: from now on only an open file keeps the gateway's namespace, no process and no mount. So netfix does not
+# find it, as on any real host, and finds only the pods.
 gw_hide() {
     kill "${ECHOES[@]}"
     wait "${ECHOES[@]}" || :
@@ -70,7 +70,7 @@ gw_hide() {
     SELECT=()
 }
 
-# ns_name NAME PATH: a name for ip(8) that is no mount, so that nothing shows in the kernel.
+# ns_name NAME PATH: a name for ip(8) without a mount, so that the kernel does not list it.
 ns_name() { ln -s "$2" "/run/netns/$1"; }
 
 # gw_vlan ID ADDRESS... [-- LINK TYPE OPTIONS]: VLAN 0 is the untagged wire.
@@ -105,7 +105,7 @@ node_vlan() {
     ip link set "$name" up
 }
 
-# node_bond MODE [OPTIONS]: bond4 over the NIC, as the incident's hosts had it.
+# node_bond MODE [OPTIONS]: bond4 over the NIC, as on the hosts of the incident.
 node_bond() {
     modprobe bonding max_bonds=0
     ip link add bond4 type bond mode "$@"
@@ -115,14 +115,14 @@ node_bond() {
     nic_up
 }
 
-# The incident: unloading the driver unregisters the NIC, and with it all that stands on it.
+# The incident: unloading the driver removes the NIC and everything on it.
 unload_driver() { modprobe -r e1000e; }
 load_driver() { modprobe e1000e; }
 reload_driver() { unload_driver; load_driver; }
 
 # ---- pods
 
-# pod_ns NAME: a namespace with a mounted name and a process living in it.
+# pod_ns NAME: a namespace with a mounted name and a process in it.
 pod_ns() {
     ip netns add "$1"
     ip -n "$1" link set lo up
@@ -130,7 +130,7 @@ pod_ns() {
     PODS+=("$1")
 }
 
-# pod_link NAME PARENT MAC [TYPE OPTIONS]: made like the CNI plugin does, beside a host that has an eth0 of its own.
+# pod_link NAME PARENT MAC [TYPE OPTIONS]: created like the CNI plugin does, on a host that has its own eth0.
 pod_link() {
     local pod=$1 parent=$2 mac=$3
     shift 3
@@ -141,7 +141,7 @@ pod_link() {
     ip -n "$pod" link set new0 name eth0 up
 }
 
-# pod_net NAME ADDRESS/LEN GATEWAY, once per family.
+# pod_net NAME ADDRESS/LEN GATEWAY, once for each family.
 pod_net() {
     local nodad=()
     [[ $2 != *:* ]] || nodad=(nodad)
@@ -187,14 +187,14 @@ nf() {
     "$NETFIX" --state-dir "$STATE" "$command" "${SELECT[@]}" "$@"
 }
 
-# install_units: as an administrator does it.
+# install_units: like an administrator.
 install_units() {
     ln -s "$NETFIX" /usr/local/sbin/netfix
     install -m 644 "$LAB_REPO"/scripts/netfix-* /etc/systemd/system/
     systemctl daemon-reload
 }
 
-# expect_exit CODE[|CODE] CMD...: its output is shown, and kept in $OUT (stdout) and $OUT.err.
+# expect_exit CODE[|CODE] CMD...: prints the output, and keeps it in $OUT (stdout) and $OUT.err.
 expect_exit() {
     local want=$1 got=0
     shift
@@ -204,24 +204,24 @@ expect_exit() {
     [[ $got =~ ^($want)$ ]] || fail "exit code $got, not $want: $*"
 }
 
-# before_loss: what must be there again, and netfix's record of it.
+# before_loss: saves the state that must return, and netfix's snapshot of it.
 before_loss() {
-    step "pods answer; snapshot"
+    step "the pods reach their gateways; snapshot"
     all_answer
     capture "$WORK/before"
     expect_exit 0 nf snapshot
 }
 
-# lost: the driver was reloaded, and nothing is repaired.
+# lost: the driver was reloaded, nothing is repaired.
 lost() {
-    step "driver reloaded: pods are dead"
+    step "driver reloaded: the pods have no network"
     reload_driver
     pods_dead
 }
 
 # restored: everything is exactly as before the loss, and works.
 restored() {
-    step "everything is as it was"
+    step "everything is as before"
     capture "$WORK/after"
     same "$WORK/before" "$WORK/after"
     all_answer
@@ -230,7 +230,7 @@ restored() {
 
 said() { grep -qiE -- "$1" "$OUT" "$OUT.err" || fail "nothing in the output matches: $1"; }
 
-# problem CODE WORD...: the JSON document in $OUT has a problem of that code that names each word.
+# problem CODE WORD...: the JSON document in $OUT has a problem with that code that contains each word.
 problem() {
     local code=$1 word
     shift
@@ -241,13 +241,13 @@ problem() {
     done
 }
 
-# ---- claims, judged with ip and arping alone
+# ---- checks with ip and arping alone
 
 pods_dead() {
     local pod left
     for pod in "${PODS[@]}"; do
         left=$(ip -n "$pod" -br link | awk '{print $1}' | xargs)
-        [ "$left" = lo ] || fail "$pod was to be left with lo only, it has: $left"
+        [ "$left" = lo ] || fail "$pod must have lo only, it has: $left"
     done
 }
 

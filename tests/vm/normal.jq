@@ -1,7 +1,7 @@
-# The state of namespaces, from the documents of `parts` in capture.sh, as sorted-key lines that diff well, each after its
-# namespace's name.
-# Left out: what runs by itself (counters, timers, lifetimes of addresses the kernel leased). A NIC that comes back has a
-# new ifindex that nobody can choose: it, and what points to it, becomes "NIC". All other indexes are compared.
+# The state of namespaces, from the documents of `parts` in capture.sh, as lines with sorted keys, each after the name of its
+# namespace.
+# Left out: values that change without a cause (counters, timers, lifetimes of leased addresses). A NIC that returns has a
+# new ifindex that cannot be chosen: it, and every reference to it, becomes "NIC". All other indexes are compared.
 
 def flat($head):
   to_entries | sort_by(.key)[] | . as $e | .value

@@ -1,21 +1,21 @@
-# The maintenance window, from pause to proof, under systemd.
+# The maintenance window, from the pause to the rebuild check, under systemd.
 # shellcheck shell=bash
 # shellcheck source=tests/vm/kubernetes.sh
 . "$LAB_REPO/tests/vm/kubernetes.sh"
 
 RELOAD='modprobe -r e1000e; sleep 3; modprobe e1000e'
 
-# plain_node: pods that no runtime knows, for all that is not about pods made again.
+# plain_node: pods without a runtime, for tests without recreated pods.
 plain_node() {
     standard_node
     gw_hide
-    # shellcheck disable=SC2317 # These take the place of others.
+    # shellcheck disable=SC2317 # These replace other functions.
     lives() { local pod; for pod in "${PODS[@]}"; do echo "$pod $(ip netns pids "$pod")"; done; }
     # shellcheck disable=SC2317
     rounds_later() { :; }
 }
 
-# plain_kubelet: one that does nothing.
+# plain_kubelet: a kubelet that does nothing.
 plain_kubelet() {
     kubelet_unit /usr/lib/systemd/system/$KUBELET '/bin/sleep infinity'
     systemctl start $KUBELET
@@ -27,17 +27,17 @@ before_window() {
     lives >"$WORK/lives"
 }
 
-# upgrade CODE[|CODE] [OPTION...] -- COMMAND, for a shell. $SETTLE: how long it watches kubelet in the end.
+# upgrade CODE[|CODE] [OPTION...] -- COMMAND, for a shell. $SETTLE: how long it watches kubelet at the end.
 upgrade() {
     local code=$1
     shift
     expect_exit "$code" nf upgrade --yes --settle "${SETTLE:-5s}" "${@:1:$#-1}" bash -c "${*: -1}"
 }
 
-# window JQ...: of the window that is open; record JQ...: of the last one that was closed.
+# window JQ...: of the open window; record JQ...: of the last closed one.
 window() { jq "$@" "$STATE/window.json"; }
 record() { jq "$@" "$(printf '%s\n' "$STATE"/windows/*.json | tail -n 1)"; }
-recorded() { record -e "$@" >/dev/null || fail "the record says something else than: $* -- $(record -c .)"; }
+recorded() { record -e "$@" >/dev/null || fail "the record does not match: $* -- $(record -c .)"; }
 
 kubelet_is() { [ "$(systemctl show -P ActiveState -P LoadState $KUBELET | xargs)" = "$1" ] || return 1; }
 kubelet_runs() { kubelet_is "loaded active"; }
@@ -45,22 +45,22 @@ kubelet_runs() { kubelet_is "loaded active"; }
 # masks: every link that masks kubelet.
 masks() { find /etc/systemd /usr/lib/systemd/system /run/systemd -name "$KUBELET" -lname /dev/null; }
 
-# nothing_left: of a window, in systemd and on the disk, once it is over.
+# nothing_left: nothing of a closed window is left in systemd and on the disk.
 nothing_left() {
     kubelet_runs || fail "kubelet is $(systemctl show -P ActiveState -P LoadState $KUBELET | xargs)"
     [ -z "$(masks)" ] || fail "a mask is left: $(masks)"
     wait_for 10 "netfix's units to go" no_units
     [ ! -e "$STATE/window.json" ] || fail "a window is open: $(window -c .)"
-    # A log stays there where the disk has no room for it.
+    # A log stays there if the disk has no space for it.
     [ ! -e /run/netfix ] || [[ $(record -r .log) == /run/netfix/* ]] || fail "left in /run/netfix: $(find /run/netfix)"
 }
 no_units() { [ -z "$(systemctl list-units --all --plain --no-legend 'netfix-*')" ]; }
 
-# untouched: no pod is another than before the window, and neither is any network.
+# untouched: every pod is the one from before the window, with its former network.
 untouched() {
-    step "the pods are the ones from before, with their whole network"
+    step "no pod was rebuilt, and every pod has its whole network"
     rounds_later 2
-    lives | diff "$WORK/lives" - || fail "a pod was made again"
+    lives | diff "$WORK/lives" - || fail "a pod was rebuilt"
     capture "$WORK/after"
     same "$WORK/before" "$WORK/after"
     all_answer

@@ -20,7 +20,7 @@ unload_driver
 modprobe -r bonding
 load_driver
 pods_dead
-! ip link show bond4 2>/dev/null || fail "bond4 was to be gone"
+! ip link show bond4 2>/dev/null || fail "bond4 still exists"
 
 expect_exit 0 nf restore --wait 60s
 restored

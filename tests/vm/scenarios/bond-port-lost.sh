@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A bond survives the reload and loses its port: the pods' devices live on and must stay the same devices.
+# A bond survives the reload and loses its port: the pods' devices survive and must stay the same devices.
 # shellcheck source=tests/vm/lib.sh
 . "$LAB_REPO/tests/vm/lib.sh"
 
@@ -25,7 +25,7 @@ expect_exit 0 nf restore --wait 60s
 restored
 tcp_works one after
 stop_watching
-# Same name, MAC and ifindex could be a copy; the kernel says whether it ever removed a device.
+# Same name, MAC and ifindex could be a copy; the kernel's events show whether it ever removed a device.
 for pod in "${PODS[@]}"; do
     ! grep -E '^Deleted .*(link/|eth0@)' "$WORK/changes.$pod" || fail "$pod: its device was removed"
 done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Nobody ever took a snapshot, and the driver is gone: the pods come back from what libcni wrote down when they were made.
-# Macvlans on VLAN 3, one of them with tuning, a VLAN that a plugin made inside a pod, and one on the NIC itself.
+# No snapshot, and the driver was reloaded: the pods are restored from what libcni recorded at their creation.
+# Macvlans on VLAN 3, one of them with tuning, a VLAN that a plugin created inside a pod, and one on the NIC itself.
 # shellcheck source=tests/vm/lib.sh
 . "$LAB_REPO/tests/vm/lib.sh"
 
@@ -35,7 +35,7 @@ attach() {
     chmod 600 "$CACHE/results/lab-$id-eth0"
 }
 
-# The plugins' own judgement.
+# The CHECK of the plugins.
 check() {
     local pod=$1 n list=${CONFIGS[$1]}
     for ((n = 0; n < $(jq '.plugins | length' <<<"$list"); n++)); do
@@ -44,7 +44,7 @@ check() {
     done
 }
 
-# network POD ADDRESS GATEWAY PLUGIN [CHAINED]: an attachment with a fixed address and a default route.
+# network POD ADDRESS GATEWAY PLUGIN [CHAINED]: attaches it with a fixed address and a default route.
 network() {
     local pod=$1 address=$2 gateway=$3 main=$4 chained=${5:-empty}
     pod_ns "$pod"
@@ -92,8 +92,8 @@ step "the pods are what they were, but for what nobody wrote down"
 all_answer
 for pod in "${PODS[@]}"; do check "$pod" || fail "CHECK of $pod"; done
 capture "$WORK/after"
-# The NIC came back with 1500, and pod4 has what its parent has; the plugin of this release sets neither queue length nor
-# ndisc_notify.
+# The NIC came back with 1500, and pod4 has the MTU of its parent; this release of the plugin sets neither queue length
+# nor ndisc_notify.
 same_but 'ifindex|link_index|txqlen|ndisc_notify' "$WORK/before" "$WORK/after" pod1 pod2 pod3
 same_but 'ifindex|link_index|txqlen|ndisc_notify|mtu' "$WORK/before" "$WORK/after" pod4
 [ "$(cat "/sys/class/net/$NIC.3/mtu")" = "$(cat "/sys/class/net/$NIC/mtu")" ] || fail "the VLAN's MTU is not the NIC's"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # lab: systemd
-# Docker's engine with a macvlan network on a VLAN: its containers are named, and outlive the driver's reload.
+# Docker's engine with a macvlan network on a VLAN: netfix names its containers, and they survive the driver's reload.
 # shellcheck source=tests/vm/container.sh
 . "$LAB_REPO/tests/vm/container.sh"
 
-# Debian's client, whatever else there is.
+# Debian's client, even if another one is installed.
 ENGINE=/usr/bin/docker
 
 tidy() {

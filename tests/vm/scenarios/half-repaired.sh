@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Someone began to repair by hand: netfix finishes it, and leaves alone what is right.
+# A repair by hand was started: netfix completes it, and leaves correct parts unchanged.
 # shellcheck source=tests/vm/lib.sh
 . "$LAB_REPO/tests/vm/lib.sh"
 
@@ -19,7 +19,7 @@ ip -n pod1 route add default via 10.3.0.1 dev eth0
 pod_link pod2 "$NIC.3" 0a:00:00:00:03:12
 ip -n pod2 link set eth0 down
 capture "$WORK/half"
-# By hand the device got a new ifindex; that is no reason to take a working pod down.
+# The repair by hand gave the device a new ifindex; netfix must not take a working pod down for that.
 index=$(inside pod1 cat /sys/class/net/eth0/ifindex 2>/dev/null || ip -n pod1 -j link show eth0 | jq '.[0].ifindex')
 watch_changes
 expect_exit 0 nf restore --wait 60s

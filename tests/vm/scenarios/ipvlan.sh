@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# An ipvlan pod cannot be restored yet: it is named, the exit code tells, and the others are restored.
+# An ipvlan pod cannot be restored: netfix reports it, the exit code shows it, and the others are restored.
 # shellcheck source=tests/vm/lib.sh
 . "$LAB_REPO/tests/vm/lib.sh"
 

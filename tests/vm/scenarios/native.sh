@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Native tests on Debian's kernel, which is older than the one that they usually run on: what depends on the kernel.
+# Native tests that depend on the kernel, on Debian's kernel, which is older than the usual one.
 set -Eeuo pipefail
 
 TESTS=(
@@ -23,5 +23,5 @@ TESTS=(
 )
 
 "${NATIVE_TESTS:?is the path of the binary of tests/native}" --exact "${TESTS[@]}" | tee /run/native
-# A name that is no test's would be skipped.
+# cargo skips a name that no test has.
 grep -q "^test result: ok. ${#TESTS[@]} passed" /run/native

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# No VLAN: the macvlans stand on the bond itself, whose primary is the NIC. First the port is lost, then everything.
+# No VLAN: the macvlans are on the bond itself, whose primary is the NIC. First the port is lost, then everything.
 # shellcheck source=tests/vm/lib.sh
 . "$LAB_REPO/tests/vm/lib.sh"
 

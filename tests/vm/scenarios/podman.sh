@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # lab: systemd
-# podman with a macvlan network on a VLAN: its containers are named by its API, and without it by what the kernel shows.
+# podman with a macvlan network on a VLAN: its API names its containers, and without the API the kernel does.
 # shellcheck source=tests/vm/container.sh
 . "$LAB_REPO/tests/vm/container.sh"
 

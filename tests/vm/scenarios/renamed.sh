@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# udev names the NIC differently after the upgrade: netfix finds it by its hardware, and leaves it its new name.
+# udev gives the NIC another name after the upgrade: netfix finds it by its hardware, and keeps its new name.
 # shellcheck source=tests/vm/lib.sh
 . "$LAB_REPO/tests/vm/lib.sh"
 

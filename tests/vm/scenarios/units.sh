@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # lab: systemd
-# The units that netfix is installed with: what they see, write and report inside their sandbox, and who starts them.
+# The systemd units of netfix: what they see, write and report inside their sandbox, and what starts them.
 # shellcheck source=tests/vm/lib.sh
 . "$LAB_REPO/tests/vm/lib.sh"
 
 KEPT=/var/lib/netfix
 METRICS=/var/lib/prometheus/node-exporter/netfix.prom
 
-# lodger NAME N COMMAND...: a pod that no mount shows, only the process that lives in it.
+# lodger NAME N COMMAND...: a pod without a mount, only with a process in it.
 lodger() {
     local name=$1 n=$2 pid
     shift 2
@@ -18,7 +18,7 @@ lodger() {
 }
 lives_apart() { [ "$(cat "/proc/$1/comm")" = sleep ] && [ ! "/proc/$1/ns/net" -ef /proc/self/ns/net ]; }
 
-# shelf NAME N: a pod that is only mounted, in a folder for temporary files that its owner has closed.
+# shelf NAME N: a pod that is only mounted, in a temporary directory that only its owner can enter.
 shelf() {
     local folder=/tmp/netfix-lab
     mkdir -m 700 "$folder"
@@ -37,7 +37,7 @@ pod_at() {
     pod_net "$1" "10.3.0.2$2/24" 10.3.0.1
 }
 
-# The part of a service that takes rights away, which both are to have alike.
+# The part of a service that limits its rights; both services must have the same.
 sandbox() { sed -n '/^NoNewPrivileges=/,$p' "$LAB_REPO/scripts/$1"; }
 
 well_formed() {
@@ -45,7 +45,7 @@ well_formed() {
     diff <(sandbox netfix-snapshot.service) <(sandbox netfix-check.service) || fail "two sandboxes"
 }
 
-# The schedule is too slow for a test: here both timers are prompt, and the check's also starts it when it is started.
+# The schedule is too slow for a test: here both timers fire at once, and the check's also when it is started.
 enable_timers() {
     local units=/run/systemd/system
     mkdir -p $units/netfix-.timer.d $units/netfix-check.timer.d
@@ -56,12 +56,12 @@ enable_timers() {
     systemctl enable -q netfix-check.timer
 }
 
-# last_run UNIT: how it ended, and which code netfix left with.
+# last_run UNIT: how it ended, and netfix's exit code.
 last_run() { systemctl show -P Result -P ExecMainStatus "$1.service" | xargs; }
 ended() { [ "$(last_run "$1")" = "$2" ] || fail "$1 ended with '$(last_run "$1")', not '$2'"; }
 run_of() { systemctl show -P InvocationID "$1.service"; }
 
-# next_run UNIT "RESULT CODE" CMD...: what the timer starts after the command ends so; nobody else starts it.
+# next_run UNIT "RESULT CODE" CMD...: the next run by the timer ends so after the command; nothing else starts it.
 next_run() {
     local before
     before=$(run_of "$1")
@@ -71,7 +71,7 @@ next_run() {
 }
 another_run() { [ "$(run_of "$1")" != "$2" ] && [ "$(systemctl show -P ActiveState "$1.service")" != activating ]; }
 
-# checked "RESULT CODE": the next check ends so, and the timer goes on.
+# checked "RESULT CODE": the next check ends so, and the timer continues.
 checked() {
     next_run netfix-check "$1" systemctl restart netfix-check.timer
     [ "$(systemctl show -P SubState netfix-check.timer)" = waiting ] || fail "there will be no other check"
@@ -85,10 +85,10 @@ metric() { setpriv --reuid 4242 --regid 4242 --clear-groups grep -qxF -- "$1" "$
 inodes() { local pod; for pod in "${PODS[@]}"; do stat -L -c %i "/run/netns/$pod"; done | sort; }
 timeless() { jq -S 'del(.netfix.created, .netfix.checksum)' "$1"; }
 
-# as_a_shell_writes: the same files, saying the same, as a root shell's snapshot writes outside any sandbox.
+# as_a_shell_writes: the same files with the same content as a snapshot in a root shell, outside any sandbox.
 as_a_shell_writes() {
     local file
-    [ "$(inodes)" = "$(jq .netfix.identity.inode "$KEPT"/checkpoints/* | sort)" ] || fail "not every pod is written down"
+    [ "$(inodes)" = "$(jq .netfix.identity.inode "$KEPT"/checkpoints/* | sort)" ] || fail "not every pod has a checkpoint"
     diff <(ls "$STATE/checkpoints") <(ls "$KEPT/checkpoints") || fail "other checkpoints"
     for file in "$STATE"/checkpoints/*; do
         diff <(timeless "$file") <(timeless "$KEPT/checkpoints/${file##*/}") || fail "${file##*/} differs"
@@ -118,7 +118,7 @@ metric "netfix_check_status 0"
 metric "netfix_pods{state=\"in-sync\"} ${#PODS[@]}"
 next_run netfix-snapshot "success 0" date -s '+1 hour'
 
-step "a loss is told by a failed unit, the journal and the metrics; the snapshot of that moment replaces nothing"
+step "a failed unit, the journal and the metrics report a loss; a snapshot at that moment replaces nothing"
 cp -r "$KEPT/checkpoints" "$WORK/good"
 lost
 modprobe -r macvlan
@@ -128,7 +128,7 @@ grep -q '^macvlan ' /proc/modules || fail "what a restore needs is not loaded fo
 metric "netfix_check_status 2"
 metric "netfix_pods{state=\"degraded\"} ${#PODS[@]}"
 systemctl -q is-failed netfix-check.service
-systemctl start netfix-snapshot.service 2>/dev/null && fail "the snapshot's unit hides that nothing could be saved"
+systemctl start netfix-snapshot.service 2>/dev/null && fail "the snapshot's unit did not fail"
 ended netfix-snapshot "exit-code 1"
 diff -r "$WORK/good" "$KEPT/checkpoints"
 journalctl --sync
@@ -137,7 +137,7 @@ for command in check snapshot; do
     [ -e "$(degraded_in_journal $command .NETNS | head -1)" ] || fail "no namespace in the journal"
 done
 
-step "restored from what the unit wrote; the failed unit is cleared"
+step "restored from the unit's snapshot; the failed unit is cleared"
 expect_exit 0 nf restore --wait 60s
 restored
 checked "success 0"
@@ -147,7 +147,7 @@ step "a warning is no failure"
 lodger late 5 unshare --net
 checked "success 1"
 
-step "what cannot be asked is a failure; options come from /etc/default/netfix"
-echo NETFIX_RUNTIME_ENDPOINT=unix:///run/nobody.sock >/etc/default/netfix
+step "a runtime that cannot be queried is a failure; options come from /etc/default/netfix"
+echo NETFIX_RUNTIME_ENDPOINT=unix:///run/missing.sock >/etc/default/netfix
 checked "exit-code 3"
 metric "netfix_check_status 3"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# VLAN 3 was made again under another name: its pods cannot be restored, the others are.
+# VLAN 3 was recreated under another name: its pods cannot be restored, the others are.
 # shellcheck source=tests/vm/lib.sh
 . "$LAB_REPO/tests/vm/lib.sh"
 

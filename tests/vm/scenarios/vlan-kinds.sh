@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# VLANs of every make on one jumbo NIC: protocol, flags, QoS maps, odd names, sysctls of their own.
+# All kinds of VLANs on one jumbo NIC: protocol, flags, QoS maps, odd names, their own sysctls.
 # shellcheck source=tests/vm/lib.sh
 . "$LAB_REPO/tests/vm/lib.sh"
 

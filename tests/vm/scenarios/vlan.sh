@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The incident: VLAN 3 on the NIC, three pods, one of them dual-stack, on a host with a configuration of its own.
+# The incident: VLAN 3 on the NIC, three pods, one of them dual-stack, on a host with its own configuration.
 # shellcheck source=tests/vm/lib.sh
 . "$LAB_REPO/tests/vm/lib.sh"
 
@@ -20,7 +20,7 @@ host_extras() {
     ip -6 route add fd00:60::/48 via fd00:3::1 dev "$NIC.3" metric 77
 }
 
-# What the CNI plugins and the applications set on top.
+# Additional settings of CNI plugins and applications.
 pod_extras() {
     # Changed while it was up: its link-local address stays that of the old MAC. Neighbours learn it from the first packet.
     ip -n pod1 link set eth0 address 0a:00:00:00:03:99

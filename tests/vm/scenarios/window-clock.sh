@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # lab: systemd
-# Somebody sets the clock by an hour while the user's command runs: neither the deadline nor any duration moves.
+# The clock is set by an hour while the user's command runs: the deadline and all durations stay correct.
 # shellcheck source=tests/vm/window.sh
 . "$LAB_REPO/tests/vm/window.sh"
 

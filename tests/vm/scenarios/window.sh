@@ -12,7 +12,7 @@ attempts_are() {
 }
 
 kubernetes_node
-attempts_are 0 || fail "these are not the pods' first sandboxes"
+attempts_are 0 || fail "these are not the first sandboxes of the pods"
 before_window
 
 step "a driver upgrade as one window"
@@ -21,9 +21,9 @@ upgrade 0 -- "
     systemctl list-timers --all --plain --no-legend 'netfix-deadline-*' >>$WORK/during
     find /etc/systemd /usr/lib/systemd/system /run/systemd -name $KUBELET -lname /dev/null >$WORK/masks
     cat /proc/self/cgroup >$WORK/cgroup
-    echo 'said by COMMAND'; echo 'complained of by COMMAND' >&2
+    echo 'stdout of COMMAND'; echo 'stderr of COMMAND' >&2
     $RELOAD"
-said '^said by COMMAND$'
+said '^stdout of COMMAND$'
 said '^complained of by COMMAND$'
 untouched
 
@@ -41,7 +41,7 @@ recorded '[.pods[].name] | sort == ["web-0", "web-1", "web-2"]'
 recorded '.pods | all(.rebuilt == false and .state == "restored" and .lives_before == .lives_after)'
 recorded '.pods | all(.lives_before | .attempt == 0 and (.containers | length) == 1 and .containers[0].restarts == 0)'
 recorded '.pods | all(.answered - .lost >= 3000)'
-grep -q '^said by COMMAND$' "$(record -r .log)" || fail "the log does not have what COMMAND said"
+grep -q '^stdout of COMMAND$' "$(record -r .log)" || fail "the log does not contain the output of COMMAND"
 for phase in pause command resume; do
     journalctl -q -o cat "PHASE=$phase" | grep -q . || fail "the journal has nothing of the phase $phase"
 done
