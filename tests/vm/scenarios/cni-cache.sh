@@ -72,7 +72,7 @@ all_answer
 for pod in "${PODS[@]}"; do check "$pod"; done
 capture "$WORK/before"
 
-step "driver reloaded: pods are dead"
+step "driver reloaded: the pods have no network"
 reload_driver
 pods_dead
 for pod in "${PODS[@]}"; do ! check "$pod" >/dev/null || fail "CHECK of $pod passes without its interface"; done
@@ -88,7 +88,7 @@ expect_exit 0 from_cache restore --wait 60s -o json
 problem partial-source eth0.3
 pods_are restored 4
 
-step "the pods are what they were, but for what nobody wrote down"
+step "the pods are as before, except what libcni does not record"
 all_answer
 for pod in "${PODS[@]}"; do check "$pod" || fail "CHECK of $pod"; done
 capture "$WORK/after"
@@ -98,7 +98,7 @@ same_but 'ifindex|link_index|txqlen|ndisc_notify' "$WORK/before" "$WORK/after" p
 same_but 'ifindex|link_index|txqlen|ndisc_notify|mtu' "$WORK/before" "$WORK/after" pod4
 [ "$(cat "/sys/class/net/$NIC.3/mtu")" = "$(cat "/sys/class/net/$NIC/mtu")" ] || fail "the VLAN's MTU is not the NIC's"
 
-step "a second restore touches nothing"
+step "a second restore changes nothing"
 watch_changes
 expect_exit 0 from_cache restore
 no_changes
@@ -112,7 +112,7 @@ pods_are restored 1
 expect_exit 0 from_cache restore
 all_answer
 
-step "an imported folder of the origin's, after another reload"
+step "the imported checkpoints of i40e_net_fix, after another reload"
 mkdir -p "$WORK/origin"
 for pod in pod1 pod2; do
     id=$(id_of "$pod")

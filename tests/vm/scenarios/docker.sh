@@ -24,18 +24,18 @@ systemctl start docker.service
 make_image
 make_containers
 
-step "asked for Docker only"
+step "only Docker is queried"
 export NETFIX_RUNTIME=docker
 incident docker lives names
 
-step "asked for every runtime that is there: containerd runs too, without any pod of Kubernetes"
+step "every runtime is queried: containerd runs too, without any pod of Kubernetes"
 mapfile -t pods < <(names)
 export NETFIX_RUNTIME=auto
 STATE=$STATE-auto
 expect_exit 0 nf snapshot
 written_down docker "${pods[@]}"
 
-step "the unit may ask Docker too"
+step "the unit can query Docker too"
 unset NETFIX_RUNTIME
 install_units
 systemctl start netfix-snapshot.service

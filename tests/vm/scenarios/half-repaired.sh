@@ -9,7 +9,7 @@ vlan_index=$(cat "/sys/class/net/$NIC.3/ifindex")
 before_loss
 lost
 
-step "repaired by hand: NIC and VLAN, pod1 wholly, pod2 by half"
+step "repaired by hand: NIC and VLAN, pod1 completely, pod2 partly"
 nic_up
 ip link add link "$NIC" name "$NIC.3" index "$vlan_index" type vlan id 3
 ip link set "$NIC.3" up
@@ -27,7 +27,7 @@ stop_watching
 [ ! -s "$WORK/changes.pod1" ] || fail "pod1 was right and was touched: $(cat "$WORK/changes.pod1")"
 [ "$(ip -n pod1 -j link show eth0 | jq '.[0].ifindex')" = "$index" ] || fail "pod1 has another device now"
 
-step "all is as it was, but for the ifindexes chosen by hand"
+step "everything is as before, except the ifindexes chosen by hand"
 capture "$WORK/after"
 same "$WORK/half" "$WORK/after" pod1
 same_but '^link eth0.ifindex' "$WORK/before" "$WORK/after" pod1 pod2

@@ -20,7 +20,7 @@ expect_exit 5 nf plan -o json
 problem unsupported pod4 ipvlan
 expect_exit 5 nf restore --wait 60s -o json
 problem unsupported pod4 ipvlan
-step "the others are as they were"
+step "the other pods are as before"
 capture "$WORK/after"
 same "$WORK/before" "$WORK/after" host pod1 pod2 pod3
 same "$WORK/lost" "$WORK/after" pod4

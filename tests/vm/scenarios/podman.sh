@@ -15,7 +15,7 @@ engine_folders /var/lib/containers
 make_image
 make_containers
 
-step "asked over its socket"
+step "podman queried over its socket"
 mkdir -p "${SOCKET%/*}"
 podman system service --time=0 "unix://$SOCKET" &
 service=$!
@@ -23,7 +23,7 @@ wait_for 60 "podman's API" api_answers
 export NETFIX_RUNTIME=docker
 incident podman lives names
 
-step "without its socket: nobody is asked"
+step "without its socket: no runtime is queried"
 kill "$service"
 wait "$service" || :
 rm -f "$SOCKET"

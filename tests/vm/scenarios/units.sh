@@ -104,7 +104,7 @@ shelf shelf 4
 gw_hide
 before_loss
 
-step "a snapshot from the unit says what a root shell's says"
+step "the unit's snapshot equals that of a root shell"
 install_units
 well_formed
 systemctl start netfix-snapshot.service

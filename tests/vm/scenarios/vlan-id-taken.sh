@@ -32,7 +32,7 @@ same_but 'storage|eth0\.3[^0-9]' "$WORK/before" "$WORK/after" host
 diff <(grep storage "$WORK/taken/host") <(grep storage "$WORK/after/host") || fail "storage was changed"
 pods_answer pod5
 
-step "the name is put right by hand"
+step "the name is corrected by hand"
 ip link del storage
 expect_exit 0 nf restore --wait 60s
 restored

@@ -73,13 +73,13 @@ expect_exit 0 nf restore --wait 60s
 
 restored
 expect_exit 0 nf verify
-step "connections from before the loss carry data"
+step "TCP connections from before the loss work"
 wait_for 60 "what was sent while the wire was away" tcp_echoed free "sent while the wire was away"
 tcp_works free after
 tcp_works bound after
 tcp_works six after
 
-step "nothing is lost: no command touches anything, also not what a pod or the host has beyond the checkpoint"
+step "nothing is lost: no command changes anything, not even additions that are in no checkpoint"
 ip -n pod2 addr add 10.3.0.222/24 dev eth0
 ip -n pod2 route add 10.88.0.0/16 via 10.3.0.1
 ip addr add 192.0.2.99/24 dev "$NIC"

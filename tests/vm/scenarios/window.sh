@@ -24,16 +24,16 @@ upgrade 0 -- "
     echo 'stdout of COMMAND'; echo 'stderr of COMMAND' >&2
     $RELOAD"
 said '^stdout of COMMAND$'
-said '^complained of by COMMAND$'
+said '^stderr of COMMAND$'
 untouched
 
-step "meanwhile kubelet was masked until the next boot, a timer was armed, and the window was a unit"
+step "during the window kubelet was masked until the next boot, a timer was armed, and the window was a unit"
 diff <(echo masked inactive) <(sed -n 1p "$WORK/during")
 grep -q 'netfix-deadline-[0-9]*.timer' "$WORK/during" || fail "no timer: $(cat "$WORK/during")"
 diff <(echo "/run/systemd/system/$KUBELET") "$WORK/masks"
 grep -q /netfix-upgrade.service "$WORK/cgroup" || fail "it ran in $(cat "$WORK/cgroup")"
 
-step "the record tells of it, and so does the journal"
+step "the record and the journal contain it"
 recorded '.command == "upgrade" and .exit == 0 and .run.exit == 0 and .hold.unit == "'$KUBELET'"'
 recorded '.hold | .armed <= .paused and .paused < .resumed'
 recorded '[.phases[] | select(.ok) | .name] == ["check", "snapshot", "pause", "command", "restore", "verify", "resume", "proof"]'
@@ -46,11 +46,11 @@ for phase in pause command resume; do
     journalctl -q -o cat "PHASE=$phase" | grep -q . || fail "the journal has nothing of the phase $phase"
 done
 
-step "the report calls it well, and its page names every pod"
+step "the report verdict is good, and its page names every pod"
 expect_exit 0 "$NETFIX" --state-dir "$STATE" report --html "$WORK/report.html" -o json
 jq -e '.report.computed | .verdict == "well" and .pods.back == 3 and .outages.worst_ms >= 3000' "$OUT" >/dev/null ||
     fail "the report says: $(jq -c .report.computed "$OUT")"
-for text in web-0 web-1 web-2 'said by COMMAND' 'complained of by COMMAND'; do
+for text in web-0 web-1 web-2 'stdout of COMMAND' 'stderr of COMMAND'; do
     grep -q "$text" "$WORK/report.html" || fail "$text is not on the page"
 done
 expect_exit 0 nf report -v
