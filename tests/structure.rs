@@ -168,7 +168,7 @@ fn used(code: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_part_uses_only_the_parts_below_it() {
+fn every_part_uses_only_parts_below_it() {
     let mut wrong = Vec::new();
     for (name, part, code) in files() {
         if ABOVE.contains(&&*part) || part == "lib" {
@@ -205,7 +205,7 @@ fn only_main_and_commands_use_the_command_line() {
 }
 
 #[test]
-fn what_decides_does_no_input_or_output() {
+fn pure_parts_do_no_input_or_output() {
     let mut wrong = Vec::new();
     for (name, _, code) in files()
         .iter()
@@ -218,7 +218,7 @@ fn what_decides_does_no_input_or_output() {
 }
 
 #[test]
-fn only_the_kernel_folder_speaks_netlink_and_enters_namespaces() {
+fn only_kernel_uses_netlink_and_enters_namespaces() {
     let words = [
         "netlink_packet_route",
         "netlink_packet_core",

@@ -43,7 +43,9 @@ impl Capture {
     /// A pod. Its macvlan's parent is recorded by name, because a reloaded parent has a new index.
     pub fn of_pod(pod: &Namespace, node: &Namespace) -> Self {
         let parents = names_by_index(node);
-        Self::settled(pod, &|link| name_the_parent(link, &parents))
+        Self::settled(pod, &|link| {
+            replace_the_parent_index_by_its_name(link, &parents)
+        })
     }
 
     /// The node. After a reload the parent is a new device: its index, and that of its peer, are not compared.
@@ -55,7 +57,7 @@ impl Capture {
     pub fn of_pod_at_once(pod: &Namespace, node: &Namespace) -> Self {
         let parents = names_by_index(node);
         Self::now(pod, &|link| {
-            name_the_parent(link, &parents);
+            replace_the_parent_index_by_its_name(link, &parents);
             link.remove("operstate");
         })
     }
@@ -222,7 +224,10 @@ fn names_by_index(node: &Namespace) -> BTreeMap<u64, String> {
     list(&links).filter_map(pair).collect()
 }
 
-fn name_the_parent(link: &mut Map<String, Value>, parents: &BTreeMap<u64, String>) {
+fn replace_the_parent_index_by_its_name(
+    link: &mut Map<String, Value>,
+    parents: &BTreeMap<u64, String>,
+) {
     if let Some(name) = link
         .get("link_index")
         .and_then(Value::as_u64)

@@ -51,7 +51,7 @@ fn label_broadcast_scope_and_peer_come_back() {
 }
 
 #[test]
-fn addresses_without_their_connected_route_come_back_without_it() {
+fn addresses_without_a_connected_route_are_restored_without_one() {
     comes_back(|pod| {
         pod.ip("addr add 10.99.0.1/16 noprefixroute dev eth0");
         pod.ip("addr add fd99::1/64 noprefixroute dev eth0");
@@ -75,7 +75,7 @@ fn a_deprecated_address_stays_deprecated() {
 }
 
 #[test]
-fn a_link_local_address_of_its_own_replaces_the_kernels() {
+fn a_custom_link_local_address_replaces_the_kernels() {
     comes_back(|pod| {
         pod.ip("-6 addr flush dev eth0 scope link");
         pod.ip("addr add fe80::88/64 dev eth0");

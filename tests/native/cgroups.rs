@@ -30,7 +30,7 @@ fn whose(run: &Run, pod: &Pod<'_>) -> Value {
 }
 
 #[test]
-fn a_pods_cgroup_tells_its_sandbox_and_uid() {
+fn a_pods_cgroup_supplies_its_sandbox_and_uid() {
     let node = Node::new();
     let id = unique_id();
     let slice = uid(1).replace('-', "_");
@@ -64,7 +64,7 @@ fn a_pods_cgroup_tells_its_sandbox_and_uid() {
 }
 
 #[test]
-fn a_container_of_the_machine_itself_says_nothing() {
+fn a_cgroup_that_netfix_is_in_supplies_no_name() {
     let node = Node::new();
     let cgroup = Cgroup::new(&format!("docker/{}", unique_id()));
     let pod = pod_in(&node, "web", &cgroup);
@@ -74,7 +74,7 @@ fn a_container_of_the_machine_itself_says_nothing() {
 }
 
 #[test]
-fn a_cgroup_that_several_namespaces_share_says_nothing() {
+fn a_cgroup_shared_by_several_namespaces_supplies_no_name() {
     let node = Node::new();
     let cgroup = Cgroup::new(&format!("docker/{}", unique_id()));
     let pods = [pod_in(&node, "web", &cgroup), pod_in(&node, "db", &cgroup)];
@@ -122,7 +122,7 @@ fn with_monitor(node: &Node, pod: &Pod<'_>, cgroup: &Cgroup, id: &str, name: &st
 }
 
 #[test]
-fn the_monitor_of_a_container_tells_its_name() {
+fn the_monitor_of_a_container_supplies_its_name() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     let id = unique_id();
@@ -138,7 +138,7 @@ fn the_monitor_of_a_container_tells_its_name() {
 }
 
 #[test]
-fn an_application_of_cri_o_is_not_taken_for_its_sandbox() {
+fn an_application_container_of_cri_o_is_not_its_sandbox() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     let id = unique_id();
@@ -151,7 +151,7 @@ fn an_application_of_cri_o_is_not_taken_for_its_sandbox() {
 }
 
 #[test]
-fn a_sandbox_of_which_a_runtime_tells_nothing_more_is_found_by_its_cgroup() {
+fn a_sandbox_reported_without_details_is_found_by_its_cgroup() {
     let node = Node::new();
     let id = unique_id();
     let cgroup = Cgroup::new(&format!("kubepods/pod{}/docker-{id}.scope", uid(1)));
@@ -173,7 +173,7 @@ fn a_sandbox_of_which_a_runtime_tells_nothing_more_is_found_by_its_cgroup() {
 }
 
 #[test]
-fn a_pid_whose_cgroup_is_another_containers_is_stale() {
+fn a_pid_in_the_cgroup_of_another_container_is_stale() {
     let node = Node::new();
     let cgroup = Cgroup::new(&format!("docker/{}", unique_id()));
     let pod = pod_in(&node, "web", &cgroup);

@@ -16,7 +16,7 @@ fn lines<'a>(run: &'a Run, word: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_covered_node_is_ok_and_silent_when_asked_to_be() {
+fn a_covered_node_is_ok_and_prints_nothing_with_quiet() {
     let node = Node::new();
     let _pods = node.simple_pods(3);
     node.snapshot();
@@ -32,7 +32,7 @@ fn a_covered_node_is_ok_and_silent_when_asked_to_be() {
 }
 
 #[test]
-fn every_pod_that_lost_its_interface_is_named_and_critical() {
+fn every_pod_that_lost_its_interface_is_reported_as_critical() {
     let node = Node::new();
     let pods = node.simple_pods(5);
     node.snapshot();
@@ -53,7 +53,7 @@ fn every_pod_that_lost_its_interface_is_named_and_critical() {
 }
 
 #[test]
-fn a_check_changes_nothing_at_all() {
+fn a_check_changes_nothing() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
@@ -70,7 +70,7 @@ fn a_check_changes_nothing_at_all() {
 }
 
 #[test]
-fn a_pod_that_came_after_the_snapshot_is_a_warning() {
+fn a_pod_newer_than_the_snapshot_is_a_warning() {
     let node = Node::new();
     let _old = node.simple_pods(2);
     node.snapshot();
@@ -100,7 +100,7 @@ fn a_pod_that_lost_everything_before_any_snapshot_is_critical() {
 }
 
 #[test]
-fn a_pod_that_is_gone_is_no_finding() {
+fn a_deleted_pod_is_not_a_finding() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
@@ -112,7 +112,7 @@ fn a_pod_that_is_gone_is_no_finding() {
 }
 
 #[test]
-fn a_pod_that_is_being_deleted_is_no_finding() {
+fn a_pod_under_deletion_is_not_a_finding() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
@@ -155,7 +155,7 @@ fn drift_that_breaks_nothing_is_a_warning_with_one_line() {
 }
 
 #[test]
-fn a_checkpoint_that_no_snapshot_confirmed_for_long_is_stale() {
+fn a_checkpoint_without_a_recent_verification_is_stale() {
     let node = Node::new();
     let pod = node.pod("web").simple();
     node.snapshot();
@@ -250,7 +250,7 @@ fn a_missing_nic_is_critical() {
 }
 
 #[test]
-fn a_state_folder_that_cannot_be_written_is_critical() {
+fn a_read_only_state_directory_is_critical() {
     let node = Node::new();
     let _pod = node.pod("web").simple();
     node.snapshot();
@@ -268,7 +268,7 @@ fn a_state_folder_that_cannot_be_written_is_critical() {
 }
 
 #[test]
-fn too_little_room_for_another_snapshot_is_critical() {
+fn too_little_space_for_another_snapshot_is_critical() {
     let node = Node::new();
     let _pod = node.pod("web").simple();
     node.snapshot();
@@ -283,7 +283,7 @@ fn too_little_room_for_another_snapshot_is_critical() {
 }
 
 #[test]
-fn rights_that_do_not_suffice_are_unknown_and_name_the_capability() {
+fn insufficient_rights_are_unknown_and_name_the_capability() {
     let node = Node::new();
     let _pod = node.pod("web").simple();
     node.snapshot();
@@ -295,7 +295,7 @@ fn rights_that_do_not_suffice_are_unknown_and_name_the_capability() {
 }
 
 #[test]
-fn a_runtime_that_cannot_be_asked_is_unknown_and_what_is_known_to_be_lost_is_still_critical() {
+fn an_unreachable_runtime_is_unknown_but_a_known_loss_is_still_critical() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     node.snapshot();
@@ -386,7 +386,7 @@ fn sample(text: &str, name: &str) -> f64 {
 
 #[test]
 #[expect(clippy::float_cmp, reason = "counts are whole numbers")]
-fn the_metrics_say_what_was_found_and_are_replaced_as_a_whole() {
+fn the_metrics_show_the_findings_and_are_replaced_atomically() {
     let node = Node::new();
     let _pods = node.simple_pods(2);
     node.snapshot();
@@ -450,7 +450,7 @@ fn every_metric_has_a_help_text_and_a_type_of_its_own() {
 }
 
 #[test]
-fn metrics_that_cannot_be_written_are_told() {
+fn metrics_that_cannot_be_written_are_reported() {
     let node = Node::new();
     let _pod = node.pod("web").simple();
     node.snapshot();

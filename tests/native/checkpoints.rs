@@ -42,7 +42,7 @@ fn files_are_private_and_complete() {
 }
 
 #[test]
-fn an_unchanged_pod_is_not_written_again() {
+fn the_checkpoint_of_an_unchanged_pod_is_not_rewritten() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     let is_up = || pods[0].ip("-o link show dev eth0").contains("state UP");
@@ -64,7 +64,7 @@ fn an_unchanged_pod_is_not_written_again() {
 }
 
 #[test]
-fn a_changed_pod_is_written_again_and_restored_as_it_last_was() {
+fn a_changed_pod_is_saved_again_and_restored_to_its_last_state() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     node.snapshot();
@@ -128,7 +128,7 @@ fn a_snapshot_while_the_parent_is_missing_keeps_node_and_pods() {
 }
 
 #[test]
-fn one_degraded_pod_does_not_keep_the_others_from_their_snapshot() {
+fn one_degraded_pod_does_not_block_the_snapshot_of_the_others() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
@@ -144,7 +144,7 @@ fn one_degraded_pod_does_not_keep_the_others_from_their_snapshot() {
 }
 
 #[test]
-fn a_pod_that_ended_loses_its_checkpoint_only_to_a_generation() {
+fn the_checkpoint_of_an_ended_pod_moves_to_a_generation() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let run = node.netfix_alone("snapshot -o json").exits(0);
@@ -201,7 +201,7 @@ fn a_mounted_namespace_with_a_process_in_it_is_one_pod() {
 
 /// As under a unit's `PrivateTmp=`: the mount table still lists it, and no path leads to it.
 #[test]
-fn a_namespace_that_lies_under_another_mount_is_told_of_and_the_others_are_written_down() {
+fn a_namespace_hidden_by_another_mount_is_reported_and_the_others_are_saved() {
     let node = Node::new();
     let pod = node.pod("web").simple();
     let folder = node.temp().join("covered");
@@ -219,7 +219,7 @@ fn a_namespace_that_lies_under_another_mount_is_told_of_and_the_others_are_writt
 }
 
 #[test]
-fn list_and_show_tell_what_is_stored() {
+fn list_and_show_print_stored_checkpoints() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();

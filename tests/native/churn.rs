@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const STEP: Duration = Duration::from_millis(300);
 
 #[test]
-fn a_namespace_that_is_unmounted_between_the_look_and_the_opening_is_gone_and_no_failure() {
+fn a_namespace_unmounted_between_listing_and_opening_is_gone_and_not_an_error() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     let leaving = node.pod("leaving").simple();
@@ -68,7 +68,7 @@ fn a_pod_that_is_being_deleted_during_a_snapshot_is_not_degraded() {
 
 /// The same, but the pod stays and a restore starts: the waiting snapshot must not hold the lock.
 #[test]
-fn a_snapshot_that_looks_again_leaves_the_lock_to_a_restore_meanwhile() {
+fn a_snapshot_releases_the_lock_between_its_two_observations() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let before = pods[1].capture();
@@ -122,7 +122,7 @@ fn is_opened_by_netfix(inode: u64) -> bool {
 }
 
 #[test]
-fn a_pod_that_gets_its_first_link_during_a_snapshot_is_written_down_with_its_parent() {
+fn a_pod_that_gets_its_first_link_during_a_snapshot_is_saved_with_its_parent() {
     let node = CriNode::new();
     let inside = |words: &str| tool::run(node.machine.exec("ip").args(words.split_whitespace()));
     inside("netns add late");

@@ -11,7 +11,7 @@ use crate::common::runtimes::{Container, FakeCri, FakeDocker, Sandbox, Script, a
 use crate::common::{Node, Pod};
 
 #[test]
-fn a_pid_leads_to_the_namespace_where_no_path_is_told_or_the_path_is_dead() {
+fn a_pid_identifies_the_namespace_if_the_path_is_missing_or_dead() {
     let node = Node::new();
     let pods = [
         node.pod("web").simple().with_process(),
@@ -93,7 +93,7 @@ fn chosen(sandbox: &Sandbox) -> String {
 }
 
 #[test]
-fn a_sandbox_whose_namespace_is_nowhere_is_an_error() {
+fn a_sandbox_without_a_namespace_is_an_error() {
     let lost = |node: &Node| Sandbox {
         netns: Some(lost_path(node)),
         ..Sandbox::nowhere("web-0", 1)
@@ -109,7 +109,7 @@ fn a_sandbox_whose_namespace_is_nowhere_is_an_error() {
 }
 
 #[test]
-fn a_dead_file_is_never_taken_for_a_namespace() {
+fn a_dead_file_is_never_used_as_a_namespace() {
     let dead = |node: &Node, _: &[Pod<'_>; 2]| {
         std::fs::write(lost_path(node), "").expect("a dead file");
         Sandbox {
@@ -121,7 +121,7 @@ fn a_dead_file_is_never_taken_for_a_namespace() {
 }
 
 #[test]
-fn a_path_and_a_pid_that_differ_are_both_not_trusted() {
+fn neither_a_path_nor_a_pid_is_trusted_if_they_differ() {
     let differ = |_: &Node, pods: &[Pod<'_>; 2]| Sandbox {
         pid: Some(pods[1].process_id()),
         ..Sandbox::of(&pods[0], "web-0", 1)
@@ -130,7 +130,7 @@ fn a_path_and_a_pid_that_differ_are_both_not_trusted() {
 }
 
 #[test]
-fn a_stale_pid_is_never_taken_for_the_pods() {
+fn a_stale_pid_is_never_used_for_the_pod() {
     let of_host = |_: &Node, _: &[Pod<'_>; 2]| Sandbox {
         pid: Some(std::process::id()),
         ..Sandbox::nowhere("web-0", 1)
@@ -144,7 +144,7 @@ fn a_stale_pid_is_never_taken_for_the_pods() {
 }
 
 #[test]
-fn a_path_counts_where_the_pid_is_a_process_of_the_host() {
+fn the_path_is_used_if_the_pid_is_a_process_of_the_host() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     let sandbox = Sandbox {
@@ -159,7 +159,7 @@ fn a_path_counts_where_the_pid_is_a_process_of_the_host() {
 }
 
 #[test]
-fn a_sandbox_that_is_gone_when_asked_again_is_no_error() {
+fn a_sandbox_that_is_gone_at_the_second_query_is_not_an_error() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     let lost = Sandbox {
@@ -186,7 +186,7 @@ fn a_sandbox_that_is_gone_when_asked_again_is_no_error() {
 }
 
 #[test]
-fn a_pod_that_is_born_meanwhile_is_written_down_too() {
+fn a_pod_created_during_a_snapshot_is_saved_too() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     let name = format!("{}.late", node.ns.name());
@@ -225,7 +225,7 @@ fn a_pod_that_is_born_meanwhile_is_written_down_too() {
 }
 
 #[test]
-fn a_sandbox_that_was_not_chosen_is_nobodys_business() {
+fn a_sandbox_outside_the_selection_is_ignored() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     let elsewhere = Sandbox {
@@ -254,7 +254,7 @@ fn a_sandbox_that_was_not_chosen_is_nobodys_business() {
 }
 
 #[test]
-fn a_namespace_that_two_sandboxes_share_is_named_after_none_of_them_but_a_kubernetes_pod() {
+fn a_namespace_shared_by_sandboxes_is_named_only_after_a_kubernetes_pod() {
     let node = Node::new();
     let pod = node.pod("web").simple().with_process();
     let shared = |name: &str, number: u8| Container {

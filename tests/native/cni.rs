@@ -4,7 +4,7 @@ use crate::common::cni::{host_local_ipam, static_ipam};
 use crate::common::{Node, Pod};
 
 /// Snapshot, loss, restore; then the plugin's CHECK passes, and every pod and the node have their former state.
-fn every_pod_comes_back(node: &Node, pods: &[Pod<'_>]) {
+fn assert_every_pod_is_restored(node: &Node, pods: &[Pod<'_>]) {
     node.assert_all_survive_a_loss(pods);
     for pod in pods {
         pod.cni_check()
@@ -13,24 +13,24 @@ fn every_pod_comes_back(node: &Node, pods: &[Pod<'_>]) {
 }
 
 #[test]
-fn cni_pods_are_what_they_were_and_pass_the_plugins_check() {
+fn cni_pods_are_restored_and_pass_the_plugins_check() {
     let node = Node::new();
     let pods =
         ["web", "api", "db"].map(|name| node.pod_with_dad(name).attach(&host_local_ipam(&node)));
-    every_pod_comes_back(&node, &pods);
+    assert_every_pod_is_restored(&node, &pods);
 }
 
 #[test]
-fn a_dual_stack_cni_pod_is_what_it_was_and_passes_the_plugins_check() {
+fn a_dual_stack_cni_pod_is_restored_and_passes_the_plugins_check() {
     let node = Node::new();
     let pod = node
         .pod_with_dad("web")
         .attach(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]));
-    every_pod_comes_back(&node, &[pod]);
+    assert_every_pod_is_restored(&node, &[pod]);
 }
 
 #[test]
-fn a_cni_pod_with_several_addresses_is_what_it_was() {
+fn a_cni_pod_with_several_addresses_is_restored() {
     let node = Node::new();
     let ipam = static_ipam(&[
         "10.88.2.10/16",
@@ -39,11 +39,11 @@ fn a_cni_pod_with_several_addresses_is_what_it_was() {
         "fd88::2:9/64",
     ]);
     let pod = node.pod_with_dad("web").attach(&ipam);
-    every_pod_comes_back(&node, &[pod]);
+    assert_every_pod_is_restored(&node, &[pod]);
 }
 
 #[test]
-fn without_a_selection_all_pods_of_the_machine_come_back() {
+fn without_a_selection_all_pods_of_the_machine_are_restored() {
     let node = Node::new();
     let pods = ["web", "api"].map(|name| node.pod(name).attach(&host_local_ipam(&node)));
     let before = pods.each_ref().map(Pod::capture);
@@ -56,11 +56,11 @@ fn without_a_selection_all_pods_of_the_machine_come_back() {
 }
 
 #[test]
-fn a_cni_pod_with_a_living_process_is_what_it_was() {
+fn a_cni_pod_with_a_running_process_is_restored() {
     let node = Node::new();
     let pod = node
         .pod("web")
         .attach(&static_ipam(&["10.88.2.10/16"]))
         .with_process();
-    every_pod_comes_back(&node, &[pod]);
+    assert_every_pod_is_restored(&node, &[pod]);
 }

@@ -29,7 +29,7 @@ impl<'n> TakenMac<'n> {
 }
 
 #[test]
-fn a_taken_mac_is_a_conflict_and_the_other_pods_come_back() {
+fn a_taken_mac_is_a_conflict_and_the_other_pods_are_restored() {
     let node = Node::new();
     let taken = TakenMac::new(&node);
     let theirs = taken.thief.capture();
@@ -51,7 +51,7 @@ fn a_taken_mac_is_a_conflict_and_the_other_pods_come_back() {
 }
 
 #[test]
-fn a_taken_mac_is_named_with_both_sides() {
+fn a_taken_mac_is_reported_with_both_sides() {
     let node = Node::new();
     let taken = TakenMac::new(&node);
     node.netfix("restore").exits(5).names(
@@ -62,7 +62,7 @@ fn a_taken_mac_is_named_with_both_sides() {
 }
 
 #[test]
-fn a_taken_mac_leaves_nothing_half_done() {
+fn a_taken_mac_leaves_no_partial_change() {
     let node = Node::new();
     let taken = TakenMac::new(&node);
     let bare = taken.pods[1].capture();
@@ -73,7 +73,7 @@ fn a_taken_mac_leaves_nothing_half_done() {
 }
 
 #[test]
-fn once_the_mac_is_free_the_same_command_brings_the_pod_back() {
+fn once_the_mac_is_free_the_same_command_restores_the_pod() {
     let node = Node::new();
     let taken = TakenMac::new(&node);
     node.netfix("restore")
@@ -85,7 +85,7 @@ fn once_the_mac_is_free_the_same_command_brings_the_pod_back() {
 }
 
 #[test]
-fn a_mac_taken_by_a_macvlan_of_the_node_itself_is_named_with_both_sides() {
+fn a_mac_taken_by_a_macvlan_of_the_node_is_reported_with_both_sides() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     node.snapshot();
@@ -103,7 +103,7 @@ fn a_mac_taken_by_a_macvlan_of_the_node_itself_is_named_with_both_sides() {
 }
 
 #[test]
-fn an_interface_of_another_kind_in_the_pods_place_is_left_and_reported() {
+fn an_interface_of_another_kind_with_the_pods_name_is_kept_and_reported() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let before = pods[0].capture();
@@ -120,7 +120,7 @@ fn an_interface_of_another_kind_in_the_pods_place_is_left_and_reported() {
 }
 
 #[test]
-fn a_taken_interface_index_is_said_and_does_not_keep_the_pod_dead() {
+fn a_taken_interface_index_is_reported_and_the_pod_is_restored() {
     let node = Node::new();
     let pod = node.pod("web");
     pod.macvlan("mode bridge", "index 777");
@@ -147,7 +147,7 @@ fn a_taken_interface_index_is_said_and_does_not_keep_the_pod_dead() {
 }
 
 #[test]
-fn two_checkpoints_with_one_address_are_refused_with_both_named_and_the_others_come_back() {
+fn two_checkpoints_with_one_address_are_refused_and_the_other_pods_are_restored() {
     let node = Node::new();
     let pods = node.simple_pods(3);
     let twin = node.pod("twin");
@@ -180,7 +180,7 @@ fn two_checkpoints_with_one_address_are_refused_with_both_named_and_the_others_c
 }
 
 #[test]
-fn an_address_that_a_new_pod_has_by_now_is_not_given_to_the_old_one() {
+fn an_address_that_a_new_pod_has_now_is_not_given_to_the_old_one() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let before = pods[0].capture();
@@ -203,7 +203,7 @@ fn an_address_that_a_new_pod_has_by_now_is_not_given_to_the_old_one() {
 }
 
 #[test]
-fn where_every_checkpoint_claims_what_another_does_nothing_is_changed() {
+fn if_every_checkpoint_conflicts_with_another_nothing_changes() {
     let node = Node::new();
     let pod = node.pod("web").simple();
     node.ns

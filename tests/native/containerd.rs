@@ -32,7 +32,7 @@ fn essence(capture: &Capture) -> Value {
 }
 
 /// Every pod has its former interface, addresses and routes, and the plugin's CHECK passes.
-fn assert_networks_are_back(node: &CriNode, pods: &[CriPod], before: &[Capture]) {
+fn assert_networks_are_restored(node: &CriNode, pods: &[CriPod], before: &[Capture]) {
     for (pod, before) in pods.iter().zip(before) {
         assert_eq!(
             essence(before),
@@ -58,7 +58,7 @@ fn text(value: &str) -> Value {
 }
 
 /// The output and the checkpoint name the pod as CRI does.
-fn assert_named_as_cri_says(node: &CriNode, pod: &CriPod, answer: &Run) {
+fn assert_named_as_in_cri(node: &CriNode, pod: &CriPod, answer: &Run) {
     let Sandbox {
         id,
         namespace,
@@ -190,7 +190,7 @@ fn assert_all_have_network(node: &CriNode, pods: &[CriPod]) {
 }
 
 #[test]
-fn twenty_pods_are_named_as_cri_says_and_come_back_in_the_same_sandboxes() {
+fn twenty_pods_have_their_cri_names_and_are_restored_in_the_same_sandboxes() {
     let node = CriNode::new();
     let pods = node.pods(20);
     assert_all_have_network(&node, &pods);
@@ -201,7 +201,7 @@ fn twenty_pods_are_named_as_cri_says_and_come_back_in_the_same_sandboxes() {
     );
     let run = node.netfix(&format!("snapshot {CRI} -o json")).exits(0);
     for pod in &pods {
-        assert_named_as_cri_says(&node, pod, &run);
+        assert_named_as_in_cri(&node, pod, &run);
     }
     assert_eq!(checkpoint_names(&node), short_ids(&pods));
     node.netfix(&format!("check {CRI}")).exits(0);
@@ -241,19 +241,19 @@ fn twenty_pods_are_named_as_cri_says_and_come_back_in_the_same_sandboxes() {
 }
 
 #[test]
-fn twenty_pods_come_back_from_libcnis_cache_alone() {
+fn twenty_pods_are_restored_from_libcnis_cache_alone() {
     let node = CriNode::new();
     let pods = node.pods(20);
     let (before, sandboxes) = (captures(&node, &pods), node.cri().list());
     node.node.lose_and_reload();
     assert_all_lost(&node, &pods);
     node.netfix(&format!("restore {CNI_CACHE} {CRI}")).exits(0);
-    assert_networks_are_back(&node, &pods, &before);
+    assert_networks_are_restored(&node, &pods, &before);
     assert_eq!(sandboxes, node.cri().list(), "a sandbox was made anew");
 }
 
 #[test]
-fn mode_and_mtu_come_back_from_the_network_that_libcni_has_cached() {
+fn mode_and_mtu_are_restored_from_the_cached_network() {
     let node = CriNode::with_macvlan(&json!({"mode": "private", "mtu": 1400}));
     let pods = node.pods(1);
     let before = captures(&node, &pods);
@@ -265,11 +265,11 @@ fn mode_and_mtu_come_back_from_the_network_that_libcni_has_cached() {
     node.node.lose_and_reload();
     assert_all_lost(&node, &pods);
     node.netfix(&format!("restore {CNI_CACHE} {CRI}")).exits(0);
-    assert_networks_are_back(&node, &pods, &before);
+    assert_networks_are_restored(&node, &pods, &before);
 }
 
 /// A file as the plugin of `i40e_net_fix` wrote it when it created the pod.
-fn origin_file(node: &CriNode, pod: &CriPod) -> Value {
+fn i40e_net_fix_file(node: &CriNode, pod: &CriPod) -> Value {
     let (sandbox, result) = (&pod.sandbox, node.cached(pod).result);
     let netns = format!("/proc/{}/ns/net", sandbox.pid);
     let interface = &result["interfaces"][0];
@@ -298,7 +298,7 @@ fn origin_file(node: &CriNode, pod: &CriPod) -> Value {
 }
 
 #[test]
-fn twenty_pods_come_back_from_an_imported_origin_folder() {
+fn twenty_pods_are_restored_from_imported_files_of_i40e_net_fix() {
     let node = CriNode::new();
     let pods = node.pods(20);
     let (before, sandboxes) = (captures(&node, &pods), node.cri().list());
@@ -307,7 +307,7 @@ fn twenty_pods_come_back_from_an_imported_origin_folder() {
     for pod in &pods {
         fs::write(
             folder.join(pod.short_id()),
-            origin_file(&node, pod).to_string(),
+            i40e_net_fix_file(&node, pod).to_string(),
         )
         .expect("the origin's file");
     }
@@ -318,7 +318,7 @@ fn twenty_pods_come_back_from_an_imported_origin_folder() {
     assert_all_lost(&node, &pods);
     node.netfix(&format!("restore --parent eth0 {CRI}"))
         .exits(0);
-    assert_networks_are_back(&node, &pods, &before);
+    assert_networks_are_restored(&node, &pods, &before);
     assert_eq!(sandboxes, node.cri().list(), "a sandbox was made anew");
 }
 
@@ -333,7 +333,7 @@ fn replace(node: &CriNode, old: CriPod) -> CriPod {
 }
 
 #[test]
-fn a_pod_made_again_under_the_same_name_gets_nothing_of_the_old_one() {
+fn a_pod_recreated_under_the_same_name_gets_nothing_of_the_old_one() {
     let node = CriNode::new();
     let old = node.run(stateful_pod("0b8c61d2-1111-4000-8000-000000000001"));
     let bystanders = node.pods(1);
@@ -360,7 +360,7 @@ fn a_pod_made_again_under_the_same_name_gets_nothing_of_the_old_one() {
 }
 
 #[test]
-fn a_pod_made_again_gets_its_own_from_libcnis_cache_and_nothing_of_a_stale_entry() {
+fn a_recreated_pod_is_restored_from_its_own_cache_entry_not_from_a_stale_one() {
     let node = CriNode::new();
     let old = node.run(stateful_pod("0b8c61d2-1111-4000-8000-000000000001"));
     let (stale, kept) = (node.cached(&old).file, node.node.temp().join("stale"));
@@ -372,11 +372,11 @@ fn a_pod_made_again_gets_its_own_from_libcnis_cache_and_nothing_of_a_stale_entry
     node.node.lose_and_reload();
     assert_all_lost(&node, &pods);
     node.netfix(&format!("restore {CNI_CACHE} {CRI}")).exits(0);
-    assert_networks_are_back(&node, &pods, &before);
+    assert_networks_are_restored(&node, &pods, &before);
 }
 
 #[test]
-fn a_sandbox_on_the_hosts_network_is_no_pod() {
+fn a_sandbox_on_the_hosts_network_is_not_a_pod() {
     let node = CriNode::new();
     let pods = node.pods(1);
     let spec = PodSpec::new(
@@ -431,7 +431,7 @@ fn is_refused(node: &CriNode, words: &str) {
 }
 
 #[test]
-fn a_snapshot_without_an_answer_of_containerd_is_refused_and_the_next_has_the_same_pods() {
+fn a_snapshot_is_refused_while_containerd_does_not_answer_and_the_next_one_is_complete() {
     let mut node = CriNode::new();
     let pods = node.pods(2);
     let snapshot = format!("snapshot {CRI}");
@@ -449,13 +449,13 @@ fn a_snapshot_without_an_answer_of_containerd_is_refused_and_the_next_has_the_sa
     node.start();
     let run = node.netfix(&format!("{snapshot} -o json")).exits(0);
     for pod in &pods {
-        assert_named_as_cri_says(&node, pod, &run);
+        assert_named_as_in_cri(&node, pod, &run);
     }
     assert_eq!(names, checkpoint_names(&node));
 }
 
 #[test]
-fn pods_come_back_while_containerd_is_dead_and_it_finds_them_ready() {
+fn pods_are_restored_while_containerd_is_dead_and_it_finds_them_ready() {
     let mut node = CriNode::new();
     let pods = node.pods(2);
     let (before, sandboxes) = (captures(&node, &pods), node.cri().list());
@@ -471,7 +471,7 @@ fn pods_come_back_while_containerd_is_dead_and_it_finds_them_ready() {
 }
 
 #[test]
-fn a_deleted_pod_keeps_no_other_from_coming_back_while_containerd_is_dead() {
+fn a_deleted_pod_does_not_block_the_restore_while_containerd_is_dead() {
     let mut node = CriNode::new();
     let deleted = node.run(stateful_pod("0b8c61d2-1111-4000-8000-000000000001"));
     let pods = node.pods(1);

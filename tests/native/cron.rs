@@ -88,7 +88,7 @@ fn that_ran(background: &Background) -> Vec<String> {
 }
 
 #[test]
-fn snapshots_without_end_during_loss_and_restore_lose_no_good_checkpoint() {
+fn continuous_snapshots_during_loss_and_restore_lose_no_good_checkpoint() {
     const ENOUGH: usize = 60;
     let node = Node::new();
     let pods = pods_with_routes(&node);
@@ -180,7 +180,7 @@ fn losses_during(node: &Node, words: &str, ends: [i32; 2], after_each: impl Fn()
 }
 
 #[test]
-fn a_loss_in_the_middle_of_the_reading_is_never_written_down() {
+fn a_loss_while_pods_are_read_is_never_saved() {
     let node = Node::new();
     let pods = pods_with_routes(&node);
     node.snapshot();
@@ -194,7 +194,7 @@ fn a_loss_in_the_middle_of_the_reading_is_never_written_down() {
 }
 
 #[test]
-fn a_loss_in_the_middle_of_the_hosts_reading_is_never_written_down() {
+fn a_loss_while_the_host_is_read_is_never_saved() {
     let node = Node::new();
     let pods = pods_with_routes(&node);
     let unharmed = node.pod("plain");

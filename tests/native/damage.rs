@@ -73,7 +73,7 @@ fn a_checkpoint_with_one_flipped_bit_is_corrupt() {
 }
 
 #[test]
-fn a_flipped_bit_in_the_origins_keys_is_damage_too() {
+fn a_flipped_bit_in_the_keys_of_i40e_net_fix_is_damage_too() {
     restore_with_one_bad("checkpoint-corrupt", |file, _| {
         rewrite(file, |value| {
             value["result"]["ips"][0]["address"] = json!("10.88.1.254/16")
@@ -82,7 +82,7 @@ fn a_flipped_bit_in_the_origins_keys_is_damage_too() {
 }
 
 #[test]
-fn a_flipped_bit_in_the_name_of_our_key_does_not_make_it_one_of_the_origins() {
+fn a_flipped_bit_in_the_name_of_our_key_does_not_turn_it_into_a_file_of_i40e_net_fix() {
     restore_with_one_bad("checkpoint-corrupt", |file, _| {
         let text = fs::read_to_string(file).expect("the checkpoint");
         fs::write(file, text.replacen("\"netfix\"", "\"netfiy\"", 1))
@@ -137,7 +137,7 @@ fn a_missing_checkpoint_is_missing() {
 }
 
 #[test]
-fn a_namespace_that_is_gone_is_reported_and_the_others_come_back() {
+fn a_namespace_that_is_gone_is_reported_and_the_others_are_restored() {
     let node = Node::new();
     let pods = node.simple_pods(3);
     let before: Vec<_> = pods.iter().map(Pod::capture).collect();

@@ -15,7 +15,7 @@ const FULL: &str = "No space left on device (os error 28)";
 const READ_ONLY: &str = "Read-only file system (os error 30)";
 
 #[test]
-fn on_a_full_disk_a_snapshot_names_the_file_and_all_old_files_stay_whole() {
+fn on_a_full_disk_a_snapshot_reports_the_file_and_all_old_files_stay_complete() {
     let node = Node::new();
     let disk = Disk::under(&node, SIZE);
     let pods = node.simple_pods(2);
@@ -41,7 +41,7 @@ fn on_a_full_disk_a_snapshot_names_the_file_and_all_old_files_stay_whole() {
 }
 
 #[test]
-fn on_a_full_disk_nothing_is_replaced_that_no_generation_could_take() {
+fn on_a_full_disk_no_file_is_replaced_without_a_generation() {
     let node = Node::new();
     let disk = Disk::under(&node, SIZE);
     let pods = node.simple_pods(2);
@@ -60,7 +60,7 @@ fn on_a_full_disk_nothing_is_replaced_that_no_generation_could_take() {
 }
 
 #[test]
-fn a_restore_needs_no_room_and_no_writable_disk() {
+fn a_restore_works_on_a_full_or_read_only_disk() {
     for read_only in [false, true] {
         let node = Node::new();
         let disk = Disk::under(&node, SIZE);
@@ -79,7 +79,7 @@ fn a_restore_needs_no_room_and_no_writable_disk() {
 }
 
 #[test]
-fn in_a_read_only_folder_a_snapshot_names_the_file_and_loses_nothing() {
+fn in_a_read_only_directory_a_snapshot_reports_the_file_and_loses_nothing() {
     let node = Node::new();
     let disk = Disk::under(&node, SIZE);
     let pods = node.simple_pods(1);
@@ -105,7 +105,7 @@ fn in_a_read_only_folder_a_snapshot_names_the_file_and_loses_nothing() {
 }
 
 #[test]
-fn what_the_disk_refuses_is_told_apart_from_what_cannot_be_read() {
+fn a_refused_write_and_an_unreadable_file_have_different_codes() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     node.snapshot();
@@ -144,7 +144,7 @@ fn what_the_disk_refuses_is_told_apart_from_what_cannot_be_read() {
 }
 
 #[test]
-fn where_no_state_folder_can_be_made_the_snapshot_is_refused() {
+fn a_snapshot_is_refused_if_the_state_directory_cannot_be_created() {
     let node = Node::new();
     let disk = Disk::under(&node, SIZE);
     let _pods = node.simple_pods(1);
@@ -158,7 +158,7 @@ fn where_no_state_folder_can_be_made_the_snapshot_is_refused() {
 }
 
 #[test]
-fn where_no_second_name_can_be_given_files_are_copied() {
+fn without_hard_links_files_are_copied() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
@@ -231,7 +231,7 @@ fn generations_are_private_and_complete() {
 }
 
 #[test]
-fn a_generation_into_which_others_can_write_is_not_used() {
+fn a_generation_writable_by_other_users_is_not_used() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     node.snapshot();
@@ -251,7 +251,7 @@ fn a_generation_into_which_others_can_write_is_not_used() {
 }
 
 #[test]
-fn a_thousand_checkpoints_are_kept_as_one_file_each() {
+fn a_thousand_unchanged_checkpoints_are_one_file_each() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     node.snapshot();

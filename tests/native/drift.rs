@@ -8,7 +8,7 @@ use crate::common::background::Monitor;
 use crate::common::{Node, Pod, Run};
 
 #[test]
-fn plan_prints_the_macvlans_it_would_create_and_creates_none() {
+fn plan_lists_the_missing_macvlans_and_creates_none() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
@@ -47,7 +47,7 @@ fn plan_prints_the_macvlans_it_would_create_and_creates_none() {
 }
 
 #[test]
-fn plan_exit_code_tells_whether_there_is_drift() {
+fn plan_exit_code_shows_drift() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     node.snapshot();
@@ -79,7 +79,7 @@ fn all_steps(run: &Run) -> BTreeMap<String, Vec<String>> {
 }
 
 /// The plan after a loss is printed twice; the restore does the same, and afterwards the plan is empty.
-fn plan_is_what_restore_does(prepare: impl Fn(&Pod<'_>), lose: impl Fn(&Node, &[Pod<'_>])) {
+fn assert_restore_follows_the_plan(prepare: impl Fn(&Pod<'_>), lose: impl Fn(&Node, &[Pod<'_>])) {
     let node = Node::new();
     let pods = node.simple_pods(2);
     prepare(&pods[0]);
@@ -115,28 +115,28 @@ fn furnish(pod: &Pod<'_>) {
 }
 
 #[test]
-fn the_plan_is_what_a_restore_does_after_a_reload() {
-    plan_is_what_restore_does(|_| {}, |node, _| node.lose_and_reload());
-    plan_is_what_restore_does(furnish, |node, _| node.lose_and_reload());
+fn restore_follows_the_plan_after_a_reload() {
+    assert_restore_follows_the_plan(|_| {}, |node, _| node.lose_and_reload());
+    assert_restore_follows_the_plan(furnish, |node, _| node.lose_and_reload());
 }
 
 #[test]
-fn the_plan_is_what_a_restore_does_for_one_lost_interface() {
-    plan_is_what_restore_does(furnish, |_, pods| {
+fn restore_follows_the_plan_for_one_lost_interface() {
+    assert_restore_follows_the_plan(furnish, |_, pods| {
         pods[0].ip("link del eth0");
     });
 }
 
 #[test]
-fn the_plan_is_what_a_restore_does_for_an_interface_that_went_down() {
-    plan_is_what_restore_does(furnish, |_, pods| {
+fn restore_follows_the_plan_for_an_interface_that_went_down() {
+    assert_restore_follows_the_plan(furnish, |_, pods| {
         pods[0].ip("link set eth0 down");
     });
 }
 
 #[test]
-fn the_plan_is_what_a_restore_does_for_single_parts() {
-    plan_is_what_restore_does(furnish, |_, pods| {
+fn restore_follows_the_plan_for_single_parts() {
+    assert_restore_follows_the_plan(furnish, |_, pods| {
         pods[0].ip("addr del 10.88.7.1/24 dev eth0");
         pods[0].ip("route del 172.16.0.0/12 via 10.88.0.3 metric 50");
         pods[0].ip("neigh del 10.88.0.77 dev eth0");
@@ -147,7 +147,7 @@ fn the_plan_is_what_a_restore_does_for_single_parts() {
 }
 
 #[test]
-fn diff_tells_by_its_exit_code_whether_anything_differs() {
+fn diff_exit_code_shows_differences() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
@@ -167,7 +167,7 @@ fn diff_tells_by_its_exit_code_whether_anything_differs() {
 }
 
 #[test]
-fn diff_sees_a_single_changed_property() {
+fn diff_lists_a_single_changed_property() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
@@ -195,7 +195,7 @@ fn diff_sees_a_single_changed_property() {
 }
 
 #[test]
-fn diff_of_one_pod_does_not_speak_of_the_others() {
+fn diff_of_one_pod_does_not_mention_the_others() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();

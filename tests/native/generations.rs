@@ -87,7 +87,7 @@ fn without_any_snapshot_there_are_no_generations() {
 }
 
 #[test]
-fn an_earlier_generation_brings_back_what_the_pods_and_the_host_had_then() {
+fn an_earlier_generation_restores_the_earlier_state_of_pods_and_host() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     pods[0].ip("addr add 10.88.1.222/16 dev eth0");
@@ -130,7 +130,7 @@ fn an_earlier_generation_brings_back_what_the_pods_and_the_host_had_then() {
 }
 
 #[test]
-fn list_and_show_tell_of_an_earlier_generation_what_it_holds() {
+fn list_and_show_print_an_earlier_generation() {
     let node = Node::new();
     let mut pods = node.simple_pods(1);
     node.snapshot();
@@ -153,7 +153,7 @@ fn list_and_show_tell_of_an_earlier_generation_what_it_holds() {
 }
 
 #[test]
-fn an_unknown_generation_is_refused_with_those_that_there_are() {
+fn an_unknown_generation_is_refused_with_a_list_of_generations() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     node.netfix("restore --generation 1")
@@ -181,7 +181,7 @@ fn an_unknown_generation_is_refused_with_those_that_there_are() {
 
 /// A pod whose file in generation 1 is damaged: netfix restores the other one from it, and reports the damage.
 #[test]
-fn a_damaged_file_in_a_generation_is_named_and_the_other_pods_come_back_from_it() {
+fn a_damaged_file_in_a_generation_is_reported_and_the_other_pods_are_restored_from_it() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let before = pods[0].capture();
@@ -228,7 +228,7 @@ fn damage_to_the_current_files_does_not_reach_the_generations() {
 }
 
 #[test]
-fn what_did_not_change_is_one_file_in_all_generations() {
+fn an_unchanged_checkpoint_is_one_file_in_all_generations() {
     let node = Node::new();
     let pods = node.simple_pods(3);
     settle(&pods);
@@ -256,7 +256,7 @@ fn what_did_not_change_is_one_file_in_all_generations() {
 }
 
 #[test]
-fn snapshot_keeps_as_many_as_it_was_told() {
+fn snapshot_keeps_the_given_number_of_generations() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     settle(&pods);
@@ -291,7 +291,7 @@ fn snapshot_keeps_as_many_as_it_was_told() {
 }
 
 #[test]
-fn a_snapshot_that_finds_everything_as_it_was_makes_no_generation_and_says_which_one_is_the_same() {
+fn an_unchanged_snapshot_creates_no_generation_and_reports_the_same_one() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     // Lifetimes of addresses decrease all the time, on the host and in a pod.
@@ -338,7 +338,7 @@ fn a_snapshot_that_finds_everything_as_it_was_makes_no_generation_and_says_which
 }
 
 #[test]
-fn a_newest_generation_that_is_damaged_is_not_taken_for_the_same() {
+fn a_damaged_newest_generation_is_not_reported_as_the_same() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     settle(&pods);
@@ -360,7 +360,7 @@ fn a_newest_generation_that_is_damaged_is_not_taken_for_the_same() {
 }
 
 #[test]
-fn prune_removes_all_but_the_newest_and_says_which() {
+fn prune_removes_all_but_the_newest_and_lists_them() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     for mtu in [1500, 1490, 1480, 1470] {
@@ -386,7 +386,7 @@ fn prune_removes_all_but_the_newest_and_says_which() {
 }
 
 #[test]
-fn what_killed_runs_left_is_swept_and_nothing_else() {
+fn leftovers_of_killed_runs_are_removed_and_nothing_else() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     node.snapshot();
@@ -404,7 +404,7 @@ fn what_killed_runs_left_is_swept_and_nothing_else() {
 }
 
 #[test]
-fn prune_waits_for_nobody() {
+fn prune_does_not_wait() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
     node.snapshot();

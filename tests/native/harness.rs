@@ -5,7 +5,7 @@ use crate::common::cni::static_ipam;
 use crate::common::{GATEWAY4, Node};
 
 #[test]
-fn losing_the_parent_takes_every_pods_interface_and_the_nodes_addresses() {
+fn losing_the_parent_removes_every_pods_interface_and_the_nodes_addresses() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.lose_and_reload();
@@ -31,7 +31,7 @@ fn two_captures_of_an_untouched_pod_are_the_same() {
 }
 
 #[test]
-fn the_capture_sees_what_a_naive_restore_forgets() {
+fn the_capture_shows_the_gaps_of_a_naive_restore() {
     let node = Node::new();
     let pod = node
         .pod_with_dad("web")
@@ -66,7 +66,7 @@ fn the_capture_sees_what_a_naive_restore_forgets() {
 }
 
 #[test]
-fn a_repair_by_hand_that_forgets_nothing_is_seen_as_the_same() {
+fn a_complete_repair_by_hand_equals_the_former_state() {
     let node = Node::new();
     let pod = node.pod("web").simple();
     let (before, host) = (pod.capture(), node.capture());

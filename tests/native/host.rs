@@ -4,7 +4,7 @@ use crate::common::Node;
 use crate::common::background::Monitor;
 
 #[test]
-fn the_nodes_addresses_and_routes_on_the_parent_come_back() {
+fn addresses_and_routes_of_the_node_on_the_parent_are_restored() {
     let node = Node::new();
     node.ns.ip("addr add 10.88.0.7/16 dev eth0");
     node.ns.ip("addr add 172.30.0.2/24 dev eth0");
@@ -27,7 +27,7 @@ fn a_parent_without_addresses_gets_none() {
 }
 
 #[test]
-fn the_parents_own_settings_come_back() {
+fn settings_of_the_parent_are_restored() {
     let node = Node::new();
     node.ns.set_sysctl("ipv4/conf/eth0/rp_filter", "2");
     node.ns.set_sysctl("ipv6/conf/eth0/accept_ra", "0");
@@ -37,7 +37,7 @@ fn the_parents_own_settings_come_back() {
 }
 
 #[test]
-fn what_a_network_manager_already_put_back_on_the_parent_is_no_error() {
+fn parts_that_a_network_manager_already_restored_are_not_an_error() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let (host, before) = (node.capture(), pods[0].capture());
@@ -52,7 +52,7 @@ fn what_a_network_manager_already_put_back_on_the_parent_is_no_error() {
 }
 
 #[test]
-fn the_nodes_own_eth0_is_untouched_by_the_creation_of_a_pods_eth0() {
+fn creating_a_pods_eth0_does_not_change_the_nodes_eth0() {
     let node = Node::new();
     let pod = node.pod("web").simple();
     let before = pod.capture();
@@ -76,7 +76,7 @@ fn the_nodes_own_eth0_is_untouched_by_the_creation_of_a_pods_eth0() {
 }
 
 #[test]
-fn an_eth0_of_another_kind_on_the_node_is_no_obstacle_either() {
+fn an_eth0_of_another_kind_on_the_node_does_not_block_a_restore() {
     let node = Node::new();
     node.ns.ip("link add name br0 type bridge");
     node.ns.ip("link set br0 up");
@@ -101,7 +101,7 @@ fn an_eth0_of_another_kind_on_the_node_is_no_obstacle_either() {
 }
 
 #[test]
-fn an_interface_of_the_node_with_a_pods_index_is_no_obstacle() {
+fn an_interface_of_the_node_with_a_pods_index_does_not_block_a_restore() {
     let node = Node::new();
     let pod = node.pod("web");
     pod.macvlan("mode bridge", "index 777");
@@ -121,7 +121,7 @@ fn an_interface_of_the_node_with_a_pods_index_is_no_obstacle() {
 }
 
 #[test]
-fn other_interfaces_of_node_and_pod_are_left_alone() {
+fn other_interfaces_of_node_and_pod_stay_unchanged() {
     let node = Node::new();
     let pod = node.pod("web").simple();
     let name = pod.name();

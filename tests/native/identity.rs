@@ -68,12 +68,12 @@ fn restore_with_one_reused_inode(run: impl Fn(&Node, &str) -> Run) -> Result<(),
 }
 
 #[test]
-fn a_namespace_with_its_predecessors_path_and_inode_gets_nothing_of_it() {
+fn a_namespace_with_a_reused_path_and_inode_gets_nothing_of_its_predecessor() {
     until_reused(|| restore_with_one_reused_inode(Node::netfix));
 }
 
 #[test]
-fn without_cookies_a_namespace_with_its_predecessors_path_and_inode_gets_nothing_of_it() {
+fn without_cookies_a_namespace_with_a_reused_path_and_inode_gets_nothing_of_its_predecessor() {
     until_reused(|| restore_with_one_reused_inode(Node::netfix_on_old_kernel));
 }
 
@@ -103,18 +103,17 @@ fn snapshot_with_a_reused_inode(run: impl Fn(&Node, &str) -> Run) -> Result<(), 
 }
 
 #[test]
-fn a_namespace_with_a_reused_inode_is_written_down_as_the_one_that_it_is() {
+fn a_namespace_with_a_reused_inode_gets_its_own_checkpoint() {
     until_reused(|| snapshot_with_a_reused_inode(Node::netfix));
 }
 
 #[test]
-fn without_cookies_a_namespace_with_a_reused_inode_is_written_down_as_the_one_that_it_is() {
+fn without_cookies_a_namespace_with_a_reused_inode_gets_its_own_checkpoint() {
     until_reused(|| snapshot_with_a_reused_inode(Node::netfix_on_old_kernel));
 }
 
 #[test]
-fn without_cookies_a_namespace_that_never_had_anything_does_not_speak_for_the_next_with_its_inode()
-{
+fn without_cookies_an_empty_namespace_does_not_hide_the_next_one_with_its_inode() {
     until_reused(|| {
         let node = Node::new();
         let _pods = node.simple_pods(1);
@@ -137,7 +136,7 @@ fn without_cookies_a_namespace_that_never_had_anything_does_not_speak_for_the_ne
 }
 
 #[test]
-fn without_cookies_a_mounted_namespace_without_processes_comes_back() {
+fn without_cookies_a_mounted_namespace_without_processes_is_restored() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let before: Vec<_> = pods.iter().map(Pod::capture).collect();
@@ -150,7 +149,7 @@ fn without_cookies_a_mounted_namespace_without_processes_comes_back() {
 }
 
 #[test]
-fn without_cookies_a_namespace_that_only_a_process_holds_comes_back() {
+fn without_cookies_a_namespace_that_only_a_process_keeps_is_restored() {
     let node = Node::new();
     let pod = Tenant::new(&node).simple("10.88.3.1");
     let before = pod.capture();
@@ -162,7 +161,7 @@ fn without_cookies_a_namespace_that_only_a_process_holds_comes_back() {
 }
 
 #[test]
-fn without_cookies_a_mounted_namespace_comes_back_after_the_end_of_its_oldest_process() {
+fn without_cookies_a_mounted_namespace_is_restored_after_the_end_of_its_oldest_process() {
     let node = Node::new();
     let mut pod = node.pod("web").simple().with_process();
     let before = pod.capture();
@@ -174,7 +173,7 @@ fn without_cookies_a_mounted_namespace_comes_back_after_the_end_of_its_oldest_pr
 }
 
 #[test]
-fn without_cookies_a_namespace_comes_back_whose_mount_went_and_came_while_its_process_lived() {
+fn without_cookies_a_namespace_is_restored_after_a_remount_while_its_process_ran() {
     let node = Node::new();
     let pod = node.pod("web").simple().with_process();
     let before = pod.capture();
@@ -206,7 +205,7 @@ fn without_cookies_a_snapshot_after_the_loss_and_the_end_of_the_oldest_process_k
 }
 
 #[test]
-fn without_cookies_a_namespace_that_neither_its_oldest_process_nor_a_mount_proves_is_not_touched() {
+fn without_cookies_a_namespace_without_proof_is_not_changed() {
     let node = Node::new();
     let mut pod = Tenant::new(&node)
         .simple("10.88.3.1")
@@ -229,7 +228,7 @@ fn without_cookies_a_namespace_that_neither_its_oldest_process_nor_a_mount_prove
 }
 
 #[test]
-fn a_checkpoint_with_a_cookie_is_used_where_the_cookie_cannot_be_read_and_a_mount_proves_it() {
+fn a_checkpoint_with_a_cookie_is_used_without_cookies_if_a_mount_proves_it() {
     let node = Node::new();
     let pod = node.pod("web").simple();
     let before = pod.capture();
@@ -352,7 +351,7 @@ fn a_process_that_has_moved_to_another_namespace_with_the_same_inode_gets_nothin
 }
 
 /// A pod is deleted and recreated with the same inode, after netfix has listed all processes.
-fn restore_while_a_pod_is_made_again(
+fn restore_while_a_pod_is_recreated(
     moment: &Moment,
     run: impl Fn(&Node, &str) -> Run,
 ) -> Result<(), Taken> {
@@ -381,18 +380,18 @@ fn restore_while_a_pod_is_made_again(
 }
 
 #[test]
-fn a_pod_that_is_made_again_while_netfix_looks_gets_nothing() {
-    until_reused(|| restore_while_a_pod_is_made_again(&AFTER_LOOKING, Node::netfix));
+fn a_pod_recreated_during_the_observation_gets_nothing() {
+    until_reused(|| restore_while_a_pod_is_recreated(&AFTER_LOOKING, Node::netfix));
 }
 
 #[test]
-fn without_cookies_a_pod_that_is_made_again_while_netfix_looks_gets_nothing() {
+fn without_cookies_a_pod_recreated_during_the_observation_gets_nothing() {
     let moment = AFTER_LOOKING.without_cookies();
-    until_reused(|| restore_while_a_pod_is_made_again(&moment, Node::netfix_on_old_kernel));
+    until_reused(|| restore_while_a_pod_is_recreated(&moment, Node::netfix_on_old_kernel));
 }
 
 /// From one moment on, the path of a pod's mount leads to another namespace; the pod still runs.
-fn restore_while_a_path_is_led_elsewhere(moment: &Moment) {
+fn restore_while_a_path_is_redirected(moment: &Moment) {
     let node = Node::new();
     let pod = node.pod("web").simple().with_process();
     // A thread writes sysctls inside the namespace.
@@ -414,11 +413,11 @@ fn restore_while_a_path_is_led_elsewhere(moment: &Moment) {
 }
 
 #[test]
-fn a_path_that_leads_elsewhere_before_it_is_opened_is_not_used() {
-    restore_while_a_path_is_led_elsewhere(&AFTER_LOOKING);
+fn a_path_redirected_before_it_is_opened_is_not_used() {
+    restore_while_a_path_is_redirected(&AFTER_LOOKING);
 }
 
 #[test]
-fn a_path_that_leads_elsewhere_once_it_was_opened_is_not_used_again() {
-    restore_while_a_path_is_led_elsewhere(&AFTER_OPENING);
+fn a_path_redirected_after_it_was_opened_is_not_used_again() {
+    restore_while_a_path_is_redirected(&AFTER_OPENING);
 }

@@ -19,7 +19,7 @@ fn kept(node: &Node) -> BTreeMap<PathBuf, String> {
 }
 
 #[test]
-fn snapshots_in_a_bad_moment_make_no_generation_and_lose_nothing() {
+fn snapshots_in_a_bad_moment_create_no_generation_and_lose_nothing() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let (before, host): (Vec<_>, _) = (pods.iter().map(Pod::capture).collect(), node.capture());
@@ -52,7 +52,7 @@ fn snapshots_in_a_bad_moment_make_no_generation_and_lose_nothing() {
 }
 
 #[test]
-fn a_pod_that_changes_all_the_time_drives_no_good_generation_out_in_a_bad_moment() {
+fn a_pod_that_changes_all_the_time_removes_no_good_generation_in_a_bad_moment() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     for mtu in [1500, 1490, 1480] {
@@ -111,7 +111,7 @@ fn a_pod_that_changes_all_the_time_drives_no_good_generation_out_in_a_bad_moment
 }
 
 #[test]
-fn a_snapshot_of_which_one_pod_could_not_be_written_makes_no_generation() {
+fn a_snapshot_that_could_not_save_one_pod_creates_no_generation() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
@@ -143,7 +143,7 @@ fn a_snapshot_of_which_one_pod_could_not_be_written_makes_no_generation() {
 }
 
 #[test]
-fn a_replaced_pod_leaves_its_checkpoint_to_a_generation() {
+fn the_checkpoint_of_a_replaced_pod_is_in_a_generation() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.netfix("snapshot --keep 1").exits(0);
@@ -190,7 +190,7 @@ fn a_damaged_file_is_kept_byte_for_byte_before_it_is_replaced() {
 }
 
 #[test]
-fn a_symbolic_link_is_kept_as_it_is_and_replaced_by_a_file() {
+fn a_symbolic_link_is_kept_unchanged_and_replaced_by_a_file() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     node.snapshot();
@@ -219,7 +219,7 @@ fn a_symbolic_link_is_kept_as_it_is_and_replaced_by_a_file() {
 }
 
 #[test]
-fn what_was_stored_without_a_generation_is_kept_before_the_first_change() {
+fn files_stored_without_a_generation_are_kept_before_the_first_change() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     node.snapshot();

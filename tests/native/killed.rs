@@ -60,7 +60,7 @@ fn a_snapshot_killed_at_any_instant_leaves_whole_files() {
 }
 
 #[test]
-fn what_an_interrupted_move_left_on_the_host_goes_on_to_its_pod() {
+fn a_link_left_on_the_host_by_an_interrupted_move_is_moved_to_its_pod() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let before: Vec<_> = pods.iter().map(Pod::capture).collect();
@@ -81,7 +81,7 @@ fn what_an_interrupted_move_left_on_the_host_goes_on_to_its_pod() {
 }
 
 #[test]
-fn a_link_that_only_has_the_temporary_name_is_left_alone() {
+fn a_link_that_only_has_the_temporary_name_stays_unchanged() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     let before = pods[0].capture();

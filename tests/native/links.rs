@@ -82,7 +82,7 @@ fn a_requested_broadcast_queue_length_comes_back() {
 }
 
 #[test]
-fn each_pod_keeps_the_broadcast_queue_length_it_asked_for() {
+fn each_pod_keeps_its_requested_broadcast_queue_length() {
     come_back_together(&[
         ("web", "mode bridge bcqueuelen 4000"),
         ("api", "mode bridge"),
@@ -95,7 +95,7 @@ fn an_unusual_interface_index_comes_back() {
 }
 
 #[test]
-fn the_nodes_own_index_of_the_parent_is_no_obstacle() {
+fn a_pod_can_have_the_parents_index() {
     let node = Node::new();
     let pod = node.pod("web");
     pod.macvlan(

@@ -112,7 +112,7 @@ fn since(text: &str) -> Timestamp {
 }
 
 #[test]
-fn whoever_comes_second_is_told_at_once_who_is_at_work() {
+fn a_second_netfix_reports_the_lock_holder_at_once() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
     node.snapshot();
@@ -146,7 +146,7 @@ fn whoever_comes_second_is_told_at_once_who_is_at_work() {
 }
 
 #[test]
-fn those_that_only_look_do_not_wait_and_status_says_who_is_at_work() {
+fn read_only_commands_do_not_wait_and_status_shows_the_lock_holder() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     node.snapshot();
@@ -179,7 +179,7 @@ fn those_that_only_look_do_not_wait_and_status_says_who_is_at_work() {
 }
 
 #[test]
-fn with_patience_it_waits_and_says_for_whom_and_then_does_its_work() {
+fn with_lock_wait_it_reports_the_holder_waits_and_runs() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     let before = pods[0].capture();
@@ -201,7 +201,7 @@ fn with_patience_it_waits_and_says_for_whom_and_then_does_its_work() {
 }
 
 #[test]
-fn patience_ends() {
+fn the_lock_wait_times_out() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
     node.snapshot();
@@ -225,7 +225,7 @@ fn patience_ends() {
 }
 
 #[test]
-fn an_interrupt_ends_the_waiting_at_once() {
+fn an_interrupt_ends_the_wait_at_once() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
     node.snapshot();
@@ -263,7 +263,7 @@ fn an_interrupt_ends_the_waiting_at_once() {
 }
 
 #[test]
-fn a_holder_that_was_killed_leaves_a_free_lock_and_its_successor_is_not_taken_for_it() {
+fn a_killed_holder_frees_the_lock_and_is_not_reported_as_the_next_holder() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
     node.snapshot();
@@ -288,7 +288,7 @@ fn a_holder_that_was_killed_leaves_a_free_lock_and_its_successor_is_not_taken_fo
 }
 
 #[test]
-fn many_at_once_with_patience_all_come_through_one_after_the_other() {
+fn many_at_once_with_lock_wait_all_run_one_after_the_other() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();

@@ -71,7 +71,7 @@ fn every_step_of_a_restore_is_in_the_journal_with_its_pod() {
 }
 
 #[test]
-fn a_journald_that_is_slow_gets_every_step() {
+fn a_slow_journald_gets_every_step() {
     let node = Node::new();
     // In total much longer than netfix waits for a journald that does not read.
     let journald = Journald::slow(&node, Duration::from_millis(250));
@@ -158,7 +158,7 @@ fn a_check_of_a_healthy_node_is_one_line() {
 }
 
 #[test]
-fn whom_a_quiet_command_waits_for_is_in_the_journal_with_how_that_ended() {
+fn the_wait_of_a_quiet_command_is_in_the_journal() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
     let journald = Journald::start(&node);
@@ -179,7 +179,7 @@ fn whom_a_quiet_command_waits_for_is_in_the_journal_with_how_that_ended() {
 }
 
 #[test]
-fn with_journald_or_without_stderr_says_the_same() {
+fn stderr_is_the_same_with_and_without_journald() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let journald = Journald::start(&node);
@@ -193,7 +193,7 @@ fn with_journald_or_without_stderr_says_the_same() {
 }
 
 #[test]
-fn a_journald_that_takes_nothing_holds_nobody_up() {
+fn a_journald_that_reads_nothing_does_not_block_netfix() {
     let node = Node::new();
     let pods = node.simple_pods(3);
     let before: Vec<_> = pods.iter().map(crate::common::Pod::capture).collect();
@@ -220,7 +220,7 @@ fn a_journald_that_takes_nothing_holds_nobody_up() {
 }
 
 #[test]
-fn a_journald_that_is_gone_is_no_reason_to_fail() {
+fn a_dead_journald_does_not_fail_the_command() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     // Its socket still exists, but no process listens.
@@ -301,7 +301,7 @@ fn seen_by_strace(calls: &[&str], verb: &str) -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn dash_vv_shows_every_netlink_change_with_flags_content_and_answer() {
+fn dash_vv_shows_every_netlink_change_with_flags_content_and_result() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
@@ -385,7 +385,7 @@ fn dash_vv_shows_the_errno_of_a_refused_message() {
 }
 
 #[test]
-fn without_dash_vv_no_message_is_shown_and_with_it_the_answer_is_the_same() {
+fn dash_vv_adds_messages_and_does_not_change_the_result() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
     let run = node.netfix("snapshot").exits(0);

@@ -64,17 +64,17 @@ fn take_over(path: &str) {
 }
 
 #[test]
-fn the_folder_of_another_machine_is_put_away_and_nothing_of_it_is_missed() {
+fn a_state_directory_of_another_machine_is_kept_in_a_generation() {
     take_over(MACHINE);
 }
 
 #[test]
-fn the_folder_of_another_boot_is_put_away_and_nothing_of_it_is_missed() {
+fn a_state_directory_of_another_boot_is_kept_in_a_generation() {
     take_over(BOOT);
 }
 
 #[test]
-fn one_checkpoint_of_another_machine_keeps_no_other_pod_from_coming_back() {
+fn one_checkpoint_of_another_machine_does_not_block_other_pods() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let before = pods[0].capture();
@@ -95,7 +95,7 @@ fn one_checkpoint_of_another_machine_keeps_no_other_pod_from_coming_back() {
 }
 
 #[test]
-fn two_machines_that_share_a_folder_are_told_and_neither_loses_what_the_other_wrote() {
+fn two_machines_that_share_a_directory_are_reported_and_lose_nothing() {
     let (node, other) = (Node::new(), Node::new());
     let (pods, others) = (node.simple_pods(2), other.simple_pods(2));
     node.netfix_alone("snapshot")

@@ -90,7 +90,7 @@ fn id_of_new<'a>(web: &'a Pod<'_>, new: &'a Sandbox, checkpoint: &str) -> &'a st
 }
 
 /// `shop/web-0` is deleted after the snapshot and recreated under its name; `run` is netfix.
-fn make_web_again(run: impl Fn(&Node, &str) -> Run, same: Same) -> Result<(), Taken> {
+fn recreate_web(run: impl Fn(&Node, &str) -> Run, same: Same) -> Result<(), Taken> {
     let node = Node::new();
     let (web, db) = (node.pod("web").simple(), node.pod("db").simple());
     let before = db.capture();
@@ -141,28 +141,28 @@ fn make_web_again(run: impl Fn(&Node, &str) -> Run, same: Same) -> Result<(), Ta
 }
 
 #[test]
-fn a_pod_that_is_made_again_under_its_name_gets_nothing_of_its_predecessor() {
-    until_reused(|| make_web_again(Node::netfix, Same::Name));
+fn a_pod_recreated_under_its_name_gets_nothing_of_its_predecessor() {
+    until_reused(|| recreate_web(Node::netfix, Same::Name));
 }
 
 #[test]
-fn a_pod_that_is_made_again_under_its_name_and_path_gets_nothing_of_its_predecessor() {
-    until_reused(|| make_web_again(Node::netfix, Same::Path));
+fn a_pod_recreated_under_its_name_and_path_gets_nothing_of_its_predecessor() {
+    until_reused(|| recreate_web(Node::netfix, Same::Path));
 }
 
 #[test]
-fn a_pod_that_is_made_again_down_to_the_inode_gets_nothing_of_its_predecessor() {
-    until_reused(|| make_web_again(Node::netfix, Same::Inode));
+fn a_pod_recreated_with_the_same_inode_gets_nothing_of_its_predecessor() {
+    until_reused(|| recreate_web(Node::netfix, Same::Inode));
 }
 
 #[test]
-fn without_cookies_a_pod_that_is_made_again_gets_nothing_of_its_predecessor() {
-    until_reused(|| make_web_again(Node::netfix_on_old_kernel, Same::Name));
+fn without_cookies_a_recreated_pod_gets_nothing_of_its_predecessor() {
+    until_reused(|| recreate_web(Node::netfix_on_old_kernel, Same::Name));
 }
 
 #[test]
-fn without_cookies_a_pod_that_is_made_again_down_to_the_inode_gets_nothing_of_its_predecessor() {
-    until_reused(|| make_web_again(Node::netfix_on_old_kernel, Same::Inode));
+fn without_cookies_a_pod_recreated_with_the_same_inode_gets_nothing_of_its_predecessor() {
+    until_reused(|| recreate_web(Node::netfix_on_old_kernel, Same::Inode));
 }
 
 /// A pod without a mount whose oldest process ends: only the runtime can identify it.
@@ -188,7 +188,7 @@ fn unproven<'n>(node: &'n Node, sandbox: &Sandbox) -> Unproven<'n> {
 }
 
 #[test]
-fn without_cookies_the_sandbox_proves_what_nothing_else_does() {
+fn without_cookies_the_sandbox_id_alone_can_prove_the_identity() {
     let node = Node::new();
     let sandbox = Sandbox::nowhere("web-0", 1);
     let Unproven { pod, selectors } = unproven(&node, &sandbox);
@@ -231,7 +231,7 @@ fn without_cookies_another_sandbox_in_a_namespace_with_that_inode_is_another_pod
 }
 
 #[test]
-fn a_runtime_that_cannot_be_asked_stops_a_restore_only_where_it_is_needed() {
+fn an_unreachable_runtime_stops_a_restore_only_if_it_is_needed() {
     let node = Node::new();
     let sandbox = Sandbox::nowhere("web-0", 1);
     let Unproven { pod, selectors } = unproven(&node, &sandbox);
@@ -259,7 +259,7 @@ fn a_runtime_that_cannot_be_asked_stops_a_restore_only_where_it_is_needed() {
 }
 
 #[test]
-fn a_pod_written_down_without_its_name_gets_it_later_and_keeps_it() {
+fn a_pod_saved_without_its_name_gets_it_later_and_keeps_it() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let sandboxes = [
@@ -309,7 +309,7 @@ fn a_pod_written_down_without_its_name_gets_it_later_and_keeps_it() {
 }
 
 #[test]
-fn a_container_in_the_namespace_of_a_former_pod_takes_over_nothing_but_the_network() {
+fn a_container_in_the_namespace_of_a_former_pod_inherits_only_the_network() {
     let node = Node::new();
     let pod = node.pod("web").simple().with_process();
     let sandbox = Sandbox::of(&pod, "web-0", 1);

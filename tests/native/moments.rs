@@ -31,7 +31,7 @@ fn a_snapshot_of_an_unharmed_pod_after_the_loss_keeps_the_good_node_state() {
 }
 
 #[test]
-fn a_nic_that_is_back_and_down_is_not_written_down_as_how_the_host_is() {
+fn a_nic_that_returned_but_is_down_does_not_replace_the_host_state() {
     let node = Node::new();
     let pod = node.pod("web").simple();
     let unharmed = node.pod("plain");
@@ -71,7 +71,7 @@ fn a_pod_that_lost_a_link_of_any_kind_is_degraded() {
 }
 
 #[test]
-fn a_checkpoint_of_another_boot_gives_nothing_to_a_pod_with_its_cookie() {
+fn a_checkpoint_of_another_boot_is_not_used_for_a_pod_with_its_cookie() {
     let node = Node::new();
     let pod = node.pod("web").simple();
     // As after a reboot: the old file has another boot id, and the cookie is assigned again.
@@ -84,7 +84,7 @@ fn a_checkpoint_of_another_boot_gives_nothing_to_a_pod_with_its_cookie() {
 }
 
 #[test]
-fn a_bare_pod_without_a_checkpoint_is_no_success_for_verify() {
+fn verify_fails_for_a_bare_pod_without_a_checkpoint() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
@@ -99,7 +99,7 @@ fn a_bare_pod_without_a_checkpoint_is_no_success_for_verify() {
 }
 
 #[test]
-fn a_namespace_that_never_had_an_interface_is_no_problem_after_the_loss() {
+fn a_namespace_that_never_had_an_interface_is_not_a_problem_after_the_loss() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
     let sandbox = node.pod("sandbox");
@@ -113,7 +113,7 @@ fn a_namespace_that_never_had_an_interface_is_no_problem_after_the_loss() {
 }
 
 #[test]
-fn a_gateway_that_is_a_permanent_neighbour_is_unknown_and_not_unreachable() {
+fn a_gateway_with_a_permanent_neighbour_entry_is_unknown_not_unreachable() {
     let node = Node::new();
     let pod = node.pod("web").simple();
     pod.ip(&format!(

@@ -46,7 +46,7 @@ fn assert_schema(run: &Run, command: &str, pods: &[Pod<'_>]) {
 }
 
 #[test]
-fn every_command_answers_in_the_same_schema() {
+fn every_command_prints_the_same_schema() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     for command in ["snapshot", "list", "diff", "plan", "verify", "restore"] {
@@ -60,7 +60,7 @@ fn every_command_answers_in_the_same_schema() {
 }
 
 #[test]
-fn the_state_of_a_pod_tells_lost_from_whole() {
+fn the_state_of_a_pod_shows_a_loss() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
@@ -97,7 +97,7 @@ fn a_failing_command_still_prints_one_document() {
 }
 
 #[test]
-fn a_pod_that_stayed_lost_is_not_shown_with_an_interface() {
+fn a_pod_that_is_still_lost_is_shown_without_an_interface() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     node.snapshot();
@@ -126,7 +126,7 @@ fn human_output_has_no_escape_sequences_and_no_progress_bar_in_a_pipe() {
 }
 
 #[test]
-fn quiet_says_nothing_when_all_is_well() {
+fn quiet_prints_nothing_without_problems() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
     let run = node.netfix("snapshot -q").exits(0);
@@ -137,7 +137,7 @@ fn quiet_says_nothing_when_all_is_well() {
 }
 
 #[test]
-fn a_closed_pipe_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let node = Node::new();
     let _pods = node.simple_pods(2);
     node.snapshot();

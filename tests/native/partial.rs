@@ -33,7 +33,7 @@ fn a_second_restore_changes_nothing() {
 }
 
 #[test]
-fn a_restore_when_nothing_was_lost_changes_nothing() {
+fn a_restore_without_loss_changes_nothing() {
     let node = Node::new();
     let pod = node
         .pod_with_dad("web")
@@ -83,7 +83,7 @@ fn snapshot_plan_diff_and_list_change_nothing() {
 }
 
 #[test]
-fn a_pod_repaired_by_hand_is_left_alone_and_the_others_come_back() {
+fn a_pod_repaired_by_hand_stays_unchanged_and_the_others_are_restored() {
     let node = Node::new();
     let pods = node.simple_pods(3);
     let before = captures(&pods);
@@ -102,7 +102,7 @@ fn a_pod_repaired_by_hand_is_left_alone_and_the_others_come_back() {
 }
 
 #[test]
-fn an_interface_made_by_hand_gets_what_it_lacks_and_stays_the_same_device() {
+fn an_interface_created_by_hand_is_completed_and_stays_the_same_device() {
     let node = Node::new();
     let pod = node.pod("web").simple();
     pod.ip(&format!("addr add {}/64 dev eth0", pod.address6()));
@@ -124,7 +124,7 @@ fn an_interface_made_by_hand_gets_what_it_lacks_and_stays_the_same_device() {
 }
 
 #[test]
-fn single_missing_parts_of_a_living_interface_are_put_back() {
+fn single_missing_parts_of_an_existing_interface_are_restored() {
     let node = Node::new();
     let pod = node.pod("web").simple();
     pod.ip(&format!("addr add {}/64 dev eth0", pod.address6()));
@@ -148,7 +148,7 @@ fn single_missing_parts_of_a_living_interface_are_put_back() {
 }
 
 #[test]
-fn an_interface_made_by_hand_with_another_index_is_kept_and_the_difference_told() {
+fn an_interface_created_by_hand_with_another_index_is_kept_and_reported() {
     let node = Node::new();
     let pod = node.pod("web").simple();
     node.snapshot();
@@ -173,7 +173,7 @@ fn an_interface_made_by_hand_with_another_index_is_kept_and_the_difference_told(
 }
 
 #[test]
-fn what_a_pod_has_beyond_its_checkpoint_is_left_and_reported() {
+fn additions_to_a_pod_are_kept_and_reported() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let lost = pods[1].capture();
@@ -192,7 +192,7 @@ fn what_a_pod_has_beyond_its_checkpoint_is_left_and_reported() {
 }
 
 #[test]
-fn extras_that_survived_the_loss_are_left() {
+fn additions_that_survived_the_loss_are_kept() {
     let node = Node::new();
     let pod = node.pod("web").simple();
     node.snapshot();

@@ -43,7 +43,7 @@ fn batch(pod: &Pod<'_>, script: &str) -> Child {
 }
 
 #[test]
-fn addresses_that_come_and_go_never_hide_those_that_stay() {
+fn changing_addresses_never_hide_permanent_ones() {
     let node = Node::new();
     let pod = node.pod("web").simple();
     let stable = (0..STABLE).fold(String::new(), |mut script, number| {

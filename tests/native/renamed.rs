@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::common::Node;
 
 #[test]
-fn of_two_checkpoints_about_one_namespace_the_younger_one_is_used() {
+fn of_two_checkpoints_for_one_namespace_the_newer_one_is_used() {
     for older in ["aaa", "zzz"] {
         let node = Node::new();
         let pods = node.simple_pods(2);
@@ -57,7 +57,7 @@ fn of_two_checkpoints_about_one_namespace_the_younger_one_is_used() {
 }
 
 #[test]
-fn a_file_of_the_origins_about_a_pod_that_netfix_has_written_down_is_not_needed() {
+fn a_file_of_i40e_net_fix_for_a_pod_with_a_checkpoint_is_ignored() {
     for name in ["06c9b8d0a8ff", "zzz"] {
         let node = Node::new();
         let pods = node.simple_pods(1);

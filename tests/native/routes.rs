@@ -83,7 +83,7 @@ fn an_ipv4_route_by_an_ipv6_gateway_comes_back_or_is_reported() {
 }
 
 #[test]
-fn routes_without_a_device_survive_and_stay_single() {
+fn routes_without_a_device_survive_and_are_not_duplicated() {
     comes_back(&[
         "route add blackhole 192.0.2.0/24",
         "route add unreachable 198.51.100.0/24 metric 7",
@@ -94,7 +94,7 @@ fn routes_without_a_device_survive_and_stay_single() {
 }
 
 #[test]
-fn rules_survive_and_stay_single() {
+fn rules_survive_and_are_not_duplicated() {
     comes_back(&[
         "rule add from 10.88.1.10 table 100 priority 1000",
         "rule add iif eth0 table 100 priority 1001",
@@ -107,7 +107,7 @@ fn rules_survive_and_stay_single() {
 }
 
 #[test]
-fn a_rule_and_a_blackhole_that_went_missing_are_added_again() {
+fn a_missing_rule_and_a_missing_blackhole_route_are_restored() {
     let node = Node::new();
     let pod = pod_with(
         &node,

@@ -37,7 +37,7 @@ pub(super) fn told(sandbox: &Sandbox) -> Value {
 }
 
 #[test]
-fn cri_tells_whose_the_namespaces_are() {
+fn cri_supplies_the_names_of_namespaces() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let sandboxes = [
@@ -72,7 +72,7 @@ fn cri_tells_whose_the_namespaces_are() {
 }
 
 #[test]
-fn what_a_runtime_told_is_known_when_nobody_is_asked_any_more() {
+fn names_from_a_runtime_are_kept_when_no_runtime_is_queried() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     let sandbox = Sandbox {
@@ -88,7 +88,7 @@ fn what_a_runtime_told_is_known_when_nobody_is_asked_any_more() {
 }
 
 #[test]
-fn a_runtime_that_speaks_only_v1alpha2_is_understood() {
+fn a_runtime_with_v1alpha2_only_is_supported() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     let sandbox = Sandbox::of(&pods[0], "web-0", 1);
@@ -106,7 +106,7 @@ fn a_runtime_that_speaks_only_v1alpha2_is_understood() {
 }
 
 #[test]
-fn docker_tells_names_of_containers_and_of_dockershims_pods() {
+fn docker_supplies_names_of_containers_and_of_dockershim_pods() {
     let node = Node::new();
     let pods = [
         node.pod("web").simple().with_process(),
@@ -152,7 +152,7 @@ fn docker_tells_names_of_containers_and_of_dockershims_pods() {
 }
 
 #[test]
-fn podman_behind_dockers_api_is_known_as_podman() {
+fn podman_behind_the_docker_api_is_reported_as_podman() {
     let node = Node::new();
     let pod = node.pod("web").simple().with_process();
     let podman = FakeDocker::podman(
@@ -167,7 +167,7 @@ fn podman_behind_dockers_api_is_known_as_podman() {
 }
 
 #[test]
-fn a_pod_on_the_hosts_network_is_none() {
+fn a_pod_on_the_hosts_network_is_not_a_pod() {
     let node = Node::new();
     let pod = node.pod("web").simple().with_process();
     let on_host = Sandbox {
@@ -207,7 +207,7 @@ fn a_pod_on_the_hosts_network_is_none() {
 }
 
 #[test]
-fn a_sandbox_that_ended_after_it_was_listed_went_away() {
+fn a_sandbox_that_ends_after_the_list_call_is_gone() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     let gone = Sandbox {
@@ -222,7 +222,7 @@ fn a_sandbox_that_ended_after_it_was_listed_went_away() {
 }
 
 #[test]
-fn two_sandboxes_that_begin_alike_are_two_pods() {
+fn two_sandbox_ids_with_the_same_beginning_are_two_pods() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let one = Sandbox::of(&pods[0], "web-0", 1);
@@ -247,7 +247,7 @@ fn two_sandboxes_that_begin_alike_are_two_pods() {
 }
 
 #[test]
-fn hostile_names_stay_in_the_folder_and_off_the_terminal() {
+fn hostile_names_are_escaped_in_file_names_and_on_the_terminal() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     let hostile = Sandbox {
@@ -268,7 +268,7 @@ fn hostile_names_stay_in_the_folder_and_off_the_terminal() {
 }
 
 #[test]
-fn the_usual_sockets_are_found_and_all_of_them_are_asked() {
+fn all_usual_sockets_are_found_and_queried() {
     let node = Node::new();
     let pods = [
         node.pod("web").simple().with_process(),
@@ -316,7 +316,7 @@ fn the_usual_sockets_are_found_and_all_of_them_are_asked() {
 }
 
 #[test]
-fn what_cri_dockerd_does_not_tell_of_a_sandbox_docker_tells() {
+fn docker_supplies_what_cri_dockerd_omits() {
     let node = Node::new();
     let pod = node.pod("web").simple().with_process();
     let sandbox = Sandbox {

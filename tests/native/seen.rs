@@ -35,7 +35,7 @@ fn settled(node: &Node, count: usize) -> Vec<Pod<'_>> {
 }
 
 #[test]
-fn an_unchanged_checkpoint_is_old_and_was_seen_now() {
+fn an_unchanged_checkpoint_is_old_and_verified_now() {
     let node = Node::new();
     let pods = settled(&node, 1);
     let (created, first) = (written(&node, &pods[0]), seen(&node, &pods[0]));
@@ -69,7 +69,7 @@ fn an_unchanged_checkpoint_is_old_and_was_seen_now() {
 }
 
 #[test]
-fn a_snapshot_of_some_pods_carries_over_when_the_others_were_seen() {
+fn a_snapshot_of_some_pods_keeps_the_verification_times_of_the_others() {
     let node = Node::new();
     let pods = settled(&node, 2);
     let first = seen(&node, &pods[1]);
@@ -86,7 +86,7 @@ fn a_snapshot_of_some_pods_carries_over_when_the_others_were_seen() {
 }
 
 #[test]
-fn a_snapshot_of_everything_is_complete_and_forgets_the_pods_that_are_gone() {
+fn a_complete_snapshot_removes_the_pods_that_are_gone() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.netfix_alone("snapshot").exits(0);
@@ -111,7 +111,7 @@ fn a_snapshot_of_everything_is_complete_and_forgets_the_pods_that_are_gone() {
 }
 
 #[test]
-fn a_bad_moment_keeps_the_hosts_state_and_notes_who_was_seen() {
+fn a_snapshot_in_a_bad_moment_keeps_the_hosts_state_and_records_the_verified_pods() {
     let node = Node::new();
     let pods = settled(&node, 2);
     let before = now(&node);

@@ -63,7 +63,7 @@ fn a_stable_secret_and_the_address_made_from_it_come_back() {
 }
 
 #[test]
-fn an_interface_without_a_link_local_address_stays_without() {
+fn an_interface_without_a_link_local_address_is_restored_without_one() {
     comes_back(&[("ipv6/conf/eth0/addr_gen_mode", "1")]);
 }
 
@@ -84,7 +84,7 @@ fn neighbour_settings_of_the_interface_come_back() {
 }
 
 #[test]
-fn a_default_changed_after_the_interface_was_made_does_not_leak_into_it() {
+fn a_default_changed_after_the_creation_of_an_interface_does_not_affect_it() {
     let node = Node::new();
     let pod = node.pod("web").simple();
     pod.ns.set_sysctl("ipv4/conf/default/arp_notify", "1");

@@ -9,7 +9,7 @@ use crate::common::systemd::{ADMINISTRATOR, PACKAGES};
 use crate::common::{Node, Run, tool};
 
 #[test]
-fn units_of_packages_and_of_the_administrator_start_and_can_be_masked_or_not() {
+fn units_of_packages_and_of_the_administrator_start_and_only_some_can_be_masked() {
     let node = Node::new();
     let machine = Machine::with_systemd(&node);
     for (folder, is_masked) in [(PACKAGES, true), (ADMINISTRATOR, false)] {
@@ -37,7 +37,7 @@ fn units_of_packages_and_of_the_administrator_start_and_can_be_masked_or_not() {
 }
 
 #[test]
-fn the_bus_answers_timers_run_out_and_the_journal_is_kept() {
+fn dbus_timers_and_the_journal_work() {
     let node = Node::new();
     let machine = Machine::with_systemd(&node);
     let name = [
@@ -68,7 +68,7 @@ fn the_bus_answers_timers_run_out_and_the_journal_is_kept() {
 }
 
 #[test]
-fn pods_are_found_inside_under_the_names_that_they_have_outside() {
+fn pods_have_the_same_names_inside_and_outside() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let machine = Machine::with_systemd(&node);
@@ -87,7 +87,7 @@ fn pods_are_found_inside_under_the_names_that_they_have_outside() {
 }
 
 #[test]
-fn it_ends_with_the_test_and_leaves_nothing() {
+fn the_machine_ends_with_the_test_and_leaves_nothing() {
     let node = Node::new();
     let machine = Machine::with_systemd(&node);
     machine.start_kubelet(PACKAGES);

@@ -7,7 +7,7 @@ use crate::common::Node;
 use crate::common::cni::static_ipam;
 
 #[test]
-fn a_snapshot_writes_nothing_outside_the_state_folder() {
+fn a_snapshot_writes_nothing_outside_the_state_directory() {
     let node = Node::new();
     let _pods = node.simple_pods(2);
     let trace = node.netfix_traced("snapshot");
@@ -22,7 +22,7 @@ fn a_snapshot_writes_nothing_outside_the_state_folder() {
 }
 
 #[test]
-fn a_restore_writes_only_sysctls_and_the_state_folder() {
+fn a_restore_writes_only_sysctls_and_the_state_directory() {
     let node = Node::new();
     let _pod = node
         .pod("web")

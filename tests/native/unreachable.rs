@@ -82,7 +82,7 @@ fn refused_by_cri(script: impl FnOnce(Vec<Sandbox>) -> Script, why: &str) {
 }
 
 #[test]
-fn one_that_takes_connections_and_never_answers() {
+fn a_runtime_that_accepts_connections_and_never_answers() {
     let node = Node::new();
     let _pods = node.simple_pods(2);
     let _listener = UnixListener::bind(socket(&node)).expect("a socket");
@@ -93,7 +93,7 @@ fn one_that_takes_connections_and_never_answers() {
 }
 
 #[test]
-fn one_that_hangs_when_asked_for_its_pods() {
+fn a_runtime_that_hangs_when_listing_pods() {
     refused_by_cri(
         |sandboxes| Script {
             sandboxes,
@@ -105,7 +105,7 @@ fn one_that_hangs_when_asked_for_its_pods() {
 }
 
 #[test]
-fn one_that_hangs_when_asked_for_one_pod() {
+fn a_runtime_that_hangs_when_inspecting_a_pod() {
     refused_by_cri(
         |sandboxes| Script {
             sandboxes,
@@ -117,7 +117,7 @@ fn one_that_hangs_when_asked_for_one_pod() {
 }
 
 #[test]
-fn one_that_dies_halfway() {
+fn a_runtime_that_dies_halfway() {
     refused_by_cri(
         |sandboxes| Script {
             sandboxes,
@@ -129,7 +129,7 @@ fn one_that_dies_halfway() {
 }
 
 #[test]
-fn one_that_answers_with_an_error() {
+fn a_runtime_that_answers_with_an_error() {
     for step in [Step::Version, Step::Status] {
         refused_by_cri(
             |sandboxes| Script {
@@ -143,7 +143,7 @@ fn one_that_answers_with_an_error() {
 }
 
 #[test]
-fn one_that_has_died_and_left_its_socket() {
+fn a_dead_runtime_whose_socket_is_left() {
     let node = Node::new();
     let _pods = node.simple_pods(2);
     dead_socket(&socket(&node));
@@ -154,7 +154,7 @@ fn one_that_has_died_and_left_its_socket() {
 }
 
 #[test]
-fn one_whose_socket_is_not_where_the_user_says() {
+fn a_runtime_whose_socket_is_not_at_the_given_path() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
     for which in ["auto", "docker"] {
@@ -164,7 +164,7 @@ fn one_whose_socket_is_not_where_the_user_says() {
 }
 
 #[test]
-fn one_that_speaks_neither_protocol() {
+fn a_server_with_neither_protocol() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
     let runtime = FakeCri::start(
@@ -200,7 +200,7 @@ fn docker_that_answers_with_an_error_or_hangs() {
 }
 
 #[test]
-fn all_of_them_are_named_and_take_no_longer_than_one() {
+fn all_silent_runtimes_are_reported_within_the_time_of_one() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     let good = FakeCri::start(
@@ -230,7 +230,7 @@ fn all_of_them_are_named_and_take_no_longer_than_one() {
 }
 
 #[test]
-fn none_at_all_where_the_user_wants_one() {
+fn no_runtime_although_the_user_requires_one() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
     for (which, path) in [
@@ -249,7 +249,7 @@ fn none_at_all_where_the_user_wants_one() {
 }
 
 #[test]
-fn one_that_comes_back_in_time_is_asked_again() {
+fn a_runtime_that_returns_in_time_is_queried_again() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     dead_socket(&socket(&node));
@@ -268,7 +268,7 @@ fn one_that_comes_back_in_time_is_asked_again() {
 }
 
 #[test]
-fn one_that_knows_of_no_pod_while_pods_live() {
+fn a_runtime_that_lists_no_pod_while_pods_run() {
     let node = Node::new();
     let pods = [
         node.pod("web").simple().with_process(),
@@ -289,7 +289,7 @@ fn one_that_knows_of_no_pod_while_pods_live() {
 }
 
 #[test]
-fn one_that_knows_of_no_pod_is_believed_where_nothing_contradicts_it() {
+fn a_runtime_that_lists_no_pod_is_believed_without_contradiction() {
     let node = Node::new();
     let on_host = node.pod("web").simple().with_process();
     let without_process = node.pod("tool").simple();
@@ -308,7 +308,7 @@ fn one_that_knows_of_no_pod_is_believed_where_nothing_contradicts_it() {
 }
 
 #[test]
-fn one_that_knows_its_pods_only_a_moment_later_is_believed_then() {
+fn a_runtime_that_lists_its_pods_a_moment_later_is_believed() {
     let node = Node::new();
     let pod = node.pod("web").simple().with_process();
     let sandbox = Sandbox::of(&pod, "web-0", 1);
@@ -361,7 +361,7 @@ fn container(pod: &Pod<'_>, number: u8) -> Container {
 }
 
 #[test]
-fn a_containerd_without_cri_hides_nothing_where_every_container_is_known() {
+fn a_containerd_without_cri_hides_nothing_if_every_container_is_known() {
     let node = Node::new();
     let known = node.pod("web").simple().with_process();
     let by_hand = node.pod("tool").simple().with_process();
@@ -371,7 +371,7 @@ fn a_containerd_without_cri_hides_nothing_where_every_container_is_known() {
 }
 
 #[test]
-fn a_containerd_without_cri_may_hide_a_container_that_nobody_knows() {
+fn a_containerd_without_cri_may_hide_an_unknown_container() {
     let node = Node::new();
     let known = node.pod("web").simple().with_process();
     let hidden = node.pod("db").simple().with_process();

@@ -14,7 +14,7 @@ fn pod_with_vxlan<'n>(node: &'n Node, name: &str) -> Pod<'n> {
 }
 
 #[test]
-fn a_kind_that_netfix_cannot_make_is_reported_and_the_other_pods_come_back() {
+fn an_unsupported_kind_is_reported_and_the_other_pods_are_restored() {
     let node = Node::new();
     let strange = pod_with_vxlan(&node, "strange");
     let pods = node.simple_pods(2);
@@ -42,7 +42,7 @@ fn a_kind_that_netfix_cannot_make_is_reported_and_the_other_pods_come_back() {
 }
 
 #[test]
-fn an_unsupported_kind_that_was_not_lost_is_no_failure() {
+fn an_unsupported_kind_that_was_not_lost_is_not_an_error() {
     let node = Node::new();
     let _strange = pod_with_vxlan(&node, "strange");
     let pods = node.simple_pods(1);

@@ -24,7 +24,7 @@ fn wrong_usage_exits_with_2() {
 }
 
 #[test]
-fn a_program_for_users_has_no_failure_points() {
+fn a_release_build_has_no_failure_points() {
     let found = tool::command("grep", ["--quiet", "--text", "NETFIX_FAILPOINT", BINARY])
         .status()
         .expect("grep");
@@ -45,7 +45,7 @@ fn help_and_version_exit_with_0() {
 }
 
 #[test]
-fn without_root_everything_that_needs_it_is_refused() {
+fn without_root_commands_that_need_it_are_refused() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     node.snapshot();
@@ -70,7 +70,7 @@ fn without_root_everything_that_needs_it_is_refused() {
 }
 
 #[test]
-fn root_without_the_capability_says_which_errno_it_met() {
+fn root_without_the_capability_reports_the_errno() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     node.snapshot();
@@ -115,7 +115,7 @@ fn without_any_checkpoint_a_restore_fails_and_changes_nothing() {
 }
 
 #[test]
-fn a_selection_that_names_no_namespace_is_not_a_success() {
+fn a_selection_that_matches_no_namespace_fails() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
     node.snapshot();
@@ -130,7 +130,7 @@ fn a_selection_that_names_no_namespace_is_not_a_success() {
 }
 
 #[test]
-fn pod_selects_the_pods_to_work_on() {
+fn the_pod_argument_selects_pods() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
@@ -146,7 +146,7 @@ fn pod_selects_the_pods_to_work_on() {
 }
 
 #[test]
-fn the_nodes_own_namespace_is_never_a_pod() {
+fn the_namespace_of_the_node_is_never_a_pod() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     let home: &Namespace = &node.ns;

@@ -30,7 +30,7 @@ fn verify_passes_after_a_restore() {
 }
 
 #[test]
-fn a_gateway_that_does_not_answer_is_named_and_fails_the_command() {
+fn a_gateway_that_does_not_answer_is_reported_and_fails_the_command() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
@@ -90,7 +90,7 @@ fn verify_fails_for_a_pod_that_is_still_lost() {
 }
 
 #[test]
-fn the_question_is_seen_at_the_gateway_from_the_pods_own_mac() {
+fn the_probe_reaches_the_gateway_from_the_pods_mac() {
     let node = Node::new();
     let pod = node.pod("web").simple();
     pod.ip(&format!("addr add {}/64 dev eth0", pod.address6()));
@@ -116,7 +116,7 @@ fn the_question_is_seen_at_the_gateway_from_the_pods_own_mac() {
 }
 
 #[test]
-fn all_pods_are_asked_at_once() {
+fn all_pods_are_probed_in_parallel() {
     let node = Node::new();
     let pods = node.simple_pods(5);
     node.snapshot();

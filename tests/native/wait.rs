@@ -44,7 +44,7 @@ fn lost_node_with_pods(node: &Node) -> Vec<Pod<'_>> {
 }
 
 #[test]
-fn restore_waits_for_the_nic_and_starts_at_once_when_it_is_there() {
+fn restore_waits_for_the_nic_and_then_starts_at_once() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let before: Vec<_> = pods.iter().map(Pod::capture).collect();
@@ -78,7 +78,7 @@ fn restore_waits_for_carrier_too() {
 }
 
 #[test]
-fn the_wait_is_for_events_and_not_by_sleeping() {
+fn the_wait_uses_events_and_does_not_poll() {
     let node = Node::new();
     let _pods = lost_node_with_pods(&node);
     let waits = |words: &str| {
@@ -102,7 +102,7 @@ fn the_wait_is_for_events_and_not_by_sleeping() {
 }
 
 #[test]
-fn a_nic_that_does_not_come_back_is_named_and_nothing_is_changed() {
+fn a_nic_that_does_not_return_is_reported_and_nothing_changes() {
     let node = Node::new();
     let pods = lost_node_with_pods(&node);
     let (before, host) = (pods[0].capture(), node.capture());
@@ -154,7 +154,7 @@ fn without_wait_a_missing_nic_is_an_error_at_once() {
 }
 
 #[test]
-fn a_nic_without_carrier_is_said_to_have_none() {
+fn a_nic_without_carrier_is_reported() {
     let node = Node::new();
     let pods = lost_node_with_pods(&node);
     node.reload_without_carrier();
@@ -168,7 +168,7 @@ fn a_nic_without_carrier_is_said_to_have_none() {
 }
 
 #[test]
-fn after_the_nic_is_back_the_same_command_succeeds() {
+fn after_the_nic_returns_the_same_command_succeeds() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let before = pods[1].capture();

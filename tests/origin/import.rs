@@ -85,7 +85,7 @@ fn stored(node: &Node, name: &str) -> PathBuf {
 }
 
 #[test]
-fn imported_files_bring_the_pods_back() {
+fn pods_are_restored_from_imported_files() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let files = pods.iter().map(|pod| place(&node, pod)).collect::<Vec<_>>();
@@ -123,7 +123,7 @@ fn imported_files_bring_the_pods_back() {
 }
 
 #[test]
-fn check_wants_more_than_an_imported_file() {
+fn check_requires_more_than_an_imported_file() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     place(&node, &pods[0]);
@@ -138,7 +138,7 @@ fn check_wants_more_than_an_imported_file() {
 }
 
 #[test]
-fn a_living_pod_needs_no_parent() {
+fn a_pod_with_its_network_needs_no_parent() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     place(&node, &pods[0]);
@@ -179,7 +179,7 @@ fn a_second_import_writes_nothing() {
 }
 
 #[test]
-fn netfixs_own_checkpoint_of_a_living_pod_is_better_and_stays() {
+fn a_checkpoint_of_netfix_is_kept_instead_of_an_imported_file() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     place(&node, &pods[0]);
@@ -191,7 +191,7 @@ fn netfixs_own_checkpoint_of_a_living_pod_is_better_and_stays() {
 }
 
 #[test]
-fn a_snapshot_after_the_import_replaces_the_origins_file() {
+fn a_snapshot_after_the_import_replaces_the_imported_file() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     place(&node, &pods[0]);
@@ -206,7 +206,7 @@ fn a_snapshot_after_the_import_replaces_the_origins_file() {
 }
 
 #[test]
-fn a_damaged_checkpoint_in_its_place_is_put_away() {
+fn an_import_replaces_a_damaged_checkpoint() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     place(&node, &pods[0]);
@@ -224,7 +224,7 @@ fn a_damaged_checkpoint_in_its_place_is_put_away() {
 }
 
 #[test]
-fn files_of_pods_that_are_gone_are_passed_over() {
+fn files_of_deleted_pods_are_skipped() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let _files = [place(&node, &pods[0]), place(&node, &pods[1])];
@@ -238,7 +238,7 @@ fn files_of_pods_that_are_gone_are_passed_over() {
 }
 
 #[test]
-fn two_files_that_lead_to_one_namespace_are_both_refused() {
+fn two_files_for_one_namespace_are_both_refused() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     place(&node, &pods[0]);
@@ -286,7 +286,7 @@ fn is_named(name: &str, put: impl Fn(&PathBuf, &Value), code: &str, words: &[&st
 }
 
 #[test]
-fn damaged_files_are_named_and_the_others_go_on() {
+fn damaged_files_are_reported_and_the_others_are_imported() {
     let corrupt = "checkpoint-corrupt";
     is_named(
         "06c9b8d0a800",
@@ -315,7 +315,7 @@ fn damaged_files_are_named_and_the_others_go_on() {
 }
 
 #[test]
-fn names_that_are_not_the_origins_are_refused() {
+fn file_names_that_i40e_net_fix_does_not_use_are_refused() {
     let write = |path: &PathBuf, file: &Value| fs::write(path, file.to_string()).expect("a file");
     for name in ["web-0", "06c9b8d0a800", ".hidden", "a b"] {
         is_named(name, write, "checkpoint-corrupt", &[]);
@@ -329,7 +329,7 @@ fn names_that_are_not_the_origins_are_refused() {
 }
 
 #[test]
-fn files_that_others_could_have_written_are_refused() {
+fn files_writable_by_other_users_are_refused() {
     let write = |path: &PathBuf, file: &Value| fs::write(path, file.to_string()).expect("a file");
     let corrupt = "checkpoint-corrupt";
     let open = |path: &PathBuf, file: &Value| {
@@ -363,7 +363,7 @@ fn files_that_others_could_have_written_are_refused() {
 }
 
 #[test]
-fn a_path_that_leads_to_a_pipe_does_not_hold_up_the_others() {
+fn a_path_to_a_pipe_does_not_block_the_others() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     place(&node, &pods[0]);
@@ -378,7 +378,7 @@ fn a_path_that_leads_to_a_pipe_does_not_hold_up_the_others() {
 }
 
 #[test]
-fn a_file_of_netfixs_own_is_not_the_origins() {
+fn a_file_of_netfix_is_not_imported() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     node.netfix_alone("snapshot").exits(0);
@@ -391,7 +391,7 @@ fn a_file_of_netfixs_own_is_not_the_origins() {
 }
 
 #[test]
-fn where_there_is_nothing_to_import_nothing_is_begun() {
+fn an_import_of_nothing_changes_nothing() {
     let node = Node::new();
     let refused = |path: &str, code: &str, word: &str| {
         node.netfix_alone(&format!("import {path}"))
@@ -418,7 +418,7 @@ fn where_there_is_nothing_to_import_nothing_is_begun() {
 }
 
 #[test]
-fn the_answer_for_people_counts_what_became_of_the_files() {
+fn the_text_output_counts_the_files_by_result() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     let _files = [place(&node, &pods[0]), place(&node, &pods[1])];

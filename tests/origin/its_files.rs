@@ -57,7 +57,7 @@ fn assert_is_back(pod: &Pod<'_>, run: &Run) {
 }
 
 #[test]
-fn an_ipv4_pod_comes_back_from_the_origins_file() {
+fn an_ipv4_pod_is_restored_from_a_file_of_i40e_net_fix() {
     let node = Node::new();
     let pod = lost_pod(&node, "ipv4.json");
     let run = restore(&node).exits(0);
@@ -70,7 +70,7 @@ fn an_ipv4_pod_comes_back_from_the_origins_file() {
 }
 
 #[test]
-fn a_dual_stack_pod_comes_back_from_the_origins_file() {
+fn a_dual_stack_pod_is_restored_from_a_file_of_i40e_net_fix() {
     let node = Node::new();
     let pod = lost_pod(&node, "dual-stack.json");
     let run = restore(&node).exits(0);
@@ -88,7 +88,7 @@ fn a_dual_stack_pod_comes_back_from_the_origins_file() {
 }
 
 #[test]
-fn a_route_without_a_gateway_goes_by_that_of_the_address() {
+fn a_route_without_a_gateway_uses_that_of_the_address() {
     let node = Node::new();
     let pod = lost_pod(&node, "route-without-gateway.json");
     let run = restore(&node).exits(0);
@@ -101,7 +101,7 @@ fn a_route_without_a_gateway_goes_by_that_of_the_address() {
 }
 
 #[test]
-fn the_containers_interface_is_found_where_it_is_not_the_first() {
+fn the_interface_of_the_container_need_not_be_the_first() {
     let node = Node::new();
     let pod = lost_pod(&node, "container-not-first.json");
     let run = restore(&node).exits(0);
@@ -109,7 +109,7 @@ fn the_containers_interface_is_found_where_it_is_not_the_first() {
 }
 
 #[test]
-fn a_file_without_routes_gives_the_pod_back_without_a_default_route() {
+fn a_file_without_routes_restores_the_pod_without_a_default_route() {
     let node = Node::new();
     let pod = lost_pod(&node, "empty-routes.json");
     let run = restore(&node).exits(0);
@@ -118,7 +118,7 @@ fn a_file_without_routes_gives_the_pod_back_without_a_default_route() {
 }
 
 #[test]
-fn one_unreachable_route_is_named_and_the_rest_is_done() {
+fn an_unreachable_route_is_reported_and_the_rest_is_restored() {
     let node = Node::new();
     let pod = lost_pod(&node, "unreachable-route.json");
     let run = restore(&node).exits(1).names(
@@ -163,7 +163,7 @@ fn a_file_without_a_result_is_corrupt() {
 }
 
 #[test]
-fn without_a_parent_the_flag_is_asked_for_and_nothing_is_done() {
+fn without_a_parent_the_message_suggests_the_option_and_nothing_changes() {
     let node = Node::new();
     let pod = lost_pod(&node, "ipv4.json");
     let run = node
@@ -175,7 +175,7 @@ fn without_a_parent_the_flag_is_asked_for_and_nothing_is_done() {
 }
 
 #[test]
-fn a_parent_that_does_not_exist_is_named() {
+fn a_parent_that_does_not_exist_is_reported() {
     let node = Node::new();
     let pod = lost_pod(&node, "ipv4.json");
     let run = node
@@ -187,7 +187,7 @@ fn a_parent_that_does_not_exist_is_named() {
 }
 
 #[test]
-fn a_namespace_named_by_a_process_is_opened_as_it_stands() {
+fn a_namespace_in_the_path_of_a_process_is_opened() {
     let node = Node::new();
     let pod = node.pod("web").with_process();
     let path = format!("/proc/{}/ns/net", pod.process_id());
@@ -200,7 +200,7 @@ fn a_namespace_named_by_a_process_is_opened_as_it_stands() {
 }
 
 #[test]
-fn a_namespace_named_by_a_process_is_selected_by_its_mount_too() {
+fn a_namespace_in_the_path_of_a_process_can_be_selected_by_its_mount() {
     let node = Node::new();
     let pod = node.pod("web").with_process();
     place(
@@ -214,7 +214,7 @@ fn a_namespace_named_by_a_process_is_selected_by_its_mount_too() {
 }
 
 #[test]
-fn a_second_restore_from_the_origins_file_changes_nothing() {
+fn a_second_restore_from_a_file_of_i40e_net_fix_changes_nothing() {
     let node = Node::new();
     let pod = lost_pod(&node, "dual-stack.json");
     restore(&node).exits(0);
@@ -230,7 +230,7 @@ fn a_second_restore_from_the_origins_file_changes_nothing() {
 }
 
 #[test]
-fn an_interface_that_is_there_without_its_address_gets_it() {
+fn an_existing_interface_gets_its_missing_address() {
     let node = Node::new();
     let pod = lost_pod(&node, "ipv4.json");
     node.ns.ip("link set eth0 up");
@@ -240,7 +240,7 @@ fn an_interface_that_is_there_without_its_address_gets_it() {
 }
 
 #[test]
-fn a_snapshot_replaces_the_origins_file_by_one_that_holds_everything() {
+fn a_snapshot_replaces_a_file_of_i40e_net_fix_by_a_complete_one() {
     let node = Node::new();
     let pod = lost_pod(&node, "ipv4.json");
     restore(&node).exits(0);

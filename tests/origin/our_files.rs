@@ -37,7 +37,7 @@ fn essence(pod: &Pod<'_>) -> Vec<String> {
 
 /// After a loss the steps of `i40e_net_fix`, with netfix's file alone, restore everything that `i40e_net_fix` can
 /// restore.
-fn the_origin_restores(node: &Node, pod: &Pod<'_>) {
+fn i40e_net_fix_restores(node: &Node, pod: &Pod<'_>) {
     let before = essence(pod);
     node.snapshot();
     let checkpoint = OriginCheckpoint::read(&node.checkpoint_of(pod));
@@ -49,40 +49,40 @@ fn the_origin_restores(node: &Node, pod: &Pod<'_>) {
 }
 
 #[test]
-fn the_origin_restores_an_ipv4_pod_from_our_file() {
+fn i40e_net_fix_restores_an_ipv4_pod_from_our_file() {
     let node = Node::new();
     let pod = node.pod("web").attach(&static_ipam(&["10.88.2.10/16"]));
-    the_origin_restores(&node, &pod);
+    i40e_net_fix_restores(&node, &pod);
 }
 
 #[test]
-fn the_origin_restores_a_dual_stack_pod_from_our_file() {
+fn i40e_net_fix_restores_a_dual_stack_pod_from_our_file() {
     let node = Node::new();
     let pod = node
         .pod("web")
         .attach(&static_ipam(&["10.88.2.10/16", "fd88::2:10/64"]));
-    the_origin_restores(&node, &pod);
+    i40e_net_fix_restores(&node, &pod);
 }
 
 #[test]
-fn the_origin_restores_several_addresses_in_order_from_our_file() {
+fn i40e_net_fix_restores_several_addresses_in_order_from_our_file() {
     let node = Node::new();
     let pod = node
         .pod("web")
         .attach(&static_ipam(&["10.88.2.10/16", "10.88.2.9/16"]));
-    the_origin_restores(&node, &pod);
+    i40e_net_fix_restores(&node, &pod);
 }
 
 #[test]
-fn the_origin_restores_a_route_by_another_gateway_from_our_file() {
+fn i40e_net_fix_restores_a_route_by_another_gateway_from_our_file() {
     let node = Node::new();
     let pod = node.pod("web").simple();
     pod.ip("route add 172.16.0.0/12 via 10.88.0.3");
-    the_origin_restores(&node, &pod);
+    i40e_net_fix_restores(&node, &pod);
 }
 
 #[test]
-fn the_origin_restores_a_pod_with_more_than_it_can_know_from_our_file() {
+fn i40e_net_fix_restores_its_part_of_a_complex_pod_from_our_file() {
     let node = Node::new();
     let pod = node.pod("web").simple();
     let before = essence(&pod);
@@ -124,7 +124,7 @@ fn the_pods_main_interface_is_the_first() {
 }
 
 #[test]
-fn our_file_adds_one_key_to_the_origins_and_no_other() {
+fn our_file_adds_one_key_to_those_of_i40e_net_fix() {
     let node = Node::new();
     let pods = node.simple_pods(1);
     node.snapshot();

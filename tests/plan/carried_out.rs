@@ -268,7 +268,7 @@ pub(super) fn whole(case: &Case, kernel: Kernel) -> Run {
 }
 
 #[test]
-fn every_plan_carried_out_leads_to_its_end() {
+fn every_applied_plan_ends_as_in_testdata() {
     let cases = cases::read::<Case>("plan");
     cases::compare(
         &cases,
@@ -279,7 +279,7 @@ fn every_plan_carried_out_leads_to_its_end() {
 }
 
 #[test]
-fn a_run_cut_at_any_step_and_run_again_leads_to_the_same_end() {
+fn a_run_stopped_at_any_step_and_repeated_ends_the_same() {
     let mut cuts = 0;
     for (_, case) in cases::read::<Case>("plan") {
         let begin = || kernel(&case, &case.observed);
@@ -324,7 +324,7 @@ fn after<'s>(case: &Case, steps: impl IntoIterator<Item = &'s Step>) -> (NetStat
 }
 
 #[test]
-fn a_printed_plan_leaves_nothing_to_do() {
+fn a_printed_plan_is_complete() {
     for (_, case) in cases::read::<Case>("plan") {
         let plan = printed(&case);
         let (state, refused) = after(&case, &plan.steps);
@@ -350,7 +350,7 @@ fn a_printed_plan_leaves_nothing_to_do() {
 }
 
 #[test]
-fn no_step_of_a_plan_is_in_vain() {
+fn every_step_of_a_plan_is_needed() {
     let mut steps = 0;
     for (_, case) in cases::read::<Case>("plan") {
         let plan = printed(&case);
@@ -376,7 +376,7 @@ fn no_step_of_a_plan_is_in_vain() {
 }
 
 #[test]
-fn a_plan_in_reverse_is_refused_or_ends_elsewhere() {
+fn a_plan_in_reverse_order_is_refused_or_ends_differently() {
     for name in [
         "host-bond-made-and-bare",
         "host-nic-reloaded",

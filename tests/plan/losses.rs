@@ -132,7 +132,7 @@ fn losses(case: &Case) -> Vec<Loss> {
 }
 
 #[test]
-fn every_single_loss_is_undone() {
+fn every_single_loss_is_restored() {
     let (mut count, mut wrong) = (0, Vec::new());
     for (_, case) in cases::read::<Case>("plan") {
         let case = intact(case);

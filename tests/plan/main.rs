@@ -93,7 +93,7 @@ fn planned(case: &Case) -> String {
 }
 
 #[test]
-fn every_case_in_testdata_gives_its_plan() {
+fn every_case_in_testdata_has_its_plan() {
     let cases = cases::read::<Case>("plan");
     assert!(cases.len() >= 20, "only {} cases", cases.len());
     cases::compare(&cases, "plan.txt", |case| &case.why, planned);

@@ -107,14 +107,14 @@ fn matched(case: &Case) -> String {
 }
 
 #[test]
-fn every_case_in_testdata_gives_its_matching() {
+fn every_case_in_testdata_has_its_matching() {
     let cases = cases::read::<Case>("matching");
     assert!(cases.len() >= 20, "only {} cases", cases.len());
     cases::compare(&cases, "matching.txt", |case| &case.why, matched);
 }
 
 #[test]
-fn what_matches_does_not_depend_on_the_order_of_pods() {
+fn the_matching_does_not_depend_on_the_order_of_pods() {
     for (folder, mut case) in cases::read::<Case>("matching") {
         let mut before: Vec<String> = matched(&case).lines().map(str::to_owned).collect();
         case.machine.pods.reverse();

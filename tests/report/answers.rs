@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::machine::{Machine, NAMES, fixture, testdata};
 
 #[test]
-fn every_record_in_testdata_gives_its_text() {
+fn every_record_in_testdata_has_its_text() {
     let bless = std::env::var_os("NETFIX_BLESS").is_some();
     for name in NAMES {
         let window = fixture(name);
@@ -39,7 +39,7 @@ fn every_record_in_testdata_gives_its_text() {
 }
 
 #[test]
-fn the_document_has_the_record_and_what_follows_from_it() {
+fn the_document_contains_the_record_and_computed_values() {
     let window = fixture("well");
     let answer = Machine::with(std::slice::from_ref(&window)).json(&["report"]);
     assert_eq!(answer["command"], "report");
@@ -58,7 +58,7 @@ fn the_document_has_the_record_and_what_follows_from_it() {
 }
 
 #[test]
-fn what_nobody_knows_is_null_and_a_dash() {
+fn unknown_values_are_null_and_a_dash() {
     let machine = Machine::with(&[fixture("killed")]);
     let computed = &machine.json(&["report"])["report"]["computed"];
     assert_eq!(computed["verdict"], "interrupted");
@@ -89,7 +89,7 @@ fn what_nobody_knows_is_null_and_a_dash() {
 }
 
 #[test]
-fn a_window_that_went_wrong_is_never_called_well() {
+fn a_failed_window_never_has_a_good_verdict() {
     let well = fixture("well");
     let verdict = |window: Window| {
         let machine = Machine::with(&[window]);
@@ -208,7 +208,7 @@ fn this_process() -> Holder {
 }
 
 #[test]
-fn an_open_window_says_how_far_it_has_come() {
+fn an_open_window_shows_its_progress() {
     let machine = Machine::new();
     let guard = machine.store().lock("test").unwrap();
     let sentence = |window: &Window| {
@@ -268,7 +268,7 @@ fn an_open_window_says_how_far_it_has_come() {
 }
 
 #[test]
-fn the_newest_is_shown_unless_another_is_named() {
+fn the_newest_window_is_shown_by_default() {
     let all: Vec<Window> = NAMES.iter().map(|name| fixture(name)).collect();
     let machine = Machine::with(&all);
     let id = |words: &[&str]| {
@@ -318,7 +318,7 @@ fn the_newest_is_shown_unless_another_is_named() {
 }
 
 #[test]
-fn an_unknown_window_is_refused_with_those_that_there_are() {
+fn an_unknown_window_is_refused_with_a_list_of_windows() {
     let machine = Machine::with(&[fixture("well"), fixture("pause")]);
     let known = "20261116T090512Z, 20261121T031500Z";
     for wanted in ["2025", "202611", "../windows/20261121T031500Z", ""] {
@@ -341,7 +341,7 @@ fn an_unknown_window_is_refused_with_those_that_there_are() {
 }
 
 #[test]
-fn readers_neither_make_nor_take_the_lock() {
+fn readers_neither_create_nor_take_the_lock() {
     let machine = Machine::with(&[fixture("well")]);
     let _guard = machine.store().lock("test").unwrap();
     machine.text();
@@ -351,7 +351,7 @@ fn readers_neither_make_nor_take_the_lock() {
 }
 
 #[test]
-fn a_damaged_record_is_named_and_hides_no_other() {
+fn a_damaged_record_is_reported_and_the_others_are_listed() {
     let machine = Machine::with(&[fixture("well"), fixture("pause")]);
     let path = machine.state().join("windows/20261121T031500Z.json");
     let text = fs::read_to_string(&path).unwrap();

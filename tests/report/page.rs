@@ -26,7 +26,7 @@ fn words(element: scraper::ElementRef<'_>) -> String {
 }
 
 #[test]
-fn the_page_has_every_pod_and_phase_and_needs_nothing_else() {
+fn the_page_has_every_pod_and_phase_and_is_self_contained() {
     for name in NAMES {
         let window = fixture(name);
         let page = Machine::with(std::slice::from_ref(&window)).page();
@@ -114,7 +114,7 @@ fn assert_needs_nothing(html: &Html, page: &str) {
 }
 
 #[test]
-fn the_page_can_be_read_without_seeing_it() {
+fn the_page_is_accessible_to_screen_readers() {
     let html = parsed(&Machine::with(&[fixture("troubled")]).page());
     assert_eq!(select(&html, "html[lang=en]").len(), 1);
     let ids: Vec<&str> = select(&html, "[id]")
@@ -147,7 +147,7 @@ fn the_page_can_be_read_without_seeing_it() {
 }
 
 #[test]
-fn with_many_pods_the_worst_have_lanes_and_all_are_counted() {
+fn with_many_pods_only_the_worst_have_lanes_and_all_are_counted() {
     let window = fixture("troubled");
     let html = parsed(&Machine::with(std::slice::from_ref(&window)).page());
     let lanes: Vec<String> = select(&html, "g.lane").into_iter().map(words).collect();
@@ -209,7 +209,7 @@ fn hostile() -> (Window, &'static str) {
 }
 
 #[test]
-fn hostile_names_are_inert_on_the_page_and_on_the_terminal() {
+fn hostile_names_are_escaped_on_the_page_and_on_the_terminal() {
     let (window, evil) = hostile();
     let machine = Machine::with(std::slice::from_ref(&window));
     let log = machine.store().window_log_path(&window.id);
@@ -237,7 +237,7 @@ fn hostile_names_are_inert_on_the_page_and_on_the_terminal() {
 }
 
 #[test]
-fn the_log_is_on_the_page_as_a_terminal_would_show_it() {
+fn the_page_shows_the_log_like_a_terminal() {
     let window = fixture("well");
     let machine = Machine::with(std::slice::from_ref(&window));
     let lines: Vec<String> = (0..300)
@@ -252,7 +252,7 @@ fn the_log_is_on_the_page_as_a_terminal_would_show_it() {
 }
 
 #[test]
-fn the_page_is_written_whole_or_not_at_all() {
+fn the_page_is_written_atomically() {
     let machine = Machine::with(&[fixture("well")]);
     machine.page();
     let path = machine.folder.path().join("page.html");
@@ -299,7 +299,7 @@ fn the_page_is_written_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_log_that_cannot_be_read_costs_no_page() {
+fn an_unreadable_log_does_not_prevent_the_page() {
     let window = fixture("well");
     let machine = Machine::with(std::slice::from_ref(&window));
     symlink("/etc/passwd", machine.store().window_log_path(&window.id)).unwrap();

@@ -73,7 +73,7 @@ fn assert_blessed(name: &str, text: &str, wrong: &mut Vec<String>) {
 }
 
 #[test]
-fn every_screen_is_the_one_that_was_read() {
+fn every_screen_equals_its_file_in_testdata() {
     let mut wrong = Vec::new();
     for command in COMMANDS {
         for pods in [3, 40, 250] {
@@ -162,7 +162,7 @@ fn the_table_comes_first_then_problems_and_the_verdict_last() {
 }
 
 #[test]
-fn pods_that_are_well_are_listed_with_v_and_o_wide_only() {
+fn healthy_pods_are_listed_only_with_v_and_o_wide() {
     let document = Scene {
         pods: 40,
         lost: false,
@@ -187,7 +187,7 @@ fn pods_that_are_well_are_listed_with_v_and_o_wide_only() {
 }
 
 #[test]
-fn scripts_get_names_or_rows_and_nothing_else() {
+fn scripts_get_only_names_or_rows() {
     let document = Scene {
         pods: 40,
         lost: false,

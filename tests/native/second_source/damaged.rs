@@ -39,7 +39,7 @@ fn is_named(damage: impl Fn(&Subject<'_>), code: &str, words: &[&str]) {
 }
 
 #[test]
-fn an_empty_file_is_named_and_the_others_go_on() {
+fn an_empty_file_is_reported_and_the_other_pods_are_restored() {
     is_named(
         |it| it.attached[0].overwrite(""),
         "checkpoint-corrupt",
@@ -48,7 +48,7 @@ fn an_empty_file_is_named_and_the_others_go_on() {
 }
 
 #[test]
-fn a_file_that_was_cut_off_is_named_and_the_others_go_on() {
+fn a_truncated_file_is_reported_and_the_other_pods_are_restored() {
     let cut = |it: &Subject<'_>| {
         let text = it.attached[0].text();
         it.attached[0].overwrite(&text[..text.len() * 2 / 3]);
@@ -57,7 +57,7 @@ fn a_file_that_was_cut_off_is_named_and_the_others_go_on() {
 }
 
 #[test]
-fn what_is_no_configuration_is_named() {
+fn an_invalid_configuration_is_reported() {
     let broken = |key: &'static str, value: serde_json::Value| {
         move |it: &Subject<'_>| {
             let mut entry: serde_json::Value =
@@ -94,7 +94,7 @@ fn what_is_no_configuration_is_named() {
 }
 
 #[test]
-fn files_that_others_could_have_written_are_named() {
+fn files_writable_by_other_users_are_reported() {
     let open = |it: &Subject<'_>| {
         fs::set_permissions(&it.attached[0].file, Permissions::from_mode(0o666)).expect("its mode");
     };
@@ -117,7 +117,7 @@ fn files_that_others_could_have_written_are_named() {
 }
 
 #[test]
-fn a_path_that_leads_to_a_pipe_does_not_hold_up_the_others() {
+fn a_path_to_a_pipe_does_not_block_the_others() {
     let node = Node::new();
     let pipe = node.temp().join("pipe");
     mkfifo(&pipe, Mode::S_IRUSR).expect("a FIFO");
@@ -133,7 +133,7 @@ fn a_path_that_leads_to_a_pipe_does_not_hold_up_the_others() {
 }
 
 #[test]
-fn where_every_file_is_damaged_the_command_fails() {
+fn if_every_file_is_damaged_the_command_fails() {
     let node = Node::new();
     let it = Subject::plain(&node, "web", &["10.88.2.10/16"]);
     it.attached[0].overwrite("");

@@ -39,7 +39,7 @@ fn severities(run: &Run, code: &str, pod: &CriPod) -> Vec<String> {
 }
 
 #[test]
-fn an_entry_whose_path_leads_to_another_sandbox_is_passed_over() {
+fn an_entry_whose_path_leads_to_another_sandbox_is_skipped() {
     let node = CriNode::new();
     let pods = two_pods(&node);
     // The second pod has no entry, and a stale entry has its path: nothing of the stale one may reach it.
@@ -80,7 +80,7 @@ fn an_entry_whose_path_leads_to_another_sandbox_is_passed_over() {
 }
 
 #[test]
-fn a_cut_off_entry_is_its_pods_and_that_of_a_former_pod_is_nobodys() {
+fn a_truncated_entry_is_reported_for_its_pod_and_ignored_for_a_former_pod() {
     let node = CriNode::new();
     let pods = two_pods(&node);
     let (file, _) = entry_of(&node, &pods[0]);
@@ -128,7 +128,7 @@ fn a_cut_off_entry_is_its_pods_and_that_of_a_former_pod_is_nobodys() {
 }
 
 #[test]
-fn entries_of_a_runtimes_former_pods_are_counted() {
+fn entries_of_former_pods_are_counted() {
     let node = CriNode::new();
     let pods = two_pods(&node);
     let (file, _) = entry_of(&node, &pods[0]);
@@ -147,7 +147,7 @@ fn entries_of_a_runtimes_former_pods_are_counted() {
     node.assert_cni_check(&[kept]);
 }
 
-fn origin_file(pod: &CriPod, sandbox: &str, pid: u32) -> Value {
+fn i40e_net_fix_file(pod: &CriPod, sandbox: &str, pid: u32) -> Value {
     let netns = format!("/proc/{pid}/ns/net");
     json!({
         "netns": netns, "podname": pod.sandbox.name, "sandbox": sandbox, "ifname": "eth0",
@@ -159,7 +159,7 @@ fn origin_file(pod: &CriPod, sandbox: &str, pid: u32) -> Value {
 }
 
 #[test]
-fn an_origins_file_whose_process_is_another_pods_by_now_is_neither_imported_nor_restored() {
+fn a_file_of_i40e_net_fix_whose_pid_belongs_to_another_pod_now_is_neither_imported_nor_restored() {
     let node = CriNode::new();
     let pod = node.run(PodSpec::new(
         "shop",
@@ -170,7 +170,7 @@ fn an_origins_file_whose_process_is_another_pods_by_now_is_neither_imported_nor_
     fs::create_dir(&folder).expect("the origin's folder");
     // Its pid belongs to the running pod, as after a reuse; its sandbox does not.
     let former = "06c9b8d0a800735982222588c28e70140820acfd04a120264b87a20306322f55";
-    let text = origin_file(&pod, former, pod.sandbox.pid).to_string();
+    let text = i40e_net_fix_file(&pod, former, pod.sandbox.pid).to_string();
     fs::write(folder.join(&former[..12]), &text).expect("the origin's file");
     let run = node
         .netfix(&format!("import {} {CRI} -o json", folder.display()))

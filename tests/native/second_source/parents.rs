@@ -31,7 +31,7 @@ fn second_device(node: &Node) {
 }
 
 #[test]
-fn pods_on_several_masters_come_back_each_on_its_own() {
+fn pods_on_several_masters_are_restored_each_on_its_own() {
     let node = Node::new();
     second_device(&node);
     let pods = [
@@ -57,7 +57,7 @@ fn pods_on_several_masters_come_back_each_on_its_own() {
 }
 
 #[test]
-fn a_master_that_does_not_come_back_is_named_and_the_others_go_on() {
+fn a_missing_master_is_reported_and_the_other_pods_are_restored() {
     let node = Node::new();
     second_device(&node);
     let lost = Subject::new(&node, "a", &[&on(&node, Some("eth1"), "10.88.2.10/16")]);
@@ -77,7 +77,7 @@ fn a_master_that_does_not_come_back_is_named_and_the_others_go_on() {
 }
 
 #[test]
-fn a_nic_that_comes_late_is_waited_for_and_taken_as_it_is() {
+fn restore_waits_for_a_late_nic_and_keeps_its_mtu() {
     let node = Node::new();
     let it = Subject::plain(&node, "web", &["10.88.2.10/16"]);
     node.lose();
@@ -109,7 +109,7 @@ fn a_nic_that_comes_late_is_waited_for_and_taken_as_it_is() {
 }
 
 #[test]
-fn without_a_master_the_hosts_default_route_tells_the_parent() {
+fn without_a_master_the_hosts_default_route_selects_the_parent() {
     let node = Node::new();
     let it = Subject::new(&node, "web", &[&on(&node, None, "10.88.2.10/16")]);
     node.lose_and_reload();
@@ -130,7 +130,7 @@ fn without_a_master_the_hosts_default_route_tells_the_parent() {
 }
 
 #[test]
-fn without_a_master_the_user_names_the_parent() {
+fn without_a_master_the_user_selects_the_parent() {
     let node = Node::new();
     let it = Subject::new(&node, "web", &[&on(&node, None, "10.88.2.10/16")]);
     node.lose_and_reload();
@@ -149,7 +149,7 @@ fn without_a_master_the_user_names_the_parent() {
 }
 
 #[test]
-fn a_stored_node_state_tells_more_than_the_cache() {
+fn a_stored_node_state_supplements_the_cache() {
     let node = Node::new();
     let it = Subject::new(&node, "web", &[&on(&node, None, "10.88.2.10/16")]);
     let host = node.capture();

@@ -15,7 +15,7 @@ fn tuning(node: &Node, keys: &Value) -> Value {
 }
 
 #[test]
-fn what_tuning_did_is_done_again() {
+fn settings_of_tuning_are_restored() {
     let node = Node::new();
     let chain = [
         with(
@@ -41,7 +41,7 @@ fn what_tuning_did_is_done_again() {
 }
 
 #[test]
-fn a_mac_that_tuning_has_set_comes_back() {
+fn a_mac_from_tuning_is_restored() {
     let node = Node::new();
     let chain = [
         macvlan(&static_ipam(&["10.88.2.10/16"])),
@@ -63,7 +63,7 @@ fn a_mac_that_tuning_has_set_comes_back() {
 }
 
 #[test]
-fn a_mac_that_the_runtime_chose_comes_back() {
+fn a_mac_from_the_runtime_is_restored() {
     // An early result does not repeat it, so it has to come from the runtime's arguments.
     for version in ["1.0.0", "0.2.0"] {
         let node = Node::new();
@@ -86,7 +86,7 @@ fn a_mac_that_the_runtime_chose_comes_back() {
 }
 
 #[test]
-fn a_setting_of_tuning_that_is_different_on_a_living_link_is_told_and_left() {
+fn a_different_tuning_value_on_an_existing_link_is_reported_and_kept() {
     let node = Node::new();
     let chain = [
         macvlan(&static_ipam(&["10.88.2.10/16"])),
@@ -104,7 +104,7 @@ fn a_setting_of_tuning_that_is_different_on_a_living_link_is_told_and_left() {
 }
 
 #[test]
-fn a_sysctl_of_tuning_that_nobody_can_write_is_an_error_and_the_pod_comes_back() {
+fn a_read_only_tuning_sysctl_is_an_error_and_the_pod_is_restored() {
     let node = Node::new();
     let chain = [
         macvlan(&static_ipam(&["10.88.2.10/16"])),
@@ -132,7 +132,7 @@ fn a_sysctl_of_tuning_that_nobody_can_write_is_an_error_and_the_pod_comes_back()
 }
 
 #[test]
-fn both_interfaces_of_a_pod_come_back_also_where_multus_keeps_its_cache() {
+fn both_interfaces_of_a_pod_are_restored_also_from_the_cache_of_multus() {
     let node = Node::new();
     let first = Network::new(&node, "lab", &[macvlan(&static_ipam(&["10.88.2.10/16"]))]);
     let second = json!({
@@ -158,7 +158,7 @@ fn both_interfaces_of_a_pod_come_back_also_where_multus_keeps_its_cache() {
 }
 
 #[test]
-fn a_pair_that_bridge_made_beside_is_passed_over() {
+fn an_additional_veth_of_the_bridge_plugin_is_skipped() {
     let node = Node::new();
     let bridge = json!({
         "type": "bridge", "bridge": "cni0", "isGateway": true,
@@ -181,7 +181,7 @@ fn a_pair_that_bridge_made_beside_is_passed_over() {
 }
 
 #[test]
-fn plugins_whose_work_netfix_cannot_do_are_named_and_the_rest_comes_back() {
+fn unsupported_plugins_are_reported_and_the_rest_is_restored() {
     let node = Node::new();
     let networks = [
         Network::new(&node, "lab", &[macvlan(&static_ipam(&["10.88.2.10/16"]))]),
@@ -213,7 +213,7 @@ fn plugins_whose_work_netfix_cannot_do_are_named_and_the_rest_comes_back() {
 }
 
 #[test]
-fn what_other_plugins_of_a_chain_did_is_named_when_it_is_lost() {
+fn a_lost_effect_of_other_chained_plugins_is_reported() {
     let node = Node::new();
     let mut it = Subject::plain(&node, "web", &["10.88.2.10/16"]);
     let plugins = it.attached[0].cached.config["plugins"]
@@ -241,7 +241,7 @@ fn what_other_plugins_of_a_chain_did_is_named_when_it_is_lost() {
 }
 
 #[test]
-fn another_kind_of_link_of_that_name_is_left_and_told() {
+fn another_kind_of_link_with_that_name_is_kept_and_reported() {
     let node = Node::new();
     let it = Subject::plain(&node, "web", &["10.88.2.10/16"]);
     node.lose_and_reload();

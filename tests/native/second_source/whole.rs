@@ -10,7 +10,7 @@ use crate::common::libcni::Network;
 use crate::common::traffic::reaches;
 
 #[test]
-fn pods_come_back_from_libcnis_cache_alone() {
+fn pods_are_restored_from_libcnis_cache_alone() {
     let node = Node::new();
     let many = [
         "10.88.2.10/16",
@@ -68,7 +68,7 @@ fn duplicate_address_detection_runs_as_for_any_new_interface() {
 }
 
 #[test]
-fn ipv6_is_switched_on_for_a_pod_whose_runtime_has_it_off() {
+fn ipv6_is_enabled_for_a_pod_whose_runtime_disabled_it() {
     let node = Node::new();
     let pod = node.pod("web");
     pod.ns.set_sysctl("ipv6/conf/all/disable_ipv6", "1");
@@ -93,7 +93,7 @@ fn ipv6_is_switched_on_for_a_pod_whose_runtime_has_it_off() {
 }
 
 #[test]
-fn a_second_restore_and_a_restore_of_what_lives_change_nothing() {
+fn a_second_restore_and_a_restore_without_loss_change_nothing() {
     let node = Node::new();
     let it = Subject::plain(&node, "web", &["10.88.2.10/16", "fd88::2:10/64"]);
     // Later additions are not in the cache, so netfix does not compare them.
@@ -128,7 +128,7 @@ fn is_left_alone(node: &Node, it: &Subject<'_>) {
 }
 
 #[test]
-fn a_plan_says_what_a_restore_would_do_and_touches_nothing() {
+fn a_plan_lists_the_steps_of_a_restore_and_changes_nothing() {
     let node = Node::new();
     let it = Subject::plain(&node, "web", &["10.88.2.10/16"]);
     node.netfix(&words(&node, "plan --exit-code")).exits(0);
@@ -154,7 +154,7 @@ fn a_plan_says_what_a_restore_would_do_and_touches_nothing() {
 }
 
 #[test]
-fn what_was_half_repaired_by_hand_is_completed() {
+fn a_partial_repair_by_hand_is_completed() {
     let node = Node::new();
     let it = Subject::plain(&node, "web", &["10.88.2.10/16", "10.88.2.9/16"]);
     node.lose_and_reload();
@@ -180,7 +180,7 @@ fn what_was_half_repaired_by_hand_is_completed() {
 }
 
 #[test]
-fn every_mode_and_a_configured_mtu_come_back() {
+fn every_mode_and_a_configured_mtu_are_restored() {
     let node = Node::new();
     let modes = ["bridge", "private", "vepa"];
     let network = |at: usize| {
@@ -202,7 +202,7 @@ fn every_mode_and_a_configured_mtu_come_back() {
 }
 
 #[test]
-fn an_mtu_that_the_parent_does_not_have_any_more_is_named_with_the_remedy() {
+fn an_mtu_above_that_of_the_parent_is_reported_with_the_remedy() {
     let node = Node::new();
     node.ns.ip("link set eth0 mtu 9000");
     let jumbo = with(
@@ -223,7 +223,7 @@ fn an_mtu_that_the_parent_does_not_have_any_more_is_named_with_the_remedy() {
 }
 
 #[test]
-fn routes_come_back_as_the_plugin_made_them() {
+fn routes_are_restored_as_the_plugin_created_them() {
     let node = Node::new();
     let ipam = json!({
         "type": "static",
@@ -262,7 +262,7 @@ fn routes_come_back_as_the_plugin_made_them() {
 }
 
 #[test]
-fn an_interface_without_addresses_comes_back_without_any() {
+fn an_interface_without_addresses_is_restored_without_any() {
     let node = Node::new();
     let it = Subject::new(
         &node,
@@ -275,7 +275,7 @@ fn an_interface_without_addresses_comes_back_without_any() {
 }
 
 #[test]
-fn a_result_of_an_early_version_lacks_the_mac_which_is_said_and_chosen_once() {
+fn an_early_result_without_a_mac_is_reported_and_the_mac_chosen_once() {
     let node = Node::new();
     let network = Network::new(
         &node,

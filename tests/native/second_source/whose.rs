@@ -9,7 +9,7 @@ use crate::common::libcni::{cache_dir, sandbox_id, short_name};
 use crate::common::{Node, Pod};
 
 #[test]
-fn entries_of_pods_that_are_gone_are_passed_over() {
+fn entries_of_deleted_pods_are_skipped() {
     let node = Node::new();
     let it = Subject::plain(&node, "web", &["10.88.2.10/16"]);
     let gone = Subject::plain(&node, "old", &["10.88.2.20/16"]);
@@ -28,7 +28,7 @@ fn entries_of_pods_that_are_gone_are_passed_over() {
 }
 
 #[test]
-fn a_namespace_made_again_under_the_same_path_gets_nothing_where_the_entry_is_contested() {
+fn a_recreated_namespace_at_the_same_path_gets_nothing_from_a_contested_entry() {
     let node = Node::new();
     let it = Subject::plain(&node, "web", &["10.88.2.10/16"]);
     let mut stale = Subject::plain(&node, "old", &["10.88.2.20/16"]);
@@ -51,7 +51,7 @@ fn a_namespace_made_again_under_the_same_path_gets_nothing_where_the_entry_is_co
 }
 
 #[test]
-fn pods_are_chosen_by_the_names_that_kubernetes_gave_them() {
+fn pods_are_selected_by_their_kubernetes_names() {
     let node = Node::new();
     let pods = [
         Subject::plain(&node, "web", &["10.88.2.10/16"]),
@@ -87,7 +87,7 @@ fn pods_are_chosen_by_the_names_that_kubernetes_gave_them() {
 }
 
 #[test]
-fn two_entries_with_one_address_are_refused_with_both_named() {
+fn two_entries_with_one_address_are_refused_and_both_reported() {
     let node = Node::new();
     let pods = [
         Subject::plain(&node, "web", &["10.88.2.10/16"]),
@@ -105,7 +105,7 @@ fn two_entries_with_one_address_are_refused_with_both_named() {
 }
 
 #[test]
-fn an_address_that_the_host_has_by_now_is_not_given_to_a_pod() {
+fn an_address_that_the_host_has_now_is_not_given_to_a_pod() {
     let node = Node::new();
     let it = Subject::plain(&node, "web", &["10.88.2.10/16"]);
     node.lose_and_reload();
@@ -123,7 +123,7 @@ fn an_address_that_the_host_has_by_now_is_not_given_to_a_pod() {
 }
 
 #[test]
-fn a_pod_without_an_entry_that_lost_its_interface_is_told() {
+fn a_lost_pod_without_an_entry_is_reported() {
     let node = Node::new();
     let it = Subject::plain(&node, "web", &["10.88.2.10/16"]);
     let unknown = Subject::plain(&node, "new", &["10.88.2.20/16"]);
@@ -136,7 +136,7 @@ fn a_pod_without_an_entry_that_lost_its_interface_is_told() {
 }
 
 #[test]
-fn without_a_cache_or_with_an_empty_one_nothing_is_changed() {
+fn without_a_cache_or_with_an_empty_one_nothing_changes() {
     let node = Node::new();
     let it = Subject::plain(&node, "web", &["10.88.2.10/16"]);
     fs::remove_file(&it.attached[0].file).expect("the entry");

@@ -10,7 +10,7 @@ use crate::common::background::wait_until;
 const BUS: &str = "dbus.socket dbus.service";
 
 #[test]
-fn without_a_bus_nothing_is_begun() {
+fn without_dbus_the_window_is_refused() {
     let node = Node::new();
     let scene = Scene::new(&node);
     scene
@@ -33,7 +33,7 @@ fn without_a_bus_nothing_is_begun() {
 }
 
 #[test]
-fn a_bus_that_goes_for_good_in_the_middle_leaves_kubelet_to_the_deadline() {
+fn if_dbus_is_lost_during_the_window_the_deadline_starts_kubelet() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let body = format!("{LOSING}\nsystemctl stop {BUS}\n{}", scene.loading());

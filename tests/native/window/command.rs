@@ -29,7 +29,7 @@ fn run_of(scene: &Scene<'_>) -> [Value; 3] {
 }
 
 #[test]
-fn one_that_fails_is_a_failed_window_with_all_pods_back() {
+fn a_failing_command_is_a_failed_window_with_all_pods_restored() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let command = scene.script("fails", &format!("{}\nexit 7", scene.reloading()));
@@ -43,7 +43,7 @@ fn one_that_fails_is_a_failed_window_with_all_pods_back() {
 }
 
 #[test]
-fn one_that_a_signal_ends_is_told_with_that_signal() {
+fn a_command_ended_by_a_signal_is_reported_with_the_signal() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let command = scene.script("dies", &format!("{}\nkill -SEGV $$", scene.reloading()));
@@ -56,7 +56,7 @@ fn one_that_a_signal_ends_is_told_with_that_signal() {
 }
 
 #[test]
-fn one_that_cannot_be_executed_is_told_with_the_reason() {
+fn a_command_that_cannot_be_executed_is_reported_with_the_reason() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let missing = scene.path("missing").display().to_string();
@@ -77,7 +77,7 @@ fn one_that_cannot_be_executed_is_told_with_the_reason() {
 }
 
 #[test]
-fn one_that_leaves_somebody_behind_who_keeps_its_output_holds_up_nobody() {
+fn a_background_process_that_keeps_the_output_open_does_not_block_the_window() {
     for foreground in ["", "--foreground"] {
         let node = Node::new();
         let scene = Scene::new(&node);
@@ -120,7 +120,7 @@ fn one_that_leaves_somebody_behind_who_keeps_its_output_holds_up_nobody() {
 }
 
 #[test]
-fn whatever_it_prints_is_shown_and_kept_and_breaks_nothing() {
+fn any_output_of_command_is_shown_and_logged_safely() {
     for foreground in ["", "--foreground"] {
         let node = Node::new();
         let scene = Scene::new(&node);
@@ -147,7 +147,7 @@ fn whatever_it_prints_is_shown_and_kept_and_breaks_nothing() {
 }
 
 #[test]
-fn one_that_reads_finds_nothing_to_read() {
+fn command_has_an_empty_stdin() {
     for foreground in ["", "--foreground"] {
         let node = Node::new();
         let scene = Scene::new(&node);
@@ -175,7 +175,7 @@ fn one_that_reads_finds_nothing_to_read() {
 }
 
 #[test]
-fn it_is_told_which_window_it_runs_in_and_nothing_of_netfixs_own_is_open_in_it() {
+fn command_gets_the_window_id_and_inherits_no_file_of_netfix() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let told = scene.path("told");

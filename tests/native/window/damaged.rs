@@ -8,7 +8,7 @@ use crate::common::Node;
 use crate::common::background::wait_until;
 
 #[test]
-fn it_is_named_by_everybody_and_overwritten_by_nobody() {
+fn every_command_reports_it_and_none_overwrites_it() {
     let node = Node::new();
     let scene = Scene::new(&node);
     scene.netfix("pause --deadline 5m").exits(0);
@@ -48,7 +48,7 @@ fn it_is_named_by_everybody_and_overwritten_by_nobody() {
 }
 
 #[test]
-fn the_deadline_does_not_need_it() {
+fn the_deadline_works_without_it() {
     let node = Node::new();
     let scene = Scene::new(&node);
     scene.netfix("pause --deadline 5s").exits(0);

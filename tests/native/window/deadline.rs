@@ -8,7 +8,7 @@ use crate::common::background::wait_until;
 use crate::common::systemd::PACKAGES;
 
 #[test]
-fn at_the_deadline_kubelet_runs_again_and_everybody_is_told_the_truth() {
+fn at_the_deadline_kubelet_starts_and_every_command_reports_it() {
     for folder in FOLDERS {
         let node = Node::new();
         let scene = Scene::with_kubelet_in(&node, folder);
@@ -47,7 +47,7 @@ fn at_the_deadline_kubelet_runs_again_and_everybody_is_told_the_truth() {
 }
 
 #[test]
-fn after_the_deadline_a_resume_closes_the_window_and_leaves_kubelet_alone() {
+fn after_the_deadline_a_resume_closes_the_window_without_touching_kubelet() {
     let node = Node::new();
     let scene = Scene::new(&node);
     scene.netfix("pause --deadline 5s").exits(0);
@@ -68,7 +68,7 @@ fn after_the_deadline_a_resume_closes_the_window_and_leaves_kubelet_alone() {
 }
 
 #[test]
-fn a_deadline_that_protects_nobody_is_wrong_usage() {
+fn a_useless_deadline_is_wrong_usage() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let touchable = scene.touchable();

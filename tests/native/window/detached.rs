@@ -10,7 +10,7 @@ use crate::common::run::Run;
 const UPGRADE: &str = "upgrade --yes --settle 0s --wait 5s --timeout 2s --";
 
 #[test]
-fn what_was_typed_reaches_command_as_it_was_typed() {
+fn the_arguments_of_command_arrive_unchanged() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let told = scene.path("told");
@@ -39,7 +39,7 @@ fn what_was_typed_reaches_command_as_it_was_typed() {
 }
 
 #[test]
-fn a_bus_that_is_restarted_meanwhile_hides_neither_kubelet_nor_the_exit_code() {
+fn a_restart_of_dbus_hides_neither_kubelet_nor_the_exit_code() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let command = scene.script(

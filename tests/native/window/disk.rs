@@ -8,7 +8,7 @@ use crate::common::disk::Disk;
 const SIZE: usize = 16 << 20;
 
 #[test]
-fn a_full_disk_is_known_before_and_kubelet_is_not_touched() {
+fn a_full_disk_is_found_before_the_window_and_kubelet_keeps_running() {
     let node = Node::new();
     let disk = Disk::under(&node, SIZE);
     let scene = Scene::new(&node);
@@ -30,7 +30,7 @@ fn a_full_disk_is_known_before_and_kubelet_is_not_touched() {
 }
 
 #[test]
-fn a_disk_that_command_fills_stops_nothing_and_the_record_is_what_was_last_saved() {
+fn if_command_fills_the_disk_the_window_continues_and_the_last_saved_record_stays() {
     let node = Node::new();
     let disk = Disk::under(&node, SIZE);
     let scene = Scene::new(&node);
@@ -71,7 +71,7 @@ fn a_disk_that_command_fills_stops_nothing_and_the_record_is_what_was_last_saved
 }
 
 #[test]
-fn a_disk_that_is_full_when_somebody_resumes_keeps_nobody_from_it() {
+fn resume_works_on_a_full_disk() {
     let node = Node::new();
     let disk = Disk::under(&node, SIZE);
     let scene = Scene::new(&node);

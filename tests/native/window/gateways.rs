@@ -46,7 +46,7 @@ fn scene(node: &Node) -> Scene<'_> {
 }
 
 #[test]
-fn one_that_was_silent_before_is_a_warning_and_the_window_a_good_one() {
+fn a_gateway_that_was_silent_before_is_a_warning_in_a_good_window() {
     let node = Node::new();
     let scene = scene(&node);
     let run = scene
@@ -67,7 +67,7 @@ fn one_that_was_silent_before_is_a_warning_and_the_window_a_good_one() {
 }
 
 #[test]
-fn one_that_became_silent_is_an_error_also_of_a_pod_whose_other_gateway_was_silent_before() {
+fn a_gateway_that_became_silent_is_an_error() {
     let node = Node::new();
     let scene = scene(&node);
     let command = format!(

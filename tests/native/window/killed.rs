@@ -277,17 +277,17 @@ impl Case {
 const BOTH: [When; 2] = [When::AtOnce, When::AfterTheDeadline];
 
 #[test]
-fn while_kubelet_is_being_stopped() {
+fn while_kubelet_stops() {
     PAUSE.go_on(&[When::AfterTheDeadline]);
 }
 
 #[test]
-fn while_command_runs_which_goes_on() {
+fn while_command_runs_and_continues() {
     COMMAND.go_on(&BOTH);
 }
 
 #[test]
-fn while_command_runs_and_kubelets_unit_is_the_administrators() {
+fn while_command_runs_with_kubelets_unit_in_etc() {
     Case {
         folder: ADMINISTRATOR,
         ..COMMAND
@@ -296,22 +296,22 @@ fn while_command_runs_and_kubelets_unit_is_the_administrators() {
 }
 
 #[test]
-fn while_the_nic_is_waited_for() {
+fn during_the_wait_for_the_nic() {
     RESTORE.go_on(&BOTH);
 }
 
 #[test]
-fn while_the_gateways_are_asked() {
+fn while_the_gateways_are_probed() {
     VERIFY.go_on(&BOTH);
 }
 
 #[test]
-fn while_a_person_is_waited_for() {
+fn during_the_wait_for_a_person() {
     HOLD.go_on(&BOTH);
 }
 
 #[test]
-fn while_kubelet_is_being_started() {
+fn while_kubelet_starts() {
     RESUME.go_on(&BOTH);
 }
 
@@ -321,7 +321,7 @@ fn while_the_pods_are_watched() {
 }
 
 #[test]
-fn while_everything_is_written_down_nothing_was_done_yet() {
+fn during_the_snapshot_nothing_is_changed_yet() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let kubelet = scene.touchable();
@@ -348,7 +348,7 @@ fn while_everything_is_written_down_nothing_was_done_yet() {
 }
 
 #[test]
-fn again_and_again_in_one_window_which_the_last_run_ends() {
+fn repeatedly_in_one_window_that_the_last_run_completes() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let lose = scene.script("lose", &format!("{LOSING} 2>/dev/null; true"));
@@ -398,7 +398,7 @@ fn again_and_again_in_one_window_which_the_last_run_ends() {
 }
 
 #[test]
-fn as_a_unit_command_goes_on_and_the_next_upgrade_ends_well() {
+fn as_a_unit_command_continues_and_the_next_upgrade_succeeds() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let command = COMMAND.command(&scene);

@@ -28,7 +28,7 @@ fn go(scene: &Scene<'_>) {
 }
 
 #[test]
-fn whoever_wants_to_change_something_is_told_who_is_at_work() {
+fn commands_that_change_something_report_the_lock_holder() {
     for foreground in [true, false] {
         let node = Node::new();
         let scene = Scene::new(&node);
@@ -65,7 +65,7 @@ fn whoever_wants_to_change_something_is_told_who_is_at_work() {
 }
 
 #[test]
-fn on_hold_the_lock_is_free_and_a_second_window_is_refused_all_the_same() {
+fn on_hold_the_lock_is_free_but_a_second_window_is_refused() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let lose = scene.script("lose", LOSING);
@@ -105,7 +105,7 @@ fn on_hold_the_lock_is_free_and_a_second_window_is_refused_all_the_same() {
 }
 
 #[test]
-fn whoever_only_looks_is_answered() {
+fn read_only_commands_work_during_a_window() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let upgrade = scene.start_upgrade("", &waiting(&scene));
@@ -130,7 +130,7 @@ fn whoever_only_looks_is_answered() {
 }
 
 #[test]
-fn from_another_login_the_talk_and_commands_output_are_followed_to_the_end() {
+fn status_follow_shows_messages_and_output_until_the_end() {
     for foreground in [true, false] {
         let node = Node::new();
         let scene = Scene::new(&node);
@@ -163,7 +163,7 @@ fn from_another_login_the_talk_and_commands_output_are_followed_to_the_end() {
 }
 
 #[test]
-fn whoever_follows_a_window_whose_netfix_is_killed_goes_on_with_the_one_that_takes_it_over() {
+fn status_follow_continues_with_the_netfix_that_takes_over_a_killed_window() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let command = waiting(&scene);
@@ -189,7 +189,7 @@ fn whoever_follows_a_window_whose_netfix_is_killed_goes_on_with_the_one_that_tak
 }
 
 #[test]
-fn without_a_window_there_is_nothing_to_follow_and_a_reader_may_leave() {
+fn status_follow_ends_without_a_window_and_on_an_interrupt() {
     let node = Node::new();
     let scene = Scene::new(&node);
     scene.netfix("status --follow").exits(0);

@@ -24,7 +24,7 @@ fn load(scene: &Scene<'_>) {
 }
 
 #[test]
-fn kubelet_runs_again_and_each_pod_is_named() {
+fn kubelet_runs_again_and_each_lost_pod_is_reported() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let run = scene
@@ -55,7 +55,7 @@ fn kubelet_runs_again_and_each_pod_is_named() {
 }
 
 #[test]
-fn a_nic_that_comes_back_late_is_waited_for() {
+fn netfix_waits_for_a_late_nic() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let body = format!(
@@ -77,7 +77,7 @@ fn a_nic_that_comes_back_late_is_waited_for() {
 }
 
 #[test]
-fn on_hold_a_person_repairs_restores_and_resumes_and_the_window_ends_by_itself() {
+fn on_hold_the_window_ends_after_a_repair_a_restore_and_a_resume() {
     for repair in ["restore", "resume"] {
         let node = Node::new();
         let scene = Scene::new(&node);
@@ -140,7 +140,7 @@ fn on_hold_a_person_repairs_restores_and_resumes_and_the_window_ends_by_itself()
 }
 
 #[test]
-fn on_hold_the_deadline_ends_the_waiting() {
+fn on_hold_the_deadline_ends_the_wait() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let upgrade = scene.start_upgrade(
@@ -161,7 +161,7 @@ fn on_hold_the_deadline_ends_the_waiting() {
 }
 
 #[test]
-fn on_hold_a_repair_without_a_resume_is_seen_when_somebody_wants_an_end() {
+fn on_hold_a_repair_without_a_resume_is_seen_after_an_interrupt() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let upgrade = scene.start_upgrade(&format!("{NEVER} --hold -o json"), &lose(&scene));
@@ -187,7 +187,7 @@ fn on_hold_a_repair_without_a_resume_is_seen_when_somebody_wants_an_end() {
 }
 
 #[test]
-fn on_hold_nobody_is_waited_for_where_nothing_is_broken_or_no_kubelet_was_paused() {
+fn on_hold_the_window_does_not_wait_without_a_loss_or_a_paused_kubelet() {
     let node = Node::new();
     let scene = Scene::new(&node);
     scene.upgrade("--hold", &scene.reload()).exits(0);
@@ -203,7 +203,7 @@ fn on_hold_nobody_is_waited_for_where_nothing_is_broken_or_no_kubelet_was_paused
 }
 
 #[test]
-fn a_deadline_that_comes_while_the_nic_is_waited_for_is_told() {
+fn a_deadline_during_the_wait_for_the_nic_is_reported() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let upgrade = scene.start_upgrade("--wait 60s --deadline 5s -o json", &lose(&scene));

@@ -100,7 +100,7 @@ impl Real {
         all.remove(0)
     }
 
-    fn wait_for_proof(&self) {
+    fn wait_for_rebuild_check(&self) {
         let file = self.cri.node.state_dir().join("window.json");
         let proof = || {
             let window = std::fs::read(&file)
@@ -126,7 +126,7 @@ fn entry(record: &Value, pod: &CriPod) -> Value {
 }
 
 #[test]
-fn undisturbed_pods_are_proven_by_the_ids_that_the_runtime_told_before_and_after() {
+fn undisturbed_pods_are_proven_by_the_ids_of_the_runtime() {
     let real = Real::new(3);
     let run = real.upgrade("", "true").exits(0);
     assert_eq!(codes(&run.json(), "error"), [""; 0], "{}", run.told());
@@ -174,7 +174,7 @@ fn real_pods_that_lost_their_network_are_restored_and_proven() {
 }
 
 #[test]
-fn a_pod_that_is_made_again_is_named_and_the_others_are_proven() {
+fn a_rebuilt_pod_is_reported_and_the_others_are_proven() {
     let real = Real::new(3);
     let upgrade = real.start("", &real.waiting());
     real.wait_for_command();
@@ -220,7 +220,7 @@ fn a_pod_that_is_made_again_is_named_and_the_others_are_proven() {
 }
 
 #[test]
-fn a_container_that_is_made_again_in_its_sandbox_is_told() {
+fn a_rebuilt_container_in_its_sandbox_is_reported() {
     let real = Real::new(2);
     let upgrade = real.start("", &real.waiting());
     real.wait_for_command();
@@ -245,7 +245,7 @@ fn a_container_that_is_made_again_in_its_sandbox_is_told() {
 fn a_runtime_that_dies_while_pods_are_watched_proves_nothing() {
     let mut real = Real::new(2);
     let upgrade = real.start("--settle 60s", "true");
-    real.wait_for_proof();
+    real.wait_for_rebuild_check();
     real.cri.kill();
     // SIGINT ends the wait for the runtime early.
     let asked = Instant::now();
@@ -282,10 +282,10 @@ fn a_runtime_that_dies_while_pods_are_watched_proves_nothing() {
 }
 
 #[test]
-fn a_runtime_that_comes_back_while_pods_are_watched_is_asked_then() {
+fn a_runtime_that_returns_while_pods_are_watched_is_queried() {
     let mut real = Real::new(2);
     let upgrade = real.start("--settle 1s", "true");
-    real.wait_for_proof();
+    real.wait_for_rebuild_check();
     real.cri.kill();
     std::thread::sleep(Duration::from_millis(1500));
     real.cri.start();
@@ -294,7 +294,7 @@ fn a_runtime_that_comes_back_while_pods_are_watched_is_asked_then() {
 }
 
 #[test]
-fn a_runtime_that_cannot_be_asked_before_refuses_the_window() {
+fn a_window_is_refused_if_the_runtime_cannot_be_queried() {
     let mut real = Real::new(1);
     real.cri.kill();
     let ran = real.cri.node.temp().join("ran");
@@ -312,7 +312,7 @@ fn a_runtime_that_cannot_be_asked_before_refuses_the_window() {
 }
 
 #[test]
-fn without_a_runtime_a_namespace_that_was_replaced_under_its_name_is_told() {
+fn without_a_runtime_a_namespace_replaced_under_its_name_is_reported() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let name = scene.pods[1].name();

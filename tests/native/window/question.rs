@@ -68,7 +68,7 @@ fn on_terminal(scene: &Scene<'_>, words: &str, typed: &str) -> Run {
 }
 
 #[test]
-fn a_dry_run_tells_the_course_and_the_pods_and_touches_nothing() {
+fn a_dry_run_lists_the_phases_and_pods_and_changes_nothing() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let before = look(&scene);
@@ -107,7 +107,7 @@ fn a_dry_run_beside_good_checkpoints_changes_none_of_them() {
 }
 
 #[test]
-fn where_nobody_can_be_asked_nothing_is_done() {
+fn without_a_terminal_the_window_is_refused() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let before = look(&scene);
@@ -121,7 +121,7 @@ fn where_nobody_can_be_asked_nothing_is_done() {
 }
 
 #[test]
-fn whoever_says_anything_but_yes_at_the_terminal_has_changed_nothing() {
+fn any_answer_except_yes_changes_nothing() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let before = look(&scene);
@@ -134,7 +134,7 @@ fn whoever_says_anything_but_yes_at_the_terminal_has_changed_nothing() {
 }
 
 #[test]
-fn whoever_says_yes_at_the_terminal_gets_a_whole_window() {
+fn the_answer_yes_runs_the_window() {
     for foreground in ["", "--foreground"] {
         let node = Node::new();
         let scene = Scene::new(&node);

@@ -22,7 +22,7 @@ fn reboot(scene: &Scene<'_>) {
 }
 
 #[test]
-fn a_pause_of_another_boot_is_closed_and_kubelet_left_alone() {
+fn a_pause_of_another_boot_is_closed_without_touching_kubelet() {
     for words in ["resume", "pause"] {
         let node = Node::new();
         let scene = Scene::new(&node);
@@ -42,7 +42,7 @@ fn a_pause_of_another_boot_is_closed_and_kubelet_left_alone() {
 }
 
 #[test]
-fn an_upgrade_after_the_reboot_begins_anew() {
+fn an_upgrade_after_the_reboot_is_a_new_window() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let [begun, gone] = ["begun", "gone"].map(|name| scene.path(name));

@@ -28,7 +28,7 @@ fn shaped(node: &Node) -> Scene<'_> {
 }
 
 #[test]
-fn a_pod_that_has_what_no_restore_makes_stops_it_and_is_named() {
+fn an_unsupported_object_stops_the_window_and_is_reported() {
     for foreground in ["", "--foreground"] {
         let node = Node::new();
         let scene = shaped(&node);
@@ -56,7 +56,7 @@ fn a_pod_that_has_what_no_restore_makes_stops_it_and_is_named() {
 }
 
 #[test]
-fn whoever_insists_gets_the_window_and_is_told_what_is_missing() {
+fn force_runs_the_window_and_reports_what_is_missing() {
     let node = Node::new();
     let scene = Scene::new(&node);
     shape(&scene.pods[0]);
@@ -74,7 +74,7 @@ fn whoever_insists_gets_the_window_and_is_told_what_is_missing() {
 }
 
 #[test]
-fn pods_that_are_not_chosen_stop_nothing() {
+fn pods_outside_the_selection_do_not_stop_the_window() {
     let node = Node::new();
     let scene = shaped(&node);
     let netns = scene.pods[1].ns.path();

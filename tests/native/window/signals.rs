@@ -29,7 +29,7 @@ fn patient_reload(scene: &Scene<'_>, trap: &str) -> String {
 }
 
 #[test]
-fn during_command_it_gets_the_signal_too_and_everything_comes_back() {
+fn command_gets_the_signal_too_and_everything_is_restored() {
     for signal in [SIGINT, SIGTERM] {
         let node = Node::new();
         let scene = Scene::new(&node);
@@ -65,7 +65,7 @@ fn during_command_it_gets_the_signal_too_and_everything_comes_back() {
 }
 
 #[test]
-fn a_unit_of_its_own_passes_on_what_its_terminal_is_told() {
+fn signals_at_the_terminal_reach_the_unit() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let command = patient_reload(
@@ -88,7 +88,7 @@ fn a_unit_of_its_own_passes_on_what_its_terminal_is_told() {
 }
 
 #[test]
-fn a_unit_that_somebody_stops_ends_orderly() {
+fn a_stopped_unit_ends_in_an_orderly_way() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let command = patient_reload(
@@ -112,7 +112,7 @@ fn a_unit_that_somebody_stops_ends_orderly() {
 }
 
 #[test]
-fn a_terminal_that_goes_away_changes_nothing_for_the_unit() {
+fn a_lost_terminal_does_not_affect_the_unit() {
     for signal in [SIGHUP, Signal::SIGKILL] {
         let node = Node::new();
         let scene = Scene::new(&node);
@@ -135,7 +135,7 @@ fn a_terminal_that_goes_away_changes_nothing_for_the_unit() {
 }
 
 #[test]
-fn a_lost_terminal_changes_nothing_in_any_phase() {
+fn a_lost_terminal_does_not_affect_any_phase() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let command = patient_reload(&scene, "");
@@ -165,7 +165,7 @@ fn a_lost_terminal_changes_nothing_in_any_phase() {
 }
 
 #[test]
-fn three_times_ends_a_command_that_does_not_listen() {
+fn three_signals_end_a_command_that_ignores_them() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let command = patient_reload(&scene, "trap '' INT TERM");
@@ -202,7 +202,7 @@ fn three_times_ends_a_command_that_does_not_listen() {
 }
 
 #[test]
-fn while_the_nic_is_waited_for_the_waiting_ends_and_kubelet_runs() {
+fn during_the_wait_for_the_nic_a_signal_ends_the_wait_and_kubelet_runs() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let upgrade = scene.start_upgrade("--wait 60s -o json", &scene.script("lose", LOSING));
@@ -225,7 +225,7 @@ fn while_the_nic_is_waited_for_the_waiting_ends_and_kubelet_runs() {
 }
 
 #[test]
-fn while_pods_are_watched_the_watching_ends_and_the_answer_says_that_it_was_cut_short() {
+fn while_pods_are_watched_a_signal_ends_the_watch_and_the_result_shows_it() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let upgrade = scene.start_upgrade("--settle 60s -o json", &scene.reload());
@@ -253,7 +253,7 @@ fn while_pods_are_watched_the_watching_ends_and_the_answer_says_that_it_was_cut_
 }
 
 #[test]
-fn while_kubelet_is_being_stopped_command_is_not_run_any_more() {
+fn a_signal_while_kubelet_stops_prevents_command() {
     let node = Node::new();
     let scene = Scene::without_kubelet(&node);
     let slow = "[Service]\nExecStart=/bin/sleep infinity\nExecStop=/bin/sleep 1\n";
@@ -280,7 +280,7 @@ fn while_kubelet_is_being_stopped_command_is_not_run_any_more() {
 }
 
 #[test]
-fn while_everything_is_written_down_nothing_is_begun() {
+fn a_signal_during_the_snapshot_stops_the_window() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let (kubelet, ran) = (scene.touchable(), scene.path("ran"));
@@ -318,7 +318,7 @@ fn while_everything_is_written_down_nothing_is_begun() {
 }
 
 #[test]
-fn while_kubelet_is_being_started_it_is_started_to_the_end() {
+fn a_signal_while_kubelet_starts_does_not_interrupt_the_start() {
     let node = Node::new();
     let scene = Scene::without_kubelet(&node);
     let slow = "[Service]\nExecStartPre=/bin/sleep 1\nExecStart=/bin/sleep infinity\n";
@@ -343,7 +343,7 @@ fn while_kubelet_is_being_started_it_is_started_to_the_end() {
 }
 
 #[test]
-fn on_hold_the_waiting_ends() {
+fn on_hold_a_signal_ends_the_wait() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let lose = scene.script("lose", LOSING);

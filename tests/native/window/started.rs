@@ -5,7 +5,7 @@ use crate::common::Node;
 use crate::common::systemd::ADMINISTRATOR;
 
 #[test]
-fn the_pods_are_restored_and_whoever_started_it_is_told_of() {
+fn the_pods_are_restored_and_the_start_of_kubelet_is_reported() {
     for folder in FOLDERS {
         let node = Node::new();
         let scene = Scene::with_kubelet_in(&node, folder);
@@ -38,7 +38,7 @@ fn the_pods_are_restored_and_whoever_started_it_is_told_of() {
 }
 
 #[test]
-fn a_unit_that_something_starts_again_and_again_cannot_be_paused_and_runs_on() {
+fn a_unit_that_is_restarted_repeatedly_cannot_be_paused_and_keeps_running() {
     let node = Node::new();
     let scene = Scene::new(&node);
     // kubelet restarts before netfix can mask it.

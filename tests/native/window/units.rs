@@ -64,7 +64,7 @@ fn pause_and_resume(scene: &Scene<'_>, unit: &str) {
 }
 
 #[test]
-fn a_unit_of_a_package_and_one_of_the_administrator_are_held_and_come_back_whole() {
+fn units_of_a_package_and_of_the_administrator_are_paused_and_resumed() {
     for folder in FOLDERS {
         let node = Node::new();
         let scene = Scene::with_kubelet_in(&node, folder);
@@ -75,7 +75,7 @@ fn a_unit_of_a_package_and_one_of_the_administrator_are_held_and_come_back_whole
 }
 
 #[test]
-fn a_unit_that_fails_when_it_is_stopped_is_stopped_and_runs_again() {
+fn a_unit_that_fails_at_its_stop_is_paused_and_resumed() {
     let node = Node::new();
     let scene = Scene::without_kubelet(&node);
     let text = format!("{PLAIN}KillSignal=SIGUSR1\nRestart=on-failure\n");
@@ -97,7 +97,7 @@ fn a_unit_that_fails_when_it_is_stopped_is_stopped_and_runs_again() {
 }
 
 #[test]
-fn a_unit_that_always_starts_again_stays_stopped_and_starts_again_afterwards() {
+fn a_unit_with_restart_always_stays_paused_and_is_resumed() {
     let node = Node::new();
     let scene = Scene::without_kubelet(&node);
     install(
@@ -121,7 +121,7 @@ fn a_unit_that_always_starts_again_stays_stopped_and_starts_again_afterwards() {
 }
 
 #[test]
-fn a_unit_that_crashes_and_is_started_again_and_again_is_held_and_goes_on_crashing() {
+fn a_crash_looping_unit_is_paused_and_resumed() {
     let node = Node::new();
     let scene = Scene::without_kubelet(&node);
     let text = "[Unit]\nStartLimitIntervalSec=0\n[Service]\nExecStart=/bin/false\nRestart=always\nRestartSec=300ms\n";
@@ -166,7 +166,7 @@ fn a_unit_that_crashes_and_is_started_again_and_again_is_held_and_goes_on_crashi
 }
 
 #[test]
-fn a_unit_that_takes_its_time_to_stop_is_waited_for() {
+fn pause_waits_for_a_unit_that_stops_slowly() {
     let node = Node::new();
     let scene = Scene::without_kubelet(&node);
     let text = "[Service]\nExecStart=/bin/sleep infinity\nExecStop=/bin/sleep 2\n";
@@ -183,7 +183,7 @@ fn a_unit_that_takes_its_time_to_stop_is_waited_for() {
 }
 
 #[test]
-fn what_a_unit_leaves_running_on_purpose_survives_the_pause_and_the_resume() {
+fn processes_that_a_unit_leaves_running_survive_pause_and_resume() {
     for folder in FOLDERS {
         let node = Node::new();
         let scene = Scene::without_kubelet(&node);
@@ -222,7 +222,7 @@ fn what_a_unit_leaves_running_on_purpose_survives_the_pause_and_the_resume() {
 }
 
 #[test]
-fn a_unit_that_does_not_run_is_left_as_it_is() {
+fn a_stopped_unit_is_left_unchanged() {
     let node = Node::new();
     let scene = Scene::new(&node);
     scene
@@ -251,7 +251,7 @@ fn a_unit_that_does_not_run_is_left_as_it_is() {
 }
 
 #[test]
-fn a_unit_that_runs_and_could_not_be_started_again_is_refused() {
+fn a_running_unit_that_could_not_be_restarted_is_refused() {
     let node = Node::new();
     let scene = Scene::new(&node);
     scene
@@ -280,7 +280,7 @@ fn a_unit_that_runs_and_could_not_be_started_again_is_refused() {
 }
 
 #[test]
-fn without_any_kubelet_a_pause_says_so_and_an_upgrade_goes_on() {
+fn without_kubelet_pause_reports_it_and_upgrade_continues() {
     let node = Node::new();
     let scene = Scene::without_kubelet(&node);
     finds_no_unit(&scene.netfix("pause").exits(0), "kubelet", "");
@@ -306,7 +306,7 @@ fn without_any_kubelet_a_pause_says_so_and_an_upgrade_goes_on() {
 }
 
 #[test]
-fn of_two_that_run_one_has_to_be_chosen() {
+fn with_two_running_units_the_user_must_select_one() {
     let node = Node::new();
     let scene = Scene::new(&node);
     install(&scene, "k3s.service", PLAIN);
@@ -333,7 +333,7 @@ fn of_two_that_run_one_has_to_be_chosen() {
 }
 
 #[test]
-fn on_a_machine_without_systemd_a_pause_says_so_and_an_upgrade_goes_on() {
+fn without_systemd_pause_reports_it_and_upgrade_continues() {
     let node = Node::new();
     let machine = Machine::start(&node);
     let run = |words: &str| {

@@ -83,7 +83,7 @@ fn assert_streams(scene: &Scene<'_>, run: &Run) {
 }
 
 #[test]
-fn in_the_foreground_every_pod_and_kubelet_are_as_before_and_the_record_says_so() {
+fn in_the_foreground_everything_is_as_before_and_the_record_is_good() {
     for folder in FOLDERS {
         let node = Node::new();
         let scene = Scene::with_kubelet_in(&node, folder);
@@ -96,7 +96,7 @@ fn in_the_foreground_every_pod_and_kubelet_are_as_before_and_the_record_says_so(
 }
 
 #[test]
-fn as_a_unit_of_its_own_it_does_and_says_the_same() {
+fn as_a_unit_the_result_is_the_same() {
     let node = Node::new();
     let scene = Scene::with_kubelet_in(&node, ADMINISTRATOR);
     let unit = scene.path("unit");
@@ -122,7 +122,7 @@ fn as_a_unit_of_its_own_it_does_and_says_the_same() {
 }
 
 #[test]
-fn the_answer_is_one_document_with_the_report_in_it() {
+fn the_json_output_is_one_document_that_contains_the_report() {
     for foreground in ["", "--foreground"] {
         let node = Node::new();
         let scene = Scene::new(&node);
@@ -154,7 +154,7 @@ fn the_answer_is_one_document_with_the_report_in_it() {
 }
 
 #[test]
-fn a_command_that_harms_nothing_is_a_good_window_without_an_outage() {
+fn a_harmless_command_is_a_good_window_without_an_outage() {
     let node = Node::new();
     let scene = Scene::new(&node);
     scene.upgrade("", "true").exits(0);
