@@ -55,7 +55,7 @@ pub fn run(arguments: &[String]) {
     let parent = if_nametoindex("eth0").expect("eth0");
     let mut socket = open();
     let mut up = Message::link(parent, IFF_UP, 0);
-    up.ask_for_ack();
+    up.request_ack();
     exchange(&mut socket, &up.finish());
     for chunk in targets.chunks(LINKS_A_SEND) {
         let mut bytes = Vec::new();
@@ -99,7 +99,7 @@ fn create(target: &Target, parent: u32, last: bool) -> Vec<u8> {
         });
     });
     if last {
-        message.ask_for_ack();
+        message.request_ack();
     }
     message.finish()
 }
@@ -122,7 +122,7 @@ fn configure(target: &Target) -> Vec<u8> {
     let gateway: Ipv4Addr = GATEWAY4.parse().expect("the gateway's address");
     route.attribute(5, &gateway.octets());
     route.attribute(4, &IFINDEX.to_ne_bytes());
-    route.ask_for_ack();
+    route.request_ack();
     bytes.extend(route.finish());
     bytes
 }
@@ -186,7 +186,7 @@ impl Message {
         self.bytes[start..start + 2].copy_from_slice(&length.to_ne_bytes());
     }
 
-    fn ask_for_ack(&mut self) {
+    fn request_ack(&mut self) {
         self.bytes[6] |= ACK.to_ne_bytes()[0];
     }
 

@@ -9,7 +9,7 @@ use super::capture::Capture;
 use super::namespace::Namespace;
 use super::node::Node;
 
-const PATIENCE: Duration = Duration::from_secs(15);
+const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A program whose output goes to a file; the drop kills it, by its process id.
 pub struct Background {
@@ -35,7 +35,7 @@ impl Background {
 
     pub fn wait_for(&self, text: &str) {
         assert!(
-            wait_until(PATIENCE, || self.text().contains(text)),
+            wait_until(TIMEOUT, || self.text().contains(text)),
             "{text:?} never came:\n{}",
             self.text()
         );
@@ -44,7 +44,7 @@ impl Background {
     /// Waits until the program ends.
     pub fn finish(mut self) -> String {
         let mut ended = None;
-        wait_until(PATIENCE, || {
+        wait_until(TIMEOUT, || {
             ended = self.child.try_wait().ok().flatten();
             ended.is_some()
         });
@@ -60,8 +60,8 @@ impl Drop for Background {
     }
 }
 
-pub fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + patience;
+pub fn wait_until(timeout: Duration, mut done: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + timeout;
     while Instant::now() < deadline {
         if done() {
             return true;
@@ -97,7 +97,7 @@ impl<'a> Monitor<'a> {
             ns,
             background: Background::start(&mut command, file),
         };
-        let heard = wait_until(PATIENCE, || {
+        let heard = wait_until(TIMEOUT, || {
             monitor.ring("192.0.2.253");
             monitor.background.text().contains("192.0.2.253")
         });

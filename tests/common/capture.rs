@@ -84,7 +84,7 @@ impl Capture {
     fn now(ns: &Namespace, adjust: &dyn Fn(&mut Map<String, Value>)) -> Self {
         let mut sections = Map::new();
         for (family, questions) in QUESTIONS {
-            sections.extend(ask_all(ns, family, questions));
+            sections.extend(query_all(ns, family, questions));
         }
         for name in ["link", "addr"] {
             if let Some(links) = sections[name].as_array_mut() {
@@ -164,7 +164,7 @@ impl Capture {
 }
 
 /// Sends several queries at once. ip(8) may print nothing for an empty list, so a mark follows each answer.
-fn ask_all(ns: &Namespace, family: &str, questions: &[(&str, &str)]) -> Map<String, Value> {
+fn query_all(ns: &Namespace, family: &str, questions: &[(&str, &str)]) -> Map<String, Value> {
     const MARK: &str = "link show dev lo";
     let lines: Vec<String> = questions
         .iter()
@@ -204,8 +204,8 @@ fn ask_all(ns: &Namespace, family: &str, questions: &[(&str, &str)]) -> Map<Stri
         .collect()
 }
 
-fn ask(ns: &Namespace, question: &str) -> Value {
-    let mut answers = ask_all(ns, "-d", &[("", question)]);
+fn query(ns: &Namespace, question: &str) -> Value {
+    let mut answers = query_all(ns, "-d", &[("", question)]);
     answers.remove("").unwrap_or_default()
 }
 
@@ -214,7 +214,7 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 }
 
 fn names_by_index(node: &Namespace) -> BTreeMap<u64, String> {
-    let links = ask(node, "link show");
+    let links = query(node, "link show");
     let pair = |link: &Value| {
         Some((
             link["ifindex"].as_u64()?,

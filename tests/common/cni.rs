@@ -22,7 +22,7 @@ impl Attachment {
         let config = json!({
             "cniVersion": "0.4.0", "name": "lab", "type": "macvlan", "master": "eth0", "mode": "bridge", "ipam": ipam,
         });
-        let answer = ask(node, pod, "ADD", &config)
+        let answer = run_plugin(node, pod, "ADD", &config)
             .unwrap_or_else(|e| panic!("CNI ADD for {}: {e}", pod.name()));
         let result = serde_json::from_str(&answer)
             .unwrap_or_else(|e| panic!("CNI ADD answered {answer}: {e}"));
@@ -32,7 +32,7 @@ impl Attachment {
     pub fn check(&self, node: &Node, pod: &Namespace) -> Result<(), String> {
         let mut config = self.config.clone();
         config["prevResult"] = self.result.clone();
-        ask(node, pod, "CHECK", &config).map(drop)
+        run_plugin(node, pod, "CHECK", &config).map(drop)
     }
 }
 
@@ -64,7 +64,7 @@ pub fn host_local_ipam(node: &Node) -> Value {
     })
 }
 
-fn ask(node: &Node, pod: &Namespace, verb: &str, config: &Value) -> Result<String, String> {
+fn run_plugin(node: &Node, pod: &Namespace, verb: &str, config: &Value) -> Result<String, String> {
     let mut command = node.ns.exec(CNI_MACVLAN);
     command
         .env("CNI_CONTAINERID", pod.name())

@@ -22,7 +22,7 @@ use super::tool;
 
 /// containerd's socket, by its path inside the machine.
 pub const SOCKET: &str = "/run/containerd/containerd.sock";
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The node, and on it a machine with containerd. The drop removes everything.
 pub struct CriNode {
@@ -91,7 +91,7 @@ impl CriNode {
             .unwrap_or_else(|e| panic!("{pid:?} is no pid: {e}"));
         let socket = self.machine.outside(SOCKET);
         let mut ready = None;
-        wait_until(PATIENCE, || {
+        wait_until(TIMEOUT, || {
             ready = Cri::connect(&socket).ok().filter(Cri::is_ready);
             ready.is_some()
         });
@@ -109,7 +109,7 @@ impl CriNode {
             "containerd was not running"
         );
         assert!(
-            wait_until(PATIENCE, || !self.machine.is_alive(pid)),
+            wait_until(TIMEOUT, || !self.machine.is_alive(pid)),
             "containerd does not end"
         );
     }
@@ -198,7 +198,7 @@ impl CriNode {
     pub fn assert_cni_check(&self, pods: &[CriPod]) {
         for pod in pods {
             let checked = self.cached(pod).check(&self.machine);
-            checked.unwrap_or_else(|e| panic!("CHECK of {}: {e}", pod.told()));
+            checked.unwrap_or_else(|e| panic!("CHECK of {}: {e}", pod.transcript()));
         }
     }
 
@@ -210,7 +210,7 @@ impl CriNode {
     pub fn assert_same_as(&self, pods: &[CriPod], before: &[Capture]) {
         assert_eq!(pods.len(), before.len());
         for (pod, before) in pods.iter().zip(before) {
-            before.assert_becomes(&pod.told(), || self.capture(pod));
+            before.assert_becomes(&pod.transcript(), || self.capture(pod));
         }
     }
 
@@ -221,7 +221,7 @@ impl CriNode {
 }
 
 impl CriPod {
-    pub fn told(&self) -> String {
+    pub fn transcript(&self) -> String {
         let Sandbox {
             namespace,
             name,

@@ -19,7 +19,7 @@ use tonic::transport::{Channel, Endpoint};
 use super::image;
 
 /// The time limit of every call.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A pod as kubelet requests it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl Cri {
             .build();
         let runtime = runtime.expect("a tokio runtime");
         let endpoint =
-            Endpoint::from_shared(format!("unix://{}", socket.display()))?.timeout(PATIENCE);
+            Endpoint::from_shared(format!("unix://{}", socket.display()))?.timeout(TIMEOUT);
         let channel = runtime.block_on(endpoint.connect())?;
         Ok(Self {
             runtime,

@@ -57,7 +57,7 @@ impl Node {
             run.json()["problems"],
             Value::Array(Vec::new()),
             "{}",
-            run.told()
+            run.transcript()
         );
     }
 }

@@ -70,7 +70,7 @@ impl<'n> Network<'n> {
             .as_array()
             .expect("a list of plugins")
         {
-            let config = self.told(plugin, &result);
+            let config = self.plugin_input(plugin, &result);
             let answer = call(
                 self.node,
                 &pod.ns,
@@ -104,7 +104,7 @@ impl<'n> Network<'n> {
     }
 
     /// The standard input of one plugin of the list.
-    fn told(&self, plugin: &Value, result: &Value) -> Value {
+    fn plugin_input(&self, plugin: &Value, result: &Value) -> Value {
         let mut config = plugin.clone();
         for key in ["name", "cniVersion"] {
             config[key] = self.config[key].clone();

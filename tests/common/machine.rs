@@ -14,7 +14,7 @@ use super::background::wait_until;
 use super::leftovers;
 use super::node::Node;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub struct Machine {
     /// The machine ends when this standard input is closed.
@@ -144,7 +144,7 @@ impl Drop for Machine {
     /// The end of process 1 ends every process in the machine and removes every mount.
     fn drop(&mut self) {
         drop(self.outside.stdin.take());
-        if !wait_until(PATIENCE, || matches!(self.outside.try_wait(), Ok(Some(_))))
+        if !wait_until(TIMEOUT, || matches!(self.outside.try_wait(), Ok(Some(_))))
             && let Ok(init) = i32::try_from(self.init)
         {
             let _ = kill(Pid::from_raw(init), Signal::SIGKILL);

@@ -93,7 +93,7 @@ impl Node {
             .wait_with_output()
             .unwrap_or_else(|e| panic!("{line}: {e}"));
         let run = Run::from_output(line, &output);
-        assert!(act.is_none(), "the moment never came\n{}", run.told());
+        assert!(act.is_none(), "the moment never came\n{}", run.transcript());
         run
     }
 }

@@ -50,13 +50,13 @@ fn filter() -> BpfProgram {
         SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
             .expect("a condition")
     };
-    let asks = vec![
+    let conditions = vec![
         is(1, u64::from(libc::SOL_SOCKET.unsigned_abs())),
         is(2, SO_NETNS_COOKIE),
     ];
     let rules = BTreeMap::from([(
         libc::SYS_getsockopt,
-        vec![SeccompRule::new(asks).expect("a rule")],
+        vec![SeccompRule::new(conditions).expect("a rule")],
     )]);
     let refuse = SeccompAction::Errno(libc::ENOPROTOOPT.unsigned_abs());
     let machine = std::env::consts::ARCH

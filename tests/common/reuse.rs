@@ -16,7 +16,7 @@ use super::namespace::Namespace;
 use super::tool;
 
 /// How long a number may take to become free; the kernel frees it later, in a worker.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 const ATTEMPTS: usize = 20;
 /// The maximum of numbers below the wanted one to occupy; each is an open file. The next attempt starts lower.
 const HELD: usize = 2000;
@@ -48,7 +48,7 @@ impl Unnamed {
     /// The kernel assigns the lowest free number to namespaces of all kinds. Namespaces of host names are fast to make:
     /// they occupy the numbers below, and show when the wanted one is free.
     pub fn with_inode(inode: u64) -> Result<Self, Taken> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         let watch = move || {
             let mut below = Vec::new();
             while Instant::now() < deadline && below.len() < HELD {
@@ -126,7 +126,7 @@ fn number_of(namespace: &File) -> u64 {
 /// The inode number of the namespace at a path.
 pub fn inode_of(path: &Path) -> u64 {
     fs::metadata(path)
-        .unwrap_or_else(|e| panic!("cannot look at {}: {e}", path.display()))
+        .unwrap_or_else(|e| panic!("cannot read {}: {e}", path.display()))
         .ino()
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::machine::Machine;
 use super::node::Node;
 use super::pod::Pod;
-use super::told::{self, Told};
+use super::problem::{self, ReportedProblem};
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_netfix");
 /// The time limit of every command.
@@ -159,7 +159,7 @@ impl Run {
     }
 
     /// The whole run, for the text of a failed assertion.
-    pub fn told(&self) -> String {
+    pub fn transcript(&self) -> String {
         format!(
             "{}\nexit {:?}\n--- stdout\n{}\n--- stderr\n{}",
             self.line, self.code, self.out, self.err
@@ -168,7 +168,12 @@ impl Run {
 
     #[track_caller]
     pub fn exits(self, code: i32) -> Self {
-        assert_eq!(self.code, Some(code), "the exit code\n{}", self.told());
+        assert_eq!(
+            self.code,
+            Some(code),
+            "the exit code\n{}",
+            self.transcript()
+        );
         self
     }
 
@@ -192,15 +197,19 @@ impl Run {
         assert!(
             !self.out.contains(text) && !self.err.contains(text),
             "the output holds {text:?}\n{}",
-            self.told()
+            self.transcript()
         );
         self
     }
 
     /// stdout, which must be one JSON document.
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.out)
-            .unwrap_or_else(|e| panic!("stdout is not one JSON document: {e}\n{}", self.told()))
+        serde_json::from_str(&self.out).unwrap_or_else(|e| {
+            panic!(
+                "stdout is not one JSON document: {e}\n{}",
+                self.transcript()
+            )
+        })
     }
 
     /// The entry of a pod, found by its namespace's path.
@@ -215,21 +224,21 @@ impl Run {
         found
             .next()
             .cloned()
-            .unwrap_or_else(|| panic!("no pod {} in the answer\n{}", pod.name(), self.told()))
+            .unwrap_or_else(|| panic!("no pod {} in the answer\n{}", pod.name(), self.transcript()))
     }
 
     /// Every problem, from the JSON document or from the text lines.
-    pub fn problems(&self) -> Vec<Told> {
+    pub fn problems(&self) -> Vec<ReportedProblem> {
         if self.out.starts_with('{') {
-            told::from_json(&self.json())
+            problem::from_json(&self.json())
         } else {
             let lines = self.out.lines().chain(self.err.lines());
-            lines.flat_map(told::from_line).collect()
+            lines.flat_map(problem::from_line).collect()
         }
     }
 
     /// The problems with this code.
-    pub fn coded(&self, code: &str) -> Vec<Told> {
+    pub fn coded(&self, code: &str) -> Vec<ReportedProblem> {
         let mut problems = self.problems();
         problems.retain(|problem| problem.code == code);
         problems
@@ -256,14 +265,14 @@ impl Run {
             .map(|problem| (problem.code.as_str(), problem.pod.as_deref().unwrap_or("")))
             .collect();
         let expected: BTreeSet<(&str, &str)> = expected.iter().copied().collect();
-        assert_eq!(found, expected, "every {severity}\n{}", self.told());
+        assert_eq!(found, expected, "every {severity}\n{}", self.transcript());
         self
     }
 
     /// A problem with this code and pod (`""` for none) has each of these in its object or message.
     #[track_caller]
     pub fn names(self, code: &str, pod: &str, data: &[&str]) -> Self {
-        let is_it = |problem: &Told| {
+        let is_it = |problem: &ReportedProblem| {
             problem.code == code
                 && problem.pod.as_deref().unwrap_or("") == pod
                 && data.iter().all(|word| problem.has(word))
@@ -271,7 +280,7 @@ impl Run {
         assert!(
             self.problems().iter().any(is_it),
             "no {code} of {pod:?} names {data:?}\n{}",
-            self.told()
+            self.transcript()
         );
         self
     }
@@ -288,7 +297,11 @@ impl Run {
     /// No problem has this code.
     #[track_caller]
     pub fn has_no(self, code: &str) -> Self {
-        assert!(self.coded(code).is_empty(), "a {code}\n{}", self.told());
+        assert!(
+            self.coded(code).is_empty(),
+            "a {code}\n{}",
+            self.transcript()
+        );
         self
     }
 
@@ -308,7 +321,7 @@ fn assert_holds(name: &str, stream: &str, texts: &[&str], run: &Run) {
         assert!(
             stream.contains(text),
             "{name} lacks {text:?}\n{}",
-            run.told()
+            run.transcript()
         );
     }
 }

@@ -9,7 +9,7 @@ use super::namespace::Namespace;
 use super::node::Node;
 use super::tool;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// The main process of a test unit: it runs until it is stopped.
 const KUBELET: &str = "[Service]\nExecStart=/bin/sleep infinity\n";
 
@@ -24,9 +24,9 @@ impl Machine {
         let machine = Self::with_first_process(node, "systemd");
         let is_up = || machine.systemctl("is-active multi-user.target").is_ok();
         assert!(
-            wait_until(PATIENCE, is_up),
+            wait_until(TIMEOUT, is_up),
             "systemd did not come up:\n{}",
-            machine.systemd_told()
+            machine.systemd_state()
         );
         machine
     }
@@ -101,7 +101,7 @@ impl Machine {
     }
 
     /// The state of systemd, for the text of a failed assertion.
-    pub fn systemd_told(&self) -> String {
+    pub fn systemd_state(&self) -> String {
         let said = |words: &str| self.systemctl(words).unwrap_or_else(|e| e);
         said("list-units --all --no-pager") + &said("list-jobs --no-pager")
     }

@@ -59,7 +59,7 @@ impl<'n> Tenant<'n> {
         self.processes
             .first()
             .map(Child::id)
-            .expect("a process lives here")
+            .expect("a process in the namespace")
     }
 
     /// Ends the oldest process.

@@ -36,7 +36,7 @@ impl Node {
         ];
         let run = Run::of(&mut self.netfix_command(&wrapper, words));
         let text = fs::read_to_string(&file)
-            .unwrap_or_else(|e| panic!("no strace output: {e}\n{}", run.told()));
+            .unwrap_or_else(|e| panic!("no strace output: {e}\n{}", run.transcript()));
         let lines = join(&text);
         let main = lines
             .first()
@@ -130,19 +130,19 @@ impl Trace {
     /// Netlink messages that request a change.
     pub fn netlink_changes(&self) -> Vec<&str> {
         let sends = self.calls(SENDING);
-        let asks = |text: &str| {
+        let is_wanted = |text: &str| {
             ["RTM_NEW", "RTM_DEL", "RTM_SET"]
                 .iter()
                 .any(|verb| text.contains(verb))
         };
         sends
             .map(|call| call.text.as_str())
-            .filter(|text| asks(text))
+            .filter(|text| is_wanted(text))
             .collect()
     }
 
     /// Netlink messages that query state.
-    pub fn netlink_questions(&self) -> usize {
+    pub fn netlink_queries(&self) -> usize {
         let sends = self.calls(SENDING);
         sends.filter(|call| call.text.contains("RTM_GET")).count()
     }

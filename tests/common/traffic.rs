@@ -10,7 +10,7 @@ use super::background::wait_until;
 use super::node::{GATEWAY4, Node};
 use super::pod::Pod;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A TCP connection from a pod to a server in the gateway's namespace.
 pub struct Connection {
@@ -27,13 +27,13 @@ impl Connection {
         let address = listener.local_addr().expect("the listener's address");
         let client = pod
             .ns
-            .enter(|| TcpStream::connect_timeout(&address, PATIENCE));
+            .enter(|| TcpStream::connect_timeout(&address, TIMEOUT));
         let client =
             client.unwrap_or_else(|e| panic!("{} cannot connect to {address}: {e}", pod.name()));
         let (server, _) = listener.accept().expect("a connection at the gateway");
         for stream in [&client, &server] {
             stream
-                .set_read_timeout(Some(PATIENCE))
+                .set_read_timeout(Some(TIMEOUT))
                 .expect("a read timeout");
         }
         Self { client, server }

@@ -52,7 +52,7 @@ fn a_pods_cgroup_supplies_its_sandbox_and_uid() {
             whose(&run, pod),
             json!([id[..12], id, uid(1), null, null, "cgroup"]),
             "{}",
-            run.told()
+            run.transcript()
         );
         assert!(
             node.state_dir()
@@ -69,8 +69,13 @@ fn a_cgroup_that_netfix_is_in_supplies_no_name() {
     let cgroup = Cgroup::new(&format!("docker/{}", unique_id()));
     let pod = pod_in(&node, "web", &cgroup);
     let run = Run::of(&mut cgroup.inside(&node.netfix_command(&[], "snapshot -o json"))).exits(0);
-    assert_eq!(run.pod(&pod)["source"], "mount", "{}", run.told());
-    assert_eq!(run.pod(&pod)["sandbox"], Value::Null, "{}", run.told());
+    assert_eq!(run.pod(&pod)["source"], "mount", "{}", run.transcript());
+    assert_eq!(
+        run.pod(&pod)["sandbox"],
+        Value::Null,
+        "{}",
+        run.transcript()
+    );
 }
 
 #[test]
@@ -80,11 +85,11 @@ fn a_cgroup_shared_by_several_namespaces_supplies_no_name() {
     let pods = [pod_in(&node, "web", &cgroup), pod_in(&node, "db", &cgroup)];
     let run = node.netfix_json("snapshot").exits(0);
     for pod in &pods {
-        assert_eq!(run.pod(pod)["source"], "mount", "{}", run.told());
+        assert_eq!(run.pod(pod)["source"], "mount", "{}", run.transcript());
         // Not even if only one of them is selected.
         let words = format!("snapshot --pod {}", pod.name());
         let run = node.netfix_json(&words).exits(0);
-        assert_eq!(run.pod(pod)["source"], "mount", "{}", run.told());
+        assert_eq!(run.pod(pod)["source"], "mount", "{}", run.transcript());
     }
 }
 
@@ -133,7 +138,7 @@ fn the_monitor_of_a_container_supplies_its_name() {
         whose(&run, &pods[0]),
         json!([id[..12], id, null, null, "web", "cgroup"]),
         "{}",
-        run.told()
+        run.transcript()
     );
 }
 
@@ -147,7 +152,7 @@ fn an_application_container_of_cri_o_is_not_its_sandbox() {
     let _monitor = with_monitor(&node, &pods[0], &cgroup, &id, &name);
     let run = node.netfix_json("snapshot").exits(0);
     let expected = json!([pods[0].name(), null, uid(1), "shop", "web-0", "cgroup"]);
-    assert_eq!(whose(&run, &pods[0]), expected, "{}", run.told());
+    assert_eq!(whose(&run, &pods[0]), expected, "{}", run.transcript());
 }
 
 #[test]
@@ -169,7 +174,7 @@ fn a_sandbox_reported_without_details_is_found_by_its_cgroup() {
         .netfix_json(&format!("snapshot {}", auto(&runtime.socket)))
         .exits(0);
     let expected = json!([id[..12], id, uid(1), "shop", "web-0", "cri"]);
-    assert_eq!(whose(&run, &pod), expected, "{}", run.told());
+    assert_eq!(whose(&run, &pod), expected, "{}", run.transcript());
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn a_covered_node_is_ok_and_prints_nothing_with_quiet() {
     assert!(
         quiet.out.is_empty() && quiet.err.is_empty(),
         "{}",
-        quiet.told()
+        quiet.transcript()
     );
 }
 
@@ -41,12 +41,18 @@ fn every_pod_that_lost_its_interface_is_reported_as_critical() {
         .netfix("check -q")
         .exits(2)
         .stdout_has(&["CRITICAL: degraded: 5 pods: ", "CRITICAL: 0 of 5 "]);
-    assert_eq!(lines(&run, "CRITICAL").len(), 2, "{}", run.told());
+    assert_eq!(lines(&run, "CRITICAL").len(), 2, "{}", run.transcript());
     let run = node.netfix("check -v").exits(2);
     for pod in &pods {
         let named = |line: &&&str| line.contains("degraded") && line.contains(pod.name());
         let found = lines(&run, "CRITICAL").iter().filter(named).count();
-        assert_eq!(found, 1, "{} has not one line\n{}", pod.name(), run.told());
+        assert_eq!(
+            found,
+            1,
+            "{} has not one line\n{}",
+            pod.name(),
+            run.transcript()
+        );
     }
     node.netfix("restore --wait 10s").exits(0);
     node.netfix("check -q").exits(0);
@@ -82,7 +88,7 @@ fn a_pod_newer_than_the_snapshot_is_a_warning() {
             .iter()
             .any(|line| line.contains("checkpoint-missing") && line.contains(late.name())),
         "{}",
-        run.told()
+        run.transcript()
     );
 }
 
@@ -150,7 +156,7 @@ fn drift_that_breaks_nothing_is_a_warning_with_one_line() {
     assert!(
         about.len() == 1 && about[0].contains("drift"),
         "{}",
-        run.told()
+        run.transcript()
     );
 }
 
@@ -174,7 +180,7 @@ fn a_checkpoint_without_a_recent_verification_is_stale() {
     assert!(
         age <= again.elapsed().as_secs() + 1,
         "it counts from the first snapshot: {age} s\n{}",
-        run.told()
+        run.transcript()
     );
 }
 
@@ -321,12 +327,12 @@ fn the_plugin_line_is_one_line_with_performance_data() {
     let pods = node.simple_pods(2);
     node.snapshot();
     let run = node.netfix("check --nagios").exits(0);
-    assert_eq!(run.out.lines().count(), 1, "{}", run.told());
+    assert_eq!(run.out.lines().count(), 1, "{}", run.transcript());
     assert!(
         run.out
             .starts_with("NETFIX OK - 2 of 2 pods match a fresh checkpoint"),
         "{}",
-        run.told()
+        run.transcript()
     );
     node.lose_and_reload();
     let run = node.netfix("check --nagios").exits(2);
@@ -339,12 +345,12 @@ fn the_plugin_line_is_one_line_with_performance_data() {
     assert!(
         text.starts_with("NETFIX CRITICAL - ") && names_one,
         "{}",
-        run.told()
+        run.transcript()
     );
     assert!(
         data.split(' ').any(|item| item == "degraded=2;;;0"),
         "{}",
-        run.told()
+        run.transcript()
     );
     for item in data.split(' ') {
         let (name, values) = item

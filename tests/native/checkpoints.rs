@@ -149,7 +149,7 @@ fn the_checkpoint_of_an_ended_pod_moves_to_a_generation() {
     let pods = node.simple_pods(2);
     let run = node.netfix_alone("snapshot -o json").exits(0);
     for pod in &pods {
-        assert_eq!(run.pod(pod)["state"], "saved", "{}", run.told());
+        assert_eq!(run.pod(pod)["state"], "saved", "{}", run.transcript());
     }
     let file = node.checkpoint_of(&pods[1]);
     let text = fs::read(&file).expect("a checkpoint");
@@ -194,7 +194,7 @@ fn a_mounted_namespace_with_a_process_in_it_is_one_pod() {
         run.json()["pods"].as_array().map(Vec::len),
         Some(1),
         "{}",
-        run.told()
+        run.transcript()
     );
     run.pod(&pod);
 }
@@ -212,10 +212,15 @@ fn a_namespace_hidden_by_another_mount_is_reported_and_the_others_are_saved() {
         &mut node.netfix_command(&wrapper, &format!("snapshot -o json --netns {folder}/*")),
     );
     let run = run.exits(5);
-    let told = run.coded("unreadable");
-    assert_eq!(told.len(), 1, "{}", run.told());
-    assert_eq!(told[0].object, format!("{folder}/pod"), "{}", run.told());
-    assert_eq!(run.pod(&pod)["state"], "saved", "{}", run.told());
+    let reported = run.coded("unreadable");
+    assert_eq!(reported.len(), 1, "{}", run.transcript());
+    assert_eq!(
+        reported[0].object,
+        format!("{folder}/pod"),
+        "{}",
+        run.transcript()
+    );
+    assert_eq!(run.pod(&pod)["state"], "saved", "{}", run.transcript());
 }
 
 #[test]

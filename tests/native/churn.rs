@@ -10,7 +10,7 @@ use crate::common::background::wait_until;
 use crate::common::tool;
 use crate::common::{CriNode, Node, Run};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Longer than netfix needs from one step to the next.
 const STEP: Duration = Duration::from_millis(300);
 
@@ -36,7 +36,7 @@ fn a_namespace_unmounted_between_listing_and_opening_is_gone_and_not_an_error() 
     let run = thread::scope(|scope| {
         let run = scope.spawn(|| Run::of(&mut command));
         assert!(
-            wait_until(PATIENCE, || node.state_dir().join("lock").exists()),
+            wait_until(TIMEOUT, || node.state_dir().join("lock").exists()),
             "no snapshot began"
         );
         thread::sleep(2 * STEP);
@@ -45,7 +45,11 @@ fn a_namespace_unmounted_between_listing_and_opening_is_gone_and_not_an_error() 
         run.join().expect("netfix was run")
     });
     let run = run.exits(0).errors(&[]).warnings(&[]);
-    assert!(node.checkpoint_of(&pods[0]).exists(), "{}", run.told());
+    assert!(
+        node.checkpoint_of(&pods[0]).exists(),
+        "{}",
+        run.transcript()
+    );
 }
 
 /// A pod without its interface but still with its namespace, at the first observation of a snapshot.
@@ -63,7 +67,11 @@ fn a_pod_that_is_being_deleted_during_a_snapshot_is_not_degraded() {
         run.join().expect("netfix was run")
     });
     let run = run.exits(0).has_no("degraded");
-    assert!(node.checkpoint_of(&pods[0]).exists(), "{}", run.told());
+    assert!(
+        node.checkpoint_of(&pods[0]).exists(),
+        "{}",
+        run.transcript()
+    );
 }
 
 /// The same, but the pod stays and a restore starts: the waiting snapshot must not hold the lock.
@@ -88,9 +96,9 @@ fn a_snapshot_releases_the_lock_between_its_two_observations() {
     let mut command = node.netfix_command(&slowly, "snapshot --lock-wait 20s");
     let run = thread::scope(|scope| {
         let run = scope.spawn(|| Run::of(&mut command));
-        assert!(wait_until(PATIENCE, is_held), "no snapshot began");
+        assert!(wait_until(TIMEOUT, is_held), "no snapshot began");
         assert!(
-            wait_until(PATIENCE, || !is_held()),
+            wait_until(TIMEOUT, || !is_held()),
             "it never gives up the lock"
         );
         node.netfix("restore").exits(0);
@@ -136,7 +144,7 @@ fn a_pod_that_gets_its_first_link_during_a_snapshot_is_saved_with_its_parent() {
     let run = thread::scope(|scope| {
         let run = scope.spawn(|| Run::inside(machine, &state_dir, "snapshot -o json"));
         assert!(
-            wait_until(PATIENCE, || is_opened_by_netfix(inode)),
+            wait_until(TIMEOUT, || is_opened_by_netfix(inode)),
             "netfix does not open the namespace"
         );
         thread::sleep(STEP);
@@ -152,7 +160,12 @@ fn a_pod_that_gets_its_first_link_during_a_snapshot_is_saved_with_its_parent() {
         [&interface["name"], &interface["parent"]],
         ["eth0", "eth0"],
         "{}",
-        run.told()
+        run.transcript()
     );
-    assert_eq!(interface["addresses"][0], "10.88.9.9/16", "{}", run.told());
+    assert_eq!(
+        interface["addresses"][0],
+        "10.88.9.9/16",
+        "{}",
+        run.transcript()
+    );
 }

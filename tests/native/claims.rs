@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use super::runtime::{container, cri, told, whose};
+use super::runtime::{container, cri, expected_identity, whose};
 use crate::common::namespace::Namespace;
 use crate::common::runtimes::{Container, FakeCri, FakeDocker, Sandbox, Script, auto, uid};
 use crate::common::{Node, Pod};
@@ -36,7 +36,12 @@ fn a_pid_identifies_the_namespace_if_the_path_is_missing_or_dead() {
         .netfix_json(&format!("snapshot {}", auto(&runtime.socket)))
         .exits(0);
     for (pod, sandbox) in pods.iter().zip(&sandboxes) {
-        assert_eq!(whose(&run, pod), told(sandbox), "{}", run.told());
+        assert_eq!(
+            whose(&run, pod),
+            expected_identity(sandbox),
+            "{}",
+            run.transcript()
+        );
     }
 }
 
@@ -59,19 +64,24 @@ fn snapshot_with_one_lost(lost: impl FnOnce(&Node, &[Pod<'_>; 2]) -> Sandbox, wh
         .exits(5);
     let problems = run.coded("unreadable");
     let [problem] = &problems[..] else {
-        panic!("not one problem\n{}", run.told())
+        panic!("not one problem\n{}", run.transcript())
     };
     for part in ["shop/web-0", &sandbox.uid, &sandbox.id, why] {
         assert!(
             problem.message.contains(part),
             "nothing says {part}\n{}",
-            run.told()
+            run.transcript()
         );
     }
     assert_eq!(problem.pod.as_deref(), Some(sandbox.short_id()));
-    assert_eq!(run.pod(&pods[0])["sandbox"], Value::Null, "{}", run.told());
-    assert_eq!(run.pod(&pods[1])["name"], "db-0", "{}", run.told());
-    assert!(runtime.lists() > 1, "it was not asked again");
+    assert_eq!(
+        run.pod(&pods[0])["sandbox"],
+        Value::Null,
+        "{}",
+        run.transcript()
+    );
+    assert_eq!(run.pod(&pods[1])["name"], "db-0", "{}", run.transcript());
+    assert!(runtime.lists() > 1, "it was not queried again");
 }
 
 fn lost_path(node: &Node) -> PathBuf {
@@ -155,7 +165,12 @@ fn the_path_is_used_if_the_pid_is_a_process_of_the_host() {
     let run = node
         .netfix_json(&format!("snapshot {}", auto(&runtime.socket)))
         .exits(0);
-    assert_eq!(whose(&run, &pods[0]), told(&sandbox), "{}", run.told());
+    assert_eq!(
+        whose(&run, &pods[0]),
+        expected_identity(&sandbox),
+        "{}",
+        run.transcript()
+    );
 }
 
 #[test]
@@ -167,7 +182,7 @@ fn a_sandbox_that_is_gone_at_the_second_query_is_not_an_error() {
         ..Sandbox::nowhere("web-9", 9)
     };
     let passing = lost.clone();
-    let hook = move |asked: usize, sandboxes: &mut Vec<Sandbox>| match asked {
+    let hook = move |calls: usize, sandboxes: &mut Vec<Sandbox>| match calls {
         0 => sandboxes.push(passing.clone()),
         _ => sandboxes.truncate(1),
     };
@@ -181,8 +196,8 @@ fn a_sandbox_that_is_gone_at_the_second_query_is_not_an_error() {
     let run = node
         .netfix_json(&format!("snapshot {} {words}", auto(&runtime.socket)))
         .exits(0);
-    assert_eq!(run.json()["problems"], json!([]), "{}", run.told());
-    assert_eq!(runtime.lists(), 2, "{}", run.told());
+    assert_eq!(run.json()["problems"], json!([]), "{}", run.transcript());
+    assert_eq!(runtime.lists(), 2, "{}", run.transcript());
 }
 
 #[test]
@@ -196,8 +211,8 @@ fn a_pod_created_during_a_snapshot_is_saved_too() {
     };
     let born = Arc::new(Mutex::new(None));
     let (cradle, sandbox) = (Arc::clone(&born), late.clone());
-    let hook = move |asked: usize, sandboxes: &mut Vec<Sandbox>| {
-        if asked == 0 {
+    let hook = move |calls: usize, sandboxes: &mut Vec<Sandbox>| {
+        if calls == 0 {
             *cradle.lock().expect("no test fails here") = Some(Namespace::new(&name));
             sandboxes.push(sandbox.clone());
         }
@@ -220,7 +235,7 @@ fn a_pod_created_during_a_snapshot_is_saved_too() {
     assert!(
         ids.any(|id| *id == late.id),
         "the late pod is missing\n{}",
-        run.told()
+        run.transcript()
     );
 }
 
@@ -250,7 +265,7 @@ fn a_sandbox_outside_the_selection_is_ignored() {
         chosen(&unnamed)
     );
     let run = node.netfix_json(&words).exits(0);
-    assert_eq!(run.json()["problems"], json!([]), "{}", run.told());
+    assert_eq!(run.json()["problems"], json!([]), "{}", run.transcript());
 }
 
 #[test]
@@ -269,11 +284,11 @@ fn a_namespace_shared_by_sandboxes_is_named_only_after_a_kubernetes_pod() {
     let run = node
         .netfix_json(&format!("snapshot {}", auto(&two.socket)))
         .exits(0);
-    assert_eq!(run.pod(&pod)["source"], "mount", "{}", run.told());
-    assert_eq!(run.coded("unsupported").len(), 1, "{}", run.told());
+    assert_eq!(run.pod(&pod)["source"], "mount", "{}", run.transcript());
+    assert_eq!(run.coded("unsupported").len(), 1, "{}", run.transcript());
     let three = docker("three.sock", &[shared("one", 1), shared("two", 2), kube]);
     let run = node
         .netfix_json(&format!("snapshot {}", auto(&three.socket)))
         .exits(0);
-    assert_eq!(run.pod(&pod)["name"], "web-0", "{}", run.told());
+    assert_eq!(run.pod(&pod)["name"], "web-0", "{}", run.transcript());
 }

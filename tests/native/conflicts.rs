@@ -137,12 +137,12 @@ fn a_taken_interface_index_is_reported_and_the_pod_is_restored() {
     assert!(
         link.contains(&pod.address()),
         "the pod stayed dead: {link}\n{}",
-        run.told()
+        run.transcript()
     );
     assert!(
         pod.ip("-o link show dev other0").starts_with("777:"),
         "other0 lost its index\n{}",
-        run.told()
+        run.transcript()
     );
 }
 

@@ -14,7 +14,7 @@ use crate::common::{CriNode, CriPod, Run};
 const CRI: &str = "--runtime cri --runtime-endpoint unix:///run/containerd/containerd.sock";
 const CNI_CACHE: &str = "--source cni-cache --cni-cache-dir /var/lib/cni";
 /// The time limit of a command when a runtime does not answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 fn captures(node: &CriNode, pods: &[CriPod]) -> Vec<Capture> {
     pods.iter().map(|pod| node.capture(pod)).collect()
@@ -38,7 +38,7 @@ fn assert_networks_are_restored(node: &CriNode, pods: &[CriPod], before: &[Captu
             essence(before),
             essence(&node.capture(pod)),
             "{} (before, after)",
-            pod.told()
+            pod.transcript()
         );
     }
     node.assert_cni_check(pods);
@@ -46,7 +46,11 @@ fn assert_networks_are_restored(node: &CriNode, pods: &[CriPod], before: &[Captu
 
 fn assert_all_lost(node: &CriNode, pods: &[CriPod]) {
     for pod in pods {
-        assert!(!pod.ns.has_link("eth0"), "{} kept its eth0", pod.told());
+        assert!(
+            !pod.ns.has_link("eth0"),
+            "{} kept its eth0",
+            pod.transcript()
+        );
         node.cached(pod)
             .check(&node.machine)
             .expect_err("CHECK of a lost pod fails");
@@ -72,15 +76,19 @@ fn assert_named_as_in_cri(node: &CriNode, pod: &CriPod, answer: &Run) {
         .cloned()
         .unwrap_or_default();
     let mut entries = entries.iter().filter(|entry| entry["id"] == pod.short_id());
-    let entry = entries
-        .next()
-        .unwrap_or_else(|| panic!("no {} in the answer\n{}", pod.told(), answer.told()));
+    let entry = entries.next().unwrap_or_else(|| {
+        panic!(
+            "no {} in the answer\n{}",
+            pod.transcript(),
+            answer.transcript()
+        )
+    });
     for (key, value) in [("namespace", &namespace), ("name", &name), ("uid", &uid)] {
         assert_eq!(
             entry[key],
             text(value),
             "{key} of {} in the answer",
-            pod.told()
+            pod.transcript()
         );
     }
     let file = checkpoint(node, pod);
@@ -88,13 +96,13 @@ fn assert_named_as_in_cri(node: &CriNode, pod: &CriPod, answer: &Run) {
         [&file["sandbox"], &file["podname"]],
         [&text(&id), &text(&name)],
         "{}",
-        pod.told()
+        pod.transcript()
     );
     let expected = json!({
         "id": &id[..12], "namespace": namespace, "name": name, "uid": uid, "sandbox": id, "attempt": attempt,
         "source": "cri",
     });
-    assert_eq!(file["netfix"]["pod"], expected, "{}", pod.told());
+    assert_eq!(file["netfix"]["pod"], expected, "{}", pod.transcript());
 }
 
 /// The pod's checkpoint; its file name is the first 12 characters of the sandbox id.
@@ -220,7 +228,7 @@ fn twenty_pods_have_their_cri_names_and_are_restored_in_the_same_sandboxes() {
         assert!(
             lines.any(|line| line.contains(&title)),
             "{title} is not named\n{}",
-            check.told()
+            check.transcript()
         );
     }
     // The kernel's cookies identify the pods, so netfix queries no runtime.
@@ -303,13 +311,13 @@ fn twenty_pods_are_restored_from_imported_files_of_i40e_net_fix() {
     let pods = node.pods(20);
     let (before, sandboxes) = (captures(&node, &pods), node.cri().list());
     let folder = node.node.temp().join("origin");
-    fs::create_dir(&folder).expect("the origin's folder");
+    fs::create_dir(&folder).expect("the directory of i40e_net_fix");
     for pod in &pods {
         fs::write(
             folder.join(pod.short_id()),
             i40e_net_fix_file(&node, pod).to_string(),
         )
-        .expect("the origin's file");
+        .expect("the file of i40e_net_fix");
     }
     node.netfix(&format!("import {} {CRI}", folder.display()))
         .exits(0);
@@ -347,12 +355,12 @@ fn a_pod_recreated_under_the_same_name_gets_nothing_of_the_old_one() {
     assert!(
         has_error(&run, &["pod-replaced", "netns-gone"], &old_id),
         "{}",
-        run.told()
+        run.transcript()
     );
     assert!(
         has_error(&run, &["checkpoint-missing"], new.short_id()),
         "{}",
-        run.told()
+        run.transcript()
     );
     bare.assert_same(&node.capture(&new), "the new pod");
     node.assert_same_as(&bystanders, &before);
@@ -420,13 +428,13 @@ fn is_refused(node: &CriNode, words: &str) {
             files,
             node.node.state_files(),
             "the state folder was changed\n{}",
-            run.told()
+            run.transcript()
         );
-        begin.elapsed() < PATIENCE
+        begin.elapsed() < TIMEOUT
     };
     assert!(
         (0..3).any(|_| is_soon()),
-        "netfix {words} took longer than {PATIENCE:?} each time"
+        "netfix {words} took longer than {TIMEOUT:?} each time"
     );
 }
 

@@ -154,7 +154,7 @@ fn a_snapshot_is_refused_if_the_state_directory_cannot_be_created() {
         .exits(4)
         .errors(&[("unwritable", "")])
         .names("unwritable", "", &[READ_ONLY, "lock"]);
-    assert!(run.out.is_empty(), "{}", run.told());
+    assert!(run.out.is_empty(), "{}", run.transcript());
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn plan_lists_the_missing_macvlans_and_creates_none() {
         screen.out.matches("+ macvlan eth0").count(),
         2,
         "one line a pod\n{}",
-        screen.told()
+        screen.transcript()
     );
     assert_eq!(in_pod.heard(), "", "plan changed the pod");
     assert_eq!(on_node.heard(), "", "plan changed the node");
@@ -92,7 +92,7 @@ fn assert_restore_follows_the_plan(prepare: impl Fn(&Pod<'_>), lose: impl Fn(&No
     let dry = all_steps(&node.netfix_json("restore --dry-run").exits(0).errors(&[]));
     assert_eq!(dry, planned, "the dry run is another plan");
     let restored = node.netfix_json("restore").exits(0).errors(&[]);
-    assert_eq!(all_steps(&restored), planned, "{}", restored.told());
+    assert_eq!(all_steps(&restored), planned, "{}", restored.transcript());
     for (pod, before) in pods.iter().zip(&before) {
         pod.assert_same_as(before);
     }
@@ -159,7 +159,7 @@ fn diff_exit_code_shows_differences() {
         assert!(
             lines.iter().any(|line| line.contains(" eth0")),
             "{}",
-            run.told()
+            run.transcript()
         );
     }
     node.restore();
@@ -178,7 +178,7 @@ fn diff_lists_a_single_changed_property() {
             all.keys().collect::<Vec<_>>(),
             [pod.name()],
             "{}",
-            run.told()
+            run.transcript()
         );
         let lines = &all[pod.name()];
         let names_all = |line: &String| words.iter().all(|word| line.contains(word));

@@ -14,7 +14,7 @@ fn listed(node: &Node) -> Vec<Value> {
     let run = node.netfix("list --generations -o json").exits(0);
     run.json()["generations"]
         .as_array()
-        .unwrap_or_else(|| panic!("no generations\n{}", run.told()))
+        .unwrap_or_else(|| panic!("no generations\n{}", run.transcript()))
         .clone()
 }
 
@@ -51,20 +51,26 @@ fn every_good_snapshot_is_kept_and_listed_with_what_changed() {
     settle(&pods);
     node.snapshot();
     let all = listed(&node);
-    let told = |key: &str| {
+    let reported = |key: &str| {
         all.iter()
             .map(|generation| generation[key].clone())
             .collect::<Vec<_>>()
     };
-    assert_eq!(told("number"), [1, 2, 3]);
-    assert_eq!(told("pods"), [2, 2, 3]);
-    assert_eq!(told("changed"), [Value::Null, ids(&[&pods[0]]), json!([])]);
-    assert_eq!(told("added"), [Value::Null, json!([]), ids(&[&pods[2]])]);
-    assert_eq!(told("removed"), [Value::Null, json!([]), json!([])]);
-    assert_eq!(told("current"), [false, false, true]);
-    assert_eq!(told("aside"), [false, false, false]);
-    assert_eq!(told("damaged"), [json!([]), json!([]), json!([])]);
-    for (number, time) in node.generations().into_iter().zip(told("time")) {
+    assert_eq!(reported("number"), [1, 2, 3]);
+    assert_eq!(reported("pods"), [2, 2, 3]);
+    assert_eq!(
+        reported("changed"),
+        [Value::Null, ids(&[&pods[0]]), json!([])]
+    );
+    assert_eq!(
+        reported("added"),
+        [Value::Null, json!([]), ids(&[&pods[2]])]
+    );
+    assert_eq!(reported("removed"), [Value::Null, json!([]), json!([])]);
+    assert_eq!(reported("current"), [false, false, true]);
+    assert_eq!(reported("aside"), [false, false, false]);
+    assert_eq!(reported("damaged"), [json!([]), json!([]), json!([])]);
+    for (number, time) in node.generations().into_iter().zip(reported("time")) {
         assert_eq!(
             node_json(&node.generation(number))["created"],
             time,
@@ -75,7 +81,7 @@ fn every_good_snapshot_is_kept_and_listed_with_what_changed() {
         .netfix("list --generations")
         .exits(0)
         .stdout_has(&["GENERATION"]);
-    assert!(table.err.is_empty(), "{}", table.told());
+    assert!(table.err.is_empty(), "{}", table.transcript());
 }
 
 #[test]
@@ -267,7 +273,7 @@ fn snapshot_keeps_the_given_number_of_generations() {
     assert_eq!(
         node.generations(),
         [3, 4, 5, 6, 7],
-        "five are kept unless told otherwise"
+        "five are kept by default"
     );
     pods[0].ip("link set eth0 mtu 1408");
     let run = node.netfix_json("snapshot --keep 2").exits(0);
@@ -275,7 +281,7 @@ fn snapshot_keeps_the_given_number_of_generations() {
         run.json()["kept"]["removed"],
         json!([3, 4, 5, 6]),
         "{}",
-        run.told()
+        run.transcript()
     );
     assert_eq!(node.generations(), [7, 8]);
     pods[0].ip("link set eth0 mtu 1409");
@@ -305,7 +311,7 @@ fn an_unchanged_snapshot_creates_no_generation_and_reports_the_same_one() {
         std::thread::sleep(Duration::from_millis(1100));
         let run = node.netfix_json("snapshot --keep 2").exits(0);
         let kept = json!({"generation": null, "same_as": 1, "removed": []});
-        assert_eq!(run.json()["kept"], kept, "{}", run.told());
+        assert_eq!(run.json()["kept"], kept, "{}", run.transcript());
     }
     assert_eq!(node.generations(), [1]);
     // The time of the check is still saved.
@@ -371,12 +377,12 @@ fn prune_removes_all_but_the_newest_and_lists_them() {
     assert_eq!(kept(&node, "prune --keep 3")["removed"], json!([1]));
     assert_eq!(node.generations(), [2, 3, 4]);
     let run = node.netfix("prune --keep 1 -o json").exits(0);
-    assert_eq!(run.json()["command"], "prune", "{}", run.told());
+    assert_eq!(run.json()["command"], "prune", "{}", run.transcript());
     assert_eq!(
         run.json()["kept"]["removed"],
         json!([2, 3]),
         "{}",
-        run.told()
+        run.transcript()
     );
     assert_eq!(node.kept_of(&pods[0]), [newest]);
     assert_eq!(kept(&node, "prune --keep 1")["removed"], json!([]));

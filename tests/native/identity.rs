@@ -265,7 +265,7 @@ fn restore_with_a_reused_pid(
     assert_eq!(
         checkpoints(&node).len(),
         1,
-        "the process without a mount was not written down"
+        "the process without a mount was not saved"
     );
     pids.kill(PID, first);
     node.lose_and_reload();
@@ -374,7 +374,7 @@ fn restore_while_a_pod_is_recreated(
         ("netns-replaced", pods[1].name()),
         ("checkpoint-missing", pods[1].name()),
     ]);
-    fresh.assert_same(&pods[1].capture(), "the pod that was made again meanwhile");
+    fresh.assert_same(&pods[1].capture(), "the pod that was recreated meanwhile");
     pods[0].assert_same_as(&before);
     Ok(())
 }

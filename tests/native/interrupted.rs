@@ -18,7 +18,7 @@ fn kill_at(node: &Node, number: usize) -> bool {
     assert!(
         run.code == Some(0) || run.code.is_none() || run.code == Some(137),
         "{}",
-        run.told()
+        run.transcript()
     );
     run.code != Some(0)
 }

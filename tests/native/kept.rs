@@ -40,7 +40,7 @@ fn snapshots_in_a_bad_moment_create_no_generation_and_lose_nothing() {
             run.json()["kept"],
             json!({"generation": null, "same_as": null, "removed": []}),
             "{}",
-            run.told()
+            run.transcript()
         );
     }
     assert_eq!(kept(&node), good, "the generations are not what they were");
@@ -127,19 +127,19 @@ fn a_snapshot_that_could_not_save_one_pod_creates_no_generation() {
             .names("unwritable", pods[1].name(), &["Is a directory"]);
     }
     let listed = node.netfix("list --generations -o json").exits(0).json()["generations"].clone();
-    let told: Vec<_> = listed
+    let reported: Vec<_> = listed
         .as_array()
         .into_iter()
         .flatten()
         .map(|g| (g["number"].clone(), g["aside"].clone()))
         .collect();
     assert_eq!(
-        told[0],
+        reported[0],
         (json!(1), json!(false)),
         "the good one is gone: {listed}"
     );
-    assert_eq!(told.len(), 2, "{listed}");
-    assert_eq!(told[1].1, json!(true), "{listed}");
+    assert_eq!(reported.len(), 2, "{listed}");
+    assert_eq!(reported[1].1, json!(true), "{listed}");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a_symbolic_link_is_kept_unchanged_and_replaced_by_a_file() {
     node.snapshot();
     let file = node.checkpoint_of(&pods[0]);
     let elsewhere = node.temp().join("elsewhere");
-    fs::write(&elsewhere, "somebody's").expect("a file elsewhere");
+    fs::write(&elsewhere, "other content").expect("a file elsewhere");
     fs::remove_file(&file).expect("the checkpoint goes");
     std::os::unix::fs::symlink(&elsewhere, &file).expect("a symbolic link");
     node.snapshot();
@@ -214,7 +214,7 @@ fn a_symbolic_link_is_kept_unchanged_and_replaced_by_a_file() {
     );
     assert_eq!(
         fs::read_to_string(&elsewhere).expect("the file elsewhere"),
-        "somebody's"
+        "other content"
     );
 }
 

@@ -93,5 +93,5 @@ fn a_link_that_only_has_the_temporary_name_stays_unchanged() {
     ));
     node.restore();
     pods[0].assert_same_as(&before);
-    assert!(node.ns.has_link(&stranger), "somebody else's link is gone");
+    assert!(node.ns.has_link(&stranger), "a foreign link is gone");
 }

@@ -14,24 +14,24 @@ use nix::unistd::Pid;
 use crate::common::background::wait_until;
 use crate::common::{Node, Run};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A netfix that runs beside the test; the drop kills it, by its process id.
 struct Beside {
     child: Child,
-    talk: PathBuf,
+    stderr: PathBuf,
 }
 
 impl Beside {
     fn start(node: &Node, name: &str, words: &str) -> Self {
-        let talk = node.temp().join(name);
+        let stderr = node.temp().join(name);
         // If a shell runs the tests in the background, SIGINT is ignored, and netfix would inherit that.
         let mut command: Command = node.netfix_command(&["env", "--default-signal=INT"], words);
         command.stdin(Stdio::null()).stdout(Stdio::null());
-        command.stderr(File::create(&talk).expect("a file for its talk"));
+        command.stderr(File::create(&stderr).expect("a file for stderr"));
         Self {
             child: command.spawn().expect("netfix starts"),
-            talk,
+            stderr,
         }
     }
 
@@ -42,9 +42,9 @@ impl Beside {
         let word = format!("pid {} ", holder.pid());
         let says = || fs::read_to_string(&lock).is_ok_and(|text| text.starts_with(&word));
         assert!(
-            wait_until(PATIENCE, says),
+            wait_until(TIMEOUT, says),
             "the first netfix never took the lock: {}",
-            holder.talk()
+            holder.stderr()
         );
         holder
     }
@@ -53,11 +53,11 @@ impl Beside {
     fn waiting(node: &Node, words: &str, holder: &Self) -> Self {
         let waiting = Self::start(node, "waiting", words);
         let who = format!("pid {} ", holder.pid());
-        let says = || waiting.talk().contains(&who);
+        let says = || waiting.stderr().contains(&who);
         assert!(
-            wait_until(PATIENCE, says),
-            "it does not say whom it waits for: {}",
-            waiting.talk()
+            wait_until(TIMEOUT, says),
+            "it does not report the lock holder: {}",
+            waiting.stderr()
         );
         waiting
     }
@@ -66,8 +66,8 @@ impl Beside {
         self.child.id()
     }
 
-    fn talk(&self) -> String {
-        fs::read_to_string(&self.talk).unwrap_or_default()
+    fn stderr(&self) -> String {
+        fs::read_to_string(&self.stderr).unwrap_or_default()
     }
 
     fn signal(&self, signal: Signal) {
@@ -81,9 +81,9 @@ impl Beside {
 
     fn finish(mut self) -> ExitStatus {
         assert!(
-            wait_until(PATIENCE, || self.has_ended()),
+            wait_until(TIMEOUT, || self.has_ended()),
             "it does not end: {}",
-            self.talk()
+            self.stderr()
         );
         self.child.wait().expect("an ended child")
     }
@@ -99,7 +99,11 @@ impl Drop for Beside {
 /// The time after `since ` in a message.
 fn assert_is_free(node: &Node) {
     let run = node.netfix_alone("status -o json").exits(0);
-    assert!(run.json()["status"]["lock"].is_null(), "{}", run.told());
+    assert!(
+        run.json()["status"]["lock"].is_null(),
+        "{}",
+        run.transcript()
+    );
 }
 
 fn since(text: &str) -> Timestamp {
@@ -131,7 +135,7 @@ fn a_second_netfix_reports_the_lock_holder_at_once() {
                 &[&format!("pid {}", holder.pid()), "restore"],
             );
         assert!(begin.elapsed() < Duration::from_secs(2), "{words} waited");
-        assert_eq!(run.err.lines().count(), 1, "{}", run.told());
+        assert_eq!(run.err.lines().count(), 1, "{}", run.transcript());
         let status = node.netfix_alone("status -o json").json();
         let start = since(status["status"]["lock"].as_str().expect("a holder"));
         // The message has whole seconds.
@@ -190,13 +194,13 @@ fn with_lock_wait_it_reports_the_holder_waits_and_runs() {
     assert!(!holder.has_ended(), "nothing was waited for");
     node.reload();
     assert_eq!(holder.finish().code(), Some(0), "the first netfix failed");
-    let talk = waiting.talk();
+    let stderr = waiting.stderr();
     assert_eq!(
         waiting.finish().code(),
         Some(0),
-        "the second netfix failed: {talk}"
+        "the second netfix failed: {stderr}"
     );
-    assert_eq!(talk.matches("pid ").count(), 1, "{talk}");
+    assert_eq!(stderr.matches("pid ").count(), 1, "{stderr}");
     pods[0].assert_same_as(&before);
 }
 
@@ -282,7 +286,7 @@ fn a_killed_holder_frees_the_lock_and_is_not_reported_as_the_next_holder() {
         .exits(4)
         .errors(&[("lock-held", "")])
         .lacks(&format!("pid {pid}"));
-    assert!(run.err.contains("pid "), "{}", run.told());
+    assert!(run.err.contains("pid "), "{}", run.transcript());
     node.reload();
     node.restore();
 }
@@ -292,17 +296,22 @@ fn many_at_once_with_lock_wait_all_run_one_after_the_other() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();
-    let start =
-        |number: usize| Beside::start(&node, &format!("talk-{number}"), "snapshot --lock-wait 60s");
+    let start = |number: usize| {
+        Beside::start(
+            &node,
+            &format!("stderr-{number}"),
+            "snapshot --lock-wait 60s",
+        )
+    };
     let all: Vec<_> = (0..8).map(start).collect();
     for one in all {
-        let talk = one.talk.clone();
+        let stderr = one.stderr.clone();
         let code = one.finish().code();
         assert_eq!(
             code,
             Some(0),
             "{}",
-            fs::read_to_string(talk).unwrap_or_default()
+            fs::read_to_string(stderr).unwrap_or_default()
         );
     }
     node.assert_all_loads();

@@ -45,7 +45,7 @@ fn a_degraded_pod_is_in_the_journal_with_its_code_and_its_namespace() {
     assert!(
         run.err.contains(&entry["MESSAGE"]),
         "{entry:?}\n{}",
-        run.told()
+        run.transcript()
     );
     assert!(
         entries
@@ -53,8 +53,12 @@ fn a_degraded_pod_is_in_the_journal_with_its_code_and_its_namespace() {
             .all(|entry| entry["SYSLOG_IDENTIFIER"] == "netfix"),
         "{entries:#?}"
     );
-    let told = messages(&entries, "netfix::command");
-    assert_eq!((told.len(), &*told[0]), (2, "snapshot begins"), "{told:?}");
+    let reported = messages(&entries, "netfix::command");
+    assert_eq!(
+        (reported.len(), &*reported[0]),
+        (2, "snapshot begins"),
+        "{reported:?}"
+    );
     let end = of_target(&entries, "netfix::command")[1];
     assert_eq!(
         (&*end["EXIT"], &*end["COMMAND"]),
@@ -92,7 +96,7 @@ fn restore_logs_every_step(node: &Node, journald: Journald) {
     node.snapshot();
     node.lose_and_reload();
     let run = Run::of(&mut journald.netfix(node, "restore -o json")).exits(0);
-    assert_eq!(run.err, "", "{}", run.told());
+    assert_eq!(run.err, "", "{}", run.transcript());
     let mut logged: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for entry in of_target(&journald.entries(), "netfix::step") {
         assert_eq!(entry["PRIORITY"], "6", "{entry:?}");
@@ -110,14 +114,14 @@ fn restore_logs_every_step(node: &Node, journald: Journald) {
             logged[pod.name()],
             lines(&run.pod(pod)["steps"]),
             "{}",
-            run.told()
+            run.transcript()
         );
     }
     assert_eq!(
         logged[""],
         lines(&run.json()["node"]["steps"]),
         "{}",
-        run.told()
+        run.transcript()
     );
     for pod in &pods {
         assert!(pod.has_eth0());
@@ -138,7 +142,7 @@ fn a_check_of_a_healthy_node_is_one_line() {
     assert!(
         found.iter().any(|problem| problem["severity"] == "info"),
         "{}",
-        run.told()
+        run.transcript()
     );
     let worse = found
         .iter()
@@ -164,7 +168,7 @@ fn the_wait_of_a_quiet_command_is_in_the_journal() {
     let journald = Journald::start(&node);
     node.snapshot();
     let file = std::fs::File::open(node.state_dir().join("lock")).expect("the lock's file");
-    let _held = Flock::lock(file, FlockArg::LockExclusiveNonblock).expect("nobody else holds it");
+    let _held = Flock::lock(file, FlockArg::LockExclusiveNonblock).expect("the lock is free");
     Run::of(&mut journald.netfix(&node, "snapshot -q --lock-wait 200ms"))
         .exits(4)
         .lacks("waiting");
@@ -188,7 +192,7 @@ fn stderr_is_the_same_with_and_without_journald() {
     let with = Run::of(&mut journald.netfix(&node, "snapshot")).exits(5);
     let without = node.netfix("snapshot").exits(5);
     assert_eq!(with.err, without.err);
-    assert_eq!(without.err.lines().count(), 1, "{}", without.told());
+    assert_eq!(without.err.lines().count(), 1, "{}", without.transcript());
     assert!(!journald.entries().is_empty());
 }
 
@@ -208,7 +212,11 @@ fn a_journald_that_reads_nothing_does_not_block_netfix() {
         .and_then(|rest| rest.split_once(" log entries are lost: journald"))
         .and_then(|(count, _)| count.parse().ok());
     // The start, the end, and at least one step for each pod.
-    assert!(lost.is_some_and(|lost: usize| lost >= 5), "{}", run.told());
+    assert!(
+        lost.is_some_and(|lost: usize| lost >= 5),
+        "{}",
+        run.transcript()
+    );
     assert!(
         begin.elapsed() < Duration::from_secs(10),
         "{:?}",
@@ -227,7 +235,7 @@ fn a_dead_journald_does_not_fail_the_command() {
     let dead = Journald::start(&node).end();
     assert!(node.temp().join("journal/socket").exists());
     let run = Run::of(&mut dead.netfix(&node, "snapshot")).exits(0);
-    assert!(run.err.is_empty(), "{}", run.told());
+    assert!(run.err.is_empty(), "{}", run.transcript());
     node.netfix("list").exits(0).stdout_has(&[pods[0].name()]);
 }
 
@@ -307,7 +315,7 @@ fn dash_vv_shows_every_netlink_change_with_flags_content_and_result() {
     node.snapshot();
     node.lose_and_reload();
     let trace = node.netfix_traced("restore -vv");
-    assert_eq!(trace.run.code, Some(0), "{}", trace.run.told());
+    assert_eq!(trace.run.code, Some(0), "{}", trace.run.transcript());
     let shown: Vec<Message> = trace.run.err.lines().filter_map(parse).collect();
     let sent: Vec<_> = shown
         .iter()
@@ -316,7 +324,7 @@ fn dash_vv_shows_every_netlink_change_with_flags_content_and_result() {
     assert!(
         sent.iter().all(|message| message.answer == "ok"),
         "{}",
-        trace.run.told()
+        trace.run.transcript()
     );
     // strace decodes the sockets of the node's namespace, from which netfix creates the links.
     let home = sent
@@ -335,7 +343,7 @@ fn dash_vv_shows_every_netlink_change_with_flags_content_and_result() {
         changes,
         seen_by_strace(&trace.netlink_changes(), "RTM_NEW"),
         "{}",
-        trace.run.told()
+        trace.run.transcript()
     );
     for pod in &pods {
         let address = pod.address();
@@ -344,7 +352,7 @@ fn dash_vv_shows_every_netlink_change_with_flags_content_and_result() {
                 && m.netns != home.netns
                 && m.content.contains(&address)),
             "no address {address}: {}",
-            trace.run.told()
+            trace.run.transcript()
         );
     }
     let questions = shown
@@ -354,7 +362,7 @@ fn dash_vv_shows_every_netlink_change_with_flags_content_and_result() {
     assert!(
         questions > 0 && shown.iter().any(|message| !message.sent),
         "{}",
-        trace.run.told()
+        trace.run.transcript()
     );
 }
 
@@ -381,7 +389,11 @@ fn dash_vv_shows_the_errno_of_a_refused_message() {
         .filter(|m| m.sent && m.answer != "ok")
         .collect();
     let busy = |message: &Message| ["EADDRINUSE", "EBUSY"].contains(&message.answer.as_str());
-    assert!(refused.iter().any(busy), "{refused:?}\n{}", run.told());
+    assert!(
+        refused.iter().any(busy),
+        "{refused:?}\n{}",
+        run.transcript()
+    );
 }
 
 #[test]
@@ -389,16 +401,16 @@ fn dash_vv_adds_messages_and_does_not_change_the_result() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
     let run = node.netfix("snapshot").exits(0);
-    assert!(run.err.is_empty(), "{}", run.told());
+    assert!(run.err.is_empty(), "{}", run.transcript());
     let plain = node.netfix("list -o json").exits(0);
     let verbose = node.netfix("list -o json -vv").exits(0);
     assert_eq!(plain.out, verbose.out);
     let snapshot = node.netfix("snapshot -vv -o json").exits(0);
-    assert_eq!(snapshot.json()["exit"], 0, "{}", snapshot.told());
+    assert_eq!(snapshot.json()["exit"], 0, "{}", snapshot.transcript());
     assert!(
         snapshot.err.lines().filter_map(parse).count() > 5,
         "{}",
-        snapshot.told()
+        snapshot.transcript()
     );
     for line in snapshot.err.lines() {
         assert!(

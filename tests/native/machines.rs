@@ -111,7 +111,7 @@ fn two_machines_that_share_a_directory_are_reported_and_lose_nothing() {
         run.exits(0).errors(&[]).names("other-machine", "", &[]);
         assert!(
             by.iter().all(|pod| node.checkpoint_of(pod).exists()),
-            "a pod was not written down"
+            "a pod was not saved"
         );
         for text in last {
             assert!(

@@ -52,7 +52,7 @@ fn who(node: &Node, file: &str) -> Value {
     value["netfix"]["pod"].clone()
 }
 
-fn told(sandbox: &Sandbox) -> Value {
+fn expected_identity(sandbox: &Sandbox) -> Value {
     json!({"id": sandbox.short_id(), "namespace": sandbox.namespace, "name": sandbox.name, "uid": sandbox.uid,
         "sandbox": sandbox.id, "attempt": sandbox.attempt, "source": "cri"})
 }
@@ -118,13 +118,13 @@ fn recreate_web(run: impl Fn(&Node, &str) -> Run, same: Same) -> Result<(), Take
             .names("pod-replaced", old.short_id(), &of_both)
             .has_no("netns-gone");
     }
-    bare.assert_same(&web.capture(), "the pod that was made again");
+    bare.assert_same(&web.capture(), "the recreated pod");
     db.assert_same_as(&before);
 
     furnish(&node, &web.ns, "10.88.7.7");
     let fresh = web.capture();
     run(&node, &words("snapshot")).exits(0).has_no("degraded");
-    assert_eq!(who(&node, new.short_id()), told(&new));
+    assert_eq!(who(&node, new.short_id()), expected_identity(&new));
     node.netfix_alone(&words("snapshot"))
         .exits(0)
         .has_no("degraded");
@@ -181,7 +181,7 @@ fn unproven<'n>(node: &'n Node, sandbox: &Sandbox) -> Unproven<'n> {
     let first = pod.selector();
     let words = format!("snapshot {first} {}", auto(&runtime.socket));
     node.netfix_on_old_kernel(&words).exits(0);
-    assert_eq!(who(node, sandbox.short_id()), told(sandbox));
+    assert_eq!(who(node, sandbox.short_id()), expected_identity(sandbox));
     pod.lose_oldest();
     let selectors = format!("{first} {}", pod.selector());
     Unproven { pod, selectors }
@@ -242,10 +242,7 @@ fn an_unreachable_runtime_stops_a_restore_only_if_it_is_needed() {
     node.netfix_on_old_kernel(&words)
         .exits(4)
         .errors(&[("runtime-unreachable", "")]);
-    assert!(
-        !pod.has_eth0(),
-        "something was restored that nobody vouched for"
-    );
+    assert!(!pod.has_eth0(), "a pod without proof was restored");
     // The checkpoint has no cookie: one with a cookie needs no other proof.
     node.ns.ip("link set eth0 up");
     let proven = node.pod("db").simple();
@@ -292,7 +289,7 @@ fn a_pod_saved_without_its_name_gets_it_later_and_keeps_it() {
         node.netfix(words).exits(0);
         assert_eq!(names(&node), named);
         for sandbox in &sandboxes {
-            assert_eq!(who(&node, sandbox.short_id()), told(sandbox));
+            assert_eq!(who(&node, sandbox.short_id()), expected_identity(sandbox));
         }
         pods[0].ip("link set eth0 alias changed-again");
     }

@@ -6,21 +6,25 @@ use crate::common::{Node, Pod, Run};
 
 fn assert_schema(run: &Run, command: &str, pods: &[Pod<'_>]) {
     let json = run.json();
-    assert_eq!(json["schema"], "netfix/v1", "{}", run.told());
-    assert_eq!(json["command"], command, "{}", run.told());
+    assert_eq!(json["schema"], "netfix/v1", "{}", run.transcript());
+    assert_eq!(json["command"], command, "{}", run.transcript());
     assert_eq!(
         json["exit"].as_i64(),
         run.code.map(i64::from),
-        "the document tells another exit code\n{}",
-        run.told()
+        "the document has another exit code\n{}",
+        run.transcript()
     );
-    assert!(json["node"].is_object(), "no node\n{}", run.told());
-    assert!(json["problems"].is_array(), "no problems\n{}", run.told());
+    assert!(json["node"].is_object(), "no node\n{}", run.transcript());
+    assert!(
+        json["problems"].is_array(),
+        "no problems\n{}",
+        run.transcript()
+    );
     assert_eq!(
         json["pods"].as_array().map(Vec::len),
         Some(pods.len()),
         "{}",
-        run.told()
+        run.transcript()
     );
     for pod in pods {
         let entry = run.pod(pod);
@@ -28,19 +32,19 @@ fn assert_schema(run: &Run, command: &str, pods: &[Pod<'_>]) {
             assert!(
                 entry.get(key).is_some(),
                 "a pod without {key}\n{}",
-                run.told()
+                run.transcript()
             );
         }
         assert!(
             entry["id"].is_string() && entry["state"].is_string(),
             "{}",
-            run.told()
+            run.transcript()
         );
         assert_eq!(
             entry["uid"],
             Value::Null,
-            "nobody could know the uid\n{}",
-            run.told()
+            "the uid cannot be known\n{}",
+            run.transcript()
         );
     }
 }
@@ -70,14 +74,14 @@ fn the_state_of_a_pod_shows_a_loss() {
         diff.pod(&pods[0])["state"],
         diff.pod(&pods[1])["state"],
         "{}",
-        diff.told()
+        diff.transcript()
     );
     let restore = node.netfix_json("restore").exits(0);
     assert_ne!(
         restore.pod(&pods[0])["state"],
         diff.pod(&pods[0])["state"],
         "{}",
-        restore.told()
+        restore.transcript()
     );
 }
 
@@ -107,7 +111,7 @@ fn a_pod_that_is_still_lost_is_shown_without_an_interface() {
     assert!(
         !row.is_some_and(|row| row.contains("eth0")),
         "the pod has no eth0\n{}",
-        run.told()
+        run.transcript()
     );
 }
 
@@ -120,7 +124,7 @@ fn human_output_has_no_escape_sequences_and_no_progress_bar_in_a_pipe() {
         assert!(
             !run.out.trim().is_empty(),
             "{words} answers nothing\n{}",
-            run.told()
+            run.transcript()
         );
     }
 }
@@ -130,10 +134,10 @@ fn quiet_prints_nothing_without_problems() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
     let run = node.netfix("snapshot -q").exits(0);
-    assert_eq!(run.err, "", "{}", run.told());
+    assert_eq!(run.err, "", "{}", run.transcript());
     node.lose_and_reload();
     let run = node.netfix("restore -q").exits(0);
-    assert_eq!(run.err, "", "{}", run.told());
+    assert_eq!(run.err, "", "{}", run.transcript());
 }
 
 #[test]

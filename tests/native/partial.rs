@@ -19,10 +19,10 @@ fn a_second_restore_changes_nothing() {
     let monitor = Monitor::of(&pods[0].ns, &node);
     let on_node = Monitor::of(&node.ns, &node);
     let trace = node.netfix_traced("restore");
-    assert_eq!(trace.run.code, Some(0), "{}", trace.run.told());
+    assert_eq!(trace.run.code, Some(0), "{}", trace.run.transcript());
     assert!(
         trace.netlink_changes().is_empty(),
-        "a second restore asked for {:#?}",
+        "a second restore requested {:#?}",
         trace.netlink_changes()
     );
     assert_eq!(monitor.heard(), "", "the second restore changed the pod");
@@ -42,9 +42,9 @@ fn a_restore_without_loss_changes_nothing() {
     node.snapshot();
     let (in_pod, on_node) = (Monitor::of(&pod.ns, &node), Monitor::of(&node.ns, &node));
     let trace = node.netfix_traced("restore");
-    assert_eq!(trace.run.code, Some(0), "{}", trace.run.told());
+    assert_eq!(trace.run.code, Some(0), "{}", trace.run.transcript());
     assert!(
-        trace.netlink_questions() > 0,
+        trace.netlink_queries() > 0,
         "the trace shows no netlink question, so it would show no change either"
     );
     assert!(
@@ -71,10 +71,10 @@ fn snapshot_plan_diff_and_list_change_nothing() {
     let on_node = Monitor::of(&node.ns, &node);
     for words in ["snapshot", "plan", "diff", "list"] {
         let trace = node.netfix_traced(words);
-        assert_eq!(trace.run.code, Some(0), "{}", trace.run.told());
+        assert_eq!(trace.run.code, Some(0), "{}", trace.run.transcript());
         assert!(
             trace.netlink_changes().is_empty(),
-            "{words} asked for {:#?}",
+            "{words} requested {:#?}",
             trace.netlink_changes()
         );
     }
@@ -160,12 +160,12 @@ fn an_interface_created_by_hand_with_another_index_is_kept_and_reported() {
     assert!(
         link.contains("4321: eth0") && link.contains(&pod.address()),
         "{link}\n{}",
-        run.told()
+        run.transcript()
     );
     assert!(
         pod.ip("route").contains("default via 10.88.0.1"),
         "no default route\n{}",
-        run.told()
+        run.transcript()
     );
     run.exits(0)
         .errors(&[])

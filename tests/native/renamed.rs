@@ -72,7 +72,7 @@ fn a_file_of_i40e_net_fix_for_a_pod_with_a_checkpoint_is_ignored() {
             },
         });
         let file = node.checkpoint_of(&pods[0]).with_file_name(name);
-        fs::write(&file, origins.to_string()).expect("a file in the origin's format");
+        fs::write(&file, origins.to_string()).expect("a file in the format of i40e_net_fix");
         node.lose_and_reload();
         node.netfix("restore")
             .exits(0)

@@ -1,6 +1,6 @@
 //! Routes and rules: lost ones are restored, existing ones are not added a second time.
 
-use crate::common::{Node, Pod, Told};
+use crate::common::{Node, Pod, ReportedProblem};
 
 fn pod_with<'n>(node: &'n Node, lines: &[&str]) -> Pod<'n> {
     let pod = node.pod("web").simple();
@@ -137,17 +137,19 @@ fn comes_back_or_is_reported(lines: &[&str], object: &str) {
     if before.differences(&pod.capture()).is_empty() {
         return;
     }
-    let told = snapshot
+    let reported = snapshot
         .coded("unsupported")
         .into_iter()
         .chain(restore.coded("unsupported"));
-    let is_it = |problem: Told| problem.has(object) && problem.pod.as_deref() == Some(pod.name());
-    let named = told.into_iter().any(is_it);
+    let is_it = |problem: ReportedProblem| {
+        problem.has(object) && problem.pod.as_deref() == Some(pod.name())
+    };
+    let named = reported.into_iter().any(is_it);
     assert!(
         named && restore.code != Some(0),
         "{object} is lost in silence\n{}\n{}",
-        snapshot.told(),
-        restore.told()
+        snapshot.transcript(),
+        restore.transcript()
     );
 }
 

@@ -31,7 +31,7 @@ pub(super) fn whose(run: &Run, pod: &Pod<'_>) -> Value {
 }
 
 /// The expected identity of a sandbox.
-pub(super) fn told(sandbox: &Sandbox) -> Value {
+pub(super) fn expected_identity(sandbox: &Sandbox) -> Value {
     json!({"id": sandbox.short_id(), "namespace": sandbox.namespace, "name": sandbox.name, "uid": sandbox.uid,
         "sandbox": sandbox.id, "attempt": sandbox.attempt, "source": "cri"})
 }
@@ -54,7 +54,12 @@ fn cri_supplies_the_names_of_namespaces() {
     let list = node.netfix_json("list").exits(0);
     for (pod, sandbox) in pods.iter().zip(&sandboxes) {
         for run in [&snapshot, &list] {
-            assert_eq!(whose(run, pod), told(sandbox), "{}", run.told());
+            assert_eq!(
+                whose(run, pod),
+                expected_identity(sandbox),
+                "{}",
+                run.transcript()
+            );
         }
         assert!(
             node.state_dir()
@@ -84,7 +89,12 @@ fn names_from_a_runtime_are_kept_when_no_runtime_is_queried() {
         .exits(0);
     drop(runtime);
     let run = node.netfix_json("snapshot --runtime none").exits(0);
-    assert_eq!(whose(&run, &pods[0]), told(&sandbox), "{}", run.told());
+    assert_eq!(
+        whose(&run, &pods[0]),
+        expected_identity(&sandbox),
+        "{}",
+        run.transcript()
+    );
 }
 
 #[test]
@@ -101,7 +111,12 @@ fn a_runtime_with_v1alpha2_only_is_supported() {
     for which in ["auto", "cri"] {
         let words = auto(&runtime.socket).replace("auto", which);
         let run = node.netfix_json(&format!("snapshot {words}")).exits(0);
-        assert_eq!(whose(&run, &pods[0]), told(&sandbox), "{}", run.told());
+        assert_eq!(
+            whose(&run, &pods[0]),
+            expected_identity(&sandbox),
+            "{}",
+            run.transcript()
+        );
     }
 }
 
@@ -146,8 +161,8 @@ fn docker_supplies_names_of_containers_and_of_dockershim_pods() {
             "sandbox": sandbox.id, "attempt": 4, "source": "docker"});
         let db = json!({"id": &plain.id[..12], "namespace": null, "name": "database", "uid": null,
             "sandbox": plain.id, "attempt": null, "source": "docker"});
-        assert_eq!(whose(&run, &pods[0]), web, "{}", run.told());
-        assert_eq!(whose(&run, &pods[1]), db, "{}", run.told());
+        assert_eq!(whose(&run, &pods[0]), web, "{}", run.transcript());
+        assert_eq!(whose(&run, &pods[1]), db, "{}", run.transcript());
     }
 }
 
@@ -162,8 +177,8 @@ fn podman_behind_the_docker_api_is_reported_as_podman() {
     let run = node
         .netfix_json(&format!("snapshot {}", auto(&podman.socket)))
         .exits(0);
-    assert_eq!(run.pod(&pod)["source"], "podman", "{}", run.told());
-    assert_eq!(run.pod(&pod)["name"], "web", "{}", run.told());
+    assert_eq!(run.pod(&pod)["source"], "podman", "{}", run.transcript());
+    assert_eq!(run.pod(&pod)["name"], "web", "{}", run.transcript());
 }
 
 #[test]
@@ -188,9 +203,9 @@ fn a_pod_on_the_hosts_network_is_not_a_pod() {
         run.json()["pods"].as_array().map(Vec::len),
         Some(1),
         "{}",
-        run.told()
+        run.transcript()
     );
-    assert_eq!(run.json()["problems"], json!([]), "{}", run.told());
+    assert_eq!(run.json()["problems"], json!([]), "{}", run.transcript());
 
     let on_host = Container {
         network_mode: "host".to_owned(),
@@ -203,7 +218,7 @@ fn a_pod_on_the_hosts_network_is_not_a_pod() {
     let run = node
         .netfix_json(&format!("snapshot {}", auto(&docker.socket)))
         .exits(0);
-    assert_eq!(run.pod(&pod)["name"], "web", "{}", run.told());
+    assert_eq!(run.pod(&pod)["name"], "web", "{}", run.transcript());
 }
 
 #[test]
@@ -218,7 +233,7 @@ fn a_sandbox_that_ends_after_the_list_call_is_gone() {
     let run = node
         .netfix_json(&format!("snapshot {}", auto(&runtime.socket)))
         .exits(0);
-    assert_eq!(run.json()["problems"], json!([]), "{}", run.told());
+    assert_eq!(run.json()["problems"], json!([]), "{}", run.transcript());
 }
 
 #[test]
@@ -239,7 +254,7 @@ fn two_sandbox_ids_with_the_same_beginning_are_two_pods() {
         run.pod(&pods[0])["id"],
         run.pod(&pods[1])["id"],
         "{}",
-        run.told()
+        run.transcript()
     );
     for pod in &pods {
         assert!(node.checkpoint_of(pod).exists());
@@ -305,14 +320,23 @@ fn all_usual_sockets_are_found_and_queried() {
         sources,
         [json!("cri"), json!("docker"), json!("podman")],
         "{}",
-        run.told()
+        run.transcript()
     );
     assert_eq!(containerd.lists(), 1);
     let run = node
         .netfix_with_sockets(&sockets, "snapshot --runtime docker -o json")
         .exits(0);
-    assert_eq!(run.pod(&pods[1])["source"], "docker", "{}", run.told());
-    assert_eq!(containerd.lists(), 1, "containerd was asked");
+    assert_eq!(
+        run.pod(&pods[1])["source"],
+        "docker",
+        "{}",
+        run.transcript()
+    );
+    assert_eq!(
+        containerd.lists(),
+        1,
+        "containerd was queried more than once"
+    );
 }
 
 #[test]
@@ -336,6 +360,11 @@ fn docker_supplies_what_cri_dockerd_omits() {
     let run = node
         .netfix_with_sockets(&sockets, "snapshot --runtime auto -o json")
         .exits(0);
-    assert_eq!(whose(&run, &pod), told(&sandbox), "{}", run.told());
-    assert_eq!(run.json()["problems"], json!([]), "{}", run.told());
+    assert_eq!(
+        whose(&run, &pod),
+        expected_identity(&sandbox),
+        "{}",
+        run.transcript()
+    );
+    assert_eq!(run.json()["problems"], json!([]), "{}", run.transcript());
 }

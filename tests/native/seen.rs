@@ -48,7 +48,7 @@ fn an_unchanged_checkpoint_is_old_and_verified_now() {
         "the file was written again"
     );
     assert!(second.as_str() > first.as_str(), "{first} {second}");
-    assert_eq!(run.pod(&pods[0])["seen"], second, "{}", run.told());
+    assert_eq!(run.pod(&pods[0])["seen"], second, "{}", run.transcript());
     assert_eq!(
         node.netfix_json("list").exits(0).pod(&pods[0])["seen"],
         second
@@ -56,7 +56,7 @@ fn an_unchanged_checkpoint_is_old_and_verified_now() {
     let show = node
         .netfix(&format!("show {} -o json", pods[0].name()))
         .exits(0);
-    assert_eq!(show.pod(&pods[0])["seen"], second, "{}", show.told());
+    assert_eq!(show.pod(&pods[0])["seen"], second, "{}", show.transcript());
     node.netfix("list -o wide")
         .exits(0)
         .stdout_has(&["VERIFIED"]);
@@ -64,7 +64,7 @@ fn an_unchanged_checkpoint_is_old_and_verified_now() {
     assert!(
         generation.pod(&pods[0])["seen"].as_str() < first.as_str(),
         "{}",
-        generation.told()
+        generation.transcript()
     );
 }
 
@@ -146,7 +146,12 @@ fn a_node_state_without_these_keys_loads() {
     assert!(keys.remove("seen").is_some() && keys.remove("complete").is_some());
     fs::write(&file, with_checksum(old, "/checksum")).expect("an old node.json");
     let list = node.netfix_json("list").exits(0);
-    assert_eq!(list.pod(&pods[0])["seen"], Value::Null, "{}", list.told());
+    assert_eq!(
+        list.pod(&pods[0])["seen"],
+        Value::Null,
+        "{}",
+        list.transcript()
+    );
     node.lose_and_reload();
     node.restore();
     node.snapshot();

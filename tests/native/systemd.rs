@@ -18,7 +18,7 @@ fn units_of_packages_and_of_the_administrator_start_and_only_some_can_be_masked(
             machine.unit("kubelet.service", "ActiveState"),
             "active",
             "{}",
-            machine.systemd_told()
+            machine.systemd_state()
         );
         machine.systemctl("stop kubelet.service").expect("a stop");
         assert_eq!(machine.unit("kubelet.service", "ActiveState"), "inactive");
@@ -47,8 +47,8 @@ fn dbus_timers_and_the_journal_work() {
         "/org/freedesktop/systemd1",
     ];
     let version = ["org.freedesktop.systemd1.Manager", "Version"];
-    let told = tool::run(machine.exec("busctl").args(name).args(version));
-    assert!(told.starts_with("s \""), "{told}");
+    let reported = tool::run(machine.exec("busctl").args(name).args(version));
+    assert!(reported.starts_with("s \""), "{reported}");
     let timer = [
         "--on-active=100ms",
         "--timer-property=AccuracySec=1ms",

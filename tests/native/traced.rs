@@ -11,7 +11,7 @@ fn a_snapshot_writes_nothing_outside_the_state_directory() {
     let node = Node::new();
     let _pods = node.simple_pods(2);
     let trace = node.netfix_traced("snapshot");
-    assert_eq!(trace.run.code, Some(0), "{}", trace.run.told());
+    assert_eq!(trace.run.code, Some(0), "{}", trace.run.transcript());
     let inside = trace.calls(&["rename", "renameat", "renameat2"]).count();
     assert!(
         inside > 0,
@@ -30,7 +30,7 @@ fn a_restore_writes_only_sysctls_and_the_state_directory() {
     node.snapshot();
     node.lose_and_reload();
     let trace = node.netfix_traced("restore");
-    assert_eq!(trace.run.code, Some(0), "{}", trace.run.told());
+    assert_eq!(trace.run.code, Some(0), "{}", trace.run.transcript());
     assert!(
         !trace.netlink_changes().is_empty(),
         "the trace shows no netlink change"
@@ -43,20 +43,20 @@ fn a_restore_writes_only_sysctls_and_the_state_directory() {
 fn the_main_thread_never_changes_its_namespaces() {
     let node = Node::new();
     let _pods = node.simple_pods(2);
-    let look = |words: &str| {
+    let check = |words: &str| {
         let trace = node.netfix_traced(words);
         let moves = trace.main_thread_moves();
         assert!(moves.is_empty(), "{words}: {moves:#?}");
         assert!(
             trace.thread_moves() > 0,
             "{words} entered no pod at all\n{}",
-            trace.run.told()
+            trace.run.transcript()
         );
     };
-    look("snapshot");
-    look("diff");
+    check("snapshot");
+    check("diff");
     node.lose_and_reload();
-    look("plan");
-    look("restore");
-    look("verify");
+    check("plan");
+    check("restore");
+    check("verify");
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::common::runtimes::{
     Cgroup, Container, FakeCri, FakeDocker, Sandbox, Script, Step, auto, dead_socket, id, unique_id,
 };
-use crate::common::{Node, Pod, Run, Told};
+use crate::common::{Node, Pod, ReportedProblem, Run};
 
 /// The time limit of a command.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -23,7 +23,7 @@ fn assert_refused(node: &Node, words: &str, object: &str, why: &str) {
 }
 
 /// One of a few attempts may be slow on a busy machine.
-fn assert_refused_by(node: &Node, netfix: impl Fn() -> Run, told: &[(&str, &str)]) {
+fn assert_refused_by(node: &Node, netfix: impl Fn() -> Run, reported: &[(&str, &str)]) {
     node.snapshot();
     let files = node.state_files();
     let is_soon = || {
@@ -31,8 +31,8 @@ fn assert_refused_by(node: &Node, netfix: impl Fn() -> Run, told: &[(&str, &str)
         let run = netfix().exits(4);
         let took = started.elapsed();
         let problems = run.coded("runtime-unreachable");
-        for (object, why) in told {
-            let says = |problem: &Told| {
+        for (object, why) in reported {
+            let says = |problem: &ReportedProblem| {
                 let message = &problem.message;
                 problem.object.contains(object)
                     && message.contains(why)
@@ -41,14 +41,14 @@ fn assert_refused_by(node: &Node, netfix: impl Fn() -> Run, told: &[(&str, &str)
             assert!(
                 problems.iter().any(says),
                 "nothing says {why:?} of {object}\n{}",
-                run.told()
+                run.transcript()
             );
         }
         assert_eq!(
             files,
             node.state_files(),
             "the state folder was changed\n{}",
-            run.told()
+            run.transcript()
         );
         took < LIMIT
     };
@@ -222,11 +222,11 @@ fn all_silent_runtimes_are_reported_within_the_time_of_one() {
         ("/run/docker.sock", silent.as_path()),
     ];
     let netfix = || node.netfix_with_sockets(&sockets, "snapshot --runtime auto -o json");
-    let told = [
+    let reported = [
         ("/run/crio/crio.sock", "ECONNREFUSED"),
         ("/run/docker.sock", "no answer"),
     ];
-    assert_refused_by(&node, netfix, &told);
+    assert_refused_by(&node, netfix, &reported);
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn a_runtime_that_lists_no_pod_while_pods_run() {
     for pod in &pods {
         assert_refused(&node, &auto(&runtime.socket), "runtime.sock", pod.name());
     }
-    assert!(runtime.lists() >= 4, "it was not asked again");
+    assert!(runtime.lists() >= 4, "it was not queried again");
     let run = node
         .netfix(&format!("snapshot {}", auto(&runtime.socket)))
         .exits(4);
@@ -312,8 +312,8 @@ fn a_runtime_that_lists_its_pods_a_moment_later_is_believed() {
     let node = Node::new();
     let pod = node.pod("web").simple().with_process();
     let sandbox = Sandbox::of(&pod, "web-0", 1);
-    let hook = move |asked: usize, sandboxes: &mut Vec<Sandbox>| {
-        if asked == 1 {
+    let hook = move |calls: usize, sandboxes: &mut Vec<Sandbox>| {
+        if calls == 1 {
             sandboxes.push(sandbox.clone());
         }
     };
@@ -325,7 +325,7 @@ fn a_runtime_that_lists_its_pods_a_moment_later_is_believed() {
     let run = node
         .netfix_json(&format!("snapshot {}", auto(&runtime.socket)))
         .exits(0);
-    assert_eq!(run.pod(&pod)["name"], "web-0", "{}", run.told());
+    assert_eq!(run.pod(&pod)["name"], "web-0", "{}", run.transcript());
 }
 
 /// A machine as Docker's packages install it: containerd has no CRI, and Docker manages its containers.
@@ -366,8 +366,8 @@ fn a_containerd_without_cri_hides_nothing_if_every_container_is_known() {
     let known = node.pod("web").simple().with_process();
     let by_hand = node.pod("tool").simple().with_process();
     let run = with_dumb_containerd(&node, vec![container(&known, 1)], "").exits(0);
-    assert_eq!(run.pod(&known)["source"], "docker", "{}", run.told());
-    assert_eq!(run.pod(&by_hand)["source"], "mount", "{}", run.told());
+    assert_eq!(run.pod(&known)["source"], "docker", "{}", run.transcript());
+    assert_eq!(run.pod(&by_hand)["source"], "mount", "{}", run.transcript());
 }
 
 #[test]

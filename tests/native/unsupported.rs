@@ -37,7 +37,7 @@ fn an_unsupported_kind_is_reported_and_the_other_pods_are_restored() {
         run.pod(&strange)["state"],
         run.pod(&pods[0])["state"],
         "{}",
-        run.told()
+        run.transcript()
     );
 }
 

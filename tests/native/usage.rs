@@ -14,7 +14,11 @@ fn wrong_usage_exits_with_2() {
         "snapshot -o yaml",
     ] {
         let run = Run::of(&mut tool::command(BINARY, words.split_whitespace())).exits(2);
-        assert!(!run.err.is_empty() && run.out.is_empty(), "{}", run.told());
+        assert!(
+            !run.err.is_empty() && run.out.is_empty(),
+            "{}",
+            run.transcript()
+        );
     }
     let mut bare = tool::command(BINARY, [] as [&str; 0]);
     let help = Run::of(&mut bare).exits(2).err;
@@ -163,13 +167,13 @@ fn the_namespace_of_the_node_is_never_a_pod() {
             .iter()
             .any(|path| path == &format!("/run/netns/{}", pods[0].name())),
         "{}",
-        run.told()
+        run.transcript()
     );
     assert!(
         !paths
             .iter()
             .any(|path| path == &format!("/run/netns/{}", home.name())),
         "{}",
-        run.told()
+        run.transcript()
     );
 }

@@ -11,9 +11,9 @@ fn verify_prints_the_round_trip_to_each_gateway() {
     let run = node.netfix_json("verify").exits(0).errors(&[]);
     for pod in &pods {
         let gateways = run.pod(pod)["gateways"].clone();
-        assert_eq!(gateways[0]["address"], GATEWAY4, "{}", run.told());
+        assert_eq!(gateways[0]["address"], GATEWAY4, "{}", run.transcript());
         let micros = gateways[0]["rtt_us"].as_u64().expect("a round trip");
-        assert!((1..2_000_000).contains(&micros), "{}", run.told());
+        assert!((1..2_000_000).contains(&micros), "{}", run.transcript());
     }
     let screen = node.netfix("verify -v").exits(0);
     screen.stdout_has(&[pods[0].name(), pods[1].name(), GATEWAY4]);
@@ -66,14 +66,14 @@ fn one_family_without_a_gateway_is_enough_to_fail() {
         .collect();
     answered.sort_by_key(|(address, _)| address.to_string());
     let both = [GATEWAY4, GATEWAY6].map(|gateway| (gateway.into(), true.into()));
-    assert_eq!(answered, both, "{}", run.told());
+    assert_eq!(answered, both, "{}", run.transcript());
     node.gateway.ip(&format!("addr del {GATEWAY6}/64 dev up0"));
     let run = node
         .netfix_json("verify")
         .exits(1)
         .errors(&[("gateway-unreachable", pod.name())]);
     let [silent] = &run.coded("gateway-unreachable")[..] else {
-        panic!("not one gateway\n{}", run.told());
+        panic!("not one gateway\n{}", run.transcript());
     };
     assert!(silent.object.contains(GATEWAY6), "{silent:?}");
 }
@@ -130,6 +130,6 @@ fn all_pods_are_probed_in_parallel() {
     assert!(
         together < alone * 2,
         "five silent gateways took {together:?}, one {alone:?}\n{}",
-        one.told()
+        one.transcript()
     );
 }

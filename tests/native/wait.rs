@@ -55,7 +55,7 @@ fn restore_waits_for_the_nic_and_then_starts_at_once() {
     assert!(
         took < Duration::from_millis(1500),
         "it took {took:?} from the NIC's return\n{}",
-        run.told()
+        run.transcript()
     );
     for (pod, before) in pods.iter().zip(&before) {
         pod.assert_same_as(before);
@@ -72,9 +72,9 @@ fn restore_waits_for_carrier_too() {
     assert!(
         took < Duration::from_secs(3),
         "it took {took:?} from the carrier's return\n{}",
-        run.told()
+        run.transcript()
     );
-    assert!(pods.iter().all(Pod::has_eth0), "{}", run.told());
+    assert!(pods.iter().all(Pod::has_eth0), "{}", run.transcript());
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn the_wait_uses_events_and_does_not_poll() {
     let _pods = lost_node_with_pods(&node);
     let waits = |words: &str| {
         let trace = node.netfix_traced(words);
-        assert_ne!(trace.run.code, Some(0), "{}", trace.run.told());
+        assert_ne!(trace.run.code, Some(0), "{}", trace.run.transcript());
         assert_eq!(
             trace.calls(&["nanosleep", "clock_nanosleep"]).count(),
             0,
@@ -119,13 +119,13 @@ fn a_nic_that_does_not_return_is_reported_and_nothing_changes() {
     assert!(
         start.elapsed() >= Duration::from_secs(1),
         "it did not wait\n{}",
-        run.told()
+        run.transcript()
     );
     assert!(
         start.elapsed() < Duration::from_secs(4),
         "it waited {:?}\n{}",
         start.elapsed(),
-        run.told()
+        run.transcript()
     );
     before.assert_same(&pods[0].capture(), pods[0].name());
     host.assert_same(&node.capture(), "the node");
@@ -159,12 +159,12 @@ fn a_nic_without_carrier_is_reported() {
     let pods = lost_node_with_pods(&node);
     node.reload_without_carrier();
     let run = node.netfix_json("restore --wait 1s").exits(5);
-    let told = run.told();
+    let reported = run.transcript();
     run.errors(&[("no-carrier", "")])
         .names("no-carrier", "", &["eth0"]);
     node.give_carrier();
     node.restore();
-    assert!(pods.iter().all(Pod::has_eth0), "{told}");
+    assert!(pods.iter().all(Pod::has_eth0), "{reported}");
 }
 
 #[test]

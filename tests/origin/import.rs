@@ -16,7 +16,7 @@ use crate::common::{Node, Pod, Run};
 /// A node's directory of `i40e_net_fix`: one of the test.
 fn folder(node: &Node) -> PathBuf {
     let folder = node.temp().join("origin");
-    fs::create_dir_all(&folder).expect("the origin's folder");
+    fs::create_dir_all(&folder).expect("the directory of i40e_net_fix");
     folder
 }
 
@@ -40,7 +40,7 @@ fn file_of(pod: &Pod<'_>) -> Value {
 
 fn place(node: &Node, pod: &Pod<'_>) -> PathBuf {
     let path = folder(node).join(short_id(pod));
-    fs::write(&path, file_of(pod).to_string()).expect("the origin's file");
+    fs::write(&path, file_of(pod).to_string()).expect("the file of i40e_net_fix");
     path
 }
 
@@ -94,11 +94,16 @@ fn pods_are_restored_from_imported_files() {
         .exits(0)
         .errors(&[])
         .names("partial-source", "", &[]);
-    assert_eq!(states(&run), ["imported", "imported"], "{}", run.told());
+    assert_eq!(
+        states(&run),
+        ["imported", "imported"],
+        "{}",
+        run.transcript()
+    );
     assert_eq!(
         before,
         listing(&folder(&node)),
-        "the origin's folder was changed"
+        "the directory of i40e_net_fix was changed"
     );
     for (pod, file) in pods.iter().zip(&files) {
         let copy = stored(&node, &short_id(pod));
@@ -116,7 +121,7 @@ fn pods_are_restored_from_imported_files() {
     assert!(
         pods.iter().all(|pod| reaches(pod, "10.88.0.1:9")),
         "{}",
-        run.told()
+        run.transcript()
     );
     let bare = node.netfix_alone("list").exits(0);
     bare.stdout_has(&["web-0"]);
@@ -134,7 +139,7 @@ fn check_requires_more_than_an_imported_file() {
         .into_iter()
         .filter_map(|problem| problem.pod)
         .collect::<Vec<_>>();
-    assert_eq!(of_pod, [short_id(&pods[0])], "{}", run.told());
+    assert_eq!(of_pod, [short_id(&pods[0])], "{}", run.transcript());
 }
 
 #[test]
@@ -214,7 +219,12 @@ fn an_import_replaces_a_damaged_checkpoint() {
     let copy = stored(&node, &short_id(&pods[0]));
     fs::write(&copy, "{").expect("a damaged file");
     let run = import(&node).exits(0).errors(&[]);
-    assert_eq!(run.coded("checkpoint-corrupt").len(), 1, "{}", run.told());
+    assert_eq!(
+        run.coded("checkpoint-corrupt").len(),
+        1,
+        "{}",
+        run.transcript()
+    );
     assert_eq!(states(&run), ["imported"]);
     assert!(
         fs::read_to_string(&copy)
@@ -230,10 +240,10 @@ fn files_of_deleted_pods_are_skipped() {
     let _files = [place(&node, &pods[0]), place(&node, &pods[1])];
     pods[1].ns.delete();
     let run = import(&node).exits(0).errors(&[]);
-    assert_eq!(run.coded("netns-gone").len(), 1, "{}", run.told());
+    assert_eq!(run.coded("netns-gone").len(), 1, "{}", run.transcript());
     let mut states = states(&run);
     states.sort_unstable();
-    assert_eq!(states, ["gone", "imported"], "{}", run.told());
+    assert_eq!(states, ["gone", "imported"], "{}", run.transcript());
     assert!(!stored(&node, &short_id(&pods[1])).exists());
 }
 
@@ -271,17 +281,17 @@ fn is_named(name: &str, put: impl Fn(&PathBuf, &Value), code: &str, words: &[&st
         .lacks("panicked");
     let mut states = states(&run);
     states.sort_unstable();
-    assert_eq!(states, ["failed", "imported"], "{}", run.told());
+    assert_eq!(states, ["failed", "imported"], "{}", run.transcript());
     assert_eq!(
         before,
         listing(&folder(&node)),
-        "the origin's folder was changed"
+        "the directory of i40e_net_fix was changed"
     );
     assert_eq!(
         listing(&node.state_dir().join("checkpoints")).len(),
         1,
         "{}",
-        run.told()
+        run.transcript()
     );
 }
 

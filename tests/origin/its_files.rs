@@ -41,18 +41,22 @@ fn restore(node: &Node) -> Run {
 fn assert_is_back(pod: &Pod<'_>, run: &Run) {
     let link = pod.ip("-d link show dev eth0");
     for part in [MAC, "macvlan mode bridge", "mtu 1500", "state UP"] {
-        assert!(link.contains(part), "no {part} in {link}\n{}", run.told());
+        assert!(
+            link.contains(part),
+            "no {part} in {link}\n{}",
+            run.transcript()
+        );
     }
     let address = pod.ip("addr show dev eth0");
     assert!(
         address.contains("10.88.1.155/16"),
         "{address}\n{}",
-        run.told()
+        run.transcript()
     );
     assert!(
         reaches(pod, "10.88.0.1:9"),
         "no way to the gateway\n{}",
-        run.told()
+        run.transcript()
     );
 }
 
@@ -65,7 +69,7 @@ fn an_ipv4_pod_is_restored_from_a_file_of_i40e_net_fix() {
     assert!(
         pod.ip("route").contains("default via 10.88.0.1"),
         "{}",
-        run.told()
+        run.transcript()
     );
 }
 
@@ -78,12 +82,12 @@ fn a_dual_stack_pod_is_restored_from_a_file_of_i40e_net_fix() {
     assert!(
         pod.ip("-6 addr show dev eth0").contains("fd88::1:155/64"),
         "{}",
-        run.told()
+        run.transcript()
     );
     assert!(
         reaches(&pod, "[fd88::1]:9"),
         "no way to the gateway by IPv6\n{}",
-        run.told()
+        run.transcript()
     );
 }
 
@@ -114,7 +118,7 @@ fn a_file_without_routes_restores_the_pod_without_a_default_route() {
     let pod = lost_pod(&node, "empty-routes.json");
     let run = restore(&node).exits(0);
     assert_is_back(&pod, &run);
-    assert!(!pod.ip("route").contains("default"), "{}", run.told());
+    assert!(!pod.ip("route").contains("default"), "{}", run.transcript());
 }
 
 #[test]
@@ -130,7 +134,7 @@ fn an_unreachable_route_is_reported_and_the_rest_is_restored() {
     assert!(
         pod.ip("route").contains("default via 10.88.0.1"),
         "{}",
-        run.told()
+        run.transcript()
     );
 }
 
@@ -148,7 +152,7 @@ fn is_corrupt(template: &str) {
             ("checkpoint-missing", pod.name()),
         ])
         .lacks("panicked");
-    assert!(!pod.has_eth0(), "{}", run.told());
+    assert!(!pod.has_eth0(), "{}", run.transcript());
     other[0].assert_same_as(&before);
 }
 
@@ -171,7 +175,7 @@ fn without_a_parent_the_message_suggests_the_option_and_nothing_changes() {
         .exits(1)
         .errors(&[("parent-missing", &SANDBOX[..12])])
         .names("parent-missing", &SANDBOX[..12], &["--parent"]);
-    assert!(!pod.has_eth0(), "{}", run.told());
+    assert!(!pod.has_eth0(), "{}", run.transcript());
 }
 
 #[test]
@@ -183,7 +187,7 @@ fn a_parent_that_does_not_exist_is_reported() {
         .exits(4)
         .errors(&[("parent-missing", "")])
         .names("parent-missing", "", &["eth7"]);
-    assert!(!pod.has_eth0(), "{}", run.told());
+    assert!(!pod.has_eth0(), "{}", run.transcript());
 }
 
 #[test]
@@ -220,7 +224,7 @@ fn a_second_restore_from_a_file_of_i40e_net_fix_changes_nothing() {
     restore(&node).exits(0);
     let first = pod.capture();
     let trace = node.netfix_traced("restore --parent eth0");
-    assert_eq!(trace.run.code, Some(0), "{}", trace.run.told());
+    assert_eq!(trace.run.code, Some(0), "{}", trace.run.transcript());
     assert!(
         trace.netlink_changes().is_empty(),
         "{:#?}",

@@ -36,7 +36,7 @@ impl OriginCheckpoint {
         let interfaces = list(&result["interfaces"]);
         assert!(
             !interfaces.is_empty(),
-            "the origin panics on a file without interfaces:\n{text}"
+            "i40e_net_fix panics on a file without interfaces:\n{text}"
         );
         let ips: Vec<_> = list(&result["ips"])
             .iter()
@@ -103,7 +103,7 @@ fn list(value: &Value) -> Vec<Value> {
 
 fn text_of(value: &Value, key: &str) -> String {
     let text = value[key].as_str().filter(|text| !text.is_empty());
-    text.unwrap_or_else(|| panic!("the origin needs a text {key} in {value}"))
+    text.unwrap_or_else(|| panic!("i40e_net_fix needs a text {key} in {value}"))
         .to_owned()
 }
 

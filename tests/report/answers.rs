@@ -186,7 +186,7 @@ fn a_failed_window_never_has_a_good_verdict() {
     );
     let mut held = well;
     held.pause.as_mut().unwrap().resumed = None;
-    assert_eq!(verdict(held), "failed", "nobody has seen kubelet again");
+    assert_eq!(verdict(held), "failed", "kubelet was not seen again");
 }
 
 /// This process, as in proc(5).
@@ -248,7 +248,7 @@ fn an_open_window_shows_its_progress() {
         text.lines()
             .any(|line| line.starts_with("command ") && line.ends_with("running"))
     };
-    assert!(!is_running(&machine.text()), "nobody is at work");
+    assert!(!is_running(&machine.text()), "no netfix is running");
     upgrade.owner = this_process();
     let at_work = sentence(&upgrade);
     assert_eq!(

@@ -173,7 +173,7 @@ fn points_of(case: &Case) -> Vec<String> {
     let undisturbed = |_| {
         stage.prepare();
         let run = stage.run(case.words, None);
-        assert_eq!(run.code, Some(0), "{}", run.told);
+        assert_eq!(run.code, Some(0), "{}", run.transcript);
         assert!(
             !run.points.is_empty(),
             "netfix has no failure points: build it with --features failpoints"
@@ -202,7 +202,7 @@ impl Work<'_> {
             let stage = Stage::new(&node, self.case.start);
             stage.prepare();
             let run = stage.run(self.case.words, None);
-            assert_eq!(run.code, Some(0), "{}", run.told);
+            assert_eq!(run.code, Some(0), "{}", run.transcript);
             let reference = Picture::of(&stage);
             while let Some(fault) = next {
                 let (run, mut what) = self.disturb(&stage, fault, &reference);
@@ -249,13 +249,13 @@ impl Work<'_> {
             {
                 what.push(format!(
                     "the second run ends with {:?}: {}",
-                    again.code, again.told
+                    again.code, again.transcript
                 ));
             }
         }
         what.extend(reference.missed_by(stage, self.case.networks));
         if !what.is_empty() {
-            what.push(format!("the disturbed run: {}", run.told));
+            what.push(format!("the disturbed run: {}", run.transcript));
         }
         (run, what)
     }

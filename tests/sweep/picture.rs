@@ -12,7 +12,7 @@ use crate::stage::Stage;
 use crate::stored;
 
 /// How long a network may take to settle.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub struct Picture {
     /// Empty if networks are not compared.
@@ -61,7 +61,7 @@ impl Picture {
 
     /// The differences on the stage; it gets a moment to become the same.
     pub fn missed_by(&self, stage: &Stage<'_>, networks: bool) -> Vec<String> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let lines = self.differences(&Self::now(stage, networks));
             if lines.is_empty() || Instant::now() > deadline {

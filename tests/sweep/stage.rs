@@ -63,7 +63,7 @@ pub struct Ran {
     /// Whether it reached the fault.
     pub was_hit: bool,
     /// The whole run, for the text of a failure.
-    pub told: String,
+    pub transcript: String,
 }
 
 impl<'n> Stage<'n> {
@@ -104,7 +104,7 @@ impl<'n> Stage<'n> {
 
     fn must_run(&self, words: &str) {
         let run = self.run(words, None);
-        assert_eq!(run.code, Some(0), "{}", run.told);
+        assert_eq!(run.code, Some(0), "{}", run.transcript);
     }
 
     fn make_older(&self) {
@@ -219,7 +219,7 @@ impl<'n> Stage<'n> {
             code: run.code,
             points: names.collect(),
             was_hit,
-            told: run.told(),
+            transcript: run.transcript(),
         }
     }
 }

@@ -112,7 +112,7 @@ async fn serve(listener: std::os::unix::net::UnixListener, state: Arc<State>) {
         Server::builder().serve_with_incoming(Runtime(Arc::clone(&state)), Incoming(listener));
     tokio::select! {
         () = state.death.notified() => {}
-        ended = server => ended.expect("the server goes on until it is to die"),
+        ended = server => ended.expect("the server runs until it must end"),
     }
 }
 
@@ -251,7 +251,7 @@ async fn list(
         .filter
         .and_then(|filter| filter.state)
         .map(|state| state.state);
-    assert_eq!(asked, Some(ready), "only running pods are asked for");
+    assert_eq!(asked, Some(ready), "only running pods are requested");
     let mut script = state
         .script
         .lock()

@@ -172,7 +172,7 @@ fn hang() -> ! {
 fn list(containers: &[Container], target: &str) -> Value {
     assert!(
         target.contains("running") && target.contains("paused"),
-        "{target} asks for others than the living"
+        "{target} requests containers that are not running"
     );
     let item = |container: &Container| {
         // podman reports this mode for every container.

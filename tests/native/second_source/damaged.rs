@@ -32,7 +32,7 @@ fn is_named(damage: impl Fn(&Subject<'_>), code: &str, words: &[&str]) {
         .names(code, "", &[&[&*file], words].concat())
         .lacks("panicked");
     good.assert_back(&run);
-    assert!(!bad.pod.has_eth0(), "{}", run.told());
+    assert!(!bad.pod.has_eth0(), "{}", run.transcript());
     // Also on a second run, and if nothing is lost.
     let run = restore(&node).exits(5).errors(&errors);
     run.names(code, "", &[&[&*file], words].concat());

@@ -65,18 +65,18 @@ fn an_entry_whose_path_leads_to_another_sandbox_is_skipped() {
         severities(&run, "pod-replaced", &pods[1]),
         ["info"],
         "{}",
-        run.told()
+        run.transcript()
     );
     assert_eq!(
         severities(&run, "checkpoint-missing", &pods[1]),
         ["error"],
         "{}",
-        run.told()
+        run.transcript()
     );
-    bare.assert_same(&node.capture(&pods[1]), &pods[1].told());
+    bare.assert_same(&node.capture(&pods[1]), &pods[1].transcript());
     let [kept, changed] =
         [before, node.capture(&pods[0])].map(|it| it.link("eth0")["addr_info"].clone());
-    assert_eq!(kept, changed, "{}", run.told());
+    assert_eq!(kept, changed, "{}", run.transcript());
 }
 
 #[test]
@@ -99,12 +99,12 @@ fn a_truncated_entry_is_reported_for_its_pod_and_ignored_for_a_former_pod() {
         severities(&run, "checkpoint-corrupt", &pods[0]),
         ["error"],
         "{}",
-        run.told()
+        run.transcript()
     );
     assert!(
         severities(&run, "checkpoint-missing", &pods[0]).is_empty(),
-        "told twice\n{}",
-        run.told()
+        "reported twice\n{}",
+        run.transcript()
     );
     let corrupt = run.coded("checkpoint-corrupt");
     let named = |name: &str| {
@@ -117,7 +117,7 @@ fn a_truncated_entry_is_reported_for_its_pod_and_ignored_for_a_former_pod() {
         [named(&name), named(&former)],
         [Some("error"), Some("info")],
         "{}",
-        run.told()
+        run.transcript()
     );
     assert!(pods[1].ns.has_link("eth0") && !pods[0].ns.has_link("eth0"));
     node.netfix(&format!(
@@ -142,7 +142,7 @@ fn entries_of_former_pods_are_counted() {
     assert!(
         info.len() == 1 && info[0].severity == "info",
         "{}",
-        run.told()
+        run.transcript()
     );
     node.assert_cni_check(&[kept]);
 }
@@ -167,11 +167,11 @@ fn a_file_of_i40e_net_fix_whose_pid_belongs_to_another_pod_now_is_neither_import
         "0b8c61d2-1111-4000-8000-000000000001",
     ));
     let folder = node.node.temp().join("origin");
-    fs::create_dir(&folder).expect("the origin's folder");
+    fs::create_dir(&folder).expect("the directory of i40e_net_fix");
     // Its pid belongs to the running pod, as after a reuse; its sandbox does not.
     let former = "06c9b8d0a800735982222588c28e70140820acfd04a120264b87a20306322f55";
     let text = i40e_net_fix_file(&pod, former, pod.sandbox.pid).to_string();
-    fs::write(folder.join(&former[..12]), &text).expect("the origin's file");
+    fs::write(folder.join(&former[..12]), &text).expect("the file of i40e_net_fix");
     let run = node
         .netfix(&format!("import {} {CRI} -o json", folder.display()))
         .exits(1);
@@ -196,5 +196,5 @@ fn a_file_of_i40e_net_fix_whose_pid_belongs_to_another_pod_now_is_neither_import
             ("pod-replaced", &former[..12]),
         ])
         .names("pod-replaced", &former[..12], &[&pod.sandbox.id]);
-    bare.assert_same(&node.capture(&pod), &pod.told());
+    bare.assert_same(&node.capture(&pod), &pod.transcript());
 }

@@ -72,7 +72,7 @@ impl<'n> Subject<'n> {
             lines.is_empty(),
             "{name} (- before, + after):\n{}\n{}",
             lines.join("\n"),
-            run.told()
+            run.transcript()
         );
         for attached in &self.attached {
             let checked = attached.check(self.node, &self.pod);
@@ -80,7 +80,7 @@ impl<'n> Subject<'n> {
                 panic!(
                     "CHECK of {name} {}: {e}\n{}",
                     attached.cached.interface,
-                    run.told()
+                    run.transcript()
                 )
             });
         }

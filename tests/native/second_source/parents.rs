@@ -101,7 +101,7 @@ fn restore_waits_for_a_late_nic_and_keeps_its_mtu() {
         (mtu(&node.capture()), mtu(&it.pod.capture())),
         (json!(1600), json!(1600)),
         "{}",
-        run.told()
+        run.transcript()
     );
     it.attached[0]
         .check(&node, &it.pod)
@@ -118,7 +118,7 @@ fn without_a_master_the_hosts_default_route_selects_the_parent() {
         .exits(1)
         .errors(&[("parent-missing", it.pod.name())])
         .names("parent-missing", it.pod.name(), &["--parent"]);
-    assert!(!it.pod.has_eth0(), "{}", run.told());
+    assert!(!it.pod.has_eth0(), "{}", run.transcript());
     node.ns.ip("link set eth0 up");
     node.ns.ip("addr add 10.88.0.2/16 dev eth0");
     node.ns.ip("route add default via 10.88.0.1");
@@ -144,7 +144,7 @@ fn without_a_master_the_user_selects_the_parent() {
         it.unexplained().is_empty(),
         "{:#?}\n{}",
         it.unexplained(),
-        run.told()
+        run.transcript()
     );
 }
 

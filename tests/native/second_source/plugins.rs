@@ -56,7 +56,7 @@ fn a_mac_from_tuning_is_restored() {
         .into_iter()
         .filter(|line| !line.contains("fe80"))
         .collect();
-    assert!(rest.is_empty(), "{rest:#?}\n{}", run.told());
+    assert!(rest.is_empty(), "{rest:#?}\n{}", run.transcript());
     it.attached[0]
         .check(&node, &it.pod)
         .unwrap_or_else(|e| panic!("CHECK: {e}"));
@@ -79,9 +79,13 @@ fn a_mac_from_the_runtime_is_restored() {
         let run = restore(&node).exits(0);
         // No MAC was chosen: it comes from the network.
         let mac = it.pod.capture().link("eth0")["address"].clone();
-        assert_eq!(mac, "02:00:00:88:08:08", "{}", run.told());
+        assert_eq!(mac, "02:00:00:88:08:08", "{}", run.transcript());
         let lines = it.unexplained();
-        assert!(lines.is_empty(), "{version}: {lines:#?}\n{}", run.told());
+        assert!(
+            lines.is_empty(),
+            "{version}: {lines:#?}\n{}",
+            run.transcript()
+        );
     }
 }
 
@@ -127,7 +131,7 @@ fn a_read_only_tuning_sysctl_is_an_error_and_the_pod_is_restored() {
         it.unexplained().is_empty(),
         "{:#?}\n{}",
         it.unexplained(),
-        run.told()
+        run.transcript()
     );
 }
 
@@ -208,7 +212,7 @@ fn unsupported_plugins_are_reported_and_the_rest_is_restored() {
         .names("unsupported", it.pod.name(), &["net2", "linkInContainer"]);
     it.attached[0]
         .check(&node, &it.pod)
-        .unwrap_or_else(|e| panic!("CHECK: {e}\n{}", run.told()));
+        .unwrap_or_else(|e| panic!("CHECK: {e}\n{}", run.transcript()));
     assert!(!it.pod.ns.has_link("net1") && !it.pod.ns.has_link("net2"));
 }
 
@@ -236,7 +240,7 @@ fn a_lost_effect_of_other_chained_plugins_is_reported() {
         it.unexplained().is_empty(),
         "{:#?}\n{}",
         it.unexplained(),
-        run.told()
+        run.transcript()
     );
 }
 

@@ -32,7 +32,7 @@ fn pods_are_restored_from_libcnis_cache_alone() {
         .errors(&[])
         .names("partial-source", "", &["ifindex"]);
     // Once for the run, not for each pod.
-    assert_eq!(run.coded("partial-source").len(), 1, "{}", run.told());
+    assert_eq!(run.coded("partial-source").len(), 1, "{}", run.transcript());
     for it in &pods {
         it.assert_back(&run);
     }
@@ -40,7 +40,7 @@ fn pods_are_restored_from_libcnis_cache_alone() {
         assert!(
             reaches(&pods[0].pod, target),
             "no way to {target}\n{}",
-            run.told()
+            run.transcript()
         );
     }
 }
@@ -111,8 +111,8 @@ fn is_left_alone(node: &Node, it: &Subject<'_>) {
     let (before, host) = (it.pod.capture(), node.capture());
     let (in_pod, on_node) = (Monitor::of(&it.pod.ns, node), Monitor::of(&node.ns, node));
     let trace = node.netfix_traced(&words(node, "restore"));
-    assert_eq!(trace.run.code, Some(0), "{}", trace.run.told());
-    assert!(trace.netlink_questions() > 0, "the trace shows nothing");
+    assert_eq!(trace.run.code, Some(0), "{}", trace.run.transcript());
+    assert!(trace.netlink_queries() > 0, "the trace shows nothing");
     assert!(
         trace.netlink_changes().is_empty(),
         "{:#?}",
@@ -144,13 +144,13 @@ fn a_plan_lists_the_steps_of_a_restore_and_changes_nothing() {
         let steps = run.steps(&it.pod);
         for step in planned {
             let is_there = steps.iter().any(|line| line.starts_with(step));
-            assert!(is_there, "{command} lacks {step}\n{}", run.told());
+            assert!(is_there, "{command} lacks {step}\n{}", run.transcript());
         }
     }
     bare.assert_same(&it.pod.capture(), it.pod.name());
     restore(&node).exits(0);
     let run = node.netfix_json(&words(&node, "plan --exit-code")).exits(0);
-    assert_eq!(run.steps(&it.pod), [""; 0], "{}", run.told());
+    assert_eq!(run.steps(&it.pod), [""; 0], "{}", run.transcript());
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_partial_repair_by_hand_is_completed() {
     assert!(
         rest.iter().all(|line| line.contains("arp_notify")),
         "{rest:#?}\n{}",
-        run.told()
+        run.transcript()
     );
     it.attached[0]
         .check(&node, &it.pod)
@@ -256,7 +256,7 @@ fn routes_are_restored_as_the_plugin_created_them() {
             it.unexplained().is_empty(),
             "{:#?}\n{}",
             it.unexplained(),
-            run.told()
+            run.transcript()
         );
     }
 }
@@ -298,7 +298,7 @@ fn an_early_result_without_a_mac_is_reported_and_the_mac_chosen_once() {
         .into_iter()
         .filter(|line| !is_mac(line))
         .collect();
-    assert!(rest.is_empty(), "{rest:#?}\n{}", run.told());
+    assert!(rest.is_empty(), "{rest:#?}\n{}", run.transcript());
     let mac = it.pod.capture().link("eth0")["address"].clone();
     node.lose_and_reload();
     restore(&node).exits(0);

@@ -60,12 +60,12 @@ fn pods_are_selected_by_their_kubernetes_names() {
     node.lose_and_reload();
     let has = || pods.each_ref().map(|it| it.pod.has_eth0());
     let only = |pod: &Pod<'_>| words(&node, &format!("restore --pod shop/{}", short_name(pod)));
-    node.netfix(&words(&node, "restore --pod shop/nobody"))
+    node.netfix(&words(&node, "restore --pod shop/missing"))
         .exits(4)
         .errors(&[("checkpoint-missing", "")]);
     assert_eq!(has(), [false, false]);
     let run = node.netfix_json(&only(&pods[0].pod)).exits(0);
-    assert_eq!(has(), [true, false], "{}", run.told());
+    assert_eq!(has(), [true, false], "{}", run.transcript());
     let entry = run.pod(&pods[0].pod);
     let said = [&entry["namespace"], &entry["name"], &entry["sandbox"]];
     assert_eq!(

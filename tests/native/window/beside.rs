@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::scene::{PATIENCE, Scene};
+use super::scene::{Scene, TIMEOUT};
 use crate::common::background::wait_until;
 use crate::common::run::Run;
 
@@ -55,7 +55,7 @@ impl Beside {
     fn find(&mut self) {
         let outside = self.outside.id();
         let children = format!("/proc/{outside}/task/{outside}/children");
-        let found = wait_until(PATIENCE, || {
+        let found = wait_until(TIMEOUT, || {
             let text = fs::read_to_string(&children).unwrap_or_default();
             let child = text
                 .split_whitespace()
@@ -72,7 +72,7 @@ impl Beside {
     }
 
     /// Its stderr so far.
-    pub fn talk(&self) -> String {
+    pub fn stderr(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.err).unwrap_or_default()).into_owned()
     }
 
@@ -82,14 +82,14 @@ impl Beside {
     }
 
     pub fn wait_for(&self, text: &str) {
-        let said = wait_until(PATIENCE, || {
-            self.talk().contains(text) || self.answer().contains(text)
+        let said = wait_until(TIMEOUT, || {
+            self.stderr().contains(text) || self.answer().contains(text)
         });
         assert!(
             said,
             "{text:?} was never said:\n{}\n{}",
             self.answer(),
-            self.talk()
+            self.stderr()
         );
     }
 
@@ -99,10 +99,10 @@ impl Beside {
             0,
             "{} has ended already:\n{}",
             self.line,
-            self.talk()
+            self.stderr()
         );
         kill(self.pid, signal)
-            .unwrap_or_else(|e| panic!("{signal} to {}: {e}\n{}", self.line, self.talk()));
+            .unwrap_or_else(|e| panic!("{signal} to {}: {e}\n{}", self.line, self.stderr()));
     }
 
     /// The same for a process that may end at this moment.
@@ -117,13 +117,13 @@ impl Beside {
 
     /// Waits until it ends.
     pub fn finish(mut self) -> Run {
-        let ended = wait_until(PATIENCE, || self.has_ended());
+        let ended = wait_until(TIMEOUT, || self.has_ended());
         assert!(
             ended,
             "it does not end: {}\n{}\n{}",
             self.line,
             self.answer(),
-            self.talk()
+            self.stderr()
         );
         let status = self
             .outside
@@ -133,7 +133,7 @@ impl Beside {
             line: self.line.clone(),
             code: status.code(),
             out: self.answer(),
-            err: self.talk(),
+            err: self.stderr(),
         }
     }
 
@@ -141,7 +141,7 @@ impl Beside {
     pub fn kill(mut self) {
         self.signal(Signal::SIGKILL);
         assert!(
-            wait_until(PATIENCE, || self.has_ended()),
+            wait_until(TIMEOUT, || self.has_ended()),
             "{} was killed and does not end",
             self.line
         );

@@ -15,7 +15,7 @@ fn assert_only_the_command_failed(scene: &Scene<'_>, run: &Run) {
         codes(&run.json(), "error"),
         ["command-failed"],
         "{}",
-        run.told()
+        run.transcript()
     );
     scene.assert_whole();
     let record = scene.record();
@@ -89,13 +89,13 @@ fn a_background_process_that_keeps_the_output_open_does_not_block_the_window() {
             scene.reloading()
         );
         let command = scene.script("leaves", &body);
-        let asked = Instant::now();
+        let begin = Instant::now();
         scene
             .netfix(&format!(
                 "upgrade --yes {foreground} --settle 0s --timeout 2s -- {command}"
             ))
             .exits(0);
-        assert!(asked.elapsed() < Duration::from_secs(20), "the window hung");
+        assert!(begin.elapsed() < Duration::from_secs(20), "the window hung");
         let pid = std::fs::read_to_string(pid)
             .expect("a pid")
             .trim()
@@ -178,16 +178,16 @@ fn command_has_an_empty_stdin() {
 fn command_gets_the_window_id_and_inherits_no_file_of_netfix() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let told = scene.path("told");
+    let seen = scene.path("seen");
     let body = format!(
         "{{ echo $NETFIX_WINDOW; ls -l /proc/self/fd; }} >{}",
-        told.display()
+        seen.display()
     );
-    scene.upgrade("", &scene.script("tells", &body)).exits(0);
-    let told = std::fs::read_to_string(told).expect("what it told");
-    assert_eq!(told.lines().next(), scene.record()["id"].as_str(), "{told}");
+    scene.upgrade("", &scene.script("inspect", &body)).exits(0);
+    let seen = std::fs::read_to_string(seen).expect("the output of COMMAND");
+    assert_eq!(seen.lines().next(), scene.record()["id"].as_str(), "{seen}");
     assert!(
-        !told.contains("/lock") && !told.contains("socket:"),
-        "{told}"
+        !seen.contains("/lock") && !seen.contains("socket:"),
+        "{seen}"
     );
 }

@@ -56,10 +56,10 @@ fn the_deadline_works_without_it() {
     assert!(
         wait_until(Duration::from_secs(15), || scene.runs(KUBELET)),
         "{}",
-        scene.machine.systemd_told()
+        scene.machine.systemd_state()
     );
     assert_eq!(scene.masks(KUBELET), [""; 0]);
-    fs::remove_file(node.state_dir().join("window.json")).expect("somebody removes it");
+    fs::remove_file(node.state_dir().join("window.json")).expect("remove the file");
     scene.upgrade("", &scene.reload()).exits(0);
     scene.assert_whole();
 }

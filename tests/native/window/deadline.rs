@@ -12,15 +12,15 @@ fn at_the_deadline_kubelet_starts_and_every_command_reports_it() {
     for folder in FOLDERS {
         let node = Node::new();
         let scene = Scene::with_kubelet_in(&node, folder);
-        let asked = Instant::now();
+        let begin = Instant::now();
         scene.netfix("pause --deadline 5s").exits(0);
         scene.assert_held(KUBELET);
         assert!(
             wait_until(Duration::from_secs(20), || scene.runs(KUBELET)),
             "{}",
-            scene.machine.systemd_told()
+            scene.machine.systemd_state()
         );
-        let took = asked.elapsed();
+        let took = begin.elapsed();
         assert!(
             took > Duration::from_secs(5) && took < Duration::from_secs(12),
             "{took:?}"
@@ -28,13 +28,13 @@ fn at_the_deadline_kubelet_starts_and_every_command_reports_it() {
         assert_eq!(scene.masks(KUBELET), [""; 0]);
         assert!(scene.machine.systemctl("is-active kubelet.service").is_ok());
 
-        let told = scene.netfix("status -o json").exits(0).json()["status"]["window"].clone();
+        let reported = scene.netfix("status -o json").exits(0).json()["status"]["window"].clone();
         assert_eq!(
-            (&told["held"], &told["kept"]),
+            (&reported["held"], &reported["kept"]),
             (&false.into(), &false.into()),
-            "{told}"
+            "{reported}"
         );
-        assert_eq!(told["unit_state"], "active (running)", "{told}");
+        assert_eq!(reported["unit_state"], "active (running)", "{reported}");
 
         // Without a resume, the next pause closes the expired one.
         scene.netfix("pause --deadline 60s").exits(0);
@@ -54,7 +54,7 @@ fn after_the_deadline_a_resume_closes_the_window_without_touching_kubelet() {
     assert!(
         wait_until(Duration::from_secs(20), || scene.runs(KUBELET)),
         "{}",
-        scene.machine.systemd_told()
+        scene.machine.systemd_state()
     );
     let touchable = scene.touchable();
     scene.netfix("resume").exits(0);
@@ -113,7 +113,7 @@ fn a_kubelet_that_does_not_start_leaves_the_window_open_until_it_does() {
         codes(&run.json(), "error"),
         ["kubelet-not-resumed"],
         "{}",
-        run.told()
+        run.transcript()
     );
     scene.assert_networks();
     assert!(
@@ -124,11 +124,11 @@ fn a_kubelet_that_does_not_start_leaves_the_window_open_until_it_does() {
         scene.window()
     );
     assert_eq!(scene.deadlines().len(), 1, "nothing starts it any more");
-    let told = scene.netfix("status -o json").exits(0).json()["status"]["window"].clone();
+    let reported = scene.netfix("status -o json").exits(0).json()["status"]["window"].clone();
     assert_eq!(
-        (&told["kept"], &told["held"]),
+        (&reported["kept"], &reported["held"]),
         (&false.into(), &false.into()),
-        "{told}"
+        "{reported}"
     );
     scene
         .netfix("resume")
@@ -157,7 +157,7 @@ fn the_deadline_starts_a_kubelet_that_netfix_could_not() {
     assert!(
         wait_until(Duration::from_secs(20), || scene.runs(KUBELET)),
         "{}",
-        scene.machine.systemd_told()
+        scene.machine.systemd_state()
     );
     scene.netfix("resume").exits(0);
     scene.assert_whole();

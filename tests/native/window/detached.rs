@@ -13,7 +13,7 @@ const UPGRADE: &str = "upgrade --yes --settle 0s --wait 5s --timeout 2s --";
 fn the_arguments_of_command_arrive_unchanged() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let told = scene.path("told");
+    let arguments = scene.path("arguments");
     let words = [
         "$HOME",
         "${PATH}x",
@@ -28,12 +28,12 @@ fn the_arguments_of_command_arrive_unchanged() {
     ];
     let text = format!(
         "for word; do printf '%s\\n' \"$word\"; done >{}",
-        told.display()
+        arguments.display()
     );
     let mut command = scene.command(UPGRADE);
-    command.arg(scene.script("tell", &text)).args(words);
+    command.arg(scene.script("list", &text)).args(words);
     Run::of(&mut command).exits(0);
-    let heard = fs::read_to_string(told).expect("what COMMAND was given");
+    let heard = fs::read_to_string(arguments).expect("the arguments of COMMAND");
     assert_eq!(heard.lines().collect::<Vec<_>>(), words);
     scene.assert_whole();
 }

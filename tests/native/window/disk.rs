@@ -40,11 +40,11 @@ fn if_command_fills_the_disk_the_window_continues_and_the_last_saved_record_stay
     );
     let run = scene.upgrade("-o json", &command).exits(0);
     let json = run.json();
-    assert_eq!(codes(&json, "error"), [""; 0], "{}", run.told());
+    assert_eq!(codes(&json, "error"), [""; 0], "{}", run.transcript());
     assert!(
         codes(&json, "warning").contains(&"no-space".to_owned()),
         "{}",
-        run.told()
+        run.transcript()
     );
     assert_eq!(of_pods(&json, "state"), ["restored", "restored"]);
     scene.assert_networks();
@@ -78,7 +78,7 @@ fn resume_works_on_a_full_disk() {
     scene.netfix("pause").exits(0);
     disk.fill();
     let run = scene.netfix("resume -o json").exits(0);
-    assert_eq!(codes(&run.json(), "error"), [""; 0], "{}", run.told());
+    assert_eq!(codes(&run.json(), "error"), [""; 0], "{}", run.transcript());
     scene.assert_runs(KUBELET);
     assert_eq!(scene.deadlines(), [""; 0]);
     assert_eq!(scene.window(), None);

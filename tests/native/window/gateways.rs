@@ -3,7 +3,7 @@
 use super::scene::{LOSING, Scene, codes, quick};
 use crate::common::{GATEWAY4, GATEWAY6, Node, Pod, Run};
 
-const NOBODY: &str = "10.88.0.99";
+const ABSENT: &str = "10.88.0.99";
 /// A gateway that cannot be probed, because its MAC is set by hand.
 const FIXED: &str = "10.88.0.98";
 
@@ -30,7 +30,7 @@ fn pair(pod: &Pod<'_>, gateway: &str) -> (String, String) {
 
 fn scene(node: &Node) -> Scene<'_> {
     let unlucky = quick(node.pod("web")).simple();
-    unlucky.ip(&format!("route add 192.0.2.0/24 via {NOBODY}"));
+    unlucky.ip(&format!("route add 192.0.2.0/24 via {ABSENT}"));
     unlucky.ip(&format!(
         "neigh add {FIXED} lladdr 02:00:00:88:00:01 nud permanent dev eth0"
     ));
@@ -52,16 +52,16 @@ fn a_gateway_that_was_silent_before_is_a_warning_in_a_good_window() {
     let run = scene
         .upgrade("--timeout 3s -o json", &scene.reload())
         .exits(0);
-    assert_eq!(codes(&run.json(), "error"), [""; 0], "{}", run.told());
+    assert_eq!(codes(&run.json(), "error"), [""; 0], "{}", run.transcript());
     assert_eq!(
         silent(&run, "warning"),
-        [pair(&scene.pods[0], FIXED), pair(&scene.pods[0], NOBODY)]
+        [pair(&scene.pods[0], FIXED), pair(&scene.pods[0], ABSENT)]
     );
     assert_eq!(
         run.json()["report"]["computed"]["verdict"],
         "well",
         "{}",
-        run.told()
+        run.transcript()
     );
     scene.assert_whole();
 }
@@ -83,17 +83,17 @@ fn a_gateway_that_became_silent_is_an_error() {
         pair(&scene.pods[1], GATEWAY4),
     ];
     expected.sort();
-    assert_eq!(silent(&run, "error"), expected, "{}", run.told());
+    assert_eq!(silent(&run, "error"), expected, "{}", run.transcript());
     assert_eq!(
         silent(&run, "warning"),
-        [pair(&scene.pods[0], FIXED), pair(&scene.pods[0], NOBODY)]
+        [pair(&scene.pods[0], FIXED), pair(&scene.pods[0], ABSENT)]
     );
     assert!(
         codes(&run.json(), "error")
             .iter()
             .all(|code| code == "gateway-unreachable"),
         "{}",
-        run.told()
+        run.transcript()
     );
     scene.assert_whole();
     assert_eq!(scene.record()["exit"], 5);

@@ -138,7 +138,7 @@ impl Case {
     }
 
     fn kill_and_go_on(&self, next: Next, when: When) {
-        let told = format!("{next:?} {when:?}");
+        let reported = format!("{next:?} {when:?}");
         let node = Node::new();
         let scene = Scene::without_kubelet(&node);
         self.start_kubelet(&scene);
@@ -153,7 +153,7 @@ impl Case {
         assert_eq!(
             phase.as_deref(),
             Some(self.phase),
-            "{told}: the phase was over"
+            "{reported}: the phase was over"
         );
         let killed = Instant::now();
         if self.phase == "command" {
@@ -164,19 +164,19 @@ impl Case {
                 .expect("a pid");
             assert!(
                 scene.machine.is_alive(pid),
-                "{told}: COMMAND died with netfix"
+                "{reported}: COMMAND died with netfix"
             );
         }
         if when == When::AfterTheDeadline {
             let back = wait_until(Duration::from_secs(15), || scene.runs(KUBELET));
             assert!(
                 back,
-                "{told}: kubelet stays behind: {}",
-                scene.machine.systemd_told()
+                "{reported}: kubelet stays behind: {}",
+                scene.machine.systemd_state()
             );
             assert!(
                 killed.elapsed() < Duration::from_secs(12),
-                "{told}: kubelet was away for {:?}",
+                "{reported}: kubelet was away for {:?}",
                 killed.elapsed()
             );
         }
@@ -187,7 +187,7 @@ impl Case {
                 assert_eq!(
                     Self::runs(&scene),
                     if self.phase == "pause" { 1 } else { 2 },
-                    "{told}"
+                    "{reported}"
                 );
             }
             Next::RestoreAndResume => {
@@ -200,7 +200,7 @@ impl Case {
         // The next window is a normal one.
         scene.upgrade("", &command).exits(0);
         scene.assert_whole();
-        assert_eq!(scene.records().len(), 2, "{told}");
+        assert_eq!(scene.records().len(), 2, "{reported}");
     }
 
     /// How often COMMAND ran.
@@ -258,7 +258,7 @@ impl Case {
         let log = scene.log_of(&record);
         assert!(
             log.contains("netfix: pausing kubelet.service"),
-            "the first run's talk is lost:\n{log}"
+            "the log of the first run is lost:\n{log}"
         );
     }
 
@@ -335,7 +335,7 @@ fn during_the_snapshot_nothing_is_changed_yet() {
         run.code,
         None.or(run.code.filter(|code| *code == 137)),
         "{}",
-        run.told()
+        run.transcript()
     );
     assert!(!marker.exists(), "COMMAND was run");
     assert_eq!(scene.touchable(), kubelet);

@@ -47,13 +47,13 @@ fn commands_that_change_something_report_the_lock_holder() {
             "snapshot",
             "resume",
         ] {
-            let asked = Instant::now();
+            let begin = Instant::now();
             scene
                 .netfix(words)
                 .exits(4)
                 .errors(&[("lock-held", "")])
                 .names("lock-held", "", &[&who]);
-            assert!(asked.elapsed() < Duration::from_secs(5), "{words} waited");
+            assert!(begin.elapsed() < Duration::from_secs(5), "{words} waited");
         }
         scene.netfix("upgrade --yes -- true").exits(4);
         scene.assert_held(KUBELET);
@@ -110,7 +110,7 @@ fn read_only_commands_work_during_a_window() {
     let scene = Scene::new(&node);
     let upgrade = scene.start_upgrade("", &waiting(&scene));
     scene.wait_for_file("begun");
-    let (name, asked) = (scene.pods[0].name().to_owned(), Instant::now());
+    let (name, begin) = (scene.pods[0].name().to_owned(), Instant::now());
     let window = scene.netfix("status -o json").exits(0).json()["status"]["window"].clone();
     assert_eq!(
         (&window["phase"], &window["kept"], &window["held"]),
@@ -123,7 +123,7 @@ fn read_only_commands_work_during_a_window() {
         (&window["id"], &true.into()),
         "{report}"
     );
-    assert!(asked.elapsed() < Duration::from_secs(10), "they waited");
+    assert!(begin.elapsed() < Duration::from_secs(10), "they waited");
     go(&scene);
     upgrade.finish().exits(0);
     scene.assert_whole();
@@ -156,7 +156,7 @@ fn status_follow_shows_messages_and_output_until_the_end() {
         assert!(
             run.out.contains("kubelet.service runs again") && run.out.contains(last),
             "{}",
-            run.told()
+            run.transcript()
         );
         scene.assert_whole();
     }
@@ -183,7 +183,7 @@ fn status_follow_continues_with_the_netfix_that_takes_over_a_killed_window() {
     assert!(
         run.out.contains("the driver is being upgraded"),
         "{}",
-        run.told()
+        run.transcript()
     );
     scene.assert_whole();
 }

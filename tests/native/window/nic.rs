@@ -31,12 +31,12 @@ fn kubelet_runs_again_and_each_lost_pod_is_reported() {
         .upgrade(&format!("{NEVER} -o json"), &lose(&scene))
         .exits(5);
     for pod in &scene.pods {
-        assert!(run.err.contains(pod.name()), "{}", run.told());
+        assert!(run.err.contains(pod.name()), "{}", run.transcript());
     }
     assert!(
         codes(&run.json(), "error").contains(&"parent-missing".to_owned()),
         "{}",
-        run.told()
+        run.transcript()
     );
     scene.assert_runs(KUBELET);
     scene.assert_nothing_left();
@@ -85,11 +85,11 @@ fn on_hold_the_window_ends_after_a_repair_a_restore_and_a_resume() {
         scene.wait_for_phase("hold");
         let follow = scene.start("status --follow");
         scene.assert_held(KUBELET);
-        let told = scene.netfix("status -o json").json()["status"].clone();
+        let reported = scene.netfix("status -o json").json()["status"].clone();
         assert_eq!(
-            (&told["window"]["phase"], &told["lock"]),
+            (&reported["window"]["phase"], &reported["lock"]),
             (&"hold".into(), &Value::Null),
-            "{told}"
+            "{reported}"
         );
         load(&scene);
         if repair == "restore" {
@@ -100,7 +100,7 @@ fn on_hold_the_window_ends_after_a_repair_a_restore_and_a_resume() {
         scene.netfix("resume").exits(0);
         scene.assert_runs(KUBELET);
         let run = upgrade.finish().exits(0);
-        assert_eq!(codes(&run.json(), "error"), [""; 0], "{}", run.told());
+        assert_eq!(codes(&run.json(), "error"), [""; 0], "{}", run.transcript());
         let followed = follow.finish().exits(0);
         assert_eq!(
             followed
@@ -109,12 +109,12 @@ fn on_hold_the_window_ends_after_a_repair_a_restore_and_a_resume() {
                 .count(),
             1,
             "{}",
-            followed.told()
+            followed.transcript()
         );
         assert!(
             followed.out.contains("no pod was rebuilt (2 of 2 checked)"),
             "{}",
-            followed.told()
+            followed.transcript()
         );
         scene.assert_whole();
         let record = scene.record();
@@ -153,7 +153,7 @@ fn on_hold_the_deadline_ends_the_wait() {
     assert!(
         codes(&run.json(), "error").contains(&"parent-missing".to_owned()),
         "{}",
-        run.told()
+        run.transcript()
     );
     scene.assert_runs(KUBELET);
     scene.assert_nothing_left();
@@ -174,7 +174,7 @@ fn on_hold_a_repair_without_a_resume_is_seen_after_an_interrupt() {
         codes(&run.json(), "error"),
         ["interrupted"],
         "{}",
-        run.told()
+        run.transcript()
     );
     scene.assert_whole();
     let states = of_pods(&scene.record(), "state");
@@ -218,7 +218,7 @@ fn a_deadline_during_the_wait_for_the_nic_is_reported() {
         codes(&run.json(), "error"),
         ["kubelet-not-paused"],
         "{}",
-        run.told()
+        run.transcript()
     );
     scene.assert_whole();
 }

@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::beside::Beside;
-use super::scene::{KUBELET, PATIENCE, Scene, codes, hasty, of_pods, records};
+use super::scene::{KUBELET, Scene, TIMEOUT, codes, hasty, of_pods, records};
 use crate::common::background::wait_until;
 use crate::common::capture::Capture;
 use crate::common::cri::{PodSpec, Sandbox};
@@ -85,7 +85,7 @@ impl Real {
 
     fn wait_for_command(&self) {
         assert!(
-            wait_until(PATIENCE, || self.cri.node.temp().join("begun").exists()),
+            wait_until(TIMEOUT, || self.cri.node.temp().join("begun").exists()),
             "COMMAND never began"
         );
     }
@@ -111,7 +111,7 @@ impl Real {
                 .and_then(|all| all.last().cloned())
                 .is_some_and(|last| last["name"] == "proof")
         };
-        assert!(wait_until(PATIENCE, proof), "the proof never begins");
+        assert!(wait_until(TIMEOUT, proof), "the rebuild check never starts");
     }
 }
 
@@ -122,14 +122,14 @@ fn entry(record: &Value, pod: &CriPod) -> Value {
     found
         .next()
         .cloned()
-        .unwrap_or_else(|| panic!("no {} in {record}", pod.told()))
+        .unwrap_or_else(|| panic!("no {} in {record}", pod.transcript()))
 }
 
 #[test]
 fn undisturbed_pods_are_proven_by_the_ids_of_the_runtime() {
     let real = Real::new(3);
     let run = real.upgrade("", "true").exits(0);
-    assert_eq!(codes(&run.json(), "error"), [""; 0], "{}", run.told());
+    assert_eq!(codes(&run.json(), "error"), [""; 0], "{}", run.transcript());
     let record = real.record();
     for pod in &real.pods {
         let (Sandbox { id, attempt, .. }, entry) =
@@ -167,7 +167,7 @@ fn real_pods_that_lost_their_network_are_restored_and_proven() {
         of_pods(&real.record(), "rebuilt"),
         [false, false],
         "{}",
-        run.told()
+        run.transcript()
     );
     real.cri.assert_same_as(&real.pods, &real.before);
     real.cri.assert_cni_check(&real.pods);
@@ -195,7 +195,7 @@ fn a_rebuilt_pod_is_reported_and_the_others_are_proven() {
     real.go();
     let run = upgrade.finish().exits(5);
     let rebuilt = run.coded("pod-rebuilt");
-    assert_eq!(rebuilt.len(), 1, "{}", run.told());
+    assert_eq!(rebuilt.len(), 1, "{}", run.transcript());
     assert_eq!(
         (rebuilt[0].pod.as_deref(), rebuilt[0].is_error()),
         (Some(&id[..12]), true)
@@ -232,7 +232,7 @@ fn a_rebuilt_container_in_its_sandbox_is_reported() {
     real.go();
     let run = upgrade.finish().exits(5);
     let rebuilt = run.coded("pod-rebuilt");
-    assert_eq!(rebuilt.len(), 1, "{}", run.told());
+    assert_eq!(rebuilt.len(), 1, "{}", run.transcript());
     let message = &rebuilt[0].message;
     assert!(
         message.contains("app") && message.contains(&real.container[..12]),
@@ -248,23 +248,23 @@ fn a_runtime_that_dies_while_pods_are_watched_proves_nothing() {
     real.wait_for_rebuild_check();
     real.cri.kill();
     // SIGINT ends the wait for the runtime early.
-    let asked = Instant::now();
+    let begin = Instant::now();
     upgrade.signal(Signal::SIGINT);
     let run = upgrade.finish().exits(5);
     assert!(
-        asked.elapsed() < Duration::from_secs(20),
+        begin.elapsed() < Duration::from_secs(20),
         "it went on waiting"
     );
     assert!(
         codes(&run.json(), "error").contains(&"runtime-unreachable".to_owned()),
         "{}",
-        run.told()
+        run.transcript()
     );
     assert_eq!(
         of_pods(&real.record(), "rebuilt"),
         [Value::Null, Value::Null],
         "{}",
-        run.told()
+        run.transcript()
     );
     for lie in [
         "no pod was rebuilt.",
@@ -274,11 +274,15 @@ fn a_runtime_that_dies_while_pods_are_watched_proves_nothing() {
         assert!(
             !run.out.contains(lie) && !run.err.contains(lie),
             "{lie:?}\n{}",
-            run.told()
+            run.transcript()
         );
     }
-    let told = real.cri.netfix("report").exits(0);
-    assert!(!told.out.contains("none was rebuilt"), "{}", told.told());
+    let reported = real.cri.netfix("report").exits(0);
+    assert!(
+        !reported.out.contains("none was rebuilt"),
+        "{}",
+        reported.transcript()
+    );
 }
 
 #[test]
@@ -301,13 +305,18 @@ fn a_window_is_refused_if_the_runtime_cannot_be_queried() {
     let run = real
         .upgrade("", &format!("touch {}", ran.display()))
         .exits(4);
-    assert_eq!(run.coded("runtime-unreachable").len(), 1, "{}", run.told());
+    assert_eq!(
+        run.coded("runtime-unreachable").len(),
+        1,
+        "{}",
+        run.transcript()
+    );
     assert!(!ran.exists(), "COMMAND was run");
     real.upgrade("--force", &format!("touch {}", ran.display()))
         .exits(4);
     assert!(
         !ran.exists(),
-        "what cannot be asked is no matter of courage"
+        "--force does not skip a runtime that cannot be queried"
     );
 }
 
@@ -329,7 +338,7 @@ fn without_a_runtime_a_namespace_replaced_under_its_name_is_reported() {
     ));
     let run = scene.upgrade("-o json", &command).exits(5);
     let rebuilt = run.coded("pod-rebuilt");
-    assert_eq!(rebuilt.len(), 1, "{}", run.told());
+    assert_eq!(rebuilt.len(), 1, "{}", run.transcript());
     assert_eq!(rebuilt[0].pod.as_deref(), Some(name));
     let record = scene.record();
     let of = |pod: &str| {

@@ -13,7 +13,7 @@ struct Before {
     files: Vec<(std::path::PathBuf, String)>,
 }
 
-fn look(scene: &Scene<'_>) -> Before {
+fn observe(scene: &Scene<'_>) -> Before {
     Before {
         kubelet: scene.touchable(),
         files: scene.node.state_files(),
@@ -61,7 +61,7 @@ fn on_terminal(scene: &Scene<'_>, words: &str, typed: &str) -> Run {
         .spawn()
         .expect("script(1)");
     let mut input = child.stdin.take().expect("a pipe");
-    input.write_all(typed.as_bytes()).expect("somebody types");
+    input.write_all(typed.as_bytes()).expect("typed input");
     let output = child.wait_with_output().expect("its end");
     drop(input);
     Run::from_output(line.join(" "), &output)
@@ -71,7 +71,7 @@ fn on_terminal(scene: &Scene<'_>, words: &str, typed: &str) -> Run {
 fn a_dry_run_lists_the_phases_and_pods_and_changes_nothing() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let before = look(&scene);
+    let before = observe(&scene);
     let command = marking(&scene);
     let run = scene
         .netfix(&format!("upgrade --dry-run -- {command}"))
@@ -110,7 +110,7 @@ fn a_dry_run_beside_good_checkpoints_changes_none_of_them() {
 fn without_a_terminal_the_window_is_refused() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let before = look(&scene);
+    let before = observe(&scene);
     for foreground in ["", "--foreground"] {
         let run = scene
             .netfix(&format!("upgrade {foreground} -- {}", marking(&scene)))
@@ -124,7 +124,7 @@ fn without_a_terminal_the_window_is_refused() {
 fn any_answer_except_yes_changes_nothing() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let before = look(&scene);
+    let before = observe(&scene);
     let words = format!("upgrade -- {}", marking(&scene));
     for typed in ["no\n", "\n", "yesterday\n", "\u{4}"] {
         let run = on_terminal(&scene, &words, typed).exits(4);

@@ -17,7 +17,7 @@ fn reboot(scene: &Scene<'_>) {
     assert!(
         wait_until(Duration::from_secs(10), || scene.runs(KUBELET)),
         "{}",
-        scene.machine.systemd_told()
+        scene.machine.systemd_state()
     );
 }
 

@@ -48,7 +48,7 @@ fn an_unsupported_object_stops_the_window_and_is_reported() {
             !run.out
                 .contains(&format!("\"pod\": \"{}\"", scene.pods[1].name())),
             "{}",
-            run.told()
+            run.transcript()
         );
         assert!(!ran.exists(), "COMMAND was run");
         scene.assert_untouched(&kubelet);
@@ -67,7 +67,7 @@ fn force_runs_the_window_and_reports_what_is_missing() {
             .iter()
             .all(|code| code == "unsupported"),
         "{}",
-        run.told()
+        run.transcript()
     );
     scene.assert_whole();
     assert_eq!(scene.record()["exit"], 5);
@@ -85,7 +85,7 @@ fn pods_outside_the_selection_do_not_stop_the_window() {
         run.json()["pods"].as_array().map(Vec::len),
         Some(1),
         "{}",
-        run.told()
+        run.transcript()
     );
     scene.assert_whole();
 }

@@ -23,7 +23,7 @@ use crate::common::{GATEWAY4, GATEWAY6, Node, Pod, tool};
 
 /// The time limit of every command.
 const LIMIT_SECONDS: &str = "100";
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 /// The directory of netfix's files that must not be on the disk.
 pub const MEMORY: &str = "/run/netfix";
 /// The directory of masks that last until the next boot.
@@ -201,14 +201,14 @@ impl<'n> Scene<'n> {
     }
 
     pub fn wait_for_phase(&self, phase: &str) {
-        let come = wait_until(PATIENCE, || self.phase().as_deref() == Some(phase));
+        let come = wait_until(TIMEOUT, || self.phase().as_deref() == Some(phase));
         assert!(come, "the phase {phase} never came: {:?}", self.window());
     }
 
     /// Waits for a file that a script creates.
     pub fn wait_for_file(&self, name: &str) {
         assert!(
-            wait_until(PATIENCE, || self.path(name).exists()),
+            wait_until(TIMEOUT, || self.path(name).exists()),
             "{name} never came: {:?}",
             self.window()
         );
@@ -284,22 +284,22 @@ impl<'n> Scene<'n> {
     /// kubelet is stopped and masked, cannot be started, and a timer is armed that starts it.
     pub fn assert_held(&self, unit: &str) {
         let (load, active) = self.state(unit);
-        let told = self.machine.systemd_told();
+        let reported = self.machine.systemd_state();
         assert!(
             load == "masked" && ["inactive", "failed"].contains(&&*active),
-            "{load} {active}\n{told}"
+            "{load} {active}\n{reported}"
         );
         self.machine
             .systemctl(&format!("start {unit}"))
             .expect_err("a masked unit was started");
-        assert_eq!(self.deadlines().len(), 1, "{told}");
+        assert_eq!(self.deadlines().len(), 1, "{reported}");
     }
 
     /// kubelet runs, is not masked, and no deadline is left.
     pub fn assert_runs(&self, unit: &str) {
         let state = self.state(unit);
-        let told = self.machine.systemd_told();
-        assert_eq!((&*state.0, &*state.1), ("loaded", "active"), "{told}");
+        let reported = self.machine.systemd_state();
+        assert_eq!((&*state.0, &*state.1), ("loaded", "active"), "{reported}");
         assert_eq!(self.masks(unit), [""; 0]);
     }
 

@@ -50,7 +50,7 @@ fn command_gets_the_signal_too_and_everything_is_restored() {
             codes(&run.json(), "error"),
             ["command-failed", "interrupted"],
             "{}",
-            run.told()
+            run.transcript()
         );
         let heard = std::fs::read_to_string(heard).expect("COMMAND heard nothing");
         assert_eq!(format!("SIG{}", heard.trim()), signal.as_str());
@@ -82,7 +82,7 @@ fn signals_at_the_terminal_reach_the_unit() {
         codes(&run.json(), "error"),
         ["interrupted"],
         "{}",
-        run.told()
+        run.transcript()
     );
     scene.assert_whole();
 }
@@ -106,7 +106,7 @@ fn a_stopped_unit_ends_in_an_orderly_way() {
         codes(&run.json(), "error"),
         ["interrupted"],
         "{}",
-        run.told()
+        run.transcript()
     );
     scene.assert_whole();
 }
@@ -146,10 +146,10 @@ fn a_lost_terminal_does_not_affect_any_phase() {
         assert!(
             began.elapsed() < Duration::from_secs(60),
             "it does not end:\n{}",
-            upgrade.talk()
+            upgrade.stderr()
         );
         // Before its first output it may not ignore the signal yet.
-        if !upgrade.talk().is_empty() {
+        if !upgrade.stderr().is_empty() {
             upgrade.try_signal(SIGHUP);
             signals += 1;
         }
@@ -208,11 +208,11 @@ fn during_the_wait_for_the_nic_a_signal_ends_the_wait_and_kubelet_runs() {
     let upgrade = scene.start_upgrade("--wait 60s -o json", &scene.script("lose", LOSING));
     scene.wait_for_phase("restore");
     std::thread::sleep(Duration::from_millis(300));
-    let asked = Instant::now();
+    let begin = Instant::now();
     upgrade.signal(SIGINT);
     let run = upgrade.finish().exits(5);
     assert!(
-        asked.elapsed() < Duration::from_secs(15),
+        begin.elapsed() < Duration::from_secs(15),
         "it went on waiting"
     );
     let codes = codes(&run.json(), "error");
@@ -236,7 +236,7 @@ fn while_pods_are_watched_a_signal_ends_the_watch_and_the_result_shows_it() {
         codes(&run.json(), "error"),
         ["interrupted"],
         "{}",
-        run.told()
+        run.transcript()
     );
     scene.assert_whole();
     let record = scene.record();
@@ -272,7 +272,7 @@ fn a_signal_while_kubelet_stops_prevents_command() {
         codes(&run.json(), "error"),
         ["interrupted"],
         "{}",
-        run.told()
+        run.transcript()
     );
     assert!(!marker.exists(), "COMMAND was run");
     scene.assert_whole();
@@ -311,7 +311,7 @@ fn a_signal_during_the_snapshot_stops_the_window() {
         codes(&run.json(), "error"),
         ["interrupted"],
         "{}",
-        run.told()
+        run.transcript()
     );
     assert!(!ran.exists(), "COMMAND was run");
     scene.assert_untouched(&kubelet);
@@ -336,7 +336,7 @@ fn a_signal_while_kubelet_starts_does_not_interrupt_the_start() {
         codes(&run.json(), "error"),
         ["interrupted"],
         "{}",
-        run.told()
+        run.transcript()
     );
     scene.assert_whole();
     assert_eq!(of_pods(&scene.record(), "state"), ["restored", "restored"]);
@@ -354,7 +354,7 @@ fn on_hold_a_signal_ends_the_wait() {
     assert!(
         codes(&run.json(), "error").contains(&"interrupted".to_owned()),
         "{}",
-        run.told()
+        run.transcript()
     );
     scene.assert_runs(KUBELET);
     scene.assert_nothing_left();

@@ -26,7 +26,7 @@ fn the_pods_are_restored_and_the_start_of_kubelet_is_reported() {
             codes(&run.json(), "error"),
             ["kubelet-not-paused"],
             "{}",
-            run.told()
+            run.transcript()
         );
         scene.assert_whole();
         let record = scene.record();
@@ -55,9 +55,9 @@ fn a_unit_that_is_restarted_repeatedly_cannot_be_paused_and_keeps_running() {
     let run = scene.upgrade("", &format!("touch {}", marker.display()));
     // Either the mask was faster, or netfix changed nothing.
     if run.code == Some(0) {
-        assert!(marker.exists(), "{}", run.told());
+        assert!(marker.exists(), "{}", run.transcript());
     } else {
-        assert!(!marker.exists(), "{}", run.told());
+        assert!(!marker.exists(), "{}", run.transcript());
         run.exits(4).errors(&[("kubelet-not-paused", "")]);
     }
     scene.assert_whole();

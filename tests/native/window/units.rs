@@ -8,7 +8,7 @@ use crate::common::background::wait_until;
 use crate::common::machine::Machine;
 use crate::common::run::Run;
 use crate::common::systemd::PACKAGES;
-use crate::common::{Node, Told, tool};
+use crate::common::{Node, ReportedProblem, tool};
 
 const PLAIN: &str = "[Service]\nExecStart=/bin/sleep infinity\n";
 
@@ -25,17 +25,25 @@ fn install(scene: &Scene<'_>, unit: &str, text: &str) {
 
 /// Without a unit to pause, netfix prints a note with the unit and the reason, and no error.
 fn finds_no_unit(run: &Run, unit: &str, word: &str) {
-    assert!(!run.problems().iter().any(Told::is_error), "{}", run.told());
+    assert!(
+        !run.problems().iter().any(ReportedProblem::is_error),
+        "{}",
+        run.transcript()
+    );
     let notes = run.coded("not-found");
-    let is_it = |note: &Told| note.object == unit && note.message.contains(word);
-    assert!(notes.iter().any(is_it), "{unit} {word}\n{}", run.told());
+    let is_it = |note: &ReportedProblem| note.object == unit && note.message.contains(word);
+    assert!(
+        notes.iter().any(is_it),
+        "{unit} {word}\n{}",
+        run.transcript()
+    );
 }
 
 /// A pause that holds the unit, and a resume that leaves only a good record.
 fn pause_and_resume(scene: &Scene<'_>, unit: &str) {
-    let asked = Instant::now();
+    let begin = Instant::now();
     scene.netfix("pause").exits(0);
-    let bound = u64::try_from(asked.elapsed().as_millis()).expect("a moment") + 1;
+    let bound = u64::try_from(begin.elapsed().as_millis()).expect("a moment") + 1;
     scene.assert_held(unit);
     let hold = scene.window().expect("an open window")["hold"].clone();
     assert_eq!(hold["unit"], unit, "{hold}");
@@ -115,7 +123,7 @@ fn a_unit_with_restart_always_stays_paused_and_is_resumed() {
     assert!(
         wait_until(Duration::from_secs(10), again),
         "{}",
-        scene.machine.systemd_told()
+        scene.machine.systemd_state()
     );
     scene.assert_nothing_left();
 }
@@ -136,7 +144,7 @@ fn a_crash_looping_unit_is_paused_and_resumed() {
     assert!(
         wait_until(Duration::from_secs(10), || restarts() > 1),
         "{}",
-        scene.machine.systemd_told()
+        scene.machine.systemd_state()
     );
     scene.netfix("pause").exits(0);
     scene.assert_held(KUBELET);
@@ -156,7 +164,7 @@ fn a_crash_looping_unit_is_paused_and_resumed() {
     assert!(
         wait_until(Duration::from_secs(10), || restarts() > before),
         "{}",
-        scene.machine.systemd_told()
+        scene.machine.systemd_state()
     );
     assert_eq!(
         (scene.state(KUBELET).0, scene.masks(KUBELET)),
@@ -171,10 +179,10 @@ fn pause_waits_for_a_unit_that_stops_slowly() {
     let scene = Scene::without_kubelet(&node);
     let text = "[Service]\nExecStart=/bin/sleep infinity\nExecStop=/bin/sleep 2\n";
     install(&scene, "k3s-agent.service", text);
-    let asked = Instant::now();
+    let begin = Instant::now();
     pause_and_resume(&scene, "k3s-agent.service");
     assert!(
-        asked.elapsed() >= Duration::from_secs(2),
+        begin.elapsed() >= Duration::from_secs(2),
         "the unit is not slow"
     );
     let record = scene.record();
@@ -286,16 +294,16 @@ fn without_kubelet_pause_reports_it_and_upgrade_continues() {
     finds_no_unit(&scene.netfix("pause").exits(0), "kubelet", "");
     scene.assert_nothing_left();
     scene
-        .netfix("pause --unit nobody")
+        .netfix("pause --unit missing")
         .exits(4)
         .errors(&[("kubelet-not-paused", "")])
-        .names("kubelet-not-paused", "", &["nobody.service"]);
+        .names("kubelet-not-paused", "", &["missing.service"]);
     let marker = scene.path("ran");
-    let run = scene.upgrade("--unit nobody", &format!("touch {}", marker.display()));
+    let run = scene.upgrade("--unit missing", &format!("touch {}", marker.display()));
     run.exits(4).errors(&[("kubelet-not-paused", "")]).names(
         "kubelet-not-paused",
         "",
-        &["nobody.service"],
+        &["missing.service"],
     );
     assert!(!marker.exists(), "COMMAND was run");
     let upgraded = scene.upgrade("-o json", &scene.reload()).exits(0);
@@ -366,7 +374,7 @@ fn without_systemd_pause_reports_it_and_upgrade_continues() {
         upgraded.json()["pods"][0]["state"],
         "restored",
         "{}",
-        upgraded.told()
+        upgraded.transcript()
     );
     pod.assert_same_as(&before);
     run("status").exits(0);

@@ -64,21 +64,21 @@ fn scene_ids(scene: &Scene<'_>) -> Vec<Value> {
 fn assert_streams(scene: &Scene<'_>, run: &Run) {
     let all = scene.pods.len();
     let verdict = format!("All well: {all} of {all} pods back;");
-    assert!(run.out.contains(&verdict), "{}", run.told());
+    assert!(run.out.contains(&verdict), "{}", run.transcript());
     assert!(
         !run.out.contains("the driver is being upgraded"),
         "{}",
-        run.told()
+        run.transcript()
     );
     assert!(
         run.err.contains("the driver is being upgraded"),
         "{}",
-        run.told()
+        run.transcript()
     );
     assert!(
         run.err.contains("netfix: pausing kubelet.service"),
         "{}",
-        run.told()
+        run.transcript()
     );
 }
 

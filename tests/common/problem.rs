@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// One problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct ReportedProblem {
     /// `error`, `warning` or `info`.
     pub severity: String,
     pub code: String,
@@ -16,7 +16,7 @@ pub struct Told {
     pub message: String,
 }
 
-impl Told {
+impl ReportedProblem {
     pub fn is_error(&self) -> bool {
         self.severity == "error"
     }
@@ -28,16 +28,16 @@ impl Told {
 }
 
 /// The problems of a JSON document; each must have all keys.
-pub(super) fn from_json(document: &Value) -> Vec<Told> {
+pub(super) fn from_json(document: &Value) -> Vec<ReportedProblem> {
     let problems = document["problems"].as_array();
     let problems = problems.unwrap_or_else(|| panic!("no list of problems in {document}"));
-    let told = |problem: &Value| {
+    let reported = |problem: &Value| {
         let word = |key: &str| {
             let word = problem[key].as_str();
             word.unwrap_or_else(|| panic!("no {key} in {problem}"))
                 .to_owned()
         };
-        Told {
+        ReportedProblem {
             severity: word("severity"),
             code: word("code"),
             pod: problem["pod"].as_str().map(str::to_owned),
@@ -45,11 +45,11 @@ pub(super) fn from_json(document: &Value) -> Vec<Told> {
             message: word("message"),
         }
     };
-    problems.iter().map(told).collect()
+    problems.iter().map(reported).collect()
 }
 
 /// The problems of a text line, one for each pod that it names; none for other lines.
-pub(super) fn from_line(line: &str) -> Vec<Told> {
+pub(super) fn from_line(line: &str) -> Vec<ReportedProblem> {
     let Some((severity, rest)) = severity(line) else {
         return Vec::new();
     };
@@ -58,9 +58,9 @@ pub(super) fn from_line(line: &str) -> Vec<Told> {
     if code.is_empty() || !code.chars().all(is_code) {
         return Vec::new();
     }
-    let told = |pod: Option<&str>, text: &str| {
+    let reported = |pod: Option<&str>, text: &str| {
         let (object, message) = text.split_once(": ").unwrap_or(("", text));
-        Told {
+        ReportedProblem {
             severity: severity.to_owned(),
             code: code.to_owned(),
             pod: pod.map(str::to_owned),
@@ -70,8 +70,8 @@ pub(super) fn from_line(line: &str) -> Vec<Told> {
     };
     let (first, text) = rest.split_once(": ").unwrap_or((rest, ""));
     match pods(first) {
-        Some(pods) => pods.iter().map(|pod| told(Some(pod), text)).collect(),
-        None => vec![told(None, rest)],
+        Some(pods) => pods.iter().map(|pod| reported(Some(pod), text)).collect(),
+        None => vec![reported(None, rest)],
     }
 }
 
