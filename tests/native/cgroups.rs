@@ -17,7 +17,7 @@ fn pod_in<'n>(node: &'n Node, name: &str, cgroup: &Cgroup) -> Pod<'n> {
     pod
 }
 
-fn whose(run: &Run, pod: &Pod<'_>) -> Value {
+fn pod_identity(run: &Run, pod: &Pod<'_>) -> Value {
     let pod = run.pod(pod);
     json!([
         pod["id"],
@@ -49,7 +49,7 @@ fn a_pods_cgroup_supplies_its_sandbox_and_uid() {
     let run = node.netfix_json("snapshot").exits(0);
     for (pod, id) in pods.iter().zip([&id, &of_systemd]) {
         assert_eq!(
-            whose(&run, pod),
+            pod_identity(&run, pod),
             json!([id[..12], id, uid(1), null, null, "cgroup"]),
             "{}",
             run.transcript()
@@ -135,7 +135,7 @@ fn the_monitor_of_a_container_supplies_its_name() {
     let _monitor = with_monitor(&node, &pods[0], &cgroup, &id, "web");
     let run = node.netfix_json("snapshot").exits(0);
     assert_eq!(
-        whose(&run, &pods[0]),
+        pod_identity(&run, &pods[0]),
         json!([id[..12], id, null, null, "web", "cgroup"]),
         "{}",
         run.transcript()
@@ -152,7 +152,12 @@ fn an_application_container_of_cri_o_is_not_its_sandbox() {
     let _monitor = with_monitor(&node, &pods[0], &cgroup, &id, &name);
     let run = node.netfix_json("snapshot").exits(0);
     let expected = json!([pods[0].name(), null, uid(1), "shop", "web-0", "cgroup"]);
-    assert_eq!(whose(&run, &pods[0]), expected, "{}", run.transcript());
+    assert_eq!(
+        pod_identity(&run, &pods[0]),
+        expected,
+        "{}",
+        run.transcript()
+    );
 }
 
 #[test]
@@ -174,7 +179,7 @@ fn a_sandbox_reported_without_details_is_found_by_its_cgroup() {
         .netfix_json(&format!("snapshot {}", auto(&runtime.socket)))
         .exits(0);
     let expected = json!([id[..12], id, uid(1), "shop", "web-0", "cri"]);
-    assert_eq!(whose(&run, &pod), expected, "{}", run.transcript());
+    assert_eq!(pod_identity(&run, &pod), expected, "{}", run.transcript());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use super::runtime::{container, cri, expected_identity, whose};
+use super::runtime::{container, cri, expected_identity, pod_identity};
 use crate::common::namespace::Namespace;
 use crate::common::runtimes::{Container, FakeCri, FakeDocker, Sandbox, Script, auto, uid};
 use crate::common::{Node, Pod};
@@ -37,7 +37,7 @@ fn a_pid_identifies_the_namespace_if_the_path_is_missing_or_dead() {
         .exits(0);
     for (pod, sandbox) in pods.iter().zip(&sandboxes) {
         assert_eq!(
-            whose(&run, pod),
+            pod_identity(&run, pod),
             expected_identity(sandbox),
             "{}",
             run.transcript()
@@ -166,7 +166,7 @@ fn the_path_is_used_if_the_pid_is_a_process_of_the_host() {
         .netfix_json(&format!("snapshot {}", auto(&runtime.socket)))
         .exits(0);
     assert_eq!(
-        whose(&run, &pods[0]),
+        pod_identity(&run, &pods[0]),
         expected_identity(&sandbox),
         "{}",
         run.transcript()

@@ -24,7 +24,7 @@ pub(super) fn container(pod: &Pod<'_>, name: &str, number: u8) -> Container {
 }
 
 /// The part of the output that identifies a pod.
-pub(super) fn whose(run: &Run, pod: &Pod<'_>) -> Value {
+pub(super) fn pod_identity(run: &Run, pod: &Pod<'_>) -> Value {
     let pod = run.pod(pod);
     json!({"id": pod["id"], "namespace": pod["namespace"], "name": pod["name"], "uid": pod["uid"],
         "sandbox": pod["sandbox"], "attempt": pod["attempt"], "source": pod["source"]})
@@ -55,7 +55,7 @@ fn cri_supplies_the_names_of_namespaces() {
     for (pod, sandbox) in pods.iter().zip(&sandboxes) {
         for run in [&snapshot, &list] {
             assert_eq!(
-                whose(run, pod),
+                pod_identity(run, pod),
                 expected_identity(sandbox),
                 "{}",
                 run.transcript()
@@ -90,7 +90,7 @@ fn names_from_a_runtime_are_kept_when_no_runtime_is_queried() {
     drop(runtime);
     let run = node.netfix_json("snapshot --runtime none").exits(0);
     assert_eq!(
-        whose(&run, &pods[0]),
+        pod_identity(&run, &pods[0]),
         expected_identity(&sandbox),
         "{}",
         run.transcript()
@@ -112,7 +112,7 @@ fn a_runtime_with_v1alpha2_only_is_supported() {
         let words = auto(&runtime.socket).replace("auto", which);
         let run = node.netfix_json(&format!("snapshot {words}")).exits(0);
         assert_eq!(
-            whose(&run, &pods[0]),
+            pod_identity(&run, &pods[0]),
             expected_identity(&sandbox),
             "{}",
             run.transcript()
@@ -161,8 +161,8 @@ fn docker_supplies_names_of_containers_and_of_dockershim_pods() {
             "sandbox": sandbox.id, "attempt": 4, "source": "docker"});
         let db = json!({"id": &plain.id[..12], "namespace": null, "name": "database", "uid": null,
             "sandbox": plain.id, "attempt": null, "source": "docker"});
-        assert_eq!(whose(&run, &pods[0]), web, "{}", run.transcript());
-        assert_eq!(whose(&run, &pods[1]), db, "{}", run.transcript());
+        assert_eq!(pod_identity(&run, &pods[0]), web, "{}", run.transcript());
+        assert_eq!(pod_identity(&run, &pods[1]), db, "{}", run.transcript());
     }
 }
 
@@ -361,7 +361,7 @@ fn docker_supplies_what_cri_dockerd_omits() {
         .netfix_with_sockets(&sockets, "snapshot --runtime auto -o json")
         .exits(0);
     assert_eq!(
-        whose(&run, &pod),
+        pod_identity(&run, &pod),
         expected_identity(&sandbox),
         "{}",
         run.transcript()

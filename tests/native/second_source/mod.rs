@@ -2,10 +2,10 @@
 
 mod damaged;
 mod in_containerd;
+mod owners;
 mod parents;
 mod plugins;
 mod whole;
-mod whose;
 
 use serde_json::{Value, json};
 

@@ -65,7 +65,7 @@ enum Same {
     Inode,
 }
 
-fn made_again<'n>(node: &'n Node, web: Pod<'n>, same: Same) -> Result<Pod<'n>, Taken> {
+fn recreate<'n>(node: &'n Node, web: Pod<'n>, same: Same) -> Result<Pod<'n>, Taken> {
     match same {
         Same::Name => {
             drop(web);
@@ -101,7 +101,7 @@ fn recreate_web(run: impl Fn(&Node, &str) -> Run, same: Same) -> Result<(), Take
     drop(runtime);
 
     node.lose_and_reload();
-    let web = made_again(&node, web, same)?;
+    let web = recreate(&node, web, same)?;
     let bare = web.capture();
     let new = Sandbox::of(&web, "web-0", 3);
     let runtime = cri(&node, "after.sock", &[&new, &other]);
