@@ -72,26 +72,29 @@ pub(crate) enum CheckState {
     Failed,
 }
 
-/// Checks; a pod that has lost something is observed once more, because a pod that is being deleted does so too.
+/// Checks, and once more where a finding may pass by itself: a pod that is being deleted loses its interfaces first, and
+/// the kernel declares a link operational up to a second after it got carrier.
 pub(crate) fn run(
     check: &Check<'_>,
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Checked, Refusal> {
-    let checked = examine(check, store, progress)?;
+    let (checked, lacks_carrier) = examine(check, store, progress)?;
     let is_degraded = |one: &CheckedPod| one.state == CheckState::Degraded;
-    if !checked.pods.iter().any(is_degraded) {
+    if !lacks_carrier && !checked.pods.iter().any(is_degraded) {
         return Ok(checked);
     }
     thread::sleep(SECOND_LOOK);
-    examine(check, store, progress)
+    examine(check, store, progress).map(|(checked, _)| checked)
 }
+
+/// One check; also returns whether a link lacks carrier.
 
 fn examine(
     check: &Check<'_>,
     store: &Store,
     progress: &mut dyn Listener,
-) -> Result<Checked, Refusal> {
+) -> Result<(Checked, bool), Refusal> {
     let stored = load(store, check.selection)?;
     let mut problems = node::folder(store);
     let mut inventory = Inventory::open(check.selection)?;
@@ -117,7 +120,9 @@ fn examine(
     } = host;
     problems.extend(of_host);
     problems.extend(pods::drift(steps.iter().chain(&later), None));
-    problems.extend(node::carrier(&surveyed, &links));
+    let without_carrier = node::carrier(&surveyed, &links);
+    let lacks_carrier = !without_carrier.is_empty();
+    problems.extend(without_carrier);
     let mut found = pods::Findings::new(check.max_age, surveyed.node_state.as_ref());
     problems.append(&mut surveyed.contested);
     let empty = found.survey(&surveyed, pods);
@@ -132,7 +137,7 @@ fn examine(
     let Surveyed {
         node, node_state, ..
     } = surveyed;
-    Ok(Checked {
+    let checked = Checked {
         node,
         recorded: node_state.as_ref().map(|recorded| recorded.created.clone()),
         host: host_lines,
@@ -141,5 +146,6 @@ fn examine(
         oldest_age,
         last_success: node_state.and_then(|recorded| recorded.complete),
         problems,
-    })
+    };
+    Ok((checked, lacks_carrier))
 }

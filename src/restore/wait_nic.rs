@@ -20,6 +20,8 @@ pub(crate) struct WaitLimit<'a> {
     interrupted: Option<&'a dyn Fn() -> bool>,
 }
 
+/// The kernel declares a link operational up to a second after it got carrier (`linkwatch`).
+const LINKWATCH: Duration = Duration::from_millis(1500);
 /// How often an interruptible wait checks for a signal.
 const SLICE: Duration = Duration::from_millis(250);
 
@@ -37,6 +39,15 @@ impl<'a> WaitLimit<'a> {
         Self {
             interrupted: Some(interrupted),
             ..Self::new(limit)
+        }
+    }
+
+    /// The same, but not shorter than that.
+    fn at_least(self, least: Duration) -> Self {
+        Self {
+            until: self.until.max(Instant::now() + least),
+            limit: self.limit.max(least),
+            ..self
         }
     }
 
@@ -104,7 +115,7 @@ pub(super) fn for_carrier(
         let now = host.state.link(name);
         now.is_some_and(|link| link.flags.carrier || !link.flags.up)
     };
-    limit.wait(|| {
+    limit.at_least(LINKWATCH).wait(|| {
         host.refresh()?;
         Ok(names.iter().all(|name| has_carrier(host, name)))
     })?;

@@ -16,9 +16,9 @@ use crate::refusal::Refusal;
 use crate::runtime;
 use crate::store::{self, Guard, Store};
 
-/// A pod that is being deleted loses its interface a moment before its namespace: netfix observes a pod that has lost
-/// something once more before it calls the pod degraded.
-pub(crate) const SECOND_LOOK: Duration = Duration::from_secs(1);
+/// A pod that is being deleted loses its interface a moment before its namespace, and a link that got carrier is
+/// operational up to a second later: netfix observes both once more before it reports them.
+pub(crate) const SECOND_LOOK: Duration = Duration::from_millis(1500);
 
 /// What to record.
 pub(crate) struct Request<'a> {

@@ -62,9 +62,11 @@ impl<'n> Pod<'n> {
         } else {
             format!("address {mac}")
         };
+        // Older kernels refuse the name of a link that is in the host's own namespace.
         self.node.ns.ip(&format!(
-            "link add link eth0 name eth0 netns {name} {address} {link} type macvlan {kind}"
+            "link add link eth0 name new0 netns {name} {address} {link} type macvlan {kind}"
         ));
+        self.ip("link set new0 name eth0");
     }
 
     /// A macvlan in bridge mode, up, one IPv4 address, a default route.

@@ -166,9 +166,10 @@ pub fn furnish(node: &Node, ns: &Namespace, address: &str) {
     ns.set_sysctl("ipv6/conf/default/dad_transmits", "0");
     ns.ip("link set lo up");
     node.ns.ip(&format!(
-        "link add link eth0 name eth0 netns {} type macvlan mode bridge",
+        "link add link eth0 name new0 netns {} type macvlan mode bridge",
         ns.name()
     ));
+    ns.ip("link set new0 name eth0");
     ns.ip("link set eth0 up");
     ns.ip(&format!("addr add {address}/16 dev eth0"));
     ns.ip(&format!("route add default via {GATEWAY4}"));

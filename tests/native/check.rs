@@ -124,6 +124,24 @@ fn a_pod_under_deletion_is_not_a_finding() {
     node.snapshot();
     // As a runtime does it: first the interface, a moment later the namespace.
     pods[1].ip("link del eth0");
+    check_during(&node, || pods[1].ns.delete())
+        .exits(0)
+        .has_no("degraded");
+}
+
+#[test]
+fn a_link_that_gets_carrier_during_the_check_is_no_finding() {
+    let node = Node::new();
+    let _pod = node.pod("web").simple();
+    node.snapshot();
+    node.gateway.ip("link set up0 down");
+    check_during(&node, || drop(node.gateway.ip("link set up0 up")))
+        .exits(0)
+        .has_no("no-carrier");
+}
+
+/// Runs a check, and `happens` half a second after it began.
+fn check_during(node: &Node, happens: impl FnOnce()) -> Run {
     let mut command = node.netfix_command(&[], "check");
     let check = command
         .stdout(Stdio::piped())
@@ -131,11 +149,9 @@ fn a_pod_under_deletion_is_not_a_finding() {
         .spawn()
         .expect("netfix starts");
     std::thread::sleep(Duration::from_millis(500));
-    pods[1].ns.delete();
+    happens();
     let output = check.wait_with_output().expect("the check ends");
     Run::from_output("check".to_owned(), &output)
-        .exits(0)
-        .has_no("degraded");
 }
 
 #[test]
