@@ -237,7 +237,10 @@ impl Work {
 /// Runs `scripts/lab` with these scenarios, and returns its output.
 fn start(scenarios: &[&str], native: &str) -> io::Result<(Child, PipeReader)> {
     let (reader, writer) = io::pipe()?;
-    let lab = Command::new(root().join("scripts/lab"))
+    // No machine outlives the test, even when that is killed.
+    let lab = Command::new("setpriv")
+        .args(["--pdeathsig", "TERM"])
+        .arg(root().join("scripts/lab"))
         .arg("run")
         .args(scenarios.iter().map(|scenario| file_of(scenario)))
         .env("NETFIX", env!("CARGO_BIN_EXE_netfix"))

@@ -8,7 +8,6 @@ TESTS=(
     links::each_pod_keeps_its_requested_broadcast_queue_length
     links::mode_passthru_comes_back_with_the_parents_mac
     links::mode_source_comes_back_with_its_list_of_macs
-    links::a_pod_can_have_the_parents_index
     host::creating_a_pods_eth0_does_not_change_the_nodes_eth0
     host::an_interface_of_the_node_with_a_pods_index_does_not_block_a_restore
     addresses::a_dual_stack_pod_comes_back_with_duplicate_detection_running
