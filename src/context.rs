@@ -5,7 +5,7 @@ use crate::store::Store;
 
 /// What the program around a command provides.
 pub struct Context {
-    /// The state folder.
+    /// The state directory.
     pub store: Store,
     /// Shows progress.
     pub progress: Box<dyn Listener>,

@@ -27,10 +27,10 @@ pub fn point(what: &'static str) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a call, and makes it again as long as signals interrupt it. Its point is part of the call.
+/// Makes a call, and repeats it while signals interrupt it. Its point is part of the call.
 ///
 /// # Errors
-/// Those of the call, but for `EINTR`.
+/// Those of the call, except `EINTR`.
 pub fn retry_interrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {

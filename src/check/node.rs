@@ -1,4 +1,4 @@
-//! What a restore needs beside checkpoints: the state folder, the kernel, capabilities, the NIC.
+//! What a restore needs besides checkpoints: the state directory, the kernel, capabilities, the NIC.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

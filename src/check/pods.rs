@@ -33,7 +33,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Goes through all pods; returns the number of those that need no checkpoint.
+    /// Checks all pods; returns the number of those that need no checkpoint.
     pub(super) fn survey(
         &mut self,
         surveyed: &Surveyed,

@@ -34,7 +34,7 @@ pub struct Selectors {
 }
 
 impl Selectors {
-    /// The same for the engine, or the selector that is no pattern.
+    /// The same for the engine, or the selector that is not a pattern.
     pub(crate) fn selection(&self) -> Result<Selection, Refusal> {
         let pods = [self.pods.as_slice(), &self.pod].concat();
         Ok(selectors::selection(&self.netns, &pods)?)
@@ -109,7 +109,7 @@ pub struct SourceArgs {
 }
 
 impl SourceArgs {
-    /// From the state folder.
+    /// From the state directory.
     #[must_use]
     pub fn checkpoints(runtimes: &Runtimes) -> Self {
         Self {

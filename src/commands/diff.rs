@@ -1,4 +1,4 @@
-//! `netfix diff` and `netfix plan`: what is missing, and the steps that would bring it back. Nothing is changed.
+//! `netfix diff` and `netfix plan`: what is missing, and the steps that would restore it. Changes nothing.
 
 use crate::cli::{PodArgs, Runtimes, SourceArgs, Target};
 use crate::context::Context;
@@ -22,7 +22,7 @@ pub(super) fn diff(
     plan(&target, &SourceArgs::checkpoints(runtimes), true, context)
 }
 
-/// With `exit_code`, drift has an exit code of its own, unless something else went wrong.
+/// With `exit_code`, drift has its own exit code, unless there is an error.
 pub(super) fn plan(
     target: &Target,
     source: &SourceArgs,

@@ -1,4 +1,4 @@
-//! `netfix list --generations`: what was kept of earlier times; and the choice of one of them.
+//! `netfix list --generations`: the kept generations; and the choice of one of them.
 
 use crate::context::Context;
 use crate::inventory::observe;
@@ -80,7 +80,7 @@ fn view(generation: Generation, contents: &Contents, before: Option<&Contents>) 
     }
 }
 
-/// When the newest of what it holds was written, or was found true: all times have one form, so the last is the greatest.
+/// When the newest part of its content was written or verified: all times have one form, so the last is the greatest.
 fn time(contents: &Contents) -> Option<String> {
     let node = contents.node.as_ref().ok().and_then(Option::as_ref);
     let of_node = node

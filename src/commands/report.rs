@@ -46,7 +46,7 @@ pub(super) fn run(
     })
 }
 
-/// Writes the page. It lacks a log that cannot be read, and a warning says so.
+/// Writes the page. If the log cannot be read, the page lacks it and a warning says so.
 fn write(
     view: &ReportView,
     path: &Path,

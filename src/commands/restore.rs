@@ -1,4 +1,4 @@
-//! `netfix restore`: brings back what is missing.
+//! `netfix restore`: restores what is missing.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `netfix show POD`: everything that is known of one pod: what is stored, and the running pod beside it.
+//! `netfix show POD`: everything that is known of one pod: what is stored, and the running pod.
 
 use super::list::node_state;
 use crate::context::Context;
@@ -39,7 +39,7 @@ pub(super) fn run(
     }
 }
 
-/// Keeps the checkpoints with this id or name; where there is none, those that begin like that.
+/// Keeps the checkpoints with this id or name; if there is none, those whose id or name begins with it.
 fn keep_named(pod: &str, checkpoints: &mut Vec<(PodInfo, Checkpoint)>) {
     let any = |info: &PodInfo, is_it: &dyn Fn(&str) -> bool| {
         is_it(info.id.as_str()) || info.name.as_deref().is_some_and(is_it) || is_it(&info.title())

@@ -135,7 +135,7 @@ fn ids_of(process: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The innermost container in `/proc/PID/cgroup` (cgroups(7)) that is none of `own`.
+/// The innermost container in `/proc/PID/cgroup` (cgroups(7)) that is not in `own`.
 fn container_in(text: &str, own: &BTreeSet<String>) -> Option<Container> {
     text.lines().filter_map(path_in).find_map(|path| {
         let (prefix, id) = path

@@ -176,7 +176,7 @@ impl Paired {
         });
     }
 
-    /// Reports a file that cannot be used: as its pod's, where its name tells which pod that is.
+    /// Reports a file that cannot be used, with its pod if the file name identifies one.
     fn report_damaged(
         &mut self,
         path: &Path,
@@ -253,7 +253,7 @@ fn info(entries: &[Entry], running: &PodInfo) -> PodInfo {
     info
 }
 
-/// One attachment an interface. A plugin that calls others leaves an entry of its own beside theirs.
+/// One attachment for each interface. A plugin that calls others leaves its own entry beside theirs.
 fn partial(entries: Vec<Entry>) -> (Partial, Vec<Problem>) {
     let mut by_name: BTreeMap<IfName, Vec<Entry>> = BTreeMap::new();
     for entry in entries {

@@ -79,7 +79,7 @@ pub struct Pod {
     pub netns: Netns,
     /// Its names.
     pub info: PodInfo,
-    /// What tells it from every other namespace.
+    /// What distinguishes it from every other namespace.
     pub identity: NetnsIdentity,
     /// Every path known to lead to it.
     pub paths: Vec<std::path::PathBuf>,

@@ -27,7 +27,7 @@ pub(crate) struct Request {
 /// Where records come from.
 #[derive(Debug)]
 pub(crate) enum Source {
-    /// The state folder, or one generation of it.
+    /// The state directory, or one generation of it.
     Checkpoints { generation: Option<u64> },
     /// libcni's cache in this folder.
     CniCache(PathBuf),
@@ -35,7 +35,7 @@ pub(crate) enum Source {
     Memory(Box<(Stored, Option<NodeState>)>),
 }
 
-/// Surveys what a request asks for, and refuses where its source cannot be read.
+/// Surveys what a request needs, and refuses it if its source cannot be read.
 pub(crate) fn prepare(request: Request, store: &Store) -> Result<Surveyed, Refusal> {
     let Request {
         selection,
@@ -79,7 +79,7 @@ pub(crate) fn prepare(request: Request, store: &Store) -> Result<Surveyed, Refus
     Ok(surveyed)
 }
 
-/// Whether the kernel alone does not tell which pod some selected record is about; then the runtime must.
+/// Whether the kernel alone cannot identify the pod of some selected record; then the runtime must.
 fn needs_runtime(records: &Records, inventory: &Inventory, selection: &Selection) -> bool {
     match records {
         Records::Cache(_) => true,
@@ -92,7 +92,7 @@ fn needs_runtime(records: &Records, inventory: &Inventory, selection: &Selection
 }
 
 impl Inventory {
-    /// Whether the kernel alone does not tell which pod a checkpoint is about.
+    /// Whether the kernel alone cannot identify the pod of a checkpoint.
     pub(crate) fn cannot_tell(&self, checkpoint: &Checkpoint) -> bool {
         let Some(extension) = &checkpoint.netfix else {
             return true;

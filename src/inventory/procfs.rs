@@ -174,7 +174,7 @@ fn stat_field<T: FromStr>(stat: &str, field: usize) -> Option<T> {
         .ok()
 }
 
-/// Whether a process is the one that does nothing but hold a pod's namespaces.
+/// Whether a process only holds a pod's namespaces.
 pub(crate) fn is_pause(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/comm"))
         .is_ok_and(|command| command.trim_end() == "pause")

@@ -70,9 +70,9 @@ fn shown(path: &Path) -> String {
 /// The namespace of a sandbox.
 #[derive(Debug)]
 enum Home {
-    /// In this namespace; not sure where nothing but the number of a process says so.
+    /// In this namespace; not certain if only the number of a process shows it.
     In { key: Key, sure: bool },
-    /// In the host's, so it is no pod.
+    /// In the host's, so it is not a pod.
     Host,
     /// Not known, and why.
     Unknown(NoNetns),
@@ -105,7 +105,7 @@ impl Here {
 struct Claim<'a> {
     id: PodId,
     sandbox: &'a Sandbox,
-    /// Not so where nothing but the number of a process says so.
+    /// False if only the number of a process shows it.
     sure: bool,
 }
 
@@ -226,7 +226,7 @@ impl Sandbox {
 
     fn home(&self, residents: &[Resident<'_>], here: &Here) -> Home {
         let is_host = |key: Key| here.inodes.contains(&key.1);
-        // A path through a process is no better than the process.
+        // A path through a process proves no more than the process.
         let through = self.netns.as_deref().and_then(procfs::pid_in);
         let path = self.netns.as_deref().filter(|_| through.is_none());
         let by_path = path.map(|path| (path.to_owned(), key_of(path)));
@@ -265,7 +265,7 @@ impl Sandbox {
         }
     }
 
-    /// The namespace of a process that is said to be the sandbox's, and whether its cgroup says so too.
+    /// The namespace of the process that the runtime reports, and whether its cgroup confirms it.
     fn key_of_process(&self, pid: u32, here: &Here) -> io::Result<(Key, bool)> {
         let key = key_of(&procfs::netns_path(pid))?;
         match membership(pid, &self.id, &here.containers) {

@@ -22,7 +22,7 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// Starts COMMAND without input, in a process group of its own: a terminal's Ctrl-C reaches it through netfix only.
+    /// Starts COMMAND without input, in a new process group: a terminal's Ctrl-C reaches it through netfix only.
     pub(crate) fn start(argv: &[String], window: &str, log: &WindowLog) -> Self {
         let mut run = Run {
             argv: argv.to_vec(),

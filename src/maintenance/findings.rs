@@ -1,9 +1,9 @@
-//! What went wrong in a window, by what it means for the end of it.
+//! The errors of a window, by their effect on its result.
 
 use crate::model::Problem;
 use crate::model::window::End;
 
-/// What a problem is about.
+/// The object of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Area {
     /// What the check found and --force accepted.
@@ -28,7 +28,7 @@ impl Findings {
             .extend(problems.into_iter().map(|problem| (area, problem)));
     }
 
-    /// Forgets what another look at the pods' network finds again, where it is still wrong.
+    /// Removes the findings that another observation of the pods' network reports again if they still exist.
     pub(crate) fn forget_network(&mut self) {
         self.0.retain(|(area, _)| *area != Area::Network);
     }

@@ -110,7 +110,7 @@ impl WindowSession {
             resumed: None,
         };
         self.window.pause = Some(pause.clone());
-        // From here on only the file tells the next process which unit is paused.
+        // From here on only the file shows the next process which unit is paused.
         if let Err(error) = self.save() {
             self.window.pause = None;
             self.window.phases.pop();

@@ -1,4 +1,4 @@
-//! The terminal's side of a window that runs as a unit of its own: starts it and shows its log. The unit does not need it.
+//! The terminal's side of a window that runs as a unit: starts it and shows its log. The unit does not need it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -116,7 +116,7 @@ fn shared_file(name: &str) -> io::Result<(PathBuf, File)> {
     Ok((path, file))
 }
 
-/// This process's arguments, and those that keep it in this process without a question.
+/// This process's arguments, and options that keep it in this process without a confirmation.
 fn words() -> Vec<String> {
     let mut words: Vec<String> = env::args().skip(1).collect();
     let end = words

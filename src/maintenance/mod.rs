@@ -30,7 +30,7 @@ use std::time::Duration;
 use crate::matching::Selection;
 use crate::runtime::Config;
 
-/// What a window is to do.
+/// The request for a window.
 pub(crate) struct Request<'a> {
     pub selection: Selection,
     pub runtimes: Config,

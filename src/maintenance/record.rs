@@ -16,7 +16,7 @@ use crate::restore::Restored;
 /// reached a gateway since, keeps that moment.
 pub(crate) fn losses(window: &mut Window, lost: &BTreeMap<String, u64>, baseline: &Baseline) {
     let began = window.started_boottime;
-    // What was lost while a run was killed that watched, no run has seen.
+    // No run has seen a loss that happened while the watching run was killed.
     let is_unseen = window
         .phases
         .iter()
@@ -88,7 +88,7 @@ pub(crate) fn rebuilt(window: &mut Window, after: &After, baseline: &Baseline) -
         let (rebuilt, cause) = match checked.verdict {
             Verdict::Same => (Some(false), None),
             Verdict::Rebuilt(cause) => (Some(true), Some(cause)),
-            // The runtime that does not answer is a problem of its own.
+            // The runtime that does not answer is a separate problem.
             Verdict::Unknown if after.sandboxes.is_none() => (None, None),
             Verdict::Unknown => (None, Some(RebuildCause::Unknown)),
         };

@@ -1,4 +1,4 @@
-//! Signals during a window: none of them ends netfix while kubelet is paused.
+//! Signals during a window: no signal ends netfix while kubelet is paused.
 
 use std::io;
 use std::sync::Arc;

@@ -90,7 +90,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Ends a window before COMMAND. What was paused here runs again; what was found paused stays paused, with its deadline.
+    /// Ends a window before COMMAND. A unit that was paused here runs again; one that was found paused stays paused.
     fn refuse(mut self, refusal: Refusal, was_paused: bool) -> Upgraded {
         self.findings.add(Area::Preflight, refusal.problems);
         if self.session.window.is_paused() && !was_paused {

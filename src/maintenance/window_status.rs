@@ -1,4 +1,4 @@
-//! How a window stands now.
+//! The present state of a window.
 
 use crate::inventory::procfs;
 use crate::maintenance::clock;

@@ -8,7 +8,7 @@ use crate::model::{IfName, Link, LinkKind, NetState, Parent, Problem, Route, sta
 
 /// A parent of pods and the links below it, as far as `wanted` does not have them; and the devices at the bottom.
 ///
-/// A missing link is what its name says: `eth0.3` is VLAN 3 on eth0, any other name is a device.
+/// The name describes a missing link: `eth0.3` is VLAN 3 on eth0, any other name is a device.
 pub(crate) fn links_under(
     parent: &IfName,
     wanted: &NetState,
@@ -66,7 +66,7 @@ fn assumed(name: &IfName, wanted: &NetState, now: &NetState) -> (Vec<Link>, Vec<
     (links, bottom)
 }
 
-/// What a name like `eth0.3` says: VLAN 3 on eth0.
+/// What a name like `eth0.3` describes: VLAN 3 on eth0.
 fn vlan_in(name: &IfName) -> Option<(IfName, VlanId)> {
     let (lower, id) = name.as_str().rsplit_once('.')?;
     let id: u16 = id.parse().ok()?;
@@ -83,7 +83,7 @@ pub(crate) struct Parents {
 }
 
 impl Parents {
-    /// Refuses a `--parent` that does not exist, did not exist, and is no VLAN of a link that does or did.
+    /// Refuses a `--parent` that does not exist, did not exist, and is not a VLAN of such a link.
     pub(crate) fn new(
         named: Option<&IfName>,
         by_plugins: bool,
@@ -145,7 +145,7 @@ pub(crate) fn default_link(state: &NetState) -> Option<IfName> {
     first.1.devs().first().map(|dev| (*dev).clone())
 }
 
-/// What a source that knows only part of each pod leaves open, once for all pods.
+/// What an incomplete source lacks, once for all pods.
 pub(crate) fn unknown_from(source: &str, baseline: &HostBaseline, host: &NetState) -> Vec<Problem> {
     let mut problems = vec![ForeignCause::SourceIsPartial.info(source)];
     let vlans = baseline.nameless(host);

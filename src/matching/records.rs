@@ -25,7 +25,7 @@ pub struct StoredRecord {
     pub proof: Option<Proof>,
 }
 
-/// What tells a namespace from every other one, on every machine and in every boot.
+/// What distinguishes a namespace from every other one, on every machine and in every boot.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proof {
@@ -103,7 +103,7 @@ pub enum Rejection {
         /// That pod.
         pod: usize,
     },
-    /// The paths of several records lead to one namespace, and nothing tells which of them is about it.
+    /// The paths of several records lead to one namespace, and nothing shows which of them belongs to it.
     Ambiguous {
         /// The pod in that namespace.
         pod: usize,
@@ -200,7 +200,7 @@ pub fn match_records(
     }
 }
 
-/// The one of several records about a pod that is used; `None` when nothing but a path leads to it from each.
+/// Selects one of several records for a pod; `None` if only a path leads from each record to the pod.
 fn best(about: &[usize], records: &[StoredRecord], pod: &PodFacts) -> Option<usize> {
     let best = about
         .iter()

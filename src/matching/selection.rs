@@ -34,7 +34,7 @@ impl Selection {
     /// names or globs of pods.
     ///
     /// # Errors
-    /// The first that is no pattern.
+    /// The first that is not a pattern.
     pub fn new(netns: &[(String, Option<u64>)], pods: &[String]) -> Result<Self, Problem> {
         let of_netns = |(text, inode): &(String, Option<u64>)| {
             Ok::<_, Problem>(NetnsPattern {

@@ -1,4 +1,4 @@
-//! Identities of machines, boots, network namespaces and pods. A name, a path or a pid is no identity.
+//! Identities of machines, boots, network namespaces and pods. A name, a path or a pid is not an identity.
 
 use std::fmt;
 

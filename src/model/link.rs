@@ -185,7 +185,7 @@ impl LinkKind {
 #[serde(try_from = "u16", into = "u16")]
 pub struct VlanId(u16);
 
-/// A number that is no VLAN id.
+/// A number that is not a VLAN id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is not a VLAN id (0 to 4094)")]
 pub struct InvalidVlanId(u16);

@@ -123,7 +123,7 @@ impl Completion<'_> {
         link
     }
 
-    /// What a recreated link does not get back.
+    /// What a restore cannot set on a recreated link.
     fn report_what_is_lost(&mut self, attachment: &Attachment) {
         if let (None, Made::Macvlan { .. }) = (attachment.mac, &attachment.made) {
             self.problems

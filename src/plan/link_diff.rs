@@ -1,4 +1,4 @@
-//! The steps from a link's present state to its stored one, but for its creation.
+//! The steps from a link's present state to its stored one, without its creation.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What is missing, and the ordered steps that put it back.
+//! What is missing, and the ordered steps that restore it.
 //!
 //! Pure: from a checkpoint and an observation to a [`Plan`], so that the executor decides nothing. The settings of a missing
 //! link are unknown, and its plan ends with its creation, unless [`Observed::new_link`] has the initial settings. The next

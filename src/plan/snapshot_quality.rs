@@ -19,8 +19,8 @@ pub fn loss(good: &NetState, now: &NetState) -> Option<String> {
     first_link(good, is_lost)
 }
 
-/// What went while a pod was read: a link that is gone, down or another one by now. The kernel takes a link down before
-/// it takes away its routes and addresses, so what was read before may lack them.
+/// What disappeared while a pod was read: a link that is gone, down or replaced. The kernel takes a link down before
+/// it removes its routes and addresses, so an earlier read may lack them.
 #[must_use]
 pub fn torn(read: &NetState, links: &[Link]) -> Option<String> {
     first_link(read, |link| {

@@ -33,7 +33,7 @@ pub(super) fn findings(document: &Document, style: Style, out: &mut dyn Write) -
     Ok(())
 }
 
-/// What the findings add up to; nothing when the user wants only errors and there is none.
+/// The overall result of the findings; nothing with --quiet and without an error.
 pub(super) fn verdict(check: &CheckView, style: Style, out: &mut dyn Write) -> io::Result<()> {
     if style.is_quiet() && check.status == Verdict::Ok {
         return Ok(());

@@ -10,7 +10,7 @@ use crate::model::window::command_line;
 use crate::report::outcome::Outcome;
 
 impl HoldView {
-    /// How a window stands.
+    /// The state of a window.
     pub(crate) fn new(status: &WindowStatus) -> Self {
         let WindowStatus {
             window,

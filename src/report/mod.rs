@@ -68,7 +68,7 @@ pub fn render(
     print(style, out, |text| last_line(document, style, text))
 }
 
-/// Writes what the terminal can show of a text, at once: the next part may go to another stream.
+/// Writes the part of a text that the terminal can show, at once: the next part may go to another stream.
 fn print(
     style: Style,
     out: &mut dyn Write,
@@ -80,7 +80,7 @@ fn print(
     out.flush()
 }
 
-/// Whether a command could not begin: it has found nothing, not even that there is nothing.
+/// Whether a command could not start and has no result, not even an empty one.
 fn is_refused(document: &Document) -> bool {
     document.exit != 0 && document.pods.is_empty()
 }
@@ -149,7 +149,7 @@ fn problems(document: &Document, style: Style, talk: &mut Vec<u8>) -> io::Result
     Ok(())
 }
 
-/// What the answer adds up to.
+/// The overall result of the answer.
 fn last_line(document: &Document, style: Style, out: &mut Vec<u8>) -> io::Result<()> {
     if !matches!(style.form, Form::Human | Form::Wide) || !style.headers {
         return Ok(());

@@ -166,7 +166,7 @@ fn drifted<'a>() -> [Column<&'a PodView>; 7] {
 /// A pod with one of its gateways.
 type Asked<'a> = (&'a PodView, Option<&'a GatewayView>);
 
-/// One row a gateway, of a pod that is not well those that did not answer.
+/// One row for each gateway; for a pod with a problem only the gateways that did not answer.
 fn asked(pod: &PodView, style: Style) -> Vec<Asked<'_>> {
     let listed = |gateway: &&GatewayView| style.lists_all() || gateway.reachable != Some(true);
     let rows: Vec<Asked<'_>> = pod

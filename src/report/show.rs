@@ -8,7 +8,7 @@ use crate::model::checkpoint::{Extension, StackLink};
 use crate::model::{Hardware, LinkKind, NetState, State};
 use crate::plan::Step;
 
-/// Who the pod is, how it is now, and what is stored.
+/// The pod's names, its present state, and what is stored.
 pub(super) fn write(pod: &PodView, show: &ShowView, out: &mut dyn Write) -> io::Result<()> {
     let info = &pod.info;
     let known = |text: Option<&String>| or_dash(text.map(|text| escape(text)));

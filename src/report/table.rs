@@ -70,7 +70,7 @@ impl Cell {
     }
 }
 
-/// Writes a table; nothing where there are no rows.
+/// Writes a table; nothing if there are no rows.
 pub(super) fn write<R>(
     columns: &[Column<R>],
     rows: &[R],
@@ -149,7 +149,7 @@ fn fit<R>(columns: &mut Vec<Filled<'_, R>>, width: usize) {
     }
 }
 
-/// A text that fits: its beginning and its end, which tells it from its like.
+/// A text that fits: its beginning and its end, because the end distinguishes it.
 pub(super) fn cut(text: &str, width: usize, sign: &str) -> String {
     if text.width() <= width {
         return text.to_owned();

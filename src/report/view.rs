@@ -87,11 +87,11 @@ pub struct HoldView {
 /// What happened to the generations.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct KeptView {
-    /// The one that was created; null when none was.
+    /// The generation that was created; null when none was.
     pub generation: Option<u64>,
     /// The newest one, when none was created because it has the same content, apart from times.
     pub same_as: Option<u64>,
-    /// Those that were removed, oldest first.
+    /// The generations that were removed, oldest first.
     pub removed: Vec<u64>,
 }
 
@@ -134,7 +134,7 @@ pub struct ShowView {
 /// The state of everything.
 #[derive(Debug, Clone, Serialize)]
 pub struct StatusView {
-    /// The state folder.
+    /// The state directory.
     pub state_dir: String,
     /// Checkpoints that can be read.
     pub checkpoints: usize,

@@ -128,7 +128,7 @@ impl Runner<'_> {
                 value,
                 now: _,
             } => {
-                // Settings count only if they are there before the link goes up.
+                // Settings count only if they are set before the link goes up.
                 self.flush();
                 if let Err(error) = sysctl::write(*folder, dev, key, value) {
                     self.fail(step, error);
@@ -182,7 +182,7 @@ impl Runner<'_> {
         };
         let mut result = self.run_one(link::add(link, place(wanted)).ok_or(Errno::EOPNOTSUPP)?);
         if wanted.is_some() && matches!(result, Err(Error::Kernel(Errno::EEXIST | Errno::EBUSY))) {
-            // The old index is taken by now; the link matters more than its number.
+            // The old index is taken; the link matters more than its number.
             result = self.run_one(link::add(link, place(None)).ok_or(Errno::EOPNOTSUPP)?);
         }
         result?;

@@ -1,4 +1,4 @@
-//! The host and each pod beside their records: what is missing, and the steps that bring it back.
+//! The host and each pod compared with their records: what is missing, and the steps that restore it.
 
 use crate::inventory::cannot_observe;
 use crate::inventory::matched::Matched;

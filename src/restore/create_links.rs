@@ -129,7 +129,7 @@ fn leftover<'a>(host: &'a NetState, link: &Link) -> Option<&'a Link> {
     is_ours.then_some(found)
 }
 
-/// Of VLANs on one link each has an id of its own, and several may have the link's MAC.
+/// VLANs on one link have different ids, but several may have the link's MAC.
 fn is_same_kind(a: &LinkKind, b: &LinkKind) -> bool {
     match (a, b) {
         (LinkKind::Macvlan(_), LinkKind::Macvlan(_)) => true,

@@ -1,4 +1,4 @@
-//! Finds who has a contested MAC. Only asked on a conflict, because it reads every namespace of the machine.
+//! Finds the owner of a contested MAC. Used only on a conflict, because it reads every namespace of the machine.
 
 use std::collections::BTreeMap;
 

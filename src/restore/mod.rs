@@ -71,7 +71,7 @@ pub(crate) enum RestoreState {
     Partial,
     /// Nothing could be restored.
     Failed,
-    /// It may have lost something, and no checkpoint says what.
+    /// It may have lost something, and no checkpoint describes it.
     NoCheckpoint,
 }
 

@@ -40,7 +40,7 @@ pub(super) struct Job {
     last: Option<(NetState, Plan)>,
     /// Why it cannot be observed.
     broken: Option<Problem>,
-    /// Who has the MAC that this pod's link needs.
+    /// The link that has the MAC of this pod's link.
     owner: Option<(Mac, Holder)>,
     finished: bool,
 }
@@ -211,7 +211,7 @@ impl Job {
     }
 }
 
-/// Finds out, for pods whose MAC another link has, whose link that is: a conflict names both sides.
+/// For pods whose MAC another link has, finds the pod of that link: a conflict names both sides.
 pub(super) fn find_mac_owners(jobs: &mut [Job], host: &Host) {
     let contested: Vec<_> = jobs
         .iter()

@@ -1,4 +1,4 @@
-//! What container runtimes say of the pods that the kernel shows.
+//! The pods of the container runtimes, assigned to the namespaces that the kernel lists.
 
 use std::path::PathBuf;
 
@@ -13,13 +13,13 @@ use crate::model::{PodInfo, Problem};
 /// Which runtimes to query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Which {
-    /// Every one whose socket is there.
+    /// Every runtime whose socket exists
     Auto,
-    /// Those that speak CRI: containerd, CRI-O.
+    /// Runtimes with CRI: containerd, CRI-O
     Cri,
-    /// Those that speak Docker's API: Docker, podman.
+    /// Runtimes with the Docker API: Docker, podman
     Docker,
-    /// Nobody: processes and mounts have to do.
+    /// No runtime: names come from cgroups and mounts
     None,
 }
 

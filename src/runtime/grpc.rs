@@ -52,7 +52,7 @@ pub(super) const UNIMPLEMENTED: usize = 12;
 pub(super) enum Refused {
     /// The server's status, an index of [`CODES`], and its message.
     Status(usize, String),
-    /// The errno or error of the connection, or an answer that is no gRPC.
+    /// The errno or error of the connection, or an answer that is not gRPC.
     Broken(String),
 }
 

@@ -12,7 +12,7 @@ pub(crate) fn told(text: &str) -> Option<String> {
     Some(name).filter(|name| !name.is_empty())
 }
 
-/// A text without control characters: a tenant chooses the names and paths of his containers.
+/// A text without control characters: the owner of a container chooses its names and paths.
 pub(crate) fn plain(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '?' } else { c })

@@ -74,7 +74,7 @@ impl Captured {
         self.finish(node.as_ref(), generations)
     }
 
-    /// Makes sure that a generation holds what is about to be replaced; otherwise nothing is replaced. Returns the number
+    /// Makes sure that a generation holds each file that is replaced; otherwise replaces nothing. Returns the number
     /// of the generation that must stay for it.
     fn keep_before(&mut self) -> Result<Option<u64>, ()> {
         let drafted = self.drafts.iter().map(|draft| self.id_of(draft));
@@ -145,7 +145,7 @@ impl Captured {
     }
 
     /// Writes the host's present state. In a bad moment the old state stays, with new times at which checkpoints were
-    /// found true. Returns what is stored afterwards.
+    /// verified. Returns what is stored afterwards.
     fn node_state(&mut self, old: Option<NodeState>, has_lost: bool) -> Option<NodeState> {
         if !has_lost {
             self.problems
@@ -184,7 +184,7 @@ impl Captured {
         }
     }
 
-    /// Makes a generation of what is stored now, unless the moment is bad, and removes generations beyond `keep`.
+    /// Creates a generation of everything stored, except in a bad moment, and removes generations beyond `keep`.
     fn generations(
         &mut self,
         keep: NonZeroUsize,

@@ -1,4 +1,4 @@
-//! The lock of the state folder, and the writes under it.
+//! The lock of the state directory, and the writes under it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -14,7 +14,7 @@ use nix::fcntl::{Flock, FlockArg};
 use super::{Error, Store, disk, file};
 use crate::model::{Checkpoint, NodeState, PodId};
 
-/// The right to change the state folder: at most one process has it.
+/// The right to change the state directory: at most one process has it.
 #[derive(Debug)]
 pub struct Guard {
     pub(super) store: Store,
@@ -122,7 +122,7 @@ impl Guard {
     }
 }
 
-/// The holder of a state folder's lock; `None` when it is free.
+/// The holder of a state directory's lock; `None` when it is free.
 pub(super) fn holder(folder: &Path) -> Option<String> {
     let path = folder.join("lock");
     (locker(&path).is_some() || is_locked(&path))

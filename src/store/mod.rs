@@ -1,4 +1,4 @@
-//! The state folder: checkpoints, node state, generations, windows and the lock. No other module opens its files.
+//! The state directory: checkpoints, node state, generations, windows and the lock. No other module opens its files.
 //!
 //! [`Store`] reads; [`Guard`], which holds the lock, writes.
 
@@ -187,7 +187,7 @@ impl Error {
     }
 }
 
-/// The state folder, for reading: its present files, or one generation of them.
+/// The state directory, for reading: its present files, or one generation of them.
 #[derive(Debug, Clone)]
 pub struct Store {
     folder: PathBuf,
@@ -202,7 +202,7 @@ pub struct Store {
 pub type Loaded = (PodId, Result<Checkpoint, Error>);
 
 impl Store {
-    /// The state folder at `folder`, which need not exist yet.
+    /// The state directory at `folder`, which need not exist yet.
     #[must_use]
     pub fn new(folder: PathBuf) -> Self {
         Self {
@@ -308,7 +308,7 @@ impl Store {
         file::parse(&path, &text).map(Some)
     }
 
-    /// Takes the lock, and creates a missing state folder.
+    /// Takes the lock, and creates a missing state directory.
     ///
     /// # Errors
     /// When another process holds the lock longer than the limit, or the folder cannot be created.

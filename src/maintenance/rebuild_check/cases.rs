@@ -1,5 +1,5 @@
-//! Each folder of `testdata/rebuild` is one case: `case.json`, and the verdict in `verdict.txt`. `NETFIX_BLESS` writes the
-//! verdicts.
+//! Each directory of `testdata/rebuild` is a case: `case.json`, and the verdict in `verdict.txt`. `NETFIX_BLESS` writes
+//! the verdicts again.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot continue stops")]
 

@@ -1,5 +1,5 @@
-//! The check that no pod was rebuilt: a pure comparison of what the runtimes and the kernel said of each pod before the
-//! window with what they say now.
+//! The check that no pod was rebuilt: a pure comparison of what the runtimes and the kernel reported of each pod before
+//! the window with what they report now.
 
 #[cfg(test)]
 mod cases;
@@ -15,7 +15,7 @@ use crate::runtime::Sandbox;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PodBefore<'a> {
     pub info: &'a PodInfo,
-    /// What its runtime said; `None` when no runtime knew it.
+    /// The report of its runtime; `None` when no runtime knew it.
     pub fingerprint: Option<&'a PodFingerprint>,
     /// The identity of its network namespace; `None` when no checkpoint has it.
     pub namespace: Option<&'a NetnsIdentity>,
@@ -54,7 +54,7 @@ impl From<Sandbox> for SandboxNow {
 /// Whether a pod was rebuilt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The runtime, or the kernel where no runtime knew it, says the same as before.
+    /// The runtime, or the kernel if no runtime knew the pod, reports the same as before.
     Same,
     /// Something is not as it was.
     Rebuilt(RebuildCause),
@@ -66,7 +66,7 @@ pub(crate) enum Verdict {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Checked {
     pub verdict: Verdict,
-    /// What the runtime says now of the pod, or of the sandbox that has its name.
+    /// The present report of the runtime on the pod, or on the sandbox that has its name.
     pub fingerprint: Option<PodFingerprint>,
 }
 

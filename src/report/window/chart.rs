@@ -266,7 +266,7 @@ impl Chart<'_> {
     }
 }
 
-/// A name that fits beside its lane: beginning and end, because the end tells pods apart.
+/// A name that fits beside its lane: its beginning and its end, because the end distinguishes pods.
 fn cut(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= NAME {
