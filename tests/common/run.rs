@@ -325,3 +325,17 @@ fn assert_holds(name: &str, stream: &str, texts: &[&str], run: &Run) {
         );
     }
 }
+
+/// A wrapper for netfix that injects into its system calls, as `inject=` of strace(1) does.
+pub fn injecting(inject: &str) -> [&str; 8] {
+    [
+        "timeout",
+        "60",
+        "strace",
+        "-f",
+        "-o",
+        "/dev/null",
+        "-e",
+        inject,
+    ]
+}

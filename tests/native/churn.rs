@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::background::wait_until;
+use crate::common::run::injecting;
 use crate::common::tool;
 use crate::common::{CriNode, Node, Run};
 
@@ -20,19 +21,9 @@ fn a_namespace_unmounted_between_listing_and_opening_is_gone_and_not_an_error() 
     let pods = node.simple_pods(1);
     let leaving = node.pod("leaving").simple();
     let path = leaving.ns.path();
-    let slow = [
-        "strace",
-        "-f",
-        "-o",
-        "/dev/null",
-        "-e",
-        "inject=openat:delay_enter=3000000",
-        "-P",
-    ];
-    let mut command = node.netfix_command(
-        &[&slow[..], &[&path.to_string_lossy()]].concat(),
-        "snapshot",
-    );
+    let slow = injecting("inject=openat:delay_enter=3000000");
+    let of_path = ["-P", &path.to_string_lossy()];
+    let mut command = node.netfix_command(&[&slow[..], &of_path].concat(), "snapshot");
     let run = thread::scope(|scope| {
         let run = scope.spawn(|| Run::of(&mut command));
         assert!(
@@ -85,14 +76,7 @@ fn a_snapshot_releases_the_lock_between_its_two_observations() {
     let lock = node.state_dir().join("lock");
     let is_held = || fs::metadata(&lock).is_ok_and(|meta| meta.len() > 0);
     // Slow enough that the restore starts during the snapshot.
-    let slowly = [
-        "strace",
-        "-f",
-        "-o",
-        "/dev/null",
-        "-e",
-        "inject=sendto:delay_enter=15000",
-    ];
+    let slowly = injecting("inject=sendto:delay_enter=15000");
     let mut command = node.netfix_command(&slowly, "snapshot --lock-wait 20s");
     let run = thread::scope(|scope| {
         let run = scope.spawn(|| Run::of(&mut command));

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::common::background::{Background, wait_until};
 use crate::common::kept::{json, node_json};
+use crate::common::run::injecting;
 use crate::common::{Node, Pod};
 
 /// A checkpoint without the values that change without a loss: the time, the carrier, which comes a moment later, and
@@ -144,14 +145,7 @@ fn losses_during(node: &Node, words: &str, ends: [i32; 2], after_each: impl Fn()
     const STEPS: u32 = 24;
     const ROUNDS: usize = 5;
     let slow_snapshot = || {
-        let wrapper = [
-            "strace",
-            "-f",
-            "-o",
-            "/dev/null",
-            "-e",
-            "inject=sendto:delay_enter=15000",
-        ];
+        let wrapper = injecting("inject=sendto:delay_enter=15000");
         let mut command = node.netfix_command(&wrapper, words);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         child.expect("strace starts")

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::common::disk::Disk;
 use crate::common::kept::{json, names, with_checksum};
+use crate::common::run::injecting;
 use crate::common::{Node, Run};
 
 /// In bytes.
@@ -119,16 +120,7 @@ fn a_refused_write_and_an_unreadable_file_have_different_codes() {
         let before = node.stored_of(&pods[0]);
         for call in ["fsync", "?rename,?renameat,?renameat2"] {
             let inject = format!("inject={call}:error={errno}");
-            let wrapper = [
-                "timeout",
-                "60",
-                "strace",
-                "-f",
-                "-o",
-                "/dev/null",
-                "-e",
-                &inject,
-            ];
+            let wrapper = injecting(&inject);
             Run::of(&mut node.netfix_command(&wrapper, "snapshot -o json"))
                 .exits(1)
                 .errors(&[(code, pods[0].name()), (code, "")]);
@@ -165,16 +157,7 @@ fn without_hard_links_files_are_copied() {
     for errno in ["EMLINK", "EPERM", "EXDEV", "EOPNOTSUPP"] {
         pods[0].ip("link set eth0 mtu 1400");
         let inject = format!("inject=?link,?linkat:error={errno}");
-        let wrapper = [
-            "timeout",
-            "60",
-            "strace",
-            "-f",
-            "-o",
-            "/dev/null",
-            "-e",
-            &inject,
-        ];
+        let wrapper = injecting(&inject);
         Run::of(&mut node.netfix_command(&wrapper, "snapshot")).exits(0);
         let newest = *node.generations().last().expect("a generation");
         for pod in &pods {

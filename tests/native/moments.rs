@@ -3,7 +3,21 @@
 use std::fs;
 
 use crate::common::run::{BINARY, Run};
-use crate::common::{GATEWAY4, Node};
+use crate::common::{GATEWAY4, Node, Pod};
+
+/// A snapshot of this pod alone does not replace the state of the host.
+fn assert_only_the_host_is_degraded(node: &Node, pod: &Pod<'_>) {
+    let name = pod.ns.path().display().to_string();
+    let mut command = node.ns.exec(BINARY);
+    command
+        .args(["snapshot", "--netns", &name])
+        .arg("--state-dir")
+        .arg(node.state_dir());
+    Run::of(&mut command)
+        .exits(5)
+        .errors(&[("degraded", "")])
+        .names("degraded", "", &["eth0"]);
+}
 
 #[test]
 fn a_snapshot_of_an_unharmed_pod_after_the_loss_keeps_the_good_node_state() {
@@ -14,16 +28,7 @@ fn a_snapshot_of_an_unharmed_pod_after_the_loss_keeps_the_good_node_state() {
     node.snapshot();
     let (host, before) = (node.capture(), pods[0].capture());
     node.lose();
-    let name = unharmed.ns.path().display().to_string();
-    let mut command = node.ns.exec(BINARY);
-    command
-        .args(["snapshot", "--netns", &name])
-        .arg("--state-dir")
-        .arg(node.state_dir());
-    Run::of(&mut command)
-        .exits(5)
-        .errors(&[("degraded", "")])
-        .names("degraded", "", &["eth0"]);
+    assert_only_the_host_is_degraded(&node, &unharmed);
     node.reload();
     node.restore();
     node.assert_same_as(&host);
@@ -39,16 +44,7 @@ fn a_nic_that_returned_but_is_down_does_not_replace_the_host_state() {
     node.snapshot();
     let (host, before) = (node.capture(), pod.capture());
     node.lose_and_reload();
-    let name = unharmed.ns.path().display().to_string();
-    let mut command = node.ns.exec(BINARY);
-    command
-        .args(["snapshot", "--netns", &name])
-        .arg("--state-dir")
-        .arg(node.state_dir());
-    Run::of(&mut command)
-        .exits(5)
-        .errors(&[("degraded", "")])
-        .names("degraded", "", &["eth0"]);
+    assert_only_the_host_is_degraded(&node, &unharmed);
     node.restore();
     node.assert_same_as(&host);
     pod.assert_same_as(&before);

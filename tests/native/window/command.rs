@@ -4,19 +4,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::scene::{KUBELET, Scene, codes, hasty, of_pods};
+use super::scene::{KUBELET, Scene, hasty, of_pods};
 use crate::common::Node;
 use crate::common::background::wait_until;
 use crate::common::run::Run;
 
 /// Every pod was lost and is restored; only COMMAND failed.
-fn assert_only_the_command_failed(scene: &Scene<'_>, run: &Run) {
-    assert_eq!(
-        codes(&run.json(), "error"),
-        ["command-failed"],
-        "{}",
-        run.transcript()
-    );
+fn assert_only_the_command_failed(scene: &Scene<'_>, run: Run) {
+    run.errors(&[("command-failed", "")]);
     scene.assert_whole();
     let record = scene.record();
     assert_eq!(record["exit"], 1);
@@ -37,7 +32,7 @@ fn a_failing_command_is_a_failed_window_with_all_pods_restored() {
         .upgrade("-o json", &command)
         .exits(1)
         .names("command-failed", "", &["7"]);
-    assert_only_the_command_failed(&scene, &run);
+    assert_only_the_command_failed(&scene, run);
     assert_eq!(run_of(&scene), [7.into(), Value::Null, Value::Null]);
     assert_eq!(of_pods(&scene.record(), "state"), ["restored", "restored"]);
 }
@@ -51,7 +46,7 @@ fn a_command_ended_by_a_signal_is_reported_with_the_signal() {
         .upgrade("-o json", &command)
         .exits(1)
         .names("command-failed", "", &["11"]);
-    assert_only_the_command_failed(&scene, &run);
+    assert_only_the_command_failed(&scene, run);
     assert_eq!(run_of(&scene), [Value::Null, 11.into(), Value::Null]);
 }
 
@@ -65,7 +60,7 @@ fn a_command_that_cannot_be_executed_is_reported_with_the_reason() {
         "",
         &["No such file or directory", &missing],
     );
-    assert_only_the_command_failed(&scene, &run);
+    assert_only_the_command_failed(&scene, run);
     let [exit, signal, error] = run_of(&scene);
     assert_eq!((exit, signal), (Value::Null, Value::Null));
     assert!(

@@ -1,6 +1,6 @@
 //! A full disk: if netfix finds it before the window, it changes nothing; if COMMAND fills it, the window continues.
 
-use super::scene::{KUBELET, Scene, codes, of_pods};
+use super::scene::{KUBELET, Scene, of_pods};
 use crate::common::Node;
 use crate::common::disk::Disk;
 
@@ -38,15 +38,12 @@ fn if_command_fills_the_disk_the_window_continues_and_the_last_saved_record_stay
         "fills",
         &format!("{}\n{}", disk.filling(), scene.reloading()),
     );
-    let run = scene.upgrade("-o json", &command).exits(0);
-    let json = run.json();
-    assert_eq!(codes(&json, "error"), [""; 0], "{}", run.transcript());
-    assert!(
-        codes(&json, "warning").contains(&"no-space".to_owned()),
-        "{}",
-        run.transcript()
-    );
-    assert_eq!(of_pods(&json, "state"), ["restored", "restored"]);
+    let run = scene
+        .upgrade("-o json", &command)
+        .exits(0)
+        .errors(&[])
+        .warnings(&[("no-space", "")]);
+    assert_eq!(of_pods(&run.json(), "state"), ["restored", "restored"]);
     scene.assert_networks();
     scene.assert_runs(KUBELET);
     assert_eq!(scene.window(), None);
@@ -77,8 +74,7 @@ fn resume_works_on_a_full_disk() {
     let scene = Scene::new(&node);
     scene.netfix("pause").exits(0);
     disk.fill();
-    let run = scene.netfix("resume -o json").exits(0);
-    assert_eq!(codes(&run.json(), "error"), [""; 0], "{}", run.transcript());
+    scene.netfix("resume -o json").exits(0).errors(&[]);
     scene.assert_runs(KUBELET);
     assert_eq!(scene.deadlines(), [""; 0]);
     assert_eq!(scene.window(), None);

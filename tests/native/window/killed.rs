@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::scene::{KUBELET, LOSING, Scene, of_pods, phases};
 use crate::common::background::wait_until;
+use crate::common::run::injecting;
 use crate::common::systemd::{ADMINISTRATOR, PACKAGES};
 use crate::common::{GATEWAY4, GATEWAY6, Node, Run, tool};
 
@@ -328,7 +329,7 @@ fn during_the_snapshot_nothing_is_changed_yet() {
     let marker = scene.path("ran");
     let renames = "?rename,?renameat,?renameat2";
     let inject = format!("inject={renames}:signal=KILL:when=1");
-    let trace = ["strace", "-f", "-o", "/dev/null", "-e", &inject];
+    let trace = injecting(&inject);
     let words = format!("upgrade --yes --foreground -- touch {}", marker.display());
     let run = Run::of(&mut scene.under(&trace, &words));
     assert_eq!(

@@ -172,10 +172,20 @@ fn status_follow_continues_with_the_netfix_that_takes_over_a_killed_window() {
     let follow = scene.start("status --follow");
     follow.wait_for("before the sign");
     upgrade.kill();
+    let process = scene.window().expect("a window")["run"]["process"]["pid"].clone();
     go(&scene);
     follow.wait_for("after the sign");
+    let runs = || {
+        tool::try_run(
+            scene
+                .machine
+                .exec("kill")
+                .args(["-0", &process.to_string()]),
+        )
+        .is_ok()
+    };
     assert!(
-        wait_until(Duration::from_secs(10), || node.ns.has_link("eth0")),
+        wait_until(Duration::from_secs(10), || !runs()),
         "COMMAND does not end"
     );
     scene.upgrade("", &scene.reload()).exits(0);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use super::scene::{KUBELET, LOSING, Scene, codes, of_pods, phases};
+use super::scene::{KUBELET, LOSING, Scene, of_pods, phases};
 use crate::common::Node;
 use crate::common::background::wait_until;
 use crate::common::tool;
@@ -33,11 +33,7 @@ fn kubelet_runs_again_and_each_lost_pod_is_reported() {
     for pod in &scene.pods {
         assert!(run.err.contains(pod.name()), "{}", run.transcript());
     }
-    assert!(
-        codes(&run.json(), "error").contains(&"parent-missing".to_owned()),
-        "{}",
-        run.transcript()
-    );
+    run.errors(&scene.nic_is_missing(&[]));
     scene.assert_runs(KUBELET);
     scene.assert_nothing_left();
     let record = scene.record();
@@ -99,8 +95,7 @@ fn on_hold_the_window_ends_after_a_repair_a_restore_and_a_resume() {
         }
         scene.netfix("resume").exits(0);
         scene.assert_runs(KUBELET);
-        let run = upgrade.finish().exits(0);
-        assert_eq!(codes(&run.json(), "error"), [""; 0], "{}", run.transcript());
+        upgrade.finish().exits(0).errors(&[]);
         let followed = follow.finish().exits(0);
         assert_eq!(
             followed
@@ -149,12 +144,7 @@ fn on_hold_the_deadline_ends_the_wait() {
     );
     scene.wait_for_phase("hold");
     scene.assert_held(KUBELET);
-    let run = upgrade.finish().exits(5);
-    assert!(
-        codes(&run.json(), "error").contains(&"parent-missing".to_owned()),
-        "{}",
-        run.transcript()
-    );
+    upgrade.finish().exits(5).errors(&scene.nic_is_missing(&[]));
     scene.assert_runs(KUBELET);
     scene.assert_nothing_left();
     assert_eq!(scene.record()["exit"], 5);
@@ -169,13 +159,7 @@ fn on_hold_a_repair_without_a_resume_is_seen_after_an_interrupt() {
     load(&scene);
     scene.netfix("restore").exits(0);
     upgrade.signal(Signal::SIGTERM);
-    let run = upgrade.finish().exits(1);
-    assert_eq!(
-        codes(&run.json(), "error"),
-        ["interrupted"],
-        "{}",
-        run.transcript()
-    );
+    upgrade.finish().exits(1).errors(&[("interrupted", "")]);
     scene.assert_whole();
     let states = of_pods(&scene.record(), "state");
     assert!(
@@ -213,12 +197,9 @@ fn a_deadline_during_the_wait_for_the_nic_is_reported() {
         "the deadline never came"
     );
     load(&scene);
-    let run = upgrade.finish().exits(5);
-    assert_eq!(
-        codes(&run.json(), "error"),
-        ["kubelet-not-paused"],
-        "{}",
-        run.transcript()
-    );
+    upgrade
+        .finish()
+        .exits(5)
+        .errors(&[("kubelet-not-paused", "")]);
     scene.assert_whole();
 }

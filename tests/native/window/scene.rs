@@ -355,6 +355,16 @@ impl<'n> Scene<'n> {
     }
 
     /// Nothing was ever changed: no network, no window, and kubelet was never stopped.
+    /// The errors of a window after which the NIC is missing: these of the host, and those of each pod.
+    pub fn nic_is_missing<'s>(&'s self, others: &[&'s str]) -> Vec<(&'s str, &'s str)> {
+        let of_pod = |pod: &'s Pod<'n>| {
+            ["parent-missing", "gateway-unreachable"].map(|code| (code, pod.name()))
+        };
+        let of_host = others.iter().map(|code| (*code, ""));
+        let all = of_host.chain([("parent-missing", "")]);
+        all.chain(self.pods.iter().flat_map(of_pod)).collect()
+    }
+
     pub fn assert_untouched(&self, kubelet: &Untouched) {
         assert_eq!(*kubelet, self.touchable(), "kubelet was touched");
         assert_eq!(self.records(), [(); 0].map(|()| Value::Null));

@@ -45,13 +45,10 @@ fn command_gets_the_signal_too_and_everything_is_restored() {
         let upgrade = scene.start_upgrade("-o json", &command);
         scene.wait_for_file("begun");
         upgrade.signal(signal);
-        let run = upgrade.finish().exits(1);
-        assert_eq!(
-            codes(&run.json(), "error"),
-            ["command-failed", "interrupted"],
-            "{}",
-            run.transcript()
-        );
+        upgrade
+            .finish()
+            .exits(1)
+            .errors(&[("command-failed", ""), ("interrupted", "")]);
         let heard = std::fs::read_to_string(heard).expect("COMMAND heard nothing");
         assert_eq!(format!("SIG{}", heard.trim()), signal.as_str());
         scene.assert_whole();
@@ -77,13 +74,7 @@ fn signals_at_the_terminal_reach_the_unit() {
     ));
     scene.wait_for_file("begun");
     upgrade.signal(SIGINT);
-    let run = upgrade.finish().exits(1);
-    assert_eq!(
-        codes(&run.json(), "error"),
-        ["interrupted"],
-        "{}",
-        run.transcript()
-    );
+    upgrade.finish().exits(1).errors(&[("interrupted", "")]);
     scene.assert_whole();
 }
 
@@ -101,13 +92,7 @@ fn a_stopped_unit_ends_in_an_orderly_way() {
         .machine
         .systemctl("stop netfix-upgrade.service")
         .unwrap_or_else(|e| panic!("{e}"));
-    let run = upgrade.finish().exits(1);
-    assert_eq!(
-        codes(&run.json(), "error"),
-        ["interrupted"],
-        "{}",
-        run.transcript()
-    );
+    upgrade.finish().exits(1).errors(&[("interrupted", "")]);
     scene.assert_whole();
 }
 
@@ -182,11 +167,7 @@ fn three_signals_end_a_command_that_ignores_them() {
     }
     upgrade.signal(SIGINT);
     let run = upgrade.finish().exits(5);
-    let codes = codes(&run.json(), "error");
-    assert!(
-        codes.contains(&"interrupted".to_owned()) && codes.contains(&"command-failed".to_owned()),
-        "{codes:?}"
-    );
+    run.errors(&scene.nic_is_missing(&["interrupted", "command-failed"]));
     scene.assert_runs(KUBELET);
     scene.assert_nothing_left();
     assert_eq!(scene.record()["run"]["signal"], 9);
@@ -215,11 +196,7 @@ fn during_the_wait_for_the_nic_a_signal_ends_the_wait_and_kubelet_runs() {
         begin.elapsed() < Duration::from_secs(15),
         "it went on waiting"
     );
-    let codes = codes(&run.json(), "error");
-    assert!(
-        codes.contains(&"interrupted".to_owned()) && codes.contains(&"parent-missing".to_owned()),
-        "{codes:?}"
-    );
+    run.errors(&scene.nic_is_missing(&["interrupted"]));
     scene.assert_runs(KUBELET);
     scene.assert_nothing_left();
 }
@@ -231,13 +208,7 @@ fn while_pods_are_watched_a_signal_ends_the_watch_and_the_result_shows_it() {
     let upgrade = scene.start_upgrade("--settle 60s -o json", &scene.reload());
     scene.wait_for_phase("proof");
     upgrade.signal(SIGTERM);
-    let run = upgrade.finish().exits(1);
-    assert_eq!(
-        codes(&run.json(), "error"),
-        ["interrupted"],
-        "{}",
-        run.transcript()
-    );
+    upgrade.finish().exits(1).errors(&[("interrupted", "")]);
     scene.assert_whole();
     let record = scene.record();
     assert_eq!(record["exit"], 1);
@@ -267,13 +238,7 @@ fn a_signal_while_kubelet_stops_prevents_command() {
     let upgrade = scene.start_upgrade("-o json", &format!("touch {}", marker.display()));
     scene.wait_for_phase("pause");
     upgrade.signal(SIGINT);
-    let run = upgrade.finish().exits(4);
-    assert_eq!(
-        codes(&run.json(), "error"),
-        ["interrupted"],
-        "{}",
-        run.transcript()
-    );
+    upgrade.finish().exits(4).errors(&[("interrupted", "")]);
     assert!(!marker.exists(), "COMMAND was run");
     scene.assert_whole();
     assert!(scene.record()["run"].is_null());
@@ -306,13 +271,7 @@ fn a_signal_during_the_snapshot_stops_the_window() {
             .machine
             .signal(pid.unwrap_or_else(|| panic!("no pid in {lock:?}")), SIGINT)
     );
-    let run = upgrade.finish().exits(4);
-    assert_eq!(
-        codes(&run.json(), "error"),
-        ["interrupted"],
-        "{}",
-        run.transcript()
-    );
+    upgrade.finish().exits(4).errors(&[("interrupted", "")]);
     assert!(!ran.exists(), "COMMAND was run");
     scene.assert_untouched(&kubelet);
 }
@@ -331,13 +290,7 @@ fn a_signal_while_kubelet_starts_does_not_interrupt_the_start() {
     let upgrade = scene.start_upgrade("-o json", &scene.reload());
     scene.wait_for_phase("resume");
     upgrade.signal(SIGTERM);
-    let run = upgrade.finish().exits(1);
-    assert_eq!(
-        codes(&run.json(), "error"),
-        ["interrupted"],
-        "{}",
-        run.transcript()
-    );
+    upgrade.finish().exits(1).errors(&[("interrupted", "")]);
     scene.assert_whole();
     assert_eq!(of_pods(&scene.record(), "state"), ["restored", "restored"]);
 }
@@ -350,12 +303,10 @@ fn on_hold_a_signal_ends_the_wait() {
     let upgrade = scene.start_upgrade("--wait 300ms --hold -o json", &lose);
     scene.wait_for_phase("hold");
     upgrade.signal(SIGINT);
-    let run = upgrade.finish().exits(5);
-    assert!(
-        codes(&run.json(), "error").contains(&"interrupted".to_owned()),
-        "{}",
-        run.transcript()
-    );
+    upgrade
+        .finish()
+        .exits(5)
+        .errors(&scene.nic_is_missing(&["interrupted"]));
     scene.assert_runs(KUBELET);
     scene.assert_nothing_left();
 }

@@ -1,6 +1,6 @@
 //! kubelet starts in the middle of the window: it may have rebuilt pods, and netfix reports that.
 
-use super::scene::{FOLDERS, KUBELET, LOSING, Scene, codes};
+use super::scene::{FOLDERS, KUBELET, LOSING, Scene};
 use crate::common::Node;
 use crate::common::systemd::ADMINISTRATOR;
 
@@ -19,15 +19,10 @@ fn the_pods_are_restored_and_the_start_of_kubelet_is_reported() {
             LOSING,
             scene.loading()
         );
-        let run = scene
+        scene
             .upgrade("-o json", &scene.script("starts", &body))
-            .exits(5);
-        assert_eq!(
-            codes(&run.json(), "error"),
-            ["kubelet-not-paused"],
-            "{}",
-            run.transcript()
-        );
+            .exits(5)
+            .errors(&[("kubelet-not-paused", "")]);
         scene.assert_whole();
         let record = scene.record();
         assert_eq!(
