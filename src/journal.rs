@@ -17,6 +17,7 @@ use log::{Level, LevelFilter, Log, Metadata, Record};
 use systemd_journal_logger::JournalLog;
 
 use crate::kernel::trace;
+use crate::model::text::{count, escape};
 use crate::model::{PodId, PodInfo, Problem, Severity};
 use crate::plan::Step;
 
@@ -139,18 +140,7 @@ impl Entry {
             .iter()
             .map(|(key, value)| format!(" {key}={value}"))
             .collect();
-        let plain = |c: char| {
-            if c.is_control() {
-                c.escape_default().collect()
-            } else {
-                String::from(c)
-            }
-        };
-        format!("{who} {}{}", self.message, fields.concat())
-            .chars()
-            .map(plain)
-            .collect::<String>()
-            + "\n"
+        escape(&format!("{who} {}{}", self.message, fields.concat())) + "\n"
     }
 }
 
@@ -210,7 +200,7 @@ impl Log for Outlets {
         if lost > 0 {
             let _ = writeln!(
                 io::stderr(),
-                "netfix: {lost} log entries are lost: journald did not take them. Run `systemctl status systemd-journald`"
+                "netfix: log entries lost: {lost}. journald did not take them. Run `systemctl status systemd-journald`"
             );
         }
     }
@@ -290,10 +280,11 @@ pub fn ends(ended: &Ended<'_>) {
         problems,
         ..
     } = ended;
-    let (pods, problems, took) = (pods.len(), problems.len(), ended.took.as_millis());
+    let (pods, problems) = (count(pods.len(), "pod"), count(problems.len(), "problem"));
+    let took = ended.took.as_millis();
     log::info!(
         target: COMMAND, COMMAND = command, EXIT = exit;
-        "{command} ends with exit code {exit} after {took} ms: {pods} pods, {problems} problems"
+        "{command} ends with exit code {exit} after {took} ms: {pods}, {problems}"
     );
 }
 

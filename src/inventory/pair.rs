@@ -7,6 +7,7 @@ use super::stored::{Stored, age, summary_of};
 use crate::cni;
 use crate::matching::{Machine, Rejection, Selection, StoredRecord, Verdict, match_records};
 use crate::model::problem::MatchingCause;
+use crate::model::text::escape;
 use crate::model::{Checkpoint, NodeIdentity, PodId, PodInfo, Problem};
 
 /// Records and running pods, paired.
@@ -48,7 +49,7 @@ pub(super) fn pair(
             }
             Verdict::Rejected(rejection) => {
                 let (reason, cause) = explain(&rejection, &info, &checkpoint, &machine, &records);
-                let object = checkpoint.netns.escape_debug().to_string();
+                let object = escape(&checkpoint.netns);
                 paired.rejected.push(Rejected {
                     pod: summary_of(&info, &checkpoint),
                     reason,

@@ -16,6 +16,7 @@ use netlink_packet_route::route::RouteMessage;
 use netlink_packet_route::rule::RuleMessage;
 
 use super::{address, bond, neighbour, route, rule};
+use crate::model::text::escape;
 use crate::model::{IfName, Mac};
 
 /// The objects of a message; `all` for a whole table.
@@ -64,7 +65,7 @@ impl Words {
 
     /// A name or alias, which a tenant may choose.
     fn add_text(&mut self, word: &str, text: &str) {
-        self.add(word, text.escape_debug());
+        self.add(word, escape(text));
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cni_result::{CniResult, cni_result, main_interface};
 use super::link::Vlan;
+use super::text::escape;
 use super::{Hardware, IfName, Mac, NetState, NetnsIdentity, NodeIdentity, PodId};
 
 /// The schema that this program writes; it reads every older one and refuses newer ones.
@@ -153,10 +154,8 @@ impl PodInfo {
     #[must_use]
     pub fn title(&self) -> String {
         match (&self.namespace, &self.name) {
-            (Some(namespace), Some(name)) => {
-                format!("{namespace}/{name}").escape_debug().to_string()
-            }
-            (None, Some(name)) => name.escape_debug().to_string(),
+            (Some(namespace), Some(name)) => escape(&format!("{namespace}/{name}")),
+            (None, Some(name)) => escape(name),
             _ => self.id.to_string(),
         }
     }

@@ -19,6 +19,7 @@ pub mod stack;
 pub mod state;
 pub mod summary;
 pub mod sysctl;
+pub(crate) mod text;
 pub mod window;
 
 pub use address::Address;

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::text::escape;
+
 /// The longest interface name in bytes: `IFNAMSIZ` without the terminating NUL.
 const MAX_BYTES: usize = 15;
 
@@ -67,11 +69,7 @@ impl From<IfName> for String {
 /// Escapes control characters, because a pod chooses its interface names.
 impl fmt::Display for IfName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.contains(char::is_control) {
-            f.pad(&self.0.escape_debug().to_string())
-        } else {
-            f.pad(&self.0)
-        }
+        f.pad(&escape(&self.0))
     }
 }
 

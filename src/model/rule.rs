@@ -5,6 +5,8 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::text::escape;
+
 /// One rule, with the fields of `struct fib_rule_hdr` and its attributes (`linux/fib_rules.h`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -101,7 +103,7 @@ impl fmt::Display for Rule {
         }
         for (word, name) in [("iif", &self.iif), ("oif", &self.oif)] {
             if let Some(name) = name {
-                write!(f, " {word} {}", name.escape_debug())?;
+                write!(f, " {word} {}", escape(name))?;
             }
         }
         if let Some(mark) = self.fwmark {

@@ -8,6 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::identity::Holder;
+use super::text::escape;
 use super::{GatewayView, InterfaceView, NodeIdentity, PodInfo, Problem, State};
 
 /// Version of the format.
@@ -94,8 +95,7 @@ pub struct Run {
 /// Program and arguments as a shell would take them, as far as people need that; control characters are escaped.
 #[must_use]
 pub fn command_line(argv: &[String]) -> String {
-    let words = argv.iter().map(|word| word.escape_debug().to_string());
-    words.collect::<Vec<_>>().join(" ")
+    escape(&argv.join(" "))
 }
 
 /// A phase of a window.

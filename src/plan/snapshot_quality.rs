@@ -2,6 +2,7 @@
 //! back.
 
 use crate::model::problem::SnapshotCause;
+use crate::model::text::escape;
 use crate::model::{IfName, Link, LinkKind, NetState, Parent, Problem};
 
 /// What a pod has lost since its good checkpoint: a whole link, its being up, or all its addresses.
@@ -53,7 +54,7 @@ pub fn unsupported(state: &NetState) -> Vec<Problem> {
     let others = state
         .unsupported
         .iter()
-        .map(|what| SnapshotCause::CannotBeRestored.error(what.escape_debug()));
+        .map(|what| SnapshotCause::CannotBeRestored.error(escape(what)));
     links.chain(others).collect()
 }
 

@@ -6,6 +6,7 @@ use std::net::Ipv6Addr;
 use crate::model::bond::{Bond, BondOption};
 use crate::model::link::{Flags, Macvlan, Vlan};
 use crate::model::sysctl::{Folder, SysctlKey};
+use crate::model::text::escape;
 use crate::model::{Address, IfName, Link, LinkKind, Mac, Neighbour, Parent, Route, Rule};
 
 /// One change.
@@ -184,8 +185,8 @@ impl fmt::Display for Change {
             Self::Mtu(mtu) => write!(f, "mtu {mtu}"),
             Self::TxQueueLen(length) => write!(f, "txqueuelen {length}"),
             Self::Group(group) => write!(f, "group {group}"),
-            Self::Alias(alias) => write!(f, "alias {alias:?}"),
-            Self::Altnames(names) => write!(f, "altname {}", names.join(" ").escape_debug()),
+            Self::Alias(alias) => write!(f, "alias \"{}\"", escape(alias)),
+            Self::Altnames(names) => write!(f, "altname {}", escape(&names.join(" "))),
             Self::Flags(from, to) => describe_flags(f, *from, *to),
             Self::Master(master) => write!(f, "master {master}"),
             Self::Macvlan(data) => write!(

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::style::{Style, Tone};
-use super::text::{escape, natural};
+use super::text::{count, escape, natural};
 use crate::model::{PodId, PodInfo, Problem, Severity};
 
 /// So many pods are named; more are counted.
@@ -73,9 +73,9 @@ fn text(problem: &Problem, mut pods: Vec<&PodId>, titles: &Titles) -> String {
         [id] => format!("pod {} ({id}): ", title(id)),
         few if few.len() <= FEW => {
             let names: Vec<String> = few.iter().map(|id| title(id)).collect();
-            format!("{} pods ({}): ", few.len(), names.join(", "))
+            format!("{} ({}): ", count(few.len(), "pod"), names.join(", "))
         }
-        many => format!("{} pods: ", many.len()),
+        many => format!("{}: ", count(many.len(), "pod")),
     };
     let object = match escape(&problem.object) {
         object if object.is_empty() => object,

@@ -1,7 +1,7 @@
 //! The last line of an answer: what it adds up to, and the next command.
 
 use super::style::Tone;
-use super::text::count;
+use super::text::{count, part};
 use super::view::{Document, Extra, KeptView};
 use crate::model::State;
 
@@ -26,15 +26,6 @@ pub(super) fn of_pods(document: &Document) -> (String, Tone) {
 fn pods_in(document: &Document, wanted: fn(State) -> bool) -> usize {
     let pods = document.pods.iter();
     pods.filter(|pod| wanted(pod.state)).count()
-}
-
-/// `40 pods`, or `38 of 40 pods`.
-fn part(number: usize, total: usize) -> String {
-    if number == total {
-        count(total, "pod")
-    } else {
-        format!("{number} of {}", count(total, "pod"))
-    }
 }
 
 /// What is not zero, each with its words.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{Error, Guard, decode, file};
+use crate::model::text::escape;
 use crate::model::{Checkpoint, PodId};
 
 /// One file of such a folder.
@@ -71,7 +72,7 @@ fn content(path: &Path, name: &str) -> Result<Content, Error> {
     {
         return Err(corrupt(format!(
             "its sandbox is {}, which does not match its name",
-            sandbox.escape_debug()
+            escape(sandbox)
         )));
     }
     Ok(Content {

@@ -14,6 +14,7 @@ use zbus::zvariant::{DynamicType, Type as Signature};
 use zbus::{Connection, MatchRule, MessageStream, OwnedObjectPath, OwnedVariant};
 
 use crate::fault;
+use crate::model::text::duration;
 
 const SERVICE: &str = "org.freedesktop.systemd1";
 const MANAGER: &str = "org.freedesktop.systemd1.Manager";
@@ -43,7 +44,7 @@ pub enum Error {
         why: String,
     },
     /// systemd did not answer, or the job did not end, in time.
-    #[error("{what}: no answer from systemd within {}", humantime::format_duration(*.limit))]
+    #[error("{what}: no answer from systemd within {}", duration(*.limit))]
     TimedOut {
         /// The method.
         what: String,

@@ -208,8 +208,8 @@ fn a_journald_that_reads_nothing_does_not_block_netfix() {
     let run = Run::of(&mut journald.netfix(&node, "restore")).exits(0);
     let last = run.err.lines().last().unwrap_or_default();
     let lost = last
-        .strip_prefix("netfix: ")
-        .and_then(|rest| rest.split_once(" log entries are lost: journald"))
+        .strip_prefix("netfix: log entries lost: ")
+        .and_then(|rest| rest.split_once(". journald"))
         .and_then(|(count, _)| count.parse().ok());
     // The start, the end, and at least one step for each pod.
     assert!(

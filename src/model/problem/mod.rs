@@ -3,7 +3,6 @@
 //! A cause is made where the fact is found. Its sentence is written in `report/messages`, once.
 
 mod cause;
-mod sample;
 
 use std::fmt;
 
@@ -12,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use super::PodId;
 
 pub use cause::*;
-pub use sample::Sample;
 
 /// The stable word for one sort of problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,57 +1,32 @@
 //! Sentences about the pre-check.
 
-use std::fmt;
-
+use super::or_nothing;
 use crate::model::problem::CheckCause;
+use crate::model::text::{count, duration};
 
-impl fmt::Display for CheckCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoFolder => f.write_str("does not exist: no snapshot was ever taken. Run `netfix snapshot`, and from cron"),
-            Self::FolderUnusable { error } => write!(f, "{error}; no snapshot can be written"),
-            Self::TooFewBytes {
-                free_kib,
-                needed_kib,
-            } => write!(f, "has {free_kib} KiB free; a snapshot may need {needed_kib} KiB"),
-            Self::TooFewInodes { free } => write!(f, "has only {free} free inodes"),
-            Self::CapabilityMissing => f.write_str("this process does not have the capability, so a restore would fail"),
-            Self::KindMissing => f.write_str(
-                "this kernel cannot create links of this kind, nor load the module for it: a restore of the pods that \
-                 have one would fail",
-            ),
-            Self::NoCompleteSnapshot => f.write_str(
-                "no snapshot of all pods was completed since this machine's boot. Run `netfix snapshot`",
-            ),
-            Self::SnapshotStale { age, completed } => write!(
-                f,
-                "the last snapshot of all pods was completed {} ago, at {completed}. Run `netfix snapshot`",
-                humantime::format_duration(*age)
-            ),
-            Self::NoCarrierUnderPods => f.write_str("has no carrier: the pods on it cannot be reached"),
-            Self::NoCarrier => f.write_str("has no carrier"),
-            Self::NoCheckpoint => f.write_str(
-                "runs without a checkpoint: netfix could not restore it after a loss of the NIC. Run `netfix snapshot`",
-            ),
-            Self::Stale { age } => write!(
-                f,
-                "last verified {} ago. Run `netfix snapshot`",
-                humantime::format_duration(*age)
-            ),
-            Self::OriginFormat => f.write_str(
-                "is in the format of i40e_net_fix, which does not have the links under the pod. Run `netfix snapshot`",
-            ),
-            Self::LinkLost => f.write_str("is lost. Run `netfix restore`"),
-            Self::Drift { more, pod } => {
-                match more {
-                    0 => f.write_str("a restore would do this")?,
-                    more => write!(f, "a restore would do this and {more} more steps")?,
-                }
-                let pod = pod.as_ref().map(|id| format!(" {id}")).unwrap_or_default();
-                write!(
-                    f,
-                    ": see `netfix diff{pod}`. If the present state is right, run `netfix snapshot`"
-                )
-            }
-        }
+sentences! {
+    CheckCause {
+        NoFolder => "does not exist: no snapshot was ever taken. Run `netfix snapshot`, and from cron",
+        FolderUnusable { error } => "{error}; no snapshot can be written",
+        TooFewBytes { free_kib: free, needed_kib: needed } => "has {free} KiB free; a snapshot may need {needed} KiB",
+        TooFewInodes { free } => "has only {inodes} free" (inodes = count(*free, "inode")),
+        CapabilityMissing => "this process does not have the capability, so a restore would fail",
+        KindMissing => "this kernel cannot create links of this kind, nor load the module for it: a restore of the pods \
+            that have one would fail",
+        NoCompleteSnapshot => "no snapshot of all pods was completed since this machine's boot. Run `netfix snapshot`",
+        SnapshotStale { age, completed } => "the last snapshot of all pods was completed {age} ago, at {completed}. Run \
+            `netfix snapshot`" (age = duration(*age)),
+        NoCarrierUnderPods => "has no carrier: the pods on it cannot be reached",
+        NoCarrier => "has no carrier",
+        NoCheckpoint => "runs without a checkpoint: netfix could not restore it after a loss of the NIC. Run `netfix \
+            snapshot`",
+        Stale { age } => "last verified {age} ago. Run `netfix snapshot`" (age = duration(*age)),
+        OriginFormat => "is in the format of i40e_net_fix, which does not have the links under the pod. Run `netfix \
+            snapshot`",
+        LinkLost => "is lost. Run `netfix restore`",
+        Drift { more: 0, pod } => "a restore would do this: see `netfix diff{pod}`. If the present state is right, run \
+            `netfix snapshot`" (pod = or_nothing(" ", pod.as_ref())),
+        Drift { more, pod } => "a restore would do this and {steps}: see `netfix diff{pod}`. If the present state is \
+            right, run `netfix snapshot`" (steps = count(*more, "more step"), pod = or_nothing(" ", pod.as_ref())),
     }
 }

@@ -1,24 +1,18 @@
 //! Sentences about COMMAND of a window, and interruptions.
 
-use std::fmt;
-
 use crate::model::problem::CommandCause;
 
-impl fmt::Display for CommandCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Exited { code } => return write!(f, "failed with exit code {code}"),
-            Self::Killed { signal } => return write!(f, "killed by signal {signal}"),
-            Self::NotStarted { error } => return write!(f, "could not be started: {error}"),
-            Self::EndUnknown => "ended, and its exit status is not known",
-            Self::InterruptedUnchanged => "interrupted: nothing was changed",
-            Self::InterruptedBefore => "interrupted: COMMAND did not run",
-            Self::Interrupted => "interrupted in COMMAND: netfix restored the pods nevertheless",
-            Self::InterruptedRestore => "interrupted: netfix stopped waiting for the NIC",
-            Self::InterruptedRepair => "interrupted: netfix resumed kubelet without the repair",
-            Self::InterruptedRebuildCheck => {
-                "interrupted: netfix stopped watching whether a pod is rebuilt"
-            }
-        })
+sentences! {
+    CommandCause {
+        Exited { code } => "failed with exit code {code}",
+        Killed { signal } => "killed by signal {signal}",
+        NotStarted { error } => "could not be started: {error}",
+        EndUnknown => "ended, and its exit status is not known",
+        InterruptedUnchanged => "interrupted: nothing was changed",
+        InterruptedBefore => "interrupted: COMMAND did not run",
+        Interrupted => "interrupted in COMMAND: netfix restored the pods nevertheless",
+        InterruptedRestore => "interrupted: netfix stopped waiting for the NIC",
+        InterruptedRepair => "interrupted: netfix resumed kubelet without the repair",
+        InterruptedRebuildCheck => "interrupted: netfix stopped watching whether a pod is rebuilt",
     }
 }

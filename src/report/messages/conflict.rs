@@ -5,43 +5,22 @@ use std::fmt;
 use super::and;
 use crate::model::IfName;
 use crate::model::problem::{ConflictCause, Holder};
+use crate::model::text::escape;
 
-impl fmt::Display for ConflictCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OtherKind { now, then } => {
-                write!(f, "is a {now} now, a {then} in the checkpoint")
-            }
-            Self::OtherVlan { now, then } => {
-                write!(f, "is VLAN {now} now, {then} in the checkpoint")
-            }
-            Self::VlanIdTaken { by } => write!(
-                f,
-                "cannot be recreated: {by} has the same VLAN id on the same parent. Rename or remove {by} first"
-            ),
-            Self::OtherParent { now, then } => {
-                write!(
-                    f,
-                    "is on {} now, on {} in the checkpoint",
-                    name(now.as_ref()),
-                    name(then.as_ref())
-                )
-            }
-            Self::OtherBondMode { now, then } => write!(
-                f,
-                "has mode {now} now, {then} in the checkpoint; netfix never changes the mode of an existing bond"
-            ),
-            Self::OtherBond { now, then } => {
-                write!(f, "is a port of {now} now, of {then} in the checkpoint")
-            }
-            Self::MacClaimed { others } | Self::AddressClaimed { others } => {
-                write!(
-                    f,
-                    "{} has it as well; netfix does not choose between them",
-                    and(others)
-                )
-            }
-        }
+sentences! {
+    ConflictCause {
+        OtherKind { now, then } => "is a {now} now, a {then} in the checkpoint",
+        OtherVlan { now, then } => "is VLAN {now} now, {then} in the checkpoint",
+        VlanIdTaken { by } => "cannot be recreated: {by} has the same VLAN id on the same parent. Rename or remove {by} \
+            first",
+        OtherParent { now, then } => "is on {now} now, on {then} in the checkpoint"
+            (now = name(now.as_ref()), then = name(then.as_ref())),
+        OtherBondMode { now, then } => "has mode {now} now, {then} in the checkpoint; netfix never changes the mode of \
+            an existing bond",
+        OtherBond { now, then } => "is a port of {now} now, of {then} in the checkpoint",
+        MacClaimed { others } => "{others} has it as well; netfix does not choose between them" (others = and(others)),
+        AddressClaimed { others } => "{others} has it as well; netfix does not choose between them"
+            (others = and(others)),
     }
 }
 
@@ -58,7 +37,7 @@ impl fmt::Display for Holder {
             write!(f, "link {link} of ")?;
         }
         match &self.pod {
-            Some(pod) => write!(f, "pod {pod} ({})", self.netns.escape_debug()),
+            Some(pod) => write!(f, "pod {pod} ({})", escape(&self.netns)),
             None => f.write_str("the host"),
         }
     }

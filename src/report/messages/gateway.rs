@@ -1,22 +1,14 @@
 //! Sentences about probing gateways.
 
-use std::fmt;
-
 use crate::model::problem::GatewayCause;
+use crate::model::text::duration;
 
-impl fmt::Display for GatewayCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoAnswer { timeout } => {
-                let timeout = humantime::format_duration(*timeout);
-                write!(f, "no answer within {timeout}")
-            }
-            Self::PermanentNeighbour => {
-                f.write_str("is a permanent neighbour: the kernel does not probe it")
-            }
-            Self::CannotProbe { error } => write!(f, "cannot be probed: {error}"),
-            Self::InterfaceMissing => f.write_str("cannot be probed: the interface is missing"),
-            Self::ProbeFailed { error } => write!(f, "cannot probe gateways: {error}"),
-        }
+sentences! {
+    GatewayCause {
+        NoAnswer { timeout } => "no answer within {timeout}" (timeout = duration(*timeout)),
+        PermanentNeighbour => "is a permanent neighbour: the kernel does not probe it",
+        CannotProbe { error } => "cannot be probed: {error}",
+        InterfaceMissing => "cannot be probed: the interface is missing",
+        ProbeFailed { error } => "cannot probe gateways: {error}",
     }
 }

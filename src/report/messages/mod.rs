@@ -1,5 +1,29 @@
 //! The sentence of every problem. One cause, one line: the fact first, then the next command.
 
+/// Defines the sentences of one part of netfix. Fields may be named in the text as they are; the parentheses behind the
+/// text have those that are shown in another form: `Variant { field } => "text {field}" (field = form(field)),`.
+macro_rules! sentences {
+    ($name:ident { $(
+        $variant:ident $({ $($field:tt)* })? $(($inner:ident))? $(if $guard:expr)? => $text:literal
+        $(($($key:ident = $value:expr),* $(,)?))?,
+    )* }) => {
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                match self {
+                    $(Self::$variant $({ $($field)* })? $(($inner))? $(if $guard)? => {
+                        write!(f, $text $($(, $key = $value)*)?)
+                    })*
+                }
+            }
+        }
+
+        #[cfg(test)]
+        impl crate::report::messages::Sentences for $name {
+            const ALL: &[(&str, &str)] = &[$((stringify!($variant), $text)),*];
+        }
+    };
+}
+
 mod check;
 mod command;
 mod conflict;
@@ -18,34 +42,31 @@ mod usage;
 mod window;
 mod window_log;
 
-use std::fmt;
-
 use crate::model::PodInfo;
 use crate::model::problem::Cause;
+use crate::model::text::escape;
 
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Inventory(cause) => cause.fmt(f),
-            Self::Store(cause) => cause.fmt(f),
-            Self::Matching(cause) => cause.fmt(f),
-            Self::Foreign(cause) => cause.fmt(f),
-            Self::Plan(cause) => cause.fmt(f),
-            Self::Conflict(cause) => cause.fmt(f),
-            Self::Partial(cause) => cause.fmt(f),
-            Self::Restore(cause) => cause.fmt(f),
-            Self::Snapshot(cause) => cause.fmt(f),
-            Self::Check(cause) => cause.fmt(f),
-            Self::Gateway(cause) => cause.fmt(f),
-            Self::Window(cause) => cause.fmt(f),
-            Self::Detached(cause) => cause.fmt(f),
-            Self::Record(cause) => cause.fmt(f),
-            Self::Command(cause) => cause.fmt(f),
-            Self::Kubelet(cause) => cause.fmt(f),
-            Self::Rebuild(cause) => cause.fmt(f),
-            Self::Usage(cause) => cause.fmt(f),
-            Self::Recorded { code: _, message } => f.write_str(message),
-        }
+sentences! {
+    Cause {
+        Inventory(cause) => "{cause}",
+        Store(cause) => "{cause}",
+        Matching(cause) => "{cause}",
+        Foreign(cause) => "{cause}",
+        Plan(cause) => "{cause}",
+        Conflict(cause) => "{cause}",
+        Partial(cause) => "{cause}",
+        Restore(cause) => "{cause}",
+        Snapshot(cause) => "{cause}",
+        Check(cause) => "{cause}",
+        Gateway(cause) => "{cause}",
+        Window(cause) => "{cause}",
+        Detached(cause) => "{cause}",
+        Record(cause) => "{cause}",
+        Command(cause) => "{cause}",
+        Kubelet(cause) => "{cause}",
+        Rebuild(cause) => "{cause}",
+        Usage(cause) => "{cause}",
+        Recorded { code: _, message } => "{message}",
     }
 }
 
@@ -58,6 +79,13 @@ fn and(items: &[impl ToString]) -> String {
     }
 }
 
+/// A part of a sentence, after what separates it from the rest, or nothing.
+fn or_nothing(separator: &str, part: Option<&impl ToString>) -> String {
+    part.map_or_else(String::new, |part| {
+        format!("{separator}{}", part.to_string())
+    })
+}
+
 /// A running pod: its names and what tells it from others.
 fn described(info: &PodInfo) -> String {
     format!("{} ({})", info.title(), numbers(info))
@@ -65,8 +93,14 @@ fn described(info: &PodInfo) -> String {
 
 /// What tells a pod from others of its name.
 fn numbers(info: &PodInfo) -> String {
-    let text = |text: &Option<String>| text.as_deref().unwrap_or("-").escape_debug().to_string();
+    let text = |text: &Option<String>| escape(text.as_deref().unwrap_or("-"));
     format!("sandbox {}, uid {}", text(&info.sandbox), text(&info.uid))
+}
+
+/// The sentences of one part of netfix: each with the name of its cause.
+#[cfg(test)]
+trait Sentences {
+    const ALL: &[(&str, &str)];
 }
 
 #[cfg(test)]
@@ -76,20 +110,62 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::model::problem::{
+        CheckCause, CommandCause, ConflictCause, DetachedCause, ForeignCause, GatewayCause,
+        InventoryCause, KubeletCause, MatchingCause, PartialCause, PlanCause, RebuildCause,
+        RecordCause, RestoreCause, SnapshotCause, StoreCause, UsageCause, WindowCause,
+    };
 
     const BEGIN: &str =
         "<!-- generated: cargo test --lib messages, NETFIX_BLESS=1 writes it anew -->\n";
     const END: &str = "<!-- end of the generated list -->\n";
 
-    /// Every message with its code, as docs/problems.md lists them.
-    fn list() -> String {
+    macro_rules! messages {
+        ($($area:ident)*) => {{
+            let areas = [$((<$area>::CODES, <$area as Sentences>::ALL)),*];
+            // The last one is what another netfix wrote.
+            assert_eq!(areas.len() + 1, Cause::ALL.len(), "a part is not listed");
+            areas
+        }};
+    }
+
+    /// Every message with its code; a field is its name in capitals, an optional part in brackets.
+    fn messages() -> BTreeMap<String, Vec<String>> {
+        let areas = messages! {
+            InventoryCause StoreCause MatchingCause ForeignCause PlanCause ConflictCause PartialCause RestoreCause
+            SnapshotCause CheckCause GatewayCause WindowCause DetachedCause RecordCause CommandCause KubeletCause
+            RebuildCause UsageCause
+        };
         let mut by_code: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for cause in Cause::samples() {
-            let messages = by_code.entry(cause.code().to_string()).or_default();
-            messages.push(cause.to_string());
+        for (codes, sentences) in areas {
+            for (cause, code) in codes {
+                let own = sentences.iter().filter(|(name, _)| name == cause);
+                let messages = by_code.entry(code.to_string()).or_default();
+                messages.extend(own.map(|(_, text)| without_braces(text)));
+            }
         }
+        by_code
+    }
+
+    fn without_braces(text: &str) -> String {
+        let mut parts = text.split(['{', '}']);
+        let mut message = parts.next().unwrap_or_default().to_owned();
+        while let (Some(field), Some(rest)) = (parts.next(), parts.next()) {
+            let field = field.to_uppercase().replace('_', " ");
+            // What follows at once may be nothing.
+            message += &match message.ends_with(char::is_alphanumeric) {
+                true => format!("[{field}]"),
+                false => field,
+            };
+            message += rest;
+        }
+        message
+    }
+
+    /// The messages as docs/problems.md lists them.
+    fn list() -> String {
         let mut text = String::from(BEGIN);
-        for (code, messages) in by_code {
+        for (code, messages) in messages() {
             let _ = writeln!(text, "\n`{code}`\n");
             for message in messages {
                 let _ = writeln!(text, "- {message}");
@@ -119,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_message_is_one_line_without_a_full_stop() {
-        for message in Cause::samples().iter().map(ToString::to_string) {
+        for message in messages().into_values().flatten() {
             assert!(
                 !message.is_empty() && !message.contains('\n'),
                 "{message:?}"

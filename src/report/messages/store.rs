@@ -1,85 +1,33 @@
 //! Sentences about the state folder.
 
-use std::fmt;
-use std::time::Duration;
-
-use super::and;
+use super::{and, or_nothing};
 use crate::model::problem::{StoreCause, StoreEffect};
+use crate::model::text::duration;
 
-impl fmt::Display for StoreCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let effect = match self {
-            Self::Corrupt {
-                path,
-                reason,
-                effect,
-            } => {
-                write!(f, "{path}: {reason}")?;
-                effect
-            }
-            Self::NoSpace {
-                action,
-                path,
-                error,
-                effect,
-            }
-            | Self::CannotWrite {
-                action,
-                path,
-                error,
-                effect,
-            }
-            | Self::CannotRead {
-                action,
-                path,
-                error,
-                effect,
-            } => {
-                write!(f, "{action} {path}: {error}")?;
-                effect
-            }
-            Self::Locked {
-                path,
-                holder,
-                waited,
-            } => {
-                return write!(f, "{path} is held by {holder}{}", then(*waited));
-            }
-            Self::NoGeneration { kept } => {
-                return write!(f, "there is no such generation{}", those(kept));
-            }
-        };
-        effect.map_or(Ok(()), |effect| effect.fmt(f))
+sentences! {
+    StoreCause {
+        Corrupt { path, reason, effect } => "{path}: {reason}{effect}" (effect = or_nothing("; ", effect.as_ref())),
+        NoSpace { action, path, error, effect } => "{action} {path}: {error}{effect}"
+            (effect = or_nothing("; ", effect.as_ref())),
+        CannotWrite { action, path, error, effect } => "{action} {path}: {error}{effect}"
+            (effect = or_nothing("; ", effect.as_ref())),
+        CannotRead { action, path, error, effect } => "{action} {path}: {error}{effect}"
+            (effect = or_nothing("; ", effect.as_ref())),
+        Locked { path, holder, waited } if waited.is_zero() => "{path} is held by {holder}. Run this again when that \
+            command has ended, or wait for it with --lock-wait 60s",
+        Locked { path, holder, waited } => "{path} is held by {holder}, which did not end within {waited} (--lock-wait)"
+            (waited = duration(*waited)),
+        NoGeneration { kept } if kept.is_empty() => "there is no such generation: none is kept yet. Run `netfix snapshot`",
+        NoGeneration { kept } if kept.len() == 1 => "there is no such generation: only {kept} is kept"
+            (kept = and(kept)),
+        NoGeneration { kept } => "there is no such generation: {kept} are kept" (kept = and(kept)),
     }
 }
 
-impl fmt::Display for StoreEffect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NothingReplaced => {
-                "; no generation holds the old checkpoint, so it is not replaced"
-            }
-            Self::HostUnknown => "; the host's own addresses and routes are unknown",
-            Self::TimesUnknown => "; when the checkpoints were last verified is unknown",
-        })
-    }
-}
-
-fn then(waited: Duration) -> String {
-    if waited.is_zero() {
-        return ". Run this again when that command has ended, or wait for it with --lock-wait 60s"
-            .to_owned();
-    }
-    format!(
-        ", which did not end within --lock-wait {}",
-        humantime::format_duration(waited)
-    )
-}
-
-fn those(numbers: &[u64]) -> String {
-    match numbers {
-        [] => ": none is kept yet. Run `netfix snapshot`".to_owned(),
-        [one] => format!(": only {one} is kept"),
-        all => format!(": {} are kept", and(all)),
+sentences! {
+    StoreEffect {
+        NothingReplaced => "no generation holds the old checkpoint, so it is not replaced",
+        HostUnknown => "the host's own addresses and routes are unknown",
+        TimesUnknown => "when the checkpoints were last verified is unknown",
     }
 }

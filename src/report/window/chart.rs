@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::super::style::Tone;
-use super::super::text::{milliseconds, seconds};
+use super::super::text::{milliseconds, part, seconds};
 use super::ReportView;
 use super::scale::{Px, Scale, mark, step};
 use super::terminal::{lasted, outage, result};
@@ -229,17 +229,9 @@ impl Chart<'_> {
 
     fn pods(&self) -> Markup {
         let y = self.phases_end();
-        let heading = match self.view.window.pods.len() {
-            all if all > self.lanes.len() => {
-                format!(
-                    "Outage of {} of {all} pods, longest first",
-                    self.lanes.len()
-                )
-            }
-            all => format!("Outage of {all} pods, longest first"),
-        };
+        let pods = part(self.lanes.len(), self.view.window.pods.len());
         html! {
-            text.heading x="0" y=(y + 28) { (heading) }
+            text.heading x="0" y=(y + 28) { "Outage of " (pods) ", longest first" }
             line.rule x1="0" y1=(y + 8) x2=(WIDTH) y2=(y + 8) {}
             @for (row, pod) in (0..).zip(&self.lanes) { (self.lane(pod, y + HEADING + row * LANE)) }
         }

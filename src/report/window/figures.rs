@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::super::style::Tone;
-use super::super::text::{UNKNOWN, milliseconds, seconds};
+use super::super::text::{UNKNOWN, count, milliseconds, seconds};
 use super::text::{self, milliseconds_or_dash};
 use super::verdict::PodCounts;
 use super::{Outages, ReportView};
@@ -76,8 +76,13 @@ fn rebuilt(pods: &PodCounts) -> Figure {
 
 fn outage(outages: &Outages) -> Figure {
     let median = outages.median_ms;
-    let median =
-        median.map(|ms| format!("median {} of {} pods", milliseconds(ms), outages.pods.len()));
+    let median = median.map(|ms| {
+        format!(
+            "median {} of {}",
+            milliseconds(ms),
+            count(outages.pods.len(), "pod")
+        )
+    });
     let unanswered =
         (outages.unanswered > 0).then(|| format!("{} without an answer since", outages.unanswered));
     let notes: Vec<String> = median.into_iter().chain(unanswered).collect();

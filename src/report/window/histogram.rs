@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::super::text::milliseconds;
+use super::super::text::{count, milliseconds};
 use super::ReportView;
 use super::chart::LANES;
 use super::scale::{Px, Scale, mark, step};
@@ -53,7 +53,7 @@ pub(super) fn histogram(view: &ReportView) -> Markup {
             aria-labelledby="spread-title spread-desc" xmlns="http://www.w3.org/2000/svg" {
             title id="spread-title" { "How long the pods were cut off" }
             desc id="spread-desc" {
-                (format!("{} pods, from {} to {}.", outages.len(), milliseconds(*shortest), milliseconds(*longest)))
+                (count(outages.len(), "pod")) ", from " (milliseconds(*shortest)) " to " (milliseconds(*longest)) "."
             }
             g.axis {
                 @for (row, bin) in bins.iter().enumerate().filter(|(row, _)| row % every == 0) {
@@ -69,7 +69,7 @@ pub(super) fn histogram(view: &ReportView) -> Markup {
                 @let width = x.to(scale.at(bin.from + step), 4);
                 @let height = (bin.count * (HEIGHT - 16) / highest).max(2);
                 g {
-                    title { (bin.count) " pods: " (mark(bin.from, step)) " to " (mark(bin.from + step, step)) }
+                    title { (count(bin.count, "pod")) ": " (mark(bin.from, step)) " to " (mark(bin.from + step, step)) }
                     rect.bar.outage x=(x.plus(1)) y=(base - height) width=(width.minus(2)) height=(height) rx="2" {}
                     text.mark x=(Px(x.0 + width.0 / 2)) y=(base - height - 5) text-anchor="middle" { (bin.count) }
                 }
@@ -82,11 +82,11 @@ pub(super) fn histogram(view: &ReportView) -> Markup {
 fn bins(outages: &[u64], step: u64) -> Vec<Bin> {
     let first = outages.iter().min().map_or(0, |least| least / step);
     let last = outages.iter().max().map_or(0, |most| most / step);
-    let count = |bin: u64| outages.iter().filter(|ms| **ms / step == bin).count() as u64;
+    let number = |bin: u64| outages.iter().filter(|ms| **ms / step == bin).count() as u64;
     (first..=last)
         .map(|bin| Bin {
             from: bin * step,
-            count: count(bin),
+            count: number(bin),
         })
         .collect()
 }

@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::super::style::Tone;
-use super::super::text::{UNKNOWN, escape, milliseconds};
+use super::super::text::{UNKNOWN, count, escape, milliseconds};
 use super::terminal::{ended, limits, pause};
 use super::text::{self, clock, printed};
 use super::verdict::command_lasted;
@@ -164,7 +164,7 @@ fn last_lines(log: Option<&[String]>) -> Markup {
     html! {
         section aria-labelledby="log" {
             h2 id="log" { "Log" }
-            p.small { "The last " (lines.len()) " lines of netfix and COMMAND." }
+            p.small { "The last " (count(lines.len(), "line")) " of netfix and COMMAND." }
             pre tabindex="0" { (lines.join("\n")) }
         }
     }

@@ -201,7 +201,7 @@ impl fmt::Display for PodCounts {
         match known {
             0 => write!(
                 f,
-                "cannot determine whether {} are back",
+                "cannot determine whether {} came back",
                 count(total, "pod")
             )?,
             _ => write!(f, "{back} of {} back", count(total, "pod"))?,

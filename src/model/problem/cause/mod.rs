@@ -55,11 +55,10 @@ macro_rules! causes {
                 }
             }
 
-            /// One of each, with sample values.
-            #[must_use]
-            pub fn samples() -> Vec<Self> {
-                vec![$(Self::$variant $({ $($field: $crate::model::problem::Sample::sample(stringify!($field))),* })?,)*]
-            }
+            /// The code of each cause, by its name.
+            #[cfg(test)]
+            pub(crate) const CODES: &[(&str, $crate::model::Code)] =
+                &[$((stringify!($variant), $crate::model::Code::$code)),*];
         }
     };
 }
@@ -84,14 +83,6 @@ macro_rules! areas {
                     $(Self::$variant(cause) => cause.code(),)*
                     Self::Recorded { code, message: _ } => *code,
                 }
-            }
-
-            /// One of each cause, with sample values.
-            #[must_use]
-            pub fn samples() -> Vec<Self> {
-                let mut all = Vec::new();
-                $(all.extend($area::samples().into_iter().map(Self::$variant));)*
-                all
             }
         }
 

@@ -1,0 +1,93 @@
+//! Words and numbers, in one form everywhere.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+/// Untrusted text on one line, without anything that a terminal obeys or that hides what is there: control, format and
+/// invisible characters are shown as their numbers.
+pub(crate) fn escape(text: &str) -> String {
+    let shown = |c: char| match c {
+        '"' | '\'' | '\\' => c.to_string(),
+        _ => c.escape_debug().to_string(),
+    };
+    text.chars().map(shown).collect()
+}
+
+/// `1 pod`, `40 pods`; for nouns with a plural in `s`.
+pub(crate) fn count<N: Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+    let plural = if number == N::from(1) { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+/// A duration in the one or two units that matter: `0.31 ms`, `350 ms`, `4.2 s`, `2 min 5 s`, `3 h 2 min`, `2 d 4 h`.
+pub(crate) fn duration(duration: Duration) -> String {
+    const MINUTE: u64 = 60;
+    const HOUR: u64 = 60 * MINUTE;
+    const DAY: u64 = 24 * HOUR;
+    let seconds = duration.as_secs();
+    let two = |unit: u64, name: &str, part: u64, part_name: &str| match seconds % unit / part {
+        0 => format!("{} {name}", seconds / unit),
+        rest => format!("{} {name} {rest} {part_name}", seconds / unit),
+    };
+    match duration.as_micros() {
+        0 => "0 s".to_owned(),
+        us @ 1..10_000 => format!("{} ms", decimals(us / 10, 100)),
+        us @ 10_000..1_000_000 => format!("{} ms", us / 1000),
+        us @ 1_000_000..120_000_000 => format!("{} s", decimals(us / 100_000, 10)),
+        _ if seconds < HOUR => two(MINUTE, "min", 1, "s"),
+        _ if seconds < DAY => two(HOUR, "h", MINUTE, "min"),
+        _ => two(DAY, "d", HOUR, "h"),
+    }
+}
+
+/// `parts` of a whole that has `per`, 10 or 100, without zeros at the end.
+fn decimals(parts: u128, per: u128) -> String {
+    let digits = if per == 10 { 1 } else { 2 };
+    match parts % per {
+        0 => (parts / per).to_string(),
+        rest => {
+            let text = format!("{}.{rest:0digits$}", parts / per);
+            text.trim_end_matches('0').to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_the_one_or_two_units_that_matter() {
+        let told = [
+            0, 12, 310, 1200, 9_990, 350_000, 999_999, 4_200_000, 5_000_000, 60_000_000, 97_250_000,
+        ];
+        let told = told.map(|us| duration(Duration::from_micros(us)));
+        let expected = [
+            "0 s", "0.01 ms", "0.31 ms", "1.2 ms", "9.99 ms", "350 ms", "999 ms", "4.2 s", "5 s",
+            "60 s", "97.2 s",
+        ];
+        assert_eq!(told, expected);
+        let told = [120, 125, 3_599, 3_600, 10_925, 86_399, 86_400, 187_300]
+            .map(|s| duration(Duration::from_secs(s)));
+        let expected = [
+            "2 min",
+            "2 min 5 s",
+            "59 min 59 s",
+            "1 h",
+            "3 h 2 min",
+            "23 h 59 min",
+            "1 d",
+            "2 d 4 h",
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn what_a_terminal_obeys_is_shown_as_text() {
+        assert_eq!(
+            escape("a\x1b[2J\n\u{202e}\u{200b}b"),
+            "a\\u{1b}[2J\\n\\u{202e}\\u{200b}b"
+        );
+        assert_eq!(escape("it's \"ö\" C:\\"), "it's \"ö\" C:\\");
+    }
+}
