@@ -6,11 +6,10 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use netfix::cli::{Cli, Color, Global, Output};
-use netfix::commands;
+use netfix::commands::{self, Answer};
 use netfix::context::Context;
 use netfix::journal::{self, Ended};
 use netfix::progress::Progress;
-use netfix::report::outcome::Exit;
 use netfix::report::{self, Detail, Form, Style};
 use netfix::store::Store;
 
@@ -41,12 +40,12 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
         journal::begins(cli.command.name());
     }
     let mut context = context(cli, style);
-    let outcome = commands::run(&cli.command, &mut context);
+    let answer = commands::run(&cli.command, &mut context);
     context.progress.notice(Progress::Done);
-    if let Exit::Printed(code) = outcome.exit {
-        return Ok(code);
-    }
-    let document = commands::document(&cli.command, outcome);
+    let document = match answer {
+        Answer::Document(document) => document,
+        Answer::Printed(code) => return Ok(code),
+    };
     journal::ends(&Ended {
         command: document.command,
         exit: document.exit,

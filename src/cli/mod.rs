@@ -2,6 +2,7 @@
 
 mod args;
 mod examples;
+mod traits;
 
 use std::env;
 use std::io::{self, Write};
@@ -316,33 +317,4 @@ pub enum Command {
     /// Print the manual page (roff)
     #[command(after_help = examples::MAN)]
     Man,
-}
-
-impl Command {
-    /// Whether the answer is about pods.
-    fn lists_pods(&self) -> bool {
-        match self {
-            Self::Snapshot { .. }
-            | Self::List {
-                generations: false, ..
-            }
-            | Self::Show { .. }
-            | Self::Diff { .. }
-            | Self::Plan { .. }
-            | Self::Restore { .. }
-            | Self::Verify { .. }
-            | Self::Check { nagios: false, .. }
-            | Self::Import { .. } => true,
-            Self::List { .. }
-            | Self::Check { .. }
-            | Self::Pause { .. }
-            | Self::Resume
-            | Self::Upgrade(_)
-            | Self::Status { .. }
-            | Self::Report { .. }
-            | Self::Prune { .. }
-            | Self::Completions { .. }
-            | Self::Man => false,
-        }
-    }
 }

@@ -8,19 +8,18 @@ use crate::cli::{Runtimes, Selectors};
 use crate::context::Context;
 use crate::model::{Code, Problem, Severity};
 use crate::refusal::Refusal;
-use crate::report::outcome::{Exit, Outcome};
-use crate::report::{self, Extra, Verdict};
+use crate::report::{self, Document, Extra, Verdict};
 use crate::store;
 
 /// Checks, and writes the metrics where they are wanted.
-pub(super) fn check(
+pub(super) fn run(
     selectors: &Selectors,
     runtimes: &Runtimes,
     max_age: Duration,
     textfile: Option<&Path>,
     context: &mut Context,
-) -> Outcome {
-    let checked = run(selectors, runtimes, max_age, context);
+) -> Document {
+    let checked = checked(selectors, runtimes, max_age, context);
     let (mut answer, mut view) = report::check(checked);
     view.status = verdict(&answer.problems);
     if let Some(path) = textfile {
@@ -33,14 +32,14 @@ pub(super) fn check(
             }
         }
     }
-    Outcome {
-        exit: Exit::Check(view.status),
+    Document {
+        exit: view.status as u8,
         extra: Some(Extra::Check(view)),
         ..answer
     }
 }
 
-fn run(
+fn checked(
     selectors: &Selectors,
     runtimes: &Runtimes,
     max_age: Duration,

@@ -6,15 +6,15 @@ use crate::inventory::prepare::prepare;
 use crate::inventory::rejected::name_successors;
 use crate::model::Problem;
 use crate::progress::{Phase, Progress};
-use crate::report;
-use crate::report::outcome::{Early, Exit, Outcome};
+use crate::refusal::Refusal;
+use crate::report::{self, Document, Exit};
 use crate::restore::compare::{Comparison, Depth, compare};
 
 pub(super) fn diff(
     pods: &PodArgs,
     runtimes: &Runtimes,
     context: &mut Context,
-) -> Result<Outcome, Early> {
+) -> Result<Document, Refusal> {
     let target = Target {
         pods: pods.clone(),
         parent: None,
@@ -28,7 +28,7 @@ pub(super) fn plan(
     source: &SourceArgs,
     exit_code: bool,
     context: &mut Context,
-) -> Result<Outcome, Early> {
+) -> Result<Document, Refusal> {
     let mut surveyed = prepare(target.request(source)?, &context.store)?;
     let count = surveyed.matched.len();
     let comparison = if count == 0 {
@@ -51,5 +51,8 @@ pub(super) fn plan(
         (_, false, true) => Exit::Drift,
         (_, false, false) => Exit::Done,
     };
-    Ok(Outcome { exit, ..answer })
+    Ok(Document {
+        exit: exit as u8,
+        ..answer
+    })
 }

@@ -1,13 +1,13 @@
 //! `netfix list --generations`: the kept generations; and the choice of one of them.
 
+use super::answer;
 use crate::context::Context;
-use crate::inventory::observe;
 use crate::model::{PodId, Problem};
-use crate::report::outcome::{Early, Outcome};
-use crate::report::{Extra, GenerationView, NodeView};
+use crate::refusal::Refusal;
+use crate::report::{Document, Exit, Extra, GenerationView};
 use crate::store::{Contents, Error, Generation, Survey};
 
-pub(super) fn list(context: &mut Context) -> Result<Outcome, Early> {
+pub(super) fn list(context: &mut Context) -> Result<Document, Refusal> {
     let store = &context.store;
     let mut survey = Survey::default();
     let mut problems = Vec::new();
@@ -24,13 +24,11 @@ pub(super) fn list(context: &mut Context) -> Result<Outcome, Early> {
     if let (Some(newest), Some(view)) = (before, views.last_mut()) {
         view.current = newest.is_whole_of(store)?;
     }
-    let extra = Some(Extra::Generations(views));
-    Ok(Outcome {
-        node: NodeView::of(&observe::node_identity()),
+    Ok(answer(
+        Exit::Done,
         problems,
-        extra,
-        ..Outcome::default()
-    })
+        Some(Extra::Generations(views)),
+    ))
 }
 
 /// What cannot be read is a warning: it may have been kept as it was found.

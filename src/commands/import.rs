@@ -6,14 +6,14 @@ use crate::cli::Runtimes;
 use crate::context::Context;
 use crate::inventory::import::{Imported, import};
 use crate::model::PodSummary;
-use crate::report::outcome::{Early, Outcome};
-use crate::report::{NodeView, PodView, State};
+use crate::refusal::Refusal;
+use crate::report::{Document, NodeView, PodView, State};
 
 pub(super) fn run(
     folder: &Path,
     runtimes: &Runtimes,
     context: &mut Context,
-) -> Result<Outcome, Early> {
+) -> Result<Document, Refusal> {
     let import = import(folder, &runtimes.config(), &context.store)?;
     let view = |(pod, imported): (PodSummary, Imported)| {
         let state = match imported {
@@ -27,11 +27,11 @@ pub(super) fn run(
     };
     let mut pods: Vec<PodView> = import.files.into_iter().map(view).collect();
     pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
-    Ok(Outcome {
-        exit: Outcome::judge(&pods, &import.problems),
+    let document = Document {
         node: NodeView::of(&import.node),
         pods,
         problems: import.problems,
-        ..Outcome::default()
-    })
+        ..Document::default()
+    };
+    Ok(document.judged())
 }

@@ -8,11 +8,11 @@ use crate::inventory::observe;
 use crate::inventory::stored::{Stored, load, summary_of};
 use crate::model::problem::StoreEffect;
 use crate::model::{NodeState, PodSummary, Problem};
-use crate::report::outcome::{Early, Outcome};
-use crate::report::{NodeView, PodView, State};
+use crate::refusal::Refusal;
+use crate::report::{Document, NodeView, PodView, State};
 use crate::store::Store;
 
-pub(super) fn list(pods: &PodArgs, context: &mut Context) -> Result<Outcome, Early> {
+pub(super) fn list(pods: &PodArgs, context: &mut Context) -> Result<Document, Refusal> {
     let selection = pods.selectors.selection()?;
     let store = context.store.at(pods.generation)?;
     let Stored {
@@ -36,14 +36,13 @@ pub(super) fn list(pods: &PodArgs, context: &mut Context) -> Result<Outcome, Ear
     });
     pods.extend(damaged);
     pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
-    let exit = Outcome::judge(&pods, &problems);
-    Ok(Outcome {
-        exit,
+    let document = Document {
         node: NodeView::of(&observe::node_identity()),
         pods,
         problems,
-        ..Outcome::default()
-    })
+        ..Document::default()
+    };
+    Ok(document.judged())
 }
 
 /// The node's state, which has the times at which snapshots last verified the pods.

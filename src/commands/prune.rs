@@ -2,20 +2,18 @@
 
 use std::num::NonZeroUsize;
 
+use super::answer;
 use crate::context::Context;
-use crate::inventory::observe;
-use crate::report::outcome::{Early, Exit, Outcome};
-use crate::report::{Extra, KeptView, NodeView};
+use crate::refusal::Refusal;
+use crate::report::{Document, Exit, Extra, KeptView};
 use crate::store::Prune;
 
-pub(super) fn run(keep: NonZeroUsize, context: &mut Context) -> Result<Outcome, Early> {
+pub(super) fn run(keep: NonZeroUsize, context: &mut Context) -> Result<Document, Refusal> {
     let mut removed = Vec::new();
     let mut problems = Vec::new();
     // Without a state folder there is nothing to remove, and none is made for it.
     if context.store.exists() {
-        let locked = context.store.lock("prune");
-        let guard = locked.map_err(|error| Box::new(Outcome::refused(error.problem())))?;
-        let (gone, result) = guard.prune(keep, None, Prune::Any);
+        let (gone, result) = context.store.lock("prune")?.prune(keep, None, Prune::Any);
         removed = gone;
         problems.extend(result.err().map(|error| error.problem()));
     }
@@ -24,15 +22,9 @@ pub(super) fn run(keep: NonZeroUsize, context: &mut Context) -> Result<Outcome, 
         (false, true) => Exit::Failed,
         (false, false) => Exit::Partly,
     };
-    let extra = Some(Extra::Kept(KeptView {
+    let kept = KeptView {
         removed,
         ..KeptView::default()
-    }));
-    Ok(Outcome {
-        exit,
-        node: NodeView::of(&observe::node_identity()),
-        problems,
-        extra,
-        ..Outcome::default()
-    })
+    };
+    Ok(answer(exit, problems, Some(Extra::Kept(kept))))
 }

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use super::answer;
 use crate::context::Context;
-use crate::inventory::observe;
 use crate::maintenance::records::{self, Found, Listed};
 use crate::model::Problem;
-use crate::report::outcome::{Early, Exit, Outcome};
-use crate::report::{Extra, NodeView, ReportView, WindowView, page};
+use crate::refusal::Refusal;
+use crate::report::{Document, Exit, Extra, ReportView, WindowView, page};
 use crate::store::{self, Error, Store};
 
 /// The page has this many lines of a window's log.
@@ -18,7 +18,7 @@ pub(super) fn run(
     wanted: Option<&str>,
     html: Option<&Path>,
     context: &mut Context,
-) -> Result<Outcome, Early> {
+) -> Result<Document, Refusal> {
     let store = &context.store;
     let Found {
         window,
@@ -36,14 +36,7 @@ pub(super) fn run(
             }
         }
     }
-    let extra = Some(Extra::Report(Box::new(view)));
-    Ok(Outcome {
-        exit,
-        node: NodeView::of(&observe::node_identity()),
-        problems,
-        extra,
-        ..Outcome::default()
-    })
+    Ok(answer(exit, problems, Some(Extra::Report(Box::new(view)))))
 }
 
 /// Writes the page. If the log cannot be read, the page lacks it and a warning says so.
@@ -62,23 +55,13 @@ fn write(
 }
 
 /// Every window in one line, the newest last.
-pub(super) fn list(context: &mut Context) -> Result<Outcome, Early> {
+pub(super) fn list(context: &mut Context) -> Result<Document, Refusal> {
     let (listed, problems) = records::list(&context.store)?;
     let view = |Listed { id, window }| match window {
         Some((window, standing)) => WindowView::new(ReportView::new(window, standing)),
         None => WindowView { id, window: None },
     };
     let windows = listed.into_iter().map(view).collect();
-    let exit = if problems.iter().any(Problem::is_error) {
-        Exit::Partly
-    } else {
-        Exit::Done
-    };
-    Ok(Outcome {
-        exit,
-        node: NodeView::of(&observe::node_identity()),
-        problems,
-        extra: Some(Extra::Windows(windows)),
-        ..Outcome::default()
-    })
+    let exit = Exit::Partly.if_errors(&problems);
+    Ok(answer(exit, problems, Some(Extra::Windows(windows))))
 }

@@ -1,14 +1,14 @@
 //! `netfix show POD`: everything that is known of one pod: what is stored, and the running pod.
 
+use super::answer;
 use super::list::node_state;
 use crate::context::Context;
-use crate::inventory::observe;
 use crate::inventory::stored::{Stored, age, load, summary_of};
 use crate::matching::Selection;
 use crate::model::problem::MatchingCause;
 use crate::model::{Checkpoint, PodInfo, Problem};
-use crate::report::outcome::{Early, Exit, Outcome};
-use crate::report::{Extra, NodeView, PodView, ShowView, State};
+use crate::refusal::Refusal;
+use crate::report::{Document, Exit, Extra, PodView, ShowView, State};
 use crate::restore::inspect::{Inspected, inspect};
 use crate::runtime;
 use crate::store::Store;
@@ -19,22 +19,17 @@ pub(super) fn run(
     generation: Option<u64>,
     config: &runtime::Config,
     context: &mut Context,
-) -> Result<Outcome, Early> {
+) -> Result<Document, Refusal> {
     let store = context.store.at(generation)?;
     let mut stored = load(&store, &Selection::everything())?;
     keep_named(pod, &mut stored.checkpoints);
     let several = stored.checkpoints.len();
     match (stored.checkpoints.pop(), several) {
         (Some((info, checkpoint)), 1) => Ok(one(&info, checkpoint, config, &store)),
-        (None, _) => Ok(Outcome {
-            exit: Exit::Failed,
-            node: NodeView::of(&observe::node_identity()),
-            problems: not_found(pod, stored),
-            ..Outcome::default()
-        }),
+        (None, _) => Ok(answer(Exit::Failed, not_found(pod, stored), None)),
         _ => {
             let problem = MatchingCause::SeveralPods { pods: several }.error(pod);
-            Err(Box::new(Outcome::failed(problem)))
+            Err(Refusal::failed(problem))
         }
     }
 }
@@ -67,7 +62,12 @@ fn not_found(pod: &str, stored: Stored) -> Vec<Problem> {
 }
 
 /// One checkpoint beside the machine. The stored part is shown also where the machine cannot be read.
-fn one(info: &PodInfo, checkpoint: Checkpoint, config: &runtime::Config, store: &Store) -> Outcome {
+fn one(
+    info: &PodInfo,
+    checkpoint: Checkpoint,
+    config: &runtime::Config,
+    store: &Store,
+) -> Document {
     let summary = summary_of(info, &checkpoint);
     let mut extra = ShowView {
         written_age: summary.created.as_deref().map(|time| age(time).into()),
@@ -100,12 +100,10 @@ fn one(info: &PodInfo, checkpoint: Checkpoint, config: &runtime::Config, store: 
         checkpoint: Some(Box::new(checkpoint)),
         ..PodView::new(summary, state).verified_in(node.as_ref())
     };
-    Outcome {
-        node: NodeView::of(&observe::node_identity()),
+    // The command succeeded, in whatever state the pod is.
+    let problems = problems.into_iter().map(Problem::demoted).collect();
+    Document {
         pods: vec![view],
-        // The command succeeded, in whatever state the pod is.
-        problems: problems.into_iter().map(Problem::demoted).collect(),
-        extra: Some(Extra::Show(extra)),
-        ..Outcome::default()
+        ..answer(Exit::Done, problems, Some(Extra::Show(extra)))
     }
 }

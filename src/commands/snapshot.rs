@@ -4,22 +4,21 @@ use std::num::NonZeroUsize;
 
 use crate::cli::{Runtimes, Selectors};
 use crate::context::Context;
-use crate::report::outcome::{Early, Outcome};
+use crate::refusal::Refusal;
+use crate::report::Document;
 use crate::{report, snapshot};
 
-pub(super) fn snapshot(
+pub(super) fn run(
     selectors: &Selectors,
     runtimes: &Runtimes,
     keep: NonZeroUsize,
     context: &mut Context,
-) -> Result<Outcome, Early> {
+) -> Result<Document, Refusal> {
     let request = snapshot::Request {
         selection: &selectors.selection()?,
         runtimes: &runtimes.config(),
         keep,
     };
     let taken = snapshot::run(&request, &context.store, context.progress.as_mut())?;
-    let answer = report::snapshot(taken);
-    let exit = Outcome::judge(&answer.pods, &answer.problems);
-    Ok(Outcome { exit, ..answer })
+    Ok(report::snapshot(taken).judged())
 }

@@ -2,23 +2,22 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
+use super::Answer;
 use crate::cli::UpgradeArgs;
 use crate::context::Context;
 use crate::maintenance::preview::{self, Preview};
 use crate::maintenance::upgrade::{self, Upgraded};
 use crate::maintenance::{Request, kubelet_pause, launch};
 use crate::model::problem::WindowCause;
-use crate::model::window::End;
 use crate::refusal::Refusal;
-use crate::report::outcome::{Early, Exit, Outcome};
-use crate::report::{self, Extra, ReportView, Standing};
+use crate::report::{self, Document, Extra, ReportView, Standing};
 use crate::systemd;
 
-pub(super) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Outcome, Early> {
+pub(super) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, Refusal> {
     let request = request(args)?;
     if args.dry_run {
         let preview = preview::run(&request, context)?;
-        return Ok(report::preview(&request, preview));
+        return Ok(Answer::Document(report::preview(&request, preview)));
     }
     if !args.yes {
         confirm(&request, context)?;
@@ -26,20 +25,20 @@ pub(super) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Outcome, 
     let bus = if args.foreground {
         None
     } else {
-        kubelet_pause::systemd().map_err(Refusal::from)?
+        kubelet_pause::systemd()?
     };
     match bus {
         // A unit runs in the machine's namespaces, which may not be those of this process.
         Some(bus) if systemd::is_at_home() => {
             // The unit takes the lock. A lock that another command holds is reported here.
             drop(context.store.lock("upgrade")?);
-            Ok(Outcome::printed(launch::run(bus, &context.store)?))
+            Ok(Answer::Printed(launch::run(bus, &context.store)?))
         }
-        _ => Ok(outcome(upgrade::run(&request, context)?)),
+        _ => Ok(Answer::Document(answer(upgrade::run(&request, context)?))),
     }
 }
 
-fn request(args: &UpgradeArgs) -> Result<Request<'_>, Early> {
+fn request(args: &UpgradeArgs) -> Result<Request<'_>, Refusal> {
     Ok(Request {
         selection: args.selectors.selection()?,
         runtimes: args.runtimes.config(),
@@ -82,7 +81,7 @@ fn ask(request: &Request<'_>, preview: Preview) -> io::Result<bool> {
     Ok(matches!(answer.trim(), "yes" | "y"))
 }
 
-fn outcome(upgraded: Upgraded) -> Outcome {
+fn answer(upgraded: Upgraded) -> Document {
     let standing = if upgraded.is_open {
         Standing::Left
     } else {
@@ -92,13 +91,8 @@ fn outcome(upgraded: Upgraded) -> Outcome {
         .window
         .map(|window| Extra::Report(Box::new(ReportView::new(window, standing))));
     let answer = report::restore(upgraded.restored);
-    Outcome {
-        exit: match upgraded.end {
-            End::Done => Exit::Done,
-            End::Failed => Exit::Failed,
-            End::Refused => Exit::Refused,
-            End::Incomplete => Exit::Partly,
-        },
+    Document {
+        exit: upgraded.end.code(),
         problems: upgraded.problems,
         extra: report,
         ..answer

@@ -6,20 +6,19 @@ use crate::cli::Selectors;
 use crate::context::Context;
 use crate::inventory::stored::load;
 use crate::inventory::survey::NodeFile;
-use crate::report::outcome::{Early, Outcome};
+use crate::refusal::Refusal;
+use crate::report::Document;
 use crate::{gateways, report};
 
-pub(super) fn verify(
+pub(super) fn run(
     selectors: &Selectors,
     timeout: Duration,
     context: &mut Context,
-) -> Result<Outcome, Early> {
+) -> Result<Document, Refusal> {
     let selection = selectors.selection()?;
     let stored = load(&context.store, &selection)?;
     let node = NodeFile::In(context.store.clone());
     let progress = context.progress.as_mut();
     let verified = gateways::verify(stored, node, &selection, timeout, progress)?;
-    let answer = report::verify(verified);
-    let exit = Outcome::judge(&answer.pods, &answer.problems);
-    Ok(Outcome { exit, ..answer })
+    Ok(report::verify(verified).judged())
 }

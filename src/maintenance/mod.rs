@@ -18,6 +18,7 @@ mod record;
 pub(crate) mod records;
 pub(crate) mod resume;
 pub(crate) mod signals;
+pub(crate) mod status;
 pub(crate) mod upgrade;
 mod watch;
 pub(crate) mod window;

@@ -1,9 +1,8 @@
 //! The answer of `check`.
 
-use super::{CheckView, NodeView, PodView, State};
+use super::{CheckView, Document, NodeView, PodView, State};
 use crate::check::{CheckState, Checked, CheckedPod};
 use crate::refusal::Refusal;
-use crate::report::outcome::Outcome;
 
 /// Every state that a running pod can have.
 const STATES: [State; 7] = [
@@ -17,7 +16,7 @@ const STATES: [State; 7] = [
 ];
 
 /// The answer and its figures, but for the verdict.
-pub(crate) fn check(checked: Result<Checked, Refusal>) -> (Outcome, CheckView) {
+pub(crate) fn check(checked: Result<Checked, Refusal>) -> (Document, CheckView) {
     let mut view = CheckView {
         pods: STATES.into_iter().map(|state| (state, 0)).collect(),
         ..CheckView::default()
@@ -34,7 +33,7 @@ pub(crate) fn check(checked: Result<Checked, Refusal>) -> (Outcome, CheckView) {
     for one in &checked.pods {
         *view.pods.entry(one.state.into()).or_default() += 1;
     }
-    let answer = Outcome {
+    let answer = Document {
         node: NodeView {
             created: checked.recorded,
             steps: checked.host,
@@ -42,7 +41,7 @@ pub(crate) fn check(checked: Result<Checked, Refusal>) -> (Outcome, CheckView) {
         },
         pods: checked.pods.into_iter().map(PodView::from).collect(),
         problems: checked.problems,
-        ..Outcome::default()
+        ..Document::default()
     };
     (answer, view)
 }

@@ -1,14 +1,13 @@
 //! `diff` and `plan`: each pod with the steps that would bring back what is missing.
 
-use super::{PodView, State};
+use super::{Document, PodView, State};
 use crate::inventory::matched::Matched;
 use crate::inventory::survey::Surveyed;
 use crate::model::Problem;
-use crate::report::outcome::Outcome;
 use crate::restore::compare::{Compared, Comparison};
 
 /// The answer, but for its exit code.
-pub(crate) fn drift(surveyed: &Surveyed, comparison: Comparison, notes: Vec<Problem>) -> Outcome {
+pub(crate) fn drift(surveyed: &Surveyed, comparison: Comparison, notes: Vec<Problem>) -> Document {
     let mut node = surveyed.node_view();
     let mut problems = surveyed.all_problems();
     node.steps = comparison.host.lines();
@@ -25,11 +24,11 @@ pub(crate) fn drift(surveyed: &Surveyed, comparison: Comparison, notes: Vec<Prob
     }
     problems.extend(notes);
     pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
-    Outcome {
+    Document {
         node,
         pods,
         problems,
-        ..Outcome::default()
+        ..Document::default()
     }
 }
 

@@ -1,13 +1,12 @@
 //! Facts of windows as documents show them.
 
 use super::text::duration;
-use super::view::{HoldView, NodeView, PodView};
+use super::view::{Document, HoldView, NodeView, PodView};
 use crate::maintenance::Request;
 use crate::maintenance::preview::{Preview, PreviewPod};
 use crate::maintenance::window_status::WindowStatus;
 use crate::model::State;
 use crate::model::window::command_line;
-use crate::report::outcome::Outcome;
 
 impl HoldView {
     /// The state of a window.
@@ -50,7 +49,7 @@ impl HoldView {
 }
 
 /// What `upgrade --dry-run` answers.
-pub(crate) fn preview(request: &Request<'_>, preview: Preview) -> Outcome {
+pub(crate) fn preview(request: &Request<'_>, preview: Preview) -> Document {
     let steps = phases(request, preview.unit.as_deref(), preview.pods.len());
     let pod = |pod: PreviewPod| PodView {
         info: pod.info,
@@ -65,7 +64,7 @@ pub(crate) fn preview(request: &Request<'_>, preview: Preview) -> Outcome {
         gateways: Vec::new(),
         checkpoint: None,
     };
-    Outcome {
+    Document {
         node: NodeView {
             hostname: preview.node.hostname,
             steps,
@@ -73,7 +72,7 @@ pub(crate) fn preview(request: &Request<'_>, preview: Preview) -> Outcome {
         },
         pods: preview.pods.into_iter().map(pod).collect(),
         problems: preview.problems,
-        ..Outcome::default()
+        ..Document::default()
     }
 }
 

@@ -1,11 +1,10 @@
 //! The answer of `restore`.
 
-use super::{NodeView, PodView, State};
-use crate::report::outcome::Outcome;
+use super::{Document, NodeView, PodView, State};
 use crate::restore::{RestoreState, Restored, RestoredPod};
 
 /// The answer, but for its exit code.
-pub(crate) fn restore(restored: Restored) -> Outcome {
+pub(crate) fn restore(restored: Restored) -> Document {
     let mut node = NodeView {
         created: restored.recorded,
         ..NodeView::of(&restored.node)
@@ -14,11 +13,11 @@ pub(crate) fn restore(restored: Restored) -> Outcome {
         node.steps = done.iter().map(ToString::to_string).collect();
         node.state = Some(state.into());
     }
-    Outcome {
+    Document {
         node,
         pods: restored.pods.into_iter().map(PodView::from).collect(),
         problems: restored.problems,
-        ..Outcome::default()
+        ..Document::default()
     }
 }
 

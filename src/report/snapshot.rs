@@ -1,17 +1,16 @@
 //! The answer of `snapshot`.
 
-use super::{Extra, KeptView, NodeView, PodView, State};
-use crate::report::outcome::Outcome;
+use super::{Document, Extra, KeptView, NodeView, PodView, State};
 use crate::snapshot::{PodSnapshot, Snapshot, SnapshotState};
 
 /// The answer, but for its exit code.
-pub(crate) fn snapshot(snapshot: Snapshot) -> Outcome {
+pub(crate) fn snapshot(snapshot: Snapshot) -> Document {
     let kept = KeptView {
         generation: snapshot.generations.made,
         same_as: snapshot.generations.same_as,
         removed: snapshot.generations.removed,
     };
-    Outcome {
+    Document {
         node: NodeView {
             created: snapshot.recorded,
             ..NodeView::of(&snapshot.node)
@@ -19,7 +18,7 @@ pub(crate) fn snapshot(snapshot: Snapshot) -> Outcome {
         pods: snapshot.pods.into_iter().map(PodView::from).collect(),
         problems: snapshot.problems,
         extra: Some(Extra::Kept(kept)),
-        ..Outcome::default()
+        ..Document::default()
     }
 }
 

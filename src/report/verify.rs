@@ -1,16 +1,15 @@
 //! The answer of `verify`.
 
-use super::{NodeView, PodView, State};
+use super::{Document, NodeView, PodView, State};
 use crate::gateways::{Reachability, Verified, VerifiedPod};
-use crate::report::outcome::Outcome;
 
 /// The answer, but for its exit code.
-pub(crate) fn verify(verified: Verified) -> Outcome {
-    Outcome {
+pub(crate) fn verify(verified: Verified) -> Document {
+    Document {
         node: NodeView::of(&verified.node),
         pods: verified.pods.into_iter().map(PodView::from).collect(),
         problems: verified.problems,
-        ..Outcome::default()
+        ..Document::default()
     }
 }
 

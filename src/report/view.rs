@@ -10,10 +10,9 @@ use crate::model::window::{PhaseName, Run};
 use crate::model::{GatewayView, IfName, InterfaceView, PodId, PodInfo, Problem, State};
 
 /// The answer of one command.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
+#[serde(tag = "schema", rename = "netfix/v1")]
 pub struct Document {
-    /// Always `netfix/v1`.
-    pub schema: &'static str,
     /// The command.
     pub command: &'static str,
     /// The exit code.

@@ -41,7 +41,6 @@ impl Scene {
 
     fn answer(self, command: &'static str, exit: u8, pods: Vec<PodView>) -> Document {
         Document {
-            schema: "netfix/v1",
             command,
             exit,
             node: NodeView {

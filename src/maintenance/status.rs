@@ -1,0 +1,78 @@
+//! What is stored, what runs, and the open window, at this moment; changes nothing.
+
+use crate::context::Context;
+use crate::inventory::Inventory;
+use crate::inventory::observe::Pod;
+use crate::inventory::stored::{Stored, load, load_node};
+use crate::maintenance::kubelet_pause;
+use crate::maintenance::window_status::WindowStatus;
+use crate::matching::Selection;
+use crate::model::{NodeIdentity, NodeState, Problem};
+use crate::refusal::Refusal;
+use crate::runtime;
+
+/// The state of everything.
+pub(crate) struct Status {
+    pub node: NodeIdentity,
+    /// The host's state as it was recorded in this boot.
+    pub recorded: Option<NodeState>,
+    pub stored: Stored,
+    /// Kept generations.
+    pub generations: usize,
+    /// Running pods.
+    pub running: usize,
+    /// Running pods that have a checkpoint.
+    pub covered: usize,
+    /// The runtimes that answered.
+    pub runtimes: Vec<runtime::Asked>,
+    pub window: Option<WindowStatus>,
+    pub problems: Vec<Problem>,
+}
+
+/// Reads all of it. One part that cannot be read must not hide the rest.
+pub(crate) fn run(runtimes: &runtime::Config, context: &Context) -> Result<Status, Refusal> {
+    let store = &context.store;
+    let selection = Selection::everything();
+    let mut stored = load(store, &selection)?;
+    let mut problems = std::mem::take(&mut stored.problems);
+    let mut inventory = Inventory::open(&selection)?;
+    if let Err(refusal) = inventory.attribute(runtimes, &selection) {
+        problems.extend(refusal.problems);
+    }
+    let recorded = load_node(store, &inventory.node, &mut problems);
+    let is_covered = |pod: &&Pod| {
+        let checkpoints = stored.checkpoints.iter();
+        let mut own = checkpoints.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
+        own.any(|extension| extension.is_about(&inventory.node, &pod.identity, &pod.info))
+    };
+    let covered = inventory.pods.iter().filter(is_covered).count();
+    let generations = store.generations().map(|generations| generations.len());
+    let generations = generations.unwrap_or_else(|error| {
+        problems.push(error.problem());
+        0
+    });
+    let window = window(context, &mut problems);
+    problems.append(&mut inventory.problems);
+    Ok(Status {
+        node: inventory.node,
+        recorded,
+        stored,
+        generations,
+        running: inventory.pods.len(),
+        covered,
+        runtimes: inventory
+            .answer
+            .map(|answer| answer.asked)
+            .unwrap_or_default(),
+        window,
+        problems,
+    })
+}
+
+/// The open window, and the state of kubelet's unit.
+fn window(context: &Context, problems: &mut Vec<Problem>) -> Option<WindowStatus> {
+    let open = context.store.open_window().map_err(|error| error.problem());
+    let window = open.map_err(|problem| problems.push(problem)).ok()??;
+    let bus = kubelet_pause::systemd().map_err(|problem| problems.push(problem.demoted()));
+    Some(WindowStatus::new(window, bus.ok().flatten().as_ref()))
+}
