@@ -308,7 +308,10 @@ fn log_problem(problem: &Problem, ended: &Ended<'_>) {
 }
 
 /// Steps that were carried out, in a pod or on the host.
-pub fn applied<'a>(pod: Option<(&PodInfo, &str)>, steps: impl IntoIterator<Item = &'a Step>) {
+pub(crate) fn applied<'a>(
+    pod: Option<(&PodInfo, &str)>,
+    steps: impl IntoIterator<Item = &'a Step>,
+) {
     if !log::log_enabled!(target: STEP, Level::Debug) {
         return;
     }

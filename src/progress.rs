@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use crate::model::IfName;
+
 /// What happens while a command works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
     /// A phase begins, with this many pods.
     Phase(Phase, usize),
-    /// A phase begins that only waits, for this long at most.
-    Waiting(Wait, Duration),
+    /// A phase begins that only waits for these devices, for this long at most.
+    Waiting(Wait, Vec<IfName>, Duration),
     /// This many more pods are done.
     Advance(usize),
     /// The command has finished.
@@ -35,9 +37,9 @@ pub enum Phase {
 /// What a command waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// The NIC: until udev has finished with it.
-    Nic,
-    /// Carrier on the NIC.
+    /// Their return, until udev has finished with them.
+    Device,
+    /// Carrier on them.
     Carrier,
 }
 

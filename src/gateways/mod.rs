@@ -15,7 +15,7 @@ use crate::matching::Selection;
 use crate::model::checkpoint::Extension;
 use crate::model::problem::{GatewayCause, MatchingCause};
 use crate::model::{
-    GatewayView, IfName, LinkKind, NetState, NetnsIdentity, NodeIdentity, PodSummary, Problem,
+    GatewayAnswer, IfName, LinkKind, NetState, NetnsIdentity, NodeIdentity, PodSummary, Problem,
     interfaces,
 };
 use crate::progress::{Listener, Phase, Progress};
@@ -36,7 +36,7 @@ pub(crate) struct VerifiedPod {
     /// With the interfaces that it has now.
     pub pod: PodSummary,
     pub state: Reachability,
-    pub gateways: Vec<GatewayView>,
+    pub gateways: Vec<GatewayAnswer>,
     /// When the first of its gateways answered.
     pub answered: Option<Instant>,
 }
@@ -241,7 +241,7 @@ impl VerifiedPod {
         timeout: Duration,
     ) -> Option<Problem> {
         let Expected { dev, gateway, .. } = expected;
-        let mut view = GatewayView {
+        let mut view = GatewayAnswer {
             address: *gateway,
             dev: dev.clone(),
             reachable: Some(false),

@@ -81,7 +81,7 @@ impl Inventory {
 
     /// Whether every namespace was found and opened.
     pub(crate) fn is_complete(&self) -> bool {
-        let is_unread = |problem: &Problem| match &problem.cause {
+        let is_unread = |problem: &Problem| match &*problem.cause {
             Cause::Inventory(cause) => matches!(
                 cause,
                 InventoryCause::CannotObserve { .. }

@@ -61,7 +61,7 @@ pub(crate) fn name_successors(
         one.reason = Reason::PodReplaced;
         for problem in &mut one.problems {
             let (now, then) = (now.clone(), then.clone());
-            problem.cause = MatchingCause::PodRecreated { now, then }.into();
+            *problem.cause = MatchingCause::PodRecreated { now, then }.into();
         }
     }
     Vec::new()

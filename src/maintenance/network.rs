@@ -101,7 +101,7 @@ impl Verified {
     pub(crate) fn silent(self) -> Vec<(PodId, Gateway)> {
         self.problems
             .into_iter()
-            .filter(|problem| matches!(problem.cause, Cause::Gateway(_)))
+            .filter(|problem| matches!(*problem.cause, Cause::Gateway(_)))
             .filter_map(|problem| Some((problem.pod?, problem.object)))
             .collect()
     }
@@ -112,7 +112,7 @@ impl Verified {
             let is_it = |(pod, gateway): &(PodId, Gateway)| {
                 problem.pod.as_ref() == Some(pod) && problem.object == *gateway
             };
-            if matches!(problem.cause, Cause::Gateway(_)) && silent.iter().any(is_it) {
+            if matches!(*problem.cause, Cause::Gateway(_)) && silent.iter().any(is_it) {
                 let pod = problem.pod.take();
                 *problem = WindowCause::SilentBefore.warning(std::mem::take(&mut problem.object));
                 problem.pod = pod;

@@ -103,7 +103,7 @@ fn sandboxes(
 /// Queries the runtimes again. The pods of a runtime that answered before and has no socket now are not gone.
 fn query_again(config: &Config, before: &[PathBuf]) -> Result<Vec<SandboxNow>, Vec<Problem>> {
     let not_checked = |problem: Problem| {
-        let cause = Box::new(problem.cause);
+        let cause = problem.cause;
         RebuildCause::NotChecked { cause }.error(problem.object)
     };
     let answer = runtime::ask(config)

@@ -179,8 +179,7 @@ impl Address {
     }
 
     /// Whether the attributes that an administrator sets are equal: flags, scope, label, metric, broadcast.
-    #[must_use]
-    pub fn has_attributes_of(&self, other: &Self) -> bool {
+    pub(crate) fn has_attributes_of(&self, other: &Self) -> bool {
         (self.flags ^ other.flags) & REQUESTED_FLAGS == 0
             && self.scope == other.scope
             && self.label == other.label

@@ -43,8 +43,7 @@ const MODES: [&str; 7] = [
 
 impl Bond {
     /// The mode's name as `ip(8)` prints it.
-    #[must_use]
-    pub fn mode_name(&self) -> &'static str {
+    pub(crate) fn mode_name(&self) -> &'static str {
         MODES
             .get(usize::from(self.mode))
             .copied()

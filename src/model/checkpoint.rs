@@ -56,8 +56,12 @@ pub struct Extension {
 impl Extension {
     /// Whether it surely describes this namespace, of this machine and boot: by the namespace's identity, or because a
     /// runtime reports the same sandbox with the same inode.
-    #[must_use]
-    pub fn is_about(&self, node: &NodeIdentity, identity: &NetnsIdentity, pod: &PodInfo) -> bool {
+    pub(crate) fn is_about(
+        &self,
+        node: &NodeIdentity,
+        identity: &NetnsIdentity,
+        pod: &PodInfo,
+    ) -> bool {
         let same_sandbox = || self.identity.may_be(identity) && self.pod.is_surely(pod);
         self.node.is_same(node) && (self.identity.is_same(identity) || same_sandbox())
     }
@@ -89,8 +93,7 @@ pub struct PodInfo {
 
 impl PodInfo {
     /// A pod of which only the id is known.
-    #[must_use]
-    pub fn nameless(id: &PodId) -> Self {
+    pub(crate) fn nameless(id: &PodId) -> Self {
         Self {
             id: id.clone(),
             namespace: None,
@@ -104,22 +107,20 @@ impl PodInfo {
 
     /// Whether they cannot be the same pod: sandbox or uid are known of both and differ. Names do not count: a rebuilt pod
     /// has the same.
-    #[must_use]
-    pub fn contradicts(&self, other: &Self) -> bool {
+    pub(crate) fn contradicts(&self, other: &Self) -> bool {
         differ(self.sandbox.as_ref(), other.sandbox.as_ref())
             || differ(self.uid.as_ref(), other.uid.as_ref())
     }
 
     /// Whether they are surely the same pod: the sandbox, which is unique, is known of both.
-    #[must_use]
-    pub fn is_surely(&self, other: &Self) -> bool {
+    pub(crate) fn is_surely(&self, other: &Self) -> bool {
         self.sandbox.is_some() && self.sandbox == other.sandbox && !self.contradicts(other)
     }
 
     /// Fills in what was once known of the same pod; ignores another pod that was in the same namespace. A source that knows
     /// the sandbox or the Kubernetes namespace also knows the name, and the file is named after the sandbox; otherwise the
     /// pod keeps its earlier name and source.
-    pub fn learn(&mut self, then: Self) {
+    pub(crate) fn learn(&mut self, then: Self) {
         if self.contradicts(&then) {
             return;
         }
@@ -217,8 +218,7 @@ impl NodeState {
     }
 
     /// Whether both are equal apart from times.
-    #[must_use]
-    pub fn is_equal_but_for_times(&self, other: &Self) -> bool {
+    pub(crate) fn is_equal_but_for_times(&self, other: &Self) -> bool {
         let has_all = |of: &Self, in_other: &Self| {
             of.empty.iter().all(|netns| {
                 in_other
@@ -253,8 +253,7 @@ impl Checkpoint {
     }
 
     /// Whether both are netfix's and equal apart from times and the remaining lifetimes of addresses.
-    #[must_use]
-    pub fn is_equal_but_for_times(&self, other: &Self) -> bool {
+    pub(crate) fn is_equal_but_for_times(&self, other: &Self) -> bool {
         let timeless = |checkpoint: &Self| {
             let mut checkpoint = checkpoint.clone();
             let extension = checkpoint.netfix.as_mut()?;
@@ -286,8 +285,7 @@ impl Checkpoint {
 
     /// Of several checkpoints for one namespace, the best has the highest rank: netfix's before one of `i40e_net_fix`, then the
     /// newer one, then the one with a sandbox.
-    #[must_use]
-    pub fn rank(&self) -> impl Ord + use<> {
+    pub(crate) fn rank(&self) -> impl Ord + use<> {
         let written = self
             .netfix
             .as_ref()

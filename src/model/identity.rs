@@ -54,8 +54,7 @@ pub struct NetnsIdentity {
 impl NetnsIdentity {
     /// Whether both can be the same namespace: by their cookies or, where the kernel has none, by device and inode. This is
     /// no proof, because the kernel reuses inodes.
-    #[must_use]
-    pub fn may_be(&self, other: &Self) -> bool {
+    pub(crate) fn may_be(&self, other: &Self) -> bool {
         if let (Some(mine), Some(theirs)) = (self.cookie, other.cookie) {
             return mine == theirs;
         }

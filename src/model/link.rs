@@ -278,8 +278,7 @@ impl Vlan {
     }
 
     /// Names of the flags that differ from a new VLAN's, as `ip link add type vlan` takes them.
-    #[must_use]
-    pub fn unusual_flags(&self) -> Vec<String> {
+    pub(crate) fn unusual_flags(&self) -> Vec<String> {
         let differs = self.vlan_flags ^ Self::REORDER_HDR;
         let on = |bit: u32| {
             if self.vlan_flags & bit == 0 {

@@ -34,5 +34,5 @@ pub use problem::{Code, Problem, Severity};
 pub use route::Route;
 pub use rule::Rule;
 pub use state::NetState;
-pub use summary::{GatewayView, InterfaceView, PodSummary, State, interfaces};
+pub use summary::{GatewayAnswer, Interface, PodSummary, State, interfaces};
 pub use window::Window;

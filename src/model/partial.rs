@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use super::cni_result::CniRoute;
 use super::link::MacvlanMode;
 use super::sysctl::Sysctls;
-use super::{IfName, InterfaceView, Mac};
+use super::{IfName, Interface, Mac};
 use crate::model::link::VlanId;
 
 /// One pod, as far as the source describes it.
@@ -20,8 +20,8 @@ pub struct Partial {
 impl Partial {
     /// The interfaces in few words.
     #[must_use]
-    pub fn interfaces(&self) -> Vec<InterfaceView> {
-        let view = |attachment: &Attachment| InterfaceView {
+    pub fn interfaces(&self) -> Vec<Interface> {
+        let view = |attachment: &Attachment| Interface {
             name: attachment.ifname.clone(),
             kind: attachment.made.name().to_owned(),
             mac: attachment.mac,

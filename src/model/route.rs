@@ -112,8 +112,7 @@ pub enum Metric {
 
 impl Route {
     /// Whether the kernel adds this route, for an address or a router advertisement.
-    #[must_use]
-    pub fn is_made_by_kernel(&self) -> bool {
+    pub(crate) fn is_made_by_kernel(&self) -> bool {
         KERNEL_PROTOCOLS.contains(&self.protocol())
     }
 
@@ -154,8 +153,7 @@ impl Route {
 
     /// The order in which routes must be added: a gateway is accepted only when a route to it exists, so
     /// direct and narrow-scoped routes go first.
-    #[must_use]
-    pub fn rank(&self) -> (bool, u8) {
+    pub(crate) fn rank(&self) -> (bool, u8) {
         let (has_gateway, scope) = match self {
             Self::V4(route) => (
                 route.hops.iter().any(|hop| hop.gateway.is_some()),
@@ -192,8 +190,7 @@ impl Route {
 
 impl<A, N: Copy + Into<IpNet>> RouteOf<A, N> {
     /// Whether it is a default route of the main table.
-    #[must_use]
-    pub fn is_default(&self) -> bool {
+    pub(crate) fn is_default(&self) -> bool {
         self.table == TABLE_MAIN && self.kind == KIND_UNICAST && self.dst.into().prefix_len() == 0
     }
 }

@@ -80,8 +80,7 @@ const PROTOCOL_KERNEL: u8 = 2;
 
 impl Rule {
     /// Whether it is one of the rules that the kernel makes by itself in every namespace.
-    #[must_use]
-    pub fn is_made_by_kernel(&self) -> bool {
+    pub(crate) fn is_made_by_kernel(&self) -> bool {
         self.protocol == Some(PROTOCOL_KERNEL)
     }
 }

@@ -79,8 +79,10 @@ pub fn devices(stack: &[StackLink]) -> impl Iterator<Item = &IfName> {
 /// A node state from stacks alone: links without addresses, routes and settings.
 ///
 /// Bonds are left out: their options are not part of a stack.
-#[must_use]
-pub fn as_state<'a>(stacks: impl Iterator<Item = &'a [StackLink]>, host: &NetState) -> NetState {
+pub(crate) fn as_state<'a>(
+    stacks: impl Iterator<Item = &'a [StackLink]>,
+    host: &NetState,
+) -> NetState {
     let mut state = NetState::default();
     for entry in stacks.flatten() {
         if state.link(&entry.name).is_some() {

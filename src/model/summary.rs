@@ -87,7 +87,7 @@ impl fmt::Display for State {
 
 /// One interface of a pod.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InterfaceView {
+pub struct Interface {
     /// Its name.
     pub name: IfName,
     /// Its kind.
@@ -106,7 +106,7 @@ pub struct InterfaceView {
 
 /// The answer of one gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GatewayView {
+pub struct GatewayAnswer {
     /// The gateway.
     pub address: IpAddr,
     /// The pod's interface.
@@ -129,7 +129,7 @@ pub struct PodSummary {
     /// When its checkpoint was written (RFC 3339), where it has one.
     pub created: Option<String>,
     /// Its interfaces.
-    pub interfaces: Vec<InterfaceView>,
+    pub interfaces: Vec<Interface>,
 }
 
 impl PodSummary {
@@ -147,7 +147,7 @@ impl PodSummary {
 
 /// The interfaces of a state, without the loopback device.
 #[must_use]
-pub fn interfaces(state: &NetState) -> Vec<InterfaceView> {
+pub fn interfaces(state: &NetState) -> Vec<Interface> {
     let links = state
         .links
         .iter()
@@ -162,7 +162,7 @@ pub fn interfaces(state: &NetState) -> Vec<InterfaceView> {
                 gateways.push(gateway);
             }
         }
-        InterfaceView {
+        Interface {
             name: link.name.clone(),
             kind: link.kind.name().to_owned(),
             mac: link.mac,

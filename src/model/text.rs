@@ -14,7 +14,7 @@ pub(crate) fn escape(text: &str) -> String {
 }
 
 /// `1 pod`, `40 pods`; for nouns with a plural in `s`.
-pub(crate) fn count<N: Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+pub(crate) fn count<N: Copy + Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
     let plural = if number == N::from(1) { "" } else { "s" };
     format!("{number} {noun}{plural}")
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::identity::Holder;
 use super::text::escape;
-use super::{GatewayView, InterfaceView, NodeIdentity, PodInfo, Problem, State};
+use super::{GatewayAnswer, Interface, NodeIdentity, PodInfo, Problem, State};
 
 /// Version of the format.
 pub const SCHEMA: u32 = 1;
@@ -93,8 +93,7 @@ pub struct Run {
 }
 
 /// Program and arguments as a shell would take them, as far as people need that; control characters are escaped.
-#[must_use]
-pub fn command_line(argv: &[String]) -> String {
+pub(crate) fn command_line(argv: &[String]) -> String {
     escape(&argv.join(" "))
 }
 
@@ -151,9 +150,9 @@ pub struct WindowPod {
     #[serde(flatten)]
     pub info: PodInfo,
     /// Its interfaces before the loss.
-    pub before: Vec<InterfaceView>,
+    pub before: Vec<Interface>,
     /// Its interfaces at the end; null when unknown.
-    pub after: Option<Vec<InterfaceView>>,
+    pub after: Option<Vec<Interface>>,
     /// Its state after the restore; null without a restore.
     pub state: Option<State>,
     /// The number of steps of the restore.
@@ -163,7 +162,7 @@ pub struct WindowPod {
     /// When a gateway first answered after that; null when none did.
     pub answered: Option<u64>,
     /// Its gateways' answers.
-    pub gateways: Vec<GatewayView>,
+    pub gateways: Vec<GatewayAnswer>,
     /// Its fingerprint before the pause; null when no runtime reported it.
     #[serde(rename = "lives_before")]
     pub fingerprint_before: Option<PodFingerprint>,
@@ -254,16 +253,14 @@ impl End {
 
 impl Window {
     /// Whether kubelet is paused, according to this file.
-    #[must_use]
-    pub fn is_paused(&self) -> bool {
+    pub(crate) fn is_paused(&self) -> bool {
         self.pause
             .as_ref()
             .is_some_and(|pause| pause.resumed.is_none())
     }
 
     /// Whether the user's command was started, and may have changed the network.
-    #[must_use]
-    pub fn has_begun(&self) -> bool {
+    pub(crate) fn has_begun(&self) -> bool {
         self.phases
             .iter()
             .any(|phase| phase.name == PhaseName::Command)

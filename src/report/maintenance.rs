@@ -1,9 +1,9 @@
 //! Facts of windows as documents show them.
 
-use super::text::duration;
+use super::text::{count, duration};
 use super::view::{Document, HoldView, NodeView, PodView};
 use crate::maintenance::Request;
-use crate::maintenance::preview::{Preview, PreviewPod};
+use crate::maintenance::preview::Preview;
 use crate::maintenance::window_status::WindowStatus;
 use crate::model::State;
 use crate::model::window::command_line;
@@ -50,20 +50,9 @@ impl HoldView {
 
 /// What `upgrade --dry-run` answers.
 pub(crate) fn preview(request: &Request<'_>, preview: Preview) -> Document {
-    let steps = phases(request, preview.unit.as_deref(), preview.pods.len());
-    let pod = |pod: PreviewPod| PodView {
-        info: pod.info,
-        netns: Some(pod.netns).filter(|path| !path.is_empty()),
-        state: State::Unknown,
-        created: None,
-        seen: None,
-        interfaces: pod.interfaces,
-        before: None,
-        after: None,
-        steps: Vec::new(),
-        gateways: Vec::new(),
-        checkpoint: None,
-    };
+    let pods = count(preview.pods.len(), "pod");
+    let steps = phases(request, preview.unit.as_deref(), &pods);
+    let pod = |pod| PodView::new(pod, State::Unknown);
     Document {
         node: NodeView {
             hostname: preview.node.hostname,
@@ -77,7 +66,7 @@ pub(crate) fn preview(request: &Request<'_>, preview: Preview) -> Document {
 }
 
 /// The phases, one line each.
-fn phases(request: &Request<'_>, unit: Option<&str>, pods: usize) -> Vec<String> {
+fn phases(request: &Request<'_>, unit: Option<&str>, pods: &str) -> Vec<String> {
     let (pause, resume) = match unit {
         Some(unit) => (
             format!(
@@ -97,7 +86,7 @@ fn phases(request: &Request<'_>, unit: Option<&str>, pods: usize) -> Vec<String>
         ""
     };
     let restore = format!(
-        "wait up to {} for the NIC, then restore up to {pods} pods{hold}",
+        "wait up to {} for the NIC, then restore up to {pods}{hold}",
         duration(request.wait)
     );
     let lines = [

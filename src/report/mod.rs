@@ -30,7 +30,7 @@ mod window_status;
 
 use std::io::{self, Write};
 
-pub use crate::model::summary::{GatewayView, InterfaceView, State, interfaces};
+pub use crate::model::summary::{GatewayAnswer, Interface, State, interfaces};
 use crate::model::{Problem, Severity};
 pub(crate) use checked::check;
 pub(crate) use drift::drift;
@@ -38,7 +38,7 @@ pub use exit::Exit;
 pub(crate) use maintenance::preview;
 pub use metrics::metrics;
 pub use progress::{line, listener};
-pub use prospect::prospect;
+pub(crate) use prospect::prospect;
 pub(crate) use restore::restore;
 pub(crate) use snapshot::snapshot;
 use style::Tone;

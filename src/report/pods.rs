@@ -8,7 +8,7 @@ use super::style::{Style, Tone};
 use super::table::{self, Cell, Column, KEPT, WIDE};
 use super::text::{ago, duration, list_or_dash, natural, or_dash};
 use super::view::{Document, PodView};
-use crate::model::{GatewayView, InterfaceView, PodInfo, State};
+use crate::model::{GatewayAnswer, Interface, PodInfo, State};
 
 /// The pods as people look for them: by namespace and name, then by id.
 pub(super) fn sorted(pods: &[PodView]) -> Vec<&PodView> {
@@ -68,7 +68,7 @@ pub(super) fn tone(state: State) -> Tone {
 /// A pod with one of its interfaces.
 struct Attached<'a> {
     pod: &'a PodView,
-    interface: Option<&'a InterfaceView>,
+    interface: Option<&'a Interface>,
     now: Timestamp,
 }
 
@@ -95,7 +95,7 @@ impl Attached<'_> {
         Some(ago(seen, self.now))
     }
 
-    fn cell<T: ToString>(&self, value: impl Fn(&InterfaceView) -> T) -> Cell {
+    fn cell<T: ToString>(&self, value: impl Fn(&Interface) -> T) -> Cell {
         Cell::from(or_dash(self.interface.map(value)))
     }
 }
@@ -122,7 +122,7 @@ fn stored<'a>() -> [Column<Attached<'a>>; 12] {
 }
 
 fn restored<'a>() -> [Column<&'a PodView>; 9] {
-    fn each(pod: &PodView, value: impl Fn(&InterfaceView) -> String) -> Cell {
+    fn each(pod: &PodView, value: impl Fn(&Interface) -> String) -> Cell {
         let values: Vec<String> = pod.interfaces.iter().map(value).collect();
         Cell::from(list_or_dash(&values))
     }
@@ -164,11 +164,11 @@ fn drifted<'a>() -> [Column<&'a PodView>; 7] {
 }
 
 /// A pod with one of its gateways.
-type Asked<'a> = (&'a PodView, Option<&'a GatewayView>);
+type Asked<'a> = (&'a PodView, Option<&'a GatewayAnswer>);
 
 /// One row for each gateway; for a pod with a problem only the gateways that did not answer.
 fn asked(pod: &PodView, style: Style) -> Vec<Asked<'_>> {
-    let listed = |gateway: &&GatewayView| style.lists_all() || gateway.reachable != Some(true);
+    let listed = |gateway: &&GatewayAnswer| style.lists_all() || gateway.reachable != Some(true);
     let rows: Vec<Asked<'_>> = pod
         .gateways
         .iter()
@@ -183,7 +183,7 @@ fn asked(pod: &PodView, style: Style) -> Vec<Asked<'_>> {
 }
 
 fn gateways<'a>() -> [Column<Asked<'a>>; 8] {
-    fn of<T: ToString>(row: &Asked<'_>, value: impl Fn(&GatewayView) -> T) -> Cell {
+    fn of<T: ToString>(row: &Asked<'_>, value: impl Fn(&GatewayAnswer) -> T) -> Cell {
         Cell::from(or_dash(row.1.map(value)))
     }
     [

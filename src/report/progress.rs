@@ -8,6 +8,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::text::duration;
+use crate::model::IfName;
 use crate::progress::{Listener, Phase, Progress, Wait};
 
 /// A bar on stderr, where that is wanted, or silence.
@@ -100,12 +101,16 @@ impl fmt::Display for Phase {
     }
 }
 
-impl fmt::Display for Wait {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Nic => "the NIC",
-            Self::Carrier => "carrier",
-        })
+/// `eth0, eth1`, or `carrier on eth0`.
+fn awaited(wait: Wait, devices: &[IfName]) -> String {
+    let devices: Vec<String> = devices.iter().map(ToString::to_string).collect();
+    let names = match devices.join(", ") {
+        names if names.is_empty() => "the NIC".to_owned(),
+        names => names,
+    };
+    match wait {
+        Wait::Device => names,
+        Wait::Carrier => format!("carrier on {names}"),
     }
 }
 
@@ -113,9 +118,10 @@ impl Listener for Bar {
     fn notice(&mut self, event: Progress) {
         match event {
             Progress::Phase(phase, length) => self.show(WORKING, phase.to_string(), length),
-            Progress::Waiting(_, limit) if limit.is_zero() => {}
-            Progress::Waiting(wait, limit) => {
-                let message = format!("waiting for {wait}: up to {}", duration(limit));
+            Progress::Waiting(_, _, limit) if limit.is_zero() => {}
+            Progress::Waiting(wait, devices, limit) => {
+                let (awaited, limit) = (awaited(wait, &devices), duration(limit));
+                let message = format!("waiting for {awaited} (at most {limit})");
                 self.show(WAITING, message, 0);
             }
             Progress::Advance(count) => self.bar.inc(count as u64),

@@ -13,7 +13,7 @@ const MOST: usize = 20;
 ///
 /// # Errors
 /// When writing fails.
-pub fn prospect(course: &[String], pods: &[PodView], out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn prospect(course: &[String], pods: &[PodView], out: &mut dyn Write) -> io::Result<()> {
     course.iter().try_for_each(|line| writeln!(out, "{line}"))?;
     if pods.is_empty() {
         return writeln!(out, "\nNo pod has an interface on this host's links.");

@@ -1,8 +1,10 @@
 //! How an answer looks: for people or programs, in how many columns, with or without colours.
 
 use std::borrow::Cow;
+use std::io;
 
 use jiff::Timestamp;
+use terminal_size::{Width, terminal_size_of};
 
 /// How an answer looks.
 #[derive(Debug, Clone, Copy)]
@@ -139,7 +141,7 @@ pub fn is_utf8(variables: [Option<String>; 3]) -> bool {
 #[must_use]
 pub fn width(columns: Option<&str>) -> Option<usize> {
     let columns = columns.and_then(|text| text.parse().ok());
-    let terminal = || comfy_table::Table::new().width().map(usize::from);
+    let terminal = || terminal_size_of(io::stdout()).map(|(Width(columns), _)| columns.into());
     columns.filter(|columns| *columns > 0).or_else(terminal)
 }
 

@@ -3,8 +3,6 @@
 
 use std::io::{self, Write};
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Color, ContentArrangement};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::style::{Style, Tone};
@@ -23,7 +21,7 @@ pub(super) const WIDE: u8 = u8::MAX;
 pub(super) struct Column<R> {
     head: &'static str,
     rank: u8,
-    alignment: CellAlignment,
+    is_number: bool,
     cell: fn(&R) -> Cell,
 }
 
@@ -32,7 +30,7 @@ impl<R> Column<R> {
         Self {
             head,
             rank,
-            alignment: CellAlignment::Left,
+            is_number: false,
             cell,
         }
     }
@@ -40,7 +38,7 @@ impl<R> Column<R> {
     /// The same for numbers.
     pub(super) fn right(head: &'static str, rank: u8, cell: fn(&R) -> Cell) -> Self {
         Self {
-            alignment: CellAlignment::Right,
+            is_number: true,
             ..Self::new(head, rank, cell)
         }
     }
@@ -88,7 +86,19 @@ pub(super) fn write<R>(
         .map(|column| Filled::new(column, rows, style))
         .collect();
     fit(&mut shown, style.table_width());
-    writeln!(out, "{}", layout(&shown, rows.len(), style))
+    if style.headers {
+        let head =
+            |column: &Filled<'_, R>| (column.column.head.to_owned(), column.column.head.len());
+        writeln!(out, "{}", line(&shown, head))?;
+    }
+    (0..rows.len()).try_for_each(|row| {
+        let painted = |column: &Filled<'_, R>| {
+            let Cell { text, tone } = &column.cells[row];
+            let painted = tone.map_or_else(|| text.clone(), |tone| style.paint(text, tone));
+            (painted, text.width())
+        };
+        writeln!(out, "{}", line(&shown, painted))
+    })
 }
 
 /// A column with its cells.
@@ -172,42 +182,19 @@ fn taken(characters: impl Iterator<Item = char>, width: usize) -> String {
     characters.take_while(fits).collect()
 }
 
-fn layout<R>(columns: &[Filled<'_, R>], rows: usize, style: Style) -> String {
-    let mut table = comfy_table::Table::new();
-    table
-        .load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled);
-    if style.color {
-        table.enforce_styling();
-    } else {
-        table.force_no_tty();
-    }
-    if style.headers {
-        table.set_header(columns.iter().map(|column| column.column.head));
-    }
-    for row in 0..rows {
-        let cells = columns.iter().filter_map(|column| column.cells.get(row));
-        table.add_row(cells.map(|cell| {
-            let text = comfy_table::Cell::new(&cell.text);
-            cell.tone.map_or(text.clone(), |tone| text.fg(color(tone)))
-        }));
-    }
-    let gap = u16::try_from(GAP).unwrap_or_default();
-    let last = columns.len().saturating_sub(1);
-    for (at, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, if at == last { 0 } else { gap }));
-        column.set_cell_alignment(columns[at].column.alignment);
-    }
-    table.trim_fmt()
-}
-
-fn color(tone: Tone) -> Color {
-    match tone {
-        Tone::Good => Color::Green,
-        Tone::Calm => Color::Cyan,
-        Tone::Warning => Color::Yellow,
-        Tone::Bad => Color::Red,
-    }
+/// One line: the text of each column, and the columns of the terminal that it takes.
+fn line<R>(columns: &[Filled<'_, R>], cell: impl Fn(&Filled<'_, R>) -> (String, usize)) -> String {
+    let padded = |column: &Filled<'_, R>| {
+        let (text, width) = cell(column);
+        let space = " ".repeat(column.width.saturating_sub(width));
+        if column.column.is_number {
+            space + &text
+        } else {
+            text + &space
+        }
+    };
+    let cells: Vec<String> = columns.iter().map(padded).collect();
+    cells.join(&" ".repeat(GAP)).trim_end().to_owned()
 }
 
 #[cfg(test)]

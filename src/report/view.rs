@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::window::{ReportView, WindowView};
 use crate::model::window::{PhaseName, Run};
-use crate::model::{GatewayView, IfName, InterfaceView, PodId, PodInfo, Problem, State};
+use crate::model::{GatewayAnswer, IfName, Interface, PodId, PodInfo, Problem, State};
 
 /// The answer of one command.
 #[derive(Debug, Default, Serialize)]
@@ -240,7 +240,7 @@ pub struct PodView {
     /// When a snapshot last verified its checkpoint (RFC 3339); null when that is unknown.
     pub seen: Option<String>,
     /// Its interfaces, from the checkpoint.
-    pub interfaces: Vec<InterfaceView>,
+    pub interfaces: Vec<Interface>,
     /// The names of its interfaces before the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Vec<IfName>>,
@@ -252,7 +252,7 @@ pub struct PodView {
     pub steps: Vec<String>,
     /// Answers of its gateways.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub gateways: Vec<GatewayView>,
+    pub gateways: Vec<GatewayAnswer>,
     /// The whole checkpoint (`show`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Box<crate::model::Checkpoint>>,

@@ -188,7 +188,14 @@ fn carry_out(
     progress: &mut dyn Listener,
 ) -> Result<(HostJob, Vec<Job>, Vec<Problem>), Error> {
     let Surveyed { host, baseline, .. } = surveyed;
-    progress.notice(Progress::Waiting(Wait::Nic, limit.limit));
+    let waiting = |wait, baseline: &HostBaseline| {
+        Progress::Waiting(
+            wait,
+            baseline.devices.iter().cloned().collect(),
+            limit.limit,
+        )
+    };
+    progress.notice(waiting(Wait::Device, baseline));
     wait_nic::for_devices(host, baseline, limit)?;
     progress.notice(Progress::Phase(Phase::RestoringHost, 1));
     let mut host_job = HostJob::default();
@@ -197,7 +204,7 @@ fn carry_out(
     progress.notice(Progress::Phase(Phase::RestoringPods, jobs.len()));
     pods::restore(&mut jobs, host, &links, progress)?;
     pods::find_mac_owners(&mut jobs, host);
-    progress.notice(Progress::Waiting(Wait::Carrier, limit.limit));
+    progress.notice(waiting(Wait::Carrier, baseline));
     let mut notes = wait_nic::for_carrier(host, baseline, &links, limit)?;
     finish_later(&mut host_job, &mut jobs, host, baseline, &links)?;
     notes.extend(announce::announce(&jobs, host));

@@ -1,6 +1,6 @@
 //! The documents of a realistic node: pods of several namespaces on VLANs over an i40e NIC.
 
-use netfix::model::{GatewayView, InterfaceView, PodId, PodInfo, Problem, State, Window};
+use netfix::model::{GatewayAnswer, Interface, PodId, PodInfo, Problem, State, Window};
 use netfix::report::{
     CheckView, Document, Extra, HoldView, KeptView, NodeView, PodView, ReportView, RuntimeView,
     ShowView, Standing, StatusView, Verdict,
@@ -325,7 +325,7 @@ fn pod(at: usize, state: State) -> PodView {
     }
 }
 
-fn interface(at: usize) -> InterfaceView {
+fn interface(at: usize) -> Interface {
     let (high, low) = ((at + 13) / 256, (at + 13) % 256);
     from_value(json!({
         "name": "eth0", "kind": "macvlan", "parent": "eth0.3", "mtu": 1500,
@@ -336,8 +336,8 @@ fn interface(at: usize) -> InterfaceView {
     .unwrap()
 }
 
-fn gateway(address: &str, at: usize, silent: bool) -> GatewayView {
-    GatewayView {
+fn gateway(address: &str, at: usize, silent: bool) -> GatewayAnswer {
+    GatewayAnswer {
         address: address.parse().unwrap(),
         dev: "eth0".parse().unwrap(),
         reachable: Some(!silent),

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use netfix::model::window::WindowPod;
-use netfix::model::{InterfaceView, Problem, Severity, Window};
+use netfix::model::{Interface, Problem, Severity, Window};
 use scraper::{Html, Selector};
 
 use crate::machine::{Machine, NAMES, fixture};
@@ -187,7 +187,7 @@ fn hostile() -> (Window, &'static str) {
     window.run.as_mut().unwrap().error = Some(text());
     window.pause.as_mut().unwrap().unit = text();
     window.node.boot_id = Some(text());
-    let interface: InterfaceView = serde_json::from_value(serde_json::json!({
+    let interface: Interface = serde_json::from_value(serde_json::json!({
         "name": "<b>\u{1b}[2J", "kind": evil, "mac": null, "parent": "<i>", "mtu": 1500, "addresses": ["192.0.2.7/24"], "gateways": []
     }))
     .unwrap();

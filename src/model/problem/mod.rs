@@ -95,7 +95,7 @@ pub struct Problem {
     /// What it is about: a link, an address, a file.
     pub object: String,
     /// What is wrong.
-    pub cause: Cause,
+    pub cause: Box<Cause>,
 }
 
 /// The form of a problem in JSON documents and window records.
@@ -140,7 +140,7 @@ impl From<Written> for Problem {
             severity,
             pod,
             object,
-            cause: Cause::Recorded { code, message },
+            cause: Box::new(Cause::Recorded { code, message }),
         }
     }
 }
@@ -156,7 +156,7 @@ impl Problem {
             severity,
             pod: None,
             object: object.into(),
-            cause: cause.into(),
+            cause: Box::new(cause.into()),
         }
     }
 
@@ -180,8 +180,7 @@ impl Problem {
     }
 
     /// The same problem, no worse than a warning.
-    #[must_use]
-    pub fn demoted(self) -> Self {
+    pub(crate) fn demoted(self) -> Self {
         Self {
             severity: self.severity.min(Severity::Warning),
             ..self

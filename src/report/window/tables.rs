@@ -10,7 +10,7 @@ use super::terminal::{lasted, outage, result, tone_of_state};
 use super::text::{self, clock, milliseconds_or_dash};
 use super::verdict::PodOutcome;
 use crate::model::window::{Phase, PodFingerprint, WindowPod};
-use crate::model::{GatewayView, InterfaceView, Problem};
+use crate::model::{GatewayAnswer, Interface, Problem};
 
 /// The phases.
 pub(super) fn phases(view: &ReportView) -> Markup {
@@ -119,7 +119,7 @@ fn change(pod: &WindowPod) -> Option<String> {
     }
 }
 
-fn interfaces(all: &[InterfaceView]) -> Markup {
+fn interfaces(all: &[Interface]) -> Markup {
     html! {
         @if all.is_empty() { "none" }
         @for interface in all {
@@ -138,8 +138,8 @@ fn interfaces(all: &[InterfaceView]) -> Markup {
     }
 }
 
-fn gateways(all: &[GatewayView]) -> Markup {
-    let answer = |gateway: &GatewayView| match (gateway.reachable, gateway.rtt_us) {
+fn gateways(all: &[GatewayAnswer]) -> Markup {
+    let answer = |gateway: &GatewayAnswer| match (gateway.reachable, gateway.rtt_us) {
         (Some(true), Some(us)) => html! { span.rtt { (round_trip(us)) } },
         (Some(true), None) => html! { span.rtt { "answers" } },
         (Some(false), _) => html! { span.rtt.bad { "no answer" } },

@@ -244,7 +244,7 @@ fn pods<'a>() -> [Column<&'a WindowPod>; 8] {
 }
 
 /// A pod's interfaces.
-fn interfaces(all: &[crate::model::InterfaceView]) -> String {
+fn interfaces(all: &[crate::model::Interface]) -> String {
     let texts: Vec<String> = all.iter().map(text::interface).collect();
     if texts.is_empty() {
         "none".to_owned()

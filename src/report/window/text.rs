@@ -6,7 +6,7 @@ use super::super::pods::round_trip;
 use super::super::text::{UNKNOWN, escape, milliseconds};
 use super::verdict::PodCounts;
 use crate::model::window::Run;
-use crate::model::{GatewayView, InterfaceView, Window};
+use crate::model::{GatewayAnswer, Interface, Window};
 
 /// A line of a program's output as a terminal shows it: without colours, and without what a carriage return overwrote.
 pub(super) fn printed(line: &str) -> String {
@@ -77,7 +77,7 @@ pub(super) fn run_end(run: &Run, lasted: Option<u64>) -> String {
 }
 
 /// An interface in few words.
-pub(super) fn interface(interface: &InterfaceView) -> String {
+pub(super) fn interface(interface: &Interface) -> String {
     let addresses = interface
         .addresses
         .iter()
@@ -86,7 +86,7 @@ pub(super) fn interface(interface: &InterfaceView) -> String {
 }
 
 /// What a gateway answered.
-pub(super) fn gateway(gateway: &GatewayView) -> String {
+pub(super) fn gateway(gateway: &GatewayAnswer) -> String {
     let answer = match (gateway.reachable, gateway.rtt_us) {
         (Some(true), Some(us)) => round_trip(us),
         (Some(true), None) => "answers".to_owned(),

@@ -4,21 +4,13 @@ use crate::model::{IfName, PodId};
 causes! {
     /// Causes where another object has the place, the name or the address.
     ConflictCause {
-        /// A link of another kind has the name.
         OtherKind { now: String, then: String } => LinkConflict,
-        /// A VLAN with another id or protocol has the name.
         OtherVlan { now: String, then: String } => LinkConflict,
-        /// Another link has the VLAN's id on its parent.
         VlanIdTaken { by: IfName } => LinkConflict,
-        /// The link is on another parent; `None` is a link of a third namespace.
         OtherParent { now: Option<IfName>, then: Option<IfName> } => LinkConflict,
-        /// The bond has another mode.
         OtherBondMode { now: String, then: String } => LinkConflict,
-        /// The port is in another bond.
         OtherBond { now: IfName, then: IfName } => LinkConflict,
-        /// Others claim the MAC too.
         MacClaimed { others: Vec<Holder> } => MacConflict,
-        /// Others claim the address too.
         AddressClaimed { others: Vec<Holder> } => AddressConflict,
     }
 }

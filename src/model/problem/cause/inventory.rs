@@ -4,31 +4,18 @@ use crate::model::PodInfo;
 causes! {
     /// Causes found in finding namespaces and pods.
     InventoryCause {
-        /// A selector is no pattern.
         NotAPattern { reason: String } => NotFound,
-        /// The path of a selector cannot be read.
         SelectorUnreadable { error: String } => NotFound,
-        /// The selectors match no running pod.
         NoSuchPod => NotFound,
-        /// The host, or the list of processes, cannot be read.
         CannotObserve { error: String } => Unreadable,
-        /// The kernel does not reveal the namespace of a process.
         NetnsHidden => Unreadable,
-        /// A namespace cannot be opened.
         CannotOpenNetns { error: String } => Unreadable,
-        /// A namespace cannot be entered.
         CannotEnterNetns { error: String } => Unreadable,
-        /// A runtime reports a sandbox whose namespace is not found.
         SandboxNotFound { pod: PodInfo, reason: NoNetns } => Unreadable,
-        /// Several sandboxes are reported in one namespace.
         SharedNetns { sandboxes: Vec<String> } => Unsupported,
-        /// The runtime that the user wants has no socket.
         NoRuntimeSocket { sockets: Vec<String> } => RuntimeUnreachable,
-        /// A runtime does not answer.
         RuntimeFailed { error: String } => RuntimeUnreachable,
-        /// netfix cannot query any runtime.
         ClientFailed { error: String } => RuntimeUnreachable,
-        /// A runtime reports no pod for namespaces that are a pod's.
         PodListIncomplete { namespaces: Vec<String> } => RuntimeUnreachable,
     }
 }

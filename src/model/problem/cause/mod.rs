@@ -36,14 +36,15 @@ pub use store::{StoreCause, StoreEffect};
 pub use usage::UsageCause;
 pub use window::{DetachedCause, RecordCause, WindowCause};
 
-/// Defines the causes of one part of netfix, each with its code: `Variant { field: Type } => Code,`.
+/// Defines the causes of one part of netfix, each with its code: `Variant { field: Type } => Code,`. Its sentence, which
+/// says what it is, is in `report/messages`.
 macro_rules! causes {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident $({ $($field:ident: $type:ty),* $(,)? })? => $code:ident,)* }) => {
+    ($(#[$meta:meta])* $name:ident { $($variant:ident $({ $($field:ident: $type:ty),* $(,)? })? => $code:ident,)* }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq)]
-        #[allow(missing_docs, reason = "the sentence in report/messages says what a field is")]
+        #[allow(missing_docs, reason = "the sentences in report/messages say what each is")]
         pub enum $name {
-            $($(#[$doc])* $variant $({ $($field: $type),* })?,)*
+            $($variant $({ $($field: $type),* })?,)*
         }
 
         impl $name {
