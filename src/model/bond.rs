@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
+use super::text::word;
 use super::{IfName, Mac};
 
 /// The data of a bond: mode and options of `ip link set type bond`.
@@ -53,8 +54,7 @@ impl Bond {
 
 impl fmt::Display for BondOption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = serde_json::to_value(self).map_err(|_| fmt::Error)?;
-        f.pad(name.as_str().unwrap_or_default())
+        word(self, f)
     }
 }
 

@@ -79,7 +79,7 @@ fn is_known<T: Copy + PartialEq>(mine: Option<T>, theirs: Option<T>) -> bool {
 
 /// The name of a pod's checkpoint file: 1 to 64 of `[A-Za-z0-9._-]`, not starting with a dot.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct PodId(String);
 
 /// Why a text is not a pod id.
@@ -124,12 +124,6 @@ impl TryFrom<String> for PodId {
         } else {
             Err(InvalidPodId(text))
         }
-    }
-}
-
-impl From<PodId> for String {
-    fn from(id: PodId) -> Self {
-        id.0
     }
 }
 

@@ -18,7 +18,7 @@ const MAX_BYTES: usize = 15;
 /// assert!("../etc".parse::<IfName>().is_err());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct IfName(String);
 
 /// Why a text is not an interface name.
@@ -57,12 +57,6 @@ impl FromStr for IfName {
 
     fn from_str(text: &str) -> Result<Self, InvalidName> {
         Self::try_from(text.to_owned())
-    }
-}
-
-impl From<IfName> for String {
-    fn from(name: IfName) -> Self {
-        name.0
     }
 }
 

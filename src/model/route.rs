@@ -129,16 +129,8 @@ impl Route {
     #[must_use]
     pub fn devs(&self) -> Vec<&IfName> {
         match self {
-            Self::V4(route) => route
-                .hops
-                .iter()
-                .filter_map(|hop| hop.dev.as_ref())
-                .collect(),
-            Self::V6(route) => route
-                .hops
-                .iter()
-                .filter_map(|hop| hop.dev.as_ref())
-                .collect(),
+            Self::V4(route) => route.devs(),
+            Self::V6(route) => route.devs(),
         }
     }
 
@@ -154,17 +146,10 @@ impl Route {
     /// The order in which routes must be added: a gateway is accepted only when a route to it exists, so
     /// direct and narrow-scoped routes go first.
     pub(crate) fn rank(&self) -> (bool, u8) {
-        let (has_gateway, scope) = match self {
-            Self::V4(route) => (
-                route.hops.iter().any(|hop| hop.gateway.is_some()),
-                route.scope,
-            ),
-            Self::V6(route) => (
-                route.hops.iter().any(|hop| hop.gateway.is_some()),
-                route.scope,
-            ),
-        };
-        (has_gateway, u8::MAX - scope)
+        match self {
+            Self::V4(route) => route.rank(),
+            Self::V6(route) => route.rank(),
+        }
     }
 
     /// Whether both compete for the same place in the same table, so that only appending lets both live.
@@ -196,6 +181,18 @@ impl<A, N: Copy + Into<IpNet>> RouteOf<A, N> {
 }
 
 impl<A: Copy + Into<IpAddr>, N: PartialEq> RouteOf<A, N> {
+    fn devs(&self) -> Vec<&IfName> {
+        self.hops
+            .iter()
+            .filter_map(|hop| hop.dev.as_ref())
+            .collect()
+    }
+
+    fn rank(&self) -> (bool, u8) {
+        let has_gateway = self.hops.iter().any(|hop| hop.gateway.is_some());
+        (has_gateway, u8::MAX - self.scope)
+    }
+
     fn gateways(&self) -> Vec<(IpAddr, &IfName)> {
         let hops = self.hops.iter();
         hops.filter_map(|hop| Some((hop.gateway?.into(), hop.dev.as_ref()?)))

@@ -7,6 +7,7 @@ use std::path::Path;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+use super::text::word;
 use super::{IfName, Link, LinkKind, Mac, NetState, Parent, PodInfo, Route};
 
 /// The result of a command for one pod.
@@ -57,31 +58,23 @@ impl State {
     /// Whether this is a success.
     #[must_use]
     pub fn is_good(self) -> bool {
-        use State::{
-            Empty, Gone, Imported, InSync, Kept, NoGateway, Reachable, Restored, Saved, Stored,
-            Unchanged,
-        };
-        matches!(
+        !matches!(
             self,
-            Saved
-                | Unchanged
-                | Empty
-                | Stored
-                | Imported
-                | Kept
-                | Gone
-                | InSync
-                | Restored
-                | Reachable
-                | NoGateway
+            Self::Degraded
+                | Self::NoCheckpoint
+                | Self::Stale
+                | Self::Drifted
+                | Self::Partial
+                | Self::Unreachable
+                | Self::Unknown
+                | Self::Failed
         )
     }
 }
 
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = serde_json::to_value(self).map_err(|_| fmt::Error)?;
-        f.pad(word.as_str().unwrap_or_default())
+        word(self, f)
     }
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// The name of one per-interface sysctl, such as `arp_notify`: lower-case letters, digits and `_` only, so that no
 /// checkpoint can make netfix write outside the interface's folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct SysctlKey(Cow<'static, str>);
 
 /// Why a text is not a sysctl name.
@@ -42,12 +42,6 @@ impl TryFrom<String> for SysctlKey {
         } else {
             Err(InvalidKey(text))
         }
-    }
-}
-
-impl From<SysctlKey> for String {
-    fn from(key: SysctlKey) -> Self {
-        key.0.into_owned()
     }
 }
 

@@ -1,7 +1,9 @@
 //! Words and numbers, in one form everywhere.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::time::Duration;
+
+use serde::Serialize;
 
 /// Untrusted text on one line, without anything that a terminal obeys or that hides what is there: control, format and
 /// invisible characters are shown as their numbers.
@@ -11,6 +13,12 @@ pub(crate) fn escape(text: &str) -> String {
         _ => c.escape_debug().to_string(),
     };
     text.chars().map(shown).collect()
+}
+
+/// The word of a variant, which is also its word in JSON.
+pub(crate) fn word(value: &impl Serialize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let word = serde_json::to_value(value).map_err(|_| fmt::Error)?;
+    f.pad(word.as_str().unwrap_or_default())
 }
 
 /// `1 pod`, `40 pods`; for nouns with a plural in `s`.

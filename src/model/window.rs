@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::identity::Holder;
-use super::text::escape;
+use super::text::{escape, word};
 use super::{GatewayAnswer, Interface, NodeIdentity, PodInfo, Problem, State};
 
 /// Version of the format.
@@ -138,8 +138,7 @@ pub enum PhaseName {
 
 impl fmt::Display for PhaseName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = serde_json::to_value(self).map_err(|_| fmt::Error)?;
-        f.pad(word.as_str().unwrap_or_default())
+        word(self, f)
     }
 }
 

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::window::{ReportView, WindowView};
+use crate::model::text::word;
 use crate::model::window::{PhaseName, Run};
 use crate::model::{GatewayAnswer, IfName, Interface, PodId, PodInfo, Problem, State};
 
@@ -201,12 +202,7 @@ pub enum Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Ok => "OK",
-            Self::Warning => "WARNING",
-            Self::Critical => "CRITICAL",
-            Self::Unknown => "UNKNOWN",
-        })
+        word(self, f)
     }
 }
 

@@ -9,6 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::PodId;
+use super::text::word;
 
 pub use cause::*;
 
@@ -57,8 +58,7 @@ pub enum Code {
 
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = serde_json::to_value(self).map_err(|_| fmt::Error)?;
-        f.pad(word.as_str().unwrap_or_default())
+        word(self, f)
     }
 }
 
@@ -76,11 +76,7 @@ pub enum Severity {
 
 impl fmt::Display for Severity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        })
+        word(self, f)
     }
 }
 
