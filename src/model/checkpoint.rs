@@ -212,8 +212,7 @@ pub struct NodeState {
 
 impl NodeState {
     /// When a snapshot last verified a pod's checkpoint; `None` when unknown.
-    #[must_use]
-    pub fn seen(&self, pod: &PodId) -> Option<&str> {
+    pub(crate) fn seen(&self, pod: &PodId) -> Option<&str> {
         self.seen.get(pod).map(String::as_str)
     }
 

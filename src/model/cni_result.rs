@@ -87,8 +87,7 @@ pub struct CniRoute {
 
 impl CniRoute {
     /// A route with default attributes.
-    #[must_use]
-    pub fn via(dst: IpNet, gw: Option<IpAddr>) -> Self {
+    pub(crate) fn via(dst: IpNet, gw: Option<IpAddr>) -> Self {
         Self {
             dst,
             gw,

@@ -17,8 +17,7 @@ pub struct NodeIdentity {
 
 impl NodeIdentity {
     /// Whether both are the same boot of the same machine; `false` when unknown.
-    #[must_use]
-    pub fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.machine_id == other.machine_id
             && self.boot_id.is_some()
             && self.boot_id == other.boot_id
@@ -63,8 +62,7 @@ impl NetnsIdentity {
 
     /// Whether both are surely the same namespace: by cookie, by a mount that never went away, or by a process that still
     /// runs.
-    #[must_use]
-    pub fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         let proves_cookie = is_known(self.cookie, other.cookie);
         let proven =
             proves_cookie || is_known(self.made, other.made) || is_known(self.holder, other.holder);

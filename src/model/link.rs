@@ -370,8 +370,7 @@ pub struct Hardware {
 impl Hardware {
     /// Whether both are the same device: permanent MAC or bus address is known of both and equal, and the other one does
     /// not differ.
-    #[must_use]
-    pub fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         let mac = same(self.permanent_mac.as_ref(), other.permanent_mac.as_ref());
         let bus = same(self.bus.as_ref(), other.bus.as_ref());
         match (mac, bus) {
@@ -381,8 +380,7 @@ impl Hardware {
     }
 
     /// Whether it can be recognised under another name.
-    #[must_use]
-    pub fn is_known(&self) -> bool {
+    pub(crate) fn is_known(&self) -> bool {
         self.permanent_mac.is_some() || self.bus.is_some()
     }
 }

@@ -17,8 +17,7 @@ pub struct InvalidMac(String);
 
 impl Mac {
     /// The address, if `bytes` has the length of an Ethernet address; an InfiniBand address has 20 bytes.
-    #[must_use]
-    pub fn from_slice(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn from_slice(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 }

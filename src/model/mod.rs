@@ -34,5 +34,6 @@ pub use problem::{Code, Problem, Severity};
 pub use route::Route;
 pub use rule::Rule;
 pub use state::NetState;
-pub use summary::{GatewayAnswer, Interface, PodSummary, State, interfaces};
+pub(crate) use summary::interfaces;
+pub use summary::{GatewayAnswer, Interface, PodSummary, State};
 pub use window::Window;

@@ -19,8 +19,7 @@ pub struct Partial {
 
 impl Partial {
     /// The interfaces in few words.
-    #[must_use]
-    pub fn interfaces(&self) -> Vec<Interface> {
+    pub(crate) fn interfaces(&self) -> Vec<Interface> {
         let view = |attachment: &Attachment| Interface {
             name: attachment.ifname.clone(),
             kind: attachment.made.name().to_owned(),
@@ -104,8 +103,7 @@ pub struct Tuning {
 
 impl Attachment {
     /// An attachment of which only name and kind are known.
-    #[must_use]
-    pub fn bare(ifname: IfName, made: Made) -> Self {
+    pub(crate) fn bare(ifname: IfName, made: Made) -> Self {
         Self {
             ifname,
             made,
@@ -121,14 +119,12 @@ impl Attachment {
     }
 
     /// Whether netfix can recreate it.
-    #[must_use]
-    pub fn can_be_made(&self) -> bool {
+    pub(crate) fn can_be_made(&self) -> bool {
         !matches!(self.made, Made::Other(_))
     }
 
     /// Its gateways, each once.
-    #[must_use]
-    pub fn gateways(&self) -> Vec<IpAddr> {
+    pub(crate) fn gateways(&self) -> Vec<IpAddr> {
         let mut gateways = Vec::new();
         for gateway in self.routes.iter().filter_map(|route| route.gw) {
             if !gateways.contains(&gateway) {

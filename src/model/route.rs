@@ -117,8 +117,7 @@ impl Route {
     }
 
     /// Its origin (`RTPROT_*`).
-    #[must_use]
-    pub fn protocol(&self) -> u8 {
+    pub(crate) fn protocol(&self) -> u8 {
         match self {
             Self::V4(route) => route.protocol,
             Self::V6(route) => route.protocol,
@@ -135,8 +134,7 @@ impl Route {
     }
 
     /// Its gateways with the interface that each is reached through.
-    #[must_use]
-    pub fn gateways(&self) -> Vec<(IpAddr, &IfName)> {
+    pub(crate) fn gateways(&self) -> Vec<(IpAddr, &IfName)> {
         match self {
             Self::V4(route) => route.gateways(),
             Self::V6(route) => route.gateways(),

@@ -6,8 +6,7 @@ use std::collections::BTreeSet;
 use super::{IfName, Link, LinkKind, NetState, Parent, StackLink};
 
 /// Every link of the host below a link of `pod`, top first.
-#[must_use]
-pub fn under(pod: &NetState, host: &NetState) -> Vec<StackLink> {
+pub(crate) fn under(pod: &NetState, host: &NetState) -> Vec<StackLink> {
     let mut stack = Vec::new();
     let mut seen = BTreeSet::new();
     for link in &pod.links {

@@ -56,8 +56,7 @@ pub enum State {
 
 impl State {
     /// Whether this is a success.
-    #[must_use]
-    pub fn is_good(self) -> bool {
+    pub(crate) fn is_good(self) -> bool {
         !matches!(
             self,
             Self::Degraded
@@ -127,8 +126,7 @@ pub struct PodSummary {
 
 impl PodSummary {
     /// A pod of which only the names and the namespace's path are known.
-    #[must_use]
-    pub fn bare(info: &PodInfo, netns: Option<&Path>) -> Self {
+    pub(crate) fn bare(info: &PodInfo, netns: Option<&Path>) -> Self {
         Self {
             info: info.clone(),
             netns: netns.map(|path| path.display().to_string()),
@@ -139,8 +137,7 @@ impl PodSummary {
 }
 
 /// The interfaces of a state, without the loopback device.
-#[must_use]
-pub fn interfaces(state: &NetState) -> Vec<Interface> {
+pub(crate) fn interfaces(state: &NetState) -> Vec<Interface> {
     let links = state
         .links
         .iter()

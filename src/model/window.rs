@@ -266,8 +266,7 @@ impl Window {
     }
 
     /// The phase that is running, or in which netfix died.
-    #[must_use]
-    pub fn phase(&self) -> Option<PhaseName> {
+    pub(crate) fn phase(&self) -> Option<PhaseName> {
         self.phases
             .last()
             .filter(|phase| phase.to.is_none())

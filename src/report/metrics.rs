@@ -11,8 +11,7 @@ use super::view::CheckView;
 use crate::model::Problem;
 
 /// The metrics of one check, sorted by name.
-#[must_use]
-pub fn metrics(check: &CheckView, problems: &[Problem]) -> String {
+pub(crate) fn metrics(check: &CheckView, problems: &[Problem]) -> String {
     let mut text = String::new();
     let mut gauge = |name: &str, help: &str, value: &dyn ToString| {
         family(&mut text, name, help, [(String::new(), value.to_string())]);

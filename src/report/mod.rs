@@ -30,13 +30,13 @@ mod window_status;
 
 use std::io::{self, Write};
 
-pub use crate::model::summary::{GatewayAnswer, Interface, State, interfaces};
+pub use crate::model::State;
 use crate::model::{Problem, Severity};
 pub(crate) use checked::check;
 pub(crate) use drift::drift;
 pub use exit::Exit;
 pub(crate) use maintenance::preview;
-pub use metrics::metrics;
+pub(crate) use metrics::metrics;
 pub use progress::{line, listener};
 pub(crate) use prospect::prospect;
 pub(crate) use restore::restore;

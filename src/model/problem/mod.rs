@@ -170,8 +170,7 @@ impl Problem {
     }
 
     /// The sentence for people, with the errno where the kernel gave one.
-    #[must_use]
-    pub fn message(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         self.cause.to_string()
     }
 
@@ -184,8 +183,7 @@ impl Problem {
     }
 
     /// Whether the pod or the command failed by it.
-    #[must_use]
-    pub fn is_error(&self) -> bool {
+    pub(crate) fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 
