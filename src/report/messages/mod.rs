@@ -24,22 +24,10 @@ macro_rules! sentences {
     };
 }
 
-mod check;
-mod command;
-mod conflict;
-mod foreign;
-mod gateway;
-mod inventory;
-mod kubelet;
-mod matching;
-mod partial;
-mod plan;
-mod rebuild;
-mod restore;
-mod snapshot;
-mod store;
-mod usage;
-mod window;
+mod files;
+mod maintenance;
+mod network;
+mod pods;
 mod window_log;
 
 use crate::model::PodInfo;

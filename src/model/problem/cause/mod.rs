@@ -1,40 +1,18 @@
 //! Every cause of a problem, by the part of netfix that finds it.
 
-mod check;
-mod command;
-mod conflict;
-mod foreign;
-mod gateway;
-mod inventory;
-mod kubelet;
-mod matching;
-mod partial;
-mod plan;
-mod rebuild;
-mod restore;
-mod snapshot;
-mod store;
-mod usage;
-mod window;
+mod files;
+mod maintenance;
+mod network;
+mod pods;
 
 use super::{Code, Problem, Severity};
 
-pub use check::CheckCause;
-pub use command::CommandCause;
-pub use conflict::{ConflictCause, Holder};
-pub use foreign::ForeignCause;
-pub use gateway::GatewayCause;
-pub use inventory::{InventoryCause, NoNetns};
-pub use kubelet::KubeletCause;
-pub use matching::MatchingCause;
-pub use partial::PartialCause;
-pub use plan::PlanCause;
-pub use rebuild::RebuildCause;
-pub use restore::RestoreCause;
-pub use snapshot::SnapshotCause;
-pub use store::{StoreCause, StoreEffect};
-pub use usage::UsageCause;
-pub use window::{DetachedCause, RecordCause, WindowCause};
+pub use files::{CheckCause, SnapshotCause, StoreCause, StoreEffect, UsageCause};
+pub use maintenance::{
+    CommandCause, DetachedCause, KubeletCause, RebuildCause, RecordCause, WindowCause,
+};
+pub use network::{ConflictCause, GatewayCause, Holder, PlanCause, RestoreCause};
+pub use pods::{ForeignCause, InventoryCause, MatchingCause, NoNetns, PartialCause};
 
 /// Defines the causes of one part of netfix, each with its code: `Variant { field: Type } => Code,`. Its sentence, which
 /// says what it is, is in `report/messages`.

@@ -1,0 +1,74 @@
+//! Causes found in the state folder, and what snapshots and the pre-check find.
+
+use std::time::Duration;
+
+use super::causes;
+use crate::model::{IfName, PodId};
+
+causes! {
+    /// Causes found in the state folder.
+    StoreCause {
+        Corrupt { path: String, reason: String, effect: Option<StoreEffect> } => CheckpointCorrupt,
+        NoSpace { action: String, path: String, error: String, effect: Option<StoreEffect> } => NoSpace,
+        CannotWrite { action: String, path: String, error: String, effect: Option<StoreEffect> } => Unwritable,
+        CannotRead { action: String, path: String, error: String, effect: Option<StoreEffect> } => Unreadable,
+        Locked { path: String, holder: String, waited: Duration } => LockHeld,
+        NoGeneration { kept: Vec<u64> } => NotFound,
+    }
+}
+
+/// What the command cannot do because of a failed read or write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreEffect {
+    /// No generation holds what would be replaced, so nothing is replaced.
+    NothingReplaced,
+    /// The host's own addresses and routes are unknown.
+    HostUnknown,
+    /// When the checkpoints were last verified is unknown.
+    TimesUnknown,
+}
+
+causes! {
+    /// Causes found in writing checkpoints.
+    SnapshotCause {
+        LinkLost => Degraded,
+        LinkVanished { link: String } => Unreadable,
+        HostLinkGone => Degraded,
+        HostLinkDown => Degraded,
+        OnThirdNamespace => Unsupported,
+        KindCannotBeMade => Unsupported,
+        QdiscCannotBeRestored { qdisc: String } => Unsupported,
+        CannotBeRestored => Unsupported,
+        DeviceInPod => Unsupported,
+        PortCannotBeRestored { master: IfName } => Unsupported,
+    }
+}
+
+causes! {
+    /// Causes found in the pre-check.
+    CheckCause {
+        NoFolder => CheckpointMissing,
+        FolderUnusable { error: String } => Unwritable,
+        TooFewBytes { free_kib: u64, needed_kib: u64 } => NoSpace,
+        TooFewInodes { free: u64 } => NoSpace,
+        CapabilityMissing => PermissionDenied,
+        KindMissing => Unsupported,
+        NoCompleteSnapshot => CheckpointMissing,
+        SnapshotStale { age: Duration, completed: String } => CheckpointStale,
+        NoCarrierUnderPods => NoCarrier,
+        NoCarrier => NoCarrier,
+        NoCheckpoint => CheckpointMissing,
+        Stale { age: Duration } => CheckpointStale,
+        OriginFormat => PartialSource,
+        LinkLost => Degraded,
+        Drift { more: usize, pod: Option<PodId> } => Drift,
+    }
+}
+
+causes! {
+    /// Causes found in the command line and the machine.
+    UsageCause {
+        NotRoot => PermissionDenied,
+        TextOnly => Failed,
+    }
+}

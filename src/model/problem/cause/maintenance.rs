@@ -1,0 +1,91 @@
+//! Causes found in a window: its record, COMMAND, kubelet and rebuilt pods.
+
+use super::{Cause, causes};
+use crate::model::window::ContainerChange;
+
+causes! {
+    /// Causes found around a maintenance window: before it starts, in its unit, in its record.
+    WindowCause {
+        Open { started: String, command: String, pid: u32, unit: Option<String> } => WindowOpen,
+        CommandStillRuns { pid: u32 } => WindowOpen,
+        NoneOpen => NotFound,
+        NothingPaused => NotFound,
+        NoTerminal => Interrupted,
+        NotConfirmed => Interrupted,
+        Signals { error: String } => Failed,
+        NotRestorable { problems: usize } => Unsupported,
+        NamespaceUnreadable { error: String } => Unreadable,
+        Panicked => Failed,
+        SilentBefore => GatewayUnreachable,
+    }
+}
+
+causes! {
+    /// Causes found in the unit that a window runs as.
+    DetachedCause {
+        NotDetached { error: String } => SystemdUnreachable,
+        NotQueried { error: String } => SystemdUnreachable,
+        EndUnknown => Failed,
+        Killed { signal: u32 } => Failed,
+        SharedFile { error: String } => Failed,
+    }
+}
+
+causes! {
+    /// Causes found in the records of windows.
+    RecordCause {
+        Nothing => NotFound,
+        NoSuch { windows: Vec<String> } => NotFound,
+        Ambiguous { windows: Vec<String> } => NotFound,
+        Gone => NotFound,
+    }
+}
+
+causes! {
+    /// Causes found in COMMAND of a window, and interruptions.
+    CommandCause {
+        Exited { code: i32 } => CommandFailed,
+        Killed { signal: i32 } => CommandFailed,
+        NotStarted { error: String } => CommandFailed,
+        EndUnknown => CommandFailed,
+        InterruptedUnchanged => Interrupted,
+        InterruptedBefore => Interrupted,
+        Interrupted => Interrupted,
+        InterruptedRestore => Interrupted,
+        InterruptedRepair => Interrupted,
+        InterruptedRebuildCheck => Interrupted,
+    }
+}
+
+causes! {
+    /// Causes found while kubelet is paused and resumed.
+    KubeletCause {
+        Systemd { error: String } => SystemdUnreachable,
+        NoSystemd => SystemdUnreachable,
+        NothingWithoutSystemd => NotFound,
+        NotPaused { error: String } => KubeletNotPaused,
+        DeadlineTooShort => KubeletNotPaused,
+        StartedBeforeCommand => KubeletNotPaused,
+        StartedBeforeRestore => KubeletNotPaused,
+        NotResumed { unit: String, error: String } => KubeletNotResumed,
+        TimerNotStopped { error: String } => Failed,
+        NotRunning => NotFound,
+        Masked => NotFound,
+        NoUnit => NotFound,
+    }
+}
+
+causes! {
+    /// What shows that a pod was rebuilt in a window, or leaves it unknown.
+    RebuildCause {
+        SandboxReplaced { was: String, is: String, attempt: Option<u32> } => PodRebuilt,
+        SandboxGone { sandbox: String } => PodRebuilt,
+        SandboxRestarted => PodRebuilt,
+        ContainersChanged { containers: Vec<ContainerChange> } => PodRebuilt,
+        NamespaceReplaced => PodRebuilt,
+        Unknown => PodRebuilt,
+        RuntimeGone => RuntimeUnreachable,
+        NoRuntime => RuntimeUnreachable,
+        NotChecked { cause: Box<Cause> } => RuntimeUnreachable,
+    }
+}

@@ -1,0 +1,76 @@
+//! Causes found in what is missing, in the way, or not answering on the network.
+
+use std::time::Duration;
+
+use super::causes;
+use crate::model::{Hardware, IfName, Mac, PodId};
+
+causes! {
+    /// Causes found in what a plan cannot restore.
+    PlanCause {
+        HostLinkMissing { parent: IfName } => ParentMissing,
+        OwnLinkMissing { parent: IfName } => ParentMissing,
+        DeviceMissing { hardware: Option<Hardware> } => ParentMissing,
+        DeviceRenamed { now: IfName } => DeviceRenamed,
+        KindMissing { kind: String } => Unsupported,
+        MasterLost { master: IfName } => Unsupported,
+        QdiscLost { now: String, then: String } => Unsupported,
+        ObjectLost => Unsupported,
+        IfindexDiffers { now: u32, then: u32 } => IfindexDiffers,
+        Surplus => Surplus,
+        DuplicateAddress => AddressConflict,
+        LifetimeOver => Unsupported,
+    }
+}
+
+causes! {
+    /// Causes where another object has the place, the name or the address.
+    ConflictCause {
+        OtherKind { now: String, then: String } => LinkConflict,
+        OtherVlan { now: String, then: String } => LinkConflict,
+        VlanIdTaken { by: IfName } => LinkConflict,
+        OtherParent { now: Option<IfName>, then: Option<IfName> } => LinkConflict,
+        OtherBondMode { now: String, then: String } => LinkConflict,
+        OtherBond { now: IfName, then: IfName } => LinkConflict,
+        MacClaimed { others: Vec<Holder> } => MacConflict,
+        AddressClaimed { others: Vec<Holder> } => AddressConflict,
+    }
+}
+
+/// A namespace that has, or claims, what only one can have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// The pod, or `None` for the host.
+    pub pod: Option<PodId>,
+    /// A path that leads to the pod's namespace.
+    pub netns: String,
+    /// The link that has it, where that is known.
+    pub link: Option<IfName>,
+}
+
+causes! {
+    /// Causes found in carrying a plan out.
+    RestoreCause {
+        MacTaken { owner: Option<(Mac, Holder)>, error: String } => MacConflict,
+        ParentGone { error: String } => ParentMissing,
+        PlaceTaken { error: String } => LinkConflict,
+        RoutePlaceTaken { error: String } => Failed,
+        StepFailed { error: String } => Failed,
+        StepWithoutEffect => Failed,
+        WaitsForCarrier => NoCarrier,
+        NoCarrier => NoCarrier,
+        HostFailed { error: String } => Failed,
+        NotAnnounced { failed: usize, all: usize, error: String } => Failed,
+    }
+}
+
+causes! {
+    /// Causes found in probing gateways.
+    GatewayCause {
+        NoAnswer { timeout: Duration } => GatewayUnreachable,
+        PermanentNeighbour => GatewayUnreachable,
+        CannotProbe { error: String } => GatewayUnreachable,
+        InterfaceMissing => GatewayUnreachable,
+        ProbeFailed { error: String } => Failed,
+    }
+}

@@ -1,0 +1,82 @@
+//! Sentences about the state folder, and what snapshots and the pre-check find.
+
+use super::{and, or_nothing};
+use crate::model::problem::{CheckCause, SnapshotCause, StoreCause, StoreEffect, UsageCause};
+use crate::model::text::{count, duration};
+
+sentences! {
+    StoreCause {
+        Corrupt { path, reason, effect } => "{path}: {reason}{effect}" (effect = or_nothing("; ", effect.as_ref())),
+        NoSpace { action, path, error, effect } => "{action} {path}: {error}{effect}"
+            (effect = or_nothing("; ", effect.as_ref())),
+        CannotWrite { action, path, error, effect } => "{action} {path}: {error}{effect}"
+            (effect = or_nothing("; ", effect.as_ref())),
+        CannotRead { action, path, error, effect } => "{action} {path}: {error}{effect}"
+            (effect = or_nothing("; ", effect.as_ref())),
+        Locked { path, holder, waited } if waited.is_zero() => "{path} is held by {holder}. Run this again when that \
+            command has ended, or wait for it with --lock-wait 60s",
+        Locked { path, holder, waited } => "{path} is held by {holder}, which did not end within {waited} (--lock-wait)"
+            (waited = duration(*waited)),
+        NoGeneration { kept } if kept.is_empty() => "there is no such generation: none is kept yet. Run `netfix snapshot`",
+        NoGeneration { kept } if kept.len() == 1 => "there is no such generation: only {kept} is kept"
+            (kept = and(kept)),
+        NoGeneration { kept } => "there is no such generation: {kept} are kept" (kept = and(kept)),
+    }
+}
+
+sentences! {
+    StoreEffect {
+        NothingReplaced => "no generation holds the old checkpoint, so it is not replaced",
+        HostUnknown => "the host's own addresses and routes are unknown",
+        TimesUnknown => "when the checkpoints were last verified is unknown",
+    }
+}
+
+sentences! {
+    SnapshotCause {
+        LinkLost => "is lost; netfix keeps the good checkpoint. Run `netfix restore`",
+        LinkVanished { link } => "{link} vanished while it was read. Run `netfix snapshot` again",
+        HostLinkGone => "is missing under stored checkpoints: netfix keeps the good state of the host",
+        HostLinkDown => "is down under stored checkpoints: netfix keeps the good state of the host",
+        OnThirdNamespace => "is on a link of a third namespace: a restore could not recreate it",
+        KindCannotBeMade => "is of a kind that netfix cannot create: a restore could not recreate it",
+        QdiscCannotBeRestored { qdisc } => "has qdisc {qdisc}: a restore could not recreate that",
+        CannotBeRestored => "a restore could not recreate this",
+        DeviceInPod => "is a device inside a pod: a restore could not move it back into the pod",
+        PortCannotBeRestored { master } => "is a port of {master}: a restore could not make it one again",
+    }
+}
+
+sentences! {
+    CheckCause {
+        NoFolder => "does not exist: no snapshot was ever taken. Run `netfix snapshot`, and from cron",
+        FolderUnusable { error } => "{error}; no snapshot can be written",
+        TooFewBytes { free_kib: free, needed_kib: needed } => "has {free} KiB free; a snapshot may need {needed} KiB",
+        TooFewInodes { free } => "has only {inodes} free" (inodes = count(*free, "inode")),
+        CapabilityMissing => "this process does not have the capability, so a restore would fail",
+        KindMissing => "this kernel cannot create links of this kind, nor load the module for it: a restore of the pods \
+            that have one would fail",
+        NoCompleteSnapshot => "no snapshot of all pods was completed since this machine's boot. Run `netfix snapshot`",
+        SnapshotStale { age, completed } => "the last snapshot of all pods was completed {age} ago, at {completed}. Run \
+            `netfix snapshot`" (age = duration(*age)),
+        NoCarrierUnderPods => "has no carrier: the pods on it cannot be reached",
+        NoCarrier => "has no carrier",
+        NoCheckpoint => "runs without a checkpoint: netfix could not restore it after a loss of the NIC. Run `netfix \
+            snapshot`",
+        Stale { age } => "last verified {age} ago. Run `netfix snapshot`" (age = duration(*age)),
+        OriginFormat => "is in the format of i40e_net_fix, which does not have the links under the pod. Run `netfix \
+            snapshot`",
+        LinkLost => "is lost. Run `netfix restore`",
+        Drift { more: 0, pod } => "a restore would do this: see `netfix diff{pod}`. If the present state is right, run \
+            `netfix snapshot`" (pod = or_nothing(" ", pod.as_ref())),
+        Drift { more, pod } => "a restore would do this and {steps}: see `netfix diff{pod}`. If the present state is \
+            right, run `netfix snapshot`" (steps = count(*more, "more step"), pod = or_nothing(" ", pod.as_ref())),
+    }
+}
+
+sentences! {
+    UsageCause {
+        NotRoot => "netfix enters network namespaces of other processes: run it as root",
+        TextOnly => "this command only prints a text",
+    }
+}

@@ -1,0 +1,118 @@
+//! Sentences about a window: its record, COMMAND, kubelet and rebuilt pods.
+
+use crate::model::problem::{
+    CommandCause, DetachedCause, KubeletCause, RebuildCause, RecordCause, WindowCause,
+};
+use crate::model::text::{count, escape};
+use crate::model::window::ContainerChange;
+
+sentences! {
+    WindowCause {
+        Open { started, command, pid, unit: None } => "a window is open since {started}, by `netfix {command}` (pid \
+            {pid}). Run `netfix status`, then `netfix resume`",
+        Open { started, command, pid, unit: Some(unit) } => "a window is open since {started}, by `netfix {command}` \
+            (pid {pid}); {unit} is paused. Run `netfix status`, then `netfix resume`",
+        CommandStillRuns { pid } => "COMMAND of this window still runs (pid {pid}). Wait for its end or stop it, then \
+            run this again",
+        NoneOpen => "no window is open",
+        NothingPaused => "no window is open: netfix has paused nothing",
+        NoTerminal => "cannot ask for confirmation: stdin or stderr is not a terminal. Use --yes",
+        NotConfirmed => "not confirmed; nothing was changed",
+        Signals { error } => "cannot catch signals: {error}",
+        NotRestorable { problems } => "{problems} would prevent a full restore (listed above). Nothing was changed. Use \
+            --force to continue anyway" (problems = count(*problems, "problem")),
+        NamespaceUnreadable { error } => "{error}",
+        Panicked => "netfix failed in this window (a bug: please report it); kubelet is resumed. Run `netfix restore`",
+        SilentBefore => "does not answer, as before the window",
+    }
+}
+
+sentences! {
+    DetachedCause {
+        NotDetached { error } => "{error}. Use --foreground to run without a unit",
+        NotQueried { error } => "{error}. The window continues: run `netfix status --follow`",
+        EndUnknown => "ended, and its exit code is not known. Run `netfix status`, then `netfix report`",
+        Killed { signal } => "killed by signal {signal}; it left the window open and the deadline starts kubelet again. \
+            Run `netfix restore`, then `netfix resume`",
+        SharedFile { error } => "{error}",
+    }
+}
+
+sentences! {
+    RecordCause {
+        Nothing => "no window is recorded here: `netfix upgrade` and `netfix pause` record one",
+        NoSuch { windows } if windows.is_empty() => "no such window; none is recorded here",
+        NoSuch { windows } => "no such window; recorded: {windows}" (windows = windows.join(", ")),
+        Ambiguous { windows } => "several windows match: {windows}" (windows = windows.join(", ")),
+        Gone => "was removed in this moment",
+    }
+}
+
+sentences! {
+    CommandCause {
+        Exited { code } => "failed with exit code {code}",
+        Killed { signal } => "killed by signal {signal}",
+        NotStarted { error } => "could not be started: {error}",
+        EndUnknown => "ended, and its exit status is not known",
+        InterruptedUnchanged => "interrupted: nothing was changed",
+        InterruptedBefore => "interrupted: COMMAND did not run",
+        Interrupted => "interrupted in COMMAND: netfix restored the pods nevertheless",
+        InterruptedRestore => "interrupted: netfix stopped waiting for the NIC",
+        InterruptedRepair => "interrupted: netfix resumed kubelet without the repair",
+        InterruptedRebuildCheck => "interrupted: netfix stopped watching whether a pod is rebuilt",
+    }
+}
+
+sentences! {
+    KubeletCause {
+        Systemd { error } => "{error}",
+        NotPaused { error } => "{error}",
+        NoSystemd => "this machine is not run by systemd: netfix cannot pause the unit",
+        NothingWithoutSystemd => "this machine is not run by systemd: there is no kubelet to pause",
+        DeadlineTooShort => "the deadline came before the unit was stopped. Use a longer --deadline",
+        StartedBeforeCommand => "something else started it: COMMAND did not run",
+        StartedBeforeRestore => "was started before the pods were restored, by the deadline or by something else",
+        NotResumed { unit, error } => "{error}; the deadline stays armed. Run `systemctl status {unit}`, then `netfix \
+            resume`",
+        TimerNotStopped { error } => "could not stop the deadline timer (harmless): {error}",
+        NotRunning => "not running; left unchanged",
+        Masked => "not running and masked; left unchanged",
+        NoUnit => "no unit of a kubelet exists on this machine",
+    }
+}
+
+sentences! {
+    RebuildCause {
+        SandboxReplaced { was, is, attempt: None } => "was rebuilt: its sandbox was {was} and is now {is}"
+            (was = short(was), is = short(is)),
+        SandboxReplaced { was, is, attempt: Some(attempt) } => "was rebuilt: its sandbox was {was} and is now {is} \
+            (attempt {attempt})" (was = short(was), is = short(is)),
+        SandboxGone { sandbox } => "its sandbox {sandbox} is gone, and no other replaced it" (sandbox = short(sandbox)),
+        SandboxRestarted => "its sandbox was created again",
+        ContainersChanged { containers } => "{containers}" (containers = list(containers)),
+        NamespaceReplaced => "its network namespace is gone: the pod was rebuilt",
+        Unknown => "cannot determine whether this pod was rebuilt",
+        RuntimeGone => "cannot determine whether pods were rebuilt: the socket is gone that answered before the window",
+        NoRuntime => "cannot determine whether pods were rebuilt: no container runtime answers",
+        NotChecked { cause } => "cannot determine whether pods were rebuilt: {cause}",
+    }
+}
+
+fn list(containers: &[ContainerChange]) -> String {
+    let container = |change: &ContainerChange| {
+        let what = if change.runs_again {
+            "was restarted"
+        } else {
+            "is gone"
+        };
+        let (name, id) = (escape(&change.name), short(&change.id));
+        format!("container {name} ({id}) {what}")
+    };
+    let all: Vec<String> = containers.iter().map(container).collect();
+    all.join(", ")
+}
+
+/// The part of an id that people compare.
+fn short(id: &str) -> String {
+    escape(&id.chars().take(12).collect::<String>())
+}

@@ -1,0 +1,109 @@
+//! Sentences about what is missing, in the way, or not answering on the network.
+
+use std::fmt;
+
+use super::and;
+use crate::model::problem::{ConflictCause, GatewayCause, Holder, PlanCause, RestoreCause};
+use crate::model::text::{count, duration, escape};
+use crate::model::{Hardware, IfName};
+
+sentences! {
+    PlanCause {
+        HostLinkMissing { parent } => "cannot be recreated: the host's {parent} is missing",
+        OwnLinkMissing { parent } => "cannot be recreated: {parent} is missing",
+        DeviceMissing { hardware } => "the device{hardware} is missing" (hardware = device(hardware.as_ref())),
+        DeviceRenamed { now } => "is now named {now}; its VLANs and macvlans are recreated on it",
+        KindMissing { kind } => "is missing, and netfix cannot create links of kind {kind}",
+        MasterLost { master } => "was a port of {master}, and netfix cannot make it one again",
+        QdiscLost { now, then } => "has qdisc {now} now; netfix cannot restore its qdisc {then}",
+        ObjectLost => "is missing, and netfix cannot restore it",
+        IfindexDiffers { now, then } => "has ifindex {now} now, {then} in the checkpoint: sockets bound to the old one \
+            receive nothing",
+        Surplus => "is not in the checkpoint; left unchanged",
+        DuplicateAddress => "another machine on the network has this address (duplicate address detection failed)",
+        LifetimeOver => "its lifetime ended after the checkpoint was written: the DHCP client or router must renew it",
+    }
+}
+
+/// What a person needs to recognise a device.
+fn device(hardware: Option<&Hardware>) -> String {
+    let Some(Hardware {
+        permanent_mac,
+        bus,
+        driver,
+    }) = hardware
+    else {
+        return String::new();
+    };
+    let mac = permanent_mac.map(|mac| mac.to_string());
+    let parts = [driver.clone(), bus.clone(), mac].into_iter().flatten();
+    match parts.collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => none,
+        parts => format!(" ({parts})"),
+    }
+}
+
+sentences! {
+    ConflictCause {
+        OtherKind { now, then } => "is a {now} now, a {then} in the checkpoint",
+        OtherVlan { now, then } => "is VLAN {now} now, {then} in the checkpoint",
+        VlanIdTaken { by } => "cannot be recreated: {by} has the same VLAN id on the same parent. Rename or remove {by} \
+            first",
+        OtherParent { now, then } => "is on {now} now, on {then} in the checkpoint"
+            (now = name(now.as_ref()), then = name(then.as_ref())),
+        OtherBondMode { now, then } => "has mode {now} now, {then} in the checkpoint; netfix never changes the mode of \
+            an existing bond",
+        OtherBond { now, then } => "is a port of {now} now, of {then} in the checkpoint",
+        MacClaimed { others } => "{others} has it as well; netfix does not choose between them" (others = and(others)),
+        AddressClaimed { others } => "{others} has it as well; netfix does not choose between them"
+            (others = and(others)),
+    }
+}
+
+fn name(parent: Option<&IfName>) -> String {
+    parent.map_or_else(
+        || "a link of another namespace".to_owned(),
+        ToString::to_string,
+    )
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(link) = &self.link {
+            write!(f, "link {link} of ")?;
+        }
+        match &self.pod {
+            Some(pod) => write!(f, "pod {pod} ({})", escape(&self.netns)),
+            None => f.write_str("the host"),
+        }
+    }
+}
+
+sentences! {
+    RestoreCause {
+        MacTaken { owner: Some((address, owner)), error } => "{owner} has the same MAC {address} on the same parent, so this \
+            link cannot go up: {error}",
+        MacTaken { owner: None, error } => "another link has the same MAC on the same parent, so this link cannot go up: \
+            {error}",
+        ParentGone { error } => "the parent is missing: {error}",
+        PlaceTaken { error } => "another link has its place: {error}",
+        RoutePlaceTaken { error } => "another route has its place and is left unchanged: {error}",
+        StepFailed { error } => "{error}",
+        HostFailed { error } => "{error}",
+        StepWithoutEffect => "the kernel reported success, but the change is missing",
+        WaitsForCarrier => "must wait for carrier. Run `netfix restore` again when the link has it",
+        NoCarrier => "is up but has no carrier: the pods on it are restored and cannot be reached",
+        NotAnnounced { failed, all, error } => "cannot send {failed} of {all}: {error}"
+            (all = count(*all, "ARP announcement")),
+    }
+}
+
+sentences! {
+    GatewayCause {
+        NoAnswer { timeout } => "no answer within {timeout}" (timeout = duration(*timeout)),
+        PermanentNeighbour => "is a permanent neighbour: the kernel does not probe it",
+        CannotProbe { error } => "cannot be probed: {error}",
+        InterfaceMissing => "cannot be probed: the interface is missing",
+        ProbeFailed { error } => "cannot probe gateways: {error}",
+    }
+}

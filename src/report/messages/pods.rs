@@ -1,0 +1,128 @@
+//! Sentences about finding pods, and matching them with what is stored.
+
+use super::{and, described, numbers};
+use crate::model::problem::{ForeignCause, InventoryCause, MatchingCause, NoNetns, PartialCause};
+use crate::model::text::{count, escape};
+
+sentences! {
+    InventoryCause {
+        NotAPattern { reason } => "not a pattern: {reason}",
+        SelectorUnreadable { error } => "cannot read this path: {error}",
+        NoSuchPod => "no running network namespace matches the selectors",
+        CannotObserve { error } => "{error}",
+        NetnsHidden => "the kernel does not reveal the namespace of this process: a pod may be missing here",
+        CannotOpenNetns { error } => "the namespace cannot be opened: {error}",
+        CannotEnterNetns { error } => "the namespace cannot be entered: {error}",
+        SandboxNotFound { pod, reason } => "{source} reports that {title} runs (uid {uid}, sandbox {sandbox}), but \
+            {reason}. The pod is skipped" (
+                source = pod.source,
+                title = pod.title(),
+                uid = or_unknown(pod.uid.as_deref()),
+                sandbox = or_unknown(pod.sandbox.as_deref()),
+            ),
+        SharedNetns { sandboxes } => "several sandboxes are reported in this namespace, so it gets the name of none: \
+            {sandboxes}" (sandboxes = escape(&and(sandboxes))),
+        NoRuntimeSocket { sockets } => "none of the sockets {sockets} exists. Name the socket with --runtime-endpoint \
+            unix:///PATH, or continue without a runtime: --runtime none" (sockets = and(sockets)),
+        RuntimeFailed { error } => "{error}; the list of running pods is unknown. Check the runtime and run this again, \
+            or continue without pod names: --runtime none",
+        ClientFailed { error } => "cannot query any runtime: {error}",
+        PodListIncomplete { namespaces } => "reports no pod for {namespaces}, but a process with an interface on a host \
+            link runs there: the pod list is incomplete. Check the runtime and run this again, or if these are no pods \
+            of a runtime, use --runtime none" (namespaces = and(namespaces)),
+    }
+}
+
+sentences! {
+    NoNetns {
+        NothingReported => "reports neither a path nor a process, and no process is in a cgroup of its name",
+        TwoNamespaces { path, of_path, process, of_process } => "{path} and {process} are two namespaces ({of_path} and \
+            {of_process}), and neither is trusted",
+        Unreachable(reasons) => "its namespace cannot be found: {reasons}" (reasons = reasons.join("; ")),
+        InOtherPod => "its process is in another pod's namespace",
+        NotDiscovered => "no process and no mount led to its namespace a moment ago",
+    }
+}
+
+fn or_unknown(text: Option<&str>) -> String {
+    escape(text.unwrap_or("unknown"))
+}
+
+sentences! {
+    MatchingCause {
+        OtherMachine => "the checkpoint was written on another machine and is not used. Run `netfix snapshot` here",
+        OtherBoot => "the checkpoint was written before this machine's last boot and is not used: its namespace is gone",
+        NetnsGone => "the network namespace is gone, and with it the pod. The next `netfix snapshot` removes the \
+            checkpoint",
+        NoPodAtPath => "no running pod has a network namespace at this path",
+        NetnsReplaced => "another network namespace is at this path now: the pod was replaced and its checkpoint is not \
+            used",
+        NetnsUnproven => "a namespace with the same inode exists, but this kernel has no namespace cookies, and no \
+            process, mount or runtime proves that it is the same one: the checkpoint is not used",
+        BareWithoutCheckpoint => "has no interface and no checkpoint: what it lost is unknown",
+        WithoutCheckpoint => "has no checkpoint: its interfaces are left unchanged",
+        NoCheckpoints => "no checkpoint is stored for this selection. Run `netfix snapshot` while the network works",
+        NodeOfOtherMachine => "was written on another machine and is not used. Each machine needs a state folder of its \
+            own: was this one copied or shared?",
+        NodeOfOtherBoot => "was written before this machine's last boot and is not used",
+        UnknownParent => "--parent names no link of the host, no link of the stored node state, and no VLAN of one",
+        PodReplaced { now, then } => "another pod has this namespace now: {now}. The checkpoint is for {then} and is not \
+            used" (now = described(now), then = numbers(then)),
+        PodRecreated { now, then } => "{title} was deleted and recreated: it is {now} now. The checkpoint is for {then} \
+            and is not used. Run `netfix snapshot`" (title = then.title(), now = numbers(now), then = numbers(then)),
+        AmbiguousCheckpoints { ids } => "the paths of several checkpoints lead to this namespace, and no runtime reports \
+            its sandbox: none of {ids} is used" (ids = and(ids)),
+        Superseded { by } => "superseded by {by} (same namespace, more complete)",
+        SeveralPods { pods } => "{pods} begin like this: give more of the id" (pods = count(*pods, "pod")),
+    }
+}
+
+sentences! {
+    ForeignCause {
+        NoCache { error } => "{error}. Use --cni-cache-dir if the runtime keeps libcni's cache elsewhere",
+        NoCacheEntries { folder } => "libcni's cache in {folder} has no entry of a running pod that is selected",
+        CacheOfFormerPod { then } => "{then} was in this namespace before: its entry is skipped" (then = described(then)),
+        CacheOfGonePods { pods } => "skipped the entries of {pods} no longer running" (pods = count(*pods, "pod")),
+        AmbiguousSandboxes { sandboxes } => "the entries of sandboxes {sandboxes} all lead to this namespace, and no \
+            runtime reports which is right: none is used" (sandboxes = escape(&and(sandboxes))),
+        OtherPlugins { plugins } => "interfaces made by {plugins} are left unchanged: netfix cannot create them. A \
+            missing one is reported" (plugins = escape(&and(plugins))),
+        TwoNetworks { networks } => "the networks {networks} both have an entry for this interface: neither is used"
+            (networks = escape(&and(networks))),
+        ParentAssumed { interfaces } => "used as parent of {interfaces}: it has the host's default route, and the \
+            configuration names no master. Use --parent to name another link"
+            (interfaces = count(*interfaces, "interface")),
+        ImportPodReplaced { now, then } => "another pod has this namespace now: {now}. The file is for {then} and is not \
+            imported" (now = described(now), then = numbers(then)),
+        ImportAmbiguous { now } => "several files lead to the namespace of {now}, and no runtime reports its sandbox: \
+            none is imported" (now = described(now)),
+        ImportSuperseded { by } => "not imported: {by} is for the same pod and is imported",
+        OwnCheckpointKept { id } => "not imported: netfix's own checkpoint {id} of this pod is more complete and is kept",
+        SnapshotSavesMore { pods } => "the interface is present in {pods}. Run `netfix snapshot`: it saves the whole \
+            state, such as ifindex, MTU, settings and parent" (pods = count(*pods, "pod")),
+        CacheFileOfGonePod => "cannot be used; no sandbox of that id runs",
+        SourceIsPartial => "does not have ifindexes, MTUs that were not configured, settings, rules, neighbours and \
+            later routes, nor the host's own addresses and routes. A program that is bound to an interface may need a \
+            restart",
+        VlanKnownByName => "only the name is known: netfix creates it without QoS maps, flags, addresses and routes, and \
+            with the MAC and MTU of its parent",
+        ImportOfOwnFolder => "this is netfix's own folder: its checkpoints need no import",
+        ImportOfNoFolder => "no such folder",
+        ImportOfEmptyFolder => "the folder is empty: nothing to import",
+        ImportPodGone => "no running pod has a network namespace at this path: nothing to import",
+    }
+}
+
+sentences! {
+    PartialCause {
+        ParentUnknown => "is missing, and no source names its parent. Name it with --parent, for example --parent eth0.3",
+        MtuAboveParent { mtu: then, parent, available: now } => "had MTU {then}, and {parent} has {now} now. Run `ip link \
+            set {parent} mtu {then}`, the same for the links below it, then this command again",
+        MacUnknown => "its MAC was not written down: it gets a new one, which netfix announces to the neighbours",
+        PluginLost { what } => "was configured by {what}, which netfix cannot repeat" (what = escape(what)),
+        PluginUnseen { what } => "netfix cannot see whether {what} is still in effect" (what = escape(what)),
+        ConfiguredOtherwise => "is what was configured; the link is up, so it is left unchanged",
+        SettingUnknown => "was configured, and netfix cannot set it: write it with sysctl",
+        RouteOfTwoFamilies { route } => "{route}: destination and gateway are of different families",
+    }
+}
