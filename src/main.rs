@@ -104,8 +104,7 @@ fn style(global: &Global, is_plugin: bool) -> Style {
         detail: match (quiet, verbose) {
             (true, _) => Detail::Errors,
             (false, 0) => Detail::Normal,
-            (false, 1) => Detail::Steps,
-            (false, _) => Detail::Netlink,
+            (false, _) => Detail::Steps,
         },
         color: match color {
             Color::Always => true,

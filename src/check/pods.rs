@@ -74,9 +74,9 @@ impl<'a> Findings<'a> {
         if rejected.reason == Reason::Contested {
             self.add(rejected.pod.clone(), CheckState::Failed, Vec::new());
         } else {
-            problems
-                .iter_mut()
-                .for_each(|problem| problem.severity = Severity::Info);
+            for problem in &mut problems {
+                problem.severity = Severity::Info;
+            }
         }
         self.problems.extend(problems);
     }

@@ -51,7 +51,7 @@ impl<'a> Arguments<'a> {
         let text = sources.into_iter().flatten().find(|text| !text.is_empty());
         text.map(str::parse)
             .transpose()
-            .map_err(|error: crate::model::mac::InvalidMac| error.to_string())
+            .map_err(|error: crate::model::text::Invalid| error.to_string())
     }
 }
 

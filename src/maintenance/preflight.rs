@@ -173,9 +173,9 @@ pub(crate) fn complete(
 ) {
     baseline.runtimes = fingerprints.runtimes;
     for (id, fingerprint) in fingerprints.pods {
-        let pod = pods.iter_mut().find(|pod| pod.info.id == id);
-        pod.into_iter()
-            .for_each(|pod| pod.fingerprint_before = Some(fingerprint.clone()));
+        if let Some(pod) = pods.iter_mut().find(|pod| pod.info.id == id) {
+            pod.fingerprint_before = Some(fingerprint);
+        }
     }
     // Without an answer every silent gateway counts against the window.
     if let Ok(verified) = network::verify(baseline, request, context) {

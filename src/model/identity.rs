@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::text::Invalid;
+
 /// The machine and the boot that a file was written on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeIdentity {
@@ -80,11 +82,6 @@ fn is_known<T: Copy + PartialEq>(mine: Option<T>, theirs: Option<T>) -> bool {
 #[serde(try_from = "String")]
 pub struct PodId(String);
 
-/// Why a text is not a pod id.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a pod id (1 to 64 of letters, digits, '.', '_' and '-')")]
-pub struct InvalidPodId(String);
-
 const MAX_ID: usize = 64;
 
 impl PodId {
@@ -114,13 +111,16 @@ impl PodId {
 }
 
 impl TryFrom<String> for PodId {
-    type Error = InvalidPodId;
+    type Error = Invalid;
 
-    fn try_from(text: String) -> Result<Self, InvalidPodId> {
+    fn try_from(text: String) -> Result<Self, Invalid> {
         if Self::from_text(&text).0 == text {
             Ok(Self(text))
         } else {
-            Err(InvalidPodId(text))
+            Err(Invalid::new(
+                &text,
+                "a pod id (1 to 64 of letters, digits, '.', '_' and '-')",
+            ))
         }
     }
 }

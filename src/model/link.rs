@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bond::Bond;
 use super::sysctl::Sysctls;
+use super::text::{Invalid, word};
 use super::{IfName, Mac};
 
 /// One network interface with all attributes that `ip link add` or `ip link set` can give it.
@@ -185,19 +186,14 @@ impl LinkKind {
 #[serde(try_from = "u16", into = "u16")]
 pub struct VlanId(u16);
 
-/// A number that is not a VLAN id.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is not a VLAN id (0 to 4094)")]
-pub struct InvalidVlanId(u16);
-
 impl TryFrom<u16> for VlanId {
-    type Error = InvalidVlanId;
+    type Error = Invalid;
 
-    fn try_from(id: u16) -> Result<Self, InvalidVlanId> {
+    fn try_from(id: u16) -> Result<Self, Invalid> {
         if id < 4095 {
             Ok(Self(id))
         } else {
-            Err(InvalidVlanId(id))
+            Err(Invalid::new(&id, "a VLAN id (0 to 4094)"))
         }
     }
 }
@@ -228,10 +224,7 @@ pub enum VlanProtocol {
 
 impl fmt::Display for VlanProtocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Dot1Q => "802.1Q",
-            Self::Dot1Ad => "802.1ad",
-        })
+        word(self, f)
     }
 }
 
@@ -313,13 +306,7 @@ pub enum MacvlanMode {
 
 impl fmt::Display for MacvlanMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Private => "private",
-            Self::Vepa => "vepa",
-            Self::Bridge => "bridge",
-            Self::Passthru => "passthru",
-            Self::Source => "source",
-        })
+        word(self, f)
     }
 }
 
@@ -414,6 +401,6 @@ mod tests {
     #[test]
     fn vlan_ids_end_at_4094() {
         assert!(VlanId::try_from(4094).is_ok());
-        assert_eq!(VlanId::try_from(4095), Err(InvalidVlanId(4095)));
+        assert!(VlanId::try_from(4095).is_err());
     }
 }

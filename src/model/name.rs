@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::text::escape;
+use super::text::{Invalid, escape};
 
 /// The longest interface name in bytes: `IFNAMSIZ` without the terminating NUL.
 const MAX_BYTES: usize = 15;
@@ -21,11 +21,6 @@ const MAX_BYTES: usize = 15;
 #[serde(try_from = "String")]
 pub struct IfName(String);
 
-/// Why a text is not an interface name.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not an interface name (1 to 15 bytes, no '/', ':' or white space)")]
-pub struct InvalidName(String);
-
 impl IfName {
     /// The name in the kernel. It may contain control characters: print it with `Display`.
     #[must_use]
@@ -35,9 +30,9 @@ impl IfName {
 }
 
 impl TryFrom<String> for IfName {
-    type Error = InvalidName;
+    type Error = Invalid;
 
-    fn try_from(text: String) -> Result<Self, InvalidName> {
+    fn try_from(text: String) -> Result<Self, Invalid> {
         let forbidden =
             |c: char| c == '/' || c == ':' || c == '\0' || c.is_ascii_whitespace() || c == '\x0b';
         let valid = (1..=MAX_BYTES).contains(&text.len())
@@ -47,15 +42,18 @@ impl TryFrom<String> for IfName {
         if valid {
             Ok(Self(text))
         } else {
-            Err(InvalidName(text))
+            Err(Invalid::new(
+                &text,
+                "an interface name (1 to 15 bytes, no '/', ':' or white space)",
+            ))
         }
     }
 }
 
 impl FromStr for IfName {
-    type Err = InvalidName;
+    type Err = Invalid;
 
-    fn from_str(text: &str) -> Result<Self, InvalidName> {
+    fn from_str(text: &str) -> Result<Self, Invalid> {
         Self::try_from(text.to_owned())
     }
 }
@@ -97,7 +95,7 @@ mod tests {
             "a\tb",
             "sixteen_bytes_xx",
         ] {
-            assert_eq!(name.parse::<IfName>(), Err(InvalidName(name.to_owned())));
+            assert!(name.parse::<IfName>().is_err(), "{name}");
         }
     }
 

@@ -7,16 +7,13 @@ use std::net::Ipv6Addr;
 
 use serde::{Deserialize, Serialize};
 
+use super::text::Invalid;
+
 /// The name of one per-interface sysctl, such as `arp_notify`: lower-case letters, digits and `_` only, so that no
 /// checkpoint can make netfix write outside the interface's folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct SysctlKey(Cow<'static, str>);
-
-/// Why a text is not a sysctl name.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not the name of a per-interface sysctl")]
-pub struct InvalidKey(String);
 
 impl SysctlKey {
     /// A key known at compile time.
@@ -33,14 +30,14 @@ impl SysctlKey {
 }
 
 impl TryFrom<String> for SysctlKey {
-    type Error = InvalidKey;
+    type Error = Invalid;
 
-    fn try_from(text: String) -> Result<Self, InvalidKey> {
+    fn try_from(text: String) -> Result<Self, Invalid> {
         let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
         if !text.is_empty() && text.bytes().all(allowed) {
             Ok(Self(Cow::Owned(text)))
         } else {
-            Err(InvalidKey(text))
+            Err(Invalid::new(&text, "the name of a per-interface sysctl"))
         }
     }
 }

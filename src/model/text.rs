@@ -5,6 +5,21 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+/// Why a text, or a number, is not what it should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{}\" is not {what}", escape(.text))]
+pub struct Invalid {
+    text: String,
+    what: &'static str,
+}
+
+impl Invalid {
+    pub(super) fn new(text: &impl ToString, what: &'static str) -> Self {
+        let text = text.to_string();
+        Self { text, what }
+    }
+}
+
 /// Untrusted text on one line, without anything that a terminal obeys or that hides what is there: control, format and
 /// invisible characters are shown as their numbers.
 pub(crate) fn escape(text: &str) -> String {

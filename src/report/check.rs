@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::problems::{lines as problem_lines, titles};
 use super::style::{Style, Tone};
-use super::text::{ago, count};
+use super::text::{ago, count, others};
 use super::view::{CheckView, Document, Verdict};
 use crate::model::{Problem, Severity, State};
 
@@ -84,13 +84,8 @@ fn sum(check: &CheckView, now: Timestamp) -> String {
     let total: usize = check.pods.values().sum();
     let covered = check.pods.iter().filter(|(state, _)| is_covered(**state));
     let good: usize = covered.map(|(_, count)| count).sum();
-    let others = check
-        .pods
-        .iter()
-        .filter(|(state, count)| **count > 0 && !is_covered(**state));
-    let others: String = others
-        .map(|(state, count)| format!(", {count} {state}"))
-        .collect();
+    let rest = check.pods.iter().filter(|(state, _)| !is_covered(**state));
+    let others = others(rest.map(|(state, count)| (*count, state)));
     let last = check.last_success.as_deref().map_or_else(
         || "none in this boot".to_owned(),
         |time| {

@@ -4,6 +4,7 @@
 //! and no label value needs an escape.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use jiff::Timestamp;
 
@@ -87,10 +88,10 @@ fn family(
 ) {
     let mut samples = samples.into_iter().peekable();
     if samples.peek().is_some() {
-        text.push_str(&format!("# HELP {name} {help}\n# TYPE {name} gauge\n"));
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
     }
     for (labels, value) in samples {
-        text.push_str(&format!("{name}{labels} {value}\n"));
+        let _ = writeln!(text, "{name}{labels} {value}");
     }
 }
 

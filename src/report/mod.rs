@@ -1,29 +1,23 @@
 //! What commands answer: one document, rendered as JSON or for people, and progress as events. Sentences and tables are
 //! made here and nowhere else.
 
+mod answers;
 mod check;
-mod checked;
-mod drift;
 mod exit;
 mod generations;
-mod maintenance;
 mod messages;
 mod metrics;
-mod pod_view;
 mod pods;
 mod problems;
 mod progress;
 mod prospect;
-mod restore;
 mod show;
-mod snapshot;
 mod status;
 mod steps;
 mod style;
 mod table;
 mod text;
 mod verdict;
-mod verify;
 mod view;
 mod window;
 mod window_status;
@@ -32,18 +26,13 @@ use std::io::{self, Write};
 
 pub use crate::model::State;
 use crate::model::{Problem, Severity};
-pub(crate) use checked::check;
-pub(crate) use drift::drift;
+pub(crate) use answers::{check, drift, restore, snapshot, verify};
 pub use exit::Exit;
-pub(crate) use maintenance::preview;
 pub(crate) use metrics::metrics;
 pub use progress::{line, listener};
-pub(crate) use prospect::prospect;
-pub(crate) use restore::restore;
-pub(crate) use snapshot::snapshot;
+pub(crate) use prospect::{preview, prospect};
 use style::Tone;
 pub use style::{Detail, Form, Style, is_utf8, width};
-pub(crate) use verify::verify;
 pub use view::{
     CheckView, Document, Extra, GenerationView, HoldView, KeptView, NodeView, PodView, RuntimeView,
     ShowView, StatusView, Verdict,

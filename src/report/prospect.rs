@@ -3,8 +3,12 @@
 use std::io::{self, Write};
 
 use super::pods::sorted;
-use super::text::{count, escape, list_or_dash};
-use super::view::PodView;
+use super::text::{count, duration, escape, list_or_dash};
+use super::view::{Document, NodeView, PodView};
+use crate::maintenance::Request;
+use crate::maintenance::preview::Preview;
+use crate::model::State;
+use crate::model::window::command_line;
 
 /// So many pods are listed; a screen holds no more.
 const MOST: usize = 20;
@@ -41,4 +45,79 @@ pub(crate) fn prospect(course: &[String], pods: &[PodView], out: &mut dyn Write)
         0 => Ok(()),
         more => writeln!(out, "  and {more} more"),
     }
+}
+
+/// What `upgrade --dry-run` answers.
+pub(crate) fn preview(request: &Request<'_>, preview: Preview) -> Document {
+    let pods = count(preview.pods.len(), "pod");
+    let steps = phases(request, preview.unit.as_deref(), &pods);
+    let pod = |pod| PodView::new(pod, State::Unknown);
+    Document {
+        node: NodeView {
+            hostname: preview.node.hostname,
+            steps,
+            ..NodeView::default()
+        },
+        pods: preview.pods.into_iter().map(pod).collect(),
+        problems: preview.problems,
+        ..Document::default()
+    }
+}
+
+/// The phases, one line each.
+fn phases(request: &Request<'_>, unit: Option<&str>, pods: &str) -> Vec<String> {
+    let (pause, resume) = match unit {
+        Some(unit) => (
+            format!(
+                "stop and mask {unit}; systemd starts it again after {} in any case",
+                duration(request.deadline)
+            ),
+            format!("unmask and start {unit}"),
+        ),
+        None => (
+            "nothing: no kubelet runs here".to_owned(),
+            "nothing".to_owned(),
+        ),
+    };
+    let hold = if request.keep_paused {
+        "; keep kubelet paused while a pod is not restored"
+    } else {
+        ""
+    };
+    let restore = format!(
+        "wait up to {} for the NIC, then restore up to {pods}{hold}",
+        duration(request.wait)
+    );
+    let lines = [
+        (
+            "check",
+            "check that every pod can be restored; otherwise stop here".to_owned(),
+        ),
+        (
+            "snapshot",
+            "save the host and every pod, on disk and in memory".to_owned(),
+        ),
+        ("pause", pause),
+        ("command", command_line(request.command)),
+        ("restore", restore),
+        (
+            "verify",
+            format!(
+                "probe every gateway, for up to {}",
+                duration(request.timeout)
+            ),
+        ),
+        ("resume", resume),
+        (
+            "proof",
+            format!(
+                "watch for {} that no pod is rebuilt",
+                duration(request.settle)
+            ),
+        ),
+    ];
+    let numbered = lines.iter().zip(1..);
+    numbered
+        .map(|((name, what), number)| format!("{number}. {name:<9} {what}"))
+        .collect()
 }

@@ -90,8 +90,8 @@ fn under(link: &StackLink, out: &mut dyn Write) -> io::Result<()> {
         [] => String::new(),
         over => format!(" on {}", list_or_dash(over)),
     };
-    let line = format!("{} {}{on} mtu {}", link.kind, link.name, link.mtu);
-    fact(out, "host", &escape(&line))?;
+    let facts = format!("{} {}{on} mtu {}", link.kind, link.name, link.mtu);
+    fact(out, "host", &escape(&facts))?;
     let Some(hardware) = &link.hardware else {
         return Ok(());
     };

@@ -49,8 +49,6 @@ pub enum Detail {
     Normal,
     /// Every step and every pod (`-v`).
     Steps,
-    /// Netlink messages as well (`-vv`).
-    Netlink,
 }
 
 /// How good or bad a word is.

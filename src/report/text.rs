@@ -1,6 +1,7 @@
 //! Words and numbers, in one form everywhere.
 
 use std::cmp::Ordering;
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -31,6 +32,15 @@ pub(super) fn part(number: usize, total: usize) -> String {
     } else {
         format!("{number} of {}", count(total, "pod"))
     }
+}
+
+/// What is not zero, each with its words.
+pub(super) fn others(numbers: impl IntoIterator<Item = (usize, impl Display)>) -> String {
+    let others = numbers.into_iter().filter(|(number, _)| *number > 0);
+    let texts: Vec<String> = others
+        .map(|(number, words)| format!(", {number} {words}"))
+        .collect();
+    texts.concat()
 }
 
 /// A duration of milliseconds.

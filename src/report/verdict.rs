@@ -1,7 +1,7 @@
 //! The last line of an answer: what it adds up to, and the next command.
 
 use super::style::Tone;
-use super::text::{count, part};
+use super::text::{count, others, part};
 use super::view::{Document, Extra, KeptView};
 use crate::model::State;
 
@@ -28,14 +28,6 @@ fn pods_in(document: &Document, wanted: fn(State) -> bool) -> usize {
     pods.filter(|pod| wanted(pod.state)).count()
 }
 
-/// What is not zero, each with its words.
-fn others(numbers: &[(usize, &str)]) -> String {
-    let others = numbers.iter().filter(|(number, _)| *number > 0);
-    others
-        .map(|(number, words)| format!(", {number} {words}"))
-        .collect()
-}
-
 fn snapshot(document: &Document) -> String {
     let good = pods_in(document, State::is_good);
     let degraded = pods_in(document, |state| state == State::Degraded);
@@ -51,7 +43,7 @@ fn snapshot(document: &Document) -> String {
         })) => format!("; nothing changed since generation {number}"),
         _ => String::new(),
     };
-    let others = others(&[
+    let others = others([
         (degraded, "degraded"),
         (total - good - degraded, "not saved"),
     ]);
@@ -65,7 +57,7 @@ fn snapshot(document: &Document) -> String {
 
 fn list(document: &Document) -> String {
     let bad = document.pods.len() - pods_in(document, State::is_good);
-    let unreadable = others(&[(bad, "cannot be read")]);
+    let unreadable = others([(bad, "cannot be read")]);
     format!("{}{unreadable}", count(document.pods.len(), "checkpoint"))
 }
 
@@ -89,7 +81,7 @@ fn restore(document: &Document) -> String {
     if correct == total {
         return format!("{host}{} already correct{nothing}", count(total, "pod"));
     }
-    let others = others(&[
+    let others = others([
         (correct, "already correct"),
         (good - restored - correct, "gone"),
         (total - good, "not restored"),
@@ -103,7 +95,7 @@ fn verify(document: &Document) -> String {
     let reach = pods_in(document, |state| state == State::Reachable);
     let unknown = pods_in(document, |state| state == State::Unknown);
     let bad = total - reach - without - unknown;
-    let others = others(&[
+    let others = others([
         (without, "without a gateway"),
         (unknown, "unknown"),
         (bad, "unreachable"),
@@ -118,7 +110,7 @@ fn import(document: &Document) -> String {
     let taken = pods_in(document, |state| {
         matches!(state, State::Imported | State::Unchanged)
     });
-    let others = others(&[
+    let others = others([
         (
             pods_in(document, |state| state == State::Kept),
             "already stored with more detail",
@@ -138,7 +130,7 @@ fn plan(document: &Document) -> String {
     let pods = document.pods.iter().map(|pod| pod.steps.len());
     let pods: Vec<usize> = pods.filter(|steps| *steps > 0).collect();
     let steps: usize = pods.iter().sum();
-    let unknown = others(&[(
+    let unknown = others([(
         pods_in(document, |state| {
             !state.is_good() && state != State::Drifted
         }),

@@ -2,9 +2,50 @@
 
 use std::io::{self, Write};
 
-use super::text::{escape, or_dash, seconds};
+use super::text::{escape, fact, or_dash, seconds};
 use super::view::HoldView;
+use crate::maintenance::window_status::WindowStatus;
 use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER};
+
+impl HoldView {
+    /// How a window stands.
+    pub(crate) fn new(status: &WindowStatus) -> Self {
+        let WindowStatus {
+            window,
+            now,
+            is_at_work,
+            unit,
+        } = status;
+        let pause = window.pause.as_ref();
+        let paused_for = pause.and_then(|pause| {
+            let until = pause.resumed.unwrap_or(*now);
+            Some(until.saturating_sub(pause.paused?) / 1000)
+        });
+        let running = pause.filter(|pause| pause.resumed.is_none());
+        let deadline_in = running.and_then(|pause| {
+            let at = pause.armed? / 1000 + pause.deadline;
+            Some(at.saturating_sub(now / 1000))
+        });
+        Self {
+            id: window.id.clone(),
+            command: window.command.clone(),
+            started: window.started.clone(),
+            kept: *is_at_work,
+            pid: window.owner.pid,
+            phase: window.phase(),
+            unit: pause.map(|pause| pause.unit.clone()),
+            unit_state: unit
+                .as_ref()
+                .map(|unit| format!("{} ({})", unit.active, unit.sub)),
+            held: unit.as_ref().map(|unit| unit.is_held),
+            paused_for,
+            deadline_in,
+            run: window.run.clone(),
+            exit: window.exit,
+            log: window.log.clone(),
+        }
+    }
+}
 
 /// A few lines, one fact each.
 pub(super) fn lines(view: &HoldView, out: &mut dyn Write) -> io::Result<()> {
@@ -15,15 +56,15 @@ pub(super) fn lines(view: &HoldView, out: &mut dyn Write) -> io::Result<()> {
         pid,
         ..
     } = view;
-    writeln!(out, "window     {}, {}", escape(id), progress(view))?;
-    writeln!(
+    let (id, started, command) = (escape(id), escape(started), escape(command));
+    fact(out, "window", &format!("{id}, {}", progress(view)))?;
+    fact(
         out,
-        "           opened {} by netfix {} (pid {pid})",
-        escape(started),
-        escape(command)
+        "",
+        &format!("opened {started} by netfix {command} (pid {pid})"),
     )?;
     match &view.unit {
-        None => writeln!(out, "kubelet    not paused: no unit found"),
+        None => fact(out, "kubelet", "not paused: no unit found"),
         Some(unit) => kubelet(view, unit, out),
     }
 }
@@ -47,11 +88,8 @@ fn kubelet(view: &HoldView, unit: &str, out: &mut dyn Write) -> io::Result<()> {
         let paused = view
             .paused_for
             .map(|time| format!(" after a pause of {}", seconds(time)));
-        return writeln!(
-            out,
-            "kubelet    {unit} runs again{}",
-            paused.unwrap_or_default()
-        );
+        let paused = paused.unwrap_or_default();
+        return fact(out, "kubelet", &format!("{unit} runs again{paused}"));
     }
     let held = match view.held {
         Some(true) => ", masked",
@@ -59,23 +97,18 @@ fn kubelet(view: &HoldView, unit: &str, out: &mut dyn Write) -> io::Result<()> {
         None => "",
     };
     let now = escape(&or_dash(view.unit_state.as_ref()));
-    writeln!(out, "kubelet    {unit} is {now}{held}")?;
-    match view.paused_for {
-        None => writeln!(out, "           not paused")?,
-        Some(time) => writeln!(
-            out,
-            "           paused for {} (NotReady after {}, eviction after {})",
-            seconds(time),
-            seconds(NOT_READY_AFTER),
-            seconds(EVICTION_AFTER)
-        )?,
-    }
+    fact(out, "kubelet", &format!("{unit} is {now}{held}"))?;
+    let paused = view.paused_for.map(|time| {
+        let [time, not_ready, eviction] = [time, NOT_READY_AFTER, EVICTION_AFTER].map(seconds);
+        format!("paused for {time} (NotReady after {not_ready}, eviction after {eviction})")
+    });
+    fact(out, "", paused.as_deref().unwrap_or("not paused"))?;
     match view.deadline_in {
-        Some(0) => writeln!(out, "           the deadline has passed"),
-        Some(left) => writeln!(
+        Some(0) => fact(out, "", "the deadline has passed"),
+        Some(left) => fact(
             out,
-            "           systemd starts it again in {} (deadline)",
-            seconds(left)
+            "",
+            &format!("systemd starts it again in {} (deadline)", seconds(left)),
         ),
         None => Ok(()),
     }

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::super::style::Tone;
+use super::super::table::cut;
 use super::super::text::{milliseconds, part, seconds};
 use super::ReportView;
 use super::scale::{Px, Scale, mark, step};
@@ -26,7 +27,7 @@ const LANE: u64 = 21;
 const BOTTOM: u64 = 26;
 /// The number of pods that have a lane.
 pub(super) const LANES: usize = 30;
-/// The longest name in characters; longer names are cut.
+/// The longest name in columns of a terminal; longer names are cut.
 const NAME: usize = 28;
 
 /// The data and the scale of the drawing.
@@ -109,17 +110,10 @@ impl Chart<'_> {
             .computed
             .pause_ms
             .map(|ms| format!("; kubelet paused for {}", milliseconds(ms)));
-        let outages = super::terminal::outages(self.view);
-        let outages: String = outages
-            .iter()
-            .map(|line| format!("; outage {line}"))
-            .collect();
-        format!(
-            "Phases: {}{}{}.",
-            phases.join(", "),
-            pause.unwrap_or_default(),
-            outages
-        )
+        let outages = super::terminal::outages(self.view).into_iter();
+        let outages = outages.map(|line| format!("; outage {line}"));
+        let others: Vec<String> = pause.into_iter().chain(outages).collect();
+        format!("Phases: {}{}.", phases.join(", "), others.concat())
     }
 
     fn axis(&self) -> Markup {
@@ -250,34 +244,10 @@ impl Chart<'_> {
         html! {
             g.lane {
                 title { (name) ": " (outage(pod)) }
-                text.name x=(LEFT - 14) y=(y + 13) text-anchor="end" { (cut(&name)) }
+                text.name x=(LEFT - 14) y=(y + 13) text-anchor="end" { (cut(&name, NAME, "…")) }
                 rect class=(class) x=(from) y=(y + 4) width=(width) height="10" rx="2" {}
                 text.length x=(Px(from.0 + width.0).plus(7)) y=(y + 13) { (outage(pod)) }
             }
         }
-    }
-}
-
-/// A name that fits beside its lane: its beginning and its end, because the end distinguishes pods.
-fn cut(name: &str) -> String {
-    let letters: Vec<char> = name.chars().collect();
-    if letters.len() <= NAME {
-        return name.to_owned();
-    }
-    let end = NAME / 3;
-    let (head, tail) = (&letters[..NAME - 1 - end], &letters[letters.len() - end..]);
-    head.iter().chain(['…'].iter()).chain(tail).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_name_keeps_its_beginning_and_its_end() {
-        assert_eq!(cut("shop/web-0"), "shop/web-0");
-        let short = cut("monitoring/node-exporter-2303824a4-e817d");
-        assert_eq!(short, "monitoring/node-ex…4a4-e817d");
-        assert_eq!(short.chars().count(), NAME);
     }
 }

@@ -142,11 +142,6 @@ impl ReportView {
         known.map_or_else(|| id.to_string(), |pod| pod.info.title())
     }
 
-    /// How long the window was open, in milliseconds; `None` while it is, and when that is not known.
-    fn lasted(&self) -> Option<u64> {
-        self.window.ended
-    }
-
     /// The latest moment in the record, in milliseconds.
     fn span(&self) -> u64 {
         let window = &self.window;

@@ -62,7 +62,7 @@ pub fn page(view: &ReportView, log: Option<&[String]>) -> String {
 fn header(view: &ReportView, node: &str) -> Markup {
     let (window, verdict) = (&view.window, view.computed.verdict);
     let date = clock(window, 0, "%-d %B %Y, %H:%M:%S");
-    let until = view.lasted().map(|ms| {
+    let until = window.ended.map(|ms| {
         format!(
             " to {} UTC, {}",
             clock(window, ms, "%H:%M:%S"),

@@ -61,44 +61,21 @@ impl Scale {
     }
 }
 
-/// Round distances between marks, in milliseconds.
-const STEPS: [u64; 29] = [
-    1,
-    2,
-    5,
-    10,
-    20,
-    50,
-    100,
-    200,
-    500,
-    1000,
-    2000,
-    5000,
-    10_000,
-    15_000,
-    30_000,
-    60_000,
-    120_000,
-    300_000,
-    600_000,
-    900_000,
-    1_800_000,
-    3_600_000,
-    7_200_000,
-    14_400_000,
-    21_600_000,
-    43_200_000,
-    86_400_000,
-    604_800_000,
-    2_592_000_000,
+/// Round distances between marks: milliseconds, then seconds.
+const SHORT_STEPS: [u64; 9] = [1, 2, 5, 10, 20, 50, 100, 200, 500];
+const STEPS: [u64; 19] = [
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400,
+    604_800,
 ];
+/// The longest of them: 30 days, in milliseconds.
+const LONGEST: u64 = 2_592_000_000;
 
 /// The smallest of them that divides a span into at most `most` parts.
 pub(super) fn step(span: u64, most: u64) -> u64 {
-    let longest = STEPS[STEPS.len() - 1];
-    let fits = STEPS.into_iter().find(|step| span / step <= most);
-    fits.unwrap_or_else(|| span / most.max(1) / longest * longest + longest)
+    let seconds = STEPS.iter().map(|seconds| seconds * 1000);
+    let mut steps = SHORT_STEPS.into_iter().chain(seconds).chain([LONGEST]);
+    let fits = steps.find(|step| span / step <= most);
+    fits.unwrap_or_else(|| span / most.max(1) / LONGEST * LONGEST + LONGEST)
 }
 
 /// The label of a mark, when marks are `step` apart.

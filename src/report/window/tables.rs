@@ -1,8 +1,9 @@
 //! The page's tables and lists.
 
+use std::ops::Range;
+
 use maud::{Markup, html};
 
-use super::super::pods::round_trip;
 use super::super::problems::word;
 use super::super::text::{UNKNOWN, escape, milliseconds};
 use super::ReportView;
@@ -11,6 +12,19 @@ use super::text::{self, clock, milliseconds_or_dash};
 use super::verdict::PodOutcome;
 use crate::model::window::{Phase, PodFingerprint, WindowPod};
 use crate::model::{GatewayAnswer, Interface, Problem};
+
+/// The heads of a table's columns, some of which hold numbers.
+fn head(names: &[&str], numbers: Range<usize>) -> Markup {
+    html! {
+        thead {
+            tr {
+                @for (at, name) in names.iter().enumerate() {
+                    th class=[numbers.contains(&at).then_some("number")] scope="col" { (name) }
+                }
+            }
+        }
+    }
+}
 
 /// The phases.
 pub(super) fn phases(view: &ReportView) -> Markup {
@@ -30,15 +44,7 @@ pub(super) fn phases(view: &ReportView) -> Markup {
         div.sheet {
             table.phases {
                 caption { "Phases: clock times are UTC" }
-                thead {
-                    tr {
-                        th scope="col" { "Phase" }
-                        th.number scope="col" { "Began" }
-                        th.number scope="col" { "Since start" }
-                        th.number scope="col" { "Lasted" }
-                        th scope="col" { "Result" }
-                    }
-                }
+                (head(&["Phase", "Began", "Since start", "Lasted", "Result"], 1..4))
                 tbody { @for phase in &view.window.phases { (row(phase)) } }
             }
         }
@@ -51,17 +57,7 @@ pub(super) fn pods(view: &ReportView) -> Markup {
         div.sheet {
             table.pods {
                 caption { "Worst first, then by outage" }
-                thead {
-                    tr {
-                        th scope="col" { "Pod" }
-                        th scope="col" { "Before" }
-                        th scope="col" { "After" }
-                        th.number scope="col" { "Outage" }
-                        th scope="col" { "Gateways" }
-                        th scope="col" { "State" }
-                        th scope="col" { "Rebuilt" }
-                    }
-                }
+                (head(&["Pod", "Before", "After", "Outage", "Gateways", "State", "Rebuilt"], 3..4))
                 tbody { @for pod in view.pods() { (pod_row(view, pod)) } }
             }
         }
@@ -139,16 +135,15 @@ fn interfaces(all: &[Interface]) -> Markup {
 }
 
 fn gateways(all: &[GatewayAnswer]) -> Markup {
-    let answer = |gateway: &GatewayAnswer| match (gateway.reachable, gateway.rtt_us) {
-        (Some(true), Some(us)) => html! { span.rtt { (round_trip(us)) } },
-        (Some(true), None) => html! { span.rtt { "answers" } },
-        (Some(false), _) => html! { span.rtt.bad { "no answer" } },
-        (None, _) => html! { span.rtt.warning { "not asked" } },
+    let class = |gateway: &GatewayAnswer| match gateway.reachable {
+        Some(true) => "rtt",
+        Some(false) => "rtt bad",
+        None => "rtt warning",
     };
     html! {
         @if all.is_empty() { (UNKNOWN) }
         @for gateway in all {
-            div.gateway { span.address { (gateway.address) } (answer(gateway)) }
+            div.gateway { span.address { (gateway.address) } span class=(class(gateway)) { (text::answer(gateway)) } }
         }
     }
 }
@@ -173,14 +168,7 @@ pub(super) fn problems(view: &ReportView) -> Markup {
         div.sheet {
             table.problems {
                 caption { "docs/problems.md explains the codes" }
-                thead {
-                    tr {
-                        th scope="col" { "Severity" }
-                        th scope="col" { "Code" }
-                        th scope="col" { "Pod" }
-                        th scope="col" { "What" }
-                    }
-                }
+                (head(&["Severity", "Code", "Pod", "What"], 0..0))
                 tbody { @for problem in &view.window.problems { (row(problem)) } }
             }
         }

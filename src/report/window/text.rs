@@ -87,13 +87,17 @@ pub(super) fn interface(interface: &Interface) -> String {
 
 /// What a gateway answered.
 pub(super) fn gateway(gateway: &GatewayAnswer) -> String {
-    let answer = match (gateway.reachable, gateway.rtt_us) {
+    format!("{} {}", gateway.address, answer(gateway))
+}
+
+/// The same without the gateway's address.
+pub(super) fn answer(gateway: &GatewayAnswer) -> String {
+    match (gateway.reachable, gateway.rtt_us) {
         (Some(true), Some(us)) => round_trip(us),
         (Some(true), None) => "answers".to_owned(),
         (Some(false), _) => "no answer".to_owned(),
         (None, _) => "not asked".to_owned(),
-    };
-    format!("{} {answer}", gateway.address)
+    }
 }
 
 /// How many pods are back.
