@@ -108,18 +108,6 @@ pub struct SourceArgs {
     pub runtimes: Runtimes,
 }
 
-impl SourceArgs {
-    /// From the state directory.
-    #[must_use]
-    pub fn checkpoints(runtimes: &Runtimes) -> Self {
-        Self {
-            source: Source::Checkpoints,
-            cni_cache_dir: PathBuf::new(),
-            runtimes: runtimes.clone(),
-        }
-    }
-}
-
 /// The pods of a restore, and their parent link where the checkpoint has none.
 #[derive(Debug, Clone, Args)]
 pub struct Target {

@@ -1,8 +1,8 @@
 //! `netfix diff` and `netfix plan`: what is missing, and the steps that would restore it. Changes nothing.
 
-use crate::cli::{PodArgs, Runtimes, SourceArgs, Target};
+use crate::cli::{PodArgs, Runtimes};
 use crate::context::Context;
-use crate::inventory::prepare::prepare;
+use crate::inventory::prepare::{Request, Source, prepare};
 use crate::inventory::rejected::name_successors;
 use crate::model::Problem;
 use crate::progress::{Phase, Progress};
@@ -15,21 +15,25 @@ pub(super) fn diff(
     runtimes: &Runtimes,
     context: &mut Context,
 ) -> Result<Document, Refusal> {
-    let target = Target {
-        pods: pods.clone(),
+    let request = Request {
+        selection: pods.selectors.selection()?,
+        source: Source::Checkpoints {
+            generation: pods.generation,
+        },
         parent: None,
+        runtimes: runtimes.config(),
     };
-    plan(&target, &SourceArgs::checkpoints(runtimes), true, context)
+    plan(request, true, context)
 }
 
 /// With `exit_code`, drift has its own exit code, unless there is an error.
 pub(super) fn plan(
-    target: &Target,
-    source: &SourceArgs,
+    request: Request,
     exit_code: bool,
     context: &mut Context,
 ) -> Result<Document, Refusal> {
-    let mut surveyed = prepare(target.request(source)?, &context.store)?;
+    let runtimes = request.runtimes.clone();
+    let mut surveyed = prepare(request, &context.store)?;
     let count = surveyed.matched.len();
     let comparison = if count == 0 {
         Comparison::default()
@@ -39,7 +43,7 @@ pub(super) fn plan(
             .notice(Progress::Phase(Phase::Comparing, count));
         compare(&mut surveyed, Depth::Complete)?
     };
-    let notes = name_successors(&mut surveyed.rejected, &source.runtimes.config());
+    let notes = name_successors(&mut surveyed.rejected, &runtimes);
     let refused = surveyed.is_refused();
     let drifted = exit_code && comparison.has_drift();
     let answer = report::drift(&surveyed, comparison, notes);

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
+use super::answer;
 use crate::cli::PodArgs;
 use crate::context::Context;
-use crate::inventory::observe;
 use crate::inventory::stored::{Stored, load, summary_of};
 use crate::model::problem::StoreEffect;
 use crate::model::{NodeState, PodSummary, Problem};
 use crate::refusal::Refusal;
-use crate::report::{Document, NodeView, PodView, State};
+use crate::report::{Document, Exit, PodView, State};
 use crate::store::Store;
 
 pub(super) fn list(pods: &PodArgs, context: &mut Context) -> Result<Document, Refusal> {
@@ -37,10 +37,8 @@ pub(super) fn list(pods: &PodArgs, context: &mut Context) -> Result<Document, Re
     pods.extend(damaged);
     pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
     let document = Document {
-        node: NodeView::of(&observe::node_identity()),
         pods,
-        problems,
-        ..Document::default()
+        ..answer(Exit::Done, problems, None)
     };
     Ok(document.judged())
 }

@@ -68,19 +68,19 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
             target,
             source,
             exit_code,
-        } => diff::plan(target, source, *exit_code, context),
+        } => diff::plan(target.request(source)?, *exit_code, context),
         Command::Restore {
             target,
             source,
             dry_run: true,
             ..
-        } => diff::plan(target, source, false, context),
+        } => diff::plan(target.request(source)?, false, context),
         Command::Restore {
             target,
             source,
             wait,
             ..
-        } => restore::run(target, source, *wait, context),
+        } => restore::run(target.request(source)?, *wait, context),
         Command::Verify { selectors, timeout } => verify::run(selectors, *timeout, context),
         Command::Check {
             selectors,

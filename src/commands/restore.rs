@@ -2,19 +2,17 @@
 
 use std::time::Duration;
 
-use crate::cli::{SourceArgs, Target};
 use crate::context::Context;
+use crate::inventory::prepare::Request;
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit};
 use crate::{report, restore};
 
 pub(super) fn run(
-    target: &Target,
-    source: &SourceArgs,
+    request: Request,
     wait: Duration,
     context: &mut Context,
 ) -> Result<Document, Refusal> {
-    let request = target.request(source)?;
     let restored = restore::run(request, wait, &context.store, context.progress.as_mut())?;
     let (changed, refused) = (restored.host.is_some(), restored.is_refused);
     let document = report::restore(restored);

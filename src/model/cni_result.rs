@@ -61,7 +61,7 @@ pub struct CniIp {
 }
 
 /// A route of a CNI result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CniRoute {
     /// Destination.
     pub dst: IpNet,
@@ -91,11 +91,7 @@ impl CniRoute {
         Self {
             dst,
             gw,
-            mtu: None,
-            advmss: None,
-            priority: None,
-            table: None,
-            scope: None,
+            ..Self::default()
         }
     }
 }

@@ -92,17 +92,12 @@ fn text(problem: &Problem, mut pods: Vec<&PodId>, titles: &Titles) -> String {
 mod tests {
     use super::*;
     use crate::model::Code;
-    use crate::report::{Detail, Form};
+    use crate::report::Detail;
 
     fn told(problems: &[Problem], detail: Detail) -> Vec<String> {
         let style = Style {
-            form: Form::Human,
             detail,
-            color: false,
-            headers: true,
-            ascii: false,
-            width: None,
-            now: jiff::Timestamp::UNIX_EPOCH,
+            ..Style::plain()
         };
         let titles = (0..9)
             .map(|at| (id(at), format!("shop/web-{at}")))

@@ -124,6 +124,22 @@ impl Style {
     }
 }
 
+#[cfg(test)]
+impl Style {
+    /// What most people see.
+    pub(super) fn plain() -> Self {
+        Self {
+            form: Form::Human,
+            detail: Detail::Normal,
+            color: false,
+            headers: true,
+            ascii: false,
+            width: None,
+            now: Timestamp::UNIX_EPOCH,
+        }
+    }
+}
+
 /// Whether the locale's character set is UTF-8, by the first of `LC_ALL`, `LC_CTYPE` and `LANG` that is set (locale(7)).
 #[must_use]
 pub fn is_utf8(variables: [Option<String>; 3]) -> bool {

@@ -200,7 +200,6 @@ fn line<R>(columns: &[Filled<'_, R>], cell: impl Fn(&Filled<'_, R>) -> (String, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Detail, Form};
 
     fn rendered(width: usize, ascii: bool, headers: bool) -> String {
         let columns: [Column<(&str, u32)>; 4] = [
@@ -210,13 +209,10 @@ mod tests {
             Column::new("NETNS", WIDE, |_| Cell::from("/run/netns/x")),
         ];
         let style = Style {
-            form: Form::Human,
-            detail: Detail::Normal,
-            color: false,
             headers,
             ascii,
             width: Some(width),
-            now: jiff::Timestamp::UNIX_EPOCH,
+            ..Style::plain()
         };
         let mut out = Vec::new();
         let rows = [("shop/web-0", 3), ("monitoring/node-exporter-x7k2p", 15)];
