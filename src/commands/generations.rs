@@ -45,40 +45,31 @@ fn damage(contents: &Contents) -> Vec<Problem> {
 }
 
 fn view(generation: Generation, contents: &Contents, before: Option<&Contents>) -> GenerationView {
-    let here = &contents.checkpoints;
-    let only_in = |one: &Contents, other: &Contents| {
-        let ids = one
-            .checkpoints
-            .keys()
-            .filter(|id| !other.checkpoints.contains_key(*id));
-        ids.cloned().collect::<Vec<PodId>>()
-    };
-    let changed = |before: &Contents| {
-        let both = here
-            .keys()
-            .filter(|id| before.checkpoints.contains_key(*id));
-        both.filter(|id| !contents.has_same(before, id))
-            .cloned()
-            .collect()
-    };
+    let has = |contents: &Contents, id: &PodId| contents.checkpoints.contains_key(id);
     GenerationView {
         number: generation.number,
         time: time(contents),
         current: false,
         aside: generation.aside,
-        pods: here.len(),
-        added: before.map(|before| only_in(contents, before)),
-        changed: before.map(changed),
-        removed: before.map(|before| only_in(before, contents)),
-        damaged: here
-            .iter()
-            .filter(|(_, written)| written.is_err())
-            .map(|(id, _)| id.clone())
-            .collect(),
+        pods: contents.checkpoints.len(),
+        added: before.map(|before| ids(contents, |id| !has(before, id))),
+        changed: before.map(|before| {
+            ids(contents, |id| {
+                has(before, id) && !contents.has_same(before, id)
+            })
+        }),
+        removed: before.map(|before| ids(before, |id| !has(contents, id))),
+        damaged: ids(contents, |id| contents.checkpoints[id].is_err()),
     }
 }
 
-/// When the newest part of its content was written or verified: all times have one form, so the last is the greatest.
+/// The pods of a generation that are wanted.
+fn ids(contents: &Contents, is_wanted: impl Fn(&PodId) -> bool) -> Vec<PodId> {
+    let ids = contents.checkpoints.keys();
+    ids.filter(|id| is_wanted(id)).cloned().collect()
+}
+
+/// When the newest of what it holds was written, or was found true: all times have one form, so the last is the greatest.
 fn time(contents: &Contents) -> Option<String> {
     let node = contents.node.as_ref().ok().and_then(Option::as_ref);
     let of_node = node

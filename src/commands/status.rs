@@ -46,10 +46,7 @@ pub(super) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Document
     };
     Ok(Document {
         exit: Exit::Failed.if_errors(&problems) as u8,
-        node: NodeView {
-            created: recorded.map(|state| state.created),
-            ..NodeView::of(&node)
-        },
+        node: NodeView::recorded(&node, recorded.map(|state| state.created)),
         problems,
         extra: Some(Extra::Status(Box::new(status))),
         ..Document::default()

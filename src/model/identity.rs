@@ -161,31 +161,14 @@ mod tests {
 
     #[test]
     fn a_cookie_decides_alone() {
-        let other = NetnsIdentity {
-            cookie: Some(2),
-            ..held(5, 7)
+        let with_cookie = |cookie, holder| NetnsIdentity {
+            cookie: Some(cookie),
+            ..holder
         };
-        assert!(
-            !NetnsIdentity {
-                cookie: Some(1),
-                ..held(5, 7)
-            }
-            .may_be(&other)
-        );
-        assert!(
-            !NetnsIdentity {
-                cookie: Some(1),
-                ..held(5, 7)
-            }
-            .is_same(&other)
-        );
-        assert!(
-            NetnsIdentity {
-                cookie: Some(2),
-                ..held(6, 8)
-            }
-            .is_same(&other)
-        );
+        let other = with_cookie(2, held(5, 7));
+        assert!(!with_cookie(1, held(5, 7)).may_be(&other));
+        assert!(!with_cookie(1, held(5, 7)).is_same(&other));
+        assert!(with_cookie(2, held(6, 8)).is_same(&other));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::gateways::{Reachability, Verified, VerifiedPod};
 use crate::inventory::matched::Matched;
 use crate::inventory::survey::{Lost, Surveyed};
 use crate::model::{NodeIdentity, NodeState, PodSummary, Problem};
+use crate::plan::Step;
 use crate::refusal::Refusal;
 use crate::restore::compare::{Compared, Comparison};
 use crate::restore::{RestoreState, Restored, RestoredPod};
@@ -17,6 +18,14 @@ impl NodeView {
         Self {
             hostname: node.hostname.clone(),
             ..Self::default()
+        }
+    }
+
+    /// The same, with the time at which the host's state was recorded.
+    pub(crate) fn recorded(node: &NodeIdentity, created: Option<String>) -> Self {
+        Self {
+            created,
+            ..Self::of(node)
         }
     }
 }
@@ -54,24 +63,24 @@ impl PodView {
     }
 }
 
-impl Surveyed {
-    /// The host, with the time at which its state was recorded.
-    pub(crate) fn node_view(&self) -> NodeView {
-        let recorded = self.node_state.as_ref();
-        NodeView {
-            created: recorded.map(|recorded| recorded.created.clone()),
-            ..NodeView::of(&self.node)
-        }
-    }
+/// The states of the engines have the names of the words in the document.
+macro_rules! states {
+    ($($engine:ident { $($state:ident)* })*) => {
+        $(impl From<$engine> for State {
+            fn from(state: $engine) -> Self {
+                match state {
+                    $($engine::$state => Self::$state,)*
+                }
+            }
+        })*
+    };
+}
 
-    /// The pods of which nothing can be restored.
-    pub(crate) fn lost_views(&self) -> Vec<PodView> {
-        let view = |(pod, lost)| match lost {
-            Lost::Unusable => PodView::new(pod, State::Failed),
-            Lost::NoCheckpoint => PodView::new(pod, State::NoCheckpoint),
-        };
-        self.lost_pods().into_iter().map(view).collect()
-    }
+states! {
+    SnapshotState { Saved Unchanged Degraded Empty Failed }
+    RestoreState { InSync Restored Partial Failed NoCheckpoint }
+    Reachability { NoGateway Reachable Unknown Unreachable NoCheckpoint Failed }
+    CheckState { InSync Stale Drifted Degraded NoCheckpoint Failed }
 }
 
 /// The answer, but for its exit code.
@@ -81,109 +90,52 @@ pub(crate) fn snapshot(snapshot: Snapshot) -> Document {
         same_as: snapshot.generations.same_as,
         removed: snapshot.generations.removed,
     };
+    let pod = |one: PodSnapshot| PodView {
+        seen: one.seen,
+        ..PodView::new(one.pod, one.state.into())
+    };
     Document {
-        node: NodeView {
-            created: snapshot.recorded,
-            ..NodeView::of(&snapshot.node)
-        },
-        pods: snapshot.pods.into_iter().map(PodView::from).collect(),
+        node: NodeView::recorded(&snapshot.node, snapshot.recorded),
+        pods: snapshot.pods.into_iter().map(pod).collect(),
         problems: snapshot.problems,
         extra: Some(Extra::Kept(kept)),
         ..Document::default()
     }
 }
 
-impl From<PodSnapshot> for PodView {
-    fn from(one: PodSnapshot) -> Self {
-        Self {
-            seen: one.seen,
-            ..Self::new(one.pod, one.state.into())
-        }
-    }
-}
-
-impl From<SnapshotState> for State {
-    fn from(state: SnapshotState) -> Self {
-        match state {
-            SnapshotState::Saved => Self::Saved,
-            SnapshotState::Unchanged => Self::Unchanged,
-            SnapshotState::Degraded => Self::Degraded,
-            SnapshotState::Empty => Self::Empty,
-            SnapshotState::Failed => Self::Failed,
-        }
-    }
-}
-
 /// The answer, but for its exit code.
 pub(crate) fn restore(restored: Restored) -> Document {
-    let mut node = NodeView {
-        created: restored.recorded,
-        ..NodeView::of(&restored.node)
+    let steps = |done: &[Step]| done.iter().map(ToString::to_string).collect();
+    let pod = |one: RestoredPod| PodView {
+        before: one.before,
+        after: one.after,
+        steps: steps(&one.done),
+        ..PodView::new(one.pod, one.state.into())
     };
+    let mut node = NodeView::recorded(&restored.node, restored.recorded);
     if let Some((done, state)) = restored.host {
-        node.steps = done.iter().map(ToString::to_string).collect();
+        node.steps = steps(&done);
         node.state = Some(state.into());
     }
     Document {
         node,
-        pods: restored.pods.into_iter().map(PodView::from).collect(),
+        pods: restored.pods.into_iter().map(pod).collect(),
         problems: restored.problems,
         ..Document::default()
     }
 }
 
-impl From<RestoredPod> for PodView {
-    fn from(restored: RestoredPod) -> Self {
-        Self {
-            before: restored.before,
-            after: restored.after,
-            steps: restored.done.iter().map(ToString::to_string).collect(),
-            ..Self::new(restored.pod, restored.state.into())
-        }
-    }
-}
-
-impl From<RestoreState> for State {
-    fn from(state: RestoreState) -> Self {
-        match state {
-            RestoreState::InSync => Self::InSync,
-            RestoreState::Restored => Self::Restored,
-            RestoreState::Partial => Self::Partial,
-            RestoreState::Failed => Self::Failed,
-            RestoreState::NoCheckpoint => Self::NoCheckpoint,
-        }
-    }
-}
-
 /// The answer, but for its exit code.
 pub(crate) fn verify(verified: Verified) -> Document {
+    let pod = |one: VerifiedPod| PodView {
+        gateways: one.gateways,
+        ..PodView::new(one.pod, one.state.into())
+    };
     Document {
         node: NodeView::of(&verified.node),
-        pods: verified.pods.into_iter().map(PodView::from).collect(),
+        pods: verified.pods.into_iter().map(pod).collect(),
         problems: verified.problems,
         ..Document::default()
-    }
-}
-
-impl From<VerifiedPod> for PodView {
-    fn from(one: VerifiedPod) -> Self {
-        Self {
-            gateways: one.gateways,
-            ..Self::new(one.pod, one.state.into())
-        }
-    }
-}
-
-impl From<Reachability> for State {
-    fn from(state: Reachability) -> Self {
-        match state {
-            Reachability::NoGateway => Self::NoGateway,
-            Reachability::Reachable => Self::Reachable,
-            Reachability::Unknown => Self::Unknown,
-            Reachability::Unreachable => Self::Unreachable,
-            Reachability::NoCheckpoint => Self::NoCheckpoint,
-            Reachability::Failed => Self::Failed,
-        }
     }
 }
 
@@ -216,56 +168,42 @@ pub(crate) fn check(checked: Result<Checked, Refusal>) -> (Document, CheckView) 
     for one in &checked.pods {
         *view.pods.entry(one.state.into()).or_default() += 1;
     }
+    let pod = |one: CheckedPod| PodView {
+        steps: one.steps,
+        ..PodView::new(one.pod, one.state.into())
+    };
     let answer = Document {
         node: NodeView {
-            created: checked.recorded,
             steps: checked.host,
-            ..NodeView::of(&checked.node)
+            ..NodeView::recorded(&checked.node, checked.recorded)
         },
-        pods: checked.pods.into_iter().map(PodView::from).collect(),
+        pods: checked.pods.into_iter().map(pod).collect(),
         problems: checked.problems,
         ..Document::default()
     };
     (answer, view)
 }
 
-impl From<CheckedPod> for PodView {
-    fn from(one: CheckedPod) -> Self {
-        Self {
-            steps: one.steps,
-            ..Self::new(one.pod, one.state.into())
-        }
-    }
-}
-
-impl From<CheckState> for State {
-    fn from(state: CheckState) -> Self {
-        match state {
-            CheckState::InSync => Self::InSync,
-            CheckState::Stale => Self::Stale,
-            CheckState::Drifted => Self::Drifted,
-            CheckState::Degraded => Self::Degraded,
-            CheckState::NoCheckpoint => Self::NoCheckpoint,
-            CheckState::Failed => Self::Failed,
-        }
-    }
-}
-
 /// The answer, but for its exit code.
 pub(crate) fn drift(surveyed: &Surveyed, comparison: Comparison, notes: Vec<Problem>) -> Document {
-    let mut node = surveyed.node_view();
+    let recorded = surveyed.node_state.as_ref();
+    let recorded = recorded.map(|recorded| recorded.created.clone());
+    let node = NodeView {
+        steps: comparison.host.lines(),
+        ..NodeView::recorded(&surveyed.node, recorded)
+    };
     let mut problems = surveyed.all_problems();
-    node.steps = comparison.host.lines();
     problems.extend(comparison.host.problems);
-    let mut pods = surveyed.lost_views();
+    let lost = |(pod, lost)| match lost {
+        Lost::Unusable => PodView::new(pod, State::Failed),
+        Lost::NoCheckpoint => PodView::new(pod, State::NoCheckpoint),
+    };
+    let mut pods: Vec<PodView> = surveyed.lost_pods().into_iter().map(lost).collect();
     for (matched, compared) in surveyed.matched.iter().zip(comparison.pods) {
         let (view, found) = pod(matched, compared);
         pods.push(view);
-        problems.extend(
-            found
-                .into_iter()
-                .map(|problem| problem.of(&matched.info.id)),
-        );
+        let found = found.into_iter();
+        problems.extend(found.map(|problem| problem.of(&matched.info.id)));
     }
     problems.extend(notes);
     pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
