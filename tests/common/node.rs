@@ -174,7 +174,7 @@ impl Node {
                     true => folders.push(path),
                     false if path.ends_with("lock") => {}
                     false => {
-                        files.push((path.clone(), fs::read_to_string(&path).unwrap_or_default()))
+                        files.push((path.clone(), fs::read_to_string(&path).unwrap_or_default()));
                     }
                 }
             }

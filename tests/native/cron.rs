@@ -183,7 +183,7 @@ fn a_loss_while_pods_are_read_is_never_saved() {
         .map(|pod| essence(&node.stored_of(pod)))
         .collect();
     losses_during(&node, "snapshot", [0, 1], || {
-        assert_only_good(&node, &pods, &good)
+        assert_only_good(&node, &pods, &good);
     });
 }
 
@@ -200,6 +200,6 @@ fn a_loss_while_the_host_is_read_is_never_saved() {
         .collect();
     let words = format!("snapshot --pod {}", unharmed.name());
     losses_during(&node, &words, [0, 5], || {
-        assert_only_good(&node, &pods, &good)
+        assert_only_good(&node, &pods, &good);
     });
 }

@@ -53,7 +53,7 @@ fn a_truncated_checkpoint_is_corrupt() {
 #[test]
 fn an_empty_checkpoint_is_corrupt_and_not_missing() {
     restore_with_one_bad("checkpoint-corrupt", |file, _| {
-        fs::write(file, "").expect("an empty checkpoint")
+        fs::write(file, "").expect("an empty checkpoint");
     });
 }
 
@@ -76,7 +76,7 @@ fn a_checkpoint_with_one_flipped_bit_is_corrupt() {
 fn a_flipped_bit_in_the_keys_of_i40e_net_fix_is_damage_too() {
     restore_with_one_bad("checkpoint-corrupt", |file, _| {
         rewrite(file, |value| {
-            value["result"]["ips"][0]["address"] = json!("10.88.1.254/16")
+            value["result"]["ips"][0]["address"] = json!("10.88.1.254/16");
         });
     });
 }
@@ -93,7 +93,7 @@ fn a_flipped_bit_in_the_name_of_our_key_does_not_turn_it_into_a_file_of_i40e_net
 #[test]
 fn a_checkpoint_that_is_not_text_is_corrupt() {
     restore_with_one_bad("checkpoint-corrupt", |file, _| {
-        fs::write(file, [0xff, 0xfe, 0, 1, 2, 3]).expect("a binary file")
+        fs::write(file, [0xff, 0xfe, 0, 1, 2, 3]).expect("a binary file");
     });
 }
 
@@ -107,7 +107,7 @@ fn json_that_is_not_a_checkpoint_is_corrupt() {
 #[test]
 fn a_checkpoint_of_a_newer_schema_is_refused_as_newer_not_as_damaged() {
     restore_with_one_bad("checkpoint-corrupt", |file, _| {
-        rewrite(file, |value| value["netfix"]["schema"] = json!(99))
+        rewrite(file, |value| value["netfix"]["schema"] = json!(99));
     });
 }
 
@@ -115,7 +115,7 @@ fn a_checkpoint_of_a_newer_schema_is_refused_as_newer_not_as_damaged() {
 fn a_newer_schema_with_unknown_contents_is_refused_as_newer() {
     restore_with_one_bad("checkpoint-corrupt", |file, _| {
         rewrite(file, |value| {
-            value["netfix"] = json!({"schema": 99, "unheard": "of"})
+            value["netfix"] = json!({"schema": 99, "unheard": "of"});
         });
     });
 }
@@ -132,7 +132,7 @@ fn a_checkpoint_that_is_a_symbolic_link_is_not_followed() {
 #[test]
 fn a_missing_checkpoint_is_missing() {
     restore_with_one_bad("checkpoint-missing", |file, _| {
-        fs::remove_file(file).expect("the checkpoint goes")
+        fs::remove_file(file).expect("the checkpoint goes");
     });
 }
 

@@ -206,8 +206,8 @@ fn a_journald_that_reads_nothing_does_not_block_netfix() {
     node.lose_and_reload();
     let begin = Instant::now();
     let run = Run::of(&mut journald.netfix(&node, "restore")).exits(0);
-    let last = run.err.lines().last().unwrap_or_default();
-    let lost = last
+    let end = run.err.lines().last().unwrap_or_default();
+    let lost = end
         .strip_prefix("netfix: log entries lost: ")
         .and_then(|rest| rest.split_once(". journald"))
         .and_then(|(count, _)| count.parse().ok());

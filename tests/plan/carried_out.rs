@@ -203,14 +203,11 @@ fn attributes(now: &Link, wanted: &Link) -> String {
     };
     let keys: BTreeSet<String> = keys(&now).into_iter().chain(keys(&then)).collect();
     let differing = keys.iter().filter(|key| now[key] != then[key]);
-    differing
-        .map(|key| {
-            format!(
-                "~ link {} {key}: {}, not {}\n",
-                wanted.name, now[key], then[key]
-            )
-        })
-        .collect()
+    let line = |key: &String| {
+        let (name, now, then) = (&wanted.name, &now[key], &then[key]);
+        format!("~ link {name} {key}: {now}, not {then}\n")
+    };
+    differing.map(line).collect::<Vec<_>>().concat()
 }
 
 fn objects<T: serde::Serialize>(what: &str, now: &[T], wanted: &[T]) -> String {
@@ -225,7 +222,8 @@ fn objects<T: serde::Serialize>(what: &str, now: &[T], wanted: &[T]) -> String {
         a.iter()
             .filter(|text| !b.contains(text))
             .map(|text| format!("{sign} {what} {text}\n"))
-            .collect::<String>()
+            .collect::<Vec<_>>()
+            .concat()
     };
     let mut text = lines('-', &wanted, &now) + &lines('+', &now, &wanted);
     if text.is_empty() && now != wanted {

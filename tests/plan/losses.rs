@@ -73,7 +73,7 @@ fn losses(case: &Case) -> Vec<Loss> {
         let dev = &link.name;
         lose(format!("link {dev}"), &|kernel| lose_link(kernel, link));
         lose(format!("{dev} up"), &|kernel| {
-            kernel.down(dev).expect("a link")
+            kernel.down(dev).expect("a link");
         });
         lose(format!("attributes of {dev}"), &|kernel| {
             let link = kernel
@@ -103,7 +103,7 @@ fn losses(case: &Case) -> Vec<Loss> {
         .filter(|address| is_ours(&address.dev) && !address.comes_by_itself())
     {
         lose(format!("address {address}"), &|kernel| {
-            kernel.delete_address(address)
+            kernel.delete_address(address);
         });
     }
     for route in routes
@@ -114,18 +114,18 @@ fn losses(case: &Case) -> Vec<Loss> {
         let is_last = routes.iter().rfind(|other| other.shares_place_with(route)) == Some(route);
         if is_last {
             lose(format!("route {route}"), &|kernel| {
-                kernel.state.routes.retain(|other| other != route)
+                kernel.state.routes.retain(|other| other != route);
             });
         }
     }
     for rule in rules {
         lose(format!("rule {rule}"), &|kernel| {
-            kernel.state.rules.retain(|other| other != rule)
+            kernel.state.rules.retain(|other| other != rule);
         });
     }
     for neighbour in neighbours {
         lose(format!("neighbour {neighbour}"), &|kernel| {
-            kernel.state.neighbours.retain(|other| other != neighbour)
+            kernel.state.neighbours.retain(|other| other != neighbour);
         });
     }
     losses
@@ -144,9 +144,10 @@ fn every_single_loss_is_restored() {
             let differs = after.lines().filter(|line| {
                 !before.contains(line) && !(line.starts_with("~ link eth0 index: 1"))
             });
-            let differs: String = differs.map(|line| format!("    {line}\n")).collect();
+            let differs: Vec<&str> = differs.collect();
             if !differs.is_empty() {
-                wrong.push(format!("{}: without {what}:\n{differs}", case.why));
+                let differs = differs.join("\n    ");
+                wrong.push(format!("{}: without {what}:\n    {differs}", case.why));
             }
         }
     }

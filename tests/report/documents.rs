@@ -39,21 +39,6 @@ impl Scene {
         }
     }
 
-    fn answer(self, command: &'static str, exit: u8, pods: Vec<PodView>) -> Document {
-        Document {
-            command,
-            exit,
-            node: NodeView {
-                hostname: Some("node7.rack2".to_owned()),
-                created: Some(SNAPSHOT.to_owned()),
-                ..NodeView::default()
-            },
-            pods,
-            problems: Vec::new(),
-            extra: None,
-        }
-    }
-
     fn pods(self, good: State, lost: State) -> Vec<PodView> {
         let state = if self.lost { lost } else { good };
         (0..self.pods).map(|at| pod(at, state)).collect()
@@ -74,7 +59,7 @@ impl Scene {
 
     fn snapshot(self) -> Document {
         let pods = self.pods(State::Saved, State::Degraded);
-        let mut document = self.answer("snapshot", if self.lost { 5 } else { 0 }, pods);
+        let mut document = answer("snapshot", if self.lost { 5 } else { 0 }, pods);
         let generation = (!self.lost).then_some(7);
         document.extra = Some(Extra::Kept(KeptView {
             generation,
@@ -88,7 +73,7 @@ impl Scene {
     }
 
     fn list(self) -> Document {
-        let mut document = self.answer("list", 0, self.pods(State::Stored, State::Stored));
+        let mut document = answer("list", 0, self.pods(State::Stored, State::Stored));
         if self.lost {
             document.exit = 5;
             let view = &mut document.pods[1];
@@ -117,7 +102,7 @@ impl Scene {
             },
         );
         view.checkpoint = Some(Box::new(from_value(checkpoint()).unwrap()));
-        let mut document = self.answer("show", 0, vec![view]);
+        let mut document = answer("show", 0, vec![view]);
         document.extra = Some(Extra::Show(ShowView {
             alive: Some(true),
             lost: self.lost.then(|| "eth0".to_owned()),
@@ -128,7 +113,7 @@ impl Scene {
     }
 
     fn plan(self, command: &'static str) -> Document {
-        let mut document = self.answer(command, 0, self.pods(State::InSync, State::Drifted));
+        let mut document = answer(command, 0, self.pods(State::InSync, State::Drifted));
         if self.lost {
             document.exit = if command == "diff" { 3 } else { 0 };
             document.node.steps = host_steps();
@@ -140,7 +125,7 @@ impl Scene {
     }
 
     fn restore(self) -> Document {
-        let mut document = self.answer("restore", 0, self.pods(State::InSync, State::Restored));
+        let mut document = answer("restore", 0, self.pods(State::InSync, State::Restored));
         document.node.state = Some(if self.lost {
             State::Restored
         } else {
@@ -160,7 +145,7 @@ impl Scene {
 
     /// A restore while the NIC is missing.
     pub fn restore_without_nic(self) -> Document {
-        let mut document = self.answer("restore", 1, self.pods(State::Failed, State::Failed));
+        let mut document = answer("restore", 1, self.pods(State::Failed, State::Failed));
         document.node.state = Some(State::Failed);
         for view in &mut document.pods {
             (view.before, view.after) = (Some(Vec::new()), Some(Vec::new()));
@@ -178,7 +163,7 @@ impl Scene {
     }
 
     fn verify(self) -> Document {
-        let mut document = self.answer("verify", 0, self.pods(State::Reachable, State::Reachable));
+        let mut document = answer("verify", 0, self.pods(State::Reachable, State::Reachable));
         let silent = |at: usize| self.lost && at.is_multiple_of(5);
         for (at, view) in document.pods.iter_mut().enumerate() {
             view.gateways = ["10.3.0.1", "fd00:3::1"]
@@ -205,7 +190,7 @@ impl Scene {
     }
 
     fn check(self) -> Document {
-        let mut document = self.answer("check", 0, self.pods(State::InSync, State::Degraded));
+        let mut document = answer("check", 0, self.pods(State::InSync, State::Degraded));
         let state = if self.lost {
             State::Degraded
         } else {
@@ -236,7 +221,7 @@ impl Scene {
     }
 
     fn status(self) -> Document {
-        let mut document = self.answer("status", 0, Vec::new());
+        let mut document = answer("status", 0, Vec::new());
         let runtime = RuntimeView {
             endpoint: "/run/containerd/containerd.sock".to_owned(),
             version: Some("containerd 1.7.24".to_owned()),
@@ -262,11 +247,11 @@ impl Scene {
 
     fn upgrade(self) -> Document {
         if !self.lost {
-            let mut document = self.answer("upgrade", 0, self.pods(State::Unknown, State::Unknown));
+            let mut document = answer("upgrade", 0, self.pods(State::Unknown, State::Unknown));
             document.node.steps = course(self.pods);
             return document;
         }
-        let mut document = self.answer("upgrade", 0, self.pods(State::Restored, State::Restored));
+        let mut document = answer("upgrade", 0, self.pods(State::Restored, State::Restored));
         let record = record(self.pods);
         document.exit = record.exit.unwrap_or_default();
         document.problems.clone_from(&record.problems);
@@ -481,4 +466,18 @@ fn checkpoint() -> serde_json::Value {
             "state": case["wanted"],
         }
     })
+}
+
+fn answer(command: &'static str, exit: u8, pods: Vec<PodView>) -> Document {
+    Document {
+        command,
+        exit,
+        node: NodeView {
+            hostname: Some("node7.rack2".to_owned()),
+            created: Some(SNAPSHOT.to_owned()),
+            ..NodeView::default()
+        },
+        pods,
+        ..Document::default()
+    }
 }

@@ -32,7 +32,7 @@ fn verdict(case: &Case) -> String {
     let verdict = match checked.verdict {
         Verdict::Same => "same".to_owned(),
         Verdict::Unknown => "unknown".to_owned(),
-        Verdict::Rebuilt(cause) => format!("rebuilt: {cause}"),
+        Verdict::Rebuilt(by) => format!("rebuilt: {by}"),
     };
     let now = checked.fingerprint.map(|now| now.sandbox);
     format!(

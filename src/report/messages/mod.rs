@@ -141,10 +141,11 @@ mod tests {
         while let (Some(field), Some(rest)) = (parts.next(), parts.next()) {
             let field = field.to_uppercase().replace('_', " ");
             // What follows at once may be nothing.
-            message += &match message.ends_with(char::is_alphanumeric) {
-                true => format!("[{field}]"),
-                false => field,
-            };
+            if message.ends_with(char::is_alphanumeric) {
+                message = message + "[" + &field + "]";
+            } else {
+                message += &field;
+            }
             message += rest;
         }
         message

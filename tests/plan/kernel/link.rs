@@ -366,13 +366,13 @@ impl Kernel {
             .collect();
         pulled.iter().try_for_each(|name| self.set_mtu(name, mtu))
     }
+}
 
-    /// Whether the link has IPv6 and the kernel creates a link-local address for it.
-    pub(super) fn makes_link_local(&self, link: &Link) -> bool {
-        setting(link, &DISABLE_IPV6) == Some(0)
-            && setting(link, &ADDR_GEN_MODE) != Some(MODE_NONE)
-            && link.flags.up
-            && link.flags.carrier
-            && link.master.is_none()
-    }
+/// Whether the link has IPv6 and the kernel makes a link-local address for it.
+pub(super) fn makes_link_local(link: &Link) -> bool {
+    setting(link, &DISABLE_IPV6) == Some(0)
+        && setting(link, &ADDR_GEN_MODE) != Some(MODE_NONE)
+        && link.flags.up
+        && link.flags.carrier
+        && link.master.is_none()
 }

@@ -6,6 +6,7 @@ use netfix::model::address::{Maker, PERMANENT};
 use netfix::model::sysctl::{Folder, SysctlKey};
 use netfix::model::{Address, IfName, Link, Mac};
 
+use super::link::makes_link_local;
 use super::{Errno, Kernel};
 
 pub(super) const DISABLE_IPV6: SysctlKey = SysctlKey::known("disable_ipv6");
@@ -96,7 +97,7 @@ impl Kernel {
 
     fn make_link_local(&mut self, dev: &IfName) {
         let Ok(link) = self.link(dev) else { return };
-        let Some(mac) = link.mac.filter(|_| self.makes_link_local(link)) else {
+        let Some(mac) = link.mac.filter(|_| makes_link_local(link)) else {
             return;
         };
         let local = match (setting(link, &ADDR_GEN_MODE), link.sysctls.stable_secret) {
@@ -124,10 +125,11 @@ impl Kernel {
 
 /// RFC 4291, appendix A.
 fn eui64(Mac(mac): Mac) -> Ipv6Addr {
-    let [a, b, c, d, e, f] = mac;
-    let id = [a ^ 2, b, c, 0xff, 0xfe, d, e, f];
     let mut bytes = [0; 16];
     bytes[..2].copy_from_slice(&[0xfe, 0x80]);
-    bytes[8..].copy_from_slice(&id);
+    bytes[8..11].copy_from_slice(&mac[..3]);
+    bytes[8] ^= 2;
+    bytes[11..13].copy_from_slice(&[0xff, 0xfe]);
+    bytes[13..].copy_from_slice(&mac[3..]);
     Ipv6Addr::from(bytes)
 }
