@@ -41,7 +41,7 @@ fn floor_contestant(lab: &Lab) -> Contestant {
 fn netfix_contestant(lab: &Lab) -> Contestant {
     start_in_node(lab, &mut netfix(lab, "snapshot"));
     contestant(NETFIX, |lab| {
-        start_in_node(lab, &mut netfix(lab, "restore"))
+        start_in_node(lab, &mut netfix(lab, "restore"));
     })
 }
 

@@ -95,7 +95,7 @@ fn create(target: &Target, parent: u32, last: bool) -> Vec<u8> {
     message.nested(18, |info| {
         info.attribute(1, b"macvlan");
         info.nested(2, |data| {
-            data.attribute(1, &MACVLAN_MODE_BRIDGE.to_ne_bytes())
+            data.attribute(1, &MACVLAN_MODE_BRIDGE.to_ne_bytes());
         });
     });
     if last {
