@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::config::{Arguments, Chain};
 use super::{result, spare_mac};
 use crate::model::partial::{Attachment, Made};
+use crate::model::text::escape;
 use crate::model::{IfName, PodId, PodInfo};
 
 /// The contents of one file.
@@ -82,7 +83,10 @@ pub fn parse(text: &str) -> Result<Option<Entry>, String> {
     }
     let cached: Cached = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if cached.kind != KIND {
-        return Err(format!("its kind is {:?}, not {KIND}", cached.kind));
+        return Err(format!(
+            "its kind is \"{}\", not {KIND}",
+            escape(&cached.kind)
+        ));
     }
     if cached.container_id.is_empty() {
         return Err("it has no containerId".to_owned());

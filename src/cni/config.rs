@@ -7,6 +7,7 @@ use super::tuning;
 use crate::model::link::{MacvlanMode, VlanId};
 use crate::model::partial::{Attachment, Made};
 use crate::model::sysctl::{SysctlKey, Sysctls};
+use crate::model::text::escape;
 use crate::model::{IfName, Mac};
 
 /// The plugins of one network, in order; never empty.
@@ -178,7 +179,7 @@ fn mode(text: &str) -> Result<MacvlanMode, String> {
         "private" => MacvlanMode::Private,
         "vepa" => MacvlanMode::Vepa,
         "passthru" => MacvlanMode::Passthru,
-        other => return Err(format!("{other:?} is not a macvlan mode")),
+        other => return Err(format!("\"{}\" is not a macvlan mode", escape(other))),
     })
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Error, Guard, NodeSchema, Store, check_schema, disk, file, lock};
+use crate::model::text::escape;
 use crate::model::{Window, window};
 
 /// How many records to keep.
@@ -240,7 +241,7 @@ fn check_id(path: &Path, window: &Window) -> Result<(), Error> {
     if is_id(&window.id) {
         return Ok(());
     }
-    let reason = format!("{:?} is no window id", window.id);
+    let reason = format!("\"{}\" is no window id", escape(&window.id));
     Err(Error::Corrupt {
         path: path.to_owned(),
         reason,
