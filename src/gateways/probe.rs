@@ -57,10 +57,8 @@ struct Asked {
 /// The kernel repeats an unanswered request after this long (`retrans_time_ms`).
 const RETRANSMIT: Duration = Duration::from_secs(1);
 
-/// Probes all gateways at once; the answers are in the order of the questions.
-///
-/// # Errors
-/// When a socket cannot be opened or fails; single refusals are answers.
+/// Probes all gateways at once; the answers are in the order of the questions. Fails when a socket cannot be opened or
+/// fails; single refusals are answers.
 pub(super) fn ask(
     pods: &mut [Pod],
     questions: &[Question],

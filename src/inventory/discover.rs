@@ -26,10 +26,8 @@ pub struct Found {
     pub paths: Vec<PathBuf>,
 }
 
-/// Every selected namespace, each once, and the problems of those that cannot be opened.
-///
-/// # Errors
-/// When `/proc` or the mount table cannot be read: then the running pods are unknown.
+/// Every selected namespace, each once, and the problems of those that cannot be opened. Fails when `/proc` or the
+/// mount table cannot be read: then the running pods are unknown.
 pub fn discover(selection: &Selection) -> io::Result<(Vec<Found>, Vec<Problem>)> {
     let excluded = [procfs::netns_inode("self")?, procfs::machine_inode()?];
     let (mut candidates, denied) = candidates()?;

@@ -26,9 +26,6 @@ pub struct Host {
 
 impl Host {
     /// Opens and reads the host's namespace.
-    ///
-    /// # Errors
-    /// The errno of what failed.
     pub fn observe() -> Result<Self, Error> {
         let mut host = Self {
             netns: Netns::host()?,
@@ -41,9 +38,6 @@ impl Host {
     }
 
     /// Reads it again.
-    ///
-    /// # Errors
-    /// The errno of what failed.
     pub fn refresh(&mut self) -> Result<(), Error> {
         self.state = dump::state(&mut self.socket, None)?;
         self.names = self
@@ -56,17 +50,11 @@ impl Host {
     }
 
     /// The links as they are now; what was read before stays as it is.
-    ///
-    /// # Errors
-    /// The errno of what failed.
     pub fn links_now(&mut self) -> Result<Vec<Link>, Error> {
         dump::links(&mut self.socket, None, &mut Vec::new())
     }
 
     /// What a new link of the host's namespace starts with.
-    ///
-    /// # Errors
-    /// The errno of what failed.
     pub fn new_link_settings(&mut self) -> Result<Sysctls, Error> {
         dump::new_link_settings(&mut self.socket)
     }
@@ -90,17 +78,11 @@ pub struct Pod {
 
 impl Pod {
     /// Reads the pod's namespace; the calling thread must be inside it.
-    ///
-    /// # Errors
-    /// The errno of what failed.
     pub fn observe_inside(&mut self, host: &Host) -> Result<NetState, Error> {
         self.read(host, |socket, view| dump::state(socket, Some(view)))
     }
 
     /// Reads the links alone; the calling thread must be inside the pod's namespace.
-    ///
-    /// # Errors
-    /// The errno of what failed.
     pub fn observe_links_inside(&mut self, host: &Host) -> Result<NetState, Error> {
         self.read(host, |socket, view| {
             let mut state = NetState::default();
@@ -152,9 +134,6 @@ impl Pod {
     }
 
     /// What a new link of the pod starts with; the calling thread must be inside its namespace.
-    ///
-    /// # Errors
-    /// The errno of what failed.
     pub fn new_link_settings_inside(&mut self) -> Result<Sysctls, Error> {
         dump::new_link_settings(&mut self.socket)
     }
@@ -166,7 +145,6 @@ pub type Unopened = Box<(PodInfo, Error)>;
 /// Opens a socket in each namespace and learns its identity.
 ///
 /// A namespace that cannot be entered yields its error, beside the others.
-#[must_use]
 pub fn open_pods(found: Vec<Found>, host: &Host) -> Vec<Result<Pod, Unopened>> {
     let mut found = found;
     let sockets = netns::visit(
@@ -201,7 +179,6 @@ pub fn open_pods(found: Vec<Found>, host: &Host) -> Vec<Result<Pod, Unopened>> {
 }
 
 /// Reads every pod, side by side; the results are in their order.
-#[must_use]
 pub fn observe_pods(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
     let states = netns::visit(pods, |pod| &pod.netns, |pod| pod.observe_inside(host));
     states
@@ -211,7 +188,6 @@ pub fn observe_pods(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error
 }
 
 /// Reads every pod, side by side, and its table of links once more afterwards; the results are in their order.
-#[must_use]
 pub fn observe_pods_twice(
     pods: &mut [Pod],
     host: &Host,
@@ -230,7 +206,6 @@ pub fn observe_pods_twice(
 }
 
 /// Which machine and which boot this is.
-#[must_use]
 pub fn node_identity() -> NodeIdentity {
     let read = |path: &str| {
         let text = fs::read_to_string(Path::new(path)).ok()?;

@@ -128,7 +128,6 @@ fn is_kernel_thread(pid: u32) -> bool {
 }
 
 /// Whether a process still is the one that it was.
-#[must_use]
 pub fn is_alive(holder: &Holder) -> bool {
     start_time(holder.pid) == Some(holder.start_time)
 }
@@ -141,13 +140,11 @@ pub(crate) fn lives_in(holder: Holder, inode: u64) -> bool {
 }
 
 /// The process that has this id at the moment; `None` when there is none.
-#[must_use]
 pub fn process(pid: u32) -> Option<Holder> {
     start_time(pid).map(|start_time| Holder { pid, start_time })
 }
 
 /// This process.
-#[must_use]
 pub fn own() -> Holder {
     let pid = std::process::id();
     process(pid).unwrap_or(Holder { pid, start_time: 0 })

@@ -46,13 +46,11 @@ pub struct Unfound {
 
 impl Unfound {
     /// Whether both are about one sandbox.
-    #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         self.info.sandbox == other.info.sandbox
     }
 
     /// The problem that it is, if it persists.
-    #[must_use]
     pub fn problem(&self) -> Problem {
         let object = self.paths.first().map(|path| shown(path));
         let cause = InventoryCause::SandboxNotFound {

@@ -66,7 +66,6 @@ pub enum Mode {
 }
 
 /// `ip address add` or `change` on the link with that index.
-#[must_use]
 pub fn put(index: u32, address: &Address, mode: Mode) -> Request {
     let Address {
         dev,

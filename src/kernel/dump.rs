@@ -31,10 +31,8 @@ pub struct HostView<'a> {
 /// Kinds whose `IFLA_LINK` is their peer, not their parent.
 const PAIRS: [&str; 3] = ["veth", "netkit", "vxcan"];
 
-/// Everything in the calling thread's namespace, read through a socket of that namespace.
-///
-/// # Errors
-/// When a table cannot be read. A single object that the model cannot hold goes to [`NetState::unsupported`] instead.
+/// Everything in the calling thread's namespace, read through a socket of that namespace. An object that the model
+/// cannot hold goes to [`NetState::unsupported`].
 pub fn state(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState, Error> {
     let mut state = NetState::default();
     state.links = links(socket, host, &mut state.unsupported)?;
@@ -65,9 +63,6 @@ pub fn state(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState
 }
 
 /// The initial settings of a new link in the calling thread's namespace.
-///
-/// # Errors
-/// When a table or `conf/default` cannot be read.
 pub fn new_link_settings(socket: &mut Socket) -> Result<Sysctls, Error> {
     let (table4, table6) = ntable::read(socket)?;
     let (neigh4, neigh6) = (table4.of_new_link, table6.of_new_link);
@@ -79,9 +74,6 @@ pub fn new_link_settings(socket: &mut Socket) -> Result<Sysctls, Error> {
 }
 
 /// The links of the calling thread's namespace, in ascending order of their index.
-///
-/// # Errors
-/// When the table cannot be read.
 pub fn links(
     socket: &mut Socket,
     host: Option<HostView<'_>>,
@@ -100,9 +92,6 @@ pub fn links(
 }
 
 /// The links of the namespace from their table alone, without parents, hardware and secrets.
-///
-/// # Errors
-/// When the table cannot be read.
 pub fn bare_links(socket: &mut Socket) -> Result<Vec<Link>, Error> {
     let raws = link_table(socket, &mut Vec::new())?;
     Ok(raws.into_iter().map(|raw| raw.link).collect())

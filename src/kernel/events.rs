@@ -20,9 +20,6 @@ pub struct LinkEvents(Socket);
 
 impl LinkEvents {
     /// Subscribes: every later event of the calling thread's namespace is received.
-    ///
-    /// # Errors
-    /// The errno of opening or subscribing.
     pub fn subscribe() -> Result<Self, Error> {
         let mut socket = Socket::open_here()?;
         socket.join(RTNLGRP_LINK)?;
@@ -30,9 +27,7 @@ impl LinkEvents {
     }
 
     /// The names of the links that were deleted, went down or lost their carrier; waits at most `limit` for an event.
-    ///
-    /// # Errors
-    /// The errno of poll(2) or recv(2); `ENOBUFS` when events were lost because the receive buffer was full.
+    /// Fails with `ENOBUFS` when events were lost because the receive buffer was full.
     pub fn losses(&mut self, limit: Duration) -> Result<Vec<String>, Error> {
         if !self.wait(limit)? {
             return Ok(Vec::new());
@@ -98,9 +93,6 @@ fn name(link: LinkMessage) -> Option<String> {
 /// Calls `ready` now and after link events of the calling thread's namespace, until it returns true or `limit` has passed.
 ///
 /// Returns the last result of `ready`. The subscription comes before the first call, so no event is missed in between.
-///
-/// # Errors
-/// When the kernel refuses the subscription, or `ready` fails.
 pub fn wait_for_link<E: From<Error>>(
     limit: Duration,
     mut ready: impl FnMut() -> Result<bool, E>,

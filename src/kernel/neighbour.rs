@@ -71,7 +71,6 @@ fn entry(index: u32, dst: IpAddr) -> NeighbourMessage {
 }
 
 /// `ip neighbour add … nud permanent` or `proxy`; replaces an entry that the kernel has learnt.
-#[must_use]
 pub fn put(index: u32, neighbour: &Neighbour) -> Request {
     let Neighbour {
         dev: _,
@@ -104,7 +103,6 @@ pub fn put(index: u32, neighbour: &Neighbour) -> Request {
 
 /// Makes the kernel resolve a neighbour as if a packet for it had arrived (`NTF_USE`): it sends ARP requests or
 /// neighbour solicitations from the link.
-#[must_use]
 pub fn resolve(index: u32, dst: IpAddr) -> Request {
     let mut message = entry(index, dst);
     message.header.state = NeighbourState::None;
@@ -116,7 +114,6 @@ pub fn resolve(index: u32, dst: IpAddr) -> Request {
 }
 
 /// Makes the kernel probe a known neighbour again.
-#[must_use]
 pub fn reprobe(index: u32, dst: IpAddr) -> Request {
     let mut message = entry(index, dst);
     message.header.state = NeighbourState::Probe;
@@ -138,9 +135,6 @@ pub enum Reachability {
 }
 
 /// The entry of a neighbour in the socket's namespace.
-///
-/// # Errors
-/// When the table cannot be read.
 pub fn lookup(socket: &mut Socket, index: u32, dst: IpAddr) -> Result<Reachability, Error> {
     let mut request = entry(index, dst);
     request.attributes = vec![NeighbourAttribute::IfIndex(index)];
@@ -184,9 +178,6 @@ pub struct Entry {
 }
 
 /// Subscribes to neighbour events of the calling thread's namespace.
-///
-/// # Errors
-/// The errno of opening or subscribing.
 pub fn subscribe() -> Result<Socket, Error> {
     let mut socket = Socket::open_here()?;
     socket.join(RTNLGRP_NEIGH)?;
@@ -194,9 +185,6 @@ pub fn subscribe() -> Result<Socket, Error> {
 }
 
 /// The next events of such a socket; blocks until there is one.
-///
-/// # Errors
-/// The errno of recv(2).
 pub fn events(socket: &mut Socket) -> Result<Vec<Entry>, Error> {
     let messages = socket
         .receive()?

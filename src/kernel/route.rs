@@ -263,10 +263,8 @@ pub enum Mode {
     Append,
 }
 
-/// `ip route add` or `append`. `index` returns the ifindex of an interface.
-///
-/// # Errors
-/// The name of a missing interface.
+/// `ip route add` or `append`. `index` returns the ifindex of an interface. The error is the name of a missing
+/// interface.
 pub fn add(
     route: &Route,
     mode: Mode,

@@ -62,7 +62,6 @@ pub(super) fn parse(message: RuleMessage) -> Result<Option<Rule>, String> {
 }
 
 /// `ip rule add`.
-#[must_use]
 pub fn add(rule: &Rule) -> Request {
     let Rule {
         ipv6,

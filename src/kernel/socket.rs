@@ -62,7 +62,6 @@ pub enum Error {
 
 impl Error {
     /// The errno, where the kernel gave one.
-    #[must_use]
     pub fn errno(&self) -> Option<Errno> {
         if let Self::Kernel(errno) = self {
             Some(*errno)
@@ -112,9 +111,6 @@ pub struct Request {
 
 impl Socket {
     /// A socket in the calling thread's namespace.
-    ///
-    /// # Errors
-    /// The errno of socket(2) or bind(2).
     pub fn open_here() -> Result<Self, Error> {
         let mut raw = RawSocket::new(NETLINK_ROUTE)?;
         raw.bind_auto()?;
@@ -130,23 +126,16 @@ impl Socket {
     }
 
     /// The cookie of the socket's namespace; `None` before Linux 5.14.
-    #[must_use]
     pub fn netns_cookie(&self) -> Option<u64> {
         nix::sys::socket::getsockopt(&self.as_fd(), NetnsCookie).ok()
     }
 
     /// Joins a multicast group (`RTNLGRP_*`).
-    ///
-    /// # Errors
-    /// The errno of setsockopt(2).
     pub fn join(&mut self, group: u32) -> Result<(), Error> {
         Ok(self.raw.add_membership(group)?)
     }
 
     /// Every object of a table. Repeats the dump while the kernel flags it as interrupted by a change.
-    ///
-    /// # Errors
-    /// The kernel's errno, an answer that cannot be decoded, or [`Error::Raced`].
     pub fn dump(&mut self, request: &RouteNetlinkMessage) -> Result<Dump, Error> {
         let deadline = Instant::now() + DUMP_PATIENCE;
         let mut pause = Duration::from_micros(100);
@@ -194,9 +183,6 @@ impl Socket {
     }
 
     /// One request and its single answer.
-    ///
-    /// # Errors
-    /// The kernel's errno, or an answer that cannot be decoded.
     pub fn get(&mut self, request: &RouteNetlinkMessage) -> Result<RouteNetlinkMessage, Error> {
         let result = self.read_answer(request);
         trace::get(self, request, &result);
@@ -222,10 +208,7 @@ impl Socket {
     /// Sends `requests` in order, in batches; a failed one does not stop those after it.
     ///
     /// The results are in the order of the requests. Only the last message of each batch asks for an ACK: the kernel
-    /// reports errors without it, by sequence number.
-    ///
-    /// # Errors
-    /// When the socket itself fails; then the results are unknown.
+    /// reports errors without it, by sequence number. When the socket itself fails, the results are unknown.
     pub fn run(&mut self, requests: &[Request]) -> Result<Vec<Result<(), Errno>>, Error> {
         let mut results = Vec::with_capacity(requests.len());
         for batch in batches(requests) {
@@ -314,9 +297,6 @@ impl Socket {
     }
 
     /// Waits for the next datagram: each message's header, with the message or the reason why it cannot be decoded.
-    ///
-    /// # Errors
-    /// The errno of recv(2), or a malformed datagram.
     pub fn receive(&mut self) -> Result<Vec<Received>, Error> {
         self.receive_datagram()?;
         split(&self.buffer)

@@ -62,10 +62,8 @@ pub(crate) fn read_back(request: &Request<'_>, context: &Context) -> Result<Base
     })
 }
 
-/// Finds what a restore could not put back, and what the snapshot that follows does not cure.
-///
-/// # Errors
-/// What cannot be queried or written: --force does not help there.
+/// Finds what a restore could not put back, and what the snapshot that follows does not cure. What cannot be queried or
+/// written is an error: --force does not help there.
 pub(crate) fn check(request: &Request<'_>, context: &mut Context) -> Result<Vec<Problem>, Refusal> {
     let check = Check {
         selection: &request.selection,

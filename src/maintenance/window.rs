@@ -275,10 +275,8 @@ pub(crate) fn still_open(window: &Window) -> Problem {
     cause.error(window.id.clone())
 }
 
-/// Opens a window for `upgrade`: a new one, or the one that an interrupted netfix left open in this boot.
-///
-/// # Errors
-/// When the process still runs that opened it.
+/// Opens a window for `upgrade`: a new one, or the one that an interrupted netfix left open in this boot. Refuses when
+/// the process still runs that opened it.
 pub(crate) fn open_or_resume(
     guard: Guard,
     store: &Store,

@@ -178,10 +178,8 @@ impl Drop for Echo {
     }
 }
 
-/// Copies a log from there on, as it grows, until `ended` is true; returns where the copy ends.
-///
-/// # Errors
-/// When the log is gone, or the reader of the copy.
+/// Copies a log from there on, as it grows, until `ended` is true; returns where the copy ends. Fails when the log is
+/// gone, or the reader of the copy.
 pub(crate) fn follow(
     path: &Path,
     from: SeekFrom,

@@ -16,10 +16,8 @@ pub(crate) struct Creation<'a> {
 /// Creates the links, each in one message with its final name, index, MAC and MTU; the results are in order.
 ///
 /// Kernels before 6.15 look the name and index up in the sender's namespace and answer `EEXIST` where the host has
-/// them; such a link is created under a temporary name, moved, and renamed by the move.
-///
-/// # Errors
-/// When the host's socket fails.
+/// them; such a link is created under a temporary name, moved, and renamed by the move. Fails when the host's socket
+/// fails.
 pub(crate) fn create(
     socket: &mut Socket,
     host: &NetState,

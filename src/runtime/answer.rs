@@ -59,7 +59,6 @@ pub struct Sandbox {
 
 impl Sandbox {
     /// What changes when the pod is rebuilt.
-    #[must_use]
     pub fn fingerprint(&self) -> PodFingerprint {
         PodFingerprint {
             sandbox: self.id.clone(),
@@ -105,7 +104,6 @@ impl Answer {
     /// The namespaces that contradict the runtimes' answers if they have a macvlan: one with processes although no runtime
     /// reports any pod, and one in an unknown container's cgroup although one runtime did not report its containers. Call
     /// [`Answer::introduce`] first.
-    #[must_use]
     pub fn doubts(&self, residents: &[Resident<'_>]) -> Vec<usize> {
         let none_known =
             self.asked.iter().any(|asked| asked.kind.is_some()) && self.sandboxes.is_empty();
@@ -120,7 +118,6 @@ impl Answer {
     }
 
     /// The problem when such residents do have a macvlan: the answer proves nothing.
-    #[must_use]
     pub fn contradicted_by(&self, namespaces: &[PathBuf]) -> Problem {
         let text = |path: &PathBuf| path.display().to_string();
         let silent = |asked: &&Asked| asked.kind.is_none() || self.sandboxes.is_empty();

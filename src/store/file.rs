@@ -180,11 +180,8 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
     replace(path, text, 0o600)
 }
 
-/// Replaces a file atomically, with these permissions.
-///
-/// # Errors
-/// When the file system refuses; the old file is unchanged.
-pub fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
+/// Replaces a file atomically, with these permissions. Where that fails, the old file is unchanged.
+pub(crate) fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
     // A bare name means the current folder.
     let parent = path
         .parent()
@@ -215,10 +212,7 @@ pub fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
 }
 
 /// Writes a file that others can read. Replaces nothing but a regular file, never a device or link.
-///
-/// # Errors
-/// When something else is there, or the file system refuses; the old file is unchanged.
-pub fn publish(path: &Path, text: &str) -> Result<(), Error> {
+pub(crate) fn publish(path: &Path, text: &str) -> Result<(), Error> {
     match fs::symlink_metadata(path) {
         Ok(meta) if !meta.is_file() => {
             let reason = io::Error::new(

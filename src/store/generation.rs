@@ -10,7 +10,7 @@ use crate::model::{NodeState, PodId};
 
 /// One generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Generation {
+pub(crate) struct Generation {
     /// Its number; a higher one is newer.
     pub number: u64,
     /// Whether it was put aside before a snapshot replaced some of its files, and is not the result of a complete snapshot.
@@ -26,10 +26,7 @@ impl Store {
     }
 
     /// Every generation, oldest first.
-    ///
-    /// # Errors
-    /// When their folder cannot be read; a missing folder is empty.
-    pub fn generations(&self) -> Result<Vec<Generation>, Error> {
+    pub(crate) fn generations(&self) -> Result<Vec<Generation>, Error> {
         let folder = self.generations_folder();
         let mut all = Vec::new();
         for name in file::names(&folder)? {
@@ -50,18 +47,12 @@ impl Store {
     }
 
     /// The state folder as it is now, or as it was in that generation.
-    ///
-    /// # Errors
-    /// As [`Store::generation`].
-    pub fn at(&self, generation: Option<u64>) -> Result<Self, Error> {
+    pub(crate) fn at(&self, generation: Option<u64>) -> Result<Self, Error> {
         generation.map_or_else(|| Ok(self.clone()), |number| self.generation(number))
     }
 
-    /// The state folder as of one generation.
-    ///
-    /// # Errors
-    /// When it does not exist, or others could have written to it.
-    pub fn generation(&self, number: u64) -> Result<Self, Error> {
+    /// The state folder as of one generation. Fails when it does not exist, or others could have written to it.
+    pub(crate) fn generation(&self, number: u64) -> Result<Self, Error> {
         let kept: Vec<u64> = self
             .generations()?
             .iter()
@@ -121,8 +112,7 @@ pub(super) fn same(one: &Path, other: &Path) -> bool {
 
 /// The contents of one generation.
 #[derive(Debug)]
-pub struct Contents {
-    /// The node's state.
+pub(crate) struct Contents {
     pub node: Result<Option<NodeState>, Error>,
     /// When each checkpoint was written, where it has a time, or why it cannot be read.
     pub checkpoints: BTreeMap<PodId, Result<Option<String>, Error>>,
@@ -131,34 +121,28 @@ pub struct Contents {
 
 impl Contents {
     /// Whether both generations have the same file for a pod.
-    #[must_use]
-    pub fn has_same(&self, other: &Self, id: &PodId) -> bool {
+    pub(crate) fn has_same(&self, other: &Self, id: &PodId) -> bool {
         let path = |contents: &Self| contents.store.checkpoints().join(id.as_str());
         same(&path(self), &path(other))
     }
 
     /// Whether this equals the contents of `now`, apart from times.
-    ///
-    /// # Errors
-    /// When the folder of `now` cannot be read.
-    pub fn is_whole_of(&self, now: &Store) -> Result<bool, Error> {
+    pub(crate) fn is_whole_of(&self, now: &Store) -> Result<bool, Error> {
         now.is_whole_in(&self.store)
     }
 }
 
 /// Reads generations one after the other, and each shared file once.
 #[derive(Debug, Default)]
-pub struct Survey {
+pub(crate) struct Survey {
     /// By device and inode.
     written: BTreeMap<(u64, u64), Option<String>>,
 }
 
 impl Survey {
-    /// Reads a generation; `None` when it does not exist or was removed during the read.
-    ///
-    /// # Errors
-    /// When its folder cannot be read; a damaged file does not stop the others.
-    pub fn read(&mut self, store: &Store, number: u64) -> Result<Option<Contents>, Error> {
+    /// Reads a generation; `None` when it does not exist or was removed during the read. A damaged file does not stop
+    /// the others.
+    pub(crate) fn read(&mut self, store: &Store, number: u64) -> Result<Option<Contents>, Error> {
         let contents = store
             .generation(number)
             .and_then(|store| self.contents(store));

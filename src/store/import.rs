@@ -8,8 +8,7 @@ use crate::model::{Checkpoint, PodId};
 
 /// One file of such a folder.
 #[derive(Debug)]
-pub struct Foreign {
-    /// Its name.
+pub(crate) struct Foreign {
     pub name: String,
     /// Its contents, or why it cannot be used.
     pub content: Result<Content, Error>,
@@ -17,20 +16,16 @@ pub struct Foreign {
 
 /// The contents of a valid file.
 #[derive(Debug)]
-pub struct Content {
+pub(crate) struct Content {
     /// Its id, which is its name in both folders.
     pub id: PodId,
     /// The decoded text.
     pub checkpoint: Checkpoint,
-    /// The text.
     text: String,
 }
 
 /// Every file of a folder with checkpoints of `i40e_net_fix`, sorted by name.
-///
-/// # Errors
-/// When the folder cannot be read.
-pub fn foreign(folder: &Path) -> Result<Vec<Foreign>, Error> {
+pub(crate) fn foreign(folder: &Path) -> Result<Vec<Foreign>, Error> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(folder).map_err(Error::io("cannot read", folder))? {
         paths.push(entry.map_err(Error::io("cannot read", folder))?.path());
@@ -83,10 +78,7 @@ fn content(path: &Path, name: &str) -> Result<Content, Error> {
 
 impl Guard {
     /// Writes an imported checkpoint unchanged, under its own name.
-    ///
-    /// # Errors
-    /// When the file system refuses; the old file is unchanged.
-    pub fn adopt(&self, content: &Content) -> Result<(), Error> {
+    pub(crate) fn adopt(&self, content: &Content) -> Result<(), Error> {
         file::write(&self.checkpoint_path(&content.id), &content.text)
     }
 }

@@ -86,10 +86,7 @@ impl Guard {
     }
 
     /// Writes a pod's checkpoint.
-    ///
-    /// # Errors
-    /// When the file system refuses; the old checkpoint is unchanged.
-    pub fn save(&self, id: &PodId, checkpoint: &Checkpoint) -> Result<(), Error> {
+    pub(crate) fn save(&self, id: &PodId, checkpoint: &Checkpoint) -> Result<(), Error> {
         let path = self.store.checkpoints().join(id.as_str());
         let place = |document: &mut serde_json::Value, sum: String| {
             document["netfix"]["checksum"] = sum.into();
@@ -102,20 +99,14 @@ impl Guard {
     }
 
     /// Writes the node's state.
-    ///
-    /// # Errors
-    /// When the file system refuses; the old file is unchanged.
-    pub fn save_node(&self, node: &NodeState) -> Result<(), Error> {
+    pub(crate) fn save_node(&self, node: &NodeState) -> Result<(), Error> {
         let place =
             |document: &mut serde_json::Value, sum: String| document["checksum"] = sum.into();
         write(&self.store.node_path(), file::render(node, place))
     }
 
     /// Removes the checkpoint of a pod that is gone; call [`Guard::keep_before`] first.
-    ///
-    /// # Errors
-    /// When the file system refuses.
-    pub fn remove(&self, id: &PodId) -> Result<(), Error> {
+    pub(crate) fn remove(&self, id: &PodId) -> Result<(), Error> {
         let path = self.store.checkpoints().join(id.as_str());
         disk::remove(&path).map_err(Error::write("cannot remove", &path))?;
         file::sync_folder(&self.store.checkpoints())

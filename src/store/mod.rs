@@ -21,14 +21,12 @@ use crate::model::checkpoint::SCHEMA;
 use crate::model::problem::{StoreCause, StoreEffect};
 use crate::model::{Checkpoint, NodeState, PodId, Problem};
 
-pub use crate::store::disk_space::Room;
-pub use crate::store::retention::{Kept, Prune};
-pub use cni_cache::{CacheFile, cni_cache};
-pub use file::{publish, replace};
-pub use generation::{Contents, Generation, Survey};
-pub use import::{Content, Foreign, foreign};
+pub(crate) use crate::store::retention::{Kept, Prune};
+pub(crate) use cni_cache::cni_cache;
+pub(crate) use file::{publish, replace};
+pub(crate) use generation::{Contents, Generation, Survey};
+pub(crate) use import::{Content, Foreign, foreign};
 pub use lock::Guard;
-pub use window::Closed;
 
 /// Why a stored file cannot be used.
 #[derive(Debug)]
@@ -105,20 +103,17 @@ impl Error {
     }
 
     /// Whether it is `ENOENT`.
-    #[must_use]
-    pub fn is_missing(&self) -> bool {
+    pub(crate) fn is_missing(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
     /// The problem to report.
-    #[must_use]
-    pub fn problem(&self) -> Problem {
+    pub(crate) fn problem(&self) -> Problem {
         self.cause(None).error(self.object())
     }
 
     /// The same, with what the command cannot do because of it.
-    #[must_use]
-    pub fn problem_with(&self, effect: StoreEffect) -> Problem {
+    pub(crate) fn problem_with(&self, effect: StoreEffect) -> Problem {
         self.cause(Some(effect)).error(self.object())
     }
 
@@ -199,7 +194,7 @@ pub struct Store {
 }
 
 /// One checkpoint file.
-pub type Loaded = (PodId, Result<Checkpoint, Error>);
+pub(crate) type Loaded = (PodId, Result<Checkpoint, Error>);
 
 impl Store {
     /// The state folder at `folder`, which need not exist yet.
@@ -224,8 +219,7 @@ impl Store {
     }
 
     /// Whether a snapshot was ever stored here.
-    #[must_use]
-    pub fn exists(&self) -> bool {
+    pub(crate) fn exists(&self) -> bool {
         self.folder.join("checkpoints").is_dir()
     }
 
@@ -237,20 +231,17 @@ impl Store {
     }
 
     /// Its path.
-    #[must_use]
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// The holder of the lock; `None` when it is free.
-    #[must_use]
-    pub fn holder(&self) -> Option<String> {
+    pub(crate) fn holder(&self) -> Option<String> {
         lock::holder(&self.folder)
     }
 
     /// Whether `folder` is the checkpoint folder, under any path.
-    #[must_use]
-    pub fn is_at(&self, folder: &Path) -> bool {
+    pub(crate) fn is_at(&self, folder: &Path) -> bool {
         let real = |path: &Path| path.canonicalize().ok();
         real(folder).is_some_and(|folder| real(&self.checkpoints()) == Some(folder))
     }
@@ -281,11 +272,8 @@ impl Store {
         Ok(ids)
     }
 
-    /// Every checkpoint, sorted by id; a damaged one is an error in the list.
-    ///
-    /// # Errors
-    /// When the folder cannot be read; a missing folder is empty.
-    pub fn load_all(&self) -> Result<Vec<Loaded>, Error> {
+    /// Every checkpoint, sorted by id; a damaged one is an error in the list. A missing folder is empty.
+    pub(crate) fn load_all(&self) -> Result<Vec<Loaded>, Error> {
         let load = |id: PodId| {
             let checkpoint = load_checkpoint(&self.checkpoints().join(id.as_str()));
             (id, checkpoint)
@@ -294,10 +282,7 @@ impl Store {
     }
 
     /// The node's state; `None` when the file is missing.
-    ///
-    /// # Errors
-    /// When the file exists but cannot be used.
-    pub fn load_node(&self) -> Result<Option<NodeState>, Error> {
+    pub(crate) fn load_node(&self) -> Result<Option<NodeState>, Error> {
         let path = self.node_path();
         let Some(text) = file::read(&path)? else {
             return Ok(None);

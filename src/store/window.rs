@@ -42,10 +42,7 @@ impl Store {
     }
 
     /// The ids of all closed windows, the newest last.
-    ///
-    /// # Errors
-    /// When their folder cannot be read; a missing folder is empty.
-    pub fn windows(&self) -> Result<Vec<String>, Error> {
+    pub(crate) fn windows(&self) -> Result<Vec<String>, Error> {
         let mut ids: Vec<String> = self.ids_of_windows(RECORD)?;
         ids.sort();
         Ok(ids)
@@ -66,10 +63,7 @@ impl Store {
     }
 
     /// An id for a new window: `wanted`, with a number appended if a window of the same second has it.
-    ///
-    /// # Errors
-    /// When the existing ids cannot be read.
-    pub fn free_window_id(&self, wanted: &str) -> Result<String, Error> {
+    pub(crate) fn free_window_id(&self, wanted: &str) -> Result<String, Error> {
         let taken = self.windows()?;
         let numbered = (2..).map(|number: u32| format!("{wanted}-{number:02}"));
         let mut ids = std::iter::once(wanted.to_owned()).chain(numbered);
@@ -79,10 +73,7 @@ impl Store {
     }
 
     /// The record of a closed window; `None` when there is none of this id.
-    ///
-    /// # Errors
-    /// When the file exists but cannot be used.
-    pub fn load_window(&self, id: &str) -> Result<Option<Window>, Error> {
+    pub(crate) fn load_window(&self, id: &str) -> Result<Option<Window>, Error> {
         if !is_id(id) || !self.windows_folder().exists() {
             return Ok(None);
         }
@@ -103,17 +94,14 @@ impl Store {
     }
 
     /// Whether the file of an open window exists, readable or not.
-    #[must_use]
-    pub fn has_window_file(&self) -> bool {
+    pub(crate) fn has_window_file(&self) -> bool {
         let path = self.window_path();
         path.exists() || path.is_symlink()
     }
 
-    /// The window that is open; `None` when none is.
-    ///
-    /// # Errors
-    /// When the file exists but cannot be used: then nothing shows whether a window is open.
-    pub fn open_window(&self) -> Result<Option<Window>, Error> {
+    /// The window that is open; `None` when none is. Fails when the file exists but cannot be used: then nothing shows
+    /// whether a window is open.
+    pub(crate) fn open_window(&self) -> Result<Option<Window>, Error> {
         if !self.has_window_file() {
             return Ok(None);
         }
@@ -122,10 +110,11 @@ impl Store {
     }
 
     /// The last lines of a window's log, oldest first, with invalid UTF-8 replaced; `None` when there is no log.
-    ///
-    /// # Errors
-    /// When it exists but cannot be read, or is no regular file of root.
-    pub fn window_log(&self, window: &Window, lines: usize) -> Result<Option<Vec<String>>, Error> {
+    pub(crate) fn window_log(
+        &self,
+        window: &Window,
+        lines: usize,
+    ) -> Result<Option<Vec<String>>, Error> {
         let kept = self.window_log_path(&window.id);
         let stated = window.log.as_deref().map(PathBuf::from);
         // A record may name only its own log.
@@ -151,10 +140,7 @@ impl Guard {
     }
 
     /// Appends to the log beside a window's record; returns its path.
-    ///
-    /// # Errors
-    /// When the file system refuses; the old log is unchanged.
-    pub fn add_to_window_log(&self, id: &str, text: &str) -> Result<PathBuf, Error> {
+    pub(crate) fn add_to_window_log(&self, id: &str, text: &str) -> Result<PathBuf, Error> {
         let path = self.store.window_log_path(id);
         lock::make_folder(&self.store.windows_folder())?;
         let before = if path.exists() {
@@ -166,8 +152,8 @@ impl Guard {
         Ok(path)
     }
 
-    /// Closes the window: its file is completed and becomes a record, each in one step. Removes records and logs that are too
-    /// old. Where the disk has no room to complete the file, the record is the window as it was last saved.
+    /// Closes the window: its file is completed and becomes a record, each in one step. Removes records and logs that
+    /// are too old. Where the disk has no room to complete the file, the record is the window as it was last saved.
     ///
     /// # Errors
     /// When the file system refuses the second step: the window is still open.

@@ -84,19 +84,16 @@ pub struct UnitState {
 
 impl UnitState {
     /// Whether the unit is stopped; a unit may fail while it stops.
-    #[must_use]
     pub fn is_stopped(&self) -> bool {
         matches!(self.active.as_str(), "inactive" | "failed")
     }
 
     /// Whether the unit is masked: nothing can start it.
-    #[must_use]
     pub fn is_masked(&self) -> bool {
         self.load == "masked"
     }
 
     /// Whether systemd knows the unit.
-    #[must_use]
     pub fn exists(&self) -> bool {
         self.load != "not-found"
     }
@@ -104,9 +101,6 @@ impl UnitState {
 
 impl Bus {
     /// Connects to the system bus, and checks that systemd is on it.
-    ///
-    /// # Errors
-    /// [`Error::Unreachable`].
     pub fn connect() -> Result<Self, Error> {
         let unreachable = |error: &dyn ToString| Error::Unreachable(error.to_string());
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -192,9 +186,6 @@ impl Bus {
     }
 
     /// The state of a unit; an unknown one is `not-found`.
-    ///
-    /// # Errors
-    /// When systemd cannot be asked.
     pub fn unit(&self, name: &str) -> Result<UnitState, Error> {
         let path: OwnedObjectPath = self.call("LoadUnit", &(name,))?;
         let get = |property: &str| self.property(&path, UNIT, property);
@@ -231,9 +222,6 @@ impl Bus {
     }
 
     /// When the unit last became active, in milliseconds since the machine's boot; `None`: never.
-    ///
-    /// # Errors
-    /// When systemd cannot be asked.
     pub fn active_since(&self, name: &str) -> Result<Option<u64>, Error> {
         const SINCE: &str = "ActiveEnterTimestampMonotonic";
         let path: OwnedObjectPath = self.call("LoadUnit", &(name,))?;

@@ -27,11 +27,8 @@ pub enum Found {
     Nothing,
 }
 
-/// Finds kubelet's unit; `named` is the user's choice.
-///
-/// # Errors
-/// When systemd does not answer, when the named unit does not exist, when several run, and when the running one is masked:
-/// netfix could stop it, and nothing could start it again.
+/// Finds kubelet's unit; `named` is the user's choice. Fails when the named unit does not exist, when several run, and
+/// when the running one is masked: netfix could stop it, and nothing could start it again.
 pub fn find(bus: &Bus, named: Option<&str>) -> Result<Found, Error> {
     let mut all = Vec::new();
     for name in named.map_or_else(

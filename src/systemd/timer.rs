@@ -19,15 +19,12 @@ pub(crate) type Properties<'a> = Vec<(&'a str, Variant<'a>)>;
 pub(crate) type Exec<'a> = (&'a str, Vec<&'a str>, bool);
 
 /// The name of this process's timer.
-#[must_use]
 pub fn timer_name() -> String {
     format!("{TIMER_PREFIX}{}.timer", std::process::id())
 }
 
-/// Arms the timer of that name, on the monotonic clock, and disarms every other deadline.
-///
-/// # Errors
-/// When systemd refuses, or systemctl(1) or rm(1) is missing.
+/// Arms the timer of that name, on the monotonic clock, and disarms every other deadline. Fails where systemctl(1) or
+/// rm(1) is missing.
 pub fn arm(bus: &Bus, timer: &str, unit: &str, after: Duration) -> Result<(), Error> {
     let systemctl = program("systemctl")?;
     let remove = program("rm")?;
@@ -77,17 +74,11 @@ pub fn arm(bus: &Bus, timer: &str, unit: &str, after: Duration) -> Result<(), Er
 
 /// Whether the timer of that name has yet to elapse. After that it guards nothing: a unit that is stopped later stays
 /// stopped.
-///
-/// # Errors
-/// When systemd does not answer.
 pub fn is_pending(bus: &Bus, timer: &str) -> Result<bool, Error> {
     Ok(bus.unit(timer)?.sub == "waiting")
 }
 
 /// Disarms every deadline.
-///
-/// # Errors
-/// When systemd does not answer.
 pub fn disarm(bus: &Bus) -> Result<(), Error> {
     end(bus, |_| true)
 }

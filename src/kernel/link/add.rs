@@ -33,7 +33,6 @@ pub struct Placement<'a> {
 /// name in the sender's namespace, and move that link into the other namespace.
 ///
 /// `None` for kinds that netfix does not create.
-#[must_use]
 pub fn add(link: &Link, place: Placement<'_>) -> Option<Request> {
     let name = place.name.as_str();
     let mut message = match &link.kind {

@@ -17,7 +17,6 @@ use crate::model::link::{Flags, Macvlan, Vlan};
 use crate::model::{IfName, Mac};
 
 /// `ip link set`: starts a change of the link with that index.
-#[must_use]
 pub fn set(index: u32) -> Change {
     Change(LinkUnspec::new_with_index(index))
 }
@@ -28,13 +27,11 @@ pub struct Change(LinkMessageBuilder<LinkUnspec>);
 
 impl Change {
     /// Takes the link up or down.
-    #[must_use]
     pub fn up(self, up: bool) -> Self {
         Self(if up { self.0.up() } else { self.0.down() })
     }
 
     /// Sets the flags that differ, but for `up` and the carrier.
-    #[must_use]
     pub fn flags(mut self, from: Flags, to: Flags) -> Self {
         let Flags {
             up: _,
@@ -60,43 +57,36 @@ impl Change {
     }
 
     /// Sets the hardware address.
-    #[must_use]
     pub fn mac(self, mac: Mac) -> Self {
         Self(self.0.address(mac.0.to_vec()))
     }
 
     /// Sets the MTU in bytes.
-    #[must_use]
     pub fn mtu(self, mtu: u32) -> Self {
         Self(self.0.mtu(mtu))
     }
 
     /// Sets the transmit queue length in packets.
-    #[must_use]
     pub fn txqueuelen(self, length: u32) -> Self {
         Self(self.0.txqueuelen(length))
     }
 
     /// Sets the interface group.
-    #[must_use]
     pub fn group(self, group: u32) -> Self {
         Self(self.0.link_group(group))
     }
 
     /// Sets the alias.
-    #[must_use]
     pub fn alias(self, alias: &str) -> Self {
         Self(self.0.alias(alias))
     }
 
     /// Makes the link a port of the bond or bridge with that index.
-    #[must_use]
     pub fn master(self, index: u32) -> Self {
         Self(self.0.controller(index))
     }
 
     /// Moves the link into a namespace, with this name there and, since Linux 5.13, this index (0: the kernel chooses).
-    #[must_use]
     pub fn netns(self, fd: RawFd, name: &IfName, index: u32) -> Self {
         let builder = self.0.setns_by_fd(fd).name(name.as_str());
         match i32::try_from(index) {
@@ -108,7 +98,6 @@ impl Change {
     }
 
     /// The request that makes the change.
-    #[must_use]
     pub fn request(self) -> Request {
         Request {
             message: RouteNetlinkMessage::SetLink(self.0.build()),
@@ -126,7 +115,6 @@ fn change_data<T>(builder: LinkMessageBuilder<T>) -> Request {
 }
 
 /// `ip link change type macvlan …`.
-#[must_use]
 pub fn change_macvlan(index: u32, data: &Macvlan) -> Request {
     let builder =
         LinkMessageBuilder::<LinkMacVlan>::new_with_info_kind(InfoKind::MacVlan).index(index);
@@ -134,7 +122,6 @@ pub fn change_macvlan(index: u32, data: &Macvlan) -> Request {
 }
 
 /// `ip link change type vlan …`: flags only; the kernel cannot change the id, and only adds to the `QoS` maps.
-#[must_use]
 pub fn change_vlan(index: u32, data: &Vlan) -> Request {
     let flags = VlanFlags::from_bits_retain(data.vlan_flags);
     let known = VlanFlags::from_bits_retain(0x1f);
@@ -143,13 +130,11 @@ pub fn change_vlan(index: u32, data: &Vlan) -> Request {
 }
 
 /// `ip link change type bond …`: one option.
-#[must_use]
 pub fn change_bond_option(index: u32, option: BondOption, value: u32) -> Request {
     change_bond(index, vec![bond::set_number(option, value)])
 }
 
 /// The other options of a bond: `arp_ip_target`, `ns_ip6_target`, `ad_actor_system`.
-#[must_use]
 pub fn change_bond_lists(index: u32, wanted: &Bond) -> Request {
     let mut infos = vec![InfoBond::ArpIpTarget(wanted.arp_ip_target.clone())];
     if !wanted.ns_ip6_target.is_empty() {
@@ -164,7 +149,6 @@ pub fn change_bond_lists(index: u32, wanted: &Bond) -> Request {
 }
 
 /// `ip link change type bond primary …`.
-#[must_use]
 pub fn change_bond_primary(index: u32, primary: u32) -> Request {
     change_bond(index, vec![InfoBond::Primary(primary)])
 }
@@ -175,7 +159,6 @@ fn change_bond(index: u32, infos: Vec<InfoBond>) -> Request {
 }
 
 /// `ip link set addrgenmode`: unlike a write to the sysctl, it adds no address.
-#[must_use]
 pub fn set_addr_gen_mode(index: u32, mode: u8) -> Request {
     let mut message = LinkMessage::default();
     message.header.index = index;
@@ -190,7 +173,6 @@ pub fn set_addr_gen_mode(index: u32, mode: u8) -> Request {
 }
 
 /// `ip link property add altname`.
-#[must_use]
 pub fn add_altnames(index: u32, names: &[String]) -> Request {
     let props = names.iter().cloned().map(Prop::AltIfName).collect();
     let mut message = LinkMessage::default();
@@ -202,10 +184,7 @@ pub fn add_altnames(index: u32, names: &[String]) -> Request {
     }
 }
 
-/// The index of the link of that name in the socket's namespace.
-///
-/// # Errors
-/// `ENODEV` when there is none.
+/// The index of the link of that name in the socket's namespace. Fails with `ENODEV` when there is none.
 pub fn index_of(socket: &mut Socket, name: &IfName) -> Result<u32, Error> {
     let mut message = LinkMessage::default();
     message
@@ -220,7 +199,6 @@ pub fn index_of(socket: &mut Socket, name: &IfName) -> Result<u32, Error> {
 }
 
 /// `ip link del`: only for a link that this run has created.
-#[must_use]
 pub fn del(index: u32) -> Request {
     let mut message = LinkMessage::default();
     message.header.index = index;
