@@ -2,13 +2,13 @@
 
 use std::net::IpAddr;
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NetlinkPayload};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use super::{Error, Request, Socket, trace};
+use super::{Error, Request, Socket, events};
 use crate::model::{IfName, Mac, Neighbour};
 
 /// The multicast group of neighbour changes (linux/rtnetlink.h).
@@ -179,22 +179,13 @@ pub struct Entry {
 
 /// Subscribes to neighbour events of the calling thread's namespace.
 pub fn subscribe() -> Result<Socket, Error> {
-    let mut socket = Socket::open_here()?;
-    socket.join(RTNLGRP_NEIGH)?;
-    Ok(socket)
+    events::subscribe(RTNLGRP_NEIGH)
 }
 
 /// The next events of such a socket; blocks until there is one.
 pub fn events(socket: &mut Socket) -> Result<Vec<Entry>, Error> {
-    let messages = socket
-        .receive()?
-        .into_iter()
-        .filter_map(|(_, message)| message.ok());
-    let messages = messages.inspect(|message| trace::event(&message.payload));
-    let change = |message: netlink_packet_core::NetlinkMessage<RouteNetlinkMessage>| match message
-        .payload
-    {
-        NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewNeighbour(message)) => Some(Entry {
+    let change = |event| match event {
+        RouteNetlinkMessage::NewNeighbour(message) => Some(Entry {
             index: message.header.ifindex,
             dst: destination(&message)?,
             lladdr: lladdr(&message),
@@ -203,5 +194,6 @@ pub fn events(socket: &mut Socket) -> Result<Vec<Entry>, Error> {
         }),
         _ => None,
     };
-    Ok(messages.filter_map(change).collect())
+    let events = events::receive(socket)?;
+    Ok(events.into_iter().filter_map(change).collect())
 }

@@ -12,7 +12,7 @@ use netlink_packet_route::route::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use super::Request;
+use super::{Errno, Request};
 use crate::model::route::{Hop, Metric, RouteOf};
 use crate::model::{IfName, Route};
 
@@ -254,29 +254,21 @@ fn metric(key: Metric, value: u32) -> RouteMetric {
     }
 }
 
-/// Whether a route may share destination, table and metric with another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// No: the kernel refuses it with `EEXIST`.
-    Exclusive,
-    /// Yes: it comes after the others (`ip route append`).
-    Append,
-}
-
-/// `ip route add` or `append`. `index` returns the ifindex of an interface. The error is the name of a missing
-/// interface.
+/// `ip route add`, which the kernel refuses with `EEXIST` where another route has destination, table and metric; or, with
+/// `append`, `ip route append`, which puts it after the others. `index` returns the ifindex of an interface.
 pub fn add(
     route: &Route,
-    mode: Mode,
-    index: impl Fn(&IfName) -> Option<u32>,
-) -> Result<Request, IfName> {
+    append: bool,
+    index: &impl Fn(&IfName) -> Result<u32, Errno>,
+) -> Result<Request, Errno> {
     let message = match route {
-        Route::V4(route) => build(route, &index)?,
-        Route::V6(route) => build(route, &index)?,
+        Route::V4(route) => build(route, index)?,
+        Route::V6(route) => build(route, index)?,
     };
-    let flags = match mode {
-        Mode::Exclusive => NLM_F_CREATE | NLM_F_EXCL,
-        Mode::Append => NLM_F_CREATE | NLM_F_APPEND,
+    let flags = if append {
+        NLM_F_CREATE | NLM_F_APPEND
+    } else {
+        NLM_F_CREATE | NLM_F_EXCL
     };
     Ok(Request {
         message: RouteNetlinkMessage::NewRoute(message),
@@ -286,8 +278,8 @@ pub fn add(
 
 fn build<A: Family>(
     route: &RouteOf<A, A::Net>,
-    index: &impl Fn(&IfName) -> Option<u32>,
-) -> Result<RouteMessage, IfName> {
+    index: &impl Fn(&IfName) -> Result<u32, Errno>,
+) -> Result<RouteMessage, Errno> {
     let RouteOf {
         dst,
         src,
@@ -336,11 +328,12 @@ fn build<A: Family>(
                 hop.gateway
                     .map(|ip| RouteAttribute::Gateway(ip.into_route())),
             );
-            attributes.extend(resolve(hop, index)?.map(RouteAttribute::Oif));
+            let dev = hop.dev.as_ref().map(index).transpose()?;
+            attributes.extend(dev.map(RouteAttribute::Oif));
             header.flags.set(RouteFlags::Onlink, hop.onlink);
         }
         several => {
-            let hops: Result<_, IfName> = several.iter().map(|hop| build_hop(hop, index)).collect();
+            let hops: Result<_, Errno> = several.iter().map(|hop| build_hop(hop, index)).collect();
             attributes.push(RouteAttribute::MultiPath(hops?));
         }
     }
@@ -352,23 +345,15 @@ fn build<A: Family>(
 
 fn build_hop<A: Family>(
     hop: &Hop<A>,
-    index: &impl Fn(&IfName) -> Option<u32>,
-) -> Result<RouteNextHop, IfName> {
+    index: &impl Fn(&IfName) -> Result<u32, Errno>,
+) -> Result<RouteNextHop, Errno> {
     let mut built = RouteNextHop::default();
     built.hops = hop.weight;
-    built.interface_index = resolve(hop, index)?.unwrap_or_default();
+    built.interface_index = hop.dev.as_ref().map(index).transpose()?.unwrap_or_default();
     built.flags.set(RouteNextHopFlags::Onlink, hop.onlink);
     built.attributes.extend(
         hop.gateway
             .map(|ip| RouteAttribute::Gateway(ip.into_route())),
     );
     Ok(built)
-}
-
-fn resolve<A>(
-    hop: &Hop<A>,
-    index: &impl Fn(&IfName) -> Option<u32>,
-) -> Result<Option<u32>, IfName> {
-    let Some(dev) = &hop.dev else { return Ok(None) };
-    index(dev).map(Some).ok_or_else(|| dev.clone())
 }

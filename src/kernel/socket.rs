@@ -47,7 +47,7 @@ const MAX_PAUSE: Duration = Duration::from_millis(50);
 const SEND_PAUSES: [u64; 3] = [1, 10, 50];
 
 /// Why a request failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// The kernel's answer.
     #[error("{0}")]
@@ -215,6 +215,12 @@ impl Socket {
             results.extend(self.run_batch(batch)?);
         }
         Ok(results)
+    }
+
+    /// The same for one request.
+    pub fn run_one(&mut self, request: Request) -> Result<Result<(), Errno>, Error> {
+        let result = self.run(&[request])?.pop();
+        Ok(result.unwrap_or(Err(Errno::EIO)))
     }
 
     fn run_batch(&mut self, batch: &[Request]) -> Result<Vec<Result<(), Errno>>, Error> {

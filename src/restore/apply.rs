@@ -134,9 +134,9 @@ impl Runner<'_> {
                     self.fail(step, error);
                 }
             }
-            other => match request::of(other, |name| self.indexes.get(name).copied()) {
+            other => match request::of(other, |name| self.index(name)) {
                 Ok(request) => self.pending.push((step.clone(), request)),
-                Err(_) => self.fail(step, Errno::ENODEV),
+                Err(errno) => self.fail(step, errno),
             },
         }
     }
@@ -153,16 +153,9 @@ impl Runner<'_> {
                 }
             }
             Err(error) => {
-                let again = || match &error {
-                    Error::Kernel(errno) => Error::Kernel(*errno),
-                    Error::Decode(why) => Error::Decode(why.clone()),
-                    Error::Raced => Error::Raced,
-                };
-                let lost = |step| Failure {
-                    step,
-                    error: again(),
-                };
-                self.failures.extend(steps.into_iter().map(lost));
+                for step in &steps {
+                    self.fail(step, error.clone());
+                }
             }
         }
     }
@@ -170,7 +163,7 @@ impl Runner<'_> {
     /// Creates a link on one of the same namespace, and learns its index.
     fn add_link(&mut self, link: &Link) -> Result<(), Error> {
         let parent = match &link.parent {
-            Some(Parent::Own(name)) => Some(*self.indexes.get(name).ok_or(Errno::ENODEV)?),
+            Some(Parent::Own(name)) => Some(self.index(name)?),
             _ => None,
         };
         let wanted = Some(link.index).filter(|index| *index != 0);
@@ -191,12 +184,12 @@ impl Runner<'_> {
         Ok(())
     }
 
+    fn index(&self, name: &IfName) -> Result<u32, Errno> {
+        self.indexes.get(name).copied().ok_or(Errno::ENODEV)
+    }
+
     fn run_one(&mut self, request: Request) -> Result<(), Error> {
-        let results = self.socket.run(&[request])?;
-        results
-            .into_iter()
-            .try_for_each(|result| result)
-            .map_err(Error::from)
+        Ok(self.socket.run_one(request)??)
     }
 
     fn fail(&mut self, step: &Step, error: impl Into<Error>) {

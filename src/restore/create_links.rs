@@ -79,18 +79,14 @@ fn detour(
             Err(errno) => return Ok(Err(errno)),
         },
     };
-    let moved = |wanted| {
-        link::set(index)
-            .netns(netns.raw_fd(), &link.name, wanted)
-            .request()
-    };
-    let mut result = run_one(socket, moved(link.index))?;
+    let moved = |wanted| link::move_to(index, netns.raw_fd(), &link.name, wanted);
+    let mut result = socket.run_one(moved(link.index))?;
     if link.index != 0 && result.is_err() {
         // Its old index is taken in the pod; the link matters more than its number.
-        result = run_one(socket, moved(0))?;
+        result = socket.run_one(moved(0))?;
     }
     if result.is_err() && adopted.is_none() {
-        run_one(socket, link::del(index))?.map_err(Error::from)?;
+        socket.run_one(link::del(index))?.map_err(Error::from)?;
     }
     Ok(result)
 }
@@ -114,7 +110,7 @@ fn add_temporary(
         Ok(request) => request,
         Err(errno) => return Ok(Err(errno)),
     };
-    match run_one(socket, request)? {
+    match socket.run_one(request)? {
         Ok(()) => Ok(Ok(link::index_of(socket, name)?)),
         Err(errno) => Ok(Err(errno)),
     }
@@ -134,14 +130,6 @@ fn is_same_kind(a: &LinkKind, b: &LinkKind) -> bool {
         (LinkKind::Vlan(a), LinkKind::Vlan(b)) => (a.id, a.protocol) == (b.id, b.protocol),
         _ => false,
     }
-}
-
-fn run_one(socket: &mut Socket, request: Request) -> Result<Result<(), Errno>, Error> {
-    Ok(socket
-        .run(&[request])?
-        .into_iter()
-        .next()
-        .unwrap_or(Err(Errno::EIO)))
 }
 
 /// A name derived from the MAC, so that another run finds what an interrupted one left: `nfx` and 12 hex digits.

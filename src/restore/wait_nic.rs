@@ -17,31 +17,16 @@ pub(crate) struct WaitLimit<'a> {
     /// The whole time that the user allowed.
     pub limit: Duration,
     /// Whether a signal asks netfix to stop waiting.
-    interrupted: Option<&'a dyn Fn() -> bool>,
+    interrupted: &'a dyn Fn() -> bool,
 }
 
-/// How often an interruptible wait checks for a signal.
-const SLICE: Duration = Duration::from_millis(250);
-
 impl<'a> WaitLimit<'a> {
-    pub(crate) fn new(limit: Duration) -> Self {
+    pub(crate) fn new(limit: Duration, interrupted: &'a dyn Fn() -> bool) -> Self {
         Self {
             until: Instant::now() + limit,
             limit,
-            interrupted: None,
+            interrupted,
         }
-    }
-
-    /// The same, which a signal ends early.
-    pub(crate) fn until_interrupted(limit: Duration, interrupted: &'a dyn Fn() -> bool) -> Self {
-        Self {
-            interrupted: Some(interrupted),
-            ..Self::new(limit)
-        }
-    }
-
-    fn left(self) -> Duration {
-        self.until.saturating_duration_since(Instant::now())
     }
 
     /// Waits until `ready` or the limit; returns whether it is ready. Without a limit `ready` is asked once.
@@ -49,18 +34,7 @@ impl<'a> WaitLimit<'a> {
         if self.limit.is_zero() {
             return ready();
         }
-        let Some(interrupted) = self.interrupted else {
-            return events::wait_for_link(self.left(), ready);
-        };
-        loop {
-            let left = self.left();
-            if events::wait_for_link(left.min(SLICE), &mut ready)? {
-                return Ok(true);
-            }
-            if left <= SLICE || interrupted() {
-                return Ok(false);
-            }
-        }
+        events::wait_for_link(self.until, self.interrupted, ready)
     }
 }
 

@@ -12,98 +12,59 @@ use rtnetlink::{LinkBond, LinkMacVlan, LinkMessageBuilder, LinkUnspec, LinkVlan}
 
 use super::add::macvlan_infos;
 use crate::kernel::{Error, Request, Socket, bond};
+use crate::model::IfName;
 use crate::model::bond::{Bond, BondOption};
 use crate::model::link::{Flags, Macvlan, Vlan};
-use crate::model::{IfName, Mac};
 
-/// `ip link set`: starts a change of the link with that index.
-pub fn set(index: u32) -> Change {
-    Change(LinkUnspec::new_with_index(index))
+/// `ip link set`: changes the link with that index.
+pub fn set(
+    index: u32,
+    change: impl FnOnce(LinkMessageBuilder<LinkUnspec>) -> LinkMessageBuilder<LinkUnspec>,
+) -> Request {
+    Request {
+        message: RouteNetlinkMessage::SetLink(change(LinkUnspec::new_with_index(index)).build()),
+        flags: 0,
+    }
 }
 
-/// A change of one link; finished with [`Change::request`].
-#[derive(Debug)]
-pub struct Change(LinkMessageBuilder<LinkUnspec>);
-
-impl Change {
-    /// Takes the link up or down.
-    pub fn up(self, up: bool) -> Self {
-        Self(if up { self.0.up() } else { self.0.down() })
-    }
-
-    /// Sets the flags that differ, but for `up` and the carrier.
-    pub fn flags(mut self, from: Flags, to: Flags) -> Self {
-        let Flags {
-            up: _,
-            carrier: _,
-            noarp,
-            promisc,
-            allmulti,
-            multicast,
-        } = to;
+/// Sets the flags that differ, but for `up` and the carrier.
+pub fn set_flags(index: u32, from: Flags, to: Flags) -> Request {
+    let Flags {
+        up: _,
+        carrier: _,
+        noarp,
+        promisc,
+        allmulti,
+        multicast,
+    } = to;
+    set(index, |mut link| {
         if from.noarp != noarp {
-            self.0 = self.0.arp(!noarp);
+            link = link.arp(!noarp);
         }
         if from.promisc != promisc {
-            self.0 = self.0.promiscuous(promisc);
+            link = link.promiscuous(promisc);
         }
         if from.allmulti != allmulti {
-            self.0 = self.0.allmulticast(allmulti);
+            link = link.allmulticast(allmulti);
         }
         if from.multicast != multicast {
-            self.0 = self.0.multicast(multicast);
+            link = link.multicast(multicast);
         }
-        self
-    }
+        link
+    })
+}
 
-    /// Sets the hardware address.
-    pub fn mac(self, mac: Mac) -> Self {
-        Self(self.0.address(mac.0.to_vec()))
-    }
-
-    /// Sets the MTU in bytes.
-    pub fn mtu(self, mtu: u32) -> Self {
-        Self(self.0.mtu(mtu))
-    }
-
-    /// Sets the transmit queue length in packets.
-    pub fn txqueuelen(self, length: u32) -> Self {
-        Self(self.0.txqueuelen(length))
-    }
-
-    /// Sets the interface group.
-    pub fn group(self, group: u32) -> Self {
-        Self(self.0.link_group(group))
-    }
-
-    /// Sets the alias.
-    pub fn alias(self, alias: &str) -> Self {
-        Self(self.0.alias(alias))
-    }
-
-    /// Makes the link a port of the bond or bridge with that index.
-    pub fn master(self, index: u32) -> Self {
-        Self(self.0.controller(index))
-    }
-
-    /// Moves the link into a namespace, with this name there and, since Linux 5.13, this index (0: the kernel chooses).
-    pub fn netns(self, fd: RawFd, name: &IfName, index: u32) -> Self {
-        let builder = self.0.setns_by_fd(fd).name(name.as_str());
-        match i32::try_from(index) {
-            Ok(index) if index > 0 => {
-                Self(builder.append_extra_attribute(LinkAttribute::NewIfIndex(index)))
+/// Moves the link into a namespace, with this name there and, since Linux 5.13, this index (0: the kernel chooses).
+pub fn move_to(index: u32, fd: RawFd, name: &IfName, wanted: u32) -> Request {
+    set(index, |link| {
+        let link = link.setns_by_fd(fd).name(name.as_str());
+        match i32::try_from(wanted) {
+            Ok(wanted) if wanted > 0 => {
+                link.append_extra_attribute(LinkAttribute::NewIfIndex(wanted))
             }
-            _ => Self(builder),
+            _ => link,
         }
-    }
-
-    /// The request that makes the change.
-    pub fn request(self) -> Request {
-        Request {
-            message: RouteNetlinkMessage::SetLink(self.0.build()),
-            flags: 0,
-        }
-    }
+    })
 }
 
 fn change_data<T>(builder: LinkMessageBuilder<T>) -> Request {
