@@ -1,6 +1,8 @@
 //! What `restore`, `check`, `plan`, `diff` and `show` start from: the stored records beside the running pods, and the
 //! host's state under them. Whatever can be refused is refused here, before the first change.
 
+use std::path::Path;
+
 use super::Inventory;
 use super::cni_cache::{self, Cache};
 use super::matched::Matched;
@@ -9,7 +11,7 @@ use super::pair::{Paired, pair};
 use super::rejected::{Reason, Rejected};
 use super::stored::{Stored, age, load_node};
 use crate::matching::Selection;
-use crate::matching::conflicts::contested_claims;
+use crate::matching::claims::{Claimant, contested};
 use crate::matching::host_baseline::HostBaseline;
 use crate::matching::host_parents::{self, Parents};
 use crate::model::problem::MatchingCause;
@@ -17,7 +19,6 @@ use crate::model::{
     IfName, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, PodInfo, PodSummary,
     Problem,
 };
-use crate::plan::claims::Claimant;
 use crate::refusal::Refusal;
 use crate::store::Store;
 
@@ -246,13 +247,15 @@ fn contested_among(matched: &[Matched], unmatched: &[Unmatched], host: &NetState
     let wanted: Vec<_> = matched.iter().map(|m| (m, m.claims())).collect();
     let of_records = wanted.iter().map(|(matched, state)| Claimant {
         pod: Some(&matched.info.id),
-        netns: &matched.checkpoint.netns,
+        netns: Path::new(&matched.checkpoint.netns),
         state,
     });
-    let running = unmatched
-        .iter()
-        .map(|one| (&one.pod.info.id, one.pod.netns.path.as_path(), &one.state));
-    contested_claims(of_records, running, host)
+    let running = unmatched.iter().map(|one| Claimant {
+        pod: Some(&one.pod.info.id),
+        netns: &one.pod.netns.path,
+        state: &one.state,
+    });
+    contested(of_records.chain(running), host)
 }
 
 impl Surveyed {

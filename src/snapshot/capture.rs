@@ -10,7 +10,7 @@ use crate::inventory::stored::{load_node, now};
 use crate::inventory::{Inventory, cannot_observe};
 use crate::kernel::Error;
 use crate::matching::StoredRecord;
-use crate::matching::conflicts::contested_claims;
+use crate::matching::claims::{Claimant, contested};
 use crate::model::checkpoint::{Extension, SCHEMA};
 use crate::model::problem::SnapshotCause;
 use crate::model::{
@@ -58,9 +58,13 @@ pub(super) fn capture(
     let known_empty = old_node.as_ref().filter(|_| !everything);
     let running = pods.iter().zip(&observed).filter_map(|(pod, observed)| {
         let (state, _) = observed.as_ref().ok()?;
-        Some((&pod.info.id, pod.netns.path.as_path(), state))
+        Some(Claimant {
+            pod: Some(&pod.info.id),
+            netns: &pod.netns.path,
+            state,
+        })
     });
-    problems.extend(contested_claims([], running, &host.state));
+    problems.extend(contested(running, &host.state));
     let mut captured = Captured {
         guard,
         empty: known_empty
