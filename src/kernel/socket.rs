@@ -243,7 +243,7 @@ impl Socket {
     ) -> Result<Vec<Result<(), Errno>>, Error> {
         let last = self.send(messages)?;
         // The kernel has processed the batch at this point.
-        retry_interrupted(|| point("netlink answer"))?;
+        point("netlink answer")?;
         let mut failed = HashMap::new();
         'answers: loop {
             for (header, message) in self.receive()? {

@@ -7,7 +7,7 @@ use std::net::Ipv6Addr;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use crate::fault::{point, retry_interrupted};
+use crate::fault::point;
 use crate::model::IfName;
 use crate::model::sysctl::{Folder, Settings, SysctlKey, Sysctls};
 
@@ -22,7 +22,8 @@ fn path(folder: Folder, dev: &str) -> PathBuf {
 pub fn write(folder: Folder, dev: &IfName, key: &SysctlKey, value: &str) -> io::Result<()> {
     let file = path(folder, dev.as_str()).join(key.as_str());
     let mut file = OpenOptions::new().write(true).open(file)?;
-    retry_interrupted(|| point("sysctl write").and_then(|()| file.write_all(value.as_bytes())))
+    point("sysctl write")?;
+    file.write_all(value.as_bytes())
 }
 
 /// The interface's secret for stable privacy addresses (RFC 7217), if one is set.

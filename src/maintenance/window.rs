@@ -226,9 +226,8 @@ impl WindowSession {
         if let Some(guard) = self.guard.clone() {
             problems.extend(self.keep_log(&guard));
             match guard.close_window(&self.window) {
-                Ok(closed) => {
-                    let errors = closed.incomplete.into_iter().chain(closed.untidy);
-                    problems.extend(errors.map(|error| error.problem().demoted()));
+                Ok(failed) => {
+                    problems.extend(failed.iter().map(|error| error.problem().demoted()));
                 }
                 Err(error) => problems.push(error.problem()),
             }

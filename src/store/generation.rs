@@ -82,14 +82,13 @@ impl Store {
         of: &Self,
         ids: impl IntoIterator<Item = &'a PodId>,
     ) -> bool {
-        let path = |store: &Self, id: &PodId| store.checkpoints().join(id.as_str());
         let same_node = || match (self.load_node(), of.load_node()) {
             (Ok(None), _) => true,
             (Ok(Some(mine)), Ok(Some(held))) => mine.is_equal_but_for_times(&held),
             _ => same(&self.node_path(), &of.node_path()),
         };
         let same_checkpoint = |id: &PodId| {
-            let (here, there) = (path(self, id), path(of, id));
+            let (here, there) = (self.checkpoint_path(id), of.checkpoint_path(id));
             same(&here, &there)
                 || matches!(
                     (load_checkpoint(&here), load_checkpoint(&there)),
@@ -122,8 +121,10 @@ pub(crate) struct Contents {
 impl Contents {
     /// Whether both generations have the same file for a pod.
     pub(crate) fn has_same(&self, other: &Self, id: &PodId) -> bool {
-        let path = |contents: &Self| contents.store.checkpoints().join(id.as_str());
-        same(&path(self), &path(other))
+        same(
+            &self.store.checkpoint_path(id),
+            &other.store.checkpoint_path(id),
+        )
     }
 
     /// Whether this equals the contents of `now`, apart from times.
@@ -155,7 +156,7 @@ impl Survey {
     fn contents(&mut self, store: Store) -> Result<Contents, Error> {
         let mut checkpoints = BTreeMap::new();
         for id in store.ids()? {
-            let written = self.written(&store.checkpoints().join(id.as_str()));
+            let written = self.written(&store.checkpoint_path(&id));
             checkpoints.insert(id, written);
         }
         Ok(Contents {

@@ -49,25 +49,21 @@ fn read(path: &Path) -> Foreign {
 }
 
 fn content(path: &Path, name: &str) -> Result<Content, Error> {
-    let corrupt = |reason: String| Error::Corrupt {
-        path: path.to_owned(),
-        reason,
-    };
-    let id = PodId::try_from(name.to_owned()).map_err(|error| corrupt(error.to_string()))?;
-    let text =
-        file::read(path)?.ok_or_else(|| corrupt("it was removed while it was read".to_owned()))?;
+    let id = PodId::try_from(name.to_owned())
+        .map_err(|error| Error::corrupt(path, error.to_string()))?;
+    let text = file::read(path)?
+        .ok_or_else(|| Error::corrupt(path, "it was removed while it was read"))?;
     let checkpoint = decode(path, &text)?;
     if checkpoint.netfix.is_some() {
         let reason = "it is a file of netfix: use its state folder with --state-dir";
-        return Err(corrupt(reason.to_owned()));
+        return Err(Error::corrupt(path, reason));
     }
     let sandbox = &checkpoint.sandbox;
     if !sandbox.is_empty() && (!sandbox.starts_with(name) || name.len() < SHORT.min(sandbox.len()))
     {
-        return Err(corrupt(format!(
-            "its sandbox is {}, which does not match its name",
-            sandbox.escape_debug()
-        )));
+        let sandbox = sandbox.escape_debug();
+        let reason = format!("its sandbox is {sandbox}, which does not match its name");
+        return Err(Error::corrupt(path, reason));
     }
     Ok(Content {
         id,
@@ -79,6 +75,6 @@ fn content(path: &Path, name: &str) -> Result<Content, Error> {
 impl Guard {
     /// Writes an imported checkpoint unchanged, under its own name.
     pub(crate) fn adopt(&self, content: &Content) -> Result<(), Error> {
-        file::write(&self.checkpoint_path(&content.id), &content.text)
+        file::write(&self.store.checkpoint_path(&content.id), &content.text)
     }
 }

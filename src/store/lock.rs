@@ -87,27 +87,18 @@ impl Guard {
 
     /// Writes a pod's checkpoint.
     pub(crate) fn save(&self, id: &PodId, checkpoint: &Checkpoint) -> Result<(), Error> {
-        let path = self.store.checkpoints().join(id.as_str());
-        let place = |document: &mut serde_json::Value, sum: String| {
-            document["netfix"]["checksum"] = sum.into();
-        };
-        write(&path, file::render(checkpoint, place))
-    }
-
-    pub(super) fn checkpoint_path(&self, id: &PodId) -> std::path::PathBuf {
-        self.store.checkpoints().join(id.as_str())
+        let path = self.store.checkpoint_path(id);
+        file::save(&path, checkpoint, &["netfix", "checksum"])
     }
 
     /// Writes the node's state.
     pub(crate) fn save_node(&self, node: &NodeState) -> Result<(), Error> {
-        let place =
-            |document: &mut serde_json::Value, sum: String| document["checksum"] = sum.into();
-        write(&self.store.node_path(), file::render(node, place))
+        file::save(&self.store.node_path(), node, &["checksum"])
     }
 
     /// Removes the checkpoint of a pod that is gone; call [`Guard::keep_before`] first.
     pub(crate) fn remove(&self, id: &PodId) -> Result<(), Error> {
-        let path = self.store.checkpoints().join(id.as_str());
+        let path = self.store.checkpoint_path(id);
         disk::remove(&path).map_err(Error::write("cannot remove", &path))?;
         file::sync_folder(&self.store.checkpoints())
     }
@@ -196,12 +187,6 @@ fn open(path: &Path) -> io::Result<File> {
             }),
         opened => opened,
     }
-}
-
-/// Writes a rendered file.
-pub(super) fn write(path: &Path, text: Result<String, serde_json::Error>) -> Result<(), Error> {
-    let encode = |error: serde_json::Error| Error::write("cannot encode", path)(error.into());
-    file::write(path, &text.map_err(encode)?)
 }
 
 /// Creates a folder for its owner only; an existing one must be a folder that others cannot write to.

@@ -35,7 +35,7 @@ pub enum Error {
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// The reason.
+        /// What is wrong with it.
         reason: String,
     },
     /// The file system refused.
@@ -83,6 +83,13 @@ impl std::error::Error for Error {
 }
 
 impl Error {
+    fn corrupt(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Corrupt {
+            path: path.to_owned(),
+            reason: reason.into(),
+        }
+    }
+
     fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
         move |source| Self::Io {
             action,
@@ -250,6 +257,10 @@ impl Store {
         self.files().join("checkpoints")
     }
 
+    fn checkpoint_path(&self, id: &PodId) -> PathBuf {
+        self.checkpoints().join(id.as_str())
+    }
+
     fn node_path(&self) -> PathBuf {
         self.files().join("node.json")
     }
@@ -275,7 +286,7 @@ impl Store {
     /// Every checkpoint, sorted by id; a damaged one is an error in the list. A missing folder is empty.
     pub(crate) fn load_all(&self) -> Result<Vec<Loaded>, Error> {
         let load = |id: PodId| {
-            let checkpoint = load_checkpoint(&self.checkpoints().join(id.as_str()));
+            let checkpoint = load_checkpoint(&self.checkpoint_path(&id));
             (id, checkpoint)
         };
         Ok(self.ids()?.into_iter().map(load).collect())
@@ -313,22 +324,13 @@ struct CheckpointSchema {
 }
 
 fn load_checkpoint(path: &Path) -> Result<Checkpoint, Error> {
-    let text = file::read(path)?.ok_or_else(|| {
-        let reason = "the file was removed while it was read".to_owned();
-        Error::Corrupt {
-            path: path.to_owned(),
-            reason,
-        }
-    })?;
+    let text = file::read(path)?
+        .ok_or_else(|| Error::corrupt(path, "the file was removed while it was read"))?;
     decode(path, &text)
 }
 
 /// Decodes the text of a checkpoint.
 fn decode(path: &Path, text: &str) -> Result<Checkpoint, Error> {
-    let corrupt = |reason: &str| Error::Corrupt {
-        path: path.to_owned(),
-        reason: reason.to_owned(),
-    };
     let probe: CheckpointSchema = file::parse(path, text)?;
     match probe.netfix {
         Some(extension) => {
@@ -336,12 +338,14 @@ fn decode(path: &Path, text: &str) -> Result<Checkpoint, Error> {
             file::verify(path, text)?;
         }
         // A netfix file with a damaged key must not pass for one of i40e_net_fix.
-        None if file::has_checksum(text) => return Err(corrupt("a checksum, but no `netfix` key")),
+        None if file::has_checksum(text) => {
+            return Err(Error::corrupt(path, "a checksum, but no `netfix` key"));
+        }
         None => {}
     }
     let checkpoint: Checkpoint = file::parse(path, text)?;
     if checkpoint.result.interfaces.is_empty() {
-        return Err(corrupt("it has no interface"));
+        return Err(Error::corrupt(path, "it has no interface"));
     }
     Ok(checkpoint)
 }
@@ -351,8 +355,5 @@ fn check_schema(path: &Path, schema: u32, known: u32) -> Result<(), Error> {
         return Ok(());
     }
     let reason = format!("unknown schema {schema}: this netfix reads up to {known}");
-    Err(Error::Corrupt {
-        path: path.to_owned(),
-        reason,
-    })
+    Err(Error::corrupt(path, reason))
 }

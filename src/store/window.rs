@@ -13,15 +13,6 @@ const LOG: &str = ".log";
 /// The prefix and suffix of a record's temporary file.
 const UNFINISHED: (&str, &str) = (".", ".json.tmp");
 
-/// What failed while a window was closed.
-#[derive(Debug, Default)]
-pub struct Closed {
-    /// Why the record could not be completed.
-    pub incomplete: Option<Error>,
-    /// Why old records could not be removed.
-    pub untidy: Option<Error>,
-}
-
 impl Store {
     fn window_path(&self) -> PathBuf {
         self.folder.join("window.json")
@@ -90,7 +81,7 @@ impl Store {
             "it is the record of window {}, which does not match its name",
             window.id
         );
-        Err(Error::Corrupt { path, reason })
+        Err(Error::corrupt(&path, reason))
     }
 
     /// Whether the file of an open window exists, readable or not.
@@ -154,24 +145,25 @@ impl Guard {
 
     /// Closes the window: its file is completed and becomes a record, each in one step. Removes records and logs that
     /// are too old. Where the disk has no room to complete the file, the record is the window as it was last saved.
+    /// Returns what failed without consequence for that.
     ///
     /// # Errors
     /// When the file system refuses the second step: the window is still open.
-    pub fn close_window(&self, window: &Window) -> Result<Closed, Error> {
+    pub fn close_window(&self, window: &Window) -> Result<Vec<Error>, Error> {
         let (path, record) = (self.store.window_path(), self.store.record_path(&window.id));
         let folder = self.store.windows_folder();
         check_id(&path, window)?;
         lock::make_folder(&folder)?;
-        let mut closed = Closed::default();
+        let mut failed = Vec::new();
         match save(&path, window) {
-            Err(error) if self.store.has_window_file() => closed.incomplete = Some(error),
+            Err(error) if self.store.has_window_file() => failed.push(error),
             saved => saved?,
         }
         disk::rename(&path, &record).map_err(Error::write("cannot move", &path))?;
         file::sync_folder(&folder)?;
         file::sync_folder(&self.store.folder)?;
-        closed.untidy = self.tidy_windows().err();
-        Ok(closed)
+        failed.extend(self.tidy_windows().err());
+        Ok(failed)
     }
 
     /// Removes all but the newest records and their logs, and the temporary files of a killed netfix.
@@ -188,7 +180,8 @@ impl Guard {
         let mut gone = file::names(&folder)?;
         gone.retain(|name| may_go(name));
         for name in &gone {
-            remove(&folder.join(name))?;
+            let path = folder.join(name);
+            disk::remove(&path).map_err(Error::io("cannot remove", &path))?;
         }
         if gone.is_empty() {
             Ok(())
@@ -218,8 +211,7 @@ fn load(path: &Path) -> Result<Option<Window>, Error> {
 
 fn save(path: &Path, window: &Window) -> Result<(), Error> {
     check_id(path, window)?;
-    let place = |document: &mut serde_json::Value, sum: String| document["checksum"] = sum.into();
-    lock::write(path, file::render(window, place))
+    file::save(path, window, &["checksum"])
 }
 
 fn check_id(path: &Path, window: &Window) -> Result<(), Error> {
@@ -227,14 +219,7 @@ fn check_id(path: &Path, window: &Window) -> Result<(), Error> {
         return Ok(());
     }
     let reason = format!("{:?} is no window id", window.id);
-    Err(Error::Corrupt {
-        path: path.to_owned(),
-        reason,
-    })
-}
-
-fn remove(path: &Path) -> Result<(), Error> {
-    disk::remove(path).map_err(Error::io("cannot remove", path))
+    Err(Error::corrupt(path, reason))
 }
 
 #[cfg(test)]
