@@ -1,7 +1,6 @@
 //! Before the first change: could a restore put every pod back, and is everything written down?
 
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::time::Duration;
 
 use crate::check::{self, Check};
@@ -119,7 +118,7 @@ pub(crate) struct Taken {
 
 /// Takes the snapshot under the window's lock.
 pub(crate) fn take_snapshot(
-    guard: &Rc<Guard>,
+    guard: &Guard,
     request: &Request<'_>,
     context: &mut Context,
 ) -> Result<Taken, Refusal> {

@@ -2,7 +2,6 @@
 
 use std::io::SeekFrom;
 use std::path::Path;
-use std::rc::Rc;
 use std::time::Duration;
 
 use crate::inventory::{observe, procfs};
@@ -21,7 +20,7 @@ pub(crate) struct WindowSession {
     pub window: Window,
     log: WindowLog,
     /// The lock on the state folder; `None` while other commands may work.
-    guard: Option<Rc<Guard>>,
+    guard: Option<Guard>,
     /// Whether the window is on disk. The first pause writes it.
     is_saved: bool,
     /// Whether the log has that the disk refuses the record.
@@ -89,7 +88,7 @@ impl WindowSession {
         Self {
             window,
             log,
-            guard: Some(Rc::new(guard)),
+            guard: Some(guard),
             is_saved,
             has_warned: false,
         }
@@ -106,7 +105,7 @@ impl WindowSession {
     }
 
     /// The lock, while it is held.
-    pub(crate) fn guard(&self) -> Option<&Rc<Guard>> {
+    pub(crate) fn guard(&self) -> Option<&Guard> {
         self.guard.as_ref()
     }
 
@@ -117,7 +116,7 @@ impl WindowSession {
 
     /// Ends that.
     pub(crate) fn relock(&mut self, guard: Guard) {
-        self.guard = Some(Rc::new(guard));
+        self.guard = Some(guard);
     }
 
     /// How long it is until the deadline starts the unit.
@@ -223,7 +222,7 @@ impl WindowSession {
         }
         self.log.end_echo();
         let mut problems = Vec::new();
-        if let Some(guard) = self.guard.clone() {
+        if let Some(guard) = self.guard.take() {
             problems.extend(self.keep_log(&guard));
             match guard.close_window(&self.window) {
                 Ok(failed) => {

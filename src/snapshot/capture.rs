@@ -1,7 +1,6 @@
 //! Observes everything and decides what to write. Nothing is written here.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 use super::write::{Captured, Draft};
 use super::{PodSnapshot, Request, SnapshotState};
@@ -22,12 +21,12 @@ use crate::refusal::Refusal;
 use crate::store::{self, Guard, Loaded, Store};
 
 /// Observes the host and the selected pods.
-pub(super) fn capture(
-    guard: Rc<Guard>,
+pub(super) fn capture<'a>(
+    guard: &'a Guard,
     request: &Request<'_>,
     store: &Store,
     progress: &mut dyn Listener,
-) -> Result<Captured, Refusal> {
+) -> Result<Captured<'a>, Refusal> {
     let stored = store.load_all()?;
     let created = now();
     let mut inventory = Inventory::open(request.selection)?;
@@ -113,7 +112,7 @@ fn observe_twice(inventory: &mut Inventory) -> Vec<Result<(NetState, Option<Stri
     read.into_iter().map(|read| read.map(torn)).collect()
 }
 
-impl Captured {
+impl Captured<'_> {
     pub(super) fn has_degraded(&self) -> bool {
         self.pods
             .iter()

@@ -4,7 +4,6 @@ mod capture;
 mod write;
 
 use std::num::NonZeroUsize;
-use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use crate::model::{NodeIdentity, PodSummary, Problem};
 use crate::progress::Listener;
 use crate::refusal::Refusal;
 use crate::runtime;
-use crate::store::{self, Guard, Store};
+use crate::store::{Guard, Store};
 
 /// A pod that is being deleted loses its interface a moment before its namespace: netfix observes a pod that has lost
 /// something once more before it calls the pod degraded.
@@ -82,32 +81,30 @@ pub(crate) fn run(
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Snapshot, Refusal> {
-    take(request, store, progress, || {
-        store.lock("snapshot").map(Rc::new)
-    })
+    let guard = store.lock("snapshot")?;
+    let captured = capture(&guard, request, store, progress)?;
+    if !captured.has_degraded() {
+        return Ok(captured.write(request.keep, progress));
+    }
+    drop(captured);
+    drop(guard);
+    thread::sleep(SECOND_LOOK);
+    let guard = store.lock("snapshot")?;
+    let captured = capture(&guard, request, store, progress)?;
+    Ok(captured.write(request.keep, progress))
 }
 
 /// Takes a snapshot under a lock that is held already.
 pub(crate) fn run_locked(
-    guard: &Rc<Guard>,
+    guard: &Guard,
     request: &Request<'_>,
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Snapshot, Refusal> {
-    take(request, store, progress, || Ok(guard.clone()))
-}
-
-fn take(
-    request: &Request<'_>,
-    store: &Store,
-    progress: &mut dyn Listener,
-    lock: impl Fn() -> Result<Rc<Guard>, store::Error>,
-) -> Result<Snapshot, Refusal> {
-    let mut captured = capture(lock()?, request, store, progress)?;
+    let mut captured = capture(guard, request, store, progress)?;
     if captured.has_degraded() {
-        drop(captured);
         thread::sleep(SECOND_LOOK);
-        captured = capture(lock()?, request, store, progress)?;
+        captured = capture(guard, request, store, progress)?;
     }
     Ok(captured.write(request.keep, progress))
 }
