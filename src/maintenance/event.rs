@@ -5,6 +5,9 @@ use std::time::Duration;
 use crate::model::window::PhaseName;
 use crate::model::{Problem, State};
 
+/// The journal's `TARGET` of phases and warnings.
+pub(super) const TARGET: &str = "netfix::maintenance";
+
 /// One line of a window's log.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {

@@ -48,8 +48,4 @@ impl Findings {
     pub(crate) fn into_problems(self) -> Vec<Problem> {
         self.0.into_iter().map(|(_, problem)| problem).collect()
     }
-
-    pub(crate) fn problems(&self) -> impl Iterator<Item = &Problem> {
-        self.0.iter().map(|(_, problem)| problem)
-    }
 }

@@ -6,7 +6,7 @@ use crate::inventory::observe;
 use crate::maintenance::window::still_open;
 use crate::maintenance::{Request, kubelet_pause};
 use crate::model::problem::WindowCause;
-use crate::model::{InterfaceView, NetState, NodeIdentity, Parent, PodInfo, Problem, interfaces};
+use crate::model::{NetState, NodeIdentity, Parent, PodSummary, Problem, interfaces};
 use crate::refusal::Refusal;
 
 /// What a window would find.
@@ -15,16 +15,8 @@ pub(crate) struct Preview {
     /// The unit that it would pause.
     pub unit: Option<String>,
     /// The pods with a link on one of the host's.
-    pub pods: Vec<PreviewPod>,
+    pub pods: Vec<PodSummary>,
     pub problems: Vec<Problem>,
-}
-
-/// A pod that may lose its network.
-pub(crate) struct PreviewPod {
-    pub info: PodInfo,
-    /// A path to its namespace.
-    pub netns: String,
-    pub interfaces: Vec<InterfaceView>,
 }
 
 /// Looks at the pods, kubelet and the state folder.
@@ -43,22 +35,21 @@ pub(crate) fn run(request: &Request<'_>, context: &Context) -> Result<Preview, R
     let states = observe::observe_pods(&mut session.pods, &session.host);
     let mut pods = Vec::new();
     for (pod, state) in session.pods.iter().zip(states) {
-        let netns = pod.netns.path.display().to_string();
         match state {
-            Ok(state) if is_on_host(&state) => pods.push(PreviewPod {
-                info: pod.info.clone(),
-                netns,
+            Ok(state) if is_on_host(&state) => pods.push(PodSummary {
                 interfaces: interfaces(&state),
+                ..PodSummary::bare(&pod.info, Some(&pod.netns.path))
             }),
             Ok(_) => {}
             Err(error) => {
                 let error = error.to_string();
                 let cause = WindowCause::NamespaceUnreadable { error };
-                problems.push(cause.error(netns).of(&pod.info.id));
+                let path = pod.netns.path.display();
+                problems.push(cause.error(path).of(&pod.info.id));
             }
         }
     }
-    pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
+    pods.sort_by(|a: &PodSummary, b| a.info.id.cmp(&b.info.id));
     Ok(Preview {
         node: session.node,
         unit,

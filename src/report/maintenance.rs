@@ -3,11 +3,12 @@
 use super::text::duration;
 use super::view::{HoldView, NodeView, PodView};
 use crate::maintenance::Request;
-use crate::maintenance::preview::{Preview, PreviewPod};
+use crate::maintenance::preview::Preview;
 use crate::maintenance::window_status::WindowStatus;
-use crate::model::State;
 use crate::model::window::command_line;
+use crate::model::{PodSummary, State};
 use crate::report::outcome::Outcome;
+use crate::systemd::UnitState;
 
 impl HoldView {
     /// How a window stands.
@@ -39,7 +40,7 @@ impl HoldView {
             unit_state: unit
                 .as_ref()
                 .map(|unit| format!("{} ({})", unit.active, unit.sub)),
-            held: unit.as_ref().map(|unit| unit.is_held),
+            held: unit.as_ref().map(UnitState::is_held),
             paused_for,
             deadline_in,
             run: window.run.clone(),
@@ -52,19 +53,7 @@ impl HoldView {
 /// What `upgrade --dry-run` answers.
 pub(crate) fn preview(request: &Request<'_>, preview: Preview) -> Outcome {
     let steps = phases(request, preview.unit.as_deref(), preview.pods.len());
-    let pod = |pod: PreviewPod| PodView {
-        info: pod.info,
-        netns: Some(pod.netns).filter(|path| !path.is_empty()),
-        state: State::Unknown,
-        created: None,
-        seen: None,
-        interfaces: pod.interfaces,
-        before: None,
-        after: None,
-        steps: Vec::new(),
-        gateways: Vec::new(),
-        checkpoint: None,
-    };
+    let pod = |pod: PodSummary| PodView::new(pod, State::Unknown);
     Outcome {
         node: NodeView {
             hostname: preview.node.hostname,

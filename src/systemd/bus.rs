@@ -93,6 +93,11 @@ impl UnitState {
         self.load == "masked"
     }
 
+    /// Whether it is stopped and masked.
+    pub fn is_held(&self) -> bool {
+        self.is_stopped() && self.is_masked()
+    }
+
     /// Whether systemd knows the unit.
     pub fn exists(&self) -> bool {
         self.load != "not-found"

@@ -40,7 +40,7 @@ pub fn pause(bus: &Bus, unit: &str) -> Result<(), Error> {
             continue;
         }
         match mask(bus, unit) {
-            Ok(state) if state.is_stopped() && state.is_masked() => return Ok(()),
+            Ok(state) if state.is_held() => return Ok(()),
             // Something started it before the mask existed. Without the mask it has its settings back, with which to stop it.
             Ok(state) => {
                 last = state.sub;
@@ -59,8 +59,7 @@ pub fn pause(bus: &Bus, unit: &str) -> Result<(), Error> {
 
 /// Whether the unit is still stopped and masked.
 pub fn is_held(bus: &Bus, unit: &str) -> Result<bool, Error> {
-    let state = bus.unit(unit)?;
-    Ok(state.is_stopped() && state.is_masked())
+    Ok(bus.unit(unit)?.is_held())
 }
 
 /// Unmasks the unit and starts it; returns when it is running. One that is already running is left alone.
