@@ -24,7 +24,7 @@ pub(super) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Outcome,
     if let Err(refusal) = session.attribute(&runtimes.config(), &selection) {
         problems.extend(refusal.problems);
     }
-    let node_state = load_node(&context.store, &session.node, &mut problems);
+    let node_state = load_node(&context.store, &mut problems);
     let covered = session.pods.iter().filter(|pod| {
         let mut extensions = stored
             .checkpoints

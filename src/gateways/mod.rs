@@ -8,15 +8,14 @@ use std::time::{Duration, Instant};
 use self::probe::{Answer, Question};
 use crate::inventory::observe::{self, Pod};
 use crate::inventory::stored::Stored;
-use crate::inventory::survey::NodeFile;
 use crate::inventory::{Inventory, cannot_observe};
 use crate::kernel::Error;
 use crate::matching::Selection;
 use crate::model::checkpoint::Extension;
 use crate::model::problem::{GatewayCause, MatchingCause};
 use crate::model::{
-    GatewayView, IfName, LinkKind, NetState, NetnsIdentity, NodeIdentity, PodSummary, Problem,
-    interfaces,
+    GatewayView, IfName, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, PodSummary,
+    Problem, interfaces,
 };
 use crate::progress::{Listener, Phase, Progress};
 use crate::refusal::Refusal;
@@ -70,7 +69,7 @@ struct Expected {
 /// Probes the gateways that the pods have, and those that they had by these records.
 pub(crate) fn verify(
     stored: Stored,
-    node: NodeFile,
+    node: Option<&NodeState>,
     selection: &Selection,
     timeout: Duration,
     progress: &mut dyn Listener,
@@ -80,9 +79,6 @@ pub(crate) fn verify(
     inventory.select(selection)?;
     let mut problems = stored.problems;
     problems.append(&mut inventory.problems);
-    let known_empty = node
-        .load(&inventory.node, &mut problems)
-        .map(|node| node.empty);
     let checkpoints = stored.checkpoints.iter();
     let extensions: Vec<&Extension> = checkpoints
         .filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref())
@@ -91,7 +87,7 @@ pub(crate) fn verify(
     let mut survey = Survey {
         node: &inventory.node,
         extensions: &extensions,
-        known_empty: known_empty.as_deref().unwrap_or_default(),
+        known_empty: node.map(|node| node.empty.as_slice()).unwrap_or_default(),
         pods: Vec::new(),
         expected: Vec::new(),
         problems,

@@ -99,42 +99,21 @@ pub(crate) fn survey(
     selection: &Selection,
     store: &Store,
 ) -> Result<Surveyed, Refusal> {
-    let node = NodeFile::In(store.clone());
-    survey_from(inventory, Records::Stored(stored), None, selection, node)
+    let mut problems = Vec::new();
+    let node_state = load_node(store, &mut problems);
+    let records = Records::Stored(stored);
+    survey_from(inventory, records, node_state, None, selection, problems)
 }
 
-/// Where the host's recorded state is.
-#[derive(Debug)]
-pub(crate) enum NodeFile {
-    /// In the state folder.
-    In(Store),
-    /// In memory.
-    Read(Option<NodeState>),
-}
-
-impl NodeFile {
-    /// The state, if it is of this machine and boot.
-    pub(crate) fn load(
-        self,
-        node: &NodeIdentity,
-        problems: &mut Vec<Problem>,
-    ) -> Option<NodeState> {
-        match self {
-            Self::In(store) => load_node(&store, node, problems),
-            Self::Read(state) => state,
-        }
-    }
-}
-
+/// `problems` are those of the node's state.
 pub(super) fn survey_from(
     inventory: Inventory,
     records: Records,
+    node_state: Option<NodeState>,
     parent: Option<&IfName>,
     selection: &Selection,
-    node_file: NodeFile,
+    mut problems: Vec<Problem>,
 ) -> Result<Surveyed, Refusal> {
-    let mut problems = Vec::new();
-    let node_state = node_file.load(&inventory.node, &mut problems);
     let recorded = node_state.as_ref().map(|recorded| &recorded.state);
     let by_plugins = matches!(records, Records::Cache(_));
     let parents = Parents::new(parent, by_plugins, recorded, &inventory.host.state)?;

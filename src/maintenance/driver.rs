@@ -64,8 +64,11 @@ impl Driver<'_> {
         session.window.pods = taken.pods;
         let mut baseline = preflight::read_back(request, context)?;
         let pods = &mut session.window.pods;
-        let fingerprints = rebuild_watch::before(pods, &with_containers(&request.runtimes))?;
-        preflight::complete(&mut baseline, fingerprints, pods, request, context);
+        baseline.runtimes = rebuild_watch::before(pods, &with_containers(&request.runtimes))?;
+        // Without an answer every silent gateway counts against the window.
+        if let Ok(verified) = network::verify(&baseline, request, context) {
+            baseline.silent = verified.silent();
+        }
         let pods = pods.len();
         session.log(Event::SnapshotTaken { pods });
         let count = baseline.silent.len();

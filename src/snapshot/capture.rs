@@ -52,7 +52,7 @@ pub(super) fn capture<'a>(
         incomplete = true;
         Vec::new()
     });
-    let old_node = load_node(store, &node, &mut problems);
+    let old_node = load_node(store, &mut problems);
     let everything = request.selection.is_everything();
     let known_empty = old_node.as_ref().filter(|_| !everything);
     let running = pods.iter().zip(&observed).filter_map(|(pod, observed)| {
