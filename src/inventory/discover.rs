@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::cgroup::{self, Occupant};
 use super::pod_ids::Ids;
-use super::procfs::{self, LivedIn};
+use super::procfs;
 use crate::kernel::Netns;
 use crate::matching::Selection;
 use crate::model::identity::Holder;
@@ -71,7 +71,7 @@ fn candidates() -> io::Result<(BTreeMap<u64, Candidate>, Vec<u32>)> {
     for (inode, path) in procfs::mounted()? {
         candidates.entry(inode).or_default().mounts.push(path);
     }
-    let LivedIn { holders, denied } = procfs::lived_in()?;
+    let (holders, denied) = procfs::lived_in()?;
     for (inode, holder) in holders {
         let oldest = &mut candidates.entry(inode).or_default().holder;
         if oldest.is_none_or(|known| holder.start_time < known.start_time) {

@@ -47,18 +47,7 @@ impl Inventory {
         let host = Host::observe().map_err(|error| cannot_observe("host", &error))?;
         let (found, mut problems) =
             discover::discover(selection).map_err(|error| cannot_observe("/proc", &error))?;
-        let mut pods = Vec::new();
-        for opened in observe::open_pods(found, &host) {
-            match opened {
-                Ok(pod) => pods.push(pod),
-                Err(unopened) => {
-                    let (info, error) = *unopened;
-                    let error = error.to_string();
-                    let problem = InventoryCause::CannotEnterNetns { error }.error("");
-                    problems.push(problem.of(&info.id));
-                }
-            }
-        }
+        let pods = observe::open_pods(found, &host, &mut problems);
         Ok(Self {
             node: observe::node_identity(),
             host,

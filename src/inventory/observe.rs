@@ -8,9 +8,9 @@ use crate::kernel::dump::{self, HostView, Names};
 use crate::kernel::nsid::{self, HostId};
 use crate::kernel::{Error, Netns, Socket, netns};
 use crate::matching::PodFacts;
+use crate::model::problem::InventoryCause;
 use crate::model::sysctl::Sysctls;
-use crate::model::{Link, NetState, NetnsIdentity, NodeIdentity, PodInfo};
-use crate::runtime::Resident;
+use crate::model::{Link, NetState, NetnsIdentity, NodeIdentity, PodInfo, Problem};
 
 /// The host's own namespace, with a socket in it and what it held when it was last read.
 #[derive(Debug)]
@@ -125,66 +125,44 @@ impl Pod {
         }
     }
 
-    /// The pod as runtimes may name it.
-    pub fn resident(&mut self) -> Resident<'_> {
-        Resident {
-            netns: &self.netns,
-            info: &mut self.info,
-        }
-    }
-
     /// What a new link of the pod starts with; the calling thread must be inside its namespace.
     pub fn new_link_settings_inside(&mut self) -> Result<Sysctls, Error> {
         dump::new_link_settings(&mut self.socket)
     }
 }
 
-/// A pod whose namespace could not be entered, and why.
-pub type Unopened = Box<(PodInfo, Error)>;
-
-/// Opens a socket in each namespace and learns its identity.
-///
-/// A namespace that cannot be entered yields its error, beside the others.
-pub fn open_pods(found: Vec<Found>, host: &Host) -> Vec<Result<Pod, Unopened>> {
-    let mut found = found;
-    let sockets = netns::visit(
-        &mut found,
-        |found| &found.netns,
-        |_| {
-            let mut socket = Socket::open_here()?;
-            let host_id = nsid::of(&mut socket, &host.netns)?;
-            Ok::<_, Error>((socket, host_id))
-        },
-    );
-    let opened = found.into_iter().zip(sockets);
-    let pod =
-        |(Found { netns, info, paths }, socket): (Found, Result<Result<_, Error>, _>)| match socket
-            .map_err(Error::from)
-            .and_then(|inner| inner)
-        {
-            Ok((socket, host_id)) => {
-                let identity = netns.identity(Socket::netns_cookie(&socket));
-                Ok(Pod {
-                    netns,
-                    info,
-                    identity,
-                    paths,
-                    socket,
-                    host_id,
-                })
+/// Opens a socket in each namespace and learns its identity. One that cannot be entered is a problem.
+pub fn open_pods(mut found: Vec<Found>, host: &Host, problems: &mut Vec<Problem>) -> Vec<Pod> {
+    let open = |_: &mut Found| {
+        let mut socket = Socket::open_here()?;
+        let host_id = nsid::of(&mut socket, &host.netns)?;
+        Ok((socket, host_id))
+    };
+    let opened = visit(&mut found, |found| &found.netns, open);
+    let mut pods = Vec::with_capacity(found.len());
+    for (Found { netns, info, paths }, opened) in found.into_iter().zip(opened) {
+        match opened {
+            Ok((socket, host_id)) => pods.push(Pod {
+                identity: netns.identity(socket.netns_cookie()),
+                netns,
+                info,
+                paths,
+                socket,
+                host_id,
+            }),
+            Err(error) => {
+                let error = error.to_string();
+                let problem = InventoryCause::CannotEnterNetns { error }.error("");
+                problems.push(problem.of(&info.id));
             }
-            Err(error) => Err(Box::new((info, error))),
-        };
-    opened.map(pod).collect()
+        }
+    }
+    pods
 }
 
 /// Reads every pod, side by side; the results are in their order.
 pub fn observe_pods(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
-    let states = netns::visit(pods, |pod| &pod.netns, |pod| pod.observe_inside(host));
-    states
-        .into_iter()
-        .map(|state| state.map_err(Error::from).and_then(|inner| inner))
-        .collect()
+    visit(pods, |pod| &pod.netns, |pod| pod.observe_inside(host))
 }
 
 /// Reads every pod, side by side, and its table of links once more afterwards; the results are in their order.
@@ -193,16 +171,20 @@ pub fn observe_pods_twice(
     host: &Host,
 ) -> Vec<Result<(NetState, Vec<Link>), Error>> {
     let read = |pod: &mut Pod| {
-        Ok((
-            pod.observe_inside(host)?,
-            dump::bare_links(&mut pod.socket)?,
-        ))
+        let state = pod.observe_inside(host)?;
+        Ok((state, dump::bare_links(&mut pod.socket)?))
     };
-    let states = netns::visit(pods, |pod| &pod.netns, read);
-    states
-        .into_iter()
-        .map(|state| state.map_err(Error::from).and_then(|inner| inner))
-        .collect()
+    visit(pods, |pod| &pod.netns, read)
+}
+
+/// Work that may fail inside each namespace.
+fn visit<T: Send, R: Send>(
+    items: &mut [T],
+    netns: impl Fn(&T) -> &Netns + Sync,
+    work: impl Fn(&mut T) -> Result<R, Error> + Sync,
+) -> Vec<Result<R, Error>> {
+    let results = netns::visit(items, netns, work);
+    results.into_iter().map(|result| result?).collect()
 }
 
 /// Which machine and which boot this is.

@@ -4,11 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
-use super::names;
-use crate::kernel::Netns;
-use crate::model::problem::InventoryCause;
 use crate::model::window::{Container, PodFingerprint};
-use crate::model::{PodInfo, Problem};
 
 /// Which runtimes to query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -89,41 +85,4 @@ pub struct Answer {
     pub asked: Vec<Asked>,
     /// Every running sandbox with its own network namespace, sorted by id.
     pub sandboxes: Vec<Sandbox>,
-}
-
-/// A namespace on this host, to which a runtime's pod is assigned.
-#[derive(Debug)]
-pub struct Resident<'a> {
-    /// The open namespace.
-    pub netns: &'a Netns,
-    /// The pod in it, as far as known.
-    pub info: &'a mut PodInfo,
-}
-
-impl Answer {
-    /// The namespaces that contradict the runtimes' answers if they have a macvlan: one with processes although no runtime
-    /// reports any pod, and one in an unknown container's cgroup although one runtime did not report its containers. Call
-    /// [`Answer::introduce`] first.
-    pub fn doubts(&self, residents: &[Resident<'_>]) -> Vec<usize> {
-        let none_known =
-            self.asked.iter().any(|asked| asked.kind.is_some()) && self.sandboxes.is_empty();
-        let incomplete = self.asked.iter().any(|asked| asked.kind.is_none());
-        let is_doubtful = |resident: &Resident<'_>| {
-            let unclaimed_container = resident.info.source == names::SOURCE_CGROUP;
-            (none_known && resident.netns.holder.is_some()) || (incomplete && unclaimed_container)
-        };
-        (0..residents.len())
-            .filter(|at| is_doubtful(&residents[*at]))
-            .collect()
-    }
-
-    /// The problem when such residents do have a macvlan: the answer proves nothing.
-    pub fn contradicted_by(&self, namespaces: &[PathBuf]) -> Problem {
-        let text = |path: &PathBuf| path.display().to_string();
-        let silent = |asked: &&Asked| asked.kind.is_none() || self.sandboxes.is_empty();
-        let endpoints = self.asked.iter().filter(silent);
-        let endpoints: Vec<String> = endpoints.map(|asked| text(&asked.endpoint)).collect();
-        let namespaces = namespaces.iter().map(text).collect();
-        InventoryCause::PodListIncomplete { namespaces }.error(endpoints.join(", "))
-    }
 }
