@@ -23,7 +23,7 @@ use crate::store;
 #[derive(Debug)]
 pub(super) struct Cache {
     /// By sandbox id.
-    sandboxes: BTreeMap<String, Vec<Entry>>,
+    sandboxes: BTreeMap<Option<String>, Vec<Entry>>,
     /// Files that cannot be used, and why.
     damaged: Vec<(PathBuf, store::Error)>,
 }
@@ -53,7 +53,7 @@ pub(super) fn read(folder: &Path) -> Result<Cache, Refusal> {
         match text.and_then(|text| cni::parse(&text).map_err(corrupt)) {
             Ok(Some(entry)) => cache
                 .sandboxes
-                .entry(entry.container.clone())
+                .entry(entry.info.sandbox.clone())
                 .or_default()
                 .push(entry),
             Ok(None) => {}
@@ -123,7 +123,7 @@ pub(super) fn pair(
 fn record(entries: &[Entry]) -> StoredRecord {
     let paths: BTreeSet<&String> = entries.iter().flat_map(|entry| &entry.paths).collect();
     StoredRecord {
-        info: entries[0].pod(),
+        info: entries[0].info.clone(),
         paths: paths.into_iter().cloned().collect(),
         proof: None,
     }
@@ -243,7 +243,7 @@ fn info(entries: &[Entry], running: &PodInfo) -> PodInfo {
         uid,
         sandbox,
         ..
-    } in entries.iter().map(Entry::pod)
+    } in entries.iter().map(|entry| entry.info.clone())
     {
         info.namespace = namespace.or(info.namespace);
         info.name = name.or(info.name);

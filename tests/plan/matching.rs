@@ -53,7 +53,7 @@ impl Case {
                 .unwrap_or_else(|why| panic!("{}: {why}", self.why))
                 .expect("no loopback device");
             StoredRecord {
-                info: entry.pod(),
+                info: entry.info,
                 paths: entry.paths,
                 proof: None,
             }
