@@ -42,7 +42,6 @@ pub(crate) struct VerifiedPod {
 /// Whether a pod reaches its gateways; the worst of them decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reachability {
-    /// It has no gateway.
     NoGateway,
     /// All answered.
     Reachable,

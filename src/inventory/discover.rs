@@ -18,9 +18,7 @@ use crate::runtime::names;
 /// A namespace that is neither the host's nor PID 1's.
 #[derive(Debug)]
 pub struct Found {
-    /// The open namespace.
     pub netns: Netns,
-    /// Its pod.
     pub info: PodInfo,
     /// Every path known to lead to it.
     pub paths: Vec<PathBuf>,

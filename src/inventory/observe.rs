@@ -19,7 +19,6 @@ pub struct Host {
     pub netns: Netns,
     /// A socket in it.
     pub socket: Socket,
-    /// The last observation.
     pub state: NetState,
     names: Names,
 }
@@ -63,9 +62,7 @@ impl Host {
 /// A pod's namespace with a socket in it.
 #[derive(Debug)]
 pub struct Pod {
-    /// The open namespace.
     pub netns: Netns,
-    /// Its names.
     pub info: PodInfo,
     /// What tells it from every other namespace.
     pub identity: NetnsIdentity,

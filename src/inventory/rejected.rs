@@ -16,7 +16,6 @@ pub(crate) struct Rejected {
 /// Why a record is not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// It is from another machine.
     OtherMachine,
     /// It is from before the last boot.
     OtherBoot,

@@ -36,9 +36,7 @@ pub struct Introduction {
 /// A reported sandbox whose namespace is not among the pods'.
 #[derive(Debug)]
 pub struct Unfound {
-    /// Its pod.
     pub info: PodInfo,
-    /// The reported paths.
     pub paths: Vec<PathBuf>,
     /// Inode of the namespace, where it can be opened.
     pub inode: Option<u64>,

@@ -68,9 +68,7 @@ pub(crate) enum Finding {
 /// Why nothing of a pod can be restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lost {
-    /// Its record cannot be used.
     Unusable,
-    /// It has no record.
     NoCheckpoint,
 }
 

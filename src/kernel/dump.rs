@@ -24,7 +24,6 @@ pub type Names = BTreeMap<u32, IfName>;
 pub struct HostView<'a> {
     /// The host's nsid in the pod's namespace (`IFLA_LINK_NETNSID`).
     pub id: HostId,
-    /// The host's interfaces.
     pub names: &'a Names,
 }
 

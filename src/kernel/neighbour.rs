@@ -165,9 +165,7 @@ pub fn lookup(socket: &mut Socket, index: u32, dst: IpAddr) -> Result<Reachabili
 /// A change in a neighbour table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// The link.
     pub index: u32,
-    /// The neighbour.
     pub dst: IpAddr,
     /// Its hardware address, where the kernel has one.
     pub lladdr: Option<Mac>,

@@ -94,7 +94,6 @@ pub struct Socket {
 /// The objects of a dump.
 #[derive(Debug, Default)]
 pub struct Dump {
-    /// The objects.
     pub objects: Vec<RouteNetlinkMessage>,
     /// For each object that could not be decoded, the reason.
     pub undecodable: Vec<String>,
@@ -103,9 +102,7 @@ pub struct Dump {
 /// One request: a message and its `NLM_F_*` flags; `NLM_F_REQUEST` is added.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The message.
     pub message: RouteNetlinkMessage,
-    /// `NLM_F_CREATE`, `NLM_F_EXCL`, …
     pub flags: u16,
 }
 

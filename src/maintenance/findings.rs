@@ -10,7 +10,6 @@ pub(crate) enum Area {
     Preflight,
     /// COMMAND, and interruptions: the pods may all be well.
     Command,
-    /// The pause of kubelet.
     Kubelet,
     /// The pods' network: another restore may put it right.
     Network,

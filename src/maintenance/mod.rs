@@ -50,6 +50,5 @@ pub(crate) struct Request<'a> {
     pub keep_paused: bool,
     /// Continue even if some pods cannot be restored.
     pub force: bool,
-    /// COMMAND.
     pub command: &'a [String],
 }

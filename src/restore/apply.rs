@@ -13,9 +13,7 @@ use crate::plan::{Change, Plan, Step};
 /// A step that failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// The step.
     pub step: Step,
-    /// Why.
     pub error: Error,
 }
 
@@ -209,18 +207,12 @@ pub(crate) fn take_back(
     failures: &[Failure],
     created: &[IfName],
 ) -> Vec<IfName> {
-    let cannot_go_up = failures
+    let useless: Vec<&Link> = failures
         .iter()
         .filter_map(Failure::takes_up)
-        .filter(|dev| created.contains(dev));
-    let is_macvlan = |name: &&IfName| {
-        state
-            .link(name)
-            .is_some_and(|l| matches!(l.kind, LinkKind::Macvlan(_)))
-    };
-    let useless: Vec<_> = cannot_go_up
-        .filter(is_macvlan)
-        .filter_map(|name| state.link(name))
+        .filter(|dev| created.contains(dev))
+        .filter_map(|dev| state.link(dev))
+        .filter(|link| matches!(link.kind, LinkKind::Macvlan(_)))
         .collect();
     let requests: Vec<_> = useless.iter().map(|link| link::del(link.index)).collect();
     let results = socket.run(&requests).unwrap_or_default();

@@ -7,7 +7,6 @@ use crate::model::{IfName, Link, LinkKind, NetState, Parent};
 /// A link to create in a pod's namespace, on a link of the host's.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Creation<'a> {
-    /// The pod's namespace.
     pub netns: &'a Netns,
     /// The link; its parent is the host's, by its present name.
     pub link: &'a Link,

@@ -22,7 +22,6 @@ pub enum Which {
 /// Which runtimes to query, and for what.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Which runtimes.
     pub which: Which,
     /// A socket instead of the usual ones.
     pub endpoint: Option<PathBuf>,
@@ -35,15 +34,11 @@ pub struct Config {
 pub struct Sandbox {
     /// The full sandbox or container id; never empty.
     pub id: String,
-    /// Kubernetes namespace.
     pub namespace: Option<String>,
-    /// Pod or container name.
     pub name: Option<String>,
-    /// Pod uid.
     pub uid: Option<String>,
     /// How often the sandbox was recreated.
     pub attempt: Option<u32>,
-    /// Path of the network namespace.
     pub netns: Option<PathBuf>,
     /// A process in it.
     pub pid: Option<u32>,
@@ -67,12 +62,10 @@ impl Sandbox {
 /// One runtime that answered.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// Its socket.
     pub endpoint: PathBuf,
     /// The kind of runtime: `cri`, `docker` or `podman`; `None` for one that answers but offers no CRI, so that its
     /// containers are unknown.
     pub kind: Option<&'static str>,
-    /// Its name and version.
     pub version: Option<String>,
     /// How many sandboxes with their own network namespace it runs.
     pub sandboxes: usize,
@@ -81,7 +74,6 @@ pub struct Asked {
 /// The answers of all runtimes.
 #[derive(Debug, Clone, Default)]
 pub struct Answer {
-    /// The runtimes that answered.
     pub asked: Vec<Asked>,
     /// Every running sandbox with its own network namespace, sorted by id.
     pub sandboxes: Vec<Sandbox>,

@@ -52,7 +52,6 @@ pub(crate) struct PodSnapshot {
 /// What a snapshot did with a pod's checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SnapshotState {
-    /// It was written.
     Saved,
     /// The stored one has the same content.
     Unchanged,
@@ -67,7 +66,6 @@ pub(crate) enum SnapshotState {
 /// What a snapshot did with the generations.
 #[derive(Debug, Default)]
 pub(crate) struct Generations {
-    /// The one that was made.
     pub made: Option<u64>,
     /// The newest one, where it has the same content.
     pub same_as: Option<u64>,

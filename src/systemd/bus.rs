@@ -34,22 +34,11 @@ pub enum Error {
     /// There is no system bus, or no systemd on it.
     #[error("systemd cannot be reached over D-Bus: {0}")]
     Unreachable(String),
-    /// systemd refused.
     #[error("{what}: {why}")]
-    Refused {
-        /// The method.
-        what: String,
-        /// systemd's answer.
-        why: String,
-    },
+    Refused { what: String, why: String },
     /// systemd did not answer, or the job did not end, in time.
     #[error("{what}: no answer from systemd within {}", humantime::format_duration(*.limit))]
-    TimedOut {
-        /// The method.
-        what: String,
-        /// The limit.
-        limit: Duration,
-    },
+    TimedOut { what: String, limit: Duration },
     /// The unit is not in the expected state.
     #[error("{0}")]
     State(String),
@@ -193,23 +182,15 @@ impl Bus {
     /// The state of a unit; an unknown one is `not-found`.
     pub fn unit(&self, name: &str) -> Result<UnitState, Error> {
         let path: OwnedObjectPath = self.call("LoadUnit", &(name,))?;
-        let get = |property: &str| self.property(&path, UNIT, property);
+        let get = |property: &str| {
+            let value = self.value(&path, UNIT, property)?;
+            String::try_from(value).map_err(|error| Error::refused(property, error))
+        };
         Ok(UnitState {
             load: get("LoadState")?,
             active: get("ActiveState")?,
             sub: get("SubState")?,
         })
-    }
-
-    /// A text property of a unit.
-    fn property(
-        &self,
-        path: &OwnedObjectPath,
-        interface: &str,
-        name: &str,
-    ) -> Result<String, Error> {
-        let value = self.value(path, interface, name)?;
-        String::try_from(value).map_err(|error| Error::refused(name, error))
     }
 
     /// A property of a unit.

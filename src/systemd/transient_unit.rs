@@ -34,7 +34,6 @@ pub struct Detached {
 pub enum Ended {
     /// It ended with this exit code.
     Code(u8),
-    /// This signal ended it.
     Signal(u8),
     /// It ended, and systemd lost its result in a restart of the bus.
     Forgotten,
