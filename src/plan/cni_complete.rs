@@ -178,15 +178,14 @@ impl Completion<'_> {
     }
 
     fn addresses(&mut self, attachment: &Attachment) {
-        let wanted = attachment
-            .addresses
-            .iter()
-            .map(|net| address(&attachment.ifname, *net));
-        // The kernel lists IPv6 addresses newest first.
-        let (v4, v6): (Vec<_>, Vec<_>) = wanted.partition(|address| address.local.is_ipv4());
-        for wanted in v4.into_iter().chain(v6.into_iter().rev()) {
-            if !self.state.addresses.iter().any(|now| now.is_same(&wanted)) {
-                self.state.addresses.push(wanted);
+        let wanted = attachment.addresses.iter();
+        let wanted: Vec<_> = wanted
+            .map(|net| address(&attachment.ifname, *net))
+            .collect();
+        // Added in the order of the source, they are listed in this one.
+        for wanted in link_diff::in_adding_order(&wanted) {
+            if !self.state.addresses.iter().any(|now| now.is_same(wanted)) {
+                self.state.addresses.push(wanted.clone());
             }
         }
     }

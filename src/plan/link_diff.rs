@@ -269,7 +269,7 @@ pub(crate) fn addresses(
 
 /// The order in which to add addresses for the kernel to list them as before: it lists IPv4 addresses oldest first (the
 /// first of a subnet is primary), and IPv6 addresses newest first.
-fn in_adding_order(listed: &[Address]) -> impl Iterator<Item = &Address> {
+pub(crate) fn in_adding_order(listed: &[Address]) -> impl Iterator<Item = &Address> {
     let (v4, v6): (Vec<_>, Vec<_>) = listed.iter().partition(|address| address.local.is_ipv4());
     v4.into_iter().chain(v6.into_iter().rev())
 }

@@ -44,8 +44,9 @@ fn lock(store: &Store) -> Result<Flock<File>, Error> {
             Err((_, errno)) => return Err(Error::write("cannot lock", &path)(errno.into())),
         };
         let left = until.saturating_duration_since(Instant::now());
+        let holder = || known_holder(&path).unwrap_or_else(|| "another process".to_owned());
         if left.is_zero() {
-            let holder = known_holder(&path).unwrap_or_else(|| "another process".to_owned());
+            let holder = holder();
             return Err(Error::Locked {
                 path,
                 holder,
@@ -53,7 +54,7 @@ fn lock(store: &Store) -> Result<Flock<File>, Error> {
             });
         }
         if !said {
-            (store.tell)(&known_holder(&path).unwrap_or_else(|| "another process".to_owned()));
+            (store.tell)(&holder());
             said = true;
         }
         thread::sleep(PAUSE.min(left));
