@@ -59,10 +59,10 @@ fn incomplete(kind: &str) -> Request {
         .attributes
         .push(LinkAttribute::IfName("netfix".to_owned()));
     message.attributes.push(LinkAttribute::LinkInfo(vec![info]));
-    Request {
-        message: RouteNetlinkMessage::NewLink(message),
-        flags: NLM_F_CREATE | NLM_F_EXCL,
-    }
+    Request::new(
+        RouteNetlinkMessage::NewLink(message),
+        NLM_F_CREATE | NLM_F_EXCL,
+    )
 }
 
 #[cfg(test)]

@@ -112,8 +112,5 @@ fn put(index: u32, address: &Address, request_flags: u16) -> Request {
         attributes.push(AddressAttribute::CacheInfo(info));
     }
     message.attributes = attributes;
-    Request {
-        message: RouteNetlinkMessage::NewAddress(message),
-        flags: request_flags,
-    }
+    Request::new(RouteNetlinkMessage::NewAddress(message), request_flags)
 }

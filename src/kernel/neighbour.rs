@@ -95,10 +95,7 @@ pub fn put(index: u32, neighbour: &Neighbour) -> Request {
     } else {
         NLM_F_CREATE | NLM_F_REPLACE
     };
-    Request {
-        message: RouteNetlinkMessage::NewNeighbour(message),
-        flags,
-    }
+    Request::new(RouteNetlinkMessage::NewNeighbour(message), flags)
 }
 
 /// Makes the kernel resolve a neighbour as if a packet for it had arrived (`NTF_USE`): it sends ARP requests or
@@ -107,20 +104,14 @@ pub fn resolve(index: u32, dst: IpAddr) -> Request {
     let mut message = entry(index, dst);
     message.header.state = NeighbourState::None;
     message.header.flags = NeighbourFlags::Use;
-    Request {
-        message: RouteNetlinkMessage::NewNeighbour(message),
-        flags: NLM_F_CREATE,
-    }
+    Request::new(RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE)
 }
 
 /// Makes the kernel probe a known neighbour again.
 pub fn reprobe(index: u32, dst: IpAddr) -> Request {
     let mut message = entry(index, dst);
     message.header.state = NeighbourState::Probe;
-    Request {
-        message: RouteNetlinkMessage::NewNeighbour(message),
-        flags: 0,
-    }
+    Request::new(RouteNetlinkMessage::NewNeighbour(message), 0)
 }
 
 /// The kernel's entry for a neighbour before the probe.

@@ -270,10 +270,7 @@ pub fn add(
     } else {
         NLM_F_CREATE | NLM_F_EXCL
     };
-    Ok(Request {
-        message: RouteNetlinkMessage::NewRoute(message),
-        flags,
-    })
+    Ok(Request::new(RouteNetlinkMessage::NewRoute(message), flags))
 }
 
 fn build<A: Family>(

@@ -106,6 +106,13 @@ pub struct Request {
     pub flags: u16,
 }
 
+impl Request {
+    /// A message with its flags.
+    pub fn new(message: RouteNetlinkMessage, flags: u16) -> Self {
+        Self { message, flags }
+    }
+}
+
 impl Socket {
     /// A socket in the calling thread's namespace.
     pub fn open_here() -> Result<Self, Error> {

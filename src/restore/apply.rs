@@ -171,10 +171,10 @@ impl Runner<'_> {
             netns: None,
             parent,
         };
-        let mut result = self.run_one(link::add(link, place(wanted)).ok_or(Errno::EOPNOTSUPP)?);
+        let mut result = self.run_one(link::add(link, place(wanted))?);
         if wanted.is_some() && matches!(result, Err(Error::Kernel(Errno::EEXIST | Errno::EBUSY))) {
             // The old index is taken by now; the link matters more than its number.
-            result = self.run_one(link::add(link, place(None)).ok_or(Errno::EOPNOTSUPP)?);
+            result = self.run_one(link::add(link, place(None))?);
         }
         result?;
         let index = link::index_of(self.socket, &link.name)?;

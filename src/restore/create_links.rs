@@ -24,7 +24,11 @@ pub(crate) fn create(
 ) -> Result<Vec<Result<(), Errno>>, Error> {
     let direct = |creation: &Creation<'_>| match leftover(host, creation.link) {
         Some(_) => Err(Errno::EEXIST),
-        None => request(host, creation),
+        None => {
+            let Creation { netns, link } = creation;
+            let index = Some(link.index).filter(|index| *index != 0);
+            request(host, link, &link.name, index, Some(netns))
+        }
     };
     let requests: Vec<_> = creations.iter().map(direct).collect();
     let sendable: Vec<Request> = requests.iter().flatten().cloned().collect();
@@ -40,24 +44,25 @@ pub(crate) fn create(
     Ok(results)
 }
 
-fn parent_index(host: &NetState, link: &Link) -> Result<u32, Errno> {
+/// The request for a link on one of the host's, under this name.
+fn request(
+    host: &NetState,
+    link: &Link,
+    name: &IfName,
+    index: Option<u32>,
+    netns: Option<&Netns>,
+) -> Result<Request, Errno> {
     let Some(Parent::Host(parent)) = &link.parent else {
         return Err(Errno::EINVAL);
     };
-    host.link(parent)
-        .map(|parent| parent.index)
-        .ok_or(Errno::ENODEV)
-}
-
-fn request(host: &NetState, creation: &Creation<'_>) -> Result<Request, Errno> {
-    let Creation { netns, link } = creation;
+    let parent = host.link(parent).ok_or(Errno::ENODEV)?;
     let place = Placement {
-        name: &link.name,
-        index: Some(link.index).filter(|index| *index != 0),
-        netns: Some(netns.raw_fd()),
-        parent: Some(parent_index(host, link)?),
+        name,
+        index,
+        netns: netns.map(Netns::raw_fd),
+        parent: Some(parent.index),
     };
-    link::add(link, place).ok_or(Errno::EOPNOTSUPP)
+    link::add(link, place)
 }
 
 /// Through a temporary name in the host's namespace.
@@ -96,16 +101,7 @@ fn add_temporary(
     link: &Link,
     name: &IfName,
 ) -> Result<Result<u32, Errno>, Error> {
-    let request = parent_index(host, link).and_then(|parent| {
-        let place = Placement {
-            name,
-            index: None,
-            netns: None,
-            parent: Some(parent),
-        };
-        link::add(link, place).ok_or(Errno::EOPNOTSUPP)
-    });
-    let request = match request {
+    let request = match request(host, link, name, None, None) {
         Ok(request) => request,
         Err(errno) => return Ok(Err(errno)),
     };

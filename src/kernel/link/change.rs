@@ -21,10 +21,10 @@ pub fn set(
     index: u32,
     change: impl FnOnce(LinkMessageBuilder<LinkUnspec>) -> LinkMessageBuilder<LinkUnspec>,
 ) -> Request {
-    Request {
-        message: RouteNetlinkMessage::SetLink(change(LinkUnspec::new_with_index(index)).build()),
-        flags: 0,
-    }
+    Request::new(
+        RouteNetlinkMessage::SetLink(change(LinkUnspec::new_with_index(index)).build()),
+        0,
+    )
 }
 
 /// Sets the flags that differ, but for `up` and the carrier.
@@ -69,10 +69,7 @@ pub fn move_to(index: u32, fd: RawFd, name: &IfName, wanted: u32) -> Request {
 
 fn change_data<T>(builder: LinkMessageBuilder<T>) -> Request {
     // RTM_NEWLINK without CREATE changes the data of the kind (`ip link change`).
-    Request {
-        message: RouteNetlinkMessage::NewLink(builder.build()),
-        flags: 0,
-    }
+    Request::new(RouteNetlinkMessage::NewLink(builder.build()), 0)
 }
 
 /// `ip link change type macvlan …`.
@@ -127,10 +124,7 @@ pub fn set_addr_gen_mode(index: u32, mode: u8) -> Request {
     message
         .attributes
         .push(LinkAttribute::AfSpecUnspec(vec![spec]));
-    Request {
-        message: RouteNetlinkMessage::SetLink(message),
-        flags: 0,
-    }
+    Request::new(RouteNetlinkMessage::SetLink(message), 0)
 }
 
 /// `ip link property add altname`.
@@ -139,10 +133,10 @@ pub fn add_altnames(index: u32, names: &[String]) -> Request {
     let mut message = LinkMessage::default();
     message.header.index = index;
     message.attributes.push(LinkAttribute::PropList(props));
-    Request {
-        message: RouteNetlinkMessage::NewLinkProp(message),
-        flags: NLM_F_CREATE | NLM_F_EXCL,
-    }
+    Request::new(
+        RouteNetlinkMessage::NewLinkProp(message),
+        NLM_F_CREATE | NLM_F_EXCL,
+    )
 }
 
 /// The index of the link of that name in the socket's namespace. Fails with `ENODEV` when there is none.
@@ -163,8 +157,5 @@ pub fn index_of(socket: &mut Socket, name: &IfName) -> Result<u32, Error> {
 pub fn del(index: u32) -> Request {
     let mut message = LinkMessage::default();
     message.header.index = index;
-    Request {
-        message: RouteNetlinkMessage::DelLink(message),
-        flags: 0,
-    }
+    Request::new(RouteNetlinkMessage::DelLink(message), 0)
 }
