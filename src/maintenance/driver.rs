@@ -234,9 +234,8 @@ impl Driver<'_> {
         let waited = self.wait_for_resume();
         self.session.end(waited.is_ok());
         match waited {
-            Ok(resumed) => resumed
-                .into_iter()
-                .for_each(|resumed| self.session.take_resume_of(resumed)),
+            Ok(Some(resumed)) => self.session.take_resume_of(resumed),
+            Ok(None) => {}
             Err(problem) => self.findings.add(Area::Kubelet, [problem]),
         }
         self.acknowledge(CommandCause::InterruptedRepair);

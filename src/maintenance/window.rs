@@ -183,11 +183,8 @@ impl WindowSession {
     pub(crate) fn leave(mut self) -> Window {
         self.log_file.end_echo();
         // The record on disk names the log.
-        if !self.is_saved {
-            self.log_file
-                .path()
-                .into_iter()
-                .for_each(window_log::remove);
+        if let (false, Some(log)) = (self.is_saved, self.log_file.path()) {
+            window_log::remove(log);
         }
         self.window
     }

@@ -22,13 +22,13 @@ pub(crate) fn create(
     host: &NetState,
     creations: &[Creation<'_>],
 ) -> Result<Vec<Result<(), Errno>>, Error> {
-    let direct = |creation: &Creation<'_>| match leftover(host, creation.link) {
-        Some(_) => Err(Errno::EEXIST),
-        None => {
-            let Creation { netns, link } = creation;
-            let index = Some(link.index).filter(|index| *index != 0);
-            request(host, link, &link.name, index, Some(netns))
+    let direct = |creation: &Creation<'_>| {
+        let Creation { netns, link } = creation;
+        if leftover(host, link).is_some() {
+            return Err(Errno::EEXIST);
         }
+        let index = Some(link.index).filter(|index| *index != 0);
+        request(host, link, &link.name, index, Some(netns))
     };
     let requests: Vec<_> = creations.iter().map(direct).collect();
     let sendable: Vec<Request> = requests.iter().flatten().cloned().collect();

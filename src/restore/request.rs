@@ -27,8 +27,8 @@ fn set_link(
     at: &impl Fn(&IfName) -> Result<u32, Errno>,
 ) -> Result<Request, Errno> {
     Ok(match change {
-        Change::Up => link::set(index, |link| link.up()),
-        Change::Down => link::set(index, |link| link.down()),
+        Change::Up => link::set_up(index, true),
+        Change::Down => link::set_up(index, false),
         Change::Mac(mac) => link::set(index, |link| link.address(mac.0.to_vec())),
         Change::Mtu(mtu) => link::set(index, |link| link.mtu(*mtu)),
         Change::TxQueueLen(length) => link::set(index, |link| link.txqueuelen(*length)),

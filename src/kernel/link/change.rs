@@ -27,6 +27,11 @@ pub fn set(
     )
 }
 
+/// Takes the link up or down.
+pub fn set_up(index: u32, up: bool) -> Request {
+    set(index, |link| if up { link.up() } else { link.down() })
+}
+
 /// Sets the flags that differ, but for `up` and the carrier.
 pub fn set_flags(index: u32, from: Flags, to: Flags) -> Request {
     let Flags {
