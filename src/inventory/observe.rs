@@ -128,15 +128,20 @@ impl Pod {
     }
 }
 
-/// Opens a socket in each namespace and learns its identity. One that cannot be entered is a problem.
-pub fn open_pods(mut found: Vec<Found>, host: &Host, problems: &mut Vec<Problem>) -> Vec<Pod> {
+/// Opens a socket in each namespace and learns its identity. One that cannot be entered is a problem, and among those at
+/// the end of the result.
+pub fn open_pods(
+    mut found: Vec<Found>,
+    host: &Host,
+    problems: &mut Vec<Problem>,
+) -> (Vec<Pod>, Vec<NetnsIdentity>) {
     let open = |_: &mut Found| {
         let mut socket = Socket::open_here()?;
         let host_id = nsid::of(&mut socket, &host.netns)?;
         Ok((socket, host_id))
     };
     let opened = visit(&mut found, |found| &found.netns, open);
-    let mut pods = Vec::with_capacity(found.len());
+    let (mut pods, mut closed) = (Vec::with_capacity(found.len()), Vec::new());
     for (Found { netns, info, paths }, opened) in found.into_iter().zip(opened) {
         match opened {
             Ok((socket, host_id)) => pods.push(Pod {
@@ -151,10 +156,11 @@ pub fn open_pods(mut found: Vec<Found>, host: &Host, problems: &mut Vec<Problem>
                 let error = error.to_string();
                 let problem = InventoryCause::CannotEnterNetns { error }.error("");
                 problems.push(problem.of(&info.id));
+                closed.push(netns.identity(None));
             }
         }
     }
-    pods
+    (pods, closed)
 }
 
 /// Reads every pod, side by side; the results are in their order.

@@ -21,6 +21,8 @@ pub(crate) enum Reason {
     OtherBoot,
     /// Its namespace is gone, or may be another one.
     NetnsGone,
+    /// Its namespace cannot be entered.
+    NetnsClosed,
     /// Another pod has its namespace.
     PodReplaced,
     /// It claims a MAC or an address that another one claims too.

@@ -119,13 +119,16 @@ pub(super) fn survey_from(
         node,
         host,
         pods,
+        closed,
         problems: found,
         answer,
     } = inventory;
     problems.extend(found);
     let mut paired = match records {
-        Records::Stored(stored) => pair(stored, pods, &node, selection),
-        Records::Cache(cache) => cni_cache::pair(cache, pods, &node, answer.as_ref(), selection),
+        Records::Stored(stored) => pair(stored, pods, &closed, &node, selection),
+        Records::Cache(cache) => {
+            cni_cache::pair(cache, pods, &closed, &node, answer.as_ref(), selection)
+        }
     };
     problems.append(&mut paired.problems);
     let partials = paired.matched.iter_mut().filter_map(|m| m.partial.as_mut());

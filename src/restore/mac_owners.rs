@@ -26,7 +26,7 @@ pub(super) fn owners_of_macs(host: &Host) -> BTreeMap<(Mac, IfName), Holder> {
     let Ok((found, _)) = discover::discover(&Selection::everything()) else {
         return owners;
     };
-    let mut pods = observe::open_pods(found, host, &mut Vec::new());
+    let (mut pods, _) = observe::open_pods(found, host, &mut Vec::new());
     let states = observe::observe_pods(&mut pods, host);
     for (pod, state) in pods.iter().zip(states) {
         for link in state.map(|state| state.links).unwrap_or_default() {

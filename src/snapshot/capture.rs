@@ -44,6 +44,7 @@ pub(super) fn capture<'a>(
         node,
         mut host,
         pods,
+        closed: _,
         mut problems,
         answer: _,
     } = inventory;
