@@ -266,15 +266,15 @@ impl Machine {
                 .iter()
                 .any(|pod| pod.paths.iter().any(|known| known == path))
         };
-        let is_own = |closed: &NetnsIdentity| match &record.proof {
-            Some(proof) => proof.netns.may_be(closed),
-            None => {
-                let mut leads_to = record
-                    .paths
-                    .iter()
-                    .filter_map(|path| self.leads_to.get(path));
-                leads_to.any(|key| *key == (closed.device, closed.inode))
+        let is_own = |closed: &NetnsIdentity| {
+            if let Some(proof) = &record.proof {
+                return proof.netns.may_be(closed);
             }
+            let mut leads_to = record
+                .paths
+                .iter()
+                .filter_map(|path| self.leads_to.get(path));
+            leads_to.any(|key| *key == (closed.device, closed.inode))
         };
         if self.closed.iter().any(is_own) {
             Rejection::NetnsClosed
