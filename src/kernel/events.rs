@@ -13,7 +13,7 @@ use super::{Error, Socket, trace};
 
 /// The multicast group of link changes (linux/rtnetlink.h).
 const RTNLGRP_LINK: u32 = 1;
-/// How often a wait checks for an interruption.
+/// How often a wait that can be interrupted checks for that.
 const INTERVAL: Duration = Duration::from_millis(250);
 
 /// A subscription to link events.
@@ -97,22 +97,23 @@ fn name(link: LinkMessage) -> Option<String> {
     })
 }
 
-/// Calls `ready` now, after link events of the calling thread's namespace and now and then, until it returns true, `until`
-/// has passed or `interrupted` returns true; returns the last result of `ready`.
+/// Calls `ready` now and after link events of the calling thread's namespace, until it returns true, `until` has passed or
+/// `interrupted` returns true; returns the last result of `ready`.
 ///
 /// The subscription comes before the first call, so no event is missed in between.
 pub fn wait_for_link(
     until: Instant,
-    interrupted: &dyn Fn() -> bool,
+    interrupted: Option<&dyn Fn() -> bool>,
     mut ready: impl FnMut() -> Result<bool, Error>,
 ) -> Result<bool, Error> {
+    let longest = interrupted.map_or(Duration::MAX, |_| INTERVAL);
     let mut events = LinkEvents::subscribe()?;
     while !ready()? {
         let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() || interrupted() {
+        if left.is_zero() || interrupted.is_some_and(|interrupted| interrupted()) {
             return Ok(false);
         }
-        if events.wait(left.min(INTERVAL))? {
+        if events.wait(left.min(longest))? {
             events.drain()?;
         }
     }

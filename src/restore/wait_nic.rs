@@ -16,12 +16,12 @@ pub(crate) struct WaitLimit<'a> {
     until: Instant,
     /// The whole time that the user allowed.
     pub limit: Duration,
-    /// Whether a signal asks netfix to stop waiting.
-    interrupted: &'a dyn Fn() -> bool,
+    /// Whether a signal asks netfix to stop waiting, where signals may.
+    interrupted: Option<&'a dyn Fn() -> bool>,
 }
 
 impl<'a> WaitLimit<'a> {
-    pub(crate) fn new(limit: Duration, interrupted: &'a dyn Fn() -> bool) -> Self {
+    pub(crate) fn new(limit: Duration, interrupted: Option<&'a dyn Fn() -> bool>) -> Self {
         Self {
             until: Instant::now() + limit,
             limit,
