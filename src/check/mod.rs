@@ -66,7 +66,6 @@ pub(crate) enum CheckState {
     Drifted,
     /// It has lost a link.
     Degraded,
-    /// It has no checkpoint.
     NoCheckpoint,
     /// It could not be read, or its checkpoint cannot be used.
     Failed,

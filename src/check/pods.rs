@@ -8,7 +8,7 @@ use crate::inventory::rejected::{Reason, Rejected};
 use crate::inventory::stored::{age, summary_of};
 use crate::inventory::survey::{Finding, Surveyed, Unmatched};
 use crate::model::problem::CheckCause;
-use crate::model::{NodeState, PodId, PodInfo, PodSummary, Problem, Severity};
+use crate::model::{NodeState, PodId, PodSummary, Problem, Severity};
 use crate::plan::{Plan, Step};
 use crate::restore::compare::Compared;
 
@@ -39,18 +39,20 @@ impl<'a> Findings<'a> {
         surveyed: &Surveyed,
         compared: Vec<Result<Compared, Problem>>,
     ) -> usize {
-        surveyed.rejected.iter().for_each(|one| self.rejected(one));
-        surveyed
-            .unmatched
-            .iter()
-            .for_each(|one| self.unmatched(one));
+        for one in &surveyed.rejected {
+            self.rejected(one);
+        }
+        for one in &surveyed.unmatched {
+            self.unmatched(one);
+        }
         for info in &surveyed.damaged {
             let runs = surveyed
                 .unmatched
                 .iter()
                 .any(|one| one.pod.info.id == info.id);
             if runs && !self.has(&info.id) {
-                self.damaged(info);
+                // The problem is reported where the checkpoint was read.
+                self.add(PodSummary::bare(info, None), CheckState::Failed, Vec::new());
             }
         }
         for (matched, compared) in surveyed.matched.iter().zip(compared) {
@@ -95,11 +97,6 @@ impl<'a> Findings<'a> {
         self.problems.extend(problem);
         let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));
         self.add(summary, CheckState::NoCheckpoint, Vec::new());
-    }
-
-    /// A running pod whose checkpoint cannot be read; the problem is reported where it was read.
-    fn damaged(&mut self, info: &PodInfo) {
-        self.add(PodSummary::bare(info, None), CheckState::Failed, Vec::new());
     }
 
     /// A running pod with a checkpoint: is it fresh, and does the pod have what it describes?

@@ -14,38 +14,14 @@ use crate::model::{IfName, PodId, PodInfo};
 /// The contents of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Full sandbox id.
-    pub container: String,
+    /// The pod, under the beginning of its sandbox id.
+    pub info: PodInfo,
     /// Name of the network.
     pub network: String,
     /// Paths of the pod's namespace.
     pub paths: Vec<String>,
-    /// Kubernetes namespace.
-    pub namespace: Option<String>,
-    /// Pod name.
-    pub name: Option<String>,
-    /// Pod uid.
-    pub uid: Option<String>,
     /// The interface.
     pub attachment: Attachment,
-}
-
-impl Entry {
-    /// The pod.
-    #[must_use]
-    pub fn pod(&self) -> PodInfo {
-        const SHORT_ID: usize = 12;
-        let short: String = self.container.chars().take(SHORT_ID).collect();
-        PodInfo {
-            id: PodId::from_text(&short),
-            namespace: self.namespace.clone(),
-            name: self.name.clone(),
-            uid: self.uid.clone(),
-            sandbox: Some(self.container.clone()),
-            attempt: None,
-            source: SOURCE.to_owned(),
-        }
-    }
 }
 
 /// The file as libcni writes it.
@@ -67,6 +43,8 @@ struct Cached {
     result: Value,
 }
 
+/// A pod's id is this many characters of its sandbox id.
+const SHORT_ID: usize = 12;
 const KIND: &str = "cniCacheV1";
 /// The source of names that come from the cache.
 pub const SOURCE: &str = "cni-cache";
@@ -123,12 +101,19 @@ fn entry(cached: Cached, chain: &Chain) -> Result<Entry, String> {
             .filter(|value| !value.is_empty())
             .map(str::to_owned)
     };
-    Ok(Entry {
+    let short: String = cached.container_id.chars().take(SHORT_ID).collect();
+    let info = PodInfo {
+        id: PodId::from_text(&short),
         namespace: arg("K8S_POD_NAMESPACE"),
         name: arg("K8S_POD_NAME"),
         uid: arg("K8S_POD_UID"),
+        sandbox: Some(cached.container_id.clone()),
+        attempt: None,
+        source: SOURCE.to_owned(),
+    };
+    Ok(Entry {
+        info,
         paths: paths(&cached),
-        container: cached.container_id,
         network: cached.network_name,
         attachment,
     })

@@ -65,7 +65,7 @@ pub(super) fn follow(context: &mut Context) -> Result<Document, Refusal> {
     match followed {
         Followed::NoWindow => document.problems = vec![WindowCause::NoneOpen.info("window")],
         Followed::ReaderGone => {}
-        Followed::Closed(status) => document.extra = window(status),
+        Followed::Closed(status) => document.extra = window(status.map(|status| *status)),
     }
     Ok(document)
 }

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use crate::cli::Selectors;
 use crate::context::Context;
-use crate::inventory::stored::load;
-use crate::inventory::survey::NodeFile;
+use crate::inventory::stored::{load, load_node};
 use crate::refusal::Refusal;
 use crate::report::Document;
 use crate::{gateways, report};
@@ -16,9 +15,9 @@ pub(super) fn run(
     context: &mut Context,
 ) -> Result<Document, Refusal> {
     let selection = selectors.selection()?;
-    let stored = load(&context.store, &selection)?;
-    let node = NodeFile::In(context.store.clone());
+    let mut stored = load(&context.store, &selection)?;
+    let node = load_node(&context.store, &mut stored.problems);
     let progress = context.progress.as_mut();
-    let verified = gateways::verify(stored, node, &selection, timeout, progress)?;
+    let verified = gateways::verify(stored, node.as_ref(), &selection, timeout, progress)?;
     Ok(report::verify(verified).judged())
 }

@@ -2,20 +2,18 @@
 
 mod probe;
 
-use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use self::probe::{Answer, Question};
 use crate::inventory::observe::{self, Pod};
 use crate::inventory::stored::Stored;
-use crate::inventory::survey::NodeFile;
 use crate::inventory::{Inventory, cannot_observe};
 use crate::kernel::Error;
 use crate::matching::Selection;
 use crate::model::checkpoint::Extension;
 use crate::model::problem::{GatewayCause, MatchingCause};
 use crate::model::{
-    GatewayAnswer, IfName, LinkKind, NetState, NetnsIdentity, NodeIdentity, PodSummary, Problem,
+    GatewayAnswer, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, PodSummary, Problem,
     interfaces,
 };
 use crate::progress::{Listener, Phase, Progress};
@@ -44,7 +42,6 @@ pub(crate) struct VerifiedPod {
 /// Whether a pod reaches its gateways; the worst of them decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reachability {
-    /// It has no gateway.
     NoGateway,
     /// All answered.
     Reachable,
@@ -58,19 +55,10 @@ pub(crate) enum Reachability {
     Failed,
 }
 
-/// A gateway that a pod has or had.
-struct Expected {
-    pod: usize,
-    dev: IfName,
-    gateway: IpAddr,
-    /// The interface's index; `None` when the pod does not have it now.
-    index: Option<u32>,
-}
-
 /// Probes the gateways that the pods have, and those that they had by these records.
 pub(crate) fn verify(
     stored: Stored,
-    node: NodeFile,
+    node: Option<&NodeState>,
     selection: &Selection,
     timeout: Duration,
     progress: &mut dyn Listener,
@@ -80,9 +68,6 @@ pub(crate) fn verify(
     inventory.select(selection)?;
     let mut problems = stored.problems;
     problems.append(&mut inventory.problems);
-    let known_empty = node
-        .load(&inventory.node, &mut problems)
-        .map(|node| node.empty);
     let checkpoints = stored.checkpoints.iter();
     let extensions: Vec<&Extension> = checkpoints
         .filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref())
@@ -91,9 +76,9 @@ pub(crate) fn verify(
     let mut survey = Survey {
         node: &inventory.node,
         extensions: &extensions,
-        known_empty: known_empty.as_deref().unwrap_or_default(),
+        known_empty: node.map(|node| node.empty.as_slice()).unwrap_or_default(),
         pods: Vec::new(),
-        expected: Vec::new(),
+        questions: Vec::new(),
         problems,
     };
     for (at, (pod, state)) in inventory.pods.iter().zip(states).enumerate() {
@@ -101,17 +86,17 @@ pub(crate) fn verify(
     }
     let Survey {
         mut pods,
-        expected,
+        questions,
         mut problems,
         ..
     } = survey;
-    progress.notice(Progress::Phase(Phase::ProbingGateways, expected.len()));
-    let answers = ask(&mut inventory.pods, &expected, timeout).map_err(|error| {
+    progress.notice(Progress::Phase(Phase::ProbingGateways, questions.len()));
+    let answers = probe::ask(&mut inventory.pods, &questions, timeout).map_err(|error| {
         let error = error.to_string();
         Refusal::failed(GatewayCause::ProbeFailed { error }.error("probe"))
     })?;
-    for (expected, answer) in expected.iter().zip(answers) {
-        let problem = pods[expected.pod].take(expected, answer, timeout);
+    for (question, answer) in questions.iter().zip(answers) {
+        let problem = pods[question.pod].take(question, answer, timeout);
         problems.extend(problem);
     }
     for info in stored.damaged {
@@ -136,7 +121,7 @@ struct Survey<'a> {
     extensions: &'a [&'a Extension],
     known_empty: &'a [NetnsIdentity],
     pods: Vec<VerifiedPod>,
-    expected: Vec<Expected>,
+    questions: Vec<Question>,
     problems: Vec<Problem>,
 }
 
@@ -153,7 +138,7 @@ impl Survey<'_> {
         let problem = match state {
             Ok(state) => {
                 verified.pod.interfaces = interfaces(&state);
-                self.expected
+                self.questions
                     .extend(gateways(at, &state, then.map(|extension| &extension.state)));
                 let mut links = state.links.iter();
                 let is_bare = links.all(|link| link.kind == LinkKind::Loopback);
@@ -177,20 +162,20 @@ impl Survey<'_> {
 }
 
 /// The gateways that the pod has now, and those that its checkpoint says it should have.
-fn gateways(pod: usize, now: &NetState, then: Option<&NetState>) -> Vec<Expected> {
-    let mut expected: Vec<Expected> = Vec::new();
+fn gateways(pod: usize, now: &NetState, then: Option<&NetState>) -> Vec<Question> {
+    let mut questions: Vec<Question> = Vec::new();
     for route in now
         .routes
         .iter()
         .chain(then.iter().flat_map(|state| &state.routes))
     {
         for (gateway, dev) in route.gateways() {
-            if !expected
+            if !questions
                 .iter()
                 .any(|known| known.gateway == gateway && known.dev == *dev)
             {
                 let index = now.link(dev).map(|link| link.index);
-                expected.push(Expected {
+                questions.push(Question {
                     pod,
                     dev: dev.clone(),
                     gateway,
@@ -199,28 +184,7 @@ fn gateways(pod: usize, now: &NetState, then: Option<&NetState>) -> Vec<Expected
             }
         }
     }
-    expected
-}
-
-/// Probes the gateways of existing interfaces; `None` stands for those of missing ones.
-fn ask(
-    pods: &mut [Pod],
-    expected: &[Expected],
-    timeout: Duration,
-) -> Result<Vec<Option<Answer>>, Error> {
-    let question = |e: &Expected| {
-        e.index.map(|index| Question {
-            pod: e.pod,
-            index,
-            gateway: e.gateway,
-        })
-    };
-    let questions: Vec<Question> = expected.iter().filter_map(question).collect();
-    let mut answers = probe::ask(pods, &questions, timeout)?.into_iter();
-    Ok(expected
-        .iter()
-        .map(|e| e.index.and_then(|_| answers.next()))
-        .collect())
+    questions
 }
 
 impl VerifiedPod {
@@ -234,13 +198,8 @@ impl VerifiedPod {
     }
 
     /// Adds the answer of one gateway; returns the problem with it.
-    fn take(
-        &mut self,
-        expected: &Expected,
-        answer: Option<Answer>,
-        timeout: Duration,
-    ) -> Option<Problem> {
-        let Expected { dev, gateway, .. } = expected;
+    fn take(&mut self, question: &Question, answer: Answer, timeout: Duration) -> Option<Problem> {
+        let Question { dev, gateway, .. } = question;
         let mut view = GatewayAnswer {
             address: *gateway,
             dev: dev.clone(),
@@ -250,7 +209,7 @@ impl VerifiedPod {
         };
         let mut state = Reachability::Unreachable;
         let cause = match answer {
-            Some(Answer::Reachable { rtt, lladdr, at }) => {
+            Answer::Reachable { rtt, lladdr, at } => {
                 state = Reachability::Reachable;
                 view.reachable = Some(true);
                 view.rtt_us = rtt.and_then(|rtt| u64::try_from(rtt.as_micros()).ok());
@@ -258,16 +217,16 @@ impl VerifiedPod {
                 self.answered = Some(self.answered.map_or(at, |first| first.min(at)));
                 None
             }
-            Some(Answer::Static) => {
+            Answer::Static => {
                 state = Reachability::Unknown;
                 view.reachable = None;
                 Some(GatewayCause::PermanentNeighbour)
             }
-            Some(Answer::Silent) => Some(GatewayCause::NoAnswer { timeout }),
-            Some(Answer::Refused(errno)) => Some(GatewayCause::CannotProbe {
+            Answer::Silent => Some(GatewayCause::NoAnswer { timeout }),
+            Answer::Refused(errno) => Some(GatewayCause::CannotProbe {
                 error: Error::from(errno).to_string(),
             }),
-            None => Some(GatewayCause::InterfaceMissing),
+            Answer::NoInterface => Some(GatewayCause::InterfaceMissing),
         };
         self.state = self.state.max(state);
         self.gateways.push(view);

@@ -13,17 +13,17 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::inventory::observe::Pod;
 use crate::kernel::neighbour::{self, Entry, Reachability};
 use crate::kernel::{Error, Socket, netns};
-use crate::model::Mac;
+use crate::model::{IfName, Mac};
 
-/// One gateway to probe.
-#[derive(Debug, Clone, Copy)]
+/// A gateway that a pod has or had.
+#[derive(Debug)]
 pub(super) struct Question {
     /// Which of the pods.
     pub pod: usize,
-    /// The ifindex of the pod's interface.
-    pub index: u32,
-    /// The gateway.
+    pub dev: IfName,
     pub gateway: IpAddr,
+    /// The interface's index; `None` when the pod does not have it now.
+    pub index: Option<u32>,
 }
 
 /// The answer to a question.
@@ -44,10 +44,12 @@ pub(super) enum Answer {
     Static,
     /// The kernel refused to ask.
     Refused(nix::errno::Errno),
+    /// The pod does not have the interface.
+    NoInterface,
 }
 
-struct Asked {
-    question: Question,
+struct Asked<'a> {
+    question: &'a Question,
     since: Instant,
     answer: Option<Answer>,
     /// It answered late, to an unknown one of several requests; it is probed once more.
@@ -57,10 +59,8 @@ struct Asked {
 /// The kernel repeats an unanswered request after this long (`retrans_time_ms`).
 const RETRANSMIT: Duration = Duration::from_secs(1);
 
-/// Probes all gateways at once; the answers are in the order of the questions.
-///
-/// # Errors
-/// When a socket cannot be opened or fails; single refusals are answers.
+/// Probes all gateways at once; the answers are in the order of the questions. Fails when a socket cannot be opened or
+/// fails; single refusals are answers.
 pub(super) fn ask(
     pods: &mut [Pod],
     questions: &[Question],
@@ -68,16 +68,16 @@ pub(super) fn ask(
 ) -> Result<Vec<Answer>, Error> {
     let deadline = Instant::now() + timeout;
     let mut listeners = listen(pods, questions)?;
-    let begin = |question: &Question| Asked {
-        question: *question,
-        since: Instant::now(),
-        answer: None,
-        late: None,
-    };
-    let mut asked: Vec<Asked> = questions.iter().map(begin).collect();
-    for asked in &mut asked {
-        let pod = &mut pods[asked.question.pod];
-        start(&mut pod.socket, asked)?;
+    let mut asked = Vec::with_capacity(questions.len());
+    for question in questions {
+        let mut one = Asked {
+            question,
+            since: Instant::now(),
+            answer: None,
+            late: None,
+        };
+        start(&mut pods[question.pod].socket, &mut one)?;
+        asked.push(one);
     }
     while asked.iter().any(|asked| asked.answer.is_none()) && Instant::now() < deadline {
         for at in ready(&listeners, deadline)? {
@@ -96,7 +96,10 @@ pub(super) fn ask(
 /// A second socket in each pod of a question, subscribed to its neighbour events.
 fn listen(pods: &mut [Pod], questions: &[Question]) -> Result<Vec<(usize, Socket)>, Error> {
     let mut wanted: Vec<_> = pods.iter_mut().enumerate().collect();
-    wanted.retain(|(at, _)| questions.iter().any(|question| question.pod == *at));
+    wanted.retain(|(at, _)| {
+        let mut questions = questions.iter();
+        questions.any(|question| question.pod == *at && question.index.is_some())
+    });
     let sockets = netns::visit(
         &mut wanted,
         |(_, pod)| &pod.netns,
@@ -110,8 +113,12 @@ fn listen(pods: &mut [Pod], questions: &[Question]) -> Result<Vec<(usize, Socket
 }
 
 /// Makes the kernel probe: with a new entry where it has none, else again.
-fn start(socket: &mut Socket, asked: &mut Asked) -> Result<(), Error> {
-    let Question { index, gateway, .. } = asked.question;
+fn start(socket: &mut Socket, asked: &mut Asked<'_>) -> Result<(), Error> {
+    let gateway = asked.question.gateway;
+    let Some(index) = asked.question.index else {
+        asked.answer = Some(Answer::NoInterface);
+        return Ok(());
+    };
     let request = match neighbour::lookup(socket, index, gateway)? {
         Reachability::Static => {
             asked.answer = Some(Answer::Static);
@@ -121,20 +128,24 @@ fn start(socket: &mut Socket, asked: &mut Asked) -> Result<(), Error> {
         Reachability::Known => neighbour::reprobe(index, gateway),
     };
     asked.since = Instant::now();
-    if let Some(Err(errno)) = socket.run(&[request])?.first() {
-        asked.answer = Some(Answer::Refused(*errno));
+    if let Err(errno) = socket.run_one(request)? {
+        asked.answer = Some(Answer::Refused(errno));
     }
     Ok(())
 }
 
-fn take(pod: usize, entry: Entry, asked: &mut [Asked], socket: &mut Socket) -> Result<(), Error> {
-    let about = |asked: &&mut Asked| {
-        let Question {
-            pod: at,
-            index,
-            gateway,
-        } = asked.question;
-        at == pod && index == entry.index && gateway == entry.dst && asked.answer.is_none()
+fn take(
+    pod: usize,
+    entry: Entry,
+    asked: &mut [Asked<'_>],
+    socket: &mut Socket,
+) -> Result<(), Error> {
+    let about = |asked: &&mut Asked<'_>| {
+        let question = asked.question;
+        question.pod == pod
+            && question.index == Some(entry.index)
+            && question.gateway == entry.dst
+            && asked.answer.is_none()
     };
     let Some(asked) = asked.iter_mut().find(about) else {
         return Ok(());

@@ -9,9 +9,10 @@ use crate::inventory::observe::Pod;
 use crate::inventory::sandbox_match::{Introduction, Unfound};
 use crate::kernel::netns;
 use crate::matching::Selection;
+use crate::model::problem::InventoryCause;
 use crate::model::{Link, Parent, Problem};
 use crate::refusal::Refusal;
-use crate::runtime::{self, Answer, Resident};
+use crate::runtime::{self, Answer, Asked, names};
 
 /// How often, and after which pause, the machine is observed and the runtimes are queried again when the two do not
 /// agree: pods come and go meanwhile, and a runtime that is starting may not have its pods yet.
@@ -61,7 +62,7 @@ impl Inventory {
             problems,
         } = last;
         if !suspects.is_empty() {
-            return Err(answer.contradicted_by(&suspects).into());
+            return Err(contradicted(&answer, &suspects).into());
         }
         let twice = |now: &Unfound| {
             unfound_before
@@ -82,17 +83,15 @@ impl Inventory {
         until: Instant,
     ) -> Result<Comparison, Refusal> {
         let answer = runtime::ask_until(config, until)?;
-        let mut residents: Vec<Resident<'_>> = self.pods.iter_mut().map(Pod::resident).collect();
         let Introduction {
             mut unfound,
             problems,
-        } = answer.introduce(&mut residents);
-        let doubts = answer.doubts(&residents);
+        } = answer.introduce(&mut self.pods);
         unfound.retain(|sandbox| {
             let inode = sandbox.inode.unwrap_or_default();
             selection.wants_netns(&sandbox.paths, inode) && selection.wants_pod(&sandbox.info)
         });
-        let suspects = self.on_host_links(&doubts, selection);
+        let suspects = self.suspects(&answer, selection);
         Ok(Comparison {
             answer,
             unfound,
@@ -101,15 +100,22 @@ impl Inventory {
         })
     }
 
-    /// Those of these pods that are selected and have a link on a host link.
-    fn on_host_links(&mut self, doubts: &[usize], selection: &Selection) -> Vec<PathBuf> {
+    /// The selected namespaces that contradict the runtimes' answers: those with a link on a host link and with processes
+    /// although no runtime reports any pod, or in an unknown container's cgroup although one runtime did not report its
+    /// containers.
+    fn suspects(&mut self, answer: &Answer, selection: &Selection) -> Vec<PathBuf> {
         let Self { pods, host, .. } = self;
-        let pods = pods
+        let none_known =
+            answer.asked.iter().any(|asked| asked.kind.is_some()) && answer.sandboxes.is_empty();
+        let incomplete = answer.asked.iter().any(|asked| asked.kind.is_none());
+        let is_doubtful = |pod: &Pod| {
+            let unclaimed_container = pod.info.source == names::SOURCE_CGROUP;
+            (none_known && pod.netns.holder.is_some()) || (incomplete && unclaimed_container)
+        };
+        let mut pods: Vec<&mut Pod> = pods
             .iter_mut()
-            .enumerate()
-            .filter(|(at, _)| doubts.contains(at))
-            .map(|(_, pod)| pod);
-        let mut pods: Vec<&mut Pod> = pods.filter(|pod| selection.wants_pod(&pod.info)).collect();
+            .filter(|pod| is_doubtful(pod) && selection.wants_pod(&pod.info))
+            .collect();
         let on_host = |link: &Link| matches!(link.parent, Some(Parent::Host(_)));
         let stands = netns::visit(
             &mut pods,
@@ -126,4 +132,14 @@ impl Inventory {
             .map(|(path, _)| path)
             .collect()
     }
+}
+
+/// The problem of such namespaces: the answer proves nothing.
+fn contradicted(answer: &Answer, namespaces: &[PathBuf]) -> Problem {
+    let text = |path: &PathBuf| path.display().to_string();
+    let silent = |asked: &&Asked| asked.kind.is_none() || answer.sandboxes.is_empty();
+    let endpoints = answer.asked.iter().filter(silent);
+    let endpoints: Vec<String> = endpoints.map(|asked| text(&asked.endpoint)).collect();
+    let namespaces = namespaces.iter().map(text).collect();
+    InventoryCause::PodListIncomplete { namespaces }.error(endpoints.join(", "))
 }

@@ -65,9 +65,7 @@ pub(crate) fn occupants(holders: &BTreeMap<u64, Holder>) -> BTreeMap<u64, Occupa
 /// Whether the cgroups of a process name this container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Membership {
-    /// They name it.
     Named,
-    /// They name others.
     OfAnother,
     /// They name no container, or cannot be read.
     Unknown,

@@ -14,7 +14,9 @@ use crate::matching::{
 use crate::model::cni_result::CniResult;
 use crate::model::partial::Attachment;
 use crate::model::problem::ForeignCause;
-use crate::model::{Checkpoint, IfName, NodeIdentity, Partial, PodInfo, PodSummary, Problem};
+use crate::model::{
+    Checkpoint, IfName, NetnsIdentity, NodeIdentity, Partial, PodInfo, PodSummary, Problem,
+};
 use crate::refusal::Refusal;
 use crate::runtime::Answer;
 use crate::store;
@@ -23,7 +25,7 @@ use crate::store;
 #[derive(Debug)]
 pub(super) struct Cache {
     /// By sandbox id.
-    sandboxes: BTreeMap<String, Vec<Entry>>,
+    sandboxes: BTreeMap<Option<String>, Vec<Entry>>,
     /// Files that cannot be used, and why.
     damaged: Vec<(PathBuf, store::Error)>,
 }
@@ -53,7 +55,7 @@ pub(super) fn read(folder: &Path) -> Result<Cache, Refusal> {
         match text.and_then(|text| cni::parse(&text).map_err(corrupt)) {
             Ok(Some(entry)) => cache
                 .sandboxes
-                .entry(entry.container.clone())
+                .entry(entry.info.sandbox.clone())
                 .or_default()
                 .push(entry),
             Ok(None) => {}
@@ -67,6 +69,7 @@ pub(super) fn read(folder: &Path) -> Result<Cache, Refusal> {
 pub(super) fn pair(
     cache: Cache,
     pods: Vec<Pod>,
+    closed: &[NetnsIdentity],
     node: &NodeIdentity,
     answer: Option<&Answer>,
     selection: &Selection,
@@ -74,7 +77,7 @@ pub(super) fn pair(
     let Cache { sandboxes, damaged } = cache;
     let groups: Vec<Vec<Entry>> = sandboxes.into_values().collect();
     let records: Vec<StoredRecord> = groups.iter().map(|entries| record(entries)).collect();
-    let machine = super::machine(node, &pods, &records);
+    let machine = super::machine(node, &pods, closed, &records);
     let matching = match_records(&records, &machine, selection);
     let mut pods: Vec<Option<Pod>> = pods.into_iter().map(Some).collect();
     let mut paired = Paired {
@@ -102,8 +105,9 @@ pub(super) fn pair(
                 let problem = ForeignCause::CacheOfFormerPod { then }.info(CACHE);
                 paired.problems.push(problem.of(&machine.pods[pod].info.id));
             }
+            // The namespace itself is reported.
+            Verdict::Rejected(Rejection::NetnsClosed) | Verdict::NotSelected => {}
             Verdict::Rejected(_) => gone += 1,
-            Verdict::NotSelected => {}
         }
     }
     // Of a selection, netfix does not know whether the other pods run.
@@ -123,7 +127,7 @@ pub(super) fn pair(
 fn record(entries: &[Entry]) -> StoredRecord {
     let paths: BTreeSet<&String> = entries.iter().flat_map(|entry| &entry.paths).collect();
     StoredRecord {
-        info: entries[0].pod(),
+        info: entries[0].info.clone(),
         paths: paths.into_iter().cloned().collect(),
         proof: None,
     }
@@ -243,7 +247,7 @@ fn info(entries: &[Entry], running: &PodInfo) -> PodInfo {
         uid,
         sandbox,
         ..
-    } in entries.iter().map(Entry::pod)
+    } in entries.iter().map(|entry| entry.info.clone())
     {
         info.namespace = namespace.or(info.namespace);
         info.name = name.or(info.name);

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::cgroup::{self, Occupant};
 use super::pod_ids::Ids;
-use super::procfs::{self, LivedIn};
+use super::procfs;
 use crate::kernel::Netns;
 use crate::matching::Selection;
 use crate::model::identity::Holder;
@@ -18,18 +18,14 @@ use crate::runtime::names;
 /// A namespace that is neither the host's nor PID 1's.
 #[derive(Debug)]
 pub struct Found {
-    /// The open namespace.
     pub netns: Netns,
-    /// Its pod.
     pub info: PodInfo,
     /// Every path known to lead to it.
     pub paths: Vec<PathBuf>,
 }
 
-/// Every selected namespace, each once, and the problems of those that cannot be opened.
-///
-/// # Errors
-/// When `/proc` or the mount table cannot be read: then the running pods are unknown.
+/// Every selected namespace, each once, and the problems of those that cannot be opened. Fails when `/proc` or the
+/// mount table cannot be read: then the running pods are unknown.
 pub fn discover(selection: &Selection) -> io::Result<(Vec<Found>, Vec<Problem>)> {
     let excluded = [procfs::netns_inode("self")?, procfs::machine_inode()?];
     let (mut candidates, denied) = candidates()?;
@@ -73,7 +69,7 @@ fn candidates() -> io::Result<(BTreeMap<u64, Candidate>, Vec<u32>)> {
     for (inode, path) in procfs::mounted()? {
         candidates.entry(inode).or_default().mounts.push(path);
     }
-    let LivedIn { holders, denied } = procfs::lived_in()?;
+    let (holders, denied) = procfs::lived_in()?;
     for (inode, holder) in holders {
         let oldest = &mut candidates.entry(inode).or_default().holder;
         if oldest.is_none_or(|known| holder.start_time < known.start_time) {

@@ -53,7 +53,12 @@ pub(crate) fn import(
     let stored = store.load_all()?.into_iter().collect();
     let problems = std::mem::take(&mut inventory.problems);
     let records: Vec<StoredRecord> = files.iter().filter_map(record).collect();
-    let machine = machine(&inventory.node, &inventory.pods, &records);
+    let machine = machine(
+        &inventory.node,
+        &inventory.pods,
+        &inventory.closed,
+        &records,
+    );
     let verdicts = match_records(&records, &machine, &selection).verdicts;
     let mut importer = Importer {
         guard,
@@ -139,6 +144,8 @@ impl Importer {
                 let cause = ForeignCause::ImportPodReplaced { now, then };
                 (Imported::Failed, Some(cause.error("")))
             }
+            // The namespace itself is reported.
+            Verdict::Rejected(Rejection::NetnsClosed) => (Imported::Failed, None),
             Verdict::Rejected(_) | Verdict::NotSelected => {
                 (Imported::Gone, Some(ForeignCause::ImportPodGone.info(path)))
             }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::observe::Pod;
 use super::stored::summary_of;
+use crate::model::sysctl::Sysctls;
 use crate::model::{Checkpoint, IfName, NetState, Partial, PodInfo, PodSummary, Problem};
 use crate::plan::{self, HostLinks, Observed, Plan};
 
@@ -47,8 +48,20 @@ impl Matched {
     }
 
     /// What is missing in the pod, and the steps that bring it back.
-    pub(crate) fn plan(&self, observed: Observed<'_>, links: &HostLinks, made: &[IfName]) -> Plan {
-        let (wanted, problems) = self.wanted(observed.state, links, made);
+    /// With the settings that a new link of the pod starts with, the plan goes on after the creation of links.
+    pub(crate) fn plan(
+        &self,
+        state: &NetState,
+        new_link: Option<&Sysctls>,
+        links: &HostLinks,
+        made: &[IfName],
+    ) -> Plan {
+        let (wanted, problems) = self.wanted(state, links, made);
+        let observed = Observed {
+            state,
+            new_link,
+            age: self.age,
+        };
         let mut plan = plan::pod(&wanted, observed, links);
         plan.problems.extend(problems);
         plan

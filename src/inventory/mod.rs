@@ -24,7 +24,7 @@ use crate::inventory::observe::{Host, Pod};
 use crate::kernel::Netns;
 use crate::matching::{Machine, NetnsKey, Selection, StoredRecord, Verdict, match_records};
 use crate::model::problem::{Cause, InventoryCause};
-use crate::model::{NodeIdentity, Problem};
+use crate::model::{NetnsIdentity, NodeIdentity, Problem};
 use crate::refusal::Refusal;
 use crate::runtime::Answer;
 
@@ -34,6 +34,8 @@ pub(crate) struct Inventory {
     pub node: NodeIdentity,
     pub host: Host,
     pub pods: Vec<Pod>,
+    /// Namespaces that cannot be entered.
+    pub closed: Vec<NetnsIdentity>,
     pub problems: Vec<Problem>,
     /// What the container runtimes reported; `None` when they were not queried.
     pub answer: Option<Answer>,
@@ -47,22 +49,12 @@ impl Inventory {
         let host = Host::observe().map_err(|error| cannot_observe("host", &error))?;
         let (found, mut problems) =
             discover::discover(selection).map_err(|error| cannot_observe("/proc", &error))?;
-        let mut pods = Vec::new();
-        for opened in observe::open_pods(found, &host) {
-            match opened {
-                Ok(pod) => pods.push(pod),
-                Err(unopened) => {
-                    let (info, error) = *unopened;
-                    let error = error.to_string();
-                    let problem = InventoryCause::CannotEnterNetns { error }.error("");
-                    problems.push(problem.of(&info.id));
-                }
-            }
-        }
+        let (pods, closed) = observe::open_pods(found, &host, &mut problems);
         Ok(Self {
             node: observe::node_identity(),
             host,
             pods,
+            closed,
             problems,
             answer: None,
         })
@@ -70,7 +62,7 @@ impl Inventory {
 
     /// Gives pods the id and the names under which they are stored, unless a runtime reports others.
     pub(crate) fn learn_names(&mut self, records: &[StoredRecord]) {
-        let machine = machine(&self.node, &self.pods, records);
+        let machine = machine(&self.node, &self.pods, &self.closed, records);
         let matching = match_records(records, &machine, &Selection::everything());
         for (record, verdict) in records.iter().zip(matching.verdicts) {
             if let Verdict::Matched(at) = verdict {
@@ -108,7 +100,12 @@ impl Inventory {
 }
 
 /// The facts from which records are matched with the running pods.
-fn machine(node: &NodeIdentity, pods: &[Pod], records: &[StoredRecord]) -> Machine {
+fn machine(
+    node: &NodeIdentity,
+    pods: &[Pod],
+    closed: &[NetnsIdentity],
+    records: &[StoredRecord],
+) -> Machine {
     let unproven = records.iter().filter(|record| record.proof.is_none());
     let leads_to = unproven
         .flat_map(|record| &record.paths)
@@ -116,6 +113,7 @@ fn machine(node: &NodeIdentity, pods: &[Pod], records: &[StoredRecord]) -> Machi
     Machine {
         node: node.clone(),
         pods: pods.iter().map(Pod::facts).collect(),
+        closed: closed.to_vec(),
         leads_to: leads_to.collect(),
     }
 }

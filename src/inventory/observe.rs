@@ -8,9 +8,9 @@ use crate::kernel::dump::{self, HostView, Names};
 use crate::kernel::nsid::{self, HostId};
 use crate::kernel::{Error, Netns, Socket, netns};
 use crate::matching::PodFacts;
+use crate::model::problem::InventoryCause;
 use crate::model::sysctl::Sysctls;
-use crate::model::{Link, NetState, NetnsIdentity, NodeIdentity, PodInfo};
-use crate::runtime::Resident;
+use crate::model::{Link, NetState, NetnsIdentity, NodeIdentity, PodInfo, Problem};
 
 /// The host's own namespace, with a socket in it and what it held when it was last read.
 #[derive(Debug)]
@@ -19,16 +19,12 @@ pub struct Host {
     pub netns: Netns,
     /// A socket in it.
     pub socket: Socket,
-    /// The last observation.
     pub state: NetState,
     names: Names,
 }
 
 impl Host {
     /// Opens and reads the host's namespace.
-    ///
-    /// # Errors
-    /// The errno of what failed.
     pub fn observe() -> Result<Self, Error> {
         let mut host = Self {
             netns: Netns::host()?,
@@ -41,9 +37,6 @@ impl Host {
     }
 
     /// Reads it again.
-    ///
-    /// # Errors
-    /// The errno of what failed.
     pub fn refresh(&mut self) -> Result<(), Error> {
         self.state = dump::state(&mut self.socket, None)?;
         self.names = self
@@ -56,17 +49,11 @@ impl Host {
     }
 
     /// The links as they are now; what was read before stays as it is.
-    ///
-    /// # Errors
-    /// The errno of what failed.
     pub fn links_now(&mut self) -> Result<Vec<Link>, Error> {
         dump::links(&mut self.socket, None, &mut Vec::new())
     }
 
     /// What a new link of the host's namespace starts with.
-    ///
-    /// # Errors
-    /// The errno of what failed.
     pub fn new_link_settings(&mut self) -> Result<Sysctls, Error> {
         dump::new_link_settings(&mut self.socket)
     }
@@ -75,9 +62,7 @@ impl Host {
 /// A pod's namespace with a socket in it.
 #[derive(Debug)]
 pub struct Pod {
-    /// The open namespace.
     pub netns: Netns,
-    /// Its names.
     pub info: PodInfo,
     /// What distinguishes it from every other namespace.
     pub identity: NetnsIdentity,
@@ -90,17 +75,11 @@ pub struct Pod {
 
 impl Pod {
     /// Reads the pod's namespace; the calling thread must be inside it.
-    ///
-    /// # Errors
-    /// The errno of what failed.
     pub fn observe_inside(&mut self, host: &Host) -> Result<NetState, Error> {
         self.read(host, |socket, view| dump::state(socket, Some(view)))
     }
 
     /// Reads the links alone; the calling thread must be inside the pod's namespace.
-    ///
-    /// # Errors
-    /// The errno of what failed.
     pub fn observe_links_inside(&mut self, host: &Host) -> Result<NetState, Error> {
         self.read(host, |socket, view| {
             let mut state = NetState::default();
@@ -143,94 +122,75 @@ impl Pod {
         }
     }
 
-    /// The pod as runtimes may name it.
-    pub fn resident(&mut self) -> Resident<'_> {
-        Resident {
-            netns: &self.netns,
-            info: &mut self.info,
-        }
-    }
-
     /// What a new link of the pod starts with; the calling thread must be inside its namespace.
-    ///
-    /// # Errors
-    /// The errno of what failed.
     pub fn new_link_settings_inside(&mut self) -> Result<Sysctls, Error> {
         dump::new_link_settings(&mut self.socket)
     }
 }
 
-/// A pod whose namespace could not be entered, and why.
-pub type Unopened = Box<(PodInfo, Error)>;
-
-/// Opens a socket in each namespace and learns its identity.
-///
-/// A namespace that cannot be entered yields its error, beside the others.
-#[must_use]
-pub fn open_pods(found: Vec<Found>, host: &Host) -> Vec<Result<Pod, Unopened>> {
-    let mut found = found;
-    let sockets = netns::visit(
-        &mut found,
-        |found| &found.netns,
-        |_| {
-            let mut socket = Socket::open_here()?;
-            let host_id = nsid::of(&mut socket, &host.netns)?;
-            Ok::<_, Error>((socket, host_id))
-        },
-    );
-    let opened = found.into_iter().zip(sockets);
-    let pod =
-        |(Found { netns, info, paths }, socket): (Found, Result<Result<_, Error>, _>)| match socket
-            .map_err(Error::from)
-            .and_then(|inner| inner)
-        {
-            Ok((socket, host_id)) => {
-                let identity = netns.identity(Socket::netns_cookie(&socket));
-                Ok(Pod {
-                    netns,
-                    info,
-                    identity,
-                    paths,
-                    socket,
-                    host_id,
-                })
+/// Opens a socket in each namespace and learns its identity. One that cannot be entered is a problem, and among those at
+/// the end of the result.
+pub fn open_pods(
+    mut found: Vec<Found>,
+    host: &Host,
+    problems: &mut Vec<Problem>,
+) -> (Vec<Pod>, Vec<NetnsIdentity>) {
+    let open = |_: &mut Found| {
+        let mut socket = Socket::open_here()?;
+        let host_id = nsid::of(&mut socket, &host.netns)?;
+        Ok((socket, host_id))
+    };
+    let opened = visit(&mut found, |found| &found.netns, open);
+    let (mut pods, mut closed) = (Vec::with_capacity(found.len()), Vec::new());
+    for (Found { netns, info, paths }, opened) in found.into_iter().zip(opened) {
+        match opened {
+            Ok((socket, host_id)) => pods.push(Pod {
+                identity: netns.identity(socket.netns_cookie()),
+                netns,
+                info,
+                paths,
+                socket,
+                host_id,
+            }),
+            Err(error) => {
+                let error = error.to_string();
+                let problem = InventoryCause::CannotEnterNetns { error }.error("");
+                problems.push(problem.of(&info.id));
+                closed.push(netns.identity(None));
             }
-            Err(error) => Err(Box::new((info, error))),
-        };
-    opened.map(pod).collect()
+        }
+    }
+    (pods, closed)
 }
 
 /// Reads every pod, side by side; the results are in their order.
-#[must_use]
 pub fn observe_pods(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
-    let states = netns::visit(pods, |pod| &pod.netns, |pod| pod.observe_inside(host));
-    states
-        .into_iter()
-        .map(|state| state.map_err(Error::from).and_then(|inner| inner))
-        .collect()
+    visit(pods, |pod| &pod.netns, |pod| pod.observe_inside(host))
 }
 
 /// Reads every pod, side by side, and its table of links once more afterwards; the results are in their order.
-#[must_use]
 pub fn observe_pods_twice(
     pods: &mut [Pod],
     host: &Host,
 ) -> Vec<Result<(NetState, Vec<Link>), Error>> {
     let read = |pod: &mut Pod| {
-        Ok((
-            pod.observe_inside(host)?,
-            dump::bare_links(&mut pod.socket)?,
-        ))
+        let state = pod.observe_inside(host)?;
+        Ok((state, dump::bare_links(&mut pod.socket)?))
     };
-    let states = netns::visit(pods, |pod| &pod.netns, read);
-    states
-        .into_iter()
-        .map(|state| state.map_err(Error::from).and_then(|inner| inner))
-        .collect()
+    visit(pods, |pod| &pod.netns, read)
+}
+
+/// Work that may fail inside each namespace.
+fn visit<T: Send, R: Send>(
+    items: &mut [T],
+    netns: impl Fn(&T) -> &Netns + Sync,
+    work: impl Fn(&mut T) -> Result<R, Error> + Sync,
+) -> Vec<Result<R, Error>> {
+    let results = netns::visit(items, netns, work);
+    results.into_iter().map(|result| result?).collect()
 }
 
 /// Which machine and which boot this is.
-#[must_use]
 pub fn node_identity() -> NodeIdentity {
     let read = |path: &str| {
         let text = fs::read_to_string(Path::new(path)).ok()?;

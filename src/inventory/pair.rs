@@ -8,7 +8,7 @@ use crate::cni;
 use crate::matching::{Machine, Rejection, Selection, StoredRecord, Verdict, match_records};
 use crate::model::problem::MatchingCause;
 use crate::model::text::escape;
-use crate::model::{Checkpoint, NodeIdentity, PodId, PodInfo, Problem};
+use crate::model::{Checkpoint, NetnsIdentity, NodeIdentity, PodId, PodInfo, Problem};
 
 /// Records and running pods, paired.
 #[derive(Debug, Default)]
@@ -26,11 +26,12 @@ pub(super) struct Paired {
 pub(super) fn pair(
     stored: Stored,
     pods: Vec<Pod>,
+    closed: &[NetnsIdentity],
     node: &NodeIdentity,
     selection: &Selection,
 ) -> Paired {
     let records = stored.records();
-    let machine = super::machine(node, &pods, &records);
+    let machine = super::machine(node, &pods, closed, &records);
     let matching = match_records(&records, &machine, selection);
     let mut pods: Vec<Option<Pod>> = pods.into_iter().map(Some).collect();
     let mut paired = Paired {
@@ -47,6 +48,12 @@ pub(super) fn pair(
                 let problem = MatchingCause::Superseded { by }.info(checkpoint.netns);
                 paired.problems.push(problem.of(&info.id));
             }
+            // The namespace itself is reported.
+            Verdict::Rejected(Rejection::NetnsClosed) => paired.rejected.push(Rejected {
+                pod: summary_of(&info, &checkpoint),
+                reason: Reason::NetnsClosed,
+                problems: Vec::new(),
+            }),
             Verdict::Rejected(rejection) => {
                 let (reason, cause) = explain(&rejection, &info, &checkpoint, &machine, &records);
                 let object = escape(&checkpoint.netns);
@@ -114,7 +121,7 @@ fn explain(
             let cause = MatchingCause::AmbiguousCheckpoints { ids: ids.collect() };
             (Reason::NetnsGone, cause)
         }
-        Rejection::NetnsGone | Rejection::Superseded { .. } => {
+        Rejection::NetnsGone | Rejection::NetnsClosed | Rejection::Superseded { .. } => {
             let cause = match checkpoint.netfix {
                 Some(_) => MatchingCause::NetnsGone,
                 None => MatchingCause::NoPodAtPath,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use super::Inventory;
 use super::cni_cache;
 use super::observe::Pod;
-use super::stored::{Stored, load};
-use super::survey::{NodeFile, Records, Surveyed, survey_from};
+use super::stored::{Stored, load, load_node};
+use super::survey::{Records, Surveyed, survey_from};
 use crate::matching::Selection;
 use crate::model::problem::{ForeignCause, MatchingCause};
 use crate::model::{Checkpoint, IfName, NodeState};
@@ -44,37 +44,39 @@ pub(crate) fn prepare(request: Request, store: &Store) -> Result<Surveyed, Refus
         runtimes,
     } = request;
     let mut nothing_stored = MatchingCause::NoCheckpoints.error(selection.to_string());
+    let mut problems = Vec::new();
     let (records, node) = match source {
         Source::Checkpoints { generation } => {
             let store = store.at(generation)?;
             let stored = load(&store, &selection)?;
-            (Records::Stored(stored), NodeFile::In(store))
+            let node = load_node(&store, &mut problems);
+            (Records::Stored(stored), node)
         }
         Source::CniCache(folder) => {
             let cache = cni_cache::read(&folder)?;
             let folder = folder.display().to_string();
             nothing_stored = ForeignCause::NoCacheEntries { folder }.error(selection.to_string());
-            (Records::Cache(cache), NodeFile::In(store.clone()))
+            (Records::Cache(cache), load_node(store, &mut problems))
         }
         Source::Memory(memory) => {
             let (stored, node) = *memory;
-            (Records::Stored(stored), NodeFile::Read(node))
+            (Records::Stored(stored), node)
         }
     };
     let mut inventory = Inventory::open(&selection)?;
     if needs_runtime(&records, &inventory, &selection) {
         inventory.attribute(&runtimes, &selection)?;
     }
-    let mut surveyed = survey_from(inventory, records, parent.as_ref(), &selection, node)?;
+    let parent = parent.as_ref();
+    let mut surveyed = survey_from(inventory, records, node, parent, &selection, problems)?;
     let Surveyed {
         matched,
         rejected,
         damaged,
-        problems,
         ..
-    } = &mut surveyed;
+    } = &surveyed;
     if matched.is_empty() && rejected.is_empty() && damaged.is_empty() {
-        problems.push(nothing_stored);
+        surveyed.problems.push(nothing_stored);
     }
     Ok(surveyed)
 }

@@ -32,76 +32,53 @@ pub(crate) fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
 }
 
-/// The namespaces of all processes.
-#[derive(Debug, Default)]
-pub(crate) struct LivedIn {
-    /// The inode of each process's namespace, with the process.
-    pub holders: Vec<(u64, Holder)>,
-    /// Processes whose namespace the kernel does not reveal.
-    pub denied: Vec<u32>,
-}
-
 /// How often, and after which pause, netfix retries a process whose namespace the kernel does not reveal.
 const DENIED_ATTEMPTS: u32 = 5;
 const DENIED_PAUSE: Duration = Duration::from_millis(20);
 
-impl LivedIn {
-    fn retry(&mut self) {
-        let Self { holders, denied } = self;
-        denied.retain(|pid| match netns_inode(&pid.to_string()) {
-            Ok(inode) => {
-                holders.extend(start_time(*pid).map(|start_time| {
-                    (
-                        inode,
-                        Holder {
-                            pid: *pid,
-                            start_time,
-                        },
-                    )
-                }));
-                false
-            }
-            Err(error) => !is_gone(&error),
-        });
-    }
-}
+/// The inode of a process's namespace, and the process.
+type Inhabitant = (u64, Holder);
 
-/// The namespaces of all processes.
+/// The namespace of each process; and the processes whose namespace the kernel does not reveal.
 ///
 /// PID 1 is left out: its namespace is never a pod's.
-pub(crate) fn lived_in() -> io::Result<LivedIn> {
-    let mut lived_in = LivedIn::default();
-    for entry in fs::read_dir("/proc")? {
-        let Some(pid) = entry?
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse::<u32>().ok())
-        else {
-            continue;
-        };
-        match netns_inode(&pid.to_string()) {
-            _ if pid == 1 => {}
-            Ok(inode) => {
-                lived_in
-                    .holders
-                    .extend(start_time(pid).map(|start_time| (inode, Holder { pid, start_time })));
-            }
-            Err(error) if is_gone(&error) => {}
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                lived_in.denied.push(pid);
-            }
-            Err(error) => return Err(error),
+pub(crate) fn lived_in() -> io::Result<(Vec<Inhabitant>, Vec<u32>)> {
+    let mut holders = Vec::new();
+    let mut left = processes()?;
+    left.retain(|pid| *pid != 1);
+    for attempt in 0..=DENIED_ATTEMPTS {
+        // A process with more rights than netfix has is often one that starts and drops them at once.
+        if attempt > 0 {
+            thread::sleep(DENIED_PAUSE);
         }
-    }
-    // A process with more rights than netfix has is often one that starts and drops them at once.
-    for _ in 0..DENIED_ATTEMPTS {
-        if lived_in.denied.is_empty() {
+        let mut denied = Vec::new();
+        for pid in left {
+            match netns_inode(&pid.to_string()) {
+                Ok(inode) => holders.extend(process(pid).map(|holder| (inode, holder))),
+                Err(error) if is_gone(&error) => {}
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => denied.push(pid),
+                Err(error) => return Err(error),
+            }
+        }
+        left = denied;
+        if left.is_empty() {
             break;
         }
-        thread::sleep(DENIED_PAUSE);
-        lived_in.retry();
     }
-    Ok(lived_in)
+    Ok((holders, left))
+}
+
+fn processes() -> io::Result<Vec<u32>> {
+    let mut pids = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        pids.extend(
+            entry?
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse::<u32>().ok()),
+        );
+    }
+    Ok(pids)
 }
 
 /// The namespace of the machine itself: PID 1's, or that of the first kernel thread where the kernel does not reveal
@@ -128,7 +105,6 @@ fn is_kernel_thread(pid: u32) -> bool {
 }
 
 /// Whether a process still is the one that it was.
-#[must_use]
 pub fn is_alive(holder: &Holder) -> bool {
     start_time(holder.pid) == Some(holder.start_time)
 }
@@ -141,13 +117,11 @@ pub(crate) fn lives_in(holder: Holder, inode: u64) -> bool {
 }
 
 /// The process that has this id at the moment; `None` when there is none.
-#[must_use]
 pub fn process(pid: u32) -> Option<Holder> {
     start_time(pid).map(|start_time| Holder { pid, start_time })
 }
 
 /// This process.
-#[must_use]
 pub fn own() -> Holder {
     let pid = std::process::id();
     process(pid).unwrap_or(Holder { pid, start_time: 0 })

@@ -16,12 +16,13 @@ pub(crate) struct Rejected {
 /// Why a record is not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// It is from another machine.
     OtherMachine,
     /// It is from before the last boot.
     OtherBoot,
     /// Its namespace is gone, or may be another one.
     NetnsGone,
+    /// Its namespace cannot be entered.
+    NetnsClosed,
     /// Another pod has its namespace.
     PodReplaced,
     /// It claims a MAC or an address that another one claims too.

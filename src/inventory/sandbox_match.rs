@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 use nix::errno::Errno;
 
 use crate::inventory::cgroup::{self, Membership, membership};
+use crate::inventory::observe::Pod;
 use crate::inventory::pod_ids::Ids;
 use crate::inventory::procfs;
 use crate::kernel::Netns;
 use crate::model::problem::{InventoryCause, NoNetns};
 use crate::model::{PodId, PodInfo, Problem};
 use crate::runtime::names::plain;
-use crate::runtime::{Answer, Resident, Sandbox};
+use crate::runtime::{Answer, Sandbox};
 
 /// Device and inode of a namespace.
 type Key = (u64, u64);
@@ -26,18 +27,16 @@ type Key = (u64, u64);
 /// The result of naming pods after sandboxes.
 #[derive(Debug, Default)]
 pub struct Introduction {
-    /// Reported sandboxes whose namespace is not among the residents.
+    /// Reported sandboxes whose namespace is not among the pods'.
     pub unfound: Vec<Unfound>,
     /// Namespaces in which several sandboxes are reported (notes).
     pub problems: Vec<Problem>,
 }
 
-/// A reported sandbox whose namespace is not among the residents.
+/// A reported sandbox whose namespace is not among the pods'.
 #[derive(Debug)]
 pub struct Unfound {
-    /// Its pod.
     pub info: PodInfo,
-    /// The reported paths.
     pub paths: Vec<PathBuf>,
     /// Inode of the namespace, where it can be opened.
     pub inode: Option<u64>,
@@ -46,13 +45,11 @@ pub struct Unfound {
 
 impl Unfound {
     /// Whether both are about one sandbox.
-    #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         self.info.sandbox == other.info.sandbox
     }
 
     /// The problem that it is, if it persists.
-    #[must_use]
     pub fn problem(&self) -> Problem {
         let object = self.paths.first().map(|path| shown(path));
         let cause = InventoryCause::SandboxNotFound {
@@ -116,29 +113,29 @@ impl Claim<'_> {
 }
 
 impl Answer {
-    /// Writes the names that the runtimes report into each resident.
-    pub fn introduce(&self, residents: &mut [Resident<'_>]) -> Introduction {
+    /// Writes the names that the runtimes report into each pod.
+    pub fn introduce(&self, pods: &mut [Pod]) -> Introduction {
         let mut ids = Ids::default();
         let mut introduction = Introduction::default();
-        let mut claims = self.claims(residents, &mut ids, &mut introduction);
+        let mut claims = self.claims(pods, &mut ids, &mut introduction);
         let mut unclaimed = Vec::new();
-        for (at, resident) in residents.iter_mut().enumerate() {
-            let (weak, mut strong) = sort(claims.remove(&resident.netns.key()).unwrap_or_default());
+        for (at, pod) in pods.iter_mut().enumerate() {
+            let (weak, mut strong) = sort(claims.remove(&pod.netns.key()).unwrap_or_default());
             let in_other = |claim: Claim<'_>| claim.unfound(None, NoNetns::InOtherPod);
             introduction.unfound.extend(weak.into_iter().map(in_other));
             match (strong.pop(), strong.is_empty()) {
-                (Some(Claim { id, sandbox, .. }), true) => *resident.info = sandbox.info(id),
+                (Some(Claim { id, sandbox, .. }), true) => pod.info = sandbox.info(id),
                 (Some(claim), false) => {
                     strong.push(claim);
-                    introduction.problems.push(shared(resident, &strong));
+                    introduction.problems.push(shared(pod, &strong));
                     unclaimed.push(at);
                 }
                 (None, _) => unclaimed.push(at),
             }
         }
         for at in unclaimed {
-            let Resident { netns, info } = &mut residents[at];
-            info.id = ids.keep(&info.id, netns.key().1);
+            let pod = &mut pods[at];
+            pod.info.id = ids.keep(&pod.info.id, pod.netns.key().1);
         }
         for ((_, inode), claims) in claims {
             let absent = |claim: Claim<'_>| claim.unfound(Some(inode), NoNetns::NotDiscovered);
@@ -149,7 +146,7 @@ impl Answer {
 
     fn claims(
         &self,
-        residents: &[Resident<'_>],
+        pods: &[Pod],
         ids: &mut Ids,
         introduction: &mut Introduction,
     ) -> BTreeMap<Key, Vec<Claim<'_>>> {
@@ -157,7 +154,7 @@ impl Answer {
         let mut claims: BTreeMap<Key, Vec<Claim<'_>>> = BTreeMap::new();
         for sandbox in &self.sandboxes {
             let id = ids.of_sandbox(&sandbox.id);
-            match sandbox.home(residents, &here) {
+            match sandbox.home(pods, &here) {
                 Home::In { key, sure } => {
                     claims
                         .entry(key)
@@ -188,10 +185,10 @@ fn sort(claims: Vec<Claim<'_>>) -> (Vec<Claim<'_>>, Vec<Claim<'_>>) {
     (weak, strong)
 }
 
-fn shared(resident: &Resident<'_>, claims: &[Claim<'_>]) -> Problem {
+fn shared(pod: &Pod, claims: &[Claim<'_>]) -> Problem {
     let sandboxes = claims.iter().map(|claim| claim.sandbox.id.clone());
     let sandboxes = sandboxes.collect();
-    let path = resident.netns.path.display().to_string();
+    let path = pod.netns.path.display().to_string();
     InventoryCause::SharedNetns { sandboxes }.info(path)
 }
 
@@ -224,7 +221,7 @@ impl Sandbox {
         }
     }
 
-    fn home(&self, residents: &[Resident<'_>], here: &Here) -> Home {
+    fn home(&self, pods: &[Pod], here: &Here) -> Home {
         let is_host = |key: Key| here.inodes.contains(&key.1);
         // A path through a process proves no more than the process.
         let through = self.netns.as_deref().and_then(procfs::pid_in);
@@ -253,7 +250,7 @@ impl Sandbox {
                 key: *key,
                 sure: *sure,
             },
-            _ => self.by_cgroup(residents).unwrap_or_else(|| {
+            _ => self.by_cgroup(pods).unwrap_or_else(|| {
                 let by_path = by_path
                     .iter()
                     .filter_map(|(path, key)| Some((path, key.as_ref().err()?)));
@@ -278,13 +275,13 @@ impl Sandbox {
         }
     }
 
-    /// The resident whose oldest process is in a cgroup that has the name of this sandbox.
-    fn by_cgroup(&self, residents: &[Resident<'_>]) -> Option<Home> {
-        let resident = residents
+    /// The pod whose oldest process is in a cgroup that has the name of this sandbox.
+    fn by_cgroup(&self, pods: &[Pod]) -> Option<Home> {
+        let pod = pods
             .iter()
-            .find(|resident| resident.info.sandbox.as_deref() == Some(&self.id))?;
+            .find(|pod| pod.info.sandbox.as_deref() == Some(&self.id))?;
         Some(Home::In {
-            key: resident.netns.key(),
+            key: pod.netns.key(),
             sure: true,
         })
     }

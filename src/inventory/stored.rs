@@ -2,10 +2,11 @@
 
 use jiff::Timestamp;
 
+use super::observe::node_identity;
 use crate::cni;
 use crate::matching::{Selection, StoredRecord};
 use crate::model::problem::{MatchingCause, StoreEffect};
-use crate::model::{Checkpoint, NodeIdentity, NodeState, PodInfo, PodSummary, Problem, interfaces};
+use crate::model::{Checkpoint, NodeState, PodInfo, PodSummary, Problem, interfaces};
 use crate::refusal::Refusal;
 use crate::store::Store;
 
@@ -78,16 +79,13 @@ pub(crate) fn age(created: &str) -> u32 {
 }
 
 /// The stored node state, if it is of this machine and boot. Any other is a problem, not a reason to stop.
-pub(crate) fn load_node(
-    store: &Store,
-    node: &NodeIdentity,
-    problems: &mut Vec<Problem>,
-) -> Option<NodeState> {
+pub(crate) fn load_node(store: &Store, problems: &mut Vec<Problem>) -> Option<NodeState> {
+    let node = node_identity();
     let problem = match store.load_node() {
         Ok(Some(stored)) if stored.node.machine_id != node.machine_id => {
             MatchingCause::NodeOfOtherMachine.warning("node.json")
         }
-        Ok(Some(stored)) if !stored.node.is_same(node) => {
+        Ok(Some(stored)) if !stored.node.is_same(&node) => {
             MatchingCause::NodeOfOtherBoot.warning("node.json")
         }
         Ok(stored) => return stored,

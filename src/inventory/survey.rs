@@ -1,6 +1,8 @@
 //! What `restore`, `check`, `plan`, `diff` and `show` start from: the stored records beside the running pods, and the
 //! host's state under them. Whatever can be refused is refused here, before the first change.
 
+use std::path::Path;
+
 use super::Inventory;
 use super::cni_cache::{self, Cache};
 use super::matched::Matched;
@@ -9,7 +11,7 @@ use super::pair::{Paired, pair};
 use super::rejected::{Reason, Rejected};
 use super::stored::{Stored, age, load_node};
 use crate::matching::Selection;
-use crate::matching::conflicts::contested_claims;
+use crate::matching::claims::{Claimant, contested};
 use crate::matching::host_baseline::HostBaseline;
 use crate::matching::host_parents::{self, Parents};
 use crate::model::problem::MatchingCause;
@@ -17,7 +19,6 @@ use crate::model::{
     IfName, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, PodInfo, PodSummary,
     Problem,
 };
-use crate::plan::claims::Claimant;
 use crate::refusal::Refusal;
 use crate::store::Store;
 
@@ -67,9 +68,7 @@ pub(crate) enum Finding {
 /// Why nothing of a pod can be restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lost {
-    /// Its record cannot be used.
     Unusable,
-    /// It has no record.
     NoCheckpoint,
 }
 
@@ -98,42 +97,21 @@ pub(crate) fn survey(
     selection: &Selection,
     store: &Store,
 ) -> Result<Surveyed, Refusal> {
-    let node = NodeFile::In(store.clone());
-    survey_from(inventory, Records::Stored(stored), None, selection, node)
+    let mut problems = Vec::new();
+    let node_state = load_node(store, &mut problems);
+    let records = Records::Stored(stored);
+    survey_from(inventory, records, node_state, None, selection, problems)
 }
 
-/// Where the host's recorded state is.
-#[derive(Debug)]
-pub(crate) enum NodeFile {
-    /// In the state folder.
-    In(Store),
-    /// In memory.
-    Read(Option<NodeState>),
-}
-
-impl NodeFile {
-    /// The state, if it is of this machine and boot.
-    pub(crate) fn load(
-        self,
-        node: &NodeIdentity,
-        problems: &mut Vec<Problem>,
-    ) -> Option<NodeState> {
-        match self {
-            Self::In(store) => load_node(&store, node, problems),
-            Self::Read(state) => state,
-        }
-    }
-}
-
+/// `problems` are those of the node's state.
 pub(super) fn survey_from(
     inventory: Inventory,
     records: Records,
+    node_state: Option<NodeState>,
     parent: Option<&IfName>,
     selection: &Selection,
-    node_file: NodeFile,
+    mut problems: Vec<Problem>,
 ) -> Result<Surveyed, Refusal> {
-    let mut problems = Vec::new();
-    let node_state = node_file.load(&inventory.node, &mut problems);
     let recorded = node_state.as_ref().map(|recorded| &recorded.state);
     let by_plugins = matches!(records, Records::Cache(_));
     let parents = Parents::new(parent, by_plugins, recorded, &inventory.host.state)?;
@@ -141,13 +119,16 @@ pub(super) fn survey_from(
         node,
         host,
         pods,
+        closed,
         problems: found,
         answer,
     } = inventory;
     problems.extend(found);
     let mut paired = match records {
-        Records::Stored(stored) => pair(stored, pods, &node, selection),
-        Records::Cache(cache) => cni_cache::pair(cache, pods, &node, answer.as_ref(), selection),
+        Records::Stored(stored) => pair(stored, pods, &closed, &node, selection),
+        Records::Cache(cache) => {
+            cni_cache::pair(cache, pods, &closed, &node, answer.as_ref(), selection)
+        }
     };
     problems.append(&mut paired.problems);
     let partials = paired.matched.iter_mut().filter_map(|m| m.partial.as_mut());
@@ -246,13 +227,15 @@ fn contested_among(matched: &[Matched], unmatched: &[Unmatched], host: &NetState
     let wanted: Vec<_> = matched.iter().map(|m| (m, m.claims())).collect();
     let of_records = wanted.iter().map(|(matched, state)| Claimant {
         pod: Some(&matched.info.id),
-        netns: &matched.checkpoint.netns,
+        netns: Path::new(&matched.checkpoint.netns),
         state,
     });
-    let running = unmatched
-        .iter()
-        .map(|one| (&one.pod.info.id, one.pod.netns.path.as_path(), &one.state));
-    contested_claims(of_records, running, host)
+    let running = unmatched.iter().map(|one| Claimant {
+        pod: Some(&one.pod.info.id),
+        netns: &one.pod.netns.path,
+        state: &one.state,
+    });
+    contested(of_records.chain(running), host)
 }
 
 impl Surveyed {

@@ -14,9 +14,6 @@ use super::{Errno, Error, Request, Socket};
 const NEEDED: [(u32, &str); 2] = [(12, "CAP_NET_ADMIN"), (21, "CAP_SYS_ADMIN")];
 
 /// The capabilities that a restore needs and this process lacks.
-///
-/// # Errors
-/// When `/proc/self/status` cannot be read.
 pub fn missing_capabilities() -> io::Result<Vec<&'static str>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
@@ -33,9 +30,6 @@ pub fn missing_capabilities() -> io::Result<Vec<&'static str>> {
 ///
 /// A scratch thread in a new namespace sends an incomplete request for each kind. The kernel first tries to load the
 /// kind's module; `EOPNOTSUPP` means that there is none, every other errno comes from the kind itself.
-///
-/// # Errors
-/// The errno of unshare(2), or of the socket.
 pub fn missing_kinds<'a>(kinds: &[&'a str]) -> Result<Vec<&'a str>, Error> {
     let ask = || {
         unshare(CloneFlags::CLONE_NEWNET).map_err(Error::from)?;
@@ -65,10 +59,10 @@ fn incomplete(kind: &str) -> Request {
         .attributes
         .push(LinkAttribute::IfName("netfix".to_owned()));
     message.attributes.push(LinkAttribute::LinkInfo(vec![info]));
-    Request {
-        message: RouteNetlinkMessage::NewLink(message),
-        flags: NLM_F_CREATE | NLM_F_EXCL,
-    }
+    Request::new(
+        RouteNetlinkMessage::NewLink(message),
+        NLM_F_CREATE | NLM_F_EXCL,
+    )
 }
 
 #[cfg(test)]

@@ -56,18 +56,17 @@ pub(super) fn parse(message: AddressMessage, dev: &IfName, mac: Option<Mac>) -> 
     Some(address)
 }
 
-/// How to put an address on a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// The address must be new.
-    Add,
-    /// The address exists, with other attributes.
-    Change,
+/// `ip address add` on the link with that index.
+pub fn add(index: u32, address: &Address) -> Request {
+    put(index, address, NLM_F_CREATE | NLM_F_EXCL)
 }
 
-/// `ip address add` or `change` on the link with that index.
-#[must_use]
-pub fn put(index: u32, address: &Address, mode: Mode) -> Request {
+/// `ip address change`: the address exists, with other attributes.
+pub fn change(index: u32, address: &Address) -> Request {
+    put(index, address, NLM_F_REPLACE)
+}
+
+fn put(index: u32, address: &Address, request_flags: u16) -> Request {
     let Address {
         dev,
         local,
@@ -113,12 +112,5 @@ pub fn put(index: u32, address: &Address, mode: Mode) -> Request {
         attributes.push(AddressAttribute::CacheInfo(info));
     }
     message.attributes = attributes;
-    let flags = match mode {
-        Mode::Add => NLM_F_CREATE | NLM_F_EXCL,
-        Mode::Change => NLM_F_REPLACE,
-    };
-    Request {
-        message: RouteNetlinkMessage::NewAddress(message),
-        flags,
-    }
+    Request::new(RouteNetlinkMessage::NewAddress(message), request_flags)
 }

@@ -14,7 +14,9 @@ use super::nsid::HostId;
 use super::socket::Dump;
 use super::{Error, Socket, address, ethtool, link, neighbour, ntable, route, rule, sysctl};
 use crate::model::sysctl::Sysctls;
-use crate::model::{IfName, Link, LinkKind, Mac, NetState, Parent};
+use crate::model::{
+    Address, IfName, Link, LinkKind, Mac, Neighbour, NetState, Parent, Route, Rule,
+};
 
 /// Interface names by ifindex.
 pub type Names = BTreeMap<u32, IfName>;
@@ -24,17 +26,14 @@ pub type Names = BTreeMap<u32, IfName>;
 pub struct HostView<'a> {
     /// The host's nsid in the pod's namespace (`IFLA_LINK_NETNSID`).
     pub id: HostId,
-    /// The host's interfaces.
     pub names: &'a Names,
 }
 
 /// Kinds whose `IFLA_LINK` is their peer, not their parent.
 const PAIRS: [&str; 3] = ["veth", "netkit", "vxcan"];
 
-/// Everything in the calling thread's namespace, read through a socket of that namespace.
-///
-/// # Errors
-/// When a table cannot be read. A single object that the model cannot hold goes to [`NetState::unsupported`] instead.
+/// Everything in the calling thread's namespace, read through a socket of that namespace. An object that the model
+/// cannot hold goes to [`NetState::unsupported`].
 pub fn state(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState, Error> {
     let mut state = NetState::default();
     state.links = links(socket, host, &mut state.unsupported)?;
@@ -65,9 +64,6 @@ pub fn state(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState
 }
 
 /// The initial settings of a new link in the calling thread's namespace.
-///
-/// # Errors
-/// When a table or `conf/default` cannot be read.
 pub fn new_link_settings(socket: &mut Socket) -> Result<Sysctls, Error> {
     let (table4, table6) = ntable::read(socket)?;
     let (neigh4, neigh6) = (table4.of_new_link, table6.of_new_link);
@@ -79,9 +75,6 @@ pub fn new_link_settings(socket: &mut Socket) -> Result<Sysctls, Error> {
 }
 
 /// The links of the calling thread's namespace, in ascending order of their index.
-///
-/// # Errors
-/// When the table cannot be read.
 pub fn links(
     socket: &mut Socket,
     host: Option<HostView<'_>>,
@@ -100,9 +93,6 @@ pub fn links(
 }
 
 /// The links of the namespace from their table alone, without parents, hardware and secrets.
-///
-/// # Errors
-/// When the table cannot be read.
 pub fn bare_links(socket: &mut Socket) -> Result<Vec<Link>, Error> {
     let raws = link_table(socket, &mut Vec::new())?;
     Ok(raws.into_iter().map(|raw| raw.link).collect())
@@ -177,90 +167,83 @@ fn find_parent(
     found.unwrap_or(Parent::Elsewhere)
 }
 
+/// Name and MAC of each link, by ifindex.
+type LinkNames = BTreeMap<u32, (IfName, Option<Mac>)>;
+
 struct Reader<'a> {
     socket: &'a mut Socket,
-    links: &'a BTreeMap<u32, (IfName, Option<Mac>)>,
+    links: &'a LinkNames,
     unsupported: &'a mut Vec<String>,
 }
 
 impl Reader<'_> {
-    fn dump(
+    /// The objects of one table. What cannot be decoded, and what the model cannot hold, is unsupported.
+    fn table<T>(
         &mut self,
         request: &RouteNetlinkMessage,
         what: &str,
-    ) -> Result<Vec<RouteNetlinkMessage>, Error> {
+        parse: impl Fn(&LinkNames, RouteNetlinkMessage) -> Result<Option<T>, String>,
+    ) -> Result<Vec<T>, Error> {
         let Dump {
             objects,
             undecodable,
         } = self.socket.dump(request)?;
         self.unsupported
             .extend(undecodable.into_iter().map(|why| format!("{what}: {why}")));
-        Ok(objects)
+        let mut parsed = Vec::with_capacity(objects.len());
+        for object in objects {
+            match parse(self.links, object) {
+                Ok(one) => parsed.extend(one),
+                Err(why) => self.unsupported.push(why),
+            }
+        }
+        Ok(parsed)
     }
 
-    fn addresses(&mut self) -> Result<Vec<crate::model::Address>, Error> {
-        let objects = self.dump(
-            &RouteNetlinkMessage::GetAddress(AddressMessage::default()),
-            "address",
-        )?;
-        let parse = |object| {
+    fn addresses(&mut self) -> Result<Vec<Address>, Error> {
+        let request = RouteNetlinkMessage::GetAddress(AddressMessage::default());
+        self.table(&request, "address", |links, object| {
             let RouteNetlinkMessage::NewAddress(message) = object else {
-                return None;
+                return Ok(None);
             };
-            let (dev, mac) = self.links.get(&message.header.index)?;
-            address::parse(message, dev, *mac)
-        };
-        Ok(objects.into_iter().filter_map(parse).collect())
+            let link = links.get(&message.header.index);
+            Ok(link.and_then(|(dev, mac)| address::parse(message, dev, *mac)))
+        })
     }
 
-    fn routes(&mut self) -> Result<Vec<crate::model::Route>, Error> {
-        let mut routes = Vec::new();
-        for object in self.dump(
-            &RouteNetlinkMessage::GetRoute(RouteMessage::default()),
-            "route",
-        )? {
+    fn routes(&mut self) -> Result<Vec<Route>, Error> {
+        let request = RouteNetlinkMessage::GetRoute(RouteMessage::default());
+        self.table(&request, "route", |links, object| {
             let RouteNetlinkMessage::NewRoute(message) = object else {
-                continue;
+                return Ok(None);
             };
-            match route::parse(&message, |index| {
-                self.links.get(&index).map(|(name, _)| name.clone())
-            }) {
-                Ok(route) => routes.extend(route.filter(|route| !route.is_made_by_kernel())),
-                Err(why) => self.unsupported.push(why),
-            }
-        }
-        Ok(routes)
+            let name = |index| links.get(&index).map(|(name, _)| name.clone());
+            let route = route::parse(&message, name)?;
+            Ok(route.filter(|route| !route.is_made_by_kernel()))
+        })
     }
 
-    fn rules(&mut self) -> Result<Vec<crate::model::Rule>, Error> {
-        let mut rules = Vec::new();
-        for object in self.dump(
-            &RouteNetlinkMessage::GetRule(RuleMessage::default()),
-            "rule",
-        )? {
-            let RouteNetlinkMessage::NewRule(message) = object else {
-                continue;
-            };
-            match rule::parse(message) {
-                Ok(rule) => rules.extend(rule),
-                Err(why) => self.unsupported.push(why),
-            }
-        }
-        Ok(rules)
+    fn rules(&mut self) -> Result<Vec<Rule>, Error> {
+        let request = RouteNetlinkMessage::GetRule(RuleMessage::default());
+        self.table(&request, "rule", |_, object| match object {
+            RouteNetlinkMessage::NewRule(message) => rule::parse(message),
+            _ => Ok(None),
+        })
     }
 
-    fn neighbours(&mut self) -> Result<Vec<crate::model::Neighbour>, Error> {
+    fn neighbours(&mut self) -> Result<Vec<Neighbour>, Error> {
         let mut neighbours = Vec::new();
         for flags in [NeighbourFlags::empty(), NeighbourFlags::Proxy] {
             let mut request = NeighbourMessage::default();
             request.header.flags = flags;
-            for object in self.dump(&RouteNetlinkMessage::GetNeighbour(request), "neighbour")? {
+            let request = RouteNetlinkMessage::GetNeighbour(request);
+            neighbours.extend(self.table(&request, "neighbour", |links, object| {
                 let RouteNetlinkMessage::NewNeighbour(message) = object else {
-                    continue;
+                    return Ok(None);
                 };
-                let dev = self.links.get(&message.header.ifindex);
-                neighbours.extend(dev.and_then(|(name, _)| neighbour::parse(&message, name)));
-            }
+                let link = links.get(&message.header.ifindex);
+                Ok(link.and_then(|(dev, _)| neighbour::parse(&message, dev)))
+            })?);
         }
         Ok(neighbours)
     }

@@ -13,6 +13,8 @@ use super::{Error, Socket, trace};
 
 /// The multicast group of link changes (linux/rtnetlink.h).
 const RTNLGRP_LINK: u32 = 1;
+/// How often a wait that can be interrupted checks for that.
+const INTERVAL: Duration = Duration::from_millis(250);
 
 /// A subscription to link events.
 #[derive(Debug)]
@@ -20,24 +22,18 @@ pub struct LinkEvents(Socket);
 
 impl LinkEvents {
     /// Subscribes: every later event of the calling thread's namespace is received.
-    ///
-    /// # Errors
-    /// The errno of opening or subscribing.
     pub fn subscribe() -> Result<Self, Error> {
-        let mut socket = Socket::open_here()?;
-        socket.join(RTNLGRP_LINK)?;
-        Ok(Self(socket))
+        subscribe(RTNLGRP_LINK).map(Self)
     }
 
     /// The names of the links that were deleted, went down or lost their carrier; waits at most `limit` for an event.
-    ///
-    /// # Errors
-    /// The errno of poll(2) or recv(2); `ENOBUFS` when events were lost because the receive buffer was full.
+    /// Fails with `ENOBUFS` when events were lost because the receive buffer was full.
     pub fn losses(&mut self, limit: Duration) -> Result<Vec<String>, Error> {
         if !self.wait(limit)? {
             return Ok(Vec::new());
         }
-        Ok(self.receive()?.into_iter().filter_map(loss).collect())
+        let events = receive(&mut self.0)?;
+        Ok(events.into_iter().filter_map(loss).collect())
     }
 
     /// Whether an event arrived within `limit`; a signal ends the wait early.
@@ -52,21 +48,10 @@ impl LinkEvents {
         }
     }
 
-    fn receive(&mut self) -> Result<Vec<RouteNetlinkMessage>, Error> {
-        let messages = self.0.receive()?.into_iter();
-        let payloads = messages.filter_map(|(_, message)| Some(message.ok()?.payload));
-        let payloads = payloads.inspect(trace::event);
-        let objects = payloads.filter_map(|payload| match payload {
-            NetlinkPayload::InnerMessage(object) => Some(object),
-            _ => None,
-        });
-        Ok(objects.collect())
-    }
-
     /// Takes all events that have arrived.
     fn drain(&mut self) -> Result<(), Error> {
         while self.wait(Duration::ZERO)? {
-            match self.receive() {
+            match receive(&mut self.0) {
                 // More events than the buffer holds are events too.
                 Ok(_) | Err(Error::Kernel(Errno::ENOBUFS)) => {}
                 Err(error) => return Err(error),
@@ -74,6 +59,23 @@ impl LinkEvents {
         }
         Ok(())
     }
+}
+
+/// A socket that receives the events of a multicast group (`RTNLGRP_*`) of the calling thread's namespace.
+pub(super) fn subscribe(group: u32) -> Result<Socket, Error> {
+    let mut socket = Socket::open_here()?;
+    socket.join(group)?;
+    Ok(socket)
+}
+
+/// The next events of such a socket; blocks until there is one.
+pub(super) fn receive(socket: &mut Socket) -> Result<Vec<RouteNetlinkMessage>, Error> {
+    let messages = socket.receive()?.into_iter();
+    let objects = messages.filter_map(|(_, message)| match message.ok()?.payload {
+        NetlinkPayload::InnerMessage(object) => Some(object),
+        _ => None,
+    });
+    Ok(objects.inspect(trace::event).collect())
 }
 
 /// The name of a link that carries nothing any more.
@@ -95,27 +97,25 @@ fn name(link: LinkMessage) -> Option<String> {
     })
 }
 
-/// Calls `ready` now and after link events of the calling thread's namespace, until it returns true or `limit` has passed.
+/// Calls `ready` now and after link events of the calling thread's namespace, until it returns true, `until` has passed or
+/// `interrupted` returns true; returns the last result of `ready`.
 ///
-/// Returns the last result of `ready`. The subscription comes before the first call, so no event is missed in between.
-///
-/// # Errors
-/// When the kernel refuses the subscription, or `ready` fails.
-pub fn wait_for_link<E: From<Error>>(
-    limit: Duration,
-    mut ready: impl FnMut() -> Result<bool, E>,
-) -> Result<bool, E> {
-    let deadline = Instant::now() + limit;
+/// The subscription comes before the first call, so no event is missed in between.
+pub fn wait_for_link(
+    until: Instant,
+    interrupted: Option<&dyn Fn() -> bool>,
+    mut ready: impl FnMut() -> Result<bool, Error>,
+) -> Result<bool, Error> {
+    let longest = interrupted.map_or(Duration::MAX, |_| INTERVAL);
     let mut events = LinkEvents::subscribe()?;
-    loop {
-        if ready()? {
-            return Ok(true);
+    while !ready()? {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || interrupted.is_some_and(|interrupted| interrupted()) {
+            return Ok(false);
         }
-        while !events.wait(deadline.saturating_duration_since(Instant::now()))? {
-            if Instant::now() >= deadline {
-                return ready();
-            }
+        if events.wait(left.min(longest))? {
+            events.drain()?;
         }
-        events.drain()?;
     }
+    Ok(true)
 }

@@ -2,13 +2,13 @@
 
 use std::net::IpAddr;
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NetlinkPayload};
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use super::{Error, Request, Socket, trace};
+use super::{Error, Request, Socket, events};
 use crate::model::{IfName, Mac, Neighbour};
 
 /// The multicast group of neighbour changes (linux/rtnetlink.h).
@@ -71,7 +71,6 @@ fn entry(index: u32, dst: IpAddr) -> NeighbourMessage {
 }
 
 /// `ip neighbour add … nud permanent` or `proxy`; replaces an entry that the kernel has learnt.
-#[must_use]
 pub fn put(index: u32, neighbour: &Neighbour) -> Request {
     let Neighbour {
         dev: _,
@@ -96,34 +95,23 @@ pub fn put(index: u32, neighbour: &Neighbour) -> Request {
     } else {
         NLM_F_CREATE | NLM_F_REPLACE
     };
-    Request {
-        message: RouteNetlinkMessage::NewNeighbour(message),
-        flags,
-    }
+    Request::new(RouteNetlinkMessage::NewNeighbour(message), flags)
 }
 
 /// Makes the kernel resolve a neighbour as if a packet for it had arrived (`NTF_USE`): it sends ARP requests or
 /// neighbour solicitations from the link.
-#[must_use]
 pub fn resolve(index: u32, dst: IpAddr) -> Request {
     let mut message = entry(index, dst);
     message.header.state = NeighbourState::None;
     message.header.flags = NeighbourFlags::Use;
-    Request {
-        message: RouteNetlinkMessage::NewNeighbour(message),
-        flags: NLM_F_CREATE,
-    }
+    Request::new(RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE)
 }
 
 /// Makes the kernel probe a known neighbour again.
-#[must_use]
 pub fn reprobe(index: u32, dst: IpAddr) -> Request {
     let mut message = entry(index, dst);
     message.header.state = NeighbourState::Probe;
-    Request {
-        message: RouteNetlinkMessage::NewNeighbour(message),
-        flags: 0,
-    }
+    Request::new(RouteNetlinkMessage::NewNeighbour(message), 0)
 }
 
 /// The kernel's entry for a neighbour before the probe.
@@ -138,9 +126,6 @@ pub enum Reachability {
 }
 
 /// The entry of a neighbour in the socket's namespace.
-///
-/// # Errors
-/// When the table cannot be read.
 pub fn lookup(socket: &mut Socket, index: u32, dst: IpAddr) -> Result<Reachability, Error> {
     let mut request = entry(index, dst);
     request.attributes = vec![NeighbourAttribute::IfIndex(index)];
@@ -171,9 +156,7 @@ pub fn lookup(socket: &mut Socket, index: u32, dst: IpAddr) -> Result<Reachabili
 /// A change in a neighbour table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
-    /// The link.
     pub index: u32,
-    /// The neighbour.
     pub dst: IpAddr,
     /// Its hardware address, where the kernel has one.
     pub lladdr: Option<Mac>,
@@ -184,29 +167,14 @@ pub struct Entry {
 }
 
 /// Subscribes to neighbour events of the calling thread's namespace.
-///
-/// # Errors
-/// The errno of opening or subscribing.
 pub fn subscribe() -> Result<Socket, Error> {
-    let mut socket = Socket::open_here()?;
-    socket.join(RTNLGRP_NEIGH)?;
-    Ok(socket)
+    events::subscribe(RTNLGRP_NEIGH)
 }
 
 /// The next events of such a socket; blocks until there is one.
-///
-/// # Errors
-/// The errno of recv(2).
 pub fn events(socket: &mut Socket) -> Result<Vec<Entry>, Error> {
-    let messages = socket
-        .receive()?
-        .into_iter()
-        .filter_map(|(_, message)| message.ok());
-    let messages = messages.inspect(|message| trace::event(&message.payload));
-    let change = |message: netlink_packet_core::NetlinkMessage<RouteNetlinkMessage>| match message
-        .payload
-    {
-        NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewNeighbour(message)) => Some(Entry {
+    let change = |event| match event {
+        RouteNetlinkMessage::NewNeighbour(message) => Some(Entry {
             index: message.header.ifindex,
             dst: destination(&message)?,
             lladdr: lladdr(&message),
@@ -215,5 +183,6 @@ pub fn events(socket: &mut Socket) -> Result<Vec<Entry>, Error> {
         }),
         _ => None,
     };
-    Ok(messages.filter_map(change).collect())
+    let events = events::receive(socket)?;
+    Ok(events.into_iter().filter_map(change).collect())
 }

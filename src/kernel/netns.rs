@@ -34,11 +34,8 @@ pub struct Netns {
 }
 
 impl Netns {
-    /// Opens the namespace at `path`.
-    ///
-    /// # Errors
-    /// The errno of open(2), or `EINVAL` when the file is no namespace, such as a plain file in `/run/netns` after
-    /// `ip netns add` was killed.
+    /// Opens the namespace at `path`. Fails with `EINVAL` when the file is no namespace, such as a plain file in
+    /// `/run/netns` after `ip netns add` was killed.
     pub fn open(path: &Path) -> io::Result<Self> {
         // The path may come from a checkpoint and name any file; opening a FIFO would block.
         let file = OpenOptions::new()
@@ -63,27 +60,21 @@ impl Netns {
     }
 
     /// The namespace of this process.
-    ///
-    /// # Errors
-    /// The errno of open(2).
     pub fn host() -> io::Result<Self> {
         Self::open(Path::new("/proc/self/ns/net"))
     }
 
     /// Device and inode of the nsfs file.
-    #[must_use]
     pub fn key(&self) -> (u64, u64) {
         (self.device, self.inode)
     }
 
     /// The value for `IFLA_NET_NS_FD`.
-    #[must_use]
     pub fn raw_fd(&self) -> i32 {
         self.file.as_raw_fd()
     }
 
     /// The identity of this namespace; `cookie` comes from a socket inside it.
-    #[must_use]
     pub fn identity(&self, cookie: Option<u64>) -> NetnsIdentity {
         let Self {
             device,

@@ -17,9 +17,6 @@ pub enum HostId {
 }
 
 /// The nsid of `host` in the socket's namespace.
-///
-/// # Errors
-/// The kernel's errno.
 pub fn of(socket: &mut Socket, host: &Netns) -> Result<HostId, Error> {
     let fd = u32::try_from(host.raw_fd()).unwrap_or(u32::MAX);
     let mut request = NsidMessage::default();

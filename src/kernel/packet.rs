@@ -13,9 +13,6 @@ pub struct Sender(OwnedFd);
 
 impl Sender {
     /// Opens the socket. One is enough for all links, and closing each costs an RCU grace period.
-    ///
-    /// # Errors
-    /// The errno of socket(2).
     pub fn open() -> io::Result<Self> {
         Ok(Self(socket(
             AddressFamily::Packet,
@@ -26,9 +23,6 @@ impl Sender {
     }
 
     /// Sends a frame, including its Ethernet header, through the link with that index.
-    ///
-    /// # Errors
-    /// The errno of sendto(2).
     #[allow(unsafe_code)]
     pub fn send(&self, index: u32, frame: &[u8]) -> io::Result<()> {
         let invalid = |_| io::Error::from_raw_os_error(libc::EINVAL);

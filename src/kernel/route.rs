@@ -12,7 +12,7 @@ use netlink_packet_route::route::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use super::Request;
+use super::{Errno, Request};
 use crate::model::route::{Hop, Metric, RouteOf};
 use crate::model::{IfName, Route};
 
@@ -27,57 +27,37 @@ trait Family: Sized + Copy + Hash {
     fn split(net: Self::Net) -> (Self, u8);
 }
 
-impl Family for Ipv4Addr {
-    type Net = Ipv4Net;
-    const UNSPECIFIED: Self = Ipv4Addr::UNSPECIFIED;
-    const FAMILY: AddressFamily = AddressFamily::Inet;
+macro_rules! family {
+    ($address:ident, $net:ident, $variant:ident) => {
+        impl Family for $address {
+            type Net = $net;
+            const UNSPECIFIED: Self = $address::UNSPECIFIED;
+            const FAMILY: AddressFamily = AddressFamily::$variant;
 
-    fn from_route(address: &RouteAddress) -> Option<Self> {
-        if let RouteAddress::Inet(ip) = address {
-            Some(*ip)
-        } else {
-            None
+            fn from_route(address: &RouteAddress) -> Option<Self> {
+                match address {
+                    RouteAddress::$variant(ip) => Some(*ip),
+                    _ => None,
+                }
+            }
+
+            fn into_route(self) -> RouteAddress {
+                RouteAddress::$variant(self)
+            }
+
+            fn net(self, len: u8) -> Option<$net> {
+                $net::new(self, len).ok()
+            }
+
+            fn split(net: $net) -> (Self, u8) {
+                (net.addr(), net.prefix_len())
+            }
         }
-    }
-
-    fn into_route(self) -> RouteAddress {
-        RouteAddress::Inet(self)
-    }
-
-    fn net(self, len: u8) -> Option<Ipv4Net> {
-        Ipv4Net::new(self, len).ok()
-    }
-
-    fn split(net: Ipv4Net) -> (Self, u8) {
-        (net.addr(), net.prefix_len())
-    }
+    };
 }
 
-impl Family for Ipv6Addr {
-    type Net = Ipv6Net;
-    const UNSPECIFIED: Self = Ipv6Addr::UNSPECIFIED;
-    const FAMILY: AddressFamily = AddressFamily::Inet6;
-
-    fn from_route(address: &RouteAddress) -> Option<Self> {
-        if let RouteAddress::Inet6(ip) = address {
-            Some(*ip)
-        } else {
-            None
-        }
-    }
-
-    fn into_route(self) -> RouteAddress {
-        RouteAddress::Inet6(self)
-    }
-
-    fn net(self, len: u8) -> Option<Ipv6Net> {
-        Ipv6Net::new(self, len).ok()
-    }
-
-    fn split(net: Ipv6Net) -> (Self, u8) {
-        (net.addr(), net.prefix_len())
-    }
-}
+family!(Ipv4Addr, Ipv4Net, Inet);
+family!(Ipv6Addr, Ipv6Net, Inet6);
 
 /// Reads one route of a dump.
 ///
@@ -207,89 +187,70 @@ fn parse_hop<A: Family>(
 }
 
 fn parse_metrics(metrics: &[RouteMetric]) -> Result<BTreeMap<Metric, u32>, String> {
-    let mut parsed = BTreeMap::new();
-    for metric in metrics {
-        let (key, value) = match metric {
-            RouteMetric::Lock(v) => (Metric::Lock, v),
-            RouteMetric::Mtu(v) => (Metric::Mtu, v),
-            RouteMetric::Window(v) => (Metric::Window, v),
-            RouteMetric::Rtt(v) => (Metric::Rtt, v),
-            RouteMetric::RttVar(v) => (Metric::Rttvar, v),
-            RouteMetric::SsThresh(v) => (Metric::Ssthresh, v),
-            RouteMetric::Cwnd(v) => (Metric::Cwnd, v),
-            RouteMetric::Advmss(v) => (Metric::Advmss, v),
-            RouteMetric::Reordering(v) => (Metric::Reordering, v),
-            RouteMetric::Hoplimit(v) => (Metric::Hoplimit, v),
-            RouteMetric::InitCwnd(v) => (Metric::Initcwnd, v),
-            RouteMetric::Features(v) => (Metric::Features, v),
-            RouteMetric::RtoMin(v) => (Metric::RtoMin, v),
-            RouteMetric::InitRwnd(v) => (Metric::Initrwnd, v),
-            RouteMetric::QuickAck(v) => (Metric::Quickack, v),
-            RouteMetric::FastopenNoCookie(v) => (Metric::FastopenNoCookie, v),
-            other => return Err(format!("metric {other:?}")),
-        };
-        parsed.insert(key, *value);
-    }
-    Ok(parsed)
+    let pair = |metric| pair(metric).ok_or_else(|| format!("metric {metric:?}"));
+    metrics.iter().map(pair).collect()
 }
 
-fn metric(key: Metric, value: u32) -> RouteMetric {
-    match key {
-        Metric::Lock => RouteMetric::Lock(value),
-        Metric::Mtu => RouteMetric::Mtu(value),
-        Metric::Window => RouteMetric::Window(value),
-        Metric::Rtt => RouteMetric::Rtt(value),
-        Metric::Rttvar => RouteMetric::RttVar(value),
-        Metric::Ssthresh => RouteMetric::SsThresh(value),
-        Metric::Cwnd => RouteMetric::Cwnd(value),
-        Metric::Advmss => RouteMetric::Advmss(value),
-        Metric::Reordering => RouteMetric::Reordering(value),
-        Metric::Hoplimit => RouteMetric::Hoplimit(value),
-        Metric::Initcwnd => RouteMetric::InitCwnd(value),
-        Metric::Features => RouteMetric::Features(value),
-        Metric::RtoMin => RouteMetric::RtoMin(value),
-        Metric::Initrwnd => RouteMetric::InitRwnd(value),
-        Metric::Quickack => RouteMetric::QuickAck(value),
-        Metric::FastopenNoCookie => RouteMetric::FastopenNoCookie(value),
-    }
+/// Both directions between the kernel's metrics and the model's.
+macro_rules! metrics {
+    ($($kernel:ident = $model:ident),+ $(,)?) => {
+        fn pair(metric: &RouteMetric) -> Option<(Metric, u32)> {
+            match metric {
+                $(RouteMetric::$kernel(value) => Some((Metric::$model, *value)),)+
+                _ => None,
+            }
+        }
+
+        fn metric(key: Metric, value: u32) -> RouteMetric {
+            match key {
+                $(Metric::$model => RouteMetric::$kernel(value),)+
+            }
+        }
+    };
 }
 
-/// Whether a route may share destination, table and metric with another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// No: the kernel refuses it with `EEXIST`.
-    Exclusive,
-    /// Yes: it comes after the others (`ip route append`).
-    Append,
+metrics! {
+    Lock = Lock,
+    Mtu = Mtu,
+    Window = Window,
+    Rtt = Rtt,
+    RttVar = Rttvar,
+    SsThresh = Ssthresh,
+    Cwnd = Cwnd,
+    Advmss = Advmss,
+    Reordering = Reordering,
+    Hoplimit = Hoplimit,
+    InitCwnd = Initcwnd,
+    Features = Features,
+    RtoMin = RtoMin,
+    InitRwnd = Initrwnd,
+    QuickAck = Quickack,
+    FastopenNoCookie = FastopenNoCookie,
 }
 
-/// `ip route add` or `append`. `index` returns the ifindex of an interface.
-///
-/// # Errors
-/// The name of a missing interface.
+/// `ip route add`, which the kernel refuses with `EEXIST` where another route has destination, table and metric; or, with
+/// `append`, `ip route append`, which puts it after the others. `index` returns the ifindex of an interface.
 pub fn add(
     route: &Route,
-    mode: Mode,
-    index: impl Fn(&IfName) -> Option<u32>,
-) -> Result<Request, IfName> {
+    append: bool,
+    index: &impl Fn(&IfName) -> Result<u32, Errno>,
+) -> Result<Request, Errno> {
     let message = match route {
-        Route::V4(route) => build(route, &index)?,
-        Route::V6(route) => build(route, &index)?,
+        Route::V4(route) => build(route, index)?,
+        Route::V6(route) => build(route, index)?,
     };
-    let flags = match mode {
-        Mode::Exclusive => NLM_F_CREATE | NLM_F_EXCL,
-        Mode::Append => NLM_F_CREATE | NLM_F_APPEND,
+    let flags = if append {
+        NLM_F_CREATE | NLM_F_APPEND
+    } else {
+        NLM_F_CREATE | NLM_F_EXCL
     };
-    Ok(Request {
-        message: RouteNetlinkMessage::NewRoute(message),
-        flags,
-    })
+    Ok(Request::new(RouteNetlinkMessage::NewRoute(message), flags))
 }
 
 fn build<A: Family>(
     route: &RouteOf<A, A::Net>,
-    index: &impl Fn(&IfName) -> Option<u32>,
-) -> Result<RouteMessage, IfName> {
+    index: &impl Fn(&IfName) -> Result<u32, Errno>,
+) -> Result<RouteMessage, Errno> {
     let RouteOf {
         dst,
         src,
@@ -338,11 +299,12 @@ fn build<A: Family>(
                 hop.gateway
                     .map(|ip| RouteAttribute::Gateway(ip.into_route())),
             );
-            attributes.extend(resolve(hop, index)?.map(RouteAttribute::Oif));
+            let dev = hop.dev.as_ref().map(index).transpose()?;
+            attributes.extend(dev.map(RouteAttribute::Oif));
             header.flags.set(RouteFlags::Onlink, hop.onlink);
         }
         several => {
-            let hops: Result<_, IfName> = several.iter().map(|hop| build_hop(hop, index)).collect();
+            let hops: Result<_, Errno> = several.iter().map(|hop| build_hop(hop, index)).collect();
             attributes.push(RouteAttribute::MultiPath(hops?));
         }
     }
@@ -354,23 +316,15 @@ fn build<A: Family>(
 
 fn build_hop<A: Family>(
     hop: &Hop<A>,
-    index: &impl Fn(&IfName) -> Option<u32>,
-) -> Result<RouteNextHop, IfName> {
+    index: &impl Fn(&IfName) -> Result<u32, Errno>,
+) -> Result<RouteNextHop, Errno> {
     let mut built = RouteNextHop::default();
     built.hops = hop.weight;
-    built.interface_index = resolve(hop, index)?.unwrap_or_default();
+    built.interface_index = hop.dev.as_ref().map(index).transpose()?.unwrap_or_default();
     built.flags.set(RouteNextHopFlags::Onlink, hop.onlink);
     built.attributes.extend(
         hop.gateway
             .map(|ip| RouteAttribute::Gateway(ip.into_route())),
     );
     Ok(built)
-}
-
-fn resolve<A>(
-    hop: &Hop<A>,
-    index: &impl Fn(&IfName) -> Option<u32>,
-) -> Result<Option<u32>, IfName> {
-    let Some(dev) = &hop.dev else { return Ok(None) };
-    index(dev).map(Some).ok_or_else(|| dev.clone())
 }

@@ -62,7 +62,6 @@ pub(super) fn parse(message: RuleMessage) -> Result<Option<Rule>, String> {
 }
 
 /// `ip rule add`.
-#[must_use]
 pub fn add(rule: &Rule) -> Request {
     let Rule {
         ipv6,
@@ -129,8 +128,8 @@ pub fn add(rule: &Rule) -> Request {
         dport.map(|pair| RuleAttribute::DestinationPortRange(range(pair))),
     ];
     message.attributes = attributes.into_iter().flatten().collect();
-    Request {
-        message: RouteNetlinkMessage::NewRule(message),
-        flags: NLM_F_CREATE | NLM_F_EXCL,
-    }
+    Request::new(
+        RouteNetlinkMessage::NewRule(message),
+        NLM_F_CREATE | NLM_F_EXCL,
+    )
 }

@@ -47,7 +47,7 @@ const MAX_PAUSE: Duration = Duration::from_millis(50);
 const SEND_PAUSES: [u64; 3] = [1, 10, 50];
 
 /// Why a request failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// The kernel's answer.
     #[error("{0}")]
@@ -62,7 +62,6 @@ pub enum Error {
 
 impl Error {
     /// The errno, where the kernel gave one.
-    #[must_use]
     pub fn errno(&self) -> Option<Errno> {
         if let Self::Kernel(errno) = self {
             Some(*errno)
@@ -95,7 +94,6 @@ pub struct Socket {
 /// The objects of a dump.
 #[derive(Debug, Default)]
 pub struct Dump {
-    /// The objects.
     pub objects: Vec<RouteNetlinkMessage>,
     /// For each object that could not be decoded, the reason.
     pub undecodable: Vec<String>,
@@ -104,17 +102,19 @@ pub struct Dump {
 /// One request: a message and its `NLM_F_*` flags; `NLM_F_REQUEST` is added.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The message.
     pub message: RouteNetlinkMessage,
-    /// `NLM_F_CREATE`, `NLM_F_EXCL`, …
     pub flags: u16,
+}
+
+impl Request {
+    /// A message with its flags.
+    pub fn new(message: RouteNetlinkMessage, flags: u16) -> Self {
+        Self { message, flags }
+    }
 }
 
 impl Socket {
     /// A socket in the calling thread's namespace.
-    ///
-    /// # Errors
-    /// The errno of socket(2) or bind(2).
     pub fn open_here() -> Result<Self, Error> {
         let mut raw = RawSocket::new(NETLINK_ROUTE)?;
         raw.bind_auto()?;
@@ -130,23 +130,16 @@ impl Socket {
     }
 
     /// The cookie of the socket's namespace; `None` before Linux 5.14.
-    #[must_use]
     pub fn netns_cookie(&self) -> Option<u64> {
         nix::sys::socket::getsockopt(&self.as_fd(), NetnsCookie).ok()
     }
 
     /// Joins a multicast group (`RTNLGRP_*`).
-    ///
-    /// # Errors
-    /// The errno of setsockopt(2).
     pub fn join(&mut self, group: u32) -> Result<(), Error> {
         Ok(self.raw.add_membership(group)?)
     }
 
     /// Every object of a table. Repeats the dump while the kernel flags it as interrupted by a change.
-    ///
-    /// # Errors
-    /// The kernel's errno, an answer that cannot be decoded, or [`Error::Raced`].
     pub fn dump(&mut self, request: &RouteNetlinkMessage) -> Result<Dump, Error> {
         let deadline = Instant::now() + DUMP_PATIENCE;
         let mut pause = Duration::from_micros(100);
@@ -194,9 +187,6 @@ impl Socket {
     }
 
     /// One request and its single answer.
-    ///
-    /// # Errors
-    /// The kernel's errno, or an answer that cannot be decoded.
     pub fn get(&mut self, request: &RouteNetlinkMessage) -> Result<RouteNetlinkMessage, Error> {
         let result = self.read_answer(request);
         trace::get(self, request, &result);
@@ -222,16 +212,19 @@ impl Socket {
     /// Sends `requests` in order, in batches; a failed one does not stop those after it.
     ///
     /// The results are in the order of the requests. Only the last message of each batch asks for an ACK: the kernel
-    /// reports errors without it, by sequence number.
-    ///
-    /// # Errors
-    /// When the socket itself fails; then the results are unknown.
+    /// reports errors without it, by sequence number. When the socket itself fails, the results are unknown.
     pub fn run(&mut self, requests: &[Request]) -> Result<Vec<Result<(), Errno>>, Error> {
         let mut results = Vec::with_capacity(requests.len());
         for batch in batches(requests) {
             results.extend(self.run_batch(batch)?);
         }
         Ok(results)
+    }
+
+    /// The same for one request.
+    pub fn run_one(&mut self, request: Request) -> Result<Result<(), Errno>, Error> {
+        let result = self.run(&[request])?.pop();
+        Ok(result.unwrap_or(Err(Errno::EIO)))
     }
 
     fn run_batch(&mut self, batch: &[Request]) -> Result<Vec<Result<(), Errno>>, Error> {
@@ -254,7 +247,7 @@ impl Socket {
     ) -> Result<Vec<Result<(), Errno>>, Error> {
         let last = self.send(messages)?;
         // The kernel has processed the batch at this point.
-        retry_interrupted(|| point("netlink answer"))?;
+        point("netlink answer")?;
         let mut failed = HashMap::new();
         'answers: loop {
             for (header, message) in self.receive()? {
@@ -314,9 +307,6 @@ impl Socket {
     }
 
     /// Waits for the next datagram: each message's header, with the message or the reason why it cannot be decoded.
-    ///
-    /// # Errors
-    /// The errno of recv(2), or a malformed datagram.
     pub fn receive(&mut self) -> Result<Vec<Received>, Error> {
         self.receive_datagram()?;
         split(&self.buffer)

@@ -7,7 +7,7 @@ use std::net::Ipv6Addr;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use crate::fault::{point, retry_interrupted};
+use crate::fault::point;
 use crate::model::IfName;
 use crate::model::sysctl::{Folder, Settings, SysctlKey, Sysctls};
 
@@ -19,26 +19,21 @@ fn path(folder: Folder, dev: &str) -> PathBuf {
 }
 
 /// Writes one setting of an interface of the calling thread's namespace.
-///
-/// # Errors
-/// The errno of open(2) or write(2).
 pub fn write(folder: Folder, dev: &IfName, key: &SysctlKey, value: &str) -> io::Result<()> {
     let file = path(folder, dev.as_str()).join(key.as_str());
     let mut file = OpenOptions::new().write(true).open(file)?;
-    retry_interrupted(|| point("sysctl write").and_then(|()| file.write_all(value.as_bytes())))
+    point("sysctl write")?;
+    file.write_all(value.as_bytes())
 }
 
 /// The interface's secret for stable privacy addresses (RFC 7217), if one is set.
-#[must_use]
 pub fn stable_secret(dev: &IfName) -> Option<Ipv6Addr> {
     let file = path(Folder::Ipv6Conf, dev.as_str()).join("stable_secret");
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
-/// The initial `conf` of a new interface in the calling thread's namespace (`conf/default`).
-///
-/// # Errors
-/// The errno of reading the folder; a single file that cannot be read is left out.
+/// The initial `conf` of a new interface in the calling thread's namespace (`conf/default`). A file that cannot be read
+/// is left out.
 pub fn defaults() -> io::Result<Sysctls> {
     Ok(Sysctls {
         ipv4: read_all(Folder::Ipv4Conf)?,

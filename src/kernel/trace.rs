@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkPayload};
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST};
 use netlink_packet_route::RouteNetlinkMessage;
 
 use super::socket::Dump;
@@ -76,8 +76,8 @@ pub(super) fn run(
 }
 
 /// An event of the calling thread's namespace.
-pub(super) fn event(message: &NetlinkPayload<RouteNetlinkMessage>) {
-    if let (true, NetlinkPayload::InnerMessage(message)) = (is_wanted(), message) {
+pub(super) fn event(message: &RouteNetlinkMessage) {
+    if is_wanted() {
         received(None, message);
     }
 }

@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn changes_are_named_as_by_ip_link_set() {
-        let request = link::set(4).up(true).mtu(9000).request();
+        let request = link::set(4, |link| link.up().mtu(9000));
         assert_eq!(
             content(&request.message),
             "index 4 mtu 9000 flags <UP> mask <UP>"
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn addresses_and_neighbours_are_named_as_by_ip() {
         let address = Address::plain(name("eth0"), "10.0.0.1".parse().unwrap(), 24);
-        let request = address::put(4, &address, address::Mode::Add);
+        let request = address::add(4, &address);
         let text = content(&request.message);
         assert!(text.starts_with("10.0.0.1/24"), "{text}");
         assert!(text.contains("dev if4"), "{text}");
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn an_alias_of_a_tenant_is_escaped() {
-        let request = link::set(4).alias("a\u{1b}[31m").request();
+        let request = link::set(4, |link| link.alias("a\u{1b}[31m"));
         assert_eq!(content(&request.message), "index 4 alias a\\u{1b}[31m");
     }
 }

@@ -11,7 +11,7 @@ use crate::maintenance::findings::{Area, Findings};
 use crate::maintenance::network;
 use crate::maintenance::preflight::{self, Baseline};
 use crate::maintenance::signals::Signals;
-use crate::maintenance::watch::{BudgetWatch, LossWatch};
+use crate::maintenance::watch::{self, Watch};
 use crate::maintenance::window::WindowSession;
 use crate::maintenance::{kubelet_pause, rebuild_watch, record};
 use crate::model::problem::{CommandCause, KubeletCause, WindowCause};
@@ -31,7 +31,7 @@ pub(super) struct Driver<'a> {
     pub session: WindowSession,
     pub findings: Findings,
     pub restored: Restored,
-    pub budget: Option<BudgetWatch>,
+    pub budget: Option<Watch<()>>,
 }
 
 /// The phases, in their order.
@@ -55,7 +55,7 @@ impl Driver<'_> {
         session.end(blockers.is_empty());
 
         session.begin(PhaseName::Snapshot, Event::TakingSnapshot);
-        let taken = match session.guard() {
+        let taken = match &session.guard {
             Some(guard) => preflight::take_snapshot(guard, request, context)?,
             None => return Err(panicked().into()),
         };
@@ -64,8 +64,11 @@ impl Driver<'_> {
         session.window.pods = taken.pods;
         let mut baseline = preflight::read_back(request, context)?;
         let pods = &mut session.window.pods;
-        let fingerprints = rebuild_watch::before(pods, &with_containers(&request.runtimes))?;
-        preflight::complete(&mut baseline, fingerprints, pods, request, context);
+        baseline.runtimes = rebuild_watch::before(pods, &with_containers(&request.runtimes))?;
+        // Without an answer every silent gateway counts against the window.
+        if let Ok(verified) = network::verify(&baseline, request, context) {
+            baseline.silent = verified.silent();
+        }
         let pods = pods.len();
         session.log(Event::SnapshotTaken { pods });
         let count = baseline.silent.len();
@@ -106,9 +109,12 @@ impl Driver<'_> {
             .as_ref()
             .and_then(|pause| Some((pause, pause.paused?)))
         {
-            let log = self.session.log_file().for_thread();
-            let watch = BudgetWatch::start(log, started_boottime + paused, pause.deadline);
-            self.budget = Some(watch);
+            let log = self.session.log_file.for_thread();
+            self.budget = Some(watch::budget(
+                log,
+                started_boottime + paused,
+                pause.deadline,
+            ));
         }
         if kubelet_pause::is_paused(&self.session.window, self.bus.as_ref())? {
             return Ok(());
@@ -135,13 +141,13 @@ impl Driver<'_> {
             argv: argv.to_vec(),
         };
         self.session.begin(PhaseName::Command, event);
-        let losses = LossWatch::start();
-        let started = Started::start(argv, &self.session.window.id, self.session.log_file());
+        let losses = watch::losses();
+        let started = Started::start(argv, &self.session.window.id, &self.session.log_file);
         // The next process must not run COMMAND beside this one.
         self.session.window.run = Some(started.run.clone());
         self.session.save_if_possible();
         let run = started.wait(&self.signals);
-        let lost = losses.map(LossWatch::end).unwrap_or_default();
+        let lost = losses.and_then(|mut watch| watch.end()).unwrap_or_default();
         let failure = command::failure(&run).map(|cause| cause.error(command_line(argv)));
         self.session.window.run = Some(run);
         self.session.end(failure.is_none());
@@ -228,9 +234,8 @@ impl Driver<'_> {
         let waited = self.wait_for_resume();
         self.session.end(waited.is_ok());
         match waited {
-            Ok(resumed) => resumed
-                .into_iter()
-                .for_each(|resumed| self.session.take_resume_of(resumed)),
+            Ok(Some(resumed)) => self.session.take_resume_of(resumed),
+            Ok(None) => {}
             Err(problem) => self.findings.add(Area::Kubelet, [problem]),
         }
         self.acknowledge(CommandCause::InterruptedRepair);
@@ -240,7 +245,7 @@ impl Driver<'_> {
     fn wait_for_resume(&mut self) -> Result<Option<Window>, Problem> {
         const INTERVAL: Duration = Duration::from_millis(250);
         const LOCK_LIMIT: Duration = Duration::from_secs(60);
-        self.session.release();
+        self.session.guard = None;
         let until = Instant::now() + self.session.until_deadline();
         let mut resumed = None;
         while resumed.is_none() && Instant::now() < until && !self.signals.interrupted() {
@@ -251,7 +256,7 @@ impl Driver<'_> {
         // A restore by a person may hold the lock.
         let store = self.context.store.clone().patient(LOCK_LIMIT, |_| {});
         let guard = store.lock("upgrade").map_err(|error| error.problem())?;
-        self.session.relock(guard);
+        self.session.guard = Some(guard);
         Ok(resumed)
     }
 

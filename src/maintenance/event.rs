@@ -5,66 +5,76 @@ use std::time::Duration;
 use crate::model::window::PhaseName;
 use crate::model::{Problem, State};
 
+/// The journal's `TARGET` of phases and warnings.
+pub(super) const TARGET: &str = "netfix::maintenance";
+
 /// One line of a window's log.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     /// An interrupted window continues.
     ResumingWindow,
-    /// The check begins.
     Checking,
-    /// The snapshot begins.
     TakingSnapshot,
-    /// The snapshot is complete.
-    SnapshotTaken { pods: usize },
+    SnapshotTaken {
+        pods: usize,
+    },
     /// Gateways that do not answer before the window.
-    SilentGateways { count: usize },
-    /// COMMAND begins.
-    Running { argv: Vec<String> },
-    /// COMMAND succeeded.
-    CommandSucceeded { elapsed: Duration },
-    /// COMMAND failed.
+    SilentGateways {
+        count: usize,
+    },
+    Running {
+        argv: Vec<String>,
+    },
+    CommandSucceeded {
+        elapsed: Duration,
+    },
     CommandFailed(Problem),
-    /// The restore begins.
     Restoring,
     /// The first restore was incomplete.
     RestoringAgain,
-    /// The restore ended.
     Restored {
         restored: usize,
         correct: usize,
         failed: usize,
     },
     /// Pods that are not restored, before kubelet starts.
-    Unrestored { pods: usize },
+    Unrestored {
+        pods: usize,
+    },
     /// One of them.
     UnrestoredPod {
         title: String,
         state: State,
         is_bare: bool,
     },
-    /// The gateways are probed.
     Verifying,
-    /// The gateways were probed.
-    Verified { reachable: usize, pods: usize },
-    /// The rebuild check begins.
-    Watching { settle: Duration },
-    /// The rebuild check ended.
-    RebuildChecked { same: usize, pods: usize },
-    /// A phase ended.
-    PhaseEnded { name: PhaseName, ok: bool },
+    Verified {
+        reachable: usize,
+        pods: usize,
+    },
+    Watching {
+        settle: Duration,
+    },
+    RebuildChecked {
+        same: usize,
+        pods: usize,
+    },
+    PhaseEnded {
+        name: PhaseName,
+        ok: bool,
+    },
     /// The record could not be written.
     NotSaved(Problem),
-    /// The pause of kubelet.
     Kubelet(KubeletEvent),
-    /// Something failed.
     Failed(Problem),
 }
 
 /// One line about kubelet's unit.
 #[derive(Debug, Clone)]
 pub(crate) enum KubeletEvent {
-    /// The pause begins.
-    Pausing { unit: String },
+    Pausing {
+        unit: String,
+    },
     /// The unit is stopped and masked.
     Paused {
         unit: String,
@@ -73,16 +83,20 @@ pub(crate) enum KubeletEvent {
     },
     /// The unit is paused since the interrupted window.
     StillPaused,
-    /// No kubelet runs.
     NothingToPause,
     /// The unit has been paused for so long that it matters.
-    PausedFor { seconds: u64, budget: Budget },
+    PausedFor {
+        seconds: u64,
+        budget: Budget,
+    },
     /// kubelet stays paused for a repair.
     HeldForRepair,
-    /// The resume begins.
-    Resuming { unit: String },
-    /// The unit runs.
-    Resumed { unit: String },
+    Resuming {
+        unit: String,
+    },
+    Resumed {
+        unit: String,
+    },
 }
 
 impl From<KubeletEvent> for Event {

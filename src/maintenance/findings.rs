@@ -10,7 +10,6 @@ pub(crate) enum Area {
     Preflight,
     /// COMMAND, and interruptions: the pods may all be well.
     Command,
-    /// The pause of kubelet.
     Kubelet,
     /// The pods' network: another restore may put it right.
     Network,
@@ -47,9 +46,5 @@ impl Findings {
 
     pub(crate) fn into_problems(self) -> Vec<Problem> {
         self.0.into_iter().map(|(_, problem)| problem).collect()
-    }
-
-    pub(crate) fn problems(&self) -> impl Iterator<Item = &Problem> {
-        self.0.iter().map(|(_, problem)| problem)
     }
 }

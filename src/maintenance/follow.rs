@@ -15,7 +15,7 @@ pub(crate) enum Followed {
     /// The reader of the copy is gone.
     ReaderGone,
     /// The window is closed; `None` when its record is gone.
-    Closed(Option<WindowStatus>),
+    Closed(Option<Box<WindowStatus>>),
 }
 
 /// Copies the log to `to` until the window is closed.
@@ -42,6 +42,6 @@ pub(crate) fn run(store: &Store, to: &mut dyn Write) -> Result<Followed, Refusal
             .filter(|next| *next != path);
     }
     let record = store.load_window(&followed.id)?;
-    let status = record.map(|record| WindowStatus::new(record, None));
+    let status = record.map(|record| Box::new(WindowStatus::new(record, None)));
     Ok(Followed::Closed(status))
 }

@@ -1,8 +1,7 @@
 //! The terminal's side of a window that runs as a unit: starts it and shows its log. The unit does not need it.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, thread};
@@ -10,13 +9,13 @@ use std::{env, thread};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::maintenance::window_log::{self, FOLDER};
 use crate::model::Problem;
 use crate::model::problem::DetachedCause;
 use crate::refusal::Refusal;
 use crate::store::Store;
 use crate::systemd::{self, Bus, Detached, Ended};
 
-const FOLDER: &str = "/run/netfix";
 /// How often netfix shows what is new in the unit's log.
 const INTERVAL: Duration = Duration::from_millis(50);
 /// The variables of this shell's environment that the unit gets: every user can read them from systemd.
@@ -101,18 +100,8 @@ fn copy(from: &mut File, to: &mut dyn Write) {
 
 /// A file that the unit writes and this process reads.
 fn shared_file(name: &str) -> io::Result<(PathBuf, File)> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(FOLDER)?;
     let path = Path::new(FOLDER).join(format!("{name}-{}", std::process::id()));
-    let mut options = OpenOptions::new();
-    let file = options
-        .read(true)
-        .append(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&path)?;
+    let file = window_log::create(&path)?;
     Ok((path, file))
 }
 

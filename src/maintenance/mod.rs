@@ -51,6 +51,5 @@ pub(crate) struct Request<'a> {
     pub keep_paused: bool,
     /// Continue even if some pods cannot be restored.
     pub force: bool,
-    /// COMMAND.
     pub command: &'a [String],
 }

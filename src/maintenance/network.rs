@@ -5,7 +5,6 @@ use std::time::Duration;
 use crate::context::Context;
 use crate::gateways::{self, Verified};
 use crate::inventory::prepare::{self, Source};
-use crate::inventory::survey::NodeFile;
 use crate::maintenance::Request;
 use crate::maintenance::preflight::Baseline;
 use crate::maintenance::signals::Signals;
@@ -31,7 +30,7 @@ pub(crate) fn restore(
         runtimes: request.runtimes.clone(),
     };
     let interrupted = || signals.interrupted();
-    let limit = WaitLimit::until_interrupted(wait, &interrupted);
+    let limit = WaitLimit::new(wait, Some(&interrupted));
     let restored = restore::restore(wanted, limit, &context.store, context.progress.as_mut());
     restored.unwrap_or_else(|refusal| Restored {
         problems: refusal.problems,
@@ -89,7 +88,7 @@ pub(crate) fn verify(
 ) -> Result<Verified, Refusal> {
     gateways::verify(
         baseline.stored.clone(),
-        NodeFile::Read(baseline.node.clone()),
+        baseline.node.as_ref(),
         &request.selection,
         request.timeout,
         context.progress.as_mut(),

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::context::Context;
-use crate::inventory::observe;
 use crate::maintenance::kubelet_pause;
 use crate::maintenance::window::{WindowSession, is_of_other_boot, is_owner_alive, still_open};
 use crate::maintenance::window_status::WindowStatus;
@@ -33,28 +32,24 @@ pub(crate) fn run(
     let (guard, mut problems) = close_old_window(guard, bus.as_ref(), context)?;
     let (unit, note) = kubelet_pause::find(bus.as_ref(), unit)?;
     problems.extend(note);
-    let (Some(bus), Some(unit)) = (&bus, unit) else {
-        return Ok(Paused {
-            status: None,
-            failed: false,
-            problems,
-        });
-    };
-    let mut session = WindowSession::open(&context.store, guard, COMMAND, false)?;
-    if let Err(problem) = session.pause(bus, &unit, deadline) {
-        problems.push(problem);
-        problems.extend(session.abandon());
-        return Ok(Paused {
-            status: None,
-            failed: true,
-            problems,
-        });
-    }
-    Ok(Paused {
-        status: Some(WindowStatus::new(session.leave(), Some(bus))),
+    let mut paused = Paused {
+        status: None,
         failed: false,
         problems,
-    })
+    };
+    let (Some(bus), Some(unit)) = (&bus, unit) else {
+        return Ok(paused);
+    };
+    let mut session = WindowSession::open(&context.store, guard, COMMAND, false)?;
+    match session.pause(bus, &unit, deadline) {
+        Ok(()) => paused.status = Some(WindowStatus::new(session.leave(), Some(bus))),
+        Err(problem) => {
+            paused.failed = true;
+            paused.problems.push(problem);
+            paused.problems.extend(session.abandon());
+        }
+    }
+    Ok(paused)
 }
 
 /// Closes a window whose process is gone and that keeps nothing paused. Any other stops the command.
@@ -76,7 +71,7 @@ fn close_old_window(
 
 /// Whether a window still keeps a unit from running, or its process still runs.
 fn is_in_force(window: &Window, bus: Option<&Bus>) -> bool {
-    if is_of_other_boot(window, &observe::node_identity()) {
+    if is_of_other_boot(window) {
         return false;
     }
     let is_held = |unit: &str| bus.is_none_or(|bus| systemd::is_held(bus, unit).unwrap_or(true));

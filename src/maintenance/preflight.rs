@@ -1,17 +1,14 @@
 //! Before the first change: could a restore put every pod back, and is everything written down?
 
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::time::Duration;
 
 use crate::check::{self, Check};
 use crate::context::Context;
-use crate::inventory::observe;
 use crate::inventory::procfs;
 use crate::inventory::stored::{Stored, load, load_node};
 use crate::maintenance::Request;
-use crate::maintenance::network::{self, Gateway};
-use crate::maintenance::rebuild_watch::Fingerprints;
+use crate::maintenance::network::Gateway;
 use crate::model::problem::WindowCause;
 use crate::model::window::WindowPod;
 use crate::model::{Code, NodeState, PodId, Problem, Window};
@@ -50,7 +47,7 @@ pub(crate) fn recover(
 pub(crate) fn read_back(request: &Request<'_>, context: &Context) -> Result<Baseline, Refusal> {
     let stored = load(&context.store, &request.selection)?;
     let mut problems = Vec::new();
-    let node = load_node(&context.store, &observe::node_identity(), &mut problems);
+    let node = load_node(&context.store, &mut problems);
     problems.retain(Problem::is_error);
     if !problems.is_empty() {
         return Err(problems.into());
@@ -62,10 +59,8 @@ pub(crate) fn read_back(request: &Request<'_>, context: &Context) -> Result<Base
     })
 }
 
-/// Finds what a restore could not put back, and what the snapshot that follows does not cure.
-///
-/// # Errors
-/// What cannot be queried or written: --force does not help there.
+/// Finds what a restore could not put back, and what the snapshot that follows does not cure. What cannot be queried or
+/// written is an error: --force does not help there.
 pub(crate) fn check(request: &Request<'_>, context: &mut Context) -> Result<Vec<Problem>, Refusal> {
     let check = Check {
         selection: &request.selection,
@@ -121,7 +116,7 @@ pub(crate) struct Taken {
 
 /// Takes the snapshot under the window's lock.
 pub(crate) fn take_snapshot(
-    guard: &Rc<Guard>,
+    guard: &Guard,
     request: &Request<'_>,
     context: &mut Context,
 ) -> Result<Taken, Refusal> {
@@ -160,26 +155,6 @@ fn pod(PodSnapshot { pod, .. }: PodSnapshot) -> WindowPod {
         fingerprint_before: None,
         fingerprint_after: None,
         rebuilt: None,
-    }
-}
-
-/// Adds what only the machine of before the window can tell: fingerprints of the pods, and silent gateways.
-pub(crate) fn complete(
-    baseline: &mut Baseline,
-    fingerprints: Fingerprints,
-    pods: &mut [WindowPod],
-    request: &Request<'_>,
-    context: &mut Context,
-) {
-    baseline.runtimes = fingerprints.runtimes;
-    for (id, fingerprint) in fingerprints.pods {
-        if let Some(pod) = pods.iter_mut().find(|pod| pod.info.id == id) {
-            pod.fingerprint_before = Some(fingerprint);
-        }
-    }
-    // Without an answer every silent gateway counts against the window.
-    if let Ok(verified) = network::verify(baseline, request, context) {
-        baseline.silent = verified.silent();
     }
 }
 

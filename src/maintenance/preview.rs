@@ -48,7 +48,7 @@ pub(crate) fn run(request: &Request<'_>, context: &Context) -> Result<Preview, R
             }
         }
     }
-    pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
+    pods.sort_by(|a: &PodSummary, b| a.info.id.cmp(&b.info.id));
     Ok(Preview {
         node: session.node,
         unit,

@@ -8,9 +8,9 @@ use crate::inventory::Inventory;
 use crate::maintenance::rebuild_check::{After, SandboxNow};
 use crate::maintenance::signals::Signals;
 use crate::matching::Selection;
+use crate::model::Problem;
 use crate::model::problem::RebuildCause;
-use crate::model::window::{PodFingerprint, WindowPod};
-use crate::model::{PodId, Problem};
+use crate::model::window::WindowPod;
 use crate::runtime::{self, Answer, Config, Sandbox};
 
 /// How often netfix checks for an interruption.
@@ -20,26 +20,18 @@ const LEAST_INTERVAL: Duration = Duration::from_millis(20);
 /// How long a runtime that stops with kubelet, as k3s's containerd does, may take to answer again.
 const BACK_AGAIN: Duration = Duration::from_secs(90);
 
-/// What the runtimes said before the pause.
-#[derive(Debug, Default)]
-pub(crate) struct Fingerprints {
-    pub pods: Vec<(PodId, PodFingerprint)>,
-    /// The sockets of the runtimes that answered.
-    pub runtimes: Vec<PathBuf>,
-}
-
-/// Queries the runtimes before the pause.
-pub(crate) fn before(pods: &[WindowPod], config: &Config) -> Result<Fingerprints, Vec<Problem>> {
+/// Queries the runtimes before the pause and notes each pod's fingerprint; returns the sockets of those that answered.
+pub(crate) fn before(
+    pods: &mut [WindowPod],
+    config: &Config,
+) -> Result<Vec<PathBuf>, Vec<Problem>> {
     let answer = runtime::ask(config)?;
-    let fingerprint = |pod: &WindowPod| {
-        let id = pod.info.sandbox.as_ref()?;
-        let own = answer.sandboxes.iter().find(|sandbox| sandbox.id == *id);
-        Some((pod.info.id.clone(), own.map(Sandbox::fingerprint)?))
-    };
-    Ok(Fingerprints {
-        pods: pods.iter().filter_map(fingerprint).collect(),
-        runtimes: answered(&answer).cloned().collect(),
-    })
+    for pod in pods {
+        let is_own = |sandbox: &&Sandbox| pod.info.sandbox.as_ref() == Some(&sandbox.id);
+        let own = answer.sandboxes.iter().find(is_own);
+        pod.fingerprint_before = own.map(Sandbox::fingerprint);
+    }
+    Ok(answered(&answer).cloned().collect())
 }
 
 /// The sockets of the runtimes that list their pods.

@@ -1,7 +1,6 @@
 //! Starts kubelet again, even if the netfix that paused it is gone.
 
 use crate::context::Context;
-use crate::inventory::observe;
 use crate::maintenance::kubelet_pause;
 use crate::maintenance::window::{WindowSession, is_of_other_boot, is_owner_alive};
 use crate::maintenance::window_status::WindowStatus;
@@ -63,8 +62,7 @@ pub(crate) fn run(context: &mut Context) -> Result<Resumed, Refusal> {
 impl WindowSession {
     /// Starts the paused unit again, unless that was done; returns whether it runs.
     fn end_pause(&mut self) -> (Vec<Problem>, bool) {
-        if self.window.pause.is_none() || is_of_other_boot(&self.window, &observe::node_identity())
-        {
+        if self.window.pause.is_none() || is_of_other_boot(&self.window) {
             return (Vec::new(), true);
         }
         let bus = kubelet_pause::systemd();
@@ -95,7 +93,7 @@ impl WindowSession {
     /// Closes a window in which only a pause was tried.
     pub(crate) fn abandon(self) -> Vec<Problem> {
         // While the unit does not run, the window stays open for the next process.
-        if self.window.is_paused() || !self.is_saved() {
+        if self.window.is_paused() || !self.is_saved {
             self.leave();
             return Vec::new();
         }

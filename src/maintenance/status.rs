@@ -39,7 +39,7 @@ pub(crate) fn run(runtimes: &runtime::Config, context: &Context) -> Result<Statu
     if let Err(refusal) = inventory.attribute(runtimes, &selection) {
         problems.extend(refusal.problems);
     }
-    let recorded = load_node(store, &inventory.node, &mut problems);
+    let recorded = load_node(store, &mut problems);
     let is_covered = |pod: &&Pod| {
         let checkpoints = stored.checkpoints.iter();
         let mut own = checkpoints.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());

@@ -115,9 +115,8 @@ impl Driver<'_> {
 
     fn close(mut self) -> Upgraded {
         let mut end = self.findings.end();
-        let found = self.findings.problems().cloned();
-        self.session.window.problems.extend(found);
         let mut problems = self.findings.into_problems();
+        self.session.window.problems.extend_from_slice(&problems);
         let is_open = self.session.window.is_paused();
         let window = if is_open {
             // kubelet does not run: the window stays open for the next process.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::kernel::events::LinkEvents;
 use crate::maintenance::clock::boottime;
-use crate::maintenance::event::{Budget, Event, KubeletEvent};
+use crate::maintenance::event::{Budget, Event, KubeletEvent, TARGET};
 use crate::maintenance::window_log::WindowLog;
 use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER};
 
@@ -16,13 +16,15 @@ use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER};
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// A thread that ends when this is dropped.
-struct Watch<T> {
+#[derive(Debug)]
+pub(super) struct Watch<T> {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<T>>,
 }
 
 impl<T: Send + 'static> Watch<T> {
-    fn start(work: impl FnOnce(&AtomicBool) -> T + Send + 'static) -> Self {
+    /// `work` ends soon after the flag is set.
+    pub(super) fn start(work: impl FnOnce(&AtomicBool) -> T + Send + 'static) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         Self {
@@ -30,67 +32,57 @@ impl<T: Send + 'static> Watch<T> {
             thread: Some(thread::spawn(move || work(&stopped))),
         }
     }
+}
 
-    fn end(&mut self) -> Option<T> {
+impl<T> Watch<T> {
+    /// Ends the thread; returns its result, unless it panicked.
+    pub(super) fn end(&mut self) -> Option<T> {
         self.stop.store(true, Ordering::SeqCst);
         self.thread.take().and_then(|thread| thread.join().ok())
     }
 }
 
-/// Records when the host's links are lost.
-pub(crate) struct LossWatch(Watch<BTreeMap<String, u64>>);
-
-impl LossWatch {
-    /// `None` where the kernel refuses events; then the outage stays unknown, and nothing else depends on it.
-    pub(crate) fn start() -> Option<Self> {
-        let mut events = LinkEvents::subscribe().ok()?;
-        Some(Self(Watch::start(move |stop| {
-            let mut lost = BTreeMap::new();
-            while !stop.load(Ordering::SeqCst) {
-                // The socket overran: events before that are still true.
-                let Ok(names) = events.losses(INTERVAL) else {
-                    continue;
-                };
-                let now = boottime();
-                for name in names {
-                    lost.entry(name).or_insert(now);
-                }
-            }
-            lost
-        })))
-    }
-
-    /// The lost links, each with the moment (`CLOCK_BOOTTIME`, milliseconds).
-    pub(crate) fn end(mut self) -> BTreeMap<String, u64> {
-        self.0.end().unwrap_or_default()
-    }
-}
-
-/// Warns when the pause of kubelet begins to matter.
-pub(crate) struct BudgetWatch(Watch<()>);
-
-impl BudgetWatch {
-    /// Counts from `paused` (`CLOCK_BOOTTIME`, milliseconds); `deadline` in seconds.
-    pub(crate) fn start(log: WindowLog, paused: u64, deadline: u64) -> Self {
-        Self(Watch::start(move |stop| {
-            let mut warnings = warnings(deadline).into_iter().peekable();
-            while !stop.load(Ordering::SeqCst) {
-                let seconds = boottime().saturating_sub(paused) / 1000;
-                while let Some((_, budget)) = warnings.next_if(|(at, _)| *at <= seconds) {
-                    let event = Event::from(KubeletEvent::PausedFor { seconds, budget });
-                    log::warn!(PHASE = "pause"; "{event}");
-                    log.line(&event);
-                }
-                thread::sleep(INTERVAL);
-            }
-        }))
-    }
-}
-
-impl Drop for BudgetWatch {
+impl<T> Drop for Watch<T> {
     fn drop(&mut self) {
-        self.0.end();
+        self.end();
     }
+}
+
+/// Records which links of the host are lost, each with the moment (`CLOCK_BOOTTIME`, milliseconds). `None` where the kernel
+/// refuses events; then the outage stays unknown, and nothing else depends on it.
+pub(super) fn losses() -> Option<Watch<BTreeMap<String, u64>>> {
+    let mut events = LinkEvents::subscribe().ok()?;
+    Some(Watch::start(move |stop| {
+        let mut lost = BTreeMap::new();
+        while !stop.load(Ordering::SeqCst) {
+            // The socket overran: events before that are still true.
+            let Ok(names) = events.losses(INTERVAL) else {
+                continue;
+            };
+            let now = boottime();
+            for name in names {
+                lost.entry(name).or_insert(now);
+            }
+        }
+        lost
+    }))
+}
+
+/// Warns when the pause of kubelet begins to matter. Counts from `paused` (`CLOCK_BOOTTIME`, milliseconds); `deadline` in
+/// seconds.
+pub(super) fn budget(log: WindowLog, paused: u64, deadline: u64) -> Watch<()> {
+    Watch::start(move |stop| {
+        let mut warnings = warnings(deadline).into_iter().peekable();
+        while !stop.load(Ordering::SeqCst) {
+            let seconds = boottime().saturating_sub(paused) / 1000;
+            while let Some((_, budget)) = warnings.next_if(|(at, _)| *at <= seconds) {
+                let event = Event::from(KubeletEvent::PausedFor { seconds, budget });
+                log::warn!(target: TARGET, PHASE = "pause"; "{event}");
+                log.line(&event);
+            }
+            thread::sleep(INTERVAL);
+        }
+    })
 }
 
 /// After how many seconds to warn, of which limit.

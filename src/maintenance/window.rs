@@ -2,16 +2,15 @@
 
 use std::io::SeekFrom;
 use std::path::Path;
-use std::rc::Rc;
 use std::time::Duration;
 
 use crate::inventory::{observe, procfs};
 use crate::maintenance::clock;
-use crate::maintenance::event::Event;
+use crate::maintenance::event::{Event, TARGET};
 use crate::maintenance::window_log::{self, WindowLog};
 use crate::model::problem::WindowCause;
 use crate::model::window::{End, Phase, PhaseName, SCHEMA};
-use crate::model::{NodeIdentity, Problem, Window};
+use crate::model::{Problem, Window};
 use crate::refusal::Refusal;
 use crate::store::{self, Guard, Store};
 
@@ -19,11 +18,12 @@ use crate::store::{self, Guard, Store};
 #[derive(Debug)]
 pub(crate) struct WindowSession {
     pub window: Window,
-    log: WindowLog,
+    /// For COMMAND and for threads too.
+    pub log_file: WindowLog,
     /// The lock on the state folder; `None` while other commands may work.
-    guard: Option<Rc<Guard>>,
+    pub guard: Option<Guard>,
     /// Whether the window is on disk. The first pause writes it.
-    is_saved: bool,
+    pub is_saved: bool,
     /// Whether the log has that the disk refuses the record.
     has_warned: bool,
 }
@@ -39,7 +39,10 @@ impl WindowSession {
         let id = store.free_window_id(&clock::id())?;
         // No window is open: logs of processes that are gone belong to none.
         window_log::sweep();
-        let log = WindowLog::open(&id, echo);
+        let mut log = WindowLog::open(&id);
+        if echo {
+            log.start_echo(SeekFrom::Start(0));
+        }
         let window = Window {
             schema: SCHEMA,
             id,
@@ -63,7 +66,7 @@ impl WindowSession {
 
     /// Takes over the window of a process that is gone.
     pub(crate) fn take_over(mut window: Window, guard: Guard, echo: bool) -> Self {
-        let log = WindowLog::open(&window.id, false);
+        let mut log = WindowLog::open(&window.id);
         let earlier = window
             .log
             .as_deref()
@@ -72,24 +75,22 @@ impl WindowSession {
             .and_then(window_log::read);
         log.append(&earlier.unwrap_or_default());
         window.log = log.path().map(|path| path.display().to_string());
-        let log = if echo {
-            log.with_echo(SeekFrom::End(0))
-        } else {
-            log
-        };
+        if echo {
+            log.start_echo(SeekFrom::End(0));
+        }
         Self::new(window, log, guard, true)
     }
 
     /// Changes the window of a process that still runs.
     pub(crate) fn visit(window: Window, guard: Guard) -> Self {
-        Self::new(window, WindowLog::on_stderr(), guard, true)
+        Self::new(window, WindowLog::default(), guard, true)
     }
 
-    fn new(window: Window, log: WindowLog, guard: Guard, is_saved: bool) -> Self {
+    fn new(window: Window, log_file: WindowLog, guard: Guard, is_saved: bool) -> Self {
         Self {
             window,
-            log,
-            guard: Some(Rc::new(guard)),
+            log_file,
+            guard: Some(guard),
             is_saved,
             has_warned: false,
         }
@@ -98,26 +99,6 @@ impl WindowSession {
     /// Milliseconds since the window's start.
     pub(crate) fn now(&self) -> u64 {
         clock::boottime().saturating_sub(self.window.started_boottime)
-    }
-
-    /// The log, for COMMAND and for threads.
-    pub(crate) fn log_file(&self) -> &WindowLog {
-        &self.log
-    }
-
-    /// The lock, while it is held.
-    pub(crate) fn guard(&self) -> Option<&Rc<Guard>> {
-        self.guard.as_ref()
-    }
-
-    /// Lets other commands work.
-    pub(crate) fn release(&mut self) {
-        self.guard = None;
-    }
-
-    /// Ends that.
-    pub(crate) fn relock(&mut self, guard: Guard) {
-        self.guard = Some(Rc::new(guard));
     }
 
     /// How long it is until the deadline starts the unit.
@@ -147,14 +128,14 @@ impl WindowSession {
 
     /// Logs a line.
     pub(crate) fn log(&self, event: impl Into<Event>) {
-        self.log.line(&event.into());
+        self.log_file.line(&event.into());
     }
 
     /// A phase begins.
     pub(crate) fn begin(&mut self, name: PhaseName, event: impl Into<Event>) {
         let event = event.into();
-        log::info!(PHASE = name.to_string().as_str(); "{event}");
-        self.log.line(&event);
+        log::info!(target: TARGET, PHASE = name.to_string().as_str(); "{event}");
+        self.log_file.line(&event);
         self.window.phases.push(Phase {
             name,
             from: self.now(),
@@ -170,7 +151,7 @@ impl WindowSession {
         if let Some(phase) = self.window.phases.last_mut() {
             (phase.to, phase.ok) = (Some(now), Some(ok));
             let name = phase.name;
-            log::info!(PHASE = name.to_string().as_str(); "{}", Event::PhaseEnded { name, ok });
+            log::info!(target: TARGET, PHASE = name.to_string().as_str(); "{}", Event::PhaseEnded { name, ok });
         }
         self.save_if_possible();
     }
@@ -198,17 +179,12 @@ impl WindowSession {
         }
     }
 
-    /// Whether the window is on disk.
-    pub(crate) fn is_saved(&self) -> bool {
-        self.is_saved
-    }
-
     /// Leaves the window as it is on disk; returns it.
     pub(crate) fn leave(mut self) -> Window {
-        self.log.end_echo();
+        self.log_file.end_echo();
         // The record on disk names the log.
-        if !self.is_saved {
-            self.log.path().into_iter().for_each(window_log::remove);
+        if let (false, Some(log)) = (self.is_saved, self.log_file.path()) {
+            window_log::remove(log);
         }
         self.window
     }
@@ -221,14 +197,13 @@ impl WindowSession {
             self.window.exit = Some(end.code());
             self.window.closed_by = closed_by.map(str::to_owned);
         }
-        self.log.end_echo();
+        self.log_file.end_echo();
         let mut problems = Vec::new();
-        if let Some(guard) = self.guard.clone() {
+        if let Some(guard) = self.guard.take() {
             problems.extend(self.keep_log(&guard));
             match guard.close_window(&self.window) {
-                Ok(closed) => {
-                    let errors = closed.incomplete.into_iter().chain(closed.untidy);
-                    problems.extend(errors.map(|error| error.problem().demoted()));
+                Ok(failed) => {
+                    problems.extend(failed.iter().map(|error| error.problem().demoted()));
                 }
                 Err(error) => problems.push(error.problem()),
             }
@@ -238,7 +213,7 @@ impl WindowSession {
 
     /// Moves the log from memory to the records.
     fn keep_log(&mut self, guard: &Guard) -> Option<Problem> {
-        let log = self.log.path()?;
+        let log = self.log_file.path()?;
         let text = window_log::read(log).unwrap_or_default();
         let kept = guard.add_to_window_log(&self.window.id, &String::from_utf8_lossy(&text));
         let failed = match kept {
@@ -260,8 +235,8 @@ pub(crate) fn is_owner_alive(window: &Window) -> bool {
 }
 
 /// Whether a window is of another boot: masks and timers do not survive a reboot.
-pub(crate) fn is_of_other_boot(window: &Window, node: &NodeIdentity) -> bool {
-    !window.node.is_same(node)
+pub(crate) fn is_of_other_boot(window: &Window) -> bool {
+    !window.node.is_same(&observe::node_identity())
 }
 
 /// What stops a command that needs a window of its own.
@@ -275,10 +250,8 @@ pub(crate) fn still_open(window: &Window) -> Problem {
     cause.error(window.id.clone())
 }
 
-/// Opens a window for `upgrade`: a new one, or the one that an interrupted netfix left open in this boot.
-///
-/// # Errors
-/// When the process still runs that opened it.
+/// Opens a window for `upgrade`: a new one, or the one that an interrupted netfix left open in this boot. Refuses when
+/// the process still runs that opened it.
 pub(crate) fn open_or_resume(
     guard: Guard,
     store: &Store,
@@ -291,7 +264,7 @@ pub(crate) fn open_or_resume(
     if is_owner_alive(&window) {
         return Err(still_open(&window).into());
     }
-    if window.ended.is_some() || is_of_other_boot(&window, &observe::node_identity()) {
+    if window.ended.is_some() || is_of_other_boot(&window) {
         // Closing it was interrupted, or the reboot has ended its pause.
         WindowSession::take_over(window, guard, false).finish_abandoned("reboot");
         return WindowSession::open(store, store.lock(COMMAND)?, COMMAND, echo);

@@ -6,53 +6,47 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::Duration;
 
 use crate::maintenance::clock;
 use crate::maintenance::event::Event;
+use crate::maintenance::watch::Watch;
 
 /// In memory, so that a full disk does not matter; for root only.
-const FOLDER: &str = "/run/netfix";
+pub(super) const FOLDER: &str = "/run/netfix";
 /// How often a follower reads the log.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// The log of an open window.
-#[derive(Debug)]
+/// The log of an open window. Without a file, lines go to stderr.
+#[derive(Debug, Default)]
 pub(crate) struct WindowLog {
     file: Option<(File, PathBuf)>,
-    echo: Option<Echo>,
+    /// Copies the file to stderr as it grows.
+    echo: Option<Watch<()>>,
 }
 
 impl WindowLog {
-    /// A new log, copied to stderr where `echo` says so. Where no file can be created, lines go to stderr alone.
-    pub(crate) fn open(id: &str, echo: bool) -> Self {
+    /// A new log.
+    pub(crate) fn open(id: &str) -> Self {
         let path = Path::new(FOLDER)
             .join(std::process::id().to_string())
             .join(format!("{id}.log"));
         let file = create(&path).ok().map(|file| (file, path));
-        let log = Self { file, echo: None };
-        if echo {
-            log.with_echo(SeekFrom::Start(0))
-        } else {
-            log
-        }
+        Self { file, echo: None }
     }
 
-    /// No file: lines go to stderr.
-    pub(crate) fn on_stderr() -> Self {
-        Self {
-            file: None,
-            echo: None,
-        }
-    }
-
-    /// The same, copied to stderr from there on.
-    pub(crate) fn with_echo(mut self, from: SeekFrom) -> Self {
-        self.echo = self.path().map(|path| Echo::start(path.to_owned(), from));
-        self
+    /// Copies the log to stderr from there on.
+    pub(crate) fn start_echo(&mut self, from: SeekFrom) {
+        let Some(path) = self.path().map(Path::to_owned) else {
+            return;
+        };
+        self.echo = Some(Watch::start(move |stop| {
+            let _ = follow(&path, from, &mut io::stderr(), || {
+                stop.load(Ordering::SeqCst)
+            });
+        }));
     }
 
     /// Adds the lines that another process has logged before.
@@ -131,7 +125,8 @@ pub(crate) fn sweep() {
     let _ = fs::remove_dir(FOLDER);
 }
 
-fn create(path: &Path) -> io::Result<File> {
+/// Creates a file in memory that others append to and this process may read.
+pub(super) fn create(path: &Path) -> io::Result<File> {
     let folder = path.parent().unwrap_or(Path::new(FOLDER));
     DirBuilder::new()
         .recursive(true)
@@ -140,48 +135,15 @@ fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options
         .create_new(true)
+        .read(true)
         .append(true)
         .mode(0o600)
         .custom_flags(libc::O_NOFOLLOW)
         .open(path)
 }
 
-/// Copies a log to stderr as it grows.
-#[derive(Debug)]
-struct Echo {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Echo {
-    fn start(path: PathBuf, from: SeekFrom) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
-        let follow = move || {
-            let _ = follow(&path, from, &mut io::stderr(), || {
-                stopped.load(Ordering::SeqCst)
-            });
-        };
-        Self {
-            stop,
-            thread: Some(thread::spawn(follow)),
-        }
-    }
-}
-
-impl Drop for Echo {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::SeqCst);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Copies a log from there on, as it grows, until `ended` is true; returns where the copy ends.
-///
-/// # Errors
-/// When the log is gone, or the reader of the copy.
+/// Copies a log from there on, as it grows, until `ended` is true; returns where the copy ends. Fails when the log is
+/// gone, or the reader of the copy.
 pub(crate) fn follow(
     path: &Path,
     from: SeekFrom,

@@ -4,7 +4,7 @@ use crate::inventory::procfs;
 use crate::maintenance::clock;
 use crate::maintenance::window::is_owner_alive;
 use crate::model::Window;
-use crate::systemd::Bus;
+use crate::systemd::{Bus, UnitState};
 
 /// A window, its process and its unit at this moment.
 #[derive(Debug, Clone)]
@@ -15,32 +15,16 @@ pub(crate) struct WindowStatus {
     /// Whether the process that opened it still runs.
     pub is_at_work: bool,
     /// kubelet's unit; `None` where systemd was not queried.
-    pub unit: Option<UnitNow>,
-}
-
-/// A unit at this moment.
-#[derive(Debug, Clone)]
-pub(crate) struct UnitNow {
-    /// `ActiveState` of systemd.
-    pub active: String,
-    /// `SubState` of systemd.
-    pub sub: String,
-    /// Whether it is stopped and masked.
-    pub is_held: bool,
+    pub unit: Option<UnitState>,
 }
 
 impl WindowStatus {
     /// Queries systemd where there is a bus.
     pub(crate) fn new(window: Window, bus: Option<&Bus>) -> Self {
         let pause = window.pause.as_ref();
-        let state = pause
+        let unit = pause
             .zip(bus)
             .and_then(|(pause, bus)| bus.unit(&pause.unit).ok());
-        let unit = state.map(|state| UnitNow {
-            is_held: state.is_stopped() && state.is_masked(),
-            active: state.active,
-            sub: state.sub,
-        });
         Self {
             now: clock::boottime().saturating_sub(window.started_boottime),
             is_at_work: is_owner_alive(&window) || window.owner == procfs::own(),

@@ -57,6 +57,9 @@ pub struct Machine {
     pub node: NodeIdentity,
     /// The running pods.
     pub pods: Vec<PodFacts>,
+    /// Namespaces that exist and cannot be entered, so that no cookie is known.
+    #[serde(default)]
+    pub closed: Vec<NetnsIdentity>,
     /// The namespace to which each path of a record without proof leads.
     #[serde(default)]
     pub leads_to: BTreeMap<String, NetnsKey>,
@@ -91,6 +94,8 @@ pub enum Rejection {
     OtherBoot,
     /// Its namespace does not exist any more.
     NetnsGone,
+    /// A namespace that may be its own cannot be entered.
+    NetnsClosed,
     /// Another namespace is at its path.
     NetnsReplaced,
     /// Another pod has its namespace, or one with the same inode.
@@ -261,7 +266,19 @@ impl Machine {
                 .iter()
                 .any(|pod| pod.paths.iter().any(|known| known == path))
         };
-        if record.paths.iter().any(is_known) {
+        let is_own = |closed: &NetnsIdentity| {
+            if let Some(proof) = &record.proof {
+                return proof.netns.may_be(closed);
+            }
+            let mut leads_to = record
+                .paths
+                .iter()
+                .filter_map(|path| self.leads_to.get(path));
+            leads_to.any(|key| *key == (closed.device, closed.inode))
+        };
+        if self.closed.iter().any(is_own) {
+            Rejection::NetnsClosed
+        } else if record.paths.iter().any(is_known) {
             Rejection::NetnsReplaced
         } else {
             Rejection::NetnsGone

@@ -71,6 +71,36 @@ pub struct Sysctls {
     pub stable_secret: Option<Ipv6Addr>,
 }
 
+impl Sysctls {
+    /// The settings of each folder; the secret, which is no number, is in none.
+    #[must_use]
+    pub fn folders(&self) -> [(Folder, &Settings); 4] {
+        let Self {
+            ipv4,
+            ipv6,
+            neigh4,
+            neigh6,
+            stable_secret: _,
+        } = self;
+        [
+            (Folder::Ipv4Conf, ipv4),
+            (Folder::Ipv6Conf, ipv6),
+            (Folder::Ipv4Neigh, neigh4),
+            (Folder::Ipv6Neigh, neigh6),
+        ]
+    }
+
+    /// The settings of one folder.
+    pub fn folder_mut(&mut self, folder: Folder) -> &mut Settings {
+        match folder {
+            Folder::Ipv4Conf => &mut self.ipv4,
+            Folder::Ipv6Conf => &mut self.ipv6,
+            Folder::Ipv4Neigh => &mut self.neigh4,
+            Folder::Ipv6Neigh => &mut self.neigh6,
+        }
+    }
+}
+
 /// A folder of `/proc/sys/net` with one folder per interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Folder {

@@ -5,7 +5,7 @@ use ipnet::{IpNet, Ipv4Net};
 use crate::model::link::{Flags, Macvlan, MacvlanMode, Vlan};
 use crate::model::partial::{Attachment, Made, Partial, Tuning};
 use crate::model::problem::PartialCause;
-use crate::model::sysctl::{Settings, Sysctls};
+use crate::model::sysctl::Sysctls;
 use crate::model::{Address, IfName, Link, LinkKind, NetState, Parent, Problem};
 use crate::plan::link_diff;
 use crate::plan::{HostLinks, Plan, cni_routes};
@@ -166,28 +166,11 @@ impl Completion<'_> {
 
     /// Reports configured settings that this kernel does not show, and that netfix cannot set.
     fn unknown_settings(&mut self, attachment: &Attachment, now: &Link) {
-        let folders = |sysctls: &Sysctls| {
-            let Sysctls {
-                ipv4,
-                ipv6,
-                neigh4,
-                neigh6,
-                stable_secret: _,
-            } = sysctls.clone();
-            [
-                ("ipv4/conf", ipv4),
-                ("ipv6/conf", ipv6),
-                ("ipv4/neigh", neigh4),
-                ("ipv6/neigh", neigh6),
-            ]
-        };
         let dev = &attachment.ifname;
-        for ((folder, wanted), (_, known)) in folders(&attachment.tuning.sysctls)
-            .into_iter()
-            .zip(folders(&now.sysctls))
-        {
+        let wanted = attachment.tuning.sysctls.folders();
+        for ((folder, wanted), (_, known)) in wanted.into_iter().zip(now.sysctls.folders()) {
             for (key, value) in wanted.iter().filter(|(key, _)| !known.contains_key(*key)) {
-                let object = format!("sysctl net/{folder}/{dev}/{key} = {value}");
+                let object = format!("sysctl net/{}/{dev}/{key} = {value}", folder.as_str());
                 self.problems
                     .push(PartialCause::SettingUnknown.error(object));
             }
@@ -195,15 +178,14 @@ impl Completion<'_> {
     }
 
     fn addresses(&mut self, attachment: &Attachment) {
-        let wanted = attachment
-            .addresses
-            .iter()
-            .map(|net| address(&attachment.ifname, *net));
-        // The kernel lists IPv6 addresses newest first.
-        let (v4, v6): (Vec<_>, Vec<_>) = wanted.partition(|address| address.local.is_ipv4());
-        for wanted in v4.into_iter().chain(v6.into_iter().rev()) {
-            if !self.state.addresses.iter().any(|now| now.is_same(&wanted)) {
-                self.state.addresses.push(wanted);
+        let wanted = attachment.addresses.iter();
+        let wanted: Vec<_> = wanted
+            .map(|net| address(&attachment.ifname, *net))
+            .collect();
+        // Added in the order of the source, they are listed in this one.
+        for wanted in link_diff::in_adding_order(&wanted) {
+            if !self.state.addresses.iter().any(|now| now.is_same(wanted)) {
+                self.state.addresses.push(wanted.clone());
             }
         }
     }
@@ -262,24 +244,11 @@ fn tune(attachment: &Attachment, link: &mut Link) {
     link.flags.promisc = promisc.unwrap_or(link.flags.promisc);
     link.flags.allmulti = allmulti.unwrap_or(link.flags.allmulti);
     for from in [implied, sysctls] {
-        let Sysctls {
-            ipv4,
-            ipv6,
-            neigh4,
-            neigh6,
-            stable_secret,
-        } = from.clone();
         let into = &mut link.sysctls;
-        let folders: [(&mut Settings, Settings); 4] = [
-            (&mut into.ipv4, ipv4),
-            (&mut into.ipv6, ipv6),
-            (&mut into.neigh4, neigh4),
-            (&mut into.neigh6, neigh6),
-        ];
-        for (into, from) in folders {
-            into.extend(from);
+        for (folder, settings) in from.folders() {
+            into.folder_mut(folder).extend(settings.clone());
         }
-        into.stable_secret = stable_secret.or(into.stable_secret);
+        into.stable_secret = from.stable_secret.or(into.stable_secret);
     }
 }
 

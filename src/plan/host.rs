@@ -96,7 +96,7 @@ impl<'a> Planner<'a> {
                 .insert(wanted.name.clone(), now.name.clone());
         }
         self.can_be_parent(wanted);
-        self.cannot_restore(wanted, Some(now));
+        link_diff::cannot_restore(wanted, Some(now), self.wanted, &mut self.plan);
         link_diff::attributes(wanted, now, self.wanted, &mut self.plan);
         link_diff::sysctls(wanted, now, self.wanted, &mut self.plan);
         link_diff::up(wanted, now, self.wanted, &mut self.plan);
@@ -140,20 +140,11 @@ impl<'a> Planner<'a> {
             return;
         }
         self.can_be_parent(wanted);
-        self.cannot_restore(wanted, now);
+        link_diff::cannot_restore(wanted, now, self.wanted, &mut self.plan);
         let fresh = fresh_link(wanted, self.observed);
         if let Some(base) = now.or(fresh.as_ref()) {
             self.settle(wanted, base);
         }
-    }
-
-    fn cannot_restore(&mut self, wanted: &Link, now: Option<&Link>) {
-        self.plan
-            .problems
-            .extend(link_diff::lost_master(wanted, now, self.wanted));
-        self.plan
-            .problems
-            .extend(link_diff::lost_qdisc(wanted, now));
     }
 
     /// Plans the creation; `false` when another link prevents it.
@@ -222,18 +213,7 @@ impl<'a> Planner<'a> {
             target.mac = now.mac;
         }
         link_diff::attributes(&target, now, self.wanted, &mut self.plan);
-        let change = match (&wanted.kind, &now.kind) {
-            (LinkKind::Vlan(then), LinkKind::Vlan(now)) if then.vlan_flags != now.vlan_flags => {
-                Some(Change::Vlan(then.clone()))
-            }
-            (LinkKind::Macvlan(then), LinkKind::Macvlan(now)) if then != now => {
-                Some(Change::Macvlan(then.clone()))
-            }
-            _ => None,
-        };
-        self.plan
-            .steps
-            .extend(change.map(|change| Step::set(&now.name, change)));
+        link_diff::kind_data(wanted, now, &mut self.plan);
         link_diff::sysctls(wanted, now, self.wanted, &mut self.plan);
         if let (LinkKind::Bond(then), LinkKind::Bond(bond)) = (&wanted.kind, &now.kind) {
             self.bond(wanted, then, bond);

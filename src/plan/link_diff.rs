@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::model::address::{DADFAILED, Maker};
 use crate::model::link::Flags;
 use crate::model::problem::{ConflictCause, PlanCause};
-use crate::model::sysctl::{Folder, Settings, SysctlKey, Sysctls};
+use crate::model::sysctl::{Folder, Settings, SysctlKey};
 use crate::model::{Address, IfName, Link, LinkKind, NetState, Problem, Route};
 use crate::plan::{Change, Observed, Plan, Step};
 
@@ -97,17 +97,25 @@ pub(crate) fn attributes(wanted: &Link, now: &Link, state: &NetState, plan: &mut
     }
 }
 
+/// The step for the data of the link's kind, but for a bond's.
+pub(crate) fn kind_data(wanted: &Link, now: &Link, plan: &mut Plan) {
+    let change = match (&wanted.kind, &now.kind) {
+        (LinkKind::Vlan(then), LinkKind::Vlan(now)) if then.vlan_flags != now.vlan_flags => {
+            Change::Vlan(then.clone())
+        }
+        (LinkKind::Macvlan(then), LinkKind::Macvlan(now)) if then != now => {
+            Change::Macvlan(then.clone())
+        }
+        _ => return,
+    };
+    plan.steps.push(Step::set(&now.name, change));
+}
+
 /// The steps for one link's sysctls: what differs, nothing else.
 pub(crate) fn sysctls(wanted: &Link, now: &Link, state: &NetState, plan: &mut Plan) {
-    let Sysctls {
-        ipv4,
-        ipv6,
-        neigh4,
-        neigh6,
-        stable_secret,
-    } = &wanted.sysctls;
     let mut current = now.sysctls.clone();
-    if let Some(secret) = stable_secret.filter(|secret| current.stable_secret != Some(*secret)) {
+    let secret = wanted.sysctls.stable_secret;
+    if let Some(secret) = secret.filter(|secret| current.stable_secret != Some(*secret)) {
         plan.steps.push(Step::stable_secret(&now.name, secret));
         // Writing the secret changes the mode too, so the mode is always written after it.
         if let Some(mode) = current.ipv6.get_mut(&ADDR_GEN_MODE) {
@@ -118,13 +126,8 @@ pub(crate) fn sysctls(wanted: &Link, now: &Link, state: &NetState, plan: &mut Pl
         // Set by netlink after the link is up: unlike a write to the sysctl, that adds no address.
         current.ipv6.remove(&ADDR_GEN_MODE);
     }
-    let folders = [
-        (Folder::Ipv4Conf, ipv4, &current.ipv4),
-        (Folder::Ipv6Conf, ipv6, &current.ipv6),
-        (Folder::Ipv4Neigh, neigh4, &current.neigh4),
-        (Folder::Ipv6Neigh, neigh6, &current.neigh6),
-    ];
-    for (folder, wanted, current) in folders {
+    let folders = wanted.sysctls.folders().into_iter();
+    for ((folder, wanted), (_, current)) in folders.zip(current.folders()) {
         plan.steps.extend(
             differing(wanted, current).map(|(key, value, was)| Step::Sysctl {
                 dev: now.name.clone(),
@@ -266,7 +269,7 @@ pub(crate) fn addresses(
 
 /// The order in which to add addresses for the kernel to list them as before: it lists IPv4 addresses oldest first (the
 /// first of a subnet is primary), and IPv6 addresses newest first.
-fn in_adding_order(listed: &[Address]) -> impl Iterator<Item = &Address> {
+pub(crate) fn in_adding_order(listed: &[Address]) -> impl Iterator<Item = &Address> {
     let (v4, v6): (Vec<_>, Vec<_>) = listed.iter().partition(|address| address.local.is_ipv4());
     v4.into_iter().chain(v6.into_iter().rev())
 }
@@ -312,8 +315,13 @@ pub(crate) fn routes(wanted: impl Iterator<Item = Route>, observed: &[Route], pl
 /// The default qdisc of software links.
 const NO_QDISC: &str = "noqueue";
 
-/// The loss of a root qdisc, which netfix cannot restore.
-pub(crate) fn lost_qdisc(wanted: &Link, now: Option<&Link>) -> Option<Problem> {
+/// Reports what no step restores: the place in a bridge or VRF, and the root qdisc.
+pub(crate) fn cannot_restore(wanted: &Link, now: Option<&Link>, state: &NetState, plan: &mut Plan) {
+    plan.problems.extend(lost_master(wanted, now, state));
+    plan.problems.extend(lost_qdisc(wanted, now));
+}
+
+fn lost_qdisc(wanted: &Link, now: Option<&Link>) -> Option<Problem> {
     let then = wanted.qdisc.as_deref()?;
     // A link that is down has none yet, and one that is missing will get the plain one.
     let current = match now {
@@ -332,8 +340,7 @@ pub(crate) fn is_bond_port(link: &Link, state: &NetState) -> bool {
     master.is_some_and(|master| matches!(master.kind, LinkKind::Bond(_)))
 }
 
-/// A port that left its bridge or VRF, which netfix cannot restore.
-pub(crate) fn lost_master(wanted: &Link, now: Option<&Link>, state: &NetState) -> Option<Problem> {
+fn lost_master(wanted: &Link, now: Option<&Link>, state: &NetState) -> Option<Problem> {
     let master = wanted
         .master
         .as_ref()

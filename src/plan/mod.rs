@@ -4,7 +4,6 @@
 //! link are unknown, and its plan ends with its creation, unless [`Observed::new_link`] has the initial settings. The next
 //! plan, after a new observation, does the rest.
 
-pub mod claims;
 mod cni_complete;
 mod cni_routes;
 mod host;

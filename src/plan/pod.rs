@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Change, HostLinks, Observed, Plan, Step};
+use super::{HostLinks, Observed, Plan, Step};
 use crate::model::problem::{ConflictCause, PlanCause};
-use crate::model::{IfName, Link, LinkKind, NetState, Parent};
+use crate::model::{IfName, Link, NetState, Parent};
 use crate::plan::link_diff::{self, fresh_link};
 
 /// The plan for a pod's namespace, with the host's links as parents.
@@ -48,7 +48,7 @@ impl Planner<'_> {
 
     fn existing(&mut self, wanted: &Link, now: &Link) {
         self.settled.insert(wanted.name.clone());
-        self.cannot_restore(wanted, Some(now));
+        link_diff::cannot_restore(wanted, Some(now), self.wanted, &mut self.plan);
         if wanted.index != 0 && wanted.index != now.index {
             let cause = PlanCause::IfindexDiffers {
                 now: now.index,
@@ -60,29 +60,9 @@ impl Planner<'_> {
             self.check_parent(wanted, then, parent);
         }
         link_diff::attributes(wanted, now, self.wanted, &mut self.plan);
-        let change = match (&wanted.kind, &now.kind) {
-            (LinkKind::Macvlan(then), LinkKind::Macvlan(now)) if then != now => {
-                Some(Change::Macvlan(then.clone()))
-            }
-            (LinkKind::Vlan(then), LinkKind::Vlan(now)) if then.vlan_flags != now.vlan_flags => {
-                Some(Change::Vlan(then.clone()))
-            }
-            _ => None,
-        };
-        self.plan
-            .steps
-            .extend(change.map(|change| Step::set(&now.name, change)));
+        link_diff::kind_data(wanted, now, &mut self.plan);
         link_diff::sysctls(wanted, now, self.wanted, &mut self.plan);
         link_diff::up(wanted, now, self.wanted, &mut self.plan);
-    }
-
-    fn cannot_restore(&mut self, wanted: &Link, now: Option<&Link>) {
-        self.plan
-            .problems
-            .extend(link_diff::lost_master(wanted, now, self.wanted));
-        self.plan
-            .problems
-            .extend(link_diff::lost_qdisc(wanted, now));
     }
 
     fn check_parent(&mut self, wanted: &Link, then: &Parent, now: &Parent) {
@@ -127,7 +107,7 @@ impl Planner<'_> {
             ..wanted.clone()
         };
         self.plan.steps.push(Step::AddLink(Box::new(link)));
-        self.cannot_restore(wanted, None);
+        link_diff::cannot_restore(wanted, None, self.wanted, &mut self.plan);
         if let Some(base) = fresh_link(wanted, self.observed) {
             self.existing(wanted, &base);
         }

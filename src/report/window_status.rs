@@ -6,6 +6,7 @@ use super::text::{escape, fact, or_dash, seconds};
 use super::view::HoldView;
 use crate::maintenance::window_status::WindowStatus;
 use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER};
+use crate::systemd::UnitState;
 
 impl HoldView {
     /// How a window stands.
@@ -37,7 +38,7 @@ impl HoldView {
             unit_state: unit
                 .as_ref()
                 .map(|unit| format!("{} ({})", unit.active, unit.sub)),
-            held: unit.as_ref().map(|unit| unit.is_held),
+            held: unit.as_ref().map(UnitState::is_held),
             paused_for,
             deadline_in,
             run: window.run.clone(),

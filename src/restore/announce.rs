@@ -16,9 +16,7 @@ use crate::model::{Link, LinkKind, Mac, NetState, Parent, Problem};
 struct Announcement {
     /// The ifindex of the host's link to send through.
     parent: u32,
-    /// The pod's MAC.
     mac: Mac,
-    /// The pod's address.
     address: Ipv4Addr,
 }
 

@@ -13,9 +13,7 @@ use crate::plan::{Change, Plan, Step};
 /// A step that failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// The step.
     pub step: Step,
-    /// Why.
     pub error: Error,
 }
 
@@ -134,9 +132,9 @@ impl Runner<'_> {
                     self.fail(step, error);
                 }
             }
-            other => match request::of(other, |name| self.indexes.get(name).copied()) {
+            other => match request::of(other, |name| self.index(name)) {
                 Ok(request) => self.pending.push((step.clone(), request)),
-                Err(_) => self.fail(step, Errno::ENODEV),
+                Err(errno) => self.fail(step, errno),
             },
         }
     }
@@ -153,16 +151,9 @@ impl Runner<'_> {
                 }
             }
             Err(error) => {
-                let again = || match &error {
-                    Error::Kernel(errno) => Error::Kernel(*errno),
-                    Error::Decode(why) => Error::Decode(why.clone()),
-                    Error::Raced => Error::Raced,
-                };
-                let lost = |step| Failure {
-                    step,
-                    error: again(),
-                };
-                self.failures.extend(steps.into_iter().map(lost));
+                for step in &steps {
+                    self.fail(step, error.clone());
+                }
             }
         }
     }
@@ -170,7 +161,7 @@ impl Runner<'_> {
     /// Creates a link on one of the same namespace, and learns its index.
     fn add_link(&mut self, link: &Link) -> Result<(), Error> {
         let parent = match &link.parent {
-            Some(Parent::Own(name)) => Some(*self.indexes.get(name).ok_or(Errno::ENODEV)?),
+            Some(Parent::Own(name)) => Some(self.index(name)?),
             _ => None,
         };
         let wanted = Some(link.index).filter(|index| *index != 0);
@@ -180,10 +171,10 @@ impl Runner<'_> {
             netns: None,
             parent,
         };
-        let mut result = self.run_one(link::add(link, place(wanted)).ok_or(Errno::EOPNOTSUPP)?);
+        let mut result = self.run_one(link::add(link, place(wanted))?);
         if wanted.is_some() && matches!(result, Err(Error::Kernel(Errno::EEXIST | Errno::EBUSY))) {
             // The old index is taken; the link matters more than its number.
-            result = self.run_one(link::add(link, place(None)).ok_or(Errno::EOPNOTSUPP)?);
+            result = self.run_one(link::add(link, place(None))?);
         }
         result?;
         let index = link::index_of(self.socket, &link.name)?;
@@ -191,12 +182,12 @@ impl Runner<'_> {
         Ok(())
     }
 
+    fn index(&self, name: &IfName) -> Result<u32, Errno> {
+        self.indexes.get(name).copied().ok_or(Errno::ENODEV)
+    }
+
     fn run_one(&mut self, request: Request) -> Result<(), Error> {
-        let results = self.socket.run(&[request])?;
-        results
-            .into_iter()
-            .try_for_each(|result| result)
-            .map_err(Error::from)
+        Ok(self.socket.run_one(request)??)
     }
 
     fn fail(&mut self, step: &Step, error: impl Into<Error>) {
@@ -216,18 +207,12 @@ pub(crate) fn take_back(
     failures: &[Failure],
     created: &[IfName],
 ) -> Vec<IfName> {
-    let cannot_go_up = failures
+    let useless: Vec<&Link> = failures
         .iter()
         .filter_map(Failure::takes_up)
-        .filter(|dev| created.contains(dev));
-    let is_macvlan = |name: &&IfName| {
-        state
-            .link(name)
-            .is_some_and(|l| matches!(l.kind, LinkKind::Macvlan(_)))
-    };
-    let useless: Vec<_> = cannot_go_up
-        .filter(is_macvlan)
-        .filter_map(|name| state.link(name))
+        .filter(|dev| created.contains(dev))
+        .filter_map(|dev| state.link(dev))
+        .filter(|link| matches!(link.kind, LinkKind::Macvlan(_)))
         .collect();
     let requests: Vec<_> = useless.iter().map(|link| link::del(link.index)).collect();
     let results = socket.run(&requests).unwrap_or_default();

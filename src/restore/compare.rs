@@ -7,7 +7,7 @@ use crate::inventory::survey::Surveyed;
 use crate::kernel::netns;
 use crate::model::sysctl::Sysctls;
 use crate::model::{NetState, Problem};
-use crate::plan::{self, HostLinks, Observed, Plan, Step, snapshot_quality};
+use crate::plan::{self, HostLinks, Plan, Step, snapshot_quality};
 use crate::refusal::Refusal;
 
 /// What is missing on the host and in each pod.
@@ -21,7 +21,6 @@ pub(crate) struct Comparison {
 
 /// What a pod has, beside what it should have.
 pub(crate) struct Compared {
-    /// What is missing or differs.
     pub plan: Plan,
     /// The link that is lost, if one is.
     pub lost: Option<String>,
@@ -47,7 +46,6 @@ impl Compared {
 pub(crate) enum Depth {
     /// To the last setting: what a new link of the pod starts with is read, in a hundred files.
     Complete,
-    /// To the link's creation.
     Creation,
 }
 
@@ -114,15 +112,7 @@ impl Matched {
         new_link: Option<&Sysctls>,
     ) -> (Compared, bool) {
         let lost = snapshot_quality::loss(&self.wanted(state, links, &[]).0, state);
-        let plan = self.plan(
-            Observed {
-                state,
-                new_link,
-                age: self.age,
-            },
-            links,
-            &[],
-        );
+        let plan = self.plan(state, new_link, links, &[]);
         let creates = plan
             .steps
             .iter()

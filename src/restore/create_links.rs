@@ -7,7 +7,6 @@ use crate::model::{IfName, Link, LinkKind, NetState, Parent};
 /// A link to create in a pod's namespace, on a link of the host's.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Creation<'a> {
-    /// The pod's namespace.
     pub netns: &'a Netns,
     /// The link; its parent is the host's, by its present name.
     pub link: &'a Link,
@@ -16,18 +15,20 @@ pub(crate) struct Creation<'a> {
 /// Creates the links, each in one message with its final name, index, MAC and MTU; the results are in order.
 ///
 /// Kernels before 6.15 look the name and index up in the sender's namespace and answer `EEXIST` where the host has
-/// them; such a link is created under a temporary name, moved, and renamed by the move.
-///
-/// # Errors
-/// When the host's socket fails.
+/// them; such a link is created under a temporary name, moved, and renamed by the move. Fails when the host's socket
+/// fails.
 pub(crate) fn create(
     socket: &mut Socket,
     host: &NetState,
     creations: &[Creation<'_>],
 ) -> Result<Vec<Result<(), Errno>>, Error> {
-    let direct = |creation: &Creation<'_>| match leftover(host, creation.link) {
-        Some(_) => Err(Errno::EEXIST),
-        None => request(host, creation),
+    let direct = |creation: &Creation<'_>| {
+        let Creation { netns, link } = creation;
+        if leftover(host, link).is_some() {
+            return Err(Errno::EEXIST);
+        }
+        let index = Some(link.index).filter(|index| *index != 0);
+        request(host, link, &link.name, index, Some(netns))
     };
     let requests: Vec<_> = creations.iter().map(direct).collect();
     let sendable: Vec<Request> = requests.iter().flatten().cloned().collect();
@@ -43,24 +44,25 @@ pub(crate) fn create(
     Ok(results)
 }
 
-fn parent_index(host: &NetState, link: &Link) -> Result<u32, Errno> {
+/// The request for a link on one of the host's, under this name.
+fn request(
+    host: &NetState,
+    link: &Link,
+    name: &IfName,
+    index: Option<u32>,
+    netns: Option<&Netns>,
+) -> Result<Request, Errno> {
     let Some(Parent::Host(parent)) = &link.parent else {
         return Err(Errno::EINVAL);
     };
-    host.link(parent)
-        .map(|parent| parent.index)
-        .ok_or(Errno::ENODEV)
-}
-
-fn request(host: &NetState, creation: &Creation<'_>) -> Result<Request, Errno> {
-    let Creation { netns, link } = creation;
+    let parent = host.link(parent).ok_or(Errno::ENODEV)?;
     let place = Placement {
-        name: &link.name,
-        index: Some(link.index).filter(|index| *index != 0),
-        netns: Some(netns.raw_fd()),
-        parent: Some(parent_index(host, link)?),
+        name,
+        index,
+        netns: netns.map(Netns::raw_fd),
+        parent: Some(parent.index),
     };
-    link::add(link, place).ok_or(Errno::EOPNOTSUPP)
+    link::add(link, place)
 }
 
 /// Through a temporary name in the host's namespace.
@@ -81,18 +83,14 @@ fn detour(
             Err(errno) => return Ok(Err(errno)),
         },
     };
-    let moved = |wanted| {
-        link::set(index)
-            .netns(netns.raw_fd(), &link.name, wanted)
-            .request()
-    };
-    let mut result = run_one(socket, moved(link.index))?;
+    let moved = |wanted| link::move_to(index, netns.raw_fd(), &link.name, wanted);
+    let mut result = socket.run_one(moved(link.index))?;
     if link.index != 0 && result.is_err() {
         // Its old index is taken in the pod; the link matters more than its number.
-        result = run_one(socket, moved(0))?;
+        result = socket.run_one(moved(0))?;
     }
     if result.is_err() && adopted.is_none() {
-        run_one(socket, link::del(index))?.map_err(Error::from)?;
+        socket.run_one(link::del(index))?.map_err(Error::from)?;
     }
     Ok(result)
 }
@@ -103,20 +101,11 @@ fn add_temporary(
     link: &Link,
     name: &IfName,
 ) -> Result<Result<u32, Errno>, Error> {
-    let request = parent_index(host, link).and_then(|parent| {
-        let place = Placement {
-            name,
-            index: None,
-            netns: None,
-            parent: Some(parent),
-        };
-        link::add(link, place).ok_or(Errno::EOPNOTSUPP)
-    });
-    let request = match request {
+    let request = match request(host, link, name, None, None) {
         Ok(request) => request,
         Err(errno) => return Ok(Err(errno)),
     };
-    match run_one(socket, request)? {
+    match socket.run_one(request)? {
         Ok(()) => Ok(Ok(link::index_of(socket, name)?)),
         Err(errno) => Ok(Err(errno)),
     }
@@ -136,14 +125,6 @@ fn is_same_kind(a: &LinkKind, b: &LinkKind) -> bool {
         (LinkKind::Vlan(a), LinkKind::Vlan(b)) => (a.id, a.protocol) == (b.id, b.protocol),
         _ => false,
     }
-}
-
-fn run_one(socket: &mut Socket, request: Request) -> Result<Result<(), Errno>, Error> {
-    Ok(socket
-        .run(&[request])?
-        .into_iter()
-        .next()
-        .unwrap_or(Err(Errno::EIO)))
 }
 
 /// A name derived from the MAC, so that another run finds what an interrupted one left: `nfx` and 12 hex digits.

@@ -10,7 +10,7 @@ use crate::kernel::netns;
 use crate::matching::Selection;
 use crate::model::sysctl::Sysctls;
 use crate::model::{Checkpoint, NetState, PodInfo, Problem};
-use crate::plan::{HostLinks, Observed, Step};
+use crate::plan::{HostLinks, Step};
 use crate::refusal::Refusal;
 use crate::restore::compare::{Compared, Comparison, Depth, compare};
 use crate::runtime;
@@ -111,12 +111,7 @@ fn settings(matched: &mut Matched, links: &HostLinks) -> Vec<String> {
 
 fn settings_beside(matched: &Matched, new_link: &Sysctls, links: &HostLinks) -> Vec<String> {
     let nothing = NetState::default();
-    let observed = Observed {
-        state: &nothing,
-        new_link: Some(new_link),
-        age: matched.age,
-    };
-    let steps = matched.plan(observed, links, &[]).steps;
+    let steps = matched.plan(&nothing, Some(new_link), links, &[]).steps;
     let settings = steps
         .iter()
         .filter(|step| matches!(step, Step::Sysctl { .. }));

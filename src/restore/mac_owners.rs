@@ -26,10 +26,7 @@ pub(super) fn owners_of_macs(host: &Host) -> BTreeMap<(Mac, IfName), Holder> {
     let Ok((found, _)) = discover::discover(&Selection::everything()) else {
         return owners;
     };
-    let mut pods: Vec<_> = observe::open_pods(found, host)
-        .into_iter()
-        .filter_map(Result::ok)
-        .collect();
+    let (mut pods, _) = observe::open_pods(found, host, &mut Vec::new());
     let states = observe::observe_pods(&mut pods, host);
     for (pod, state) in pods.iter().zip(states) {
         for link in state.map(|state| state.links).unwrap_or_default() {

@@ -107,7 +107,7 @@ pub(crate) fn run(
     progress: &mut dyn Listener,
 ) -> Result<Restored, Refusal> {
     let _guard = store.exists().then(|| store.lock("restore")).transpose()?;
-    let limit = WaitLimit::new(limit);
+    let limit = WaitLimit::new(limit, None);
     restore(request, limit, store, progress)
 }
 

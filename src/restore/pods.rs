@@ -16,7 +16,7 @@ use crate::kernel::{Error, netns};
 use crate::model::address::TENTATIVE;
 use crate::model::problem::{Holder, InventoryCause};
 use crate::model::{IfName, Link, LinkKind, Mac, NetState, Parent, Problem};
-use crate::plan::{self, HostLinks, Observed, Plan, Step};
+use crate::plan::{self, HostLinks, Plan, Step};
 use crate::progress::{Listener, Progress};
 
 /// Duplicate address detection takes up to two seconds, and a route may need an address that passed it.
@@ -75,22 +75,12 @@ impl Job {
             Err(error) => return self.give_up(&error),
         };
         self.before = link_names(&state);
-        let observed = Observed {
-            state: &state,
-            new_link: None,
-            age: self.matched.age,
-        };
-        let steps = self.matched.plan(observed, links, &self.created).steps;
-        let added = steps.into_iter().filter(is_from_host);
-        self.missing = added
-            .filter_map(|s| {
-                if let Step::AddLink(link) = s {
-                    Some(*link)
-                } else {
-                    None
-                }
-            })
-            .collect();
+        let plan = self.matched.plan(&state, None, links, &self.created);
+        let missing = plan.steps.into_iter().filter_map(|step| match step {
+            Step::AddLink(link) if is_on_host(&link) => Some(*link),
+            _ => None,
+        });
+        self.missing = missing.collect();
     }
 
     fn give_up(&mut self, error: &Error) {
@@ -104,12 +94,7 @@ impl Job {
             Ok(state) => state,
             Err(error) => return self.give_up(&error),
         };
-        let observed = Observed {
-            state: &state,
-            new_link: None,
-            age: self.matched.age,
-        };
-        let plan = self.matched.plan(observed, links, &self.created);
+        let plan = self.matched.plan(&state, None, links, &self.created);
         let stuck = self
             .last
             .as_ref()
@@ -350,7 +335,11 @@ fn link_names(state: &NetState) -> Vec<IfName> {
 }
 
 fn is_from_host(step: &Step) -> bool {
-    matches!(step, Step::AddLink(link) if matches!(link.parent, Some(Parent::Host(_))))
+    matches!(step, Step::AddLink(link) if is_on_host(link))
+}
+
+fn is_on_host(link: &Link) -> bool {
+    matches!(link.parent, Some(Parent::Host(_)))
 }
 
 fn is_up_of(step: &Step, names: &[IfName]) -> bool {

@@ -1,30 +1,22 @@
 //! From a step to the one netlink request that makes it.
 
-use crate::kernel::{Request, address, link, neighbour, route, rule};
+use crate::kernel::{Errno, Request, address, link, neighbour, route, rule};
 use crate::model::IfName;
 use crate::plan::{Change, Step};
 
-/// The interface that a step is about, or goes through, is not there.
-#[derive(Debug)]
-pub(crate) struct Missing;
-
-/// The request for a step that neither creates a link nor writes a sysctl: those two need more than one message.
-pub(crate) fn of(step: &Step, index: impl Fn(&IfName) -> Option<u32>) -> Result<Request, Missing> {
-    let at = |dev: &IfName| index(dev).ok_or(Missing);
+/// The request for a step that neither creates a link nor writes a sysctl: those two need more than one message. `at`
+/// returns the ifindex of an interface.
+pub(crate) fn of(
+    step: &Step,
+    at: impl Fn(&IfName) -> Result<u32, Errno>,
+) -> Result<Request, Errno> {
     Ok(match step {
-        Step::AddLink(_) | Step::Sysctl { .. } => return Err(Missing),
+        Step::AddLink(_) | Step::Sysctl { .. } => return Err(Errno::EINVAL),
         Step::SetLink { dev, change, .. } => set_link(at(dev)?, change, &at)?,
-        Step::AddAddress(a) => address::put(at(&a.dev)?, a, address::Mode::Add),
-        Step::ChangeAddress(a) => address::put(at(&a.dev)?, a, address::Mode::Change),
+        Step::AddAddress(a) => address::add(at(&a.dev)?, a),
+        Step::ChangeAddress(a) => address::change(at(&a.dev)?, a),
         Step::AddNeighbour(n) => neighbour::put(at(&n.dev)?, n),
-        Step::AddRoute { route, append } => {
-            let mode = if *append {
-                route::Mode::Append
-            } else {
-                route::Mode::Exclusive
-            };
-            route::add(route, mode, index).map_err(|_| Missing)?
-        }
+        Step::AddRoute { route, append } => route::add(route, *append, &at)?,
         Step::AddRule(r) => rule::add(r),
     })
 }
@@ -32,20 +24,22 @@ pub(crate) fn of(step: &Step, index: impl Fn(&IfName) -> Option<u32>) -> Result<
 fn set_link(
     index: u32,
     change: &Change,
-    at: &impl Fn(&IfName) -> Result<u32, Missing>,
-) -> Result<Request, Missing> {
-    let set = || link::set(index);
+    at: &impl Fn(&IfName) -> Result<u32, Errno>,
+) -> Result<Request, Errno> {
     Ok(match change {
-        Change::Up => set().up(true).request(),
-        Change::Down => set().up(false).request(),
-        Change::Mac(mac) => set().mac(*mac).request(),
-        Change::Mtu(mtu) => set().mtu(*mtu).request(),
-        Change::TxQueueLen(length) => set().txqueuelen(*length).request(),
-        Change::Group(group) => set().group(*group).request(),
-        Change::Alias(alias) => set().alias(alias).request(),
+        Change::Up => link::set_up(index, true),
+        Change::Down => link::set_up(index, false),
+        Change::Mac(mac) => link::set(index, |link| link.address(mac.0.to_vec())),
+        Change::Mtu(mtu) => link::set(index, |link| link.mtu(*mtu)),
+        Change::TxQueueLen(length) => link::set(index, |link| link.txqueuelen(*length)),
+        Change::Group(group) => link::set(index, |link| link.link_group(*group)),
+        Change::Alias(alias) => link::set(index, |link| link.alias(alias)),
         Change::Altnames(names) => link::add_altnames(index, names),
-        Change::Flags(from, to) => set().flags(*from, *to).request(),
-        Change::Master(master) => set().master(at(master)?).request(),
+        Change::Flags(from, to) => link::set_flags(index, *from, *to),
+        Change::Master(master) => {
+            let master = at(master)?;
+            link::set(index, |link| link.controller(master))
+        }
         Change::Macvlan(data) => link::change_macvlan(index, data),
         Change::Vlan(data) => link::change_vlan(index, data),
         Change::BondOption(option, value) => link::change_bond_option(index, *option, *value),

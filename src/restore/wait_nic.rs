@@ -16,29 +16,19 @@ pub(crate) struct WaitLimit<'a> {
     until: Instant,
     /// The whole time that the user allowed.
     pub limit: Duration,
-    /// Whether a signal asks netfix to stop waiting.
+    /// Whether a signal asks netfix to stop waiting, where signals may.
     interrupted: Option<&'a dyn Fn() -> bool>,
 }
 
 /// The kernel declares a link operational up to a second after it got carrier (`linkwatch`).
 const LINKWATCH: Duration = Duration::from_millis(1500);
-/// How often an interruptible wait checks for a signal.
-const SLICE: Duration = Duration::from_millis(250);
 
 impl<'a> WaitLimit<'a> {
-    pub(crate) fn new(limit: Duration) -> Self {
+    pub(crate) fn new(limit: Duration, interrupted: Option<&'a dyn Fn() -> bool>) -> Self {
         Self {
             until: Instant::now() + limit,
             limit,
-            interrupted: None,
-        }
-    }
-
-    /// The same, which a signal ends early.
-    pub(crate) fn until_interrupted(limit: Duration, interrupted: &'a dyn Fn() -> bool) -> Self {
-        Self {
-            interrupted: Some(interrupted),
-            ..Self::new(limit)
+            interrupted,
         }
     }
 
@@ -51,27 +41,12 @@ impl<'a> WaitLimit<'a> {
         }
     }
 
-    fn left(self) -> Duration {
-        self.until.saturating_duration_since(Instant::now())
-    }
-
     /// Waits until `ready` or the limit; returns whether it is ready. Without a limit `ready` is asked once.
     fn wait(self, mut ready: impl FnMut() -> Result<bool, Error>) -> Result<bool, Error> {
         if self.limit.is_zero() {
             return ready();
         }
-        let Some(interrupted) = self.interrupted else {
-            return events::wait_for_link(self.left(), ready);
-        };
-        loop {
-            let left = self.left();
-            if events::wait_for_link(left.min(SLICE), &mut ready)? {
-                return Ok(true);
-            }
-            if left <= SLICE || interrupted() {
-                return Ok(false);
-            }
-        }
+        events::wait_for_link(self.until, self.interrupted, ready)
     }
 }
 

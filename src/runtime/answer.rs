@@ -4,11 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
-use super::names;
-use crate::kernel::Netns;
-use crate::model::problem::InventoryCause;
 use crate::model::window::{Container, PodFingerprint};
-use crate::model::{PodInfo, Problem};
 
 /// Which runtimes to query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -26,7 +22,6 @@ pub enum Which {
 /// Which runtimes to query, and for what.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Which runtimes.
     pub which: Which,
     /// A socket instead of the usual ones.
     pub endpoint: Option<PathBuf>,
@@ -39,15 +34,11 @@ pub struct Config {
 pub struct Sandbox {
     /// The full sandbox or container id; never empty.
     pub id: String,
-    /// Kubernetes namespace.
     pub namespace: Option<String>,
-    /// Pod or container name.
     pub name: Option<String>,
-    /// Pod uid.
     pub uid: Option<String>,
     /// How often the sandbox was recreated.
     pub attempt: Option<u32>,
-    /// Path of the network namespace.
     pub netns: Option<PathBuf>,
     /// A process in it.
     pub pid: Option<u32>,
@@ -59,7 +50,6 @@ pub struct Sandbox {
 
 impl Sandbox {
     /// What changes when the pod is rebuilt.
-    #[must_use]
     pub fn fingerprint(&self) -> PodFingerprint {
         PodFingerprint {
             sandbox: self.id.clone(),
@@ -72,12 +62,10 @@ impl Sandbox {
 /// One runtime that answered.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// Its socket.
     pub endpoint: PathBuf,
     /// The kind of runtime: `cri`, `docker` or `podman`; `None` for one that answers but offers no CRI, so that its
     /// containers are unknown.
     pub kind: Option<&'static str>,
-    /// Its name and version.
     pub version: Option<String>,
     /// How many sandboxes with their own network namespace it runs.
     pub sandboxes: usize,
@@ -86,47 +74,7 @@ pub struct Asked {
 /// The answers of all runtimes.
 #[derive(Debug, Clone, Default)]
 pub struct Answer {
-    /// The runtimes that answered.
     pub asked: Vec<Asked>,
     /// Every running sandbox with its own network namespace, sorted by id.
     pub sandboxes: Vec<Sandbox>,
-}
-
-/// A namespace on this host, to which a runtime's pod is assigned.
-#[derive(Debug)]
-pub struct Resident<'a> {
-    /// The open namespace.
-    pub netns: &'a Netns,
-    /// The pod in it, as far as known.
-    pub info: &'a mut PodInfo,
-}
-
-impl Answer {
-    /// The namespaces that contradict the runtimes' answers if they have a macvlan: one with processes although no runtime
-    /// reports any pod, and one in an unknown container's cgroup although one runtime did not report its containers. Call
-    /// [`Answer::introduce`] first.
-    #[must_use]
-    pub fn doubts(&self, residents: &[Resident<'_>]) -> Vec<usize> {
-        let none_known =
-            self.asked.iter().any(|asked| asked.kind.is_some()) && self.sandboxes.is_empty();
-        let incomplete = self.asked.iter().any(|asked| asked.kind.is_none());
-        let is_doubtful = |resident: &Resident<'_>| {
-            let unclaimed_container = resident.info.source == names::SOURCE_CGROUP;
-            (none_known && resident.netns.holder.is_some()) || (incomplete && unclaimed_container)
-        };
-        (0..residents.len())
-            .filter(|at| is_doubtful(&residents[*at]))
-            .collect()
-    }
-
-    /// The problem when such residents do have a macvlan: the answer proves nothing.
-    #[must_use]
-    pub fn contradicted_by(&self, namespaces: &[PathBuf]) -> Problem {
-        let text = |path: &PathBuf| path.display().to_string();
-        let silent = |asked: &&Asked| asked.kind.is_none() || self.sandboxes.is_empty();
-        let endpoints = self.asked.iter().filter(silent);
-        let endpoints: Vec<String> = endpoints.map(|asked| text(&asked.endpoint)).collect();
-        let namespaces = namespaces.iter().map(text).collect();
-        InventoryCause::PodListIncomplete { namespaces }.error(endpoints.join(", "))
-    }
 }

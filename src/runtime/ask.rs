@@ -21,18 +21,13 @@ const GREETING: Duration = Duration::from_secs(2);
 /// After which pause one that could not be asked is asked again.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Asks every runtime that is there; this takes no longer than [`LIMIT`].
-///
-/// # Errors
-/// Every one that is there and could not be asked (`runtime-unreachable`).
+/// Asks every runtime that is there; this takes no longer than [`LIMIT`]. The errors are all that are there and could
+/// not be asked (`runtime-unreachable`).
 pub fn ask(config: &Config) -> Result<Answer, Vec<Problem>> {
     ask_until(config, Instant::now() + LIMIT)
 }
 
 /// The same with another limit.
-///
-/// # Errors
-/// As [`ask`].
 pub fn ask_until(config: &Config, until: Instant) -> Result<Answer, Vec<Problem>> {
     let endpoints = endpoints::to_ask(config).map_err(|problem| vec![problem])?;
     if endpoints.is_empty() {

@@ -17,7 +17,6 @@ pub(super) const AT_ONCE: usize = 16;
 pub(super) struct Told {
     /// The kind of runtime: `cri`, `docker` or `podman`.
     pub kind: &'static str,
-    /// Its name and version.
     pub version: String,
     /// Every running sandbox with its own network namespace.
     pub sandboxes: Vec<Sandbox>,

@@ -77,9 +77,6 @@ pub(super) struct NetworkSettings {
 ///
 /// From `/_ping`, not `/version`: for that, podman looks up the packages of its helpers, which takes seconds on a slow
 /// disk.
-///
-/// # Errors
-/// The connection, or an answer that is none of Docker's API.
 pub(super) async fn product(socket: &str) -> Result<Product, Failed> {
     let response = get(socket, "/_ping").await?;
     if response.status() != StatusCode::OK {
@@ -89,17 +86,11 @@ pub(super) async fn product(socket: &str) -> Result<Product, Failed> {
 }
 
 /// Every running or paused container.
-///
-/// # Errors
-/// The connection, or an answer that is none of Docker's API.
 pub(super) async fn list(socket: &str) -> Result<Vec<Listed>, Failed> {
     parsed(&get(socket, LIST).await?)
 }
 
 /// One container; `None` where the engine has none of that id.
-///
-/// # Errors
-/// The connection, or an answer that is none of Docker's API.
 pub(super) async fn inspect(socket: &str, id: &str) -> Result<Option<Inspected>, Failed> {
     let response = get(socket, &format!("/containers/{id}/json")).await?;
     if response.status() == StatusCode::NOT_FOUND {

@@ -39,10 +39,7 @@ const CRI: [&str; 6] = [
 ];
 const DOCKER: [&str; 2] = ["/run/docker.sock", "/run/podman/podman.sock"];
 
-/// The sockets to query, each once.
-///
-/// # Errors
-/// When the user names a kind of runtime of which no socket exists.
+/// The sockets to query, each once. Fails when the user names a kind of runtime of which no socket exists.
 pub(super) fn to_ask(config: &Config) -> Result<Vec<Endpoint>, Problem> {
     let wanted = match config.which {
         Which::None => return Ok(Vec::new()),

@@ -80,9 +80,6 @@ pub(super) struct Channel(SendRequest<Full<Bytes>>);
 
 impl Channel {
     /// Connects; the tokio runtime keeps the connection going.
-    ///
-    /// # Errors
-    /// The errno or error, in words.
     pub async fn connect(socket: &str) -> Result<Self, String> {
         let stream = UnixStream::connect(socket)
             .await
@@ -96,9 +93,6 @@ impl Channel {
     }
 
     /// One call of `path`, which is `/SERVICE/METHOD`.
-    ///
-    /// # Errors
-    /// See [`Refused`].
     pub async fn unary<A: Message + Default>(
         &self,
         path: &str,

@@ -18,10 +18,7 @@ const MAX_BODY: usize = 64 << 20;
 /// Any failure between the socket and the body.
 pub(super) type Failed = Box<dyn Error + Send + Sync>;
 
-/// Requests `target` on a connection of its own.
-///
-/// # Errors
-/// The socket, the protocol or a body over [`MAX_BODY`]. An HTTP status is no error.
+/// Requests `target` on a connection of its own. An HTTP status is no error, a body over [`MAX_BODY`] is.
 pub(super) async fn get(socket: &str, target: &str) -> Result<Response<Bytes>, Failed> {
     let stream = TokioIo::new(UnixStream::connect(socket).await?);
     let (mut sender, connection) = http1::handshake(stream).await?;

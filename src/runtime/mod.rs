@@ -12,5 +12,5 @@ mod grpc;
 mod http;
 pub(crate) mod names;
 
-pub use answer::{Answer, Asked, Config, Resident, Sandbox, Which};
+pub use answer::{Answer, Asked, Config, Sandbox, Which};
 pub use ask::{LIMIT, ask, ask_until};

@@ -28,7 +28,6 @@ pub(crate) struct KubeName {
     pub name: String,
     /// Its namespace.
     pub namespace: String,
-    /// Its uid.
     pub uid: String,
     /// How often the container was recreated.
     pub attempt: u32,

@@ -1,7 +1,6 @@
 //! Observes everything and decides what to write. Nothing is written here.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 use super::write::{Captured, Draft};
 use super::{PodSnapshot, Request, SnapshotState};
@@ -10,7 +9,7 @@ use crate::inventory::stored::{load_node, now};
 use crate::inventory::{Inventory, cannot_observe};
 use crate::kernel::Error;
 use crate::matching::StoredRecord;
-use crate::matching::conflicts::contested_claims;
+use crate::matching::claims::{Claimant, contested};
 use crate::model::checkpoint::{Extension, SCHEMA};
 use crate::model::problem::SnapshotCause;
 use crate::model::{
@@ -22,12 +21,12 @@ use crate::refusal::Refusal;
 use crate::store::{self, Guard, Loaded, Store};
 
 /// Observes the host and the selected pods.
-pub(super) fn capture(
-    guard: Rc<Guard>,
+pub(super) fn capture<'a>(
+    guard: &'a Guard,
     request: &Request<'_>,
     store: &Store,
     progress: &mut dyn Listener,
-) -> Result<Captured, Refusal> {
+) -> Result<Captured<'a>, Refusal> {
     let stored = store.load_all()?;
     let created = now();
     let mut inventory = Inventory::open(request.selection)?;
@@ -45,6 +44,7 @@ pub(super) fn capture(
         node,
         mut host,
         pods,
+        closed: _,
         mut problems,
         answer: _,
     } = inventory;
@@ -53,14 +53,18 @@ pub(super) fn capture(
         incomplete = true;
         Vec::new()
     });
-    let old_node = load_node(store, &node, &mut problems);
+    let old_node = load_node(store, &mut problems);
     let everything = request.selection.is_everything();
     let known_empty = old_node.as_ref().filter(|_| !everything);
     let running = pods.iter().zip(&observed).filter_map(|(pod, observed)| {
         let (state, _) = observed.as_ref().ok()?;
-        Some((&pod.info.id, pod.netns.path.as_path(), state))
+        Some(Claimant {
+            pod: Some(&pod.info.id),
+            netns: &pod.netns.path,
+            state,
+        })
     });
-    problems.extend(contested_claims([], running, &host.state));
+    problems.extend(contested(running, &host.state));
     let mut captured = Captured {
         guard,
         empty: known_empty
@@ -109,7 +113,7 @@ fn observe_twice(inventory: &mut Inventory) -> Vec<Result<(NetState, Option<Stri
     read.into_iter().map(|read| read.map(torn)).collect()
 }
 
-impl Captured {
+impl Captured<'_> {
     pub(super) fn has_degraded(&self) -> bool {
         self.pods
             .iter()

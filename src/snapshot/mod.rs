@@ -4,7 +4,6 @@ mod capture;
 mod write;
 
 use std::num::NonZeroUsize;
-use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use crate::model::{NodeIdentity, PodSummary, Problem};
 use crate::progress::Listener;
 use crate::refusal::Refusal;
 use crate::runtime;
-use crate::store::{self, Guard, Store};
+use crate::store::{Guard, Store};
 
 /// A pod that is being deleted loses its interface a moment before its namespace, and a link that got carrier is
 /// operational up to a second later: netfix observes both once more before it reports them.
@@ -53,7 +52,6 @@ pub(crate) struct PodSnapshot {
 /// What a snapshot did with a pod's checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SnapshotState {
-    /// It was written.
     Saved,
     /// The stored one has the same content.
     Unchanged,
@@ -68,7 +66,6 @@ pub(crate) enum SnapshotState {
 /// What a snapshot did with the generations.
 #[derive(Debug, Default)]
 pub(crate) struct Generations {
-    /// The one that was made.
     pub made: Option<u64>,
     /// The newest one, where it has the same content.
     pub same_as: Option<u64>,
@@ -82,32 +79,30 @@ pub(crate) fn run(
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Snapshot, Refusal> {
-    take(request, store, progress, || {
-        store.lock("snapshot").map(Rc::new)
-    })
+    let guard = store.lock("snapshot")?;
+    let captured = capture(&guard, request, store, progress)?;
+    if !captured.has_degraded() {
+        return Ok(captured.write(request.keep, progress));
+    }
+    drop(captured);
+    drop(guard);
+    thread::sleep(SECOND_LOOK);
+    let guard = store.lock("snapshot")?;
+    let captured = capture(&guard, request, store, progress)?;
+    Ok(captured.write(request.keep, progress))
 }
 
 /// Takes a snapshot under a lock that is held already.
 pub(crate) fn run_locked(
-    guard: &Rc<Guard>,
+    guard: &Guard,
     request: &Request<'_>,
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Snapshot, Refusal> {
-    take(request, store, progress, || Ok(guard.clone()))
-}
-
-fn take(
-    request: &Request<'_>,
-    store: &Store,
-    progress: &mut dyn Listener,
-    lock: impl Fn() -> Result<Rc<Guard>, store::Error>,
-) -> Result<Snapshot, Refusal> {
-    let mut captured = capture(lock()?, request, store, progress)?;
+    let mut captured = capture(guard, request, store, progress)?;
     if captured.has_degraded() {
-        drop(captured);
         thread::sleep(SECOND_LOOK);
-        captured = capture(lock()?, request, store, progress)?;
+        captured = capture(guard, request, store, progress)?;
     }
     Ok(captured.write(request.keep, progress))
 }

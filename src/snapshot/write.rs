@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
-use std::rc::Rc;
 
 use super::{Generations, PodSnapshot, Snapshot, SnapshotState};
 use crate::model::checkpoint::SCHEMA;
@@ -24,8 +23,8 @@ pub(super) struct Draft {
 }
 
 /// What a snapshot observed, and what is stored.
-pub(super) struct Captured {
-    pub guard: Rc<Guard>,
+pub(super) struct Captured<'a> {
+    pub guard: &'a Guard,
     pub stored: BTreeMap<PodId, Result<Checkpoint, store::Error>>,
     pub node: NodeIdentity,
     /// The host's state as it was stored before.
@@ -47,7 +46,7 @@ pub(super) struct Captured {
     pub incomplete: bool,
 }
 
-impl Captured {
+impl Captured<'_> {
     /// Writes what was decided.
     pub(super) fn write(mut self, keep: NonZeroUsize, progress: &mut dyn Listener) -> Snapshot {
         let held = self.keep_before();

@@ -10,13 +10,10 @@ use super::{Error, file};
 const PLACES: [&str; 3] = ["results", "cache/results", "multus/results"];
 
 /// A file of the cache, and its text or why it cannot be read.
-pub type CacheFile = (PathBuf, Result<String, Error>);
+pub(crate) type CacheFile = (PathBuf, Result<String, Error>);
 
-/// Every file of the cache below `folder`, sorted by name.
-///
-/// # Errors
-/// When a folder cannot be read, or none exists (`ENOENT`).
-pub fn cni_cache(folder: &Path) -> Result<Vec<CacheFile>, Error> {
+/// Every file of the cache below `folder`, sorted by name. Fails with `ENOENT` when no folder exists.
+pub(crate) fn cni_cache(folder: &Path) -> Result<Vec<CacheFile>, Error> {
     let mut files = Vec::new();
     let mut missing = 0;
     for place in PLACES.map(|place| folder.join(place)) {

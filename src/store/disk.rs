@@ -5,21 +5,24 @@ use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use crate::fault::{point, retry_interrupted};
+use crate::fault::point;
 
 /// Opens a file, or creates it where the options say so.
 pub(super) fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
-    retry_interrupted(|| point("open").and_then(|()| options.open(path)))
+    point("open")?;
+    options.open(path)
 }
 
 /// Writes all bytes.
 pub(super) fn write(mut file: &File, bytes: &[u8]) -> io::Result<()> {
-    retry_interrupted(|| point("write").and_then(|()| file.write_all(bytes)))
+    point("write")?;
+    file.write_all(bytes)
 }
 
 /// fsync(2).
 pub(super) fn sync(file: &File) -> io::Result<()> {
-    retry_interrupted(|| point("fsync").and_then(|()| file.sync_all()))
+    point("fsync")?;
+    file.sync_all()
 }
 
 /// Renames a file or folder.

@@ -11,8 +11,7 @@ use crate::store::{Error, Store, lock};
 
 /// Free space on the state folder's file system.
 #[derive(Debug, Clone, Copy)]
-pub struct Room {
-    /// Free bytes.
+pub(crate) struct Room {
     pub bytes: u64,
     /// Free inodes; `None` where the file system has no inode limit.
     pub files: Option<u64>,
@@ -22,10 +21,7 @@ pub struct Room {
 
 impl Store {
     /// Checks that the state folder exists and is writable, and returns the free space.
-    ///
-    /// # Errors
-    /// When it is missing, read-only, unreadable, or writable by others.
-    pub fn room(&self) -> Result<Room, Error> {
+    pub(crate) fn room(&self) -> Result<Room, Error> {
         lock::check_folder(&self.folder)?;
         let errno = |errno: Errno| Error::write("cannot use", &self.folder)(errno.into());
         access(&self.folder, AccessFlags::W_OK | AccessFlags::X_OK).map_err(errno)?;

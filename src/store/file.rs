@@ -30,14 +30,10 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, Error> {
     let Some((mut file, _)) = open(path, is_ours)? else {
         return Ok(None);
     };
-    let corrupt = |reason: String| Error::Corrupt {
-        path: path.to_owned(),
-        reason,
-    };
     let mut text = String::new();
     match file.read_to_string(&mut text) {
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            Err(corrupt("not UTF-8 text".to_owned()))
+            Err(Error::corrupt(path, "not UTF-8 text"))
         }
         Err(error) => Err(Error::io("cannot read", path)(error)),
         Ok(_) => Ok(Some(text)),
@@ -77,10 +73,7 @@ fn open(path: &Path, is_good: fn(&Metadata) -> bool) -> Result<Option<(File, Met
     if is_good(&meta) {
         return Ok(Some((file, meta)));
     }
-    Err(Error::Corrupt {
-        path: path.to_owned(),
-        reason: NOT_SAFE.to_owned(),
-    })
+    Err(Error::corrupt(path, NOT_SAFE))
 }
 
 /// Whether netfix can have written the file and others cannot have changed it.
@@ -110,11 +103,7 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>, Error> {
 
 /// Decodes a file's text.
 pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Error> {
-    let corrupt = |error: serde_json::Error| Error::Corrupt {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    };
-    serde_json::from_str(text).map_err(corrupt)
+    serde_json::from_str(text).map_err(|error| Error::corrupt(path, error.to_string()))
 }
 
 /// Whether a text has a checksum, right or wrong.
@@ -124,12 +113,7 @@ pub(super) fn has_checksum(text: &str) -> bool {
 
 /// Verifies the checksum in a file.
 pub(super) fn verify(path: &Path, text: &str) -> Result<(), Error> {
-    let corrupt = |reason: &str| {
-        Err(Error::Corrupt {
-            path: path.to_owned(),
-            reason: reason.to_owned(),
-        })
-    };
+    let corrupt = |reason: &str| Err(Error::corrupt(path, reason));
     // A quote inside a JSON string is escaped, so only a real key can look like this.
     let Some((before, rest)) = text.rsplit_once(KEY) else {
         return corrupt("no checksum");
@@ -157,13 +141,17 @@ fn digest(parts: &[&str]) -> String {
     bytes.concat()
 }
 
-/// The value as indented JSON with its checksum; `place` inserts the placeholder.
-pub(super) fn render(
-    value: &impl Serialize,
-    place: impl FnOnce(&mut serde_json::Value, String),
-) -> Result<String, serde_json::Error> {
+/// Writes a value, with a checksum under the key at the end of `keys`.
+pub(super) fn save(path: &Path, value: &impl Serialize, keys: &[&str]) -> Result<(), Error> {
+    let encode = |error: serde_json::Error| Error::write("cannot encode", path)(error.into());
+    write(path, &render(value, keys).map_err(encode)?)
+}
+
+/// The value as indented JSON with its checksum.
+fn render(value: &impl Serialize, keys: &[&str]) -> Result<String, serde_json::Error> {
     let mut document = serde_json::to_value(value)?;
-    place(&mut document, format!("sha256:{BLANK}"));
+    let place = keys.iter().fold(&mut document, |at, key| &mut at[*key]);
+    *place = format!("sha256:{BLANK}").into();
     let text = serde_json::to_string_pretty(&document)? + "\n";
     let Some((before, rest)) = text.rsplit_once(KEY) else {
         return Ok(text);
@@ -180,11 +168,8 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
     replace(path, text, 0o600)
 }
 
-/// Replaces a file atomically, with these permissions.
-///
-/// # Errors
-/// When the file system refuses; the old file is unchanged.
-pub fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
+/// Replaces a file atomically, with these permissions. Where that fails, the old file is unchanged.
+pub(crate) fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
     // A bare name means the current folder.
     let parent = path
         .parent()
@@ -215,10 +200,7 @@ pub fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
 }
 
 /// Writes a file that others can read. Replaces nothing but a regular file, never a device or link.
-///
-/// # Errors
-/// When something else is there, or the file system refuses; the old file is unchanged.
-pub fn publish(path: &Path, text: &str) -> Result<(), Error> {
+pub(crate) fn publish(path: &Path, text: &str) -> Result<(), Error> {
     match fs::symlink_metadata(path) {
         Ok(meta) if !meta.is_file() => {
             let reason = io::Error::new(
@@ -268,13 +250,8 @@ mod tests {
     use super::*;
 
     fn sample() -> String {
-        let place =
-            |document: &mut serde_json::Value, sum: String| document["checksum"] = sum.into();
-        render(
-            &serde_json::json!({"alias": "\"checksum\": \"sha256:"}),
-            place,
-        )
-        .unwrap()
+        let value = serde_json::json!({"alias": "\"checksum\": \"sha256:"});
+        render(&value, &["checksum"]).unwrap()
     }
 
     #[test]

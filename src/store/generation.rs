@@ -10,7 +10,7 @@ use crate::model::{NodeState, PodId};
 
 /// One generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Generation {
+pub(crate) struct Generation {
     /// Its number; a higher one is newer.
     pub number: u64,
     /// Whether it was put aside before a snapshot replaced some of its files, and is not the result of a complete snapshot.
@@ -26,10 +26,7 @@ impl Store {
     }
 
     /// Every generation, oldest first.
-    ///
-    /// # Errors
-    /// When their folder cannot be read; a missing folder is empty.
-    pub fn generations(&self) -> Result<Vec<Generation>, Error> {
+    pub(crate) fn generations(&self) -> Result<Vec<Generation>, Error> {
         let folder = self.generations_folder();
         let mut all = Vec::new();
         for name in file::names(&folder)? {
@@ -50,18 +47,12 @@ impl Store {
     }
 
     /// The state folder as it is now, or as it was in that generation.
-    ///
-    /// # Errors
-    /// As [`Store::generation`].
-    pub fn at(&self, generation: Option<u64>) -> Result<Self, Error> {
+    pub(crate) fn at(&self, generation: Option<u64>) -> Result<Self, Error> {
         generation.map_or_else(|| Ok(self.clone()), |number| self.generation(number))
     }
 
-    /// The state folder as of one generation.
-    ///
-    /// # Errors
-    /// When it does not exist, or others could have written to it.
-    pub fn generation(&self, number: u64) -> Result<Self, Error> {
+    /// The state folder as of one generation. Fails when it does not exist, or others could have written to it.
+    pub(crate) fn generation(&self, number: u64) -> Result<Self, Error> {
         let kept: Vec<u64> = self
             .generations()?
             .iter()
@@ -91,14 +82,13 @@ impl Store {
         of: &Self,
         ids: impl IntoIterator<Item = &'a PodId>,
     ) -> bool {
-        let path = |store: &Self, id: &PodId| store.checkpoints().join(id.as_str());
         let same_node = || match (self.load_node(), of.load_node()) {
             (Ok(None), _) => true,
             (Ok(Some(mine)), Ok(Some(held))) => mine.is_equal_but_for_times(&held),
             _ => same(&self.node_path(), &of.node_path()),
         };
         let same_checkpoint = |id: &PodId| {
-            let (here, there) = (path(self, id), path(of, id));
+            let (here, there) = (self.checkpoint_path(id), of.checkpoint_path(id));
             same(&here, &there)
                 || matches!(
                     (load_checkpoint(&here), load_checkpoint(&there)),
@@ -121,8 +111,7 @@ pub(super) fn same(one: &Path, other: &Path) -> bool {
 
 /// The contents of one generation.
 #[derive(Debug)]
-pub struct Contents {
-    /// The node's state.
+pub(crate) struct Contents {
     pub node: Result<Option<NodeState>, Error>,
     /// When each checkpoint was written, where it has a time, or why it cannot be read.
     pub checkpoints: BTreeMap<PodId, Result<Option<String>, Error>>,
@@ -131,34 +120,30 @@ pub struct Contents {
 
 impl Contents {
     /// Whether both generations have the same file for a pod.
-    #[must_use]
-    pub fn has_same(&self, other: &Self, id: &PodId) -> bool {
-        let path = |contents: &Self| contents.store.checkpoints().join(id.as_str());
-        same(&path(self), &path(other))
+    pub(crate) fn has_same(&self, other: &Self, id: &PodId) -> bool {
+        same(
+            &self.store.checkpoint_path(id),
+            &other.store.checkpoint_path(id),
+        )
     }
 
     /// Whether this equals the contents of `now`, apart from times.
-    ///
-    /// # Errors
-    /// When the folder of `now` cannot be read.
-    pub fn is_whole_of(&self, now: &Store) -> Result<bool, Error> {
+    pub(crate) fn is_whole_of(&self, now: &Store) -> Result<bool, Error> {
         now.is_whole_in(&self.store)
     }
 }
 
 /// Reads generations one after the other, and each shared file once.
 #[derive(Debug, Default)]
-pub struct Survey {
+pub(crate) struct Survey {
     /// By device and inode.
     written: BTreeMap<(u64, u64), Option<String>>,
 }
 
 impl Survey {
-    /// Reads a generation; `None` when it does not exist or was removed during the read.
-    ///
-    /// # Errors
-    /// When its folder cannot be read; a damaged file does not stop the others.
-    pub fn read(&mut self, store: &Store, number: u64) -> Result<Option<Contents>, Error> {
+    /// Reads a generation; `None` when it does not exist or was removed during the read. A damaged file does not stop
+    /// the others.
+    pub(crate) fn read(&mut self, store: &Store, number: u64) -> Result<Option<Contents>, Error> {
         let contents = store
             .generation(number)
             .and_then(|store| self.contents(store));
@@ -171,7 +156,7 @@ impl Survey {
     fn contents(&mut self, store: Store) -> Result<Contents, Error> {
         let mut checkpoints = BTreeMap::new();
         for id in store.ids()? {
-            let written = self.written(&store.checkpoints().join(id.as_str()));
+            let written = self.written(&store.checkpoint_path(&id));
             checkpoints.insert(id, written);
         }
         Ok(Contents {

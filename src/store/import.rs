@@ -9,8 +9,7 @@ use crate::model::{Checkpoint, PodId};
 
 /// One file of such a folder.
 #[derive(Debug)]
-pub struct Foreign {
-    /// Its name.
+pub(crate) struct Foreign {
     pub name: String,
     /// Its contents, or why it cannot be used.
     pub content: Result<Content, Error>,
@@ -18,20 +17,16 @@ pub struct Foreign {
 
 /// The contents of a valid file.
 #[derive(Debug)]
-pub struct Content {
+pub(crate) struct Content {
     /// Its id, which is its name in both folders.
     pub id: PodId,
     /// The decoded text.
     pub checkpoint: Checkpoint,
-    /// The text.
     text: String,
 }
 
 /// Every file of a folder with checkpoints of `i40e_net_fix`, sorted by name.
-///
-/// # Errors
-/// When the folder cannot be read.
-pub fn foreign(folder: &Path) -> Result<Vec<Foreign>, Error> {
+pub(crate) fn foreign(folder: &Path) -> Result<Vec<Foreign>, Error> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(folder).map_err(Error::io("cannot read", folder))? {
         paths.push(entry.map_err(Error::io("cannot read", folder))?.path());
@@ -55,25 +50,21 @@ fn read(path: &Path) -> Foreign {
 }
 
 fn content(path: &Path, name: &str) -> Result<Content, Error> {
-    let corrupt = |reason: String| Error::Corrupt {
-        path: path.to_owned(),
-        reason,
-    };
-    let id = PodId::try_from(name.to_owned()).map_err(|error| corrupt(error.to_string()))?;
-    let text =
-        file::read(path)?.ok_or_else(|| corrupt("it was removed while it was read".to_owned()))?;
+    let id = PodId::try_from(name.to_owned())
+        .map_err(|error| Error::corrupt(path, error.to_string()))?;
+    let text = file::read(path)?
+        .ok_or_else(|| Error::corrupt(path, "it was removed while it was read"))?;
     let checkpoint = decode(path, &text)?;
     if checkpoint.netfix.is_some() {
         let reason = "it is a file of netfix: use its state folder with --state-dir";
-        return Err(corrupt(reason.to_owned()));
+        return Err(Error::corrupt(path, reason));
     }
     let sandbox = &checkpoint.sandbox;
     if !sandbox.is_empty() && (!sandbox.starts_with(name) || name.len() < SHORT.min(sandbox.len()))
     {
-        return Err(corrupt(format!(
-            "its sandbox is {}, which does not match its name",
-            escape(sandbox)
-        )));
+        let sandbox = escape(sandbox);
+        let reason = format!("its sandbox is {sandbox}, which does not match its name");
+        return Err(Error::corrupt(path, reason));
     }
     Ok(Content {
         id,
@@ -84,10 +75,7 @@ fn content(path: &Path, name: &str) -> Result<Content, Error> {
 
 impl Guard {
     /// Writes an imported checkpoint unchanged, under its own name.
-    ///
-    /// # Errors
-    /// When the file system refuses; the old file is unchanged.
-    pub fn adopt(&self, content: &Content) -> Result<(), Error> {
-        file::write(&self.checkpoint_path(&content.id), &content.text)
+    pub(crate) fn adopt(&self, content: &Content) -> Result<(), Error> {
+        file::write(&self.store.checkpoint_path(&content.id), &content.text)
     }
 }

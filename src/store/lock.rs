@@ -44,8 +44,9 @@ fn lock(store: &Store) -> Result<Flock<File>, Error> {
             Err((_, errno)) => return Err(Error::write("cannot lock", &path)(errno.into())),
         };
         let left = until.saturating_duration_since(Instant::now());
+        let holder = || known_holder(&path).unwrap_or_else(|| "another process".to_owned());
         if left.is_zero() {
-            let holder = known_holder(&path).unwrap_or_else(|| "another process".to_owned());
+            let holder = holder();
             return Err(Error::Locked {
                 path,
                 holder,
@@ -53,7 +54,7 @@ fn lock(store: &Store) -> Result<Flock<File>, Error> {
             });
         }
         if !said {
-            (store.tell)(&known_holder(&path).unwrap_or_else(|| "another process".to_owned()));
+            (store.tell)(&holder());
             said = true;
         }
         thread::sleep(PAUSE.min(left));
@@ -86,37 +87,19 @@ impl Guard {
     }
 
     /// Writes a pod's checkpoint.
-    ///
-    /// # Errors
-    /// When the file system refuses; the old checkpoint is unchanged.
-    pub fn save(&self, id: &PodId, checkpoint: &Checkpoint) -> Result<(), Error> {
-        let path = self.store.checkpoints().join(id.as_str());
-        let place = |document: &mut serde_json::Value, sum: String| {
-            document["netfix"]["checksum"] = sum.into();
-        };
-        write(&path, file::render(checkpoint, place))
-    }
-
-    pub(super) fn checkpoint_path(&self, id: &PodId) -> std::path::PathBuf {
-        self.store.checkpoints().join(id.as_str())
+    pub(crate) fn save(&self, id: &PodId, checkpoint: &Checkpoint) -> Result<(), Error> {
+        let path = self.store.checkpoint_path(id);
+        file::save(&path, checkpoint, &["netfix", "checksum"])
     }
 
     /// Writes the node's state.
-    ///
-    /// # Errors
-    /// When the file system refuses; the old file is unchanged.
-    pub fn save_node(&self, node: &NodeState) -> Result<(), Error> {
-        let place =
-            |document: &mut serde_json::Value, sum: String| document["checksum"] = sum.into();
-        write(&self.store.node_path(), file::render(node, place))
+    pub(crate) fn save_node(&self, node: &NodeState) -> Result<(), Error> {
+        file::save(&self.store.node_path(), node, &["checksum"])
     }
 
     /// Removes the checkpoint of a pod that is gone; call [`Guard::keep_before`] first.
-    ///
-    /// # Errors
-    /// When the file system refuses.
-    pub fn remove(&self, id: &PodId) -> Result<(), Error> {
-        let path = self.store.checkpoints().join(id.as_str());
+    pub(crate) fn remove(&self, id: &PodId) -> Result<(), Error> {
+        let path = self.store.checkpoint_path(id);
         disk::remove(&path).map_err(Error::write("cannot remove", &path))?;
         file::sync_folder(&self.store.checkpoints())
     }
@@ -205,12 +188,6 @@ fn open(path: &Path) -> io::Result<File> {
             }),
         opened => opened,
     }
-}
-
-/// Writes a rendered file.
-pub(super) fn write(path: &Path, text: Result<String, serde_json::Error>) -> Result<(), Error> {
-    let encode = |error: serde_json::Error| Error::write("cannot encode", path)(error.into());
-    file::write(path, &text.map_err(encode)?)
 }
 
 /// Creates a folder for its owner only; an existing one must be a folder that others cannot write to.

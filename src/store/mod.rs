@@ -21,14 +21,12 @@ use crate::model::checkpoint::SCHEMA;
 use crate::model::problem::{StoreCause, StoreEffect};
 use crate::model::{Checkpoint, NodeState, PodId, Problem};
 
-pub use crate::store::disk_space::Room;
-pub use crate::store::retention::{Kept, Prune};
-pub use cni_cache::{CacheFile, cni_cache};
-pub use file::{publish, replace};
-pub use generation::{Contents, Generation, Survey};
-pub use import::{Content, Foreign, foreign};
+pub(crate) use crate::store::retention::{Kept, Prune};
+pub(crate) use cni_cache::cni_cache;
+pub(crate) use file::{publish, replace};
+pub(crate) use generation::{Contents, Generation, Survey};
+pub(crate) use import::{Content, Foreign, foreign};
 pub use lock::Guard;
-pub use window::Closed;
 
 /// Why a stored file cannot be used.
 #[derive(Debug)]
@@ -37,7 +35,7 @@ pub enum Error {
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// The reason.
+        /// What is wrong with it.
         reason: String,
     },
     /// The file system refused.
@@ -85,6 +83,13 @@ impl std::error::Error for Error {
 }
 
 impl Error {
+    fn corrupt(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Corrupt {
+            path: path.to_owned(),
+            reason: reason.into(),
+        }
+    }
+
     fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
         move |source| Self::Io {
             action,
@@ -105,20 +110,17 @@ impl Error {
     }
 
     /// Whether it is `ENOENT`.
-    #[must_use]
-    pub fn is_missing(&self) -> bool {
+    pub(crate) fn is_missing(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
     /// The problem to report.
-    #[must_use]
-    pub fn problem(&self) -> Problem {
+    pub(crate) fn problem(&self) -> Problem {
         self.cause(None).error(self.object())
     }
 
     /// The same, with what the command cannot do because of it.
-    #[must_use]
-    pub fn problem_with(&self, effect: StoreEffect) -> Problem {
+    pub(crate) fn problem_with(&self, effect: StoreEffect) -> Problem {
         self.cause(Some(effect)).error(self.object())
     }
 
@@ -199,7 +201,7 @@ pub struct Store {
 }
 
 /// One checkpoint file.
-pub type Loaded = (PodId, Result<Checkpoint, Error>);
+pub(crate) type Loaded = (PodId, Result<Checkpoint, Error>);
 
 impl Store {
     /// The state directory at `folder`, which need not exist yet.
@@ -224,8 +226,7 @@ impl Store {
     }
 
     /// Whether a snapshot was ever stored here.
-    #[must_use]
-    pub fn exists(&self) -> bool {
+    pub(crate) fn exists(&self) -> bool {
         self.folder.join("checkpoints").is_dir()
     }
 
@@ -237,26 +238,27 @@ impl Store {
     }
 
     /// Its path.
-    #[must_use]
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// The holder of the lock; `None` when it is free.
-    #[must_use]
-    pub fn holder(&self) -> Option<String> {
+    pub(crate) fn holder(&self) -> Option<String> {
         lock::holder(&self.folder)
     }
 
     /// Whether `folder` is the checkpoint folder, under any path.
-    #[must_use]
-    pub fn is_at(&self, folder: &Path) -> bool {
+    pub(crate) fn is_at(&self, folder: &Path) -> bool {
         let real = |path: &Path| path.canonicalize().ok();
         real(folder).is_some_and(|folder| real(&self.checkpoints()) == Some(folder))
     }
 
     fn checkpoints(&self) -> PathBuf {
         self.files().join("checkpoints")
+    }
+
+    fn checkpoint_path(&self, id: &PodId) -> PathBuf {
+        self.checkpoints().join(id.as_str())
     }
 
     fn node_path(&self) -> PathBuf {
@@ -281,23 +283,17 @@ impl Store {
         Ok(ids)
     }
 
-    /// Every checkpoint, sorted by id; a damaged one is an error in the list.
-    ///
-    /// # Errors
-    /// When the folder cannot be read; a missing folder is empty.
-    pub fn load_all(&self) -> Result<Vec<Loaded>, Error> {
+    /// Every checkpoint, sorted by id; a damaged one is an error in the list. A missing folder is empty.
+    pub(crate) fn load_all(&self) -> Result<Vec<Loaded>, Error> {
         let load = |id: PodId| {
-            let checkpoint = load_checkpoint(&self.checkpoints().join(id.as_str()));
+            let checkpoint = load_checkpoint(&self.checkpoint_path(&id));
             (id, checkpoint)
         };
         Ok(self.ids()?.into_iter().map(load).collect())
     }
 
     /// The node's state; `None` when the file is missing.
-    ///
-    /// # Errors
-    /// When the file exists but cannot be used.
-    pub fn load_node(&self) -> Result<Option<NodeState>, Error> {
+    pub(crate) fn load_node(&self) -> Result<Option<NodeState>, Error> {
         let path = self.node_path();
         let Some(text) = file::read(&path)? else {
             return Ok(None);
@@ -328,22 +324,13 @@ struct CheckpointSchema {
 }
 
 fn load_checkpoint(path: &Path) -> Result<Checkpoint, Error> {
-    let text = file::read(path)?.ok_or_else(|| {
-        let reason = "the file was removed while it was read".to_owned();
-        Error::Corrupt {
-            path: path.to_owned(),
-            reason,
-        }
-    })?;
+    let text = file::read(path)?
+        .ok_or_else(|| Error::corrupt(path, "the file was removed while it was read"))?;
     decode(path, &text)
 }
 
 /// Decodes the text of a checkpoint.
 fn decode(path: &Path, text: &str) -> Result<Checkpoint, Error> {
-    let corrupt = |reason: &str| Error::Corrupt {
-        path: path.to_owned(),
-        reason: reason.to_owned(),
-    };
     let probe: CheckpointSchema = file::parse(path, text)?;
     match probe.netfix {
         Some(extension) => {
@@ -351,12 +338,14 @@ fn decode(path: &Path, text: &str) -> Result<Checkpoint, Error> {
             file::verify(path, text)?;
         }
         // A netfix file with a damaged key must not pass for one of i40e_net_fix.
-        None if file::has_checksum(text) => return Err(corrupt("a checksum, but no `netfix` key")),
+        None if file::has_checksum(text) => {
+            return Err(Error::corrupt(path, "a checksum, but no `netfix` key"));
+        }
         None => {}
     }
     let checkpoint: Checkpoint = file::parse(path, text)?;
     if checkpoint.result.interfaces.is_empty() {
-        return Err(corrupt("it has no interface"));
+        return Err(Error::corrupt(path, "it has no interface"));
     }
     Ok(checkpoint)
 }
@@ -366,8 +355,5 @@ fn check_schema(path: &Path, schema: u32, known: u32) -> Result<(), Error> {
         return Ok(());
     }
     let reason = format!("unknown schema {schema}: this netfix reads up to {known}");
-    Err(Error::Corrupt {
-        path: path.to_owned(),
-        reason,
-    })
+    Err(Error::corrupt(path, reason))
 }

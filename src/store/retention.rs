@@ -20,7 +20,7 @@ const GONE: &str = ".gone";
 
 /// The generation that holds all present files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub(crate) enum Kept {
     /// A new one.
     Made(u64),
     /// The newest one: apart from times, nothing has changed since.
@@ -29,8 +29,7 @@ pub enum Kept {
 
 /// Which generations may be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Prune {
-    /// All.
+pub(crate) enum Prune {
     Any,
     /// Only those marked as put aside.
     Aside,
@@ -39,11 +38,8 @@ pub enum Prune {
 impl Guard {
     /// Makes sure that the newest generation holds the node's state and these checkpoints, before they are replaced or
     /// removed; creates a generation of all present files where it does not. Returns its number; `None` when the state
-    /// folder is empty.
-    ///
-    /// # Errors
-    /// When the file system refuses; then the caller must not replace anything.
-    pub fn keep_before(&self, ids: &[PodId]) -> Result<Option<u64>, Error> {
+    /// folder is empty. Where that fails, the caller must not replace anything.
+    pub(crate) fn keep_before(&self, ids: &[PodId]) -> Result<Option<u64>, Error> {
         if let Some(newest) = self.store.generations()?.last() {
             let held = self.store.generation(newest.number)?;
             if self.store.is_held_by(&held, ids) {
@@ -56,10 +52,7 @@ impl Guard {
     }
 
     /// Creates a generation of all present files, unless the newest one holds them and is not marked as put aside.
-    ///
-    /// # Errors
-    /// When the file system refuses; the other generations are unchanged.
-    pub fn keep(&self) -> Result<Kept, Error> {
+    pub(crate) fn keep(&self) -> Result<Kept, Error> {
         let newest = self
             .store
             .generations()?
@@ -107,7 +100,7 @@ impl Guard {
 
     /// Removes all generations but the newest `keep` and `spare`. Those marked as put aside do not count. Returns the removed
     /// numbers, even after a failure.
-    pub fn prune(
+    pub(crate) fn prune(
         &self,
         keep: NonZeroUsize,
         spare: Option<u64>,

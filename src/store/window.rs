@@ -14,15 +14,6 @@ const LOG: &str = ".log";
 /// The prefix and suffix of a record's temporary file.
 const UNFINISHED: (&str, &str) = (".", ".json.tmp");
 
-/// What failed while a window was closed.
-#[derive(Debug, Default)]
-pub struct Closed {
-    /// Why the record could not be completed.
-    pub incomplete: Option<Error>,
-    /// Why old records could not be removed.
-    pub untidy: Option<Error>,
-}
-
 impl Store {
     fn window_path(&self) -> PathBuf {
         self.folder.join("window.json")
@@ -43,10 +34,7 @@ impl Store {
     }
 
     /// The ids of all closed windows, the newest last.
-    ///
-    /// # Errors
-    /// When their folder cannot be read; a missing folder is empty.
-    pub fn windows(&self) -> Result<Vec<String>, Error> {
+    pub(crate) fn windows(&self) -> Result<Vec<String>, Error> {
         let mut ids: Vec<String> = self.ids_of_windows(RECORD)?;
         ids.sort();
         Ok(ids)
@@ -67,10 +55,7 @@ impl Store {
     }
 
     /// An id for a new window: `wanted`, with a number appended if a window of the same second has it.
-    ///
-    /// # Errors
-    /// When the existing ids cannot be read.
-    pub fn free_window_id(&self, wanted: &str) -> Result<String, Error> {
+    pub(crate) fn free_window_id(&self, wanted: &str) -> Result<String, Error> {
         let taken = self.windows()?;
         let numbered = (2..).map(|number: u32| format!("{wanted}-{number:02}"));
         let mut ids = std::iter::once(wanted.to_owned()).chain(numbered);
@@ -80,10 +65,7 @@ impl Store {
     }
 
     /// The record of a closed window; `None` when there is none of this id.
-    ///
-    /// # Errors
-    /// When the file exists but cannot be used.
-    pub fn load_window(&self, id: &str) -> Result<Option<Window>, Error> {
+    pub(crate) fn load_window(&self, id: &str) -> Result<Option<Window>, Error> {
         if !is_id(id) || !self.windows_folder().exists() {
             return Ok(None);
         }
@@ -100,21 +82,18 @@ impl Store {
             "it is the record of window {}, which does not match its name",
             window.id
         );
-        Err(Error::Corrupt { path, reason })
+        Err(Error::corrupt(&path, reason))
     }
 
     /// Whether the file of an open window exists, readable or not.
-    #[must_use]
-    pub fn has_window_file(&self) -> bool {
+    pub(crate) fn has_window_file(&self) -> bool {
         let path = self.window_path();
         path.exists() || path.is_symlink()
     }
 
-    /// The window that is open; `None` when none is.
-    ///
-    /// # Errors
-    /// When the file exists but cannot be used: then nothing shows whether a window is open.
-    pub fn open_window(&self) -> Result<Option<Window>, Error> {
+    /// The window that is open; `None` when none is. Fails when the file exists but cannot be used: then nothing shows
+    /// whether a window is open.
+    pub(crate) fn open_window(&self) -> Result<Option<Window>, Error> {
         if !self.has_window_file() {
             return Ok(None);
         }
@@ -123,10 +102,11 @@ impl Store {
     }
 
     /// The last lines of a window's log, oldest first, with invalid UTF-8 replaced; `None` when there is no log.
-    ///
-    /// # Errors
-    /// When it exists but cannot be read, or is no regular file of root.
-    pub fn window_log(&self, window: &Window, lines: usize) -> Result<Option<Vec<String>>, Error> {
+    pub(crate) fn window_log(
+        &self,
+        window: &Window,
+        lines: usize,
+    ) -> Result<Option<Vec<String>>, Error> {
         let kept = self.window_log_path(&window.id);
         let stated = window.log.as_deref().map(PathBuf::from);
         // A record may name only its own log.
@@ -152,10 +132,7 @@ impl Guard {
     }
 
     /// Appends to the log beside a window's record; returns its path.
-    ///
-    /// # Errors
-    /// When the file system refuses; the old log is unchanged.
-    pub fn add_to_window_log(&self, id: &str, text: &str) -> Result<PathBuf, Error> {
+    pub(crate) fn add_to_window_log(&self, id: &str, text: &str) -> Result<PathBuf, Error> {
         let path = self.store.window_log_path(id);
         lock::make_folder(&self.store.windows_folder())?;
         let before = if path.exists() {
@@ -167,26 +144,27 @@ impl Guard {
         Ok(path)
     }
 
-    /// Closes the window: its file is completed and becomes a record, each in one step. Removes records and logs that are too
-    /// old. Where the disk has no room to complete the file, the record is the window as it was last saved.
+    /// Closes the window: its file is completed and becomes a record, each in one step. Removes records and logs that
+    /// are too old. Where the disk has no room to complete the file, the record is the window as it was last saved.
+    /// Returns what failed without consequence for that.
     ///
     /// # Errors
     /// When the file system refuses the second step: the window is still open.
-    pub fn close_window(&self, window: &Window) -> Result<Closed, Error> {
+    pub fn close_window(&self, window: &Window) -> Result<Vec<Error>, Error> {
         let (path, record) = (self.store.window_path(), self.store.record_path(&window.id));
         let folder = self.store.windows_folder();
         check_id(&path, window)?;
         lock::make_folder(&folder)?;
-        let mut closed = Closed::default();
+        let mut failed = Vec::new();
         match save(&path, window) {
-            Err(error) if self.store.has_window_file() => closed.incomplete = Some(error),
+            Err(error) if self.store.has_window_file() => failed.push(error),
             saved => saved?,
         }
         disk::rename(&path, &record).map_err(Error::write("cannot move", &path))?;
         file::sync_folder(&folder)?;
         file::sync_folder(&self.store.folder)?;
-        closed.untidy = self.tidy_windows().err();
-        Ok(closed)
+        failed.extend(self.tidy_windows().err());
+        Ok(failed)
     }
 
     /// Removes all but the newest records and their logs, and the temporary files of a killed netfix.
@@ -203,7 +181,8 @@ impl Guard {
         let mut gone = file::names(&folder)?;
         gone.retain(|name| may_go(name));
         for name in &gone {
-            remove(&folder.join(name))?;
+            let path = folder.join(name);
+            disk::remove(&path).map_err(Error::io("cannot remove", &path))?;
         }
         if gone.is_empty() {
             Ok(())
@@ -233,8 +212,7 @@ fn load(path: &Path) -> Result<Option<Window>, Error> {
 
 fn save(path: &Path, window: &Window) -> Result<(), Error> {
     check_id(path, window)?;
-    let place = |document: &mut serde_json::Value, sum: String| document["checksum"] = sum.into();
-    lock::write(path, file::render(window, place))
+    file::save(path, window, &["checksum"])
 }
 
 fn check_id(path: &Path, window: &Window) -> Result<(), Error> {
@@ -242,14 +220,7 @@ fn check_id(path: &Path, window: &Window) -> Result<(), Error> {
         return Ok(());
     }
     let reason = format!("\"{}\" is no window id", escape(&window.id));
-    Err(Error::Corrupt {
-        path: path.to_owned(),
-        reason,
-    })
-}
-
-fn remove(path: &Path) -> Result<(), Error> {
-    disk::remove(path).map_err(Error::io("cannot remove", path))
+    Err(Error::corrupt(path, reason))
 }
 
 #[cfg(test)]

@@ -35,22 +35,11 @@ pub enum Error {
     /// There is no system bus, or no systemd on it.
     #[error("systemd cannot be reached over D-Bus: {0}")]
     Unreachable(String),
-    /// systemd refused.
     #[error("{what}: {why}")]
-    Refused {
-        /// The method.
-        what: String,
-        /// systemd's answer.
-        why: String,
-    },
+    Refused { what: String, why: String },
     /// systemd did not answer, or the job did not end, in time.
     #[error("{what}: no answer from systemd within {}", duration(*.limit))]
-    TimedOut {
-        /// The method.
-        what: String,
-        /// The limit.
-        limit: Duration,
-    },
+    TimedOut { what: String, limit: Duration },
     /// The unit is not in the expected state.
     #[error("{0}")]
     State(String),
@@ -85,19 +74,21 @@ pub struct UnitState {
 
 impl UnitState {
     /// Whether the unit is stopped; a unit may fail while it stops.
-    #[must_use]
     pub fn is_stopped(&self) -> bool {
         matches!(self.active.as_str(), "inactive" | "failed")
     }
 
     /// Whether the unit is masked: nothing can start it.
-    #[must_use]
     pub fn is_masked(&self) -> bool {
         self.load == "masked"
     }
 
+    /// Whether it is stopped and masked.
+    pub fn is_held(&self) -> bool {
+        self.is_stopped() && self.is_masked()
+    }
+
     /// Whether systemd knows the unit.
-    #[must_use]
     pub fn exists(&self) -> bool {
         self.load != "not-found"
     }
@@ -105,9 +96,6 @@ impl UnitState {
 
 impl Bus {
     /// Connects to the system bus, and checks that systemd is on it.
-    ///
-    /// # Errors
-    /// [`Error::Unreachable`].
     pub fn connect() -> Result<Self, Error> {
         let unreachable = |error: &dyn ToString| Error::Unreachable(error.to_string());
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -193,28 +181,17 @@ impl Bus {
     }
 
     /// The state of a unit; an unknown one is `not-found`.
-    ///
-    /// # Errors
-    /// When systemd cannot be asked.
     pub fn unit(&self, name: &str) -> Result<UnitState, Error> {
         let path: OwnedObjectPath = self.call("LoadUnit", &(name,))?;
-        let get = |property: &str| self.property(&path, UNIT, property);
+        let get = |property: &str| {
+            let value = self.value(&path, UNIT, property)?;
+            String::try_from(value).map_err(|error| Error::refused(property, error))
+        };
         Ok(UnitState {
             load: get("LoadState")?,
             active: get("ActiveState")?,
             sub: get("SubState")?,
         })
-    }
-
-    /// A text property of a unit.
-    fn property(
-        &self,
-        path: &OwnedObjectPath,
-        interface: &str,
-        name: &str,
-    ) -> Result<String, Error> {
-        let value = self.value(path, interface, name)?;
-        String::try_from(value).map_err(|error| Error::refused(name, error))
     }
 
     /// A property of a unit.
@@ -232,9 +209,6 @@ impl Bus {
     }
 
     /// When the unit last became active, in milliseconds since the machine's boot; `None`: never.
-    ///
-    /// # Errors
-    /// When systemd cannot be asked.
     pub fn active_since(&self, name: &str) -> Result<Option<u64>, Error> {
         const SINCE: &str = "ActiveEnterTimestampMonotonic";
         let path: OwnedObjectPath = self.call("LoadUnit", &(name,))?;

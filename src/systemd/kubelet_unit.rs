@@ -27,11 +27,8 @@ pub enum Found {
     Nothing,
 }
 
-/// Finds kubelet's unit; `named` is the user's choice.
-///
-/// # Errors
-/// When systemd does not answer, when the named unit does not exist, when several run, and when the running one is masked:
-/// netfix could stop it, and nothing could start it again.
+/// Finds kubelet's unit; `named` is the user's choice. Fails when the named unit does not exist, when several run, and
+/// when the running one is masked: netfix could stop it, and nothing could start it again.
 pub fn find(bus: &Bus, named: Option<&str>) -> Result<Found, Error> {
     let mut all = Vec::new();
     for name in named.map_or_else(
@@ -78,20 +75,15 @@ fn choose(all: Vec<(String, UnitState)>) -> Result<Found, Error> {
 
 /// A unit's name with its suffix, as systemctl(1) completes it.
 fn full_name(name: &str) -> String {
-    if name.contains('.') && !name.ends_with('.') && has_suffix(name) {
+    let has_suffix = ["service", "target", "scope", "slice", "socket"]
+        .iter()
+        .filter_map(|suffix| name.strip_suffix(suffix))
+        .any(|rest| rest.ends_with('.') && rest.len() > 1);
+    if has_suffix {
         name.to_owned()
     } else {
         format!("{name}.service")
     }
-}
-
-fn has_suffix(name: &str) -> bool {
-    ["service", "target", "scope", "slice", "socket"]
-        .iter()
-        .any(|suffix| {
-            name.strip_suffix(suffix)
-                .is_some_and(|rest| rest.ends_with('.') && rest.len() > 1)
-        })
 }
 
 #[cfg(test)]

@@ -27,10 +27,8 @@ const NOWHERE: &str = "/dev/null";
 /// The answer of the mask methods: type, link and target of each change.
 type Links = Vec<(String, String, String)>;
 
-/// Stops the unit and masks it until the next boot; returns when systemd reports both.
-///
-/// # Errors
-/// When systemd refuses, or something keeps starting the unit; the unit is then stopped, and not masked.
+/// Stops the unit and masks it until the next boot; returns when systemd reports both. Fails when something keeps
+/// starting the unit; the unit is then stopped, and not masked.
 pub fn pause(bus: &Bus, unit: &str) -> Result<(), Error> {
     let mut last = String::new();
     for _ in 0..ATTEMPTS {
@@ -42,7 +40,7 @@ pub fn pause(bus: &Bus, unit: &str) -> Result<(), Error> {
             continue;
         }
         match mask(bus, unit) {
-            Ok(state) if state.is_stopped() && state.is_masked() => return Ok(()),
+            Ok(state) if state.is_held() => return Ok(()),
             // Something started it before the mask existed. Without the mask it has its settings back, with which to stop it.
             Ok(state) => {
                 last = state.sub;
@@ -60,18 +58,11 @@ pub fn pause(bus: &Bus, unit: &str) -> Result<(), Error> {
 }
 
 /// Whether the unit is still stopped and masked.
-///
-/// # Errors
-/// When systemd does not answer.
 pub fn is_held(bus: &Bus, unit: &str) -> Result<bool, Error> {
-    let state = bus.unit(unit)?;
-    Ok(state.is_stopped() && state.is_masked())
+    Ok(bus.unit(unit)?.is_held())
 }
 
 /// Unmasks the unit and starts it; returns when it is running. One that is already running is left alone.
-///
-/// # Errors
-/// When it does not start.
 pub fn resume(bus: &Bus, unit: &str) -> Result<(), Error> {
     let mut last = None;
     for attempt in 0..ATTEMPTS {

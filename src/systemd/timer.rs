@@ -19,28 +19,24 @@ pub(crate) type Properties<'a> = Vec<(&'a str, Variant<'a>)>;
 pub(crate) type Exec<'a> = (&'a str, Vec<&'a str>, bool);
 
 /// The name of this process's timer.
-#[must_use]
 pub fn timer_name() -> String {
     format!("{TIMER_PREFIX}{}.timer", std::process::id())
 }
 
-/// Arms the timer of that name, on the monotonic clock, and disarms every other deadline.
-///
-/// # Errors
-/// When systemd refuses, or systemctl(1) or rm(1) is missing.
+/// Arms the timer of that name, on the monotonic clock, and disarms every other deadline. Fails where systemctl(1) or
+/// rm(1) is missing.
 pub fn arm(bus: &Bus, timer: &str, unit: &str, after: Duration) -> Result<(), Error> {
-    let systemctl = program("systemctl")?;
-    let remove = program("rm")?;
+    let (systemctl, remove) = (program("systemctl")?, program("rm")?);
     let control = format!("/run/systemd/system.control/{unit}");
     let commands: Vec<Exec<'_>> = vec![
-        (remove, vec!["rm", "-f", &control], true),
+        (&remove, vec!["rm", "-f", &control], true),
         (
-            systemctl,
+            &systemctl,
             vec!["systemctl", "unmask", "--runtime", unit],
             true,
         ),
-        (systemctl, vec!["systemctl", "daemon-reload"], true),
-        (systemctl, vec!["systemctl", "start", unit], false),
+        (&systemctl, vec!["systemctl", "daemon-reload"], true),
+        (&systemctl, vec!["systemctl", "start", unit], false),
     ];
     let microseconds = u64::try_from(after.as_micros()).unwrap_or(u64::MAX);
     let description = format!("starts {unit} again if netfix does not");
@@ -77,17 +73,11 @@ pub fn arm(bus: &Bus, timer: &str, unit: &str, after: Duration) -> Result<(), Er
 
 /// Whether the timer of that name has yet to elapse. After that it guards nothing: a unit that is stopped later stays
 /// stopped.
-///
-/// # Errors
-/// When systemd does not answer.
 pub fn is_pending(bus: &Bus, timer: &str) -> Result<bool, Error> {
     Ok(bus.unit(timer)?.sub == "waiting")
 }
 
 /// Disarms every deadline.
-///
-/// # Errors
-/// When systemd does not answer.
 pub fn disarm(bus: &Bus) -> Result<(), Error> {
     end(bus, |_| true)
 }
@@ -110,17 +100,10 @@ fn service_of(timer: &str) -> String {
 }
 
 /// A program's path, which systemd needs.
-fn program(name: &str) -> Result<&'static str, Error> {
-    let places: &[&'static str] = match name {
-        "systemctl" => &[
-            "/usr/bin/systemctl",
-            "/bin/systemctl",
-            "/run/current-system/sw/bin/systemctl",
-        ],
-        _ => &["/usr/bin/rm", "/bin/rm", "/run/current-system/sw/bin/rm"],
-    };
-    let found = places.iter().find(|place| Path::new(place).exists());
-    found
-        .copied()
+fn program(name: &str) -> Result<String, Error> {
+    let places = ["/usr/bin", "/bin", "/run/current-system/sw/bin"];
+    let mut paths = places.iter().map(|folder| format!("{folder}/{name}"));
+    paths
+        .find(|path| Path::new(path).exists())
         .ok_or_else(|| Error::State(format!("cannot arm the deadline: {name} is missing")))
 }

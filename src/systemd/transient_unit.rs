@@ -34,17 +34,13 @@ pub struct Detached {
 pub enum Ended {
     /// It ended with this exit code.
     Code(u8),
-    /// This signal ended it.
     Signal(u8),
     /// It ended, and systemd lost its result in a restart of the bus.
     Forgotten,
 }
 
 /// Starts this program with these arguments as [`UPGRADE_UNIT`]; its stdout and stderr are appended to the files of
-/// `output`.
-///
-/// # Errors
-/// When systemd refuses, for example because the unit is running.
+/// `output`. Fails when the unit runs already.
 pub fn detach(
     bus: Bus,
     words: &[String],
@@ -109,9 +105,6 @@ fn free_name(bus: &Bus) -> Result<String, Error> {
 
 impl Detached {
     /// How it ended; `None` while it runs.
-    ///
-    /// # Errors
-    /// When systemd does not answer.
     pub fn ended(&self) -> Result<Option<Ended>, Error> {
         // `CLD_EXITED` (sigaction(2)).
         const EXITED: i32 = 1;
@@ -133,9 +126,6 @@ impl Detached {
     }
 
     /// Sends a signal to its main process.
-    ///
-    /// # Errors
-    /// When systemd does not answer.
     pub fn signal(&self, signal: i32) -> Result<(), Error> {
         self.bus
             .call("KillUnit", &(self.unit.as_str(), "main", signal))
@@ -150,7 +140,6 @@ fn number<T: TryFrom<OwnedVariant>>(bus: &Bus, unit: &str, name: &str) -> Result
 }
 
 /// Whether systemd's units would run in this process's network namespace and see its files.
-#[must_use]
 pub fn is_at_home() -> bool {
     let same = |kind: &str| {
         let link = |of: &str| fs::read_link(format!("/proc/{of}/ns/{kind}")).ok();

@@ -421,3 +421,17 @@ fn a_path_redirected_before_it_is_opened_is_not_used() {
 fn a_path_redirected_after_it_was_opened_is_not_used_again() {
     restore_while_a_path_is_redirected(&AFTER_OPENING);
 }
+
+#[test]
+fn a_namespace_that_cannot_be_entered_is_unreadable_and_not_gone() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    let unreadable: Vec<_> = pods.iter().map(|pod| ("unreadable", pod.name())).collect();
+    for words in ["plan -o json", "restore -o json"] {
+        let without = &["setpriv", "--bounding-set=-sys_admin"];
+        Run::of(&mut node.netfix_command(without, words))
+            .exits(1)
+            .errors(&unreadable);
+    }
+}

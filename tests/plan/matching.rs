@@ -53,7 +53,7 @@ impl Case {
                 .unwrap_or_else(|why| panic!("{}: {why}", self.why))
                 .expect("no loopback device");
             StoredRecord {
-                info: entry.pod(),
+                info: entry.info,
                 paths: entry.paths,
                 proof: None,
             }
@@ -84,6 +84,7 @@ fn matched(case: &Case) -> String {
                 Rejection::OtherMachine => "rejected: other machine".to_owned(),
                 Rejection::OtherBoot => "rejected: other boot".to_owned(),
                 Rejection::NetnsGone => "rejected: namespace gone".to_owned(),
+                Rejection::NetnsClosed => "rejected: namespace closed".to_owned(),
                 Rejection::NetnsReplaced => "rejected: namespace replaced".to_owned(),
                 Rejection::PodReplaced { pod: at } => {
                     format!("rejected: {} has the namespace now", pod(at))

@@ -10,7 +10,7 @@ use netlink_packet_route::link::{
 };
 use rtnetlink::{LinkBond, LinkMacVlan, LinkMessageBuilder, LinkVlan};
 
-use crate::kernel::Request;
+use crate::kernel::{Errno, Request};
 use crate::model::link::{Macvlan, MacvlanMode, Queues, Vlan, VlanProtocol};
 use crate::model::{IfName, Link, LinkKind};
 
@@ -32,9 +32,8 @@ pub struct Placement<'a> {
 /// The link is created down. `NLM_F_EXCL` is always set: without it the kernel may apply the message to the link of that
 /// name in the sender's namespace, and move that link into the other namespace.
 ///
-/// `None` for kinds that netfix does not create.
-#[must_use]
-pub fn add(link: &Link, place: Placement<'_>) -> Option<Request> {
+/// Fails with `EOPNOTSUPP` for kinds that netfix does not create.
+pub fn add(link: &Link, place: Placement<'_>) -> Result<Request, Errno> {
     let name = place.name.as_str();
     let mut message = match &link.kind {
         LinkKind::Vlan(vlan) => finish(
@@ -55,14 +54,16 @@ pub fn add(link: &Link, place: Placement<'_>) -> Option<Request> {
                 place,
             )
         }
-        LinkKind::Loopback | LinkKind::Physical | LinkKind::Other { .. } => return None,
+        LinkKind::Loopback | LinkKind::Physical | LinkKind::Other { .. } => {
+            return Err(Errno::EOPNOTSUPP);
+        }
     };
     message.header.flags = LinkFlags::empty();
     message.header.change_mask = LinkFlags::empty();
-    Some(Request {
-        message: RouteNetlinkMessage::NewLink(message),
-        flags: NLM_F_CREATE | NLM_F_EXCL,
-    })
+    Ok(Request::new(
+        RouteNetlinkMessage::NewLink(message),
+        NLM_F_CREATE | NLM_F_EXCL,
+    ))
 }
 
 fn finish<T>(mut builder: LinkMessageBuilder<T>, link: &Link, place: Placement<'_>) -> LinkMessage {

@@ -12,121 +12,72 @@ use rtnetlink::{LinkBond, LinkMacVlan, LinkMessageBuilder, LinkUnspec, LinkVlan}
 
 use super::add::macvlan_infos;
 use crate::kernel::{Error, Request, Socket, bond};
+use crate::model::IfName;
 use crate::model::bond::{Bond, BondOption};
 use crate::model::link::{Flags, Macvlan, Vlan};
-use crate::model::{IfName, Mac};
 
-/// `ip link set`: starts a change of the link with that index.
-#[must_use]
-pub fn set(index: u32) -> Change {
-    Change(LinkUnspec::new_with_index(index))
+/// `ip link set`: changes the link with that index.
+pub fn set(
+    index: u32,
+    change: impl FnOnce(LinkMessageBuilder<LinkUnspec>) -> LinkMessageBuilder<LinkUnspec>,
+) -> Request {
+    Request::new(
+        RouteNetlinkMessage::SetLink(change(LinkUnspec::new_with_index(index)).build()),
+        0,
+    )
 }
 
-/// A change of one link; finished with [`Change::request`].
-#[derive(Debug)]
-pub struct Change(LinkMessageBuilder<LinkUnspec>);
+/// Takes the link up or down.
+pub fn set_up(index: u32, up: bool) -> Request {
+    set(index, |link| if up { link.up() } else { link.down() })
+}
 
-impl Change {
-    /// Takes the link up or down.
-    #[must_use]
-    pub fn up(self, up: bool) -> Self {
-        Self(if up { self.0.up() } else { self.0.down() })
-    }
-
-    /// Sets the flags that differ, but for `up` and the carrier.
-    #[must_use]
-    pub fn flags(mut self, from: Flags, to: Flags) -> Self {
-        let Flags {
-            up: _,
-            carrier: _,
-            noarp,
-            promisc,
-            allmulti,
-            multicast,
-        } = to;
+/// Sets the flags that differ, but for `up` and the carrier.
+pub fn set_flags(index: u32, from: Flags, to: Flags) -> Request {
+    let Flags {
+        up: _,
+        carrier: _,
+        noarp,
+        promisc,
+        allmulti,
+        multicast,
+    } = to;
+    set(index, |mut link| {
         if from.noarp != noarp {
-            self.0 = self.0.arp(!noarp);
+            link = link.arp(!noarp);
         }
         if from.promisc != promisc {
-            self.0 = self.0.promiscuous(promisc);
+            link = link.promiscuous(promisc);
         }
         if from.allmulti != allmulti {
-            self.0 = self.0.allmulticast(allmulti);
+            link = link.allmulticast(allmulti);
         }
         if from.multicast != multicast {
-            self.0 = self.0.multicast(multicast);
+            link = link.multicast(multicast);
         }
-        self
-    }
+        link
+    })
+}
 
-    /// Sets the hardware address.
-    #[must_use]
-    pub fn mac(self, mac: Mac) -> Self {
-        Self(self.0.address(mac.0.to_vec()))
-    }
-
-    /// Sets the MTU in bytes.
-    #[must_use]
-    pub fn mtu(self, mtu: u32) -> Self {
-        Self(self.0.mtu(mtu))
-    }
-
-    /// Sets the transmit queue length in packets.
-    #[must_use]
-    pub fn txqueuelen(self, length: u32) -> Self {
-        Self(self.0.txqueuelen(length))
-    }
-
-    /// Sets the interface group.
-    #[must_use]
-    pub fn group(self, group: u32) -> Self {
-        Self(self.0.link_group(group))
-    }
-
-    /// Sets the alias.
-    #[must_use]
-    pub fn alias(self, alias: &str) -> Self {
-        Self(self.0.alias(alias))
-    }
-
-    /// Makes the link a port of the bond or bridge with that index.
-    #[must_use]
-    pub fn master(self, index: u32) -> Self {
-        Self(self.0.controller(index))
-    }
-
-    /// Moves the link into a namespace, with this name there and, since Linux 5.13, this index (0: the kernel chooses).
-    #[must_use]
-    pub fn netns(self, fd: RawFd, name: &IfName, index: u32) -> Self {
-        let builder = self.0.setns_by_fd(fd).name(name.as_str());
-        match i32::try_from(index) {
-            Ok(index) if index > 0 => {
-                Self(builder.append_extra_attribute(LinkAttribute::NewIfIndex(index)))
+/// Moves the link into a namespace, with this name there and, since Linux 5.13, this index (0: the kernel chooses).
+pub fn move_to(index: u32, fd: RawFd, name: &IfName, wanted: u32) -> Request {
+    set(index, |link| {
+        let link = link.setns_by_fd(fd).name(name.as_str());
+        match i32::try_from(wanted) {
+            Ok(wanted) if wanted > 0 => {
+                link.append_extra_attribute(LinkAttribute::NewIfIndex(wanted))
             }
-            _ => Self(builder),
+            _ => link,
         }
-    }
-
-    /// The request that makes the change.
-    #[must_use]
-    pub fn request(self) -> Request {
-        Request {
-            message: RouteNetlinkMessage::SetLink(self.0.build()),
-            flags: 0,
-        }
-    }
+    })
 }
 
 fn change_data<T>(builder: LinkMessageBuilder<T>) -> Request {
     // RTM_NEWLINK without CREATE changes the data of the kind (`ip link change`).
-    Request {
-        message: RouteNetlinkMessage::NewLink(builder.build()),
-        flags: 0,
-    }
+    Request::new(RouteNetlinkMessage::NewLink(builder.build()), 0)
 }
 
 /// `ip link change type macvlan …`.
-#[must_use]
 pub fn change_macvlan(index: u32, data: &Macvlan) -> Request {
     let builder =
         LinkMessageBuilder::<LinkMacVlan>::new_with_info_kind(InfoKind::MacVlan).index(index);
@@ -134,7 +85,6 @@ pub fn change_macvlan(index: u32, data: &Macvlan) -> Request {
 }
 
 /// `ip link change type vlan …`: flags only; the kernel cannot change the id, and only adds to the `QoS` maps.
-#[must_use]
 pub fn change_vlan(index: u32, data: &Vlan) -> Request {
     let flags = VlanFlags::from_bits_retain(data.vlan_flags);
     let known = VlanFlags::from_bits_retain(0x1f);
@@ -143,13 +93,11 @@ pub fn change_vlan(index: u32, data: &Vlan) -> Request {
 }
 
 /// `ip link change type bond …`: one option.
-#[must_use]
 pub fn change_bond_option(index: u32, option: BondOption, value: u32) -> Request {
     change_bond(index, vec![bond::set_number(option, value)])
 }
 
 /// The other options of a bond: `arp_ip_target`, `ns_ip6_target`, `ad_actor_system`.
-#[must_use]
 pub fn change_bond_lists(index: u32, wanted: &Bond) -> Request {
     let mut infos = vec![InfoBond::ArpIpTarget(wanted.arp_ip_target.clone())];
     if !wanted.ns_ip6_target.is_empty() {
@@ -164,7 +112,6 @@ pub fn change_bond_lists(index: u32, wanted: &Bond) -> Request {
 }
 
 /// `ip link change type bond primary …`.
-#[must_use]
 pub fn change_bond_primary(index: u32, primary: u32) -> Request {
     change_bond(index, vec![InfoBond::Primary(primary)])
 }
@@ -175,7 +122,6 @@ fn change_bond(index: u32, infos: Vec<InfoBond>) -> Request {
 }
 
 /// `ip link set addrgenmode`: unlike a write to the sysctl, it adds no address.
-#[must_use]
 pub fn set_addr_gen_mode(index: u32, mode: u8) -> Request {
     let mut message = LinkMessage::default();
     message.header.index = index;
@@ -183,29 +129,22 @@ pub fn set_addr_gen_mode(index: u32, mode: u8) -> Request {
     message
         .attributes
         .push(LinkAttribute::AfSpecUnspec(vec![spec]));
-    Request {
-        message: RouteNetlinkMessage::SetLink(message),
-        flags: 0,
-    }
+    Request::new(RouteNetlinkMessage::SetLink(message), 0)
 }
 
 /// `ip link property add altname`.
-#[must_use]
 pub fn add_altnames(index: u32, names: &[String]) -> Request {
     let props = names.iter().cloned().map(Prop::AltIfName).collect();
     let mut message = LinkMessage::default();
     message.header.index = index;
     message.attributes.push(LinkAttribute::PropList(props));
-    Request {
-        message: RouteNetlinkMessage::NewLinkProp(message),
-        flags: NLM_F_CREATE | NLM_F_EXCL,
-    }
+    Request::new(
+        RouteNetlinkMessage::NewLinkProp(message),
+        NLM_F_CREATE | NLM_F_EXCL,
+    )
 }
 
-/// The index of the link of that name in the socket's namespace.
-///
-/// # Errors
-/// `ENODEV` when there is none.
+/// The index of the link of that name in the socket's namespace. Fails with `ENODEV` when there is none.
 pub fn index_of(socket: &mut Socket, name: &IfName) -> Result<u32, Error> {
     let mut message = LinkMessage::default();
     message
@@ -220,12 +159,8 @@ pub fn index_of(socket: &mut Socket, name: &IfName) -> Result<u32, Error> {
 }
 
 /// `ip link del`: only for a link that this run has created.
-#[must_use]
 pub fn del(index: u32) -> Request {
     let mut message = LinkMessage::default();
     message.header.index = index;
-    Request {
-        message: RouteNetlinkMessage::DelLink(message),
-        flags: 0,
-    }
+    Request::new(RouteNetlinkMessage::DelLink(message), 0)
 }

@@ -33,9 +33,7 @@ pub(crate) struct After {
 /// A running sandbox.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct SandboxNow {
-    /// Kubernetes namespace.
     pub namespace: Option<String>,
-    /// Pod or container name.
     pub name: Option<String>,
     #[serde(flatten)]
     pub fingerprint: PodFingerprint,

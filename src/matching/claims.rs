@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
+use std::path::Path;
 
 use crate::model::address::Maker;
 use crate::model::problem::{ConflictCause, Holder};
@@ -10,11 +11,11 @@ use crate::model::{IfName, LinkKind, Mac, NetState, Parent, PodId, Problem};
 
 /// A pod or the host, with links on the host's links.
 #[derive(Debug, Clone, Copy)]
-pub struct Claimant<'a> {
+pub(crate) struct Claimant<'a> {
     /// The pod; `None` for the host.
     pub pod: Option<&'a PodId>,
     /// A path of its namespace, for messages.
-    pub netns: &'a str,
+    pub netns: &'a Path,
     /// Its present or stored state.
     pub state: &'a NetState,
 }
@@ -35,9 +36,17 @@ impl fmt::Display for Claim {
     }
 }
 
-/// For every contested claim, an error for each claimant that is a pod; it names the others.
-#[must_use]
-pub fn contested(claimants: &[Claimant<'_>]) -> Vec<Problem> {
+/// For every claim of several pods, or of a pod and the host, an error for each claimant that is a pod; it names the others.
+pub(crate) fn contested<'a>(
+    pods: impl Iterator<Item = Claimant<'a>>,
+    host: &'a NetState,
+) -> Vec<Problem> {
+    let host = Claimant {
+        pod: None,
+        netns: Path::new(""),
+        state: host,
+    };
+    let claimants: Vec<Claimant<'_>> = pods.chain([host]).collect();
     let mut holders: BTreeMap<Claim, Vec<usize>> = BTreeMap::new();
     for (at, claimant) in claimants.iter().enumerate() {
         for claim in claimant.claims() {
@@ -49,7 +58,7 @@ pub fn contested(claimants: &[Claimant<'_>]) -> Vec<Problem> {
     }
     let contested = holders.iter().filter(|(_, holders)| holders.len() > 1);
     contested
-        .flat_map(|(claim, holders)| errors(claim, holders, claimants))
+        .flat_map(|(claim, holders)| errors(claim, holders, &claimants))
         .collect()
 }
 
@@ -73,7 +82,7 @@ impl Claimant<'_> {
     fn holder(&self) -> Holder {
         Holder {
             pod: self.pod.cloned(),
-            netns: self.netns.to_owned(),
+            netns: self.netns.display().to_string(),
             link: None,
         }
     }
@@ -143,32 +152,24 @@ mod tests {
         }
     }
 
-    fn told(states: &[(Option<&str>, NetState)]) -> Vec<String> {
-        let ids: Vec<Option<PodId>> = states
-            .iter()
-            .map(|(id, _)| id.map(PodId::from_text))
-            .collect();
-        let claimants: Vec<Claimant<'_>> = ids
-            .iter()
-            .zip(states)
-            .map(|(id, (_, state))| Claimant {
-                pod: id.as_ref(),
-                netns: "/run/netns/x",
-                state,
-            })
-            .collect();
-        contested(&claimants)
-            .iter()
-            .map(ToString::to_string)
-            .collect()
+    fn told(pods: &[(&str, NetState)], host: &NetState) -> Vec<String> {
+        let ids: Vec<PodId> = pods.iter().map(|(id, _)| PodId::from_text(id)).collect();
+        let claimants = ids.iter().zip(pods).map(|(id, (_, state))| Claimant {
+            pod: Some(id),
+            netns: Path::new("/run/netns/x"),
+            state,
+        });
+        let problems = contested(claimants, host);
+        problems.iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn one_mac_for_two_is_told_to_both() {
-        let told = told(&[
-            (Some("a"), pod("eth0", 1, "10.0.0.1")),
-            (Some("b"), pod("eth0", 1, "10.0.0.2")),
-        ]);
+        let pods = [
+            ("a", pod("eth0", 1, "10.0.0.1")),
+            ("b", pod("eth0", 1, "10.0.0.2")),
+        ];
+        let told = told(&pods, &NetState::default());
         assert_eq!(told.len(), 2, "{told:?}");
         assert!(
             told[0].starts_with("mac-conflict: pod a: MAC 02:00:00:00:00:01 on eth0: pod b"),
@@ -193,7 +194,7 @@ mod tests {
             addresses,
             ..NetState::default()
         };
-        let told = told(&[(None, host), (Some("a"), pod("eth0.3", 1, "10.0.0.1"))]);
+        let told = told(&[("a", pod("eth0.3", 1, "10.0.0.1"))], &host);
         let expected = "address-conflict: pod a: 10.0.0.1 on eth0.3: the host has it as well; \
                         netfix does not choose between them";
         assert_eq!(told, [expected]);
@@ -202,9 +203,9 @@ mod tests {
     #[test]
     fn the_same_on_another_parent_is_no_conflict() {
         let pods = [
-            (Some("a"), pod("eth0.3", 1, "10.0.0.1")),
-            (Some("b"), pod("eth0.4", 1, "10.0.0.1")),
+            ("a", pod("eth0.3", 1, "10.0.0.1")),
+            ("b", pod("eth0.4", 1, "10.0.0.1")),
         ];
-        assert!(told(&pods).is_empty());
+        assert!(told(&pods, &NetState::default()).is_empty());
     }
 }
