@@ -19,7 +19,7 @@ const LEAST_FILES: u64 = 1024;
 
 /// Whether another snapshot could be written.
 pub(super) fn folder(store: &Store) -> Vec<Problem> {
-    let object = "state folder";
+    let object = "state directory";
     let room = match store.room() {
         Ok(room) => room,
         Err(error) if error.is_missing() => return vec![CheckCause::NoFolder.error(object)],

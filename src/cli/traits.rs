@@ -58,7 +58,7 @@ impl Command {
         matches!(self, Self::Upgrade(_) | Self::Status { follow: true, .. })
     }
 
-    /// Whether the command is there to change something: in the kernel, in the state folder.
+    /// Whether the command changes something: in the kernel or in the state directory.
     #[must_use]
     pub fn changes(&self) -> bool {
         match self {

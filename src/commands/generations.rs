@@ -69,7 +69,7 @@ fn ids(contents: &Contents, is_wanted: impl Fn(&PodId) -> bool) -> Vec<PodId> {
     ids.filter(|id| is_wanted(id)).cloned().collect()
 }
 
-/// When the newest of what it holds was written, or was found true: all times have one form, so the last is the greatest.
+/// When the newest part of its content was written or verified: all times have one form, so the last is the greatest.
 fn time(contents: &Contents) -> Option<String> {
     let node = contents.node.as_ref().ok().and_then(Option::as_ref);
     let of_node = node

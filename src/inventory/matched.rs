@@ -16,7 +16,7 @@ pub(crate) struct Matched {
     pub pod: Pod,
     /// Seconds since the checkpoint was written.
     pub age: u32,
-    /// What a source says that knows only a part; `None` where netfix recorded the whole state.
+    /// The gaps of an incomplete source; `None` where netfix recorded the whole state.
     pub partial: Option<Partial>,
 }
 
@@ -47,7 +47,7 @@ impl Matched {
         (Cow::Owned(wanted), problems)
     }
 
-    /// What is missing in the pod, and the steps that bring it back.
+    /// What is missing in the pod, and the steps that restore it.
     /// With the settings that a new link of the pod starts with, the plan goes on after the creation of links.
     pub(crate) fn plan(
         &self,

@@ -1,4 +1,4 @@
-//! Before the first change: could a restore put every pod back, and is everything written down?
+//! Before the first change: could netfix restore every pod, and is everything saved?
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(crate) struct Baseline {
     pub runtimes: Vec<PathBuf>,
 }
 
-/// Reads what the interrupted window wrote down: in the middle of a loss netfix takes no snapshot.
+/// Reads the files of the interrupted window: in the middle of a loss netfix takes no snapshot.
 pub(crate) fn recover(
     window: &Window,
     request: &Request<'_>,
@@ -105,12 +105,12 @@ fn is_cured(problem: &Problem) -> bool {
     )
 }
 
-/// What the snapshot of a window wrote down.
+/// The files that the snapshot of a window wrote.
 pub(crate) struct Taken {
     /// The host, as a restore that did nothing would report it.
     pub restored: Restored,
     pub pods: Vec<WindowPod>,
-    /// What a restore could not put back.
+    /// The objects that netfix could not restore.
     pub blockers: Vec<Problem>,
 }
 
@@ -158,7 +158,7 @@ fn pod(PodSnapshot { pod, .. }: PodSnapshot) -> WindowPod {
     }
 }
 
-/// Stops the window for what a restore could not put back, unless --force accepts it; then that is a warning.
+/// Stops the window for an object that netfix could not restore, unless --force accepts it; then that is a warning.
 pub(crate) fn gate(blockers: Vec<Problem>, force: bool) -> Result<Vec<Problem>, Refusal> {
     if let Some(problem) = blockers.iter().find(|problem| is_of_disk(problem)) {
         return Err(problem.clone().into());

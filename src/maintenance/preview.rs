@@ -19,7 +19,7 @@ pub(crate) struct Preview {
     pub problems: Vec<Problem>,
 }
 
-/// Looks at the pods, kubelet and the state folder.
+/// Reads the state of the pods, kubelet and the state directory.
 pub(crate) fn run(request: &Request<'_>, context: &Context) -> Result<Preview, Refusal> {
     let bus = kubelet_pause::systemd()?;
     let (unit, note) = kubelet_pause::find(bus.as_ref(), request.unit)?;

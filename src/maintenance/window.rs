@@ -20,7 +20,7 @@ pub(crate) struct WindowSession {
     pub window: Window,
     /// For COMMAND and for threads too.
     pub log_file: WindowLog,
-    /// The lock on the state folder; `None` while other commands may work.
+    /// The lock on the state directory; `None` while other commands may run.
     pub guard: Option<Guard>,
     /// Whether the window is on disk. The first pause writes it.
     pub is_saved: bool,
@@ -239,7 +239,7 @@ pub(crate) fn is_of_other_boot(window: &Window) -> bool {
     !window.node.is_same(&observe::node_identity())
 }
 
-/// What stops a command that needs a window of its own.
+/// What stops a command that needs a new window.
 pub(crate) fn still_open(window: &Window) -> Problem {
     let cause = WindowCause::Open {
         started: window.started.clone(),

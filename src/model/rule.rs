@@ -13,7 +13,7 @@ use super::text::escape;
 pub struct Rule {
     /// IPv6 rather than IPv4.
     pub ipv6: bool,
-    /// Preference; lower is asked first.
+    /// Priority; the kernel evaluates lower values first.
     pub priority: u32,
     /// `from` prefix.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,7 +39,7 @@ pub struct Rule {
     pub fwmask: Option<u32>,
     /// What happens (`FR_ACT_*`): 1 look up a table, 2 goto, 6 blackhole, 7 unreachable, 8 prohibit.
     pub action: u8,
-    /// Table that is looked up.
+    /// The table for the lookup.
     pub table: u32,
     /// Priority of the rule that `goto` goes to.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,7 +79,7 @@ pub struct Rule {
 const PROTOCOL_KERNEL: u8 = 2;
 
 impl Rule {
-    /// Whether it is one of the rules that the kernel makes by itself in every namespace.
+    /// Whether it is one of the rules that the kernel creates in every namespace.
     pub(crate) fn is_made_by_kernel(&self) -> bool {
         self.protocol == Some(PROTOCOL_KERNEL)
     }

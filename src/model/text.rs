@@ -24,7 +24,7 @@ impl Invalid {
 /// invisible characters are shown as their numbers.
 pub(crate) fn escape(text: &str) -> String {
     let shown = |c: char| match c {
-        '"' | '\'' | '\\' => c.to_string(),
+        '"' | '\'' => c.to_string(),
         _ => c.escape_debug().to_string(),
     };
     text.chars().map(shown).collect()
@@ -111,6 +111,7 @@ mod tests {
             escape("a\x1b[2J\n\u{202e}\u{200b}b"),
             "a\\u{1b}[2J\\n\\u{202e}\\u{200b}b"
         );
-        assert_eq!(escape("it's \"ö\" C:\\"), "it's \"ö\" C:\\");
+        assert_eq!(escape("it's \"ö\""), "it's \"ö\"");
+        assert_eq!(escape("\\n"), "\\\\n");
     }
 }

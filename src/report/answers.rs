@@ -150,7 +150,7 @@ const STATES: [State; 7] = [
     State::Failed,
 ];
 
-/// The answer and its figures, but for the verdict.
+/// The answer and its figures, without the verdict.
 pub(crate) fn check(checked: Result<Checked, Refusal>) -> (Document, CheckView) {
     let mut view = CheckView {
         pods: STATES.into_iter().map(|state| (state, 0)).collect(),

@@ -3,6 +3,8 @@
 
 use std::io::{self, Write};
 
+use comfy_table::presets::NOTHING;
+use comfy_table::{Attribute, CellAlignment, Color, ContentArrangement};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::style::{Style, Tone};
@@ -21,7 +23,7 @@ pub(super) const WIDE: u8 = u8::MAX;
 pub(super) struct Column<R> {
     head: &'static str,
     rank: u8,
-    is_number: bool,
+    alignment: CellAlignment,
     cell: fn(&R) -> Cell,
 }
 
@@ -30,7 +32,7 @@ impl<R> Column<R> {
         Self {
             head,
             rank,
-            is_number: false,
+            alignment: CellAlignment::Left,
             cell,
         }
     }
@@ -38,7 +40,7 @@ impl<R> Column<R> {
     /// The same for numbers.
     pub(super) fn right(head: &'static str, rank: u8, cell: fn(&R) -> Cell) -> Self {
         Self {
-            is_number: true,
+            alignment: CellAlignment::Right,
             ..Self::new(head, rank, cell)
         }
     }
@@ -86,19 +88,7 @@ pub(super) fn write<R>(
         .map(|column| Filled::new(column, rows, style))
         .collect();
     fit(&mut shown, style.table_width());
-    if style.headers {
-        let head =
-            |column: &Filled<'_, R>| (column.column.head.to_owned(), column.column.head.len());
-        writeln!(out, "{}", line(&shown, head))?;
-    }
-    (0..rows.len()).try_for_each(|row| {
-        let painted = |column: &Filled<'_, R>| {
-            let Cell { text, tone } = &column.cells[row];
-            let painted = tone.map_or_else(|| text.clone(), |tone| style.paint(text, tone));
-            (painted, text.width())
-        };
-        writeln!(out, "{}", line(&shown, painted))
-    })
+    writeln!(out, "{}", layout(&shown, rows.len(), style))
 }
 
 /// A column with its cells.
@@ -182,19 +172,42 @@ fn taken(characters: impl Iterator<Item = char>, width: usize) -> String {
     characters.take_while(fits).collect()
 }
 
-/// One line: the text of each column, and the columns of the terminal that it takes.
-fn line<R>(columns: &[Filled<'_, R>], cell: impl Fn(&Filled<'_, R>) -> (String, usize)) -> String {
-    let padded = |column: &Filled<'_, R>| {
-        let (text, width) = cell(column);
-        let space = " ".repeat(column.width.saturating_sub(width));
-        if column.column.is_number {
-            space + &text
-        } else {
-            text + &space
-        }
+fn layout<R>(columns: &[Filled<'_, R>], rows: usize, style: Style) -> String {
+    let mut table = comfy_table::Table::new();
+    table
+        .load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled);
+    if style.color {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    if style.headers {
+        table.set_header(columns.iter().map(|column| column.column.head));
+    }
+    for row in 0..rows {
+        let cells = columns.iter().filter_map(|column| column.cells.get(row));
+        table.add_row(cells.map(painted));
+    }
+    let gap = u16::try_from(GAP).unwrap_or_default();
+    let last = columns.len().saturating_sub(1);
+    for (at, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, if at == last { 0 } else { gap }));
+        column.set_cell_alignment(columns[at].column.alignment);
+    }
+    table.trim_fmt()
+}
+
+fn painted(cell: &Cell) -> comfy_table::Cell {
+    let text = comfy_table::Cell::new(&cell.text);
+    let color = match cell.tone {
+        None => return text,
+        Some(Tone::Good) => Color::Green,
+        Some(Tone::Calm) => Color::Cyan,
+        Some(Tone::Warning) => Color::Yellow,
+        Some(Tone::Bad) => Color::Red,
     };
-    let cells: Vec<String> = columns.iter().map(padded).collect();
-    cells.join(&" ".repeat(GAP)).trim_end().to_owned()
+    text.fg(color).add_attribute(Attribute::Bold)
 }
 
 #[cfg(test)]

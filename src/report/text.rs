@@ -9,15 +9,15 @@ use jiff::Timestamp;
 
 pub(super) use crate::model::text::{count, duration, escape};
 
-/// What is not known.
+/// The sign for an unknown value.
 pub(super) const UNKNOWN: &str = "-";
 
-/// A value, or the sign for what is not known.
+/// A value, or the sign for an unknown value.
 pub(super) fn or_dash(text: Option<impl ToString>) -> String {
     text.map_or_else(|| UNKNOWN.to_owned(), |text| text.to_string())
 }
 
-/// Values in a row, or the sign for what is not known.
+/// Values in a row, or the sign for an unknown value.
 pub(super) fn list_or_dash<T: ToString>(items: &[T]) -> String {
     let texts: Vec<String> = items.iter().map(ToString::to_string).collect();
     Some(texts.join(","))
@@ -34,7 +34,7 @@ pub(super) fn part(number: usize, total: usize) -> String {
     }
 }
 
-/// What is not zero, each with its words.
+/// The counts that are not zero, each with its words.
 pub(super) fn others(numbers: impl IntoIterator<Item = (usize, impl Display)>) -> String {
     let others = numbers.into_iter().filter(|(number, _)| *number > 0);
     let texts: Vec<String> = others

@@ -1,4 +1,4 @@
-//! The last line of an answer: what it adds up to, and the next command.
+//! The last line of an answer: the overall result, and the next command.
 
 use super::style::Tone;
 use super::text::{count, others, part};

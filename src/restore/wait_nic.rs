@@ -50,7 +50,7 @@ impl<'a> WaitLimit<'a> {
     }
 }
 
-/// Waits until every device under the pods is there, under whatever name. The plan of the host names the missing ones.
+/// Waits until every device under the pods exists, under any name. The plan of the host names the missing ones.
 pub(super) fn for_devices(
     host: &mut Host,
     baseline: &mut HostBaseline,

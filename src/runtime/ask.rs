@@ -1,4 +1,4 @@
-//! Asking every runtime that is there, side by side, within one limit.
+//! Queries all existing runtimes in parallel, within one time limit.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,11 +14,11 @@ use super::{Answer, Asked, Config, Sandbox, Which, cri, docker};
 use crate::model::Problem;
 use crate::model::problem::InventoryCause;
 
-/// How long all runtimes together may take.
+/// The time limit for all runtimes together.
 pub const LIMIT: Duration = Duration::from_secs(4);
-/// How long one may take to say who it is, before it is connected to again.
+/// The time limit for a runtime to identify itself; after it netfix reconnects.
 const GREETING: Duration = Duration::from_secs(2);
-/// After which pause one that could not be asked is asked again.
+/// The pause before a failed query is repeated.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Asks every runtime that is there; this takes no longer than [`LIMIT`]. The errors are all that are there and could
@@ -50,7 +50,7 @@ pub fn ask_until(config: &Config, until: Instant) -> Result<Answer, Vec<Problem>
     for (endpoint, told) in endpoints.into_iter().zip(told) {
         match told {
             Ok(told) => answer.take(endpoint, told),
-            // Docker's own packages bring a containerd without CRI.
+            // Docker's packages install a containerd without CRI.
             Err(Failure::NotOffered) if !endpoint.named && config.which == Which::Auto => {
                 answer.asked.push(Asked {
                     endpoint: endpoint.path,
@@ -69,8 +69,8 @@ pub fn ask_until(config: &Config, until: Instant) -> Result<Answer, Vec<Problem>
     }
 }
 
-/// Asks one, and again until the limit if it cannot be asked. An attempt that the limit cuts short tells less than the
-/// one before.
+/// Queries one runtime, and repeats a failed query until the limit. An attempt that the limit cuts short has less
+/// information than the one before.
 async fn persist(endpoint: &Endpoint, containers: bool, until: Instant) -> Result<Told, Failure> {
     let mut before = None;
     loop {
@@ -112,7 +112,7 @@ async fn attempt(endpoint: &Endpoint, containers: bool, until: Instant) -> Resul
     }
 }
 
-/// Something that speaks neither protocol.
+/// A server with neither protocol.
 fn neither(as_cri: &Failure, as_docker: Failure) -> Failure {
     let (cri, docker) = (words(as_cri), words(&as_docker));
     if cri == docker {
@@ -137,8 +137,8 @@ fn unreachable(socket: &Path, failure: &Failure) -> Problem {
 }
 
 impl Answer {
-    /// Adds what one runtime told. Docker and cri-dockerd may both tell of one sandbox: then each adds what the other
-    /// does not know.
+    /// Adds the answer of one runtime. Docker and cri-dockerd may both report one sandbox: then each adds what the
+    /// other lacks.
     fn take(&mut self, endpoint: Endpoint, told: Told) {
         let Told {
             kind,
@@ -168,7 +168,7 @@ impl Answer {
 }
 
 impl Sandbox {
-    /// What one runtime tells, and where it tells nothing, what the other does.
+    /// The values of one runtime, completed by those of the other.
     fn or(self, other: Self) -> Self {
         Self {
             id: self.id,

@@ -90,7 +90,7 @@ pub(super) async fn list(socket: &str) -> Result<Vec<Listed>, Failed> {
     parsed(&get(socket, LIST).await?)
 }
 
-/// One container; `None` where the engine has none of that id.
+/// One container; `None` if the engine has no container with that id.
 pub(super) async fn inspect(socket: &str, id: &str) -> Result<Option<Inspected>, Failed> {
     let response = get(socket, &format!("/containers/{id}/json")).await?;
     if response.status() == StatusCode::NOT_FOUND {

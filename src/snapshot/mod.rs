@@ -69,11 +69,11 @@ pub(crate) struct Generations {
     pub made: Option<u64>,
     /// The newest one, where it has the same content.
     pub same_as: Option<u64>,
-    /// Those that were removed, oldest first.
+    /// The generations that were removed, oldest first.
     pub removed: Vec<u64>,
 }
 
-/// Takes a snapshot. Between the two looks a restore may take the lock.
+/// Takes a snapshot. Between the two observations a restore may take the lock.
 pub(crate) fn run(
     request: &Request<'_>,
     store: &Store,

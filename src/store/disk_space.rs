@@ -1,4 +1,4 @@
-//! Whether the state folder has room for another snapshot.
+//! Whether the state directory has space for another snapshot.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use nix::unistd::{AccessFlags, access};
 
 use crate::store::{Error, Store, lock};
 
-/// Free space on the state folder's file system.
+/// Free space on the state directory's file system.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     pub bytes: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Room {
 }
 
 impl Store {
-    /// Checks that the state folder exists and is writable, and returns the free space.
+    /// Checks that the state directory exists and is writable, and returns the free space.
     pub(crate) fn room(&self) -> Result<Room, Error> {
         lock::check_folder(&self.folder)?;
         let errno = |errno: Errno| Error::write("cannot use", &self.folder)(errno.into());

@@ -114,7 +114,7 @@ pub(super) fn has_checksum(text: &str) -> bool {
 /// Verifies the checksum in a file.
 pub(super) fn verify(path: &Path, text: &str) -> Result<(), Error> {
     let corrupt = |reason: &str| Err(Error::corrupt(path, reason));
-    // A quote inside a JSON string is escaped, so only a real key can look like this.
+    // A quote inside a JSON string is escaped, so only a real key can match this.
     let Some((before, rest)) = text.rsplit_once(KEY) else {
         return corrupt("no checksum");
     };
@@ -238,7 +238,7 @@ pub(super) fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<File> {
     Ok(file)
 }
 
-/// Makes a rename or removal in a folder last.
+/// Makes a rename or removal in a directory durable.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), Error> {
     File::open(folder)
         .and_then(|folder| disk::sync(&folder))

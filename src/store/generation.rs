@@ -46,7 +46,7 @@ impl Store {
         Ok(all)
     }
 
-    /// The state folder as it is now, or as it was in that generation.
+    /// The present state directory, or its content in that generation.
     pub(crate) fn at(&self, generation: Option<u64>) -> Result<Self, Error> {
         generation.map_or_else(|| Ok(self.clone()), |number| self.generation(number))
     }

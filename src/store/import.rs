@@ -56,7 +56,7 @@ fn content(path: &Path, name: &str) -> Result<Content, Error> {
         .ok_or_else(|| Error::corrupt(path, "it was removed while it was read"))?;
     let checkpoint = decode(path, &text)?;
     if checkpoint.netfix.is_some() {
-        let reason = "it is a file of netfix: use its state folder with --state-dir";
+        let reason = "it is a file of netfix: use its state directory with --state-dir";
         return Err(Error::corrupt(path, reason));
     }
     let sandbox = &checkpoint.sandbox;

@@ -62,7 +62,7 @@ pub fn is_held(bus: &Bus, unit: &str) -> Result<bool, Error> {
     Ok(bus.unit(unit)?.is_held())
 }
 
-/// Unmasks the unit and starts it; returns when it is running. One that is already running is left alone.
+/// Unmasks the unit and starts it; returns when it is running. A running unit is left unchanged.
 pub fn resume(bus: &Bus, unit: &str) -> Result<(), Error> {
     let mut last = None;
     for attempt in 0..ATTEMPTS {

@@ -40,11 +40,11 @@ sentences! {
 
 sentences! {
     RecordCause {
-        Nothing => "no window is recorded here: `netfix upgrade` and `netfix pause` record one",
-        NoSuch { windows } if windows.is_empty() => "no such window; none is recorded here",
+        Nothing => "no window is recorded: `netfix upgrade` and `netfix pause` record one",
+        NoSuch { windows } if windows.is_empty() => "no such window; none is recorded",
         NoSuch { windows } => "no such window; recorded: {windows}" (windows = windows.join(", ")),
         Ambiguous { windows } => "several windows match: {windows}" (windows = windows.join(", ")),
-        Gone => "was removed in this moment",
+        Gone => "was removed while netfix read it",
     }
 }
 
@@ -53,7 +53,7 @@ sentences! {
         Exited { code } => "failed with exit code {code}",
         Killed { signal } => "killed by signal {signal}",
         NotStarted { error } => "could not be started: {error}",
-        EndUnknown => "ended, and its exit status is not known",
+        EndUnknown => "ended; its exit status is unknown",
         InterruptedUnchanged => "interrupted: nothing was changed",
         InterruptedBefore => "interrupted: COMMAND did not run",
         Interrupted => "interrupted in COMMAND: netfix restored the pods nevertheless",
@@ -67,8 +67,8 @@ sentences! {
     KubeletCause {
         Systemd { error } => "{error}",
         NotPaused { error } => "{error}",
-        NoSystemd => "this machine is not run by systemd: netfix cannot pause the unit",
-        NothingWithoutSystemd => "this machine is not run by systemd: there is no kubelet to pause",
+        NoSystemd => "systemd does not run on this machine: netfix cannot pause the unit",
+        NothingWithoutSystemd => "systemd does not run on this machine: there is no kubelet to pause",
         DeadlineTooShort => "the deadline came before the unit was stopped. Use a longer --deadline",
         StartedBeforeCommand => "something else started it: COMMAND did not run",
         StartedBeforeRestore => "was started before the pods were restored, by the deadline or by something else",
@@ -92,7 +92,7 @@ sentences! {
         ContainersChanged { containers } => "{containers}" (containers = list(containers)),
         NamespaceReplaced => "its network namespace is gone: the pod was rebuilt",
         Unknown => "cannot determine whether this pod was rebuilt",
-        RuntimeGone => "cannot determine whether pods were rebuilt: the socket is gone that answered before the window",
+        RuntimeGone => "cannot determine whether pods were rebuilt: the socket that answered before the window is gone",
         NoRuntime => "cannot determine whether pods were rebuilt: no container runtime answers",
         NotChecked { cause } => "cannot determine whether pods were rebuilt: {cause}",
     }

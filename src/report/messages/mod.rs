@@ -74,12 +74,12 @@ fn or_nothing(separator: &str, part: Option<&impl ToString>) -> String {
     })
 }
 
-/// A running pod: its names and what tells it from others.
+/// A running pod: its names and its identity.
 fn described(info: &PodInfo) -> String {
     format!("{} ({})", info.title(), numbers(info))
 }
 
-/// What tells a pod from others of its name.
+/// What distinguishes a pod from others with its name.
 fn numbers(info: &PodInfo) -> String {
     let text = |text: &Option<String>| escape(text.as_deref().unwrap_or("-"));
     format!("sandbox {}, uid {}", text(&info.sandbox), text(&info.uid))

@@ -14,7 +14,7 @@ sentences! {
         DeviceMissing { hardware } => "the device{hardware} is missing" (hardware = device(hardware.as_ref())),
         DeviceRenamed { now } => "is now named {now}; its VLANs and macvlans are recreated on it",
         KindMissing { kind } => "is missing, and netfix cannot create links of kind {kind}",
-        MasterLost { master } => "was a port of {master}, and netfix cannot make it one again",
+        MasterLost { master } => "was a port of {master}, and netfix cannot add it there again",
         QdiscLost { now, then } => "has qdisc {now} now; netfix cannot restore its qdisc {then}",
         ObjectLost => "is missing, and netfix cannot restore it",
         IfindexDiffers { now, then } => "has ifindex {now} now, {then} in the checkpoint: sockets bound to the old one \
@@ -86,8 +86,8 @@ sentences! {
         MacTaken { owner: None, error } => "another link has the same MAC on the same parent, so this link cannot go up: \
             {error}",
         ParentGone { error } => "the parent is missing: {error}",
-        PlaceTaken { error } => "another link has its place: {error}",
-        RoutePlaceTaken { error } => "another route has its place and is left unchanged: {error}",
+        PlaceTaken { error } => "another link is in its place: {error}",
+        RoutePlaceTaken { error } => "another route is in its place and is left unchanged: {error}",
         StepFailed { error } => "{error}",
         HostFailed { error } => "{error}",
         StepWithoutEffect => "the kernel reported success, but the change is missing",

@@ -62,10 +62,10 @@ sentences! {
         BareWithoutCheckpoint => "has no interface and no checkpoint: what it lost is unknown",
         WithoutCheckpoint => "has no checkpoint: its interfaces are left unchanged",
         NoCheckpoints => "no checkpoint is stored for this selection. Run `netfix snapshot` while the network works",
-        NodeOfOtherMachine => "was written on another machine and is not used. Each machine needs a state folder of its \
+        NodeOfOtherMachine => "was written on another machine and is not used. Each machine needs a state directory of its \
             own: was this one copied or shared?",
         NodeOfOtherBoot => "was written before this machine's last boot and is not used",
-        UnknownParent => "--parent names no link of the host, no link of the stored node state, and no VLAN of one",
+        UnknownParent => "--parent is neither a link of the host nor one of the stored node state, nor a VLAN on one",
         PodReplaced { now, then } => "another pod has this namespace now: {now}. The checkpoint is for {then} and is not \
             used" (now = described(now), then = numbers(then)),
         PodRecreated { now, then } => "{title} was deleted and recreated: it is {now} now. The checkpoint is for {then} \
@@ -73,7 +73,7 @@ sentences! {
         AmbiguousCheckpoints { ids } => "the paths of several checkpoints lead to this namespace, and no runtime reports \
             its sandbox: none of {ids} is used" (ids = and(ids)),
         Superseded { by } => "superseded by {by} (same namespace, more complete)",
-        SeveralPods { pods } => "{pods} begin like this: give more of the id" (pods = count(*pods, "pod")),
+        SeveralPods { pods } => "{pods} begin with this: use a longer prefix" (pods = count(*pods, "pod")),
     }
 }
 
@@ -106,9 +106,9 @@ sentences! {
             restart",
         VlanKnownByName => "only the name is known: netfix creates it without QoS maps, flags, addresses and routes, and \
             with the MAC and MTU of its parent",
-        ImportOfOwnFolder => "this is netfix's own folder: its checkpoints need no import",
-        ImportOfNoFolder => "no such folder",
-        ImportOfEmptyFolder => "the folder is empty: nothing to import",
+        ImportOfOwnFolder => "this is netfix's own directory: its checkpoints need no import",
+        ImportOfNoFolder => "no such directory",
+        ImportOfEmptyFolder => "the directory is empty: nothing to import",
         ImportPodGone => "no running pod has a network namespace at this path: nothing to import",
     }
 }
@@ -118,10 +118,10 @@ sentences! {
         ParentUnknown => "is missing, and no source names its parent. Name it with --parent, for example --parent eth0.3",
         MtuAboveParent { mtu: then, parent, available: now } => "had MTU {then}, and {parent} has {now} now. Run `ip link \
             set {parent} mtu {then}`, the same for the links below it, then this command again",
-        MacUnknown => "its MAC was not written down: it gets a new one, which netfix announces to the neighbours",
+        MacUnknown => "its MAC is not recorded: it gets a new one, which netfix announces to the neighbours",
         PluginLost { what } => "was configured by {what}, which netfix cannot repeat" (what = escape(what)),
         PluginUnseen { what } => "netfix cannot see whether {what} is still in effect" (what = escape(what)),
-        ConfiguredOtherwise => "is what was configured; the link is up, so it is left unchanged",
+        ConfiguredOtherwise => "is the configured value; the link is up, so netfix does not change it now",
         SettingUnknown => "was configured, and netfix cannot set it: write it with sysctl",
         RouteOfTwoFamilies { route } => "{route}: destination and gateway are of different families",
     }

@@ -6,7 +6,7 @@ use super::causes;
 use crate::model::{IfName, PodId};
 
 causes! {
-    /// Causes found in the state folder.
+    /// Causes found in the state directory.
     StoreCause {
         Corrupt { path: String, reason: String, effect: Option<StoreEffect> } => CheckpointCorrupt,
         NoSpace { action: String, path: String, error: String, effect: Option<StoreEffect> } => NoSpace,

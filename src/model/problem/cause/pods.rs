@@ -96,7 +96,7 @@ causes! {
 }
 
 causes! {
-    /// Causes in what a source leaves out that knows only part of a pod.
+    /// Causes: the parts that an incomplete source lacks.
     PartialCause {
         ParentUnknown => ParentMissing,
         MtuAboveParent { mtu: u32, parent: IfName, available: u32 } => Failed,
