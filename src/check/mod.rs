@@ -88,7 +88,6 @@ pub(crate) fn run(
 }
 
 /// One check; also returns whether a link lacks carrier.
-
 fn examine(
     check: &Check<'_>,
     store: &Store,

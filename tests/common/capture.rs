@@ -44,7 +44,7 @@ impl Capture {
     pub fn of_pod(pod: &Namespace, node: &Namespace) -> Self {
         let parents = names_by_index(node);
         Self::settled(pod, &|link| {
-            replace_the_parent_index_by_its_name(link, &parents)
+            replace_the_parent_index_by_its_name(link, &parents);
         })
     }
 
