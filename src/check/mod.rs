@@ -10,6 +10,7 @@ use crate::inventory::Inventory;
 use crate::inventory::stored::load;
 use crate::inventory::survey::{Surveyed, survey};
 use crate::matching::Selection;
+use crate::model::problem::InventoryCause;
 use crate::model::{NodeIdentity, PodSummary, Problem};
 use crate::plan::Plan;
 use crate::progress::{Listener, Phase, Progress};
@@ -124,6 +125,12 @@ fn examine(
     let mut found = pods::Findings::new(check.max_age, surveyed.node_state.as_ref());
     problems.append(&mut surveyed.contested);
     let empty = found.survey(&surveyed, pods);
+    if found.pods.is_empty() && empty == 0 && !check.selection.is_everything() {
+        let cause = InventoryCause::NoSuchPod;
+        found
+            .problems
+            .push(cause.error(check.selection.to_string()));
+    }
     let pods::Findings {
         mut pods,
         problems: of_pods,

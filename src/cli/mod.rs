@@ -104,18 +104,28 @@ impl Cli {
             let _ = write!(io::stderr(), "{}", Self::command().render_help());
             process::exit(2);
         }
-        let cli = Self::parse();
+        let cli = Self::try_parse().unwrap_or_else(|error| refuse(&error));
         if cli.global.output == Output::Name && !cli.command.lists_pods() {
             let message = format!(
                 "netfix {} lists no pods: `-o name` cannot be used",
                 cli.command.name()
             );
-            Self::command()
-                .error(ErrorKind::ArgumentConflict, message)
-                .exit();
+            refuse(&Self::command().error(ErrorKind::ArgumentConflict, message));
         }
         cli
     }
+}
+
+/// Ends the process for wrong usage. A monitoring plugin is told in its own convention: exit code 2 means CRITICAL there.
+fn refuse(error: &clap::Error) -> ! {
+    if error.use_stderr() && env::args_os().any(|word| word == "--nagios") {
+        let text = error.to_string();
+        let reason = text.lines().next().unwrap_or_default();
+        let reason = reason.trim_start_matches("error: ").replace('|', "/");
+        let _ = writeln!(io::stdout(), "NETFIX UNKNOWN - {reason}");
+        process::exit(3);
+    }
+    error.exit()
 }
 
 /// The commands.

@@ -22,6 +22,7 @@ pub(super) fn run(
     let checked = checked(selectors, runtimes, max_age, context);
     let (mut answer, mut view) = report::check(checked);
     view.status = verdict(&answer.problems);
+    view.max_age = max_age;
     if let Some(path) = textfile {
         let metrics = report::metrics(&view, &answer.problems);
         if let Err(error) = store::replace(path, &metrics, 0o644) {
@@ -45,6 +46,7 @@ fn checked(
     max_age: Duration,
     context: &mut Context,
 ) -> Result<check::Checked, Refusal> {
+    super::require_root()?;
     let check = Check {
         selection: &selectors.selection()?,
         runtimes: &runtimes.config(),

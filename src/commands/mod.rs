@@ -36,8 +36,7 @@ pub enum Answer {
 pub fn run(command: &Command, context: &mut Context) -> Answer {
     crate::kernel::netns::raise_file_limit();
     let result = match command {
-        _ if !nix::unistd::geteuid().is_root() => Err(UsageCause::NotRoot.error("").into()),
-        Command::Upgrade(args) => upgrade::run(args, context),
+        Command::Upgrade(args) => require_root().and_then(|()| upgrade::run(args, context)),
         command => document(command, context).map(Answer::Document),
     };
     let mut answer = result.unwrap_or_else(|refusal| Answer::Document(refusal.into()));
@@ -47,7 +46,18 @@ pub fn run(command: &Command, context: &mut Context) -> Answer {
     answer
 }
 
+fn require_root() -> Result<(), Refusal> {
+    if nix::unistd::geteuid().is_root() {
+        return Ok(());
+    }
+    Err(UsageCause::NotRoot.error("").into())
+}
+
 fn document(command: &Command, context: &mut Context) -> Result<Document, Refusal> {
+    // `check` ends with a verdict, whatever happens.
+    if !matches!(command, Command::Check { .. }) {
+        require_root()?;
+    }
     match command {
         Command::Snapshot {
             selectors,

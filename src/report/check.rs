@@ -72,20 +72,32 @@ pub(super) fn plugin_line(
         sum(check, Timestamp::now())
     )?;
     for (state, count) in &check.pods {
-        write!(out, " {}={count};;;0", state.to_string().replace('-', "_"))?;
+        let name = state.to_string().replace('-', "_");
+        write!(out, " {name}={count};{};0", limits(*state))?;
     }
     if let Some(age) = check.oldest_age {
-        write!(out, " oldest_checkpoint={age}s;;;0")?;
+        let limit = check.max_age.as_secs();
+        write!(out, " oldest_checkpoint={age}s;{limit};;0")?;
     }
-    writeln!(out, " drift_steps={};;;0", check.steps)
+    writeln!(out, " drift_steps={};0;;0", check.steps)
+}
+
+/// From how many pods in this state on there is a warning, and a critical finding.
+fn limits(state: State) -> &'static str {
+    match state {
+        State::Degraded | State::Failed => ";0",
+        state if is_covered(state) => ";",
+        _ => "0;",
+    }
 }
 
 fn sum(check: &CheckView, now: Timestamp) -> String {
     let total: usize = check.pods.values().sum();
-    let covered = check.pods.iter().filter(|(state, _)| is_covered(**state));
-    let good: usize = covered.map(|(_, count)| count).sum();
-    let rest = check.pods.iter().filter(|(state, _)| !is_covered(**state));
-    let others = others(rest.map(|(state, count)| (*count, state)));
+    let pods = match total {
+        0 if check.status == Verdict::Ok => "no pod is running".to_owned(),
+        0 => "no pod was checked".to_owned(),
+        _ => coverage(check, total),
+    };
     let last = check.last_success.as_deref().map_or_else(
         || "none in this boot".to_owned(),
         |time| {
@@ -93,8 +105,16 @@ fn sum(check: &CheckView, now: Timestamp) -> String {
             age.unwrap_or_else(|_| time.to_owned())
         },
     );
+    format!("{pods}; last snapshot: {last}")
+}
+
+fn coverage(check: &CheckView, total: usize) -> String {
+    let covered = check.pods.iter().filter(|(state, _)| is_covered(**state));
+    let good: usize = covered.map(|(_, count)| count).sum();
+    let rest = check.pods.iter().filter(|(state, _)| !is_covered(**state));
+    let others = others(rest.map(|(state, count)| (*count, state)));
     format!(
-        "{good} of {} match a fresh checkpoint{others}; last snapshot: {last}",
+        "{good} of {} match a fresh checkpoint{others}",
         count(total, "pod")
     )
 }

@@ -104,6 +104,7 @@ mod tests {
     #[test]
     fn the_text_is_whole() {
         let check = CheckView {
+            max_age: std::time::Duration::ZERO,
             status: Verdict::Critical,
             oldest_age: Some(90),
             last_success: Some("2026-11-21T21:00:59.5Z".to_owned()),

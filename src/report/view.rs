@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -179,6 +180,9 @@ pub struct CheckView {
     /// Age in seconds of the oldest checkpoint of a running pod, since the last snapshot that verified it;
     /// null when no running pod has one.
     pub oldest_age: Option<u64>,
+    /// How old a checkpoint may be.
+    #[serde(skip)]
+    pub max_age: Duration,
     /// Steps that a restore would take now, on the host and in all pods.
     pub steps: usize,
     /// When the last snapshot that covered everything was taken (RFC 3339); null when none was in this boot.

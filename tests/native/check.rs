@@ -338,6 +338,47 @@ fn an_unreachable_runtime_is_unknown_but_a_known_loss_is_still_critical() {
 }
 
 #[test]
+fn selectors_that_match_nothing_are_unknown() {
+    let node = Node::new();
+    let _pod = node.pod("web").simple();
+    node.snapshot();
+    node.netfix("check other-*")
+        .exits(3)
+        .errors(&[("not-found", "")]);
+}
+
+#[test]
+fn without_any_pod_a_check_is_ok_and_says_so() {
+    let node = Node::new();
+    node.netfix_alone("snapshot").exits(0);
+    let run = node.netfix_alone("check").exits(0);
+    assert!(
+        run.out.contains("OK: no pod is running"),
+        "{}",
+        run.transcript()
+    );
+}
+
+#[test]
+fn a_plugin_that_cannot_check_prints_one_line_and_is_unknown() {
+    let node = Node::new();
+    let unprivileged = ["setpriv", "--reuid", "4242", "--clear-groups"];
+    for (wrapper, words) in [
+        (&unprivileged[..], "check --nagios"),
+        (&[], "check --nagios --no-such-option"),
+        (&[], "check --nagios -o name"),
+    ] {
+        let run = Run::of(&mut node.netfix_command(wrapper, words)).exits(3);
+        assert_eq!(run.out.lines().count(), 1, "{}", run.transcript());
+        assert!(
+            run.out.starts_with("NETFIX UNKNOWN - "),
+            "{}",
+            run.transcript()
+        );
+    }
+}
+
+#[test]
 fn the_plugin_line_is_one_line_with_performance_data() {
     let node = Node::new();
     let pods = node.simple_pods(2);
@@ -364,7 +405,7 @@ fn the_plugin_line_is_one_line_with_performance_data() {
         run.transcript()
     );
     assert!(
-        data.split(' ').any(|item| item == "degraded=2;;;0"),
+        data.split(' ').any(|item| item == "degraded=2;;0;0"),
         "{}",
         run.transcript()
     );
