@@ -112,13 +112,7 @@ fn examine(
     progress.notice(Progress::Phase(Phase::Comparing, surveyed.matched.len()));
     let Comparison { host, links, pods } = compare(&mut surveyed, Depth::Creation)?;
     let host_lines = host.lines();
-    let Plan {
-        steps,
-        later,
-        problems: of_host,
-    } = host;
-    problems.extend(of_host);
-    problems.extend(pods::drift(steps.iter().chain(&later), None));
+    problems.extend(of_host(host));
     let without_carrier = node::carrier(&surveyed, &links);
     let lacks_carrier = !without_carrier.is_empty();
     problems.extend(without_carrier);
@@ -153,4 +147,15 @@ fn examine(
         problems,
     };
     Ok((checked, lacks_carrier))
+}
+
+/// What a restore would change on the host, and what it could not.
+fn of_host(plan: Plan) -> Vec<Problem> {
+    let Plan {
+        steps,
+        later,
+        mut problems,
+    } = plan;
+    problems.extend(pods::drift(steps.iter().chain(&later), None));
+    problems
 }

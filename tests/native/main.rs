@@ -35,6 +35,7 @@ mod lock;
 mod log;
 mod machines;
 mod moments;
+mod monitoring;
 mod output;
 mod partial;
 mod raced;

@@ -1,0 +1,170 @@
+//! What `check` writes for monitoring: the status line of a plugin, and metrics.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::common::{Node, Run};
+
+#[test]
+fn a_plugin_that_cannot_check_prints_one_line_and_is_unknown() {
+    let node = Node::new();
+    let unprivileged = ["setpriv", "--reuid", "4242", "--clear-groups"];
+    for (wrapper, words) in [
+        (&unprivileged[..], "check --nagios"),
+        (&[], "check --nagios --no-such-option"),
+        (&[], "check --nagios -o name"),
+    ] {
+        let run = Run::of(&mut node.netfix_command(wrapper, words)).exits(3);
+        assert_eq!(run.out.lines().count(), 1, "{}", run.transcript());
+        assert!(
+            run.out.starts_with("NETFIX UNKNOWN - "),
+            "{}",
+            run.transcript()
+        );
+    }
+}
+
+#[test]
+fn the_plugin_line_is_one_line_with_performance_data() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    let run = node.netfix("check --nagios").exits(0);
+    assert_eq!(run.out.lines().count(), 1, "{}", run.transcript());
+    assert!(
+        run.out
+            .starts_with("NETFIX OK - 2 of 2 pods match a fresh checkpoint"),
+        "{}",
+        run.transcript()
+    );
+    node.lose_and_reload();
+    let run = node.netfix("check --nagios").exits(2);
+    let (text, data) = run
+        .out
+        .trim_end()
+        .split_once(" | ")
+        .expect("performance data");
+    let names_one = pods.iter().any(|pod| text.contains(pod.name()));
+    assert!(
+        text.starts_with("NETFIX CRITICAL - ") && names_one,
+        "{}",
+        run.transcript()
+    );
+    assert!(
+        data.split(' ').any(|item| item == "degraded=2;;0;0"),
+        "{}",
+        run.transcript()
+    );
+    for item in data.split(' ') {
+        let (name, values) = item
+            .split_once('=')
+            .unwrap_or_else(|| panic!("{item} is no performance data"));
+        let value = values
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches('s');
+        assert!(
+            !name.is_empty() && value.parse::<u64>().is_ok(),
+            "{item} is no performance data"
+        );
+    }
+}
+
+/// The samples of a metrics file: name with labels, and value.
+fn samples(text: &str) -> Vec<(String, f64)> {
+    let samples = text.lines().filter(|line| !line.starts_with('#'));
+    let split = |line: &str| {
+        let (name, value) = line
+            .rsplit_once(' ')
+            .unwrap_or_else(|| panic!("{line} is no sample"));
+        (
+            name.to_owned(),
+            value
+                .parse()
+                .unwrap_or_else(|_| panic!("{line} has no value")),
+        )
+    };
+    samples.map(split).collect()
+}
+
+fn sample(text: &str, name: &str) -> f64 {
+    let found = samples(text).into_iter().find(|(known, _)| known == name);
+    found.unwrap_or_else(|| panic!("no {name} in\n{text}")).1
+}
+
+#[test]
+#[expect(clippy::float_cmp, reason = "counts are whole numbers")]
+fn the_metrics_show_the_findings_and_are_replaced_atomically() {
+    let node = Node::new();
+    let _pods = node.simple_pods(2);
+    node.snapshot();
+    let file = node.temp().join("netfix.prom");
+    let check = format!("check -q --textfile {}", file.display());
+    node.netfix(&check).exits(0);
+    let text = fs::read_to_string(&file).expect("the metrics");
+    assert_eq!(sample(&text, "netfix_check_status"), 0.0);
+    assert_eq!(sample(&text, "netfix_pods{state=\"in-sync\"}"), 2.0);
+    assert_eq!(sample(&text, "netfix_drift_steps"), 0.0);
+    assert!(sample(&text, "netfix_checkpoint_oldest_age_seconds") < 60.0);
+    // node_exporter runs as another user.
+    assert_eq!(
+        fs::metadata(&file)
+            .expect("the metrics")
+            .permissions()
+            .mode()
+            & 0o777,
+        0o644
+    );
+    node.lose_and_reload();
+    node.netfix(&check).exits(2);
+    let text = fs::read_to_string(&file).expect("the metrics");
+    assert_eq!(sample(&text, "netfix_check_status"), 2.0);
+    assert_eq!(sample(&text, "netfix_pods{state=\"degraded\"}"), 2.0);
+    assert_eq!(sample(&text, "netfix_pods{state=\"in-sync\"}"), 0.0);
+    assert_eq!(
+        sample(
+            &text,
+            "netfix_findings{code=\"degraded\",severity=\"error\"}"
+        ),
+        2.0
+    );
+    assert!(sample(&text, "netfix_drift_steps") >= 2.0);
+    let beside = fs::read_dir(node.temp()).expect("the folder").flatten();
+    let left = beside
+        .filter(|entry| entry.file_name().to_string_lossy().contains("netfix.prom"))
+        .count();
+    assert_eq!(left, 1, "something is left beside the metrics");
+}
+
+#[test]
+fn every_metric_has_a_help_text_and_a_type_of_its_own() {
+    let node = Node::new();
+    let _pod = node.pod("web").simple();
+    node.snapshot();
+    let file = node.temp().join("netfix.prom");
+    node.netfix(&format!("check --textfile {}", file.display()))
+        .exits(0);
+    let text = fs::read_to_string(&file).expect("the metrics");
+    for (name, _) in samples(&text) {
+        let family = name.split('{').next().unwrap_or_default();
+        for kind in ["HELP", "TYPE"] {
+            let count = text
+                .lines()
+                .filter(|line| line.starts_with(&format!("# {kind} {family} ")))
+                .count();
+            assert_eq!(count, 1, "{kind} of {family}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn metrics_that_cannot_be_written_are_reported() {
+    let node = Node::new();
+    let _pod = node.pod("web").simple();
+    node.snapshot();
+    node.netfix("check --textfile /nowhere/at/all.prom")
+        .exits(3)
+        .errors(&[("unwritable", "")])
+        .names("unwritable", "", &["/nowhere/at/all.prom", "No such file"]);
+}
