@@ -6,11 +6,10 @@ mod pods;
 use std::thread;
 use std::time::Duration;
 
-use crate::inventory::Inventory;
 use crate::inventory::stored::load;
 use crate::inventory::survey::{Surveyed, survey};
+use crate::inventory::{Inventory, no_match};
 use crate::matching::Selection;
-use crate::model::problem::InventoryCause;
 use crate::model::{NodeIdentity, PodSummary, Problem};
 use crate::plan::Plan;
 use crate::progress::{Listener, Phase, Progress};
@@ -119,11 +118,8 @@ fn examine(
     let mut found = pods::Findings::new(check.max_age, surveyed.node_state.as_ref());
     problems.append(&mut surveyed.contested);
     let empty = found.survey(&surveyed, pods);
-    if found.pods.is_empty() && empty == 0 && !check.selection.is_everything() {
-        let cause = InventoryCause::NoSuchPod;
-        found
-            .problems
-            .push(cause.error(check.selection.to_string()));
+    if found.pods.is_empty() && empty == 0 {
+        found.problems.extend(no_match(check.selection));
     }
     let pods::Findings {
         mut pods,

@@ -90,13 +90,18 @@ impl Inventory {
     /// Keeps the selected pods. Refuses when the user selected pods and none of them runs.
     pub(crate) fn select(&mut self, selection: &Selection) -> Result<(), Refusal> {
         self.pods.retain(|pod| selection.wants_pod(&pod.info));
-        if !self.pods.is_empty() || !self.problems.is_empty() || selection.is_everything() {
-            return Ok(());
+        match no_match(selection) {
+            Some(problem) if self.pods.is_empty() && self.problems.is_empty() => {
+                Err(problem.into())
+            }
+            _ => Ok(()),
         }
-        Err(InventoryCause::NoSuchPod
-            .error(selection.to_string())
-            .into())
     }
+}
+
+/// The problem when no running pod is among those that the user selected; `None` if the user selected none.
+pub(crate) fn no_match(selection: &Selection) -> Option<Problem> {
+    (!selection.is_everything()).then(|| InventoryCause::NoSuchPod.error(selection.to_string()))
 }
 
 /// The facts from which records are matched with the running pods.
