@@ -11,7 +11,7 @@ use super::scene::{KUBELET, LOSING, Scene, of_pods, phases};
 use crate::common::background::wait_until;
 use crate::common::run::injecting;
 use crate::common::systemd::{ADMINISTRATOR, PACKAGES};
-use crate::common::{GATEWAY4, GATEWAY6, Node, Run, tool};
+use crate::common::{GATEWAY4, GATEWAY6, Node, Run};
 
 /// What makes a phase last until netfix is killed in it.
 struct Case {
@@ -120,10 +120,7 @@ impl Case {
         fs::write(scene.path("go"), "").expect("a sign");
         match self.phase {
             "command" => scene.wait_for_file("done"),
-            "restore" | "hold" => {
-                let load = scene.script("load", &scene.loading());
-                tool::run(scene.machine.exec("sh").arg("-e").arg(load));
-            }
+            "restore" | "hold" => scene.load_driver(),
             "verify" => {
                 scene
                     .node

@@ -91,13 +91,7 @@ fn on_hold_the_lock_is_free_but_a_second_window_is_refused() {
     }
     // A snapshot in the middle of a loss replaces nothing good.
     scene.netfix("snapshot").exits(1);
-    tool::run(
-        scene
-            .machine
-            .exec("sh")
-            .arg("-e")
-            .arg(scene.script("load", &scene.loading())),
-    );
+    scene.load_driver();
     scene.netfix("restore").exits(0);
     scene.netfix("resume").exits(0);
     upgrade.finish().exits(0);

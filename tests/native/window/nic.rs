@@ -8,19 +8,12 @@ use serde_json::Value;
 use super::scene::{KUBELET, LOSING, Scene, of_pods, phases};
 use crate::common::Node;
 use crate::common::background::wait_until;
-use crate::common::tool;
 
 const NEVER: &str = "--wait 500ms";
 
 /// Loses the NIC and does not return it.
 fn lose(scene: &Scene<'_>) -> String {
     scene.script("lose", LOSING)
-}
-
-/// A person brings the NIC back.
-fn load(scene: &Scene<'_>) {
-    let script = scene.script("load", &scene.loading());
-    tool::run(scene.machine.exec("sh").arg("-e").arg(script));
 }
 
 #[test]
@@ -45,7 +38,7 @@ fn kubelet_runs_again_and_each_lost_pod_is_reported() {
         "{record}"
     );
     assert_eq!(of_pods(&record, "answered"), [Value::Null, Value::Null]);
-    load(&scene);
+    scene.load_driver();
     scene.netfix("restore").exits(0);
     scene.assert_networks();
 }
@@ -87,7 +80,7 @@ fn on_hold_the_window_ends_after_a_repair_a_restore_and_a_resume() {
             (&"hold".into(), &Value::Null),
             "{reported}"
         );
-        load(&scene);
+        scene.load_driver();
         if repair == "restore" {
             scene.netfix("restore").exits(0);
             scene.assert_networks();
@@ -156,7 +149,7 @@ fn on_hold_a_repair_without_a_resume_is_seen_after_an_interrupt() {
     let scene = Scene::new(&node);
     let upgrade = scene.start_upgrade(&format!("{NEVER} --hold -o json"), &lose(&scene));
     scene.wait_for_phase("hold");
-    load(&scene);
+    scene.load_driver();
     scene.netfix("restore").exits(0);
     upgrade.signal(Signal::SIGTERM);
     upgrade.finish().exits(1).errors(&[("interrupted", "")]);
@@ -196,7 +189,7 @@ fn a_deadline_during_the_wait_for_the_nic_is_reported() {
         wait_until(Duration::from_secs(20), || scene.runs(KUBELET)),
         "the deadline never came"
     );
-    load(&scene);
+    scene.load_driver();
     upgrade
         .finish()
         .exits(5)

@@ -147,6 +147,12 @@ impl<'n> Scene<'n> {
         )
     }
 
+    /// What `loading` does, at once and without netfix.
+    pub fn load_driver(&self) {
+        let load = self.script("load", &self.loading());
+        tool::run(self.machine.exec("sh").arg("-e").arg(load));
+    }
+
     /// netfix inside, not started yet.
     pub fn command(&self, words: &str) -> Command {
         self.under(&[], words)

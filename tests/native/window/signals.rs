@@ -6,9 +6,9 @@ use nix::sys::signal::Signal::{self, SIGHUP, SIGINT, SIGTERM};
 
 use super::beside::Beside;
 use super::scene::{KUBELET, LOSING, Scene, codes, hasty, of_pods};
+use crate::common::Node;
 use crate::common::background::wait_until;
 use crate::common::systemd::PACKAGES;
-use crate::common::{Node, tool};
 
 /// A script as the action of a trap.
 fn on_one_line(script: &str) -> String {
@@ -171,13 +171,7 @@ fn three_signals_end_a_command_that_ignores_them() {
     scene.assert_runs(KUBELET);
     scene.assert_nothing_left();
     assert_eq!(scene.record()["run"]["signal"], 9);
-    tool::run(
-        scene
-            .machine
-            .exec("sh")
-            .arg("-e")
-            .arg(scene.script("load", &scene.loading())),
-    );
+    scene.load_driver();
     scene.netfix("restore").exits(0);
     scene.assert_networks();
 }
