@@ -188,14 +188,11 @@ fn carry_out(
     progress: &mut dyn Listener,
 ) -> Result<(HostJob, Vec<Job>, Vec<Problem>), Error> {
     let Surveyed { host, baseline, .. } = surveyed;
-    let waiting = |wait, baseline: &HostBaseline| {
-        Progress::Waiting(
-            wait,
-            baseline.devices.iter().cloned().collect(),
-            limit.limit,
-        )
+    let waiting = |wait, limit: WaitLimit<'_>, baseline: &HostBaseline| {
+        let devices = baseline.devices.iter().cloned().collect();
+        Progress::Waiting(wait, devices, limit.limit)
     };
-    progress.notice(waiting(Wait::Device, baseline));
+    progress.notice(waiting(Wait::Device, limit, baseline));
     wait_nic::for_devices(host, baseline, limit)?;
     progress.notice(Progress::Phase(Phase::RestoringHost, 1));
     let mut host_job = HostJob::default();
@@ -204,7 +201,7 @@ fn carry_out(
     progress.notice(Progress::Phase(Phase::RestoringPods, jobs.len()));
     pods::restore(&mut jobs, host, &links, progress)?;
     pods::find_mac_owners(&mut jobs, host);
-    progress.notice(waiting(Wait::Carrier, baseline));
+    progress.notice(waiting(Wait::Carrier, limit.for_carrier(), baseline));
     let mut notes = wait_nic::for_carrier(host, baseline, &links, limit)?;
     finish_later(&mut host_job, &mut jobs, host, baseline, &links)?;
     notes.extend(announce::announce(&jobs, host));

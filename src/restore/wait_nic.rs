@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use crate::inventory::observe::Host;
-use crate::kernel::{Error, events};
+use crate::kernel::Error;
+use crate::kernel::events::{self, LINKWATCH};
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::RestoreCause;
 use crate::model::{IfName, Problem};
@@ -20,9 +21,6 @@ pub(crate) struct WaitLimit<'a> {
     interrupted: Option<&'a dyn Fn() -> bool>,
 }
 
-/// The kernel declares a link operational up to a second after it got carrier (`linkwatch`).
-const LINKWATCH: Duration = Duration::from_millis(1500);
-
 impl<'a> WaitLimit<'a> {
     pub(crate) fn new(limit: Duration, interrupted: Option<&'a dyn Fn() -> bool>) -> Self {
         Self {
@@ -32,11 +30,11 @@ impl<'a> WaitLimit<'a> {
         }
     }
 
-    /// The same, but not shorter than that.
-    fn at_least(self, least: Duration) -> Self {
+    /// The same for carrier, which no device that is up can have at once.
+    pub(super) fn for_carrier(self) -> Self {
         Self {
-            until: self.until.max(Instant::now() + least),
-            limit: self.limit.max(least),
+            until: self.until.max(Instant::now() + LINKWATCH),
+            limit: self.limit.max(LINKWATCH),
             ..self
         }
     }
@@ -90,7 +88,7 @@ pub(super) fn for_carrier(
         let now = host.state.link(name);
         now.is_some_and(|link| link.flags.carrier || !link.flags.up)
     };
-    limit.at_least(LINKWATCH).wait(|| {
+    limit.for_carrier().wait(|| {
         host.refresh()?;
         Ok(names.iter().all(|name| has_carrier(host, name)))
     })?;

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use self::capture::capture;
+use crate::kernel::events::LINKWATCH;
 use crate::matching::Selection;
 use crate::model::{NodeIdentity, PodSummary, Problem};
 use crate::progress::Listener;
@@ -17,7 +18,7 @@ use crate::store::{Guard, Store};
 
 /// A pod that is being deleted loses its interface a moment before its namespace, and a link that got carrier is
 /// operational up to a second later: netfix observes both once more before it reports them.
-pub(crate) const SECOND_LOOK: Duration = Duration::from_millis(1500);
+pub(crate) const SECOND_LOOK: Duration = LINKWATCH;
 
 /// What to record.
 pub(crate) struct Request<'a> {
