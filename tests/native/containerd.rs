@@ -3,7 +3,6 @@
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -11,12 +10,10 @@ use crate::common::capture::Capture;
 use crate::common::cri::{PodSpec, Sandbox};
 use crate::common::{CriNode, CriPod, Run};
 
-const CRI: &str = "--runtime cri --runtime-endpoint unix:///run/containerd/containerd.sock";
+pub const CRI: &str = "--runtime cri --runtime-endpoint unix:///run/containerd/containerd.sock";
 const CNI_CACHE: &str = "--source cni-cache --cni-cache-dir /var/lib/cni";
-/// The time limit of a command when a runtime does not answer.
-const TIMEOUT: Duration = Duration::from_secs(5);
 
-fn captures(node: &CriNode, pods: &[CriPod]) -> Vec<Capture> {
+pub fn captures(node: &CriNode, pods: &[CriPod]) -> Vec<Capture> {
     pods.iter().map(|pod| node.capture(pod)).collect()
 }
 
@@ -44,7 +41,7 @@ fn assert_networks_are_restored(node: &CriNode, pods: &[CriPod], before: &[Captu
     node.assert_cni_check(pods);
 }
 
-fn assert_all_lost(node: &CriNode, pods: &[CriPod]) {
+pub fn assert_all_lost(node: &CriNode, pods: &[CriPod]) {
     for pod in pods {
         assert!(
             !pod.ns.has_link("eth0"),
@@ -62,7 +59,7 @@ fn text(value: &str) -> Value {
 }
 
 /// The output and the checkpoint name the pod as CRI does.
-fn assert_named_as_in_cri(node: &CriNode, pod: &CriPod, answer: &Run) {
+pub fn assert_named_as_in_cri(node: &CriNode, pod: &CriPod, answer: &Run) {
     let Sandbox {
         id,
         namespace,
@@ -116,7 +113,7 @@ fn checkpoint(node: &CriNode, pod: &CriPod) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-fn checkpoint_names(node: &CriNode) -> Vec<String> {
+pub fn checkpoint_names(node: &CriNode) -> Vec<String> {
     let folder = node.node.state_dir().join("checkpoints");
     let files = fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     let mut names: Vec<_> = files
@@ -127,7 +124,7 @@ fn checkpoint_names(node: &CriNode) -> Vec<String> {
     names
 }
 
-fn short_ids<'p>(pods: impl IntoIterator<Item = &'p CriPod>) -> Vec<String> {
+pub fn short_ids<'p>(pods: impl IntoIterator<Item = &'p CriPod>) -> Vec<String> {
     let mut ids: Vec<_> = pods
         .into_iter()
         .map(|pod| pod.short_id().to_owned())
@@ -330,7 +327,7 @@ fn twenty_pods_are_restored_from_imported_files_of_i40e_net_fix() {
     assert_eq!(sandboxes, node.cri().list(), "a sandbox was made anew");
 }
 
-fn stateful_pod(uid: &str) -> PodSpec {
+pub fn stateful_pod(uid: &str) -> PodSpec {
     PodSpec::new("default", "db-0", uid)
 }
 
@@ -410,90 +407,5 @@ fn a_sandbox_on_the_hosts_network_is_not_a_pod() {
     node.netfix(&format!("restore {CRI}"))
         .exits(0)
         .lacks(&on_host[..12]);
-    node.assert_same_as(&pods, &before);
-}
-
-/// Netfix must refuse a snapshot, quickly, and change nothing in the state directory. One of a few attempts may be slow
-/// on a busy machine.
-fn is_refused(node: &CriNode, words: &str) {
-    let files = node.node.state_files();
-    let is_soon = || {
-        let begin = Instant::now();
-        let run = node
-            .netfix(words)
-            .exits(4)
-            .errors(&[("runtime-unreachable", "")])
-            .names("runtime-unreachable", "", &["containerd.sock"]);
-        assert_eq!(
-            files,
-            node.node.state_files(),
-            "the state folder was changed\n{}",
-            run.transcript()
-        );
-        begin.elapsed() < TIMEOUT
-    };
-    assert!(
-        (0..3).any(|_| is_soon()),
-        "netfix {words} took longer than {TIMEOUT:?} each time"
-    );
-}
-
-#[test]
-fn a_snapshot_is_refused_while_containerd_does_not_answer_and_the_next_one_is_complete() {
-    let mut node = CriNode::new();
-    let pods = node.pods(2);
-    let snapshot = format!("snapshot {CRI}");
-    node.netfix(&snapshot).exits(0);
-    let names = checkpoint_names(&node);
-    assert_eq!(names, short_ids(&pods));
-    pods[0].ns.ip("link set eth0 mtu 1400");
-    // First it hangs; then it is dead, and its socket is left.
-    node.freeze();
-    is_refused(&node, &snapshot);
-    is_refused(&node, "snapshot");
-    node.kill();
-    is_refused(&node, &snapshot);
-    is_refused(&node, "snapshot");
-    node.start();
-    let run = node.netfix(&format!("{snapshot} -o json")).exits(0);
-    for pod in &pods {
-        assert_named_as_in_cri(&node, pod, &run);
-    }
-    assert_eq!(names, checkpoint_names(&node));
-}
-
-#[test]
-fn pods_are_restored_while_containerd_is_dead_and_it_finds_them_ready() {
-    let mut node = CriNode::new();
-    let pods = node.pods(2);
-    let (before, sandboxes) = (captures(&node, &pods), node.cri().list());
-    node.netfix("snapshot").exits(0);
-    node.kill();
-    node.node.lose_and_reload();
-    assert_all_lost(&node, &pods);
-    node.netfix("restore").exits(0);
-    node.assert_same_as(&pods, &before);
-    node.start();
-    assert_eq!(sandboxes, node.cri().list(), "a sandbox was made anew");
-    node.assert_cni_check(&pods);
-}
-
-#[test]
-fn a_deleted_pod_does_not_block_the_restore_while_containerd_is_dead() {
-    let mut node = CriNode::new();
-    let deleted = node.run(stateful_pod("0b8c61d2-1111-4000-8000-000000000001"));
-    let pods = node.pods(1);
-    let before = captures(&node, &pods);
-    node.netfix("snapshot").exits(0);
-    let gone = deleted.short_id().to_owned();
-    node.remove(deleted);
-    node.kill();
-    node.node.lose_and_reload();
-    assert_all_lost(&node, &pods);
-    // Without the runtime, nothing shows whether the pod was recreated. This must not block other pods.
-    node.netfix("restore")
-        .exits(5)
-        .errors(&[("netns-gone", &gone)])
-        .names("runtime-unreachable", "", &["containerd.sock"]);
     node.assert_same_as(&pods, &before);
 }

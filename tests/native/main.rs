@@ -19,6 +19,7 @@ mod claims;
 mod cni;
 mod conflicts;
 mod containerd;
+mod containerd_down;
 mod cron;
 mod damage;
 mod disk;
