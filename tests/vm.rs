@@ -21,7 +21,7 @@ struct Boot {
 }
 
 /// The longest first. All scenarios of one machine need the same process 1.
-const BOOTS: [Boot; 5] = [
+const BOOTS: [Boot; 6] = [
     Boot {
         name: "links",
         scenarios: &[
@@ -45,6 +45,10 @@ const BOOTS: [Boot; 5] = [
     Boot {
         name: "systemd",
         scenarios: &["window-clock", "units"],
+    },
+    Boot {
+        name: "managers",
+        scenarios: &["udev"],
     },
     Boot {
         name: "bonds",

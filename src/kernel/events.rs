@@ -1,6 +1,6 @@
 //! Link events of the calling thread's namespace, as `ip monitor link` shows them.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use netlink_packet_core::NetlinkPayload;
@@ -9,6 +9,7 @@ use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::udev::UdevEvents;
 use super::{Error, Socket, trace};
 
 /// The multicast group of link changes (linux/rtnetlink.h).
@@ -41,14 +42,7 @@ impl LinkEvents {
 
     /// Whether an event arrived within `limit`; a signal ends the wait early.
     fn wait(&self, limit: Duration) -> Result<bool, Error> {
-        let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
-        match poll(
-            &mut [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)],
-            timeout,
-        ) {
-            Err(Errno::EINTR) => Ok(false),
-            ready => Ok(ready? > 0),
-        }
+        is_readable(&[self.0.as_fd()], limit)
     }
 
     /// Takes all events that have arrived.
@@ -61,6 +55,19 @@ impl LinkEvents {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether there is something to read within `limit`; a signal ends the wait early.
+fn is_readable(sockets: &[BorrowedFd<'_>], limit: Duration) -> Result<bool, Error> {
+    let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
+    let sockets = sockets.iter();
+    let mut sockets: Vec<_> = sockets
+        .map(|socket| PollFd::new(*socket, PollFlags::POLLIN))
+        .collect();
+    match poll(&mut sockets, timeout) {
+        Err(Errno::EINTR) => Ok(false),
+        ready => Ok(ready? > 0),
     }
 }
 
@@ -100,8 +107,8 @@ fn name(link: LinkMessage) -> Option<String> {
     })
 }
 
-/// Calls `ready` now and after link events of the calling thread's namespace, until it returns true, `until` has passed or
-/// `interrupted` returns true; returns the last result of `ready`.
+/// Calls `ready` now and after events of the calling thread's links, of the kernel and of udevd where that runs, until it
+/// returns true, `until` has passed or `interrupted` returns true; returns the last result of `ready`.
 ///
 /// The subscription comes before the first call, so no event is missed in between.
 pub fn wait_for_link(
@@ -110,14 +117,21 @@ pub fn wait_for_link(
     mut ready: impl FnMut() -> Result<bool, Error>,
 ) -> Result<bool, Error> {
     let longest = interrupted.map_or(Duration::MAX, |_| INTERVAL);
-    let mut events = LinkEvents::subscribe()?;
+    let mut links = LinkEvents::subscribe()?;
+    let udev = UdevEvents::subscribe()?;
+    let has_event = |links: &LinkEvents, left: Duration| {
+        let udev = udev.as_ref().map(AsFd::as_fd);
+        let all: Vec<_> = [links.0.as_fd()].into_iter().chain(udev).collect();
+        is_readable(&all, left)
+    };
     while !ready()? {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() || interrupted.is_some_and(|interrupted| interrupted()) {
             return Ok(false);
         }
-        if events.wait(left.min(longest))? {
-            events.drain()?;
+        if has_event(&links, left.min(longest))? {
+            links.drain()?;
+            udev.as_ref().map_or(Ok(()), UdevEvents::drain)?;
         }
     }
     Ok(true)

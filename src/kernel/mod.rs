@@ -22,6 +22,7 @@ pub mod socket;
 pub mod sysctl;
 pub mod trace;
 mod trace_words;
+pub(crate) mod udev;
 
 pub use netns::Netns;
 pub use nix::errno::Errno;

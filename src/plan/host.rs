@@ -89,6 +89,7 @@ impl<'a> Planner<'a> {
         if now.name != wanted.name {
             let cause = PlanCause::DeviceRenamed {
                 now: now.name.clone(),
+                then: wanted.name.clone(),
             };
             self.plan.problems.push(cause.warning(&wanted.name));
             self.links

@@ -1,9 +1,12 @@
 //! The last line of an answer: the overall result, and the next command.
 
+use std::collections::BTreeSet;
+
 use super::style::Tone;
 use super::text::{count, others, part};
 use super::view::{Document, Extra, KeptView};
-use crate::model::State;
+use crate::model::problem::{Cause, PlanCause};
+use crate::model::{Code, PodId, Problem, State};
 
 /// The verdict of a command that lists pods.
 pub(super) fn of_pods(document: &Document) -> (String, Tone) {
@@ -124,6 +127,32 @@ fn import(document: &Document) -> String {
     format!("{taken} of {} imported{others}", count(total, "checkpoint"))
 }
 
+/// The devices of the host that are missing, and how many pods cannot be planned without them.
+fn missing_devices(document: &Document) -> Option<String> {
+    let devices: Vec<&str> = document
+        .problems
+        .iter()
+        .filter(|problem| matches!(*problem.cause, Cause::Plan(PlanCause::DeviceMissing { .. })))
+        .map(|problem| problem.object.as_str())
+        .collect();
+    let waits = |problem: &&Problem| problem.code() == Code::ParentMissing;
+    let waiting: BTreeSet<&PodId> = document
+        .problems
+        .iter()
+        .filter(waits)
+        .filter_map(|problem| problem.pod.as_ref())
+        .collect();
+    let (are, wait) = (
+        if devices.len() == 1 { "is" } else { "are" },
+        if waiting.len() == 1 { "waits" } else { "wait" },
+    );
+    let pods = count(waiting.len(), "pod");
+    (!devices.is_empty()).then(|| {
+        let devices = devices.join(", ");
+        format!("the host's {devices} {are} missing; {pods} {wait} for it")
+    })
+}
+
 fn plan(document: &Document) -> String {
     let total = document.pods.len();
     let host = document.node.steps.len();
@@ -136,15 +165,26 @@ fn plan(document: &Document) -> String {
         }),
         "not compared",
     )]);
+    let missing = missing_devices(document);
+    let is_renamed = |problem: &&Problem| problem.code() == Code::DeviceRenamed;
+    let renamed = document.problems.iter().find(is_renamed);
+    let renamed = renamed.map(|problem| problem.object.as_str());
     if host + steps == 0 {
-        return match (document.exit, total) {
-            (0, _) => format!(
+        return match document.exit {
+            _ if missing.is_some() => format!("cannot plan: {}", missing.unwrap_or_default()),
+            _ if renamed.is_some() => format!(
+                "nothing to restore, but the host's {} has another name{unknown}",
+                renamed.unwrap_or_default()
+            ),
+            0 => format!(
                 "nothing to do: the host and {} are correct{unknown}",
                 count(total, "pod")
             ),
             _ => format!("no step would help{unknown}"),
         };
     }
+    let missing = missing.map(|missing| format!("; {missing}"));
+    let unknown = unknown + &missing.unwrap_or_default();
     let host = match host {
         0 => String::new(),
         host => format!("host: {}; ", count(host, "step")),

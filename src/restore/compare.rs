@@ -6,7 +6,7 @@ use crate::inventory::observe::{Host, Pod};
 use crate::inventory::survey::Surveyed;
 use crate::kernel::netns;
 use crate::model::sysctl::Sysctls;
-use crate::model::{NetState, Problem};
+use crate::model::{Code, NetState, Problem};
 use crate::plan::{self, HostLinks, Plan, Step, snapshot_quality};
 use crate::refusal::Refusal;
 
@@ -30,7 +30,10 @@ impl Comparison {
     /// Whether a restore would change anything, or cannot bring back everything.
     pub(crate) fn has_drift(&self) -> bool {
         let drifted = |pod: &Result<Compared, Problem>| pod.as_ref().is_ok_and(Compared::has_drift);
-        !self.host.lines().is_empty() || self.pods.iter().any(drifted)
+        let renamed = |problem: &Problem| problem.code() == Code::DeviceRenamed;
+        !self.host.lines().is_empty()
+            || self.host.problems.iter().any(renamed)
+            || self.pods.iter().any(drifted)
     }
 }
 

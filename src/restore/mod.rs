@@ -193,7 +193,7 @@ fn carry_out(
         Progress::Waiting(wait, devices, limit.limit)
     };
     progress.notice(waiting(Wait::Device, limit, baseline));
-    wait_nic::for_devices(host, baseline, limit)?;
+    let mut notes = wait_nic::for_devices(host, baseline, limit)?;
     progress.notice(Progress::Phase(Phase::RestoringHost, 1));
     let mut host_job = HostJob::default();
     let links = host_job.restore(host, baseline)?;
@@ -202,7 +202,7 @@ fn carry_out(
     pods::restore(&mut jobs, host, &links, progress)?;
     pods::find_mac_owners(&mut jobs, host);
     progress.notice(waiting(Wait::Carrier, limit.for_carrier(), baseline));
-    let mut notes = wait_nic::for_carrier(host, baseline, &links, limit)?;
+    notes.extend(wait_nic::for_carrier(host, baseline, &links, limit)?);
     finish_later(&mut host_job, &mut jobs, host, baseline, &links)?;
     notes.extend(announce::announce(&jobs, host));
     Ok((host_job, jobs, notes))

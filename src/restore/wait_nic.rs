@@ -4,12 +4,17 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use crate::inventory::observe::Host;
-use crate::kernel::Error;
 use crate::kernel::events::{self, LINKWATCH};
+use crate::kernel::{Error, udev};
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::RestoreCause;
-use crate::model::{IfName, Problem};
+use crate::model::{IfName, Link, Problem};
 use crate::plan::{self, HostLinks};
+
+/// How long udev may take to finish with a new device.
+const UDEV_LIMIT: Duration = Duration::from_secs(10);
+/// How long another program may take to rename a new device that is down.
+const RENAME_LIMIT: Duration = Duration::from_secs(2);
 
 /// What limits the wait for the NIC.
 #[derive(Clone, Copy)]
@@ -27,6 +32,15 @@ impl<'a> WaitLimit<'a> {
             until: Instant::now() + limit,
             limit,
             interrupted,
+        }
+    }
+
+    /// The same user, another limit.
+    fn of(self, limit: Duration) -> Self {
+        Self {
+            until: Instant::now() + limit,
+            limit,
+            ..self
         }
     }
 
@@ -48,21 +62,74 @@ impl<'a> WaitLimit<'a> {
     }
 }
 
-/// Waits until every device under the pods exists, under any name. The plan of the host names the missing ones.
+/// Waits until every device under the pods exists, under any name, and then until nothing renames it any more. The plan of
+/// the host names the missing ones; returns a problem for each that udev has not finished with.
 pub(super) fn for_devices(
     host: &mut Host,
     baseline: &mut HostBaseline,
     limit: WaitLimit<'_>,
-) -> Result<(), Error> {
-    let all_there = || {
+) -> Result<Vec<Problem>, Error> {
+    limit.wait(|| {
         host.refresh()?;
         baseline.learn(&host.state);
-        let observed = baseline.observed(&host.state, None);
-        let (_, links) = plan::host(&baseline.state, observed, &baseline.devices);
-        let mut devices = baseline.devices.iter();
-        Ok(devices.all(|device| links.present.contains(device)))
+        let present = devices(host, baseline).len();
+        Ok(present == baseline.devices.len())
+    })?;
+    for_final_names(host, baseline, limit)
+}
+
+/// Each device under the pods that exists, as it was recorded and as it is.
+fn devices<'a>(host: &'a Host, baseline: &'a HostBaseline) -> Vec<(&'a Link, &'a Link)> {
+    let observed = baseline.observed(&host.state, None);
+    let (_, links) = plan::host(&baseline.state, observed, &baseline.devices);
+    let present = baseline
+        .devices
+        .iter()
+        .filter(|name| links.present.contains(*name));
+    present
+        .filter_map(|name| {
+            let then = baseline.state.link(name)?;
+            Some((then, host.state.link(&links.name_now(name))?))
+        })
+        .collect()
+}
+
+/// A device that the driver has just made may have a passing name: udev renames it, but only while it is down.
+fn for_final_names(
+    host: &mut Host,
+    baseline: &HostBaseline,
+    limit: WaitLimit<'_>,
+) -> Result<Vec<Problem>, Error> {
+    let is_new = |(then, now): &(&Link, &Link)| then.index != now.index;
+    if !devices(host, baseline).iter().any(is_new) {
+        return Ok(Vec::new());
+    }
+    if udev::is_running() {
+        limit.of(UDEV_LIMIT).wait(|| {
+            host.refresh()?;
+            let devices = devices(host, baseline);
+            let mut new = devices.iter().filter(|device| is_new(device));
+            Ok(new.all(|(_, now)| udev::has_finished(now.index)))
+        })?;
+    }
+    // Without udev, or after it, another program may give the name back.
+    limit.of(RENAME_LIMIT).wait(|| {
+        host.refresh()?;
+        let devices = devices(host, baseline);
+        let mut new = devices.iter().filter(|device| is_new(device));
+        let is_taken = |name| host.state.link(name).is_some();
+        Ok(new.all(|(then, now)| then.name == now.name || now.flags.up || is_taken(&then.name)))
+    })?;
+    let unfinished = |(then, now): &(&Link, &Link)| {
+        is_new(&(then, now)) && udev::is_running() && !udev::has_finished(now.index)
     };
-    limit.wait(all_there).map(drop)
+    let devices = devices(host, baseline);
+    let unfinished = devices.iter().filter(|device| unfinished(device));
+    let problem = |(_, now): &(&Link, &Link)| {
+        let limit = UDEV_LIMIT;
+        RestoreCause::UdevUnfinished { limit }.warning(&now.name)
+    };
+    Ok(unfinished.map(problem).collect())
 }
 
 /// Waits until every device that was up, and is up, has carrier; returns a problem for each that has none. A device that

@@ -210,3 +210,17 @@ fn diff_of_one_pod_does_not_mention_the_others() {
     assert_eq!(all.keys().collect::<Vec<_>>(), [pods[0].name()]);
     assert!(all[pods[0].name()][0].contains("route default"), "{all:?}");
 }
+
+#[test]
+fn without_the_nic_plan_and_diff_say_what_is_missing_and_how_many_pods_wait_for_it() {
+    let node = Node::new();
+    let _pods = node.simple_pods(2);
+    node.snapshot();
+    node.lose();
+    for command in ["plan", "diff", "plan --exit-code"] {
+        node.netfix(command)
+            .exits(5)
+            .lacks("nothing to do")
+            .stdout_has(&["cannot plan: the host's eth0 is missing; 2 pods wait for it"]);
+    }
+}

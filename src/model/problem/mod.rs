@@ -50,6 +50,7 @@ pub enum Code {
     RuntimeUnreachable,
     Surplus,
     SystemdUnreachable,
+    UdevPending,
     Unreadable,
     Unsupported,
     Unwritable,

@@ -12,7 +12,8 @@ sentences! {
         HostLinkMissing { parent } => "cannot be recreated: the host's {parent} is missing",
         OwnLinkMissing { parent } => "cannot be recreated: {parent} is missing",
         DeviceMissing { hardware } => "the device{hardware} is missing" (hardware = device(hardware.as_ref())),
-        DeviceRenamed { now } => "is now named {now}; its VLANs and macvlans are recreated on it",
+        DeviceRenamed { now, then } => "is now named {now}; its VLANs and macvlans are recreated on it. To get the name back, run \
+            `ip link set {now} down`, `ip link set {now} name {then}` and `netfix restore`",
         KindMissing { kind } => "is missing, and netfix cannot create links of kind {kind}",
         MasterLost { master } => "was a port of {master}, and netfix cannot add it there again",
         QdiscLost { now, then } => "has qdisc {now} now; netfix cannot restore its qdisc {then}",
@@ -93,6 +94,8 @@ sentences! {
         StepWithoutEffect => "the kernel reported success, but the change is missing",
         WaitsForCarrier => "must wait for carrier. Run `netfix restore` again when the link has it",
         NoCarrier => "is up but has no carrier: the pods on it are restored and cannot be reached",
+        UdevUnfinished { limit } => "udev did not finish with it within {limit}; netfix went on. See \
+            `systemctl status systemd-udevd`" (limit = duration(*limit)),
         NotAnnounced { failed, all, error } => "cannot send {failed} of {all}: {error}"
             (all = count(*all, "ARP announcement")),
     }

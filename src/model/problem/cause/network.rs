@@ -11,7 +11,7 @@ causes! {
         HostLinkMissing { parent: IfName } => ParentMissing,
         OwnLinkMissing { parent: IfName } => ParentMissing,
         DeviceMissing { hardware: Option<Hardware> } => ParentMissing,
-        DeviceRenamed { now: IfName } => DeviceRenamed,
+        DeviceRenamed { now: IfName, then: IfName } => DeviceRenamed,
         KindMissing { kind: String } => Unsupported,
         MasterLost { master: IfName } => Unsupported,
         QdiscLost { now: String, then: String } => Unsupported,
@@ -59,6 +59,7 @@ causes! {
         StepWithoutEffect => Failed,
         WaitsForCarrier => NoCarrier,
         NoCarrier => NoCarrier,
+        UdevUnfinished { limit: Duration } => UdevPending,
         HostFailed { error: String } => Failed,
         NotAnnounced { failed: usize, all: usize, error: String } => Failed,
     }

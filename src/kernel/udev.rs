@@ -1,0 +1,84 @@
+//! systemd-udevd: whether it has finished with a network device, and its events.
+//!
+//! A new device has no final name until then: udevd renames it only while it is down (systemd.link(5)).
+
+use std::fs;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+
+use netlink_sys::Socket as RawSocket;
+use netlink_sys::protocols::NETLINK_KOBJECT_UEVENT;
+use nix::errno::Errno;
+
+use super::Error;
+
+/// The socket on which udevd takes commands while it runs.
+const CONTROL: &str = "/run/udev/control";
+/// The multicast group of the events that udevd sends when its rules have run (`MONITOR_GROUP_UDEV` of sd-device).
+const GROUP_UDEV: u32 = 2;
+
+/// A subscription to udevd's events, of all devices.
+#[derive(Debug)]
+pub struct UdevEvents(RawSocket);
+
+impl UdevEvents {
+    /// Subscribes; `None` where no udevd runs.
+    pub fn subscribe() -> Result<Option<Self>, Error> {
+        if !is_running() {
+            return Ok(None);
+        }
+        let mut socket = RawSocket::new(NETLINK_KOBJECT_UEVENT)?;
+        socket.bind_auto()?;
+        socket.add_membership(GROUP_UDEV)?;
+        Ok(Some(Self(socket)))
+    }
+
+    /// Takes all events that have arrived. What happened is read from udevd's database.
+    pub(super) fn drain(&self) -> Result<(), Error> {
+        loop {
+            let mut start = [0_u8; 1];
+            let received = self.0.recv(&mut &mut start[..], libc::MSG_DONTWAIT);
+            match received.map_err(Error::from) {
+                Ok(_) | Err(Error::Kernel(Errno::EINTR | Errno::ENOBUFS)) => {}
+                Err(Error::Kernel(Errno::EAGAIN)) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl AsFd for UdevEvents {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Whether udevd runs.
+pub fn is_running() -> bool {
+    Path::new(CONTROL).exists()
+}
+
+/// Whether udevd has applied its rules to a network device and is not renaming it.
+pub fn has_finished(ifindex: u32) -> bool {
+    let entry = fs::read_to_string(format!("/run/udev/data/n{ifindex}"));
+    entry.is_ok_and(|entry| is_final(&entry))
+}
+
+/// A device is initialized from the first `I:` on; while it is renamed it has a property that says so (sd-device).
+fn is_final(entry: &str) -> bool {
+    let is_initialized = entry.lines().any(|line| line.starts_with("I:"));
+    is_initialized && !entry.lines().any(|line| line == "E:ID_RENAMING=1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_final;
+
+    #[test]
+    fn a_device_is_final_once_initialized_and_not_being_renamed() {
+        assert!(!is_final(""));
+        assert!(!is_final("E:ID_NET_DRIVER=e1000e\n"));
+        assert!(!is_final("I:4152013\nE:ID_RENAMING=1\n"));
+        assert!(is_final("I:4152013\nE:ID_NET_NAME=lan0\nG:systemd\n"));
+    }
+}
