@@ -41,6 +41,8 @@ pub enum Wait {
     Device,
     /// Carrier on them.
     Carrier,
+    /// A loss, which would be restored.
+    Loss,
 }
 
 /// Takes notice of progress.

@@ -209,6 +209,9 @@ pub enum Command {
         /// Wait this long for the NIC and its carrier, such as 60s or 2m
         #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
         wait: Duration,
+        /// After the restore, watch the links this long, restore what is lost again, and observe everything a last time
+        #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
+        settle: Duration,
         /// Print the steps and change nothing, like `plan`
         #[arg(long)]
         dry_run: bool,

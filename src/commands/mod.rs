@@ -89,8 +89,9 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
             target,
             source,
             wait,
+            settle,
             ..
-        } => restore::run(target.request(source)?, *wait, context),
+        } => restore::run(&target.request(source)?, *wait, *settle, context),
         Command::Verify { selectors, timeout } => verify::run(selectors, *timeout, context),
         Command::Check {
             selectors,

@@ -9,11 +9,18 @@ use crate::report::{Document, Exit};
 use crate::{report, restore};
 
 pub(super) fn run(
-    request: Request,
+    request: &Request,
     wait: Duration,
+    settle: Duration,
     context: &mut Context,
 ) -> Result<Document, Refusal> {
-    let restored = restore::run(request, wait, &context.store, context.progress.as_mut())?;
+    let restored = restore::run(
+        request,
+        wait,
+        settle,
+        &context.store,
+        context.progress.as_mut(),
+    )?;
     let (changed, refused) = (restored.host.is_some(), restored.is_refused);
     let document = report::restore(restored);
     let exit = match (changed, refused) {

@@ -15,7 +15,7 @@ use crate::runtime;
 use crate::store::Store;
 
 /// The pods of a command, and the source of what they had.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub selection: Selection,
     pub source: Source,
@@ -25,7 +25,7 @@ pub(crate) struct Request {
 }
 
 /// Where records come from.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Source {
     /// The state directory, or one generation of it.
     Checkpoints { generation: Option<u64> },

@@ -18,6 +18,7 @@ use crate::model::problem::{CommandCause, KubeletCause, WindowCause};
 use crate::model::window::{PhaseName, command_line};
 use crate::model::{Problem, Window};
 use crate::refusal::Refusal;
+use crate::restore::settle::{self, LossWatch};
 use crate::restore::{RestoreState, Restored};
 use crate::runtime::Config;
 use crate::systemd::Bus;
@@ -31,6 +32,7 @@ pub(super) struct Driver<'a> {
     pub session: WindowSession,
     pub findings: Findings,
     pub restored: Restored,
+    pub losses: LossWatch,
     pub budget: Option<Watch<()>>,
 }
 
@@ -83,22 +85,13 @@ impl Driver<'_> {
 
     /// Pauses kubelet, and verifies that nothing has started it: with kubelet at work COMMAND would cost pods.
     pub(super) fn pause(&mut self) -> Result<(), Refusal> {
-        let deadline = self.request.deadline;
-        let window = &self.session.window;
-        if window.is_paused() && kubelet_pause::is_paused(window, self.bus.as_ref())? {
-            self.session
-                .begin(PhaseName::Pause, KubeletEvent::StillPaused);
-            let bus = self.bus.as_ref();
-            let armed = bus.map_or(Ok(()), |bus| self.session.rearm(bus, deadline));
-            self.session.end(armed.is_ok());
-            armed?;
-        } else {
+        if !self.is_still_paused()? {
             let unit = self.unit()?;
             let (Some(bus), Some(unit)) = (&self.bus, unit) else {
                 self.session.log(KubeletEvent::NothingToPause);
                 return Ok(self.session.save()?);
             };
-            self.session.pause(bus, &unit, deadline)?;
+            self.session.pause(bus, &unit, self.request.deadline)?;
         }
         let Window {
             pause,
@@ -120,6 +113,22 @@ impl Driver<'_> {
             return Ok(());
         }
         Err(self.unpaused(KubeletCause::StartedBeforeCommand).into())
+    }
+
+    /// Whether the unit is paused since an interrupted window; arms a deadline of this process then. What the killed process
+    /// asked of systemd may happen only now.
+    fn is_still_paused(&mut self) -> Result<bool, Problem> {
+        let window = &self.session.window;
+        if !window.is_paused() || !kubelet_pause::is_paused(window, self.bus.as_ref())? {
+            return Ok(false);
+        }
+        self.session
+            .begin(PhaseName::Pause, KubeletEvent::StillPaused);
+        let bus = self.bus.as_ref();
+        let armed = bus.map_or(Ok(()), |bus| self.session.rearm(bus, self.request.deadline));
+        self.session.end(armed.is_ok());
+        armed?;
+        kubelet_pause::is_paused(&self.session.window, bus)
     }
 
     /// The unit to pause: of an interrupted window that may have died while it stopped or started it, or the kubelet that
@@ -163,26 +172,36 @@ impl Driver<'_> {
     }
 
     pub(super) fn restore(&mut self, baseline: &Baseline, wait: Duration) {
-        let (request, signals) = (self.request, &self.signals);
         self.session.begin(PhaseName::Restore, Event::Restoring);
-        let mut restored = network::restore(baseline, request, wait, signals, self.context);
-        if !restored.is_complete() && !signals.interrupted() {
+        let mut restored = self.restored_once(baseline, wait);
+        if !restored.is_complete() && !self.signals.interrupted() {
             // The failure may pass, and after a window that ends like this the next snapshot has the loss.
             self.session.log(Event::RestoringAgain);
-            let again = network::restore(baseline, request, Duration::ZERO, signals, self.context);
+            let again = self.restored_once(baseline, Duration::ZERO);
             restored = restored.then(again);
         }
-        record::restored(&mut self.session.window, &restored);
+        self.losses = LossWatch::start();
         self.session.end(restored.is_complete());
+        self.take(restored);
+        self.acknowledge(CommandCause::InterruptedRestore);
+    }
+
+    fn restored_once(&mut self, baseline: &Baseline, wait: Duration) -> Restored {
+        network::restore(baseline, self.request, wait, &self.signals, self.context)
+    }
+
+    /// Takes down what a restore did and how it left everything.
+    fn take(&mut self, mut restored: Restored) {
+        record::restored(&mut self.session.window, &restored);
         self.session.log(Event::Restored {
             restored: restored.count(RestoreState::Restored),
             correct: restored.count(RestoreState::InSync),
             failed: restored.broken().count(),
         });
+        self.findings.forget_network();
         let problems = std::mem::take(&mut restored.problems);
         self.findings.add(Area::Network, problems);
-        self.restored = restored;
-        self.acknowledge(CommandCause::InterruptedRestore);
+        self.restored = std::mem::take(&mut self.restored).then(restored);
     }
 
     /// The pods' network comes first, then what has started kubelet in the meantime.
@@ -197,6 +216,11 @@ impl Driver<'_> {
 
     pub(super) fn verify(&mut self, baseline: &Baseline) {
         self.session.begin(PhaseName::Verify, Event::Verifying);
+        let is_well = self.probe(baseline);
+        self.session.end(is_well);
+    }
+
+    fn probe(&mut self, baseline: &Baseline) -> bool {
         let problems = match network::verify(baseline, self.request, self.context) {
             Ok(mut verified) => {
                 verified.excuse(&baseline.silent);
@@ -208,8 +232,9 @@ impl Driver<'_> {
             }
             Err(refusal) => refusal.problems,
         };
-        self.session.end(!problems.iter().any(Problem::is_error));
+        let is_well = !problems.iter().any(Problem::is_error);
         self.findings.add(Area::Network, problems);
+        is_well
     }
 
     /// The start of kubelet rebuilds a pod without an address: logs such pods before that; returns whether there are any.
@@ -268,6 +293,7 @@ impl Driver<'_> {
         self.budget = None;
     }
 
+    /// Watches until `--settle` is over, restores what is lost meanwhile, and looks at everything a last time.
     pub(super) fn check_rebuilds(&mut self, baseline: &Baseline) {
         if self.session.window.is_paused() {
             return;
@@ -275,11 +301,11 @@ impl Driver<'_> {
         let settle = self.request.settle;
         self.session
             .begin(PhaseName::RebuildCheck, Event::Watching { settle });
+        self.watch(baseline);
         let (after, unreachable) = rebuild_watch::after(
             &self.session.window.pods,
             &with_containers(&self.request.runtimes),
             &baseline.runtimes,
-            settle,
             &self.signals,
             &self.request.selection,
         );
@@ -291,11 +317,39 @@ impl Driver<'_> {
         );
         let same = same.count();
         self.session.log(Event::RebuildChecked { same, pods });
+        self.look_again(baseline, Duration::ZERO);
         self.session
             .end(same == pods && !self.signals.interrupted());
         self.findings.add(Area::Rebuild, unreachable);
         self.findings.add(Area::Rebuild, rebuilt);
         self.acknowledge(CommandCause::InterruptedRebuildCheck);
+    }
+
+    /// Something may make the parents again after the restore: a network manager, or a driver that resets twice.
+    fn watch(&mut self, baseline: &Baseline) {
+        for _ in 0..settle::AGAIN {
+            let signals = &self.signals;
+            let is_interrupted = || signals.interrupted();
+            let settle = self.request.settle;
+            if !self.losses.has_losses(settle, &is_interrupted) {
+                return;
+            }
+            self.look_again(baseline, self.request.wait);
+        }
+    }
+
+    /// Restores what is lost, if anything is, and probes the gateways.
+    fn look_again(&mut self, baseline: &Baseline, wait: Duration) {
+        self.session.log(Event::LookingAgain);
+        let mut again = self.restored_once(baseline, wait);
+        again.retain(&self.session.window.pods);
+        let told = again.lost_again_after(&self.restored);
+        if let Some(problem) = &told {
+            self.session.log(Event::Failed(problem.clone()));
+        }
+        self.findings.add(Area::Rebuild, told);
+        self.take(again);
+        self.probe(baseline);
     }
 
     pub(super) fn stop_if_interrupted(&self, cause: CommandCause) -> Result<(), Refusal> {

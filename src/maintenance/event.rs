@@ -52,6 +52,8 @@ pub(crate) enum Event {
         reachable: usize,
         pods: usize,
     },
+    /// Every pod, host link and gateway.
+    LookingAgain,
     Watching {
         settle: Duration,
     },

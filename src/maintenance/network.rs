@@ -9,6 +9,7 @@ use crate::maintenance::Request;
 use crate::maintenance::preflight::Baseline;
 use crate::maintenance::signals::Signals;
 use crate::model::problem::{Cause, WindowCause};
+use crate::model::window::WindowPod;
 use crate::model::{PodId, Problem};
 use crate::refusal::Refusal;
 use crate::restore::wait_nic::WaitLimit;
@@ -45,26 +46,12 @@ impl Restored {
         self.host.is_some() && !has_errors && self.broken().next().is_none()
     }
 
-    /// What this restore and the one after it did: the steps of both, and how the second one left everything.
-    pub(crate) fn then(self, second: Self) -> Self {
-        let mut both = second;
-        for pod in &mut both.pods {
-            let mut first = self.pods.iter();
-            let first = first.find(|first| first.pod.info.id == pod.pod.info.id);
-            let Some(first) = first else { continue };
-            pod.done.splice(..0, first.done.iter().cloned());
-            pod.before.clone_from(&first.before);
-            pod.state = pod.state.after(&pod.done);
-        }
-        match (self.host, &mut both.host) {
-            (Some((first, _)), Some((done, state))) => {
-                done.splice(..0, first);
-                *state = state.after(done);
-            }
-            (first, None) => both.host = first,
-            (None, Some(_)) => {}
-        }
-        both
+    /// Leaves out the pods that are not of the window: kubelet may just be creating them.
+    pub(crate) fn retain(&mut self, window: &[WindowPod]) {
+        let is_known = |id: &PodId| window.iter().any(|pod| pod.info.id == *id);
+        self.pods.retain(|pod| is_known(&pod.pod.info.id));
+        self.problems
+            .retain(|problem| problem.pod.as_ref().is_none_or(is_known));
     }
 
     pub(crate) fn count(&self, state: RestoreState) -> usize {

@@ -13,10 +13,8 @@ use crate::model::problem::RebuildCause;
 use crate::model::window::WindowPod;
 use crate::runtime::{self, Answer, Config, Sandbox};
 
-/// How often netfix checks for an interruption.
+/// The time between two queries of a runtime that does not answer yet.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// The least time between two queries of a runtime that does not answer yet.
-const LEAST_INTERVAL: Duration = Duration::from_millis(20);
 /// How long a runtime that stops with kubelet, as k3s's containerd does, may take to answer again.
 const BACK_AGAIN: Duration = Duration::from_secs(90);
 
@@ -43,17 +41,16 @@ fn answered(answer: &Answer) -> impl Iterator<Item = &PathBuf> {
         .map(|asked| &asked.endpoint)
 }
 
-/// Waits until `settle` is over or a signal arrives, then queries both; `pods` are those of the window.
+/// Queries both; `pods` are those of the window.
 pub(crate) fn after(
     pods: &[WindowPod],
     config: &Config,
     runtimes: &[PathBuf],
-    settle: Duration,
     signals: &Signals,
     selection: &Selection,
 ) -> (After, Vec<Problem>) {
     let is_asked = pods.iter().any(|pod| pod.fingerprint_before.is_some());
-    let (sandboxes, problems) = match sandboxes(is_asked, config, runtimes, settle, signals) {
+    let (sandboxes, problems) = match sandboxes(is_asked, config, runtimes, signals) {
         Ok(sandboxes) => (Some(sandboxes), Vec::new()),
         Err(problems) => (None, problems),
     };
@@ -66,29 +63,23 @@ pub(crate) fn after(
     (after, problems)
 }
 
-/// The sandboxes when the time is over. A runtime that does not answer then gets more time.
+/// The sandboxes. A runtime that does not answer yet gets more time.
 fn sandboxes(
     is_asked: bool,
     config: &Config,
     runtimes: &[PathBuf],
-    settle: Duration,
     signals: &Signals,
 ) -> Result<Vec<SandboxNow>, Vec<Problem>> {
-    let until = Instant::now() + settle;
+    if !is_asked {
+        return Ok(Vec::new());
+    }
+    let until = Instant::now() + BACK_AGAIN;
     loop {
-        let left = until.saturating_duration_since(Instant::now());
-        if signals.interrupted() || left.is_zero() {
-            let last = if is_asked {
-                query_again(config, runtimes)
-            } else {
-                Ok(Vec::new())
-            };
-            let is_over = signals.interrupted() || Instant::now() >= until + BACK_AGAIN;
-            if last.is_ok() || is_over {
-                return last;
-            }
+        let last = query_again(config, runtimes);
+        if last.is_ok() || signals.interrupted() || Instant::now() >= until {
+            return last;
         }
-        thread::sleep(INTERVAL.min(left).max(LEAST_INTERVAL));
+        thread::sleep(INTERVAL);
     }
 }
 

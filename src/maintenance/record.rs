@@ -41,8 +41,8 @@ pub(crate) fn restored(window: &mut Window, restored: &Restored) {
     for pod in &mut window.pods {
         let mut all = restored.pods.iter();
         if let Some(left) = all.find(|left| left.pod.info.id == pod.info.id) {
-            pod.state = Some(left.state.into());
             pod.steps += left.done.len();
+            pod.state = Some(left.state.after(pod.steps > 0).into());
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::model::window::End;
 use crate::model::{Problem, Window};
 use crate::refusal::Refusal;
 use crate::restore::Restored;
+use crate::restore::settle::LossWatch;
 
 /// How a window ended.
 pub(crate) struct Upgraded {
@@ -45,6 +46,7 @@ pub(crate) fn run(request: &Request<'_>, context: &mut Context) -> Result<Upgrad
         session,
         findings: Findings::default(),
         restored: Restored::default(),
+        losses: LossWatch::start(),
         budget: None,
     };
     // From here on kubelet is resumed on every path, even after a panic.
@@ -84,7 +86,6 @@ impl Driver<'_> {
         self.verify(baseline);
         if self.report_broken() && self.request.keep_paused && self.session.window.is_paused() {
             self.hold_for_repair();
-            self.findings.forget_network();
             self.restore(baseline, Duration::ZERO);
             self.verify(baseline);
         }

@@ -111,6 +111,7 @@ fn awaited(wait: Wait, devices: &[IfName]) -> String {
     match wait {
         Wait::Device => names,
         Wait::Carrier => format!("carrier on {names}"),
+        Wait::Loss => "another loss".to_owned(),
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod inspect;
 mod mac_owners;
 mod pods;
 mod request;
+pub(crate) mod settle;
 pub(crate) mod wait_nic;
 
 use std::thread;
@@ -81,10 +82,10 @@ impl RestoreState {
         matches!(self, Self::InSync | Self::Restored)
     }
 
-    /// The state where these steps were carried out before.
-    pub(crate) fn after(self, done: &[Step]) -> Self {
+    /// The state where something was changed before.
+    pub(crate) fn after(self, changed: bool) -> Self {
         match self {
-            Self::InSync => Self::of(!done.is_empty(), true),
+            Self::InSync => Self::of(changed, true),
             other => other,
         }
     }
@@ -99,16 +100,22 @@ impl RestoreState {
     }
 }
 
-/// Restores under the lock: a snapshot must not record a network that is half restored.
+/// Restores under the lock: a snapshot must not record a network that is half restored. Waits for the NIC as long as
+/// `wait`, and watches for `settle` whether anything is lost again.
 pub(crate) fn run(
-    request: Request,
-    limit: Duration,
+    request: &Request,
+    wait: Duration,
+    settle: Duration,
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Restored, Refusal> {
     let _guard = store.exists().then(|| store.lock("restore")).transpose()?;
-    let limit = WaitLimit::new(limit, None);
-    restore(request, limit, store, progress)
+    let limit = WaitLimit::new(wait, None);
+    let restored = restore(request.clone(), limit, store, progress)?;
+    if settle.is_zero() || restored.host.is_none() {
+        return Ok(restored);
+    }
+    settle::settle(restored, (request, wait, settle), store, progress)
 }
 
 /// Restores under a lock that is held already.

@@ -96,6 +96,8 @@ sentences! {
         NoCarrier => "is up but has no carrier: the pods on it are restored and cannot be reached",
         UdevUnfinished { limit } => "udev did not finish with it within {limit}; netfix went on. See \
             `systemctl status systemd-udevd`" (limit = duration(*limit)),
+        LostAgain { pods } => "links were lost again after the restore, in {pods}, and restored once more. A network \
+            manager or a second reset of the driver does that" (pods = count(*pods, "pod")),
         NotAnnounced { failed, all, error } => "cannot send {failed} of {all}: {error}"
             (all = count(*all, "ARP announcement")),
     }

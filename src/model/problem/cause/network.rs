@@ -60,6 +60,7 @@ causes! {
         WaitsForCarrier => NoCarrier,
         NoCarrier => NoCarrier,
         UdevUnfinished { limit: Duration } => UdevPending,
+        LostAgain { pods: usize } => Degraded,
         HostFailed { error: String } => Failed,
         NotAnnounced { failed: usize, all: usize, error: String } => Failed,
     }

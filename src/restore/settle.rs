@@ -1,0 +1,119 @@
+//! After a restore: what is lost again is restored again. A network manager may remake a parent of pods seconds later, and a
+//! driver may reset twice.
+//!
+//! Only the host's events are watched: a pod's link is lost with its parent, and a socket in the pod would keep its
+//! namespace, and so its addresses, alive. The last observation finds what was lost in a pod alone.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::wait_nic::WaitLimit;
+use super::{Restored, RestoredPod, restore};
+use crate::inventory::prepare::Request;
+use crate::kernel::events::LinkEvents;
+use crate::model::Problem;
+use crate::model::problem::RestoreCause;
+use crate::progress::{Listener, Progress, Wait};
+use crate::refusal::Refusal;
+use crate::store::Store;
+
+/// So often netfix restores what is lost again; what resets without end must not keep it forever.
+pub(crate) const AGAIN: usize = 3;
+/// How often a wait that can be interrupted checks for that.
+const INTERVAL: Duration = Duration::from_millis(250);
+/// One loss takes several links, one event each.
+const BURST: Duration = Duration::from_millis(100);
+
+/// Watches the host's links for losses, from its start on. Where the kernel refuses events it only waits.
+pub(crate) struct LossWatch(Option<LinkEvents>);
+
+impl LossWatch {
+    /// To be started after a restore: its own steps are events too.
+    pub(crate) fn start() -> Self {
+        Self(LinkEvents::subscribe().ok())
+    }
+
+    /// Whether links were lost since the last call, or are within `settle`; ends early when `interrupted`.
+    pub(crate) fn has_losses(&mut self, settle: Duration, interrupted: &dyn Fn() -> bool) -> bool {
+        let until = Instant::now() + settle;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if self.losses(left.min(INTERVAL)) {
+                while self.losses(BURST) && !interrupted() {}
+                return true;
+            }
+            if left.is_zero() || interrupted() {
+                return false;
+            }
+        }
+    }
+
+    fn losses(&mut self, limit: Duration) -> bool {
+        let Some(events) = &mut self.0 else {
+            thread::sleep(limit);
+            return false;
+        };
+        // Events that the kernel dropped may have been of losses.
+        events.losses(limit).map_or(true, |names| !names.is_empty())
+    }
+}
+
+/// Watches for `settle`, restores what is lost again, and observes everything a last time.
+pub(super) fn settle(
+    first: Restored,
+    (request, wait, settle): (&Request, Duration, Duration),
+    store: &Store,
+    progress: &mut dyn Listener,
+) -> Result<Restored, Refusal> {
+    let mut watch = LossWatch::start();
+    let (mut restored, mut told) = (first, Vec::new());
+    for _ in 0..AGAIN {
+        progress.notice(Progress::Waiting(Wait::Loss, Vec::new(), settle));
+        if !watch.has_losses(settle, &|| false) {
+            break;
+        }
+        let limit = WaitLimit::new(wait, None);
+        let again = restore(request.clone(), limit, store, progress)?;
+        told.extend(again.lost_again_after(&restored));
+        restored = restored.then(again);
+    }
+    let limit = WaitLimit::new(Duration::ZERO, None);
+    let last = restore(request.clone(), limit, store, progress)?;
+    told.extend(last.lost_again_after(&restored));
+    restored = restored.then(last);
+    restored.problems.extend(told);
+    Ok(restored)
+}
+
+impl Restored {
+    /// What was lost between the restore before and this one. Where the first left something, this one does its work.
+    pub(crate) fn lost_again_after(&self, before: &Self) -> Option<Problem> {
+        let host = self.host.as_ref().map_or(0, |(steps, _)| steps.len());
+        let worked_on = |pod: &&RestoredPod| !pod.done.is_empty();
+        let pods = self.pods.iter().filter(worked_on).count();
+        (before.is_complete() && host + pods > 0)
+            .then(|| RestoreCause::LostAgain { pods }.warning("host"))
+    }
+
+    /// What this restore and the one after it did: the steps of both, and how the second one left everything.
+    pub(crate) fn then(self, second: Self) -> Self {
+        let mut both = second;
+        for pod in &mut both.pods {
+            let mut first = self.pods.iter();
+            let first = first.find(|first| first.pod.info.id == pod.pod.info.id);
+            let Some(first) = first else { continue };
+            pod.done.splice(..0, first.done.iter().cloned());
+            pod.before.clone_from(&first.before);
+            pod.state = pod.state.after(!pod.done.is_empty());
+        }
+        match (self.host, &mut both.host) {
+            (Some((first, _)), Some((done, state))) => {
+                done.splice(..0, first);
+                *state = state.after(!done.is_empty());
+            }
+            (first, None) => both.host = first,
+            (None, Some(_)) => {}
+        }
+        both
+    }
+}
