@@ -55,8 +55,5 @@ pub(super) fn plan(
         (_, false, true) => Exit::Drift,
         (_, false, false) => Exit::Done,
     };
-    Ok(Document {
-        exit: exit as u8,
-        ..answer
-    })
+    Ok(answer.exits(exit))
 }

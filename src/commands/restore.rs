@@ -16,13 +16,9 @@ pub(super) fn run(
     let restored = restore::run(request, wait, &context.store, context.progress.as_mut())?;
     let (changed, refused) = (restored.host.is_some(), restored.is_refused);
     let document = report::restore(restored);
-    let exit = match (changed, refused) {
-        (true, _) => return Ok(document.judged()),
-        (false, true) => Exit::Refused,
-        (false, false) => Exit::Failed,
-    };
-    Ok(Document {
-        exit: exit as u8,
-        ..document
+    Ok(match (changed, refused) {
+        (true, _) => document.judged(),
+        (false, true) => document.exits(Exit::Refused),
+        (false, false) => document.exits(Exit::Failed),
     })
 }

@@ -1,9 +1,7 @@
 //! What a window would do, and to which pods.
 
-use std::io::{self, Write};
-
 use super::pods::sorted;
-use super::text::{count, duration, escape, list_or_dash};
+use super::text::{count, duration, escape, lines, list_or_dash};
 use super::view::{Document, NodeView, PodView};
 use crate::maintenance::Request;
 use crate::maintenance::preview::Preview;
@@ -14,37 +12,26 @@ use crate::model::window::command_line;
 const MOST: usize = 20;
 
 /// The course, one line a phase, and the pods that may lose their network.
-///
-/// # Errors
-/// When writing fails.
-pub(crate) fn prospect(course: &[String], pods: &[PodView], out: &mut dyn Write) -> io::Result<()> {
-    course.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+pub(crate) fn prospect(course: &[String], pods: &[PodView]) -> String {
+    let course = lines(course);
     if pods.is_empty() {
-        return writeln!(out, "\nNo pod has an interface on this host's links.");
+        return course + "\nNo pod has an interface on this host's links.\n";
     }
-    let titles = sorted(pods)
-        .into_iter()
-        .map(|pod| (escape(&pod.info.title()), pod));
-    let titles: Vec<(String, &PodView)> = titles.collect();
-    let width = titles
-        .iter()
-        .map(|(title, _)| title.chars().count())
-        .max()
-        .unwrap_or_default();
-    writeln!(
-        out,
-        "\n{} may lose the network while COMMAND runs:",
-        count(pods.len(), "pod")
-    )?;
-    for (title, pod) in titles.iter().take(MOST) {
-        let addresses = pod.interfaces.iter().flat_map(|i| &i.addresses);
-        let addresses = list_or_dash(&addresses.collect::<Vec<_>>());
-        writeln!(out, "  {title:<width$}  {}", escape(&addresses))?;
-    }
-    match titles.len().saturating_sub(MOST) {
-        0 => Ok(()),
-        more => writeln!(out, "  and {more} more"),
-    }
+    let row = |pod: &PodView| {
+        let addresses = list_or_dash(pod.interfaces.iter().flat_map(|i| &i.addresses));
+        (escape(&pod.info.title()), escape(&addresses))
+    };
+    let rows: Vec<(String, String)> = sorted(pods).into_iter().map(row).collect();
+    let width = rows.iter().map(|(title, _)| title.chars().count()).max();
+    let width = width.unwrap_or_default();
+    let shown = rows.iter().take(MOST);
+    let shown = lines(shown.map(|(title, addresses)| format!("  {title:<width$}  {addresses}")));
+    let more = match rows.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!("  and {more} more\n"),
+    };
+    let pods = count(pods.len(), "pod");
+    format!("{course}\n{pods} may lose the network while COMMAND runs:\n{shown}{more}")
 }
 
 /// What `upgrade --dry-run` answers.
