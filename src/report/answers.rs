@@ -1,6 +1,6 @@
 //! From the facts of an engine to its document, but for the exit code.
 
-use super::{CheckView, Document, Extra, KeptView, NodeView, PodView, State};
+use super::{CheckView, Document, Extra, NodeView, PodView, State};
 use crate::check::{CheckState, Checked, CheckedPod};
 use crate::gateways::{Reachability, Verified, VerifiedPod};
 use crate::inventory::matched::Matched;
@@ -85,11 +85,6 @@ states! {
 
 /// The answer, but for its exit code.
 pub(crate) fn snapshot(snapshot: Snapshot) -> Document {
-    let kept = KeptView {
-        generation: snapshot.generations.made,
-        same_as: snapshot.generations.same_as,
-        removed: snapshot.generations.removed,
-    };
     let pod = |one: PodSnapshot| PodView {
         seen: one.seen,
         ..PodView::new(one.pod, one.state.into())
@@ -98,7 +93,7 @@ pub(crate) fn snapshot(snapshot: Snapshot) -> Document {
         node: NodeView::recorded(&snapshot.node, snapshot.recorded),
         pods: snapshot.pods.into_iter().map(pod).collect(),
         problems: snapshot.problems,
-        extra: Some(Extra::Kept(kept)),
+        extra: Some(Extra::Kept(snapshot.generations)),
         ..Document::default()
     }
 }

@@ -41,9 +41,8 @@ pub(crate) fn preview(request: &Request<'_>, preview: Preview) -> Document {
     let pod = |pod| PodView::new(pod, State::Unknown);
     Document {
         node: NodeView {
-            hostname: preview.node.hostname,
             steps,
-            ..NodeView::default()
+            ..NodeView::of(&preview.node)
         },
         pods: preview.pods.into_iter().map(pod).collect(),
         problems: preview.problems,
@@ -53,55 +52,39 @@ pub(crate) fn preview(request: &Request<'_>, preview: Preview) -> Document {
 
 /// The phases, one line each.
 fn phases(request: &Request<'_>, unit: Option<&str>, pods: &str) -> Vec<String> {
-    let (pause, resume) = match unit {
-        Some(unit) => (
-            format!(
-                "stop and mask {unit}; systemd starts it again after {} in any case",
-                duration(request.deadline)
-            ),
-            format!("unmask and start {unit}"),
-        ),
-        None => (
-            "nothing: no kubelet runs here".to_owned(),
-            "nothing".to_owned(),
-        ),
-    };
+    let [deadline, wait, timeout, settle] = [
+        request.deadline,
+        request.wait,
+        request.timeout,
+        request.settle,
+    ]
+    .map(duration);
+    let check = "check that every pod can be restored; otherwise stop here";
+    let snapshot = "save the host and every pod, on disk and in memory";
+    let pause = unit.map_or_else(
+        || "nothing: no kubelet runs here".to_owned(),
+        |unit| {
+            format!("stop and mask {unit}; systemd starts it again after {deadline} in any case")
+        },
+    );
+    let resume = unit.map(|unit| format!("unmask and start {unit}"));
     let hold = if request.keep_paused {
         "; keep kubelet paused while a pod is not restored"
     } else {
         ""
     };
-    let restore = format!(
-        "wait up to {} for the NIC, then restore up to {pods}{hold}",
-        duration(request.wait)
-    );
+    let restore = format!("wait up to {wait} for the NIC, then restore up to {pods}{hold}");
+    let verify = format!("probe every gateway, for up to {timeout}");
+    let proof = format!("watch for {settle} that no pod is rebuilt");
     let lines = [
-        (
-            "check",
-            "check that every pod can be restored; otherwise stop here".to_owned(),
-        ),
-        (
-            "snapshot",
-            "save the host and every pod, on disk and in memory".to_owned(),
-        ),
+        ("check", check.to_owned()),
+        ("snapshot", snapshot.to_owned()),
         ("pause", pause),
         ("command", command_line(request.command)),
         ("restore", restore),
-        (
-            "verify",
-            format!(
-                "probe every gateway, for up to {}",
-                duration(request.timeout)
-            ),
-        ),
-        ("resume", resume),
-        (
-            "proof",
-            format!(
-                "watch for {} that no pod is rebuilt",
-                duration(request.settle)
-            ),
-        ),
+        ("verify", verify),
+        ("resume", resume.unwrap_or_else(|| "nothing".to_owned())),
+        ("proof", proof),
     ];
     let numbered = lines.iter().zip(1..);
     numbered

@@ -102,13 +102,9 @@ pub(super) fn pause(view: &ReportView, hold: &KubeletPause) -> String {
 pub(super) fn limits(view: &ReportView, hold: &KubeletPause) -> Vec<String> {
     let against = |ms: u64| {
         let side = |limit: u64| if ms < limit * 1000 { "below" } else { "BEYOND" };
-        format!(
-            "{} {} (node NotReady), {} {} (eviction)",
-            side(NOT_READY_AFTER),
-            seconds(NOT_READY_AFTER),
-            side(EVICTION_AFTER),
-            seconds(EVICTION_AFTER)
-        )
+        let limits = [NOT_READY_AFTER, EVICTION_AFTER];
+        let [not_ready, eviction] = limits.map(|s| format!("{} {}", side(s), seconds(s)));
+        format!("{not_ready} (node NotReady), {eviction} (eviction)")
     };
     let deadline = seconds(hold.deadline);
     let deadline = match hold.armed {
