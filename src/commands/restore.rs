@@ -1,19 +1,23 @@
 //! `netfix restore`: restores what is missing.
 
-use std::time::Duration;
-
+use super::diff;
+use crate::cli::RestoreArgs;
 use crate::context::Context;
-use crate::inventory::prepare::Request;
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit};
 use crate::{report, restore};
 
-pub(super) fn run(
-    request: Request,
-    wait: Duration,
-    context: &mut Context,
-) -> Result<Document, Refusal> {
-    let restored = restore::run(request, wait, &context.store, context.progress.as_mut())?;
+pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document, Refusal> {
+    let request = args.target.request(&args.source)?;
+    if args.dry_run {
+        return diff::plan(request, false, context);
+    }
+    let restored = restore::run(
+        request,
+        args.wait,
+        &context.store,
+        context.progress.as_mut(),
+    )?;
     let (changed, refused) = (restored.host.is_some(), restored.is_refused);
     let document = report::restore(restored);
     Ok(match (changed, refused) {

@@ -25,7 +25,7 @@ pub(super) fn list(all: &[GenerationView], style: Style) -> String {
             let is_bad = !row.damaged.is_empty();
             Cell::toned(row.damaged.len(), is_bad.then_some(Tone::Bad))
         }),
-        Column::new("STATE", KEPT, |row| state(row)),
+        Column::new("STATE", KEPT, state),
     ];
     table::text(&columns, all, style)
 }

@@ -123,7 +123,7 @@ fn or_alone<'a>(pod: &'a PodView, mut rows: Vec<Row<'a>>) -> Vec<Row<'a>> {
 }
 
 /// These columns between those that every table of pods has.
-fn framed<'a, const N: usize>(columns: [Column<'a>; N]) -> Vec<Column<'a>> {
+fn framed<const N: usize>(columns: [Column<'_>; N]) -> Vec<Column<'_>> {
     let title = Column::new("POD", KEPT, |row| row.pod.info.title());
     let last = [
         Column::new("ID", WIDE, |row| row.pod.info.id.to_string()),

@@ -39,15 +39,11 @@ pub(crate) fn preview(request: &Request<'_>, preview: Preview) -> Document {
     let pods = count(preview.pods.len(), "pod");
     let steps = phases(request, preview.unit.as_deref(), &pods);
     let pod = |pod| PodView::new(pod, State::Unknown);
-    Document {
-        node: NodeView {
-            steps,
-            ..NodeView::of(&preview.node)
-        },
-        pods: preview.pods.into_iter().map(pod).collect(),
-        problems: preview.problems,
-        ..Document::default()
-    }
+    let node = NodeView {
+        steps,
+        ..NodeView::of(&preview.node)
+    };
+    Document::of(node, preview.pods.into_iter().map(pod), preview.problems)
 }
 
 /// The phases, one line each.
