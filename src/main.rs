@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use netfix::cli::{Cli, Color, Global, Output};
+use netfix::cli::{Cli, Color, Global};
 use netfix::commands::{self, Answer};
 use netfix::context::Context;
 use netfix::journal::{self, Ended};
@@ -95,11 +95,9 @@ fn style(global: &Global, is_plugin: bool) -> Style {
     let no_color = || env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     Style {
         form: match output {
-            Output::Json => Form::Json,
+            Form::Json => Form::Json,
             _ if is_plugin => Form::Plugin,
-            Output::Human => Form::Human,
-            Output::Wide => Form::Wide,
-            Output::Name => Form::Name,
+            other => *other,
         },
         detail: match (quiet, verbose) {
             (true, _) => Detail::Errors,

@@ -115,19 +115,18 @@ fn examine(
     let without_carrier = node::carrier(&surveyed, &links);
     let lacks_carrier = !without_carrier.is_empty();
     problems.extend(without_carrier);
-    let mut found = pods::Findings::new(check.max_age, surveyed.node_state.as_ref());
+    let mut found = pods::Findings {
+        max_age: check.max_age,
+        recorded: surveyed.node_state.as_ref(),
+        ..pods::Findings::default()
+    };
     problems.append(&mut surveyed.contested);
     let empty = found.survey(&surveyed, pods);
     if found.pods.is_empty() && empty == 0 {
         found.problems.extend(no_match(check.selection));
     }
-    let pods::Findings {
-        mut pods,
-        problems: of_pods,
-        oldest_age,
-        ..
-    } = found;
-    problems.extend(of_pods);
+    problems.append(&mut found.problems);
+    let (mut pods, oldest_age) = (found.pods, found.oldest_age);
     pods.sort_by(|a, b| a.pod.info.id.cmp(&b.pod.info.id));
     let Surveyed {
         node, node_state, ..

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::inventory::cannot_observe;
+use crate::inventory::matched::Matched;
 use crate::inventory::stored::age;
 use crate::inventory::survey::Surveyed;
 use crate::kernel::ability;
@@ -63,17 +64,18 @@ pub(super) fn abilities(surveyed: &Surveyed) -> Vec<Problem> {
 
 /// The kinds of link that a restore may have to make.
 fn kinds(surveyed: &Surveyed) -> BTreeSet<&str> {
-    let of_pods = surveyed
-        .matched
-        .iter()
-        .filter_map(|matched| matched.checkpoint.netfix.as_ref());
-    let links = of_pods
-        .flat_map(|extension| &extension.state.links)
-        .chain(&surveyed.baseline.state.links);
+    let of_pods = surveyed.matched.iter().flat_map(links_of);
+    let links = of_pods.chain(&surveyed.baseline.state.links);
     links
         .filter(|link| link.kind.can_be_made())
         .map(|link| link.kind.name())
         .collect()
+}
+
+/// The links in a pod's checkpoint.
+fn links_of(matched: &Matched) -> &[Link] {
+    let extension = matched.checkpoint.netfix.as_ref();
+    extension.map_or(&[], |extension| extension.state.links.as_slice())
 }
 
 /// Whether a snapshot of all pods was completed in this boot, within the maximum age.
@@ -99,24 +101,16 @@ pub(super) fn carrier(surveyed: &Surveyed, links: &HostLinks) -> Vec<Problem> {
         matched,
         ..
     } = surveyed;
-    let extensions = matched
-        .iter()
-        .filter_map(|matched| matched.checkpoint.netfix.as_ref());
-    let parents = extensions
-        .flat_map(|extension| &extension.state.links)
-        .filter_map(|link| match &link.parent {
-            Some(Parent::Host(parent)) => Some(parent),
-            _ => None,
-        });
+    let parents = matched.iter().flat_map(links_of);
+    let parents = parents.filter_map(|link| match &link.parent {
+        Some(Parent::Host(parent)) => Some(parent),
+        _ => None,
+    });
     let parents: BTreeSet<&IfName> = parents.collect();
     let silent = |then: &&IfName| {
         let was_up = baseline.state.link(then).is_some_and(|link| link.flags.up);
-        let is_silent = |now: &Link| now.flags.up && !now.flags.carrier;
-        was_up
-            && host
-                .state
-                .link(&links.name_now(then))
-                .is_some_and(is_silent)
+        let now = host.state.link(&links.name_now(then));
+        was_up && now.is_some_and(|now| now.flags.up && !now.flags.carrier)
     };
     let below = parents.iter().copied().filter(silent);
     let below = below.map(|name| CheckCause::NoCarrierUnderPods.error(name));

@@ -13,26 +13,17 @@ use crate::plan::{Plan, Step};
 use crate::restore::compare::Compared;
 
 /// Collects the findings, one for each running pod that has or needs a checkpoint.
+#[derive(Default)]
 pub(super) struct Findings<'a> {
-    max_age: Duration,
+    pub max_age: Duration,
     /// Knows when a snapshot last found each checkpoint true.
-    recorded: Option<&'a NodeState>,
+    pub recorded: Option<&'a NodeState>,
     pub pods: Vec<CheckedPod>,
     pub problems: Vec<Problem>,
     pub oldest_age: Option<u64>,
 }
 
-impl<'a> Findings<'a> {
-    pub(super) fn new(max_age: Duration, recorded: Option<&'a NodeState>) -> Self {
-        Self {
-            max_age,
-            recorded,
-            pods: Vec::new(),
-            problems: Vec::new(),
-            oldest_age: None,
-        }
-    }
-
+impl Findings<'_> {
     /// Checks all pods; returns the number of those that need no checkpoint.
     pub(super) fn survey(
         &mut self,

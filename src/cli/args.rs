@@ -202,3 +202,132 @@ pub struct UpgradeArgs {
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,
 }
+
+/// A snapshot of these pods.
+#[derive(Debug, Args)]
+pub struct SnapshotArgs {
+    /// Which pods.
+    #[command(flatten)]
+    pub selectors: Selectors,
+    /// Which runtimes.
+    #[command(flatten)]
+    pub runtimes: Runtimes,
+    /// Keep this many generations of the checkpoints, this one included
+    #[arg(long, value_name = "COUNT", default_value_t = super::DEFAULT_KEEP)]
+    pub keep: NonZeroUsize,
+}
+
+/// The pod to show.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The pod's id or name, or the beginning of either
+    #[arg(id = "POD", value_name = "POD")]
+    pub pod: String,
+    /// Use this generation of the checkpoints instead of the newest; `list --generations` prints the numbers
+    #[arg(long, value_name = "NUMBER")]
+    pub generation: Option<u64>,
+    /// Which runtimes.
+    #[command(flatten)]
+    pub runtimes: Runtimes,
+}
+
+/// The pods to compare.
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// Which pods.
+    #[command(flatten)]
+    pub pods: PodArgs,
+    /// Which runtimes.
+    #[command(flatten)]
+    pub runtimes: Runtimes,
+}
+
+/// The restore to plan.
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// Which pods.
+    #[command(flatten)]
+    pub target: Target,
+    /// Where from.
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// Exit with code 3 if there is anything to do
+    #[arg(long)]
+    pub exit_code: bool,
+}
+
+/// A restore.
+#[derive(Debug, Args)]
+pub struct RestoreArgs {
+    /// Which pods.
+    #[command(flatten)]
+    pub target: Target,
+    /// Where from.
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// Wait this long for the NIC and its carrier, such as 60s or 2m
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
+    pub wait: Duration,
+    /// After the restore, watch the links this long, restore what is lost again, and observe everything a last time
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
+    pub settle: Duration,
+    /// Print the steps and change nothing, like `plan`
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// The pods to probe.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// Which pods.
+    #[command(flatten)]
+    pub selectors: Selectors,
+    /// Wait this long for the answers of the gateways
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
+    pub timeout: Duration,
+}
+
+/// What to check.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Which pods.
+    #[command(flatten)]
+    pub selectors: Selectors,
+    /// Which runtimes.
+    #[command(flatten)]
+    pub runtimes: Runtimes,
+    /// Warn if the last snapshot that confirmed a checkpoint is older than this
+    #[arg(long, value_name = "DURATION", default_value = "26h", value_parser = humantime::parse_duration)]
+    pub max_age: Duration,
+    /// Print one status line with performance data, as monitoring plugins do
+    #[arg(long)]
+    pub nagios: bool,
+    /// Write Prometheus metrics to this file too; the file is replaced atomically
+    #[arg(long, value_name = "FILE")]
+    pub textfile: Option<PathBuf>,
+}
+
+/// The window to report.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// The window's id or its beginning; default: the newest
+    #[arg(id = "WINDOW", value_name = "WINDOW")]
+    pub window: Option<String>,
+    /// Write the report to this file too, as one self-contained HTML page
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// List all windows, one a line
+    #[arg(long, conflicts_with_all = ["WINDOW", "html"])]
+    pub list: bool,
+}
+
+/// The checkpoints to import.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// The directory, such as /home/work/cni-plugins/checkpoints
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+    /// Which runtimes.
+    #[command(flatten)]
+    pub runtimes: Runtimes,
+}

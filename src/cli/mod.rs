@@ -14,7 +14,13 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
-pub use args::{HoldArgs, PodArgs, Runtimes, Selectors, Source, SourceArgs, Target, UpgradeArgs};
+use crate::report::Form;
+
+pub use args::{
+    CheckArgs, DiffArgs, HoldArgs, ImportArgs, PlanArgs, PodArgs, ReportArgs, RestoreArgs,
+    Runtimes, Selectors, ShowArgs, SnapshotArgs, Source, SourceArgs, Target, UpgradeArgs,
+    VerifyArgs,
+};
 
 /// Saves every pod's network before a NIC driver upgrade and restores it after
 ///
@@ -51,8 +57,8 @@ pub struct Global {
     )]
     pub state_dir: PathBuf,
     /// Output format
-    #[arg(short, long, global = true, help_heading = GLOBAL, value_enum, value_name = "FORMAT", default_value_t = Output::Human)]
-    pub output: Output,
+    #[arg(short, long, global = true, help_heading = GLOBAL, value_enum, value_name = "FORMAT", default_value_t = Form::Human)]
+    pub output: Form,
     /// Print the rows of tables only, for scripts
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub no_headers: bool,
@@ -69,19 +75,6 @@ pub struct Global {
     /// Colors in human output; auto: on a terminal, unless `NO_COLOR` is set
     #[arg(long, global = true, help_heading = GLOBAL, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
     pub color: Color,
-}
-
-/// Form of the answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Output {
-    /// Tables of what needs attention, and a summary.
-    Human,
-    /// Tables of all pods with all columns.
-    Wide,
-    /// Pod names, one a line.
-    Name,
-    /// One JSON document.
-    Json,
 }
 
 /// When to use colours.
@@ -105,7 +98,7 @@ impl Cli {
             process::exit(2);
         }
         let cli = Self::try_parse().unwrap_or_else(|error| refuse(&error));
-        if cli.global.output == Output::Name && !cli.command.lists_pods() {
+        if cli.global.output == Form::Name && !cli.command.lists_pods() {
             let message = format!(
                 "netfix {} lists no pods: `-o name` cannot be used",
                 cli.command.name()
@@ -137,17 +130,7 @@ pub enum Command {
     /// interface, its good checkpoint is kept and the pod is reported as degraded. The checkpoint of a pod that is gone
     /// is moved to the previous generation.
     #[command(after_help = examples::SNAPSHOT)]
-    Snapshot {
-        /// Which pods.
-        #[command(flatten)]
-        selectors: Selectors,
-        /// Which runtimes.
-        #[command(flatten)]
-        runtimes: Runtimes,
-        /// Keep this many generations of the checkpoints, this one included
-        #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_KEEP)]
-        keep: NonZeroUsize,
-    },
+    Snapshot(SnapshotArgs),
     /// List the stored checkpoints
     #[command(after_help = examples::LIST)]
     List {
@@ -160,72 +143,22 @@ pub enum Command {
     },
     /// Show everything that is stored about one pod, and its state now
     #[command(after_help = examples::SHOW)]
-    Show {
-        /// The pod's id or name, or the beginning of either
-        #[arg(id = "POD", value_name = "POD")]
-        pod: String,
-        /// Use this generation of the checkpoints instead of the newest; `list --generations` prints the numbers
-        #[arg(long, value_name = "NUMBER")]
-        generation: Option<u64>,
-        /// Which runtimes.
-        #[command(flatten)]
-        runtimes: Runtimes,
-    },
+    Show(ShowArgs),
     /// Compare the checkpoints with the kernel; exit code 3: something is missing
     #[command(after_help = examples::DIFF)]
-    Diff {
-        /// Which pods.
-        #[command(flatten)]
-        pods: PodArgs,
-        /// Which runtimes.
-        #[command(flatten)]
-        runtimes: Runtimes,
-    },
+    Diff(DiffArgs),
     /// Print the steps of a restore; change nothing
     #[command(after_help = examples::PLAN)]
-    Plan {
-        /// Which pods.
-        #[command(flatten)]
-        target: Target,
-        /// Where from.
-        #[command(flatten)]
-        source: SourceArgs,
-        /// Exit with code 3 if there is anything to do
-        #[arg(long)]
-        exit_code: bool,
-    },
+    Plan(PlanArgs),
     /// Restore what is missing: host links, then every pod's interfaces, addresses, routes, settings
     ///
     /// netfix compares the checkpoints with the kernel and restores only the difference. It does not touch what is
     /// correct. It reports "restored" only after it has read the state back from the kernel.
     #[command(after_help = examples::RESTORE)]
-    Restore {
-        /// Which pods.
-        #[command(flatten)]
-        target: Target,
-        /// Where from.
-        #[command(flatten)]
-        source: SourceArgs,
-        /// Wait this long for the NIC and its carrier, such as 60s or 2m
-        #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
-        wait: Duration,
-        /// After the restore, watch the links this long, restore what is lost again, and observe everything a last time
-        #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
-        settle: Duration,
-        /// Print the steps and change nothing, like `plan`
-        #[arg(long)]
-        dry_run: bool,
-    },
+    Restore(RestoreArgs),
     /// Probe the gateways of every pod from inside the pod, by ARP or neighbour discovery
     #[command(after_help = examples::VERIFY)]
-    Verify {
-        /// Which pods.
-        #[command(flatten)]
-        selectors: Selectors,
-        /// Wait this long for the answers of the gateways
-        #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
-        timeout: Duration,
-    },
+    Verify(VerifyArgs),
     /// Check whether every running pod could be restored now, for cron and monitoring
     ///
     /// Every running pod needs a valid and fresh checkpoint that matches the kernel. The container runtime, the NIC, the
@@ -233,33 +166,13 @@ pub enum Command {
     ///
     /// Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
     #[command(after_help = examples::CHECK)]
-    Check {
-        /// Which pods.
-        #[command(flatten)]
-        selectors: Selectors,
-        /// Which runtimes.
-        #[command(flatten)]
-        runtimes: Runtimes,
-        /// Warn if the last snapshot that confirmed a checkpoint is older than this
-        #[arg(long, value_name = "DURATION", default_value = "26h", value_parser = humantime::parse_duration)]
-        max_age: Duration,
-        /// Print one status line with performance data, as monitoring plugins do
-        #[arg(long)]
-        nagios: bool,
-        /// Write Prometheus metrics to this file too; the file is replaced atomically
-        #[arg(long, value_name = "FILE")]
-        textfile: Option<PathBuf>,
-    },
+    Check(CheckArgs),
     /// Stop kubelet until `resume` or the deadline
     ///
     /// netfix arms a systemd timer, then stops kubelet's unit and masks it until the next boot. At the deadline the timer
     /// unmasks and starts the unit, even if netfix is gone.
     #[command(after_help = examples::PAUSE)]
-    Pause {
-        /// Which unit, and for how long.
-        #[command(flatten)]
-        hold: HoldArgs,
-    },
+    Pause(HoldArgs),
     /// Start kubelet again, even if the netfix that paused it is gone
     #[command(after_help = examples::RESUME)]
     Resume,
@@ -290,30 +203,13 @@ pub enum Command {
     ///
     /// `upgrade` and `pause` leave a record; the last 50 are kept. The open window is reported too.
     #[command(after_help = examples::REPORT)]
-    Report {
-        /// The window's id or its beginning; default: the newest
-        #[arg(id = "WINDOW", value_name = "WINDOW")]
-        window: Option<String>,
-        /// Write the report to this file too, as one self-contained HTML page
-        #[arg(long, value_name = "FILE")]
-        html: Option<PathBuf>,
-        /// List all windows, one a line
-        #[arg(long, conflicts_with_all = ["WINDOW", "html"])]
-        list: bool,
-    },
+    Report(ReportArgs),
     /// Import the checkpoints of `i40e_net_fix` from a directory
     ///
     /// netfix reads and checks each file and writes it to the state directory under the same name. If netfix has written
     /// a checkpoint of the same running pod, that one is kept.
     #[command(after_help = examples::IMPORT)]
-    Import {
-        /// The directory, such as /home/work/cni-plugins/checkpoints
-        #[arg(value_name = "PATH")]
-        path: PathBuf,
-        /// Which runtimes.
-        #[command(flatten)]
-        runtimes: Runtimes,
-    },
+    Import(ImportArgs),
     /// Remove all but the newest generations of the checkpoints
     #[command(after_help = examples::PRUNE)]
     Prune {

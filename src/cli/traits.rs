@@ -1,26 +1,26 @@
 //! What the program knows of a command before it carries it out.
 
-use super::Command;
+use super::{CheckArgs, Command, RestoreArgs};
 
 impl Command {
     /// The command's word.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Snapshot { .. } => "snapshot",
+            Self::Snapshot(_) => "snapshot",
             Self::List { .. } => "list",
-            Self::Show { .. } => "show",
-            Self::Diff { .. } => "diff",
-            Self::Plan { .. } | Self::Restore { dry_run: true, .. } => "plan",
-            Self::Restore { .. } => "restore",
-            Self::Verify { .. } => "verify",
-            Self::Check { .. } => "check",
+            Self::Show(_) => "show",
+            Self::Diff(_) => "diff",
+            Self::Plan(_) | Self::Restore(RestoreArgs { dry_run: true, .. }) => "plan",
+            Self::Restore(_) => "restore",
+            Self::Verify(_) => "verify",
+            Self::Check(_) => "check",
             Self::Status { .. } => "status",
-            Self::Pause { .. } => "pause",
+            Self::Pause(_) => "pause",
             Self::Resume => "resume",
             Self::Upgrade(_) => "upgrade",
-            Self::Report { .. } => "report",
-            Self::Import { .. } => "import",
+            Self::Report(_) => "report",
+            Self::Import(_) => "import",
             Self::Prune { .. } => "prune",
             Self::Completions { .. } => "completions",
             Self::Man => "man",
@@ -31,25 +31,25 @@ impl Command {
     pub(super) fn lists_pods(&self) -> bool {
         matches!(
             self,
-            Self::Snapshot { .. }
+            Self::Snapshot(_)
                 | Self::List {
                     generations: false,
                     ..
                 }
-                | Self::Show { .. }
-                | Self::Diff { .. }
-                | Self::Plan { .. }
-                | Self::Restore { .. }
-                | Self::Verify { .. }
-                | Self::Check { nagios: false, .. }
-                | Self::Import { .. }
+                | Self::Show(_)
+                | Self::Diff(_)
+                | Self::Plan(_)
+                | Self::Restore(_)
+                | Self::Verify(_)
+                | Self::Check(CheckArgs { nagios: false, .. })
+                | Self::Import(_)
         )
     }
 
     /// Whether the answer is to be a monitoring plugin's status line.
     #[must_use]
     pub fn is_plugin(&self) -> bool {
-        matches!(self, Self::Check { nagios: true, .. })
+        matches!(self, Self::Check(CheckArgs { nagios: true, .. }))
     }
 
     /// Whether the command writes a log to stderr while it works.
@@ -63,13 +63,13 @@ impl Command {
     pub fn changes(&self) -> bool {
         match self {
             Self::Upgrade(args) => !args.dry_run,
-            Self::Restore { dry_run, .. } => !dry_run,
+            Self::Restore(args) => !args.dry_run,
             other => matches!(
                 other,
-                Self::Snapshot { .. }
-                    | Self::Import { .. }
+                Self::Snapshot(_)
+                    | Self::Import(_)
                     | Self::Prune { .. }
-                    | Self::Pause { .. }
+                    | Self::Pause(_)
                     | Self::Resume
             ),
         }

@@ -1,10 +1,7 @@
 //! `netfix check`: could every running pod be restored now? For cron and monitoring, so it always ends with a verdict.
 
-use std::path::Path;
-use std::time::Duration;
-
 use crate::check::{self, Check};
-use crate::cli::{Runtimes, Selectors};
+use crate::cli::CheckArgs;
 use crate::context::Context;
 use crate::model::{Code, Problem, Severity};
 use crate::refusal::Refusal;
@@ -12,18 +9,12 @@ use crate::report::{self, Document, Extra, Verdict};
 use crate::store;
 
 /// Checks, and writes the metrics where they are wanted.
-pub(super) fn run(
-    selectors: &Selectors,
-    runtimes: &Runtimes,
-    max_age: Duration,
-    textfile: Option<&Path>,
-    context: &mut Context,
-) -> Document {
-    let checked = checked(selectors, runtimes, max_age, context);
+pub(super) fn run(args: &CheckArgs, context: &mut Context) -> Document {
+    let checked = checked(args, context);
     let (mut answer, mut view) = report::check(checked);
     view.status = verdict(&answer.problems);
-    view.max_age = max_age;
-    if let Some(path) = textfile {
+    view.max_age = args.max_age;
+    if let Some(path) = &args.textfile {
         let metrics = report::metrics(&view, &answer.problems);
         if let Err(error) = store::replace(path, &metrics, 0o644) {
             answer.problems.push(error.problem());
@@ -40,17 +31,12 @@ pub(super) fn run(
     }
 }
 
-fn checked(
-    selectors: &Selectors,
-    runtimes: &Runtimes,
-    max_age: Duration,
-    context: &mut Context,
-) -> Result<check::Checked, Refusal> {
+fn checked(args: &CheckArgs, context: &mut Context) -> Result<check::Checked, Refusal> {
     super::require_root()?;
     let check = Check {
-        selection: &selectors.selection()?,
-        runtimes: &runtimes.config(),
-        max_age,
+        selection: &args.selectors.selection()?,
+        runtimes: &args.runtimes.config(),
+        max_age: args.max_age,
     };
     check::run(&check, &context.store, context.progress.as_mut())
 }

@@ -1,6 +1,6 @@
 //! `netfix diff` and `netfix plan`: what is missing, and the steps that would restore it. Changes nothing.
 
-use crate::cli::{PodArgs, Runtimes};
+use crate::cli::DiffArgs;
 use crate::context::Context;
 use crate::inventory::prepare::{Request, Source, prepare};
 use crate::inventory::rejected::name_successors;
@@ -10,18 +10,13 @@ use crate::refusal::Refusal;
 use crate::report::{self, Document, Exit};
 use crate::restore::compare::{Comparison, Depth, compare};
 
-pub(super) fn diff(
-    pods: &PodArgs,
-    runtimes: &Runtimes,
-    context: &mut Context,
-) -> Result<Document, Refusal> {
+pub(super) fn diff(args: &DiffArgs, context: &mut Context) -> Result<Document, Refusal> {
+    let generation = args.pods.generation;
     let request = Request {
-        selection: pods.selectors.selection()?,
-        source: Source::Checkpoints {
-            generation: pods.generation,
-        },
+        selection: args.pods.selectors.selection()?,
+        source: Source::Checkpoints { generation },
         parent: None,
-        runtimes: runtimes.config(),
+        runtimes: args.runtimes.config(),
     };
     plan(request, true, context)
 }
@@ -55,8 +50,5 @@ pub(super) fn plan(
         (_, false, true) => Exit::Drift,
         (_, false, false) => Exit::Done,
     };
-    Ok(Document {
-        exit: exit as u8,
-        ..answer
-    })
+    Ok(answer.exits(exit))
 }

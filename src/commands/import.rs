@@ -1,20 +1,14 @@
 //! `netfix import PATH`: takes over the checkpoints of `i40e_net_fix` for pods that run. Its folder is only read.
 
-use std::path::Path;
-
-use crate::cli::Runtimes;
+use crate::cli::ImportArgs;
 use crate::context::Context;
 use crate::inventory::import::{Imported, import};
 use crate::model::PodSummary;
 use crate::refusal::Refusal;
 use crate::report::{Document, NodeView, PodView, State};
 
-pub(super) fn run(
-    folder: &Path,
-    runtimes: &Runtimes,
-    context: &mut Context,
-) -> Result<Document, Refusal> {
-    let import = import(folder, &runtimes.config(), &context.store)?;
+pub(super) fn run(args: &ImportArgs, context: &mut Context) -> Result<Document, Refusal> {
+    let import = import(&args.path, &args.runtimes.config(), &context.store)?;
     let view = |(pod, imported): (PodSummary, Imported)| {
         let state = match imported {
             Imported::New => State::Imported,
@@ -27,11 +21,6 @@ pub(super) fn run(
     };
     let mut pods: Vec<PodView> = import.files.into_iter().map(view).collect();
     pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
-    let document = Document {
-        node: NodeView::of(&import.node),
-        pods,
-        problems: import.problems,
-        ..Document::default()
-    };
-    Ok(document.judged())
+    let node = NodeView::of(&import.node);
+    Ok(Document::of(node, pods, import.problems).judged())
 }

@@ -16,7 +16,7 @@ mod text;
 mod upgrade;
 mod verify;
 
-use crate::cli::Command;
+use crate::cli::{Command, PlanArgs, ReportArgs};
 use crate::context::Context;
 use crate::inventory::observe;
 use crate::model::Problem;
@@ -55,63 +55,32 @@ fn require_root() -> Result<(), Refusal> {
 
 fn document(command: &Command, context: &mut Context) -> Result<Document, Refusal> {
     // `check` ends with a verdict, whatever happens.
-    if !matches!(command, Command::Check { .. }) {
+    if !matches!(command, Command::Check(_)) {
         require_root()?;
     }
     match command {
-        Command::Snapshot {
-            selectors,
-            runtimes,
-            keep,
-        } => snapshot::run(selectors, runtimes, *keep, context),
+        Command::Snapshot(args) => snapshot::run(args, context),
         Command::List {
             generations: true, ..
         } => generations::list(context),
         Command::List { pods, .. } => list::list(pods, context),
-        Command::Show {
-            pod,
-            generation,
-            runtimes,
-        } => show::run(pod, *generation, &runtimes.config(), context),
-        Command::Diff { pods, runtimes } => diff::diff(pods, runtimes, context),
-        Command::Plan {
+        Command::Show(args) => show::run(args, context),
+        Command::Diff(args) => diff::diff(args, context),
+        Command::Plan(PlanArgs {
             target,
             source,
             exit_code,
-        } => diff::plan(target.request(source)?, *exit_code, context),
-        Command::Restore {
-            target,
-            source,
-            dry_run: true,
-            ..
-        } => diff::plan(target.request(source)?, false, context),
-        Command::Restore {
-            target,
-            source,
-            wait,
-            settle,
-            ..
-        } => restore::run(&target.request(source)?, *wait, *settle, context),
-        Command::Verify { selectors, timeout } => verify::run(selectors, *timeout, context),
-        Command::Check {
-            selectors,
-            runtimes,
-            max_age,
-            nagios: _,
-            textfile,
-        } => {
-            let textfile = textfile.as_deref();
-            Ok(check::run(selectors, runtimes, *max_age, textfile, context))
-        }
+        }) => diff::plan(target.request(source)?, *exit_code, context),
+        Command::Restore(args) => restore::run(args, context),
+        Command::Verify(args) => verify::run(args, context),
+        Command::Check(args) => Ok(check::run(args, context)),
         Command::Status { follow: true, .. } => status::follow(context),
         Command::Status { runtimes, .. } => status::run(runtimes, context),
-        Command::Pause { hold } => pause::pause(hold, context),
+        Command::Pause(hold) => pause::pause(hold, context),
         Command::Resume => pause::resume(context),
-        Command::Report { list: true, .. } => report::list(context),
-        Command::Report { window, html, .. } => {
-            report::run(window.as_deref(), html.as_deref(), context)
-        }
-        Command::Import { path, runtimes } => import::run(path, runtimes, context),
+        Command::Report(ReportArgs { list: true, .. }) => report::list(context),
+        Command::Report(args) => report::run(args, context),
+        Command::Import(args) => import::run(args, context),
         Command::Prune { keep } => prune::run(*keep, context),
         Command::Upgrade(_) | Command::Completions { .. } | Command::Man => {
             Err(UsageCause::TextOnly.error("").into())

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::answer;
+use crate::cli::ReportArgs;
 use crate::context::Context;
 use crate::maintenance::records::{self, Found, Listed};
 use crate::model::Problem;
@@ -13,21 +14,17 @@ use crate::store::{self, Error, Store};
 /// The page has this many lines of a window's log.
 const LOG_LINES: usize = 200;
 
-/// The window that `wanted` names by its id or the beginning of that, else the newest.
-pub(super) fn run(
-    wanted: Option<&str>,
-    html: Option<&Path>,
-    context: &mut Context,
-) -> Result<Document, Refusal> {
+/// The window that is named by its id or the beginning of that, else the newest.
+pub(super) fn run(args: &ReportArgs, context: &mut Context) -> Result<Document, Refusal> {
     let store = &context.store;
     let Found {
         window,
         standing,
         mut problems,
-    } = records::find(wanted, store)?;
+    } = records::find(args.window.as_deref(), store)?;
     let mut view = ReportView::new(window, standing);
     let mut exit = Exit::Done;
-    if let Some(path) = html {
+    if let Some(path) = &args.html {
         match write(&view, path, store, &mut problems) {
             Ok(()) => view.computed.html = Some(path.display().to_string()),
             Err(error) => {

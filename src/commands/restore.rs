@@ -1,35 +1,29 @@
 //! `netfix restore`: restores what is missing.
 
-use std::time::Duration;
-
+use super::diff;
+use crate::cli::RestoreArgs;
 use crate::context::Context;
-use crate::inventory::prepare::Request;
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit};
 use crate::{report, restore};
 
-pub(super) fn run(
-    request: &Request,
-    wait: Duration,
-    settle: Duration,
-    context: &mut Context,
-) -> Result<Document, Refusal> {
+pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document, Refusal> {
+    let request = args.target.request(&args.source)?;
+    if args.dry_run {
+        return diff::plan(request, false, context);
+    }
     let restored = restore::run(
-        request,
-        wait,
-        settle,
+        &request,
+        args.wait,
+        args.settle,
         &context.store,
         context.progress.as_mut(),
     )?;
     let (changed, refused) = (restored.host.is_some(), restored.is_refused);
     let document = report::restore(restored);
-    let exit = match (changed, refused) {
-        (true, _) => return Ok(document.judged()),
-        (false, true) => Exit::Refused,
-        (false, false) => Exit::Failed,
-    };
-    Ok(Document {
-        exit: exit as u8,
-        ..document
+    Ok(match (changed, refused) {
+        (true, _) => document.judged(),
+        (false, true) => document.exits(Exit::Refused),
+        (false, false) => document.exits(Exit::Failed),
     })
 }

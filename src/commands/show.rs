@@ -2,6 +2,7 @@
 
 use super::answer;
 use super::list::node_state;
+use crate::cli::ShowArgs;
 use crate::context::Context;
 use crate::inventory::stored::{Stored, age, load, summary_of};
 use crate::matching::Selection;
@@ -13,14 +14,10 @@ use crate::restore::inspect::{Inspected, inspect};
 use crate::runtime;
 use crate::store::Store;
 
-/// Finds the one checkpoint that `pod` names, by id, name, or the beginning of either, and compares it with the machine.
-pub(super) fn run(
-    pod: &str,
-    generation: Option<u64>,
-    config: &runtime::Config,
-    context: &mut Context,
-) -> Result<Document, Refusal> {
-    let store = context.store.at(generation)?;
+/// Finds the one checkpoint that is named by id, name, or the beginning of either, and compares it with the machine.
+pub(super) fn run(args: &ShowArgs, context: &mut Context) -> Result<Document, Refusal> {
+    let (pod, config) = (args.pod.as_str(), &args.runtimes.config());
+    let store = context.store.at(args.generation)?;
     let mut stored = load(&store, &Selection::everything())?;
     keep_named(pod, &mut stored.checkpoints);
     let several = stored.checkpoints.len();

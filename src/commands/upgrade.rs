@@ -73,8 +73,8 @@ fn ask(request: &Request<'_>, preview: Preview) -> io::Result<bool> {
         writeln!(terminal, "{}: {problem}", problem.severity)?;
     }
     let shown = report::preview(request, preview);
-    report::prospect(&shown.node.steps, &shown.pods, &mut terminal)?;
-    write!(terminal, "\nContinue? [yes/no] ")?;
+    let prospect = report::prospect(&shown.node.steps, &shown.pods);
+    write!(terminal, "{prospect}\nContinue? [yes/no] ")?;
     terminal.flush()?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
@@ -90,11 +90,10 @@ fn answer(upgraded: Upgraded) -> Document {
     let report = upgraded
         .window
         .map(|window| Extra::Report(Box::new(ReportView::new(window, standing))));
-    let answer = report::restore(upgraded.restored);
     Document {
-        exit: upgraded.end.code(),
+        exit: upgraded.end as u8,
         problems: upgraded.problems,
         extra: report,
-        ..answer
+        ..report::restore(upgraded.restored)
     }
 }

@@ -5,7 +5,7 @@ mod probe;
 use std::time::{Duration, Instant};
 
 use self::probe::{Answer, Question};
-use crate::inventory::observe::{self, Pod};
+use crate::inventory::observe;
 use crate::inventory::stored::Stored;
 use crate::inventory::{Inventory, cannot_observe};
 use crate::kernel::Error;
@@ -13,7 +13,7 @@ use crate::matching::Selection;
 use crate::model::checkpoint::Extension;
 use crate::model::problem::{GatewayCause, MatchingCause};
 use crate::model::{
-    GatewayAnswer, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, PodSummary, Problem,
+    GatewayAnswer, NetState, NetnsIdentity, NodeIdentity, NodeState, PodSummary, Problem, Route,
     interfaces,
 };
 use crate::progress::{Listener, Phase, Progress};
@@ -57,7 +57,7 @@ pub(crate) enum Reachability {
 
 /// Probes the gateways that the pods have, and those that they had by these records.
 pub(crate) fn verify(
-    stored: Stored,
+    mut stored: Stored,
     node: Option<&NodeState>,
     selection: &Selection,
     timeout: Duration,
@@ -66,30 +66,10 @@ pub(crate) fn verify(
     let mut inventory = Inventory::open(selection)?;
     inventory.learn_names(&stored.records());
     inventory.select(selection)?;
-    let mut problems = stored.problems;
+    let mut problems = std::mem::take(&mut stored.problems);
     problems.append(&mut inventory.problems);
-    let checkpoints = stored.checkpoints.iter();
-    let extensions: Vec<&Extension> = checkpoints
-        .filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref())
-        .collect();
-    let states = observe::observe_pods(&mut inventory.pods, &inventory.host);
-    let mut survey = Survey {
-        node: &inventory.node,
-        extensions: &extensions,
-        known_empty: node.map(|node| node.empty.as_slice()).unwrap_or_default(),
-        pods: Vec::new(),
-        questions: Vec::new(),
-        problems,
-    };
-    for (at, (pod, state)) in inventory.pods.iter().zip(states).enumerate() {
-        survey.pod(at, pod, state);
-    }
-    let Survey {
-        mut pods,
-        questions,
-        mut problems,
-        ..
-    } = survey;
+    let known_empty = node.map(|node| node.empty.as_slice()).unwrap_or_default();
+    let (mut pods, questions) = survey(&mut inventory, &stored, known_empty, &mut problems);
     progress.notice(Progress::Phase(Phase::ProbingGateways, questions.len()));
     let answers = probe::ask(&mut inventory.pods, &questions, timeout).map_err(|error| {
         let error = error.to_string();
@@ -115,34 +95,34 @@ pub(crate) fn verify(
     })
 }
 
-/// Collects the gateways to probe.
-struct Survey<'a> {
-    node: &'a NodeIdentity,
-    extensions: &'a [&'a Extension],
-    known_empty: &'a [NetnsIdentity],
-    pods: Vec<VerifiedPod>,
-    questions: Vec<Question>,
-    problems: Vec<Problem>,
-}
-
-impl Survey<'_> {
-    fn pod(&mut self, at: usize, pod: &Pod, state: Result<NetState, Error>) {
+/// Every pod, not probed yet, and the gateways to probe.
+fn survey(
+    inventory: &mut Inventory,
+    stored: &Stored,
+    known_empty: &[NetnsIdentity],
+    problems: &mut Vec<Problem>,
+) -> (Vec<VerifiedPod>, Vec<Question>) {
+    let checkpoints = stored.checkpoints.iter();
+    let extensions: Vec<&Extension> = checkpoints
+        .filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref())
+        .collect();
+    let states = observe::observe_pods(&mut inventory.pods, &inventory.host);
+    let (mut pods, mut questions) = (Vec::new(), Vec::new());
+    for (at, (pod, state)) in inventory.pods.iter().zip(states).enumerate() {
         let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));
         let mut verified = VerifiedPod::new(summary, Reachability::NoGateway);
         let object = pod.netns.path.display().to_string();
-        let about = self
-            .extensions
-            .iter()
-            .filter(|then| then.is_about(self.node, &pod.identity, &pod.info));
+        let is_about =
+            |then: &&&Extension| then.is_about(&inventory.node, &pod.identity, &pod.info);
+        let about = extensions.iter().filter(is_about);
         let then = about.max_by_key(|extension| &extension.created);
         let problem = match state {
             Ok(state) => {
                 verified.pod.interfaces = interfaces(&state);
-                self.questions
-                    .extend(gateways(at, &state, then.map(|extension| &extension.state)));
-                let mut links = state.links.iter();
-                let is_bare = links.all(|link| link.kind == LinkKind::Loopback);
-                let mut known_empty = self.known_empty.iter();
+                let then_state = then.map(|extension| &extension.state);
+                questions.extend(gateways(at, &state, then_state));
+                let is_bare = state.links_but_loopback().next().is_none();
+                let mut known_empty = known_empty.iter();
                 let was_empty = known_empty.any(|known| known.is_same(&pod.identity));
                 let is_unknown = is_bare && then.is_none() && !was_empty;
                 if is_unknown {
@@ -155,33 +135,26 @@ impl Survey<'_> {
                 Some(cannot_observe(&object, &error))
             }
         };
-        self.problems
-            .extend(problem.map(|problem| problem.of(&pod.info.id)));
-        self.pods.push(verified);
+        problems.extend(problem.map(|problem| problem.of(&pod.info.id)));
+        pods.push(verified);
     }
+    (pods, questions)
 }
 
 /// The gateways that the pod has now, and those that its checkpoint says it should have.
 fn gateways(pod: usize, now: &NetState, then: Option<&NetState>) -> Vec<Question> {
     let mut questions: Vec<Question> = Vec::new();
-    for route in now
-        .routes
-        .iter()
-        .chain(then.iter().flat_map(|state| &state.routes))
-    {
-        for (gateway, dev) in route.gateways() {
-            if !questions
-                .iter()
-                .any(|known| known.gateway == gateway && known.dev == *dev)
-            {
-                let index = now.link(dev).map(|link| link.index);
-                questions.push(Question {
-                    pod,
-                    dev: dev.clone(),
-                    gateway,
-                    index,
-                });
-            }
+    let before = then.iter().flat_map(|state| &state.routes);
+    for (gateway, dev) in now.routes.iter().chain(before).flat_map(Route::gateways) {
+        let is_this = |known: &Question| known.gateway == gateway && known.dev == *dev;
+        if !questions.iter().any(is_this) {
+            let index = now.link(dev).map(|link| link.index);
+            questions.push(Question {
+                pod,
+                dev: dev.clone(),
+                gateway,
+                index,
+            });
         }
     }
     questions

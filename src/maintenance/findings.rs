@@ -1,7 +1,6 @@
 //! The errors of a window, by their effect on its result.
 
-use crate::model::Problem;
-use crate::model::window::End;
+use crate::model::{Exit, Problem};
 
 /// The object of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,14 +32,14 @@ impl Findings {
     }
 
     /// How the window ends: the pods and kubelet decide, then COMMAND.
-    pub(crate) fn end(&self) -> End {
+    pub(crate) fn end(&self) -> Exit {
         let errors = || self.0.iter().filter(|(_, problem)| problem.is_error());
         if errors().next().is_none() {
-            End::Done
+            Exit::Done
         } else if errors().all(|(area, _)| *area == Area::Command) {
-            End::Failed
+            Exit::Failed
         } else {
-            End::Incomplete
+            Exit::Partly
         }
     }
 

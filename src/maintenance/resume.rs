@@ -4,9 +4,8 @@ use crate::context::Context;
 use crate::maintenance::kubelet_pause;
 use crate::maintenance::window::{WindowSession, is_of_other_boot, is_owner_alive};
 use crate::maintenance::window_status::WindowStatus;
-use crate::model::Problem;
 use crate::model::problem::{KubeletCause, WindowCause};
-use crate::model::window::End;
+use crate::model::{Exit, Problem};
 use crate::refusal::Refusal;
 
 const COMMAND: &str = "resume";
@@ -42,9 +41,9 @@ pub(crate) fn run(context: &mut Context) -> Result<Resumed, Refusal> {
         if is_ended {
             // The end of a pause is this; any other window was to do more.
             let end = if session.window.command == "pause" {
-                End::Done
+                Exit::Done
             } else {
-                End::Failed
+                Exit::Failed
             };
             let (window, failed) = session.close(end, Some(COMMAND));
             problems.extend(failed);
@@ -86,7 +85,7 @@ impl WindowSession {
     /// Ends a window whose process died: kubelet runs, the record stays.
     pub(crate) fn finish_abandoned(mut self, by: &str) -> Vec<Problem> {
         let (mut problems, _) = self.end_pause();
-        problems.extend(self.close(End::Failed, Some(by)).1);
+        problems.extend(self.close(Exit::Failed, Some(by)).1);
         problems
     }
 
@@ -97,6 +96,6 @@ impl WindowSession {
             self.leave();
             return Vec::new();
         }
-        self.close(End::Refused, None).1
+        self.close(Exit::Refused, None).1
     }
 }

@@ -11,15 +11,14 @@ use crate::maintenance::preflight::Baseline;
 use crate::maintenance::signals::Signals;
 use crate::maintenance::{Request, kubelet_pause, window};
 use crate::model::problem::{CommandCause, WindowCause};
-use crate::model::window::End;
-use crate::model::{Problem, Window};
+use crate::model::{Exit, Problem, Window};
 use crate::refusal::Refusal;
 use crate::restore::Restored;
 use crate::restore::settle::LossWatch;
 
 /// How a window ended.
 pub(crate) struct Upgraded {
-    pub end: End,
+    pub end: Exit,
     /// The record; `None` where the window ended before its first change.
     pub window: Option<Window>,
     /// Whether the window is still open: kubelet does not run.
@@ -103,10 +102,10 @@ impl Driver<'_> {
         if window.is_paused() || window.pause.is_none() {
             self.session.leave();
         } else {
-            problems.extend(self.session.close(End::Refused, None).1);
+            problems.extend(self.session.close(Exit::Refused, None).1);
         }
         Upgraded {
-            end: End::Refused,
+            end: Exit::Refused,
             window: None,
             is_open: false,
             restored: self.restored,
@@ -125,9 +124,9 @@ impl Driver<'_> {
             self.session.leave()
         } else {
             let (window, failed) = self.session.close(end, None);
-            if end == End::Done && failed.iter().any(Problem::is_error) {
+            if end == Exit::Done && failed.iter().any(Problem::is_error) {
                 // All is well but the window, which is still open.
-                end = End::Failed;
+                end = Exit::Failed;
             }
             problems.extend(failed);
             window

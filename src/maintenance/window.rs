@@ -9,8 +9,8 @@ use crate::maintenance::clock;
 use crate::maintenance::event::{Event, TARGET};
 use crate::maintenance::window_log::{self, WindowLog};
 use crate::model::problem::WindowCause;
-use crate::model::window::{End, Phase, PhaseName, SCHEMA};
-use crate::model::{Problem, Window};
+use crate::model::window::{Phase, PhaseName, SCHEMA};
+use crate::model::{Exit, Problem, Window};
 use crate::refusal::Refusal;
 use crate::store::{self, Guard, Store};
 
@@ -191,10 +191,10 @@ impl WindowSession {
 
     /// Closes the window and keeps its record; returns that, and what failed. A window whose process died while it closed it
     /// keeps the end that it had.
-    pub(crate) fn close(mut self, end: End, closed_by: Option<&str>) -> (Window, Vec<Problem>) {
+    pub(crate) fn close(mut self, end: Exit, closed_by: Option<&str>) -> (Window, Vec<Problem>) {
         if self.window.ended.is_none() {
             self.window.ended = Some(self.now());
-            self.window.exit = Some(end.code());
+            self.window.exit = Some(end as u8);
             self.window.closed_by = closed_by.map(str::to_owned);
         }
         self.log_file.end_echo();

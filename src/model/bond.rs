@@ -1,12 +1,10 @@
 //! Bonding masters and their options.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
-use super::text::word;
 use super::{IfName, Mac};
 
 /// The data of a bond: mode and options of `ip link set type bond`.
@@ -49,12 +47,6 @@ impl Bond {
             .get(usize::from(self.mode))
             .copied()
             .unwrap_or("unknown")
-    }
-}
-
-impl fmt::Display for BondOption {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        word(self, f)
     }
 }
 

@@ -98,12 +98,7 @@ impl CniRoute {
 
 /// The interface of the default route, else the first macvlan, else the first.
 pub(super) fn main_interface(state: &NetState) -> Option<IfName> {
-    let links = || {
-        state
-            .links
-            .iter()
-            .filter(|link| link.kind != LinkKind::Loopback)
-    };
+    let links = || state.links_but_loopback();
     let is_default = |dst: &IpNet| dst.prefix_len() == 0;
     let default = state
         .routes

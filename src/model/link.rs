@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bond::Bond;
 use super::sysctl::Sysctls;
-use super::text::{Invalid, word};
+use super::text::Invalid;
 use super::{IfName, Mac};
 
 /// One network interface with all attributes that `ip link add` or `ip link set` can give it.
@@ -222,12 +222,6 @@ pub enum VlanProtocol {
     Dot1Ad,
 }
 
-impl fmt::Display for VlanProtocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        word(self, f)
-    }
-}
-
 /// The data of a VLAN.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vlan {
@@ -302,12 +296,6 @@ pub enum MacvlanMode {
     Passthru,
     /// Only listed source addresses are received.
     Source,
-}
-
-impl fmt::Display for MacvlanMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        word(self, f)
-    }
 }
 
 /// The data of a macvlan.

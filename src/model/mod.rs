@@ -6,6 +6,7 @@ pub mod address;
 pub mod bond;
 pub mod checkpoint;
 pub mod cni_result;
+pub mod exit;
 pub mod identity;
 pub mod link;
 pub mod mac;
@@ -24,6 +25,7 @@ pub mod window;
 
 pub use address::Address;
 pub use checkpoint::{Checkpoint, NodeState, PodInfo, StackLink};
+pub use exit::Exit;
 pub use identity::{NetnsIdentity, NodeIdentity, PodId};
 pub use link::{Hardware, Link, LinkKind, Parent};
 pub use mac::Mac;

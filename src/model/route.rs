@@ -113,41 +113,36 @@ pub enum Metric {
 impl Route {
     /// Whether the kernel adds this route, for an address or a router advertisement.
     pub(crate) fn is_made_by_kernel(&self) -> bool {
-        KERNEL_PROTOCOLS.contains(&self.protocol())
+        let (Self::V4(RouteOf { protocol, .. }) | Self::V6(RouteOf { protocol, .. })) = self;
+        KERNEL_PROTOCOLS.contains(protocol)
     }
 
-    /// Its origin (`RTPROT_*`).
-    pub(crate) fn protocol(&self) -> u8 {
+    /// The gateway and the interface of each hop.
+    fn hops(&self) -> Vec<(Option<IpAddr>, Option<&IfName>)> {
         match self {
-            Self::V4(route) => route.protocol,
-            Self::V6(route) => route.protocol,
+            Self::V4(route) => route.hops(),
+            Self::V6(route) => route.hops(),
         }
     }
 
     /// The interfaces that it goes out of.
     #[must_use]
     pub fn devs(&self) -> Vec<&IfName> {
-        match self {
-            Self::V4(route) => route.devs(),
-            Self::V6(route) => route.devs(),
-        }
+        self.hops().into_iter().filter_map(|(_, dev)| dev).collect()
     }
 
     /// Its gateways with the interface that each is reached through.
     pub(crate) fn gateways(&self) -> Vec<(IpAddr, &IfName)> {
-        match self {
-            Self::V4(route) => route.gateways(),
-            Self::V6(route) => route.gateways(),
-        }
+        let hops = self.hops().into_iter();
+        hops.filter_map(|(gateway, dev)| gateway.zip(dev)).collect()
     }
 
     /// The order in which routes must be added: a gateway is accepted only when a route to it exists, so
     /// direct and narrow-scoped routes go first.
     pub(crate) fn rank(&self) -> (bool, u8) {
-        match self {
-            Self::V4(route) => route.rank(),
-            Self::V6(route) => route.rank(),
-        }
+        let (Self::V4(RouteOf { scope, .. }) | Self::V6(RouteOf { scope, .. })) = self;
+        let has_gateway = self.hops().iter().any(|(gateway, _)| gateway.is_some());
+        (has_gateway, u8::MAX - scope)
     }
 
     /// Whether both compete for the same place in the same table, so that only appending lets both live.
@@ -179,21 +174,9 @@ impl<A, N: Copy + Into<IpNet>> RouteOf<A, N> {
 }
 
 impl<A: Copy + Into<IpAddr>, N: PartialEq> RouteOf<A, N> {
-    fn devs(&self) -> Vec<&IfName> {
-        self.hops
-            .iter()
-            .filter_map(|hop| hop.dev.as_ref())
-            .collect()
-    }
-
-    fn rank(&self) -> (bool, u8) {
-        let has_gateway = self.hops.iter().any(|hop| hop.gateway.is_some());
-        (has_gateway, u8::MAX - self.scope)
-    }
-
-    fn gateways(&self) -> Vec<(IpAddr, &IfName)> {
+    fn hops(&self) -> Vec<(Option<IpAddr>, Option<&IfName>)> {
         let hops = self.hops.iter();
-        hops.filter_map(|hop| Some((hop.gateway?.into(), hop.dev.as_ref()?)))
+        hops.map(|hop| (hop.gateway.map(Into::into), hop.dev.as_ref()))
             .collect()
     }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::address::PASSING_FLAGS;
-use super::{Address, IfName, Link, Neighbour, Route, Rule};
+use super::{Address, IfName, Link, LinkKind, Neighbour, Route, Rule};
 
 /// Everything in one namespace that a restore may have to recreate.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +28,12 @@ impl NetState {
     #[must_use]
     pub fn link(&self, name: &IfName) -> Option<&Link> {
         self.links.iter().find(|link| link.name == *name)
+    }
+
+    /// The links without the loopback device, which is never lost.
+    pub(crate) fn links_but_loopback(&self) -> impl Iterator<Item = &Link> {
+        let links = self.links.iter();
+        links.filter(|link| link.kind != LinkKind::Loopback)
     }
 
     /// The state without the phases of duplicate address detection, which pass.

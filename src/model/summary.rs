@@ -1,14 +1,12 @@
 //! Summaries of pods for answers and window records.
 
-use std::fmt;
 use std::net::IpAddr;
 use std::path::Path;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::text::word;
-use super::{IfName, Link, LinkKind, Mac, NetState, Parent, PodInfo, Route};
+use super::{IfName, Link, Mac, NetState, Parent, PodInfo, Route};
 
 /// The result of a command for one pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -68,12 +66,6 @@ impl State {
                 | Self::Unknown
                 | Self::Failed
         )
-    }
-}
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        word(self, f)
     }
 }
 
@@ -138,10 +130,6 @@ impl PodSummary {
 
 /// The interfaces of a state, without the loopback device.
 pub(crate) fn interfaces(state: &NetState) -> Vec<Interface> {
-    let links = state
-        .links
-        .iter()
-        .filter(|link| link.kind != LinkKind::Loopback);
     let view = |link: &Link| {
         let addresses = state
             .addresses_of(&link.name)
@@ -164,5 +152,5 @@ pub(crate) fn interfaces(state: &NetState) -> Vec<Interface> {
             gateways,
         }
     };
-    links.map(view).collect()
+    state.links_but_loopback().map(view).collect()
 }

@@ -36,6 +36,33 @@ pub(crate) fn word(value: &impl Serialize, f: &mut fmt::Formatter<'_>) -> fmt::R
     f.pad(word.as_str().unwrap_or_default())
 }
 
+/// Shows each of these types by its word in JSON.
+macro_rules! shown_by_word {
+    ($($type:path,)*) => {
+        $(impl Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                word(self, f)
+            }
+        })*
+    };
+}
+
+shown_by_word! {
+    super::bond::BondOption,
+    super::link::MacvlanMode,
+    super::link::VlanProtocol,
+    super::problem::Code,
+    super::problem::Severity,
+    super::summary::State,
+    super::window::PhaseName,
+}
+
+/// Texts in one, with a separator between them.
+pub(crate) fn join<T: ToString>(items: impl IntoIterator<Item = T>, separator: &str) -> String {
+    let texts: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+    texts.join(separator)
+}
+
 /// `1 pod`, `40 pods`; for nouns with a plural in `s`.
 pub(crate) fn count<N: Copy + Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
     let plural = if number == N::from(1) { "" } else { "s" };

@@ -3,12 +3,10 @@
 //!
 //! Times are milliseconds since the window's start, by the monotonic clock.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::identity::Holder;
-use super::text::{escape, word};
+use super::text::escape;
 use super::{GatewayAnswer, Interface, NodeIdentity, PodInfo, Problem, State};
 
 /// Version of the format.
@@ -136,12 +134,6 @@ pub enum PhaseName {
     RebuildCheck,
 }
 
-impl fmt::Display for PhaseName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        word(self, f)
-    }
-}
-
 /// One pod in a window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowPod {
@@ -222,32 +214,6 @@ pub enum Standing {
     Kept,
     /// It is open, and that netfix is gone, as it should be after `pause`.
     Left,
-}
-
-/// How a window's command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// All done.
-    Done,
-    /// COMMAND failed or was interrupted, or the window could not be closed.
-    Failed,
-    /// Refused before the first change, or every change was undone.
-    Refused,
-    /// A pod or kubelet is not as it was.
-    Incomplete,
-}
-
-impl End {
-    /// The exit code that the record keeps.
-    #[must_use]
-    pub fn code(self) -> u8 {
-        match self {
-            Self::Done => 0,
-            Self::Failed => 1,
-            Self::Refused => 4,
-            Self::Incomplete => 5,
-        }
-    }
 }
 
 impl Window {

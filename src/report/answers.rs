@@ -1,6 +1,6 @@
 //! From the facts of an engine to its document, but for the exit code.
 
-use super::{CheckView, Document, Extra, KeptView, NodeView, PodView, State};
+use super::{CheckView, Document, Extra, NodeView, PodView, State};
 use crate::check::{CheckState, Checked, CheckedPod};
 use crate::gateways::{Reachability, Verified, VerifiedPod};
 use crate::inventory::matched::Matched;
@@ -63,6 +63,22 @@ impl PodView {
     }
 }
 
+impl Document {
+    /// A node, its pods and the problems.
+    pub(crate) fn of(
+        node: NodeView,
+        pods: impl IntoIterator<Item = PodView>,
+        problems: Vec<Problem>,
+    ) -> Self {
+        Self {
+            node,
+            pods: pods.into_iter().collect(),
+            problems,
+            ..Self::default()
+        }
+    }
+}
+
 /// The states of the engines have the names of the words in the document.
 macro_rules! states {
     ($($engine:ident { $($state:ident)* })*) => {
@@ -85,21 +101,14 @@ states! {
 
 /// The answer, but for its exit code.
 pub(crate) fn snapshot(snapshot: Snapshot) -> Document {
-    let kept = KeptView {
-        generation: snapshot.generations.made,
-        same_as: snapshot.generations.same_as,
-        removed: snapshot.generations.removed,
-    };
     let pod = |one: PodSnapshot| PodView {
         seen: one.seen,
         ..PodView::new(one.pod, one.state.into())
     };
+    let node = NodeView::recorded(&snapshot.node, snapshot.recorded);
     Document {
-        node: NodeView::recorded(&snapshot.node, snapshot.recorded),
-        pods: snapshot.pods.into_iter().map(pod).collect(),
-        problems: snapshot.problems,
-        extra: Some(Extra::Kept(kept)),
-        ..Document::default()
+        extra: Some(Extra::Kept(snapshot.generations)),
+        ..Document::of(node, snapshot.pods.into_iter().map(pod), snapshot.problems)
     }
 }
 
@@ -117,12 +126,7 @@ pub(crate) fn restore(restored: Restored) -> Document {
         node.steps = steps(&done);
         node.state = Some(state.into());
     }
-    Document {
-        node,
-        pods: restored.pods.into_iter().map(pod).collect(),
-        problems: restored.problems,
-        ..Document::default()
-    }
+    Document::of(node, restored.pods.into_iter().map(pod), restored.problems)
 }
 
 /// The answer, but for its exit code.
@@ -131,12 +135,8 @@ pub(crate) fn verify(verified: Verified) -> Document {
         gateways: one.gateways,
         ..PodView::new(one.pod, one.state.into())
     };
-    Document {
-        node: NodeView::of(&verified.node),
-        pods: verified.pods.into_iter().map(pod).collect(),
-        problems: verified.problems,
-        ..Document::default()
-    }
+    let node = NodeView::of(&verified.node);
+    Document::of(node, verified.pods.into_iter().map(pod), verified.problems)
 }
 
 /// Every state that a running pod can have.
@@ -172,16 +172,12 @@ pub(crate) fn check(checked: Result<Checked, Refusal>) -> (Document, CheckView) 
         steps: one.steps,
         ..PodView::new(one.pod, one.state.into())
     };
-    let answer = Document {
-        node: NodeView {
-            steps: checked.host,
-            ..NodeView::recorded(&checked.node, checked.recorded)
-        },
-        pods: checked.pods.into_iter().map(pod).collect(),
-        problems: checked.problems,
-        ..Document::default()
+    let node = NodeView {
+        steps: checked.host,
+        ..NodeView::recorded(&checked.node, checked.recorded)
     };
-    (answer, view)
+    let pods = checked.pods.into_iter().map(pod);
+    (Document::of(node, pods, checked.problems), view)
 }
 
 /// The answer, but for its exit code.
@@ -207,12 +203,7 @@ pub(crate) fn drift(surveyed: &Surveyed, comparison: Comparison, notes: Vec<Prob
     }
     problems.extend(notes);
     pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
-    Document {
-        node,
-        pods,
-        problems,
-        ..Document::default()
-    }
+    Document::of(node, pods, problems)
 }
 
 fn pod(matched: &Matched, compared: Result<Compared, Problem>) -> (PodView, Vec<Problem>) {

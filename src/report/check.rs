@@ -1,42 +1,42 @@
 //! The answers of `check`: lines for people, and one line for monitoring plugins.
 
-use std::io::{self, Write};
-
 use jiff::Timestamp;
 
-use super::problems::{lines as problem_lines, titles};
+use super::problems;
 use super::style::{Style, Tone};
-use super::text::{ago, count, others};
+use super::text::{ago, count, join, others};
 use super::view::{CheckView, Document, Verdict};
 use crate::model::{Problem, Severity, State};
 
 /// One line a finding, the worst last; notes only with `-v`.
-pub(super) fn findings(document: &Document, style: Style, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn findings(document: &Document, style: Style) -> String {
     let least = if style.is_verbose() {
         Severity::Info
     } else {
         Severity::Warning
     };
-    let findings = document
-        .problems
-        .iter()
-        .filter(|problem| problem.severity >= least);
-    let titles = titles(document.pods.iter().map(|pod| &pod.info));
-    for line in problem_lines(&findings.collect::<Vec<_>>(), &titles, style) {
-        let (word, tone) = match line.severity {
-            Severity::Error => ("CRITICAL", Tone::Bad),
-            Severity::Warning => ("WARNING", Tone::Warning),
-            Severity::Info => ("INFO", Tone::Calm),
-        };
-        writeln!(out, "{}: {}", style.paint(word, tone), line.text)?;
+    let findings = document.problems.iter();
+    problems::text(
+        findings.filter(|problem| problem.severity >= least),
+        document.pods.iter().map(|pod| &pod.info),
+        word,
+        style,
+    )
+}
+
+/// The severity's word, as monitoring plugins have it.
+fn word(severity: Severity) -> (&'static str, Tone) {
+    match severity {
+        Severity::Error => ("CRITICAL", Tone::Bad),
+        Severity::Warning => ("WARNING", Tone::Warning),
+        Severity::Info => ("INFO", Tone::Calm),
     }
-    Ok(())
 }
 
 /// The overall result of the findings; nothing with --quiet and without an error.
-pub(super) fn verdict(check: &CheckView, style: Style, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn verdict(check: &CheckView, style: Style) -> Option<String> {
     if style.is_quiet() && check.status == Verdict::Ok {
-        return Ok(());
+        return None;
     }
     let tone = match check.status {
         Verdict::Ok => Tone::Good,
@@ -44,42 +44,34 @@ pub(super) fn verdict(check: &CheckView, style: Style, out: &mut dyn Write) -> i
         Verdict::Critical => Tone::Bad,
     };
     let word = style.paint(&check.status.to_string(), tone);
-    writeln!(out, "{word}: {}", sum(check, style.now))
+    Some(format!("{word}: {}", sum(check, style.now)))
 }
 
 /// The status line of a monitoring plugin, with performance data behind the bar.
-pub(super) fn plugin_line(
-    document: &Document,
-    check: &CheckView,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+pub(super) fn plugin_line(document: &Document, check: &CheckView) -> String {
     let worth = |problem: &&Problem| problem.severity > Severity::Info;
     // The worst, a pod's before the node's, the first of its sort; the bar begins the performance data.
     let rank = |problem: &&Problem| (problem.severity, problem.pod.is_some());
-    let worst = document
-        .problems
-        .iter()
-        .rev()
-        .filter(worth)
-        .max_by_key(rank);
-    let first = worst.map(|problem| problem.to_string().replace('|', "/"));
-    let first = first.map(|first| format!("; {first}")).unwrap_or_default();
+    let problems = document.problems.iter().rev();
+    let worst = problems.filter(worth).max_by_key(rank);
+    let first = worst.map(|problem| format!("; {problem}").replace('|', "/"));
     let total: usize = check.pods.values().sum();
-    write!(
-        out,
-        "NETFIX {} - {}{first} | pods={total};;;0",
-        check.status,
-        sum(check, Timestamp::now())
-    )?;
-    for (state, count) in &check.pods {
+    let states = check.pods.iter().map(|(state, count)| {
         let name = state.to_string().replace('-', "_");
-        write!(out, " {name}={count};{};0", limits(*state))?;
-    }
-    if let Some(age) = check.oldest_age {
-        let limit = check.max_age.as_secs();
-        write!(out, " oldest_checkpoint={age}s;{limit};;0")?;
-    }
-    writeln!(out, " drift_steps={};0;;0", check.steps)
+        format!(" {name}={count};{};0", limits(*state))
+    });
+    let limit = check.max_age.as_secs();
+    let age = check.oldest_age;
+    let age = age.map(|age| format!(" oldest_checkpoint={age}s;{limit};;0"));
+    format!(
+        "NETFIX {} - {}{} | pods={total};;;0{}{} drift_steps={};0;;0\n",
+        check.status,
+        sum(check, Timestamp::now()),
+        first.unwrap_or_default(),
+        join(states, ""),
+        age.unwrap_or_default(),
+        check.steps
+    )
 }
 
 /// From how many pods in this state on there is a warning, and a critical finding.

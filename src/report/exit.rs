@@ -1,51 +1,26 @@
-//! How a command ended.
+//! The exit code of an answer.
 
-use super::{Document, PodView};
-use crate::model::{Code, Problem};
+use super::Document;
+use crate::model::{Code, Exit};
 use crate::refusal::Refusal;
 
-/// How a command ended; the number is the process's exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    /// All done.
-    Done = 0,
-    /// Failed.
-    Failed = 1,
-    /// Drift was found.
-    Drift = 3,
-    /// Refused before anything was changed.
-    Refused = 4,
-    /// Some pods were handled, some not.
-    Partly = 5,
-}
-
-impl Exit {
-    /// What several pods' fates add up to: something that netfix cannot do is never more than part of the work.
-    pub(crate) fn judge(pods: &[PodView], problems: &[Problem]) -> Self {
-        let errors = || problems.iter().filter(|problem| problem.is_error());
-        let good = pods.iter().filter(|pod| pod.state.is_good()).count();
-        match (errors().count(), good) {
-            (0, all) if all == pods.len() => Self::Done,
-            (_, 0) if !errors().any(|problem| problem.code() == Code::Unsupported) => Self::Failed,
-            _ => Self::Partly,
-        }
-    }
-
-    /// `self`, if there is an error among the problems.
-    pub(crate) fn if_errors(self, problems: &[Problem]) -> Self {
-        if problems.iter().any(Problem::is_error) {
-            self
-        } else {
-            Self::Done
-        }
-    }
-}
-
 impl Document {
-    /// The same, judged by what became of the pods.
+    /// The same, judged by what became of the pods: something that netfix cannot do is never more than part of the work.
     pub(crate) fn judged(self) -> Self {
+        let errors = || self.problems.iter().filter(|problem| problem.is_error());
+        let good = self.pods.iter().filter(|pod| pod.state.is_good()).count();
+        let exit = match (errors().count(), good) {
+            (0, all) if all == self.pods.len() => Exit::Done,
+            (_, 0) if !errors().any(|problem| problem.code() == Code::Unsupported) => Exit::Failed,
+            _ => Exit::Partly,
+        };
+        self.exits(exit)
+    }
+
+    /// The same with this exit code.
+    pub(crate) fn exits(self, exit: Exit) -> Self {
         Self {
-            exit: Exit::judge(&self.pods, &self.problems) as u8,
+            exit: exit as u8,
             ..self
         }
     }
@@ -53,11 +28,10 @@ impl Document {
 
 impl From<Refusal> for Document {
     fn from(Refusal { failed, problems }: Refusal) -> Self {
-        let exit = if failed { Exit::Failed } else { Exit::Refused };
-        Self {
-            exit: exit as u8,
+        let answer = Self {
             problems,
             ..Self::default()
-        }
+        };
+        answer.exits(if failed { Exit::Failed } else { Exit::Refused })
     }
 }

@@ -24,10 +24,9 @@ mod window_status;
 
 use std::io::{self, Write};
 
-pub use crate::model::State;
+pub use crate::model::{Exit, State};
 use crate::model::{Problem, Severity};
 pub(crate) use answers::{check, drift, restore, snapshot, verify};
-pub use exit::Exit;
 pub(crate) use metrics::metrics;
 pub use progress::{line, listener};
 pub(crate) use prospect::{preview, prospect};
@@ -53,20 +52,14 @@ pub fn render(
         serde_json::to_writer_pretty(&mut *out, document)?;
         return writeln!(out);
     }
-    print(style, out, |text| body(document, style, text))?;
-    print(style, talk, |text| problems(document, style, text))?;
-    print(style, out, |text| last_line(document, style, text))
+    print(style, out, &body(document, style))?;
+    print(style, talk, &problems(document, style))?;
+    print(style, out, &text::lines(last_line(document, style)))
 }
 
 /// Writes the part of a text that the terminal can show, at once: the next part may go to another stream.
-fn print(
-    style: Style,
-    out: &mut dyn Write,
-    write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut text = Vec::new();
-    write(&mut text)?;
-    out.write_all(style.encode(&String::from_utf8_lossy(&text)).as_bytes())?;
+fn print(style: Style, out: &mut dyn Write, text: &str) -> io::Result<()> {
+    out.write_all(style.encode(text).as_bytes())?;
     out.flush()
 }
 
@@ -75,52 +68,46 @@ fn is_refused(document: &Document) -> bool {
     document.exit != 0 && document.pods.is_empty()
 }
 
-fn body(document: &Document, style: Style, out: &mut Vec<u8>) -> io::Result<()> {
+fn body(document: &Document, style: Style) -> String {
     if style.form == Form::Name {
-        return pods::names(document, out);
+        return pods::names(document);
     }
     match (&document.extra, document.command) {
         (Some(Extra::Check(check)), _) if style.form == Form::Plugin => {
-            check::plugin_line(document, check, out)
+            check::plugin_line(document, check)
         }
-        (Some(Extra::Check(_)), _) => {
-            if style.lists_all() {
-                pods::table(document, style, out)?;
-            }
-            check::findings(document, style, out)
+        (Some(Extra::Check(_)), _) if style.lists_all() => {
+            pods::table(document, style) + &check::findings(document, style)
         }
-        (Some(Extra::Status(view)), _) => status::write(document, view, out),
+        (Some(Extra::Check(_)), _) => check::findings(document, style),
+        (Some(Extra::Status(view)), _) => text::facts(status::facts(document, view)),
         (Some(Extra::Show(view)), _) => {
-            let mut pods = document.pods.iter();
-            pods.try_for_each(|pod| show::write(pod, view, out))
+            let pods = document.pods.iter();
+            text::facts(pods.flat_map(|pod| show::facts(pod, view)).collect())
         }
-        (Some(Extra::Report(view)), "report") => window::report(view, style, out),
-        (_, "report" | "status") if document.extra.is_none() => Ok(()),
-        (_, "plan" | "diff") if !is_refused(document) => steps::plan(document, style, out),
-        _ if style.is_quiet() => Ok(()),
-        (Some(Extra::Report(view)), _) => window::report(view, style, out),
-        (Some(Extra::Window(view)), command) => window_status::answer(command, view, out),
-        (Some(Extra::Windows(all)), _) => window::list(all, style, out),
-        (Some(Extra::Generations(all)), _) => generations::list(all, style, out),
+        (Some(Extra::Report(view)), "report") => window::report(view, style),
+        (_, "report" | "status") if document.extra.is_none() => String::new(),
+        (_, "plan" | "diff") if !is_refused(document) => steps::plan(document, style),
+        _ if style.is_quiet() => String::new(),
+        (Some(Extra::Report(view)), _) => window::report(view, style),
+        (Some(Extra::Window(view)), command) => {
+            text::facts(window_status::facts(view)) + &window_status::next(command, view)
+        }
+        (Some(Extra::Windows(all)), _) => window::list(all, style),
+        (Some(Extra::Generations(all)), _) => generations::list(all, style),
         // The course of a window that is not begun.
-        (None, "upgrade") if document.exit == 0 => {
-            prospect(&document.node.steps, &document.pods, out)
-        }
-        (None, "upgrade") | (_, "prune") => Ok(()),
-        _ if is_refused(document) => Ok(()),
-        _ => {
-            if style.is_verbose() {
-                steps::all(document, out)?;
-            }
-            pods::table(document, style, out)
-        }
+        (None, "upgrade") if document.exit == 0 => prospect(&document.node.steps, &document.pods),
+        (None, "upgrade") | (_, "prune") => String::new(),
+        _ if is_refused(document) => String::new(),
+        _ if style.is_verbose() => steps::all(document) + &pods::table(document, style),
+        _ => pods::table(document, style),
     }
 }
 
 /// The problems that are not part of the answer.
-fn problems(document: &Document, style: Style, talk: &mut Vec<u8>) -> io::Result<()> {
+fn problems(document: &Document, style: Style) -> String {
     let told: &[Problem] = match &document.extra {
-        Some(Extra::Check(_)) if style.form != Form::Name => return Ok(()),
+        Some(Extra::Check(_)) if style.form != Form::Name => return String::new(),
         Some(Extra::Report(view)) if !style.is_quiet() => &view.window.problems,
         _ => &[],
     };
@@ -131,30 +118,26 @@ fn problems(document: &Document, style: Style, talk: &mut Vec<u8>) -> io::Result
     };
     let is_told = |problem: &&Problem| problem.severity < least || told.contains(problem);
     let problems = document.problems.iter().filter(|problem| !is_told(problem));
-    let titles = problems::titles(document.pods.iter().map(|pod| &pod.info));
-    for line in problems::lines(&problems.collect::<Vec<_>>(), &titles, style) {
-        let (word, tone) = problems::word(line.severity);
-        writeln!(talk, "{}: {}", style.paint(word, tone), line.text)?;
-    }
-    Ok(())
+    let pods = document.pods.iter().map(|pod| &pod.info);
+    problems::text(problems, pods, problems::word, style)
 }
 
 /// The overall result of the answer.
-fn last_line(document: &Document, style: Style, out: &mut Vec<u8>) -> io::Result<()> {
+fn last_line(document: &Document, style: Style) -> Option<String> {
     if !matches!(style.form, Form::Human | Form::Wide) || !style.headers {
-        return Ok(());
+        return None;
     }
     let is_asked_for =
         |commands: &[&str]| !style.is_quiet() || commands.contains(&document.command);
     match &document.extra {
-        Some(Extra::Check(check)) => return check::verdict(check, style, out),
+        Some(Extra::Check(check)) => return check::verdict(check, style),
         Some(Extra::Report(view)) if is_asked_for(&["report"]) => {
-            return window::verdict(view, style, out);
+            return Some(window::verdict(view, style));
         }
         _ => {}
     }
     if is_refused(document) || !is_asked_for(&["plan", "diff"]) {
-        return Ok(());
+        return None;
     }
     let (words, tone) = match (&document.extra, document.command) {
         (Some(Extra::Kept(kept)), "prune") => (generations::removed(kept), Tone::Good),
@@ -163,7 +146,7 @@ fn last_line(document: &Document, style: Style, out: &mut Vec<u8>) -> io::Result
         (None | Some(Extra::Kept(_)), _) if document.command != "upgrade" => {
             verdict::of_pods(document)
         }
-        _ => return Ok(()),
+        _ => return None,
     };
-    writeln!(out, "{}", style.paint(&words, tone))
+    Some(style.paint(&words, tone))
 }

@@ -4,26 +4,14 @@
 use std::collections::BTreeMap;
 
 use super::style::{Style, Tone};
-use super::text::{count, escape, natural};
+use super::text::{count, escape, join, lines, natural};
 use crate::model::{PodId, PodInfo, Problem, Severity};
 
 /// So many pods are named; more are counted.
 pub(super) const FEW: usize = 3;
 
 /// The names of pods by their id.
-pub(super) type Titles = BTreeMap<PodId, String>;
-
-/// The names of these pods.
-pub(super) fn titles<'a>(pods: impl Iterator<Item = &'a PodInfo>) -> Titles {
-    pods.map(|info| (info.id.clone(), escape(&info.title())))
-        .collect()
-}
-
-/// A line with its severity.
-pub(super) struct Line {
-    pub severity: Severity,
-    pub text: String,
-}
+type Titles<'a> = BTreeMap<&'a PodId, String>;
 
 /// The severity's word, and how bad it is.
 pub(super) fn word(severity: Severity) -> (&'static str, Tone) {
@@ -34,8 +22,15 @@ pub(super) fn word(severity: Severity) -> (&'static str, Tone) {
     }
 }
 
-/// The lines of these problems, the worst last: that is where a reader of a long answer looks.
-pub(super) fn lines(problems: &[&Problem], titles: &Titles, style: Style) -> Vec<Line> {
+/// The lines of these problems of these pods, each after the word for its severity. The worst is last: that is where a
+/// reader of a long answer looks.
+pub(super) fn text<'a>(
+    problems: impl Iterator<Item = &'a Problem>,
+    pods: impl Iterator<Item = &'a PodInfo>,
+    word: fn(Severity) -> (&'static str, Tone),
+    style: Style,
+) -> String {
+    let titles: Titles<'_> = pods.map(|info| (&info.id, escape(&info.title()))).collect();
     let mut groups: Vec<(&Problem, Vec<&PodId>)> = Vec::new();
     let mut known: BTreeMap<(String, &str, String), usize> = BTreeMap::new();
     for problem in problems {
@@ -55,15 +50,18 @@ pub(super) fn lines(problems: &[&Problem], titles: &Titles, style: Style) -> Vec
         }
     }
     groups.sort_by_key(|(problem, _)| problem.severity);
-    let line = |(problem, pods): (&Problem, Vec<&PodId>)| Line {
-        severity: problem.severity,
-        text: text(problem, pods, titles),
-    };
-    groups.into_iter().map(line).collect()
+    lines(groups.into_iter().map(|(problem, pods)| {
+        let (word, tone) = word(problem.severity);
+        format!(
+            "{}: {}",
+            style.paint(word, tone),
+            line(problem, pods, &titles)
+        )
+    }))
 }
 
 /// One line without its severity: what it is about comes first.
-fn text(problem: &Problem, mut pods: Vec<&PodId>, titles: &Titles) -> String {
+fn line(problem: &Problem, mut pods: Vec<&PodId>, titles: &Titles<'_>) -> String {
     let title = |id: &PodId| titles.get(id).cloned().unwrap_or_else(|| id.to_string());
     pods.sort_by(|a, b| natural(&title(a), &title(b)));
     pods.dedup();
@@ -72,8 +70,8 @@ fn text(problem: &Problem, mut pods: Vec<&PodId>, titles: &Titles) -> String {
         [id] if title(id) == id.as_str() => format!("pod {id}: "),
         [id] => format!("pod {} ({id}): ", title(id)),
         few if few.len() <= FEW => {
-            let names: Vec<String> = few.iter().map(|id| title(id)).collect();
-            format!("{} ({}): ", count(few.len(), "pod"), names.join(", "))
+            let names = join(few.iter().map(|id| title(id)), ", ");
+            format!("{} ({names}): ", count(few.len(), "pod"))
         }
         many => format!("{}: ", count(many.len(), "pod")),
     };
@@ -99,14 +97,15 @@ mod tests {
             detail,
             ..Style::plain()
         };
-        let titles = (0..9)
-            .map(|at| (id(at), format!("shop/web-{at}")))
+        let pods: Vec<PodInfo> = (0..9)
+            .map(|at| PodInfo {
+                namespace: Some("shop".to_owned()),
+                name: Some(format!("web-{at}")),
+                ..PodInfo::nameless(&id(at))
+            })
             .collect();
-        let problems: Vec<&Problem> = problems.iter().collect();
-        let lines = lines(&problems, &titles, style).into_iter();
-        lines
-            .map(|line| format!("{}: {}", word(line.severity).0, line.text))
-            .collect()
+        let text = text(problems.iter(), pods.iter(), word, style);
+        text.lines().map(str::to_owned).collect()
     }
 
     fn id(at: usize) -> PodId {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use super::text::duration;
+use super::text::{duration, join};
 use crate::model::IfName;
 use crate::progress::{Listener, Phase, Progress, Wait};
 
@@ -103,8 +103,7 @@ impl fmt::Display for Phase {
 
 /// `eth0, eth1`, or `carrier on eth0`.
 fn awaited(wait: Wait, devices: &[IfName]) -> String {
-    let devices: Vec<String> = devices.iter().map(ToString::to_string).collect();
-    let names = match devices.join(", ") {
+    let names = match join(devices, ", ") {
         names if names.is_empty() => "the NIC".to_owned(),
         names => names,
     };

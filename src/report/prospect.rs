@@ -1,9 +1,7 @@
 //! What a window would do, and to which pods.
 
-use std::io::{self, Write};
-
 use super::pods::sorted;
-use super::text::{count, duration, escape, list_or_dash};
+use super::text::{count, duration, escape, lines, list_or_dash};
 use super::view::{Document, NodeView, PodView};
 use crate::maintenance::Request;
 use crate::maintenance::preview::Preview;
@@ -14,37 +12,26 @@ use crate::model::window::command_line;
 const MOST: usize = 20;
 
 /// The course, one line a phase, and the pods that may lose their network.
-///
-/// # Errors
-/// When writing fails.
-pub(crate) fn prospect(course: &[String], pods: &[PodView], out: &mut dyn Write) -> io::Result<()> {
-    course.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+pub(crate) fn prospect(course: &[String], pods: &[PodView]) -> String {
+    let course = lines(course);
     if pods.is_empty() {
-        return writeln!(out, "\nNo pod has an interface on this host's links.");
+        return course + "\nNo pod has an interface on this host's links.\n";
     }
-    let titles = sorted(pods)
-        .into_iter()
-        .map(|pod| (escape(&pod.info.title()), pod));
-    let titles: Vec<(String, &PodView)> = titles.collect();
-    let width = titles
-        .iter()
-        .map(|(title, _)| title.chars().count())
-        .max()
-        .unwrap_or_default();
-    writeln!(
-        out,
-        "\n{} may lose the network while COMMAND runs:",
-        count(pods.len(), "pod")
-    )?;
-    for (title, pod) in titles.iter().take(MOST) {
-        let addresses = pod.interfaces.iter().flat_map(|i| &i.addresses);
-        let addresses = list_or_dash(&addresses.collect::<Vec<_>>());
-        writeln!(out, "  {title:<width$}  {}", escape(&addresses))?;
-    }
-    match titles.len().saturating_sub(MOST) {
-        0 => Ok(()),
-        more => writeln!(out, "  and {more} more"),
-    }
+    let row = |pod: &PodView| {
+        let addresses = list_or_dash(pod.interfaces.iter().flat_map(|i| &i.addresses));
+        (escape(&pod.info.title()), escape(&addresses))
+    };
+    let rows: Vec<(String, String)> = sorted(pods).into_iter().map(row).collect();
+    let width = rows.iter().map(|(title, _)| title.chars().count()).max();
+    let width = width.unwrap_or_default();
+    let shown = rows.iter().take(MOST);
+    let shown = lines(shown.map(|(title, addresses)| format!("  {title:<width$}  {addresses}")));
+    let more = match rows.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!("  and {more} more\n"),
+    };
+    let pods = count(pods.len(), "pod");
+    format!("{course}\n{pods} may lose the network while COMMAND runs:\n{shown}{more}")
 }
 
 /// What `upgrade --dry-run` answers.
@@ -52,69 +39,48 @@ pub(crate) fn preview(request: &Request<'_>, preview: Preview) -> Document {
     let pods = count(preview.pods.len(), "pod");
     let steps = phases(request, preview.unit.as_deref(), &pods);
     let pod = |pod| PodView::new(pod, State::Unknown);
-    Document {
-        node: NodeView {
-            hostname: preview.node.hostname,
-            steps,
-            ..NodeView::default()
-        },
-        pods: preview.pods.into_iter().map(pod).collect(),
-        problems: preview.problems,
-        ..Document::default()
-    }
+    let node = NodeView {
+        steps,
+        ..NodeView::of(&preview.node)
+    };
+    Document::of(node, preview.pods.into_iter().map(pod), preview.problems)
 }
 
 /// The phases, one line each.
 fn phases(request: &Request<'_>, unit: Option<&str>, pods: &str) -> Vec<String> {
-    let (pause, resume) = match unit {
-        Some(unit) => (
-            format!(
-                "stop and mask {unit}; systemd starts it again after {} in any case",
-                duration(request.deadline)
-            ),
-            format!("unmask and start {unit}"),
-        ),
-        None => (
-            "nothing: no kubelet runs here".to_owned(),
-            "nothing".to_owned(),
-        ),
-    };
+    let [deadline, wait, timeout, settle] = [
+        request.deadline,
+        request.wait,
+        request.timeout,
+        request.settle,
+    ]
+    .map(duration);
+    let check = "check that every pod can be restored; otherwise stop here";
+    let snapshot = "save the host and every pod, on disk and in memory";
+    let pause = unit.map_or_else(
+        || "nothing: no kubelet runs here".to_owned(),
+        |unit| {
+            format!("stop and mask {unit}; systemd starts it again after {deadline} in any case")
+        },
+    );
+    let resume = unit.map(|unit| format!("unmask and start {unit}"));
     let hold = if request.keep_paused {
         "; keep kubelet paused while a pod is not restored"
     } else {
         ""
     };
-    let restore = format!(
-        "wait up to {} for the NIC, then restore up to {pods}{hold}",
-        duration(request.wait)
-    );
+    let restore = format!("wait up to {wait} for the NIC, then restore up to {pods}{hold}");
+    let verify = format!("probe every gateway, for up to {timeout}");
+    let proof = format!("watch for {settle} that no pod is rebuilt");
     let lines = [
-        (
-            "check",
-            "check that every pod can be restored; otherwise stop here".to_owned(),
-        ),
-        (
-            "snapshot",
-            "save the host and every pod, on disk and in memory".to_owned(),
-        ),
+        ("check", check.to_owned()),
+        ("snapshot", snapshot.to_owned()),
         ("pause", pause),
         ("command", command_line(request.command)),
         ("restore", restore),
-        (
-            "verify",
-            format!(
-                "probe every gateway, for up to {}",
-                duration(request.timeout)
-            ),
-        ),
-        ("resume", resume),
-        (
-            "proof",
-            format!(
-                "watch for {} that no pod is rebuilt",
-                duration(request.settle)
-            ),
-        ),
+        ("verify", verify),
+        ("resume", resume.unwrap_or_else(|| "nothing".to_owned())),
+        ("proof", proof),
     ];
     let numbered = lines.iter().zip(1..);
     numbered

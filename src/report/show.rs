@@ -1,45 +1,43 @@
 //! `show`: everything about one pod.
 
-use std::io::{self, Write};
-
-use super::text::{count, escape, fact, list_or_dash, or_dash, seconds};
+use super::text::{Facts, count, escape, list_or_dash, or_dash, seconds};
 use super::view::{PodView, ShowView};
 use crate::model::checkpoint::{Extension, StackLink};
-use crate::model::{Hardware, LinkKind, NetState, State};
+use crate::model::{Hardware, NetState, State};
 use crate::plan::Step;
 
 /// The pod's names, its present state, and what is stored.
-pub(super) fn write(pod: &PodView, show: &ShowView, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn facts(pod: &PodView, show: &ShowView) -> Facts {
     let info = &pod.info;
     let known = |text: Option<&String>| or_dash(text.map(|text| escape(text)));
-    fact(out, "pod", &escape(&info.title()))?;
-    fact(out, "id", info.id.as_str())?;
-    fact(out, "uid", &known(info.uid.as_ref()))?;
-    fact(out, "sandbox", &known(info.sandbox.as_ref()))?;
-    fact(out, "attempt", &or_dash(info.attempt))?;
-    fact(out, "source", &escape(&info.source))?;
-    fact(out, "netns", &known(pod.netns.as_ref()))?;
-    let age = show
-        .written_age
-        .map(|age| format!(" ({} ago)", seconds(age)));
-    let written = known(pod.created.as_ref());
-    fact(out, "written", &(written + &age.unwrap_or_default()))?;
-    fact(out, "verified", &known(pod.seen.as_ref()))?;
-    fact(out, "now", &now(pod, show))?;
+    let age = show.written_age;
+    let age = age.map(|age| format!(" ({} ago)", seconds(age)));
+    let written = known(pod.created.as_ref()) + &age.unwrap_or_default();
+    let mut facts = vec![
+        ("pod", escape(&info.title())),
+        ("id", info.id.to_string()),
+        ("uid", known(info.uid.as_ref())),
+        ("sandbox", known(info.sandbox.as_ref())),
+        ("attempt", or_dash(info.attempt)),
+        ("source", escape(&info.source)),
+        ("netns", known(pod.netns.as_ref())),
+        ("written", written),
+        ("verified", known(pod.seen.as_ref())),
+        ("now", now(pod, show)),
+    ];
     let Some(checkpoint) = &pod.checkpoint else {
-        return Ok(());
+        return facts;
     };
     let Some(extension) = &checkpoint.netfix else {
-        return fact(out, "format", "i40e_net_fix: addresses and routes only");
+        let format = "i40e_net_fix: addresses and routes only";
+        facts.push(("format", format.to_owned()));
+        return facts;
     };
-    stored(extension, out)?;
-    show.settings.iter().try_for_each(|setting| {
-        fact(
-            out,
-            "setting",
-            &escape(setting.trim_start_matches("~ sysctl ")),
-        )
-    })
+    facts.extend(stored(extension));
+    let settings = show.settings.iter();
+    let settings = settings.map(|setting| escape(setting.trim_start_matches("~ sysctl ")));
+    facts.extend(settings.map(|setting| ("setting", setting)));
+    facts
 }
 
 /// How the pod is, beside its checkpoint.
@@ -62,7 +60,7 @@ fn now(pod: &PodView, show: &ShowView) -> String {
     }
 }
 
-fn stored(extension: &Extension, out: &mut dyn Write) -> io::Result<()> {
+fn stored(extension: &Extension) -> Facts {
     let Extension {
         schema: _,
         created: _,
@@ -72,71 +70,58 @@ fn stored(extension: &Extension, out: &mut dyn Write) -> io::Result<()> {
         stack,
         state,
     } = extension;
-    let boot = or_dash(node.boot_id.as_deref().map(escape));
     let cookie = or_dash(identity.cookie);
-    fact(
-        out,
-        "identity",
-        &format!("cookie {cookie}, inode {}", identity.inode),
-    )?;
-    fact(out, "boot", &boot)?;
-    stack.iter().try_for_each(|link| under(link, out))?;
-    contents(state, out)
+    let mut facts = vec![
+        (
+            "identity",
+            format!("cookie {cookie}, inode {}", identity.inode),
+        ),
+        ("boot", or_dash(node.boot_id.as_deref().map(escape))),
+    ];
+    facts.extend(stack.iter().flat_map(under));
+    facts.extend(contents(state));
+    facts
 }
 
 /// A link of the host under the pod's.
-fn under(link: &StackLink, out: &mut dyn Write) -> io::Result<()> {
+fn under(link: &StackLink) -> Facts {
     let on = match link.over.as_slice() {
         [] => String::new(),
         over => format!(" on {}", list_or_dash(over)),
     };
-    let facts = format!("{} {}{on} mtu {}", link.kind, link.name, link.mtu);
-    fact(out, "host", &escape(&facts))?;
-    let Some(hardware) = &link.hardware else {
-        return Ok(());
-    };
-    let Hardware {
-        permanent_mac,
-        bus,
-        driver,
-    } = hardware;
-    let driver = or_dash(driver.as_deref().map(escape));
-    let bus = or_dash(bus.as_deref().map(escape));
-    let mac = or_dash(*permanent_mac);
-    fact(
-        out,
-        "",
-        &format!("driver {driver} bus {bus} permaddr {mac}"),
-    )
+    let link_facts = format!("{} {}{on} mtu {}", link.kind, link.name, link.mtu);
+    let mut facts = vec![("host", escape(&link_facts))];
+    if let Some(hardware) = &link.hardware {
+        let Hardware {
+            permanent_mac,
+            bus,
+            driver,
+        } = hardware;
+        let driver = or_dash(driver.as_deref().map(escape));
+        let bus = or_dash(bus.as_deref().map(escape));
+        let mac = or_dash(*permanent_mac);
+        facts.push(("", format!("driver {driver} bus {bus} permaddr {mac}")));
+    }
+    facts
 }
 
-fn contents(state: &NetState, out: &mut dyn Write) -> io::Result<()> {
-    let links = state
-        .links
-        .iter()
-        .filter(|link| link.kind != LinkKind::Loopback);
-    for link in links {
-        let step = Step::AddLink(Box::new(link.clone())).to_string();
-        fact(out, "link", &escape(step.trim_start_matches("+ ")))?;
+fn contents(state: &NetState) -> Facts {
+    fn each<T: ToString>(
+        about: &'static str,
+        all: impl Iterator<Item = T>,
+    ) -> impl Iterator<Item = (&'static str, String)> {
+        all.map(move |one| (about, escape(&one.to_string())))
     }
-    let mut each = |about: &str, what: &dyn ToString| fact(out, about, &escape(&what.to_string()));
-    state
-        .addresses
-        .iter()
-        .try_for_each(|address| each("address", address))?;
-    state
-        .routes
-        .iter()
-        .try_for_each(|route| each("route", route))?;
+    let links = state.links_but_loopback();
+    let links = links.map(|link| Step::AddLink(Box::new(link.clone())).to_string());
+    let links = links.map(|step| step.trim_start_matches("+ ").to_owned());
     // The kernel's own three are in every namespace.
-    let mut added = state.rules.iter().filter(|rule| !rule.is_made_by_kernel());
-    added.try_for_each(|rule| each("rule", rule))?;
-    state
-        .neighbours
-        .iter()
-        .try_for_each(|neighbour| each("neighbour", neighbour))?;
-    state
-        .unsupported
-        .iter()
-        .try_for_each(|what| each("unsupported", what))
+    let rules = state.rules.iter().filter(|rule| !rule.is_made_by_kernel());
+    each("link", links)
+        .chain(each("address", state.addresses.iter()))
+        .chain(each("route", state.routes.iter()))
+        .chain(each("rule", rules))
+        .chain(each("neighbour", state.neighbours.iter()))
+        .chain(each("unsupported", state.unsupported.iter()))
+        .collect()
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::io;
 
+use clap::ValueEnum;
 use jiff::Timestamp;
 use terminal_size::{Width, terminal_size_of};
 
@@ -26,17 +27,18 @@ pub struct Style {
 }
 
 /// For people or for programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Form {
-    /// Tables of what needs attention, in the columns that fit.
+    /// Tables of what needs attention, and a summary.
     Human,
     /// Tables of all pods with all columns.
     Wide,
-    /// One pod a line.
+    /// Pod names, one a line.
     Name,
     /// One JSON document.
     Json,
     /// The status line of a monitoring plugin.
+    #[value(skip)]
     Plugin,
 }
 

@@ -1,8 +1,6 @@
 //! Tables in the manner of kubectl: no borders, no wrapped cells. The least important columns go where the terminal is
 //! too narrow; as the last resort the longest names are cut in their middle.
 
-use std::io::{self, Write};
-
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, CellAlignment, Color, ContentArrangement};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -24,21 +22,29 @@ pub(super) struct Column<R> {
     head: &'static str,
     rank: u8,
     alignment: CellAlignment,
-    cell: fn(&R) -> Cell,
+    cell: Box<dyn Fn(&R) -> Cell>,
 }
 
 impl<R> Column<R> {
-    pub(super) fn new(head: &'static str, rank: u8, cell: fn(&R) -> Cell) -> Self {
+    pub(super) fn new<C: Into<Cell>>(
+        head: &'static str,
+        rank: u8,
+        cell: impl Fn(&R) -> C + 'static,
+    ) -> Self {
         Self {
             head,
             rank,
             alignment: CellAlignment::Left,
-            cell,
+            cell: Box::new(move |row| cell(row).into()),
         }
     }
 
     /// The same for numbers.
-    pub(super) fn right(head: &'static str, rank: u8, cell: fn(&R) -> Cell) -> Self {
+    pub(super) fn right<C: Into<Cell>>(
+        head: &'static str,
+        rank: u8,
+        cell: impl Fn(&R) -> C + 'static,
+    ) -> Self {
         Self {
             alignment: CellAlignment::Right,
             ..Self::new(head, rank, cell)
@@ -70,15 +76,10 @@ impl Cell {
     }
 }
 
-/// Writes a table; nothing if there are no rows.
-pub(super) fn write<R>(
-    columns: &[Column<R>],
-    rows: &[R],
-    style: Style,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+/// The table; nothing if there are no rows.
+pub(super) fn text<R>(columns: &[Column<R>], rows: &[R], style: Style) -> String {
     if rows.is_empty() {
-        return Ok(());
+        return String::new();
     }
     let is_wide = style.form == super::Form::Wide;
     let shown = columns
@@ -88,7 +89,7 @@ pub(super) fn write<R>(
         .map(|column| Filled::new(column, rows, style))
         .collect();
     fit(&mut shown, style.table_width());
-    writeln!(out, "{}", layout(&shown, rows.len(), style))
+    layout(&shown, rows.len(), style) + "\n"
 }
 
 /// A column with its cells.
@@ -215,11 +216,12 @@ mod tests {
     use super::*;
 
     fn rendered(width: usize, ascii: bool, headers: bool) -> String {
-        let columns: [Column<(&str, u32)>; 4] = [
-            Column::new("POD", KEPT, |row| Cell::from(row.0)),
-            Column::new("MAC", 2, |_| Cell::from("02:42:0a:03:00:0d")),
-            Column::right("STEPS", 1, |row| Cell::from(row.1)),
-            Column::new("NETNS", WIDE, |_| Cell::from("/run/netns/x")),
+        type Two = Column<(&'static str, u32)>;
+        let columns = [
+            Two::new("POD", KEPT, |row| row.0),
+            Two::new("MAC", 2, |_| "02:42:0a:03:00:0d"),
+            Two::right("STEPS", 1, |row| row.1),
+            Two::new("NETNS", WIDE, |_| "/run/netns/x"),
         ];
         let style = Style {
             headers,
@@ -227,10 +229,8 @@ mod tests {
             width: Some(width),
             ..Style::plain()
         };
-        let mut out = Vec::new();
         let rows = [("shop/web-0", 3), ("monitoring/node-exporter-x7k2p", 15)];
-        write(&columns, &rows, style, &mut out).unwrap();
-        String::from_utf8(out).unwrap()
+        text(&columns, &rows, style)
     }
 
     #[test]

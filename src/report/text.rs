@@ -2,12 +2,11 @@
 
 use std::cmp::Ordering;
 use std::fmt::Display;
-use std::io::{self, Write};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-pub(super) use crate::model::text::{count, duration, escape};
+pub(super) use crate::model::text::{count, duration, escape, join};
 
 /// The sign for an unknown value.
 pub(super) const UNKNOWN: &str = "-";
@@ -18,11 +17,8 @@ pub(super) fn or_dash(text: Option<impl ToString>) -> String {
 }
 
 /// Values in a row, or the sign for an unknown value.
-pub(super) fn list_or_dash<T: ToString>(items: &[T]) -> String {
-    let texts: Vec<String> = items.iter().map(ToString::to_string).collect();
-    Some(texts.join(","))
-        .filter(|text| !text.is_empty())
-        .unwrap_or_else(|| UNKNOWN.to_owned())
+pub(super) fn list_or_dash<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
+    or_dash(Some(join(items, ",")).filter(|text| !text.is_empty()))
 }
 
 /// `40 pods`, or `38 of 40 pods`.
@@ -37,10 +33,10 @@ pub(super) fn part(number: usize, total: usize) -> String {
 /// The counts that are not zero, each with its words.
 pub(super) fn others(numbers: impl IntoIterator<Item = (usize, impl Display)>) -> String {
     let others = numbers.into_iter().filter(|(number, _)| *number > 0);
-    let texts: Vec<String> = others
-        .map(|(number, words)| format!(", {number} {words}"))
-        .collect();
-    texts.concat()
+    join(
+        others.map(|(number, words)| format!(", {number} {words}")),
+        "",
+    )
 }
 
 /// A duration of milliseconds.
@@ -59,9 +55,19 @@ pub(super) fn ago(then: Timestamp, now: Timestamp) -> String {
         .map_or_else(|_| then.to_string(), |age| format!("{} ago", seconds(age)))
 }
 
-/// A line of a screen: what it is about, and the fact.
-pub(super) fn fact(out: &mut dyn Write, about: &str, fact: &str) -> io::Result<()> {
-    writeln!(out, "{about:<10} {fact}")
+/// Lines of a screen: what each is about, and the fact.
+pub(super) type Facts = Vec<(&'static str, String)>;
+
+/// The lines as a text.
+pub(super) fn facts(facts: Facts) -> String {
+    let facts = facts.into_iter();
+    lines(facts.map(|(about, fact)| format!("{about:<10} {fact}")))
+}
+
+/// A text of these lines.
+pub(super) fn lines<T: ToString>(lines: impl IntoIterator<Item = T>) -> String {
+    let lines = lines.into_iter();
+    join(lines.map(|line| line.to_string() + "\n"), "")
 }
 
 /// The order of names in which numbers count: `pod-9` before `pod-10`.

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+pub use crate::snapshot::Generations as KeptView;
+
 use super::window::{ReportView, WindowView};
 use crate::model::text::word;
 use crate::model::window::{PhaseName, Run};
@@ -83,17 +85,6 @@ pub struct HoldView {
     pub exit: Option<u8>,
     /// The file with the messages and COMMAND's output.
     pub log: Option<String>,
-}
-
-/// What happened to the generations.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct KeptView {
-    /// The generation that was created; null when none was.
-    pub generation: Option<u64>,
-    /// The newest one, when none was created because it has the same content, apart from times.
-    pub same_as: Option<u64>,
-    /// The generations that were removed, oldest first.
-    pub removed: Vec<u64>,
 }
 
 /// One generation.

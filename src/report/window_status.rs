@@ -1,8 +1,6 @@
 //! The open maintenance window, and kubelet's unit in it.
 
-use std::io::{self, Write};
-
-use super::text::{escape, fact, or_dash, seconds};
+use super::text::{Facts, escape, or_dash, seconds};
 use super::view::HoldView;
 use crate::maintenance::window_status::WindowStatus;
 use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER};
@@ -49,25 +47,15 @@ impl HoldView {
 }
 
 /// A few lines, one fact each.
-pub(super) fn lines(view: &HoldView, out: &mut dyn Write) -> io::Result<()> {
-    let HoldView {
-        id,
-        command,
-        started,
-        pid,
-        ..
-    } = view;
-    let (id, started, command) = (escape(id), escape(started), escape(command));
-    fact(out, "window", &format!("{id}, {}", progress(view)))?;
-    fact(
-        out,
-        "",
-        &format!("opened {started} by netfix {command} (pid {pid})"),
-    )?;
+pub(super) fn facts(view: &HoldView) -> Facts {
+    let [id, started, command] = [&view.id, &view.started, &view.command].map(|text| escape(text));
+    let by = format!("opened {started} by netfix {command} (pid {})", view.pid);
+    let mut facts = vec![("window", format!("{id}, {}", progress(view))), ("", by)];
     match &view.unit {
-        None => fact(out, "kubelet", "not paused: no unit found"),
-        Some(unit) => kubelet(view, unit, out),
+        None => facts.push(("kubelet", "not paused: no unit found".to_owned())),
+        Some(unit) => facts.extend(kubelet(view, &escape(unit))),
     }
+    facts
 }
 
 /// How far the window has come.
@@ -83,14 +71,12 @@ fn progress(view: &HoldView) -> String {
     }
 }
 
-fn kubelet(view: &HoldView, unit: &str, out: &mut dyn Write) -> io::Result<()> {
-    let unit = escape(unit);
+fn kubelet(view: &HoldView, unit: &str) -> Facts {
+    let paused_for = view.paused_for;
     if view.exit.is_some() {
-        let paused = view
-            .paused_for
-            .map(|time| format!(" after a pause of {}", seconds(time)));
+        let paused = paused_for.map(|time| format!(" after a pause of {}", seconds(time)));
         let paused = paused.unwrap_or_default();
-        return fact(out, "kubelet", &format!("{unit} runs again{paused}"));
+        return vec![("kubelet", format!("{unit} runs again{paused}"))];
     }
     let held = match view.held {
         Some(true) => ", masked",
@@ -98,32 +84,29 @@ fn kubelet(view: &HoldView, unit: &str, out: &mut dyn Write) -> io::Result<()> {
         None => "",
     };
     let now = escape(&or_dash(view.unit_state.as_ref()));
-    fact(out, "kubelet", &format!("{unit} is {now}{held}"))?;
-    let paused = view.paused_for.map(|time| {
+    let paused = paused_for.map(|time| {
         let [time, not_ready, eviction] = [time, NOT_READY_AFTER, EVICTION_AFTER].map(seconds);
         format!("paused for {time} (NotReady after {not_ready}, eviction after {eviction})")
     });
-    fact(out, "", paused.as_deref().unwrap_or("not paused"))?;
-    match view.deadline_in {
-        Some(0) => fact(out, "", "the deadline has passed"),
-        Some(left) => fact(
-            out,
-            "",
-            &format!("systemd starts it again in {} (deadline)", seconds(left)),
-        ),
-        None => Ok(()),
-    }
+    let deadline = view.deadline_in.map(|left| match left {
+        0 => "the deadline has passed".to_owned(),
+        left => format!("systemd starts it again in {} (deadline)", seconds(left)),
+    });
+    let mut facts = vec![
+        ("kubelet", format!("{unit} is {now}{held}")),
+        ("", paused.unwrap_or_else(|| "not paused".to_owned())),
+    ];
+    facts.extend(deadline.map(|deadline| ("", deadline)));
+    facts
 }
 
-/// What `pause` and `resume` answer.
-pub(super) fn answer(command: &str, view: &HoldView, out: &mut dyn Write) -> io::Result<()> {
-    lines(view, out)?;
+/// The next command after `pause`.
+pub(super) fn next(command: &str, view: &HoldView) -> String {
     match (command, view.held) {
-        ("pause", Some(true)) => writeln!(
-            out,
-            "Run `netfix resume` to start {}.",
-            or_dash(view.unit.as_deref().map(escape))
-        ),
-        _ => Ok(()),
+        ("pause", Some(true)) => {
+            let unit = or_dash(view.unit.as_deref().map(escape));
+            format!("Run `netfix resume` to start {unit}.\n")
+        }
+        _ => String::new(),
     }
 }

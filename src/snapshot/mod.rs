@@ -7,6 +7,8 @@ use std::num::NonZeroUsize;
 use std::thread;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use self::capture::capture;
 use crate::kernel::events::LINKWATCH;
 use crate::matching::Selection;
@@ -64,11 +66,12 @@ pub(crate) enum SnapshotState {
     Failed,
 }
 
-/// What a snapshot did with the generations.
-#[derive(Debug, Default)]
-pub(crate) struct Generations {
-    pub made: Option<u64>,
-    /// The newest one, where it has the same content.
+/// What happened to the generations, as documents have it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Generations {
+    /// The generation that was created; null when none was.
+    pub generation: Option<u64>,
+    /// The newest one, when none was created because it has the same content, apart from times.
     pub same_as: Option<u64>,
     /// The generations that were removed, oldest first.
     pub removed: Vec<u64>,

@@ -194,7 +194,9 @@ impl Captured<'_> {
         let mut which = Prune::Aside;
         if !has_lost && !self.incomplete {
             match self.guard.keep() {
-                Ok(Kept::Made(number)) => (generations.made, which) = (Some(number), Prune::Any),
+                Ok(Kept::Made(number)) => {
+                    (generations.generation, which) = (Some(number), Prune::Any);
+                }
                 Ok(Kept::Already(number)) => {
                     (generations.same_as, which) = (Some(number), Prune::Any);
                 }

@@ -9,7 +9,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::PodId;
-use super::text::word;
 
 pub use cause::*;
 
@@ -57,12 +56,6 @@ pub enum Code {
     WindowOpen,
 }
 
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        word(self, f)
-    }
-}
-
 /// How bad a problem is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -73,12 +66,6 @@ pub enum Severity {
     Warning,
     /// The pod or the command failed.
     Error,
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        word(self, f)
-    }
 }
 
 /// One problem, with the pod and the object that it concerns.
@@ -107,37 +94,26 @@ struct Written {
 
 impl From<Problem> for Written {
     fn from(problem: Problem) -> Self {
-        let (code, message) = (problem.code(), problem.message());
-        let Problem {
-            severity,
-            pod,
-            object,
-            cause: _,
-        } = problem;
         Self {
-            code,
-            severity,
-            pod,
-            object,
-            message,
+            code: problem.code(),
+            message: problem.message(),
+            severity: problem.severity,
+            pod: problem.pod,
+            object: problem.object,
         }
     }
 }
 
 impl From<Written> for Problem {
     fn from(written: Written) -> Self {
-        let Written {
-            code,
-            severity,
-            pod,
-            object,
-            message,
-        } = written;
         Self {
-            severity,
-            pod,
-            object,
-            cause: Box::new(Cause::Recorded { code, message }),
+            pod: written.pod,
+            ..Self::recorded(
+                written.severity,
+                written.code,
+                &written.object,
+                &written.message,
+            )
         }
     }
 }

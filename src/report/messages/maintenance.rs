@@ -3,7 +3,7 @@
 use crate::model::problem::{
     CommandCause, DetachedCause, KubeletCause, RebuildCause, RecordCause, WindowCause,
 };
-use crate::model::text::{count, escape};
+use crate::model::text::{count, escape, join};
 use crate::model::window::ContainerChange;
 
 sentences! {
@@ -108,8 +108,7 @@ fn list(containers: &[ContainerChange]) -> String {
         let (name, id) = (escape(&change.name), short(&change.id));
         format!("container {name} ({id}) {what}")
     };
-    let all: Vec<String> = containers.iter().map(container).collect();
-    all.join(", ")
+    join(containers.iter().map(container), ", ")
 }
 
 /// The part of an id that people compare.

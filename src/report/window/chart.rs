@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::super::style::Tone;
 use super::super::table::cut;
-use super::super::text::{milliseconds, part, seconds};
+use super::super::text::{join, milliseconds, part, seconds};
 use super::ReportView;
 use super::scale::{Px, Scale, mark, step};
 use super::terminal::{lasted, outage, result};
@@ -73,12 +73,8 @@ pub(super) fn timeline(view: &ReportView) -> Markup {
 
 /// The pods that have a lane: those with the longest outages.
 fn lanes(view: &ReportView) -> Vec<&WindowPod> {
-    let mut pods: Vec<&WindowPod> = view
-        .window
-        .pods
-        .iter()
-        .filter(|pod| pod.lost.is_some())
-        .collect();
+    let pods = view.window.pods.iter();
+    let mut pods: Vec<&WindowPod> = pods.filter(|pod| pod.lost.is_some()).collect();
     pods.sort_by_key(|pod| std::cmp::Reverse((pod.outage().is_none(), pod.outage())));
     pods.truncate(LANES);
     pods
@@ -90,13 +86,11 @@ impl Chart<'_> {
     }
 
     fn bottom(&self) -> u64 {
-        let lanes = self.lanes.len() as u64;
-        self.phases_end()
-            + if lanes == 0 {
-                0
-            } else {
-                HEADING + lanes * LANE
-            }
+        let end = self.phases_end();
+        match self.lanes.len() as u64 {
+            0 => end,
+            lanes => end + HEADING + lanes * LANE,
+        }
     }
 
     fn description(&self) -> String {
@@ -104,16 +98,13 @@ impl Chart<'_> {
             let lasted = lasted(phase).map_or_else(|| "no end known".to_owned(), milliseconds);
             format!("{} {lasted}", phase.name)
         };
-        let phases: Vec<String> = self.view.window.phases.iter().map(phase).collect();
-        let pause = self
-            .view
-            .computed
-            .pause_ms
-            .map(|ms| format!("; kubelet paused for {}", milliseconds(ms)));
+        let phases = join(self.view.window.phases.iter().map(phase), ", ");
+        let pause = self.view.computed.pause_ms;
+        let pause = pause.map(|ms| format!("; kubelet paused for {}", milliseconds(ms)));
         let outages = super::terminal::outages(self.view).into_iter();
         let outages = outages.map(|line| format!("; outage {line}"));
-        let others: Vec<String> = pause.into_iter().chain(outages).collect();
-        format!("Phases: {}{}.", phases.join(", "), others.concat())
+        let others = join(pause.into_iter().chain(outages), "");
+        format!("Phases: {phases}{others}.")
     }
 
     fn axis(&self) -> Markup {
@@ -172,10 +163,8 @@ impl Chart<'_> {
         };
         let limits = [(NOT_READY_AFTER, "NotReady"), (EVICTION_AFTER, "eviction")];
         let in_range = limits.map(|(limit, what)| {
-            (
-                paused + limit * 1000,
-                format!("{what} after {}", seconds(limit)),
-            )
+            let words = format!("{what} after {}", seconds(limit));
+            (paused + limit * 1000, words)
         });
         html! {
             @for (ms, words) in in_range.iter().filter(|(ms, _)| *ms <= self.scale.last) {

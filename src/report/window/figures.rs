@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::super::style::Tone;
-use super::super::text::{UNKNOWN, count, milliseconds, seconds};
+use super::super::text::{count, join, milliseconds, or_dash, seconds};
 use super::text::{self, milliseconds_or_dash};
 use super::verdict::PodCounts;
 use super::{Outages, ReportView};
@@ -56,11 +56,7 @@ fn back(pods: &PodCounts) -> Figure {
 
 fn rebuilt(pods: &PodCounts) -> Figure {
     let known = pods.total.saturating_sub(pods.rebuilt_unknown);
-    let value = if known == 0 {
-        UNKNOWN.to_owned()
-    } else {
-        pods.rebuilt.to_string()
-    };
+    let value = or_dash((known > 0).then_some(pods.rebuilt));
     let note = match known {
         0 => html! { "not checked" },
         known => html! { (known) " of " (pods.total) " checked" },
@@ -75,26 +71,18 @@ fn rebuilt(pods: &PodCounts) -> Figure {
 }
 
 fn outage(outages: &Outages) -> Figure {
+    let pods = count(outages.pods.len(), "pod");
     let median = outages.median_ms;
-    let median = median.map(|ms| {
-        format!(
-            "median {} of {}",
-            milliseconds(ms),
-            count(outages.pods.len(), "pod")
-        )
-    });
-    let unanswered =
-        (outages.unanswered > 0).then(|| format!("{} without an answer since", outages.unanswered));
-    let notes: Vec<String> = median.into_iter().chain(unanswered).collect();
-    let note = if notes.is_empty() {
-        "no loss seen".to_owned()
-    } else {
-        notes.join("; ")
+    let median = median.map(|ms| format!("median {} of {pods}", milliseconds(ms)));
+    let unanswered = Some(outages.unanswered).filter(|number| *number > 0);
+    let unanswered = unanswered.map(|number| format!("{number} without an answer since"));
+    let note = match join(median.into_iter().chain(unanswered), "; ") {
+        none if none.is_empty() => "no loss seen".to_owned(),
+        notes => notes,
     };
-    let value = milliseconds_or_dash(outages.worst_ms);
     Figure {
         name: "Longest outage",
-        value,
+        value: milliseconds_or_dash(outages.worst_ms),
         note: html! { (note) },
         tone: None,
     }
@@ -123,30 +111,18 @@ fn pause(view: &ReportView) -> Figure {
 /// A pause, compared with the control plane's limits.
 fn against_limits(ms: u64) -> (Option<Tone>, Markup) {
     let part = |limit: u64| (ms / (limit * 10)).min(100);
-    let (tone, limit, words) = match ms / 1000 {
-        0..NOT_READY_AFTER => (
-            None,
-            NOT_READY_AFTER,
-            format!(
-                "{} % of the {} until NotReady",
-                part(NOT_READY_AFTER),
-                seconds(NOT_READY_AFTER)
-            ),
-        ),
-        NOT_READY_AFTER..EVICTION_AFTER => (
-            Some(Tone::Warning),
-            EVICTION_AFTER,
-            format!(
-                "beyond {} (NotReady), below {} (eviction)",
-                seconds(NOT_READY_AFTER),
-                seconds(EVICTION_AFTER)
-            ),
-        ),
-        _ => (
-            Some(Tone::Bad),
-            EVICTION_AFTER,
-            format!("beyond {} (eviction)", seconds(EVICTION_AFTER)),
-        ),
+    let [not_ready, eviction] = [NOT_READY_AFTER, EVICTION_AFTER].map(seconds);
+    let (tone, limit) = match ms / 1000 {
+        0..NOT_READY_AFTER => (None, NOT_READY_AFTER),
+        NOT_READY_AFTER..EVICTION_AFTER => (Some(Tone::Warning), EVICTION_AFTER),
+        _ => (Some(Tone::Bad), EVICTION_AFTER),
+    };
+    let words = match tone {
+        None => format!("{} % of the {not_ready} until NotReady", part(limit)),
+        Some(Tone::Warning) => {
+            format!("beyond {not_ready} (NotReady), below {eviction} (eviction)")
+        }
+        Some(_) => format!("beyond {eviction} (eviction)"),
     };
     let class = tone.map_or("", Tone::class);
     let meter = html! {

@@ -22,13 +22,8 @@ struct Bin {
 
 /// The drawing; nothing when every outage has its own lane.
 pub(super) fn histogram(view: &ReportView) -> Markup {
-    let outages: Vec<u64> = view
-        .computed
-        .outages
-        .pods
-        .iter()
-        .map(|outage| outage.ms)
-        .collect();
+    let outages = view.computed.outages.pods.iter();
+    let outages: Vec<u64> = outages.map(|outage| outage.ms).collect();
     let (Some(longest), Some(shortest)) = (outages.first(), outages.last()) else {
         return html! {};
     };

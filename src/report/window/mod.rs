@@ -85,24 +85,13 @@ impl Outages {
         };
         let mut pods: Vec<Outage> = window.pods.iter().filter_map(known).collect();
         pods.sort_by_key(|outage| Reverse(outage.ms));
-        let unanswered = window
-            .pods
-            .iter()
-            .filter(|pod| pod.lost.is_some() && pod.answered.is_none());
-        let middle = [
-            pods.len().checked_sub(1).map(|last| last / 2),
-            Some(pods.len() / 2),
-        ];
-        let middle = middle.map(|at| at.and_then(|at| pods.get(at)).map(|outage| outage.ms));
-        let median_ms = match middle {
-            [Some(one), Some(other)] => Some(one.midpoint(other)),
-            _ => None,
-        };
-        let unanswered = unanswered.count();
+        let is_silent = |pod: &&WindowPod| pod.lost.is_some() && pod.answered.is_none();
+        let last = pods.len().checked_sub(1);
+        let median = |last: usize| pods[last / 2].ms.midpoint(pods[pods.len() / 2].ms);
         Self {
             worst_ms: pods.first().map(|outage| outage.ms),
-            median_ms,
-            unanswered,
+            median_ms: last.map(median),
+            unanswered: window.pods.iter().filter(is_silent).count(),
             pods,
         }
     }
@@ -145,22 +134,12 @@ impl ReportView {
     /// The latest moment in the record, in milliseconds.
     fn span(&self) -> u64 {
         let window = &self.window;
-        let phases = window
-            .phases
-            .iter()
-            .flat_map(|phase| [Some(phase.from), phase.to]);
-        let pods = window.pods.iter().flat_map(|pod| [pod.lost, pod.answered]);
-        let pause = window
-            .pause
-            .iter()
-            .flat_map(|pause| [pause.armed, pause.paused, pause.resumed]);
-        phases
-            .chain(pods)
-            .chain(pause)
-            .chain([window.ended])
-            .flatten()
-            .max()
-            .unwrap_or_default()
+        let (phases, pods, pause) = (&window.phases, &window.pods, &window.pause);
+        let phases = phases.iter().flat_map(|phase| [Some(phase.from), phase.to]);
+        let pods = pods.iter().flat_map(|pod| [pod.lost, pod.answered]);
+        let pause = pause.iter().flat_map(|p| [p.armed, p.paused, p.resumed]);
+        let moments = phases.chain(pods).chain(pause).chain([window.ended]);
+        moments.flatten().max().unwrap_or_default()
     }
 }
 

@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::super::style::Tone;
-use super::super::text::{UNKNOWN, count, escape, milliseconds};
+use super::super::text::{count, escape, join, milliseconds, or_dash};
 use super::terminal::{ended, limits, pause};
 use super::text::{self, clock, printed};
 use super::verdict::command_lasted;
@@ -18,11 +18,8 @@ const POLICY: &str =
 #[must_use]
 pub fn page(view: &ReportView, log: Option<&[String]>) -> String {
     let window = &view.window;
-    let node = window
-        .node
-        .hostname
-        .as_deref()
-        .map_or_else(|| "unknown node".to_owned(), escape);
+    let node = window.node.hostname.as_deref().map(escape);
+    let node = node.unwrap_or_else(|| "unknown node".to_owned());
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -63,11 +60,8 @@ fn header(view: &ReportView, node: &str) -> Markup {
     let (window, verdict) = (&view.window, view.computed.verdict);
     let date = clock(window, 0, "%-d %B %Y, %H:%M:%S");
     let until = window.ended.map(|ms| {
-        format!(
-            " to {} UTC, {}",
-            clock(window, ms, "%H:%M:%S"),
-            milliseconds(ms)
-        )
+        let at = clock(window, ms, "%H:%M:%S");
+        format!(" to {at} UTC, {}", milliseconds(ms))
     });
     html! {
         header {
@@ -146,18 +140,14 @@ fn facts(view: &ReportView) -> Markup {
                     None => { dt { "kubelet" } dd { "not paused: no unit found" } }
                 }
                 @if let Some(log) = &window.log { dt { "Log" } dd { span.mono { (escape(log)) } } }
-                dt { "Boot" } dd { span.mono { (window.node.boot_id.as_deref().map_or(UNKNOWN.to_owned(), escape)) } }
+                dt { "Boot" } dd { span.mono { (or_dash(window.node.boot_id.as_deref().map(escape))) } }
             }
         }
     }
 }
 
 fn last_lines(log: Option<&[String]>) -> Markup {
-    let lines: Vec<String> = log
-        .unwrap_or_default()
-        .iter()
-        .map(|line| printed(line))
-        .collect();
+    let lines = log.unwrap_or_default();
     if lines.is_empty() {
         return html! {};
     }
@@ -165,7 +155,7 @@ fn last_lines(log: Option<&[String]>) -> Markup {
         section aria-labelledby="log" {
             h2 id="log" { "Log" }
             p.small { "The last " (count(lines.len(), "line")) " of netfix and COMMAND." }
-            pre tabindex="0" { (lines.join("\n")) }
+            pre tabindex="0" { (join(lines.iter().map(|line| printed(line)), "\n")) }
         }
     }
 }

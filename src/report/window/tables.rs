@@ -5,7 +5,7 @@ use std::ops::Range;
 use maud::{Markup, html};
 
 use super::super::problems::word;
-use super::super::text::{UNKNOWN, escape, milliseconds};
+use super::super::text::{UNKNOWN, escape, milliseconds, or_dash};
 use super::ReportView;
 use super::terminal::{lasted, outage, result, tone_of_state};
 use super::text::{self, clock, milliseconds_or_dash};
@@ -100,19 +100,14 @@ fn pod_row(view: &ReportView, pod: &WindowPod) -> Markup {
 
 /// What shows that a pod was rebuilt.
 fn change(pod: &WindowPod) -> Option<String> {
-    let (before, after) = (
-        pod.fingerprint_before.as_ref()?,
-        pod.fingerprint_after.as_ref()?,
-    );
+    let before = pod.fingerprint_before.as_ref()?;
+    let after = pod.fingerprint_after.as_ref()?;
     let short = |lives: &PodFingerprint| escape(&lives.sandbox.chars().take(8).collect::<String>());
-    let is_same = before.sandbox == after.sandbox;
-    let sandboxes = || format!("sandbox {} became {}", short(before), short(after));
-    let is_restarted = before.containers != after.containers;
-    if is_same {
-        is_restarted.then(|| "containers restarted".to_owned())
-    } else {
-        Some(sandboxes())
+    if before.sandbox != after.sandbox {
+        return Some(format!("sandbox {} became {}", short(before), short(after)));
     }
+    let is_restarted = before.containers != after.containers;
+    is_restarted.then(|| "containers restarted".to_owned())
 }
 
 fn interfaces(all: &[Interface]) -> Markup {
@@ -156,7 +151,7 @@ pub(super) fn problems(view: &ReportView) -> Markup {
             tr {
                 td { span class={ "badge " (tone.class()) } { (word) } }
                 th.mono scope="row" { (problem.code()) }
-                td { (problem.pod.as_ref().map_or_else(|| UNKNOWN.to_owned(), |id| view.title_of(id))) }
+                td { (or_dash(problem.pod.as_ref().map(|id| view.title_of(id)))) }
                 td {
                     @if !problem.object.is_empty() { span.object { (escape(&problem.object)) } ": " }
                     (escape(&problem.message()))

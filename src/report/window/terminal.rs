@@ -1,92 +1,66 @@
 //! A window's report for the terminal.
 
-use std::io::{self, Write};
-
-use super::super::problems::{lines, titles, word};
+use super::super::problems::{self, word};
 use super::super::style::{Style, Tone};
 use super::super::table::{self, Cell, Column, KEPT, WIDE};
 use super::super::text::{
-    UNKNOWN, count, escape, fact, list_or_dash, milliseconds, or_dash, seconds,
+    Facts, UNKNOWN, count, escape, join, list_or_dash, milliseconds, or_dash, seconds,
 };
 use super::text::{self, clock, milliseconds_or_dash};
 use super::verdict::{PodOutcome, command_lasted};
-use super::{ReportView, WindowView};
+use super::{ReportView, WindowLine, WindowView};
 use crate::model::window::{
     EVICTION_AFTER, KubeletPause, NOT_READY_AFTER, Phase, PhaseName, WindowPod,
 };
 
 /// Everything about one window but its verdict.
-pub(in crate::report) fn report(
-    view: &ReportView,
-    style: Style,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    facts(view, out)?;
-    let rows: Vec<(&ReportView, &Phase)> = view.window.phases.iter().map(|p| (view, p)).collect();
-    table::write(&phases(), &rows, style, out)?;
+pub(in crate::report) fn report(view: &ReportView, style: Style) -> String {
+    let window = &view.window;
+    let rows: Vec<(&ReportView, &Phase)> = window.phases.iter().map(|p| (view, p)).collect();
+    let phases = table::text(&phases(), &rows, style);
     let mut rows = view.pods();
     if !style.lists_all() {
-        rows.retain(|pod| PodOutcome::of(&view.window, pod) != PodOutcome::Back);
+        rows.retain(|pod| PodOutcome::of(window, pod) != PodOutcome::Back);
     }
-    table::write(&pods(), &rows, style, out)?;
-    let problems: Vec<_> = view.window.problems.iter().collect();
-    let titles = titles(view.window.pods.iter().map(|pod| &pod.info));
-    for line in lines(&problems, &titles, style) {
-        let (word, tone) = word(line.severity);
-        writeln!(out, "{}: {}", style.paint(word, tone), line.text)?;
-    }
-    Ok(())
+    let pods = table::text(&pods(), &rows, style);
+    let infos = window.pods.iter().map(|pod| &pod.info);
+    let problems = problems::text(window.problems.iter(), infos, word, style);
+    super::super::text::facts(facts(view)) + &phases + &pods + &problems
 }
 
 /// How the window went.
-pub(in crate::report) fn verdict(
-    view: &ReportView,
-    style: Style,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+pub(in crate::report) fn verdict(view: &ReportView, style: Style) -> String {
     let verdict = view.computed.verdict;
     let word = style.paint(verdict.title(), verdict.tone());
-    writeln!(out, "{word}: {}", view.computed.sentence)
+    format!("{word}: {}", view.computed.sentence)
 }
 
-fn facts(view: &ReportView, out: &mut dyn Write) -> io::Result<()> {
-    let (window, computed) = (&view.window, &view.computed);
-    let by = escape(&window.command);
-    fact(
-        out,
-        "window",
-        &format!("{}, opened by netfix {by}", escape(&window.id)),
-    )?;
-    fact(
-        out,
-        "node",
-        &or_dash(window.node.hostname.as_deref().map(escape)),
-    )?;
-    fact(out, "began", &clock(window, 0, text::DATE_AND_TIME))?;
-    fact(out, "ended", &ended(view))?;
+fn facts(view: &ReportView) -> Facts {
+    let window = &view.window;
+    let (id, by) = (escape(&window.id), escape(&window.command));
+    let node = window.node.hostname.as_deref().map(escape);
+    let mut facts = vec![
+        ("window", format!("{id}, opened by netfix {by}")),
+        ("node", or_dash(node)),
+        ("began", clock(window, 0, text::DATE_AND_TIME)),
+        ("ended", ended(view)),
+    ];
     if let Some(run) = &window.run {
-        fact(out, "command", &text::argv(run))?;
-        fact(out, "", &text::run_end(run, command_lasted(&view.window)))?;
+        facts.push(("command", text::argv(run)));
+        facts.push(("", text::run_end(run, command_lasted(window))));
     }
     match &window.pause {
         Some(hold) => {
-            fact(out, "kubelet", &pause(view, hold))?;
-            for limit in limits(view, hold) {
-                fact(out, "", &limit)?;
-            }
+            facts.push(("kubelet", pause(view, hold)));
+            facts.extend(limits(view, hold).into_iter().map(|limit| ("", limit)));
         }
-        None => fact(out, "kubelet", "not paused: no unit found")?,
+        None => facts.push(("kubelet", "not paused: no unit found".to_owned())),
     }
-    for (at, line) in outages(view).iter().enumerate() {
-        fact(out, if at == 0 { "outage" } else { "" }, line)?;
-    }
-    if let Some(log) = &window.log {
-        fact(out, "log", &escape(log))?;
-    }
-    computed
-        .html
-        .as_ref()
-        .map_or(Ok(()), |page| fact(out, "page", &escape(page)))
+    facts.extend(["outage", ""].into_iter().zip(outages(view)));
+    let page = view.computed.html.as_ref();
+    facts.extend(window.log.as_ref().map(|log| ("log", escape(log))));
+    facts.extend(page.map(|page| ("page", escape(page))));
+    facts
 }
 
 /// When and how the window ended.
@@ -128,13 +102,9 @@ pub(super) fn pause(view: &ReportView, hold: &KubeletPause) -> String {
 pub(super) fn limits(view: &ReportView, hold: &KubeletPause) -> Vec<String> {
     let against = |ms: u64| {
         let side = |limit: u64| if ms < limit * 1000 { "below" } else { "BEYOND" };
-        format!(
-            "{} {} (node NotReady), {} {} (eviction)",
-            side(NOT_READY_AFTER),
-            seconds(NOT_READY_AFTER),
-            side(EVICTION_AFTER),
-            seconds(EVICTION_AFTER)
-        )
+        let limits = [NOT_READY_AFTER, EVICTION_AFTER];
+        let [not_ready, eviction] = limits.map(|s| format!("{} {}", side(s), seconds(s)));
+        format!("{not_ready} (node NotReady), {eviction} (eviction)")
     };
     let deadline = seconds(hold.deadline);
     let deadline = match hold.armed {
@@ -180,19 +150,19 @@ pub(super) fn result(view: &ReportView, phase: &Phase) -> (&'static str, Tone) {
     }
 }
 
-fn phases<'a>() -> [Column<(&'a ReportView, &'a Phase)>; 5] {
+type PhaseColumn<'a> = Column<(&'a ReportView, &'a Phase)>;
+
+fn phases<'a>() -> [PhaseColumn<'a>; 5] {
     [
-        Column::new("PHASE", KEPT, |row| Cell::from(row.1.name)),
-        Column::new("BEGAN", 2, |(view, phase)| {
-            Cell::from(clock(&view.window, phase.from, text::TIME))
+        PhaseColumn::new("PHASE", KEPT, |row| row.1.name),
+        PhaseColumn::new("BEGAN", 2, |(view, phase)| {
+            clock(&view.window, phase.from, text::TIME)
         }),
-        Column::right("SINCE START", 1, |row| {
-            Cell::from(format!("+{}", milliseconds(row.1.from)))
+        PhaseColumn::right("SINCE START", 1, |row| {
+            format!("+{}", milliseconds(row.1.from))
         }),
-        Column::right("LASTED", KEPT, |row| {
-            Cell::from(milliseconds_or_dash(lasted(row.1)))
-        }),
-        Column::new("RESULT", KEPT, |(view, phase)| {
+        PhaseColumn::right("LASTED", KEPT, |row| milliseconds_or_dash(lasted(row.1))),
+        PhaseColumn::new("RESULT", KEPT, |(view, phase)| {
             let (word, tone) = result(view, phase);
             Cell::toned(word, Some(tone))
         }),
@@ -218,25 +188,26 @@ pub(super) fn outage(pod: &WindowPod) -> String {
     }
 }
 
-fn pods<'a>() -> [Column<&'a WindowPod>; 8] {
+type PodColumn<'a> = Column<&'a WindowPod>;
+
+fn pods<'a>() -> [PodColumn<'a>; 8] {
     [
-        Column::new("POD", KEPT, |pod| Cell::from(pod.info.title())),
-        Column::new("BEFORE", 4, |pod| Cell::from(interfaces(&pod.before))),
-        Column::new("AFTER", 3, |pod| match &pod.after {
-            None => Cell::from(UNKNOWN),
-            Some(after) if *after == pod.before => Cell::from("same"),
-            Some(after) => Cell::from(interfaces(after)),
+        PodColumn::new("POD", KEPT, |pod| pod.info.title()),
+        PodColumn::new("BEFORE", 4, |pod| interfaces(&pod.before)),
+        PodColumn::new("AFTER", 3, |pod| match &pod.after {
+            None => UNKNOWN.to_owned(),
+            Some(after) if *after == pod.before => "same".to_owned(),
+            Some(after) => interfaces(after),
         }),
-        Column::right("OUTAGE", 1, |pod| Cell::from(outage(pod))),
-        Column::new("GATEWAYS", 5, |pod| {
-            let gateways: Vec<String> = pod.gateways.iter().map(text::gateway).collect();
-            Cell::from(list_or_dash(&gateways))
+        PodColumn::right("OUTAGE", 1, |pod| outage(pod)),
+        PodColumn::new("GATEWAYS", 5, |pod| {
+            list_or_dash(pod.gateways.iter().map(text::gateway))
         }),
-        Column::new("ID", WIDE, |pod| Cell::from(&pod.info.id)),
-        Column::new("STATE", KEPT, |pod| {
+        PodColumn::new("ID", WIDE, |pod| pod.info.id.to_string()),
+        PodColumn::new("STATE", KEPT, |pod| {
             Cell::toned(or_dash(pod.state), tone_of_state(pod))
         }),
-        Column::new("REBUILT", KEPT, |pod| {
+        PodColumn::new("REBUILT", KEPT, |pod| {
             let is_bad = pod.rebuilt == Some(true);
             Cell::toned(text::yes_or_no(pod.rebuilt), is_bad.then_some(Tone::Bad))
         }),
@@ -245,36 +216,32 @@ fn pods<'a>() -> [Column<&'a WindowPod>; 8] {
 
 /// A pod's interfaces.
 fn interfaces(all: &[crate::model::Interface]) -> String {
-    let texts: Vec<String> = all.iter().map(text::interface).collect();
-    if texts.is_empty() {
-        "none".to_owned()
-    } else {
-        texts.join(", ")
+    if all.is_empty() {
+        return "none".to_owned();
     }
+    join(all.iter().map(text::interface), ", ")
 }
 
+type WindowColumn = Column<WindowView>;
+
 /// Every window in one line.
-pub(in crate::report) fn list(
-    all: &[WindowView],
-    style: Style,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    fn of<T: ToString>(row: &WindowView, value: impl Fn(&super::WindowLine) -> T) -> Cell {
-        Cell::from(or_dash(row.window.as_ref().map(value)))
+pub(in crate::report) fn list(all: &[WindowView], style: Style) -> String {
+    fn of<T: ToString>(row: &WindowView, value: impl Fn(&WindowLine) -> T) -> String {
+        or_dash(row.window.as_ref().map(value))
     }
     let columns = [
-        Column::new("WINDOW", KEPT, |row: &WindowView| Cell::from(&row.id)),
-        Column::new("BY", 4, |row| of(row, |line| line.command.clone())),
-        Column::new("BEGAN", 5, |row| of(row, |line| line.started.clone())),
-        Column::right("LASTED", 3, |row| {
+        WindowColumn::new("WINDOW", KEPT, |row| row.id.clone()),
+        WindowColumn::new("BY", 4, |row| of(row, |line| line.command.clone())),
+        WindowColumn::new("BEGAN", 5, |row| of(row, |line| line.started.clone())),
+        WindowColumn::right("LASTED", 3, |row| {
             of(row, |line| milliseconds_or_dash(line.ended))
         }),
-        Column::right("PODS BACK", 1, |row| of(row, |line| text::back(&line.pods))),
-        Column::right("EXIT", 2, |row| of(row, |line| or_dash(line.exit))),
-        Column::new("VERDICT", KEPT, |row| match &row.window {
+        WindowColumn::right("PODS BACK", 1, |row| of(row, |line| text::back(&line.pods))),
+        WindowColumn::right("EXIT", 2, |row| of(row, |line| or_dash(line.exit))),
+        WindowColumn::new("VERDICT", KEPT, |row| match &row.window {
             None => Cell::toned("cannot be read", Some(Tone::Bad)),
             Some(line) => Cell::toned(line.verdict.title(), Some(line.verdict.tone())),
         }),
     ];
-    table::write(&columns, all, style, out)
+    table::text(&columns, all, style)
 }

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::super::pods::round_trip;
-use super::super::text::{UNKNOWN, escape, milliseconds};
+use super::super::text::{UNKNOWN, escape, join, milliseconds, or_dash};
 use super::verdict::PodCounts;
 use crate::model::window::Run;
 use crate::model::{GatewayAnswer, Interface, Window};
@@ -16,13 +16,12 @@ pub(super) fn printed(line: &str) -> String {
         .rsplit('\r')
         .next()
         .unwrap_or_default();
-    let columns: Vec<String> = last.split('\t').map(escape).collect();
-    columns.join("\t")
+    join(last.split('\t').map(escape), "\t")
 }
 
 /// A duration in milliseconds, or a dash.
 pub(super) fn milliseconds_or_dash(ms: Option<u64>) -> String {
-    ms.map_or_else(|| UNKNOWN.to_owned(), milliseconds)
+    or_dash(ms.map(milliseconds))
 }
 
 /// A moment of the window by the wall clock, in UTC, in a strftime format; a dash when the record has no start time.
@@ -30,15 +29,10 @@ pub(super) fn clock(window: &Window, ms: u64, format: &str) -> String {
     let moment = || {
         let started: Timestamp = window.started.parse().ok()?;
         let offset = SignedDuration::from_millis(i64::try_from(ms).ok()?);
-        Some(
-            started
-                .checked_add(offset)
-                .ok()?
-                .strftime(format)
-                .to_string(),
-        )
+        let moment = started.checked_add(offset).ok()?;
+        Some(moment.strftime(format).to_string())
     };
-    moment().unwrap_or_else(|| UNKNOWN.to_owned())
+    or_dash(moment())
 }
 
 /// Forms of [`clock`].
@@ -55,8 +49,7 @@ pub(super) fn argv(run: &Run) -> String {
             format!("\"{}\"", escape(text))
         }
     };
-    let words: Vec<String> = run.argv.iter().map(word).collect();
-    words.join(" ")
+    join(run.argv.iter().map(word), " ")
 }
 
 /// How the user's command ended, with its duration in milliseconds.
@@ -78,11 +71,9 @@ pub(super) fn run_end(run: &Run, lasted: Option<u64>) -> String {
 
 /// An interface in few words.
 pub(super) fn interface(interface: &Interface) -> String {
-    let addresses = interface
-        .addresses
-        .iter()
-        .map(|address| format!(" {address}"));
-    format!("{}{}", interface.name, addresses.collect::<String>())
+    let addresses = interface.addresses.iter();
+    let addresses = join(addresses.map(|address| format!(" {address}")), "");
+    format!("{}{addresses}", interface.name)
 }
 
 /// What a gateway answered.

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::super::style::Tone;
-use super::super::text::{count, escape, milliseconds};
+use super::super::text::{count, escape, join, milliseconds};
 use super::text;
 use crate::model::window::{Phase, PhaseName, Run, Standing, Window, WindowPod};
 use crate::model::{Code, Problem, Severity, State};
@@ -103,13 +103,9 @@ impl PodOutcome {
     /// The outcome of a pod in a record.
     #[must_use]
     pub fn of(window: &Window, pod: &WindowPod) -> Self {
-        let any = |answer: Option<bool>| {
-            pod.gateways
-                .iter()
-                .any(|gateway| gateway.reachable == answer)
-        };
         let is_excused = is_excused(window, pod);
-        let (is_deaf, is_unasked) = (any(Some(false)) && !is_excused, any(None) && !is_excused);
+        let any = |answer| !is_excused && pod.gateways.iter().any(|one| one.reachable == answer);
+        let (is_deaf, is_unasked) = (any(Some(false)), any(None));
         let is_bad = |state: State| !state.is_good() && state != State::Unknown;
         if pod.rebuilt == Some(true) {
             return Self::Rebuilt;
@@ -160,24 +156,16 @@ pub struct PodCounts {
 
 impl PodCounts {
     pub(super) fn of(window: &Window) -> Self {
-        let count = |outcome: PodOutcome| {
-            window
-                .pods
-                .iter()
-                .filter(|pod| PodOutcome::of(window, pod) == outcome)
-                .count()
-        };
+        let pods = || window.pods.iter();
+        let outcomes: Vec<PodOutcome> = pods().map(|pod| PodOutcome::of(window, pod)).collect();
+        let count = |outcome| outcomes.iter().filter(|one| **one == outcome).count();
         Self {
             total: window.pods.len(),
             back: count(PodOutcome::Back),
             not_back: count(PodOutcome::NotBack),
             rebuilt: count(PodOutcome::Rebuilt),
             unknown: count(PodOutcome::Unknown),
-            rebuilt_unknown: window
-                .pods
-                .iter()
-                .filter(|pod| pod.rebuilt.is_none())
-                .count(),
+            rebuilt_unknown: pods().filter(|pod| pod.rebuilt.is_none()).count(),
         }
     }
 
@@ -198,13 +186,10 @@ impl fmt::Display for PodCounts {
             rebuilt_unknown,
         } = *self;
         let known = total.saturating_sub(unknown);
+        let pods = count(total, "pod");
         match known {
-            0 => write!(
-                f,
-                "cannot determine whether {} came back",
-                count(total, "pod")
-            )?,
-            _ => write!(f, "{back} of {} back", count(total, "pod"))?,
+            0 => write!(f, "cannot determine whether {pods} came back")?,
+            _ => write!(f, "{back} of {pods} back")?,
         }
         if not_back > 0 {
             write!(f, ", {not_back} not back")?;
@@ -241,10 +226,8 @@ pub(super) fn sentence(
     standing: Standing,
     pods: &PodCounts,
 ) -> String {
-    let was_tried = window
-        .phases
-        .iter()
-        .any(|phase| phase.name == PhaseName::Restore);
+    let mut phases = window.phases.iter();
+    let was_tried = phases.any(|phase| phase.name == PhaseName::Restore);
     let pods = (was_tried && ending != Ending::Open && pods.total > 0).then(|| pods.to_string());
     let run = window.run.as_ref().filter(|run| has_failed(run));
     let run = run.map(|run| format!("COMMAND {}", text::run_end(run, command_lasted(window))));
@@ -257,13 +240,10 @@ pub(super) fn sentence(
         pause(window, standing),
         close,
     ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    let text = parts.join("; ") + ".";
+    let text = join(parts.into_iter().flatten(), "; ") + ".";
     let mut letters = text.chars();
-    letters
-        .next()
-        .map(|first| first.to_uppercase().chain(letters).collect())
-        .unwrap_or_default()
+    let first = letters.next().into_iter();
+    first.flat_map(char::to_uppercase).chain(letters).collect()
 }
 
 /// How far an incomplete window came.
