@@ -1,7 +1,7 @@
 //! A blocking rtnetlink socket inside one namespace.
 //!
 //! Requests are batched over netlink-sys: one send carries a pod's addresses and routes, and only the last message asks for
-//! an ACK, which rtnetlink's own connection cannot do. The rtnetlink crate only composes link messages (`link/add`, `link/change`).
+//! an ACK, which the rtnetlink crate's connection cannot do.
 
 use std::collections::HashMap;
 use std::io;

@@ -1,5 +1,6 @@
 //! From a step to the one netlink request that makes it.
 
+use crate::kernel::link::LinkAttribute;
 use crate::kernel::{Errno, Request, address, link, neighbour, route, rule};
 use crate::model::IfName;
 use crate::plan::{Change, Step};
@@ -29,17 +30,14 @@ fn set_link(
     Ok(match change {
         Change::Up => link::set_up(index, true),
         Change::Down => link::set_up(index, false),
-        Change::Mac(mac) => link::set(index, |link| link.address(mac.0.to_vec())),
-        Change::Mtu(mtu) => link::set(index, |link| link.mtu(*mtu)),
-        Change::TxQueueLen(length) => link::set(index, |link| link.txqueuelen(*length)),
-        Change::Group(group) => link::set(index, |link| link.link_group(*group)),
-        Change::Alias(alias) => link::set(index, |link| link.alias(alias)),
+        Change::Mac(mac) => link::set(index, LinkAttribute::Address(mac.0.to_vec())),
+        Change::Mtu(mtu) => link::set(index, LinkAttribute::Mtu(*mtu)),
+        Change::TxQueueLen(length) => link::set(index, LinkAttribute::TxQueueLen(*length)),
+        Change::Group(group) => link::set(index, LinkAttribute::Group(*group)),
+        Change::Alias(alias) => link::set(index, LinkAttribute::IfAlias(alias.clone())),
         Change::Altnames(names) => link::add_altnames(index, names),
         Change::Flags(from, to) => link::set_flags(index, *from, *to),
-        Change::Master(master) => {
-            let master = at(master)?;
-            link::set(index, |link| link.controller(master))
-        }
+        Change::Master(master) => link::set(index, LinkAttribute::Controller(at(master)?)),
         Change::Macvlan(data) => link::change_macvlan(index, data),
         Change::Vlan(data) => link::change_vlan(index, data),
         Change::BondOption(option, value) => link::change_bond_option(index, *option, *value),

@@ -5,10 +5,10 @@ use std::os::fd::RawFd;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    InfoBond, InfoMacVlan, InfoVlan, LinkAttribute, LinkFlags, LinkMessage, MacVlanFlags,
-    MacVlanMacAddressMode, MacVlanMode, VlanFlags, VlanProtocol as KernelProtocol, VlanQosMapping,
+    InfoBond, InfoData, InfoKind, InfoMacVlan, InfoVlan, LinkAttribute, LinkInfo, LinkMessage,
+    MacVlanFlags, MacVlanMacAddressMode, MacVlanMode, VlanFlags, VlanProtocol as KernelProtocol,
+    VlanQosMapping,
 };
-use rtnetlink::{LinkBond, LinkMacVlan, LinkMessageBuilder, LinkVlan};
 
 use crate::kernel::{Errno, Request};
 use crate::model::link::{Macvlan, MacvlanMode, Queues, Vlan, VlanProtocol};
@@ -34,61 +34,46 @@ pub struct Placement<'a> {
 ///
 /// Fails with `EOPNOTSUPP` for kinds that netfix does not create.
 pub fn add(link: &Link, place: Placement<'_>) -> Result<Request, Errno> {
-    let name = place.name.as_str();
-    let mut message = match &link.kind {
-        LinkKind::Vlan(vlan) => finish(
-            vlan_data(LinkMessageBuilder::<LinkVlan>::new(name), vlan),
-            link,
-            place,
-        ),
-        LinkKind::Macvlan(data) => finish(
-            macvlan_data(LinkMessageBuilder::<LinkMacVlan>::new(name), data),
-            link,
-            place,
-        ),
+    let (kind, data) = match &link.kind {
+        LinkKind::Vlan(vlan) => (InfoKind::Vlan, InfoData::Vlan(vlan_infos(vlan))),
+        LinkKind::Macvlan(data) => (InfoKind::MacVlan, InfoData::MacVlan(macvlan_infos(data))),
         LinkKind::Bond(bond) => {
             let mode = InfoBond::Mode(bond.mode.into());
-            finish(
-                LinkMessageBuilder::<LinkBond>::new(name).append_info_data(mode),
-                link,
-                place,
-            )
+            (InfoKind::Bond, InfoData::Bond(vec![mode]))
         }
         LinkKind::Loopback | LinkKind::Physical | LinkKind::Other { .. } => {
             return Err(Errno::EOPNOTSUPP);
         }
     };
-    message.header.flags = LinkFlags::empty();
-    message.header.change_mask = LinkFlags::empty();
+    let mut attributes = vec![
+        LinkAttribute::IfName(place.name.to_string()),
+        LinkAttribute::Mtu(link.mtu),
+        LinkAttribute::TxQueueLen(link.txqueuelen),
+    ];
+    attributes.extend(link.mac.map(|mac| LinkAttribute::Address(mac.0.to_vec())));
+    attributes.extend(place.netns.map(LinkAttribute::NetNsFd));
+    attributes.extend(place.parent.map(LinkAttribute::Link));
+    if let Some(Queues { tx, rx }) = link.queues {
+        attributes.push(LinkAttribute::NumTxQueues(tx));
+        attributes.push(LinkAttribute::NumRxQueues(rx));
+    }
+    let info = vec![LinkInfo::Kind(kind), LinkInfo::Data(data)];
+    attributes.push(LinkAttribute::LinkInfo(info));
     Ok(Request::new(
-        RouteNetlinkMessage::NewLink(message),
+        RouteNetlinkMessage::NewLink(message(place.index.unwrap_or_default(), attributes)),
         NLM_F_CREATE | NLM_F_EXCL,
     ))
 }
 
-fn finish<T>(mut builder: LinkMessageBuilder<T>, link: &Link, place: Placement<'_>) -> LinkMessage {
-    builder = builder.mtu(link.mtu).txqueuelen(link.txqueuelen);
-    if let Some(mac) = link.mac {
-        builder = builder.address(mac.0.to_vec());
-    }
-    if let Some(index) = place.index {
-        builder = builder.index(index);
-    }
-    if let Some(fd) = place.netns {
-        builder = builder.setns_by_fd(fd);
-    }
-    if let Some(parent) = place.parent {
-        builder = builder.link(parent);
-    }
-    if let Some(Queues { tx, rx }) = link.queues {
-        builder = builder
-            .append_extra_attribute(LinkAttribute::NumTxQueues(tx))
-            .append_extra_attribute(LinkAttribute::NumRxQueues(rx));
-    }
-    builder.build()
+/// A message about the link with that index; 0: a new one.
+pub(super) fn message(index: u32, attributes: Vec<LinkAttribute>) -> LinkMessage {
+    let mut message = LinkMessage::default();
+    message.header.index = index;
+    message.attributes = attributes;
+    message
 }
 
-fn vlan_data(builder: LinkMessageBuilder<LinkVlan>, vlan: &Vlan) -> LinkMessageBuilder<LinkVlan> {
+fn vlan_infos(vlan: &Vlan) -> Vec<InfoVlan> {
     let protocol = match vlan.protocol {
         VlanProtocol::Dot1Q => KernelProtocol::Ieee8021Q,
         VlanProtocol::Dot1Ad => KernelProtocol::Ieee8021Ad,
@@ -99,17 +84,15 @@ fn vlan_data(builder: LinkMessageBuilder<LinkVlan>, vlan: &Vlan) -> LinkMessageB
             .map(|(from, to)| VlanQosMapping::Mapping(*from, *to))
             .collect()
     };
-    let mut builder = builder.protocol(protocol).id(vlan.id.into());
-    if let Some(flags) = vlan_flags(vlan) {
-        builder = builder.append_info_data(flags);
-    }
+    let mut infos = vec![InfoVlan::Protocol(protocol), InfoVlan::Id(vlan.id.into())];
+    infos.extend(vlan_flags(vlan));
     if !vlan.ingress_qos.is_empty() {
-        builder = builder.append_info_data(InfoVlan::IngressQos(map(&vlan.ingress_qos)));
+        infos.push(InfoVlan::IngressQos(map(&vlan.ingress_qos)));
     }
     if !vlan.egress_qos.is_empty() {
-        builder = builder.append_info_data(InfoVlan::EgressQos(map(&vlan.egress_qos)));
+        infos.push(InfoVlan::EgressQos(map(&vlan.egress_qos)));
     }
-    builder
+    infos
 }
 
 /// The flags, with a mask of those that differ from a new VLAN's: old kernels refuse unknown bits.
@@ -120,16 +103,6 @@ fn vlan_flags(vlan: &Vlan) -> Option<InfoVlan> {
         flags,
         VlanFlags::from_bits_retain(differs),
     )))
-}
-
-fn macvlan_data(
-    mut builder: LinkMessageBuilder<LinkMacVlan>,
-    data: &Macvlan,
-) -> LinkMessageBuilder<LinkMacVlan> {
-    for info in macvlan_infos(data) {
-        builder = builder.append_info_data(info);
-    }
-    builder
 }
 
 pub(super) fn macvlan_infos(data: &Macvlan) -> Vec<InfoMacVlan> {

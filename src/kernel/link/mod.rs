@@ -5,6 +5,8 @@ mod change;
 mod read;
 
 pub use add::{Placement, add};
+pub use netlink_packet_route::link::LinkAttribute;
+
 pub use change::{
     add_altnames, change_bond_lists, change_bond_option, change_bond_primary, change_macvlan,
     change_vlan, del, index_of, move_to, set, set_addr_gen_mode, set_flags, set_up,
