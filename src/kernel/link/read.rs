@@ -136,12 +136,9 @@ fn vlan(infos: &[InfoVlan]) -> Result<Vlan, String> {
         InfoVlan::Id(id) => Some(*id),
         _ => None,
     });
-    let id = VlanId::try_from(id.ok_or("the kernel reports no VLAN id")?)
-        .map_err(|error| error.to_string())?;
-    let mut vlan = Vlan {
-        vlan_flags: 0,
-        ..Vlan::plain(id)
-    };
+    let id = id.ok_or("the kernel reports no VLAN id")?;
+    let mut vlan = Vlan::plain(VlanId::try_from(id).map_err(|error| error.to_string())?);
+    vlan.vlan_flags = 0;
     for info in infos {
         match info {
             InfoVlan::Flags((flags, _)) => vlan.vlan_flags = flags.bits(),
