@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::context::Context;
 use crate::maintenance::Request;
 use crate::maintenance::command::{self, Started};
-use crate::maintenance::event::{Event, KubeletEvent};
+use crate::maintenance::event::Event;
 use crate::maintenance::findings::{Area, Findings};
 use crate::maintenance::network;
 use crate::maintenance::preflight::{self, Baseline};
@@ -37,7 +37,7 @@ pub(super) struct Driver<'a> {
 /// The phases, in their order.
 impl Driver<'_> {
     pub(super) fn recover(&mut self) -> Result<Baseline, Refusal> {
-        self.session.begin(PhaseName::Check, Event::ResumingWindow);
+        self.session.begin(PhaseName::Check, &Event::ResumingWindow);
         let baseline = preflight::recover(&self.session.window, self.request, self.context);
         self.session.end(baseline.is_ok());
         baseline
@@ -50,18 +50,18 @@ impl Driver<'_> {
             session,
             ..
         } = self;
-        session.begin(PhaseName::Check, Event::Checking);
+        session.begin(PhaseName::Check, &Event::Checking);
         let mut blockers = preflight::check(request, context)?;
         session.end(blockers.is_empty());
 
-        session.begin(PhaseName::Snapshot, Event::TakingSnapshot);
-        let taken = match &session.guard {
+        session.begin(PhaseName::Snapshot, &Event::TakingSnapshot);
+        let (restored, pods, problems) = match &session.guard {
             Some(guard) => preflight::take_snapshot(guard, request, context)?,
             None => return Err(panicked().into()),
         };
-        self.restored = taken.restored;
-        blockers.extend(taken.blockers);
-        session.window.pods = taken.pods;
+        self.restored = restored;
+        blockers.extend(problems);
+        session.window.pods = pods;
         let mut baseline = preflight::read_back(request, context)?;
         let pods = &mut session.window.pods;
         baseline.runtimes = rebuild_watch::before(pods, &with_containers(&request.runtimes))?;
@@ -70,10 +70,10 @@ impl Driver<'_> {
             baseline.silent = verified.silent();
         }
         let pods = pods.len();
-        session.log(Event::SnapshotTaken { pods });
+        session.log(&Event::SnapshotTaken { pods });
         let count = baseline.silent.len();
         if count > 0 {
-            session.log(Event::SilentGateways { count });
+            session.log(&Event::SilentGateways { count });
         }
         session.end(blockers.is_empty());
         let accepted = preflight::gate(blockers, request.force)?;
@@ -86,8 +86,7 @@ impl Driver<'_> {
         let deadline = self.request.deadline;
         let window = &self.session.window;
         if window.is_paused() && kubelet_pause::is_paused(window, self.bus.as_ref())? {
-            self.session
-                .begin(PhaseName::Pause, KubeletEvent::StillPaused);
+            self.session.begin(PhaseName::Pause, &Event::StillPaused);
             let bus = self.bus.as_ref();
             let armed = bus.map_or(Ok(()), |bus| self.session.rearm(bus, deadline));
             self.session.end(armed.is_ok());
@@ -95,7 +94,7 @@ impl Driver<'_> {
         } else {
             let unit = self.unit()?;
             let (Some(bus), Some(unit)) = (&self.bus, unit) else {
-                self.session.log(KubeletEvent::NothingToPause);
+                self.session.log(&Event::NothingToPause);
                 return Ok(self.session.save()?);
             };
             self.session.pause(bus, &unit, deadline)?;
@@ -140,7 +139,7 @@ impl Driver<'_> {
         let event = Event::Running {
             argv: argv.to_vec(),
         };
-        self.session.begin(PhaseName::Command, event);
+        self.session.begin(PhaseName::Command, &event);
         let losses = watch::losses();
         let started = Started::start(argv, &self.session.window.id, &self.session.log_file);
         // The next process must not run COMMAND beside this one.
@@ -151,7 +150,7 @@ impl Driver<'_> {
         let failure = command::failure(&run).map(|cause| cause.error(command_line(argv)));
         self.session.window.run = Some(run);
         self.session.end(failure.is_none());
-        self.session.log(match failure.clone() {
+        self.session.log(&match failure.clone() {
             Some(problem) => Event::CommandFailed(problem),
             None => Event::CommandSucceeded {
                 elapsed: begin.elapsed(),
@@ -164,17 +163,17 @@ impl Driver<'_> {
 
     pub(super) fn restore(&mut self, baseline: &Baseline, wait: Duration) {
         let (request, signals) = (self.request, &self.signals);
-        self.session.begin(PhaseName::Restore, Event::Restoring);
+        self.session.begin(PhaseName::Restore, &Event::Restoring);
         let mut restored = network::restore(baseline, request, wait, signals, self.context);
         if !restored.is_complete() && !signals.interrupted() {
             // The failure may pass, and after a window that ends like this the next snapshot has the loss.
-            self.session.log(Event::RestoringAgain);
+            self.session.log(&Event::RestoringAgain);
             let again = network::restore(baseline, request, Duration::ZERO, signals, self.context);
             restored = restored.then(again);
         }
         record::restored(&mut self.session.window, &restored);
         self.session.end(restored.is_complete());
-        self.session.log(Event::Restored {
+        self.session.log(&Event::Restored {
             restored: restored.count(RestoreState::Restored),
             correct: restored.count(RestoreState::InSync),
             failed: restored.broken().count(),
@@ -196,14 +195,14 @@ impl Driver<'_> {
     }
 
     pub(super) fn verify(&mut self, baseline: &Baseline) {
-        self.session.begin(PhaseName::Verify, Event::Verifying);
+        self.session.begin(PhaseName::Verify, &Event::Verifying);
         let problems = match network::verify(baseline, self.request, self.context) {
             Ok(mut verified) => {
                 verified.excuse(&baseline.silent);
                 let problems = std::mem::take(&mut verified.problems);
                 let reachable = record::verified(&mut self.session.window, verified);
                 let pods = self.session.window.pods.len();
-                self.session.log(Event::Verified { reachable, pods });
+                self.session.log(&Event::Verified { reachable, pods });
                 problems
             }
             Err(refusal) => refusal.problems,
@@ -216,10 +215,10 @@ impl Driver<'_> {
     pub(super) fn report_broken(&self) -> bool {
         let pods = self.restored.broken().count();
         if pods > 0 {
-            self.session.log(Event::Unrestored { pods });
+            self.session.log(&Event::Unrestored { pods });
         }
         for pod in self.restored.broken() {
-            self.session.log(Event::UnrestoredPod {
+            self.session.log(&Event::UnrestoredPod {
                 title: pod.pod.info.title(),
                 state: pod.state.into(),
                 is_bare: pod.after.as_ref().is_none_or(Vec::is_empty),
@@ -229,8 +228,7 @@ impl Driver<'_> {
     }
 
     pub(super) fn hold_for_repair(&mut self) {
-        self.session
-            .begin(PhaseName::Repair, KubeletEvent::HeldForRepair);
+        self.session.begin(PhaseName::Repair, &Event::HeldForRepair);
         let waited = self.wait_for_resume();
         self.session.end(waited.is_ok());
         match waited {
@@ -274,7 +272,7 @@ impl Driver<'_> {
         }
         let settle = self.request.settle;
         self.session
-            .begin(PhaseName::RebuildCheck, Event::Watching { settle });
+            .begin(PhaseName::RebuildCheck, &Event::Watching { settle });
         let (after, unreachable) = rebuild_watch::after(
             &self.session.window.pods,
             &with_containers(&self.request.runtimes),
@@ -290,7 +288,7 @@ impl Driver<'_> {
             all.iter().filter(|pod| pod.rebuilt == Some(false)),
         );
         let same = same.count();
-        self.session.log(Event::RebuildChecked { same, pods });
+        self.session.log(&Event::RebuildChecked { same, pods });
         self.session
             .end(same == pods && !self.signals.interrupted());
         self.findings.add(Area::Rebuild, unreachable);
