@@ -29,12 +29,6 @@ struct Comparison {
     problems: Vec<Problem>,
 }
 
-impl Comparison {
-    fn agrees(&self) -> bool {
-        self.unfound.is_empty() && self.suspects.is_empty()
-    }
-}
-
 impl Inventory {
     /// Queries the container runtimes for the pods' names. One that cannot be queried ends the command, and so does an
     /// answer that cannot be true; before that, machine and runtimes are queried again.
@@ -47,7 +41,8 @@ impl Inventory {
         let mut last = self.compare(config, selection, until)?;
         let mut unfound_before: Option<Vec<Unfound>> = None;
         for _ in 0..RETRIES {
-            if last.agrees() || Instant::now() + PAUSE >= until {
+            let agrees = last.unfound.is_empty() && last.suspects.is_empty();
+            if agrees || Instant::now() + PAUSE >= until {
                 break;
             }
             thread::sleep(PAUSE);
