@@ -60,9 +60,9 @@ impl Inventory {
             return Err(contradicted(&answer, &suspects).into());
         }
         let twice = |now: &Unfound| {
-            unfound_before
-                .as_ref()
-                .is_none_or(|before| before.iter().any(|then| then.is_same(now)))
+            let is_it = |then: &Unfound| then.info.sandbox == now.info.sandbox;
+            let before = unfound_before.as_ref();
+            before.is_none_or(|before| before.iter().any(is_it))
         };
         unfound.retain(twice);
         self.problems.extend(problems);
