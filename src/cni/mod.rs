@@ -19,9 +19,7 @@ use crate::model::{IfName, Mac};
 fn spare_mac(container: &str, ifname: &IfName) -> Mac {
     let digest = Sha256::digest(format!("{container} {}", ifname.as_str()));
     let mut mac = [0; 6];
-    mac.iter_mut()
-        .zip(digest.iter())
-        .for_each(|(byte, from)| *byte = *from);
+    mac.copy_from_slice(&digest[..6]);
     mac[0] = mac[0] & 0xfe | 0x02;
     Mac(mac)
 }

@@ -29,12 +29,6 @@ struct Comparison {
     problems: Vec<Problem>,
 }
 
-impl Comparison {
-    fn agrees(&self) -> bool {
-        self.unfound.is_empty() && self.suspects.is_empty()
-    }
-}
-
 impl Inventory {
     /// Queries the container runtimes for the pods' names. One that cannot be queried ends the command, and so does an
     /// answer that cannot be true; before that, machine and runtimes are queried again.
@@ -47,7 +41,8 @@ impl Inventory {
         let mut last = self.compare(config, selection, until)?;
         let mut unfound_before: Option<Vec<Unfound>> = None;
         for _ in 0..RETRIES {
-            if last.agrees() || Instant::now() + PAUSE >= until {
+            let agrees = last.unfound.is_empty() && last.suspects.is_empty();
+            if agrees || Instant::now() + PAUSE >= until {
                 break;
             }
             thread::sleep(PAUSE);
@@ -65,9 +60,9 @@ impl Inventory {
             return Err(contradicted(&answer, &suspects).into());
         }
         let twice = |now: &Unfound| {
-            unfound_before
-                .as_ref()
-                .is_none_or(|before| before.iter().any(|then| then.is_same(now)))
+            let is_it = |then: &Unfound| then.info.sandbox == now.info.sandbox;
+            let before = unfound_before.as_ref();
+            before.is_none_or(|before| before.iter().any(is_it))
         };
         unfound.retain(twice);
         self.problems.extend(problems);

@@ -48,10 +48,7 @@ pub(super) fn read(folder: &Path) -> Result<Cache, Refusal> {
         damaged: Vec::new(),
     };
     for (path, text) in files {
-        let corrupt = |reason| store::Error::Corrupt {
-            path: path.clone(),
-            reason,
-        };
+        let corrupt = |reason: String| store::Error::corrupt(&path, reason);
         match text.and_then(|text| cni::parse(&text).map_err(corrupt)) {
             Ok(Some(entry)) => cache
                 .sandboxes

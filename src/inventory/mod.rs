@@ -22,7 +22,7 @@ use std::path::Path;
 
 use crate::inventory::observe::{Host, Pod};
 use crate::kernel::Netns;
-use crate::matching::{Machine, NetnsKey, Selection, StoredRecord, Verdict, match_records};
+use crate::matching::{Machine, Selection, StoredRecord, Verdict, match_records};
 use crate::model::problem::{Cause, InventoryCause};
 use crate::model::{NetnsIdentity, NodeIdentity, Problem};
 use crate::refusal::Refusal;
@@ -114,18 +114,13 @@ fn machine(
     let unproven = records.iter().filter(|record| record.proof.is_none());
     let leads_to = unproven
         .flat_map(|record| &record.paths)
-        .filter_map(|path| Some((path.clone(), netns_at(path)?)));
+        .filter_map(|path| Some((path.clone(), Netns::open(Path::new(path)).ok()?.key())));
     Machine {
         node: node.clone(),
         pods: pods.iter().map(Pod::facts).collect(),
         closed: closed.to_vec(),
         leads_to: leads_to.collect(),
     }
-}
-
-/// The namespace that a path leads to now, if it leads to one.
-fn netns_at(path: &str) -> Option<NetnsKey> {
-    Netns::open(Path::new(path)).ok().map(|netns| netns.key())
 }
 
 /// An object that cannot be read.

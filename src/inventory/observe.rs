@@ -9,8 +9,8 @@ use crate::kernel::nsid::{self, HostId};
 use crate::kernel::{Error, Netns, Socket, netns};
 use crate::matching::PodFacts;
 use crate::model::problem::InventoryCause;
-use crate::model::sysctl::Sysctls;
-use crate::model::{Link, NetState, NetnsIdentity, NodeIdentity, PodInfo, Problem};
+use crate::model::{NetState, NetnsIdentity, NodeIdentity, PodInfo, Problem};
+use crate::plan::snapshot_quality;
 
 /// The host's own namespace, with a socket in it and what it held when it was last read.
 #[derive(Debug)]
@@ -46,16 +46,6 @@ impl Host {
             .map(|link| (link.index, link.name.clone()))
             .collect();
         Ok(())
-    }
-
-    /// The links as they are now; what was read before stays as it is.
-    pub fn links_now(&mut self) -> Result<Vec<Link>, Error> {
-        dump::links(&mut self.socket, None, &mut Vec::new())
-    }
-
-    /// What a new link of the host's namespace starts with.
-    pub fn new_link_settings(&mut self) -> Result<Sysctls, Error> {
-        dump::new_link_settings(&mut self.socket)
     }
 }
 
@@ -121,11 +111,6 @@ impl Pod {
             paths: self.paths.clone(),
         }
     }
-
-    /// What a new link of the pod starts with; the calling thread must be inside its namespace.
-    pub fn new_link_settings_inside(&mut self) -> Result<Sysctls, Error> {
-        dump::new_link_settings(&mut self.socket)
-    }
 }
 
 /// Opens a socket in each namespace and learns its identity. One that cannot be entered is a problem, and among those at
@@ -168,14 +153,16 @@ pub fn observe_pods(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error
     visit(pods, |pod| &pod.netns, |pod| pod.observe_inside(host))
 }
 
-/// Reads every pod, side by side, and its table of links once more afterwards; the results are in their order.
+/// Reads every pod, side by side, and its table of links once more afterwards: the state, and the link that was lost while
+/// it was read. The results are in the order of the pods.
 pub fn observe_pods_twice(
     pods: &mut [Pod],
     host: &Host,
-) -> Vec<Result<(NetState, Vec<Link>), Error>> {
+) -> Vec<Result<(NetState, Option<String>), Error>> {
     let read = |pod: &mut Pod| {
         let state = pod.observe_inside(host)?;
-        Ok((state, dump::bare_links(&mut pod.socket)?))
+        let torn = snapshot_quality::torn(&state, &dump::bare_links(&mut pod.socket)?);
+        Ok((state, torn))
     };
     visit(pods, |pod| &pod.netns, read)
 }

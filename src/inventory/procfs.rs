@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::thread;
@@ -214,25 +213,16 @@ fn parse_mount(line: &str) -> Option<(u64, PathBuf)> {
     Some((inode, unescape(fields.next()?)))
 }
 
-/// Undoes mountinfo's octal escapes (`\040` for a blank).
+/// Undoes mountinfo's octal escapes: the kernel writes these four characters so.
 fn unescape(text: &str) -> PathBuf {
-    let bytes = text.as_bytes();
-    let mut plain = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let octal = || u8::from_str_radix(text.get(at + 1..at + 4)?, 8).ok();
-        match (*byte, octal()) {
-            (b'\\', Some(escaped)) => {
-                plain.push(escaped);
-                at += 4;
-            }
-            (other, _) => {
-                plain.push(other);
-                at += 1;
-            }
-        }
-    }
-    Path::new(&std::ffi::OsString::from_vec(plain)).to_owned()
+    const ESCAPES: [(&str, &str); 4] = [
+        ("\\040", " "),
+        ("\\011", "\t"),
+        ("\\012", "\n"),
+        ("\\134", "\\"),
+    ];
+    let plain = |text: String, (escape, plain)| text.replace(escape, plain);
+    ESCAPES.into_iter().fold(text.to_owned(), plain).into()
 }
 
 #[cfg(test)]

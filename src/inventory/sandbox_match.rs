@@ -44,11 +44,6 @@ pub struct Unfound {
 }
 
 impl Unfound {
-    /// Whether both are about one sandbox.
-    pub fn is_same(&self, other: &Self) -> bool {
-        self.info.sandbox == other.info.sandbox
-    }
-
     /// The problem that it is, if it persists.
     pub fn problem(&self) -> Problem {
         let object = self.paths.first().map(|path| shown(path));

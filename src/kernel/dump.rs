@@ -46,20 +46,16 @@ pub fn state(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState
         link.sysctls.neigh4 = table4.of_link.get(&link.index).cloned().unwrap_or_default();
         link.sysctls.neigh6 = table6.of_link.get(&link.index).cloned().unwrap_or_default();
     }
-    let names = state
+    let links = state
         .links
         .iter()
         .map(|link| (link.index, (link.name.clone(), link.mac)))
         .collect();
-    let mut reader = Reader {
-        socket,
-        links: &names,
-        unsupported: &mut state.unsupported,
-    };
-    state.addresses = reader.addresses()?;
-    state.routes = reader.routes()?;
-    state.rules = reader.rules()?;
-    state.neighbours = reader.neighbours()?;
+    let unsupported = &mut state.unsupported;
+    state.addresses = addresses(socket, &links, unsupported)?;
+    state.routes = routes(socket, &links, unsupported)?;
+    state.rules = rules(socket, unsupported)?;
+    state.neighbours = neighbours(socket, &links, unsupported)?;
     Ok(state)
 }
 
@@ -103,22 +99,14 @@ fn link_table(socket: &mut Socket, unsupported: &mut Vec<String>) -> Result<Vec<
     request
         .attributes
         .push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));
-    let Dump {
-        objects,
-        undecodable,
-    } = socket.dump(&RouteNetlinkMessage::GetLink(request))?;
-    unsupported.extend(undecodable.into_iter().map(|why| format!("link: {why}")));
-    let mut raws = Vec::with_capacity(objects.len());
-    for object in objects {
+    let request = RouteNetlinkMessage::GetLink(request);
+    table(socket, &request, "link", unsupported, |object| {
         let RouteNetlinkMessage::NewLink(message) = object else {
-            continue;
+            return Ok(None);
         };
-        match link::parse(message) {
-            Ok(raw) => raws.push(raw),
-            Err(why) => unsupported.push(format!("link: {why}")),
-        }
-    }
-    Ok(raws)
+        let link = link::parse(message).map(Some);
+        link.map_err(|why| format!("link: {why}"))
+    })
 }
 
 /// Replaces the ifindexes by which a link refers to others by names.
@@ -170,81 +158,92 @@ fn find_parent(
 /// Name and MAC of each link, by ifindex.
 type LinkNames = BTreeMap<u32, (IfName, Option<Mac>)>;
 
-struct Reader<'a> {
-    socket: &'a mut Socket,
-    links: &'a LinkNames,
-    unsupported: &'a mut Vec<String>,
+/// The objects of one table. What cannot be decoded, and what the model cannot hold, is unsupported.
+fn table<T>(
+    socket: &mut Socket,
+    request: &RouteNetlinkMessage,
+    what: &str,
+    unsupported: &mut Vec<String>,
+    parse: impl Fn(RouteNetlinkMessage) -> Result<Option<T>, String>,
+) -> Result<Vec<T>, Error> {
+    let Dump {
+        objects,
+        undecodable,
+    } = socket.dump(request)?;
+    unsupported.extend(undecodable.into_iter().map(|why| format!("{what}: {why}")));
+    let mut parsed = Vec::with_capacity(objects.len());
+    for object in objects {
+        match parse(object) {
+            Ok(one) => parsed.extend(one),
+            Err(why) => unsupported.push(why),
+        }
+    }
+    Ok(parsed)
 }
 
-impl Reader<'_> {
-    /// The objects of one table. What cannot be decoded, and what the model cannot hold, is unsupported.
-    fn table<T>(
-        &mut self,
-        request: &RouteNetlinkMessage,
-        what: &str,
-        parse: impl Fn(&LinkNames, RouteNetlinkMessage) -> Result<Option<T>, String>,
-    ) -> Result<Vec<T>, Error> {
-        let Dump {
-            objects,
-            undecodable,
-        } = self.socket.dump(request)?;
-        self.unsupported
-            .extend(undecodable.into_iter().map(|why| format!("{what}: {why}")));
-        let mut parsed = Vec::with_capacity(objects.len());
-        for object in objects {
-            match parse(self.links, object) {
-                Ok(one) => parsed.extend(one),
-                Err(why) => self.unsupported.push(why),
-            }
-        }
-        Ok(parsed)
-    }
+fn addresses(
+    socket: &mut Socket,
+    links: &LinkNames,
+    unsupported: &mut Vec<String>,
+) -> Result<Vec<Address>, Error> {
+    let request = RouteNetlinkMessage::GetAddress(AddressMessage::default());
+    table(socket, &request, "address", unsupported, |object| {
+        let RouteNetlinkMessage::NewAddress(message) = object else {
+            return Ok(None);
+        };
+        let link = links.get(&message.header.index);
+        Ok(link.and_then(|(dev, mac)| address::parse(message, dev, *mac)))
+    })
+}
 
-    fn addresses(&mut self) -> Result<Vec<Address>, Error> {
-        let request = RouteNetlinkMessage::GetAddress(AddressMessage::default());
-        self.table(&request, "address", |links, object| {
-            let RouteNetlinkMessage::NewAddress(message) = object else {
-                return Ok(None);
-            };
-            let link = links.get(&message.header.index);
-            Ok(link.and_then(|(dev, mac)| address::parse(message, dev, *mac)))
-        })
-    }
+fn routes(
+    socket: &mut Socket,
+    links: &LinkNames,
+    unsupported: &mut Vec<String>,
+) -> Result<Vec<Route>, Error> {
+    let request = RouteNetlinkMessage::GetRoute(RouteMessage::default());
+    table(socket, &request, "route", unsupported, |object| {
+        let RouteNetlinkMessage::NewRoute(message) = object else {
+            return Ok(None);
+        };
+        let name = |index| links.get(&index).map(|(name, _)| name.clone());
+        let route = route::parse(&message, name)?;
+        Ok(route.filter(|route| !route.is_made_by_kernel()))
+    })
+}
 
-    fn routes(&mut self) -> Result<Vec<Route>, Error> {
-        let request = RouteNetlinkMessage::GetRoute(RouteMessage::default());
-        self.table(&request, "route", |links, object| {
-            let RouteNetlinkMessage::NewRoute(message) = object else {
-                return Ok(None);
-            };
-            let name = |index| links.get(&index).map(|(name, _)| name.clone());
-            let route = route::parse(&message, name)?;
-            Ok(route.filter(|route| !route.is_made_by_kernel()))
-        })
-    }
-
-    fn rules(&mut self) -> Result<Vec<Rule>, Error> {
-        let request = RouteNetlinkMessage::GetRule(RuleMessage::default());
-        self.table(&request, "rule", |_, object| match object {
+fn rules(socket: &mut Socket, unsupported: &mut Vec<String>) -> Result<Vec<Rule>, Error> {
+    let request = RouteNetlinkMessage::GetRule(RuleMessage::default());
+    table(
+        socket,
+        &request,
+        "rule",
+        unsupported,
+        |object| match object {
             RouteNetlinkMessage::NewRule(message) => rule::parse(message),
             _ => Ok(None),
-        })
-    }
+        },
+    )
+}
 
-    fn neighbours(&mut self) -> Result<Vec<Neighbour>, Error> {
-        let mut neighbours = Vec::new();
-        for flags in [NeighbourFlags::empty(), NeighbourFlags::Proxy] {
-            let mut request = NeighbourMessage::default();
-            request.header.flags = flags;
-            let request = RouteNetlinkMessage::GetNeighbour(request);
-            neighbours.extend(self.table(&request, "neighbour", |links, object| {
-                let RouteNetlinkMessage::NewNeighbour(message) = object else {
-                    return Ok(None);
-                };
-                let link = links.get(&message.header.ifindex);
-                Ok(link.and_then(|(dev, _)| neighbour::parse(&message, dev)))
-            })?);
-        }
-        Ok(neighbours)
+fn neighbours(
+    socket: &mut Socket,
+    links: &LinkNames,
+    unsupported: &mut Vec<String>,
+) -> Result<Vec<Neighbour>, Error> {
+    let mut neighbours = Vec::new();
+    for flags in [NeighbourFlags::empty(), NeighbourFlags::Proxy] {
+        let mut request = NeighbourMessage::default();
+        request.header.flags = flags;
+        let request = RouteNetlinkMessage::GetNeighbour(request);
+        let parse = |object| {
+            let RouteNetlinkMessage::NewNeighbour(message) = object else {
+                return Ok(None);
+            };
+            let link = links.get(&message.header.ifindex);
+            Ok(link.and_then(|(dev, _)| neighbour::parse(&message, dev)))
+        };
+        neighbours.extend(table(socket, &request, "neighbour", unsupported, parse)?);
     }
+    Ok(neighbours)
 }

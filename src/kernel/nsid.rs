@@ -28,12 +28,9 @@ pub fn of(socket: &mut Socket, host: &Netns) -> Result<HostId, Error> {
     let RouteNetlinkMessage::NewNsId(answer) = answer else {
         return Ok(HostId::Unassigned);
     };
-    let id = answer.attributes.iter().find_map(|a| {
-        if let NsidAttribute::Id(id) = a {
-            Some(*id)
-        } else {
-            None
-        }
+    let id = answer.attributes.iter().find_map(|a| match a {
+        NsidAttribute::Id(id) => Some(*id),
+        _ => None,
     });
     Ok(id
         .filter(|id| *id >= 0)

@@ -41,12 +41,9 @@ pub(super) fn read(socket: &mut Socket) -> Result<(Table, Table), Error> {
 
 impl Table {
     fn take(&mut self, parameters: &[Parameter]) {
-        let index = parameters.iter().find_map(|p| {
-            if let Parameter::Ifindex(index) = p {
-                Some(*index)
-            } else {
-                None
-            }
+        let index = parameters.iter().find_map(|p| match p {
+            Parameter::Ifindex(index) => Some(*index),
+            _ => None,
         });
         let settings = parameters.iter().filter_map(setting).collect();
         match index {

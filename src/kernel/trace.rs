@@ -1,7 +1,5 @@
 //! Logs each netlink message in one line: target `netlink`, level trace. A message is formatted only where that level is on.
 
-use std::fmt;
-
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST};
 use netlink_packet_route::RouteNetlinkMessage;
 
@@ -85,22 +83,24 @@ pub(super) fn event(message: &RouteNetlinkMessage) {
 /// A message that was sent, with its `NLM_F_*` flags beside `NLM_F_REQUEST` and the kernel's answer.
 fn sent(netns: Option<u64>, message: &RouteNetlinkMessage, flags: u16, answer: Result<(), &Error>) {
     let kind = kind(message);
-    let flags = Flags {
-        bits: NLM_F_REQUEST | flags,
-        is_get: kind.starts_with("RTM_GET"),
-    };
+    let flags = flag_names(NLM_F_REQUEST | flags, kind.starts_with("RTM_GET"));
     let answer = match answer {
         Ok(()) => "ok".to_owned(),
         Err(Error::Kernel(errno)) => format!("{errno:?}"),
         Err(error) => format!("? ({error})"),
     };
-    let (place, content) = (Place(netns), trace_words::content(message));
+    let (place, content) = (place(netns), trace_words::content(message));
     log::trace!(target: TARGET, "> {kind} {flags}{place}: {content} -> {answer}");
 }
 
 fn received(netns: Option<u64>, message: &RouteNetlinkMessage) {
-    let (kind, place) = (kind(message), Place(netns));
+    let (kind, place) = (kind(message), place(netns));
     log::trace!(target: TARGET, "< {kind}{place}: {}", trace_words::content(message));
+}
+
+/// The cookie of the socket's namespace.
+fn place(netns: Option<u64>) -> String {
+    netns.map_or_else(String::new, |cookie| format!(" netns {cookie}"))
 }
 
 /// A message's type, as rtnetlink(7) has it.
@@ -133,21 +133,6 @@ fn kind(message: &RouteNetlinkMessage) -> &'static str {
     }
 }
 
-/// The cookie of the socket's namespace.
-struct Place(Option<u64>);
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |cookie| write!(f, " netns {cookie}"))
-    }
-}
-
-/// The flags of a request (netlink(7)); the upper ones have two meanings, one for `RTM_GET`* and one for `RTM_NEW`*.
-struct Flags {
-    bits: u16,
-    is_get: bool,
-}
-
 const COMMON: &[(u16, &str)] = &[(0x1, "REQUEST"), (0x4, "ACK"), (0x8, "ECHO")];
 const OF_GET: &[(u16, &str)] = &[(0x300, "DUMP")];
 const OF_NEW: &[(u16, &str)] = &[
@@ -157,22 +142,19 @@ const OF_NEW: &[(u16, &str)] = &[
     (0x800, "APPEND"),
 ];
 
-impl fmt::Display for Flags {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut left = self.bits;
-        let mut names = Vec::new();
-        for (bits, name) in COMMON
-            .iter()
-            .chain(if self.is_get { OF_GET } else { OF_NEW })
-        {
-            if left & bits == *bits {
-                names.push((*name).to_owned());
-                left &= !bits;
-            }
+/// The flags of a request (netlink(7)); the upper ones have two meanings, one for `RTM_GET`* and one for `RTM_NEW`*.
+fn flag_names(flags: u16, is_get: bool) -> String {
+    let own = if is_get { OF_GET } else { OF_NEW };
+    let mut left = flags;
+    let mut names = Vec::new();
+    for (bits, name) in COMMON.iter().chain(own) {
+        if left & bits == *bits {
+            names.push((*name).to_owned());
+            left &= !bits;
         }
-        if left != 0 {
-            names.push(format!("{left:#x}"));
-        }
-        f.write_str(&names.join("|"))
     }
+    if left != 0 {
+        names.push(format!("{left:#x}"));
+    }
+    names.join("|")
 }

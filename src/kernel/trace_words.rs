@@ -12,8 +12,6 @@ use netlink_packet_route::link::{
 };
 use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourFlags, NeighbourMessage};
 use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
-use netlink_packet_route::route::RouteMessage;
-use netlink_packet_route::rule::RuleMessage;
 
 use super::{address, bond, neighbour, route, rule};
 use crate::model::text::escape;
@@ -33,8 +31,10 @@ pub(super) fn content(message: &RouteNetlinkMessage) -> String {
         Message::NewNeighbour(entry)
         | Message::DelNeighbour(entry)
         | Message::GetNeighbour(entry) => of_neighbour(entry),
-        Message::NewRoute(route) | Message::DelRoute(route) => of_route(route),
-        Message::NewRule(rule) | Message::DelRule(rule) => of_rule(rule),
+        Message::NewRoute(route) | Message::DelRoute(route) => {
+            of_model(route::parse(route, if_name))
+        }
+        Message::NewRule(rule) | Message::DelRule(rule) => of_model(rule::parse(rule.clone())),
         Message::NewNsId(nsid) | Message::GetNsId(nsid) => of_nsid(nsid),
         Message::NewNeighbourTable(table) => Words::of("family", table.header.family),
         _ => Words::default(),
@@ -199,25 +199,15 @@ fn of_model(object: Result<Option<impl Display>, String>) -> Words {
     }
 }
 
-fn with_dev<T>(index: u32, work: impl FnOnce(&IfName) -> Option<T>) -> Option<T> {
-    IfName::try_from(dev(index)).ok().and_then(|dev| work(&dev))
+fn if_name(index: u32) -> Option<IfName> {
+    IfName::try_from(dev(index)).ok()
 }
 
 fn of_address(message: &AddressMessage) -> Words {
-    let address = with_dev(message.header.index, |dev| {
-        address::parse(message.clone(), dev, None)
-    });
-    of_model(Ok(address))
-}
-
-fn of_route(message: &RouteMessage) -> Words {
-    of_model(route::parse(message, |index| {
-        IfName::try_from(dev(index)).ok()
-    }))
-}
-
-fn of_rule(message: &RuleMessage) -> Words {
-    of_model(rule::parse(message.clone()))
+    let dev = if_name(message.header.index);
+    of_model(Ok(
+        dev.and_then(|dev| address::parse(message.clone(), &dev, None))
+    ))
 }
 
 fn of_neighbour(message: &NeighbourMessage) -> Words {
@@ -263,6 +253,8 @@ fn of_nsid(message: &NsidMessage) -> Words {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use netlink_packet_route::route::RouteMessage;
+
     use crate::kernel::link::{self, Placement};
     use crate::model::link::Macvlan;
     use crate::model::{Address, Link, LinkKind, Neighbour};
@@ -300,11 +292,10 @@ mod tests {
 
     #[test]
     fn changes_are_named_as_by_ip_link_set() {
-        let request = link::set(4, |link| link.up().mtu(9000));
-        assert_eq!(
-            content(&request.message),
-            "index 4 mtu 9000 flags <UP> mask <UP>"
-        );
+        let mtu = link::set(4, |link| link.mtu(9000));
+        assert_eq!(content(&mtu.message), "index 4 mtu 9000");
+        let up = link::set_up(4, true);
+        assert_eq!(content(&up.message), "index 4 flags <UP> mask <UP>");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::context::Context;
 use crate::maintenance::Request;
 use crate::maintenance::command::{self, Started};
-use crate::maintenance::event::{Event, KubeletEvent};
+use crate::maintenance::event::Event;
 use crate::maintenance::findings::{Area, Findings};
 use crate::maintenance::network;
 use crate::maintenance::preflight::{self, Baseline};
@@ -39,7 +39,7 @@ pub(super) struct Driver<'a> {
 /// The phases, in their order.
 impl Driver<'_> {
     pub(super) fn recover(&mut self) -> Result<Baseline, Refusal> {
-        self.session.begin(PhaseName::Check, Event::ResumingWindow);
+        self.session.begin(PhaseName::Check, &Event::ResumingWindow);
         let baseline = preflight::recover(&self.session.window, self.request, self.context);
         self.session.end(baseline.is_ok());
         baseline
@@ -52,18 +52,18 @@ impl Driver<'_> {
             session,
             ..
         } = self;
-        session.begin(PhaseName::Check, Event::Checking);
+        session.begin(PhaseName::Check, &Event::Checking);
         let mut blockers = preflight::check(request, context)?;
         session.end(blockers.is_empty());
 
-        session.begin(PhaseName::Snapshot, Event::TakingSnapshot);
-        let taken = match &session.guard {
+        session.begin(PhaseName::Snapshot, &Event::TakingSnapshot);
+        let (restored, pods, problems) = match &session.guard {
             Some(guard) => preflight::take_snapshot(guard, request, context)?,
             None => return Err(panicked().into()),
         };
-        self.restored = taken.restored;
-        blockers.extend(taken.blockers);
-        session.window.pods = taken.pods;
+        self.restored = restored;
+        blockers.extend(problems);
+        session.window.pods = pods;
         let mut baseline = preflight::read_back(request, context)?;
         let pods = &mut session.window.pods;
         baseline.runtimes = rebuild_watch::before(pods, &with_containers(&request.runtimes))?;
@@ -72,10 +72,10 @@ impl Driver<'_> {
             baseline.silent = verified.silent();
         }
         let pods = pods.len();
-        session.log(Event::SnapshotTaken { pods });
+        session.log(&Event::SnapshotTaken { pods });
         let count = baseline.silent.len();
         if count > 0 {
-            session.log(Event::SilentGateways { count });
+            session.log(&Event::SilentGateways { count });
         }
         session.end(blockers.is_empty());
         let accepted = preflight::gate(blockers, request.force)?;
@@ -88,7 +88,7 @@ impl Driver<'_> {
         if !self.is_still_paused()? {
             let unit = self.unit()?;
             let (Some(bus), Some(unit)) = (&self.bus, unit) else {
-                self.session.log(KubeletEvent::NothingToPause);
+                self.session.log(&Event::NothingToPause);
                 return Ok(self.session.save()?);
             };
             self.session.pause(bus, &unit, self.request.deadline)?;
@@ -122,8 +122,7 @@ impl Driver<'_> {
         if !window.is_paused() || !kubelet_pause::is_paused(window, self.bus.as_ref())? {
             return Ok(false);
         }
-        self.session
-            .begin(PhaseName::Pause, KubeletEvent::StillPaused);
+        self.session.begin(PhaseName::Pause, &Event::StillPaused);
         let bus = self.bus.as_ref();
         let armed = bus.map_or(Ok(()), |bus| self.session.rearm(bus, self.request.deadline));
         self.session.end(armed.is_ok());
@@ -149,7 +148,7 @@ impl Driver<'_> {
         let event = Event::Running {
             argv: argv.to_vec(),
         };
-        self.session.begin(PhaseName::Command, event);
+        self.session.begin(PhaseName::Command, &event);
         let losses = watch::losses();
         let started = Started::start(argv, &self.session.window.id, &self.session.log_file);
         // The next process must not run COMMAND beside this one.
@@ -160,7 +159,7 @@ impl Driver<'_> {
         let failure = command::failure(&run).map(|cause| cause.error(command_line(argv)));
         self.session.window.run = Some(run);
         self.session.end(failure.is_none());
-        self.session.log(match failure.clone() {
+        self.session.log(&match failure.clone() {
             Some(problem) => Event::CommandFailed(problem),
             None => Event::CommandSucceeded {
                 elapsed: begin.elapsed(),
@@ -172,11 +171,11 @@ impl Driver<'_> {
     }
 
     pub(super) fn restore(&mut self, baseline: &Baseline, wait: Duration) {
-        self.session.begin(PhaseName::Restore, Event::Restoring);
+        self.session.begin(PhaseName::Restore, &Event::Restoring);
         let mut restored = self.restored_once(baseline, wait);
         if !restored.is_complete() && !self.signals.interrupted() {
             // The failure may pass, and after a window that ends like this the next snapshot has the loss.
-            self.session.log(Event::RestoringAgain);
+            self.session.log(&Event::RestoringAgain);
             let again = self.restored_once(baseline, Duration::ZERO);
             restored = restored.then(again);
         }
@@ -193,7 +192,7 @@ impl Driver<'_> {
     /// Takes down what a restore did and how it left everything.
     fn take(&mut self, mut restored: Restored) {
         record::restored(&mut self.session.window, &restored);
-        self.session.log(Event::Restored {
+        self.session.log(&Event::Restored {
             restored: restored.count(RestoreState::Restored),
             correct: restored.count(RestoreState::InSync),
             failed: restored.broken().count(),
@@ -215,7 +214,7 @@ impl Driver<'_> {
     }
 
     pub(super) fn verify(&mut self, baseline: &Baseline) {
-        self.session.begin(PhaseName::Verify, Event::Verifying);
+        self.session.begin(PhaseName::Verify, &Event::Verifying);
         let is_well = self.probe(baseline);
         self.session.end(is_well);
     }
@@ -227,7 +226,7 @@ impl Driver<'_> {
                 let problems = std::mem::take(&mut verified.problems);
                 let reachable = record::verified(&mut self.session.window, verified);
                 let pods = self.session.window.pods.len();
-                self.session.log(Event::Verified { reachable, pods });
+                self.session.log(&Event::Verified { reachable, pods });
                 problems
             }
             Err(refusal) => refusal.problems,
@@ -241,10 +240,10 @@ impl Driver<'_> {
     pub(super) fn report_broken(&self) -> bool {
         let pods = self.restored.broken().count();
         if pods > 0 {
-            self.session.log(Event::Unrestored { pods });
+            self.session.log(&Event::Unrestored { pods });
         }
         for pod in self.restored.broken() {
-            self.session.log(Event::UnrestoredPod {
+            self.session.log(&Event::UnrestoredPod {
                 title: pod.pod.info.title(),
                 state: pod.state.into(),
                 is_bare: pod.after.as_ref().is_none_or(Vec::is_empty),
@@ -254,8 +253,7 @@ impl Driver<'_> {
     }
 
     pub(super) fn hold_for_repair(&mut self) {
-        self.session
-            .begin(PhaseName::Repair, KubeletEvent::HeldForRepair);
+        self.session.begin(PhaseName::Repair, &Event::HeldForRepair);
         let waited = self.wait_for_resume();
         self.session.end(waited.is_ok());
         match waited {
@@ -300,7 +298,7 @@ impl Driver<'_> {
         }
         let settle = self.request.settle;
         self.session
-            .begin(PhaseName::RebuildCheck, Event::Watching { settle });
+            .begin(PhaseName::RebuildCheck, &Event::Watching { settle });
         self.watch(baseline);
         let (after, unreachable) = rebuild_watch::after(
             &self.session.window.pods,
@@ -316,7 +314,7 @@ impl Driver<'_> {
             all.iter().filter(|pod| pod.rebuilt == Some(false)),
         );
         let same = same.count();
-        self.session.log(Event::RebuildChecked { same, pods });
+        self.session.log(&Event::RebuildChecked { same, pods });
         self.look_again(baseline, Duration::ZERO);
         self.session
             .end(same == pods && !self.signals.interrupted());
@@ -340,12 +338,12 @@ impl Driver<'_> {
 
     /// Restores what is lost, if anything is, and probes the gateways.
     fn look_again(&mut self, baseline: &Baseline, wait: Duration) {
-        self.session.log(Event::LookingAgain);
+        self.session.log(&Event::LookingAgain);
         let mut again = self.restored_once(baseline, wait);
         again.retain(&self.session.window.pods);
         let told = again.lost_again_after(&self.restored);
         if let Some(problem) = &told {
-            self.session.log(Event::Failed(problem.clone()));
+            self.session.log(&Event::Failed(problem.clone()));
         }
         self.findings.add(Area::Rebuild, told);
         self.take(again);

@@ -67,13 +67,6 @@ pub(crate) enum Event {
     },
     /// The record could not be written.
     NotSaved(Problem),
-    Kubelet(KubeletEvent),
-    Failed(Problem),
-}
-
-/// One line about kubelet's unit.
-#[derive(Debug, Clone)]
-pub(crate) enum KubeletEvent {
     Pausing {
         unit: String,
     },
@@ -99,12 +92,7 @@ pub(crate) enum KubeletEvent {
     Resumed {
         unit: String,
     },
-}
-
-impl From<KubeletEvent> for Event {
-    fn from(event: KubeletEvent) -> Self {
-        Self::Kubelet(event)
-    }
+    Failed(Problem),
 }
 
 /// A limit on how long kubelet may be paused.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::maintenance::event::{Event, KubeletEvent};
+use crate::maintenance::event::Event;
 use crate::maintenance::window::WindowSession;
 use crate::model::Problem;
 use crate::model::problem::KubeletCause;
@@ -97,10 +97,7 @@ impl WindowSession {
         deadline: Duration,
     ) -> Result<(), Problem> {
         let unit = unit.to_owned();
-        self.begin(
-            PhaseName::Pause,
-            KubeletEvent::Pausing { unit: unit.clone() },
-        );
+        self.begin(PhaseName::Pause, &Event::Pausing { unit: unit.clone() });
         let pause = KubeletPause {
             unit: unit.clone(),
             timer: systemd::timer_name(),
@@ -119,13 +116,13 @@ impl WindowSession {
         if let Err(cause) = arm_and_stop(self, bus, &pause, deadline) {
             self.end(false);
             let problem = cause.error(unit);
-            self.log(Event::Failed(problem.clone()));
+            self.log(&Event::Failed(problem.clone()));
             return Err(self.resume(bus).err().unwrap_or(problem));
         }
         self.note_pause(|pause, now| pause.paused = Some(now));
         self.end(true);
         let timer = pause.timer;
-        self.log(KubeletEvent::Paused {
+        self.log(&Event::Paused {
             unit,
             timer,
             deadline,
@@ -153,10 +150,7 @@ impl WindowSession {
         let Some(unit) = self.window.pause.as_ref().map(|pause| pause.unit.clone()) else {
             return Ok(None);
         };
-        self.begin(
-            PhaseName::Resume,
-            KubeletEvent::Resuming { unit: unit.clone() },
-        );
+        self.begin(PhaseName::Resume, &Event::Resuming { unit: unit.clone() });
         if let Err(error) = systemd::resume(bus, &unit) {
             self.end(false);
             let error = error.to_string();
@@ -175,7 +169,7 @@ impl WindowSession {
         });
         let left = disarm(bus, &self.window);
         self.end(left.is_none());
-        self.log(KubeletEvent::Resumed { unit });
+        self.log(&Event::Resumed { unit });
         Ok(left)
     }
 

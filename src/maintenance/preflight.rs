@@ -105,21 +105,13 @@ fn is_cured(problem: &Problem) -> bool {
     )
 }
 
-/// The files that the snapshot of a window wrote.
-pub(crate) struct Taken {
-    /// The host, as a restore that did nothing would report it.
-    pub restored: Restored,
-    pub pods: Vec<WindowPod>,
-    /// The objects that netfix could not restore.
-    pub blockers: Vec<Problem>,
-}
-
-/// Takes the snapshot under the window's lock.
+/// Takes the snapshot under the window's lock; returns what a restore starts from, the pods and the problems that stand
+/// against the window.
 pub(crate) fn take_snapshot(
     guard: &Guard,
     request: &Request<'_>,
     context: &mut Context,
-) -> Result<Taken, Refusal> {
+) -> Result<(Restored, Vec<WindowPod>, Vec<Problem>), Refusal> {
     let wanted = snapshot::Request {
         selection: &request.selection,
         runtimes: &request.runtimes,
@@ -131,15 +123,13 @@ pub(crate) fn take_snapshot(
     // The restore of this window repairs a degraded pod.
     blockers.retain(|problem| problem.is_error() && problem.code() != Code::Degraded);
     let recorded = |one: &PodSnapshot| one.state != SnapshotState::Empty;
-    Ok(Taken {
-        restored: Restored {
-            node: taken.node,
-            recorded: taken.recorded,
-            ..Restored::default()
-        },
-        pods: taken.pods.into_iter().filter(recorded).map(pod).collect(),
-        blockers,
-    })
+    let pods = taken.pods.into_iter().filter(recorded).map(pod).collect();
+    let restored = Restored {
+        node: taken.node,
+        recorded: taken.recorded,
+        ..Restored::default()
+    };
+    Ok((restored, pods, blockers))
 }
 
 fn pod(PodSnapshot { pod, .. }: PodSnapshot) -> WindowPod {

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::inventory::Inventory;
-use crate::maintenance::rebuild_check::{After, SandboxNow};
+use crate::maintenance::rebuild_check::After;
 use crate::maintenance::signals::Signals;
 use crate::matching::Selection;
 use crate::model::Problem;
@@ -69,7 +69,7 @@ fn sandboxes(
     config: &Config,
     runtimes: &[PathBuf],
     signals: &Signals,
-) -> Result<Vec<SandboxNow>, Vec<Problem>> {
+) -> Result<Vec<Sandbox>, Vec<Problem>> {
     if !is_asked {
         return Ok(Vec::new());
     }
@@ -84,7 +84,7 @@ fn sandboxes(
 }
 
 /// Queries the runtimes again. The pods of a runtime that answered before and has no socket now are not gone.
-fn query_again(config: &Config, before: &[PathBuf]) -> Result<Vec<SandboxNow>, Vec<Problem>> {
+fn query_again(config: &Config, before: &[PathBuf]) -> Result<Vec<Sandbox>, Vec<Problem>> {
     let not_checked = |problem: Problem| {
         let cause = problem.cause;
         RebuildCause::NotChecked { cause }.error(problem.object)
@@ -101,7 +101,7 @@ fn query_again(config: &Config, before: &[PathBuf]) -> Result<Vec<SandboxNow>, V
         return Err(vec![RebuildCause::NoRuntime.error("")]);
     }
     if gone.is_empty() {
-        Ok(answer.sandboxes.into_iter().map(SandboxNow::from).collect())
+        Ok(answer.sandboxes)
     } else {
         Err(gone)
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::kernel::events::LinkEvents;
 use crate::maintenance::clock::boottime;
-use crate::maintenance::event::{Budget, Event, KubeletEvent, TARGET};
+use crate::maintenance::event::{Budget, Event, TARGET};
 use crate::maintenance::window_log::WindowLog;
 use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER};
 
@@ -76,7 +76,7 @@ pub(super) fn budget(log: WindowLog, paused: u64, deadline: u64) -> Watch<()> {
         while !stop.load(Ordering::SeqCst) {
             let seconds = boottime().saturating_sub(paused) / 1000;
             while let Some((_, budget)) = warnings.next_if(|(at, _)| *at <= seconds) {
-                let event = Event::from(KubeletEvent::PausedFor { seconds, budget });
+                let event = Event::PausedFor { seconds, budget };
                 log::warn!(target: TARGET, PHASE = "pause"; "{event}");
                 log.line(&event);
             }

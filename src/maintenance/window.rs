@@ -127,15 +127,14 @@ impl WindowSession {
     }
 
     /// Logs a line.
-    pub(crate) fn log(&self, event: impl Into<Event>) {
-        self.log_file.line(&event.into());
+    pub(crate) fn log(&self, event: &Event) {
+        self.log_file.line(event);
     }
 
     /// A phase begins.
-    pub(crate) fn begin(&mut self, name: PhaseName, event: impl Into<Event>) {
-        let event = event.into();
+    pub(crate) fn begin(&mut self, name: PhaseName, event: &Event) {
         log::info!(target: TARGET, PHASE = name.to_string().as_str(); "{event}");
-        self.log_file.line(&event);
+        self.log_file.line(event);
         self.window.phases.push(Phase {
             name,
             from: self.now(),
@@ -174,7 +173,7 @@ impl WindowSession {
             && !std::mem::replace(&mut self.has_warned, true)
         {
             let problem = error.problem().demoted();
-            self.log(Event::NotSaved(problem.clone()));
+            self.log(&Event::NotSaved(problem.clone()));
             self.window.problems.push(problem);
         }
     }

@@ -1,9 +1,9 @@
 //! The routes that CNI plugins add for the routes of a result.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv6Net};
 
 use crate::model::cni_result::CniRoute;
 use crate::model::route::{Hop, KIND_UNICAST, Metric, RouteOf, SCOPE_UNIVERSE, TABLE_MAIN};
@@ -53,23 +53,19 @@ pub(crate) fn goes_the_same_way(a: &Route, b: &Route) -> bool {
 }
 
 fn route(dev: &IfName, entry: &CniRoute) -> Option<Route> {
+    let v6 = |mut route: RouteOf<Ipv6Addr, Ipv6Net>| {
+        // IPv6 routes have no scope and always a metric.
+        route.scope = SCOPE_UNIVERSE;
+        route.priority = route.priority.or(Some(METRIC_V6));
+        Route::V6(route)
+    };
     Some(match (entry.dst, entry.gw) {
         (IpNet::V4(dst), None) => Route::V4(plain(dev, dst.trunc(), None, entry)),
         (IpNet::V4(dst), Some(IpAddr::V4(gw))) => {
             Route::V4(plain(dev, dst.trunc(), Some(gw), entry))
         }
-        (IpNet::V6(dst), gw @ (None | Some(IpAddr::V6(_)))) => {
-            let gw = if let Some(IpAddr::V6(gw)) = gw {
-                Some(gw)
-            } else {
-                None
-            };
-            let mut route = plain(dev, dst.trunc(), gw, entry);
-            // IPv6 routes have no scope and always a metric.
-            route.scope = SCOPE_UNIVERSE;
-            route.priority = route.priority.or(Some(METRIC_V6));
-            Route::V6(route)
-        }
+        (IpNet::V6(dst), None) => v6(plain(dev, dst.trunc(), None, entry)),
+        (IpNet::V6(dst), Some(IpAddr::V6(gw))) => v6(plain(dev, dst.trunc(), Some(gw), entry)),
         _ => return None,
     })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::model::address::{DADFAILED, Maker};
 use crate::model::link::Flags;
 use crate::model::problem::{ConflictCause, PlanCause};
-use crate::model::sysctl::{Folder, Settings, SysctlKey};
+use crate::model::sysctl::{Folder, SysctlKey};
 use crate::model::{Address, IfName, Link, LinkKind, NetState, Problem, Route};
 use crate::plan::{Change, Observed, Plan, Step};
 
@@ -13,6 +13,7 @@ use crate::plan::{Change, Observed, Plan, Step};
 const IPV6_MTU: SysctlKey = SysctlKey::known("mtu");
 
 /// `net/ipv6/conf/<interface>/addr_gen_mode`, and its value once a secret is written (`IN6_ADDR_GEN_MODE_*`).
+const STABLE_SECRET: SysctlKey = SysctlKey::known("stable_secret");
 const ADDR_GEN_MODE: SysctlKey = SysctlKey::known("addr_gen_mode");
 const STABLE_PRIVACY: i64 = 2;
 /// The mode in which the kernel adds no link-local address.
@@ -116,76 +117,60 @@ pub(crate) fn sysctls(wanted: &Link, now: &Link, state: &NetState, plan: &mut Pl
     let mut current = now.sysctls.clone();
     let secret = wanted.sysctls.stable_secret;
     if let Some(secret) = secret.filter(|secret| current.stable_secret != Some(*secret)) {
-        plan.steps.push(Step::stable_secret(&now.name, secret));
+        plan.steps.push(Step::Sysctl {
+            dev: now.name.clone(),
+            folder: Folder::Ipv6Conf,
+            key: STABLE_SECRET,
+            value: secret.to_string(),
+            now: String::new(),
+        });
         // Writing the secret changes the mode too, so the mode is always written after it.
         if let Some(mode) = current.ipv6.get_mut(&ADDR_GEN_MODE) {
             *mode = STABLE_PRIVACY;
         }
     }
-    if LinkLocal::of(wanted, state) == LinkLocal::Unwanted {
+    if adds_link_local(wanted, state) {
         // Set by netlink after the link is up: unlike a write to the sysctl, that adds no address.
         current.ipv6.remove(&ADDR_GEN_MODE);
     }
     let folders = wanted.sysctls.folders().into_iter();
     for ((folder, wanted), (_, current)) in folders.zip(current.folders()) {
-        plan.steps.extend(
-            differing(wanted, current).map(|(key, value, was)| Step::Sysctl {
+        for (key, value) in wanted {
+            let Some(was) = current.get(key).filter(|was| *was != value) else {
+                continue;
+            };
+            plan.steps.push(Step::Sysctl {
                 dev: now.name.clone(),
                 folder,
                 key: key.clone(),
                 value: value.to_string(),
                 now: was.to_string(),
-            }),
-        );
-    }
-}
-
-/// The settings that differ. netfix cannot write a setting that this kernel does not have.
-fn differing<'a>(
-    wanted: &'a Settings,
-    now: &'a Settings,
-) -> impl Iterator<Item = (&'a SysctlKey, i64, i64)> {
-    let both = wanted
-        .iter()
-        .filter_map(|(key, value)| Some((key, *value, *now.get(key)?)));
-    both.filter(|(_, value, now)| value != now)
-}
-
-/// Whether a link had the link-local IPv6 address that the kernel adds when a link goes up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LinkLocal {
-    /// It had one, or that is unknown, or the link has no IPv6.
-    Allowed,
-    /// It had none: the kernel must not add one.
-    Unwanted,
-}
-
-impl LinkLocal {
-    fn of(wanted: &Link, state: &NetState) -> Self {
-        let has_ipv6 = wanted.sysctls.ipv6.get(&DISABLE_IPV6) == Some(&0);
-        let mode = wanted.sysctls.ipv6.get(&ADDR_GEN_MODE);
-        let makes_one = mode.is_some_and(|mode| *mode != NO_ADDRESS);
-        let had_one = state
-            .addresses_of(&wanted.name)
-            .any(|address| address.maker == Maker::Kernel);
-        // Without carrier no link has one yet.
-        let is_plain = wanted.flags.up && wanted.flags.carrier && wanted.master.is_none();
-        if has_ipv6 && makes_one && is_plain && !had_one {
-            Self::Unwanted
-        } else {
-            Self::Allowed
+            });
         }
     }
 }
 
+/// Whether the kernel would add a link-local IPv6 address when the link goes up, and the link had none.
+fn adds_link_local(wanted: &Link, state: &NetState) -> bool {
+    let has_ipv6 = wanted.sysctls.ipv6.get(&DISABLE_IPV6) == Some(&0);
+    let mode = wanted.sysctls.ipv6.get(&ADDR_GEN_MODE);
+    let makes_one = mode.is_some_and(|mode| *mode != NO_ADDRESS);
+    let had_one = state
+        .addresses_of(&wanted.name)
+        .any(|address| address.maker == Maker::Kernel);
+    // Without carrier no link has one yet.
+    let is_plain = wanted.flags.up && wanted.flags.carrier && wanted.master.is_none();
+    has_ipv6 && makes_one && is_plain && !had_one
+}
+
 /// The steps that take a link up.
 pub(crate) fn up(wanted: &Link, now: &Link, state: &NetState, plan: &mut Plan) {
-    let link_local = LinkLocal::of(wanted, state);
+    let adds_link_local = adds_link_local(wanted, state);
     // A bond takes a port up when it gets it, and not later.
     let waits_for_bond = is_bond_port(wanted, state) && now.master != wanted.master;
     let goes_up = wanted.flags.up && !now.flags.up && !waits_for_bond;
     let mode_now = now.sysctls.ipv6.get(&ADDR_GEN_MODE).copied();
-    if goes_up && link_local == LinkLocal::Unwanted {
+    if goes_up && adds_link_local {
         plan.steps.push(Step::Sysctl {
             dev: now.name.clone(),
             folder: Folder::Ipv6Conf,
@@ -201,7 +186,7 @@ pub(crate) fn up(wanted: &Link, now: &Link, state: &NetState, plan: &mut Plan) {
         .sysctls
         .ipv6
         .get(&ADDR_GEN_MODE)
-        .filter(|_| link_local == LinkLocal::Unwanted);
+        .filter(|_| adds_link_local);
     let Some(mode) = mode.and_then(|mode| u8::try_from(*mode).ok()) else {
         return;
     };

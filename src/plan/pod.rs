@@ -1,10 +1,11 @@
 //! Plans one pod: its macvlans and the links above them, addresses, routes and rules.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 
 use super::{HostLinks, Observed, Plan, Step};
 use crate::model::problem::{ConflictCause, PlanCause};
-use crate::model::{IfName, Link, NetState, Parent};
+use crate::model::{Address, IfName, Link, NetState, Parent, Problem, Route};
 use crate::plan::link_diff::{self, fresh_link};
 
 /// The plan for a pod's namespace, with the host's links as parents.
@@ -123,9 +124,7 @@ impl Planner<'_> {
         let wanted = self.wanted;
         let settled = |dev: &IfName| self.settled.contains(dev).then(|| dev.clone());
         link_diff::addresses(wanted, self.observed, &settled, &mut self.plan);
-        let possible = |route: &&crate::model::Route| {
-            route.devs().iter().all(|dev| self.settled.contains(*dev))
-        };
+        let possible = |route: &&Route| route.devs().iter().all(|dev| self.settled.contains(*dev));
         let routes = wanted.routes.iter().filter(possible).cloned();
         link_diff::routes(routes, &self.observed.state.routes, &mut self.plan);
         let rules = wanted
@@ -153,27 +152,30 @@ impl Planner<'_> {
             neighbours,
             unsupported: _,
         } = self.observed.state;
-        let mut extra: Vec<String> = Vec::new();
-        let new_links = links.iter().filter(|now| wanted.link(&now.name).is_none());
-        extra.extend(new_links.map(|now| format!("link {}", now.name)));
-        let known =
-            |now: &&crate::model::Address| wanted.addresses.iter().any(|then| now.is_same(then));
-        let new = addresses
-            .iter()
-            .filter(|now| !now.comes_by_itself() && !known(now));
-        extra.extend(new.map(|now| format!("address {now}")));
-        let new = routes.iter().filter(|now| !wanted.routes.contains(now));
-        extra.extend(new.map(|now| format!("route {now}")));
-        let new = rules.iter().filter(|now| !wanted.rules.contains(now));
-        extra.extend(new.map(|now| format!("rule {now}")));
-        let new = neighbours
-            .iter()
-            .filter(|now| !wanted.neighbours.contains(now));
-        extra.extend(new.map(|now| format!("neighbour {now}")));
-        self.plan.problems.extend(
-            extra
-                .into_iter()
-                .map(|object| PlanCause::Surplus.info(object)),
-        );
+        let is_known = |now: &Address| wanted.addresses.iter().any(|then| now.is_same(then));
+        let names = links.iter().map(|now| &now.name);
+        let names: Vec<_> = names.filter(|now| wanted.link(now).is_none()).collect();
+        let problems = &mut self.plan.problems;
+        problems.extend(surplus_of("link", &names, |_| false));
+        problems.extend(surplus_of("address", addresses, |now| {
+            now.comes_by_itself() || is_known(now)
+        }));
+        problems.extend(surplus_of("route", routes, |now| {
+            wanted.routes.contains(now)
+        }));
+        problems.extend(surplus_of("rule", rules, |now| wanted.rules.contains(now)));
+        problems.extend(surplus_of("neighbour", neighbours, |now| {
+            wanted.neighbours.contains(now)
+        }));
     }
+}
+
+/// The objects of one kind that are not expected.
+fn surplus_of<T: Display>(
+    kind: &str,
+    now: &[T],
+    is_expected: impl Fn(&T) -> bool,
+) -> impl Iterator<Item = Problem> {
+    let others = now.iter().filter(move |now| !is_expected(now));
+    others.map(move |now| PlanCause::Surplus.info(format!("{kind} {now}")))
 }

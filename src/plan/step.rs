@@ -1,7 +1,6 @@
 //! The steps of a plan, each one change of one object, printed like the `ip(8)` command that would make it.
 
 use std::fmt;
-use std::net::Ipv6Addr;
 
 use crate::model::bond::{Bond, BondOption};
 use crate::model::link::{Flags, Macvlan, Vlan};
@@ -91,20 +90,6 @@ pub enum Change {
 }
 
 impl Step {
-    /// The step that writes the secret from which stable privacy addresses are derived (RFC 7217).
-    #[must_use]
-    pub fn stable_secret(dev: &IfName, secret: Ipv6Addr) -> Self {
-        let key = SysctlKey::known("stable_secret");
-        let (dev, folder, value) = (dev.clone(), Folder::Ipv6Conf, secret.to_string());
-        Self::Sysctl {
-            dev,
-            folder,
-            key,
-            value,
-            now: String::new(),
-        }
-    }
-
     /// The step that changes an attribute whose present value needs no mention.
     #[must_use]
     pub fn set(dev: &IfName, change: Change) -> Self {

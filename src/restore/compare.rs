@@ -2,9 +2,9 @@
 
 use crate::inventory::cannot_observe;
 use crate::inventory::matched::Matched;
-use crate::inventory::observe::{Host, Pod};
+use crate::inventory::observe::Host;
 use crate::inventory::survey::Surveyed;
-use crate::kernel::netns;
+use crate::kernel::{dump, netns};
 use crate::model::sysctl::Sysctls;
 use crate::model::{Code, NetState, Problem};
 use crate::plan::{self, HostLinks, Plan, Step, snapshot_quality};
@@ -60,31 +60,20 @@ pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Compariso
         matched,
         ..
     } = surveyed;
-    let new_link = host
-        .new_link_settings()
+    let new_link = dump::new_link_settings(&mut host.socket)
         .map_err(|error| cannot_observe("host", &error))?;
     let observed = baseline.observed(&host.state, Some(&new_link));
     let (host_plan, links) = plan::host(&baseline.state, observed, &baseline.devices);
-    let pods = plan_pods(matched, host, &links, depth);
+    let compare = |matched: &mut Matched| matched.compare(host, &links, depth);
+    let pods = netns::visit(matched, |matched| &matched.pod.netns, compare)
+        .into_iter()
+        .map(|plan| plan.unwrap_or_else(|errno| Err(cannot_observe("netns", &errno))))
+        .collect();
     Ok(Comparison {
         host: host_plan,
         links,
         pods,
     })
-}
-
-fn plan_pods(
-    matched: &mut [Matched],
-    host: &Host,
-    links: &HostLinks,
-    depth: Depth,
-) -> Vec<Result<Compared, Problem>> {
-    let compare = |matched: &mut Matched| matched.compare(host, links, depth);
-    let compared = netns::visit(matched, |matched| &matched.pod.netns, compare);
-    compared
-        .into_iter()
-        .map(|plan| plan.unwrap_or_else(|errno| Err(cannot_observe("netns", &errno))))
-        .collect()
 }
 
 impl Matched {
@@ -95,12 +84,13 @@ impl Matched {
         links: &HostLinks,
         depth: Depth,
     ) -> Result<Compared, Problem> {
-        let state = observe(&mut self.pod, host)?;
+        let state = self
+            .pod
+            .observe_inside(host)
+            .map_err(|error| cannot_observe("netns", &error))?;
         let (mut compared, creates) = self.planned(&state, links, None);
         if depth == Depth::Complete && creates {
-            let settings = self
-                .pod
-                .new_link_settings_inside()
+            let settings = dump::new_link_settings(&mut self.pod.socket)
                 .map_err(|error| cannot_observe("conf/default", &error))?;
             (compared, _) = self.planned(&state, links, Some(&settings));
         }
@@ -122,9 +112,4 @@ impl Matched {
             .any(|step| matches!(step, Step::AddLink(_)));
         (Compared { plan, lost }, creates)
     }
-}
-
-fn observe(pod: &mut Pod, host: &Host) -> Result<NetState, Problem> {
-    pod.observe_inside(host)
-        .map_err(|error| cannot_observe("netns", &error))
 }

@@ -4,13 +4,8 @@ use crate::kernel::link::{self, Placement};
 use crate::kernel::{Errno, Error, Netns, Request, Socket};
 use crate::model::{IfName, Link, LinkKind, NetState, Parent};
 
-/// A link to create in a pod's namespace, on a link of the host's.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Creation<'a> {
-    pub netns: &'a Netns,
-    /// The link; its parent is the host's, by its present name.
-    pub link: &'a Link,
-}
+/// The namespace of a missing link, and the link.
+pub(crate) type Creation<'a> = (&'a Netns, &'a Link);
 
 /// Creates the links, each in one message with its final name, index, MAC and MTU; the results are in order.
 ///
@@ -22,8 +17,7 @@ pub(crate) fn create(
     host: &NetState,
     creations: &[Creation<'_>],
 ) -> Result<Vec<Result<(), Errno>>, Error> {
-    let direct = |creation: &Creation<'_>| {
-        let Creation { netns, link } = creation;
+    let direct = |(netns, link): &Creation<'_>| {
         if leftover(host, link).is_some() {
             return Err(Errno::EEXIST);
         }
@@ -69,9 +63,8 @@ fn request(
 fn detour(
     socket: &mut Socket,
     host: &NetState,
-    creation: &Creation<'_>,
+    (netns, link): &Creation<'_>,
 ) -> Result<Result<(), Errno>, Error> {
-    let Creation { netns, link } = creation;
     let Some(name) = temporary_name(link) else {
         return Ok(Err(Errno::EEXIST));
     };

@@ -6,9 +6,8 @@ use crate::inventory::observe::Pod;
 use crate::inventory::rejected::Reason;
 use crate::inventory::stored::Stored;
 use crate::inventory::survey::{Surveyed, survey};
-use crate::kernel::netns;
+use crate::kernel::{dump, netns};
 use crate::matching::Selection;
-use crate::model::sysctl::Sysctls;
 use crate::model::{Checkpoint, NetState, PodInfo, Problem};
 use crate::plan::{HostLinks, Step};
 use crate::refusal::Refusal;
@@ -101,17 +100,13 @@ fn inspect_surveyed(mut surveyed: Surveyed) -> Inspected {
 
 /// The settings that a restore would write if the pod had no link at all; none where they cannot be read.
 fn settings(matched: &mut Matched, links: &HostLinks) -> Vec<String> {
-    let read = |pod: &mut Pod| pod.new_link_settings_inside();
+    let read = |pod: &mut Pod| dump::new_link_settings(&mut pod.socket);
     let pods = std::slice::from_mut(&mut matched.pod);
-    match netns::visit(pods, |pod| &pod.netns, read).pop() {
-        Some(Ok(Ok(new_link))) => settings_beside(matched, &new_link, links),
-        _ => Vec::new(),
-    }
-}
-
-fn settings_beside(matched: &Matched, new_link: &Sysctls, links: &HostLinks) -> Vec<String> {
+    let Some(Ok(Ok(new_link))) = netns::visit(pods, |pod| &pod.netns, read).pop() else {
+        return Vec::new();
+    };
     let nothing = NetState::default();
-    let steps = matched.plan(&nothing, Some(new_link), links, &[]).steps;
+    let steps = matched.plan(&nothing, Some(&new_link), links, &[]).steps;
     let settings = steps
         .iter()
         .filter(|step| matches!(step, Step::Sysctl { .. }));

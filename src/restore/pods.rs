@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::apply::{self, Failure, remaining};
-use super::create_links::{self, Creation};
+use super::create_links;
 use super::{RestoreState, RestoredPod, mac_owners};
 use crate::inventory::cannot_observe;
 use crate::inventory::matched::Matched;
@@ -297,10 +297,7 @@ fn create_links(jobs: &mut [Job], host: &mut Host) -> Result<(), Error> {
     let wanted: Vec<(usize, Link)> = jobs.iter_mut().enumerate().flat_map(missing).collect();
     let creations: Vec<_> = wanted
         .iter()
-        .map(|(at, link)| Creation {
-            netns: &jobs[*at].matched.pod.netns,
-            link,
-        })
+        .map(|(at, link)| (&jobs[*at].matched.pod.netns, link))
         .collect();
     let results = create_links::create(&mut host.socket, &host.state, &creations)?;
     for ((at, link), result) in wanted.into_iter().zip(results) {

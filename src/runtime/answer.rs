@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use serde::Deserialize;
 
 use crate::model::window::{Container, PodFingerprint};
 
@@ -30,9 +31,10 @@ pub struct Config {
 }
 
 /// One running sandbox with its own network namespace, as its runtime reports it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Sandbox {
     /// The full sandbox or container id; never empty.
+    #[serde(rename = "sandbox")]
     pub id: String,
     pub namespace: Option<String>,
     pub name: Option<String>,
@@ -43,6 +45,7 @@ pub struct Sandbox {
     /// A process in it.
     pub pid: Option<u32>,
     /// The kind of runtime: `cri`, `docker` or `podman`.
+    #[serde(skip)]
     pub source: &'static str,
     /// Its running containers, sorted by name, where the query included them.
     pub containers: Vec<Container>,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 
 use super::call::{Failure, Told, cause};
-use super::endpoints::{self, Endpoint, Speaks};
+use super::endpoints::{self, Endpoint};
 use super::names::plain;
 use super::{Answer, Asked, Config, Sandbox, Which, cri, docker};
 use crate::model::Problem;
@@ -92,7 +92,7 @@ async fn attempt(endpoint: &Endpoint, containers: bool, until: Instant) -> Resul
     let socket = path.ok_or_else(|| Failure::NotThere("the path is not UTF-8".to_owned()))?;
     fs::metadata(socket).map_err(|error| Failure::NotThere(cause(&error)))?;
     let greeting = || until.min(Instant::now() + GREETING);
-    if endpoint.speaks == Speaks::Docker {
+    if endpoint.speaks == Which::Docker {
         return docker::Client::greet(socket, greeting())
             .await?
             .tell(containers, until)
@@ -101,7 +101,7 @@ async fn attempt(endpoint: &Endpoint, containers: bool, until: Instant) -> Resul
     match cri::Client::greet(socket, greeting()).await {
         Ok(client) => client.tell(containers, until).await,
         Err(as_cri @ (Failure::NotOffered | Failure::Failed(_)))
-            if endpoint.speaks == Speaks::Either =>
+            if endpoint.speaks == Which::Auto =>
         {
             match docker::Client::greet(socket, greeting()).await {
                 Ok(client) => client.tell(containers, until).await,

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use prost::Message;
-use serde::Deserialize;
+use serde_json::Value;
 
 use super::Sandbox;
 use super::call::{AT_ONCE, Failure, Told, before};
@@ -63,16 +63,13 @@ impl Client {
 
     /// Lists every running sandbox, and their running containers where `containers` is set.
     pub async fn tell(self, containers: bool, until: Instant) -> Result<Told, Failure> {
-        let step = "ListPodSandbox";
         let state = Some(api::PodSandboxStateValue {
             state: api::SANDBOX_READY,
         });
         let filter = Some(api::PodSandboxFilter { state });
         let request = api::ListPodSandboxRequest { filter };
-        let listed: api::ListPodSandboxResponse = self
-            .call(until, step, "ListPodSandbox", request)
-            .await?
-            .map_err(|refused| Failure::of(step, refused))?;
+        let listed: api::ListPodSandboxResponse =
+            self.list(until, "ListPodSandbox", request).await?;
         let running = listed
             .items
             .into_iter()
@@ -101,12 +98,9 @@ impl Client {
         &self,
         until: Instant,
     ) -> Result<BTreeMap<String, Vec<Container>>, Failure> {
-        let step = "ListContainers";
         let request = api::ListContainersRequest {};
-        let listed: api::ListContainersResponse = self
-            .call(until, step, "ListContainers", request)
-            .await?
-            .map_err(|refused| Failure::of(step, refused))?;
+        let listed: api::ListContainersResponse =
+            self.list(until, "ListContainers", request).await?;
         let mut of_sandbox: BTreeMap<String, Vec<Container>> = BTreeMap::new();
         for container in listed
             .containers
@@ -154,6 +148,16 @@ impl Client {
         }
     }
 
+    async fn list<A: Message + Default>(
+        &self,
+        until: Instant,
+        method: &str,
+        request: impl Message,
+    ) -> Result<A, Failure> {
+        let answer = self.call(until, method, method, request).await?;
+        answer.map_err(|refused| Failure::of(method, refused))
+    }
+
     async fn call<A: Message + Default>(
         &self,
         until: Instant,
@@ -166,59 +170,31 @@ impl Client {
     }
 }
 
-/// The part of `info["info"]` that containerd and CRI-O share.
-#[derive(Debug, Default, Deserialize)]
-struct Info {
-    pid: Option<u32>,
-    #[serde(rename = "runtimeSpec")]
-    spec: Option<Spec>,
-}
-
-/// An OCI runtime specification.
-#[derive(Debug, Default, Deserialize)]
-struct Spec {
-    linux: Option<Linux>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct Linux {
-    namespaces: Option<Vec<Namespace>>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Namespace {
-    r#type: String,
-    path: Option<PathBuf>,
-}
-
-impl Info {
-    fn netns(self) -> Option<PathBuf> {
-        let namespaces = self.spec?.linux?.namespaces?;
-        let network = namespaces
-            .into_iter()
-            .find(|namespace| namespace.r#type == "network")?;
-        network.path.filter(|path| path.is_absolute())
-    }
+/// The process of a sandbox, and the path of its network namespace, in the verbose part of the answer: what the OCI
+/// runtime was given.
+fn process_and_netns(info: &Value) -> (Option<u32>, Option<PathBuf>) {
+    let pid = info["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+    let namespaces = info["runtimeSpec"]["linux"]["namespaces"].as_array();
+    let mut namespaces = namespaces.into_iter().flatten();
+    let network = namespaces.find(|namespace| namespace["type"] == "network");
+    let path = network.and_then(|network| network["path"].as_str());
+    let path = path.map(PathBuf::from).filter(|path| path.is_absolute());
+    (pid.filter(|pid| *pid != 0), path)
 }
 
 fn described(id: String, status: api::PodSandboxStatus, info: &str) -> Option<Sandbox> {
-    let network = || {
-        Some(
-            status
-                .linux
-                .as_ref()?
-                .namespaces
-                .as_ref()?
-                .options
-                .as_ref()?
-                .network,
-        )
-    };
-    if status.state != api::SANDBOX_READY || network() == Some(api::NODE) {
+    let namespaces = status
+        .linux
+        .as_ref()
+        .and_then(|linux| linux.namespaces.as_ref());
+    let options = namespaces.and_then(|namespaces| namespaces.options.as_ref());
+    let is_on_host = options.is_some_and(|options| options.network == api::NODE);
+    if status.state != api::SANDBOX_READY || is_on_host {
         return None;
     }
     // Optional: without it the namespace is found by cgroup and mount.
-    let info: Info = serde_json::from_str(info).unwrap_or_default();
+    let info: Value = serde_json::from_str(info).unwrap_or_default();
+    let (pid, netns) = process_and_netns(&info);
     let attempt = status.metadata.as_ref().map(|metadata| metadata.attempt);
     let api::PodSandboxMetadata {
         name,
@@ -232,8 +208,8 @@ fn described(id: String, status: api::PodSandboxStatus, info: &str) -> Option<Sa
         name: told(&name),
         uid: told(&uid),
         attempt,
-        pid: info.pid.filter(|pid| *pid != 0),
-        netns: info.netns(),
+        pid,
+        netns,
         source: KIND,
         containers: Vec::new(),
     })
@@ -244,8 +220,7 @@ mod tests {
     use super::*;
 
     fn netns_of(info: &str) -> (Option<u32>, Option<PathBuf>) {
-        let info: Info = serde_json::from_str(info).unwrap();
-        (info.pid, info.netns())
+        process_and_netns(&serde_json::from_str(info).unwrap())
     }
 
     #[test]

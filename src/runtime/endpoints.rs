@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io;
+use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -10,20 +10,11 @@ use super::{Config, Which};
 use crate::model::Problem;
 use crate::model::problem::InventoryCause;
 
-/// The protocol of a socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Speaks {
-    Cri,
-    Docker,
-    /// One of the two: the answer shows which.
-    Either,
-}
-
 /// A socket to query.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Endpoint {
     pub path: PathBuf,
-    pub speaks: Speaks,
+    pub speaks: Which,
     /// Whether the user named it: then it must answer.
     pub named: bool,
 }
@@ -41,12 +32,10 @@ const DOCKER: [&str; 2] = ["/run/docker.sock", "/run/podman/podman.sock"];
 
 /// The sockets to query, each once. Fails when the user names a kind of runtime of which no socket exists.
 pub(super) fn to_ask(config: &Config) -> Result<Vec<Endpoint>, Problem> {
-    let wanted = match config.which {
-        Which::None => return Ok(Vec::new()),
-        Which::Auto => Speaks::Either,
-        Which::Cri => Speaks::Cri,
-        Which::Docker => Speaks::Docker,
-    };
+    let wanted = config.which;
+    if wanted == Which::None {
+        return Ok(Vec::new());
+    }
     if let Some(path) = &config.endpoint {
         return Ok(vec![Endpoint {
             path: path.clone(),
@@ -55,8 +44,8 @@ pub(super) fn to_ask(config: &Config) -> Result<Vec<Endpoint>, Problem> {
         }]);
     }
     let endpoints = usual(wanted);
-    if endpoints.is_empty() && wanted != Speaks::Either {
-        let (word, sockets) = if wanted == Speaks::Cri {
+    if endpoints.is_empty() && wanted != Which::Auto {
+        let (word, sockets) = if wanted == Which::Cri {
             ("cri", &CRI[..])
         } else {
             ("docker", &DOCKER[..])
@@ -68,12 +57,12 @@ pub(super) fn to_ask(config: &Config) -> Result<Vec<Endpoint>, Problem> {
 }
 
 /// The usual sockets that exist.
-fn usual(wanted: Speaks) -> Vec<Endpoint> {
-    let of = |speaks: Speaks, paths: &'static [&str]| paths.iter().map(move |path| (speaks, *path));
+fn usual(wanted: Which) -> Vec<Endpoint> {
+    let of = |speaks: Which, paths: &'static [&str]| paths.iter().map(move |path| (speaks, *path));
     let mut known = BTreeSet::new();
     let mut endpoints = Vec::new();
-    for (speaks, path) in of(Speaks::Cri, &CRI).chain(of(Speaks::Docker, &DOCKER)) {
-        if wanted != Speaks::Either && wanted != speaks {
+    for (speaks, path) in of(Which::Cri, &CRI).chain(of(Which::Docker, &DOCKER)) {
+        if wanted != Which::Auto && wanted != speaks {
             continue;
         }
         let older = Path::new("/var").join(path.trim_start_matches('/'));
@@ -81,7 +70,7 @@ fn usual(wanted: Speaks) -> Vec<Endpoint> {
             // One socket may have several paths: /var/run is usually a link to /run.
             match fs::metadata(&path).map(|meta| (meta.dev(), meta.ino())) {
                 Ok(file) if !known.insert(file) => {}
-                Err(error) if is_absent(&error) => {}
+                Err(error) if matches!(error.kind(), NotFound | NotADirectory) => {}
                 _ => endpoints.push(Endpoint {
                     path,
                     speaks,
@@ -91,13 +80,6 @@ fn usual(wanted: Speaks) -> Vec<Endpoint> {
         }
     }
     endpoints
-}
-
-fn is_absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
 }
 
 #[cfg(test)]
@@ -122,9 +104,9 @@ mod tests {
     #[test]
     fn a_named_socket_is_the_only_one_even_if_it_is_missing() {
         for (which, speaks) in [
-            (Which::Auto, Speaks::Either),
-            (Which::Cri, Speaks::Cri),
-            (Which::Docker, Speaks::Docker),
+            (Which::Auto, Which::Auto),
+            (Which::Cri, Which::Cri),
+            (Which::Docker, Which::Docker),
         ] {
             let path = PathBuf::from("/nowhere/my.sock");
             let named = Endpoint {

@@ -11,6 +11,7 @@ use hyper::client::conn::http2::{self, SendRequest};
 use hyper::header::{CONTENT_TYPE, HeaderMap, TE};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use percent_encoding::percent_decode_str;
 use prost::Message;
 use tokio::net::UnixStream;
 
@@ -127,7 +128,9 @@ fn check(headers: &HeaderMap) -> Result<(), Refused> {
     match text("grpc-status").and_then(|status| status.parse().ok()) {
         Some(OK) => Ok(()),
         Some(status) => {
-            let message = decoded(text("grpc-message").unwrap_or_default());
+            // Some bytes are written as `%41`.
+            let message = percent_decode_str(text("grpc-message").unwrap_or_default());
+            let message = message.decode_utf8_lossy().into_owned();
             Err(Refused::Status(status, message))
         }
         None => Err(Refused::Broken("the answer has no grpc-status".to_owned())),
@@ -156,26 +159,6 @@ fn unframed<A: Message + Default>(body: &[u8]) -> Result<A, Refused> {
         return Err(broken("its length is wrong"));
     }
     A::decode(message).map_err(|error| broken(&error.to_string()))
-}
-
-/// A text in which some bytes are written as `%41`.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let escaped = (*first == b'%')
-            .then(|| after.get(..2))
-            .flatten()
-            .and_then(|digits| str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(escaped.unwrap_or(*first));
-        rest = if escaped.is_some() {
-            &after[2..]
-        } else {
-            after
-        };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

@@ -7,13 +7,13 @@ use super::{PodSnapshot, Request, SnapshotState};
 use crate::inventory::observe::{self, Pod};
 use crate::inventory::stored::{load_node, now};
 use crate::inventory::{Inventory, cannot_observe};
-use crate::kernel::Error;
+use crate::kernel::dump;
 use crate::matching::StoredRecord;
 use crate::matching::claims::{Claimant, contested};
 use crate::model::checkpoint::{Extension, SCHEMA};
 use crate::model::problem::SnapshotCause;
 use crate::model::{
-    Checkpoint, Link, NetState, NodeIdentity, PodId, PodSummary, Problem, interfaces, stack,
+    Checkpoint, NetState, NodeIdentity, PodId, PodSummary, Problem, interfaces, stack,
 };
 use crate::plan::snapshot_quality;
 use crate::progress::{Listener, Phase, Progress};
@@ -38,7 +38,7 @@ pub(super) fn capture<'a>(
         Phase::ReadingNamespaces,
         inventory.pods.len(),
     ));
-    let observed = observe_twice(&mut inventory);
+    let observed = observe::observe_pods_twice(&mut inventory.pods, &inventory.host);
     let mut incomplete = !inventory.is_complete();
     let Inventory {
         node,
@@ -48,7 +48,8 @@ pub(super) fn capture<'a>(
         mut problems,
         answer: _,
     } = inventory;
-    let links_now = host.links_now().unwrap_or_else(|error| {
+    let links_now = dump::links(&mut host.socket, None, &mut Vec::new());
+    let links_now = links_now.unwrap_or_else(|error| {
         problems.push(cannot_observe("host", &error));
         incomplete = true;
         Vec::new()
@@ -101,16 +102,6 @@ pub(super) fn capture<'a>(
 fn record((id, stored): &Loaded) -> Option<StoredRecord> {
     let checkpoint = stored.as_ref().ok()?;
     Some(StoredRecord::of_checkpoint(&checkpoint.pod(id), checkpoint))
-}
-
-/// Each pod's state, and the link that it lost while it was read.
-fn observe_twice(inventory: &mut Inventory) -> Vec<Result<(NetState, Option<String>), Error>> {
-    let torn = |(state, links): (NetState, Vec<Link>)| {
-        let torn = snapshot_quality::torn(&state, &links);
-        (state, torn)
-    };
-    let read = observe::observe_pods_twice(&mut inventory.pods, &inventory.host);
-    read.into_iter().map(|read| read.map(torn)).collect()
 }
 
 impl Captured<'_> {

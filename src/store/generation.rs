@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::{Error, Store, file, load_checkpoint, lock};
+use crate::model::problem::StoreCause;
 use crate::model::{NodeState, PodId};
 
 /// One generation.
@@ -59,7 +60,11 @@ impl Store {
             .map(|generation| generation.number)
             .collect();
         if !kept.contains(&number) {
-            return Err(Error::NoGeneration { number, kept });
+            return Err(Error {
+                cause: StoreCause::NoGeneration { kept },
+                object: format!("--generation {number}"),
+                source: None,
+            });
         }
         lock::check_folder(&self.folder)?;
         lock::check_folder(&self.generations_folder())?;
@@ -148,7 +153,7 @@ impl Survey {
             .generation(number)
             .and_then(|store| self.contents(store));
         match store.generation(number) {
-            Err(Error::NoGeneration { .. }) => Ok(None),
+            Err(error) if error.is_of_no_generation() => Ok(None),
             _ => contents.map(Some),
         }
     }

@@ -12,6 +12,7 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use super::{Error, Store, disk, file};
+use crate::model::problem::StoreCause;
 use crate::model::{Checkpoint, NodeState, PodId};
 
 /// The right to change the state directory: at most one process has it.
@@ -46,12 +47,12 @@ fn lock(store: &Store) -> Result<Flock<File>, Error> {
         let left = until.saturating_duration_since(Instant::now());
         let holder = || known_holder(&path).unwrap_or_else(|| "another process".to_owned());
         if left.is_zero() {
-            let holder = holder();
-            return Err(Error::Locked {
-                path,
-                holder,
-                patience: store.patience,
-            });
+            let cause = StoreCause::Locked {
+                path: path.display().to_string(),
+                holder: holder(),
+                waited: store.patience,
+            };
+            return Err(Error::new(&path, cause));
         }
         if !said {
             (store.tell)(&holder());

@@ -12,10 +12,11 @@ mod lock;
 mod retention;
 mod window;
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use serde::de::DeserializeOwned;
 
 use crate::model::checkpoint::SCHEMA;
 use crate::model::problem::{StoreCause, StoreEffect};
@@ -28,164 +29,100 @@ pub(crate) use generation::{Contents, Generation, Survey};
 pub(crate) use import::{Content, Foreign, foreign};
 pub use lock::Guard;
 
-/// Why a stored file cannot be used.
-#[derive(Debug)]
-pub enum Error {
-    /// The file is damaged, foreign or newer than this program.
-    Corrupt {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The file system refused.
-    Io {
-        /// The failed action.
-        action: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The errno.
-        source: io::Error,
-        /// Whether it was to change the disk.
-        writing: bool,
-    },
-    /// Another netfix holds the lock.
-    Locked {
-        /// The lock file.
-        path: PathBuf,
-        /// Who holds it, as the file says.
-        holder: String,
-        /// How long this process waited.
-        patience: Duration,
-    },
-    /// There is no generation of that number.
-    NoGeneration {
-        /// The number.
-        number: u64,
-        /// The existing numbers.
-        kept: Vec<u64>,
-    },
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.cause(None).fmt(f)
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io { source, .. } => Some(source),
-            Self::Corrupt { .. } | Self::Locked { .. } | Self::NoGeneration { .. } => None,
-        }
-    }
+/// Why something stored could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("{cause}")]
+pub struct Error {
+    cause: StoreCause,
+    /// The file's name, or the option that asked for it.
+    object: String,
+    source: Option<io::Error>,
 }
 
 impl Error {
-    fn corrupt(path: &Path, reason: impl Into<String>) -> Self {
-        Self::Corrupt {
-            path: path.to_owned(),
-            reason: reason.into(),
+    fn new(path: &Path, cause: StoreCause) -> Self {
+        let name = path.file_name().unwrap_or_default();
+        Self {
+            cause,
+            object: name.to_string_lossy().into_owned(),
+            source: None,
         }
+    }
+
+    pub(crate) fn corrupt(file: &Path, reason: impl Into<String>) -> Self {
+        let (path, reason, effect) = (file.display().to_string(), reason.into(), None);
+        let cause = StoreCause::Corrupt {
+            path,
+            reason,
+            effect,
+        };
+        Self::new(file, cause)
     }
 
     fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
-        move |source| Self::Io {
-            action,
-            path: path.to_owned(),
-            source,
-            writing: false,
-        }
+        move |source| Self::failed(action, path, source, false)
     }
 
-    /// The same for a write or removal.
     fn write<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
-        move |source| Self::Io {
-            action,
-            path: path.to_owned(),
-            source,
-            writing: true,
-        }
+        move |source| Self::failed(action, path, source, true)
     }
 
-    /// Whether it is `ENOENT`.
-    pub(crate) fn is_missing(&self) -> bool {
-        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
-    }
-
-    /// The problem to report.
-    pub(crate) fn problem(&self) -> Problem {
-        self.cause(None).error(self.object())
-    }
-
-    /// The same, with what the command cannot do because of it.
-    pub(crate) fn problem_with(&self, effect: StoreEffect) -> Problem {
-        self.cause(Some(effect)).error(self.object())
-    }
-
-    /// The file's name, or the option that named the generation.
-    fn object(&self) -> String {
-        match self {
-            Self::Corrupt { path, .. } | Self::Io { path, .. } | Self::Locked { path, .. } => {
-                let name = path.file_name().unwrap_or_default();
-                name.to_string_lossy().into_owned()
-            }
-            Self::NoGeneration { number, .. } => format!("--generation {number}"),
-        }
-    }
-
-    fn cause(&self, effect: Option<StoreEffect>) -> StoreCause {
+    fn failed(action: &str, file: &Path, source: io::Error, writing: bool) -> Self {
         use io::ErrorKind::{QuotaExceeded, StorageFull};
-        let text = |path: &Path| path.display().to_string();
-        match self {
-            Self::Corrupt { path, reason } => StoreCause::Corrupt {
-                path: text(path),
-                reason: reason.clone(),
-                effect,
-            },
-            Self::Io {
+        let (action, path) = (action.to_owned(), file.display().to_string());
+        let (error, effect) = (source.to_string(), None);
+        let cause = match source.kind() {
+            StorageFull | QuotaExceeded => StoreCause::NoSpace {
                 action,
                 path,
-                source,
-                writing,
-            } => {
-                let (action, path) = ((*action).to_owned(), text(path));
-                let error = source.to_string();
-                match source.kind() {
-                    StorageFull | QuotaExceeded => StoreCause::NoSpace {
-                        action,
-                        path,
-                        error,
-                        effect,
-                    },
-                    _ if *writing => StoreCause::CannotWrite {
-                        action,
-                        path,
-                        error,
-                        effect,
-                    },
-                    _ => StoreCause::CannotRead {
-                        action,
-                        path,
-                        error,
-                        effect,
-                    },
-                }
-            }
-            Self::Locked {
-                path,
-                holder,
-                patience,
-            } => StoreCause::Locked {
-                path: text(path),
-                holder: holder.clone(),
-                waited: *patience,
+                error,
+                effect,
             },
-            Self::NoGeneration { number: _, kept } => {
-                StoreCause::NoGeneration { kept: kept.clone() }
-            }
+            _ if writing => StoreCause::CannotWrite {
+                action,
+                path,
+                error,
+                effect,
+            },
+            _ => StoreCause::CannotRead {
+                action,
+                path,
+                error,
+                effect,
+            },
+        };
+        Self {
+            source: Some(source),
+            ..Self::new(file, cause)
         }
+    }
+
+    /// Whether the file or folder does not exist.
+    pub(crate) fn is_missing(&self) -> bool {
+        let kind = self.source.as_ref().map(io::Error::kind);
+        kind == Some(io::ErrorKind::NotFound)
+    }
+
+    fn is_of_no_generation(&self) -> bool {
+        matches!(self.cause, StoreCause::NoGeneration { .. })
+    }
+
+    /// The error as a problem.
+    pub(crate) fn problem(&self) -> Problem {
+        self.cause.clone().error(self.object.clone())
+    }
+
+    /// The error as a problem, with its effect on the command.
+    pub(crate) fn problem_with(&self, effect: StoreEffect) -> Problem {
+        let mut cause = self.cause.clone();
+        match &mut cause {
+            StoreCause::Corrupt { effect: place, .. }
+            | StoreCause::NoSpace { effect: place, .. }
+            | StoreCause::CannotWrite { effect: place, .. }
+            | StoreCause::CannotRead { effect: place, .. } => *place = Some(effect),
+            StoreCause::Locked { .. } | StoreCause::NoGeneration { .. } => {}
+        }
+        cause.error(self.object.clone())
     }
 }
 
@@ -294,14 +231,7 @@ impl Store {
 
     /// The node's state; `None` when the file is missing.
     pub(crate) fn load_node(&self) -> Result<Option<NodeState>, Error> {
-        let path = self.node_path();
-        let Some(text) = file::read(&path)? else {
-            return Ok(None);
-        };
-        let probe: NodeSchema = file::parse(&path, &text)?;
-        check_schema(&path, probe.schema, SCHEMA)?;
-        file::verify(&path, &text)?;
-        file::parse(&path, &text).map(Some)
+        load(&self.node_path(), SCHEMA)
     }
 
     /// Takes the lock, and creates a missing state directory.
@@ -321,6 +251,17 @@ struct NodeSchema {
 #[derive(serde::Deserialize)]
 struct CheckpointSchema {
     netfix: Option<NodeSchema>,
+}
+
+/// Reads a file with schema and checksum at its top level; `None` when it does not exist.
+fn load<T: DeserializeOwned>(path: &Path, known: u32) -> Result<Option<T>, Error> {
+    let Some(text) = file::read(path)? else {
+        return Ok(None);
+    };
+    let probe: NodeSchema = file::parse(path, &text)?;
+    check_schema(path, probe.schema, known)?;
+    file::verify(path, &text)?;
+    file::parse(path, &text).map(Some)
 }
 
 fn load_checkpoint(path: &Path) -> Result<Checkpoint, Error> {

@@ -53,23 +53,15 @@ impl Guard {
 
     /// Creates a generation of all present files, unless the newest one holds them and is not marked as put aside.
     pub(crate) fn keep(&self) -> Result<Kept, Error> {
-        let newest = self
-            .store
-            .generations()?
-            .pop()
-            .filter(|newest| !newest.aside);
-        let is_whole_in = |of: Store| self.store.is_whole_in(&of);
-        // An unreadable one counts as incomplete.
-        let holds_all = |number| {
-            self.store
-                .generation(number)
-                .and_then(is_whole_in)
-                .unwrap_or(false)
-        };
-        match newest.map(|newest| newest.number) {
-            Some(number) if holds_all(number) => Ok(Kept::Already(number)),
-            _ => self.make(false).map(Kept::Made),
+        let newest = self.store.generations()?.pop();
+        if let Some(newest) = newest.filter(|newest| !newest.aside) {
+            let held = self.store.generation(newest.number);
+            let is_whole = held.and_then(|held| self.store.is_whole_in(&held));
+            if is_whole.unwrap_or(false) {
+                return Ok(Kept::Already(newest.number));
+            }
         }
+        self.make(false).map(Kept::Made)
     }
 
     fn make(&self, aside: bool) -> Result<u64, Error> {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Error, Guard, NodeSchema, Store, check_schema, disk, file, lock};
+use super::{Error, Guard, Store, disk, file, lock};
 use crate::model::text::escape;
 use crate::model::{Window, window};
 
@@ -199,15 +199,11 @@ fn is_id(text: &str) -> bool {
 }
 
 fn load(path: &Path) -> Result<Option<Window>, Error> {
-    let Some(text) = file::read(path)? else {
-        return Ok(None);
-    };
-    let probe: NodeSchema = file::parse(path, &text)?;
-    check_schema(path, probe.schema, window::SCHEMA)?;
-    file::verify(path, &text)?;
-    let window: Window = file::parse(path, &text)?;
-    check_id(path, &window)?;
-    Ok(Some(window))
+    let window: Option<Window> = super::load(path, window::SCHEMA)?;
+    if let Some(window) = &window {
+        check_id(path, window)?;
+    }
+    Ok(window)
 }
 
 fn save(path: &Path, window: &Window) -> Result<(), Error> {

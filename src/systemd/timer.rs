@@ -56,7 +56,7 @@ pub fn arm(bus: &Bus, timer: &str, unit: &str, after: Duration) -> Result<(), Er
         ("ExecStart", commands.into()),
         ("CollectMode", "inactive-or-failed".into()),
     ];
-    let service = service_of(timer);
+    let service = format!("{}.service", timer.trim_end_matches(".timer"));
     let others: Vec<(&str, Properties<'_>)> = vec![(&service, of_service)];
     let result = bus.job(
         "StartTransientUnit",
@@ -93,10 +93,6 @@ fn end(bus: &Bus, which: impl Fn(&str) -> bool) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-fn service_of(timer: &str) -> String {
-    format!("{}.service", timer.trim_end_matches(".timer"))
 }
 
 /// A program's path, which systemd needs.

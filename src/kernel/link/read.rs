@@ -25,12 +25,9 @@ pub(in crate::kernel) fn parse(message: LinkMessage) -> Result<RawLink, String> 
     let LinkMessage {
         header, attributes, ..
     } = message;
-    let name = attributes.iter().find_map(|a| {
-        if let LinkAttribute::IfName(n) = a {
-            Some(n.clone())
-        } else {
-            None
-        }
+    let name = attributes.iter().find_map(|a| match a {
+        LinkAttribute::IfName(n) => Some(n.clone()),
+        _ => None,
     });
     let name = IfName::try_from(name.unwrap_or_default()).map_err(|error| error.to_string())?;
     let is_ether = header.link_layer_type == LinkLayerType::Ether;
@@ -127,30 +124,21 @@ fn flags(flags: LinkFlags) -> Flags {
 fn altnames(props: Vec<Prop>) -> Vec<String> {
     props
         .into_iter()
-        .filter_map(|p| {
-            if let Prop::AltIfName(name) = p {
-                Some(name)
-            } else {
-                None
-            }
+        .filter_map(|p| match p {
+            Prop::AltIfName(name) => Some(name),
+            _ => None,
         })
         .collect()
 }
 
 fn vlan(infos: &[InfoVlan]) -> Result<Vlan, String> {
-    let id = infos.iter().find_map(|info| {
-        if let InfoVlan::Id(id) = info {
-            Some(*id)
-        } else {
-            None
-        }
+    let id = infos.iter().find_map(|info| match info {
+        InfoVlan::Id(id) => Some(*id),
+        _ => None,
     });
-    let id = VlanId::try_from(id.ok_or("the kernel reports no VLAN id")?)
-        .map_err(|error| error.to_string())?;
-    let mut vlan = Vlan {
-        vlan_flags: 0,
-        ..Vlan::plain(id)
-    };
+    let id = id.ok_or("the kernel reports no VLAN id")?;
+    let mut vlan = Vlan::plain(VlanId::try_from(id).map_err(|error| error.to_string())?);
+    vlan.vlan_flags = 0;
     for info in infos {
         match info {
             InfoVlan::Flags((flags, _)) => vlan.vlan_flags = flags.bits(),
@@ -164,12 +152,9 @@ fn vlan(infos: &[InfoVlan]) -> Result<Vlan, String> {
 }
 
 fn qos(map: &[VlanQosMapping]) -> Vec<(u32, u32)> {
-    let pair = |m: &VlanQosMapping| {
-        if let VlanQosMapping::Mapping(from, to) = m {
-            Some((*from, *to))
-        } else {
-            None
-        }
+    let pair = |m: &VlanQosMapping| match m {
+        VlanQosMapping::Mapping(from, to) => Some((*from, *to)),
+        _ => None,
     };
     map.iter().filter_map(pair).collect()
 }
@@ -184,12 +169,9 @@ fn macvlan(infos: &[InfoMacVlan]) -> Result<Macvlan, String> {
             InfoMacVlan::BcQueueLen(length) => macvlan.bc_queue_len = Some(*length),
             InfoMacVlan::BcCutoff(cutoff) => macvlan.bc_cutoff = Some(*cutoff),
             InfoMacVlan::MacAddrData(list) => {
-                let mac = |i: &InfoMacVlan| {
-                    if let InfoMacVlan::MacAddr(m) = i {
-                        Some(Mac(*m))
-                    } else {
-                        None
-                    }
+                let mac = |i: &InfoMacVlan| match i {
+                    InfoMacVlan::MacAddr(m) => Some(Mac(*m)),
+                    _ => None,
                 };
                 macvlan.sources = list.iter().filter_map(mac).collect();
                 macvlan.sources.sort_unstable();

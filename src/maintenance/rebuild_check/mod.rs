@@ -25,28 +25,9 @@ pub(crate) struct PodBefore<'a> {
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct After {
     /// Every running sandbox; `None` when a runtime that answered before does not answer now.
-    pub sandboxes: Option<Vec<SandboxNow>>,
+    pub sandboxes: Option<Vec<Sandbox>>,
     /// Every namespace; `None` when they could not be listed.
     pub namespaces: Option<Vec<NetnsIdentity>>,
-}
-
-/// A running sandbox.
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct SandboxNow {
-    pub namespace: Option<String>,
-    pub name: Option<String>,
-    #[serde(flatten)]
-    pub fingerprint: PodFingerprint,
-}
-
-impl From<Sandbox> for SandboxNow {
-    fn from(sandbox: Sandbox) -> Self {
-        Self {
-            fingerprint: sandbox.fingerprint(),
-            namespace: sandbox.namespace,
-            name: sandbox.name,
-        }
-    }
 }
 
 /// Whether a pod was rebuilt.
@@ -85,38 +66,33 @@ pub(crate) fn check(before: &PodBefore<'_>, after: &After) -> Checked {
     };
     Checked {
         verdict,
-        fingerprint: now.map(|now| now.fingerprint.clone()),
+        fingerprint: now.map(Sandbox::fingerprint),
     }
 }
 
-fn own<'a>(then: &PodFingerprint, sandboxes: &'a [SandboxNow]) -> Option<&'a SandboxNow> {
-    sandboxes
-        .iter()
-        .find(|now| now.fingerprint.sandbox == then.sandbox)
+fn own<'a>(then: &PodFingerprint, sandboxes: &'a [Sandbox]) -> Option<&'a Sandbox> {
+    sandboxes.iter().find(|now| now.id == then.sandbox)
 }
 
 /// The sandbox that has the pod's name now.
-fn successor<'a>(info: &PodInfo, sandboxes: &'a [SandboxNow]) -> Option<&'a SandboxNow> {
-    let same_name = |now: &&SandboxNow| {
+fn successor<'a>(info: &PodInfo, sandboxes: &'a [Sandbox]) -> Option<&'a Sandbox> {
+    let same_name = |now: &&Sandbox| {
         info.name.is_some() && now.name == info.name && now.namespace == info.namespace
     };
     sandboxes.iter().find(same_name)
 }
 
 /// What differs; `None` when nothing does.
-fn change(then: &PodFingerprint, now: Option<&SandboxNow>) -> Option<RebuildCause> {
-    let Some(SandboxNow {
-        fingerprint: now, ..
-    }) = now
-    else {
+fn change(then: &PodFingerprint, now: Option<&Sandbox>) -> Option<RebuildCause> {
+    let Some(now) = now else {
         return Some(RebuildCause::SandboxGone {
             sandbox: then.sandbox.clone(),
         });
     };
-    if now.sandbox != then.sandbox {
+    if now.id != then.sandbox {
         return Some(RebuildCause::SandboxReplaced {
             was: then.sandbox.clone(),
-            is: now.sandbox.clone(),
+            is: now.id.clone(),
             attempt: now.attempt,
         });
     }

@@ -1,12 +1,11 @@
 //! The lines of a window's log.
 
-use crate::maintenance::event::{Budget, Event, KubeletEvent};
+use crate::maintenance::event::{Budget, Event};
 use crate::model::text::{count, duration};
 use crate::model::window::command_line;
 
 sentences! {
     Event {
-        Kubelet(event) => "{event}",
         ResumingWindow => "resuming the interrupted window from its snapshot",
         Checking => "checking that every pod can be restored",
         TakingSnapshot => "taking a snapshot",
@@ -39,11 +38,6 @@ sentences! {
         PhaseEnded { name, ok: false } => "{name}: incomplete",
         NotSaved(problem) => "{problem}; the window continues and tries to save it again",
         Failed(problem) => "{problem}",
-    }
-}
-
-sentences! {
-    KubeletEvent {
         Pausing { unit } => "pausing {unit}",
         Paused { unit, timer, deadline } => "{unit} is stopped and masked; {timer} starts it again after {deadline} at \
             the latest" (deadline = duration(*deadline)),
