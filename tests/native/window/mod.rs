@@ -10,6 +10,7 @@ mod disk;
 mod gateways;
 mod killed;
 mod lock;
+mod lost_again;
 mod nic;
 mod proof;
 mod question;
