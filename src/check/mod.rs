@@ -103,6 +103,7 @@ fn examine(
     let mut surveyed = survey(inventory, stored, check.selection, store)?;
     problems.append(&mut surveyed.problems);
     problems.extend(node::abilities(&surveyed));
+    problems.extend(node::window(store, &surveyed.node));
     // A part of the pods is judged by their own checkpoints alone.
     if check.selection.is_everything() {
         let recorded = surveyed.node_state.as_ref();

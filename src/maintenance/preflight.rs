@@ -102,6 +102,7 @@ fn is_cured(problem: &Problem) -> bool {
             | Code::PodReplaced
             | Code::Drift
             | Code::Degraded
+            | Code::WindowOpen
     )
 }
 

@@ -9,7 +9,7 @@ use crate::maintenance::clock;
 use crate::maintenance::event::{Event, TARGET};
 use crate::maintenance::window_log::{self, WindowLog};
 use crate::model::problem::WindowCause;
-use crate::model::window::{Phase, PhaseName, SCHEMA};
+use crate::model::window::{Phase, PhaseName, REBOOT, SCHEMA};
 use crate::model::{Exit, Problem, Window};
 use crate::refusal::Refusal;
 use crate::store::{self, Guard, Store};
@@ -192,9 +192,14 @@ impl WindowSession {
     /// keeps the end that it had.
     pub(crate) fn close(mut self, end: Exit, closed_by: Option<&str>) -> (Window, Vec<Problem>) {
         if self.window.ended.is_none() {
-            self.window.ended = Some(self.now());
+            let is_of_other_boot = is_of_other_boot(&self.window);
+            // This boot's clock says nothing about a window of another one.
+            (self.window.ended, self.window.closed_by) = if is_of_other_boot {
+                (self.window.last_known(), Some(REBOOT.to_owned()))
+            } else {
+                (Some(self.now()), closed_by.map(str::to_owned))
+            };
             self.window.exit = Some(end as u8);
-            self.window.closed_by = closed_by.map(str::to_owned);
         }
         self.log_file.end_echo();
         let mut problems = Vec::new();
@@ -265,7 +270,7 @@ pub(crate) fn open_or_resume(
     }
     if window.ended.is_some() || is_of_other_boot(&window) {
         // Closing it was interrupted, or the reboot has ended its pause.
-        WindowSession::take_over(window, guard, false).finish_abandoned("reboot");
+        WindowSession::take_over(window, guard, false).finish_abandoned(REBOOT);
         return WindowSession::open(store, store.lock(COMMAND)?, COMMAND, echo);
     }
     let mut session = WindowSession::take_over(window, guard, echo);

@@ -2,7 +2,7 @@
 
 use crate::inventory::procfs;
 use crate::maintenance::clock;
-use crate::maintenance::window::is_owner_alive;
+use crate::maintenance::window::{is_of_other_boot, is_owner_alive};
 use crate::model::Window;
 use crate::systemd::{Bus, UnitState};
 
@@ -14,8 +14,13 @@ pub(crate) struct WindowStatus {
     pub now: u64,
     /// Whether the process that opened it still runs.
     pub is_at_work: bool,
+    /// Whether a reboot has ended it: nothing of it is in force.
+    pub is_of_other_boot: bool,
     /// kubelet's unit; `None` where systemd was not queried.
     pub unit: Option<UnitState>,
+    /// When a unit that this window stopped was started again, in milliseconds since the window's start; the deadline or
+    /// another program did that.
+    pub runs_since: Option<u64>,
 }
 
 impl WindowStatus {
@@ -25,10 +30,19 @@ impl WindowStatus {
         let unit = pause
             .zip(bus)
             .and_then(|(pause, bus)| bus.unit(&pause.unit).ok());
+        let is_of_other_boot = is_of_other_boot(&window);
+        let runs_since = pause
+            .zip(bus)
+            .filter(|_| !is_of_other_boot)
+            .and_then(|(pause, bus)| bus.active_since(&pause.unit).ok()?)
+            .map(|since| since.saturating_sub(window.started_boottime))
+            .filter(|since| *since >= pause.and_then(|pause| pause.paused).unwrap_or_default());
         Self {
             now: clock::boottime().saturating_sub(window.started_boottime),
             is_at_work: is_owner_alive(&window) || window.owner == procfs::own(),
+            is_of_other_boot,
             unit,
+            runs_since,
             window,
         }
     }

@@ -11,6 +11,8 @@ use super::{GatewayAnswer, Interface, NodeIdentity, PodInfo, Problem, State};
 
 /// Version of the format.
 pub const SCHEMA: u32 = 1;
+/// What closed a window that a reboot ended.
+pub const REBOOT: &str = "reboot";
 
 /// Seconds without kubelet after which the node is marked `NotReady`: node-monitor-grace-period of
 /// kube-controller-manager (40 s; 50 s since Kubernetes 1.32).
@@ -229,6 +231,19 @@ impl Window {
         self.phases
             .iter()
             .any(|phase| phase.name == PhaseName::Command)
+    }
+
+    /// The last moment that it has, in milliseconds since its start.
+    pub(crate) fn last_known(&self) -> Option<u64> {
+        let phases = self
+            .phases
+            .iter()
+            .map(|phase| phase.to.unwrap_or(phase.from));
+        let pause = self
+            .pause
+            .iter()
+            .flat_map(|pause| pause.resumed.or(pause.paused));
+        phases.chain(pause).max()
     }
 
     /// The phase that is running, or in which netfix died.

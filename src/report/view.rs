@@ -65,6 +65,8 @@ pub struct HoldView {
     pub started: String,
     /// Whether the process that opened it is running.
     pub kept: bool,
+    /// Whether a reboot has ended it.
+    pub ended_by_reboot: bool,
     /// That process.
     pub pid: u32,
     /// The phase that runs, or in which netfix died; null between phases.

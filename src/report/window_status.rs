@@ -13,15 +13,19 @@ impl HoldView {
             window,
             now,
             is_at_work,
+            is_of_other_boot,
             unit,
+            runs_since,
         } = status;
         let pause = window.pause.as_ref();
-        let paused_for = pause.and_then(|pause| {
-            let until = pause.resumed.unwrap_or(*now);
+        let resumed = pause.and_then(|pause| pause.resumed).or(*runs_since);
+        let of_this_boot = pause.filter(|_| !is_of_other_boot);
+        let paused_for = of_this_boot.and_then(|pause| {
+            let until = resumed.unwrap_or(*now);
             Some(until.saturating_sub(pause.paused?) / 1000)
         });
-        let running = pause.filter(|pause| pause.resumed.is_none());
-        let deadline_in = running.and_then(|pause| {
+        let stopped = of_this_boot.filter(|_| resumed.is_none());
+        let deadline_in = stopped.and_then(|pause| {
             let at = pause.armed? / 1000 + pause.deadline;
             Some(at.saturating_sub(now / 1000))
         });
@@ -30,6 +34,7 @@ impl HoldView {
             command: window.command.clone(),
             started: window.started.clone(),
             kept: *is_at_work,
+            ended_by_reboot: *is_of_other_boot,
             pid: window.owner.pid,
             phase: window.phase(),
             unit: pause.map(|pause| pause.unit.clone()),
@@ -61,6 +66,10 @@ pub(super) fn facts(view: &HoldView) -> Facts {
 /// How far the window has come.
 fn progress(view: &HoldView) -> String {
     match (view.phase, view.exit) {
+        _ if view.ended_by_reboot => {
+            "ended by a reboot; the next `netfix upgrade`, `pause` or `resume` closes its record"
+                .to_owned()
+        }
         (_, Some(exit)) => format!("closed with exit code {exit}"),
         // A pause outlives its process.
         (None, None) if view.command == "pause" => "open".to_owned(),
@@ -92,10 +101,15 @@ fn kubelet(view: &HoldView, unit: &str) -> Facts {
         0 => "the deadline has passed".to_owned(),
         left => format!("systemd starts it again in {} (deadline)", seconds(left)),
     });
-    let mut facts = vec![
-        ("kubelet", format!("{unit} is {now}{held}")),
-        ("", paused.unwrap_or_else(|| "not paused".to_owned())),
-    ];
+    let mut facts = vec![("kubelet", format!("{unit} is {now}{held}"))];
+    if view.ended_by_reboot {
+        return facts;
+    }
+    let runs_again = view.held == Some(false) && view.deadline_in.is_none();
+    facts.push(match paused_for {
+        Some(time) if runs_again => ("", format!("runs again after a pause of {}", seconds(time))),
+        _ => ("", paused.unwrap_or_else(|| "not paused".to_owned())),
+    });
     facts.extend(deadline.map(|deadline| ("", deadline)));
     facts
 }

@@ -370,6 +370,7 @@ fn from_window(window: &Window) -> HoldView {
         command: window.command.clone(),
         started: window.started.clone(),
         kept: false,
+        ended_by_reboot: false,
         pid: 48211,
         phase: window
             .phases

@@ -71,6 +71,10 @@ sentences! {
             `netfix snapshot`" (pod = or_nothing(" ", pod.as_ref())),
         Drift { more, pod } => "a restore would do this and {steps}: see `netfix diff{pod}`. If the present state is \
             right, run `netfix snapshot`" (steps = count(*more, "more step"), pod = or_nothing(" ", pod.as_ref())),
+        WindowAbandoned { command, started, pid } => "the window of `netfix {command}` is open since {started}, and its \
+            process {pid} is gone: kubelet may be stopped, and pods without network. Run `netfix restore`, then \
+            `netfix resume`",
+        NotResumed { started } => "kubelet was paused by hand at {started} and not resumed. Run `netfix resume`",
     }
 }
 

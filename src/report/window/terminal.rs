@@ -10,7 +10,7 @@ use super::text::{self, clock, milliseconds_or_dash};
 use super::verdict::{PodOutcome, command_lasted};
 use super::{ReportView, WindowLine, WindowView};
 use crate::model::window::{
-    EVICTION_AFTER, KubeletPause, NOT_READY_AFTER, Phase, PhaseName, WindowPod,
+    EVICTION_AFTER, KubeletPause, NOT_READY_AFTER, Phase, PhaseName, REBOOT, WindowPod,
 };
 
 /// Everything about one window but its verdict.
@@ -70,7 +70,10 @@ pub(super) fn ended(view: &ReportView) -> String {
         .closed_by
         .as_deref()
         .filter(|by| *by != window.command)
-        .map(|by| format!(", by netfix {}", escape(by)))
+        .map(|by| match by {
+            REBOOT => ", by a reboot".to_owned(),
+            by => format!(", by netfix {}", escape(by)),
+        })
         .unwrap_or_default();
     match (view.computed.open, window.ended) {
         (true, _) => "still open".to_owned(),
@@ -91,6 +94,9 @@ pub(super) fn pause(view: &ReportView, hold: &KubeletPause) -> String {
         (Some(from), Some(to)) => {
             let length = milliseconds(to.saturating_sub(from));
             format!("{unit} paused for {length} ({} to {})", at(from), at(to))
+        }
+        (Some(from), None) if view.window.closed_by.as_deref() == Some(REBOOT) => {
+            format!("{unit} paused at {}; the reboot ended the pause", at(from))
         }
         (Some(from), None) => format!("{unit} paused at {}, not resumed", at(from)),
         (None, Some(to)) => format!("{unit} not seen stopped; running at {}", at(to)),

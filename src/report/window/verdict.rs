@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::super::style::Tone;
 use super::super::text::{count, escape, join, milliseconds};
 use super::text;
-use crate::model::window::{Phase, PhaseName, Run, Standing, Window, WindowPod};
+use crate::model::window::{Phase, PhaseName, REBOOT, Run, Standing, Window, WindowPod};
 use crate::model::{Code, Problem, Severity, State};
 
 impl Standing {
@@ -265,6 +265,9 @@ fn pause(window: &Window, standing: Standing) -> Option<String> {
     let pause = window.pause.as_ref()?;
     let unit = escape(&pause.unit);
     match (pause.paused, pause.resumed) {
+        (Some(_), None) if window.closed_by.as_deref() == Some(REBOOT) => {
+            Some(format!("a reboot ended the pause of {unit}"))
+        }
         (Some(_), None) if standing == Standing::Closed => {
             Some(format!("the unit {unit} was not seen running again"))
         }

@@ -1,5 +1,6 @@
 //! The maintenance window under a real systemd. systemctl(1), ip(8), CRI and files supply the expected state.
 
+mod abandoned;
 mod beside;
 mod bus;
 mod command;

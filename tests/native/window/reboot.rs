@@ -68,3 +68,46 @@ fn an_upgrade_after_the_reboot_is_a_new_window() {
     assert_eq!(records[1]["exit"], 0);
     assert_eq!(of_pods(&records[1], "rebuilt"), [false, false]);
 }
+
+#[test]
+fn after_a_reboot_status_and_report_say_that_it_ended_the_pause() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    scene.netfix("pause").exits(0);
+    reboot(&scene);
+    scene
+        .netfix("status")
+        .exits(0)
+        .stdout_has(&["ended by a reboot"])
+        .lacks("paused for")
+        .lacks("not paused")
+        .lacks("deadline");
+    scene.netfix("check -o json").has_no("window-open");
+    scene.netfix("resume").exits(0);
+    let record = scene.record();
+    assert_eq!(record["closed_by"], "reboot");
+    assert_eq!(
+        record["ended"], record["phases"][0]["to"],
+        "the last known moment: {record}"
+    );
+    scene
+        .netfix("report")
+        .stdout_has(&["by a reboot", "the reboot ended the pause"])
+        .lacks("was not seen running again");
+}
+
+#[test]
+fn status_stops_counting_once_the_deadline_has_started_kubelet() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    scene.netfix("pause --deadline 5s").exits(0);
+    assert!(wait_until(Duration::from_secs(20), || scene.runs(KUBELET)));
+    std::thread::sleep(Duration::from_secs(8));
+    let status = scene.netfix("status -o json").exits(0).json();
+    let paused = status["status"]["window"]["paused_for"].as_u64();
+    assert!(paused.is_some_and(|paused| paused <= 6), "{status:#}");
+    scene
+        .netfix("status")
+        .stdout_has(&["runs again after a pause of"])
+        .lacks("NotReady after");
+}

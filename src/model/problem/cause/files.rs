@@ -62,6 +62,8 @@ causes! {
         OriginFormat => PartialSource,
         LinkLost => Degraded,
         Drift { more: usize, pod: Option<PodId> } => Drift,
+        WindowAbandoned { command: String, started: String, pid: u32 } => WindowOpen,
+        NotResumed { started: String } => WindowOpen,
     }
 }
 
