@@ -1,6 +1,7 @@
 //! Pausing and resuming kubelet in an order that never leaves it stopped: record, arm the deadline, stop, mask, verify; then
 //! start, stop the deadline.
 
+use std::path;
 use std::time::Duration;
 
 use crate::maintenance::event::Event;
@@ -77,7 +78,9 @@ fn arm_and_stop(
     pause: &KubeletPause,
     deadline: Duration,
 ) -> Result<(), KubeletCause> {
-    systemd::arm(bus, &pause.timer, &pause.unit, deadline).map_err(|error| not_paused(&error))?;
+    let words = session.at_the_deadline();
+    systemd::arm(bus, &pause.timer, &pause.unit, deadline, &words)
+        .map_err(|error| not_paused(&error))?;
     session.note_pause(|pause, now| pause.armed = Some(now));
     systemd::pause(bus, &pause.unit).map_err(|error| not_paused(&error))?;
     // A deadline that came while the unit was stopping is used up: nothing would start the unit after that.
@@ -138,7 +141,8 @@ impl WindowSession {
         let (unit, timer) = (pause.unit.clone(), systemd::timer_name());
         (pause.timer, pause.deadline) = (timer.clone(), deadline.as_secs());
         self.save().map_err(|error| error.problem())?;
-        systemd::arm(bus, &timer, &unit, deadline)
+        let words = self.at_the_deadline();
+        systemd::arm(bus, &timer, &unit, deadline, &words)
             .map_err(|error| not_paused(&error).error(unit))?;
         self.note_pause(|pause, now| pause.armed = Some(now));
         Ok(())
@@ -171,6 +175,17 @@ impl WindowSession {
         self.end(left.is_none());
         self.log(&Event::Resumed { unit });
         Ok(left)
+    }
+
+    /// What netfix does if nobody has resumed the unit: a kubelet that starts while pods have no address may rebuild them.
+    /// While a window's process lives it has the lock, and this does nothing.
+    fn at_the_deadline(&self) -> Vec<String> {
+        let folder = self.guard.as_ref().map(|guard| guard.state_dir());
+        let folder = folder.and_then(|folder| path::absolute(folder).ok());
+        let folder = folder.unwrap_or_default().display().to_string();
+        ["--state-dir", &folder, "restore", "--wait", "10s"]
+            .map(str::to_owned)
+            .to_vec()
     }
 
     fn note_pause(&mut self, note: impl FnOnce(&mut KubeletPause, u64)) {

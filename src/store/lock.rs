@@ -22,6 +22,13 @@ pub struct Guard {
     lock: Flock<File>,
 }
 
+impl Guard {
+    /// The state directory.
+    pub(crate) fn state_dir(&self) -> &Path {
+        &self.store.folder
+    }
+}
+
 impl Drop for Guard {
     fn drop(&mut self) {
         // The next holder must not show up as this process.

@@ -23,12 +23,27 @@ pub fn timer_name() -> String {
     format!("{TIMER_PREFIX}{}.timer", std::process::id())
 }
 
-/// Arms the timer of that name, on the monotonic clock, and disarms every other deadline. Fails where systemctl(1) or
-/// rm(1) is missing.
-pub fn arm(bus: &Bus, timer: &str, unit: &str, after: Duration) -> Result<(), Error> {
+/// How long netfix may take at the deadline before the unit starts, as timeout(1) takes it.
+const NETFIX_LIMIT: &str = "60s";
+
+/// Arms the timer of that name, on the monotonic clock, and disarms every other deadline. At the deadline netfix runs with
+/// `words` first, for a limited time, and the unit starts whatever comes of that. Fails where systemctl(1), rm(1) or
+/// timeout(1) is missing.
+pub fn arm(
+    bus: &Bus,
+    timer: &str,
+    unit: &str,
+    after: Duration,
+    words: &[String],
+) -> Result<(), Error> {
     let (systemctl, remove) = (program("systemctl")?, program("rm")?);
+    let (timeout, netfix) = (program("timeout")?, own_program()?);
     let control = format!("/run/systemd/system.control/{unit}");
+    let words: Vec<String> = words.iter().map(|word| escaped(word)).collect();
+    let bounded = ["timeout", "--kill-after=5s", NETFIX_LIMIT, &netfix];
+    let bounded = bounded.into_iter().chain(words.iter().map(String::as_str));
     let commands: Vec<Exec<'_>> = vec![
+        (&timeout, bounded.collect(), true),
         (&remove, vec!["rm", "-f", &control], true),
         (
             &systemctl,
@@ -93,6 +108,18 @@ fn end(bus: &Bus, which: impl Fn(&str) -> bool) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// This program's path.
+pub(super) fn own_program() -> Result<String, Error> {
+    let program = std::env::current_exe();
+    let program = program.map_err(|error| Error::State(format!("netfix's own path: {error}")))?;
+    Ok(program.display().to_string())
+}
+
+/// An argument for systemd, which expands `$NAME`, and turns `$$` into `$` (systemd.service(5)).
+pub(super) fn escaped(word: &str) -> String {
+    word.replace('$', "$$")
 }
 
 /// A program's path, which systemd needs.

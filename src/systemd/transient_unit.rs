@@ -8,7 +8,7 @@ use std::time::Duration;
 use zbus::{OwnedObjectPath, OwnedVariant};
 
 use crate::systemd::bus::{Bus, Error};
-use crate::systemd::timer::{Exec, Properties};
+use crate::systemd::timer::{Exec, Properties, escaped, own_program};
 
 /// The unit of an upgrade. While processes of an earlier COMMAND keep this unit, the next one is
 /// `netfix-upgrade-<pid>.service`.
@@ -48,16 +48,12 @@ pub fn detach(
     output: (&Path, &Path),
 ) -> Result<Detached, Error> {
     let failed = |error: io::Error| Error::State(format!("cannot start netfix as a unit: {error}"));
-    let program = std::env::current_exe()
-        .map_err(failed)?
-        .display()
-        .to_string();
+    let program = own_program()?;
     let folder = std::env::current_dir()
         .map_err(failed)?
         .display()
         .to_string();
-    // systemd expands `$NAME`, and turns `$$` into `$` (systemd.service(5)).
-    let words: Vec<String> = words.iter().map(|word| word.replace('$', "$$")).collect();
+    let words: Vec<String> = words.iter().map(|word| escaped(word)).collect();
     let all = std::iter::once("netfix")
         .chain(words.iter().map(String::as_str))
         .collect();

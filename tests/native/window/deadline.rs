@@ -159,3 +159,56 @@ fn the_deadline_starts_a_kubelet_that_netfix_could_not() {
     scene.netfix("resume").exits(0);
     scene.assert_whole();
 }
+
+/// kubelet's unit; as it starts it writes down which pods have no network.
+fn noting(scene: &Scene<'_>) -> std::path::PathBuf {
+    let noted = scene.path("noted");
+    let pods = scene.pods.iter().map(|pod| pod.ns.path());
+    let look = pods.map(|path| path.display().to_string());
+    let look = look.map(|path| format!("nsenter --net={path} ip -br address show dev eth0"));
+    let look: Vec<String> = look.collect();
+    let look = scene.script(
+        "look",
+        &format!("{{ {}; }} >{} 2>&1 || :", look.join("; "), noted.display()),
+    );
+    let text = format!("[Service]\nExecStartPre={look}\nExecStart=/bin/sleep infinity\n");
+    scene.machine.put(&format!("{PACKAGES}/{KUBELET}"), &text);
+    for words in ["daemon-reload", "start kubelet.service"] {
+        scene
+            .machine
+            .systemctl(words)
+            .unwrap_or_else(|e| panic!("{e}"));
+    }
+    noted
+}
+
+#[test]
+fn when_netfix_was_killed_the_pods_are_restored_before_the_deadline_starts_kubelet() {
+    let node = Node::new();
+    let scene = Scene::without_kubelet(&node);
+    let noted = noting(&scene);
+    let body = format!(
+        "{}\ntouch {}",
+        scene.reloading(),
+        scene.path("begun").display()
+    );
+    let command = scene.script("waits", &format!("set -e\n{body}\nsleep 600"));
+    let upgrade = scene.start_upgrade("--deadline 5s", &command);
+    scene.wait_for_file("begun");
+    upgrade.kill();
+    std::fs::remove_file(&noted).expect("what the first start of kubelet noted");
+    assert!(
+        wait_until(Duration::from_secs(60), || scene.runs(KUBELET)),
+        "{}",
+        scene.machine.systemd_state()
+    );
+    let at_its_start = std::fs::read_to_string(noted).expect("what kubelet's start noted");
+    for pod in &scene.pods {
+        assert!(
+            at_its_start.contains(&pod.address()),
+            "kubelet started before {} was back:\n{at_its_start}",
+            pod.name()
+        );
+    }
+    scene.assert_networks();
+}

@@ -166,14 +166,14 @@ impl Case {
             );
         }
         if when == When::AfterTheDeadline {
-            let back = wait_until(Duration::from_secs(15), || scene.runs(KUBELET));
+            let back = wait_until(Duration::from_secs(60), || scene.runs(KUBELET));
             assert!(
                 back,
                 "{reported}: kubelet stays behind: {}",
                 scene.machine.systemd_state()
             );
             assert!(
-                killed.elapsed() < Duration::from_secs(12),
+                killed.elapsed() < Duration::from_secs(30),
                 "{reported}: kubelet was away for {:?}",
                 killed.elapsed()
             );
