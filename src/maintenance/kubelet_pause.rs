@@ -9,6 +9,7 @@ use crate::maintenance::window::WindowSession;
 use crate::model::Problem;
 use crate::model::problem::KubeletCause;
 use crate::model::window::{KubeletPause, PhaseName, Window};
+use crate::store::Guard;
 use crate::systemd::{self, Bus, Found};
 
 /// Exists where systemd is process 1 (`sd_booted(3)`).
@@ -180,7 +181,7 @@ impl WindowSession {
     /// What netfix does if nobody has resumed the unit: a kubelet that starts while pods have no address may rebuild them.
     /// While a window's process lives it has the lock, and this does nothing.
     fn at_the_deadline(&self) -> Vec<String> {
-        let folder = self.guard.as_ref().map(|guard| guard.state_dir());
+        let folder = self.guard.as_ref().map(Guard::state_dir);
         let folder = folder.and_then(|folder| path::absolute(folder).ok());
         let folder = folder.unwrap_or_default().display().to_string();
         ["--state-dir", &folder, "restore", "--wait", "10s"]

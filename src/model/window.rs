@@ -242,7 +242,7 @@ impl Window {
         let pause = self
             .pause
             .iter()
-            .flat_map(|pause| pause.resumed.or(pause.paused));
+            .filter_map(|pause| pause.resumed.or(pause.paused));
         phases.chain(pause).max()
     }
 
