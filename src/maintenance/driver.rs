@@ -62,7 +62,7 @@ impl Driver<'_> {
             None => return Err(panicked().into()),
         };
         self.restored = restored;
-        blockers.extend(problems);
+        blockers.extend(preflight::others_than(&blockers, problems));
         session.window.pods = pods;
         let mut baseline = preflight::read_back(request, context)?;
         let pods = &mut session.window.pods;

@@ -77,6 +77,12 @@ pub(crate) fn check(request: &Request<'_>, context: &mut Context) -> Result<Vec<
     }
 }
 
+/// The problems of the snapshot that the check has not found.
+pub(crate) fn others_than(known: &[Problem], mut problems: Vec<Problem>) -> Vec<Problem> {
+    problems.retain(|problem| !known.contains(problem));
+    problems
+}
+
 fn is_unknown(problem: &Problem) -> bool {
     matches!(
         problem.code(),

@@ -131,14 +131,9 @@ impl Captured<'_> {
             }
             (None, _) => {}
         }
-        let unsupported = snapshot_quality::unsupported(&state);
-        let devices = snapshot_quality::devices_inside(&state);
-        self.problems.extend(
-            unsupported
-                .into_iter()
-                .chain(devices)
-                .map(|problem| problem.of(id)),
-        );
+        let unsupported = snapshot_quality::unsupported_in_pod(&state).into_iter();
+        self.problems
+            .extend(unsupported.map(|problem| problem.of(id)));
         let state = state.lasting();
         let extension = Extension {
             schema: SCHEMA,
