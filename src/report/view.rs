@@ -52,6 +52,9 @@ pub enum Extra {
     Kept(KeptView),
     /// `pause`, `resume` and `upgrade`
     Window(Box<HoldView>),
+    /// `upgrade --dry-run`
+    #[serde(rename = "dry_run")]
+    DryRun(bool),
 }
 
 /// A maintenance window in short; `report` has all of it.
