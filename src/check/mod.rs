@@ -110,7 +110,13 @@ fn examine(
         problems.extend(node::last_snapshot(recorded, check.max_age));
     }
     progress.notice(Progress::Phase(Phase::Comparing, surveyed.matched.len()));
-    let Comparison { host, links, pods } = compare(&mut surveyed, Depth::Creation)?;
+    let Comparison {
+        host,
+        links,
+        unsupported,
+        pods,
+    } = compare(&mut surveyed, Depth::Creation)?;
+    problems.extend(unsupported);
     let host_lines = host.lines();
     problems.extend(of_host(host));
     let without_carrier = node::carrier(&surveyed, &links);

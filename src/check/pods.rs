@@ -9,7 +9,7 @@ use crate::inventory::stored::{age, summary_of};
 use crate::inventory::survey::{Finding, Surveyed, Unmatched};
 use crate::model::problem::CheckCause;
 use crate::model::{NodeState, PodId, PodSummary, Problem, Severity};
-use crate::plan::{Plan, Step};
+use crate::plan::{Plan, Step, snapshot_quality};
 use crate::restore::compare::Compared;
 
 /// Collects the findings, one for each running pod that has or needs a checkpoint.
@@ -77,6 +77,9 @@ impl Findings<'_> {
     /// A running pod without a checkpoint.
     fn unmatched(&mut self, unmatched: &Unmatched) {
         let pod = &unmatched.pod;
+        let unsupported = snapshot_quality::unsupported_in_pod(&unmatched.state).into_iter();
+        self.problems
+            .extend(unsupported.map(|problem| problem.of(&pod.info.id)));
         let problem = match unmatched.finding {
             Finding::Nothing => return,
             Finding::Bare => unmatched.problem(),
@@ -110,8 +113,13 @@ impl Findings<'_> {
                 state = CheckState::Failed;
                 problems.push(problem);
             }
-            Ok(Compared { plan, lost }) => {
+            Ok(Compared {
+                plan,
+                lost,
+                unsupported,
+            }) => {
                 lines = plan.lines();
+                problems.extend(unsupported);
                 if let Some(lost) = lost {
                     state = CheckState::Degraded;
                     problems.push(CheckCause::LinkLost.error(lost));

@@ -195,7 +195,7 @@ pub struct UpgradeArgs {
     /// Continue even if some pods cannot be restored
     #[arg(long)]
     pub force: bool,
-    /// Print the phases and the pods; change nothing
+    /// Check and print the phases and the pods; change nothing. Exit code 4: the window would be refused
     #[arg(long)]
     pub dry_run: bool,
     /// The command that upgrades the driver, and its arguments

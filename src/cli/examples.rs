@@ -77,7 +77,7 @@ EXAMPLES
 
 pub(super) const UPGRADE: &str = "\
 EXAMPLES
-  netfix upgrade --dry-run -- sh upgrade.sh   print the phases and the pods
+  netfix upgrade --dry-run -- sh upgrade.sh   would the window begin? print its phases and pods
   netfix upgrade -- sh upgrade.sh             run the window
   netfix upgrade --hold --deadline 30m -- sh upgrade.sh";
 

@@ -161,8 +161,9 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Check whether every running pod could be restored now, for cron and monitoring
     ///
-    /// Every running pod needs a valid and fresh checkpoint that matches the kernel. The container runtime, the NIC, the
-    /// state directory, the kernel and netfix's capabilities must allow a restore. netfix prints one line a finding.
+    /// Every running pod needs a valid and fresh checkpoint that matches the kernel, and may have no object that a restore
+    /// could not bring back. The container runtime, the NIC, the state directory, the kernel and netfix's capabilities must
+    /// allow a restore. netfix prints one line a finding.
     ///
     /// Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
     #[command(after_help = examples::CHECK)]

@@ -14,11 +14,14 @@ use crate::report::{self, Document, Extra, ReportView, Standing};
 use crate::systemd;
 
 pub(super) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, Refusal> {
-    let request = request(args)?;
     if args.dry_run {
-        let preview = preview::run(&request, context)?;
-        return Ok(Answer::Document(report::preview(&request, preview)));
+        let answer = dry_run(args, context);
+        return Ok(Answer::Document(Document {
+            extra: Some(Extra::DryRun(true)),
+            ..answer.unwrap_or_else(Document::from)
+        }));
     }
+    let request = request(args)?;
     if !args.yes {
         confirm(&request, context)?;
     }
@@ -36,6 +39,13 @@ pub(super) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, R
         }
         _ => Ok(Answer::Document(answer(upgrade::run(&request, context)?))),
     }
+}
+
+/// What the window would do, or why it would be refused.
+fn dry_run(args: &UpgradeArgs, context: &mut Context) -> Result<Document, Refusal> {
+    let request = request(args)?;
+    let preview = preview::rehearse(&request, context)?;
+    Ok(report::preview(&request, preview))
 }
 
 fn request(args: &UpgradeArgs) -> Result<Request<'_>, Refusal> {

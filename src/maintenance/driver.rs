@@ -20,7 +20,6 @@ use crate::model::{Problem, Window};
 use crate::refusal::Refusal;
 use crate::restore::settle::{self, LossWatch};
 use crate::restore::{RestoreState, Restored};
-use crate::runtime::Config;
 use crate::systemd::Bus;
 
 /// The driver: the window's record, and what the phases have found.
@@ -57,16 +56,16 @@ impl Driver<'_> {
         session.end(blockers.is_empty());
 
         session.begin(PhaseName::Snapshot, &Event::TakingSnapshot);
-        let (restored, pods, problems) = match &session.guard {
-            Some(guard) => preflight::take_snapshot(guard, request, context)?,
-            None => return Err(panicked().into()),
+        let Some(guard) = &session.guard else {
+            return Err(panicked().into());
         };
+        let (restored, pods, problems) = preflight::take_snapshot(Some(guard), request, context)?;
         self.restored = restored;
-        blockers.extend(problems);
+        blockers.extend(preflight::others_than(&blockers, problems));
         session.window.pods = pods;
         let mut baseline = preflight::read_back(request, context)?;
         let pods = &mut session.window.pods;
-        baseline.runtimes = rebuild_watch::before(pods, &with_containers(&request.runtimes))?;
+        baseline.runtimes = preflight::note_fingerprints(pods, request)?;
         // Without an answer every silent gateway counts against the window.
         if let Ok(verified) = network::verify(&baseline, request, context) {
             baseline.silent = verified.silent();
@@ -302,7 +301,7 @@ impl Driver<'_> {
         self.watch(baseline);
         let (after, unreachable) = rebuild_watch::after(
             &self.session.window.pods,
-            &with_containers(&self.request.runtimes),
+            &preflight::with_containers(&self.request.runtimes),
             &baseline.runtimes,
             &self.signals,
             &self.request.selection,
@@ -368,14 +367,6 @@ impl Driver<'_> {
     fn unpaused(&self, cause: KubeletCause) -> Problem {
         let pause = self.session.window.pause.as_ref();
         cause.error(pause.map(|pause| pause.unit.clone()).unwrap_or_default())
-    }
-}
-
-/// A rebuild shows in the containers too.
-fn with_containers(config: &Config) -> Config {
-    Config {
-        containers: true,
-        ..config.clone()
     }
 }
 

@@ -7,13 +7,14 @@ use crate::check::{self, Check};
 use crate::context::Context;
 use crate::inventory::procfs;
 use crate::inventory::stored::{Stored, load, load_node};
-use crate::maintenance::Request;
 use crate::maintenance::network::Gateway;
+use crate::maintenance::{Request, rebuild_watch};
 use crate::model::problem::WindowCause;
 use crate::model::window::WindowPod;
 use crate::model::{Code, NodeState, PodId, Problem, Window};
 use crate::refusal::Refusal;
 use crate::restore::Restored;
+use crate::runtime::Config;
 use crate::snapshot::{self, PodSnapshot, SnapshotState};
 use crate::store::Guard;
 
@@ -77,6 +78,12 @@ pub(crate) fn check(request: &Request<'_>, context: &mut Context) -> Result<Vec<
     }
 }
 
+/// The problems of the snapshot that the check has not found.
+pub(crate) fn others_than(known: &[Problem], mut problems: Vec<Problem>) -> Vec<Problem> {
+    problems.retain(|problem| !known.contains(problem));
+    problems
+}
+
 fn is_unknown(problem: &Problem) -> bool {
     matches!(
         problem.code(),
@@ -106,10 +113,10 @@ fn is_cured(problem: &Problem) -> bool {
     )
 }
 
-/// Takes the snapshot under the window's lock; returns what a restore starts from, the pods and the problems that stand
-/// against the window.
+/// Takes the snapshot under the window's lock, or without a lock in memory alone; returns what a restore starts from, the
+/// pods and the problems that stand against the window.
 pub(crate) fn take_snapshot(
-    guard: &Guard,
+    guard: Option<&Guard>,
     request: &Request<'_>,
     context: &mut Context,
 ) -> Result<(Restored, Vec<WindowPod>, Vec<Problem>), Refusal> {
@@ -119,7 +126,10 @@ pub(crate) fn take_snapshot(
         keep: request.keep,
     };
     let progress = context.progress.as_mut();
-    let taken = snapshot::run_locked(guard, &wanted, &context.store, progress)?;
+    let taken = match guard {
+        Some(guard) => snapshot::run_locked(guard, &wanted, &context.store, progress)?,
+        None => snapshot::rehearse(&wanted, &context.store, progress)?,
+    };
     let mut blockers = taken.problems;
     // The restore of this window repairs a degraded pod.
     blockers.retain(|problem| problem.is_error() && problem.code() != Code::Degraded);
@@ -131,6 +141,25 @@ pub(crate) fn take_snapshot(
         ..Restored::default()
     };
     Ok((restored, pods, blockers))
+}
+
+/// Queries the runtimes for what shows a rebuild, and notes it for each pod; returns their sockets.
+pub(crate) fn note_fingerprints(
+    pods: &mut [WindowPod],
+    request: &Request<'_>,
+) -> Result<Vec<PathBuf>, Refusal> {
+    Ok(rebuild_watch::before(
+        pods,
+        &with_containers(&request.runtimes),
+    )?)
+}
+
+/// A rebuild shows in the containers too.
+pub(crate) fn with_containers(config: &Config) -> Config {
+    Config {
+        containers: true,
+        ..config.clone()
+    }
 }
 
 fn pod(PodSnapshot { pod, .. }: PodSnapshot) -> WindowPod {

@@ -1,10 +1,10 @@
-//! What a window would do, and which pods it may cut off; changes nothing.
+//! What a window would do, which pods it may cut off, and whether it would begin; changes nothing.
 
 use crate::context::Context;
 use crate::inventory::Inventory;
 use crate::inventory::observe;
-use crate::maintenance::window::still_open;
-use crate::maintenance::{Request, kubelet_pause};
+use crate::maintenance::window::{self, Found, still_open};
+use crate::maintenance::{Request, kubelet_pause, preflight};
 use crate::model::problem::WindowCause;
 use crate::model::{NetState, NodeIdentity, Parent, PodSummary, Problem, interfaces};
 use crate::refusal::Refusal;
@@ -17,6 +17,61 @@ pub(crate) struct Preview {
     /// The pods with a link on one of the host's.
     pub pods: Vec<PodSummary>,
     pub problems: Vec<Problem>,
+    /// Whether the window would be refused, as far as that is known.
+    pub is_refused: bool,
+}
+
+/// Runs what precedes the pause, with the snapshot in memory: the problems are those of the window.
+pub(crate) fn rehearse(request: &Request<'_>, context: &mut Context) -> Result<Preview, Refusal> {
+    let rehearsed = begin(request, context);
+    let seen = run(request, context);
+    match (rehearsed, seen) {
+        (Err(refusal), Err(_)) => Err(refusal),
+        (Err(refusal), Ok(preview)) => Ok(Preview {
+            problems: refusal.problems,
+            is_refused: true,
+            ..preview
+        }),
+        (Ok(accepted), seen) => {
+            let mut preview = seen?;
+            let others = preflight::others_than(&accepted, preview.problems);
+            preview.problems = others.into_iter().chain(accepted).collect();
+            Ok(preview)
+        }
+    }
+}
+
+/// The same steps as in a window, up to the pause; `Ok` has the problems that --force accepted.
+fn begin(request: &Request<'_>, context: &mut Context) -> Result<Vec<Problem>, Refusal> {
+    context.store.refuse_if_locked()?;
+    let bus = kubelet_pause::systemd()?;
+    let interrupted = match window::find(&context.store)? {
+        Found::Interrupted(window) => Some(window),
+        Found::Nothing | Found::Finished(_) => None,
+    };
+    let begun = interrupted.as_ref().filter(|window| window.has_begun());
+    let accepted = match begun {
+        Some(window) => {
+            preflight::recover(window, request, context)?;
+            Vec::new()
+        }
+        None => check_and_snapshot(request, context)?,
+    };
+    if !interrupted.is_some_and(|window| window.is_paused()) {
+        kubelet_pause::find(bus.as_ref(), request.unit)?;
+    }
+    Ok(accepted)
+}
+
+fn check_and_snapshot(
+    request: &Request<'_>,
+    context: &mut Context,
+) -> Result<Vec<Problem>, Refusal> {
+    let mut blockers = preflight::check(request, context)?;
+    let (_, mut pods, problems) = preflight::take_snapshot(None, request, context)?;
+    blockers.extend(preflight::others_than(&blockers, problems));
+    preflight::note_fingerprints(&mut pods, request)?;
+    preflight::gate(blockers, request.force)
 }
 
 /// Reads the state of the pods, kubelet and the state directory.
@@ -54,6 +109,7 @@ pub(crate) fn run(request: &Request<'_>, context: &Context) -> Result<Preview, R
         unit,
         pods,
         problems,
+        is_refused: false,
     })
 }
 

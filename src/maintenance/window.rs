@@ -254,25 +254,42 @@ pub(crate) fn still_open(window: &Window) -> Problem {
     cause.error(window.id.clone())
 }
 
-/// Opens a window for `upgrade`: a new one, or the one that an interrupted netfix left open in this boot. Refuses when
-/// the process still runs that opened it.
+/// The window that `upgrade` finds.
+pub(crate) enum Found {
+    Nothing,
+    /// Closing it was interrupted, or the reboot has ended its pause.
+    Finished(Window),
+    /// An interrupted netfix left it open in this boot.
+    Interrupted(Window),
+}
+
+/// Finds the window that is open. Refuses when the process still runs that opened it.
+pub(crate) fn find(store: &Store) -> Result<Found, Refusal> {
+    Ok(match store.open_window()? {
+        None => Found::Nothing,
+        Some(window) if is_owner_alive(&window) => return Err(still_open(&window).into()),
+        Some(window) if window.ended.is_some() || is_of_other_boot(&window) => {
+            Found::Finished(window)
+        }
+        Some(window) => Found::Interrupted(window),
+    })
+}
+
+/// Opens a window for `upgrade`: a new one, or the interrupted one.
 pub(crate) fn open_or_resume(
     guard: Guard,
     store: &Store,
     echo: bool,
 ) -> Result<WindowSession, Refusal> {
     const COMMAND: &str = "upgrade";
-    let Some(window) = store.open_window()? else {
-        return WindowSession::open(store, guard, COMMAND, echo);
+    let window = match find(store)? {
+        Found::Nothing => return WindowSession::open(store, guard, COMMAND, echo),
+        Found::Finished(window) => {
+            WindowSession::take_over(window, guard, false).finish_abandoned(REBOOT);
+            return WindowSession::open(store, store.lock(COMMAND)?, COMMAND, echo);
+        }
+        Found::Interrupted(window) => window,
     };
-    if is_owner_alive(&window) {
-        return Err(still_open(&window).into());
-    }
-    if window.ended.is_some() || is_of_other_boot(&window) {
-        // Closing it was interrupted, or the reboot has ended its pause.
-        WindowSession::take_over(window, guard, false).finish_abandoned(REBOOT);
-        return WindowSession::open(store, store.lock(COMMAND)?, COMMAND, echo);
-    }
     let mut session = WindowSession::take_over(window, guard, echo);
     session.window.owner = procfs::own();
     COMMAND.clone_into(&mut session.window.command);

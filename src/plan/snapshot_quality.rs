@@ -4,6 +4,7 @@
 use crate::model::problem::SnapshotCause;
 use crate::model::text::escape;
 use crate::model::{IfName, Link, LinkKind, NetState, Parent, Problem};
+use crate::plan::link_diff;
 
 /// What a pod has lost since its good checkpoint: a whole link, its being up, or all its addresses.
 #[must_use]
@@ -44,9 +45,17 @@ fn first_link(state: &NetState, is_it: impl Fn(&Link) -> bool) -> Option<String>
         .map(|link| format!("{} {}", link.kind.name(), link.name))
 }
 
-/// What a driver reload would take from this namespace and netfix could not restore.
+/// What a driver reload would take from a pod and netfix could not restore.
 #[must_use]
-pub fn unsupported(state: &NetState) -> Vec<Problem> {
+pub fn unsupported_in_pod(state: &NetState) -> Vec<Problem> {
+    let ports = ports(state, |link| link.kind.can_be_made());
+    let ports = ports.map(|(link, cause)| cause.error(link));
+    let all = unsupported(state).into_iter().chain(ports);
+    all.chain(devices_inside(state)).collect()
+}
+
+/// The links and other objects of a namespace that netfix could not restore.
+fn unsupported(state: &NetState) -> Vec<Problem> {
     let links = state.links.iter().filter_map(|link| {
         let object = format!("{} {}", link.kind.name(), link.name);
         Some(lost_for_good(link)?.error(object))
@@ -72,7 +81,7 @@ fn lost_for_good(link: &Link) -> Option<SnapshotCause> {
 }
 
 /// A device inside a pod goes with its driver and comes back in the host's namespace.
-pub fn devices_inside(state: &NetState) -> impl Iterator<Item = Problem> {
+fn devices_inside(state: &NetState) -> impl Iterator<Item = Problem> {
     let devices = state
         .links
         .iter()
@@ -83,16 +92,22 @@ pub fn devices_inside(state: &NetState) -> impl Iterator<Item = Problem> {
 /// The same for the host, where it is a warning: no pod is lost by it.
 #[must_use]
 pub fn unsupported_on_host(state: &NetState) -> Vec<Problem> {
-    let is_bond = |name: &IfName| {
-        state
-            .link(name)
-            .is_some_and(|link| matches!(link.kind, LinkKind::Bond(_)))
-    };
-    let can_be_port = |link: &&Link| link.kind == LinkKind::Physical || link.kind.can_be_made();
-    let ports = state.links.iter().filter(can_be_port).filter_map(|link| {
-        let master = link.master.clone().filter(|name| !is_bond(name))?;
-        Some(SnapshotCause::PortCannotBeRestored { master }.warning(&link.name))
-    });
+    let can_be_port = |link: &Link| link.kind == LinkKind::Physical || link.kind.can_be_made();
+    let ports = ports(state, can_be_port);
+    let ports = ports.map(|(link, cause)| cause.warning(link));
     let others = unsupported(state).into_iter().map(Problem::demoted);
     others.chain(ports).collect()
+}
+
+/// The ports of a bridge or another master that is no bond, among the links that `can_be_port`.
+fn ports(
+    state: &NetState,
+    can_be_port: impl Fn(&Link) -> bool,
+) -> impl Iterator<Item = (&IfName, SnapshotCause)> {
+    let links = state.links.iter().filter(move |link| can_be_port(link));
+    links.filter_map(|link| {
+        let master = link.master.clone()?;
+        let is_port = !link_diff::is_bond_port(link, state);
+        is_port.then_some((&link.name, SnapshotCause::PortCannotBeRestored { master }))
+    })
 }

@@ -5,7 +5,7 @@ use crate::check::{CheckState, Checked, CheckedPod};
 use crate::gateways::{Reachability, Verified, VerifiedPod};
 use crate::inventory::matched::Matched;
 use crate::inventory::survey::{Lost, Surveyed};
-use crate::model::{NodeIdentity, NodeState, PodSummary, Problem};
+use crate::model::{Code, NodeIdentity, NodeState, PodSummary, Problem};
 use crate::plan::Step;
 use crate::refusal::Refusal;
 use crate::restore::compare::{Compared, Comparison};
@@ -162,6 +162,10 @@ pub(crate) fn check(checked: Result<Checked, Refusal>) -> (Document, CheckView) 
     };
     let of_pods = checked.pods.iter().map(|one| one.steps.len());
     view.steps = checked.host.len() + of_pods.sum::<usize>();
+    let is_unsupported = |problem: &&Problem| {
+        problem.is_error() && problem.code() == Code::Unsupported && problem.pod.is_some()
+    };
+    view.unsupported = Some(checked.problems.iter().filter(is_unsupported).count());
     view.oldest_age = checked.oldest_age;
     view.last_success = checked.last_success;
     view.pods.insert(State::Empty, checked.empty);
@@ -190,6 +194,7 @@ pub(crate) fn drift(surveyed: &Surveyed, comparison: Comparison, notes: Vec<Prob
     };
     let mut problems = surveyed.all_problems();
     problems.extend(comparison.host.problems);
+    problems.extend(comparison.unsupported);
     let lost = |(pod, lost)| match lost {
         Lost::Unusable => PodView::new(pod, State::Failed),
         Lost::NoCheckpoint => PodView::new(pod, State::NoCheckpoint),
@@ -217,7 +222,10 @@ fn pod(matched: &Matched, compared: Result<Compared, Problem>) -> (PodView, Vec<
             };
             let mut view = PodView::new(summary, state);
             view.steps = compared.plan.lines();
-            (view, compared.plan.problems)
+            let mut problems = compared.plan.problems;
+            // A restore of what is missing now does not need these, so it would not fail.
+            problems.extend(compared.unsupported.into_iter().map(Problem::demoted));
+            (view, problems)
         }
         Err(problem) => (PodView::new(summary, State::Failed), vec![problem]),
     }

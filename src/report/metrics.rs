@@ -63,6 +63,15 @@ pub(crate) fn metrics(check: &CheckView, problems: &[Problem]) -> String {
             [(String::new(), seconds.to_string())],
         );
     }
+    let unsupported = check
+        .unsupported
+        .map(|count| (String::new(), count.to_string()));
+    family(
+        &mut text,
+        "netfix_unsupported_objects",
+        "Objects of running pods that no restore could bring back.",
+        unsupported,
+    );
     text
 }
 
@@ -110,6 +119,7 @@ mod tests {
             last_success: Some("2026-11-21T21:00:59.5Z".to_owned()),
             pods: [(State::InSync, 2), (State::Degraded, 1)].into(),
             steps: 7,
+            unsupported: Some(3),
         };
         let problem: Problem = serde_json::from_value(serde_json::json!({
             "code": "degraded", "severity": "error", "pod": null, "object": "eth0", "message": "",
@@ -139,6 +149,7 @@ mod tests {
                 "netfix_pods{state=\"degraded\"} 1",
                 "netfix_pods{state=\"in-sync\"} 2",
                 "netfix_snapshot_last_success_timestamp_seconds 1795294859.5",
+                "netfix_unsupported_objects 3",
             ]
         );
     }
@@ -152,5 +163,6 @@ mod tests {
         let text = metrics(&check, &[]);
         assert!(text.contains("\nnetfix_check_status 3\n"), "{text}");
         assert!(text.contains("\nnetfix_drift_steps 0\n"), "{text}");
+        assert!(!text.contains("netfix_unsupported_objects"), "{text}");
     }
 }

@@ -96,8 +96,10 @@ fn body(document: &Document, style: Style) -> String {
         (Some(Extra::Windows(all)), _) => window::list(all, style),
         (Some(Extra::Generations(all)), _) => generations::list(all, style),
         // The course of a window that is not begun.
-        (None, "upgrade") if document.exit == 0 => prospect(&document.node.steps, &document.pods),
-        (None, "upgrade") | (_, "prune") => String::new(),
+        (Some(Extra::DryRun(_)), _) if document.exit == 0 => {
+            prospect(&document.node.steps, &document.pods)
+        }
+        (Some(Extra::DryRun(_)), _) | (None, "upgrade") | (_, "prune") => String::new(),
         _ if is_refused(document) => String::new(),
         _ if style.is_verbose() => steps::all(document) + &pods::table(document, style),
         _ => pods::table(document, style),

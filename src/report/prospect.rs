@@ -5,8 +5,8 @@ use super::text::{count, duration, escape, lines, list_or_dash};
 use super::view::{Document, NodeView, PodView};
 use crate::maintenance::Request;
 use crate::maintenance::preview::Preview;
-use crate::model::State;
 use crate::model::window::command_line;
+use crate::model::{Exit, State};
 
 /// So many pods are listed; a screen holds no more.
 const MOST: usize = 20;
@@ -43,7 +43,12 @@ pub(crate) fn preview(request: &Request<'_>, preview: Preview) -> Document {
         steps,
         ..NodeView::of(&preview.node)
     };
-    Document::of(node, preview.pods.into_iter().map(pod), preview.problems)
+    let exit = if preview.is_refused {
+        Exit::Refused
+    } else {
+        Exit::Done
+    };
+    Document::of(node, preview.pods.into_iter().map(pod), preview.problems).exits(exit)
 }
 
 /// The phases, one line each.

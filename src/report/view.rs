@@ -52,6 +52,9 @@ pub enum Extra {
     Kept(KeptView),
     /// `pause`, `resume` and `upgrade`
     Window(Box<HoldView>),
+    /// `upgrade --dry-run`
+    #[serde(rename = "dry_run")]
+    DryRun(bool),
 }
 
 /// A maintenance window in short; `report` has all of it.
@@ -178,6 +181,8 @@ pub struct CheckView {
     pub max_age: Duration,
     /// Steps that a restore would take now, on the host and in all pods.
     pub steps: usize,
+    /// Objects of running pods that no restore could bring back; null when nothing was checked.
+    pub unsupported: Option<usize>,
     /// When the last snapshot that covered everything was taken (RFC 3339); null when none was in this boot.
     pub last_success: Option<String>,
 }

@@ -15,6 +15,8 @@ use crate::refusal::Refusal;
 pub(crate) struct Comparison {
     pub host: Plan,
     pub links: HostLinks,
+    /// What the host has now that no restore could bring back.
+    pub unsupported: Vec<Problem>,
     /// One for each matched pod, in their order.
     pub pods: Vec<Result<Compared, Problem>>,
 }
@@ -24,6 +26,8 @@ pub(crate) struct Compared {
     pub plan: Plan,
     /// The link that is lost, if one is.
     pub lost: Option<String>,
+    /// What the pod has now that no restore could bring back.
+    pub unsupported: Vec<Problem>,
 }
 
 impl Comparison {
@@ -72,6 +76,7 @@ pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Compariso
     Ok(Comparison {
         host: host_plan,
         links,
+        unsupported: snapshot_quality::unsupported_on_host(&host.state),
         pods,
     })
 }
@@ -110,6 +115,11 @@ impl Matched {
             .steps
             .iter()
             .any(|step| matches!(step, Step::AddLink(_)));
-        (Compared { plan, lost }, creates)
+        let compared = Compared {
+            plan,
+            lost,
+            unsupported: snapshot_quality::unsupported_in_pod(state),
+        };
+        (compared, creates)
     }
 }

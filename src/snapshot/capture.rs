@@ -18,15 +18,14 @@ use crate::model::{
 use crate::plan::snapshot_quality;
 use crate::progress::{Listener, Phase, Progress};
 use crate::refusal::Refusal;
-use crate::store::{self, Guard, Loaded, Store};
+use crate::store::{self, Loaded, Store};
 
 /// Observes the host and the selected pods.
-pub(super) fn capture<'a>(
-    guard: &'a Guard,
+pub(super) fn capture(
     request: &Request<'_>,
     store: &Store,
     progress: &mut dyn Listener,
-) -> Result<Captured<'a>, Refusal> {
+) -> Result<Captured, Refusal> {
     let stored = store.load_all()?;
     let created = now();
     let mut inventory = Inventory::open(request.selection)?;
@@ -67,7 +66,6 @@ pub(super) fn capture<'a>(
     });
     problems.extend(contested(running, &host.state));
     let mut captured = Captured {
-        guard,
         empty: known_empty
             .map(|node| node.empty.clone())
             .unwrap_or_default(),
@@ -104,7 +102,7 @@ fn record((id, stored): &Loaded) -> Option<StoredRecord> {
     Some(StoredRecord::of_checkpoint(&checkpoint.pod(id), checkpoint))
 }
 
-impl Captured<'_> {
+impl Captured {
     pub(super) fn has_degraded(&self) -> bool {
         self.pods
             .iter()
@@ -131,14 +129,9 @@ impl Captured<'_> {
             }
             (None, _) => {}
         }
-        let unsupported = snapshot_quality::unsupported(&state);
-        let devices = snapshot_quality::devices_inside(&state);
-        self.problems.extend(
-            unsupported
-                .into_iter()
-                .chain(devices)
-                .map(|problem| problem.of(id)),
-        );
+        let unsupported = snapshot_quality::unsupported_in_pod(&state).into_iter();
+        self.problems
+            .extend(unsupported.map(|problem| problem.of(id)));
         let state = state.lasting();
         let extension = Extension {
             schema: SCHEMA,

@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use self::capture::capture;
+use self::write::Captured;
 use crate::kernel::events::LINKWATCH;
 use crate::matching::Selection;
 use crate::model::{NodeIdentity, PodSummary, Problem};
@@ -84,16 +85,16 @@ pub(crate) fn run(
     progress: &mut dyn Listener,
 ) -> Result<Snapshot, Refusal> {
     let guard = store.lock("snapshot")?;
-    let captured = capture(&guard, request, store, progress)?;
+    let captured = capture(request, store, progress)?;
     if !captured.has_degraded() {
-        return Ok(captured.write(request.keep, progress));
+        return Ok(captured.write(&guard, request.keep, progress));
     }
     drop(captured);
     drop(guard);
     thread::sleep(SECOND_LOOK);
     let guard = store.lock("snapshot")?;
-    let captured = capture(&guard, request, store, progress)?;
-    Ok(captured.write(request.keep, progress))
+    let captured = capture(request, store, progress)?;
+    Ok(captured.write(&guard, request.keep, progress))
 }
 
 /// Takes a snapshot under a lock that is held already.
@@ -103,10 +104,28 @@ pub(crate) fn run_locked(
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Snapshot, Refusal> {
-    let mut captured = capture(guard, request, store, progress)?;
-    if captured.has_degraded() {
-        thread::sleep(SECOND_LOOK);
-        captured = capture(guard, request, store, progress)?;
+    let captured = capture_settled(request, store, progress)?;
+    Ok(captured.write(guard, request.keep, progress))
+}
+
+/// Takes a snapshot in memory: finds the same problems, and writes nothing.
+pub(crate) fn rehearse(
+    request: &Request<'_>,
+    store: &Store,
+    progress: &mut dyn Listener,
+) -> Result<Snapshot, Refusal> {
+    Ok(capture_settled(request, store, progress)?.unwritten())
+}
+
+fn capture_settled(
+    request: &Request<'_>,
+    store: &Store,
+    progress: &mut dyn Listener,
+) -> Result<Captured, Refusal> {
+    let captured = capture(request, store, progress)?;
+    if !captured.has_degraded() {
+        return Ok(captured);
     }
-    Ok(captured.write(request.keep, progress))
+    thread::sleep(SECOND_LOOK);
+    capture(request, store, progress)
 }

@@ -23,8 +23,7 @@ pub(super) struct Draft {
 }
 
 /// What a snapshot observed, and what is stored.
-pub(super) struct Captured<'a> {
-    pub guard: &'a Guard,
+pub(super) struct Captured {
     pub stored: BTreeMap<PodId, Result<Checkpoint, store::Error>>,
     pub node: NodeIdentity,
     /// The host's state as it was stored before.
@@ -46,42 +45,54 @@ pub(super) struct Captured<'a> {
     pub incomplete: bool,
 }
 
-impl Captured<'_> {
+impl Captured {
     /// Writes what was decided.
-    pub(super) fn write(mut self, keep: NonZeroUsize, progress: &mut dyn Listener) -> Snapshot {
-        let held = self.keep_before();
+    pub(super) fn write(
+        mut self,
+        guard: &Guard,
+        keep: NonZeroUsize,
+        progress: &mut dyn Listener,
+    ) -> Snapshot {
+        let held = self.keep_before(guard);
         progress.notice(Progress::Phase(
             Phase::WritingCheckpoints,
             self.drafts.len(),
         ));
         for draft in std::mem::take(&mut self.drafts) {
-            self.save(&draft);
+            self.save(guard, &draft);
             progress.notice(Progress::Advance(1));
         }
-        self.remove_gone();
+        self.remove_gone(guard);
         let has_lost = self.has_lost();
         let old_node = self.old_node.take();
         let node = if held.is_ok() {
-            self.node_state(old_node, has_lost)
+            self.node_state(guard, old_node, has_lost)
         } else {
             old_node
         };
         let generations = match held {
-            Ok(spare) => self.generations(keep, spare, has_lost),
+            Ok(spare) => self.generations(guard, keep, spare, has_lost),
             Err(()) => Generations::default(),
         };
         self.finish(node.as_ref(), generations)
     }
 
+    /// What `write` would find, without what only a write shows.
+    pub(super) fn unwritten(mut self) -> Snapshot {
+        self.has_lost();
+        let node = self.old_node.take();
+        self.finish(node.as_ref(), Generations::default())
+    }
+
     /// Makes sure that a generation holds each file that is replaced; otherwise replaces nothing. Returns the number
     /// of the generation that must stay for it.
-    fn keep_before(&mut self) -> Result<Option<u64>, ()> {
+    fn keep_before(&mut self, guard: &Guard) -> Result<Option<u64>, ()> {
         let drafted = self.drafts.iter().map(|draft| self.id_of(draft));
         let replaced = drafted
             .filter(|id| self.stored.contains_key(id))
             .chain(self.gone.keys());
         let replaced: Vec<PodId> = replaced.cloned().collect();
-        let problem = match self.guard.keep_before(&replaced) {
+        let problem = match guard.keep_before(&replaced) {
             Ok(number) => return Ok(number.filter(|_| !replaced.is_empty())),
             Err(error) => error.problem_with(StoreEffect::NothingReplaced),
         };
@@ -106,9 +117,9 @@ impl Captured<'_> {
         &self.pods[draft.at].pod.info.id
     }
 
-    fn save(&mut self, draft: &Draft) {
+    fn save(&mut self, guard: &Guard, draft: &Draft) {
         let one = &mut self.pods[draft.at];
-        match self.guard.save(&one.pod.info.id, &draft.checkpoint) {
+        match guard.save(&one.pod.info.id, &draft.checkpoint) {
             Ok(()) => one.pod.created = Some(self.created.clone()),
             Err(error) => {
                 one.state = SnapshotState::Failed;
@@ -118,11 +129,11 @@ impl Captured<'_> {
         }
     }
 
-    fn remove_gone(&mut self) {
+    fn remove_gone(&mut self, guard: &Guard) {
         let failed = |at: usize| self.pods[at].state == SnapshotState::Failed;
         self.gone.retain(|_, other| !other.is_some_and(failed));
         for id in std::mem::take(&mut self.gone).into_keys() {
-            match self.guard.remove(&id) {
+            match guard.remove(&id) {
                 Ok(()) => drop(self.stored.remove(&id)),
                 Err(error) => {
                     self.problems.push(error.problem().of(&id));
@@ -132,24 +143,30 @@ impl Captured<'_> {
         }
     }
 
-    /// Whether a pod has lost something, or a link of the host under a stored checkpoint is gone or down.
+    /// Whether a pod has lost something, or a link of the host under a stored checkpoint is gone or down. Otherwise, what
+    /// the host has that no restore could bring back is a problem.
     fn has_lost(&mut self) -> bool {
         if self.has_degraded() {
             return true;
         }
         let problem = self.lost_host_link();
         let has_lost = problem.is_some();
+        if !has_lost {
+            self.problems
+                .extend(snapshot_quality::unsupported_on_host(&self.host));
+        }
         self.problems.extend(problem);
         has_lost
     }
 
     /// Writes the host's present state. In a bad moment the old state stays, with new times at which checkpoints were
     /// verified. Returns what is stored afterwards.
-    fn node_state(&mut self, old: Option<NodeState>, has_lost: bool) -> Option<NodeState> {
-        if !has_lost {
-            self.problems
-                .extend(snapshot_quality::unsupported_on_host(&self.host));
-        }
+    fn node_state(
+        &mut self,
+        guard: &Guard,
+        old: Option<NodeState>,
+        has_lost: bool,
+    ) -> Option<NodeState> {
         let mut node = match &old {
             Some(old) if has_lost || self.incomplete => old.clone(),
             None if has_lost => return None,
@@ -173,7 +190,7 @@ impl Captured<'_> {
         if self.everything && !has_lost && !self.incomplete {
             node.complete = Some(self.created.clone());
         }
-        match self.guard.save_node(&node) {
+        match guard.save_node(&node) {
             Ok(()) => Some(node),
             Err(error) => {
                 self.problems.push(error.problem());
@@ -186,6 +203,7 @@ impl Captured<'_> {
     /// Creates a generation of everything stored, except in a bad moment, and removes generations beyond `keep`.
     fn generations(
         &mut self,
+        guard: &Guard,
         keep: NonZeroUsize,
         spare: Option<u64>,
         has_lost: bool,
@@ -193,7 +211,7 @@ impl Captured<'_> {
         let mut generations = Generations::default();
         let mut which = Prune::Aside;
         if !has_lost && !self.incomplete {
-            match self.guard.keep() {
+            match guard.keep() {
                 Ok(Kept::Made(number)) => {
                     (generations.generation, which) = (Some(number), Prune::Any);
                 }
@@ -203,7 +221,7 @@ impl Captured<'_> {
                 Err(error) => self.problems.push(error.problem()),
             }
         }
-        let (removed, result) = self.guard.prune(keep, spare, which);
+        let (removed, result) = guard.prune(keep, spare, which);
         let failed = result.err().map(|error| error.problem());
         self.problems.extend(failed);
         Generations {

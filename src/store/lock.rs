@@ -54,12 +54,7 @@ fn lock(store: &Store) -> Result<Flock<File>, Error> {
         let left = until.saturating_duration_since(Instant::now());
         let holder = || known_holder(&path).unwrap_or_else(|| "another process".to_owned());
         if left.is_zero() {
-            let cause = StoreCause::Locked {
-                path: path.display().to_string(),
-                holder: holder(),
-                waited: store.patience,
-            };
-            return Err(Error::new(&path, cause));
+            return Err(held(store, holder()));
         }
         if !said {
             (store.tell)(&holder());
@@ -67,6 +62,17 @@ fn lock(store: &Store) -> Result<Flock<File>, Error> {
         }
         thread::sleep(PAUSE.min(left));
     }
+}
+
+/// The error where another process holds the lock.
+pub(super) fn held(store: &Store, holder: String) -> Error {
+    let path = store.folder.join("lock");
+    let cause = StoreCause::Locked {
+        path: path.display().to_string(),
+        holder,
+        waited: store.patience,
+    };
+    Error::new(&path, cause)
 }
 
 impl Guard {

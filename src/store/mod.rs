@@ -184,6 +184,14 @@ impl Store {
         lock::holder(&self.folder)
     }
 
+    /// Refuses where [`Store::lock`] would, without taking the lock.
+    pub(crate) fn refuse_if_locked(&self) -> Result<(), Error> {
+        match self.holder().filter(|_| self.patience.is_zero()) {
+            Some(holder) => Err(lock::held(self, holder)),
+            None => Ok(()),
+        }
+    }
+
     /// Whether `folder` is the checkpoint folder, under any path.
     pub(crate) fn is_at(&self, folder: &Path) -> bool {
         let real = |path: &Path| path.canonicalize().ok();

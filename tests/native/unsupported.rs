@@ -1,5 +1,7 @@
 //! netfix reports every object that it cannot restore, by pod and object.
 
+use std::fs;
+
 use crate::common::{Node, Pod};
 
 /// A pod with a VXLAN on the node's parent: it is lost with the parent, and is not a macvlan.
@@ -51,4 +53,103 @@ fn an_unsupported_kind_that_was_not_lost_is_not_an_error() {
     pods[0].ip("link del eth0");
     node.restore();
     pods[0].assert_same_as(&before);
+}
+
+/// Makes something in a pod that has its macvlan, and that no restore could bring back.
+type Make = fn(&Node, &Pod<'_>);
+
+/// Objects that no restore could bring back, by a word of their problem.
+const OBJECTS: [(&str, Make); 5] = [
+    ("vxlan", |node, pod| {
+        node.ns
+            .ip("link add vx7 type vxlan id 7 dstport 4789 remote 10.88.0.1 dev eth0");
+        node.ns.ip(&format!("link set vx7 netns {}", pod.name()));
+    }),
+    ("third namespace", |node, pod| {
+        let gateway = &node.gateway;
+        gateway.ip("link add mv7 link up0 type macvlan mode bridge");
+        gateway.ip(&format!("link set mv7 netns {}", pod.name()));
+    }),
+    ("nexthop", |_, pod| {
+        pod.ip("nexthop add id 7 via 10.88.0.1 dev eth0");
+        pod.ip("route add 203.0.113.0/24 nhid 7");
+    }),
+    ("tbf", |_, pod| {
+        let words = "qdisc add dev eth0 root tbf rate 10mbit burst 10k latency 50ms";
+        let mut shape = pod.ns.exec("tc");
+        let shaped = shape.args(words.split_whitespace()).status().expect("tc");
+        assert!(shaped.success(), "tc {words}");
+    }),
+    ("port of br7", |_, pod| {
+        pod.ip("link add br7 type bridge");
+        pod.ip("link set eth0 master br7");
+    }),
+];
+
+#[test]
+fn a_check_is_critical_for_each_object_that_no_restore_could_bring_back() {
+    for (word, make) in OBJECTS {
+        let node = Node::new();
+        let (strange, _plain) = (node.pod("strange").simple(), node.pod("plain").simple());
+        make(&node, &strange);
+        node.netfix("snapshot")
+            .exits(5)
+            .errors(&[("unsupported", strange.name())])
+            .names("unsupported", strange.name(), &[word]);
+        let file = node.temp().join("netfix.prom");
+        node.netfix(&format!("check --textfile {}", file.display()))
+            .exits(2)
+            .errors(&[("unsupported", strange.name())])
+            .names("unsupported", strange.name(), &[word]);
+        let text = fs::read_to_string(&file).expect("the metrics");
+        assert!(text.contains("\nnetfix_unsupported_objects 1\n"), "{text}");
+    }
+}
+
+#[test]
+fn a_check_finds_an_object_that_the_checkpoint_does_not_have() {
+    let node = Node::new();
+    let (saved, late) = (node.pod("saved").simple(), node.pod("late"));
+    node.snapshot();
+    let late = late.simple();
+    for (pod, (_, make)) in [&saved, &late].into_iter().zip([OBJECTS[2], OBJECTS[3]]) {
+        make(&node, pod);
+    }
+    node.netfix("check")
+        .exits(2)
+        .errors(&[("unsupported", saved.name()), ("unsupported", late.name())])
+        .names("unsupported", saved.name(), &["nexthop"])
+        .names("unsupported", late.name(), &["tbf"]);
+}
+
+#[test]
+fn a_plan_warns_of_an_object_that_no_restore_could_bring_back() {
+    let node = Node::new();
+    let strange = pod_with_vxlan(&node, "strange");
+    let _pods = node.simple_pods(1);
+    node.netfix("snapshot").exits(5);
+    for command in ["plan", "restore --dry-run", "diff", "plan --exit-code"] {
+        let run = node.netfix(command).exits(0).errors(&[]);
+        run.names("unsupported", strange.name(), &["vxlan vx7"]);
+    }
+    let metrics = node.netfix_json("check").exits(2).json();
+    assert_eq!(metrics["check"]["unsupported"], 1, "{metrics}");
+}
+
+#[test]
+fn an_object_of_the_host_that_no_restore_could_bring_back_is_a_warning() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    node.ns.ip("link add br7 type bridge");
+    node.ns
+        .ip("link add mv7 link eth0 master br7 type macvlan mode bridge");
+    node.netfix("snapshot")
+        .exits(0)
+        .names("unsupported", "", &["mv7", "br7"]);
+    for (command, exit) in [("check", 1), ("plan", 0)] {
+        node.netfix(command)
+            .exits(exit)
+            .errors(&[])
+            .names("unsupported", "", &["mv7", "br7"]);
+    }
 }

@@ -249,6 +249,7 @@ impl Scene {
         if !self.lost {
             let mut document = answer("upgrade", 0, self.pods(State::Unknown, State::Unknown));
             document.node.steps = course(self.pods);
+            document.extra = Some(Extra::DryRun(true));
             return document;
         }
         let mut document = answer("upgrade", 0, self.pods(State::Restored, State::Restored));

@@ -8,6 +8,7 @@ mod damaged;
 mod deadline;
 mod detached;
 mod disk;
+mod dry_run;
 mod gateways;
 mod killed;
 mod lock;

@@ -16,7 +16,7 @@ fn shape(pod: &Pod<'_>) {
 }
 
 /// Two pods, one of them shaped.
-fn shaped(node: &Node) -> Scene<'_> {
+pub fn shaped(node: &Node) -> Scene<'_> {
     let pods = vec![
         quick(node.pod("web")).simple(),
         quick(node.pod("api")).simple(),

@@ -10,10 +10,10 @@ use crate::common::run::Run;
 use crate::common::systemd::PACKAGES;
 use crate::common::{Node, ReportedProblem, tool};
 
-const PLAIN: &str = "[Service]\nExecStart=/bin/sleep infinity\n";
+pub const PLAIN: &str = "[Service]\nExecStart=/bin/sleep infinity\n";
 
 /// Installs a unit of a package and starts it.
-fn install(scene: &Scene<'_>, unit: &str, text: &str) {
+pub fn install(scene: &Scene<'_>, unit: &str, text: &str) {
     scene.machine.put(&format!("{PACKAGES}/{unit}"), text);
     for words in ["daemon-reload", &format!("start {unit}")] {
         scene
