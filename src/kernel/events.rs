@@ -17,7 +17,7 @@ const RTNLGRP_LINK: u32 = 1;
 /// How often a wait that can be interrupted checks for that.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// The kernel declares a link operational up to a second after it got carrier (net/core/link_watch.c).
+/// The kernel declares a link operational up to a second after it got carrier (`net/core/link_watch.c`).
 pub(crate) const LINKWATCH: Duration = Duration::from_millis(1500);
 
 /// A subscription to link events.
