@@ -5,7 +5,7 @@ EXAMPLES
   netfix upgrade -- sh upgrade.sh   a driver upgrade, with snapshot, pause and restore around it
   netfix snapshot; netfix check     from cron
   netfix restore --wait 60s         after an unplanned loss
-  netfix verify                     does every pod reach its gateway?
+  netfix verify                     do the host and every pod reach their gateways?
 
 EXIT CODES
   0  done
@@ -57,7 +57,7 @@ EXAMPLES
 
 pub(super) const VERIFY: &str = "\
 EXAMPLES
-  netfix verify                 every pod
+  netfix verify                 the host and every pod
   netfix verify 'shop/*' -v     one namespace, with the round trip of every gateway";
 
 pub(super) const CHECK: &str = "\

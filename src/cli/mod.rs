@@ -156,7 +156,7 @@ pub enum Command {
     /// correct. It reports "restored" only after it has read the state back from the kernel.
     #[command(after_help = examples::RESTORE)]
     Restore(RestoreArgs),
-    /// Probe the gateways of every pod from inside the pod, by ARP or neighbour discovery
+    /// Probe the gateways of every pod from inside the pod, and those of the host, by ARP or neighbour discovery
     #[command(after_help = examples::VERIFY)]
     Verify(VerifyArgs),
     /// Check whether every running pod could be restored now, for cron and monitoring

@@ -1,10 +1,13 @@
-//! Do the pods reach their gateways?
+//! Do the pods reach their gateways, and does the host?
 
+mod host;
 mod probe;
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use self::probe::{Answer, Question};
+use self::probe::{Answer, Place, Question};
 use crate::inventory::observe;
 use crate::inventory::stored::Stored;
 use crate::inventory::{Inventory, cannot_observe};
@@ -13,16 +16,17 @@ use crate::matching::Selection;
 use crate::model::checkpoint::Extension;
 use crate::model::problem::{GatewayCause, MatchingCause};
 use crate::model::{
-    GatewayAnswer, NetState, NetnsIdentity, NodeIdentity, NodeState, PodSummary, Problem, Route,
-    interfaces,
+    GatewayAnswer, IfName, NetState, NetnsIdentity, NodeIdentity, NodeState, PodSummary, Problem,
+    Route, StackLink, interfaces, stack,
 };
 use crate::progress::{Listener, Phase, Progress};
 use crate::refusal::Refusal;
 
-/// What the gateways of all pods answered.
+/// What the gateways of all pods and of the host answered.
 #[derive(Debug)]
 pub(crate) struct Verified {
     pub node: NodeIdentity,
+    pub host: Answers,
     /// Sorted by id.
     pub pods: Vec<VerifiedPod>,
     pub problems: Vec<Problem>,
@@ -33,13 +37,19 @@ pub(crate) struct Verified {
 pub(crate) struct VerifiedPod {
     /// With the interfaces that it has now.
     pub pod: PodSummary,
-    pub state: Reachability,
-    pub gateways: Vec<GatewayAnswer>,
-    /// When the first of its gateways answered.
-    pub answered: Option<Instant>,
+    pub answers: Answers,
 }
 
-/// Whether a pod reaches its gateways; the worst of them decides.
+/// What the gateways of one namespace answered.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    pub state: Reachability,
+    pub gateways: Vec<GatewayAnswer>,
+    /// When the first of them answered.
+    pub first: Option<Instant>,
+}
+
+/// Whether a namespace reaches its gateways; the worst of them decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reachability {
     NoGateway,
@@ -55,7 +65,7 @@ pub(crate) enum Reachability {
     Failed,
 }
 
-/// Probes the gateways that the pods have, and those that they had by these records.
+/// Probes the gateways that the pods and the host have, and those that they had by these records.
 pub(crate) fn verify(
     mut stored: Stored,
     node: Option<&NodeState>,
@@ -69,45 +79,81 @@ pub(crate) fn verify(
     let mut problems = std::mem::take(&mut stored.problems);
     problems.append(&mut inventory.problems);
     let known_empty = node.map(|node| node.empty.as_slice()).unwrap_or_default();
-    let (mut pods, questions) = survey(&mut inventory, &stored, known_empty, &mut problems);
+    let Survey {
+        mut pods,
+        mut questions,
+        under_pods,
+    } = survey(&mut inventory, &stored, known_empty, &mut problems);
+    let scope = host::Scope {
+        now: &inventory.host.state,
+        recorded: node.map(|node| &node.state),
+        under_pods,
+        all_devices: selection.is_everything(),
+    };
+    questions.extend(scope.questions());
     progress.notice(Progress::Phase(Phase::ProbingGateways, questions.len()));
-    let answers = probe::ask(&mut inventory.pods, &questions, timeout).map_err(|error| {
+    let answers = probe::ask(&mut inventory, &questions, timeout).map_err(|error| {
         let error = error.to_string();
         Refusal::failed(GatewayCause::ProbeFailed { error }.error("probe"))
     })?;
+    let mut host = Answers::none(Reachability::NoGateway);
     for (question, answer) in questions.iter().zip(answers) {
-        let problem = pods[question.pod].take(question, answer, timeout);
-        problems.extend(problem);
+        let object = format!("{} dev {}", question.gateway, question.dev);
+        problems.extend(match question.place {
+            Place::Host => {
+                let cause = host.take(question, answer, timeout);
+                cause.map(|cause| cause.error(format!("{object} of the host")))
+            }
+            Place::Pod(at) => {
+                let VerifiedPod { pod, answers } = &mut pods[at];
+                let cause = answers.take(question, answer, timeout);
+                cause.map(|cause| cause.error(object).of(&pod.info.id))
+            }
+        });
     }
-    for info in stored.damaged {
-        if !pods.iter().any(|one| one.pod.info.id == info.id) {
-            pods.push(VerifiedPod::new(
-                PodSummary::bare(&info, None),
-                Reachability::Failed,
-            ));
-        }
-    }
-    pods.sort_by(|a, b| a.pod.info.id.cmp(&b.pod.info.id));
+    add_damaged(&mut pods, &stored);
     Ok(Verified {
         node: inventory.node,
+        host,
         pods,
         problems,
     })
 }
 
-/// Every pod, not probed yet, and the gateways to probe.
+/// Adds the pods whose checkpoint cannot be read, and sorts all.
+fn add_damaged(pods: &mut Vec<VerifiedPod>, stored: &Stored) {
+    for info in &stored.damaged {
+        if !pods.iter().any(|one| one.pod.info.id == info.id) {
+            let summary = PodSummary::bare(info, None);
+            pods.push(VerifiedPod::new(summary, Reachability::Failed));
+        }
+    }
+    pods.sort_by(|a, b| a.pod.info.id.cmp(&b.pod.info.id));
+}
+
+/// What is known before the probe.
+#[derive(Default)]
+struct Survey {
+    /// Every pod, not probed yet.
+    pods: Vec<VerifiedPod>,
+    /// The gateways to probe.
+    questions: Vec<Question>,
+    /// The host's links below the pods' links, now or by the checkpoints.
+    under_pods: BTreeSet<IfName>,
+}
+
 fn survey(
     inventory: &mut Inventory,
     stored: &Stored,
     known_empty: &[NetnsIdentity],
     problems: &mut Vec<Problem>,
-) -> (Vec<VerifiedPod>, Vec<Question>) {
+) -> Survey {
     let checkpoints = stored.checkpoints.iter();
     let extensions: Vec<&Extension> = checkpoints
         .filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref())
         .collect();
     let states = observe::observe_pods(&mut inventory.pods, &inventory.host);
-    let (mut pods, mut questions) = (Vec::new(), Vec::new());
+    let mut survey = Survey::default();
     for (at, (pod, state)) in inventory.pods.iter().zip(states).enumerate() {
         let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));
         let mut verified = VerifiedPod::new(summary, Reachability::NoGateway);
@@ -116,66 +162,93 @@ fn survey(
             |then: &&&Extension| then.is_about(&inventory.node, &pod.identity, &pod.info);
         let about = extensions.iter().filter(is_about);
         let then = about.max_by_key(|extension| &extension.created);
+        survey.stands_on(then.map(|extension| extension.stack.as_slice()));
         let problem = match state {
             Ok(state) => {
                 verified.pod.interfaces = interfaces(&state);
                 let then_state = then.map(|extension| &extension.state);
-                questions.extend(gateways(at, &state, then_state));
+                survey.stands_on([&*stack::under(&state, &inventory.host.state)]);
+                let gateways = gateways(Place::Pod(at), &state, then_state);
+                survey.questions.extend(gateways);
                 let is_bare = state.links_but_loopback().next().is_none();
                 let mut known_empty = known_empty.iter();
                 let was_empty = known_empty.any(|known| known.is_same(&pod.identity));
                 let is_unknown = is_bare && then.is_none() && !was_empty;
                 if is_unknown {
-                    verified.state = Reachability::NoCheckpoint;
+                    verified.answers.state = Reachability::NoCheckpoint;
                 }
                 is_unknown.then(|| MatchingCause::BareWithoutCheckpoint.error(object))
             }
             Err(error) => {
-                verified.state = Reachability::Failed;
+                verified.answers.state = Reachability::Failed;
                 Some(cannot_observe(&object, &error))
             }
         };
         problems.extend(problem.map(|problem| problem.of(&pod.info.id)));
-        pods.push(verified);
+        survey.pods.push(verified);
     }
-    (pods, questions)
+    survey
+}
+
+impl Survey {
+    fn stands_on<'a>(&mut self, stacks: impl IntoIterator<Item = &'a [StackLink]>) {
+        let links = stacks.into_iter().flatten();
+        self.under_pods.extend(links.map(|link| link.name.clone()));
+    }
 }
 
 /// The gateways that the pod has now, and those that its checkpoint says it should have.
-fn gateways(pod: usize, now: &NetState, then: Option<&NetState>) -> Vec<Question> {
+fn gateways(place: Place, now: &NetState, then: Option<&NetState>) -> Vec<Question> {
     let mut questions: Vec<Question> = Vec::new();
     let before = then.iter().flat_map(|state| &state.routes);
     for (gateway, dev) in now.routes.iter().chain(before).flat_map(Route::gateways) {
-        let is_this = |known: &Question| known.gateway == gateway && known.dev == *dev;
-        if !questions.iter().any(is_this) {
-            let index = now.link(dev).map(|link| link.index);
-            questions.push(Question {
-                pod,
-                dev: dev.clone(),
-                gateway,
-                index,
-            });
-        }
+        add(&mut questions, place, (gateway, dev), now);
     }
     questions
+}
+
+/// Adds a gateway, once.
+fn add(questions: &mut Vec<Question>, place: Place, hop: (IpAddr, &IfName), now: &NetState) {
+    let (gateway, dev) = hop;
+    let is_this = |known: &Question| known.gateway == gateway && known.dev == *dev;
+    if !questions.iter().any(is_this) {
+        questions.push(Question {
+            place,
+            dev: dev.clone(),
+            gateway,
+            index: now.link(dev).map(|link| link.index),
+        });
+    }
 }
 
 impl VerifiedPod {
     fn new(pod: PodSummary, state: Reachability) -> Self {
         Self {
             pod,
+            answers: Answers::none(state),
+        }
+    }
+}
+
+impl Answers {
+    fn none(state: Reachability) -> Self {
+        Self {
             state,
             gateways: Vec::new(),
-            answered: None,
+            first: None,
         }
     }
 
-    /// Adds the answer of one gateway; returns the problem with it.
-    fn take(&mut self, question: &Question, answer: Answer, timeout: Duration) -> Option<Problem> {
-        let Question { dev, gateway, .. } = question;
+    /// Adds the answer of one gateway; returns what is wrong with it.
+    fn take(
+        &mut self,
+        question: &Question,
+        answer: Answer,
+        timeout: Duration,
+    ) -> Option<GatewayCause> {
         let mut view = GatewayAnswer {
-            address: *gateway,
-            dev: dev.clone(),
+            address: question.gateway,
+            dev: question.dev.clone(),
             reachable: Some(false),
             rtt_us: None,
             lladdr: None,
@@ -187,7 +260,7 @@ impl VerifiedPod {
                 view.reachable = Some(true);
                 view.rtt_us = rtt.and_then(|rtt| u64::try_from(rtt.as_micros()).ok());
                 view.lladdr = lladdr;
-                self.answered = Some(self.answered.map_or(at, |first| first.min(at)));
+                self.first = Some(self.first.map_or(at, |first| first.min(at)));
                 None
             }
             Answer::Static => {
@@ -203,7 +276,6 @@ impl VerifiedPod {
         };
         self.state = self.state.max(state);
         self.gateways.push(view);
-        let problem = cause?.error(format!("{gateway} dev {dev}"));
-        Some(problem.of(&self.pod.info.id))
+        cause
     }
 }

@@ -1,8 +1,8 @@
-//! Probes gateways from inside the pods.
+//! Probes gateways from inside the pods, and from the host.
 //!
-//! netfix makes the kernel resolve the gateway in the pod's namespace: it sends ARP (RFC 826) or neighbour solicitations
-//! (RFC 4861) from the pod's interface, with the pod's MAC and address, and reports when the answer came. A packet
-//! socket would cost an RCU grace period per pod when it is closed.
+//! netfix makes the kernel resolve the gateway in the namespace: it sends ARP (RFC 826) or neighbour solicitations
+//! (RFC 4861) from the interface, with its MAC and address, and reports when the answer came. A packet socket would cost an
+//! RCU grace period per pod when it is closed.
 
 use std::net::IpAddr;
 use std::os::fd::AsFd;
@@ -10,19 +10,26 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::inventory::observe::Pod;
+use crate::inventory::Inventory;
 use crate::kernel::neighbour::{self, Entry, Reachability};
 use crate::kernel::{Error, Socket, netns};
 use crate::model::{IfName, Mac};
 
-/// A gateway that a pod has or had.
+/// The namespace from which a gateway is probed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Host,
+    /// Which of the pods.
+    Pod(usize),
+}
+
+/// A gateway that a pod or the host has or had.
 #[derive(Debug)]
 pub(super) struct Question {
-    /// Which of the pods.
-    pub pod: usize,
+    pub place: Place,
     pub dev: IfName,
     pub gateway: IpAddr,
-    /// The interface's index; `None` when the pod does not have it now.
+    /// The interface's index; `None` when the namespace does not have it now.
     pub index: Option<u32>,
 }
 
@@ -44,7 +51,7 @@ pub(super) enum Answer {
     Static,
     /// The kernel refused to ask.
     Refused(nix::errno::Errno),
-    /// The pod does not have the interface.
+    /// The namespace does not have the interface.
     NoInterface,
 }
 
@@ -62,12 +69,12 @@ const RETRANSMIT: Duration = Duration::from_secs(1);
 /// Probes all gateways at once; the answers are in the order of the questions. Fails when a socket cannot be opened or
 /// fails; single refusals are answers.
 pub(super) fn ask(
-    pods: &mut [Pod],
+    inventory: &mut Inventory,
     questions: &[Question],
     timeout: Duration,
 ) -> Result<Vec<Answer>, Error> {
     let deadline = Instant::now() + timeout;
-    let mut listeners = listen(pods, questions)?;
+    let mut listeners = listen(inventory, questions)?;
     let mut asked = Vec::with_capacity(questions.len());
     for question in questions {
         let mut one = Asked {
@@ -76,14 +83,14 @@ pub(super) fn ask(
             answer: None,
             late: None,
         };
-        start(&mut pods[question.pod].socket, &mut one)?;
+        start(socket(inventory, question.place), &mut one)?;
         asked.push(one);
     }
     while asked.iter().any(|asked| asked.answer.is_none()) && Instant::now() < deadline {
         for at in ready(&listeners, deadline)? {
-            let (pod, socket) = &mut listeners[at];
-            for entry in neighbour::events(socket)? {
-                take(*pod, entry, &mut asked, &mut pods[*pod].socket)?;
+            let (place, listener) = &mut listeners[at];
+            for entry in neighbour::events(listener)? {
+                take(*place, entry, &mut asked, socket(inventory, *place))?;
             }
         }
     }
@@ -93,23 +100,40 @@ pub(super) fn ask(
         .collect())
 }
 
-/// A second socket in each pod of a question, subscribed to its neighbour events.
-fn listen(pods: &mut [Pod], questions: &[Question]) -> Result<Vec<(usize, Socket)>, Error> {
-    let mut wanted: Vec<_> = pods.iter_mut().enumerate().collect();
-    wanted.retain(|(at, _)| {
+/// The socket for requests in that namespace.
+fn socket(inventory: &mut Inventory, place: Place) -> &mut Socket {
+    match place {
+        Place::Host => &mut inventory.host.socket,
+        Place::Pod(at) => &mut inventory.pods[at].socket,
+    }
+}
+
+/// A second socket in each namespace of a question, subscribed to its neighbour events.
+fn listen(
+    inventory: &mut Inventory,
+    questions: &[Question],
+) -> Result<Vec<(Place, Socket)>, Error> {
+    let is_wanted = |place: Place| {
         let mut questions = questions.iter();
-        questions.any(|question| question.pod == *at && question.index.is_some())
-    });
+        questions.any(|question| question.place == place && question.index.is_some())
+    };
+    let mut wanted: Vec<_> = inventory.pods.iter_mut().enumerate().collect();
+    wanted.retain(|(at, _)| is_wanted(Place::Pod(*at)));
     let sockets = netns::visit(
         &mut wanted,
         |(_, pod)| &pod.netns,
         |_| neighbour::subscribe(),
     );
-    let numbers = wanted.iter().map(|(at, _)| *at);
-    numbers
-        .zip(sockets)
-        .map(|(at, socket)| Ok((at, socket??)))
-        .collect()
+    let numbers = wanted.iter().map(|(at, _)| Place::Pod(*at));
+    let of_pods = numbers.zip(sockets);
+    let mut listeners = of_pods
+        .map(|(place, socket)| Ok((place, socket??)))
+        .collect::<Result<Vec<_>, Error>>()?;
+    if is_wanted(Place::Host) {
+        // This thread is in the host's namespace.
+        listeners.push((Place::Host, neighbour::subscribe()?));
+    }
+    Ok(listeners)
 }
 
 /// Makes the kernel probe: with a new entry where it has none, else again.
@@ -135,14 +159,14 @@ fn start(socket: &mut Socket, asked: &mut Asked<'_>) -> Result<(), Error> {
 }
 
 fn take(
-    pod: usize,
+    place: Place,
     entry: Entry,
     asked: &mut [Asked<'_>],
     socket: &mut Socket,
 ) -> Result<(), Error> {
     let about = |asked: &&mut Asked<'_>| {
         let question = asked.question;
-        question.pod == pod
+        question.place == place
             && question.index == Some(entry.index)
             && question.gateway == entry.dst
             && asked.answer.is_none()
@@ -178,7 +202,7 @@ fn take(
 }
 
 /// The numbers of the listeners with events; none when the deadline came first.
-fn ready(listeners: &[(usize, Socket)], deadline: Instant) -> Result<Vec<usize>, Error> {
+fn ready(listeners: &[(Place, Socket)], deadline: Instant) -> Result<Vec<usize>, Error> {
     let left = deadline.saturating_duration_since(Instant::now());
     // Rounded up, so that the last millisecond is not spent in a busy loop.
     let timeout =

@@ -64,10 +64,10 @@ impl Restored {
     }
 }
 
-/// A gateway of a pod, as problems name it.
-pub(crate) type Gateway = String;
+/// A gateway of a pod, or of the host, as problems name it.
+pub(crate) type Gateway = (Option<PodId>, String);
 
-/// Probes the gateways of every pod, from memory too.
+/// Probes the gateways of every pod and of the host, from memory too.
 pub(crate) fn verify(
     baseline: &Baseline,
     request: &Request<'_>,
@@ -84,20 +84,19 @@ pub(crate) fn verify(
 
 impl Verified {
     /// The gateways that did not answer.
-    pub(crate) fn silent(self) -> Vec<(PodId, Gateway)> {
+    pub(crate) fn silent(self) -> Vec<Gateway> {
         self.problems
             .into_iter()
             .filter(|problem| matches!(*problem.cause, Cause::Gateway(_)))
-            .filter_map(|problem| Some((problem.pod?, problem.object)))
+            .map(|problem| (problem.pod, problem.object))
             .collect()
     }
 
     /// The window is not to blame for gateways that were silent before it.
-    pub(crate) fn excuse(&mut self, silent: &[(PodId, Gateway)]) {
+    pub(crate) fn excuse(&mut self, silent: &[Gateway]) {
         for problem in &mut self.problems {
-            let is_it = |(pod, gateway): &(PodId, Gateway)| {
-                problem.pod.as_ref() == Some(pod) && problem.object == *gateway
-            };
+            let is_it =
+                |(pod, gateway): &Gateway| problem.pod == *pod && problem.object == *gateway;
             if matches!(*problem.cause, Cause::Gateway(_)) && silent.iter().any(is_it) {
                 let pod = problem.pod.take();
                 *problem = WindowCause::SilentBefore.warning(std::mem::take(&mut problem.object));

@@ -11,7 +11,7 @@ use crate::maintenance::network::Gateway;
 use crate::maintenance::{Request, rebuild_watch};
 use crate::model::problem::WindowCause;
 use crate::model::window::WindowPod;
-use crate::model::{Code, NodeState, PodId, Problem, Window};
+use crate::model::{Code, NodeState, Problem, Window};
 use crate::refusal::Refusal;
 use crate::restore::Restored;
 use crate::runtime::Config;
@@ -24,7 +24,7 @@ pub(crate) struct Baseline {
     pub stored: Stored,
     pub node: Option<NodeState>,
     /// Gateways that did not answer.
-    pub silent: Vec<(PodId, Gateway)>,
+    pub silent: Vec<Gateway>,
     /// The sockets of the runtimes that answered.
     pub runtimes: Vec<PathBuf>,
 }

@@ -60,9 +60,9 @@ pub(crate) fn verified(window: &mut Window, verified: Verified) -> usize {
         let Some(pod) = pods.find(|pod| pod.info.id == found.pod.info.id) else {
             continue;
         };
-        pod.answered = pod.answered.or_else(|| found.answered.map(moment));
+        pod.answered = pod.answered.or_else(|| found.answers.first.map(moment));
         pod.after = Some(found.pod.interfaces);
-        pod.gateways = found.gateways;
+        pod.gateways = found.answers.gateways;
     }
     let answered = window.pods.iter().filter(|pod| pod.answered.is_some());
     answered.count()

@@ -137,6 +137,14 @@ impl Route {
         hops.filter_map(|(gateway, dev)| gateway.zip(dev)).collect()
     }
 
+    /// Whether it is a default route of the main table.
+    pub(crate) fn is_default(&self) -> bool {
+        match self {
+            Self::V4(route) => route.is_default(),
+            Self::V6(route) => route.is_default(),
+        }
+    }
+
     /// The order in which routes must be added: a gateway is accepted only when a route to it exists, so
     /// direct and narrow-scoped routes go first.
     pub(crate) fn rank(&self) -> (bool, u8) {

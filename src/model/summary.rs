@@ -93,7 +93,7 @@ pub struct Interface {
 pub struct GatewayAnswer {
     /// The gateway.
     pub address: IpAddr,
-    /// The pod's interface.
+    /// The interface of the pod or the host.
     pub dev: IfName,
     /// Whether it answered; null when it could not be probed.
     pub reachable: Option<bool>,

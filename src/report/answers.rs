@@ -132,10 +132,14 @@ pub(crate) fn restore(restored: Restored) -> Document {
 /// The answer, but for its exit code.
 pub(crate) fn verify(verified: Verified) -> Document {
     let pod = |one: VerifiedPod| PodView {
-        gateways: one.gateways,
-        ..PodView::new(one.pod, one.state.into())
+        gateways: one.answers.gateways,
+        ..PodView::new(one.pod, one.answers.state.into())
     };
-    let node = NodeView::of(&verified.node);
+    let node = NodeView {
+        state: Some(verified.host.state.into()),
+        gateways: verified.host.gateways,
+        ..NodeView::of(&verified.node)
+    };
     Document::of(node, verified.pods.into_iter().map(pod), verified.problems)
 }
 

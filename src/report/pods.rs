@@ -6,7 +6,7 @@ use super::style::{Style, Tone};
 use super::table::{self, Cell, KEPT, WIDE};
 use super::text::{ago, duration, lines, list_or_dash, natural, or_dash};
 use super::view::{Document, PodView};
-use crate::model::{GatewayAnswer, IfName, Interface, PodInfo, State};
+use crate::model::{GatewayAnswer, IfName, Interface, PodId, PodInfo, PodSummary, State};
 
 /// The pods as people look for them: by namespace and name, then by id.
 pub(super) fn sorted(pods: &[PodView]) -> Vec<&PodView> {
@@ -35,6 +35,10 @@ pub(super) fn table(document: &Document, style: Style) -> String {
     if !style.lists_all() && document.command != "list" {
         pods.retain(|pod| !pod.state.is_good());
     }
+    let host = host(document);
+    if document.command == "verify" && (style.lists_all() || !host.state.is_good()) {
+        pods.insert(0, &host);
+    }
     let pods = pods.into_iter();
     let (columns, rows): (_, Vec<Row<'_>>) = match document.command {
         "restore" => (restored(), pods.map(Row::new).collect()),
@@ -43,6 +47,21 @@ pub(super) fn table(document: &Document, style: Style) -> String {
         _ => (stored(style.now), pods.flat_map(interfaces).collect()),
     };
     table::text(&columns, &rows, style)
+}
+
+/// The host's gateways in the form of a pod's.
+fn host(document: &Document) -> PodView {
+    let node = &document.node;
+    let id = PodId::from_text("host");
+    let info = PodInfo {
+        name: Some("(host)".to_owned()),
+        ..PodInfo::nameless(&id)
+    };
+    let state = node.state.unwrap_or(State::NoGateway);
+    PodView {
+        gateways: node.gateways.clone(),
+        ..PodView::new(PodSummary::bare(&info, None), state)
+    }
 }
 
 /// One pod a line.

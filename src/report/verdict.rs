@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::style::Tone;
-use super::text::{count, others, part};
+use super::text::{count, join, others, part};
 use super::view::{Document, Extra, KeptView};
 use crate::model::problem::{Cause, PlanCause};
 use crate::model::{Code, PodId, Problem, State};
@@ -103,9 +103,33 @@ fn verify(document: &Document) -> String {
         (unknown, "unknown"),
         (bad, "unreachable"),
     ]);
-    let noun = if total == 1 { "its" } else { "their" };
-    let verb = if total == 1 { "reaches" } else { "reach" };
-    format!("{} {verb} {noun} gateways{others}", part(reach, total))
+    let (host, is_one) = match host_gateways(document) {
+        Some(host) => (
+            host,
+            total == 1 && document.node.state != Some(State::Reachable),
+        ),
+        None => (String::new(), total == 1),
+    };
+    let noun = if is_one { "its" } else { "their" };
+    let verb = if is_one { "reaches" } else { "reach" };
+    let pods = part(reach, total);
+    format!("{host}{pods} {verb} {noun} gateways{others}")
+}
+
+/// What precedes the pods in the verdict: the host, if it has gateways.
+fn host_gateways(document: &Document) -> Option<String> {
+    let gateways = &document.node.gateways;
+    let with = |answer| {
+        let some = gateways.iter().filter(move |one| one.reachable == answer);
+        join(some.map(|one| one.address), ", ")
+    };
+    let (silent, unknown) = (with(Some(false)), with(None));
+    match (gateways.is_empty(), silent.is_empty(), unknown.is_empty()) {
+        (true, _, _) => None,
+        (_, false, _) => Some(format!("the host does not reach {silent}; ")),
+        (_, _, false) => Some(format!("the host's {unknown} cannot be probed; ")),
+        _ => Some("the host and ".to_owned()),
+    }
 }
 
 fn import(document: &Document) -> String {

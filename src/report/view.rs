@@ -215,12 +215,15 @@ pub struct NodeView {
     pub hostname: Option<String>,
     /// When its state was saved (RFC 3339).
     pub created: Option<String>,
-    /// The host's state after the command.
+    /// The host's state after the command; for `verify`, whether it reaches its gateways.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
     /// Steps taken or planned in the host's namespace.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,
+    /// Answers of its gateways.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gateways: Vec<GatewayAnswer>,
 }
 
 /// One pod.

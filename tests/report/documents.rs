@@ -165,6 +165,8 @@ impl Scene {
     fn verify(self) -> Document {
         let mut document = answer("verify", 0, self.pods(State::Reachable, State::Reachable));
         let silent = |at: usize| self.lost && at.is_multiple_of(5);
+        document.node.state = Some(State::Reachable);
+        document.node.gateways = vec![gateway("10.3.0.1", 0, false)];
         for (at, view) in document.pods.iter_mut().enumerate() {
             view.gateways = ["10.3.0.1", "fd00:3::1"]
                 .map(|address| gateway(address, at, silent(at)))

@@ -10,7 +10,7 @@ sentences! {
         Checking => "checking that every pod can be restored",
         TakingSnapshot => "taking a snapshot",
         SnapshotTaken { pods } => "snapshot of {pods} is complete" (pods = count(*pods, "pod")),
-        SilentGateways { count: silent } => "no answer from {gateways} of pods before the upgrade"
+        SilentGateways { count: silent } => "no answer from {gateways} before the upgrade"
             (gateways = count(*silent, "gateway")),
         Running { argv } => "running {argv}" (argv = command_line(argv)),
         CommandSucceeded { elapsed } => "COMMAND succeeded (exit 0, {elapsed})" (elapsed = duration(*elapsed)),

@@ -81,6 +81,7 @@ fn a_gateway_that_became_silent_is_an_error() {
     let mut expected = vec![
         pair(&scene.pods[0], GATEWAY4),
         pair(&scene.pods[1], GATEWAY4),
+        (String::new(), GATEWAY4.to_owned()),
     ];
     expected.sort();
     assert_eq!(silent(&run, "error"), expected, "{}", run.transcript());
@@ -88,7 +89,37 @@ fn a_gateway_that_became_silent_is_an_error() {
         silent(&run, "warning"),
         [pair(&scene.pods[0], FIXED), pair(&scene.pods[0], ABSENT)]
     );
-    run.errors(&[0, 1].map(|at| ("gateway-unreachable", scene.pods[at].name())));
+    let pods = [0, 1].map(|at| scene.pods[at].name());
+    run.errors(&["", pods[0], pods[1]].map(|pod| ("gateway-unreachable", pod)));
     scene.assert_whole();
     assert_eq!(scene.record()["exit"], 5);
+}
+
+#[test]
+fn a_gateway_of_the_host_that_was_silent_before_is_a_warning_and_one_that_became_silent_an_error() {
+    let node = Node::new();
+    node.ns
+        .ip(&format!("route add 203.0.113.0/24 via {ABSENT}"));
+    let scene = scene(&node);
+    let host = |gateway: &str| (String::new(), gateway.to_owned());
+    let run = scene
+        .upgrade("--timeout 3s -o json", &scene.reload())
+        .exits(0)
+        .errors(&[]);
+    assert!(
+        silent(&run, "warning").contains(&host(ABSENT)),
+        "{}",
+        run.transcript()
+    );
+    let command = format!(
+        "{}\n{}",
+        LOSING,
+        scene.loading_with(&[&format!("{GATEWAY4}/16")])
+    );
+    let run = scene
+        .upgrade("--timeout 3s -o json", &scene.script("half", &command))
+        .exits(5);
+    let errors = silent(&run, "error");
+    assert!(errors.contains(&host(GATEWAY6)), "{}", run.transcript());
+    assert!(!errors.contains(&host(ABSENT)), "{}", run.transcript());
 }

@@ -363,12 +363,11 @@ impl<'n> Scene<'n> {
     /// Nothing was ever changed: no network, no window, and kubelet was never stopped.
     /// The errors of a window after which the NIC is missing: these of the host, and those of each pod.
     pub fn nic_is_missing<'s>(&'s self, others: &[&'s str]) -> Vec<(&'s str, &'s str)> {
-        let of_pod = |pod: &'s Pod<'n>| {
-            ["parent-missing", "gateway-unreachable"].map(|code| (code, pod.name()))
-        };
+        let both = |of: &'s str| ["parent-missing", "gateway-unreachable"].map(|code| (code, of));
         let of_host = others.iter().map(|code| (*code, ""));
-        let all = of_host.chain([("parent-missing", "")]);
-        all.chain(self.pods.iter().flat_map(of_pod)).collect()
+        let all = of_host.chain(both(""));
+        let pods = self.pods.iter().map(Pod::name);
+        all.chain(pods.flat_map(both)).collect()
     }
 
     pub fn assert_untouched(&self, kubelet: &Untouched) {
