@@ -10,6 +10,7 @@ mod disk;
 mod dry_run;
 mod gateways;
 mod killed;
+mod kubelets;
 mod lock;
 mod nic;
 mod proof;
