@@ -171,6 +171,9 @@ pub struct UpgradeArgs {
     /// What is paused.
     #[command(flatten)]
     pub hold: HoldArgs,
+    /// Do not pause kubelet; one that runs may rebuild pods while they have no network
+    #[arg(long, help_heading = KUBELET, conflicts_with_all = ["unit", "keep_paused"])]
+    pub no_pause: bool,
     /// After COMMAND, wait this long for the NIC and its carrier
     #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
     pub wait: Duration,

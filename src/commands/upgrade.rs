@@ -53,6 +53,7 @@ fn request(args: &UpgradeArgs) -> Result<Request<'_>, Refusal> {
         selection: args.selectors.selection()?,
         runtimes: args.runtimes.config(),
         unit: args.hold.unit.as_deref(),
+        no_pause: args.no_pause,
         deadline: args.hold.deadline,
         wait: args.wait,
         timeout: args.timeout,

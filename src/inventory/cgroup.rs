@@ -83,6 +83,48 @@ pub(crate) fn membership(pid: u32, container: &str, own: &BTreeSet<String>) -> M
     }
 }
 
+/// Where a process is, by its cgroup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In a container, or in a pod.
+    Container,
+    /// In these units of systemd, outermost first; none without systemd.
+    Units(Vec<String>),
+}
+
+/// Where a process is; containers in `own` do not count.
+pub(crate) fn place(pid: u32, own: &BTreeSet<String>) -> Place {
+    let text = fs::read(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    place_in(&String::from_utf8_lossy(&text), own)
+}
+
+fn place_in(text: &str, own: &BTreeSet<String>) -> Place {
+    let paths = || text.lines().filter_map(path_in);
+    let is_pods = |component: &str| {
+        component.starts_with("kubepods") || component.starts_with("kubelet-kubepods")
+    };
+    // A pod that is netfix's own machine has the container of `own` in the same path.
+    let is_own = |path: &str| {
+        path.split('/')
+            .filter_map(container_id)
+            .any(|(_, id)| own.contains(id))
+    };
+    let in_pod = |path: &str| !is_own(path) && path.split('/').any(is_pods);
+    if container_in(text, own).is_some() || paths().any(in_pod) {
+        return Place::Container;
+    }
+    let is_unit = |name: &&str| {
+        let mut kinds = [".slice", ".service", ".scope"].into_iter();
+        container_id(name).is_none() && kinds.any(|kind| name.ends_with(kind))
+    };
+    let units = |path: &str| -> Vec<String> {
+        path.split('/').filter(is_unit).map(str::to_owned).collect()
+    };
+    // The hierarchies of cgroup v1 but systemd's have fewer of them, or none.
+    let all = paths().map(units).max_by_key(Vec::len);
+    Place::Units(all.unwrap_or_default())
+}
+
 /// The containers that netfix or PID 1 is in.
 pub(crate) fn own_ids() -> BTreeSet<String> {
     ["self", "1"].into_iter().flat_map(ids_of).collect()
@@ -246,6 +288,45 @@ mod tests {
             read(&line),
             Some((ID.to_owned(), Some(STATIC_UID.to_owned())))
         );
+    }
+
+    #[test]
+    fn the_units_of_a_process_are_those_in_its_cgroup() {
+        let own = BTreeSet::from([OUTER.to_owned()]);
+        let place =
+            |text: &str| place_in(&text.replace("<id>", ID).replace("<outer>", OUTER), &own);
+        for (text, units) in [
+            (
+                "0::/system.slice/k3s.service",
+                &["system.slice", "k3s.service"][..],
+            ),
+            (
+                "0::/system.slice/k3s.service/init",
+                &["system.slice", "k3s.service"],
+            ),
+            (
+                "4:memory:/\n1:name=systemd:/system.slice/kubelet.service\n0::/",
+                &["system.slice", "kubelet.service"],
+            ),
+            (
+                "0::/docker/<outer>/kubelet.slice/kubelet.service",
+                &["kubelet.slice", "kubelet.service"],
+            ),
+            ("0::/docker-<outer>.scope/init", &[]),
+            ("0::/", &[]),
+            ("", &[]),
+        ] {
+            let units = units.iter().map(ToString::to_string).collect();
+            assert_eq!(place(text), Place::Units(units), "{text}");
+        }
+        for text in [
+            "0::/system.slice/docker-<id>.scope",
+            "0::/kubepods.slice/kubepods-podx.slice/cri-containerd-<id>.scope",
+            "0::/kubepods/burstable",
+            "0::/kubelet.slice/kubelet-kubepods.slice",
+        ] {
+            assert_eq!(place(text), Place::Container, "{text}");
+        }
     }
 
     #[test]

@@ -67,7 +67,8 @@ pub(crate) fn lived_in() -> io::Result<(Vec<Inhabitant>, Vec<u32>)> {
     Ok((holders, left))
 }
 
-fn processes() -> io::Result<Vec<u32>> {
+/// The ids of all processes.
+pub(super) fn processes() -> io::Result<Vec<u32>> {
     let mut pids = Vec::new();
     for entry in fs::read_dir("/proc")? {
         pids.extend(
@@ -113,6 +114,20 @@ pub(crate) fn lives_in(holder: Holder, inode: u64) -> bool {
     // In this order: a process that still has its start time at the end is the one whose namespace was read.
     netns_inode(&holder.pid.to_string()).is_ok_and(|of_process| of_process == inode)
         && is_alive(&holder)
+}
+
+/// Whether a process is alive, and in the pid namespace of this `/proc`: the kernel lists its id in each namespace that it
+/// is in.
+pub(super) fn is_of_this_machine(pid: u32) -> bool {
+    let status = fs::read(format!("/proc/{pid}/status")).unwrap_or_default();
+    status_is_of_this_machine(&String::from_utf8_lossy(&status))
+}
+
+fn status_is_of_this_machine(status: &str) -> bool {
+    let value = |key| status.lines().find_map(|line: &str| line.strip_prefix(key));
+    let is_alive = value("State:").is_some_and(|state| !state.trim_start().starts_with(['Z', 'X']));
+    let ids = value("NSpid:").map_or(1, |ids| ids.split_whitespace().count());
+    is_alive && ids == 1
 }
 
 /// The process that has this id at the moment; `None` when there is none.
@@ -256,6 +271,18 @@ mod tests {
         assert_eq!(stat_field(stat, 22), Some(98765_u64));
         assert_eq!(stat_field(stat, 4), Some(1_u32));
         assert_eq!(stat_field::<u32>("", 4), None);
+    }
+
+    #[test]
+    fn a_process_in_another_pid_namespace_and_a_dead_one_are_not_of_this_machine() {
+        let status =
+            |state: &str, ids: &str| format!("Name:\tk3s\nState:\t{state}\nNSpid:\t{ids}\n");
+        assert!(status_is_of_this_machine(&status("S (sleeping)", "4711")));
+        assert!(status_is_of_this_machine("State:\tR (running)\n"));
+        for (state, ids) in [("S (sleeping)", "4711\t1"), ("Z (zombie)", "4711")] {
+            assert!(!status_is_of_this_machine(&status(state, ids)));
+        }
+        assert!(!status_is_of_this_machine(""));
     }
 
     #[test]

@@ -131,12 +131,10 @@ impl Driver<'_> {
 
     /// The unit to pause: of an interrupted window that may have died while it stopped or started it, or the kubelet that
     /// runs.
-    fn unit(&mut self) -> Result<Option<String>, Problem> {
-        let window = &self.session.window;
-        if let Some(pause) = window.pause.as_ref().filter(|_| window.is_paused()) {
-            return Ok(Some(pause.unit.clone()));
-        }
-        let (unit, note) = kubelet_pause::find(self.bus.as_ref(), self.request.unit)?;
+    fn unit(&mut self) -> Result<Option<String>, Refusal> {
+        let window = Some(&self.session.window);
+        let (unit, note) =
+            kubelet_pause::find_for_upgrade(self.bus.as_ref(), self.request, window)?;
         self.findings.add(Area::Preflight, note);
         Ok(unit)
     }

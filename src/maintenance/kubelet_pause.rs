@@ -4,11 +4,15 @@
 use std::path;
 use std::time::Duration;
 
+use crate::inventory::cannot_observe;
+use crate::inventory::kubelets::{self, Kubelet};
+use crate::maintenance::Request;
 use crate::maintenance::event::Event;
 use crate::maintenance::window::WindowSession;
 use crate::model::Problem;
 use crate::model::problem::KubeletCause;
 use crate::model::window::{KubeletPause, PhaseName, Window};
+use crate::refusal::Refusal;
 use crate::store::Guard;
 use crate::systemd::{self, Bus, Found};
 
@@ -56,6 +60,58 @@ pub(crate) fn find(
         Found::Masked(name) => (None, Some(KubeletCause::Masked.info(name))),
         Found::Nothing => (None, Some(KubeletCause::NoUnit.info("kubelet"))),
     })
+}
+
+/// The unit to pause for `upgrade`, whose `interrupted` window may have paused one. Refuses where a kubelet would run on,
+/// except after COMMAND: from then on the pods' network comes first.
+pub(crate) fn find_for_upgrade(
+    bus: Option<&Bus>,
+    request: &Request<'_>,
+    interrupted: Option<&Window>,
+) -> Result<(Option<String>, Option<Problem>), Refusal> {
+    let paused = interrupted.filter(|window| window.is_paused());
+    if let Some(pause) = paused.and_then(|window| window.pause.as_ref()) {
+        return Ok((Some(pause.unit.clone()), None));
+    }
+    if request.no_pause {
+        let note = KubeletCause::NotToBePaused.warning("kubelet");
+        return Ok((None, Some(note)));
+    }
+    let found = find(bus, request.unit)?;
+    if interrupted.is_some_and(Window::has_begun) {
+        return Ok(found);
+    }
+    let others = others(bus, found.0.as_deref())?;
+    if others.is_empty() {
+        Ok(found)
+    } else {
+        Err(others.into())
+    }
+}
+
+/// The kubelets that run on while the unit is paused.
+fn others(bus: Option<&Bus>, unit: Option<&str>) -> Result<Vec<Problem>, Problem> {
+    let running = kubelets::running().map_err(|error| cannot_observe("/proc", &error))?;
+    let is_paused = |kubelet: &Kubelet| unit.is_some_and(|unit| kubelet.is_in(unit));
+    let others = running.iter().filter(|kubelet| !is_paused(kubelet));
+    let problem = |kubelet: &Kubelet| {
+        let pid = kubelet.pid;
+        let service = kubelet.service().filter(|name| runs(bus, name));
+        let cause = match service.map(str::to_owned) {
+            Some(unit) => KubeletCause::RunsInOtherUnit { pid, unit },
+            None => KubeletCause::RunsInNoUnit {
+                pid,
+                unit: kubelet.unit().map(str::to_owned),
+            },
+        };
+        cause.error(kubelet.name)
+    };
+    Ok(others.map(problem).collect())
+}
+
+fn runs(bus: Option<&Bus>, unit: &str) -> bool {
+    let state = bus.and_then(|bus| bus.unit(unit).ok());
+    state.is_some_and(|state| state.exists() && !state.is_stopped())
 }
 
 /// Whether the unit that this window paused is still stopped and masked. True for a window that paused none.

@@ -37,6 +37,8 @@ pub(crate) struct Request<'a> {
     pub runtimes: Config,
     /// The unit to pause; `None`: kubelet's, as found.
     pub unit: Option<&'a str>,
+    /// Pause nothing.
+    pub no_pause: bool,
     /// How long the unit may be paused.
     pub deadline: Duration,
     /// How long to wait for the NIC.

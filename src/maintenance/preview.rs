@@ -57,9 +57,7 @@ fn begin(request: &Request<'_>, context: &mut Context) -> Result<Vec<Problem>, R
         }
         None => check_and_snapshot(request, context)?,
     };
-    if !interrupted.is_some_and(|window| window.is_paused()) {
-        kubelet_pause::find(bus.as_ref(), request.unit)?;
-    }
+    kubelet_pause::find_for_upgrade(bus.as_ref(), request, interrupted.as_ref())?;
     Ok(accepted)
 }
 
@@ -77,7 +75,12 @@ fn check_and_snapshot(
 /// Reads the state of the pods, kubelet and the state directory.
 pub(crate) fn run(request: &Request<'_>, context: &Context) -> Result<Preview, Refusal> {
     let bus = kubelet_pause::systemd()?;
-    let (unit, note) = kubelet_pause::find(bus.as_ref(), request.unit)?;
+    let interrupted = match window::find(&context.store) {
+        Ok(Found::Interrupted(window)) => Some(window),
+        _ => None,
+    };
+    let (unit, note) =
+        kubelet_pause::find_for_upgrade(bus.as_ref(), request, interrupted.as_ref())?;
     let mut session = Inventory::open(&request.selection)?;
     session.attribute(&request.runtimes, &request.selection)?;
     session

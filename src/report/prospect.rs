@@ -63,7 +63,14 @@ fn phases(request: &Request<'_>, unit: Option<&str>, pods: &str) -> Vec<String> 
     let check = "check that every pod can be restored; otherwise stop here";
     let snapshot = "save the host and every pod, on disk and in memory";
     let pause = unit.map_or_else(
-        || "nothing: no kubelet runs here".to_owned(),
+        || {
+            let why = if request.no_pause {
+                "--no-pause"
+            } else {
+                "no kubelet runs here"
+            };
+            format!("nothing: {why}")
+        },
         |unit| {
             format!("stop and mask {unit}; systemd starts it again after {deadline} in any case")
         },

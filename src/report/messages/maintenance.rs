@@ -70,6 +70,16 @@ sentences! {
         NoSystemd => "systemd does not run on this machine: netfix cannot pause the unit",
         NothingWithoutSystemd => "systemd does not run on this machine: there is no kubelet to pause",
         DeadlineTooShort => "the deadline came before the unit was stopped. Use a longer --deadline",
+        RunsInOtherUnit { pid, unit } => "pid {pid} runs in {unit}, which netfix would not pause: a kubelet rebuilds pods that \
+            have no network. Use --unit {unit} to pause that unit, or --no-pause to continue without a pause"
+            (unit = escape(unit)),
+        RunsInNoUnit { pid, unit: None } => "pid {pid} runs in no unit of systemd, so netfix cannot pause it: a kubelet \
+            rebuilds pods that have no network. Stop it, run it as a service and name that with --unit UNIT, or use \
+            --no-pause to continue without a pause",
+        RunsInNoUnit { pid, unit: Some(unit) } => "pid {pid} runs in {unit}, which is no service that netfix could start \
+            again: a kubelet rebuilds pods that have no network. Stop it, run it as a service and name that with --unit \
+            UNIT, or use --no-pause to continue without a pause" (unit = escape(unit)),
+        NotToBePaused => "is not paused (--no-pause): one that runs may rebuild pods that have no network",
         StartedBeforeCommand => "something else started it: COMMAND did not run",
         StartedBeforeRestore => "was started before the pods were restored, by the deadline or by something else",
         NotResumed { unit, error } => "{error}; the deadline stays armed. Run `systemctl status {unit}`, then `netfix \

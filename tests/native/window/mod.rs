@@ -11,6 +11,7 @@ mod disk;
 mod dry_run;
 mod gateways;
 mod killed;
+mod kubelets;
 mod lock;
 mod lost_again;
 mod nic;

@@ -1,0 +1,178 @@
+//! A kubelet that the window would not pause refuses the window, unless `--no-pause` is given.
+
+use std::fs;
+use std::time::Duration;
+
+use super::scene::{KUBELET, Scene};
+use super::units::install;
+use crate::common::background::wait_until;
+use crate::common::machine::Machine;
+use crate::common::{Node, Run, tool};
+
+const OTHER: &str = "my-kubelet.service";
+
+/// A program whose processes have this name.
+fn program(node: &Node, name: &str) -> String {
+    let path = node.temp().join(name);
+    fs::copy("/bin/sleep", &path).expect("a copy of sleep");
+    path.display().to_string()
+}
+
+fn service(scene: &Scene<'_>, name: &str) -> String {
+    let program = program(scene.node, name);
+    format!("[Service]\nExecStart={program} infinity\n")
+}
+
+/// A process that a shell of the machine starts; its id there.
+fn start(machine: &Machine, script: &str, program: &str) -> u32 {
+    let script = format!("{{ {script} \"$1\" infinity >/dev/null 2>&1 & }}; echo $!");
+    let pid = tool::run(machine.exec("sh").args(["-c", &script, "sh", program]));
+    let pid = pid.trim().parse().expect("a pid");
+    assert!(wait_until(Duration::from_secs(10), || machine.is_alive(pid)));
+    pid
+}
+
+fn refuses(scene: &Scene<'_>, options: &str, process: &str, words: &[&str]) {
+    let ran = scene.path("ran");
+    let before = (scene.touchable(), scene.node.state_files());
+    let dry = format!("upgrade --dry-run {options} -- true");
+    let real = format!(
+        "upgrade --yes --foreground {options} -- touch {}",
+        ran.display()
+    );
+    for line in [&dry, &real] {
+        let run = scene
+            .netfix(line)
+            .exits(4)
+            .errors(&[("kubelet-not-paused", "")])
+            .names("kubelet-not-paused", "", &[process, "--unit", "--no-pause"]);
+        run.names("kubelet-not-paused", "", words);
+        assert!(!ran.exists(), "COMMAND was run");
+        if line == &dry {
+            assert_eq!((scene.touchable(), scene.node.state_files()), before);
+        }
+    }
+    assert_eq!(scene.touchable(), before.0);
+    scene.assert_nothing_left();
+}
+
+#[test]
+fn a_kubelet_in_another_unit_refuses_the_window_and_its_unit_can_be_chosen() {
+    for name in ["kubelet", "k3s-server", "kubelite"] {
+        let node = Node::new();
+        let scene = Scene::without_kubelet(&node);
+        install(&scene, OTHER, &service(&scene, name));
+        let pid = scene.machine.unit(OTHER, "MainPID");
+        refuses(
+            &scene,
+            "",
+            name,
+            &[&format!("pid {pid} "), &format!("--unit {OTHER} ")],
+        );
+        scene.assert_runs(OTHER);
+        scene
+            .upgrade("--unit my-kubelet", &scene.reload())
+            .exits(0)
+            .errors(&[]);
+        scene.assert_runs(OTHER);
+        assert_eq!(scene.record()["hold"]["unit"], OTHER);
+        assert_ne!(
+            scene.machine.unit(OTHER, "MainPID"),
+            pid,
+            "it was not stopped"
+        );
+        scene.assert_networks();
+        scene.assert_nothing_left();
+    }
+}
+
+#[test]
+fn no_pause_runs_the_window_beside_a_running_kubelet() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    install(&scene, OTHER, &service(&scene, "kubelet"));
+    let pids = || [OTHER, KUBELET].map(|unit| scene.machine.unit(unit, "MainPID"));
+    let before = pids();
+    let run = scene.upgrade("--no-pause", &scene.reload()).exits(0);
+    run.errors(&[]).warnings(&[("kubelet-not-paused", "")]);
+    assert_eq!(pids(), before, "a unit was stopped");
+    assert!(scene.record()["hold"].is_null());
+    scene.assert_networks();
+    for option in ["--unit kubelet", "--hold"] {
+        scene
+            .netfix(&format!("upgrade --no-pause {option} -- true"))
+            .exits(2);
+    }
+}
+
+#[test]
+fn a_second_kubelet_beside_the_paused_one_refuses_the_window() {
+    let node = Node::new();
+    let scene = Scene::without_kubelet(&node);
+    install(&scene, KUBELET, &service(&scene, "kubelet"));
+    scene.upgrade("", &scene.reload()).exits(0).errors(&[]);
+    install(&scene, OTHER, &service(&scene, "k3s"));
+    let ran = scene.path("ran");
+    scene
+        .upgrade("", &format!("touch {}", ran.display()))
+        .exits(4)
+        .errors(&[("kubelet-not-paused", "")])
+        .names("kubelet-not-paused", "", &["k3s", OTHER]);
+    assert!(!ran.exists(), "COMMAND was run");
+    scene.assert_runs(KUBELET);
+}
+
+#[test]
+fn a_kubelet_without_a_unit_refuses_the_window() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let pid = start(&scene.machine, "setsid", &program(&node, "k0s"));
+    refuses(&scene, "", "k0s", &[&format!("pid {pid} ")]);
+    scene.assert_runs(KUBELET);
+}
+
+#[test]
+fn a_kubelet_in_a_container_or_another_pid_namespace_does_not_refuse_the_window() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let kubelet = program(&node, "kubelet");
+    start(&scene.machine, "setsid unshare --pid --fork", &kubelet);
+    let id = "06c9b8d0a80012345678901234567890abcdefabcdefabcdefabcdefabcdef01";
+    for path in [
+        format!("system.slice/docker-{id}.scope"),
+        format!("kubepods.slice/cri-containerd-{id}.scope"),
+    ] {
+        let pid = start(&scene.machine, "setsid", &kubelet);
+        let script =
+            "mkdir -p \"/sys/fs/cgroup/$1\" && echo \"$2\" >\"/sys/fs/cgroup/$1/cgroup.procs\"";
+        let mut join = scene.machine.exec("sh");
+        tool::run(join.args(["-c", script, "sh", &path, &pid.to_string()]));
+    }
+    scene.upgrade("", &scene.reload()).exits(0).errors(&[]);
+    scene.assert_whole();
+}
+
+#[test]
+fn without_systemd_a_kubelet_refuses_the_window() {
+    let node = Node::new();
+    let machine = Machine::start(&node);
+    let pod = node.pod("web").simple();
+    machine.adopt(&pod.ns);
+    let pid = start(&machine, "setsid", &program(&node, "kubelet"));
+    let run = |words: &str| {
+        let words = format!("upgrade {words} --settle 0s --runtime none -- true");
+        Run::inside(&machine, &node.state_dir(), &words)
+    };
+    for options in ["--dry-run", "--yes"] {
+        run(options)
+            .exits(4)
+            .errors(&[("kubelet-not-paused", "")])
+            .names(
+                "kubelet-not-paused",
+                "",
+                &["kubelet", &format!("pid {pid} "), "--no-pause"],
+            );
+    }
+    run("--yes --no-pause").exits(0).errors(&[]);
+    assert!(machine.is_alive(pid));
+}
