@@ -129,7 +129,7 @@ fn examine(
     };
     problems.append(&mut surveyed.contested);
     let empty = found.survey(&surveyed, pods);
-    if found.pods.is_empty() && empty == 0 {
+    if found.pods.is_empty() && surveyed.unmatched.is_empty() {
         found.problems.extend(no_match(check.selection));
     }
     problems.append(&mut found.problems);

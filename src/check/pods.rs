@@ -50,6 +50,7 @@ impl Findings<'_> {
             self.matched(matched, compared);
         }
         let unmatched = surveyed.unmatched.iter();
+        let unmatched = unmatched.filter(|one| one.finding != Finding::Private);
         unmatched.filter(|one| !self.has(&one.pod.info.id)).count()
     }
 
@@ -81,7 +82,7 @@ impl Findings<'_> {
         self.problems
             .extend(unsupported.map(|problem| problem.of(&pod.info.id)));
         let problem = match unmatched.finding {
-            Finding::Nothing => return,
+            Finding::Private | Finding::Nothing => return,
             Finding::Bare => unmatched.problem(),
             Finding::HasInterfaces => {
                 let path = pod.netns.path.display();

@@ -4,6 +4,7 @@ use crate::cli::DiffArgs;
 use crate::context::Context;
 use crate::inventory::prepare::{Request, Source, prepare};
 use crate::inventory::rejected::name_successors;
+use crate::inventory::survey::settle_bare;
 use crate::model::Problem;
 use crate::progress::{Phase, Progress};
 use crate::refusal::Refusal;
@@ -39,6 +40,9 @@ pub(super) fn plan(
         compare(&mut surveyed, Depth::Complete)?
     };
     let notes = name_successors(&mut surveyed.rejected, &runtimes);
+    let matched = surveyed.matched.iter();
+    let known: Vec<_> = matched.map(|matched| &matched.info).collect();
+    settle_bare(&mut surveyed.unmatched, &known, &runtimes);
     let refused = surveyed.is_refused();
     let drifted = exit_code && comparison.has_drift();
     let answer = report::drift(&surveyed, comparison, notes);

@@ -8,9 +8,9 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use self::probe::{Answer, Place, Question};
-use crate::inventory::observe;
+use crate::inventory::observe::{self, Pod};
 use crate::inventory::stored::Stored;
-use crate::inventory::{Inventory, cannot_observe};
+use crate::inventory::{Inventory, cannot_observe, private};
 use crate::kernel::Error;
 use crate::matching::Selection;
 use crate::model::checkpoint::Extension;
@@ -76,6 +76,13 @@ pub(crate) fn verify(
     let mut inventory = Inventory::open(selection)?;
     inventory.learn_names(&stored.records());
     inventory.select(selection)?;
+    let all = std::mem::take(&mut inventory.pods);
+    let has_checkpoint = |pod: &Pod| {
+        let checkpoints = stored.checkpoints.iter();
+        let mut own = checkpoints.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
+        own.any(|extension| extension.identity.may_be(&pod.identity))
+    };
+    inventory.pods = private::split(all, &inventory.host, None, has_checkpoint).0;
     let mut problems = std::mem::take(&mut stored.problems);
     problems.append(&mut inventory.problems);
     let known_empty = node.map(|node| node.empty.as_slice()).unwrap_or_default();

@@ -34,6 +34,78 @@ pub(crate) struct Occupant {
     pub attempt: Option<u32>,
 }
 
+/// Whose cgroup a process is in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// A container's, of this pod where the cgroup names it; empty where only the pod is named.
+    Container { id: String, uid: Option<String> },
+    /// A unit's or a login session's, or the one of netfix or PID 1.
+    System,
+    /// Another program's, or there is no process.
+    #[default]
+    Unknown,
+}
+
+impl Owner {
+    /// The owner of a process's cgroup.
+    pub fn of(pid: u32, own: &BTreeSet<String>) -> Self {
+        let read = |process: &str| fs::read_to_string(format!("/proc/{process}/cgroup")).ok();
+        let Some(text) = read(&pid.to_string()) else {
+            return Self::Unknown;
+        };
+        let is_shared = ["self", "1"]
+            .into_iter()
+            .filter_map(read)
+            .any(|of| of == text);
+        Self::in_cgroups(&text, own, is_shared)
+    }
+
+    /// The same of the text of `/proc/PID/cgroup`; `is_shared` with netfix or PID 1.
+    fn in_cgroups(text: &str, own: &BTreeSet<String>, is_shared: bool) -> Self {
+        let paths: Vec<&str> = text.lines().filter_map(path_in).collect();
+        let has =
+            |is_it: fn(&str) -> bool| paths.iter().flat_map(|path| path.split('/')).any(is_it);
+        if paths.iter().any(|path| is_rootless(path)) {
+            return Self::System;
+        }
+        match container_in(text, own) {
+            Some(Container { id, uid, .. }) => Self::Container { id, uid },
+            None if is_shared => Self::System,
+            None if has(|name| name.contains("kubepods")) => Self::Container {
+                id: String::new(),
+                uid: paths
+                    .iter()
+                    .flat_map(|path| path.rsplit('/'))
+                    .find_map(pod_uid),
+            },
+            None if has(is_machine) => Self::Unknown,
+            None if has(is_system) => Self::System,
+            None => Self::Unknown,
+        }
+    }
+}
+
+/// The cgroup of a machine container: systemd-nspawn, LXC, libvirt.
+fn is_machine(component: &str) -> bool {
+    component == "machine.slice" || component == "payload" || component.starts_with("lxc")
+}
+
+fn is_system(component: &str) -> bool {
+    matches!(component, "system.slice" | "user.slice" | "init.scope")
+        || component.ends_with(".service")
+}
+
+/// Whether it is below the service manager of a user other than root, who cannot use the host's links.
+fn is_rootless(path: &str) -> bool {
+    let user = |name: &str| {
+        name.strip_prefix("user@")?
+            .strip_suffix(".service")?
+            .parse::<u32>()
+            .ok()
+    };
+    path.split('/').filter_map(user).any(|user| user != 0)
+}
+
 /// The pods of the namespaces that these processes hold, by the namespaces' inodes.
 ///
 /// A cgroup of netfix or of PID 1 does not count: this machine is a container itself then. Nor does one that several
@@ -326,6 +398,56 @@ mod tests {
             "0::/kubelet.slice/kubelet-kubepods.slice",
         ] {
             assert_eq!(place(text), Place::Container, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_cgroup_tells_services_from_containers_and_machines() {
+        let owner = |path: &str| {
+            let path = path
+                .replace("<id>", ID)
+                .replace("<outer>", OUTER)
+                .replace("<uid>", UID);
+            let own = BTreeSet::from([OUTER.to_owned()]);
+            Owner::in_cgroups(&format!("4:memory:/\n0::{path}\n"), &own, false)
+        };
+        for path in [
+            "/system.slice/polkit.service",
+            "/system.slice/run-r1.scope",
+            "/user.slice/user-0.slice/session-1.scope",
+            "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-<id>.scope",
+            "/init.scope",
+            "/docker/<outer>/system.slice/polkit.service",
+        ] {
+            assert_eq!(owner(path), Owner::System, "{path}");
+        }
+        let container = |id: &str, uid: Option<&str>| Owner::Container {
+            id: id.to_owned(),
+            uid: uid.map(str::to_owned),
+        };
+        assert_eq!(
+            owner("/system.slice/docker-<id>.scope"),
+            container(ID, None)
+        );
+        assert_eq!(
+            owner("/system.slice/web.service/libpod-payload-<id>"),
+            container(ID, None)
+        );
+        assert_eq!(
+            owner("/kubepods/burstable/pod<uid>/<id>"),
+            container(ID, Some(UID))
+        );
+        assert_eq!(
+            owner("/kubepods/burstable/pod<uid>/vm"),
+            container("", Some(UID))
+        );
+        for path in [
+            "/machine.slice/systemd-nspawn@web.service/payload",
+            "/system.slice/web.service/payload",
+            "/lxc.payload.web",
+            "/somebody",
+        ] {
+            assert_eq!(owner(path), Owner::Unknown, "{path}");
         }
     }
 

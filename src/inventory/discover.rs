@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-use super::cgroup::{self, Occupant};
+use super::cgroup::{self, Occupant, Owner};
 use super::pod_ids::Ids;
 use super::procfs;
 use crate::kernel::Netns;
@@ -22,6 +22,8 @@ pub struct Found {
     pub info: PodInfo,
     /// Every path known to lead to it.
     pub paths: Vec<PathBuf>,
+    /// Whose cgroup its oldest process is in.
+    pub(crate) owner: Owner,
 }
 
 /// Every selected namespace, each once, and the problems of those that cannot be opened. Fails when `/proc` or the
@@ -37,13 +39,23 @@ pub fn discover(selection: &Selection) -> io::Result<(Vec<Found>, Vec<Problem>)>
         .filter(|_| selection.wants_every_netns())
         .map(unknown)
         .collect();
+    let own = cgroup::own_ids();
     for (inode, (candidate, info)) in identify(candidates) {
         let paths = candidate.paths();
         if !selection.wants_netns(&paths, inode) {
             continue;
         }
         match candidate.open(inode) {
-            Ok(Some(netns)) => found.push(Found { netns, info, paths }),
+            Ok(Some(netns)) => {
+                let holder = netns.holder;
+                let owner = holder.map(|holder| Owner::of(holder.pid, &own));
+                found.push(Found {
+                    netns,
+                    info,
+                    paths,
+                    owner: owner.unwrap_or_default(),
+                });
+            }
             // It was deleted meanwhile.
             Ok(None) => {}
             Err(error) => {

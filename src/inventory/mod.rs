@@ -12,6 +12,7 @@ pub mod observe;
 mod pair;
 mod pod_ids;
 pub(crate) mod prepare;
+pub(crate) mod private;
 pub mod procfs;
 pub(crate) mod rejected;
 pub mod sandbox_match;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::inventory::cgroup::Owner;
 use crate::inventory::discover::Found;
 use crate::kernel::dump::{self, HostView, Names};
 use crate::kernel::nsid::{self, HostId};
@@ -58,6 +59,8 @@ pub struct Pod {
     pub identity: NetnsIdentity,
     /// Every path known to lead to it.
     pub paths: Vec<std::path::PathBuf>,
+    /// Whose cgroup its oldest process is in.
+    pub(crate) owner: Owner,
     /// A socket in it.
     pub socket: Socket,
     host_id: HostId,
@@ -127,13 +130,20 @@ pub fn open_pods(
     };
     let opened = visit(&mut found, |found| &found.netns, open);
     let (mut pods, mut closed) = (Vec::with_capacity(found.len()), Vec::new());
-    for (Found { netns, info, paths }, opened) in found.into_iter().zip(opened) {
+    for (found, opened) in found.into_iter().zip(opened) {
+        let Found {
+            netns,
+            info,
+            paths,
+            owner,
+        } = found;
         match opened {
             Ok((socket, host_id)) => pods.push(Pod {
                 identity: netns.identity(socket.netns_cookie()),
                 netns,
                 info,
                 paths,
+                owner,
                 socket,
                 host_id,
             }),

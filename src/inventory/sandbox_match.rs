@@ -109,10 +109,11 @@ impl Claim<'_> {
 
 impl Answer {
     /// Writes the names that the runtimes report into each pod.
-    pub fn introduce(&self, pods: &mut [Pod]) -> Introduction {
+    pub fn introduce<'a>(&self, pods: impl IntoIterator<Item = &'a mut Pod>) -> Introduction {
+        let mut pods: Vec<&mut Pod> = pods.into_iter().collect();
         let mut ids = Ids::default();
         let mut introduction = Introduction::default();
-        let mut claims = self.claims(pods, &mut ids, &mut introduction);
+        let mut claims = self.claims(&pods, &mut ids, &mut introduction);
         let mut unclaimed = Vec::new();
         for (at, pod) in pods.iter_mut().enumerate() {
             let (weak, mut strong) = sort(claims.remove(&pod.netns.key()).unwrap_or_default());
@@ -129,7 +130,7 @@ impl Answer {
             }
         }
         for at in unclaimed {
-            let pod = &mut pods[at];
+            let pod = &mut *pods[at];
             pod.info.id = ids.keep(&pod.info.id, pod.netns.key().1);
         }
         for ((_, inode), claims) in claims {
@@ -141,7 +142,7 @@ impl Answer {
 
     fn claims(
         &self,
-        pods: &[Pod],
+        pods: &[&mut Pod],
         ids: &mut Ids,
         introduction: &mut Introduction,
     ) -> BTreeMap<Key, Vec<Claim<'_>>> {
@@ -216,7 +217,7 @@ impl Sandbox {
         }
     }
 
-    fn home(&self, pods: &[Pod], here: &Here) -> Home {
+    fn home(&self, pods: &[&mut Pod], here: &Here) -> Home {
         let is_host = |key: Key| here.inodes.contains(&key.1);
         // A path through a process proves no more than the process.
         let through = self.netns.as_deref().and_then(procfs::pid_in);
@@ -271,7 +272,7 @@ impl Sandbox {
     }
 
     /// The pod whose oldest process is in a cgroup that has the name of this sandbox.
-    fn by_cgroup(&self, pods: &[Pod]) -> Option<Home> {
+    fn by_cgroup(&self, pods: &[&mut Pod]) -> Option<Home> {
         let pod = pods
             .iter()
             .find(|pod| pod.info.sandbox.as_deref() == Some(&self.id))?;

@@ -8,6 +8,7 @@ use super::cni_cache::{self, Cache};
 use super::matched::Matched;
 use super::observe::{self, Host, Pod};
 use super::pair::{Paired, pair};
+use super::private;
 use super::rejected::{Reason, Rejected};
 use super::stored::{Stored, age, load_node};
 use crate::matching::Selection;
@@ -20,6 +21,7 @@ use crate::model::{
     Problem,
 };
 use crate::refusal::Refusal;
+use crate::runtime::{self, Answer};
 use crate::store::Store;
 
 /// The stored records beside the running pods. Nothing is changed yet.
@@ -52,11 +54,15 @@ pub(crate) struct Unmatched {
     /// Its state, where that could be read.
     pub state: NetState,
     pub finding: Finding,
+    /// Whether a record that is not used has its id: then it is a pod.
+    pub has_record: bool,
 }
 
 /// What a missing record means for a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finding {
+    /// It has no interface and belongs to no pod.
+    Private,
     /// It had no interface when the node was last recorded, or its damaged record is reported already.
     Nothing,
     /// It has no interface: what it lost is unknown.
@@ -76,7 +82,7 @@ impl Unmatched {
     pub(crate) fn problem(&self) -> Option<Problem> {
         let path = self.pod.netns.path.display().to_string();
         let problem = match self.finding {
-            Finding::Nothing => return None,
+            Finding::Private | Finding::Nothing => return None,
             Finding::Bare => MatchingCause::BareWithoutCheckpoint.error(path),
             Finding::HasInterfaces => MatchingCause::WithoutCheckpoint.warning(path),
         };
@@ -136,12 +142,15 @@ pub(super) fn survey_from(
     let known_empty = node_state
         .as_ref()
         .map(|recorded| recorded.empty.as_slice());
-    let unmatched = unmatched(
+    let mut unmatched = unmatched(
         std::mem::take(&mut paired.unmatched),
         &host,
         known_empty.unwrap_or_default(),
         &paired.damaged,
+        &paired.rejected,
     );
+    let known = paired.matched.iter().map(|matched| &matched.info);
+    mark_private(&mut unmatched, &known.collect::<Vec<_>>(), answer.as_ref());
     let baseline = baseline(node_state.as_ref(), &paired.matched, selection, &host);
     let partial = paired.matched.iter().find(|m| m.partial.is_some());
     problems.extend(partial.into_iter().flat_map(|matched| {
@@ -177,6 +186,7 @@ fn unmatched(
     host: &Host,
     known_empty: &[NetnsIdentity],
     damaged: &[PodInfo],
+    rejected: &[Rejected],
 ) -> Vec<Unmatched> {
     let states = observe::observe_pods(&mut pods, host);
     let finding = |(pod, state): (Pod, Result<NetState, _>)| {
@@ -193,13 +203,36 @@ fn unmatched(
             true => Finding::Bare,
             false => Finding::HasInterfaces,
         };
+        let is_rejected = rejected.iter().any(|one| one.pod.info.id == pod.info.id);
         Unmatched {
+            has_record: is_damaged || is_rejected,
             pod,
             state: state.unwrap_or_default(),
             finding,
         }
     };
     pods.into_iter().zip(states).map(finding).collect()
+}
+
+/// Marks the namespaces that belong to no pod, as far as this answer shows it; `known` are the pods with a record.
+fn mark_private(unmatched: &mut [Unmatched], known: &[&PodInfo], answer: Option<&Answer>) {
+    let is_bare = |one: &Unmatched| {
+        // The state of one that could not be read is empty.
+        let was_read = !one.state.links.is_empty();
+        let is_bare = was_read && one.state.links_but_loopback().next().is_none();
+        is_bare && !one.has_record
+    };
+    let (bare, linked): (Vec<_>, Vec<_>) = unmatched.iter().partition(|one| is_bare(one));
+    let linked = linked.into_iter().map(|one| &one.pod.info);
+    let known: Vec<&PodInfo> = known.iter().copied().chain(linked).collect();
+    let pods: Vec<&Pod> = bare.into_iter().map(|one| &one.pod).collect();
+    let private = private::judge(&known, &pods, answer);
+    let bare = unmatched.iter_mut().filter(|one| is_bare(one));
+    for (one, is_private) in bare.zip(private) {
+        if is_private {
+            one.finding = Finding::Private;
+        }
+    }
 }
 
 fn baseline(
@@ -236,6 +269,23 @@ fn contested_among(matched: &[Matched], unmatched: &[Unmatched], host: &NetState
         state: &one.state,
     });
     contested(of_records.chain(running), host)
+}
+
+/// Queries the runtimes about namespaces that have lost everything or never had anything. To be called when all other
+/// work is done: only messages depend on it. `known` are the pods with a record.
+pub(crate) fn settle_bare(
+    unmatched: &mut [Unmatched],
+    known: &[&PodInfo],
+    runtimes: &runtime::Config,
+) {
+    if unmatched.iter().all(|one| one.finding != Finding::Bare) {
+        return;
+    }
+    // Without an answer the finding stays.
+    if let Ok(answer) = runtime::ask(runtimes) {
+        answer.introduce(unmatched.iter_mut().map(|one| &mut one.pod));
+        mark_private(unmatched, known, Some(&answer));
+    }
 }
 
 impl Surveyed {

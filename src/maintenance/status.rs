@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::inventory::Inventory;
 use crate::inventory::observe::Pod;
+use crate::inventory::private;
 use crate::inventory::stored::{Stored, load, load_node};
 use crate::maintenance::kubelet_pause;
 use crate::maintenance::window_status::WindowStatus;
@@ -23,6 +24,8 @@ pub(crate) struct Status {
     pub running: usize,
     /// Running pods that have a checkpoint.
     pub covered: usize,
+    /// Namespaces that belong to no pod.
+    pub private: usize,
     /// The runtimes that answered.
     pub runtimes: Vec<runtime::Asked>,
     pub window: Option<WindowStatus>,
@@ -40,30 +43,37 @@ pub(crate) fn run(runtimes: &runtime::Config, context: &Context) -> Result<Statu
         problems.extend(refusal.problems);
     }
     let recorded = load_node(store, &mut problems);
-    let is_covered = |pod: &&Pod| {
+    let Inventory {
+        node,
+        host,
+        pods,
+        problems: found,
+        answer,
+        ..
+    } = inventory;
+    let is_covered = |pod: &Pod| {
         let checkpoints = stored.checkpoints.iter();
         let mut own = checkpoints.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
-        own.any(|extension| extension.is_about(&inventory.node, &pod.identity, &pod.info))
+        own.any(|extension| extension.is_about(&node, &pod.identity, &pod.info))
     };
-    let covered = inventory.pods.iter().filter(is_covered).count();
+    let covered = pods.iter().filter(|pod| is_covered(pod)).count();
+    let (pods, private) = private::split(pods, &host, answer.as_ref(), is_covered);
     let generations = store.generations().map(|generations| generations.len());
     let generations = generations.unwrap_or_else(|error| {
         problems.push(error.problem());
         0
     });
     let window = window(context, &mut problems);
-    problems.append(&mut inventory.problems);
+    problems.extend(found);
     Ok(Status {
-        node: inventory.node,
+        node,
         recorded,
         stored,
         generations,
-        running: inventory.pods.len(),
+        running: pods.len(),
         covered,
-        runtimes: inventory
-            .answer
-            .map(|answer| answer.asked)
-            .unwrap_or_default(),
+        private: private.len(),
+        runtimes: answer.map(|answer| answer.asked).unwrap_or_default(),
         window,
         problems,
     })

@@ -15,6 +15,7 @@ pub(super) fn facts(document: &Document, status: &StatusView) -> Facts {
         last_success_age,
         running,
         covered,
+        private_namespaces,
         runtimes,
         lock,
         window,
@@ -42,6 +43,13 @@ pub(super) fn facts(document: &Document, status: &StatusView) -> Facts {
         ("", format!("in {}", escape(state_dir))),
         ("pods", format!("{running} running{missing}")),
     ];
+    if *private_namespaces > 0 {
+        let namespaces = count(*private_namespaces, "namespace");
+        facts.push((
+            "",
+            format!("{namespaces} of services and sandboxed programs: no pods"),
+        ));
+    }
     for runtime in runtimes {
         let version = or_dash(runtime.version.as_deref().map(escape));
         let pods = count(runtime.pods, "pod");

@@ -147,6 +147,8 @@ pub struct StatusView {
     pub running: usize,
     /// Running pods that have a checkpoint.
     pub covered: usize,
+    /// Network namespaces that belong to no pod.
+    pub private_namespaces: usize,
     /// The container runtimes that answered.
     pub runtimes: Vec<RuntimeView>,
     /// The process that holds the lock; null when it is free.

@@ -22,7 +22,7 @@ use crate::inventory::matched::Matched;
 use crate::inventory::observe::Host;
 use crate::inventory::prepare::{Request, prepare};
 use crate::inventory::rejected::name_successors;
-use crate::inventory::survey::{Lost, Surveyed};
+use crate::inventory::survey::{Lost, Surveyed, settle_bare};
 use crate::kernel::Error;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::RestoreCause;
@@ -157,6 +157,8 @@ fn sum_up(
 ) -> Restored {
     let is_refused = host.is_none() && surveyed.is_refused();
     let notes = name_successors(&mut surveyed.rejected, runtimes);
+    let known: Vec<_> = pods.iter().map(|one| &one.pod.info).collect();
+    settle_bare(&mut surveyed.unmatched, &known, runtimes);
     let mut all = surveyed.all_problems();
     all.extend(problems);
     all.extend(notes);

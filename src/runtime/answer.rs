@@ -44,11 +44,18 @@ pub struct Sandbox {
     pub netns: Option<PathBuf>,
     /// A process in it.
     pub pid: Option<u32>,
+    /// False for a container on Docker's network `none`, whose namespace never has an interface.
+    #[serde(skip, default = "yes")]
+    pub has_network: bool,
     /// The kind of runtime: `cri`, `docker` or `podman`.
     #[serde(skip)]
     pub source: &'static str,
     /// Its running containers, sorted by name, where the query included them.
     pub containers: Vec<Container>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl Sandbox {

@@ -178,6 +178,7 @@ impl Sandbox {
             attempt: self.attempt.or(other.attempt),
             netns: self.netns.or(other.netns),
             pid: self.pid.or(other.pid),
+            has_network: self.has_network || other.has_network,
             source: self.source,
             containers: if self.containers.is_empty() {
                 other.containers

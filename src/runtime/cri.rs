@@ -205,6 +205,7 @@ fn described(id: String, status: api::PodSandboxStatus, info: &str) -> Option<Sa
     Some(Sandbox {
         id,
         namespace: told(&namespace),
+        has_network: true,
         name: told(&name),
         uid: told(&uid),
         attempt,

@@ -157,6 +157,8 @@ fn described(id: String, container: Inspected, kind: &'static str) -> Option<San
             .pid
             .and_then(|pid| u32::try_from(pid).ok())
             .filter(|pid| *pid != 0),
+        // A pod's sandbox has this mode as well: its network is CNI's.
+        has_network: mode != "none" || kube.is_some(),
         source: kind,
         containers: Vec::new(),
     };
@@ -175,6 +177,7 @@ fn described(id: String, container: Inspected, kind: &'static str) -> Option<San
     }
     if labels.get(TYPE).is_some_and(|r#type| r#type == SANDBOX) {
         let label = |key: &str| labels.get(key).and_then(|label| told(label));
+        sandbox.has_network = true;
         sandbox.namespace = label(POD_NAMESPACE).or(sandbox.namespace);
         sandbox.name = label(POD_NAME).or(sandbox.name);
         sandbox.uid = label(POD_UID).or(sandbox.uid);
@@ -238,6 +241,21 @@ mod tests {
             names(container("k8s_POD_web-0_shop_u-1_0", "none", &[])),
             told
         );
+    }
+
+    #[test]
+    fn only_a_container_that_is_no_pod_is_without_a_network() {
+        let has_network = |name: &str, mode: &str, labels: &[(&str, &str)]| {
+            let sandbox = described("0123".to_owned(), container(name, mode, labels), DOCKER);
+            sandbox.map(|sandbox| sandbox.has_network)
+        };
+        assert_eq!(has_network("job", "none", &[]), Some(false));
+        assert_eq!(has_network("web", "macvlan7", &[]), Some(true));
+        assert_eq!(
+            has_network("k8s_POD_web-0_shop_u-1_0", "none", &[]),
+            Some(true)
+        );
+        assert_eq!(has_network("any", "none", &[(TYPE, SANDBOX)]), Some(true));
     }
 
     #[test]

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use super::write::{Captured, Draft};
 use super::{PodSnapshot, Request, SnapshotState};
 use crate::inventory::observe::{self, Pod};
+use crate::inventory::private;
 use crate::inventory::stored::{load_node, now};
 use crate::inventory::{Inventory, cannot_observe};
-use crate::kernel::dump;
+use crate::kernel::{Error, dump};
 use crate::matching::StoredRecord;
 use crate::matching::claims::{Claimant, contested};
 use crate::model::checkpoint::{Extension, SCHEMA};
@@ -18,6 +19,7 @@ use crate::model::{
 use crate::plan::snapshot_quality;
 use crate::progress::{Listener, Phase, Progress};
 use crate::refusal::Refusal;
+use crate::runtime::Answer;
 use crate::store::{self, Loaded, Store};
 
 /// Observes the host and the selected pods.
@@ -45,7 +47,7 @@ pub(super) fn capture(
         pods,
         closed: _,
         mut problems,
-        answer: _,
+        answer,
     } = inventory;
     let links_now = dump::links(&mut host.socket, None, &mut Vec::new());
     let links_now = links_now.unwrap_or_else(|error| {
@@ -82,8 +84,10 @@ pub(super) fn capture(
         gone: BTreeMap::new(),
         incomplete,
     };
-    for (pod, observed) in pods.iter().zip(observed) {
+    let private = captured.private_among(&pods, &observed, answer.as_ref());
+    for ((pod, observed), is_private) in pods.iter().zip(observed).zip(private) {
         match observed {
+            Ok(_) if is_private => captured.record_empty(pod),
             Ok((state, torn)) => captured.pod(pod, state, torn),
             Err(error) => {
                 let path = pod.netns.path.display().to_string();
@@ -102,7 +106,37 @@ fn record((id, stored): &Loaded) -> Option<StoredRecord> {
     Some(StoredRecord::of_checkpoint(&checkpoint.pod(id), checkpoint))
 }
 
+/// The state of a pod, and the link that it lost meanwhile.
+type Observed = Result<(NetState, Option<String>), Error>;
+
 impl Captured {
+    /// Which of these namespaces belong to no pod.
+    fn private_among(
+        &self,
+        pods: &[Pod],
+        observed: &[Observed],
+        answer: Option<&Answer>,
+    ) -> Vec<bool> {
+        let is_empty = |(state, torn): &(NetState, Option<String>)| {
+            torn.is_none() && state.links_but_loopback().next().is_none()
+        };
+        let is_bare = |(pod, observed): (&Pod, &Observed)| {
+            observed.as_ref().is_ok_and(is_empty) && self.good_checkpoint_of(pod).is_none()
+        };
+        let is_bare: Vec<bool> = pods.iter().zip(observed).map(is_bare).collect();
+        let (mut known, mut bare) = (Vec::new(), Vec::new());
+        for (pod, is_bare) in pods.iter().zip(&is_bare) {
+            if *is_bare {
+                bare.push(pod);
+            } else {
+                known.push(&pod.info);
+            }
+        }
+        let mut private = private::judge(&known, &bare, answer).into_iter();
+        let is_private = |is_bare: bool| is_bare && private.next().unwrap_or(false);
+        is_bare.into_iter().map(is_private).collect()
+    }
+
     pub(super) fn has_degraded(&self) -> bool {
         self.pods
             .iter()
@@ -147,12 +181,17 @@ impl Captured {
         {
             self.draft(pod, &mut summary, checkpoint)
         } else {
-            if !self.empty.iter().any(|known| known.is_same(&pod.identity)) {
-                self.empty.push(pod.identity.clone());
-            }
+            self.record_empty(pod);
             SnapshotState::Empty
         };
         self.add(summary, state);
+    }
+
+    /// What has nothing now has lost nothing later, also where no runtime is queried.
+    fn record_empty(&mut self, pod: &Pod) {
+        if !self.empty.iter().any(|known| known.is_same(&pod.identity)) {
+            self.empty.push(pod.identity.clone());
+        }
     }
 
     fn add(&mut self, pod: PodSummary, state: SnapshotState) {

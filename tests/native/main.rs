@@ -39,6 +39,7 @@ mod moments;
 mod monitoring;
 mod output;
 mod partial;
+mod private;
 mod raced;
 mod recreated;
 mod renamed;

@@ -230,6 +230,7 @@ impl Scene {
             pods: self.pods,
         };
         document.extra = Some(Extra::Status(Box::new(StatusView {
+            private_namespaces: 2,
             state_dir: "/var/lib/netfix".to_owned(),
             checkpoints: self.pods,
             damaged: usize::from(self.lost),

@@ -1,0 +1,228 @@
+//! Namespaces of services, sandboxed programs and containers without a network are no pods; a pod that lost everything
+//! is one, also without a checkpoint.
+
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use crate::common::background::wait_until;
+use crate::common::machine::Machine;
+use crate::common::runtimes::{Cgroup, Container, FakeCri, FakeDocker, Sandbox, Script, auto, id};
+use crate::common::runtimes::{uid, unique_id};
+use crate::common::{Node, Pod, Run, tool};
+
+/// A process with a network namespace of its own, which is mounted nowhere.
+struct Alone(Child);
+
+impl Alone {
+    fn start() -> Self {
+        Self::by(Command::new("unshare").args(["--net", "sleep", "600"]))
+    }
+
+    fn by(command: &mut Command) -> Self {
+        let child = command.spawn().expect("unshare starts");
+        let comm = format!("/proc/{}/comm", child.id());
+        let sleeps = || std::fs::read_to_string(&comm).is_ok_and(|comm| comm.trim() == "sleep");
+        assert!(wait_until(Duration::from_secs(5), sleeps), "no sleep");
+        Self(child)
+    }
+
+    fn path(&self) -> String {
+        format!("/proc/{}/ns/net", self.0.id())
+    }
+
+    /// Runs ip(8) in the namespace.
+    fn ip(&self, words: &str) -> String {
+        let target = self.0.id().to_string();
+        tool::run(
+            tool::command("nsenter", ["--net", "--target", &target, "ip"])
+                .args(words.split_whitespace()),
+        )
+    }
+
+    fn moved(self, cgroup: &Cgroup) -> Self {
+        cgroup.take(self.0.id());
+        self
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// netfix for this node's pods and this namespace.
+fn with(node: &Node, alone: &Alone, words: &str) -> Run {
+    node.netfix(&format!("{words} --netns {}", alone.path()))
+}
+
+fn cri(node: &Node, sandboxes: &[Sandbox]) -> FakeCri {
+    let script = Script {
+        sandboxes: sandboxes.to_vec(),
+        ..Script::default()
+    };
+    FakeCri::start(&node.temp().join("runtime.sock"), script)
+}
+
+/// The namespace is no finding of any command, before and after a loss, and no verdict counts it.
+fn assert_ignored(alone: &Alone, node: &Node) {
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    assert_eq!(alone.ip("-o link show").lines().count(), 1, "only lo");
+    with(node, alone, "check").exits(0).stdout_has(&["2 of 2"]);
+    with(node, alone, "plan").exits(0).stdout_has(&["2 pods"]);
+    with(node, alone, "diff").exits(0);
+    node.lose_and_reload();
+    let run = with(node, alone, "restore").exits(0);
+    let run = run.stdout_has(&["2 pods"]).has_no("checkpoint-missing");
+    run.lacks(&alone.path());
+    assert!(pods.iter().all(Pod::has_eth0), "a pod is not restored");
+    let run = with(node, alone, "verify").exits(0);
+    run.stdout_has(&["2 pods"]).lacks(&alone.path());
+    let run = with(node, alone, "snapshot").exits(0);
+    run.stdout_has(&["2 pods"]).lacks(&alone.path());
+}
+
+#[test]
+fn the_namespace_of_a_service_is_no_pod() {
+    let node = Node::new();
+    let cgroup = Cgroup::new(&format!("system.slice/{}.service", node.ns.name()));
+    assert_ignored(&Alone::start().moved(&cgroup), &node);
+}
+
+#[test]
+fn the_namespace_of_a_program_beside_netfix_is_no_pod() {
+    let node = Node::new();
+    assert_ignored(&Alone::start(), &node);
+}
+
+#[test]
+fn a_bare_namespace_in_a_cgroup_of_pods_may_have_lost_its_interfaces() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    node.snapshot();
+    let cgroup = Cgroup::new(&format!("kubepods/burstable/pod{}/{}", uid(7), unique_id()));
+    let alone = Alone::start().moved(&cgroup);
+    with(&node, &alone, "check").exits(2);
+    for command in ["plan", "restore"] {
+        let run = with(&node, &alone, command).exits(5);
+        assert_eq!(
+            run.coded("checkpoint-missing").len(),
+            1,
+            "{}",
+            run.transcript()
+        );
+    }
+}
+
+#[test]
+fn a_mounted_bare_namespace_may_have_lost_its_interfaces_whatever_its_cgroup() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    node.snapshot();
+    let pod = node.pod("vm").with_process();
+    let cgroup = Cgroup::new(&format!("system.slice/{}.service", node.ns.name()));
+    cgroup.take(pod.process_id());
+    node.netfix("check").exits(2);
+    node.netfix("restore")
+        .exits(5)
+        .errors(&[("checkpoint-missing", pod.name())]);
+}
+
+#[test]
+fn a_services_namespace_with_a_checkpoint_is_restored() {
+    let node = Node::new();
+    let cgroup = Cgroup::new(&format!("system.slice/{}.service", node.ns.name()));
+    let alone = Alone::start().moved(&cgroup);
+    let pid = alone.0.id();
+    node.ns.ip(&format!(
+        "link add link eth0 name new0 netns {pid} type macvlan mode bridge"
+    ));
+    alone.ip("link set new0 name eth0");
+    alone.ip("link set eth0 up");
+    alone.ip("addr add 10.88.2.7/16 dev eth0");
+    with(&node, &alone, "snapshot").exits(0);
+    node.lose_and_reload();
+    assert!(!alone.ip("-o link show").contains("eth0"));
+    with(&node, &alone, "check").exits(2);
+    with(&node, &alone, "restore")
+        .exits(0)
+        .stdout_has(&["1 pod restored"]);
+    assert!(alone.ip("-o addr show dev eth0").contains("10.88.2.7/16"));
+}
+
+#[test]
+fn a_container_on_the_network_none_is_no_pod_and_one_on_a_macvlan_is() {
+    let node = Node::new();
+    let web = node.pod("web").simple().with_process();
+    let container = |pod: &Pod<'_>, number: u8, mode: &str| Container {
+        id: id(number),
+        name: format!("c{number}"),
+        network_mode: mode.to_owned(),
+        pid: pod.process_id(),
+        netns: pod.ns.path(),
+        ..Container::default()
+    };
+    node.snapshot();
+    let job = node.pod("job").with_process();
+    for (mode, exit, verdict) in [("none", 0, 0), ("macvlan7", 5, 2)] {
+        let known = vec![container(&web, 1, "bridge"), container(&job, 2, mode)];
+        let docker = FakeDocker::start(&node.temp().join(mode), known);
+        let runtime = auto(&docker.socket);
+        for command in ["plan", "restore"] {
+            node.netfix(&format!("{command} {runtime}")).exits(exit);
+        }
+        node.netfix(&format!("check {runtime}")).exits(verdict);
+    }
+    // Without the runtime it may be any container.
+    node.netfix("plan").exits(5);
+}
+
+#[test]
+fn a_namespace_that_no_runtime_knows_is_no_pod_if_they_know_all_others() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let sandboxes = [
+        Sandbox::of(&pods[0], "web-0", 1),
+        Sandbox::of(&pods[1], "web-1", 2),
+    ];
+    let runtime = cri(&node, &sandboxes);
+    node.netfix(&format!("snapshot {}", auto(&runtime.socket)))
+        .exits(0);
+    let tool = node.pod("tool");
+    for command in ["check", "plan", "restore"] {
+        let words = format!("{command} {}", auto(&runtime.socket));
+        node.netfix(&words).exits(0).lacks(tool.name());
+    }
+    drop(runtime);
+    let runtime = cri(&node, &sandboxes[..1]);
+    node.netfix(&format!("plan {}", auto(&runtime.socket)))
+        .exits(5)
+        .errors(&[("checkpoint-missing", tool.name())]);
+}
+
+#[test]
+fn status_counts_private_namespaces_apart_from_pods() {
+    let node = Node::new();
+    let machine = Machine::start(&node);
+    let figures = || {
+        let run = Run::inside(&machine, &node.state_dir(), "status -o json");
+        let status = &run.json()["status"];
+        let figure = |key: &str| status[key].as_u64().expect("a number");
+        (figure("running"), figure("private_namespaces"))
+    };
+    let before = figures();
+    let mut child = machine
+        .exec("unshare")
+        .args(["--net", "sleep", "600"])
+        .spawn()
+        .expect("it starts");
+    let is_counted = || figures() == (before.0, before.1 + 1);
+    let counted = wait_until(Duration::from_secs(10), is_counted);
+    let run = Run::inside(&machine, &node.state_dir(), "status");
+    let _ = child.kill();
+    let _ = child.wait();
+    assert!(counted, "{before:?}\n{}", run.transcript());
+    run.stdout_has(&["no pods"]);
+}
