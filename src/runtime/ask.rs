@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect};
 
 use super::call::{Failure, Told, cause};
 use super::endpoints::{self, Endpoint};
@@ -46,7 +49,7 @@ pub fn ask_until(config: &Config, until: Instant) -> Result<Answer, Vec<Problem>
             .map(|endpoint| persist(endpoint, config.containers, until)),
     ));
     let mut answer = Answer::default();
-    let mut problems = Vec::new();
+    let mut failed = Vec::new();
     for (endpoint, told) in endpoints.into_iter().zip(told) {
         match told {
             Ok(told) => answer.take(endpoint, told),
@@ -59,14 +62,19 @@ pub fn ask_until(config: &Config, until: Instant) -> Result<Answer, Vec<Problem>
                     sandboxes: 0,
                 });
             }
-            Err(failure) => problems.push(unreachable(&endpoint.path, &failure)),
+            Err(failure) => failed.push((endpoint.path, failure)),
         }
     }
-    if problems.is_empty() {
-        Ok(answer)
-    } else {
-        Err(problems)
+    if failed.is_empty() {
+        return Ok(answer);
     }
+    let is_known = |asked: &&Asked| asked.kind.is_some();
+    let other = answer.asked.iter().find(is_known);
+    let other = other.map(|asked| asked.endpoint.as_path());
+    let failed = failed.iter();
+    Err(failed
+        .map(|(socket, failure)| unreachable(socket, failure, other))
+        .collect())
 }
 
 /// Queries one runtime, and repeats a failed query until the limit. An attempt that the limit cuts short has less
@@ -131,9 +139,32 @@ fn words(failure: &Failure) -> String {
     }
 }
 
-fn unreachable(socket: &Path, failure: &Failure) -> Problem {
+/// The problem of a runtime that failed; `other` is the socket of one that answered. A socket on which no process listens
+/// may be left over: then the other runtime alone knows all pods.
+fn unreachable(socket: &Path, failure: &Failure, other: Option<&Path>) -> Problem {
     let error = plain(&words(failure));
-    InventoryCause::RuntimeFailed { error }.error(socket.display())
+    let cause = match other {
+        Some(other) if is_refused(socket) => InventoryCause::RuntimeRefused {
+            error,
+            other: plain(&other.display().to_string()),
+        },
+        _ => InventoryCause::RuntimeFailed { error },
+    };
+    cause.error(socket.display())
+}
+
+/// Whether no process listens on the socket.
+fn is_refused(socket: &Path) -> bool {
+    let stream = nix::sys::socket::socket(
+        AddressFamily::Unix,
+        SockType::Stream,
+        SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK,
+        None,
+    );
+    let (Ok(stream), Ok(address)) = (stream, UnixAddr::new(socket)) else {
+        return false;
+    };
+    connect(stream.as_raw_fd(), &address) == Err(Errno::ECONNREFUSED)
 }
 
 impl Answer {

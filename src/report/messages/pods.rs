@@ -26,6 +26,8 @@ sentences! {
             unix:///PATH, or continue without a runtime: --runtime none" (sockets = and(sockets)),
         RuntimeFailed { error } => "{error}; the list of running pods is unknown. Check the runtime and run this again, \
             or continue without pod names: --runtime none",
+        RuntimeRefused { error, other } => "{error}; pods of this runtime may run. Start it and run this again, or if it is \
+            not in use, query the other runtime alone, with pod names and sandbox ids: --runtime-endpoint unix://{other}",
         ClientFailed { error } => "cannot query any runtime: {error}",
         PodListIncomplete { namespaces } => "reports no pod for {namespaces}, but a process with an interface on a host \
             link runs there: the pod list is incomplete. Check the runtime and run this again, or if these are no pods \

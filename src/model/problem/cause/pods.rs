@@ -17,6 +17,7 @@ causes! {
         SharedNetns { sandboxes: Vec<String> } => Unsupported,
         NoRuntimeSocket { sockets: Vec<String> } => RuntimeUnreachable,
         RuntimeFailed { error: String } => RuntimeUnreachable,
+        RuntimeRefused { error: String, other: String } => RuntimeUnreachable,
         ClientFailed { error: String } => RuntimeUnreachable,
         PodListIncomplete { namespaces: Vec<String> } => RuntimeUnreachable,
     }
