@@ -18,6 +18,10 @@ const NAMES: [&str; 7] = [
     "k0s",
 ];
 
+/// The programs among them that are also command line tools, and the commands of theirs that run a kubelet.
+const TOOLS: [&str; 3] = ["k3s", "rke2", "k0s"];
+const ROLES: [&str; 4] = ["server", "agent", "controller", "worker"];
+
 /// A process that is a kubelet.
 #[derive(Debug)]
 pub(crate) struct Kubelet {
@@ -62,11 +66,19 @@ pub(crate) fn running() -> io::Result<Vec<Kubelet>> {
         .collect())
 }
 
+/// Whether a tool was started with a command that runs a kubelet. A command line that cannot be read is one.
+fn has_role(pid: u32) -> bool {
+    fs::read(format!("/proc/{pid}/cmdline")).map_or(true, |line| {
+        let mut words = line.split(|byte| *byte == 0);
+        words.any(|word| ROLES.iter().any(|role| word == role.as_bytes()))
+    })
+}
+
 fn kubelet(pid: u32, own: &BTreeSet<String>) -> Option<Kubelet> {
     let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
     let is_it = |known: &&str| name.trim_ascii_end() == known.as_bytes();
     let name = NAMES.into_iter().find(is_it)?;
-    if !procfs::is_of_this_machine(pid) {
+    if !procfs::is_of_this_machine(pid) || TOOLS.contains(&name) && !has_role(pid) {
         return None;
     }
     match cgroup::place(pid, own) {

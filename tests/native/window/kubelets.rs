@@ -111,13 +111,13 @@ fn a_second_kubelet_beside_the_paused_one_refuses_the_window() {
     let scene = Scene::without_kubelet(&node);
     install(&scene, KUBELET, &service(&scene, "kubelet"));
     scene.upgrade("", &scene.reload()).exits(0).errors(&[]);
-    install(&scene, OTHER, &service(&scene, "k3s"));
+    install(&scene, OTHER, &service(&scene, "k3s-agent"));
     let ran = scene.path("ran");
     scene
         .upgrade("", &format!("touch {}", ran.display()))
         .exits(4)
         .errors(&[("kubelet-not-paused", "")])
-        .names("kubelet-not-paused", "", &["k3s", OTHER]);
+        .names("kubelet-not-paused", "", &["k3s-agent", OTHER]);
     assert!(!ran.exists(), "COMMAND was run");
     scene.assert_runs(KUBELET);
 }
@@ -126,9 +126,20 @@ fn a_second_kubelet_beside_the_paused_one_refuses_the_window() {
 fn a_kubelet_without_a_unit_refuses_the_window() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let pid = start(&scene.machine, "setsid", &program(&node, "k0s"));
-    refuses(&scene, "", "k0s", &[&format!("pid {pid} ")]);
+    let pid = start(&scene.machine, "setsid", &program(&node, "kubelet"));
+    refuses(&scene, "", "kubelet", &[&format!("pid {pid} ")]);
     scene.assert_runs(KUBELET);
+}
+
+#[test]
+fn a_command_line_tool_that_could_run_a_kubelet_too_does_not_refuse_the_window() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    for name in ["k3s", "rke2", "k0s"] {
+        start(&scene.machine, "setsid", &program(&node, name));
+    }
+    scene.upgrade("", &scene.reload()).exits(0).errors(&[]);
+    scene.assert_whole();
 }
 
 #[test]
