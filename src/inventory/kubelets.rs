@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 
-use super::cgroup::{self, Place};
+use super::cgroup::{self, Owner};
 use super::procfs;
 
 /// The processes that are a kubelet or have one in them: plain, k3s, RKE2, `MicroK8s`, k0s.
@@ -81,8 +81,12 @@ fn kubelet(pid: u32, own: &BTreeSet<String>) -> Option<Kubelet> {
     if !procfs::is_of_this_machine(pid) || TOOLS.contains(&name) && !has_role(pid) {
         return None;
     }
-    match cgroup::place(pid, own) {
-        Place::Container => None,
-        Place::Units(units) => Some(Kubelet { name, pid, units }),
+    match Owner::of(pid, own) {
+        Owner::Container { .. } => None,
+        Owner::System | Owner::Unknown => Some(Kubelet {
+            name,
+            pid,
+            units: cgroup::units(pid),
+        }),
     }
 }
