@@ -102,13 +102,7 @@ fn examine(
     }
     let mut surveyed = survey(inventory, stored, check.selection, store)?;
     problems.append(&mut surveyed.problems);
-    problems.extend(node::abilities(&surveyed));
-    problems.extend(node::window(store, &surveyed.node));
-    // A part of the pods is judged by their own checkpoints alone.
-    if check.selection.is_everything() {
-        let recorded = surveyed.node_state.as_ref();
-        problems.extend(node::last_snapshot(recorded, check.max_age));
-    }
+    problems.extend(of_node(check, store, &surveyed));
     progress.notice(Progress::Phase(Phase::Comparing, surveyed.matched.len()));
     let Comparison {
         host,
@@ -149,6 +143,18 @@ fn examine(
         problems,
     };
     Ok((checked, lacks_carrier))
+}
+
+/// What a restore needs besides the pods' checkpoints.
+fn of_node(check: &Check<'_>, store: &Store, surveyed: &Surveyed) -> Vec<Problem> {
+    let mut problems = node::abilities(surveyed);
+    problems.extend(node::window(store, &surveyed.node));
+    // A part of the pods is judged by their own checkpoints alone.
+    if check.selection.is_everything() {
+        let recorded = surveyed.node_state.as_ref();
+        problems.extend(node::last_snapshot(recorded, check.max_age));
+    }
+    problems
 }
 
 /// What a restore would change on the host, and what it could not.

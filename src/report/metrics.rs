@@ -53,16 +53,12 @@ pub(crate) fn metrics(check: &CheckView, problems: &[Problem]) -> String {
         "Running pods by state.",
         check.pods.iter().map(by_state),
     );
-    let last = check.last_success.as_ref();
-    if let Some(last) = last.and_then(|time| time.parse::<Timestamp>().ok()) {
-        let seconds = last.as_duration().as_secs_f64();
-        family(
-            &mut text,
-            "netfix_snapshot_last_success_timestamp_seconds",
-            "When the last snapshot was completed that covered all pods.",
-            [(String::new(), seconds.to_string())],
-        );
-    }
+    family(
+        &mut text,
+        "netfix_snapshot_last_success_timestamp_seconds",
+        "When the last snapshot was completed that covered all pods.",
+        check.last_success.as_deref().and_then(timestamp),
+    );
     let unsupported = check
         .unsupported
         .map(|count| (String::new(), count.to_string()));
@@ -73,6 +69,12 @@ pub(crate) fn metrics(check: &CheckView, problems: &[Problem]) -> String {
         unsupported,
     );
     text
+}
+
+/// A moment (RFC 3339) as a sample.
+fn timestamp(time: &str) -> Option<(String, String)> {
+    let time: Timestamp = time.parse().ok()?;
+    Some((String::new(), time.as_duration().as_secs_f64().to_string()))
 }
 
 /// How many problems there are of each code and severity.

@@ -1,7 +1,7 @@
 //! `status`: the snapshots, the pods, the runtimes, the lock and the open window on one screen.
 
 use super::text::{Facts, count, escape, or_dash, seconds};
-use super::view::{Document, StatusView};
+use super::view::{Document, RuntimeView, StatusView};
 use super::window_status;
 
 /// One fact a line.
@@ -50,15 +50,7 @@ pub(super) fn facts(document: &Document, status: &StatusView) -> Facts {
             format!("{namespaces} of services and sandboxed programs: no pods"),
         ));
     }
-    for runtime in runtimes {
-        let version = or_dash(runtime.version.as_deref().map(escape));
-        let pods = count(runtime.pods, "pod");
-        let endpoint = escape(&runtime.endpoint);
-        facts.push(("runtime", format!("{version}, {pods}, at {endpoint}")));
-    }
-    if runtimes.is_empty() {
-        facts.push(("runtime", "none answered".to_owned()));
-    }
+    facts.extend(answered(runtimes));
     let lock = lock.as_deref().map(|by| format!("held by {}", escape(by)));
     facts.push(("lock", lock.unwrap_or_else(|| "free".to_owned())));
     match window {
@@ -66,4 +58,18 @@ pub(super) fn facts(document: &Document, status: &StatusView) -> Facts {
         None => facts.push(("window", "none open".to_owned())),
     }
     facts
+}
+
+/// The runtimes that answered.
+fn answered(runtimes: &[RuntimeView]) -> Facts {
+    if runtimes.is_empty() {
+        return vec![("runtime", "none answered".to_owned())];
+    }
+    let fact = |runtime: &RuntimeView| {
+        let version = or_dash(runtime.version.as_deref().map(escape));
+        let pods = count(runtime.pods, "pod");
+        let endpoint = escape(&runtime.endpoint);
+        ("runtime", format!("{version}, {pods}, at {endpoint}"))
+    };
+    runtimes.iter().map(fact).collect()
 }

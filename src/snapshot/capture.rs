@@ -30,11 +30,7 @@ pub(super) fn capture(
 ) -> Result<Captured, Refusal> {
     let stored = store.load_all()?;
     let created = now();
-    let mut inventory = Inventory::open(request.selection)?;
-    inventory.attribute(request.runtimes, request.selection)?;
-    let records: Vec<_> = stored.iter().filter_map(record).collect();
-    inventory.learn_names(&records);
-    inventory.select(request.selection)?;
+    let mut inventory = selected(request, &stored)?;
     progress.notice(Progress::Phase(
         Phase::ReadingNamespaces,
         inventory.pods.len(),
@@ -58,15 +54,7 @@ pub(super) fn capture(
     let old_node = load_node(store, &mut problems);
     let everything = request.selection.is_everything();
     let known_empty = old_node.as_ref().filter(|_| !everything);
-    let running = pods.iter().zip(&observed).filter_map(|(pod, observed)| {
-        let (state, _) = observed.as_ref().ok()?;
-        Some(Claimant {
-            pod: Some(&pod.info.id),
-            netns: &pod.netns.path,
-            state,
-        })
-    });
-    problems.extend(contested(running, &host.state));
+    problems.extend(contested(claimants(&pods, &observed), &host.state));
     let mut captured = Captured {
         empty: known_empty
             .map(|node| node.empty.clone())
@@ -84,21 +72,33 @@ pub(super) fn capture(
         gone: BTreeMap::new(),
         incomplete,
     };
-    let private = captured.private_among(&pods, &observed, answer.as_ref());
-    for ((pod, observed), is_private) in pods.iter().zip(observed).zip(private) {
-        match observed {
-            Ok(_) if is_private => captured.record_empty(pod),
-            Ok((state, torn)) => captured.pod(pod, state, torn),
-            Err(error) => {
-                let path = pod.netns.path.display().to_string();
-                captured.failed(pod, cannot_observe(&path, &error));
-            }
-        }
-    }
+    captured.take(&pods, observed, answer.as_ref());
     if everything && !captured.incomplete {
         captured.find_gone(&pods);
     }
     Ok(captured)
+}
+
+/// The selected pods of this machine, under the names that are known of them.
+fn selected(request: &Request<'_>, stored: &[Loaded]) -> Result<Inventory, Refusal> {
+    let mut inventory = Inventory::open(request.selection)?;
+    inventory.attribute(request.runtimes, request.selection)?;
+    let records: Vec<_> = stored.iter().filter_map(record).collect();
+    inventory.learn_names(&records);
+    inventory.select(request.selection)?;
+    Ok(inventory)
+}
+
+/// The pods that could be read, with what each claims.
+fn claimants<'a>(pods: &'a [Pod], observed: &'a [Observed]) -> impl Iterator<Item = Claimant<'a>> {
+    pods.iter().zip(observed).filter_map(|(pod, observed)| {
+        let (state, _) = observed.as_ref().ok()?;
+        Some(Claimant {
+            pod: Some(&pod.info.id),
+            netns: &pod.netns.path,
+            state,
+        })
+    })
 }
 
 fn record((id, stored): &Loaded) -> Option<StoredRecord> {
@@ -110,6 +110,21 @@ fn record((id, stored): &Loaded) -> Option<StoredRecord> {
 type Observed = Result<(NetState, Option<String>), Error>;
 
 impl Captured {
+    /// Takes down each pod's state.
+    fn take(&mut self, pods: &[Pod], observed: Vec<Observed>, answer: Option<&Answer>) {
+        let private = self.private_among(pods, &observed, answer);
+        for ((pod, observed), is_private) in pods.iter().zip(observed).zip(private) {
+            match observed {
+                Ok(_) if is_private => self.record_empty(pod),
+                Ok((state, torn)) => self.pod(pod, state, torn),
+                Err(error) => {
+                    let path = pod.netns.path.display().to_string();
+                    self.failed(pod, cannot_observe(&path, &error));
+                }
+            }
+        }
+    }
+
     /// Which of these namespaces belong to no pod.
     fn private_among(
         &self,
