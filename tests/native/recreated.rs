@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::common::reuse::{Taken, inode_of, until_reused};
+use crate::common::reuse::{Taken, until_reused};
 use crate::common::runtimes::{
     Container, FakeCri, FakeDocker, Sandbox, Script, auto, dead_socket, id, uid,
 };
@@ -77,18 +77,6 @@ fn recreate<'n>(node: &'n Node, web: Pod<'n>, same: Same) -> Result<Pod<'n>, Tak
     Ok(web)
 }
 
-/// The id of the recreated pod. The runtime supplies its name before matching only if the kernel cannot
-/// distinguish it from the one in the checkpoint, which has the same inode and no cookie.
-fn id_of_new<'a>(web: &'a Pod<'_>, new: &'a Sandbox, checkpoint: &str) -> &'a str {
-    let old: Value = serde_json::from_str(checkpoint).expect("a checkpoint is JSON");
-    let identity = &old["netfix"]["identity"];
-    if identity["cookie"].is_null() && identity["inode"] == inode_of(&web.ns.path()) {
-        new.short_id()
-    } else {
-        web.name()
-    }
-}
-
 /// `shop/web-0` is deleted after the snapshot and recreated under its name; `run` is netfix.
 fn recreate_web(run: impl Fn(&Node, &str) -> Run, same: Same) -> Result<(), Taken> {
     let node = Node::new();
@@ -109,7 +97,7 @@ fn recreate_web(run: impl Fn(&Node, &str) -> Run, same: Same) -> Result<(), Take
     let of_both = ["shop/web-0", &old.uid, &new.uid, &old.id, &new.id];
     let errors = [
         ("pod-replaced", old.short_id()),
-        ("checkpoint-missing", id_of_new(&web, &new, &text)),
+        ("checkpoint-missing", new.short_id()),
     ];
     for verb in ["plan", "restore"] {
         run(&node, &words(verb))

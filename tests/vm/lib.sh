@@ -48,6 +48,8 @@ gw_start() {
     ip link set eth1 netns gw
     ip -n gw link set lo up
     ip -n gw link set eth1 mtu 9000 up
+    # The router of the host's own network, which has no VLAN.
+    ip -n gw addr add 192.0.2.1/24 dev eth1
     gw_echo
 }
 
