@@ -18,7 +18,7 @@ use crate::model::problem::{CommandCause, KubeletCause, WindowCause};
 use crate::model::window::{PhaseName, command_line};
 use crate::model::{Problem, Window};
 use crate::refusal::Refusal;
-use crate::restore::settle::{self, LossWatch};
+use crate::restore::settle::{LossWatch, Settle};
 use crate::restore::{RestoreState, Restored};
 use crate::systemd::Bus;
 
@@ -322,19 +322,20 @@ impl Driver<'_> {
 
     /// Something may make the parents again after the restore: a network manager, or a driver that resets twice.
     fn watch(&mut self, baseline: &Baseline) {
-        for _ in 0..settle::AGAIN {
+        let mut time = Settle::begin(self.request.settle);
+        loop {
             let signals = &self.signals;
-            let is_interrupted = || signals.interrupted();
-            let settle = self.request.settle;
-            if !self.losses.has_losses(settle, &is_interrupted) {
+            if !self.losses.has_losses(&time, &|| signals.interrupted()) {
                 return;
             }
-            self.look_again(baseline, self.request.wait);
+            if self.look_again(baseline, self.request.wait) {
+                time.note_loss();
+            }
         }
     }
 
-    /// Restores what is lost, if anything is, and probes the gateways.
-    fn look_again(&mut self, baseline: &Baseline, wait: Duration) {
+    /// Restores what is lost, if anything is, and probes the gateways; returns whether something was.
+    fn look_again(&mut self, baseline: &Baseline, wait: Duration) -> bool {
         self.session.log(&Event::LookingAgain);
         let mut again = self.restored_once(baseline, wait);
         again.retain(&self.session.window.pods);
@@ -342,9 +343,11 @@ impl Driver<'_> {
         if let Some(problem) = &told {
             self.session.log(&Event::Failed(problem.clone()));
         }
+        let was_lost = told.is_some();
         self.findings.add(Area::Rebuild, told);
         self.take(again);
         self.probe(baseline);
+        was_lost
     }
 
     pub(super) fn stop_if_interrupted(&self, cause: CommandCause) -> Result<(), Refusal> {

@@ -17,12 +17,42 @@ use crate::progress::{Listener, Progress, Wait};
 use crate::refusal::Refusal;
 use crate::store::Store;
 
-/// So often netfix restores what is lost again; what resets without end must not keep it forever.
-pub(crate) const AGAIN: usize = 3;
+/// So many losses begin the time anew.
+const AGAIN: usize = 3;
 /// How often a wait that can be interrupted checks for that.
 const INTERVAL: Duration = Duration::from_millis(250);
 /// One loss takes several links, one event each.
 const BURST: Duration = Duration::from_millis(100);
+
+/// The time to watch. It begins anew after a loss, but not for a driver that resets without end; events of links that no pod
+/// needs do not shorten it.
+pub(crate) struct Settle {
+    length: Duration,
+    until: Instant,
+    losses: usize,
+}
+
+impl Settle {
+    pub(crate) fn begin(length: Duration) -> Self {
+        Self {
+            length,
+            until: Instant::now() + length,
+            losses: 0,
+        }
+    }
+
+    pub(crate) fn left(&self) -> Duration {
+        self.until.saturating_duration_since(Instant::now())
+    }
+
+    /// Everything was observed again, and pods had lost something.
+    pub(crate) fn note_loss(&mut self) {
+        if self.losses < AGAIN {
+            self.losses += 1;
+            self.until = Instant::now() + self.length;
+        }
+    }
+}
 
 /// Watches the host's links for losses, from its start on. Where the kernel refuses events it only waits.
 pub(crate) struct LossWatch(Option<LinkEvents>);
@@ -33,19 +63,15 @@ impl LossWatch {
         Self(LinkEvents::subscribe().ok())
     }
 
-    /// Whether links were lost since the last call, or are within `settle`; ends early when `interrupted`.
-    pub(crate) fn has_losses(&mut self, settle: Duration, interrupted: &dyn Fn() -> bool) -> bool {
-        let until = Instant::now() + settle;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            if self.losses(left.min(INTERVAL)) {
-                while self.losses(BURST) && !interrupted() {}
+    /// Whether links were lost since the last call, or are before the time is over; ends early when `interrupted`.
+    pub(crate) fn has_losses(&mut self, time: &Settle, interrupted: &dyn Fn() -> bool) -> bool {
+        while !time.left().is_zero() && !interrupted() {
+            if self.losses(time.left().min(INTERVAL)) {
+                while self.losses(BURST) && !time.left().is_zero() && !interrupted() {}
                 return true;
             }
-            if left.is_zero() || interrupted() {
-                return false;
-            }
         }
+        false
     }
 
     fn losses(&mut self, limit: Duration) -> bool {
@@ -67,15 +93,17 @@ pub(super) fn settle(
 ) -> Result<Restored, Refusal> {
     let mut watch = LossWatch::start();
     let (mut restored, mut told) = (first, Vec::new());
-    for _ in 0..AGAIN {
-        progress.notice(Progress::Waiting(Wait::Loss, Vec::new(), settle));
-        if !watch.has_losses(settle, &|| false) {
-            break;
-        }
+    let mut time = Settle::begin(settle);
+    progress.notice(Progress::Waiting(Wait::Loss, Vec::new(), settle));
+    while watch.has_losses(&time, &|| false) {
         let limit = WaitLimit::new(wait, None);
         let again = restore(request.clone(), limit, store, progress)?;
-        told.extend(again.lost_again_after(&restored));
+        if let Some(problem) = again.lost_again_after(&restored) {
+            told.push(problem);
+            time.note_loss();
+        }
         restored = restored.then(again);
+        progress.notice(Progress::Waiting(Wait::Loss, Vec::new(), time.left()));
     }
     let limit = WaitLimit::new(Duration::ZERO, None);
     let last = restore(request.clone(), limit, store, progress)?;

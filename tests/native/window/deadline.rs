@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use super::scene::{FOLDERS, KUBELET, Scene};
+use super::units::install;
 use crate::common::Node;
 use crate::common::background::wait_until;
-use crate::common::systemd::PACKAGES;
 
 #[test]
 fn at_the_deadline_kubelet_starts_and_every_command_reports_it() {
@@ -89,13 +89,7 @@ fn fragile(scene: &Scene<'_>) {
         "[Service]\nExecStartPre=/usr/bin/test ! -e {}\nExecStart=/bin/sleep infinity\n",
         broken.display()
     );
-    scene.machine.put(&format!("{PACKAGES}/{KUBELET}"), &text);
-    for words in ["daemon-reload", "start kubelet.service"] {
-        scene
-            .machine
-            .systemctl(words)
-            .unwrap_or_else(|e| panic!("{e}"));
-    }
+    install(scene, KUBELET, &text);
 }
 
 #[test]
@@ -172,13 +166,7 @@ fn noting(scene: &Scene<'_>) -> std::path::PathBuf {
         &format!("{{ {}; }} >{} 2>&1 || :", look.join("; "), noted.display()),
     );
     let text = format!("[Service]\nExecStartPre={look}\nExecStart=/bin/sleep infinity\n");
-    scene.machine.put(&format!("{PACKAGES}/{KUBELET}"), &text);
-    for words in ["daemon-reload", "start kubelet.service"] {
-        scene
-            .machine
-            .systemctl(words)
-            .unwrap_or_else(|e| panic!("{e}"));
-    }
+    install(scene, KUBELET, &text);
     noted
 }
 

@@ -110,3 +110,29 @@ fn restore_with_settle_restores_a_second_loss_and_ends_after_a_quiet_time() {
         "it did not watch"
     );
 }
+
+#[test]
+fn losses_of_links_that_no_pod_needs_do_not_shorten_the_watch() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    node.snapshot();
+    let mut command = node.netfix_command(&["timeout", "60"], "restore --settle 4s");
+    let line = format!("{command:?}");
+    let begin = Instant::now();
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("netfix starts");
+    for _ in 0..8 {
+        std::thread::sleep(Duration::from_millis(300));
+        node.ns.ip("link add other0 type veth peer name other1");
+        node.ns.ip("link del other0");
+    }
+    let output = child.wait_with_output().expect("netfix ends");
+    Run::from_output(line, &output).exits(0).has_no("degraded");
+    assert!(
+        begin.elapsed() >= Duration::from_secs(4),
+        "it did not watch"
+    );
+}
