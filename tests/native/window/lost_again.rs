@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::scene::{LOSING, Scene, of_pods, phases};
 use crate::common::background::wait_until;
-use crate::common::{Node, Pod, Run};
+use crate::common::{Node, Run};
 
 /// A COMMAND that returns, and leaves this behind.
 fn followed_by(scene: &Scene<'_>, later: &str) -> String {
@@ -75,6 +75,19 @@ fn what_one_pod_alone_loses_while_it_settles_is_restored_at_the_end() {
     scene.assert_whole();
 }
 
+/// Whether a netlink socket in the host's namespace is subscribed to link events (`RTMGRP_LINK`).
+fn is_watched(node: &Node) -> bool {
+    let sockets = node.ns.enter(|| {
+        std::fs::read_to_string("/proc/thread-self/net/netlink").expect("the netlink sockets")
+    });
+    // Columns: sk Eth Pid Groups.
+    let is_subscribed = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words[1] == "0" && words[3] == "00000001"
+    };
+    sockets.lines().skip(1).any(is_subscribed)
+}
+
 #[test]
 fn restore_with_settle_restores_a_second_loss_and_ends_after_a_quiet_time() {
     let node = Node::new();
@@ -89,9 +102,8 @@ fn restore_with_settle_restores_a_second_loss_and_ends_after_a_quiet_time() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("netfix starts");
-    let back = || pods.iter().all(Pod::has_eth0);
-    assert!(wait_until(Duration::from_secs(20), back));
-    std::thread::sleep(Duration::from_secs(1));
+    // A loss before the first restore has ended is that restore's.
+    assert!(wait_until(Duration::from_secs(20), || is_watched(&node)));
     node.lose_and_reload();
     let output = child.wait_with_output().expect("netfix ends");
     Run::from_output(line, &output)
