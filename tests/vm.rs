@@ -36,7 +36,7 @@ const BOOTS: [Boot; 6] = [
     },
     Boot {
         name: "kubernetes",
-        scenarios: &["window"],
+        scenarios: &["window", "deadline"],
     },
     Boot {
         name: "engines",

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use crate::gateways::targets::Target as PodTarget;
 use crate::inventory::prepare::{self, Request};
 use crate::inventory::selectors;
 use crate::matching::Selection;
@@ -18,6 +19,7 @@ const RUNTIME: &str = "Container runtime";
 const SOURCE: &str = "Restore source";
 const KUBELET: &str = "kubelet";
 const TIMEOUTS: &str = "Timeouts";
+const TARGETS: &str = "Connectivity from inside the pods";
 
 /// The pods that a command is about.
 #[derive(Debug, Clone, Default, Args)]
@@ -174,6 +176,9 @@ pub struct UpgradeArgs {
     /// Do not pause kubelet; one that runs may rebuild pods while they have no network
     #[arg(long, help_heading = KUBELET, conflicts_with_all = ["unit", "keep_paused"])]
     pub no_pause: bool,
+    /// What the pods have to reach.
+    #[command(flatten)]
+    pub targets: TargetArgs,
     /// After COMMAND, wait this long for the NIC and its carrier
     #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
     pub wait: Duration,
@@ -279,13 +284,34 @@ pub struct RestoreArgs {
     pub dry_run: bool,
 }
 
+/// What each pod has to reach beyond its gateways.
+#[derive(Debug, Clone, Args)]
+pub struct TargetArgs {
+    /// From inside each pod, ping this address, or this name as the pod resolves it; can be repeated
+    #[arg(long, help_heading = TARGETS, value_name = "HOST", value_parser = PodTarget::ping)]
+    pub ping: Vec<PodTarget>,
+    /// From inside each pod, connect by TCP, such as to db.shop.svc:5432 or [fd00::1]:443; can be repeated
+    #[arg(long, help_heading = TARGETS, value_name = "HOST:PORT", value_parser = PodTarget::tcp)]
+    pub tcp: Vec<PodTarget>,
+}
+
+impl TargetArgs {
+    /// All of them.
+    pub fn all(&self) -> Vec<PodTarget> {
+        [self.ping.as_slice(), &self.tcp].concat()
+    }
+}
+
 /// The pods to probe.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
     /// Which pods.
     #[command(flatten)]
     pub selectors: Selectors,
-    /// Wait this long for the answers of the gateways
+    /// What else.
+    #[command(flatten)]
+    pub targets: TargetArgs,
+    /// Wait this long for all answers
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
     pub timeout: Duration,
 }

@@ -58,7 +58,8 @@ EXAMPLES
 pub(super) const VERIFY: &str = "\
 EXAMPLES
   netfix verify                 the host and every pod
-  netfix verify 'shop/*' -v     one namespace, with the round trip of every gateway";
+  netfix verify 'shop/*' -v     one namespace, with the round trip of every gateway
+  netfix verify --ping 192.0.2.1 --tcp db.shop.svc:5432   also what the pods need, from inside each";
 
 pub(super) const CHECK: &str = "\
 EXAMPLES

@@ -57,6 +57,7 @@ fn request(args: &UpgradeArgs) -> Result<Request<'_>, Refusal> {
         deadline: args.hold.deadline,
         wait: args.wait,
         timeout: args.timeout,
+        targets: args.targets.all(),
         settle: args.settle,
         keep: args.keep,
         keep_paused: args.keep_paused,

@@ -1,4 +1,4 @@
-//! `netfix verify`: do the pods reach their gateways?
+//! `netfix verify`: do the host and the pods reach their gateways, and the pods what they need?
 
 use crate::cli::VerifyArgs;
 use crate::context::Context;
@@ -12,6 +12,8 @@ pub(super) fn run(args: &VerifyArgs, context: &mut Context) -> Result<Document, 
     let mut stored = load(&context.store, &selection)?;
     let node = load_node(&context.store, &mut stored.problems);
     let progress = context.progress.as_mut();
-    let verified = gateways::verify(stored, node.as_ref(), &selection, args.timeout, progress)?;
+    let targets = args.targets.all();
+    let node = node.as_ref();
+    let verified = gateways::verify(stored, node, &selection, &targets, args.timeout, progress)?;
     Ok(report::verify(verified).judged())
 }

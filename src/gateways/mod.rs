@@ -1,13 +1,16 @@
 //! Do the pods reach their gateways, and does the host?
 
 mod host;
+mod names;
 mod probe;
+pub mod targets;
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use self::probe::{Answer, Place, Question};
+use self::targets::{Asking, Found, Target};
 use crate::inventory::observe::{self, Pod};
 use crate::inventory::stored::Stored;
 use crate::inventory::{Inventory, cannot_observe, private};
@@ -17,7 +20,7 @@ use crate::model::checkpoint::Extension;
 use crate::model::problem::{GatewayCause, MatchingCause};
 use crate::model::{
     GatewayAnswer, IfName, NetState, NetnsIdentity, NodeIdentity, NodeState, PodSummary, Problem,
-    Route, StackLink, interfaces, stack,
+    Route, StackLink, TargetAnswer, interfaces, stack,
 };
 use crate::progress::{Listener, Phase, Progress};
 use crate::refusal::Refusal;
@@ -38,6 +41,8 @@ pub(crate) struct VerifiedPod {
     /// With the interfaces that it has now.
     pub pod: PodSummary,
     pub answers: Answers,
+    /// What the targets answered; none is asked from a pod that never had an interface.
+    pub targets: Vec<TargetAnswer>,
 }
 
 /// What the gateways of one namespace answered.
@@ -70,6 +75,7 @@ pub(crate) fn verify(
     mut stored: Stored,
     node: Option<&NodeState>,
     selection: &Selection,
+    targets: &[Target],
     timeout: Duration,
     progress: &mut dyn Listener,
 ) -> Result<Verified, Refusal> {
@@ -90,6 +96,7 @@ pub(crate) fn verify(
         mut pods,
         mut questions,
         under_pods,
+        without_network,
     } = survey(&mut inventory, &stored, known_empty, &mut problems);
     let scope = host::Scope {
         now: &inventory.host.state,
@@ -99,6 +106,9 @@ pub(crate) fn verify(
     };
     questions.extend(scope.questions());
     progress.notice(Progress::Phase(Phase::ProbingGateways, questions.len()));
+    let is_asking = |(at, _): &(usize, &Pod)| !without_network.contains(at);
+    let asking = inventory.pods.iter().enumerate().filter(is_asking);
+    let asking = Asking::start(asking, targets, timeout);
     let answers = probe::ask(&mut inventory, &questions, timeout).map_err(|error| {
         let error = error.to_string();
         Refusal::failed(GatewayCause::ProbeFailed { error }.error("probe"))
@@ -112,11 +122,14 @@ pub(crate) fn verify(
                 cause.map(|cause| cause.error(format!("{object} of the host")))
             }
             Place::Pod(at) => {
-                let VerifiedPod { pod, answers } = &mut pods[at];
+                let VerifiedPod { pod, answers, .. } = &mut pods[at];
                 let cause = answers.take(question, answer, timeout);
                 cause.map(|cause| cause.error(object).of(&pod.info.id))
             }
         });
+    }
+    for (at, found) in asking.finish() {
+        problems.extend(pods[at].take(found));
     }
     add_damaged(&mut pods, &stored);
     Ok(Verified {
@@ -147,6 +160,8 @@ struct Survey {
     questions: Vec<Question>,
     /// The host's links below the pods' links, now or by the checkpoints.
     under_pods: BTreeSet<IfName>,
+    /// The pods that had no interface when their state was saved, and have none.
+    without_network: BTreeSet<usize>,
 }
 
 fn survey(
@@ -180,6 +195,9 @@ fn survey(
                 let is_bare = state.links_but_loopback().next().is_none();
                 let mut known_empty = known_empty.iter();
                 let was_empty = known_empty.any(|known| known.is_same(&pod.identity));
+                if is_bare && was_empty {
+                    survey.without_network.insert(at);
+                }
                 let is_unknown = is_bare && then.is_none() && !was_empty;
                 if is_unknown {
                     verified.answers.state = Reachability::NoCheckpoint;
@@ -233,7 +251,24 @@ impl VerifiedPod {
         Self {
             pod,
             answers: Answers::none(state),
+            targets: Vec::new(),
         }
+    }
+
+    /// Adds what the targets answered; returns what is wrong with them.
+    fn take(&mut self, found: Found) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for (answer, cause) in found {
+            let state = match cause {
+                None => Reachability::Reachable,
+                Some(_) => Reachability::Unreachable,
+            };
+            self.answers.state = self.answers.state.max(state);
+            let object = format!("{} {}", answer.kind, answer.target);
+            problems.extend(cause.map(|cause| cause.error(object).of(&self.pod.info.id)));
+            self.targets.push(answer);
+        }
+        problems
     }
 }
 

@@ -10,6 +10,7 @@ mod devconf;
 pub mod dump;
 mod ethtool;
 pub mod events;
+pub mod icmp;
 pub mod link;
 pub mod neighbour;
 pub mod netns;

@@ -94,6 +94,16 @@ impl Netns {
         }
     }
 
+    /// Runs `work` inside the namespace on a thread of its own. Nothing waits for that thread: it may hang in a file system
+    /// of the pod, and ends with the process then.
+    pub fn spawn(&self, work: impl FnOnce(Result<(), Errno>) + Send + 'static) -> io::Result<()> {
+        const STACK: usize = 256 * 1024;
+        let file = self.file.try_clone()?;
+        let enter = move || work(setns(&file, CloneFlags::CLONE_NEWNET));
+        let thread = thread::Builder::new().stack_size(STACK);
+        thread.spawn(enter).map(drop)
+    }
+
     /// Moves the calling thread into the namespace; only for scratch threads.
     fn enter(&self) -> Result<(), Errno> {
         setns(&self.file, CloneFlags::CLONE_NEWNET)

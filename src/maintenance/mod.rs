@@ -28,6 +28,7 @@ pub(crate) mod window_status;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use crate::gateways::targets::Target;
 use crate::matching::Selection;
 use crate::runtime::Config;
 
@@ -43,8 +44,10 @@ pub(crate) struct Request<'a> {
     pub deadline: Duration,
     /// How long to wait for the NIC.
     pub wait: Duration,
-    /// How long a gateway may take to answer.
+    /// How long a gateway or target may take to answer.
     pub timeout: Duration,
+    /// What each pod has to reach beyond its gateways.
+    pub targets: Vec<Target>,
     /// How long to watch that no pod is rebuilt.
     pub settle: Duration,
     /// How many snapshots to keep.

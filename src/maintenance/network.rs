@@ -8,7 +8,7 @@ use crate::inventory::prepare::{self, Source};
 use crate::maintenance::Request;
 use crate::maintenance::preflight::Baseline;
 use crate::maintenance::signals::Signals;
-use crate::model::problem::{Cause, WindowCause};
+use crate::model::problem::{Cause, Code, WindowCause};
 use crate::model::window::WindowPod;
 use crate::model::{PodId, Problem};
 use crate::refusal::Refusal;
@@ -67,7 +67,7 @@ impl Restored {
 /// A gateway of a pod, or of the host, as problems name it.
 pub(crate) type Gateway = (Option<PodId>, String);
 
-/// Probes the gateways of every pod and of the host, from memory too.
+/// Probes the gateways of every pod and of the host, and asks the targets; from memory too.
 pub(crate) fn verify(
     baseline: &Baseline,
     request: &Request<'_>,
@@ -77,13 +77,14 @@ pub(crate) fn verify(
         baseline.stored.clone(),
         baseline.node.as_ref(),
         &request.selection,
+        &request.targets,
         request.timeout,
         context.progress.as_mut(),
     )
 }
 
 impl Verified {
-    /// The gateways that did not answer.
+    /// The gateways and targets that did not answer.
     pub(crate) fn silent(self) -> Vec<Gateway> {
         self.problems
             .into_iter()
@@ -92,14 +93,18 @@ impl Verified {
             .collect()
     }
 
-    /// The window is not to blame for gateways that were silent before it.
+    /// The window is not to blame for gateways and targets that were silent before it.
     pub(crate) fn excuse(&mut self, silent: &[Gateway]) {
         for problem in &mut self.problems {
             let is_it =
                 |(pod, gateway): &Gateway| problem.pod == *pod && problem.object == *gateway;
             if matches!(*problem.cause, Cause::Gateway(_)) && silent.iter().any(is_it) {
                 let pod = problem.pod.take();
-                *problem = WindowCause::SilentBefore.warning(std::mem::take(&mut problem.object));
+                let cause = match problem.code() {
+                    Code::TargetUnreachable => WindowCause::TargetSilentBefore,
+                    _ => WindowCause::SilentBefore,
+                };
+                *problem = cause.warning(std::mem::take(&mut problem.object));
                 problem.pod = pod;
             }
         }

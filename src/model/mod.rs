@@ -37,5 +37,5 @@ pub use route::Route;
 pub use rule::Rule;
 pub use state::NetState;
 pub(crate) use summary::interfaces;
-pub use summary::{GatewayAnswer, Interface, PodSummary, State};
+pub use summary::{GatewayAnswer, Interface, PodSummary, State, TargetAnswer, TargetKind};
 pub use window::Window;

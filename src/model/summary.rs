@@ -1,5 +1,6 @@
 //! Summaries of pods for answers and window records.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -101,6 +102,38 @@ pub struct GatewayAnswer {
     pub rtt_us: Option<u64>,
     /// The hardware address that answered.
     pub lladdr: Option<Mac>,
+}
+
+/// How a target is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TargetKind {
+    /// ICMP or ICMPv6 echo.
+    Ping,
+    /// A TCP connection.
+    Tcp,
+}
+
+impl fmt::Display for TargetKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ping => "ping",
+            Self::Tcp => "tcp",
+        })
+    }
+}
+
+/// Whether a target answered a pod.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetAnswer {
+    /// How it was asked.
+    pub kind: TargetKind,
+    /// The address, or host and port, as the user gave it.
+    pub target: String,
+    /// Whether it answered.
+    pub reachable: bool,
+    /// Round trip in microseconds; null when it did not answer.
+    pub rtt_us: Option<u64>,
 }
 
 /// A pod as a record or an observation describes it, in few words.

@@ -50,6 +50,7 @@ impl PodView {
             after: None,
             steps: Vec::new(),
             gateways: Vec::new(),
+            targets: Vec::new(),
             checkpoint: None,
         }
     }
@@ -133,6 +134,7 @@ pub(crate) fn restore(restored: Restored) -> Document {
 pub(crate) fn verify(verified: Verified) -> Document {
     let pod = |one: VerifiedPod| PodView {
         gateways: one.answers.gateways,
+        targets: one.targets,
         ..PodView::new(one.pod, one.answers.state.into())
     };
     let node = NodeView {

@@ -6,7 +6,9 @@ use super::style::{Style, Tone};
 use super::table::{self, Cell, KEPT, WIDE};
 use super::text::{ago, duration, lines, list_or_dash, natural, or_dash};
 use super::view::{Document, PodView};
-use crate::model::{GatewayAnswer, IfName, Interface, PodId, PodInfo, PodSummary, State};
+use crate::model::{
+    GatewayAnswer, IfName, Interface, PodId, PodInfo, PodSummary, State, TargetAnswer,
+};
 
 /// The pods as people look for them: by namespace and name, then by id.
 pub(super) fn sorted(pods: &[PodView]) -> Vec<&PodView> {
@@ -22,11 +24,12 @@ pub(super) fn by_name(a: &PodInfo, b: &PodInfo) -> std::cmp::Ordering {
 
 type Column<'a> = table::Column<Row<'a>>;
 
-/// A row: a pod, with one of its interfaces or gateways in tables of those.
+/// A row: a pod, with one of its interfaces, gateways or targets in tables of those.
 struct Row<'a> {
     pod: &'a PodView,
     interface: Option<&'a Interface>,
     gateway: Option<&'a GatewayAnswer>,
+    target: Option<&'a TargetAnswer>,
 }
 
 /// The table of a command.
@@ -43,7 +46,10 @@ pub(super) fn table(document: &Document, style: Style) -> String {
     let (columns, rows): (_, Vec<Row<'_>>) = match document.command {
         "restore" => (restored(), pods.map(Row::new).collect()),
         "plan" | "diff" => (drifted(), pods.map(Row::new).collect()),
-        "verify" => (asked(), pods.flat_map(|pod| gateways(pod, style)).collect()),
+        "verify" => (
+            asked(document.pods.iter().any(|pod| !pod.targets.is_empty())),
+            pods.flat_map(|pod| asked_of(pod, style)).collect(),
+        ),
         _ => (stored(style.now), pods.flat_map(interfaces).collect()),
     };
     table::text(&columns, &rows, style)
@@ -85,6 +91,7 @@ impl<'a> Row<'a> {
             pod,
             interface: None,
             gateway: None,
+            target: None,
         }
     }
 
@@ -103,9 +110,24 @@ impl<'a> Row<'a> {
         list_or_dash(self.pod.interfaces.iter().map(value))
     }
 
-    /// The state of the gateway, or else of the pod.
+    /// Which gateway or target.
+    fn destination(&self) -> String {
+        let target = self
+            .target
+            .map(|one| format!("{} {}", one.kind, one.target));
+        target.unwrap_or_else(|| self.by(|gateway| gateway.address))
+    }
+
+    fn round_trip(&self) -> String {
+        let of_gateway = self.gateway.and_then(|gateway| gateway.rtt_us);
+        let us = of_gateway.or_else(|| self.target.and_then(|target| target.rtt_us));
+        or_dash(us.map(round_trip))
+    }
+
+    /// The state of the gateway or target, or else of the pod.
     fn state(&self) -> State {
-        match self.gateway.map(|gateway| gateway.reachable) {
+        let of_gateway = self.gateway.map(|gateway| gateway.reachable);
+        match of_gateway.or_else(|| self.target.map(|target| Some(target.reachable))) {
             None => self.pod.state,
             Some(Some(true)) => State::Reachable,
             Some(Some(false)) => State::Unreachable,
@@ -123,14 +145,18 @@ fn interfaces(pod: &PodView) -> Vec<Row<'_>> {
     or_alone(pod, pod.interfaces.iter().map(row).collect())
 }
 
-/// One row for each gateway; for a pod with a problem only the gateways that did not answer.
-fn gateways(pod: &PodView, style: Style) -> Vec<Row<'_>> {
-    let listed = |gateway: &&GatewayAnswer| style.lists_all() || gateway.reachable != Some(true);
-    let row = |gateway| Row {
+/// One row for each gateway and target; for a pod with a problem only those that did not answer.
+fn asked_of(pod: &PodView, style: Style) -> Vec<Row<'_>> {
+    let gateways = pod.gateways.iter().map(|gateway| Row {
         gateway: Some(gateway),
         ..Row::new(pod)
-    };
-    or_alone(pod, pod.gateways.iter().filter(listed).map(row).collect())
+    });
+    let targets = pod.targets.iter().map(|target| Row {
+        target: Some(target),
+        ..Row::new(pod)
+    });
+    let is_listed = |row: &Row<'_>| style.lists_all() || row.state() != State::Reachable;
+    or_alone(pod, gateways.chain(targets).filter(is_listed).collect())
 }
 
 /// The rows, or if there are none, one of the pod alone.
@@ -194,14 +220,17 @@ fn drifted<'a>() -> Vec<Column<'a>> {
     ])
 }
 
-fn asked<'a>() -> Vec<Column<'a>> {
+fn asked<'a>(has_targets: bool) -> Vec<Column<'a>> {
+    let destination = if has_targets {
+        "DESTINATION"
+    } else {
+        "GATEWAY"
+    };
     framed([
         Column::new("INTERFACE", 2, |row| row.by(|g| g.dev.clone())),
-        Column::new("GATEWAY", 1, |row| row.by(|g| g.address)),
+        Column::new(destination, 1, |row| row.destination()),
         Column::new("ANSWERED BY", 4, |row| row.by(|g| or_dash(g.lladdr))),
-        Column::right("ROUND TRIP", 3, |row| {
-            row.by(|g| or_dash(g.rtt_us.map(round_trip)))
-        }),
+        Column::right("ROUND TRIP", 3, |row| row.round_trip()),
     ])
 }
 

@@ -113,7 +113,13 @@ fn verify(document: &Document) -> String {
     let noun = if is_one { "its" } else { "their" };
     let verb = if is_one { "reaches" } else { "reach" };
     let pods = part(reach, total);
-    format!("{host}{pods} {verb} {noun} gateways{others}")
+    let has_targets = document.pods.iter().any(|pod| !pod.targets.is_empty());
+    let what = if has_targets {
+        "gateways and targets"
+    } else {
+        "gateways"
+    };
+    format!("{host}{pods} {verb} {noun} {what}{others}")
 }
 
 /// What precedes the pods in the verdict: the host, if it has gateways.

@@ -11,7 +11,9 @@ pub use crate::snapshot::Generations as KeptView;
 use super::window::{ReportView, WindowView};
 use crate::model::text::word;
 use crate::model::window::{PhaseName, Run};
-use crate::model::{GatewayAnswer, IfName, Interface, PodId, PodInfo, Problem, State};
+use crate::model::{
+    GatewayAnswer, IfName, Interface, PodId, PodInfo, Problem, State, TargetAnswer,
+};
 
 /// The answer of one command.
 #[derive(Debug, Default, Serialize)]
@@ -256,6 +258,9 @@ pub struct PodView {
     /// Answers of its gateways.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gateways: Vec<GatewayAnswer>,
+    /// Answers of `--ping` and `--tcp` (`verify`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TargetAnswer>,
     /// The whole checkpoint (`show`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<Box<crate::model::Checkpoint>>,

@@ -49,6 +49,7 @@ mod second_source;
 mod seen;
 mod sysctls;
 mod systemd;
+mod targets;
 mod traced;
 mod unreachable;
 mod unsupported;

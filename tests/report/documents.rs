@@ -310,6 +310,7 @@ fn pod(at: usize, state: State) -> PodView {
         after: None,
         steps: Vec::new(),
         gateways: Vec::new(),
+        targets: Vec::new(),
         checkpoint: None,
     }
 }

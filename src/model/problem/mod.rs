@@ -49,6 +49,7 @@ pub enum Code {
     RuntimeUnreachable,
     Surplus,
     SystemdUnreachable,
+    TargetUnreachable,
     UdevPending,
     Unreadable,
     Unsupported,

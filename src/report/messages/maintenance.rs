@@ -24,6 +24,7 @@ sentences! {
         NamespaceUnreadable { error } => "{error}",
         Panicked => "netfix failed in this window (a bug: please report it); kubelet is resumed. Run `netfix restore`",
         SilentBefore => "does not answer, as before the window",
+        TargetSilentBefore => "cannot be reached, as before the window",
     }
 }
 

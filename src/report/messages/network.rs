@@ -110,5 +110,10 @@ sentences! {
         CannotProbe { error } => "cannot be probed: {error}",
         InterfaceMissing => "cannot be probed: the interface is missing",
         ProbeFailed { error } => "cannot probe gateways: {error}",
+        TargetSilent { timeout } => "no answer within {timeout}" (timeout = duration(*timeout)),
+        TargetRefused { error } => "cannot be reached: {error}",
+        NameNotFound => "the pod's name servers do not know this name",
+        NameUnresolved { error } => "cannot resolve the name in the pod: {error}",
+        NameWithoutProcess => "cannot resolve the name: no process of the pod is known. Use an address",
     }
 }

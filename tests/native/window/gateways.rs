@@ -123,3 +123,32 @@ fn a_gateway_of_the_host_that_was_silent_before_is_a_warning_and_one_that_became
     assert!(errors.contains(&host(GATEWAY6)), "{}", run.transcript());
     assert!(!errors.contains(&host(ABSENT)), "{}", run.transcript());
 }
+
+#[test]
+fn a_target_that_was_silent_before_is_a_warning_and_one_that_became_silent_an_error() {
+    let node = Node::new();
+    let scene = scene(&node);
+    let names = [0, 1].map(|at| scene.pods[at].name());
+    let command = format!(
+        "{}\n{}",
+        LOSING,
+        scene.loading_with(&[&format!("{GATEWAY4}/16")])
+    );
+    let options = format!("--timeout 3s -o json --ping {GATEWAY4} --ping {GATEWAY6}");
+    let run = scene
+        .upgrade(&options, &scene.script("half", &command))
+        .exits(5);
+    let found = run.coded("target-unreachable");
+    let found = found.iter().map(|problem| {
+        let pod = problem.pod.clone().unwrap_or_default();
+        (problem.severity.clone(), pod, problem.object.clone())
+    });
+    let mut found: Vec<_> = found.collect();
+    found.sort();
+    // The first pod never had an IPv6 address.
+    let object = format!("ping {GATEWAY6}");
+    let expected = [("error", names[1]), ("warning", names[0])];
+    let expected = expected.map(|(severity, pod)| (severity.into(), pod.into(), object.clone()));
+    assert_eq!(found, expected, "{}", run.transcript());
+    scene.assert_whole();
+}

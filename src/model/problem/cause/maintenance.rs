@@ -17,6 +17,7 @@ causes! {
         NamespaceUnreadable { error: String } => Unreadable,
         Panicked => Failed,
         SilentBefore => GatewayUnreachable,
+        TargetSilentBefore => TargetUnreachable,
     }
 }
 

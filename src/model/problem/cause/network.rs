@@ -67,12 +67,17 @@ causes! {
 }
 
 causes! {
-    /// Causes found in probing gateways.
+    /// Causes found in probing gateways and targets.
     GatewayCause {
         NoAnswer { timeout: Duration } => GatewayUnreachable,
         PermanentNeighbour => GatewayUnreachable,
         CannotProbe { error: String } => GatewayUnreachable,
         InterfaceMissing => GatewayUnreachable,
         ProbeFailed { error: String } => Failed,
+        TargetSilent { timeout: Duration } => TargetUnreachable,
+        TargetRefused { error: String } => TargetUnreachable,
+        NameNotFound => TargetUnreachable,
+        NameUnresolved { error: String } => TargetUnreachable,
+        NameWithoutProcess => TargetUnreachable,
     }
 }

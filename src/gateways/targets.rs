@@ -1,0 +1,260 @@
+//! Asks from inside the pods what they need beyond their gateways: an answer to a ping, a TCP connection.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+use super::names::Resolver;
+use crate::inventory::observe::Pod;
+use crate::kernel::{Errno, icmp};
+use crate::model::identity::Holder;
+use crate::model::problem::GatewayCause;
+use crate::model::summary::{TargetAnswer, TargetKind};
+
+/// An address or name that every pod has to reach.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    kind: TargetKind,
+    host: String,
+    /// 0 for a ping.
+    port: u16,
+}
+
+impl Target {
+    /// Reads the argument of `--ping`.
+    ///
+    /// # Errors
+    /// When it is no address and cannot be a host name.
+    pub fn ping(text: &str) -> Result<Self, String> {
+        let inside = text.strip_prefix('[').and_then(|h| h.strip_suffix(']'));
+        Self::new(TargetKind::Ping, inside.unwrap_or(text), 0)
+    }
+
+    /// Reads the argument of `--tcp`.
+    ///
+    /// # Errors
+    /// When it is not `HOST:PORT`, `ADDRESS:PORT` or `[ADDRESS]:PORT`.
+    pub fn tcp(text: &str) -> Result<Self, String> {
+        let (host, port) = text.rsplit_once(':').ok_or("not HOST:PORT")?;
+        let port: u16 = port.parse().unwrap_or_default();
+        let inside = host.strip_prefix('[').and_then(|h| h.strip_suffix(']'));
+        if port == 0 {
+            return Err("PORT is not a number from 1 to 65535".to_owned());
+        }
+        if inside.is_none() && host.contains(':') {
+            return Err("an IPv6 address needs brackets: [ADDRESS]:PORT".to_owned());
+        }
+        Self::new(TargetKind::Tcp, inside.unwrap_or(host), port)
+    }
+
+    fn new(kind: TargetKind, host: &str, port: u16) -> Result<Self, String> {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+        if host.parse::<IpAddr>().is_err() && (host.is_empty() || !host.chars().all(is_name)) {
+            return Err("not an address or a host name".to_owned());
+        }
+        let host = host.to_owned();
+        Ok(Self { kind, host, port })
+    }
+
+    /// The round trip from the calling thread's namespace, or why there is none. Several addresses share the time.
+    fn ask(&self, from: &Origin, id: u16) -> Result<Duration, GatewayCause> {
+        let addresses = match self.host.parse() {
+            Ok(address) => vec![address],
+            Err(_) => Resolver::of(from.holder, from.inode)?.resolve(&self.host, from.deadline)?,
+        };
+        let mut failure = from.no_answer();
+        for (at, address) in addresses.iter().enumerate() {
+            let left = from.deadline.saturating_duration_since(Instant::now());
+            let rest = u32::try_from(addresses.len() - at).unwrap_or(u32::MAX);
+            match self.reach(*address, id, left / rest) {
+                Ok(Some(rtt)) => return Ok(rtt),
+                Ok(None) => failure = from.no_answer(),
+                Err(error) => failure = refused(error),
+            }
+        }
+        Err(failure)
+    }
+
+    fn reach(&self, to: IpAddr, id: u16, limit: Duration) -> io::Result<Option<Duration>> {
+        let begin = Instant::now();
+        match self.kind {
+            TargetKind::Ping => icmp::echo(to, id, begin + limit),
+            TargetKind::Tcp if limit.is_zero() => Ok(None),
+            TargetKind::Tcp => match TcpStream::connect_timeout(&(to, self.port).into(), limit) {
+                Ok(_) => Ok(Some(begin.elapsed())),
+                Err(error) if error.kind() == io::ErrorKind::TimedOut => Ok(None),
+                Err(error) => Err(error),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.kind, self.host.parse()) {
+            (TargetKind::Ping, _) => f.write_str(&self.host),
+            (TargetKind::Tcp, Ok(address)) => SocketAddr::new(address, self.port).fmt(f),
+            (TargetKind::Tcp, Err(_)) => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
+/// The pod that asks.
+#[derive(Debug, Clone)]
+struct Origin {
+    /// A process of the pod, whose files resolve host names.
+    holder: Option<Holder>,
+    /// The inode of its network namespace.
+    inode: u64,
+    deadline: Instant,
+    timeout: Duration,
+}
+
+impl Origin {
+    fn no_answer(&self) -> GatewayCause {
+        let timeout = self.timeout;
+        GatewayCause::TargetSilent { timeout }
+    }
+}
+
+/// The round trip, or why there was none.
+type Outcome = Result<Duration, GatewayCause>;
+
+/// What one pod found, target by target.
+pub(super) type Found = Vec<(TargetAnswer, Option<GatewayCause>)>;
+
+/// Targets that are being asked: by a thread for each of each pod, so that no pod delays another.
+#[derive(Debug)]
+pub(super) struct Asking {
+    targets: Arc<[Target]>,
+    /// The pods that ask, by their place in the inventory; for each target its outcome, or `None` while it is not known.
+    outcomes: Vec<(usize, Vec<Option<Outcome>>)>,
+    /// Which pod of `outcomes`, which target.
+    results: Receiver<(usize, usize, Outcome)>,
+    deadline: Instant,
+    timeout: Duration,
+}
+
+impl Asking {
+    /// Asks for all pods at once.
+    pub(super) fn start<'a>(
+        pods: impl Iterator<Item = (usize, &'a Pod)>,
+        targets: &[Target],
+        timeout: Duration,
+    ) -> Self {
+        let (sender, results) = mpsc::channel();
+        let deadline = Instant::now() + timeout;
+        let targets: Arc<[Target]> = targets.into();
+        let mut outcomes = Vec::new();
+        for (at, (place, pod)) in pods.enumerate() {
+            let origin = Origin {
+                holder: pod.netns.holder,
+                inode: pod.netns.key().1,
+                deadline,
+                timeout,
+            };
+            let start = |number: usize| {
+                let (sender, origin, targets) = (sender.clone(), origin.clone(), targets.clone());
+                let work = move |entered: Result<(), Errno>| {
+                    // Each thread in a namespace recognises the answers to its own requests by this number.
+                    let id = u16::try_from(number).unwrap_or_default() ^ process_id();
+                    let outcome = entered.map_err(refused);
+                    let outcome = outcome.and_then(|()| targets[number].ask(&origin, id));
+                    // The receiver is gone when the time is over.
+                    let _ = sender.send((at, number, outcome));
+                };
+                pod.netns.spawn(work).map_err(refused).err().map(Err)
+            };
+            outcomes.push((place, (0..targets.len()).map(start).collect()));
+        }
+        Self {
+            targets,
+            outcomes,
+            results,
+            deadline,
+            timeout,
+        }
+    }
+
+    /// What the pods found, in their order. A thread that hangs has found no answer.
+    pub(super) fn finish(mut self) -> Vec<(usize, Found)> {
+        /// For the threads, which end at the deadline, to report it.
+        const GRACE: Duration = Duration::from_millis(500);
+        let last = self.deadline + GRACE;
+        let all = self.outcomes.iter().flat_map(|(_, of_pod)| of_pod);
+        let mut missing = all.filter(|outcome| outcome.is_none()).count();
+        while missing > 0 {
+            let left = last.saturating_duration_since(Instant::now());
+            let Ok((at, number, outcome)) = self.results.recv_timeout(left) else {
+                break;
+            };
+            self.outcomes[at].1[number] = Some(outcome);
+            missing -= 1;
+        }
+        let timeout = self.timeout;
+        let answer = |(target, outcome): (&Target, Option<Outcome>)| {
+            let outcome = outcome.unwrap_or(Err(GatewayCause::TargetSilent { timeout }));
+            let rtt = outcome.as_ref().ok().map(Duration::as_micros);
+            let answer = TargetAnswer {
+                kind: target.kind,
+                target: target.to_string(),
+                reachable: outcome.is_ok(),
+                rtt_us: rtt.and_then(|rtt| u64::try_from(rtt).ok()),
+            };
+            (answer, outcome.err())
+        };
+        let of_pods = self.outcomes.into_iter();
+        of_pods
+            .map(|(place, of_pod)| {
+                let found = self.targets.iter().zip(of_pod).map(answer);
+                (place, found.collect())
+            })
+            .collect()
+    }
+}
+
+fn refused(error: impl Into<io::Error>) -> GatewayCause {
+    let error = words(&error.into());
+    GatewayCause::TargetRefused { error }
+}
+
+/// The errno, or what else the error says.
+pub(super) fn words(error: &io::Error) -> String {
+    let errno = error.raw_os_error().map(Errno::from_raw);
+    errno.map_or_else(|| error.to_string(), |errno| errno.to_string())
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "any number will do")]
+fn process_id() -> u16 {
+    std::process::id() as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tcp_target_is_a_host_and_a_port() {
+        for text in ["db:5432", "10.0.0.1:80", "[fd00::1]:443", "db.shop.svc:1"] {
+            assert_eq!(Target::tcp(text).unwrap().to_string(), text);
+        }
+        for text in [
+            "db",
+            "db:",
+            "db:0",
+            "db:65536",
+            ":80",
+            "fd00::1:443",
+            "a b:1",
+            "[db]x:1",
+        ] {
+            assert!(Target::tcp(text).is_err(), "{text}");
+        }
+        assert_eq!(Target::ping("[fd00::1]").unwrap().to_string(), "fd00::1");
+        assert!(Target::ping("").is_err());
+        assert!(Target::ping("10.0.0.1/24").is_err());
+    }
+}
