@@ -21,6 +21,7 @@ mod question;
 mod reboot;
 mod refused;
 mod rollback;
+mod rollback_interrupted;
 mod scene;
 mod signals;
 mod started;
