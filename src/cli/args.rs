@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 
 use crate::gateways::targets::Target as PodTarget;
@@ -20,6 +21,7 @@ const SOURCE: &str = "Restore source";
 const KUBELET: &str = "kubelet";
 const TIMEOUTS: &str = "Timeouts";
 const TARGETS: &str = "Connectivity from inside the pods";
+const ROLLBACK: &str = "Rollback";
 
 /// The pods that a command is about.
 #[derive(Debug, Clone, Default, Args)]
@@ -203,6 +205,13 @@ pub struct UpgradeArgs {
     /// Continue even if some pods cannot be restored
     #[arg(long)]
     pub force: bool,
+    /// Run this once, with `sh -c`, if the NIC or its carrier is not back within --wait, or too many pods are lost after the
+    /// restore; then restore again
+    #[arg(long, help_heading = ROLLBACK, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
+    pub rollback: Option<String>,
+    /// Accept this many lost pods without a rollback
+    #[arg(long, help_heading = ROLLBACK, value_name = "COUNT", default_value_t = 0, requires = "rollback")]
+    pub max_lost: usize,
     /// Check and print the phases and the pods; change nothing. Exit code 4: the window would be refused
     #[arg(long)]
     pub dry_run: bool,

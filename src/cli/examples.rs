@@ -80,7 +80,8 @@ pub(super) const UPGRADE: &str = "\
 EXAMPLES
   netfix upgrade --dry-run -- sh upgrade.sh   would the window begin? print its phases and pods
   netfix upgrade -- sh upgrade.sh             run the window
-  netfix upgrade --hold --deadline 30m -- sh upgrade.sh";
+  netfix upgrade --hold --deadline 30m -- sh upgrade.sh
+  netfix upgrade --rollback 'sh old-driver.sh' --max-lost 2 -- sh upgrade.sh";
 
 pub(super) const STATUS: &str = "\
 EXAMPLES

@@ -7,7 +7,7 @@ use crate::cli::UpgradeArgs;
 use crate::context::Context;
 use crate::maintenance::preview::{self, Preview};
 use crate::maintenance::upgrade::{self, Upgraded};
-use crate::maintenance::{Request, kubelet_pause, launch};
+use crate::maintenance::{Request, Rollback, kubelet_pause, launch};
 use crate::model::problem::WindowCause;
 use crate::refusal::Refusal;
 use crate::report::{self, Document, Extra, ReportView, Standing};
@@ -63,6 +63,10 @@ fn request(args: &UpgradeArgs) -> Result<Request<'_>, Refusal> {
         keep_paused: args.keep_paused,
         force: args.force,
         command: &args.command,
+        rollback: args.rollback.as_deref().map(|command| Rollback {
+            command,
+            max_lost: args.max_lost,
+        }),
     })
 }
 

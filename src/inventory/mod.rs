@@ -8,6 +8,7 @@ pub mod discover;
 pub(crate) mod import;
 pub(crate) mod kubelets;
 pub(crate) mod matched;
+pub(crate) mod nics;
 pub mod observe;
 mod pair;
 mod pod_ids;

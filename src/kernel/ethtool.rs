@@ -1,4 +1,4 @@
-//! ethtool(8): driver, bus address and permanent MAC of a device (linux/ethtool.h).
+//! ethtool(8): driver, firmware, bus address and permanent MAC of a device (linux/ethtool.h).
 //!
 //! By ioctl(2), because kernels before 5.6 report the permanent MAC nowhere else.
 
@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
-use crate::model::{Hardware, IfName, Mac};
+use crate::model::{Hardware, IfName, Link, Mac, Nic};
 
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const ETHTOOL_GDRVINFO: u32 = 0x03;
@@ -41,23 +41,39 @@ struct Request<T> {
 
 /// Queries a device of the calling thread's namespace; what the driver does not report is `None`.
 pub(super) fn hardware(name: &IfName) -> Hardware {
-    let Ok(socket) = socket(
-        AddressFamily::Inet,
-        SockType::Datagram,
-        SockFlag::SOCK_CLOEXEC,
-        None,
-    ) else {
+    let Some(socket) = open() else {
         return Hardware::default();
     };
-    let (driver, bus) = driver(&socket, name).unwrap_or_default();
+    let info = driver(&socket, name);
     Hardware {
         permanent_mac: permanent_mac(&socket, name),
-        bus,
-        driver,
+        bus: info.as_ref().and_then(|info| text(&info.bus)),
+        driver: info.as_ref().and_then(|info| text(&info.driver)),
     }
 }
 
-fn driver(socket: &OwnedFd, name: &IfName) -> Option<(Option<String>, Option<String>)> {
+/// The same with the versions of driver and firmware, of a link of any kind.
+pub(crate) fn nic(link: &Link) -> Nic {
+    let info = open().and_then(|socket| driver(&socket, &link.name));
+    let info = info.as_ref();
+    let hardware = link.hardware.as_ref();
+    Nic {
+        name: link.name.clone(),
+        driver: info.and_then(|info| text(&info.driver)),
+        version: info.and_then(|info| text(&info.version)),
+        firmware: info.and_then(|info| text(&info.firmware)),
+        bus: info.and_then(|info| text(&info.bus)),
+        permanent_mac: hardware.and_then(|hardware| hardware.permanent_mac),
+        carrier: link.flags.carrier,
+    }
+}
+
+fn open() -> Option<OwnedFd> {
+    let (family, kind) = (AddressFamily::Inet, SockType::Datagram);
+    socket(family, kind, SockFlag::SOCK_CLOEXEC, None).ok()
+}
+
+fn driver(socket: &OwnedFd, name: &IfName) -> Option<DriverInfo> {
     let mut info = DriverInfo {
         command: ETHTOOL_GDRVINFO,
         driver: [0; 32],
@@ -67,7 +83,7 @@ fn driver(socket: &OwnedFd, name: &IfName) -> Option<(Option<String>, Option<Str
         rest: [0; 64],
     };
     ethtool(socket, name, &mut info)?;
-    Some((text(&info.driver), text(&info.bus)))
+    Some(info)
 }
 
 fn permanent_mac(socket: &OwnedFd, name: &IfName) -> Option<Mac> {

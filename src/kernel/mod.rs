@@ -8,7 +8,7 @@ pub mod address;
 mod bond;
 mod devconf;
 pub mod dump;
-mod ethtool;
+pub(crate) mod ethtool;
 pub mod events;
 pub mod icmp;
 pub mod link;

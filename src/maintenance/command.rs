@@ -24,13 +24,7 @@ pub(crate) struct Started {
 impl Started {
     /// Starts COMMAND without input, in a new process group: a terminal's Ctrl-C reaches it through netfix only.
     pub(crate) fn start(argv: &[String], window: &str, log: &WindowLog) -> Self {
-        let mut run = Run {
-            argv: argv.to_vec(),
-            process: None,
-            exit: None,
-            signal: None,
-            error: None,
-        };
+        let mut run = Run::new(argv);
         let Some((program, arguments)) = argv.split_first() else {
             return Self { run, child: None };
         };

@@ -14,9 +14,9 @@ use crate::maintenance::signals::Signals;
 use crate::maintenance::watch::{self, Watch};
 use crate::maintenance::window::WindowSession;
 use crate::maintenance::{kubelet_pause, rebuild_watch, record};
-use crate::model::problem::{CommandCause, KubeletCause, WindowCause};
-use crate::model::window::{PhaseName, command_line};
-use crate::model::{Problem, Window};
+use crate::model::problem::{Cause, CommandCause, KubeletCause, WindowCause};
+use crate::model::window::{PhaseName, Run, command_line};
+use crate::model::{Problem, Severity, Window};
 use crate::refusal::Refusal;
 use crate::restore::settle::{LossWatch, Settle};
 use crate::restore::{RestoreState, Restored};
@@ -66,11 +66,12 @@ impl Driver<'_> {
         let mut baseline = preflight::read_back(request, context)?;
         let pods = &mut session.window.pods;
         baseline.runtimes = preflight::note_fingerprints(pods, request)?;
+        session.window.nics = record::nics_before(&baseline);
         // Without an answer every silent gateway counts against the window.
         if let Ok(verified) = network::verify(&baseline, request, context) {
             baseline.silent = verified.silent();
         }
-        let pods = pods.len();
+        let pods = session.window.pods.len();
         session.log(&Event::SnapshotTaken { pods });
         let count = baseline.silent.len();
         if count > 0 {
@@ -146,16 +147,8 @@ impl Driver<'_> {
             argv: argv.to_vec(),
         };
         self.session.begin(PhaseName::Command, &event);
-        let losses = watch::losses();
-        let started = Started::start(argv, &self.session.window.id, &self.session.log_file);
-        // The next process must not run COMMAND beside this one.
-        self.session.window.run = Some(started.run.clone());
-        self.session.save_if_possible();
-        let run = started.wait(&self.signals);
-        let lost = losses.and_then(|mut watch| watch.end()).unwrap_or_default();
-        let failure = command::failure(&run).map(|cause| cause.error(command_line(argv)));
-        self.session.window.run = Some(run);
-        self.session.end(failure.is_none());
+        let failure = self.carry_out(argv, baseline, |window, run| window.run = Some(run));
+        let failure = failure.map(|cause| cause.error(command_line(argv)));
         self.session.log(&match failure.clone() {
             Some(problem) => Event::CommandFailed(problem),
             None => Event::CommandSucceeded {
@@ -164,10 +157,32 @@ impl Driver<'_> {
         });
         self.findings.add(Area::Command, failure);
         self.acknowledge(CommandCause::Interrupted);
-        record::losses(&mut self.session.window, &lost, baseline);
     }
 
-    pub(super) fn restore(&mut self, baseline: &Baseline, wait: Duration) {
+    /// Runs a command of the user in the present phase, and ends that; `note` keeps the command in the record. Returns why
+    /// it failed.
+    pub(super) fn carry_out(
+        &mut self,
+        argv: &[String],
+        baseline: &Baseline,
+        note: impl Fn(&mut Window, Run),
+    ) -> Option<CommandCause> {
+        let losses = watch::losses();
+        let started = Started::start(argv, &self.session.window.id, &self.session.log_file);
+        // The next process must not run it beside this one.
+        note(&mut self.session.window, started.run.clone());
+        self.session.save_if_possible();
+        let run = started.wait(&self.signals);
+        let lost = losses.and_then(|mut watch| watch.end()).unwrap_or_default();
+        let failure = command::failure(&run);
+        note(&mut self.session.window, run);
+        self.session.end(failure.is_none());
+        record::losses(&mut self.session.window, &lost, baseline);
+        failure
+    }
+
+    /// Restores the pods; returns whether a signal ended the wait for the NIC.
+    pub(super) fn restore(&mut self, baseline: &Baseline, wait: Duration) -> bool {
         self.session.begin(PhaseName::Restore, &Event::Restoring);
         let mut restored = self.restored_once(baseline, wait);
         if !restored.is_complete() && !self.signals.interrupted() {
@@ -179,7 +194,7 @@ impl Driver<'_> {
         self.losses = LossWatch::start();
         self.session.end(restored.is_complete());
         self.take(restored);
-        self.acknowledge(CommandCause::InterruptedRestore);
+        self.acknowledge(CommandCause::InterruptedRestore)
     }
 
     fn restored_once(&mut self, baseline: &Baseline, wait: Duration) -> Restored {
@@ -202,6 +217,10 @@ impl Driver<'_> {
 
     /// The pods' network comes first, then what has started kubelet in the meantime.
     pub(super) fn check_pause(&mut self) {
+        // After a rollback it is checked again.
+        if self.findings.of(Area::Kubelet).next().is_some() {
+            return;
+        }
         let problem = match kubelet_pause::is_paused(&self.session.window, self.bus.as_ref()) {
             Ok(true) => return,
             Ok(false) => self.unpaused(KubeletCause::StartedBeforeRestore),
@@ -230,6 +249,7 @@ impl Driver<'_> {
         };
         let is_well = !problems.iter().any(Problem::is_error);
         self.findings.add(Area::Network, problems);
+        record::nics_after(&mut self.session.window, baseline);
         is_well
     }
 
@@ -357,12 +377,15 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// An interruption ends one phase; the next ones run.
-    fn acknowledge(&mut self, cause: CommandCause) {
-        if self.signals.interrupted() {
+    /// An interruption ends one phase; the next ones run. Returns whether there was one.
+    pub(super) fn acknowledge(&mut self, cause: impl Into<Cause>) -> bool {
+        let is_interrupted = self.signals.interrupted();
+        if is_interrupted {
             self.signals.acknowledge();
-            self.findings.add(Area::Command, [cause.error("signal")]);
+            let problem = Problem::new(Severity::Error, "signal", cause);
+            self.findings.add(Area::Command, [problem]);
         }
+        is_interrupted
     }
 
     fn unpaused(&self, cause: KubeletCause) -> Problem {

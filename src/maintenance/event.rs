@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::model::window::PhaseName;
+use crate::model::window::{PhaseName, Rollback};
 use crate::model::{Problem, State};
 
 /// The journal's `TARGET` of phases and warnings.
@@ -28,7 +28,14 @@ pub(crate) enum Event {
     CommandSucceeded {
         elapsed: Duration,
     },
+    /// COMMAND or the rollback failed.
     CommandFailed(Problem),
+    /// The rollback starts, for this reason.
+    RollingBack(Rollback),
+    /// The rollback succeeded.
+    RolledBack {
+        elapsed: Duration,
+    },
     Restoring,
     /// The first restore was incomplete.
     RestoringAgain,

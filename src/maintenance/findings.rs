@@ -31,6 +31,12 @@ impl Findings {
         self.0.retain(|(area, _)| *area != Area::Network);
     }
 
+    /// What one area has.
+    pub(crate) fn of(&self, area: Area) -> impl Iterator<Item = &Problem> {
+        let own = self.0.iter().filter(move |(one, _)| *one == area);
+        own.map(|(_, problem)| problem)
+    }
+
     /// How the window ends: the pods and kubelet decide, then COMMAND.
     pub(crate) fn end(&self) -> Exit {
         let errors = || self.0.iter().filter(|(_, problem)| problem.is_error());

@@ -17,6 +17,7 @@ mod rebuild_watch;
 mod record;
 pub(crate) mod records;
 pub(crate) mod resume;
+mod rollback;
 pub(crate) mod signals;
 pub(crate) mod status;
 pub(crate) mod upgrade;
@@ -57,4 +58,14 @@ pub(crate) struct Request<'a> {
     /// Continue even if some pods cannot be restored.
     pub force: bool,
     pub command: &'a [String],
+    pub rollback: Option<Rollback<'a>>,
+}
+
+/// The request for a rollback.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rollback<'a> {
+    /// For `sh -c`.
+    pub command: &'a str,
+    /// So many pods may be lost without a rollback.
+    pub max_lost: usize,
 }

@@ -1,5 +1,6 @@
 //! Before the first change: could netfix restore every pod, and is everything saved?
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use crate::inventory::stored::{Stored, load, load_node};
 use crate::maintenance::network::Gateway;
 use crate::maintenance::{Request, rebuild_watch};
 use crate::model::problem::WindowCause;
-use crate::model::window::WindowPod;
-use crate::model::{Code, NodeState, Problem, Window};
+use crate::model::window::{Run, WindowPod};
+use crate::model::{Code, IfName, NodeState, Problem, Window, stack};
 use crate::refusal::Refusal;
 use crate::restore::Restored;
 use crate::runtime::Config;
@@ -29,6 +30,16 @@ pub(crate) struct Baseline {
     pub runtimes: Vec<PathBuf>,
 }
 
+impl Baseline {
+    /// The devices of the host at the bottom of the pods' links.
+    pub(crate) fn devices(&self) -> BTreeSet<IfName> {
+        let checkpoints = self.stored.checkpoints.iter();
+        let extensions = checkpoints.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
+        let devices = extensions.flat_map(|extension| stack::devices(&extension.stack));
+        devices.cloned().collect()
+    }
+}
+
 /// Reads the files of the interrupted window: in the middle of a loss netfix takes no snapshot.
 pub(crate) fn recover(
     window: &Window,
@@ -36,12 +47,17 @@ pub(crate) fn recover(
     context: &Context,
 ) -> Result<Baseline, Refusal> {
     // COMMAND may have outlived its netfix: two at once would upgrade the driver twice.
-    let run = window.run.as_ref();
-    if let Some(process) = run.and_then(|run| run.process).filter(procfs::is_alive) {
-        let cause = WindowCause::CommandStillRuns { pid: process.pid };
-        return Err(cause.error(window.id.clone()).into());
-    }
-    read_back(request, context)
+    let alive = |run: Option<&Run>| {
+        let process = run.and_then(|run| run.process);
+        process.filter(procfs::is_alive).map(|process| process.pid)
+    };
+    let rollback = window.rollback.as_ref().map(|rollback| &rollback.run);
+    let cause = match (alive(window.run.as_ref()), alive(rollback)) {
+        (Some(pid), _) => WindowCause::CommandStillRuns { pid },
+        (None, Some(pid)) => WindowCause::RollbackStillRuns { pid },
+        (None, None) => return read_back(request, context),
+    };
+    Err(cause.error(window.id.clone()).into())
 }
 
 /// Reads everything that a restore needs.

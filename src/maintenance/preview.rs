@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::inventory::Inventory;
 use crate::inventory::observe;
+use crate::maintenance::rollback::already_rolled_back;
 use crate::maintenance::window::{self, Found, still_open};
 use crate::maintenance::{Request, kubelet_pause, preflight};
 use crate::model::problem::WindowCause;
@@ -41,7 +42,7 @@ pub(crate) fn rehearse(request: &Request<'_>, context: &mut Context) -> Result<P
     }
 }
 
-/// The same steps as in a window, up to the pause; `Ok` has the problems that --force accepted.
+/// The same steps as in a window, up to the pause; `Ok` has the problems that do not prevent it.
 fn begin(request: &Request<'_>, context: &mut Context) -> Result<Vec<Problem>, Refusal> {
     context.store.refuse_if_locked()?;
     let bus = kubelet_pause::systemd()?;
@@ -53,7 +54,8 @@ fn begin(request: &Request<'_>, context: &mut Context) -> Result<Vec<Problem>, R
     let accepted = match begun {
         Some(window) => {
             preflight::recover(window, request, context)?;
-            Vec::new()
+            let is_rolled_back = window.rollback.is_some();
+            Vec::from_iter(is_rolled_back.then(|| already_rolled_back().demoted()))
         }
         None => check_and_snapshot(request, context)?,
     };

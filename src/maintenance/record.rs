@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use crate::gateways::Verified;
+use crate::inventory::nics;
 use crate::maintenance::clock::boottime;
 use crate::maintenance::preflight::Baseline;
 use crate::maintenance::rebuild_check::{self, After, PodBefore, Verdict};
 use crate::model::problem::RebuildCause;
 use crate::model::window::PhaseName;
-use crate::model::{PodId, Problem, Window};
+use crate::model::{PodId, Problem, Window, WindowNic, nic};
 use crate::restore::Restored;
 
 /// Notes when each pod lost the first of its links. A pod that lost it in an earlier run of this window, and has not
@@ -66,6 +67,19 @@ pub(crate) fn verified(window: &mut Window, verified: Verified) -> usize {
     }
     let answered = window.pods.iter().filter(|pod| pod.answered.is_some());
     answered.count()
+}
+
+/// The host's NICs before COMMAND; `None` where they cannot be read: nothing else depends on that.
+pub(crate) fn nics_before(baseline: &Baseline) -> Option<Vec<WindowNic>> {
+    let nics = nics::read(&baseline.devices()).ok()?;
+    Some(nics.into_iter().map(WindowNic::new).collect())
+}
+
+/// Notes what became of them.
+pub(crate) fn nics_after(window: &mut Window, baseline: &Baseline) {
+    if let Some(known) = &mut window.nics {
+        nic::update(known, nics::read(&baseline.devices()).ok());
+    }
 }
 
 /// Notes whether each pod was rebuilt; returns the problems of those that were, or may have been.

@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::maintenance::driver::{Driver, panicked};
 use crate::maintenance::findings::{Area, Findings};
 use crate::maintenance::preflight::Baseline;
+use crate::maintenance::rollback::already_rolled_back;
 use crate::maintenance::signals::Signals;
 use crate::maintenance::{Request, kubelet_pause, window};
 use crate::model::problem::{CommandCause, WindowCause};
@@ -79,15 +80,29 @@ impl Driver<'_> {
 
     /// COMMAND, and the pods' network after it.
     fn work(&mut self, baseline: &Baseline) {
-        self.command(baseline);
-        self.restore(baseline, self.request.wait);
-        self.check_pause();
-        self.verify(baseline);
+        if self.session.window.rollback.is_some() {
+            // The former driver is back, or a person has to bring it back: COMMAND would take it away again.
+            self.findings.add(Area::Command, [already_rolled_back()]);
+        } else {
+            self.command(baseline);
+        }
+        let is_interrupted = self.bring_back(baseline);
+        if self.roll_back(baseline, is_interrupted) {
+            self.bring_back(baseline);
+        }
         if self.report_broken() && self.request.keep_paused && self.session.window.is_paused() {
             self.hold_for_repair();
             self.restore(baseline, Duration::ZERO);
             self.verify(baseline);
         }
+    }
+
+    /// The pods' network after COMMAND or the rollback; returns whether a signal ended the wait for the NIC.
+    fn bring_back(&mut self, baseline: &Baseline) -> bool {
+        let is_interrupted = self.restore(baseline, self.request.wait);
+        self.check_pause();
+        self.verify(baseline);
+        is_interrupted
     }
 
     /// Ends a window before COMMAND. A unit that was paused here runs again; one that was found paused stays paused.

@@ -56,6 +56,8 @@ impl WindowSession {
             closed_by: None,
             pause: None,
             run: None,
+            rollback: None,
+            nics: None,
             phases: Vec::new(),
             pods: Vec::new(),
             problems: Vec::new(),
@@ -86,7 +88,9 @@ impl WindowSession {
         Self::new(window, WindowLog::default(), guard, true)
     }
 
-    fn new(window: Window, log_file: WindowLog, guard: Guard, is_saved: bool) -> Self {
+    fn new(mut window: Window, log_file: WindowLog, guard: Guard, is_saved: bool) -> Self {
+        // What an earlier netfix wrote is written again with every key of this format.
+        window.schema = SCHEMA;
         Self {
             window,
             log_file,

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::identity::Holder;
 use super::text::escape;
-use super::{GatewayAnswer, Interface, NodeIdentity, PodInfo, Problem, State};
+use super::{GatewayAnswer, IfName, Interface, NodeIdentity, PodInfo, Problem, State, WindowNic};
 
-/// Version of the format.
-pub const SCHEMA: u32 = 1;
+/// Version of the format: 2 has [`Window::nics`] and [`Window::rollback`].
+pub const SCHEMA: u32 = 2;
 /// What closed a window that a reboot ended.
 pub const REBOOT: &str = "reboot";
 
@@ -49,6 +49,12 @@ pub struct Window {
     pub pause: Option<KubeletPause>,
     /// The user's command; null before it is started, and for `pause`.
     pub run: Option<Run>,
+    /// The rollback; null when none was started.
+    #[serde(default)]
+    pub rollback: Option<Rollback>,
+    /// The host's NICs before and after; null when unknown.
+    #[serde(default)]
+    pub nics: Option<Vec<WindowNic>>,
     /// The phases, in order.
     pub phases: Vec<Phase>,
     /// Every running pod at the start, sorted by id.
@@ -92,6 +98,46 @@ pub struct Run {
     pub error: Option<String>,
 }
 
+impl Run {
+    /// A command that is not started yet.
+    #[must_use]
+    pub fn new(argv: &[String]) -> Self {
+        Self {
+            argv: argv.to_vec(),
+            process: None,
+            exit: None,
+            signal: None,
+            error: None,
+        }
+    }
+}
+
+/// The command that brings the former driver back; it runs at most once in a window.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rollback {
+    /// Why it was started.
+    pub reason: RollbackReason,
+    /// The NICs that were missing or had no carrier, by their name before the window.
+    pub nics: Vec<IfName>,
+    /// The number of pods that were lost.
+    pub lost: usize,
+    /// The command.
+    #[serde(flatten)]
+    pub run: Run,
+}
+
+/// Why a rollback was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RollbackReason {
+    /// A NIC was missing after `--wait`.
+    NicMissing,
+    /// A NIC had no carrier after `--wait`.
+    NoCarrier,
+    /// More than `--max-lost` pods were lost after the restore.
+    PodsLost,
+}
+
 /// Program and arguments as a shell would take them, as far as people need that; control characters are escaped.
 pub(crate) fn command_line(argv: &[String]) -> String {
     escape(&argv.join(" "))
@@ -126,6 +172,8 @@ pub enum PhaseName {
     Restore,
     /// Probing the gateways.
     Verify,
+    /// The user's command that brings the former driver back.
+    Rollback,
     /// kubelet is still paused, for a person at work.
     #[serde(rename = "hold")]
     Repair,

@@ -3,8 +3,8 @@
 use super::pods::sorted;
 use super::text::{count, duration, escape, lines, list_or_dash};
 use super::view::{Document, NodeView, PodView};
-use crate::maintenance::Request;
 use crate::maintenance::preview::Preview;
+use crate::maintenance::{Request, Rollback};
 use crate::model::window::command_line;
 use crate::model::{Exit, State};
 
@@ -84,17 +84,29 @@ fn phases(request: &Request<'_>, unit: Option<&str>, pods: &str) -> Vec<String> 
     let restore = format!("wait up to {wait} for the NIC, then restore up to {pods}{hold}");
     let verify = format!("probe every gateway, for up to {timeout}");
     let proof = format!("watch for {settle} that no pod is rebuilt");
+    let rollback = request.rollback.map(|Rollback { command, max_lost }| {
+        let lost = count(max_lost, "pod");
+        let command = escape(command);
+        format!("only if the NIC is not back, or more than {lost} lost: {command}; then restore and verify again")
+    });
     let lines = [
-        ("check", check.to_owned()),
-        ("snapshot", snapshot.to_owned()),
-        ("pause", pause),
-        ("command", command_line(request.command)),
-        ("restore", restore),
-        ("verify", verify),
-        ("resume", resume.unwrap_or_else(|| "nothing".to_owned())),
-        ("proof", proof),
+        ("check", Some(check.to_owned())),
+        ("snapshot", Some(snapshot.to_owned())),
+        ("pause", Some(pause)),
+        ("command", Some(command_line(request.command))),
+        ("restore", Some(restore)),
+        ("verify", Some(verify)),
+        ("rollback", rollback),
+        (
+            "resume",
+            Some(resume.unwrap_or_else(|| "nothing".to_owned())),
+        ),
+        ("proof", Some(proof)),
     ];
-    let numbered = lines.iter().zip(1..);
+    let lines = lines
+        .into_iter()
+        .filter_map(|(name, what)| Some((name, what?)));
+    let numbered = lines.zip(1..);
     numbered
         .map(|((name, what), number)| format!("{number}. {name:<9} {what}"))
         .collect()

@@ -8,7 +8,7 @@ use netfix::model::Window;
 use netfix::store::Store;
 use serde_json::Value;
 
-pub const NAMES: [&str; 4] = ["well", "troubled", "killed", "pause"];
+pub const NAMES: [&str; 5] = ["well", "troubled", "killed", "pause", "rolled-back"];
 
 pub fn testdata(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

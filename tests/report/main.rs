@@ -8,6 +8,7 @@
 
 mod answers;
 mod documents;
+mod drivers;
 mod machine;
 mod page;
 mod screens;

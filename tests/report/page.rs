@@ -61,6 +61,19 @@ fn the_page_has_every_pod_and_phase_and_is_self_contained() {
             lost.min(30),
             "{name}"
         );
+        let nics: Vec<String> = select(&html, "table.nics tbody tr")
+            .into_iter()
+            .map(words)
+            .collect();
+        let expected = window.nics.iter().flatten();
+        let expected: Vec<&str> = expected.map(|nic| nic.name().unwrap().as_str()).collect();
+        assert_eq!(nics.len(), expected.len(), "{name}");
+        assert!(
+            nics.iter()
+                .zip(&expected)
+                .all(|(row, nic)| row.starts_with(nic)),
+            "{name}: {nics:?}"
+        );
         assert_eq!(
             select(&html, "table.problems tbody tr").len(),
             window.problems.len(),
@@ -205,6 +218,13 @@ fn hostile() -> (Window, &'static str) {
     window.problems =
         vec![Problem::recorded(Severity::Error, code, evil, evil).of(&window.pods[0].info.id)];
     window.log = Some(text());
+    for nic in window.nics.as_mut().unwrap() {
+        let before = nic.before.as_mut().unwrap();
+        (before.driver, before.version) = (Some(text()), Some(text()));
+        (before.firmware, before.bus) = (Some(text()), Some(text()));
+    }
+    window.rollback = fixture("rolled-back").rollback;
+    window.rollback.as_mut().unwrap().run.argv = vec![text(), text()];
     (window, evil)
 }
 

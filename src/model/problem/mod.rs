@@ -46,6 +46,7 @@ pub enum Code {
     PermissionDenied,
     PodRebuilt,
     PodReplaced,
+    RolledBack,
     RuntimeUnreachable,
     Surplus,
     SystemdUnreachable,

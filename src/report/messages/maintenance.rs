@@ -1,9 +1,10 @@
 //! Sentences about a window: its record, COMMAND, kubelet and rebuilt pods.
 
 use crate::model::problem::{
-    CommandCause, DetachedCause, KubeletCause, RebuildCause, RecordCause, WindowCause,
+    CommandCause, DetachedCause, KubeletCause, RebuildCause, RecordCause, RollbackCause,
+    WindowCause,
 };
-use crate::model::text::{count, escape, join};
+use crate::model::text::{count, duration, escape, join};
 use crate::model::window::ContainerChange;
 
 sentences! {
@@ -13,6 +14,8 @@ sentences! {
         Open { started, command, pid, unit: Some(unit) } => "a window is open since {started}, by `netfix {command}` \
             (pid {pid}); {unit} is paused. Run `netfix status`, then `netfix resume`",
         CommandStillRuns { pid } => "COMMAND of this window still runs (pid {pid}). Wait for its end or stop it, then \
+            run this again",
+        RollbackStillRuns { pid } => "the rollback of this window still runs (pid {pid}). Wait for its end or stop it, then \
             run this again",
         NoneOpen => "no window is open",
         NothingPaused => "no window is open: netfix has paused nothing",
@@ -61,6 +64,22 @@ sentences! {
         InterruptedRestore => "interrupted: netfix stopped waiting for the NIC",
         InterruptedRepair => "interrupted: netfix resumed kubelet without the repair",
         InterruptedRebuildCheck => "interrupted: netfix stopped watching whether a pod is rebuilt",
+    }
+}
+
+sentences! {
+    RollbackCause {
+        NicMissing { wait } => "still missing {wait} after COMMAND: netfix ran the rollback" (wait = duration(*wait)),
+        NoCarrier { wait } => "still without carrier {wait} after COMMAND: netfix ran the rollback"
+            (wait = duration(*wait)),
+        PodsLost { lost, allowed } => "{pods} lost after the restore (--max-lost {allowed}): netfix ran the rollback"
+            (pods = count(*lost, "pod")),
+        AlreadyRan => "netfix died in this window after it had started the rollback: COMMAND and the rollback do not run \
+            again in it. Run `netfix upgrade` again for a new window",
+        Failed { cause } => "rollback {cause}",
+        Interrupted => "interrupted in the rollback: netfix restored the pods nevertheless",
+        NotRun => "the rollback did not run, because a signal ended the wait for the NIC. Run it by hand if the NIC does \
+            not come back",
     }
 }
 

@@ -51,6 +51,7 @@ sentences! {
         Detached(cause) => "{cause}",
         Record(cause) => "{cause}",
         Command(cause) => "{cause}",
+        Rollback(cause) => "{cause}",
         Kubelet(cause) => "{cause}",
         Rebuild(cause) => "{cause}",
         Usage(cause) => "{cause}",
@@ -101,7 +102,8 @@ mod tests {
     use crate::model::problem::{
         CheckCause, CommandCause, ConflictCause, DetachedCause, ForeignCause, GatewayCause,
         InventoryCause, KubeletCause, MatchingCause, PartialCause, PlanCause, RebuildCause,
-        RecordCause, RestoreCause, SnapshotCause, StoreCause, UsageCause, WindowCause,
+        RecordCause, RestoreCause, RollbackCause, SnapshotCause, StoreCause, UsageCause,
+        WindowCause,
     };
 
     const BEGIN: &str =
@@ -122,7 +124,7 @@ mod tests {
         let areas = messages! {
             InventoryCause StoreCause MatchingCause ForeignCause PlanCause ConflictCause PartialCause RestoreCause
             SnapshotCause CheckCause GatewayCause WindowCause DetachedCause RecordCause CommandCause KubeletCause
-            RebuildCause UsageCause
+            RebuildCause RollbackCause UsageCause
         };
         let mut by_code: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (codes, sentences) in areas {

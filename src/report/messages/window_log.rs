@@ -3,6 +3,7 @@
 use crate::maintenance::event::{Budget, Event};
 use crate::model::text::{count, duration};
 use crate::model::window::command_line;
+use crate::report::window::reason;
 
 sentences! {
     Event {
@@ -15,6 +16,10 @@ sentences! {
         Running { argv } => "running {argv}" (argv = command_line(argv)),
         CommandSucceeded { elapsed } => "COMMAND succeeded (exit 0, {elapsed})" (elapsed = duration(*elapsed)),
         CommandFailed(problem) => "{problem}; restoring the pods nevertheless",
+        RollingBack(rollback) => "{why}: running the rollback {argv}" (
+            why = reason(rollback), argv = command_line(&rollback.run.argv)
+        ),
+        RolledBack { elapsed } => "the rollback succeeded (exit 0, {elapsed})" (elapsed = duration(*elapsed)),
         Restoring => "waiting for the NIC, then restoring pods",
         RestoringAgain => "the restore is incomplete: trying once more",
         Restored { restored: 0, correct, failed: 0 } => "{correct} already correct; nothing to do"

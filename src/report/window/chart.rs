@@ -190,7 +190,7 @@ impl Chart<'_> {
         let class = match (tone, phase.name) {
             (Tone::Bad, _) if phase.to.is_none() => "bar cut",
             (Tone::Bad, _) => "bar bad",
-            (_, PhaseName::Command) => "bar command",
+            (_, PhaseName::Command | PhaseName::Rollback) => "bar command",
             (_, PhaseName::Repair | PhaseName::RebuildCheck) => "bar waiting",
             _ => "bar",
         };

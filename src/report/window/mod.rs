@@ -3,6 +3,7 @@
 mod chart;
 mod figures;
 mod histogram;
+mod nics;
 mod page;
 mod scale;
 mod tables;
@@ -20,6 +21,7 @@ use crate::model::{PodId, Window, window::WindowPod};
 pub use crate::model::window::Standing;
 pub use page::page;
 pub(super) use terminal::{list, report, verdict};
+pub(super) use text::reason;
 pub use verdict::{Ending, PodCounts, PodOutcome};
 
 /// The answer of `report`.

@@ -6,8 +6,9 @@ use super::super::style::Tone;
 use super::super::text::{count, escape, join, milliseconds, or_dash};
 use super::terminal::{ended, limits, pause};
 use super::text::{self, clock, printed};
-use super::verdict::command_lasted;
-use super::{ReportView, chart, figures, histogram, tables};
+use super::verdict::lasted;
+use super::{ReportView, chart, figures, histogram, nics, tables};
+use crate::model::window::{PhaseName, Rollback};
 
 const STYLE: &str = include_str!("page.css");
 /// The page loads and runs nothing, even if a text on it looks like markup.
@@ -43,6 +44,7 @@ pub fn page(view: &ReportView, log: Option<&[String]>) -> String {
                             (tables::phases(view))
                         }
                     }
+                    (nics::section(view))
                     (pods(view))
                     (problems(view))
                     (facts(view))
@@ -133,8 +135,9 @@ fn facts(view: &ReportView) -> Markup {
                 dt { "Began" } dd { (clock(window, 0, text::DATE_AND_TIME)) }
                 dt { "Ended" } dd { (ended(view)) }
                 @if let Some(run) = &window.run {
-                    dt { "Command" } dd { code { (text::argv(run)) } br; (text::run_end(run, command_lasted(&view.window))) }
+                    dt { "Command" } dd { code { (text::argv(run)) } br; (text::run_end(run, lasted(window, PhaseName::Command))) }
                 }
+                @if let Some(one) = &window.rollback { (rollback(view, one)) }
                 @match &window.pause {
                     Some(hold) => { dt { "kubelet" } dd { (pause(view, hold)) @for limit in limits(view, hold) { br; (limit) } } }
                     None => { dt { "kubelet" } dd { "not paused: no unit found" } }
@@ -143,6 +146,14 @@ fn facts(view: &ReportView) -> Markup {
                 dt { "Boot" } dd { span.mono { (or_dash(window.node.boot_id.as_deref().map(escape))) } }
             }
         }
+    }
+}
+
+fn rollback(view: &ReportView, rollback: &Rollback) -> Markup {
+    let end = text::run_end(&rollback.run, lasted(&view.window, PhaseName::Rollback));
+    html! {
+        dt { "Rollback" }
+        dd { code { (text::argv(&rollback.run)) } br; (end) br; (text::reason(rollback)) }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::model::window::{Phase, PodFingerprint, WindowPod};
 use crate::model::{GatewayAnswer, Interface, Problem};
 
 /// The heads of a table's columns, some of which hold numbers.
-fn head(names: &[&str], numbers: Range<usize>) -> Markup {
+pub(super) fn head(names: &[&str], numbers: Range<usize>) -> Markup {
     html! {
         thead {
             tr {

@@ -7,8 +7,8 @@ use super::super::text::{
     Facts, UNKNOWN, count, escape, join, list_or_dash, milliseconds, or_dash, seconds,
 };
 use super::text::{self, clock, milliseconds_or_dash};
-use super::verdict::{PodOutcome, command_lasted};
-use super::{ReportView, WindowLine, WindowView};
+use super::verdict::{self, PodOutcome};
+use super::{ReportView, WindowLine, WindowView, nics};
 use crate::model::window::{
     EVICTION_AFTER, KubeletPause, NOT_READY_AFTER, Phase, PhaseName, REBOOT, WindowPod,
 };
@@ -18,6 +18,7 @@ pub(in crate::report) fn report(view: &ReportView, style: Style) -> String {
     let window = &view.window;
     let rows: Vec<(&ReportView, &Phase)> = window.phases.iter().map(|p| (view, p)).collect();
     let phases = table::text(&phases(), &rows, style);
+    let nics = nics::table(window, style);
     let mut rows = view.pods();
     if !style.lists_all() {
         rows.retain(|pod| PodOutcome::of(window, pod) != PodOutcome::Back);
@@ -25,7 +26,7 @@ pub(in crate::report) fn report(view: &ReportView, style: Style) -> String {
     let pods = table::text(&pods(), &rows, style);
     let infos = window.pods.iter().map(|pod| &pod.info);
     let problems = problems::text(window.problems.iter(), infos, word, style);
-    super::super::text::facts(facts(view)) + &phases + &pods + &problems
+    super::super::text::facts(facts(view)) + &phases + &nics + &pods + &problems
 }
 
 /// How the window went.
@@ -47,7 +48,17 @@ fn facts(view: &ReportView) -> Facts {
     ];
     if let Some(run) = &window.run {
         facts.push(("command", text::argv(run)));
-        facts.push(("", text::run_end(run, command_lasted(window))));
+        let lasted = verdict::lasted(window, PhaseName::Command);
+        facts.push(("", text::run_end(run, lasted)));
+        // Of a record of an earlier netfix.
+        let unknown = window.nics.is_none().then(|| UNKNOWN.to_owned());
+        facts.extend(unknown.map(|unknown| ("NICs", unknown)));
+    }
+    if let Some(rollback) = &window.rollback {
+        facts.push(("rollback", text::argv(&rollback.run)));
+        let lasted = verdict::lasted(window, PhaseName::Rollback);
+        facts.push(("", text::run_end(&rollback.run, lasted)));
+        facts.push(("", text::reason(rollback)));
     }
     match &window.pause {
         Some(hold) => {
@@ -150,10 +161,15 @@ pub(super) fn result(view: &ReportView, phase: &Phase) -> (&'static str, Tone) {
         (None, _) => ("cut short", Tone::Bad),
         (Some(_), Some(true)) => ("ok", Tone::Good),
         // COMMAND failed; of a phase of netfix some work is left.
-        (Some(_), Some(false)) if phase.name == PhaseName::Command => ("failed", Tone::Bad),
+        (Some(_), Some(false)) if is_of_user(phase) => ("failed", Tone::Bad),
         (Some(_), Some(false)) => ("incomplete", Tone::Bad),
         (Some(_), None) => (UNKNOWN, Tone::Warning),
     }
+}
+
+/// Whether a command of the user runs in it.
+fn is_of_user(phase: &Phase) -> bool {
+    matches!(phase.name, PhaseName::Command | PhaseName::Rollback)
 }
 
 type PhaseColumn<'a> = Column<(&'a ReportView, &'a Phase)>;

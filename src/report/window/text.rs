@@ -3,9 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::super::pods::round_trip;
-use super::super::text::{UNKNOWN, escape, join, milliseconds, or_dash};
+use super::super::text::{UNKNOWN, count, escape, join, milliseconds, or_dash};
 use super::verdict::PodCounts;
-use crate::model::window::Run;
+use crate::model::window::{Rollback, RollbackReason, Run};
 use crate::model::{GatewayAnswer, Interface, Window};
 
 /// A line of a program's output as a terminal shows it: without colours, and without what a carriage return overwrote.
@@ -69,6 +69,21 @@ pub(super) fn run_end(run: &Run, lasted: Option<u64>) -> String {
     }
 }
 
+/// Why a rollback ran.
+pub(in crate::report) fn reason(rollback: &Rollback) -> String {
+    let nics = join(rollback.nics.iter().map(ToString::to_string), ", ");
+    match rollback.reason {
+        RollbackReason::NicMissing if rollback.nics.len() > 1 => {
+            format!("{nics} were missing after COMMAND")
+        }
+        RollbackReason::NicMissing => format!("{nics} was missing after COMMAND"),
+        RollbackReason::NoCarrier => format!("{nics} had no carrier after COMMAND"),
+        RollbackReason::PodsLost => {
+            format!("{} lost after COMMAND", count(rollback.lost, "pod"))
+        }
+    }
+}
+
 /// An interface in few words.
 pub(super) fn interface(interface: &Interface) -> String {
     let addresses = interface.addresses.iter();
@@ -122,11 +137,8 @@ mod tests {
     #[test]
     fn a_command_is_shown_as_one_types_it() {
         let run = |argv: &[&str]| Run {
-            process: None,
-            argv: argv.iter().map(|&word| word.to_owned()).collect(),
-            exit: None,
             signal: Some(9),
-            error: None,
+            ..Run::new(&argv.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
         };
         assert_eq!(
             argv(&run(&["sh", "-c", "rmmod a && insmod b", ""])),

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::super::style::Tone;
 use super::super::text::{count, escape, join, milliseconds};
-use super::text;
-use crate::model::window::{Phase, PhaseName, REBOOT, Run, Standing, Window, WindowPod};
+use super::{nics, text};
+use crate::model::window::{Phase, PhaseName, REBOOT, Rollback, Run, Standing, Window, WindowPod};
 use crate::model::{Code, Problem, Severity, State};
 
 impl Standing {
@@ -27,6 +27,8 @@ pub enum Ending {
     Well,
     /// Some pod is not back, does not reach a gateway, or was rebuilt.
     PodsAffected,
+    /// Every pod is back, after a rollback.
+    RolledBack,
     /// Every pod is back; the user's command failed.
     CommandFailed,
     /// netfix died in a phase, or the record does not say how the window ended.
@@ -50,6 +52,7 @@ impl Ending {
             None => Self::Interrupted,
             // The next netfix may have completed what a killed one left.
             _ if window.ended.is_none() || window.phase().is_some() => Self::Interrupted,
+            Some(1) if is_rolled_back(window) => Self::RolledBack,
             exit if has_died && exit != Some(0) => Self::Interrupted,
             Some(4) => Self::Refused,
             _ if window.run.as_ref().is_some_and(has_failed) => Self::CommandFailed,
@@ -66,6 +69,7 @@ impl Ending {
             Self::Open => "Open",
             Self::Well => "All well",
             Self::PodsAffected => "Pods affected",
+            Self::RolledBack => "Rolled back",
             Self::CommandFailed => "COMMAND failed",
             Self::Interrupted => "Interrupted",
             Self::Refused => "Refused",
@@ -79,9 +83,11 @@ impl Ending {
             Self::Well => Tone::Good,
             Self::PodsAffected | Self::Failed => Tone::Bad,
             Self::Open => Tone::Calm,
-            Self::CommandFailed | Self::Interrupted | Self::Refused | Self::Unknown => {
-                Tone::Warning
-            }
+            Self::RolledBack
+            | Self::CommandFailed
+            | Self::Interrupted
+            | Self::Refused
+            | Self::Unknown => Tone::Warning,
         }
     }
 }
@@ -206,6 +212,12 @@ impl fmt::Display for PodCounts {
     }
 }
 
+/// Whether `upgrade` brought a window to its end after a rollback.
+fn is_rolled_back(window: &Window) -> bool {
+    let by_itself = |by: &str| by == window.command;
+    window.rollback.is_some() && window.closed_by.as_deref().is_none_or(by_itself)
+}
+
 /// Whether the unit was not seen running again.
 fn is_still_paused(window: &Window) -> bool {
     window
@@ -230,13 +242,22 @@ pub(super) fn sentence(
     let was_tried = phases.any(|phase| phase.name == PhaseName::Restore);
     let pods = (was_tried && ending != Ending::Open && pods.total > 0).then(|| pods.to_string());
     let run = window.run.as_ref().filter(|run| has_failed(run));
-    let run = run.map(|run| format!("COMMAND {}", text::run_end(run, command_lasted(window))));
+    let run = run.map(|run| {
+        format!(
+            "COMMAND {}",
+            text::run_end(run, lasted(window, PhaseName::Command))
+        )
+    });
+    let was_tried = window.rollback.is_some();
+    let drivers = was_tried.then(|| nics::drivers(window)).flatten();
     let close = standing == Standing::Left && ending == Ending::Interrupted;
     let close = close.then(|| "run `netfix resume` to close the window".to_owned());
     let parts = [
         progress(window, ending),
         pods,
         run,
+        window.rollback.as_ref().map(|one| rollback(window, one)),
+        drivers,
         pause(window, standing),
         close,
     ];
@@ -244,6 +265,13 @@ pub(super) fn sentence(
     let mut letters = text.chars();
     let first = letters.next().into_iter();
     first.flat_map(char::to_uppercase).chain(letters).collect()
+}
+
+/// Why the rollback ran, and how it ended.
+fn rollback(window: &Window, rollback: &Rollback) -> String {
+    let why = text::reason(rollback);
+    let end = text::run_end(&rollback.run, lasted(window, PhaseName::Rollback));
+    format!("{why}; the rollback {end}")
 }
 
 /// How far an incomplete window came.
@@ -280,9 +308,9 @@ fn pause(window: &Window, standing: Standing) -> Option<String> {
     }
 }
 
-/// How long COMMAND ran, in milliseconds; `None` when that is not known.
-pub(super) fn command_lasted(window: &Window) -> Option<u64> {
+/// How long COMMAND or the rollback ran, in milliseconds; `None` when that is not known.
+pub(super) fn lasted(window: &Window, name: PhaseName) -> Option<u64> {
     let mut phases = window.phases.iter();
-    let phase = phases.find(|phase| phase.name == PhaseName::Command)?;
+    let phase = phases.find(|phase| phase.name == name)?;
     phase.to?.checked_sub(phase.from)
 }

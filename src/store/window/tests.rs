@@ -184,13 +184,13 @@ fn a_link_another_name_and_another_schema_are_refused() {
     save(
         &store.record_path("later"),
         &Window {
-            schema: 2,
+            schema: window::SCHEMA + 1,
             ..window("later", None)
         },
     )
     .unwrap();
     let error = store.load_window("later").unwrap_err().to_string();
-    assert!(error.contains("unknown schema 2"), "{error}");
+    assert!(error.contains("unknown schema 3"), "{error}");
     fs::set_permissions(store.record_path("b"), fs::Permissions::from_mode(0o666)).unwrap();
     assert!(
         store
@@ -204,6 +204,24 @@ fn a_link_another_name_and_another_schema_are_refused() {
         matches!(store.open_window(), Err(error) if error.source.is_some()),
         "a link is not an open window"
     );
+}
+
+#[test]
+fn a_record_of_schema_1_is_read_and_what_it_lacks_is_unknown() {
+    let (_folder, store) = store();
+    let guard = store.lock("test").unwrap();
+    // Makes the folder of records.
+    guard.close_window(&window("b", Some(1))).unwrap();
+    let text = include_str!("../../../testdata/windows/schema-1.json");
+    for key in ["\"nics\"", "\"rollback\""] {
+        assert!(!text.contains(key), "{key} is not of schema 1");
+    }
+    let path = store.record_path("20261121T031500Z");
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    let old = store.load_window("20261121T031500Z").unwrap().unwrap();
+    assert_eq!((old.schema, old.exit), (1, Some(0)));
+    assert_eq!((old.nics, old.rollback), (None, None));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Causes found in a window: its record, COMMAND, kubelet and rebuilt pods.
 
+use std::time::Duration;
+
 use super::{Cause, causes};
 use crate::model::window::ContainerChange;
 
@@ -8,6 +10,7 @@ causes! {
     WindowCause {
         Open { started: String, command: String, pid: u32, unit: Option<String> } => WindowOpen,
         CommandStillRuns { pid: u32 } => WindowOpen,
+        RollbackStillRuns { pid: u32 } => WindowOpen,
         NoneOpen => NotFound,
         NothingPaused => NotFound,
         NoTerminal => Interrupted,
@@ -55,6 +58,19 @@ causes! {
         InterruptedRestore => Interrupted,
         InterruptedRepair => Interrupted,
         InterruptedRebuildCheck => Interrupted,
+    }
+}
+
+causes! {
+    /// Causes found in the rollback of a window, or in that it does not run.
+    RollbackCause {
+        NicMissing { wait: Duration } => RolledBack,
+        NoCarrier { wait: Duration } => RolledBack,
+        PodsLost { lost: usize, allowed: usize } => RolledBack,
+        AlreadyRan => RolledBack,
+        Failed { cause: CommandCause } => CommandFailed,
+        Interrupted => Interrupted,
+        NotRun => Interrupted,
     }
 }
 

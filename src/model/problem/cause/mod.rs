@@ -9,7 +9,8 @@ use super::{Code, Problem, Severity};
 
 pub use files::{CheckCause, SnapshotCause, StoreCause, StoreEffect, UsageCause};
 pub use maintenance::{
-    CommandCause, DetachedCause, KubeletCause, RebuildCause, RecordCause, WindowCause,
+    CommandCause, DetachedCause, KubeletCause, RebuildCause, RecordCause, RollbackCause,
+    WindowCause,
 };
 pub use network::{ConflictCause, GatewayCause, Holder, PlanCause, RestoreCause};
 pub use pods::{ForeignCause, InventoryCause, MatchingCause, NoNetns, PartialCause};
@@ -109,6 +110,7 @@ areas! {
     Detached(DetachedCause),
     Record(RecordCause),
     Command(CommandCause),
+    Rollback(RollbackCause),
     Kubelet(KubeletCause),
     Rebuild(RebuildCause),
     Usage(UsageCause),

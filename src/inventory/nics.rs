@@ -1,0 +1,19 @@
+//! The NICs of the host: every device with a bus address, and what pods depend on in its place.
+
+use std::collections::BTreeSet;
+
+use crate::kernel::{Error, Socket, dump, ethtool};
+use crate::model::{IfName, LinkKind, Nic};
+
+/// Reads them from the host's namespace, in ascending order of their ifindex; `under_pods` are the devices at the bottom of
+/// the pods' links.
+pub(crate) fn read(under_pods: &BTreeSet<IfName>) -> Result<Vec<Nic>, Error> {
+    let mut socket = Socket::open_here()?;
+    let links = dump::links(&mut socket, None, &mut Vec::new())?;
+    let nic = |link| {
+        let nic = ethtool::nic(link);
+        let is_device = link.kind == LinkKind::Physical && nic.bus.is_some();
+        (is_device || under_pods.contains(&link.name)).then_some(nic)
+    };
+    Ok(links.iter().filter_map(nic).collect())
+}

@@ -1,0 +1,138 @@
+//! The NICs before and after a window: which driver and firmware run them.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+
+use super::super::style::{Style, Tone};
+use super::super::table::{self, Cell, Column, KEPT};
+use super::super::text::{UNKNOWN, escape, join, or_dash};
+use super::{ReportView, tables};
+use crate::model::{Nic, Window, WindowNic};
+
+type NicColumn<'a> = Column<&'a WindowNic>;
+
+/// The table for a terminal.
+pub(super) fn table(window: &Window, style: Style) -> String {
+    let rows: Vec<&WindowNic> = window.nics.iter().flatten().collect();
+    let columns = [
+        NicColumn::new("NIC", KEPT, |nic| or_dash(nic.name())),
+        NicColumn::new("BEFORE", KEPT, |nic| before(nic)),
+        NicColumn::new("AFTER", KEPT, |nic| {
+            let (words, tone) = after(nic);
+            Cell::toned(words, tone)
+        }),
+        NicColumn::new("FIRMWARE", 1, |nic| firmware(nic)),
+        NicColumn::new("BUS", 2, |nic| bus(nic)),
+    ];
+    table::text(&columns, &rows, style)
+}
+
+/// The section of the page; nothing where no NIC is known.
+pub(super) fn section(view: &ReportView) -> Markup {
+    let nics = view.window.nics.as_deref().unwrap_or_default();
+    if nics.is_empty() {
+        return html! {};
+    }
+    html! {
+        section aria-labelledby="nics" {
+            h2 id="nics" { "NICs" }
+            div.sheet {
+                table.nics {
+                    caption { "Driver and firmware before the window, and when netfix last read them" }
+                    (tables::head(&["NIC", "Before", "After", "Firmware", "Bus"], 0..0))
+                    tbody { @for nic in nics { (row(nic)) } }
+                }
+            }
+        }
+    }
+}
+
+fn row(nic: &WindowNic) -> Markup {
+    let (words, tone) = after(nic);
+    html! {
+        tr class=[tone.map(Tone::class)] {
+            th scope="row" { (or_dash(nic.name())) }
+            td { (before(nic)) }
+            td { (words) }
+            td { (firmware(nic)) }
+            td.mono { (bus(nic)) }
+        }
+    }
+}
+
+/// Driver and version.
+fn driver(nic: &Nic) -> String {
+    let version = nic.version.iter().map(|version| escape(version));
+    let driver = or_dash(nic.driver.as_deref().map(escape));
+    join(std::iter::once(driver).chain(version), " ")
+}
+
+fn before(nic: &WindowNic) -> String {
+    let before = nic.before.as_ref();
+    before.map_or_else(|| "absent".to_owned(), driver)
+}
+
+/// The driver now, and what else is different.
+fn after(nic: &WindowNic) -> (String, Option<Tone>) {
+    let (before, now) = match (&nic.before, &nic.after, nic.present) {
+        (_, None, None | Some(true)) => return (UNKNOWN.to_owned(), None),
+        (_, None, Some(false)) => return ("absent".to_owned(), Some(Tone::Bad)),
+        (None, Some(now), _) => return (driver(now), None),
+        (Some(before), Some(now), _) => (before, now),
+    };
+    let is_known = now.driver.is_some();
+    let words = if is_known && before.has_same_driver(now) {
+        "same".to_owned()
+    } else {
+        driver(now)
+    };
+    let renamed = (before.name != now.name).then(|| format!("now named {}", now.name));
+    let has_lost_carrier = before.carrier && !now.carrier;
+    let silent = has_lost_carrier.then(|| "no carrier".to_owned());
+    let words = join([words].into_iter().chain(renamed).chain(silent), ", ");
+    (words, has_lost_carrier.then_some(Tone::Bad))
+}
+
+/// The firmware, or that before and now.
+fn firmware(nic: &WindowNic) -> String {
+    let of = |nic: &Option<Nic>| {
+        let firmware = nic.as_ref().and_then(|nic| nic.firmware.as_deref());
+        or_dash(firmware.map(escape))
+    };
+    match (of(&nic.before), of(&nic.after)) {
+        (before, now) if nic.after.is_none() || before == now => before,
+        (_, now) if nic.before.is_none() => now,
+        (before, now) => format!("{before}, now {now}"),
+    }
+}
+
+fn bus(nic: &WindowNic) -> String {
+    let known = nic.after.as_ref().or(nic.before.as_ref());
+    or_dash(known.and_then(|nic| nic.bus.as_deref()).map(escape))
+}
+
+/// Which drivers run the NICs after a rollback, in one sentence; `None` where no NIC is known.
+pub(super) fn drivers(window: &Window) -> Option<String> {
+    let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for nic in window.nics.iter().flatten() {
+        let words = match (&nic.before, &nic.after, nic.present) {
+            (_, _, Some(false)) => "absent".to_owned(),
+            (_, None, _) => "driver unknown".to_owned(),
+            (Some(before), Some(now), _) if before.has_same_driver(now) => {
+                format!("{}, as before", driver(now))
+            }
+            (Some(before), Some(now), _) => {
+                format!("{}, not {} as before", driver(now), driver(before))
+            }
+            (None, Some(now), _) => format!("{}, new", driver(now)),
+        };
+        groups.entry(words).or_default().push(or_dash(nic.name()));
+    }
+    let group = |(words, names): (String, Vec<String>)| match names.as_slice() {
+        [one] => format!("{one}: {words}"),
+        [one, other] => format!("{one} and {other}: {words}"),
+        all => format!("{} NICs: {words}", all.len()),
+    };
+    (!groups.is_empty()).then(|| join(groups.into_iter().map(group), "; "))
+}

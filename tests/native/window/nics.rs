@@ -1,0 +1,97 @@
+//! The driver of each NIC before and after a window, in the record and in the report. ip(8) shows what the kernel has.
+
+use serde_json::Value;
+
+use super::scene::{LOSING, Scene};
+use crate::common::Node;
+
+/// The kind of the host's eth0, which is its driver too.
+fn kind(scene: &Scene<'_>) -> String {
+    let text = scene.node.ns.ip("-j -d link show dev eth0");
+    let links: Value = serde_json::from_str(&text).expect("JSON of ip(8)");
+    let kind = links[0]["linkinfo"]["info_kind"].as_str();
+    kind.expect("a kind").to_owned()
+}
+
+/// The only NIC of the only record.
+fn nic(scene: &Scene<'_>) -> Value {
+    let record = scene.record();
+    let nics = record["nics"].as_array().expect("NICs").clone();
+    assert_eq!(nics.len(), 1, "{nics:?}");
+    nics[0].clone()
+}
+
+/// The line of the NIC in the report.
+fn line(scene: &Scene<'_>) -> String {
+    let text = scene.netfix("report").exits(0).out;
+    let table = text.split("NIC  ").nth(1).unwrap_or_default().to_owned();
+    let line = table.lines().find(|line| line.starts_with("eth0"));
+    line.unwrap_or_else(|| panic!("no NIC:\n{text}")).to_owned()
+}
+
+#[test]
+fn the_record_has_the_driver_of_the_nic_under_the_pods_before_and_after() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let driver = kind(&scene);
+    scene.upgrade("", &scene.reload()).exits(0);
+    scene.assert_whole();
+    let nic = nic(&scene);
+    assert_eq!(kind(&scene), driver);
+    for moment in ["before", "after"] {
+        let one = &nic[moment];
+        assert_eq!(
+            (&one["name"], &one["driver"], &one["carrier"]),
+            (&"eth0".into(), &driver.clone().into(), &true.into()),
+            "{nic}"
+        );
+        assert!(one["version"].is_string(), "{nic}");
+        assert_eq!(
+            (&one["firmware"], &one["bus"]),
+            (&Value::Null, &Value::Null)
+        );
+    }
+    assert_eq!(nic["present"], true, "{nic}");
+    assert!(line(&scene).contains("same"), "{}", line(&scene));
+}
+
+#[test]
+fn another_driver_after_command_is_in_the_record_and_in_the_report() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let driver = kind(&scene);
+    let other = format!("{LOSING}\nip link add eth0 type bridge");
+    let command = scene.script("other", &other);
+    scene.upgrade("--wait 500ms", &command).exits(5);
+    let nic = nic(&scene);
+    assert_eq!(
+        (&nic["before"]["driver"], &nic["after"]["driver"]),
+        (&driver.into(), &kind(&scene).into()),
+        "{nic}"
+    );
+    let line = line(&scene);
+    assert!(line.contains("veth") && line.contains("bridge"), "{line}");
+}
+
+#[test]
+fn a_nic_that_is_gone_at_the_last_look_is_absent() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    // Back after COMMAND, and lost again while the pods are watched.
+    let later = scene.script("later", &format!("sleep 3\n{LOSING}"));
+    let reload = scene.reloading();
+    let command = scene.script(
+        "command",
+        &format!("set -e\n{reload}\nsetsid {later} </dev/null >/dev/null 2>&1 &"),
+    );
+    scene.upgrade("--settle 5s --wait 500ms", &command).exits(5);
+    let nic = nic(&scene);
+    assert_eq!(nic["before"]["driver"], "veth", "{nic}");
+    assert_eq!(
+        (&nic["present"], &nic["after"]),
+        (&false.into(), &Value::Null),
+        "{nic}"
+    );
+    let line = line(&scene);
+    assert!(line.contains("absent"), "{line}");
+}
