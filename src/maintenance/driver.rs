@@ -301,7 +301,7 @@ impl Driver<'_> {
             &self.session.window.pods,
             &preflight::with_containers(&self.request.runtimes),
             &baseline.runtimes,
-            &self.signals,
+            (rebuild_watch::BACK_AGAIN, &|| self.signals.interrupted()),
             &self.request.selection,
         );
         let rebuilt = record::rebuilt(&mut self.session.window, &after, baseline);

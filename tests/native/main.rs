@@ -31,6 +31,7 @@ mod identity;
 mod interrupted;
 mod kept;
 mod killed;
+mod left_over;
 mod links;
 mod lock;
 mod log;
