@@ -52,7 +52,7 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
         pods: document
             .pods
             .iter()
-            .map(|pod| (&pod.info.id, pod.netns.as_deref()))
+            .map(|pod| (&pod.info.id, (&pod.info, pod.netns.as_deref())))
             .collect(),
         problems: &document.problems,
         changes: cli.command.changes(),

@@ -35,6 +35,7 @@ mod left_over;
 mod links;
 mod lock;
 mod log;
+mod log_names;
 mod machines;
 mod moments;
 mod monitoring;
