@@ -244,6 +244,11 @@ pub fn begins(command: &str) {
     log::info!(target: COMMAND, COMMAND = command; "{command} begins");
 }
 
+/// A command continues the window of a process that is gone.
+pub(crate) fn continues(command: &str, window: &str) {
+    log::info!(target: COMMAND, COMMAND = command; "{command} continues the interrupted window {window}");
+}
+
 /// How a command ended.
 pub struct Ended<'a> {
     /// The command's name.

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use crate::context::Context;
-use crate::gateways::{self, Verified};
+use crate::gateways::{self, Reachability, Verified};
 use crate::inventory::prepare::{self, Source};
 use crate::maintenance::Request;
+use crate::maintenance::event::Reached;
 use crate::maintenance::preflight::Baseline;
 use crate::maintenance::signals::Signals;
 use crate::model::problem::{Cause, WindowCause};
 use crate::model::window::WindowPod;
-use crate::model::{PodId, Problem};
+use crate::model::{Code, PodId, Problem, Window};
 use crate::refusal::Refusal;
 use crate::restore::wait_nic::WaitLimit;
 use crate::restore::{self, RestoreState, Restored, RestoredPod};
@@ -67,6 +68,29 @@ impl Restored {
 /// A gateway of a pod, or of the host, as problems name it.
 pub(crate) type Gateway = (Option<PodId>, String);
 
+/// Records the gateways that do not answer before COMMAND: a netfix that takes the window over must know them.
+pub(crate) fn note_silent(window: &mut Window, silent: &[Gateway]) {
+    for (pod, gateway) in silent {
+        let mut problem = WindowCause::SilentBefore.warning(gateway);
+        problem.pod.clone_from(pod);
+        window.problems.push(problem);
+    }
+}
+
+/// The gateways that did not answer before COMMAND, by the record of an open window.
+pub(crate) fn silent_before(window: &Window) -> Vec<Gateway> {
+    let problems = window.problems.iter();
+    let silent = problems.filter(|problem| is_silent_before(problem));
+    silent
+        .map(|problem| (problem.pod.clone(), problem.object.clone()))
+        .collect()
+}
+
+/// Whether it is such a gateway; the record of a window has no other warnings of gateways while it is open.
+pub(crate) fn is_silent_before(problem: &Problem) -> bool {
+    problem.code() == Code::GatewayUnreachable && !problem.is_error()
+}
+
 /// Probes the gateways of every pod and of the host, from memory too.
 pub(crate) fn verify(
     baseline: &Baseline,
@@ -83,6 +107,21 @@ pub(crate) fn verify(
 }
 
 impl Verified {
+    /// The host and the pods by their gateways' answers.
+    pub(crate) fn reached(&self) -> Reached {
+        let count = |state| {
+            let pods = self.pods.iter();
+            pods.filter(|one| one.answers.state == state).count()
+        };
+        Reached {
+            host: self.host.gateways.clone(),
+            total: self.pods.len(),
+            reachable: count(Reachability::Reachable),
+            without: count(Reachability::NoGateway),
+            unknown: count(Reachability::Unknown),
+        }
+    }
+
     /// The gateways that did not answer.
     pub(crate) fn silent(self) -> Vec<Gateway> {
         self.problems

@@ -7,7 +7,7 @@ use crate::check::{self, Check};
 use crate::context::Context;
 use crate::inventory::procfs;
 use crate::inventory::stored::{Stored, load, load_node};
-use crate::maintenance::network::Gateway;
+use crate::maintenance::network::{self, Gateway};
 use crate::maintenance::{Request, rebuild_watch};
 use crate::model::problem::WindowCause;
 use crate::model::window::WindowPod;
@@ -41,7 +41,9 @@ pub(crate) fn recover(
         let cause = WindowCause::CommandStillRuns { pid: process.pid };
         return Err(cause.error(window.id.clone()).into());
     }
-    read_back(request, context)
+    let mut baseline = read_back(request, context)?;
+    baseline.silent = network::silent_before(window);
+    Ok(baseline)
 }
 
 /// Reads everything that a restore needs.
