@@ -1,7 +1,7 @@
 //! `netfix pause` and `netfix resume`.
 
 use super::answer;
-use crate::cli::HoldArgs;
+use crate::cli::{HoldArgs, Runtimes};
 use crate::context::Context;
 use crate::maintenance::pause::{self, Paused};
 use crate::maintenance::resume::{self, Resumed};
@@ -19,9 +19,14 @@ pub(super) fn pause(hold: &HoldArgs, context: &mut Context) -> Result<Document, 
     Ok(answer(exit, problems, window(status)))
 }
 
-pub(super) fn resume(context: &mut Context) -> Result<Document, Refusal> {
-    let Resumed { status, problems } = resume::run(context)?;
-    let exit = Exit::Failed.if_errors(&problems);
+pub(super) fn resume(runtimes: &Runtimes, context: &mut Context) -> Result<Document, Refusal> {
+    let Resumed {
+        status,
+        has_lost,
+        problems,
+    } = resume::run(&runtimes.config(), context)?;
+    let worst = if has_lost { Exit::Partly } else { Exit::Failed };
+    let exit = worst.if_errors(&problems);
     Ok(answer(exit, problems, window(status)))
 }
 

@@ -3,6 +3,7 @@
 use crate::cli::VerifyArgs;
 use crate::context::Context;
 use crate::inventory::stored::{load, load_node};
+use crate::maintenance::abandoned;
 use crate::refusal::Refusal;
 use crate::report::Document;
 use crate::{gateways, report};
@@ -13,5 +14,6 @@ pub(super) fn run(args: &VerifyArgs, context: &mut Context) -> Result<Document, 
     let node = load_node(&context.store, &mut stored.problems);
     let progress = context.progress.as_mut();
     let verified = gateways::verify(stored, node.as_ref(), &selection, args.timeout, progress)?;
+    abandoned::note_verify(&verified, &context.store);
     Ok(report::verify(verified).judged())
 }
