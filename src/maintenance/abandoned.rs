@@ -75,7 +75,9 @@ pub(crate) fn note_restore(restored: &Restored, began: u64, context: &mut Contex
 
 /// Records what `netfix verify` found.
 pub(crate) fn note_verify(verified: &Verified, store: &Store) {
-    if let Some(mut session) = session("verify", store) {
+    // A command that reads does not wait for the lock.
+    let store = store.clone().patient(Duration::ZERO, |_| {});
+    if let Some(mut session) = session("verify", &store) {
         record::verified(&mut session.window, verified);
         session.save_if_possible();
     }
@@ -149,7 +151,8 @@ impl WindowSession {
             rebuilds,
             states,
         } = observed;
-        let mut problems = note_states(&mut self.window, states.unwrap_or_default());
+        let states = states.map(|states| note_states(&mut self.window, states));
+        let mut problems = states.unwrap_or_default();
         let baseline = Baseline {
             stored,
             ..Baseline::default()
