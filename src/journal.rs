@@ -244,6 +244,11 @@ pub fn begins(command: &str) {
     log::info!(target: COMMAND, COMMAND = command; "{command} begins");
 }
 
+/// A command continues the window of a process that is gone.
+pub(crate) fn continues(command: &str, window: &str) {
+    log::info!(target: COMMAND, COMMAND = command; "{command} continues the interrupted window {window}");
+}
+
 /// How a command ended.
 pub struct Ended<'a> {
     /// The command's name.
@@ -251,7 +256,7 @@ pub struct Ended<'a> {
     /// Its exit code.
     pub exit: u8,
     /// The pods of its answer, and a path to the namespace of each.
-    pub pods: BTreeMap<&'a PodId, Option<&'a str>>,
+    pub pods: BTreeMap<&'a PodId, (&'a PodInfo, Option<&'a str>)>,
     /// What went wrong.
     pub problems: &'a [Problem],
     /// Whether the command changes something. The notes of a command that only reads are left out: cron runs it often.
@@ -296,15 +301,18 @@ fn log_problem(problem: &Problem, ended: &Ended<'_>) {
     };
     let code = problem.code().to_string();
     let mut fields = vec![("COMMAND", ended.command), ("CODE", &code)];
+    let known = problem.pod.as_ref().and_then(|id| ended.pods.get(id));
+    let title = known.map(|(info, _)| info.title());
     if let Some(id) = &problem.pod {
         fields.push(("POD", id.as_str()));
-        let netns = ended.pods.get(id).copied().flatten();
+        fields.extend(title.as_deref().map(|title| ("POD_NAME", title)));
+        let netns = known.and_then(|(_, netns)| *netns);
         fields.extend(netns.map(|netns| ("NETNS", netns)));
     }
     if !problem.object.is_empty() {
         fields.push(("OBJECT", &problem.object));
     }
-    record(level, PROBLEM, &fields, problem);
+    record(level, PROBLEM, &fields, &problem.line(title.as_deref()));
 }
 
 /// Steps that were carried out, in a pod or on the host.
@@ -315,9 +323,15 @@ pub(crate) fn applied<'a>(
     if !log::log_enabled!(target: STEP, Level::Debug) {
         return;
     }
-    let fields = pod
-        .map(|(info, netns)| vec![("POD", info.id.as_str()), ("NETNS", netns)])
-        .unwrap_or_default();
+    let title = pod.map(|(info, _)| info.title()).unwrap_or_default();
+    let mut fields = Vec::new();
+    if let Some((info, netns)) = pod {
+        fields.extend([
+            ("POD", info.id.as_str()),
+            ("POD_NAME", &title),
+            ("NETNS", netns),
+        ]);
+    }
     for step in steps {
         record(Level::Debug, STEP, &fields, step);
     }

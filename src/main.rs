@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use netfix::cli::{Cli, Color, Global};
+use netfix::cli::{Cli, Color, Command, Global};
 use netfix::commands::{self, Answer};
 use netfix::context::Context;
 use netfix::journal::{self, Ended};
@@ -36,7 +36,8 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
     let style = style(&cli.global, cli.command.is_plugin());
     let begin = Instant::now();
     journal::start(cli.global.verbose);
-    if cli.command.changes() {
+    // `upgrade` may only start a unit, which does the work.
+    if cli.command.changes() && !matches!(cli.command, Command::Upgrade(_)) {
         journal::begins(cli.command.name());
     }
     let mut context = context(cli, style);
@@ -52,7 +53,7 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
         pods: document
             .pods
             .iter()
-            .map(|pod| (&pod.info.id, pod.netns.as_deref()))
+            .map(|pod| (&pod.info.id, (&pod.info, pod.netns.as_deref())))
             .collect(),
         problems: &document.problems,
         changes: cli.command.changes(),

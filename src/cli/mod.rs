@@ -176,7 +176,11 @@ pub enum Command {
     Pause(HoldArgs),
     /// Start kubelet again, even if the netfix that paused it is gone
     #[command(after_help = examples::RESUME)]
-    Resume,
+    Resume {
+        /// Which runtimes.
+        #[command(flatten)]
+        runtimes: Runtimes,
+    },
     /// Run a driver upgrade as one window: check, snapshot, pause, COMMAND, restore, verify, resume, proof
     ///
     /// netfix stops kubelet with a deadline and runs COMMAND, such as the driver's upgrade script. When COMMAND ends,

@@ -17,7 +17,7 @@ impl Command {
             Self::Check(_) => "check",
             Self::Status { .. } => "status",
             Self::Pause(_) => "pause",
-            Self::Resume => "resume",
+            Self::Resume { .. } => "resume",
             Self::Upgrade(_) => "upgrade",
             Self::Report(_) => "report",
             Self::Import(_) => "import",
@@ -70,7 +70,7 @@ impl Command {
                     | Self::Import(_)
                     | Self::Prune { .. }
                     | Self::Pause(_)
-                    | Self::Resume
+                    | Self::Resume { .. }
             ),
         }
     }

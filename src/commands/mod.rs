@@ -77,7 +77,7 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
         Command::Status { follow: true, .. } => status::follow(context),
         Command::Status { runtimes, .. } => status::run(runtimes, context),
         Command::Pause(hold) => pause::pause(hold, context),
-        Command::Resume => pause::resume(context),
+        Command::Resume { runtimes } => pause::resume(runtimes, context),
         Command::Report(ReportArgs { list: true, .. }) => report::list(context),
         Command::Report(args) => report::run(args, context),
         Command::Import(args) => import::run(args, context),

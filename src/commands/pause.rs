@@ -1,13 +1,15 @@
 //! `netfix pause` and `netfix resume`.
 
 use super::answer;
-use crate::cli::HoldArgs;
+use crate::cli::{HoldArgs, Runtimes};
 use crate::context::Context;
 use crate::maintenance::pause::{self, Paused};
 use crate::maintenance::resume::{self, Resumed};
 use crate::maintenance::window_status::WindowStatus;
+use crate::model::PodSummary;
+use crate::model::window::WindowPod;
 use crate::refusal::Refusal;
-use crate::report::{Document, Exit, Extra, HoldView};
+use crate::report::{Document, Exit, Extra, HoldView, PodView, State};
 
 pub(super) fn pause(hold: &HoldArgs, context: &mut Context) -> Result<Document, Refusal> {
     let Paused {
@@ -19,10 +21,28 @@ pub(super) fn pause(hold: &HoldArgs, context: &mut Context) -> Result<Document, 
     Ok(answer(exit, problems, window(status)))
 }
 
-pub(super) fn resume(context: &mut Context) -> Result<Document, Refusal> {
-    let Resumed { status, problems } = resume::run(context)?;
-    let exit = Exit::Failed.if_errors(&problems);
-    Ok(answer(exit, problems, window(status)))
+pub(super) fn resume(runtimes: &Runtimes, context: &mut Context) -> Result<Document, Refusal> {
+    let Resumed {
+        status,
+        has_lost,
+        problems,
+    } = resume::run(&runtimes.config(), context)?;
+    let worst = if has_lost { Exit::Partly } else { Exit::Failed };
+    let exit = worst.if_errors(&problems);
+    let pods = status.iter().flat_map(|status| &status.window.pods);
+    Ok(Document {
+        pods: pods.map(pod).collect(),
+        ..answer(exit, problems, window(status.clone()))
+    })
+}
+
+/// A pod of the window, as it was last observed.
+fn pod(pod: &WindowPod) -> PodView {
+    let summary = PodSummary {
+        interfaces: pod.after.clone().unwrap_or_default(),
+        ..PodSummary::bare(&pod.info, None)
+    };
+    PodView::new(summary, pod.state.unwrap_or(State::Unknown))
 }
 
 /// The window in short.

@@ -3,6 +3,7 @@
 use super::diff;
 use crate::cli::RestoreArgs;
 use crate::context::Context;
+use crate::maintenance::{abandoned, clock};
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit};
 use crate::{report, restore};
@@ -12,6 +13,7 @@ pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document,
     if args.dry_run {
         return diff::plan(request, false, context);
     }
+    let began = clock::boottime();
     let restored = restore::run(
         &request,
         args.wait,
@@ -19,6 +21,7 @@ pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document,
         &context.store,
         context.progress.as_mut(),
     )?;
+    abandoned::note_restore(&restored, began, context);
     let (changed, refused) = (restored.host.is_some(), restored.is_refused);
     let document = report::restore(restored);
     Ok(match (changed, refused) {

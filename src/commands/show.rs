@@ -9,7 +9,7 @@ use crate::matching::Selection;
 use crate::model::problem::MatchingCause;
 use crate::model::{Checkpoint, PodInfo, Problem};
 use crate::refusal::Refusal;
-use crate::report::{Document, Exit, Extra, PodView, ShowView, State};
+use crate::report::{self, Document, Exit, Extra, PodView, ShowView, State};
 use crate::restore::inspect::{Inspected, inspect};
 use crate::runtime;
 use crate::store::Store;
@@ -89,7 +89,8 @@ fn one(
         let of_plan = compared.plan.problems.into_iter();
         problems.extend(of_plan.map(|problem| problem.of(&info.id)));
     }
-    (extra.alive, extra.settings) = (runs, settings);
+    extra.alive = runs;
+    extra.settings = settings.iter().filter_map(report::setting).collect();
     // That the node's state cannot be read is among the problems already.
     let node = node_state(store, &mut Vec::new());
     let view = PodView {

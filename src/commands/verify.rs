@@ -3,6 +3,7 @@
 use crate::cli::VerifyArgs;
 use crate::context::Context;
 use crate::inventory::stored::{load, load_node};
+use crate::maintenance::abandoned;
 use crate::refusal::Refusal;
 use crate::report::Document;
 use crate::{gateways, report};
@@ -15,5 +16,6 @@ pub(super) fn run(args: &VerifyArgs, context: &mut Context) -> Result<Document, 
     let targets = args.targets.all();
     let node = node.as_ref();
     let verified = gateways::verify(stored, node, &selection, &targets, args.timeout, progress)?;
+    abandoned::note_verify(&verified, &context.store);
     Ok(report::verify(verified).judged())
 }

@@ -5,12 +5,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Inventory;
-use crate::inventory::observe::Pod;
+use crate::inventory::cgroup::Owner;
+use crate::inventory::observe::{Host, Pod};
 use crate::inventory::sandbox_match::{Introduction, Unfound};
+use crate::inventory::{kubelet_endpoint, private};
 use crate::kernel::netns;
 use crate::matching::Selection;
 use crate::model::problem::InventoryCause;
-use crate::model::{Link, Parent, Problem};
+use crate::model::{Link, Parent, PodInfo, Problem};
 use crate::refusal::Refusal;
 use crate::runtime::{self, Answer, Asked, names};
 
@@ -59,13 +61,14 @@ impl Inventory {
         if !suspects.is_empty() {
             return Err(contradicted(&answer, &suspects).into());
         }
+        let left_over = self.left_over(&answer, selection)?;
         let twice = |now: &Unfound| {
             let is_it = |then: &Unfound| then.info.sandbox == now.info.sandbox;
             let before = unfound_before.as_ref();
             before.is_none_or(|before| before.iter().any(is_it))
         };
         unfound.retain(twice);
-        self.problems.extend(problems);
+        self.problems.extend(problems.into_iter().chain(left_over));
         self.problems.extend(unfound.iter().map(Unfound::problem));
         self.answer = Some(answer);
         Ok(())
@@ -77,7 +80,7 @@ impl Inventory {
         selection: &Selection,
         until: Instant,
     ) -> Result<Comparison, Refusal> {
-        let answer = runtime::ask_until(config, until)?;
+        let answer = kubelet_endpoint::ask_until(config, until)?;
         let Introduction {
             mut unfound,
             problems,
@@ -111,22 +114,80 @@ impl Inventory {
             .iter_mut()
             .filter(|pod| is_doubtful(pod) && selection.wants_pod(&pod.info))
             .collect();
-        let on_host = |link: &Link| matches!(link.parent, Some(Parent::Host(_)));
-        let stands = netns::visit(
-            &mut pods,
-            |pod| &pod.netns,
-            |pod| {
-                pod.observe_links_inside(host)
-                    .is_ok_and(|state| state.links.iter().any(on_host))
-            },
-        );
+        let on_host = are_on_host(&mut pods, host);
         let paths = pods.iter().map(|pod| pod.netns.path.clone());
-        paths
-            .zip(stands)
-            .filter(|(_, stands)| matches!(stands, Ok(true)))
-            .map(|(path, _)| path)
-            .collect()
+        let on_host = on_host.into_iter().map(|on_host| on_host == Some(true));
+        with(paths, on_host)
     }
+
+    /// The notes on sockets that nobody listens on: each is left over if the runtimes that answered report every pod.
+    /// Refuses where one may have been of such a runtime.
+    fn left_over(
+        &mut self,
+        answer: &Answer,
+        selection: &Selection,
+    ) -> Result<Vec<Problem>, Refusal> {
+        let Some(other) = answer.answering().filter(|_| !answer.refused.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let unreported = self.unreported(answer, selection);
+        let refused = answer.refused.iter();
+        if !unreported.is_empty() {
+            let refusal = |(socket, error): &(PathBuf, String)| {
+                runtime::refusal(socket, error.clone(), other, &unreported)
+            };
+            return Err(refused.map(refusal).collect::<Vec<_>>().into());
+        }
+        let note = |(socket, error): &(PathBuf, String)| {
+            let (error, other) = (error.clone(), names::plain(&other.display().to_string()));
+            let cause = InventoryCause::RuntimeLeftOver { error, other };
+            cause.info(socket.display().to_string())
+        };
+        Ok(refused.map(note).collect())
+    }
+
+    /// The selected pods that no runtime reports: containers, and namespaces with a link on a host link.
+    fn unreported(&mut self, answer: &Answer, selection: &Selection) -> Vec<PathBuf> {
+        let Self { pods, host, .. } = self;
+        let is_reported = |pod: &&mut Pod| private::reported(Some(answer), &pod.info).is_some();
+        let (reported, mut others): (Vec<_>, Vec<_>) = pods.iter_mut().partition(is_reported);
+        let known: Vec<&PodInfo> = reported.iter().map(|pod| &pod.info).collect();
+        others.retain(|pod| selection.wants_pod(&pod.info));
+        let is_container = |pod: &&mut Pod| match &pod.owner {
+            Owner::Container { id, uid } => !private::is_inside_another(id, uid.as_deref(), &known),
+            Owner::System | Owner::Unknown => false,
+        };
+        let containers: Vec<bool> = others.iter().map(is_container).collect();
+        // A namespace that cannot be read may be a pod's.
+        let on_host = are_on_host(&mut others, host);
+        let on_host = on_host.into_iter().map(|on_host| on_host != Some(false));
+        let is_pod = containers.into_iter().zip(on_host);
+        let paths = others.iter().map(|pod| pod.netns.path.clone());
+        with(paths, is_pod.map(|(a, b)| a || b))
+    }
+}
+
+/// Whether each of these has a link on a link of the host; `None` where it cannot be read.
+fn are_on_host(pods: &mut [&mut Pod], host: &Host) -> Vec<Option<bool>> {
+    let on_host = |link: &Link| matches!(link.parent, Some(Parent::Host(_)));
+    let found = netns::visit(
+        pods,
+        |pod| &pod.netns,
+        |pod| {
+            let state = pod.observe_links_inside(host).ok()?;
+            Some(state.links.iter().any(on_host))
+        },
+    );
+    found
+        .into_iter()
+        .map(|found| found.ok().flatten())
+        .collect()
+}
+
+/// Those for which the value is true.
+fn with<T>(all: impl Iterator<Item = T>, wanted: impl Iterator<Item = bool>) -> Vec<T> {
+    let wanted = all.zip(wanted).filter(|(_, wanted)| *wanted);
+    wanted.map(|(one, _)| one).collect()
 }
 
 /// The problem of such namespaces: the answer proves nothing.

@@ -6,6 +6,7 @@ mod cgroup;
 mod cni_cache;
 pub mod discover;
 pub(crate) mod import;
+pub(crate) mod kubelet_endpoint;
 pub(crate) mod kubelets;
 pub(crate) mod matched;
 pub(crate) mod nics;

@@ -27,7 +27,7 @@ pub(crate) fn judge(known: &[&PodInfo], bare: &[&Pod], answer: Option<&Answer>) 
     bare.iter().map(is_private).collect()
 }
 
-fn reported<'a>(answer: Option<&'a Answer>, info: &PodInfo) -> Option<&'a Sandbox> {
+pub(super) fn reported<'a>(answer: Option<&'a Answer>, info: &PodInfo) -> Option<&'a Sandbox> {
     let id = info.sandbox.as_ref()?;
     answer?.sandboxes.iter().find(|sandbox| sandbox.id == *id)
 }
@@ -55,7 +55,7 @@ fn is_unreported_private(pod: &Pod, known: &[&PodInfo], is_whole: bool) -> bool 
 }
 
 /// Whether its process runs in a container of a pod that has another namespace, as a browser's sandbox does.
-fn is_inside_another(id: &str, uid: Option<&str>, known: &[&PodInfo]) -> bool {
+pub(super) fn is_inside_another(id: &str, uid: Option<&str>, known: &[&PodInfo]) -> bool {
     let has_it = |info: &&PodInfo| {
         info.sandbox.as_deref() == Some(id) || (uid.is_some() && info.uid.as_deref() == uid)
     };

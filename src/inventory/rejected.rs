@@ -1,5 +1,6 @@
 //! Records that are not used, and the pods that have their names now.
 
+use super::kubelet_endpoint;
 use crate::model::problem::MatchingCause;
 use crate::model::{PodSummary, Problem};
 use crate::runtime::{self, Sandbox};
@@ -43,7 +44,7 @@ pub(crate) fn name_successors(
     if gone.is_empty() {
         return Vec::new();
     }
-    let answer = match runtime::ask(runtimes) {
+    let answer = match kubelet_endpoint::ask(runtimes) {
         Ok(answer) => answer,
         Err(unreachable) => return unreachable.into_iter().map(Problem::demoted).collect(),
     };

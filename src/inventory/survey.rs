@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::Inventory;
 use super::cni_cache::{self, Cache};
+use super::kubelet_endpoint;
 use super::matched::Matched;
 use super::observe::{self, Host, Pod};
 use super::pair::{Paired, pair};
@@ -282,7 +283,7 @@ pub(crate) fn settle_bare(
         return;
     }
     // Without an answer the finding stays.
-    if let Ok(answer) = runtime::ask(runtimes) {
+    if let Ok(answer) = kubelet_endpoint::ask(runtimes) {
         answer.introduce(unmatched.iter_mut().map(|one| &mut one.pod));
         mark_private(unmatched, known, Some(&answer));
     }

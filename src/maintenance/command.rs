@@ -49,11 +49,11 @@ impl Started {
         Self { run, child }
     }
 
-    /// Waits for its end and passes signals on to it.
-    pub(crate) fn wait(mut self, signals: &Signals) -> Run {
+    /// Waits for its end and passes signals on to it; calls `meanwhile` often.
+    pub(crate) fn wait(mut self, signals: &Signals, meanwhile: &mut dyn FnMut()) -> Run {
         if let Some(child) = &mut self.child {
             signals.pass_on_to(Some(child.id()));
-            match wait(child) {
+            match wait(child, meanwhile) {
                 Ok(status) => (self.run.exit, self.run.signal) = (status.code(), status.signal()),
                 Err(error) => self.run.error = Some(error.to_string()),
             }
@@ -63,11 +63,12 @@ impl Started {
     }
 }
 
-fn wait(child: &mut Child) -> io::Result<ExitStatus> {
+fn wait(child: &mut Child, meanwhile: &mut dyn FnMut()) -> io::Result<ExitStatus> {
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
+        meanwhile();
         thread::sleep(INTERVAL);
     }
 }

@@ -11,7 +11,7 @@ use crate::maintenance::findings::{Area, Findings};
 use crate::maintenance::network;
 use crate::maintenance::preflight::{self, Baseline};
 use crate::maintenance::signals::Signals;
-use crate::maintenance::watch::{self, Watch};
+use crate::maintenance::watch::{self, Losses, Watch};
 use crate::maintenance::window::WindowSession;
 use crate::maintenance::{kubelet_pause, rebuild_watch, record};
 use crate::model::problem::{Cause, CommandCause, KubeletCause, WindowCause};
@@ -53,7 +53,7 @@ impl Driver<'_> {
         } = self;
         session.begin(PhaseName::Check, &Event::Checking);
         let mut blockers = preflight::check(request, context)?;
-        session.end(blockers.is_empty());
+        session.end(request.force || blockers.is_empty());
 
         session.begin(PhaseName::Snapshot, &Event::TakingSnapshot);
         let Some(guard) = &session.guard else {
@@ -70,6 +70,7 @@ impl Driver<'_> {
         // Without an answer every silent gateway counts against the window.
         if let Ok(verified) = network::verify(&baseline, request, context) {
             baseline.silent = verified.silent();
+            session.window.problems.extend_from_slice(&baseline.silent);
         }
         let pods = session.window.pods.len();
         session.log(&Event::SnapshotTaken { pods });
@@ -77,7 +78,7 @@ impl Driver<'_> {
         if count > 0 {
             session.log(&Event::SilentGateways { count });
         }
-        session.end(blockers.is_empty());
+        session.end(request.force || blockers.is_empty());
         let accepted = preflight::gate(blockers, request.force)?;
         self.findings.add(Area::Preflight, accepted);
         Ok(baseline)
@@ -168,12 +169,20 @@ impl Driver<'_> {
         note: impl Fn(&mut Window, Run),
     ) -> Option<CommandCause> {
         let losses = watch::losses();
+        let mut seen = 0;
         let started = Started::start(argv, &self.session.window.id, &self.session.log_file);
         // The next process must not run it beside this one.
         note(&mut self.session.window, started.run.clone());
         self.session.save_if_possible();
-        let run = started.wait(&self.signals);
-        let lost = losses.and_then(|mut watch| watch.end()).unwrap_or_default();
+        // The next process must know a loss that this one saw before it was killed.
+        let run = started.wait(&self.signals, &mut || {
+            let lost = losses.as_ref().map(Losses::seen).unwrap_or_default();
+            if lost.len() > std::mem::replace(&mut seen, lost.len()) {
+                record::losses(&mut self.session.window, &lost, baseline);
+                self.session.save_if_possible();
+            }
+        });
+        let lost = losses.map(Losses::end).unwrap_or_default();
         let failure = command::failure(&run);
         note(&mut self.session.window, run);
         self.session.end(failure.is_none());
@@ -240,9 +249,8 @@ impl Driver<'_> {
             Ok(mut verified) => {
                 verified.excuse(&baseline.silent);
                 let problems = std::mem::take(&mut verified.problems);
-                let reachable = record::verified(&mut self.session.window, verified);
-                let pods = self.session.window.pods.len();
-                self.session.log(&Event::Verified { reachable, pods });
+                self.session.log(&Event::Verified(verified.reached()));
+                record::verified(&mut self.session.window, &verified);
                 problems
             }
             Err(refusal) => refusal.problems,
@@ -321,7 +329,7 @@ impl Driver<'_> {
             &self.session.window.pods,
             &preflight::with_containers(&self.request.runtimes),
             &baseline.runtimes,
-            &self.signals,
+            (rebuild_watch::BACK_AGAIN, &|| self.signals.interrupted()),
             &self.request.selection,
         );
         let rebuilt = record::rebuilt(&mut self.session.window, &after, baseline);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::model::window::{PhaseName, Rollback};
-use crate::model::{Problem, State};
+use crate::model::{GatewayAnswer, Problem, State};
 
 /// The journal's `TARGET` of phases and warnings.
 pub(super) const TARGET: &str = "netfix::maintenance";
@@ -55,10 +55,7 @@ pub(crate) enum Event {
         is_bare: bool,
     },
     Verifying,
-    Verified {
-        reachable: usize,
-        pods: usize,
-    },
+    Verified(Reached),
     /// Every pod, host link and gateway.
     LookingAgain,
     Watching {
@@ -100,6 +97,21 @@ pub(crate) enum Event {
         unit: String,
     },
     Failed(Problem),
+}
+
+/// How many pods reach their gateways, and the answers of the host's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reached {
+    pub host: Vec<GatewayAnswer>,
+    /// All pods.
+    pub total: usize,
+    pub reachable: usize,
+    /// Pods that have no gateway.
+    pub without: usize,
+    /// Pods with a gateway that could not be probed.
+    pub unknown: usize,
+    /// Whether pods were to reach more than gateways.
+    pub has_targets: bool,
 }
 
 /// A limit on how long kubelet may be paused.

@@ -229,7 +229,8 @@ impl WindowSession {
             pause.resumed = Some(since.filter(is_in_pause).unwrap_or(now));
         });
         let left = disarm(bus, &self.window);
-        self.end(left.is_none());
+        // The unit runs; a deadline that is left is a warning.
+        self.end(true);
         self.log(&Event::Resumed { unit });
         Ok(left)
     }

@@ -1,5 +1,6 @@
 //! A driver upgrade as one window: from the check to the check that no pod was rebuilt. `upgrade` is the driver of the phases.
 
+pub(crate) mod abandoned;
 pub(crate) mod clock;
 mod command;
 mod driver;

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use crate::context::Context;
-use crate::gateways::{self, Verified};
+use crate::gateways::{self, Reachability, Verified};
 use crate::inventory::prepare::{self, Source};
 use crate::maintenance::Request;
+use crate::maintenance::event::Reached;
 use crate::maintenance::preflight::Baseline;
 use crate::maintenance::signals::Signals;
 use crate::model::problem::{Cause, Code, WindowCause};
 use crate::model::window::WindowPod;
-use crate::model::{PodId, Problem};
+use crate::model::{PodId, Problem, Window};
 use crate::refusal::Refusal;
 use crate::restore::wait_nic::WaitLimit;
 use crate::restore::{self, RestoreState, Restored, RestoredPod};
@@ -64,8 +65,21 @@ impl Restored {
     }
 }
 
-/// A gateway of a pod, or of the host, as problems name it.
-pub(crate) type Gateway = (Option<PodId>, String);
+/// The warnings of what did not answer before COMMAND, by the record of an open window: a netfix that takes it over must
+/// know them.
+pub(crate) fn silent_before(window: &Window) -> Vec<Problem> {
+    let problems = window.problems.iter();
+    problems
+        .filter(|problem| is_silent_before(problem))
+        .cloned()
+        .collect()
+}
+
+/// Whether it is such a warning; the record of a window has no others with these codes while it is open.
+pub(crate) fn is_silent_before(problem: &Problem) -> bool {
+    let codes = [Code::GatewayUnreachable, Code::TargetUnreachable];
+    codes.contains(&problem.code()) && !problem.is_error()
+}
 
 /// Probes the gateways of every pod and of the host, and asks the targets; from memory too.
 pub(crate) fn verify(
@@ -84,28 +98,50 @@ pub(crate) fn verify(
 }
 
 impl Verified {
-    /// The gateways and targets that did not answer.
-    pub(crate) fn silent(self) -> Vec<Gateway> {
-        self.problems
-            .into_iter()
-            .filter(|problem| matches!(*problem.cause, Cause::Gateway(_)))
-            .map(|problem| (problem.pod, problem.object))
-            .collect()
+    /// The host and the pods by their gateways' answers.
+    pub(crate) fn reached(&self) -> Reached {
+        let count = |state| {
+            let pods = self.pods.iter();
+            pods.filter(|one| one.answers.state == state).count()
+        };
+        Reached {
+            host: self.host.gateways.clone(),
+            total: self.pods.len(),
+            reachable: count(Reachability::Reachable),
+            without: count(Reachability::NoGateway),
+            unknown: count(Reachability::Unknown),
+            has_targets: self.pods.iter().any(|pod| !pod.targets.is_empty()),
+        }
+    }
+
+    /// A warning for each gateway and target that did not answer: found before COMMAND, it is no error after it.
+    pub(crate) fn silent(self) -> Vec<Problem> {
+        let warning = |problem: Problem| {
+            let cause = match problem.code() {
+                Code::TargetUnreachable => WindowCause::TargetSilentBefore,
+                _ => WindowCause::SilentBefore,
+            };
+            let mut warning = cause.warning(problem.object);
+            warning.pod = problem.pod;
+            warning
+        };
+        let is_silence = |problem: &Problem| matches!(*problem.cause, Cause::Gateway(_));
+        let problems = self.problems.into_iter();
+        problems.filter(is_silence).map(warning).collect()
     }
 
     /// The window is not to blame for gateways and targets that were silent before it.
-    pub(crate) fn excuse(&mut self, silent: &[Gateway]) {
+    pub(crate) fn excuse(&mut self, silent: &[Problem]) {
         for problem in &mut self.problems {
-            let is_it =
-                |(pod, gateway): &Gateway| problem.pod == *pod && problem.object == *gateway;
-            if matches!(*problem.cause, Cause::Gateway(_)) && silent.iter().any(is_it) {
-                let pod = problem.pod.take();
-                let cause = match problem.code() {
-                    Code::TargetUnreachable => WindowCause::TargetSilentBefore,
-                    _ => WindowCause::SilentBefore,
-                };
-                *problem = cause.warning(std::mem::take(&mut problem.object));
-                problem.pod = pod;
+            let is_it = |before: &&Problem| {
+                before.code() == problem.code()
+                    && before.pod == problem.pod
+                    && before.object == problem.object
+            };
+            if matches!(*problem.cause, Cause::Gateway(_))
+                && let Some(before) = silent.iter().find(is_it)
+            {
+                problem.clone_from(before);
             }
         }
     }

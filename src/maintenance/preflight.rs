@@ -8,7 +8,7 @@ use crate::check::{self, Check};
 use crate::context::Context;
 use crate::inventory::procfs;
 use crate::inventory::stored::{Stored, load, load_node};
-use crate::maintenance::network::Gateway;
+use crate::maintenance::network;
 use crate::maintenance::{Request, rebuild_watch};
 use crate::model::problem::WindowCause;
 use crate::model::window::{Run, WindowPod};
@@ -25,7 +25,7 @@ pub(crate) struct Baseline {
     pub stored: Stored,
     pub node: Option<NodeState>,
     /// Gateways that did not answer.
-    pub silent: Vec<Gateway>,
+    pub silent: Vec<Problem>,
     /// The sockets of the runtimes that answered.
     pub runtimes: Vec<PathBuf>,
 }
@@ -55,7 +55,11 @@ pub(crate) fn recover(
     let cause = match (alive(window.run.as_ref()), alive(rollback)) {
         (Some(pid), _) => WindowCause::CommandStillRuns { pid },
         (None, Some(pid)) => WindowCause::RollbackStillRuns { pid },
-        (None, None) => return read_back(request, context),
+        (None, None) => {
+            let mut baseline = read_back(request, context)?;
+            baseline.silent = network::silent_before(window);
+            return Ok(baseline);
+        }
     };
     Err(cause.error(window.id.clone()).into())
 }

@@ -4,26 +4,28 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::inventory::Inventory;
+use crate::inventory::{Inventory, kubelet_endpoint};
 use crate::maintenance::rebuild_check::After;
-use crate::maintenance::signals::Signals;
 use crate::matching::Selection;
 use crate::model::Problem;
-use crate::model::problem::RebuildCause;
+use crate::model::problem::{InventoryCause, RebuildCause};
 use crate::model::window::WindowPod;
-use crate::runtime::{self, Answer, Config, Sandbox};
+use crate::runtime::{Answer, Config, Sandbox};
 
 /// The time between two queries of a runtime that does not answer yet.
 const INTERVAL: Duration = Duration::from_millis(200);
 /// How long a runtime that stops with kubelet, as k3s's containerd does, may take to answer again.
-const BACK_AGAIN: Duration = Duration::from_secs(90);
+pub(crate) const BACK_AGAIN: Duration = Duration::from_secs(90);
+
+/// How long to query a runtime that does not answer, and whether something ended that.
+type Limit<'a> = (Duration, &'a dyn Fn() -> bool);
 
 /// Queries the runtimes before the pause and notes each pod's fingerprint; returns the sockets of those that answered.
 pub(crate) fn before(
     pods: &mut [WindowPod],
     config: &Config,
 ) -> Result<Vec<PathBuf>, Vec<Problem>> {
-    let answer = runtime::ask(config)?;
+    let answer = kubelet_endpoint::ask(config)?;
     for pod in pods {
         let is_own = |sandbox: &&Sandbox| pod.info.sandbox.as_ref() == Some(&sandbox.id);
         let own = answer.sandboxes.iter().find(is_own);
@@ -46,11 +48,11 @@ pub(crate) fn after(
     pods: &[WindowPod],
     config: &Config,
     runtimes: &[PathBuf],
-    signals: &Signals,
+    limit: Limit<'_>,
     selection: &Selection,
 ) -> (After, Vec<Problem>) {
     let is_asked = pods.iter().any(|pod| pod.fingerprint_before.is_some());
-    let (sandboxes, problems) = match sandboxes(is_asked, config, runtimes, signals) {
+    let (sandboxes, problems) = match sandboxes(is_asked, config, runtimes, limit) {
         Ok(sandboxes) => (Some(sandboxes), Vec::new()),
         Err(problems) => (None, problems),
     };
@@ -68,15 +70,15 @@ fn sandboxes(
     is_asked: bool,
     config: &Config,
     runtimes: &[PathBuf],
-    signals: &Signals,
+    (limit, is_interrupted): Limit<'_>,
 ) -> Result<Vec<Sandbox>, Vec<Problem>> {
     if !is_asked {
         return Ok(Vec::new());
     }
-    let until = Instant::now() + BACK_AGAIN;
+    let until = Instant::now() + limit;
     loop {
         let last = query_again(config, runtimes);
-        if last.is_ok() || signals.interrupted() || Instant::now() >= until {
+        if last.is_ok() || is_interrupted() || Instant::now() >= until {
             return last;
         }
         thread::sleep(INTERVAL);
@@ -89,12 +91,21 @@ fn query_again(config: &Config, before: &[PathBuf]) -> Result<Vec<Sandbox>, Vec<
         let cause = problem.cause;
         RebuildCause::NotChecked { cause }.error(problem.object)
     };
-    let answer = runtime::ask(config)
+    let answer = kubelet_endpoint::ask(config)
         .map_err(|problems| problems.into_iter().map(not_checked).collect::<Vec<_>>())?;
     let is_there = |endpoint: &&PathBuf| answered(&answer).any(|now| now == *endpoint);
     let gone = before.iter().filter(|endpoint| !is_there(endpoint));
+    let cause = |endpoint: &PathBuf| {
+        let mut refused = answer.refused.iter();
+        let refused = refused.find(|(socket, _)| socket == endpoint);
+        let failed = |error| InventoryCause::RuntimeFailed { error }.into();
+        match refused.map(|(_, error)| Box::new(failed(error.clone()))) {
+            Some(cause) => RebuildCause::NotChecked { cause },
+            None => RebuildCause::RuntimeGone,
+        }
+    };
     let gone: Vec<Problem> = gone
-        .map(|endpoint| RebuildCause::RuntimeGone.error(endpoint.display().to_string()))
+        .map(|endpoint| cause(endpoint).error(endpoint.display().to_string()))
         .collect();
     // A window that was interrupted does not know which runtimes answered before.
     if before.is_empty() && answered(&answer).next().is_none() {

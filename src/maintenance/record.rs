@@ -9,19 +9,18 @@ use crate::maintenance::clock::boottime;
 use crate::maintenance::preflight::Baseline;
 use crate::maintenance::rebuild_check::{self, After, PodBefore, Verdict};
 use crate::model::problem::RebuildCause;
-use crate::model::window::PhaseName;
+use crate::model::window::{Phase, PhaseName};
 use crate::model::{PodId, Problem, Window, WindowNic, nic};
 use crate::restore::Restored;
 
-/// Notes when each pod lost the first of its links. A pod that lost it in an earlier run of this window, and has not
-/// reached a gateway since, keeps that moment.
+/// Notes when each pod lost the first of its links, as far as the present run of COMMAND has lost any. A pod that lost it
+/// in an earlier run of this window, and has not reached a gateway since, keeps that moment.
 pub(crate) fn losses(window: &mut Window, lost: &BTreeMap<String, u64>, baseline: &Baseline) {
     let began = window.started_boottime;
-    // No run has seen a loss that happened while the watching run was killed.
-    let is_unseen = window
-        .phases
-        .iter()
-        .any(|phase| phase.name == PhaseName::Command && phase.to.is_none());
+    // No run has seen a loss that happened after the watching run was killed.
+    let is_command = |phase: &&Phase| phase.name == PhaseName::Command;
+    let mut earlier = window.phases.iter().filter(is_command).rev().skip(1);
+    let is_unseen = earlier.any(|phase| phase.to.is_none());
     for pod in &mut window.pods {
         let stored = baseline.stored.checkpoints.iter();
         let extension = stored
@@ -48,25 +47,23 @@ pub(crate) fn restored(window: &mut Window, restored: &Restored) {
     }
 }
 
-/// Notes each pod's interfaces and its gateways' answers; returns how many pods have reached a gateway.
-pub(crate) fn verified(window: &mut Window, verified: Verified) -> usize {
+/// Notes each pod's interfaces and its gateways' answers.
+pub(crate) fn verified(window: &mut Window, verified: &Verified) {
     let (now, now_ms) = (Instant::now(), boottime());
     let began = window.started_boottime;
     let moment = |at: Instant| {
         let ago = u64::try_from(now.saturating_duration_since(at).as_millis()).unwrap_or_default();
         now_ms.saturating_sub(ago).saturating_sub(began)
     };
-    for found in verified.pods {
+    for found in &verified.pods {
         let mut pods = window.pods.iter_mut();
         let Some(pod) = pods.find(|pod| pod.info.id == found.pod.info.id) else {
             continue;
         };
         pod.answered = pod.answered.or_else(|| found.answers.first.map(moment));
-        pod.after = Some(found.pod.interfaces);
-        pod.gateways = found.answers.gateways;
+        pod.after = Some(found.pod.interfaces.clone());
+        pod.gateways.clone_from(&found.answers.gateways);
     }
-    let answered = window.pods.iter().filter(|pod| pod.answered.is_some());
-    answered.count()
 }
 
 /// The host's NICs before COMMAND; `None` where they cannot be read: nothing else depends on that.

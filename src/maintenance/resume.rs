@@ -5,8 +5,9 @@ use crate::maintenance::kubelet_pause;
 use crate::maintenance::window::{WindowSession, is_of_other_boot, is_owner_alive};
 use crate::maintenance::window_status::WindowStatus;
 use crate::model::problem::{KubeletCause, WindowCause};
-use crate::model::{Exit, Problem};
+use crate::model::{Exit, Problem, Window};
 use crate::refusal::Refusal;
+use crate::runtime::Config;
 
 const COMMAND: &str = "resume";
 
@@ -14,12 +15,15 @@ const COMMAND: &str = "resume";
 pub(crate) struct Resumed {
     /// The window; `None` where none was open.
     pub status: Option<WindowStatus>,
+    /// Whether kubelet runs, and a pod of the window is lost or was rebuilt.
+    pub has_lost: bool,
     pub problems: Vec<Problem>,
 }
 
-pub(crate) fn run(context: &mut Context) -> Result<Resumed, Refusal> {
+pub(crate) fn run(config: &Config, context: &mut Context) -> Result<Resumed, Refusal> {
     let none = || Resumed {
         status: None,
+        has_lost: false,
         problems: vec![WindowCause::NothingPaused.info("window")],
     };
     // Without a record nothing is paused, and no folder is created for the lock.
@@ -31,31 +35,46 @@ pub(crate) fn run(context: &mut Context) -> Result<Resumed, Refusal> {
     let Some(window) = context.store.open_window()? else {
         return Ok(none());
     };
-    let (window, problems) = if is_owner_alive(&window) {
+    let (window, problems, has_lost) = if is_owner_alive(&window) {
         let mut session = WindowSession::visit(window, guard);
         let (problems, _) = session.end_pause();
-        (session.leave(), problems)
+        (session.leave(), problems, false)
     } else {
-        let mut session = WindowSession::take_over(window, guard, false);
-        let (mut problems, is_ended) = session.end_pause();
-        if is_ended {
-            // The end of a pause is this; any other window was to do more.
-            let end = if session.window.command == "pause" {
-                Exit::Done
-            } else {
-                Exit::Failed
-            };
-            let (window, failed) = session.close(end, Some(COMMAND));
-            problems.extend(failed);
-            (window, problems)
-        } else {
-            (session.leave(), problems)
-        }
+        let session = WindowSession::take_over(window, guard, false);
+        end_abandoned(session, config, context)
     };
     Ok(Resumed {
         status: Some(WindowStatus::new(window, None)),
+        has_lost,
         problems,
     })
+}
+
+/// Observes the pods, starts kubelet, and closes the window; returns whether kubelet runs and pods are lost.
+fn end_abandoned(
+    mut session: WindowSession,
+    config: &Config,
+    context: &mut Context,
+) -> (Window, Vec<Problem>, bool) {
+    let observed = session.observe_pods(config, &context.store);
+    let (mut problems, runs) = session.end_pause();
+    let observed = observed.map(|observed| session.note_pods(observed, config, context));
+    let of_pods = observed.unwrap_or_default();
+    let has_lost = of_pods.iter().any(Problem::is_error);
+    problems.extend(of_pods);
+    if !runs {
+        session.save_if_possible();
+        return (session.leave(), problems, false);
+    }
+    // The end of a pause is this; any other window was to do more.
+    let end = match session.window.command.as_str() {
+        "pause" => Exit::Done,
+        _ if has_lost => Exit::Partly,
+        _ => Exit::Failed,
+    };
+    let (window, failed) = session.close(end, Some(COMMAND));
+    problems.extend(failed);
+    (window, problems, has_lost)
 }
 
 impl WindowSession {

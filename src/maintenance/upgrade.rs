@@ -5,17 +5,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use crate::context::Context;
+use crate::journal;
 use crate::maintenance::driver::{Driver, panicked};
 use crate::maintenance::findings::{Area, Findings};
 use crate::maintenance::preflight::Baseline;
 use crate::maintenance::rollback::already_rolled_back;
 use crate::maintenance::signals::Signals;
-use crate::maintenance::{Request, kubelet_pause, window};
+use crate::maintenance::{Request, kubelet_pause, network, window};
 use crate::model::problem::{CommandCause, WindowCause};
 use crate::model::{Exit, Problem, Window};
 use crate::refusal::Refusal;
 use crate::restore::Restored;
 use crate::restore::settle::LossWatch;
+
+const COMMAND: &str = "upgrade";
 
 /// How a window ended.
 pub(crate) struct Upgraded {
@@ -30,13 +33,18 @@ pub(crate) struct Upgraded {
 
 pub(crate) fn run(request: &Request<'_>, context: &mut Context) -> Result<Upgraded, Refusal> {
     // A signal ends netfix while it waits for the lock.
-    let guard = context.store.lock("upgrade")?;
+    let guard = context.store.lock(COMMAND)?;
     let signals = Signals::catch().map_err(|error| {
         let error = error.to_string();
         WindowCause::Signals { error }.error("signals")
     })?;
     let bus = kubelet_pause::systemd()?;
     let session = window::open_or_resume(guard, &context.store, !context.quiet)?;
+    if session.is_saved {
+        journal::continues(COMMAND, &session.window.id);
+    } else {
+        journal::begins(COMMAND);
+    }
     let was_paused = session.window.is_paused();
     let mut driver = Driver {
         request,
@@ -131,7 +139,10 @@ impl Driver<'_> {
     fn close(mut self) -> Upgraded {
         let mut end = self.findings.end();
         let mut problems = self.findings.into_problems();
-        self.session.window.problems.extend_from_slice(&problems);
+        let record = &mut self.session.window.problems;
+        // The last probe reports those that are still silent.
+        record.retain(|problem| !network::is_silent_before(problem));
+        record.extend_from_slice(&problems);
         let is_open = self.session.window.is_paused();
         let window = if is_open {
             // kubelet does not run: the window stays open for the next process.

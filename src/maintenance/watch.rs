@@ -1,8 +1,8 @@
 //! Threads that watch beside COMMAND: for the loss of host links, and for how long kubelet has been paused.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -48,24 +48,49 @@ impl<T> Drop for Watch<T> {
     }
 }
 
-/// Records which links of the host are lost, each with the moment (`CLOCK_BOOTTIME`, milliseconds). `None` where the kernel
-/// refuses events; then the outage stays unknown, and nothing else depends on it.
-pub(super) fn losses() -> Option<Watch<BTreeMap<String, u64>>> {
+/// Lost links of the host, each with the moment (`CLOCK_BOOTTIME`, milliseconds).
+type Lost = BTreeMap<String, u64>;
+
+/// Records which links of the host are lost.
+pub(super) struct Losses {
+    lost: Arc<Mutex<Lost>>,
+    watch: Watch<()>,
+}
+
+impl Losses {
+    /// Those that are lost so far.
+    pub(super) fn seen(&self) -> Lost {
+        let lost = self.lost.lock();
+        lost.map(|lost| lost.clone()).unwrap_or_default()
+    }
+
+    /// Ends the watch; returns all of them.
+    pub(super) fn end(mut self) -> Lost {
+        self.watch.end();
+        self.seen()
+    }
+}
+
+/// Starts to record losses. `None` where the kernel refuses events; then the outage stays unknown, and nothing else depends
+/// on it.
+pub(super) fn losses() -> Option<Losses> {
     let mut events = LinkEvents::subscribe().ok()?;
-    Some(Watch::start(move |stop| {
-        let mut lost = BTreeMap::new();
+    let lost = Arc::new(Mutex::new(Lost::new()));
+    let shared = lost.clone();
+    let watch = Watch::start(move |stop| {
         while !stop.load(Ordering::SeqCst) {
             // The socket overran: events before that are still true.
             let Ok(names) = events.losses(INTERVAL) else {
                 continue;
             };
             let now = boottime();
+            let Ok(mut lost) = shared.lock() else { return };
             for name in names {
                 lost.entry(name).or_insert(now);
             }
         }
-        lost
-    }))
+    });
+    Some(Losses { lost, watch })
 }
 
 /// Warns when the pause of kubelet begins to matter. Counts from `paused` (`CLOCK_BOOTTIME`, milliseconds); `deadline` in

@@ -6,7 +6,7 @@ use super::problems;
 use super::style::{Style, Tone};
 use super::text::{ago, count, join, others};
 use super::view::{CheckView, Document, Verdict};
-use crate::model::{Problem, Severity, State};
+use crate::model::{PodId, PodInfo, Problem, Severity, State};
 
 /// One line a finding, the worst last; notes only with `-v`.
 pub(super) fn findings(document: &Document, style: Style) -> String {
@@ -54,7 +54,14 @@ pub(super) fn plugin_line(document: &Document, check: &CheckView) -> String {
     let rank = |problem: &&Problem| (problem.severity, problem.pod.is_some());
     let problems = document.problems.iter().rev();
     let worst = problems.filter(worth).max_by_key(rank);
-    let first = worst.map(|problem| format!("; {problem}").replace('|', "/"));
+    let title = |id: &PodId| {
+        let mut pods = document.pods.iter().map(|pod| &pod.info);
+        pods.find(|info| info.id == *id).map(PodInfo::title)
+    };
+    let first = worst.map(|problem| {
+        let title = problem.pod.as_ref().and_then(title);
+        format!("; {}", problem.line(title.as_deref())).replace('|', "/")
+    });
     let total: usize = check.pods.values().sum();
     let states = check.pods.iter().map(|(state, count)| {
         let name = state.to_string().replace('-', "_");

@@ -30,6 +30,7 @@ pub(crate) use answers::{check, drift, restore, snapshot, verify};
 pub(crate) use metrics::metrics;
 pub use progress::{line, listener};
 pub(crate) use prospect::{preview, prospect};
+pub(crate) use show::setting;
 use style::Tone;
 pub use style::{Detail, Form, Style, is_utf8, width};
 pub use view::{

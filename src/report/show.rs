@@ -35,9 +35,28 @@ pub(super) fn facts(pod: &PodView, show: &ShowView) -> Facts {
     };
     facts.extend(stored(extension));
     let settings = show.settings.iter();
-    let settings = settings.map(|setting| escape(setting.trim_start_matches("~ sysctl ")));
-    facts.extend(settings.map(|setting| ("setting", setting)));
+    facts.extend(settings.map(|setting| ("setting", escape(setting))));
     facts
+}
+
+/// A setting in the checkpoint beside the value that a new link of the pod would have.
+pub(crate) fn setting(step: &Step) -> Option<String> {
+    let Step::Sysctl {
+        dev,
+        folder,
+        key,
+        value,
+        now: of_new_link,
+    } = step
+    else {
+        return None;
+    };
+    let new_link = match of_new_link.as_str() {
+        "" => String::new(),
+        known => format!(" (a new link has {known})"),
+    };
+    let folder = folder.as_str();
+    Some(format!("net/{folder}/{dev}/{key} = {value}{new_link}"))
 }
 
 /// How the pod is, beside its checkpoint.

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use super::style::Tone;
 use super::text::{count, join, others, part};
 use super::view::{Document, Extra, KeptView};
+use crate::maintenance::event::Reached;
 use crate::model::problem::{Cause, PlanCause};
-use crate::model::{Code, PodId, Problem, State};
+use crate::model::{Code, GatewayAnswer, PodId, Problem, State};
 
 /// The verdict of a command that lists pods.
 pub(super) fn of_pods(document: &Document) -> (String, Tone) {
@@ -93,27 +94,39 @@ fn restore(document: &Document) -> String {
 }
 
 fn verify(document: &Document) -> String {
-    let total = document.pods.len();
-    let without = pods_in(document, |state| state == State::NoGateway);
-    let reach = pods_in(document, |state| state == State::Reachable);
-    let unknown = pods_in(document, |state| state == State::Unknown);
-    let bad = total - reach - without - unknown;
+    gateways(&Reached {
+        host: document.node.gateways.clone(),
+        total: document.pods.len(),
+        reachable: pods_in(document, |state| state == State::Reachable),
+        without: pods_in(document, |state| state == State::NoGateway),
+        unknown: pods_in(document, |state| state == State::Unknown),
+        has_targets: document.pods.iter().any(|pod| !pod.targets.is_empty()),
+    })
+}
+
+/// Who reaches their gateways, of the host and the pods.
+pub(super) fn gateways(reached: &Reached) -> String {
+    let Reached {
+        ref host,
+        total,
+        reachable,
+        without,
+        unknown,
+        has_targets,
+    } = *reached;
+    let bad = total - reachable - without - unknown;
     let others = others([
         (without, "without a gateway"),
         (unknown, "unknown"),
         (bad, "unreachable"),
     ]);
-    let (host, is_one) = match host_gateways(document) {
-        Some(host) => (
-            host,
-            total == 1 && document.node.state != Some(State::Reachable),
-        ),
-        None => (String::new(), total == 1),
+    let is_with_host = !host.is_empty() && host.iter().all(|one| one.reachable == Some(true));
+    let (noun, verb) = match total {
+        1 if !is_with_host => ("its", "reaches"),
+        _ => ("their", "reach"),
     };
-    let noun = if is_one { "its" } else { "their" };
-    let verb = if is_one { "reaches" } else { "reach" };
-    let pods = part(reach, total);
-    let has_targets = document.pods.iter().any(|pod| !pod.targets.is_empty());
+    let host = host_gateways(host).unwrap_or_default();
+    let pods = part(reachable, total);
     let what = if has_targets {
         "gateways and targets"
     } else {
@@ -123,8 +136,7 @@ fn verify(document: &Document) -> String {
 }
 
 /// What precedes the pods in the verdict: the host, if it has gateways.
-fn host_gateways(document: &Document) -> Option<String> {
-    let gateways = &document.node.gateways;
+fn host_gateways(gateways: &[GatewayAnswer]) -> Option<String> {
     let with = |answer| {
         let some = gateways.iter().filter(move |one| one.reachable == answer);
         join(some.map(|one| one.address), ", ")

@@ -22,8 +22,8 @@ pub(crate) struct Inspected {
     pub runs: Option<bool>,
     /// What is missing in it, where it runs and can be read.
     pub compared: Option<Compared>,
-    /// Settings in the checkpoint that a new link of the pod would not have.
-    pub settings: Vec<String>,
+    /// Settings in the checkpoint that a new link of the pod would not have; `now` in them is the new link's value.
+    pub settings: Vec<Step>,
     pub problems: Vec<Problem>,
 }
 
@@ -99,7 +99,7 @@ fn inspect_surveyed(mut surveyed: Surveyed) -> Inspected {
 }
 
 /// The settings that a restore would write if the pod had no link at all; none where they cannot be read.
-fn settings(matched: &mut Matched, links: &HostLinks) -> Vec<String> {
+fn settings(matched: &mut Matched, links: &HostLinks) -> Vec<Step> {
     let read = |pod: &mut Pod| dump::new_link_settings(&mut pod.socket);
     let pods = std::slice::from_mut(&mut matched.pod);
     let Some(Ok(Ok(new_link))) = netns::visit(pods, |pod| &pod.netns, read).pop() else {
@@ -107,8 +107,8 @@ fn settings(matched: &mut Matched, links: &HostLinks) -> Vec<String> {
     };
     let nothing = NetState::default();
     let steps = matched.plan(&nothing, Some(&new_link), links, &[]).steps;
-    let settings = steps
-        .iter()
-        .filter(|step| matches!(step, Step::Sysctl { .. }));
-    settings.map(ToString::to_string).collect()
+    let settings = steps.into_iter();
+    settings
+        .filter(|step| matches!(step, Step::Sysctl { .. }))
+        .collect()
 }

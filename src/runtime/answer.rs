@@ -1,6 +1,6 @@
 //! The pods of the container runtimes, assigned to the namespaces that the kernel lists.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde::Deserialize;
@@ -28,6 +28,21 @@ pub struct Config {
     pub endpoint: Option<PathBuf>,
     /// Whether to list containers too.
     pub containers: bool,
+}
+
+impl Config {
+    /// Whether the usual sockets are queried, and not one that the user named.
+    pub(crate) fn uses_usual_sockets(&self) -> bool {
+        self.which != Which::None && self.endpoint.is_none()
+    }
+}
+
+/// The socket that kubelet is configured for.
+#[derive(Debug, Clone)]
+pub(crate) struct Configured {
+    pub path: PathBuf,
+    /// Whether a kubelet that runs names it: then it must answer, even if there is no such file.
+    pub is_certain: bool,
 }
 
 /// One running sandbox with its own network namespace, as its runtime reports it.
@@ -81,10 +96,22 @@ pub struct Asked {
     pub sandboxes: usize,
 }
 
+impl Answer {
+    /// A socket of a runtime that listed its pods.
+    pub(crate) fn answering(&self) -> Option<&Path> {
+        let mut asked = self.asked.iter();
+        let known = asked.find(|asked| asked.kind.is_some())?;
+        Some(&known.endpoint)
+    }
+}
+
 /// The answers of all runtimes.
 #[derive(Debug, Clone, Default)]
 pub struct Answer {
     pub asked: Vec<Asked>,
+    /// Sockets on which no process listens, each with the error. Another runtime answered, and kubelet is not configured
+    /// for these.
+    pub(crate) refused: Vec<(PathBuf, String)>,
     /// Every running sandbox with its own network namespace, sorted by id.
     pub sandboxes: Vec<Sandbox>,
 }

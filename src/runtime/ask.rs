@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -13,7 +13,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect};
 use super::call::{Failure, Told, cause};
 use super::endpoints::{self, Endpoint};
 use super::names::plain;
-use super::{Answer, Asked, Config, Sandbox, Which, cri, docker};
+use super::{Answer, Asked, Config, Configured, Sandbox, Which, cri, docker};
 use crate::model::Problem;
 use crate::model::problem::InventoryCause;
 
@@ -24,15 +24,14 @@ const GREETING: Duration = Duration::from_secs(2);
 /// The pause before a failed query is repeated.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Asks every runtime that is there; this takes no longer than [`LIMIT`]. The errors are all that are there and could
-/// not be asked (`runtime-unreachable`).
-pub fn ask(config: &Config) -> Result<Answer, Vec<Problem>> {
-    ask_until(config, Instant::now() + LIMIT)
-}
-
-/// The same with another limit.
-pub fn ask_until(config: &Config, until: Instant) -> Result<Answer, Vec<Problem>> {
-    let endpoints = endpoints::to_ask(config).map_err(|problem| vec![problem])?;
+/// Queries every runtime that is there until the limit, the configured one first. The errors are all that are there and
+/// could not be queried (`runtime-unreachable`).
+pub(crate) fn ask_until(
+    config: &Config,
+    configured: Option<&Configured>,
+    until: Instant,
+) -> Result<Answer, Vec<Problem>> {
+    let endpoints = endpoints::to_ask(config, configured).map_err(|problem| vec![problem])?;
     if endpoints.is_empty() {
         return Ok(Answer::default());
     }
@@ -43,11 +42,11 @@ pub fn ask_until(config: &Config, until: Instant) -> Result<Answer, Vec<Problem>
         let error = error.to_string();
         vec![InventoryCause::ClientFailed { error }.error("")]
     })?;
-    let told = runtime.block_on(join_all(
-        endpoints
-            .iter()
-            .map(|endpoint| persist(endpoint, config.containers, until)),
-    ));
+    let is_only = endpoints.len() == 1;
+    let told = runtime.block_on(join_all(endpoints.iter().map(|endpoint| {
+        let is_needed = is_only || !endpoint.is_optional();
+        persist(endpoint, is_needed, config.containers, until)
+    })));
     let mut answer = Answer::default();
     let mut failed = Vec::new();
     for (endpoint, told) in endpoints.into_iter().zip(told) {
@@ -62,28 +61,42 @@ pub fn ask_until(config: &Config, until: Instant) -> Result<Answer, Vec<Problem>
                     sandboxes: 0,
                 });
             }
-            Err(failure) => failed.push((endpoint.path, failure)),
+            Err(failure) => failed.push((endpoint, failure)),
         }
     }
-    if failed.is_empty() {
+    let other = answer.answering();
+    let is_left_over = |(endpoint, failure): &(Endpoint, Failure)| {
+        other.is_some() && endpoint.is_optional() && is_nobody_there(&endpoint.path, failure)
+    };
+    if failed.iter().all(is_left_over) {
+        let refused = failed.into_iter();
+        answer.refused = refused
+            .map(|(endpoint, failure)| (endpoint.path, plain(&words(&failure))))
+            .collect();
         return Ok(answer);
     }
-    let is_known = |asked: &&Asked| asked.kind.is_some();
-    let other = answer.asked.iter().find(is_known);
-    let other = other.map(|asked| asked.endpoint.as_path());
     let failed = failed.iter();
     Err(failed
-        .map(|(socket, failure)| unreachable(socket, failure, other))
+        .map(|(endpoint, failure)| unreachable(endpoint, failure, other))
         .collect())
 }
 
 /// Queries one runtime, and repeats a failed query until the limit. An attempt that the limit cuts short has less
-/// information than the one before.
-async fn persist(endpoint: &Endpoint, containers: bool, until: Instant) -> Result<Told, Failure> {
+/// information than the one before. A socket that is not needed and on which no process listens is tried once.
+async fn persist(
+    endpoint: &Endpoint,
+    is_needed: bool,
+    containers: bool,
+    until: Instant,
+) -> Result<Told, Failure> {
     let mut before = None;
     loop {
         let settled = attempt(endpoint, containers, until).await;
-        let may_pass = matches!(settled, Err(Failure::NotThere(_) | Failure::Failed(_)));
+        let is_left_over = |failure| !is_needed && is_nobody_there(&endpoint.path, failure);
+        let may_pass = match &settled {
+            Err(failure @ (Failure::NotThere(_) | Failure::Failed(_))) => !is_left_over(failure),
+            _ => false,
+        };
         if may_pass && Instant::now() >= until {
             return before.unwrap_or(settled);
         }
@@ -99,6 +112,9 @@ async fn attempt(endpoint: &Endpoint, containers: bool, until: Instant) -> Resul
     let path = endpoint.path.to_str();
     let socket = path.ok_or_else(|| Failure::NotThere("the path is not UTF-8".to_owned()))?;
     fs::metadata(socket).map_err(|error| Failure::NotThere(cause(&error)))?;
+    if is_refused(&endpoint.path) {
+        return Err(Failure::NotThere(Errno::ECONNREFUSED.to_string()));
+    }
     let greeting = || until.min(Instant::now() + GREETING);
     if endpoint.speaks == Which::Docker {
         return docker::Client::greet(socket, greeting())
@@ -141,16 +157,35 @@ fn words(failure: &Failure) -> String {
 
 /// The problem of a runtime that failed; `other` is the socket of one that answered. A socket on which no process listens
 /// may be left over: then the other runtime alone knows all pods.
-fn unreachable(socket: &Path, failure: &Failure, other: Option<&Path>) -> Problem {
+fn unreachable(endpoint: &Endpoint, failure: &Failure, other: Option<&Path>) -> Problem {
     let error = plain(&words(failure));
-    let cause = match other {
-        Some(other) if is_refused(socket) => InventoryCause::RuntimeRefused {
-            error,
-            other: plain(&other.display().to_string()),
-        },
-        _ => InventoryCause::RuntimeFailed { error },
+    match other {
+        Some(other) if !endpoint.configured && is_refused(&endpoint.path) => {
+            refusal(&endpoint.path, error, other, &[])
+        }
+        _ => InventoryCause::RuntimeFailed { error }.error(endpoint.path.display()),
+    }
+}
+
+/// The problem of a socket on which no process listens, where `namespaces` are not reported by the runtimes that answered.
+pub(crate) fn refusal(
+    socket: &Path,
+    error: String,
+    other: &Path,
+    namespaces: &[PathBuf],
+) -> Problem {
+    let text = |path: &Path| plain(&path.display().to_string());
+    let cause = InventoryCause::RuntimeRefused {
+        error,
+        other: text(other),
+        namespaces: namespaces.iter().map(|path| text(path)).collect(),
     };
     cause.error(socket.display())
+}
+
+/// Whether a query failed because no process listens on the socket.
+fn is_nobody_there(socket: &Path, failure: &Failure) -> bool {
+    matches!(failure, Failure::NotThere(_)) && is_refused(socket)
 }
 
 /// Whether no process listens on the socket.

@@ -6,7 +6,7 @@ use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{Config, Which};
+use super::{Config, Configured, Which};
 use crate::model::Problem;
 use crate::model::problem::InventoryCause;
 
@@ -17,6 +17,15 @@ pub(super) struct Endpoint {
     pub speaks: Which,
     /// Whether the user named it: then it must answer.
     pub named: bool,
+    /// Whether kubelet is configured for it.
+    pub configured: bool,
+}
+
+impl Endpoint {
+    /// Whether it may be left over from a runtime that is not in use.
+    pub fn is_optional(&self) -> bool {
+        !self.named && !self.configured
+    }
 }
 
 /// containerd, CRI-O and cri-dockerd; k3s and rke2, k0s and microk8s have their own containerd.
@@ -30,8 +39,11 @@ const CRI: [&str; 6] = [
 ];
 const DOCKER: [&str; 2] = ["/run/docker.sock", "/run/podman/podman.sock"];
 
-/// The sockets to query, each once. Fails when the user names a kind of runtime of which no socket exists.
-pub(super) fn to_ask(config: &Config) -> Result<Vec<Endpoint>, Problem> {
+/// The sockets to query, each once, the configured one first. Fails when the user names a kind of runtime of which no socket exists.
+pub(super) fn to_ask(
+    config: &Config,
+    configured: Option<&Configured>,
+) -> Result<Vec<Endpoint>, Problem> {
     let wanted = config.which;
     if wanted == Which::None {
         return Ok(Vec::new());
@@ -41,9 +53,13 @@ pub(super) fn to_ask(config: &Config) -> Result<Vec<Endpoint>, Problem> {
             path: path.clone(),
             speaks: wanted,
             named: true,
+            configured: false,
         }]);
     }
-    let endpoints = usual(wanted);
+    let mut endpoints = usual(wanted);
+    if let Some(configured) = configured {
+        put_first(configured, wanted, &mut endpoints);
+    }
     if endpoints.is_empty() && wanted != Which::Auto {
         let (word, sockets) = if wanted == Which::Cri {
             ("cri", &CRI[..])
@@ -54,6 +70,32 @@ pub(super) fn to_ask(config: &Config) -> Result<Vec<Endpoint>, Problem> {
         return Err(InventoryCause::NoRuntimeSocket { sockets }.error(word));
     }
     Ok(endpoints)
+}
+
+/// Marks the socket that kubelet is configured for, or adds it: it need not be a usual one.
+fn put_first(configured: &Configured, wanted: Which, endpoints: &mut Vec<Endpoint>) {
+    let file = |path: &Path| fs::metadata(path).map(|meta| (meta.dev(), meta.ino())).ok();
+    let own = file(&configured.path);
+    let is_it = |endpoint: &Endpoint| {
+        endpoint.path == configured.path || (own.is_some() && file(&endpoint.path) == own)
+    };
+    let endpoint = match endpoints.iter().position(is_it) {
+        Some(at) => endpoints.remove(at),
+        None if wanted == Which::Docker || !(own.is_some() || configured.is_certain) => return,
+        None => Endpoint {
+            path: configured.path.clone(),
+            speaks: Which::Cri,
+            named: false,
+            configured: true,
+        },
+    };
+    endpoints.insert(
+        0,
+        Endpoint {
+            configured: true,
+            ..endpoint
+        },
+    );
 }
 
 /// The usual sockets that exist.
@@ -75,6 +117,7 @@ fn usual(wanted: Which) -> Vec<Endpoint> {
                     path,
                     speaks,
                     named: false,
+                    configured: false,
                 }),
             }
         }
@@ -97,7 +140,7 @@ mod tests {
     #[test]
     fn runtime_none_queries_no_socket() {
         for endpoint in [None, Some("/run/containerd/containerd.sock")] {
-            assert_eq!(to_ask(&config(Which::None, endpoint)), Ok(Vec::new()));
+            assert_eq!(to_ask(&config(Which::None, endpoint), None), Ok(Vec::new()));
         }
     }
 
@@ -113,11 +156,27 @@ mod tests {
                 path,
                 speaks,
                 named: true,
+                configured: false,
             };
             assert_eq!(
-                to_ask(&config(which, Some("/nowhere/my.sock"))),
+                to_ask(&config(which, Some("/nowhere/my.sock")), None),
                 Ok(vec![named])
             );
         }
+    }
+
+    #[test]
+    fn the_configured_socket_is_the_first() {
+        let first = |is_certain| {
+            let configured = Configured {
+                path: PathBuf::from("/nowhere/my.sock"),
+                is_certain,
+            };
+            let endpoints = to_ask(&config(Which::Auto, None), Some(&configured)).unwrap();
+            let first = endpoints.into_iter().next();
+            first.filter(|first| first.configured && first.path == configured.path)
+        };
+        // One that a stopped kubelet left in a file may be gone with its runtime.
+        assert!(first(true).is_some() && first(false).is_none());
     }
 }

@@ -12,5 +12,6 @@ mod grpc;
 mod http;
 pub(crate) mod names;
 
+pub(crate) use answer::Configured;
 pub use answer::{Answer, Asked, Config, Sandbox, Which};
-pub use ask::{LIMIT, ask, ask_until};
+pub(crate) use ask::{LIMIT, ask_until, refusal};

@@ -139,3 +139,17 @@ fn a_pod_with_ipv6_disabled_sends_no_ipv6_while_it_is_restored() {
         lines.join("\n")
     );
 }
+
+#[test]
+fn show_compares_a_setting_with_the_value_of_a_new_link() {
+    let node = Node::new();
+    let pod = node.pod("web");
+    pod.macvlan("mode bridge", "");
+    pod.ns.set_sysctl("ipv4/conf/eth0/arp_notify", "1");
+    pod.up_with_address();
+    node.snapshot();
+    node.netfix(&format!("show {}", pod.name()))
+        .exits(0)
+        .stdout_has(&["net/ipv4/conf/eth0/arp_notify = 1 (a new link has 0)"])
+        .lacks("(now 0)");
+}

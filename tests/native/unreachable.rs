@@ -235,37 +235,6 @@ fn all_silent_runtimes_are_reported_within_the_time_of_one() {
 }
 
 #[test]
-fn the_advice_for_a_left_over_socket_keeps_the_pods_names() {
-    let node = Node::new();
-    let pods = node.simple_pods(1);
-    let sandbox = Sandbox::of(&pods[0], "web-0", 1);
-    let script = Script {
-        sandboxes: vec![sandbox.clone()],
-        ..Script::default()
-    };
-    let good = FakeCri::start(&node.temp().join("good.sock"), script);
-    let dead = node.temp().join("dead.sock");
-    dead_socket(&dead);
-    let sockets = [
-        ("/run/containerd/containerd.sock", good.socket.as_path()),
-        ("/run/docker.sock", dead.as_path()),
-    ];
-    let netfix =
-        |words: &str| node.netfix_with_sockets(&sockets, &format!("snapshot {words} -o json"));
-    let run = netfix("--runtime auto").exits(4);
-    let advice = "--runtime-endpoint unix:///run/containerd/containerd.sock";
-    let problems = run.coded("runtime-unreachable");
-    assert_eq!(problems.len(), 1, "{}", run.transcript());
-    let message = &problems[0].message;
-    assert!(
-        message.contains(advice) && !message.contains("--runtime none"),
-        "{message}"
-    );
-    let run = netfix(&format!("--runtime auto {advice}")).exits(0);
-    assert_eq!(run.pod(&pods[0])["sandbox"], sandbox.id.as_str());
-}
-
-#[test]
 fn no_runtime_although_the_user_requires_one() {
     let node = Node::new();
     let _pods = node.simple_pods(1);

@@ -107,7 +107,7 @@ impl Scene {
             alive: Some(true),
             lost: self.lost.then(|| "eth0".to_owned()),
             written_age: Some(187_300),
-            settings: vec!["~ sysctl net/ipv4/conf/eth0/arp_notify = 1".to_owned()],
+            settings: vec!["net/ipv4/conf/eth0/arp_notify = 1 (a new link has 0)".to_owned()],
         }));
         document
     }

@@ -174,15 +174,24 @@ impl Problem {
     }
 }
 
+impl Problem {
+    /// The problem in one line, with the pod's name where that is known.
+    pub(crate) fn line(&self, title: Option<&str>) -> String {
+        let pod = match (&self.pod, title) {
+            (None, _) => String::new(),
+            (Some(id), Some(title)) if title != id.as_str() => format!("pod {title} ({id}): "),
+            (Some(id), _) => format!("pod {id}: "),
+        };
+        let object = match self.object.as_str() {
+            "" => String::new(),
+            object => format!("{object}: "),
+        };
+        format!("{}: {pod}{object}{}", self.code(), self.cause)
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.code())?;
-        if let Some(pod) = &self.pod {
-            write!(f, "pod {pod}: ")?;
-        }
-        if !self.object.is_empty() {
-            write!(f, "{}: ", self.object)?;
-        }
-        self.cause.fmt(f)
+        f.write_str(&self.line(None))
     }
 }

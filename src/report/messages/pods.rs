@@ -26,8 +26,13 @@ sentences! {
             unix:///PATH, or continue without a runtime: --runtime none" (sockets = and(sockets)),
         RuntimeFailed { error } => "{error}; the list of running pods is unknown. Check the runtime and run this again, \
             or continue without pod names: --runtime none",
-        RuntimeRefused { error, other } => "{error}; pods of this runtime may run. Start it and run this again, or if it is \
-            not in use, query the other runtime alone, with pod names and sandbox ids: --runtime-endpoint unix://{other}",
+        RuntimeRefused { error, other, namespaces } if namespaces.is_empty() => "{error}; pods of this runtime may run. \
+            Start it and run this again, or if it is not in use, query the other runtime alone, with pod names and \
+            sandbox ids: --runtime-endpoint unix://{other}",
+        RuntimeRefused { error, other, namespaces } => "{error}, and no other runtime reports {namespaces}: that may be a \
+            pod of this one. Start it and run this again, or if it is not in use, query the other runtime alone, with \
+            pod names and sandbox ids: --runtime-endpoint unix://{other}" (namespaces = few(namespaces)),
+        RuntimeLeftOver { error, other } => "{error}: skipped, because {other} reports every pod",
         ClientFailed { error } => "cannot query any runtime: {error}",
         PodListIncomplete { namespaces } => "reports no pod for {namespaces}, but a process with an interface on a host \
             link runs there: the pod list is incomplete. Check the runtime and run this again, or if these are no pods \
@@ -43,6 +48,17 @@ sentences! {
         Unreachable(reasons) => "its namespace cannot be found: {reasons}" (reasons = reasons.join("; ")),
         InOtherPod => "its process is in another pod's namespace",
         NotDiscovered => "no process and no mount led to its namespace a moment ago",
+    }
+}
+
+/// The first of many names.
+fn few(names: &[String]) -> String {
+    const FEW: usize = 3;
+    match names.split_at_checked(FEW) {
+        Some((first, rest)) if !rest.is_empty() => {
+            format!("{} and {} more", first.join(", "), rest.len())
+        }
+        _ => and(names),
     }
 }
 

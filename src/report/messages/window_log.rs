@@ -4,6 +4,7 @@ use crate::maintenance::event::{Budget, Event};
 use crate::model::text::{count, duration};
 use crate::model::window::command_line;
 use crate::report::window::reason;
+use crate::report::verdict::gateways;
 
 sentences! {
     Event {
@@ -34,7 +35,7 @@ sentences! {
         UnrestoredPod { title, state, is_bare: false } => "  pod {title}: {state}; a kubelet that checks its namespace \
             (dockershim) rebuilds it if it finds no address",
         Verifying => "probing gateways",
-        Verified { reachable, pods } => "{reachable} of {pods} can reach a gateway" (pods = count(*pods, "pod")),
+        Verified(reached) => "{words}" (words = gateways(reached)),
         LookingAgain => "observing every pod, host link and gateway again",
         Watching { settle } => "watching for {settle} that nothing is lost again and no pod is rebuilt" (settle = duration(*settle)),
         RebuildChecked { same, pods } if same == pods => "no pod was rebuilt ({same} of {pods} checked)",

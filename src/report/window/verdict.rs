@@ -239,7 +239,8 @@ pub(super) fn sentence(
     pods: &PodCounts,
 ) -> String {
     let mut phases = window.phases.iter();
-    let was_tried = phases.any(|phase| phase.name == PhaseName::Restore);
+    let was_tried = phases.any(|phase| phase.name == PhaseName::Restore)
+        || window.pods.iter().any(|pod| pod.rebuilt.is_some());
     let pods = (was_tried && ending != Ending::Open && pods.total > 0).then(|| pods.to_string());
     let run = window.run.as_ref().filter(|run| has_failed(run));
     let run = run.map(|run| {

@@ -98,10 +98,31 @@ pub fn dead_socket(path: &Path) {
 impl Node {
     /// netfix on a machine that has these sockets at their usual paths, and no others.
     pub fn netfix_with_sockets(&self, sockets: &[(&str, &Path)], words: &str) -> Run {
+        self.netfix_after("true", sockets, words)
+    }
+
+    /// The same where kubelet is configured for this endpoint and does not run.
+    pub fn netfix_with_kubelet(
+        &self,
+        endpoint: &str,
+        sockets: &[(&str, &Path)],
+        words: &str,
+    ) -> Run {
+        let config = "/var/lib/kubelet/config.yaml";
+        let script = format!(
+            "mount -t tmpfs tmpfs /var/lib && mkdir /var/lib/kubelet && \
+             echo 'containerRuntimeEndpoint: \"unix://{endpoint}\"' >{config}"
+        );
+        self.netfix_after(&script, sockets, words)
+    }
+
+    /// The same after a script of the shell.
+    fn netfix_after(&self, script: &str, sockets: &[(&str, &Path)], words: &str) -> Run {
         let run = self.temp().join("run");
         let mut script = format!(
-            "mkdir -p {0} && mount -t tmpfs tmpfs {0} && mkdir {0}/netns && mount --rbind /run/netns {0}/netns",
-            run.display()
+            "{script} && mkdir -p {run} && mount -t tmpfs tmpfs {run} && mkdir {run}/netns && \
+             mount --rbind /run/netns {run}/netns",
+            run = run.display()
         );
         for (usual, socket) in sockets {
             let usual = usual.strip_prefix("/run/").expect("a socket below /run");

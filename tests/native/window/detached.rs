@@ -55,3 +55,13 @@ fn a_restart_of_dbus_hides_neither_kubelet_nor_the_exit_code() {
     scene.assert_runs(KUBELET);
     scene.assert_whole();
 }
+
+#[test]
+fn the_begin_and_the_end_are_logged_once() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let run = scene.netfix(&format!("-v {UPGRADE} true")).exits(0);
+    for text in ["netfix: upgrade begins", "netfix: upgrade ends"] {
+        assert_eq!(run.err.matches(text).count(), 1, "{}", run.transcript());
+    }
+}

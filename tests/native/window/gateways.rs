@@ -63,7 +63,28 @@ fn a_gateway_that_was_silent_before_is_a_warning_in_a_good_window() {
         "{}",
         run.transcript()
     );
+    let record = scene.record();
+    let phases = record["phases"].as_array().into_iter().flatten();
+    assert!(phases.clone().all(|phase| phase["ok"] == true), "{record}");
+    let reported = record["problems"].as_array().into_iter().flatten();
+    assert_eq!(reported.count(), 2, "{record}");
     scene.assert_whole();
+}
+
+#[test]
+fn the_log_counts_as_verify_does() {
+    let node = Node::new();
+    let scene = scene(&node);
+    scene.upgrade("--timeout 3s", &scene.reload()).exits(0);
+    let verify = scene.netfix("verify --timeout 3s").exits(5);
+    let sum = verify.out.lines().last().unwrap_or_default();
+    assert!(
+        sum.starts_with("the host and 1 of 2 pods reach their gateways"),
+        "{}",
+        verify.transcript()
+    );
+    let log = scene.log_of(&scene.record());
+    assert!(log.contains(&format!("netfix: {sum}\n")), "{sum}\n{log}");
 }
 
 #[test]

@@ -147,6 +147,17 @@ impl Case {
             scene.wait_for_file("pid");
         }
         let phase = scene.phase();
+        if self.phase == "command" {
+            let lost = || {
+                let window = scene.window().unwrap_or_default();
+                of_pods(&window, "lost").iter().all(Value::is_u64)
+            };
+            assert!(
+                wait_until(Duration::from_secs(10), lost),
+                "{reported}: the loss is not recorded: {:?}",
+                scene.window()
+            );
+        }
         upgrade.kill();
         assert_eq!(
             phase.as_deref(),
@@ -236,9 +247,7 @@ impl Case {
                 for pod in record["pods"].as_array().expect("pods") {
                     let at = |key: &str| pod[key].as_u64();
                     assert!(at("answered").is_some(), "lost and not found: {pod}");
-                    // The first run was killed, so it did not record the loss.
-                    let is_seen = self.phase != "command";
-                    assert_eq!(at("lost").is_some(), is_seen, "{pod}");
+                    assert!(at("lost").is_some(), "the loss is not recorded: {pod}");
                     assert!(
                         at("lost") <= at("answered"),
                         "lost after it was found: {pod}"
@@ -251,6 +260,11 @@ impl Case {
                     (&1.into(), &"resume".into()),
                     "{record}"
                 );
+                assert_eq!(of_pods(&record, "rebuilt"), [false, false], "{record}");
+                for pod in record["pods"].as_array().expect("pods") {
+                    assert_eq!(pod["after"], pod["before"], "{pod}");
+                    assert!(pod["answered"].is_u64(), "{pod}");
+                }
             }
         }
         let log = scene.log_of(&record);

@@ -17,7 +17,8 @@ causes! {
         SharedNetns { sandboxes: Vec<String> } => Unsupported,
         NoRuntimeSocket { sockets: Vec<String> } => RuntimeUnreachable,
         RuntimeFailed { error: String } => RuntimeUnreachable,
-        RuntimeRefused { error: String, other: String } => RuntimeUnreachable,
+        RuntimeRefused { error: String, other: String, namespaces: Vec<String> } => RuntimeUnreachable,
+        RuntimeLeftOver { error: String, other: String } => RuntimeUnreachable,
         ClientFailed { error: String } => RuntimeUnreachable,
         PodListIncomplete { namespaces: Vec<String> } => RuntimeUnreachable,
     }
