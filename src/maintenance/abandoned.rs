@@ -88,7 +88,7 @@ fn probe(context: &mut Context) -> Result<Verified, Refusal> {
     let mut stored = load(&context.store, &selection)?;
     let node = load_node(&context.store, &mut stored.problems);
     let progress = context.progress.as_mut();
-    gateways::verify(stored, node.as_ref(), &selection, TIMEOUT, progress)
+    gateways::verify(stored, node.as_ref(), &selection, &[], TIMEOUT, progress)
 }
 
 /// What was observed before kubelet started; `None` where that took too long.

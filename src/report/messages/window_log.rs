@@ -3,8 +3,8 @@
 use crate::maintenance::event::{Budget, Event};
 use crate::model::text::{count, duration};
 use crate::model::window::command_line;
-use crate::report::window::reason;
 use crate::report::verdict::gateways;
+use crate::report::window::reason;
 
 sentences! {
     Event {
