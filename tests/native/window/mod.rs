@@ -1,6 +1,7 @@
 //! The maintenance window under a real systemd. systemctl(1), ip(8), CRI and files supply the expected state.
 
 mod abandoned;
+mod abandoned_cri;
 mod beside;
 mod bus;
 mod command;

@@ -25,15 +25,15 @@ fn words(options: &str, command: &str) -> String {
 }
 
 /// A node with real sandboxes, and a real container in the first one.
-struct Real {
-    cri: CriNode,
-    pods: Vec<CriPod>,
+pub(super) struct Real {
+    pub cri: CriNode,
+    pub pods: Vec<CriPod>,
     container: String,
     before: Vec<Capture>,
 }
 
 impl Real {
-    fn new(count: usize) -> Self {
+    pub fn new(count: usize) -> Self {
         let cri = CriNode::new();
         let pods = cri.pods(count);
         let container = cri.cri().run_container(&pods[0].sandbox.id, "app");
@@ -46,7 +46,7 @@ impl Real {
         }
     }
 
-    fn command(&self, program: &str) -> Command {
+    pub fn command(&self, program: &str) -> Command {
         let mut command = self.cri.machine.exec(program);
         command
             .env("NETFIX_STATE_DIR", self.cri.node.state_dir())
@@ -65,14 +65,14 @@ impl Real {
     }
 
     /// The same beside the test.
-    fn start(&self, options: &str, upgrade: &str) -> Beside {
+    pub fn start(&self, options: &str, upgrade: &str) -> Beside {
         let mut command = self.command(BINARY);
         command.args(words(options, upgrade).split_whitespace());
         Beside::start_in(&self.cri.node.temp(), command)
     }
 
     /// A COMMAND that creates a file, and waits for a file of the test.
-    fn waiting(&self) -> String {
+    pub fn waiting(&self) -> String {
         let path = |name: &str| self.cri.node.temp().join(name).display().to_string();
         let wait = format!(
             "touch {}; while [ ! -e {} ]; do sleep 0.05; done\n",
@@ -83,18 +83,36 @@ impl Real {
         format!("sh {}", path("waiting"))
     }
 
-    fn wait_for_command(&self) {
+    pub fn wait_for_command(&self) {
         assert!(
             wait_until(TIMEOUT, || self.cri.node.temp().join("begun").exists()),
             "COMMAND never began"
         );
     }
 
+    /// Replaces a pod's sandbox, as kubelet does; returns the new one.
+    pub fn rebuild(&self, pod: usize) -> String {
+        let Sandbox {
+            id,
+            namespace,
+            name,
+            uid,
+            attempt,
+            ..
+        } = self.pods[pod].sandbox.clone();
+        self.cri.cri().remove(&id);
+        let again = PodSpec {
+            attempt: attempt + 1,
+            ..PodSpec::new(&namespace, &name, &uid)
+        };
+        self.cri.cri().run(&[again]).remove(0)
+    }
+
     fn go(&self) {
         std::fs::write(self.cri.node.temp().join("go"), "").expect("a sign");
     }
 
-    fn record(&self) -> Value {
+    pub fn record(&self) -> Value {
         let mut all = records(&self.cri.node);
         assert_eq!(all.len(), 1, "{all:?}");
         all.remove(0)
@@ -177,20 +195,8 @@ fn a_rebuilt_pod_is_reported_and_the_others_are_proven() {
     let real = Real::new(3);
     let upgrade = real.start("", &real.waiting());
     real.wait_for_command();
-    let Sandbox {
-        id,
-        namespace,
-        name,
-        uid,
-        attempt,
-        ..
-    } = real.pods[1].sandbox.clone();
-    real.cri.cri().remove(&id);
-    let again = PodSpec {
-        attempt: attempt + 1,
-        ..PodSpec::new(&namespace, &name, &uid)
-    };
-    let successor = real.cri.cri().run(&[again]).remove(0);
+    let id = real.pods[1].sandbox.id.clone();
+    let successor = real.rebuild(1);
     real.go();
     let run = upgrade.finish().exits(5);
     let rebuilt = run.coded("pod-rebuilt");
