@@ -5,6 +5,7 @@ use crate::cli::RestoreArgs;
 use crate::context::Context;
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit};
+use crate::restore::Limits;
 use crate::{report, restore};
 
 pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document, Refusal> {
@@ -12,13 +13,12 @@ pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document,
     if args.dry_run {
         return diff::plan(request, false, context);
     }
-    let restored = restore::run(
-        &request,
-        args.wait,
-        args.settle,
-        &context.store,
-        context.progress.as_mut(),
-    )?;
+    let limits = Limits {
+        wait: args.wait,
+        manager_grace: args.manager_grace,
+        settle: args.settle,
+    };
+    let restored = restore::run(&request, limits, &context.store, context.progress.as_mut())?;
     let (changed, refused) = (restored.host.is_some(), restored.is_refused);
     let document = report::restore(restored);
     Ok(match (changed, refused) {

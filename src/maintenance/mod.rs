@@ -43,6 +43,8 @@ pub(crate) struct Request<'a> {
     pub deadline: Duration,
     /// How long to wait for the NIC.
     pub wait: Duration,
+    /// How long a network manager that owns a host link goes first.
+    pub manager_grace: Duration,
     /// How long a gateway may take to answer.
     pub timeout: Duration,
     /// How long to watch that no pod is rebuilt.
