@@ -35,6 +35,7 @@ mod links;
 mod lock;
 mod log;
 mod machines;
+mod managers;
 mod moments;
 mod monitoring;
 mod output;
