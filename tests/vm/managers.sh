@@ -1,0 +1,121 @@
+# Network managers beside netfix: the node is theirs, the driver is reloaded, and ip(8) and the managers' own tools check.
+# shellcheck shell=bash
+# shellcheck source=tests/vm/lib.sh
+. "$LAB_REPO/tests/vm/lib.sh"
+
+# Of restore, and of upgrade.
+ROUNDS=10
+VLAN=$NIC.3
+
+# unpack_managers: what scripts/setup has downloaded becomes part of this VM alone.
+unpack_managers() {
+    [ -e "$LAB_REPO/target/lab/managers/ready" ] || fail "no network managers under target/lab: run scripts/setup"
+    tar -C "$LAB_REPO/target/lab/managers" -c . | tar -C / -x --keep-directory-symlink
+    ldconfig
+    systemctl daemon-reload
+    systemctl reload dbus.service
+}
+
+# udev_start: managers configure what udev has finished with.
+udev_start() {
+    systemctl start systemd-udevd.service
+    udevadm trigger --action=add /sys/class/net/*
+    udevadm settle
+}
+udev_stop() { systemctl stop systemd-udevd.service systemd-udevd-control.socket systemd-udevd-kernel.socket; }
+
+# dhcp_start: one address for the host's VLAN.
+dhcp_start() {
+    printf '%s\n' "interface eth1.3" "start 10.3.0.50" "end 10.3.0.50" "lease_file $WORK/leases" "option lease 600" \
+        "option subnet 255.255.255.0" >"$WORK/udhcpd.conf"
+    : >"$WORK/leases"
+    ip netns exec gw busybox udhcpd -f "$WORK/udhcpd.conf" >/dev/null 2>&1 &
+}
+
+# gateway_node: the other end of the wire, with VLAN 3 and leases on it.
+gateway_node() {
+    gw_start
+    gw_vlan 3 10.3.0.1/24 fd00:3::1/64
+    dhcp_start
+}
+
+# facts: names, kinds, parents, MACs, addresses and routes of the host and of every pod. A link that its manager makes has
+# another index than before.
+facts() {
+    local name ip
+    for name in host "${PODS[@]}"; do
+        ip=(ip)
+        [ "$name" = host ] || ip=(ip -n "$name")
+        echo "== $name"
+        "${ip[@]}" -d -j addr show | jq -Sc --arg name "$name" '.[] | select(.ifname != "lo" and (.ifname | startswith("eth1") | not))
+            | [.ifname, .linkinfo.info_kind, .linkinfo.info_data.id, (if $name == "host" then .link else null end), .address, .mtu,
+               (.flags | contains(["UP", "LOWER_UP"])),
+               ([.addr_info[] | select(.scope != "link") | [.local, .prefixlen, .dynamic]] | sort)]'
+        "${ip[@]}" -j route show | jq -Sc 'map(del(.flags, .metric)) | sort_by(tojson)[]'
+        "${ip[@]}" -6 -j route show | jq -Sc 'map(select(.dst | startswith("fe80") | not) | del(.flags, .metric, .expires, .pref)) | sort_by(tojson)[]'
+    done
+}
+
+# as_before: facts and owners become what they were, and stay so.
+as_before() {
+    wait_for 20 "the facts and owners of before" is_as_before || :
+    sleep 1
+    is_as_before || fail "after $1: $(diff <(cat "$WORK/facts" "$WORK/owners") <(facts; owners)) -- $(cat "$OUT" "$OUT.err")"
+    all_answer
+}
+is_as_before() { [ "$(facts; owners)" = "$(cat "$WORK/facts" "$WORK/owners")" ]; }
+
+# Ways in which the driver comes back; the words are for a shell.
+AT_ONCE='modprobe e1000e'
+ASYNC='modprobe e1000e async_probe'
+TWICE='modprobe e1000e; sleep 2; modprobe -r e1000e; sleep 0.5; modprobe e1000e async_probe'
+ways=("$AT_ONCE" "$ASYNC" "$TWICE")
+
+# restore_round WAY WAITING: netfix waits while the driver makes the NIC, or starts afterwards.
+restore_round() {
+    local job settle=0s
+    [ "$1" != "$TWICE" ] || settle=10s
+    unload_driver
+    pods_dead
+    if [ "$2" = 1 ]; then
+        nf restore -v --wait 60s --settle "$settle" >"$OUT" 2>"$OUT.err" &
+        job=$!
+        sleep 1
+        bash -c "$1"
+        wait "$job" || fail "netfix restore: exit code $?: $(cat "$OUT" "$OUT.err")"
+    else
+        bash -c "$1"
+        nf restore -v --wait 60s --settle "$settle" >"$OUT" 2>"$OUT.err" || fail "netfix restore: exit code $?: $(cat "$OUT" "$OUT.err")"
+    fi
+}
+
+upgrade_round() {
+    nf upgrade --foreground --yes --no-pause --settle 5s -- bash -c "modprobe -r e1000e; sleep 1; $1" >"$OUT" 2>"$OUT.err" ||
+        fail "netfix upgrade: exit code $?: $(cat "$OUT" "$OUT.err")"
+}
+
+# race: all rounds; the owner of every link is the same afterwards, and made what it owns. $MADE_BY_OWNER: 1 if netfix must not
+# make the VLAN.
+race() {
+    local round way since=$SECONDS
+    step "the pods reach their gateways; snapshot"
+    all_answer
+    facts >"$WORK/facts"
+    owners >"$WORK/owners"
+    cat "$WORK/owners"
+    expect_exit 0 nf snapshot
+    for ((round = 1; round <= 2 * ROUNDS; round++)); do
+        way=${ways[round % ${#ways[@]}]}
+        since=$SECONDS
+        if ((round <= ROUNDS)); then
+            restore_round "$way" $((round / 2 % 2))
+            way="restore: $way"
+        else
+            upgrade_round "$way"
+            way="upgrade: $way"
+        fi
+        as_before "round $round ($way)"
+        step "round $round, $way: as before; $((SECONDS - since)) s; $(grep -c 'managed-link' "$OUT" "$OUT.err" | xargs)"
+        [ "${MADE_BY_OWNER:-}" != 1 ] || ! grep 'managed-link' "$OUT" "$OUT.err" || fail "netfix made what its owner makes"
+    done
+}
