@@ -11,7 +11,7 @@ use zbus::zvariant::{DynamicType, Type};
 use crate::model::text::duration;
 
 /// How long one call may take.
-const CALL_LIMIT: Duration = Duration::from_secs(1);
+const CALL_LIMIT: Duration = Duration::from_secs(3);
 const DBUS: &str = "org.freedesktop.DBus";
 
 /// A connection to the system bus.

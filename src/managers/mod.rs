@@ -18,8 +18,8 @@ use self::networkd::Networks;
 use crate::model::manager::Manager;
 use crate::model::{IfName, Link};
 
-/// How long all questions together may take.
-const LIMIT: Duration = Duration::from_secs(2);
+/// How long all questions together may take: while a driver is loaded, a host has other work.
+const LIMIT: Duration = Duration::from_secs(5);
 /// The system bus.
 const BUS: &str = "/run/dbus/system_bus_socket";
 
@@ -58,13 +58,11 @@ pub(crate) fn ask() -> Asked {
 }
 
 impl Asked {
-    /// The answer; a manager that hangs costs two seconds from the question on.
+    /// The answer; a manager that hangs costs this time from the question on.
     pub(crate) fn owners(self) -> Owners {
         let left = self.until.saturating_duration_since(Instant::now());
-        self.answer.recv_timeout(left).unwrap_or_else(|_| Owners {
-            unknown: vec![(None, bus::no_answer(LIMIT))],
-            ..Owners::default()
-        })
+        let answer = self.answer.recv_timeout(left);
+        answer.unwrap_or_else(|_| Owners::without_bus(bus::no_answer(LIMIT)))
     }
 }
 
@@ -75,13 +73,26 @@ impl Owners {
             interfaces: ifupdown::read(),
             ..Self::default()
         };
-        if !Path::new(BUS).exists() {
+        let exists = |path| Path::new(path).exists();
+        // A connection can start the bus, which ifupdown does not need.
+        if !exists(BUS) || !(exists(networkd::STATE) || exists(network_manager::STATE)) {
             return owners;
         }
-        if let Err(error) = owners.read_bus() {
-            owners.unknown.push((None, error));
+        match owners.read_bus() {
+            Ok(()) => owners,
+            Err(error) => Self::without_bus(error),
         }
-        owners
+    }
+
+    /// What files alone tell. Only the bus knows whether networkd runs: it is taken to, which costs a wait at most.
+    fn without_bus(error: String) -> Self {
+        let networkd = Path::new(networkd::STATE).exists();
+        Self {
+            networks: networkd.then(Networks::read),
+            profiles: None,
+            interfaces: ifupdown::read(),
+            unknown: vec![(None, error)],
+        }
     }
 
     fn read_bus(&mut self) -> Result<(), String> {

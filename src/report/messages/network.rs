@@ -103,8 +103,8 @@ sentences! {
             activates the profile" (limit = duration(*limit), error = or_nothing(": ", error.as_ref())),
         UnknownToManager { manager } => "{manager} owns the link and did not restore this: netfix did. A restart of \
             {manager} can remove it, unless its configuration has it",
-        ManagerUnreachable { error } => "cannot query the network managers: {error}. netfix recreated host links without \
-            waiting for their owners",
+        ManagerUnreachable { error } => "cannot query the network managers: {error}. netfix did not wait for owners of host \
+            links that it could not find out",
         LostAgain { pods } => "links were lost again after the restore, in {pods}, and restored once more. A network \
             manager or a second reset of the driver does that" (pods = count(*pods, "pod")),
         NotAnnounced { failed, all, error } => "cannot send {failed} of {all}: {error}"

@@ -36,9 +36,10 @@ END
     [ -e "/sys/class/net/$VLAN" ] || fail "ifupdown did not make $VLAN"
 }
 
+# owners: ifupdown forgets the VLANs of a device that vanishes, whoever makes them again.
 owners() {
-    ifquery --state | sort
-    systemctl is-active "ifup@$NIC.service" networking.service
+    ifquery --state "$NIC" || :
+    systemctl is-active "ifup@$NIC.service" || :
 }
 
 gateway_node

@@ -30,12 +30,12 @@ network_manager_start() {
     systemctl start NetworkManager.service
     wait_for 60 "NetworkManager to activate its profiles" is_active
 }
-is_active() { [ "$(owners)" = "$(printf '%s\n' "eth0:connected:nic" "eth0.3:connected:vlan" "ip_address = 10.3.0.50")" ]; }
+is_active() { [ "$(nmcli -t -f DEVICE,STATE device | grep -cx 'eth0.*:connected')" = 2 ]; }
 
 # owners: also the lease that NetworkManager has.
 owners() {
     nmcli -t -f DEVICE,STATE,CONNECTION device 2>/dev/null | grep '^eth0' | sort
-    nmcli -g DHCP4.OPTION device show "$VLAN" 2>/dev/null | tr '|' '\n' | sed 's/^ *//; s/ *$//' | grep '^ip_address'
+    nmcli -f DHCP4 device show "$VLAN" 2>/dev/null | grep -o ' ip_address = .*' || echo "no lease"
 }
 
 gateway_node

@@ -25,7 +25,7 @@ is_configured() { networkctl list --no-legend --no-pager 2>/dev/null | awk '{pri
 
 # owners: also the lease that networkd has for the link that exists now.
 owners() {
-    networkctl list --no-legend --no-pager | awk '$2 ~ /^eth0/ {print $2, $5}' | sort
+    networkctl list --no-legend --no-pager | awk '$2 ~ /^eth0/ {print $2, $5}' | sort || :
     grep -h '^ADDRESS=' "/run/systemd/netif/leases/$(cat "/sys/class/net/$VLAN/ifindex")" 2>/dev/null || echo "no lease"
 }
 
