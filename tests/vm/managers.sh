@@ -57,14 +57,14 @@ facts() {
                ([.addr_info[] | select(.scope != "link") | [.local, .prefixlen, .dynamic]] | sort)];
         def route($ns): select(.dst | startswith("fe80") | not) | [$ns, .dst, .gateway, .dev, .prefsrc, .protocol];
         . as $all | ($names | split(" ")) | to_entries[] | .value as $ns | $all[.key * 3:(.key + 1) * 3]
-        | (.[0][] | link($ns)), ([.[1][], .[2][] | route($ns)] | sort[])'
+        | ([.[0][] | link($ns)] | sort[]), ([.[1][], .[2][] | route($ns)] | sort[])'
 }
 
 # as_before: facts and owners become what they were, and stay so.
 as_before() {
     local end=$((SECONDS + 60))
     until is_as_before; do
-        [ "$SECONDS" -lt "$end" ] || fail "after $1: $(diff "$WORK/before" "$WORK/after") -- $(cat "$OUT" "$OUT.err")"
+        [ "$SECONDS" -lt "$end" ] || fail "after $1: $(diff "$WORK/before" "$WORK/after" || :) -- $(cat "$OUT" "$OUT.err")"
         sleep 0.5
     done
     all_answer
