@@ -4,7 +4,7 @@
 //! with it the renewal of leases.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::wait_nic::WaitLimit;
 use crate::inventory::observe::Host;
@@ -19,6 +19,9 @@ use crate::plan::link_diff::closure;
 use crate::plan::{self, HostLinks, Plan, Step};
 use crate::progress::{Listener, Progress, Wait};
 use crate::systemd;
+
+/// `NetworkManager` accepts the activation of a VLAN whose parent it is still taking over, and fails later: it is told again.
+const AGAIN: Duration = Duration::from_secs(2);
 
 /// What the owners of links left to netfix.
 #[derive(Debug, Default)]
@@ -148,14 +151,17 @@ impl Managed {
         }
         let devices = names.into_iter().collect();
         progress.notice(Progress::Waiting(Wait::Manager, devices, limit.grace));
+        let mut last = None;
         limit.wait_for_managers(|| {
-            for name in &profiles {
-                if !matches!(self.activated.get(name), Some(None)) {
+            host.refresh()?;
+            let is_due = last.is_none_or(|last: Instant| last.elapsed() >= AGAIN);
+            for name in profiles.iter().filter(|_| is_due) {
+                if host.state.link(name).is_none() {
                     let refusal = owners.activate(name).err();
                     self.activated.insert(name.clone(), refusal);
+                    last = Some(Instant::now());
                 }
             }
-            host.refresh()?;
             baseline.learn(&host.state);
             Ok(self.missing(owners, host, baseline).is_empty())
         })?;

@@ -43,3 +43,9 @@ udev_start
 network_manager_start
 three_pods "$VLAN"
 MADE_BY_OWNER=1 race
+
+step "a profile without autoconnect: netfix tells NetworkManager to activate it"
+nmcli connection modify vlan connection.autoconnect no
+restore_round "$AT_ONCE" 1
+as_before "a profile without autoconnect"
+! grep managed-link "$OUT" "$OUT.err" || fail "netfix made the VLAN of a profile that it can have activated"
