@@ -17,8 +17,9 @@ use log::{Level, LevelFilter, Log, Metadata, Record};
 use systemd_journal_logger::JournalLog;
 
 use crate::kernel::trace;
-use crate::model::text::{count, escape};
-use crate::model::{PodId, PodInfo, Problem, Severity};
+use crate::model::manager::Manager;
+use crate::model::text::{count, duration, escape};
+use crate::model::{IfName, PodId, PodInfo, Problem, Severity};
 use crate::plan::Step;
 
 /// journald's socket (systemd's "Native Journal Protocol").
@@ -247,6 +248,16 @@ pub fn begins(command: &str) {
 /// A command continues the window of a process that is gone.
 pub(crate) fn continues(command: &str, window: &str) {
     log::info!(target: COMMAND, COMMAND = command; "{command} continues the interrupted window {window}");
+}
+
+/// netfix waits until a network manager has brought a link back.
+pub(crate) fn waits(link: &IfName, manager: Manager, limit: Duration) {
+    let (link, limit) = (link.to_string(), duration(limit));
+    let manager = manager.to_string();
+    log::info!(
+        target: COMMAND, LINK = link, MANAGER = manager;
+        "waiting up to {limit} for {manager} to bring back {link}"
+    );
 }
 
 /// How a command ended.

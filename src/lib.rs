@@ -15,6 +15,7 @@ mod inventory;
 pub mod journal;
 mod kernel;
 mod maintenance;
+mod managers;
 pub mod matching;
 pub mod model;
 pub mod plan;

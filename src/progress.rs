@@ -41,6 +41,8 @@ pub enum Wait {
     Device,
     /// Carrier on them.
     Carrier,
+    /// The network manager that owns them.
+    Manager,
     /// A loss, which would be restored.
     Loss,
 }

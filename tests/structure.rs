@@ -15,7 +15,7 @@ const SHARED: &[&str] = &[
     "context", "fault", "journal", "model", "progress", "refusal",
 ];
 /// The parts that use the kernel, runtimes, systemd and disks.
-const CLIENTS: &[&str] = &["cni", "kernel", "runtime", "systemd"];
+const CLIENTS: &[&str] = &["cni", "kernel", "managers", "runtime", "systemd"];
 
 const ARROWS: &[Arrows] = &[
     ("model", &[]),
@@ -26,6 +26,7 @@ const ARROWS: &[Arrows] = &[
     ("kernel", &["fault", "model"]),
     ("runtime", &["fault", "kernel", "model"]),
     ("systemd", &["fault", "model"]),
+    ("managers", &["fault", "model"]),
     ("store", &["fault", "model"]),
     ("refusal", &["model", "store"]),
     ("progress", &["model"]),

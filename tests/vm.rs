@@ -48,7 +48,7 @@ const BOOTS: [Boot; 6] = [
     },
     Boot {
         name: "managers",
-        scenarios: &["udev"],
+        scenarios: &["udev", "networkd", "ifupdown", "network-manager"],
     },
     Boot {
         name: "bonds",

@@ -184,6 +184,9 @@ pub struct UpgradeArgs {
     /// After COMMAND, wait this long for the NIC and its carrier
     #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
     pub wait: Duration,
+    /// Wait this long for the network manager that owns a missing host link to bring it back, then recreate it
+    #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
+    pub manager_grace: Duration,
     /// Wait this long for the answers of the gateways
     #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
     pub timeout: Duration,
@@ -285,6 +288,9 @@ pub struct RestoreArgs {
     /// Wait this long for the NIC and its carrier, such as 60s or 2m
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
     pub wait: Duration,
+    /// Wait this long for the network manager that owns a missing host link to bring it back, then recreate it
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
+    pub manager_grace: Duration,
     /// After the restore, watch the links this long, restore what is lost again, and observe everything a last time
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
     pub settle: Duration,

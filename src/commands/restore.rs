@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::maintenance::{abandoned, clock};
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit};
+use crate::restore::Limits;
 use crate::{report, restore};
 
 pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document, Refusal> {
@@ -14,13 +15,12 @@ pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document,
         return diff::plan(request, false, context);
     }
     let began = clock::boottime();
-    let restored = restore::run(
-        &request,
-        args.wait,
-        args.settle,
-        &context.store,
-        context.progress.as_mut(),
-    )?;
+    let limits = Limits {
+        wait: args.wait,
+        manager_grace: args.manager_grace,
+        settle: args.settle,
+    };
+    let restored = restore::run(&request, limits, &context.store, context.progress.as_mut())?;
     abandoned::note_restore(&restored, began, context);
     let (changed, refused) = (restored.host.is_some(), restored.is_refused);
     let document = report::restore(restored);

@@ -56,6 +56,7 @@ fn request(args: &UpgradeArgs) -> Result<Request<'_>, Refusal> {
         no_pause: args.no_pause,
         deadline: args.hold.deadline,
         wait: args.wait,
+        manager_grace: args.manager_grace,
         timeout: args.timeout,
         targets: args.targets.all(),
         settle: args.settle,

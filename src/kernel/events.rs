@@ -14,6 +14,8 @@ use super::{Error, Socket, trace};
 
 /// The multicast group of link changes (linux/rtnetlink.h).
 const RTNLGRP_LINK: u32 = 1;
+/// Those of addresses and routes: `RTNLGRP_IPV4_IFADDR`, `RTNLGRP_IPV4_ROUTE`, `RTNLGRP_IPV6_IFADDR`, `RTNLGRP_IPV6_ROUTE`.
+const RTNLGRP_ADDRESSES_AND_ROUTES: [u32; 4] = [5, 7, 9, 11];
 /// How often a wait that can be interrupted checks for that.
 const INTERVAL: Duration = Duration::from_millis(250);
 
@@ -114,10 +116,31 @@ fn name(link: LinkMessage) -> Option<String> {
 pub fn wait_for_link(
     until: Instant,
     interrupted: Option<&dyn Fn() -> bool>,
+    ready: impl FnMut() -> Result<bool, Error>,
+) -> Result<bool, Error> {
+    wait(LinkEvents::subscribe()?, until, interrupted, ready)
+}
+
+/// The same, also after events of addresses and routes. It ends early within [`INTERVAL`] for what is no event.
+pub fn wait_for_configuration(
+    until: Instant,
+    interrupted: Option<&dyn Fn() -> bool>,
+    ready: impl FnMut() -> Result<bool, Error>,
+) -> Result<bool, Error> {
+    let mut all = LinkEvents::subscribe()?;
+    for group in RTNLGRP_ADDRESSES_AND_ROUTES {
+        all.0.join(group)?;
+    }
+    wait(all, until, Some(interrupted.unwrap_or(&|| false)), ready)
+}
+
+fn wait(
+    mut links: LinkEvents,
+    until: Instant,
+    interrupted: Option<&dyn Fn() -> bool>,
     mut ready: impl FnMut() -> Result<bool, Error>,
 ) -> Result<bool, Error> {
     let longest = interrupted.map_or(Duration::MAX, |_| INTERVAL);
-    let mut links = LinkEvents::subscribe()?;
     let udev = UdevEvents::subscribe()?;
     let has_event = |links: &LinkEvents, left: Duration| {
         let udev = udev.as_ref().map(AsFd::as_fd);

@@ -86,7 +86,7 @@ fn wait(socket: &OwnedFd, until: Instant) -> io::Result<bool> {
     }
 }
 
-/// An echo request. The kernel adds the checksum of ICMPv6, which covers the IP header.
+/// An echo request. The kernel adds the checksum of `ICMPv6`, which covers the IP header.
 fn echo_request(to: IpAddr, (id, number): (u16, u16)) -> Vec<u8> {
     let kind = if to.is_ipv4() { 8 } else { 128 };
     let mut packet = vec![kind, 0, 0, 0];

@@ -46,6 +46,8 @@ pub(crate) struct Request<'a> {
     pub deadline: Duration,
     /// How long to wait for the NIC.
     pub wait: Duration,
+    /// How long a network manager that owns a host link goes first.
+    pub manager_grace: Duration,
     /// How long a gateway or target may take to answer.
     pub timeout: Duration,
     /// What each pod has to reach beyond its gateways.

@@ -32,7 +32,7 @@ pub(crate) fn restore(
         runtimes: request.runtimes.clone(),
     };
     let interrupted = || signals.interrupted();
-    let limit = WaitLimit::new(wait, Some(&interrupted));
+    let limit = WaitLimit::new(wait, request.manager_grace, Some(&interrupted));
     let restored = restore::restore(wanted, limit, &context.store, context.progress.as_mut());
     restored.unwrap_or_else(|refusal| Restored {
         problems: refusal.problems,

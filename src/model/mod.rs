@@ -10,6 +10,7 @@ pub mod exit;
 pub mod identity;
 pub mod link;
 pub mod mac;
+pub mod manager;
 pub mod name;
 pub mod neighbour;
 pub mod nic;

@@ -108,7 +108,7 @@ pub struct GatewayAnswer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TargetKind {
-    /// ICMP or ICMPv6 echo.
+    /// ICMP echo, of either family.
     Ping,
     /// A TCP connection.
     Tcp,

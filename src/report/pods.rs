@@ -228,9 +228,9 @@ fn asked<'a>(has_targets: bool) -> Vec<Column<'a>> {
     };
     framed([
         Column::new("INTERFACE", 2, |row| row.by(|g| g.dev.clone())),
-        Column::new(destination, 1, |row| row.destination()),
+        Column::new(destination, 1, Row::destination),
         Column::new("ANSWERED BY", 4, |row| row.by(|g| or_dash(g.lladdr))),
-        Column::right("ROUND TRIP", 3, |row| row.round_trip()),
+        Column::right("ROUND TRIP", 3, Row::round_trip),
     ])
 }
 

@@ -110,6 +110,7 @@ fn awaited(wait: Wait, devices: &[IfName]) -> String {
     match wait {
         Wait::Device => names,
         Wait::Carrier => format!("carrier on {names}"),
+        Wait::Manager => format!("the network manager of {names}"),
         Wait::Loss => "another loss".to_owned(),
     }
 }

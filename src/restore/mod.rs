@@ -7,6 +7,7 @@ mod create_links;
 mod host;
 pub(crate) mod inspect;
 mod mac_owners;
+mod managed;
 mod pods;
 mod request;
 pub(crate) mod settle;
@@ -100,22 +101,31 @@ impl RestoreState {
     }
 }
 
-/// Restores under the lock: a snapshot must not record a network that is half restored. Waits for the NIC as long as
-/// `wait`, and watches for `settle` whether anything is lost again.
+/// How long a restore may take for what it does not do itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// For the NIC and its carrier.
+    pub wait: Duration,
+    /// For a network manager that owns a link.
+    pub manager_grace: Duration,
+    /// To watch whether anything is lost again.
+    pub settle: Duration,
+}
+
+/// Restores under the lock: a snapshot must not record a network that is half restored.
 pub(crate) fn run(
     request: &Request,
-    wait: Duration,
-    settle: Duration,
+    limits: Limits,
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Restored, Refusal> {
     let _guard = store.exists().then(|| store.lock("restore")).transpose()?;
-    let limit = WaitLimit::new(wait, None);
+    let limit = WaitLimit::new(limits.wait, limits.manager_grace, None);
     let restored = restore(request.clone(), limit, store, progress)?;
-    if settle.is_zero() || restored.host.is_none() {
+    if limits.settle.is_zero() || restored.host.is_none() {
         return Ok(restored);
     }
-    settle::settle(restored, (request, wait, settle), store, progress)
+    settle::settle(restored, (request, limits), store, progress)
 }
 
 /// Restores under a lock that is held already.
@@ -202,10 +212,13 @@ fn carry_out(
         Progress::Waiting(wait, devices, limit.limit)
     };
     progress.notice(waiting(Wait::Device, limit, baseline));
+    let managers = managed::ask(host, baseline, limit);
     let mut notes = wait_nic::for_devices(host, baseline, limit)?;
+    let managed = managed::go_first(managers, host, baseline, limit, progress)?;
     progress.notice(Progress::Phase(Phase::RestoringHost, 1));
     let mut host_job = HostJob::default();
     let links = host_job.restore(host, baseline)?;
+    notes.extend(managed.findings(&host_job.done));
     let mut jobs: Vec<Job> = matched.into_iter().map(Job::new).collect();
     progress.notice(Progress::Phase(Phase::RestoringPods, jobs.len()));
     pods::restore(&mut jobs, host, &links, progress)?;

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::wait_nic::WaitLimit;
-use super::{Restored, RestoredPod, restore};
+use super::{Limits, Restored, RestoredPod, restore};
 use crate::inventory::prepare::Request;
 use crate::kernel::events::LinkEvents;
 use crate::model::Problem;
@@ -87,16 +87,16 @@ impl LossWatch {
 /// Watches for `settle`, restores what is lost again, and observes everything a last time.
 pub(super) fn settle(
     first: Restored,
-    (request, wait, settle): (&Request, Duration, Duration),
+    (request, limits): (&Request, Limits),
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Restored, Refusal> {
     let mut watch = LossWatch::start();
     let (mut restored, mut told) = (first, Vec::new());
-    let mut time = Settle::begin(settle);
-    progress.notice(Progress::Waiting(Wait::Loss, Vec::new(), settle));
+    let mut time = Settle::begin(limits.settle);
+    progress.notice(Progress::Waiting(Wait::Loss, Vec::new(), limits.settle));
     while watch.has_losses(&time, &|| false) {
-        let limit = WaitLimit::new(wait, None);
+        let limit = WaitLimit::new(limits.wait, limits.manager_grace, None);
         let again = restore(request.clone(), limit, store, progress)?;
         if let Some(problem) = again.lost_again_after(&restored) {
             told.push(problem);
@@ -105,7 +105,7 @@ pub(super) fn settle(
         restored = restored.then(again);
         progress.notice(Progress::Waiting(Wait::Loss, Vec::new(), time.left()));
     }
-    let limit = WaitLimit::new(Duration::ZERO, None);
+    let limit = WaitLimit::new(Duration::ZERO, limits.manager_grace, None);
     let last = restore(request.clone(), limit, store, progress)?;
     told.extend(last.lost_again_after(&restored));
     restored = restored.then(last);

@@ -22,15 +22,22 @@ pub(crate) struct WaitLimit<'a> {
     until: Instant,
     /// The whole time that the user allowed.
     pub limit: Duration,
+    /// How long a network manager that owns a link goes first.
+    pub(super) grace: Duration,
     /// Whether a signal asks netfix to stop waiting, where signals may.
     interrupted: Option<&'a dyn Fn() -> bool>,
 }
 
 impl<'a> WaitLimit<'a> {
-    pub(crate) fn new(limit: Duration, interrupted: Option<&'a dyn Fn() -> bool>) -> Self {
+    pub(crate) fn new(
+        limit: Duration,
+        grace: Duration,
+        interrupted: Option<&'a dyn Fn() -> bool>,
+    ) -> Self {
         Self {
             until: Instant::now() + limit,
             limit,
+            grace,
             interrupted,
         }
     }
@@ -51,6 +58,15 @@ impl<'a> WaitLimit<'a> {
             limit: self.limit.max(LINKWATCH),
             ..self
         }
+    }
+
+    /// Waits until network managers are `ready`, at most for the time that they have.
+    pub(super) fn wait_for_managers(
+        self,
+        ready: impl FnMut() -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
+        let until = Instant::now() + self.grace;
+        events::wait_for_configuration(until, self.interrupted, ready)
     }
 
     /// Waits until `ready` or the limit; returns whether it is ready. Without a limit `ready` is asked once.

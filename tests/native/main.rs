@@ -37,6 +37,7 @@ mod lock;
 mod log;
 mod log_names;
 mod machines;
+mod managers;
 mod moments;
 mod monitoring;
 mod output;

@@ -34,6 +34,8 @@ pub enum Code {
     LinkConflict,
     LockHeld,
     MacConflict,
+    ManagedLink,
+    ManagerUnreachable,
     NetnsGone,
     NetnsReplaced,
     NoCarrier,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::and;
+use super::{and, or_nothing};
 use crate::model::problem::{ConflictCause, GatewayCause, Holder, PlanCause, RestoreCause};
 use crate::model::text::{count, duration, escape};
 use crate::model::{Hardware, IfName};
@@ -96,6 +96,15 @@ sentences! {
         NoCarrier => "is up but has no carrier: the pods on it are restored and cannot be reached",
         UdevUnfinished { limit } => "udev did not finish with it within {limit}; netfix went on. See \
             `systemctl status systemd-udevd`" (limit = duration(*limit)),
+        MadeForManager { manager, limit } => "{manager} owns it and did not bring it back within {limit}: netfix recreated \
+            it" (limit = duration(*limit)),
+        NotActivated { limit, error } => "NetworkManager did not bring it back within {limit}, and did not activate its \
+            profile{error}: netfix recreated it, and NetworkManager shows it as external. `nmcli connection up` \
+            activates the profile" (limit = duration(*limit), error = or_nothing(": ", error.as_ref())),
+        UnknownToManager { manager } => "{manager} owns the link and did not restore this: netfix did. A restart of \
+            {manager} can remove it, unless its configuration has it",
+        ManagerUnreachable { error } => "cannot query the network managers: {error}. netfix did not wait for owners of host \
+            links that it could not find out",
         LostAgain { pods } => "links were lost again after the restore, in {pods}, and restored once more. A network \
             manager or a second reset of the driver does that" (pods = count(*pods, "pod")),
         NotAnnounced { failed, all, error } => "cannot send {failed} of {all}: {error}"

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::causes;
+use crate::model::manager::Manager;
 use crate::model::{Hardware, IfName, Mac, PodId};
 
 causes! {
@@ -60,6 +61,10 @@ causes! {
         WaitsForCarrier => NoCarrier,
         NoCarrier => NoCarrier,
         UdevUnfinished { limit: Duration } => UdevPending,
+        MadeForManager { manager: Manager, limit: Duration } => ManagedLink,
+        NotActivated { limit: Duration, error: Option<String> } => ManagedLink,
+        UnknownToManager { manager: Manager } => ManagedLink,
+        ManagerUnreachable { error: String } => ManagerUnreachable,
         LostAgain { pods: usize } => Degraded,
         HostFailed { error: String } => Failed,
         NotAnnounced { failed: usize, all: usize, error: String } => Failed,

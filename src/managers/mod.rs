@@ -1,0 +1,152 @@
+//! The host's network managers: which links each brings back after a driver reload, and whether it has finished with one.
+//! Only a manager that runs counts; no query starts one.
+
+mod bus;
+mod ifupdown;
+mod network_manager;
+mod networkd;
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use self::bus::Bus;
+use self::ifupdown::Interfaces;
+use self::network_manager::Profiles;
+use self::networkd::Networks;
+use crate::model::manager::Manager;
+use crate::model::{IfName, Link};
+
+/// How long all questions together may take: while a driver is loaded, a host has other work.
+const LIMIT: Duration = Duration::from_secs(5);
+/// The system bus.
+const BUS: &str = "/run/dbus/system_bus_socket";
+
+/// Which links the running managers own, by their configuration.
+#[derive(Debug, Default)]
+pub(crate) struct Owners {
+    networks: Option<Networks>,
+    profiles: Option<(Bus, Profiles)>,
+    interfaces: Option<Interfaces>,
+    /// The managers that could not be queried, with the reason; `None`: the bus.
+    pub unknown: Vec<(Option<Manager>, String)>,
+}
+
+/// Whether a manager may run here. Reads only whether files exist, so that a host without managers loses no time.
+pub(crate) fn may_run() -> bool {
+    let exists = |path: &&str| Path::new(path).exists();
+    [networkd::STATE, network_manager::STATE, ifupdown::STATE]
+        .iter()
+        .any(exists)
+}
+
+/// Questions that are being answered.
+pub(crate) struct Asked {
+    answer: Receiver<Owners>,
+    until: Instant,
+}
+
+/// Begins to query the managers, beside the caller's work.
+pub(crate) fn ask() -> Asked {
+    let (sender, answer) = channel();
+    thread::spawn(move || {
+        let _ = sender.send(Owners::read());
+    });
+    let until = Instant::now() + LIMIT;
+    Asked { answer, until }
+}
+
+impl Asked {
+    /// The answer; a manager that hangs costs this time from the question on.
+    pub(crate) fn owners(self) -> Owners {
+        let left = self.until.saturating_duration_since(Instant::now());
+        let answer = self.answer.recv_timeout(left);
+        answer.unwrap_or_else(|_| Owners::without_bus(bus::no_answer(LIMIT)))
+    }
+}
+
+impl Owners {
+    /// Queries every manager that runs.
+    fn read() -> Self {
+        let mut owners = Self {
+            interfaces: ifupdown::read(),
+            ..Self::default()
+        };
+        let exists = |path| Path::new(path).exists();
+        // A connection can start the bus, which ifupdown does not need.
+        if !exists(BUS) || !(exists(networkd::STATE) || exists(network_manager::STATE)) {
+            return owners;
+        }
+        match owners.read_bus() {
+            Ok(()) => owners,
+            Err(error) => Self::without_bus(error),
+        }
+    }
+
+    /// What files alone tell. Only the bus knows whether networkd runs: it is taken to, which costs a wait at most.
+    fn without_bus(error: String) -> Self {
+        let networkd = Path::new(networkd::STATE).exists();
+        Self {
+            networks: networkd.then(Networks::read),
+            profiles: None,
+            interfaces: ifupdown::read(),
+            unknown: vec![(None, error)],
+        }
+    }
+
+    fn read_bus(&mut self) -> Result<(), String> {
+        let bus = Bus::connect()?;
+        if bus.has_owner(networkd::SERVICE)? {
+            self.networks = Some(Networks::read());
+        }
+        if bus.has_owner(network_manager::SERVICE)? {
+            match Profiles::read(&bus) {
+                Ok(profiles) => self.profiles = Some((bus, profiles)),
+                Err(error) => self.unknown.push((Some(Manager::NetworkManager), error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The manager that brings back this link of the checkpoint, or its addresses if it is a device.
+    pub(crate) fn of(&self, link: &Link) -> Option<Manager> {
+        let profiles = self.profiles.as_ref().map(|(_, profiles)| profiles);
+        if profiles.is_some_and(|profiles| profiles.have(link)) {
+            Some(Manager::NetworkManager)
+        } else if self.networks.as_ref().is_some_and(|files| files.have(link)) {
+            Some(Manager::Networkd)
+        } else if self
+            .interfaces
+            .as_ref()
+            .is_some_and(|all| all.are_brought_up(link))
+        {
+            Some(Manager::Ifupdown)
+        } else {
+            None
+        }
+    }
+
+    /// Whether the manager has finished with a link that exists, so that nothing more comes of it.
+    pub(crate) fn has_finished(&self, manager: Manager, name: &IfName, ifindex: u32) -> bool {
+        match (manager, &self.profiles) {
+            (Manager::Networkd, _) => networkd::has_finished(ifindex),
+            (Manager::NetworkManager, Some((bus, _))) => network_manager::is_active(bus, name),
+            (Manager::NetworkManager, None) | (Manager::Ifupdown, _) => false,
+        }
+    }
+
+    /// Whether the manager waits for a person to activate the link's profile.
+    pub(crate) fn waits_for_a_person(&self, name: &IfName) -> bool {
+        let profiles = self.profiles.as_ref().map(|(_, profiles)| profiles);
+        profiles.is_some_and(|profiles| profiles.are_manual(name))
+    }
+
+    /// Tells `NetworkManager` to activate its profile of a link.
+    pub(crate) fn activate(&self, name: &IfName) -> Result<(), String> {
+        match &self.profiles {
+            Some((bus, profiles)) => profiles.activate(bus, name),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Programs that configure the host's links.
+
+use std::fmt;
+
+/// A network manager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Manager {
+    /// systemd-networkd, also as netplan's renderer.
+    Networkd,
+    /// `NetworkManager`, also as netplan's renderer.
+    NetworkManager,
+    /// ifupdown of Debian.
+    Ifupdown,
+}
+
+impl fmt::Display for Manager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Networkd => "systemd-networkd",
+            Self::NetworkManager => "NetworkManager",
+            Self::Ifupdown => "ifupdown",
+        })
+    }
+}

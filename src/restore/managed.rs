@@ -1,0 +1,222 @@
+//! Host links of network managers: their owner goes first, and netfix creates only what does not come.
+//!
+//! A manager adopts or remakes a link that another program made: VLANs of `NetworkManager` lose their profile by that, and
+//! with it the renewal of leases.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use super::wait_nic::WaitLimit;
+use crate::inventory::observe::Host;
+use crate::journal;
+use crate::kernel::Error;
+use crate::managers::{self, Asked, Owners};
+use crate::matching::host_baseline::HostBaseline;
+use crate::model::manager::Manager;
+use crate::model::problem::RestoreCause;
+use crate::model::{IfName, Problem};
+use crate::plan::link_diff::closure;
+use crate::plan::{self, HostLinks, Plan, Step};
+use crate::progress::{Listener, Progress, Wait};
+use crate::systemd;
+
+/// `NetworkManager` accepts the activation of a VLAN whose parent it is still taking over, and fails later: it is told again.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// What the owners of links left to netfix.
+#[derive(Debug, Default)]
+pub(super) struct Managed {
+    /// The owners of links, by their name on the host now.
+    owners: BTreeMap<IfName, Manager>,
+    /// The links whose profile `NetworkManager` was told to activate, with its refusal.
+    activated: BTreeMap<IfName, Option<String>>,
+    unknown: Vec<Problem>,
+    grace: Duration,
+}
+
+/// Queries the managers beside the wait for the NIC, where a host link or address is missing.
+pub(super) fn ask(host: &Host, baseline: &HostBaseline, limit: WaitLimit<'_>) -> Option<Asked> {
+    let is_wanted = !limit.grace.is_zero() && managers::may_run() && systemd::is_at_home();
+    let is_needed = || {
+        let (plan, links) = plan_of(host, baseline);
+        let is_gone = |name: &IfName| !links.present.contains(name);
+        baseline.devices.iter().any(is_gone)
+            || plan.steps.iter().any(|step| made_on(step).is_some())
+    };
+    (is_wanted && is_needed()).then(managers::ask)
+}
+
+/// Waits until the owners have brought back their links and addresses, or have finished with them without.
+pub(super) fn go_first(
+    asked: Option<Asked>,
+    host: &mut Host,
+    baseline: &mut HostBaseline,
+    limit: WaitLimit<'_>,
+    progress: &mut dyn Listener,
+) -> Result<Managed, Error> {
+    let Some(asked) = asked else {
+        return Ok(Managed::default());
+    };
+    let owners = asked.owners();
+    let mut managed = Managed::new(&owners, host, baseline, limit);
+    let awaited = managed.missing(&owners, host, baseline);
+    if awaited.is_empty() {
+        return Ok(managed);
+    }
+    // NetworkManager activates only automatic profiles.
+    let is_manual = |name: &&IfName| owners.waits_for_a_person(name);
+    let manual = awaited.iter().filter(is_manual).cloned().collect();
+    managed.wait(
+        &owners,
+        (awaited, manual),
+        (host, baseline, limit),
+        progress,
+    )?;
+    let profiles = managed.unmade_profiles(host, baseline);
+    if !profiles.is_empty() {
+        let both = (profiles.clone(), profiles);
+        managed.wait(&owners, both, (host, baseline, limit), progress)?;
+    }
+    Ok(managed)
+}
+
+fn plan_of(host: &Host, baseline: &HostBaseline) -> (Plan, HostLinks) {
+    let observed = baseline.observed(&host.state, None);
+    plan::host(&baseline.state, observed, &baseline.devices)
+}
+
+/// The link that a step makes, or gives an address or route.
+fn made_on(step: &Step) -> Option<&IfName> {
+    match step {
+        Step::AddLink(link) => Some(&link.name),
+        Step::AddAddress(address) => Some(&address.dev),
+        Step::AddRoute { route, .. } => route.devs().first().copied(),
+        _ => None,
+    }
+}
+
+impl Managed {
+    fn new(owners: &Owners, host: &Host, baseline: &HostBaseline, limit: WaitLimit<'_>) -> Self {
+        let (_, links) = plan_of(host, baseline);
+        let names = closure(baseline.devices.clone(), &baseline.state.links);
+        let of = |name: &IfName| {
+            let link = baseline.state.link(name)?;
+            let now = links.name_now(name);
+            // Managers have the name that the link has now.
+            let mut link = link.clone();
+            link.name.clone_from(&now);
+            Some((now, owners.of(&link)?))
+        };
+        let unknown = owners.unknown.iter().map(|(manager, error)| {
+            let object = manager.map_or_else(|| "D-Bus".to_owned(), |manager| manager.to_string());
+            let error = error.clone();
+            RestoreCause::ManagerUnreachable { error }.warning(object)
+        });
+        Self {
+            owners: names.iter().filter_map(of).collect(),
+            activated: BTreeMap::new(),
+            unknown: unknown.collect(),
+            grace: limit.grace,
+        }
+    }
+
+    /// The links of which something is missing that their owner may still bring.
+    fn missing(&self, owners: &Owners, host: &Host, baseline: &HostBaseline) -> BTreeSet<IfName> {
+        let (plan, _) = plan_of(host, baseline);
+        let missing = plan.steps.iter().filter_map(made_on);
+        let is_awaited = |name: &&IfName| {
+            let now = host.state.link(name);
+            self.owners.get(*name).is_some_and(|manager| {
+                now.is_none_or(|now| !owners.has_finished(*manager, name, now.index))
+            })
+        };
+        // The owner is asked once for each link.
+        let names: BTreeSet<&IfName> = missing.collect();
+        names.into_iter().filter(is_awaited).cloned().collect()
+    }
+
+    /// Waits for the first links, and has the profiles of the second ones activated: as soon as `NetworkManager` knows the
+    /// device under them.
+    fn wait(
+        &mut self,
+        owners: &Owners,
+        (names, profiles): (BTreeSet<IfName>, BTreeSet<IfName>),
+        (host, baseline, limit): (&mut Host, &mut HostBaseline, WaitLimit<'_>),
+        progress: &mut dyn Listener,
+    ) -> Result<(), Error> {
+        for name in &names {
+            if let Some(manager) = self.owners.get(name) {
+                journal::waits(name, *manager, limit.grace);
+            }
+        }
+        let devices = names.into_iter().collect();
+        progress.notice(Progress::Waiting(Wait::Manager, devices, limit.grace));
+        let mut last = None;
+        limit.wait_for_managers(|| {
+            host.refresh()?;
+            let is_due = last.is_none_or(|last: Instant| last.elapsed() >= AGAIN);
+            for name in profiles.iter().filter(|_| is_due) {
+                if host.state.link(name).is_none() {
+                    let refusal = owners.activate(name).err();
+                    self.activated.insert(name.clone(), refusal);
+                    last = Some(Instant::now());
+                }
+            }
+            baseline.learn(&host.state);
+            Ok(self.missing(owners, host, baseline).is_empty())
+        })?;
+        Ok(())
+    }
+
+    /// The links that `NetworkManager` has a profile of, and did not make.
+    fn unmade_profiles(&self, host: &Host, baseline: &HostBaseline) -> BTreeSet<IfName> {
+        let (plan, _) = plan_of(host, baseline);
+        let unmade = plan.steps.iter().filter_map(|step| match step {
+            Step::AddLink(link) => Some(&link.name),
+            _ => None,
+        });
+        let is_profile = |name: &&IfName| {
+            self.owners.get(*name) == Some(&Manager::NetworkManager)
+                && !self.activated.contains_key(*name)
+        };
+        unmade.filter(is_profile).cloned().collect()
+    }
+
+    /// What netfix did in place of an owner.
+    pub(super) fn findings(mut self, done: &[Step]) -> Vec<Problem> {
+        let mut findings = std::mem::take(&mut self.unknown);
+        findings.retain(|_| !done.is_empty());
+        let made: BTreeSet<&IfName> = done
+            .iter()
+            .filter(|step| matches!(step, Step::AddLink(_)))
+            .filter_map(made_on)
+            .collect();
+        for step in done {
+            let owner = made_on(step).and_then(|name| Some((name, *self.owners.get(name)?)));
+            let Some((name, manager)) = owner else {
+                continue;
+            };
+            findings.extend(match step {
+                Step::AddLink(_) => Some(self.made(name, manager)),
+                // What the link lost with it is no finding of its own.
+                _ if made.contains(name) => None,
+                _ => Some(RestoreCause::UnknownToManager { manager }.warning(step)),
+            });
+        }
+        findings
+    }
+
+    fn made(&self, name: &IfName, manager: Manager) -> Problem {
+        let limit = self.grace;
+        let cause = match manager {
+            Manager::NetworkManager => RestoreCause::NotActivated {
+                limit,
+                error: self.activated.get(name).cloned().flatten(),
+            },
+            Manager::Networkd | Manager::Ifupdown => {
+                RestoreCause::MadeForManager { manager, limit }
+            }
+        };
+        cause.warning(name)
+    }
+}

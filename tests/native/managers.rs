@@ -1,0 +1,116 @@
+//! Network managers of the host: netfix lets them go first, and one that hangs costs little time.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use crate::common::background::wait_until;
+use crate::common::machine::Machine;
+use crate::common::{Node, Pod, Run, tool};
+
+/// A machine with the node's pods, which are saved.
+fn machine_with<'a>(node: &'a Node, pods: &[Pod<'a>]) -> Machine {
+    let machine = Machine::with_systemd(node);
+    for pod in pods {
+        machine.adopt(&pod.ns);
+    }
+    machine
+}
+
+fn netfix(node: &Node, machine: &Machine, words: &str) -> Run {
+    Run::inside(machine, &node.state_dir(), words)
+}
+
+#[test]
+fn a_bus_that_hangs_costs_little_time_and_is_reported() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    let before = pods[0].capture();
+    let machine = machine_with(&node, &pods);
+    netfix(&node, &machine, "snapshot --runtime none").exits(0);
+    tool::run(machine.exec("mkdir").arg("/run/NetworkManager"));
+    tool::run(machine.exec("busctl").arg("list"));
+    let bus = machine.unit("dbus.service", "MainPID");
+    let bus = bus.parse().expect("a process id");
+    node.lose_and_reload();
+    assert!(machine.signal(bus, Signal::SIGSTOP), "no signal");
+    let start = Instant::now();
+    let run = netfix(&node, &machine, "restore --runtime none");
+    let took = start.elapsed();
+    assert!(machine.signal(bus, Signal::SIGCONT), "no signal");
+    run.exits(0).warnings(&[("manager-unreachable", "")]).names(
+        "manager-unreachable",
+        "",
+        &["D-Bus"],
+    );
+    assert!(took < Duration::from_secs(8), "it took {took:?}");
+    before.assert_same(&pods[0].capture(), pods[0].name());
+}
+
+#[test]
+fn networkd_configures_the_nic_first_and_what_it_does_not_know_is_named() {
+    let node = Node::without_addresses();
+    let pods = node.simple_pods(1);
+    let before = pods[0].capture();
+    let machine = machine_with(&node, &pods);
+    let settings = "/etc/systemd/system/systemd-networkd.service.d";
+    tool::run(
+        machine
+            .exec("mkdir")
+            .args(["-p", "/run/systemd/network", settings]),
+    );
+    // This is what tells networkd that there is no udev to wait for.
+    machine.put(
+        &format!("{settings}/no-udev.conf"),
+        "[Service]\nReadOnlyPaths=/sys\n",
+    );
+    let reloaded = machine.systemctl("daemon-reload");
+    reloaded.unwrap_or_else(|e| panic!("{e}"));
+    machine.put(
+        "/run/systemd/network/10-nic.network",
+        "[Match]\nName=eth0\n[Network]\nAddress=10.88.0.2/16\nGateway=10.88.0.1\nIPv6AcceptRA=no\n",
+    );
+    let started = machine.systemctl("start systemd-networkd.service");
+    started.unwrap_or_else(|e| panic!("{e}\n{}", machine.systemd_state()));
+    let is_configured = || {
+        let list = ["list", "--no-legend", "--no-pager", "eth0"];
+        tool::run(machine.exec("networkctl").args(list)).contains(" configured")
+    };
+    assert!(
+        wait_until(Duration::from_secs(20), is_configured),
+        "networkd did not configure eth0: {}",
+        tool::run(machine.exec("networkctl").args(["status", "eth0"]))
+    );
+    node.ns.ip("addr add 172.30.0.2/24 dev eth0");
+    netfix(&node, &machine, "snapshot --runtime none").exits(0);
+    let networkd = machine.unit("systemd-networkd.service", "MainPID");
+    let networkd = networkd.parse().expect("a process id");
+    assert!(machine.signal(networkd, Signal::SIGSTOP), "no signal");
+    node.lose_and_reload();
+    let state_dir = node.state_dir();
+    let words = "restore --runtime none -v --manager-grace 20s";
+    let run = thread::scope(|scope| {
+        let restore = scope.spawn(|| Run::inside(&machine, &state_dir, words));
+        thread::sleep(Duration::from_secs(1));
+        assert!(!restore.is_finished(), "netfix did not wait");
+        assert!(machine.signal(networkd, Signal::SIGCONT), "no signal");
+        restore.join().expect("netfix ends")
+    });
+    let run = run
+        .exits(0)
+        .stderr_has(&["waiting up to 20 s for systemd-networkd to bring back eth0"])
+        .warnings(&[("managed-link", "")])
+        .names("managed-link", "", &["172.30.0.2/24", "systemd-networkd"]);
+    assert!(
+        !run.out.contains("10.88.0.2/16"),
+        "networkd did not go first\n{}",
+        run.transcript()
+    );
+    let addresses = node.ns.ip("-4 -o addr show dev eth0");
+    for address in ["10.88.0.2/16", "172.30.0.2/24"] {
+        assert_eq!(addresses.matches(address).count(), 1, "{addresses}");
+    }
+    assert!(is_configured());
+    before.assert_same(&pods[0].capture(), pods[0].name());
+}

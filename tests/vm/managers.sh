@@ -1,0 +1,131 @@
+# Network managers beside netfix: the node is theirs, the driver is reloaded, and ip(8) and the managers' own tools check.
+# shellcheck shell=bash
+# shellcheck source=tests/vm/lib.sh
+. "$LAB_REPO/tests/vm/lib.sh"
+
+# Restores and upgrades by turns.
+ROUNDS=10
+VLAN=$NIC.3
+# An emulated processor is slow, and so are managers on it.
+GRACE=90s
+
+# unpack_managers: what scripts/setup has downloaded becomes part of this VM alone.
+unpack_managers() {
+    [ -e "$LAB_REPO/target/lab/managers/ready" ] || fail "no network managers under target/lab: run scripts/setup"
+    tar -C "$LAB_REPO/target/lab/managers" --exclude ./ready -c . | tar -C / -x --keep-directory-symlink
+    ldconfig
+    systemctl daemon-reload
+}
+
+# udev_start: managers configure what udev has finished with.
+udev_start() {
+    systemctl start systemd-udevd.service
+    udevadm trigger --action=add /sys/class/net/*
+    udevadm settle
+}
+udev_stop() { systemctl stop systemd-udevd.service systemd-udevd-control.socket systemd-udevd-kernel.socket; }
+
+# dhcp_start: one address for the host's VLAN.
+dhcp_start() {
+    printf '%s\n' "interface eth1.3" "start 10.3.0.50" "end 10.3.0.50" "lease_file $WORK/leases" "option lease 600" \
+        "option subnet 255.255.255.0" >"$WORK/udhcpd.conf"
+    : >"$WORK/leases"
+    ip netns exec gw busybox udhcpd -f "$WORK/udhcpd.conf" >/dev/null 2>&1 &
+}
+
+# gateway_node: the other end of the wire, with VLAN 3 and leases on it.
+gateway_node() {
+    gw_start
+    gw_vlan 3 10.3.0.1/24 fd00:3::1/64
+    dhcp_start
+}
+
+# facts: names, kinds, parents, MACs, addresses and routes of the host and of every pod, one line each. A link that its manager
+# makes has another index than before. One jq(1) does all of it: an emulated processor starts few programs a second.
+facts() {
+    local name ip
+    for name in host "${PODS[@]}"; do
+        ip=(ip)
+        [ "$name" = host ] || ip=(ip -n "$name")
+        "${ip[@]}" -d -j addr show
+        "${ip[@]}" -j route show
+        "${ip[@]}" -6 -j route show
+    done | jq -Sc -s --arg names "host ${PODS[*]}" '
+        def link($ns): select(.ifname != "lo" and (.ifname | startswith("eth1") | not))
+            | [$ns, .ifname, .linkinfo.info_kind, .linkinfo.info_data.id, (if $ns == "host" then .link else null end), .address, .mtu,
+               (.flags | contains(["UP", "LOWER_UP"])),
+               ([.addr_info[] | select(.scope != "link") | [.local, .prefixlen, .dynamic]] | sort)];
+        def route($ns): select(.dst | startswith("fe80") | not) | [$ns, .dst, .gateway, .dev, .prefsrc, .protocol];
+        . as $all | ($names | split(" ")) | to_entries[] | .value as $ns | $all[.key * 3:(.key + 1) * 3]
+        | ([.[0][] | link($ns)] | sort[]), ([.[1][], .[2][] | route($ns)] | sort[])'
+}
+
+# as_before: facts and owners become what they were, and stay so.
+as_before() {
+    local end=$((SECONDS + 60))
+    until is_as_before; do
+        [ "$SECONDS" -lt "$end" ] || fail "after $1: $(diff "$WORK/before" "$WORK/after" || :) -- $(cat "$OUT" "$OUT.err")"
+        sleep 0.5
+    done
+    all_answer
+}
+is_as_before() {
+    { facts && owners; } >"$WORK/after" || :
+    cmp -s "$WORK/before" "$WORK/after"
+}
+
+# Ways in which the driver comes back; the words are for a shell.
+AT_ONCE='modprobe e1000e'
+ASYNC='modprobe e1000e async_probe'
+TWICE='modprobe e1000e; sleep 2; modprobe -r e1000e; sleep 0.5; modprobe e1000e async_probe'
+ways=("$AT_ONCE" "$ASYNC" "$TWICE")
+
+# restore_round WAY WAITING: netfix waits while the driver makes the NIC, or starts afterwards.
+restore_round() {
+    local job options=(-v --wait 60s --manager-grace "$GRACE")
+    [ "$1" != "$TWICE" ] || options+=(--settle 15s)
+    unload_driver
+    pods_dead
+    if [ "$2" = 1 ]; then
+        nf restore "${options[@]}" >"$OUT" 2>"$OUT.err" &
+        job=$!
+        sleep 1
+        bash -c "$1"
+        wait "$job" || fail "netfix restore: exit code $?: $(cat "$OUT" "$OUT.err")"
+    else
+        bash -c "$1"
+        nf restore "${options[@]}" >"$OUT" 2>"$OUT.err" || fail "netfix restore: exit code $?: $(cat "$OUT" "$OUT.err")"
+    fi
+}
+
+upgrade_round() {
+    local settle=2s
+    [ "$1" != "$TWICE" ] || settle=15s
+    nf upgrade --foreground --yes --no-pause --manager-grace "$GRACE" --settle "$settle" -- bash -c "modprobe -r e1000e; sleep 1; $1" >"$OUT" 2>"$OUT.err" ||
+        fail "netfix upgrade: exit code $?: $(cat "$OUT" "$OUT.err")"
+}
+
+# race: all rounds; the owner of every link is the same afterwards, and made what it owns. $MADE_BY_OWNER: 1 if netfix must not
+# make the VLAN.
+race() {
+    local round way since
+    step "the pods reach their gateways; snapshot"
+    all_answer
+    { facts && owners; } >"$WORK/before"
+    owners
+    expect_exit 0 nf snapshot
+    for ((round = 1; round <= ROUNDS; round++)); do
+        way=${ways[(round + 1) / 2 % ${#ways[@]}]}
+        since=$SECONDS
+        if ((round % 2)); then
+            restore_round "$way" $((round % 4 == 1))
+            way="restore: $way"
+        else
+            upgrade_round "$way"
+            way="upgrade: $way"
+        fi
+        as_before "round $round ($way)"
+        [ "${MADE_BY_OWNER:-}" != 1 ] || ! grep managed-link "$OUT" "$OUT.err" || fail "netfix made what its owner makes"
+        step "round $round, $way: as before after $((SECONDS - since)) s"
+    done
+}
