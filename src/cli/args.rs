@@ -305,7 +305,7 @@ pub struct TargetArgs {
     /// From inside each pod, ping this address, or this name as the pod resolves it; can be repeated
     #[arg(long, help_heading = TARGETS, value_name = "HOST", value_parser = PodTarget::ping)]
     pub ping: Vec<PodTarget>,
-    /// From inside each pod, connect by TCP, such as to db.shop.svc:5432 or [fd00::1]:443; can be repeated
+    /// From inside each pod, connect by TCP, such as to db.shop.svc:5432; can be repeated
     #[arg(long, help_heading = TARGETS, value_name = "HOST:PORT", value_parser = PodTarget::tcp)]
     pub tcp: Vec<PodTarget>,
 }

@@ -183,7 +183,7 @@ impl Config {
             match query(*server, name, kind, left.min(ATTEMPT)) {
                 Ok(found) => return Ok(found),
                 Err(error) => {
-                    failure = io::Error::other(format!("nameserver {server}: {}", words(&error)))
+                    failure = io::Error::other(format!("nameserver {server}: {}", words(&error)));
                 }
             }
             // A refusal comes at once: the next question is not earlier than after silence.

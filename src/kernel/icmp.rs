@@ -1,4 +1,4 @@
-//! ICMP echo (RFC 792) and ICMPv6 echo (RFC 4443) from the calling thread's namespace.
+//! ICMP echo (RFC 792) and `ICMPv6` echo (RFC 4443) from the calling thread's namespace.
 //!
 //! Raw sockets: `net.ipv4.ping_group_range` of a pod usually allows the unprivileged ones to no user, root included.
 
