@@ -28,7 +28,7 @@ const BOOTS: [Boot; 6] = [
     },
     Boot {
         name: "kubernetes",
-        scenarios: &["window", "deadline"],
+        scenarios: &["window"],
     },
     Boot {
         name: "links",
