@@ -3,6 +3,7 @@
 mod node;
 mod pods;
 
+pub(crate) use self::pods::drift;
 use std::thread;
 use std::time::Duration;
 
@@ -164,6 +165,6 @@ fn of_host(plan: Plan) -> Vec<Problem> {
         later,
         mut problems,
     } = plan;
-    problems.extend(pods::drift(steps.iter().chain(&later), None));
+    problems.extend(drift(steps.iter().chain(&later), None));
     problems
 }

@@ -9,7 +9,7 @@ use crate::inventory::stored::{age, summary_of};
 use crate::inventory::survey::{Finding, Surveyed, Unmatched};
 use crate::model::problem::CheckCause;
 use crate::model::{NodeState, PodId, PodSummary, Problem, Severity};
-use crate::plan::{Plan, Step, snapshot_quality};
+use crate::plan::{Plan, snapshot_quality};
 use crate::restore::compare::Compared;
 
 /// Collects the findings, one for each running pod that has or needs a checkpoint.
@@ -157,8 +157,8 @@ impl Findings<'_> {
 }
 
 /// One problem for all steps that a restore would take in a pod, or on the host.
-pub(super) fn drift<'a>(
-    mut steps: impl Iterator<Item = &'a Step>,
+pub(crate) fn drift<T: ToString>(
+    mut steps: impl Iterator<Item = T>,
     pod: Option<&PodId>,
 ) -> Option<Problem> {
     let first = steps.next()?;

@@ -13,8 +13,8 @@ use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use simple_dns::rdata::RData;
 use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, TYPE};
 
-use super::targets::words;
 use crate::inventory::procfs;
+use crate::kernel::words;
 use crate::model::identity::Holder;
 use crate::model::problem::GatewayCause;
 

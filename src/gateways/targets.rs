@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::names::Resolver;
 use crate::inventory::observe::Pod;
-use crate::kernel::{Errno, icmp};
+use crate::kernel::{Errno, icmp, words};
 use crate::model::identity::Holder;
 use crate::model::problem::GatewayCause;
 use crate::model::summary::{TargetAnswer, TargetKind};
@@ -59,7 +59,7 @@ impl Target {
         Ok(Self { kind, host, port })
     }
 
-    /// The round trip from the calling thread's namespace, or why there is none. Several addresses share the time.
+    /// Asks from the calling thread's namespace; returns the round trip. All addresses of a name share the time.
     fn ask(&self, from: &Origin, id: u16) -> Result<Duration, GatewayCause> {
         let addresses = match self.host.parse() {
             Ok(address) => vec![address],
@@ -219,12 +219,6 @@ impl Asking {
 fn refused(error: impl Into<io::Error>) -> GatewayCause {
     let error = words(&error.into());
     GatewayCause::TargetRefused { error }
-}
-
-/// The errno, or what else the error says.
-pub(super) fn words(error: &io::Error) -> String {
-    let errno = error.raw_os_error().map(Errno::from_raw);
-    errno.map_or_else(|| error.to_string(), |errno| errno.to_string())
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "any number will do")]

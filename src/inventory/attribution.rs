@@ -120,7 +120,7 @@ impl Inventory {
         with(paths, on_host)
     }
 
-    /// The notes on sockets that nobody listens on: each is left over if the runtimes that answered report every pod.
+    /// A note for each socket on which no process listens, if the runtimes that answered report every pod.
     /// Refuses where one may have been of such a runtime.
     fn left_over(
         &mut self,

@@ -15,7 +15,7 @@ use crate::inventory::cgroup::{self, Membership, membership};
 use crate::inventory::observe::Pod;
 use crate::inventory::pod_ids::Ids;
 use crate::inventory::procfs;
-use crate::kernel::Netns;
+use crate::kernel::{self, Netns};
 use crate::model::problem::{InventoryCause, NoNetns};
 use crate::model::{PodId, PodInfo, Problem};
 use crate::runtime::names::plain;
@@ -305,7 +305,6 @@ fn key_of(path: &Path) -> io::Result<Key> {
 fn words(error: &io::Error) -> String {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EINVAL) => "EINVAL: is no network namespace".to_owned(),
-        Some(errno) => errno.to_string(),
-        None => error.to_string(),
+        _ => kernel::words(error),
     }
 }

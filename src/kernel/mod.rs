@@ -28,3 +28,9 @@ pub(crate) mod udev;
 pub use netns::Netns;
 pub use nix::errno::Errno;
 pub use socket::{Error, Request, Socket};
+
+/// The errno of an error, or what else it says.
+pub(crate) fn words(error: &std::io::Error) -> String {
+    let errno = error.raw_os_error().map(Errno::from_raw);
+    errno.map_or_else(|| error.to_string(), |errno| errno.to_string())
+}

@@ -4,6 +4,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::check::drift;
 use crate::context::Context;
 use crate::gateways::{self, Verified};
 use crate::inventory::prepare::{self, Source, prepare};
@@ -40,7 +41,7 @@ fn find(store: &Store) -> Option<Window> {
     store.open_window().ok().flatten().filter(is_abandoned)
 }
 
-/// The abandoned window under the lock; `None` where there is none, or another command has the lock.
+/// Takes the lock and reads the abandoned window; `None` if there is no such window, or another command has the lock.
 fn session(command: &str, store: &Store) -> Option<WindowSession> {
     find(store)?;
     let guard = store.lock(command).ok()?;
@@ -225,9 +226,7 @@ fn states(config: &Config, store: &Store) -> Result<States, Refusal> {
     let comparison = compare(&mut surveyed, Depth::Creation)?;
     let mut states = States::default();
     let host = comparison.host.lines().into_iter();
-    states
-        .problems
-        .extend(drift(host, None).map(Problem::demoted));
+    states.problems.extend(drift(host, None));
     for (matched, compared) in surveyed.matched.iter().zip(comparison.pods) {
         let id = &matched.info.id;
         let (state, problem) = state(compared, id);
@@ -246,20 +245,10 @@ fn state(compared: Result<Compared, Problem>, id: &PodId) -> (State, Option<Prob
             lost: Some(lost), ..
         }) => (State::Degraded, Some(CheckCause::LinkLost.error(lost))),
         Ok(Compared { plan, .. }) => match drift(plan.lines().into_iter(), Some(id)) {
-            Some(problem) => (State::Drifted, Some(problem)),
+            Some(problem) => (State::Drifted, Some(problem.into_error())),
             None => (State::InSync, None),
         },
     }
-}
-
-/// One problem for all steps that a restore would take.
-fn drift(mut steps: impl ExactSizeIterator<Item = String>, pod: Option<&PodId>) -> Option<Problem> {
-    let first = steps.next()?;
-    let cause = CheckCause::Drift {
-        more: steps.len(),
-        pod: pod.cloned(),
-    };
-    Some(cause.error(first))
 }
 
 /// Of a pod that is not there any more nothing is known.

@@ -32,7 +32,7 @@ pub(super) struct Driver<'a> {
     pub findings: Findings,
     pub restored: Restored,
     pub losses: LossWatch,
-    pub budget: Option<Watch<()>>,
+    pub budget: Option<Watch>,
 }
 
 /// The phases, in their order.
@@ -150,14 +150,16 @@ impl Driver<'_> {
         self.session.begin(PhaseName::Command, &event);
         let failure = self.carry_out(argv, baseline, |window, run| window.run = Some(run));
         let failure = failure.map(|cause| cause.error(command_line(argv)));
-        self.session.log(&match failure.clone() {
-            Some(problem) => Event::CommandFailed(problem),
-            None => Event::CommandSucceeded {
-                elapsed: begin.elapsed(),
-            },
-        });
-        self.findings.add(Area::Command, failure);
+        let elapsed = begin.elapsed();
+        self.note_end(failure, Event::CommandSucceeded { elapsed });
         self.acknowledge(CommandCause::Interrupted);
+    }
+
+    /// Logs how a command of the user ended.
+    pub(super) fn note_end(&mut self, failure: Option<Problem>, success: Event) {
+        let failed = failure.clone().map(Event::CommandFailed);
+        self.session.log(&failed.unwrap_or(success));
+        self.findings.add(Area::Command, failure);
     }
 
     /// Runs a command of the user in the present phase, and ends that; `note` keeps the command in the record. Returns why

@@ -72,7 +72,7 @@ pub(crate) fn nics_before(baseline: &Baseline) -> Option<Vec<WindowNic>> {
     Some(nics.into_iter().map(WindowNic::new).collect())
 }
 
-/// Notes what became of them.
+/// Notes the host's NICs as they are now.
 pub(crate) fn nics_after(window: &mut Window, baseline: &Baseline) {
     if let Some(known) = &mut window.nics {
         nic::update(known, nics::read(&baseline.devices()).ok());

@@ -57,13 +57,8 @@ impl Driver<'_> {
             let cause = RollbackCause::Failed { cause };
             cause.error(command_line(argv))
         });
-        self.session.log(&match failure.clone() {
-            Some(problem) => Event::CommandFailed(problem),
-            None => Event::RolledBack {
-                elapsed: begin.elapsed(),
-            },
-        });
-        self.findings.add(Area::Command, failure);
+        let elapsed = begin.elapsed();
+        self.note_end(failure, Event::RolledBack { elapsed });
         self.acknowledge(RollbackCause::Interrupted);
     }
 

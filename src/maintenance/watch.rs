@@ -17,14 +17,14 @@ const INTERVAL: Duration = Duration::from_millis(200);
 
 /// A thread that ends when this is dropped.
 #[derive(Debug)]
-pub(super) struct Watch<T> {
+pub(super) struct Watch {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<T>>,
+    thread: Option<JoinHandle<()>>,
 }
 
-impl<T: Send + 'static> Watch<T> {
+impl Watch {
     /// `work` ends soon after the flag is set.
-    pub(super) fn start(work: impl FnOnce(&AtomicBool) -> T + Send + 'static) -> Self {
+    pub(super) fn start(work: impl FnOnce(&AtomicBool) + Send + 'static) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         Self {
@@ -34,17 +34,13 @@ impl<T: Send + 'static> Watch<T> {
     }
 }
 
-impl<T> Watch<T> {
-    /// Ends the thread; returns its result, unless it panicked.
-    pub(super) fn end(&mut self) -> Option<T> {
-        self.stop.store(true, Ordering::SeqCst);
-        self.thread.take().and_then(|thread| thread.join().ok())
-    }
-}
-
-impl<T> Drop for Watch<T> {
+impl Drop for Watch {
     fn drop(&mut self) {
-        self.end();
+        self.stop.store(true, Ordering::SeqCst);
+        if let Some(thread) = self.thread.take() {
+            // What panicked there has said so.
+            let _ = thread.join();
+        }
     }
 }
 
@@ -54,7 +50,7 @@ type Lost = BTreeMap<String, u64>;
 /// Records which links of the host are lost.
 pub(super) struct Losses {
     lost: Arc<Mutex<Lost>>,
-    watch: Watch<()>,
+    watch: Watch,
 }
 
 impl Losses {
@@ -65,9 +61,10 @@ impl Losses {
     }
 
     /// Ends the watch; returns all of them.
-    pub(super) fn end(mut self) -> Lost {
-        self.watch.end();
-        self.seen()
+    pub(super) fn end(self) -> Lost {
+        let Self { lost, watch } = self;
+        drop(watch);
+        lost.lock().map(|lost| lost.clone()).unwrap_or_default()
     }
 }
 
@@ -95,7 +92,7 @@ pub(super) fn losses() -> Option<Losses> {
 
 /// Warns when the pause of kubelet begins to matter. Counts from `paused` (`CLOCK_BOOTTIME`, milliseconds); `deadline` in
 /// seconds.
-pub(super) fn budget(log: WindowLog, paused: u64, deadline: u64) -> Watch<()> {
+pub(super) fn budget(log: WindowLog, paused: u64, deadline: u64) -> Watch {
     Watch::start(move |stop| {
         let mut warnings = warnings(deadline).into_iter().peekable();
         while !stop.load(Ordering::SeqCst) {

@@ -24,7 +24,7 @@ const INTERVAL: Duration = Duration::from_millis(50);
 pub(crate) struct WindowLog {
     file: Option<(File, PathBuf)>,
     /// Copies the file to stderr as it grows.
-    echo: Option<Watch<()>>,
+    echo: Option<Watch>,
 }
 
 impl WindowLog {

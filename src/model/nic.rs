@@ -27,14 +27,9 @@ impl Nic {
     /// Whether both run the same driver and firmware, of the same versions.
     #[must_use]
     pub fn has_same_driver(&self, other: &Self) -> bool {
-        let of = |nic: &Self| {
-            (
-                nic.driver.clone(),
-                nic.version.clone(),
-                nic.firmware.clone(),
-            )
-        };
-        of(self) == of(other)
+        self.driver == other.driver
+            && self.version == other.version
+            && self.firmware == other.firmware
     }
 
     fn hardware(&self) -> Hardware {

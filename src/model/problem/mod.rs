@@ -163,6 +163,14 @@ impl Problem {
         }
     }
 
+    /// The same problem as an error.
+    pub(crate) fn into_error(self) -> Self {
+        Self {
+            severity: Severity::Error,
+            ..self
+        }
+    }
+
     /// Whether the pod or the command failed by it.
     pub(crate) fn is_error(&self) -> bool {
         self.severity == Severity::Error
@@ -174,9 +182,7 @@ impl Problem {
         self.pod = Some(pod.clone());
         self
     }
-}
 
-impl Problem {
     /// The problem in one line, with the pod's name where that is known.
     pub(crate) fn line(&self, title: Option<&str>) -> String {
         let pod = match (&self.pod, title) {
