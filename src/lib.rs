@@ -9,6 +9,7 @@ pub mod cli;
 pub mod cni;
 pub mod commands;
 pub mod context;
+mod dbus;
 mod fault;
 mod gateways;
 mod inventory;

@@ -1,7 +1,6 @@
 //! The host's network managers: which links each brings back after a driver reload, and whether it has finished with one.
 //! Only a manager that runs counts; no query starts one.
 
-mod bus;
 mod ifupdown;
 mod network_manager;
 mod networkd;
@@ -11,15 +10,17 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use self::bus::Bus;
 use self::ifupdown::Interfaces;
 use self::network_manager::Profiles;
 use self::networkd::Networks;
+use crate::dbus::{self, Bus};
 use crate::model::manager::Manager;
 use crate::model::{IfName, Link};
 
 /// How long all questions together may take: while a driver is loaded, a host has other work.
 const LIMIT: Duration = Duration::from_secs(5);
+/// How long one call may take: a manager that hangs must not hold up a restore.
+const CALL_LIMIT: Duration = Duration::from_secs(3);
 /// The system bus.
 const BUS: &str = "/run/dbus/system_bus_socket";
 
@@ -62,7 +63,7 @@ impl Asked {
     pub(crate) fn owners(self) -> Owners {
         let left = self.until.saturating_duration_since(Instant::now());
         let answer = self.answer.recv_timeout(left);
-        answer.unwrap_or_else(|_| Owners::without_bus(bus::no_answer(LIMIT)))
+        answer.unwrap_or_else(|_| Owners::without_bus(dbus::no_answer(LIMIT)))
     }
 }
 
@@ -80,7 +81,7 @@ impl Owners {
         }
         match owners.read_bus() {
             Ok(()) => owners,
-            Err(error) => Self::without_bus(error),
+            Err(error) => Self::without_bus(error.to_string()),
         }
     }
 
@@ -95,15 +96,18 @@ impl Owners {
         }
     }
 
-    fn read_bus(&mut self) -> Result<(), String> {
-        let bus = Bus::connect()?;
+    fn read_bus(&mut self) -> Result<(), dbus::Error> {
+        let bus = Bus::connect(CALL_LIMIT)?;
         if bus.has_owner(networkd::SERVICE)? {
             self.networks = Some(Networks::read());
         }
         if bus.has_owner(network_manager::SERVICE)? {
             match Profiles::read(&bus) {
                 Ok(profiles) => self.profiles = Some((bus, profiles)),
-                Err(error) => self.unknown.push((Some(Manager::NetworkManager), error)),
+                Err(error) => {
+                    let unknown = (Some(Manager::NetworkManager), error.to_string());
+                    self.unknown.push(unknown);
+                }
             }
         }
         Ok(())

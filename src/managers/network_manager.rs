@@ -4,19 +4,32 @@ use std::collections::HashMap;
 
 use zbus::{OwnedObjectPath, OwnedVariant};
 
-use super::bus::{Bus, Method};
-use crate::fault;
+use crate::dbus::{self, Bus, Object};
 use crate::model::{IfName, Link};
 
 /// It keeps the state of its devices here while it runs.
 pub(super) const STATE: &str = "/run/NetworkManager";
 pub(super) const SERVICE: &str = "org.freedesktop.NetworkManager";
 
-const PATH: &str = "/org/freedesktop/NetworkManager";
-const SETTINGS: &str = "/org/freedesktop/NetworkManager/Settings";
+/// Its first object.
+const MANAGER: Object<'_> = object("/org/freedesktop/NetworkManager", SERVICE);
+const SETTINGS: Object<'_> = object(
+    "/org/freedesktop/NetworkManager/Settings",
+    "org.freedesktop.NetworkManager.Settings",
+);
+const PROFILE: &str = "org.freedesktop.NetworkManager.Settings.Connection";
+const DEVICE: &str = "org.freedesktop.NetworkManager.Device";
 /// `NM_DEVICE_STATE_ACTIVATED` and `NM_DEVICE_STATE_FAILED`.
 const ACTIVATED: u32 = 100;
 const FAILED: u32 = 120;
+
+const fn object<'a>(path: &'a str, interface: &'a str) -> Object<'a> {
+    Object {
+        service: SERVICE,
+        path,
+        interface,
+    }
+}
 
 /// The settings of a profile: sections of keys and values.
 type Settings = HashMap<String, HashMap<String, OwnedVariant>>;
@@ -35,23 +48,12 @@ struct Profile {
 
 impl Profiles {
     /// Queries all of them.
-    pub(super) fn read(bus: &Bus) -> Result<Self, String> {
-        let list = Method {
-            service: SERVICE,
-            path: SETTINGS,
-            interface: "org.freedesktop.NetworkManager.Settings",
-            name: "ListConnections",
-        };
-        let paths: Vec<OwnedObjectPath> = bus.call(&list, &())?;
+    pub(super) fn read(bus: &Bus) -> Result<Self, dbus::Error> {
+        let paths: Vec<OwnedObjectPath> = bus.call(SETTINGS, "ListConnections", &())?;
         let mut profiles = Vec::new();
         for path in paths {
-            let get = Method {
-                service: SERVICE,
-                path: path.as_str(),
-                interface: "org.freedesktop.NetworkManager.Settings.Connection",
-                name: "GetSettings",
-            };
-            let settings: Settings = bus.call(&get, &())?;
+            let settings: Settings =
+                bus.call(object(path.as_str(), PROFILE), "GetSettings", &())?;
             profiles.extend(Profile::of(path, &settings));
         }
         // An automatic profile of a link comes before one that a person activates.
@@ -79,17 +81,11 @@ impl Profiles {
         let Some(profile) = self.of(name) else {
             return Ok(());
         };
-        fault::point("manager call").map_err(|error| error.to_string())?;
-        let method = Method {
-            service: SERVICE,
-            path: PATH,
-            interface: SERVICE,
-            name: "ActivateConnection",
-        };
         // "/" lets NetworkManager choose the device, and make it.
         let nothing = OwnedObjectPath::try_from("/").map_err(|error| error.to_string())?;
         let body = (&profile.path, &nothing, &nothing);
-        bus.call::<_, OwnedObjectPath>(&method, &body).map(|_| ())
+        let asked = bus.call::<_, OwnedObjectPath>(MANAGER, "ActivateConnection", &body);
+        asked.map(|_| ()).map_err(|error| error.to_string())
     }
 }
 
@@ -111,23 +107,12 @@ impl Profile {
 
 /// Whether the device's profile is active, or its activation failed.
 pub(super) fn is_active(bus: &Bus, name: &IfName) -> bool {
-    let find = Method {
-        service: SERVICE,
-        path: PATH,
-        interface: SERVICE,
-        name: "GetDeviceByIpIface",
-    };
-    let Ok(device) = bus.call::<_, OwnedObjectPath>(&find, &(name.as_str(),)) else {
+    let device = bus.call::<_, OwnedObjectPath>(MANAGER, "GetDeviceByIpIface", &(name.as_str(),));
+    let Ok(device) = device else {
         return false;
     };
-    let get = Method {
-        service: SERVICE,
-        path: device.as_str(),
-        interface: "org.freedesktop.DBus.Properties",
-        name: "Get",
-    };
-    let body = ("org.freedesktop.NetworkManager.Device", "State");
-    let state = bus.call::<_, OwnedVariant>(&get, &body);
+    let properties = object(device.as_str(), dbus::PROPERTIES);
+    let state = bus.call::<_, OwnedVariant>(properties, "Get", &(DEVICE, "State"));
     let state = state.ok().and_then(|state| u32::try_from(state).ok());
     matches!(state, Some(ACTIVATED | FAILED))
 }

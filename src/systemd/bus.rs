@@ -1,33 +1,30 @@
 //! D-Bus calls to systemd's manager.
 
 use std::cell::RefCell;
-use std::num::NonZeroUsize;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::runtime::Runtime;
-use zbus::message::Type;
 use zbus::zvariant::{DynamicType, Type as Signature};
-use zbus::{Connection, MatchRule, MessageStream, OwnedObjectPath, OwnedVariant};
+use zbus::{OwnedObjectPath, OwnedVariant};
 
-use crate::fault;
+use crate::dbus::{self, Object};
 use crate::model::text::duration;
 
 const SERVICE: &str = "org.freedesktop.systemd1";
-const MANAGER: &str = "org.freedesktop.systemd1.Manager";
 const UNIT: &str = "org.freedesktop.systemd1.Unit";
-const PATH: &str = "/org/freedesktop/systemd1";
+const MANAGER: Object<'_> = Object {
+    service: SERVICE,
+    path: "/org/freedesktop/systemd1",
+    interface: "org.freedesktop.systemd1.Manager",
+};
 
 /// How long systemd may take to answer one call.
 const CALL_LIMIT: Duration = Duration::from_secs(20);
 /// How long to try for a new connection in place of a broken one, and how often.
 const RECONNECT_LIMIT: Duration = Duration::from_secs(2);
 const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
-/// How many unread signals the connection holds.
-const QUEUE: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
 /// Why a call to systemd failed.
 #[derive(Debug, thiserror::Error)]
@@ -54,12 +51,19 @@ impl Error {
     }
 }
 
+impl From<dbus::Error> for Error {
+    fn from(error: dbus::Error) -> Self {
+        match error {
+            dbus::Error::Unreachable(why) => Self::Unreachable(why),
+            dbus::Error::Refused { what, why } => Self::Refused { what, why },
+            dbus::Error::TimedOut { what, limit } => Self::TimedOut { what, limit },
+        }
+    }
+}
+
 /// A connection to systemd's manager.
 #[derive(Debug)]
-pub struct Bus {
-    runtime: Runtime,
-    connection: RefCell<Connection>,
-}
+pub struct Bus(RefCell<dbus::Bus>);
 
 /// The state of a unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,42 +101,32 @@ impl UnitState {
 impl Bus {
     /// Connects to the system bus, and checks that systemd is on it.
     pub fn connect() -> Result<Self, Error> {
-        let unreachable = |error: &dyn ToString| Error::Unreachable(error.to_string());
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build();
-        let runtime = runtime.map_err(|error| unreachable(&error))?;
-        let connection = runtime
-            .block_on(connect())
-            .map_err(|error| unreachable(&error))?;
-        Ok(Self {
-            runtime,
-            connection: RefCell::new(connection),
-        })
+        Ok(Self(RefCell::new(connect()?)))
     }
 
     /// Makes a call, and repeats it on a new connection if the old one broke: a driver's package may restart the bus.
-    fn ask<A>(&self, ask: impl AsyncFn(Connection) -> Result<A, Error>) -> Result<A, Error> {
-        let now = || self.runtime.block_on(ask(self.connection.borrow().clone()));
-        match now() {
-            Err(Error::Unreachable(_)) => {
+    fn ask<A>(&self, ask: impl Fn(&dbus::Bus) -> Result<A, dbus::Error>) -> Result<A, Error> {
+        let now = || ask(&self.0.borrow());
+        let answer = match now() {
+            Err(dbus::Error::Unreachable(_)) => {
                 self.reconnect()?;
                 now()
             }
             answer => answer,
-        }
+        };
+        Ok(answer?)
     }
 
     /// Connects again. A restart of the bus takes a moment.
     fn reconnect(&self) -> Result<(), Error> {
         let until = Instant::now() + RECONNECT_LIMIT;
         loop {
-            match self.runtime.block_on(connect()) {
-                Ok(connection) => {
-                    *self.connection.borrow_mut() = connection;
+            match connect() {
+                Ok(bus) => {
+                    self.0.replace(bus);
                     return Ok(());
                 }
-                Err(error) if Instant::now() >= until => return Err(error),
+                Err(error) if Instant::now() >= until => return Err(error.into()),
                 Err(_) => thread::sleep(RECONNECT_PAUSE),
             }
         }
@@ -144,7 +138,7 @@ impl Bus {
         B: Serialize + DynamicType,
         A: DeserializeOwned + Signature,
     {
-        self.ask(async |connection| call(&connection, PATH, MANAGER, method, body).await)
+        self.ask(|bus| bus.call(MANAGER, method, body))
     }
 
     /// Starts a job, such as `StopUnit`, and waits for its end; returns systemd's result: `done`, `failed`, ….
@@ -152,32 +146,10 @@ impl Bus {
     where
         B: Serialize + DynamicType,
     {
-        self.ask(async |connection| {
-            let listen = async {
-                MessageStream::for_match_rule(removals()?, &connection, Some(QUEUE)).await
-            };
-            let mut removed = listen.await.map_err(|error| failed(method, &error))?;
-            let job: OwnedObjectPath = call(&connection, PATH, MANAGER, method, body).await?;
-            let end = async {
-                while let Some(message) = removed.next().await {
-                    let message = message.map_err(|error| failed(method, &error))?;
-                    let body = message.body();
-                    let told: Result<(u32, OwnedObjectPath, String, String), _> =
-                        body.deserialize();
-                    if let Ok((_, path, _, result)) = told
-                        && path == job
-                    {
-                        return Ok(result);
-                    }
-                }
-                Err(Error::Unreachable("the connection ended".to_owned()))
-            };
-            let timed_out = |_| Error::TimedOut {
-                what: method.to_owned(),
-                limit,
-            };
-            tokio::time::timeout(limit, end).await.map_err(timed_out)?
-        })
+        type Removed = (u32, OwnedObjectPath, String, String);
+        let end_of =
+            |job: &OwnedObjectPath, (_, path, _, result): Removed| (path == *job).then_some(result);
+        self.ask(|bus| bus.call_until(MANAGER, (method, body), "JobRemoved", limit, end_of))
     }
 
     /// The state of a unit; an unknown one is `not-found`.
@@ -201,11 +173,12 @@ impl Bus {
         interface: &str,
         name: &str,
     ) -> Result<OwnedVariant, Error> {
-        const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
-        let body = (interface, name);
-        self.ask(async |connection| {
-            call(&connection, path.as_str(), PROPERTIES, "Get", &body).await
-        })
+        let properties = Object {
+            path: path.as_str(),
+            interface: dbus::PROPERTIES,
+            ..MANAGER
+        };
+        self.ask(|bus| bus.call(properties, "Get", &(interface, name)))
     }
 
     /// When the unit last became active, in milliseconds since the machine's boot; `None`: never.
@@ -236,62 +209,9 @@ impl Bus {
     }
 }
 
-/// The signals for the end of jobs.
-fn removals() -> zbus::Result<MatchRule<'static>> {
-    let rule = MatchRule::builder().msg_type(Type::Signal);
-    rule.interface(MANAGER)
-        .member("JobRemoved")
-        .path(PATH)
-        .build()
-}
-
-async fn call<B, A>(
-    connection: &Connection,
-    path: &str,
-    interface: &str,
-    method: &str,
-    body: &B,
-) -> Result<A, Error>
-where
-    B: Serialize + DynamicType,
-    A: DeserializeOwned + Signature,
-{
-    let broken = |error: std::io::Error| failed(method, &error.into());
-    fault::point("dbus call").map_err(broken)?;
-    let call = connection.call_method(Some(SERVICE), path, Some(interface), method, body);
-    let timed_out = |_| Error::TimedOut {
-        what: method.to_owned(),
-        limit: CALL_LIMIT,
-    };
-    let reply = tokio::time::timeout(CALL_LIMIT, call)
-        .await
-        .map_err(timed_out)?;
-    let reply = reply.map_err(|error| failed(method, &error))?;
-    reply
-        .body()
-        .deserialize()
-        .map_err(|error| Error::refused(method, error))
-}
-
-/// A refusal, or the end of the connection.
-fn failed(method: &str, error: &zbus::Error) -> Error {
-    match error {
-        zbus::Error::MethodError(name, Some(text), _) => {
-            Error::refused(method, format!("{text} ({})", name.as_str()))
-        }
-        zbus::Error::InputOutput(error) => Error::Unreachable(error.to_string()),
-        other => Error::refused(method, other),
-    }
-}
-
 /// Connects, and subscribes: systemd sends signals to subscribers only.
-async fn connect() -> Result<Connection, Error> {
-    let unreachable = |error: &dyn ToString| Error::Unreachable(error.to_string());
-    fault::point("dbus connect").map_err(|error| unreachable(&error))?;
-    let connected = tokio::time::timeout(CALL_LIMIT, Connection::system()).await;
-    let connection = connected
-        .map_err(|_| unreachable(&"no answer"))?
-        .map_err(|error| unreachable(&error))?;
-    call::<_, ()>(&connection, PATH, MANAGER, "Subscribe", &()).await?;
-    Ok(connection)
+fn connect() -> Result<dbus::Bus, dbus::Error> {
+    let bus = dbus::Bus::connect(CALL_LIMIT)?;
+    bus.call::<_, ()>(MANAGER, "Subscribe", &())?;
+    Ok(bus)
 }

@@ -1,0 +1,184 @@
+//! Blocking calls on the system bus, each with a limit.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::runtime::Runtime;
+use zbus::message::Type;
+use zbus::zvariant::{DynamicType, Type as Signature};
+use zbus::{Connection, MatchRule, Message, MessageStream};
+
+use crate::fault;
+use crate::model::text::duration;
+
+/// The interface of every object with properties.
+pub(crate) const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
+
+/// How many unread signals a connection holds.
+const QUEUE: NonZeroUsize = NonZeroUsize::new(256).unwrap();
+
+/// Why a call failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// There is no bus, or no such service on it.
+    #[error("{0}")]
+    Unreachable(String),
+    #[error("{what}: {why}")]
+    Refused { what: String, why: String },
+    #[error("{what}: {}", no_answer(*.limit))]
+    TimedOut { what: String, limit: Duration },
+}
+
+/// The reason of a failure for want of time.
+pub(crate) fn no_answer(limit: Duration) -> String {
+    format!("no answer within {}", duration(limit))
+}
+
+impl Error {
+    fn refused(what: &str, why: &impl ToString) -> Self {
+        Self::Refused {
+            what: what.to_owned(),
+            why: why.to_string(),
+        }
+    }
+
+    /// A refusal of the service, or the end of the connection.
+    fn failed(what: &str, error: &zbus::Error) -> Self {
+        match error {
+            zbus::Error::MethodError(name, Some(text), _) => {
+                Self::refused(what, &format!("{text} ({})", name.as_str()))
+            }
+            zbus::Error::InputOutput(error) => Self::Unreachable(error.to_string()),
+            other => Self::refused(what, other),
+        }
+    }
+}
+
+/// An interface of an object.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Object<'a> {
+    pub service: &'a str,
+    pub path: &'a str,
+    pub interface: &'a str,
+}
+
+/// A connection to the system bus.
+#[derive(Debug)]
+pub(crate) struct Bus {
+    runtime: Runtime,
+    connection: Connection,
+    /// How long one call may take.
+    limit: Duration,
+}
+
+impl Bus {
+    pub(crate) fn connect(limit: Duration) -> Result<Self, Error> {
+        fault::point("dbus connect").map_err(|error| Error::Unreachable(error.to_string()))?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Error::Unreachable(error.to_string()))?;
+        let connect = async { tokio::time::timeout(limit, Connection::system()).await };
+        let connection = runtime
+            .block_on(connect)
+            .map_err(|_| Error::Unreachable(no_answer(limit)))?
+            .map_err(|error| Error::Unreachable(error.to_string()))?;
+        Ok(Self {
+            runtime,
+            connection,
+            limit,
+        })
+    }
+
+    /// Calls a method.
+    pub(crate) fn call<B, A>(&self, object: Object<'_>, method: &str, body: &B) -> Result<A, Error>
+    where
+        B: Serialize + DynamicType,
+        A: DeserializeOwned + Signature,
+    {
+        let reply = self.runtime.block_on(self.send(object, method, body))?;
+        read(&reply, method)
+    }
+
+    /// Whether a service runs; a call to one that does not could start it.
+    pub(crate) fn has_owner(&self, service: &str) -> Result<bool, Error> {
+        let bus = Object {
+            service: "org.freedesktop.DBus",
+            path: "/org/freedesktop/DBus",
+            interface: "org.freedesktop.DBus",
+        };
+        self.call(bus, "NameHasOwner", &(service,))
+    }
+
+    /// Calls a method, and waits for a signal of the same object that `is_end` accepts.
+    pub(crate) fn call_until<B, A, S, R>(
+        &self,
+        object: Object<'_>,
+        (method, body): (&str, &B),
+        signal: &str,
+        limit: Duration,
+        is_end: impl Fn(&A, S) -> Option<R>,
+    ) -> Result<R, Error>
+    where
+        B: Serialize + DynamicType,
+        A: DeserializeOwned + Signature,
+        S: DeserializeOwned + Signature,
+    {
+        self.runtime.block_on(async {
+            let listen = async {
+                let rule = MatchRule::builder()
+                    .msg_type(Type::Signal)
+                    .interface(object.interface)
+                    .member(signal)
+                    .path(object.path);
+                MessageStream::for_match_rule(rule.build()?, &self.connection, Some(QUEUE)).await
+            };
+            let failed = |error| Error::failed(method, &error);
+            let mut signals = listen.await.map_err(failed)?;
+            let answer = read(&self.send(object, method, body).await?, method)?;
+            let end = async {
+                while let Some(message) = signals.next().await {
+                    let told = message.map_err(failed)?.body().deserialize();
+                    if let Some(end) = told.ok().and_then(|told| is_end(&answer, told)) {
+                        return Ok(end);
+                    }
+                }
+                Err(Error::Unreachable("the connection ended".to_owned()))
+            };
+            let timed_out = |_| Error::TimedOut {
+                what: method.to_owned(),
+                limit,
+            };
+            tokio::time::timeout(limit, end).await.map_err(timed_out)?
+        })
+    }
+
+    async fn send<B>(&self, object: Object<'_>, method: &str, body: &B) -> Result<Message, Error>
+    where
+        B: Serialize + DynamicType,
+    {
+        let failed = |error| Error::failed(method, &error);
+        fault::point("dbus call").map_err(|error| failed(error.into()))?;
+        let Object {
+            service,
+            path,
+            interface,
+        } = object;
+        let connection = &self.connection;
+        let call = connection.call_method(Some(service), path, Some(interface), method, body);
+        let timed_out = |_| Error::TimedOut {
+            what: method.to_owned(),
+            limit: self.limit,
+        };
+        let reply = tokio::time::timeout(self.limit, call).await;
+        reply.map_err(timed_out)?.map_err(failed)
+    }
+}
+
+fn read<A: DeserializeOwned + Signature>(reply: &Message, method: &str) -> Result<A, Error> {
+    let answer = reply.body().deserialize();
+    answer.map_err(|error| Error::refused(method, &error))
+}
