@@ -21,7 +21,7 @@ struct Boot {
 }
 
 /// The longest first. All scenarios of one machine need the same process 1.
-const BOOTS: [Boot; 6] = [
+const BOOTS: [Boot; 7] = [
     Boot {
         name: "managers",
         scenarios: &["udev", "networkd", "ifupdown", "network-manager"],
@@ -31,6 +31,10 @@ const BOOTS: [Boot; 6] = [
         scenarios: &["window"],
     },
     Boot {
+        name: "unattended",
+        scenarios: &["unattended"],
+    },
+    Boot {
         name: "links",
         scenarios: &[
             "vlan",
@@ -38,6 +42,7 @@ const BOOTS: [Boot; 6] = [
             "vlan-id-taken",
             "half-repaired",
             "renamed",
+            "router",
             "ipvlan",
             "cni-cache",
         ],

@@ -11,6 +11,7 @@ use crate::gateways::targets::Target as PodTarget;
 use crate::inventory::prepare::{self, Request};
 use crate::inventory::selectors;
 use crate::matching::Selection;
+use crate::model::IfName;
 use crate::refusal::Refusal;
 use crate::runtime::{Config, Which};
 
@@ -172,6 +173,10 @@ pub struct UpgradeArgs {
     /// The runtimes that name the pods and show whether one was rebuilt.
     #[command(flatten)]
     pub runtimes: Runtimes,
+    /// Only the driver of this NIC of the host is reloaded: leave out the pods on NICs of other drivers. Can be given several
+    /// times. Default: the NICs that pods stand on
+    #[arg(long = "device", value_name = "IFNAME")]
+    pub devices: Vec<IfName>,
     /// What is paused.
     #[command(flatten)]
     pub hold: HoldArgs,

@@ -52,6 +52,7 @@ fn request(args: &UpgradeArgs) -> Result<Request<'_>, Refusal> {
     Ok(Request {
         selection: args.selectors.selection()?,
         runtimes: args.runtimes.config(),
+        devices: args.devices.clone(),
         unit: args.hold.unit.as_deref(),
         no_pause: args.no_pause,
         deadline: args.hold.deadline,

@@ -30,7 +30,7 @@ use crate::matching::{Machine, Selection, StoredRecord, Verdict, match_records};
 use crate::model::problem::{Cause, InventoryCause};
 use crate::model::{NetnsIdentity, NodeIdentity, Problem};
 use crate::refusal::Refusal;
-use crate::runtime::Answer;
+use crate::runtime::{self, Answer};
 
 /// The machine as a command found it.
 #[derive(Debug)]
@@ -62,6 +62,19 @@ impl Inventory {
             problems,
             answer: None,
         })
+    }
+
+    /// Opens every selected namespace, with the names that runtimes and records know.
+    pub(crate) fn named(
+        selection: &Selection,
+        runtimes: &runtime::Config,
+        records: &[StoredRecord],
+    ) -> Result<Self, Refusal> {
+        let mut inventory = Self::open(selection)?;
+        inventory.attribute(runtimes, selection)?;
+        inventory.learn_names(records);
+        inventory.select(selection)?;
+        Ok(inventory)
     }
 
     /// Gives pods the id and the names under which they are stored, unless a runtime reports others.

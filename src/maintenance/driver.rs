@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::context::Context;
 use crate::maintenance::Request;
+use crate::maintenance::at_risk::LeftOut;
 use crate::maintenance::command::{self, Started};
 use crate::maintenance::event::Event;
 use crate::maintenance::findings::{Area, Findings};
@@ -32,6 +33,7 @@ pub(super) struct Driver<'a> {
     pub findings: Findings,
     pub restored: Restored,
     pub losses: LossWatch,
+    pub left_out: LeftOut,
     pub budget: Option<Watch>,
 }
 
@@ -41,7 +43,9 @@ impl Driver<'_> {
         self.session.begin(PhaseName::Check, &Event::ResumingWindow);
         let baseline = preflight::recover(&self.session.window, self.request, self.context);
         self.session.end(baseline.is_ok());
-        baseline
+        let baseline = baseline?;
+        self.left_out = LeftOut::of_window(&self.session.window.pods, &baseline.stored);
+        Ok(baseline)
     }
 
     pub(super) fn check_and_snapshot(&mut self) -> Result<Baseline, Refusal> {
@@ -52,23 +56,26 @@ impl Driver<'_> {
             ..
         } = self;
         session.begin(PhaseName::Check, &Event::Checking);
-        let mut blockers = preflight::check(request, context)?;
+        let (mut blockers, left_out) = preflight::check(request, context)?;
         session.end(request.force || blockers.is_empty());
 
         session.begin(PhaseName::Snapshot, &Event::TakingSnapshot);
         let Some(guard) = &session.guard else {
             return Err(panicked().into());
         };
-        let (restored, pods, problems) = preflight::take_snapshot(Some(guard), request, context)?;
+        let (restored, pods, problems) =
+            preflight::take_snapshot(Some(guard), request, &left_out, context)?;
         self.restored = restored;
         blockers.extend(preflight::others_than(&blockers, problems));
         session.window.pods = pods;
+        self.left_out = left_out;
         let mut baseline = preflight::read_back(request, context)?;
         let pods = &mut session.window.pods;
         baseline.runtimes = preflight::note_fingerprints(pods, request)?;
         session.window.nics = record::nics_before(&baseline);
         // Without an answer every silent gateway counts against the window.
-        if let Ok(verified) = network::verify(&baseline, request, context) {
+        if let Ok(mut verified) = network::verify(&baseline, request, context) {
+            verified.retain(&session.window.pods);
             baseline.silent = verified.silent();
             session.window.problems.extend_from_slice(&baseline.silent);
         }
@@ -209,7 +216,10 @@ impl Driver<'_> {
     }
 
     fn restored_once(&mut self, baseline: &Baseline, wait: Duration) -> Restored {
-        network::restore(baseline, self.request, wait, &self.signals, self.context)
+        let mut restored =
+            network::restore(baseline, self.request, wait, &self.signals, self.context);
+        self.left_out.leave(&mut restored);
+        restored
     }
 
     /// Takes down what a restore did and how it left everything.
@@ -249,6 +259,7 @@ impl Driver<'_> {
     fn probe(&mut self, baseline: &Baseline) -> bool {
         let problems = match network::verify(baseline, self.request, self.context) {
             Ok(mut verified) => {
+                verified.retain(&self.session.window.pods);
                 verified.excuse(&baseline.silent);
                 let problems = std::mem::take(&mut verified.problems);
                 self.session.log(&Event::Verified(verified.reached()));
@@ -368,7 +379,7 @@ impl Driver<'_> {
     fn look_again(&mut self, baseline: &Baseline, wait: Duration) -> bool {
         self.session.log(&Event::LookingAgain);
         let mut again = self.restored_once(baseline, wait);
-        again.retain(&self.session.window.pods);
+        again.retain(&self.session.window.pods, &self.left_out);
         let told = again.lost_again_after(&self.restored);
         if let Some(problem) = &told {
             self.session.log(&Event::Failed(problem.clone()));

@@ -1,6 +1,7 @@
 //! A driver upgrade as one window: from the check to the check that no pod was rebuilt. `upgrade` is the driver of the phases.
 
 pub(crate) mod abandoned;
+mod at_risk;
 pub(crate) mod clock;
 mod command;
 mod driver;
@@ -32,12 +33,15 @@ use std::time::Duration;
 
 use crate::gateways::targets::Target;
 use crate::matching::Selection;
+use crate::model::IfName;
 use crate::runtime::Config;
 
 /// The request for a window.
 pub(crate) struct Request<'a> {
     pub selection: Selection,
     pub runtimes: Config,
+    /// The devices of the host that COMMAND takes away; none: those that pods stand on.
+    pub devices: Vec<IfName>,
     /// The unit to pause; `None`: kubelet's, as found.
     pub unit: Option<&'a str>,
     /// Pause nothing.

@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::gateways::{self, Reachability, Verified};
 use crate::inventory::prepare::{self, Source};
 use crate::maintenance::Request;
+use crate::maintenance::at_risk::LeftOut;
 use crate::maintenance::event::Reached;
 use crate::maintenance::preflight::Baseline;
 use crate::maintenance::signals::Signals;
@@ -48,8 +49,8 @@ impl Restored {
     }
 
     /// Leaves out the pods that are not of the window: kubelet may just be creating them.
-    pub(crate) fn retain(&mut self, window: &[WindowPod]) {
-        let is_known = |id: &PodId| window.iter().any(|pod| pod.info.id == *id);
+    pub(crate) fn retain(&mut self, window: &[WindowPod], left_out: &LeftOut) {
+        let is_known = |id: &PodId| is_of_window(window, id) || left_out.had(id);
         self.pods.retain(|pod| is_known(&pod.pod.info.id));
         self.problems
             .retain(|problem| problem.pod.as_ref().is_none_or(is_known));
@@ -97,7 +98,20 @@ pub(crate) fn verify(
     )
 }
 
+fn is_of_window(window: &[WindowPod], id: &PodId) -> bool {
+    window.iter().any(|pod| pod.info.id == *id)
+}
+
 impl Verified {
+    /// Leaves out the pods that are not of the window.
+    pub(crate) fn retain(&mut self, window: &[WindowPod]) {
+        self.pods
+            .retain(|pod| is_of_window(window, &pod.pod.info.id));
+        let is_known = |id: &PodId| is_of_window(window, id);
+        self.problems
+            .retain(|problem| problem.pod.as_ref().is_none_or(is_known));
+    }
+
     /// The host and the pods by their gateways' answers.
     pub(crate) fn reached(&self) -> Reached {
         let count = |state| {

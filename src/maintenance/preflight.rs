@@ -8,6 +8,7 @@ use crate::check::{self, Check};
 use crate::context::Context;
 use crate::inventory::procfs;
 use crate::inventory::stored::{Stored, load, load_node};
+use crate::maintenance::at_risk::LeftOut;
 use crate::maintenance::network;
 use crate::maintenance::{Request, rebuild_watch};
 use crate::model::problem::WindowCause;
@@ -81,8 +82,11 @@ pub(crate) fn read_back(request: &Request<'_>, context: &Context) -> Result<Base
 }
 
 /// Finds what a restore could not put back, and what the snapshot that follows does not cure. What cannot be queried or
-/// written is an error: --force does not help there.
-pub(crate) fn check(request: &Request<'_>, context: &mut Context) -> Result<Vec<Problem>, Refusal> {
+/// written is an error: --force does not help there. Also returns the pods that are left out.
+pub(crate) fn check(
+    request: &Request<'_>,
+    context: &mut Context,
+) -> Result<(Vec<Problem>, LeftOut), Refusal> {
     let check = Check {
         selection: &request.selection,
         runtimes: &request.runtimes,
@@ -92,10 +96,12 @@ pub(crate) fn check(request: &Request<'_>, context: &mut Context) -> Result<Vec<
     let mut blockers = checked.problems;
     blockers.retain(|problem| problem.is_error() && !is_cured(problem));
     let is_final = |problem: &Problem| is_unknown(problem) || is_of_disk(problem);
-    match blockers.iter().position(is_final) {
-        Some(at) => Err(blockers.swap_remove(at).into()),
-        None => Ok(blockers),
+    if let Some(at) = blockers.iter().position(is_final) {
+        return Err(blockers.swap_remove(at).into());
     }
+    let left_out = LeftOut::find(&blockers, request, context)?;
+    blockers.retain(|problem| !left_out.is_about(problem));
+    Ok((blockers, left_out))
 }
 
 /// The problems of the snapshot that the check has not found.
@@ -138,6 +144,7 @@ fn is_cured(problem: &Problem) -> bool {
 pub(crate) fn take_snapshot(
     guard: Option<&Guard>,
     request: &Request<'_>,
+    left_out: &LeftOut,
     context: &mut Context,
 ) -> Result<(Restored, Vec<WindowPod>, Vec<Problem>), Refusal> {
     let wanted = snapshot::Request {
@@ -153,7 +160,9 @@ pub(crate) fn take_snapshot(
     let mut blockers = taken.problems;
     // The restore of this window repairs a degraded pod.
     blockers.retain(|problem| problem.is_error() && problem.code() != Code::Degraded);
-    let recorded = |one: &PodSnapshot| one.state != SnapshotState::Empty;
+    blockers.retain(|problem| !left_out.is_about(problem));
+    let recorded =
+        |one: &PodSnapshot| one.state != SnapshotState::Empty && !left_out.has(&one.pod.info.id);
     let pods = taken.pods.into_iter().filter(recorded).map(pod).collect();
     let restored = Restored {
         node: taken.node,

@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::inventory::Inventory;
 use crate::inventory::observe;
+use crate::maintenance::at_risk::LeftOut;
 use crate::maintenance::rollback::already_rolled_back;
 use crate::maintenance::window::{self, Found, still_open};
 use crate::maintenance::{Request, kubelet_pause, preflight};
@@ -33,8 +34,12 @@ pub(crate) fn rehearse(request: &Request<'_>, context: &mut Context) -> Result<P
             is_refused: true,
             ..preview
         }),
-        (Ok(accepted), seen) => {
+        (Ok((accepted, left_out)), seen) => {
             let mut preview = seen?;
+            preview.pods.retain(|pod| !left_out.has(&pod.info.id));
+            preview
+                .problems
+                .retain(|problem| !left_out.is_about(problem));
             let others = preflight::others_than(&accepted, preview.problems);
             preview.problems = others.into_iter().chain(accepted).collect();
             Ok(preview)
@@ -43,7 +48,7 @@ pub(crate) fn rehearse(request: &Request<'_>, context: &mut Context) -> Result<P
 }
 
 /// The same steps as in a window, up to the pause; `Ok` has the problems that do not prevent it.
-fn begin(request: &Request<'_>, context: &mut Context) -> Result<Vec<Problem>, Refusal> {
+fn begin(request: &Request<'_>, context: &mut Context) -> Result<(Vec<Problem>, LeftOut), Refusal> {
     context.store.refuse_if_locked()?;
     let bus = kubelet_pause::systemd()?;
     let interrupted = match window::find(&context.store)? {
@@ -53,9 +58,11 @@ fn begin(request: &Request<'_>, context: &mut Context) -> Result<Vec<Problem>, R
     let begun = interrupted.as_ref().filter(|window| window.has_begun());
     let accepted = match begun {
         Some(window) => {
-            preflight::recover(window, request, context)?;
+            let stored = preflight::recover(window, request, context)?.stored;
             let is_rolled_back = window.rollback.is_some();
-            Vec::from_iter(is_rolled_back.then(|| already_rolled_back().demoted()))
+            let accepted = is_rolled_back.then(|| already_rolled_back().demoted());
+            let left_out = LeftOut::of_window(&window.pods, &stored);
+            (accepted.into_iter().collect(), left_out)
         }
         None => check_and_snapshot(request, context)?,
     };
@@ -66,12 +73,12 @@ fn begin(request: &Request<'_>, context: &mut Context) -> Result<Vec<Problem>, R
 fn check_and_snapshot(
     request: &Request<'_>,
     context: &mut Context,
-) -> Result<Vec<Problem>, Refusal> {
-    let mut blockers = preflight::check(request, context)?;
-    let (_, mut pods, problems) = preflight::take_snapshot(None, request, context)?;
+) -> Result<(Vec<Problem>, LeftOut), Refusal> {
+    let (mut blockers, left_out) = preflight::check(request, context)?;
+    let (_, mut pods, problems) = preflight::take_snapshot(None, request, &left_out, context)?;
     blockers.extend(preflight::others_than(&blockers, problems));
     preflight::note_fingerprints(&mut pods, request)?;
-    preflight::gate(blockers, request.force)
+    Ok((preflight::gate(blockers, request.force)?, left_out))
 }
 
 /// Reads the state of the pods, kubelet and the state directory.

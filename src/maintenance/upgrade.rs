@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::context::Context;
 use crate::journal;
+use crate::maintenance::at_risk::LeftOut;
 use crate::maintenance::driver::{Driver, panicked};
 use crate::maintenance::findings::{Area, Findings};
 use crate::maintenance::preflight::Baseline;
@@ -55,6 +56,7 @@ pub(crate) fn run(request: &Request<'_>, context: &mut Context) -> Result<Upgrad
         findings: Findings::default(),
         restored: Restored::default(),
         losses: LossWatch::start(),
+        left_out: LeftOut::default(),
         budget: None,
     };
     // From here on kubelet is resumed on every path, even after a panic.

@@ -67,12 +67,16 @@ fn below(link: &Link, host: &NetState) -> Vec<IfName> {
     }
 }
 
-/// The devices at the bottom of a stack.
-pub fn devices(stack: &[StackLink]) -> impl Iterator<Item = &IfName> {
+/// The links at the bottom of a stack.
+pub fn bottoms(stack: &[StackLink]) -> impl Iterator<Item = &StackLink> {
     stack
         .iter()
         .filter(|link| link.vlan.is_none() && link.over.is_empty())
-        .map(|link| &link.name)
+}
+
+/// The devices at the bottom of a stack.
+pub fn devices(stack: &[StackLink]) -> impl Iterator<Item = &IfName> {
+    bottoms(stack).map(|link| &link.name)
 }
 
 /// A node state from stacks alone: links without addresses, routes and settings.

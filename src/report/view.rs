@@ -10,7 +10,7 @@ pub use crate::snapshot::Generations as KeptView;
 
 use super::window::{ReportView, WindowView};
 use crate::model::text::word;
-use crate::model::window::{PhaseName, Run};
+use crate::model::window::{PhaseName, Rollback, Run};
 use crate::model::{
     GatewayAnswer, IfName, Interface, PodId, PodInfo, Problem, State, TargetAnswer,
 };
@@ -88,6 +88,8 @@ pub struct HoldView {
     pub deadline_in: Option<u64>,
     /// The user's command; null when none was started.
     pub run: Option<Run>,
+    /// The rollback; null when none was started.
+    pub rollback: Option<Rollback>,
     /// How the window ended; null while it is open.
     pub exit: Option<u8>,
     /// The file with the messages and COMMAND's output.

@@ -45,6 +45,7 @@ impl HoldView {
             paused_for,
             deadline_in,
             run: window.run.clone(),
+            rollback: window.rollback.clone(),
             exit: window.exit,
             log: window.log.clone(),
         }

@@ -30,7 +30,8 @@ pub(super) fn capture(
 ) -> Result<Captured, Refusal> {
     let stored = store.load_all()?;
     let created = now();
-    let mut inventory = selected(request, &stored)?;
+    let records: Vec<_> = stored.iter().filter_map(record).collect();
+    let mut inventory = Inventory::named(request.selection, request.runtimes, &records)?;
     progress.notice(Progress::Phase(
         Phase::ReadingNamespaces,
         inventory.pods.len(),
@@ -77,16 +78,6 @@ pub(super) fn capture(
         captured.find_gone(&pods);
     }
     Ok(captured)
-}
-
-/// The selected pods of this machine, under the names that are known of them.
-fn selected(request: &Request<'_>, stored: &[Loaded]) -> Result<Inventory, Refusal> {
-    let mut inventory = Inventory::open(request.selection)?;
-    inventory.attribute(request.runtimes, request.selection)?;
-    let records: Vec<_> = stored.iter().filter_map(record).collect();
-    inventory.learn_names(&records);
-    inventory.select(request.selection)?;
-    Ok(inventory)
 }
 
 /// The pods that could be read, with what each claims.

@@ -388,6 +388,7 @@ fn from_window(window: &Window) -> HoldView {
         paused_for: Some(125),
         deadline_in: Some(475),
         run: window.run.clone(),
+        rollback: window.rollback.clone(),
         exit: None,
         log: window.log.clone(),
     }

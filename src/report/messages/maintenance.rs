@@ -17,6 +17,8 @@ sentences! {
             run this again",
         RollbackStillRuns { pid } => "the rollback of this window still runs (pid {pid}). Wait for its end or stop it, then \
             run this again",
+        NoSuchDevice => "the host has no such device",
+        NothingStandsThere => "no pod stands on this device, or on another one of its driver",
         NoneOpen => "no window is open",
         NothingPaused => "no window is open: netfix has paused nothing",
         NoTerminal => "cannot ask for confirmation: stdin or stderr is not a terminal. Use --yes",

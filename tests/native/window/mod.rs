@@ -8,6 +8,7 @@ mod command;
 mod damaged;
 mod deadline;
 mod detached;
+mod device;
 mod disk;
 mod dry_run;
 mod gateways;

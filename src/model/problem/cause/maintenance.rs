@@ -11,6 +11,8 @@ causes! {
         Open { started: String, command: String, pid: u32, unit: Option<String> } => WindowOpen,
         CommandStillRuns { pid: u32 } => WindowOpen,
         RollbackStillRuns { pid: u32 } => WindowOpen,
+        NoSuchDevice => NotFound,
+        NothingStandsThere => NotFound,
         NoneOpen => NotFound,
         NothingPaused => NotFound,
         NoTerminal => Interrupted,

@@ -1,0 +1,120 @@
+//! Windows about the pods on one driver: those on a NIC of another driver are left out.
+
+use serde_json::Value;
+
+use super::scene::{Scene, of_pods, quick};
+use crate::common::systemd::PACKAGES;
+use crate::common::{Node, Pod};
+
+/// A link of another driver than the veth under the other pods.
+const OTHER: &str = "ip link add other index 77 address 02:00:00:00:00:77 type vxlan id 9 dstport 4789\nip link set other up";
+
+/// A third pod, on a NIC of another driver.
+fn scene(node: &Node) -> Scene<'_> {
+    let mut pods = vec![
+        quick(node.pod("web")).simple(),
+        quick(node.pod("api")).simple(),
+    ];
+    for line in OTHER.lines() {
+        node.ns.ip(line.trim_start_matches("ip "));
+    }
+    let aside = quick(node.pod("aside"));
+    node.ns.ip(&format!(
+        "link add link other name new0 netns {} type macvlan mode bridge",
+        aside.name()
+    ));
+    aside.ip("link set new0 name eth0 up");
+    aside.ip("addr add 172.31.0.9/24 dev eth0");
+    pods.push(aside);
+    let scene = Scene::with_pods(node, pods);
+    scene.machine.start_kubelet(PACKAGES);
+    scene
+}
+
+/// The ids of these pods, sorted.
+fn ids(pods: &[Pod<'_>]) -> Vec<String> {
+    let mut ids: Vec<_> = pods.iter().map(|pod| pod.name().to_owned()).collect();
+    ids.sort();
+    ids
+}
+
+fn recorded(scene: &Scene<'_>) -> Vec<String> {
+    let ids = of_pods(&scene.record(), "id");
+    let mut ids: Vec<_> = ids
+        .iter()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect();
+    ids.sort();
+    ids
+}
+
+#[test]
+fn only_the_pods_on_the_driver_of_the_device_are_counted() {
+    let node = Node::new();
+    let scene = scene(&node);
+    scene
+        .upgrade("--device eth0", &scene.reload())
+        .exits(0)
+        .stdout_has(&["2 of 2"]);
+    scene.assert_whole();
+    assert_eq!(recorded(&scene), ids(&scene.pods[..2]));
+    scene
+        .upgrade("", &scene.reload())
+        .exits(0)
+        .stdout_has(&["3 of 3"]);
+    scene.assert_whole();
+}
+
+#[test]
+fn a_dry_run_lists_only_the_pods_on_the_driver_of_the_device() {
+    let node = Node::new();
+    let scene = scene(&node);
+    let of = |options: &str| {
+        let run = scene.upgrade(&format!("--dry-run -o json {options}"), "true");
+        let document = run.exits(0).json();
+        of_pods(&document, "id").len()
+    };
+    assert_eq!(
+        (of("--device eth0"), of("--device other"), of("")),
+        (2, 1, 3)
+    );
+}
+
+#[test]
+fn a_pod_on_another_driver_that_is_lost_all_the_same_is_restored_and_told() {
+    let node = Node::new();
+    let scene = scene(&node);
+    let aside = scene.pods[2].name().to_owned();
+    let both = format!("set -e\nip link del other\n{OTHER}\n{}", scene.reloading());
+    let both = scene.script("both", &both);
+    let run = scene.upgrade("--device eth0 -o json", &both).exits(0);
+    scene.assert_networks();
+    let states = run.json()["pods"].clone();
+    let states = states.as_array().expect("pods");
+    let state = states.iter().find(|pod| pod["id"] == aside.as_str());
+    assert_eq!(state.map(|pod| &pod["state"]), Some(&"restored".into()));
+    // Without its NIC nobody can restore it.
+    let gone = format!("set -e\nip link del other\n{}", scene.reloading());
+    let gone = scene.script("gone", &gone);
+    let run = scene.upgrade("--device eth0", &gone).exits(5);
+    assert!(
+        run.coded("parent-missing")
+            .iter()
+            .any(|problem| problem.pod.as_deref() == Some(&aside))
+    );
+}
+
+#[test]
+fn a_device_that_is_missing_or_without_pods_refuses_the_window() {
+    let node = Node::new();
+    let scene = scene(&node);
+    node.ns.ip("link add spare type bridge");
+    for (name, text) in [("eth7", "no such device"), ("spare", "no pod stands on")] {
+        let run = scene.upgrade(&format!("--device {name}"), &scene.reload());
+        run.exits(4).stderr_has(&[text]);
+        assert!(scene.records().is_empty());
+    }
+    node.ns.ip("link del spare");
+    scene.assert_networks();
+}
