@@ -17,6 +17,15 @@ use crate::model::text::duration;
 /// The interface of every object with properties.
 pub(crate) const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
 
+/// With these errors the bus answers in place of a service that is not on it, or has just left it
+/// (D-Bus specification, "Message Bus Errors").
+const GONE: [&str; 4] = [
+    "org.freedesktop.DBus.Error.Disconnected",
+    "org.freedesktop.DBus.Error.NameHasNoOwner",
+    "org.freedesktop.DBus.Error.NoReply",
+    "org.freedesktop.DBus.Error.ServiceUnknown",
+];
+
 /// How many unread signals a connection holds.
 const QUEUE: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
@@ -45,9 +54,12 @@ impl Error {
         }
     }
 
-    /// A refusal of the service, or the end of the connection.
+    /// A refusal of the service, or the end of its connection or of this one.
     fn failed(what: &str, error: &zbus::Error) -> Self {
         match error {
+            zbus::Error::MethodError(name, text, _) if GONE.contains(&name.as_str()) => {
+                Self::Unreachable(text.clone().unwrap_or_else(|| name.to_string()))
+            }
             zbus::Error::MethodError(name, Some(text), _) => {
                 Self::refused(what, &format!("{text} ({})", name.as_str()))
             }
@@ -181,4 +193,27 @@ impl Bus {
 fn read<A: DeserializeOwned + Signature>(reply: &Message, method: &str) -> Result<A, Error> {
     let answer = reply.body().deserialize();
     answer.map_err(|error| Error::refused(method, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use zbus::names::OwnedErrorName;
+
+    use super::*;
+
+    #[test]
+    fn a_service_that_leaves_the_bus_is_unreachable_and_one_that_refuses_is_not() {
+        let call = Message::method_call("/", "Get").build(&()).unwrap();
+        let of = |name: &str| {
+            let name = OwnedErrorName::try_from(name.to_owned()).unwrap();
+            let error = zbus::Error::MethodError(name, Some("why".to_owned()), call.clone());
+            Error::failed("Get", &error)
+        };
+        // A restart of the bus ends systemd's connection before this one.
+        for name in GONE {
+            assert!(matches!(of(name), Error::Unreachable(why) if why == "why"));
+        }
+        let refused = of("org.freedesktop.DBus.Error.AccessDenied");
+        assert!(matches!(refused, Error::Refused { .. }), "{refused}");
+    }
 }
