@@ -16,7 +16,7 @@ use crate::model::manager::Manager;
 use crate::model::problem::RestoreCause;
 use crate::model::{IfName, Problem};
 use crate::plan::link_diff::closure;
-use crate::plan::{self, HostLinks, Plan, Step};
+use crate::plan::{self, Change, HostLinks, Plan, Step};
 use crate::progress::{Listener, Progress, Wait};
 use crate::systemd;
 
@@ -85,12 +85,17 @@ fn plan_of(host: &Host, baseline: &HostBaseline) -> (Plan, HostLinks) {
     plan::host(&baseline.state, observed, &baseline.devices)
 }
 
-/// The link that a step makes, or gives an address or route.
+/// The link that a step makes, or gives an address, a route or a master.
 fn made_on(step: &Step) -> Option<&IfName> {
     match step {
         Step::AddLink(link) => Some(&link.name),
         Step::AddAddress(address) => Some(&address.dev),
         Step::AddRoute { route, .. } => route.devs().first().copied(),
+        Step::SetLink {
+            dev,
+            change: Change::Master(_),
+            ..
+        } => Some(dev),
         _ => None,
     }
 }
