@@ -12,8 +12,29 @@ use crate::kernel::netns;
 use crate::model::PodInfo;
 use crate::runtime::{Answer, Sandbox};
 
-/// Which of the `bare` namespaces, without interface and checkpoint, belong to no pod. `known` are all other pods.
-pub(crate) fn judge(known: &[&PodInfo], bare: &[&Pod], answer: Option<&Answer>) -> Vec<bool> {
+/// Which of these namespaces belong to no pod. Only one that is bare can: without interface and without checkpoint.
+/// `others` are pods beside them.
+pub(crate) fn among<'a>(
+    pods: impl IntoIterator<Item = (&'a Pod, bool)>,
+    others: &[&PodInfo],
+    answer: Option<&Answer>,
+) -> Vec<bool> {
+    let pods: Vec<_> = pods.into_iter().collect();
+    let of = |bare: bool| {
+        pods.iter()
+            .filter(move |one| one.1 == bare)
+            .map(|one| one.0)
+    };
+    let known = of(false).map(|pod| &pod.info);
+    let known: Vec<&PodInfo> = others.iter().copied().chain(known).collect();
+    let bare: Vec<&Pod> = of(true).collect();
+    let mut private = judge(&known, &bare, answer).into_iter();
+    let is_private = |(_, is_bare): &(&Pod, bool)| *is_bare && private.next().unwrap_or(false);
+    pods.iter().map(is_private).collect()
+}
+
+/// Which of the `bare` namespaces belong to no pod. `known` are all other pods.
+fn judge(known: &[&PodInfo], bare: &[&Pod], answer: Option<&Answer>) -> Vec<bool> {
     let every = known
         .iter()
         .copied()
@@ -74,22 +95,14 @@ pub(crate) fn split(
         let state = pod.observe_links_inside(host);
         state.is_ok_and(|state| state.links_but_loopback().next().is_none())
     };
-    let found = netns::visit(&mut others, |pod| &pod.netns, is_bare);
-    let mut bare = Vec::new();
-    for (pod, is_bare) in others.into_iter().zip(found) {
-        let pods = if is_bare.unwrap_or(false) {
-            &mut bare
-        } else {
-            &mut known
-        };
-        pods.push(pod);
-    }
+    let bare = netns::visit(&mut others, |pod| &pod.netns, is_bare);
+    let bare = bare.into_iter().map(|is_bare| is_bare.unwrap_or(false));
     let infos: Vec<_> = known.iter().map(|pod| &pod.info).collect();
-    let private = judge(&infos, &bare.iter().collect::<Vec<_>>(), answer);
-    let (private, bare): (Vec<_>, Vec<_>) = bare
-        .into_iter()
-        .zip(private)
-        .partition(|(_, is_private)| *is_private);
-    known.extend(bare.into_iter().map(|(pod, _)| pod));
-    (known, private.into_iter().map(|(pod, _)| pod).collect())
+    let is_private = among(others.iter().zip(bare), &infos, answer);
+    let mut private = Vec::new();
+    for (pod, is_private) in others.into_iter().zip(is_private) {
+        let place = if is_private { &mut private } else { &mut known };
+        place.push(pod);
+    }
+    (known, private)
 }

@@ -223,13 +223,9 @@ fn mark_private(unmatched: &mut [Unmatched], known: &[&PodInfo], answer: Option<
         let is_bare = was_read && one.state.links_but_loopback().next().is_none();
         is_bare && !one.has_record
     };
-    let (bare, linked): (Vec<_>, Vec<_>) = unmatched.iter().partition(|one| is_bare(one));
-    let linked = linked.into_iter().map(|one| &one.pod.info);
-    let known: Vec<&PodInfo> = known.iter().copied().chain(linked).collect();
-    let pods: Vec<&Pod> = bare.into_iter().map(|one| &one.pod).collect();
-    let private = private::judge(&known, &pods, answer);
-    let bare = unmatched.iter_mut().filter(|one| is_bare(one));
-    for (one, is_private) in bare.zip(private) {
+    let pods = unmatched.iter().map(|one| (&one.pod, is_bare(one)));
+    let private = private::among(pods, known, answer);
+    for (one, is_private) in unmatched.iter_mut().zip(private) {
         if is_private {
             one.finding = Finding::Private;
         }

@@ -129,18 +129,8 @@ impl Captured {
         let is_bare = |(pod, observed): (&Pod, &Observed)| {
             observed.as_ref().is_ok_and(is_empty) && self.good_checkpoint_of(pod).is_none()
         };
-        let is_bare: Vec<bool> = pods.iter().zip(observed).map(is_bare).collect();
-        let (mut known, mut bare) = (Vec::new(), Vec::new());
-        for (pod, is_bare) in pods.iter().zip(&is_bare) {
-            if *is_bare {
-                bare.push(pod);
-            } else {
-                known.push(&pod.info);
-            }
-        }
-        let mut private = private::judge(&known, &bare, answer).into_iter();
-        let is_private = |is_bare: bool| is_bare && private.next().unwrap_or(false);
-        is_bare.into_iter().map(is_private).collect()
+        let pods = pods.iter().zip(observed);
+        private::among(pods.map(|one| (one.0, is_bare(one))), &[], answer)
     }
 
     pub(super) fn has_degraded(&self) -> bool {
