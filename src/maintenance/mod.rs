@@ -12,6 +12,7 @@ pub(crate) mod kubelet_pause;
 pub(crate) mod launch;
 mod network;
 pub(crate) mod pause;
+mod paused;
 mod preflight;
 pub(crate) mod preview;
 mod rebuild_check;
