@@ -21,10 +21,14 @@ struct Boot {
 }
 
 /// The longest first. All scenarios of one machine need the same process 1.
-const BOOTS: [Boot; 7] = [
+const BOOTS: [Boot; 8] = [
     Boot {
         name: "managers",
-        scenarios: &["udev", "networkd", "ifupdown", "network-manager"],
+        scenarios: &["ifupdown", "network-manager"],
+    },
+    Boot {
+        name: "networkd",
+        scenarios: &["udev", "networkd", "networkd-bond"],
     },
     Boot {
         name: "kubernetes",

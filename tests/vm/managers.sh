@@ -52,7 +52,7 @@ facts() {
         "${ip[@]}" -6 -j route show
     done | jq -Sc -s --arg names "host ${PODS[*]}" '
         def link($ns): select(.ifname != "lo" and (.ifname | startswith("eth1") | not))
-            | [$ns, .ifname, .linkinfo.info_kind, .linkinfo.info_data.id, (if $ns == "host" then .link else null end), .address, .mtu,
+            | [$ns, .ifname, .master, .linkinfo.info_kind, .linkinfo.info_data.id, (if $ns == "host" then .link else null end), .address, .mtu,
                (.flags | contains(["UP", "LOWER_UP"])),
                ([.addr_info[] | select(.scope != "link") | [.local, .prefixlen, .dynamic]] | sort)];
         def route($ns): select(.dst | startswith("fe80") | not) | [$ns, .dst, .gateway, .dev, .prefsrc, .protocol];

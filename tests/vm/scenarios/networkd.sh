@@ -1,36 +1,13 @@
 #!/usr/bin/env bash
 # lab: systemd
 # systemd-networkd owns the NIC and its VLAN, with a lease: it makes both again, and netfix lets it go first.
-# shellcheck source=tests/vm/managers.sh
-. "$LAB_REPO/tests/vm/managers.sh"
-
-FILES=/run/systemd/network
-
-tidy() {
-    systemctl stop systemd-networkd.socket systemd-networkd.service
-    udev_stop
-    rm -rf "$FILES" /run/systemd/netif
-    systemctl reset-failed
-}
-
-networkd_start() {
-    mkdir -p "$FILES"
-    printf '%s\n' '[Match]' "Name=$NIC" '[Network]' Address=192.0.2.2/24 VLAN="$VLAN" IPv6AcceptRA=no >"$FILES/10-nic.network"
-    printf '%s\n' '[NetDev]' Name="$VLAN" Kind=vlan '[VLAN]' Id=3 >"$FILES/20-vlan.netdev"
-    printf '%s\n' '[Match]' Name="$VLAN" '[Network]' DHCP=ipv4 Address=fd00:3::2/64 IPv6AcceptRA=no >"$FILES/30-vlan.network"
-    systemctl start systemd-networkd.service
-    wait_for 30 "networkd to configure $VLAN" is_configured "$VLAN"
-}
-is_configured() { networkctl list --no-legend --no-pager 2>/dev/null | awk '{print $2, $5}' | grep -qx "$1 configured"; }
-
-# owners: also the lease that networkd has for the link that exists now.
-owners() {
-    networkctl list --no-legend --no-pager | awk '$2 ~ /^eth0/ {print $2, $5}' | sort || :
-    grep -h '^ADDRESS=' "/run/systemd/netif/leases/$(cat "/sys/class/net/$VLAN/ifindex")" 2>/dev/null || echo "no lease"
-}
+# shellcheck source=tests/vm/networkd.sh
+. "$LAB_REPO/tests/vm/networkd.sh"
 
 gateway_node
 udev_start
+unit 10-nic.network '[Match]' Name="$NIC" '[Network]' Address=192.0.2.2/24 VLAN="$VLAN" IPv6AcceptRA=no
+vlan_unit
 networkd_start
 three_pods "$VLAN"
 MADE_BY_OWNER=1 race
