@@ -69,11 +69,20 @@ pub(super) fn has_finished(ifindex: u32) -> bool {
     state.is_ok_and(|state| is_final(&state))
 }
 
+/// Without carrier it drops what it configured, and configures the link again when that is back.
 fn is_final(state: &str) -> bool {
-    let mut states = state
-        .lines()
-        .filter_map(|line| line.strip_prefix("ADMIN_STATE="));
-    states.any(|state| matches!(state, "configured" | "failed" | "unmanaged" | "linger"))
+    let of = |key: &str| {
+        let mut lines = state.lines();
+        lines.find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
+    };
+    // Before systemd 242 there is only the operational state.
+    let carrier = of("CARRIER_STATE").or_else(|| of("OPER_STATE"));
+    let is_without = |carrier| matches!(carrier, "no-carrier" | "dormant" | "off");
+    match of("ADMIN_STATE") {
+        Some("configured") => !carrier.is_some_and(is_without),
+        Some("failed" | "unmanaged" | "linger") => true,
+        _ => false,
+    }
 }
 
 /// The files with an extension, each with its drop-ins, in the order of their names.
@@ -290,5 +299,14 @@ mod tests {
         assert!(!is_final("ADMIN_STATE=configuring\nOPER_STATE=carrier\n"));
         assert!(is_final("ADMIN_STATE=configured\n"));
         assert!(is_final("ADMIN_STATE=unmanaged\n"));
+    }
+
+    #[test]
+    fn a_link_without_carrier_is_configured_again_later() {
+        let state = |carrier: &str| is_final(&format!("ADMIN_STATE=configured\n{carrier}\n"));
+        assert!(!state("OPER_STATE=no-carrier\nCARRIER_STATE=no-carrier"));
+        assert!(!state("OPER_STATE=no-carrier"));
+        assert!(state("OPER_STATE=enslaved\nCARRIER_STATE=enslaved"));
+        assert!(state("OPER_STATE=routable\nCARRIER_STATE=carrier"));
     }
 }

@@ -6,8 +6,8 @@ use crate::inventory::observe::Host;
 use crate::journal;
 use crate::kernel::Error;
 use crate::matching::host_baseline::HostBaseline;
-use crate::model::Problem;
-use crate::plan::{self, HostLinks, Plan, Step};
+use crate::model::{IfName, LinkKind, Problem};
+use crate::plan::{self, Change, HostLinks, Plan, Step};
 
 /// The host's stack has at most this many layers, each of which may need a round.
 const HOST_ROUNDS: usize = 8;
@@ -56,18 +56,42 @@ impl HostJob {
                 self.last = plan;
                 return Ok(links);
             }
-            self.failures = apply::run(&mut host.socket, &host.state, &plan.steps);
-            let failed = |step: &&Step| self.failures.iter().any(|failure| failure.step == **step);
-            let done: Vec<Step> = plan
-                .steps
-                .iter()
-                .filter(|step| !failed(step))
-                .cloned()
-                .collect();
-            journal::applied(None, &done);
-            self.done.extend(done);
+            self.apply(host, &plan.steps);
             self.last = plan;
         }
         unreachable!("the loop ends in its last round")
+    }
+
+    /// A bond that has lost its last port has a random MAC, and takes over that of the next port, which a network manager may
+    /// give it at once; DHCP and the pods need the former one. A bond whose MAC was set keeps it (`bond_release` and
+    /// `bond_enslave` in drivers/net/bonding/bond_main.c).
+    pub(super) fn keep_bond_macs(
+        &mut self,
+        host: &mut Host,
+        baseline: &HostBaseline,
+    ) -> Result<(), Error> {
+        let observed = baseline.observed(&host.state, None);
+        let (mut plan, _) = plan::host(&baseline.state, observed, &baseline.devices);
+        let is_bond = |dev: &IfName| {
+            let link = host.state.link(dev);
+            link.is_some_and(|link| matches!(link.kind, LinkKind::Bond(_)))
+        };
+        plan.steps.retain(|step| {
+            matches!(step, Step::SetLink { dev, change: Change::Mac(_), .. } if is_bond(dev))
+        });
+        if !plan.steps.is_empty() {
+            self.apply(host, &plan.steps);
+            host.refresh()?;
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, host: &mut Host, steps: &[Step]) {
+        self.failures = apply::run(&mut host.socket, &host.state, steps);
+        let failed = |step: &&Step| self.failures.iter().any(|failure| failure.step == **step);
+        let done = steps.iter().filter(|step| !failed(step));
+        let done: Vec<Step> = done.cloned().collect();
+        journal::applied(None, &done);
+        self.done.extend(done);
     }
 }

@@ -211,12 +211,13 @@ fn carry_out(
         let devices = baseline.devices.iter().cloned().collect();
         Progress::Waiting(wait, devices, limit.limit)
     };
+    let mut host_job = HostJob::default();
+    host_job.keep_bond_macs(host, baseline)?;
     progress.notice(waiting(Wait::Device, limit, baseline));
     let managers = managed::ask(host, baseline, limit);
     let mut notes = wait_nic::for_devices(host, baseline, limit)?;
     let managed = managed::go_first(managers, host, baseline, limit, progress)?;
     progress.notice(Progress::Phase(Phase::RestoringHost, 1));
-    let mut host_job = HostJob::default();
     let links = host_job.restore(host, baseline)?;
     notes.extend(managed.findings(&host_job.done));
     let mut jobs: Vec<Job> = matched.into_iter().map(Job::new).collect();

@@ -20,7 +20,7 @@ unpack_managers() {
 # udev_start: managers configure what udev has finished with.
 udev_start() {
     systemctl start systemd-udevd.service
-    udevadm trigger --action=add /sys/class/net/*
+    udevadm trigger --action=add --subsystem-match=net
     udevadm settle
 }
 udev_stop() { systemctl stop systemd-udevd.service systemd-udevd-control.socket systemd-udevd-kernel.socket; }

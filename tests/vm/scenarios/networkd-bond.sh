@@ -5,7 +5,6 @@
 # shellcheck source=tests/vm/networkd.sh
 . "$LAB_REPO/tests/vm/networkd.sh"
 
-ROUNDS=6
 VLAN=bond4.3
 
 # The pods keep their links: their parent has no carrier.
