@@ -64,7 +64,7 @@ impl HostJob {
 
     /// A bond that has lost its last port has a random MAC, and takes over that of the next port, which a network manager may
     /// give it at once; DHCP and the pods need the former one. A bond whose MAC was set keeps it (`bond_release` and
-    /// `bond_enslave` in drivers/net/bonding/bond_main.c).
+    /// `bond_enslave` in `drivers/net/bonding/bond_main.c`).
     pub(super) fn keep_bond_macs(
         &mut self,
         host: &mut Host,
