@@ -9,13 +9,13 @@ use serde::de::DeserializeOwned;
 use tokio::runtime::Runtime;
 use zbus::message::Type;
 use zbus::zvariant::{DynamicType, Type as Signature};
-use zbus::{Connection, MatchRule, Message, MessageStream};
+use zbus::{Connection, MatchRule, Message, MessageStream, OwnedVariant};
 
 use crate::fault;
 use crate::model::text::duration;
 
 /// The interface of every object with properties.
-pub(crate) const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
+const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
 
 /// With these errors the bus answers in place of a service that is not on it, or has just left it
 /// (D-Bus specification, "Message Bus Errors").
@@ -113,6 +113,15 @@ impl Bus {
     {
         let reply = self.runtime.block_on(self.send(object, method, body))?;
         read(&reply, method)
+    }
+
+    /// A property of an object.
+    pub(crate) fn property(&self, object: Object<'_>, name: &str) -> Result<OwnedVariant, Error> {
+        let properties = Object {
+            interface: PROPERTIES,
+            ..object
+        };
+        self.call(properties, "Get", &(object.interface, name))
     }
 
     /// Whether a service runs; a call to one that does not could start it.

@@ -24,7 +24,7 @@ struct Boot {
 const BOOTS: [Boot; 8] = [
     Boot {
         name: "managers",
-        scenarios: &["ifupdown", "network-manager"],
+        scenarios: &["ifupdown", "network-manager", "network-manager-bond"],
     },
     Boot {
         name: "networkd",

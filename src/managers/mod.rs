@@ -135,7 +135,7 @@ impl Owners {
     pub(crate) fn has_finished(&self, manager: Manager, name: &IfName, ifindex: u32) -> bool {
         match (manager, &self.profiles) {
             (Manager::Networkd, _) => networkd::has_finished(ifindex),
-            (Manager::NetworkManager, Some((bus, _))) => network_manager::is_active(bus, name),
+            (Manager::NetworkManager, Some((bus, _))) => network_manager::has_finished(bus, name),
             (Manager::NetworkManager, None) | (Manager::Ifupdown, _) => false,
         }
     }

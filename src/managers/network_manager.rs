@@ -19,9 +19,12 @@ const SETTINGS: Object<'_> = object(
 );
 const PROFILE: &str = "org.freedesktop.NetworkManager.Settings.Connection";
 const DEVICE: &str = "org.freedesktop.NetworkManager.Device";
+const ACTIVE: &str = "org.freedesktop.NetworkManager.Connection.Active";
 /// `NM_DEVICE_STATE_ACTIVATED` and `NM_DEVICE_STATE_FAILED`.
 const ACTIVATED: u32 = 100;
 const FAILED: u32 = 120;
+/// `NM_ACTIVATION_STATE_FLAG_IP4_READY` and `NM_ACTIVATION_STATE_FLAG_IP6_READY`.
+const IP_READY: u32 = 0x8 | 0x10;
 
 const fn object<'a>(path: &'a str, interface: &'a str) -> Object<'a> {
     Object {
@@ -105,14 +108,30 @@ impl Profile {
     }
 }
 
-/// Whether the device's profile is active, or its activation failed.
-pub(super) fn is_active(bus: &Bus, name: &IfName) -> bool {
+/// Whether the device's profile is active with all its addresses, or its activation failed. A device is active with its IPv6
+/// addresses while its DHCP client still waits for an answer.
+pub(super) fn has_finished(bus: &Bus, name: &IfName) -> bool {
     let device = bus.call::<_, OwnedObjectPath>(MANAGER, "GetDeviceByIpIface", &(name.as_str(),));
     let Ok(device) = device else {
         return false;
     };
-    let properties = object(device.as_str(), dbus::PROPERTIES);
-    let state = bus.call::<_, OwnedVariant>(properties, "Get", &(DEVICE, "State"));
-    let state = state.ok().and_then(|state| u32::try_from(state).ok());
-    matches!(state, Some(ACTIVATED | FAILED))
+    match property::<u32>(bus, &device, DEVICE, "State") {
+        Some(FAILED) => true,
+        Some(ACTIVATED) => {
+            let active = property::<OwnedObjectPath>(bus, &device, DEVICE, "ActiveConnection");
+            let flags = active.and_then(|path| property::<u32>(bus, &path, ACTIVE, "StateFlags"));
+            flags.is_some_and(|flags| flags & IP_READY == IP_READY)
+        }
+        _ => false,
+    }
+}
+
+fn property<T: TryFrom<OwnedVariant>>(
+    bus: &Bus,
+    path: &OwnedObjectPath,
+    interface: &str,
+    name: &str,
+) -> Option<T> {
+    let value = bus.property(object(path.as_str(), interface), name);
+    T::try_from(value.ok()?).ok()
 }

@@ -173,12 +173,12 @@ impl Bus {
         interface: &str,
         name: &str,
     ) -> Result<OwnedVariant, Error> {
-        let properties = Object {
+        let object = Object {
             path: path.as_str(),
-            interface: dbus::PROPERTIES,
+            interface,
             ..MANAGER
         };
-        self.ask(|bus| bus.call(properties, "Get", &(interface, name)))
+        self.ask(|bus| bus.property(object, name))
     }
 
     /// When the unit last became active, in milliseconds since the machine's boot; `None`: never.

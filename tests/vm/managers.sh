@@ -40,6 +40,14 @@ gateway_node() {
     dhcp_start
 }
 
+# over_bond: the VLAN is on bond4. The pods keep their links when the NIC goes: their parent has no carrier.
+over_bond() {
+    VLAN=bond4.3
+    modprobe bonding max_bonds=0
+    # shellcheck disable=SC2317 # This replaces another function.
+    pods_dead() { ! nic_carrier || fail "the NIC is still there"; }
+}
+
 # facts: names, kinds, parents, MACs, addresses and routes of the host and of every pod, one line each. A link that its manager
 # makes has another index than before. One jq(1) does all of it: an emulated processor starts few programs a second.
 facts() {

@@ -5,13 +5,8 @@
 # shellcheck source=tests/vm/networkd.sh
 . "$LAB_REPO/tests/vm/networkd.sh"
 
-VLAN=bond4.3
-
-# The pods keep their links: their parent has no carrier.
-pods_dead() { ! nic_carrier || fail "the NIC is still there"; }
-
 gateway_node
-modprobe bonding max_bonds=0
+over_bond
 udev_start
 unit 05-bond.netdev '[NetDev]' Name=bond4 Kind=bond MACAddress=0a:00:00:00:04:01 '[Bond]' Mode=active-backup MIIMonitorSec=100ms
 unit 10-nic.network '[Match]' Name="$NIC" '[Network]' Bond=bond4
