@@ -77,3 +77,19 @@ pub fn command<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item = S>
     command.args(args);
     command
 }
+
+/// Writes a program, in a process of its own: the children of other threads inherit a file that this process has open for
+/// writing, and until they execute their programs nobody can execute that file (`ETXTBSY`, execve(2)).
+pub fn program(text: &str, path: &Path) {
+    let script = "printf %s \"$1\" >\"$2\" && chmod 755 \"$2\"";
+    let words = ["-c", script, "sh", text].map(OsStr::new);
+    run(&mut command(
+        "sh",
+        words.into_iter().chain([path.as_os_str()]),
+    ));
+}
+
+/// Copies a program; for the same reason in a process of its own.
+pub fn copy_program(from: &str, to: &Path) {
+    run(&mut command("cp", [OsStr::new(from), to.as_os_str()]));
+}

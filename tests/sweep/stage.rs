@@ -1,7 +1,6 @@
 //! A node with two pods on a separate machine, and the initial states of commands.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -140,9 +139,7 @@ impl<'n> Stage<'n> {
             nsenter --net={gateway} sh -c '
                 ip link set up0 up && ip addr add {GATEWAY4}/16 dev up0 && ip addr add {GATEWAY6}/64 dev up0'"
         );
-        fs::write(self.reload(), script).expect("a program");
-        fs::set_permissions(self.reload(), fs::Permissions::from_mode(0o755))
-            .expect("a program that can be run");
+        tool::program(&script, &self.reload());
     }
 
     /// The program of a killed upgrade ends without help.

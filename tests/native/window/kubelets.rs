@@ -1,6 +1,5 @@
 //! A kubelet that the window would not pause refuses the window, unless `--no-pause` is given.
 
-use std::fs;
 use std::time::Duration;
 
 use super::scene::{KUBELET, Scene};
@@ -14,7 +13,7 @@ const OTHER: &str = "my-kubelet.service";
 /// A program whose processes have this name.
 fn program(node: &Node, name: &str) -> String {
     let path = node.temp().join(name);
-    fs::copy("/bin/sleep", &path).expect("a copy of sleep");
+    tool::copy_program("/bin/sleep", &path);
     path.display().to_string()
 }
 

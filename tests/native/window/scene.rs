@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -105,8 +104,7 @@ impl<'n> Scene<'n> {
     /// A program; its path has no blanks.
     pub fn script(&self, name: &str, text: &str) -> String {
         let path = self.path(name);
-        fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a script");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
+        tool::program(&format!("#!/bin/sh\n{text}\n"), &path);
         path.display().to_string()
     }
 
