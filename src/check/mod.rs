@@ -3,10 +3,10 @@
 mod node;
 mod pods;
 
-pub(crate) use self::pods::drift;
 use std::thread;
 use std::time::Duration;
 
+pub(crate) use self::pods::drift;
 use crate::inventory::stored::load;
 use crate::inventory::survey::{Surveyed, survey};
 use crate::inventory::{Inventory, no_match};

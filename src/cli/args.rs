@@ -173,8 +173,8 @@ pub struct UpgradeArgs {
     /// The runtimes that name the pods and show whether one was rebuilt.
     #[command(flatten)]
     pub runtimes: Runtimes,
-    /// Only the driver of this NIC of the host is reloaded: leave out the pods on NICs of other drivers. Can be given several
-    /// times. Default: the NICs that pods stand on
+    /// COMMAND reloads only the driver of this NIC of the host: leave out the pods on NICs of other drivers. Can be given several
+    /// times. Default: the NICs under the pods
     #[arg(long = "device", value_name = "IFNAME")]
     pub devices: Vec<IfName>,
     /// What is paused.

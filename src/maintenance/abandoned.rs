@@ -178,16 +178,15 @@ impl WindowSession {
             Err(refusal) => refusal.problems,
         };
         self.end(!found.iter().any(Problem::is_error));
-        let is_known = |problem: &Problem| self.is_of_window(problem.pod.as_ref());
+        let pods = &self.window.pods;
+        let is_known = |problem: &Problem| {
+            let id = problem.pod.as_ref();
+            id.is_none_or(|id| network::is_of_window(pods, id))
+        };
         problems.extend(found);
         problems.retain(is_known);
         self.window.problems.extend_from_slice(&problems);
         problems
-    }
-
-    fn is_of_window(&self, id: Option<&PodId>) -> bool {
-        let mut pods = self.window.pods.iter();
-        id.is_none_or(|id| pods.any(|pod| pod.info.id == *id))
     }
 }
 

@@ -1,6 +1,6 @@
-//! Which pods a driver reload leaves alone: those that stand only on devices of other drivers.
+//! Which pods a driver reload does not affect: those with interfaces only on devices of other drivers.
 //!
-//! They are no part of the window's verdict and counts. The restore still repairs one that is lost nevertheless.
+//! The window's verdict and counts leave them out. The restore still repairs one that loses its network.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,9 @@ use crate::context::Context;
 use crate::inventory::Inventory;
 use crate::inventory::observe::observe_pods;
 use crate::inventory::stored::{Stored, load};
+use crate::kernel;
 use crate::maintenance::Request;
+use crate::maintenance::network::is_of_window;
 use crate::model::problem::{Cause, SnapshotCause, WindowCause};
 use crate::model::text::join;
 use crate::model::window::WindowPod;
@@ -20,16 +22,16 @@ use crate::restore::{RestoreState, Restored};
 #[derive(Debug, Default)]
 pub(crate) struct LeftOut {
     pods: BTreeSet<PodId>,
-    /// Those that were lost all the same: they are in again.
+    /// Those that lost their network: the window includes them again.
     lost: BTreeSet<PodId>,
 }
 
-/// The drivers of the devices that a pod stands on; `None` for one whose driver is not known.
+/// The drivers of the devices under a pod; `None` for one whose driver is not known.
 type Drivers = BTreeSet<Option<String>>;
 
 impl LeftOut {
-    /// Finds them. Without `--device`, COMMAND reloads the drivers of all devices of the host that pods stand on; then
-    /// only a pod with a device of its own can be left out.
+    /// Finds them. Without `--device`, COMMAND reloads the drivers of all devices of the host under the pods; then only a pod
+    /// with a device inside can be left out.
     pub(crate) fn find(
         blockers: &[Problem],
         request: &Request<'_>,
@@ -41,18 +43,25 @@ impl LeftOut {
         let records = load(&context.store, &request.selection)?.records();
         let mut inventory = Inventory::named(&request.selection, &request.runtimes, &records)?;
         let states = observe_pods(&mut inventory.pods, &inventory.host);
-        // A pod that cannot be read stays in.
-        let pods = inventory.pods.iter().zip(&states);
+        Ok(Self::of(&inventory, &states, &request.devices)?)
+    }
+
+    /// Those of an observed machine. A pod that cannot be read stays in.
+    pub(crate) fn of(
+        inventory: &Inventory,
+        states: &[Result<NetState, kernel::Error>],
+        devices: &[IfName],
+    ) -> Result<Self, Problem> {
+        let pods = inventory.pods.iter().zip(states);
         let pods = pods.filter_map(|(pod, state)| Some((&pod.info.id, state.as_ref().ok()?)));
         let pods: Vec<(&PodId, &NetState)> = pods.collect();
-        among(&pods, &request.devices, &inventory.host.state).map_err(Refusal::from)
+        among(&pods, devices, &inventory.host.state)
     }
 
     /// Those of an interrupted window: pods that had a checkpoint and are not in its record.
     pub(crate) fn of_window(pods: &[WindowPod], stored: &Stored) -> Self {
-        let is_in = |id: &PodId| pods.iter().any(|pod| pod.info.id == *id);
         let ids = stored.checkpoints.iter().map(|(info, _)| &info.id);
-        Self::new(ids.filter(|id| !is_in(id)))
+        Self::new(ids.filter(|id| !is_of_window(pods, id)))
     }
 
     fn new<'a>(ids: impl Iterator<Item = &'a PodId>) -> Self {
@@ -94,7 +103,7 @@ fn is_device_in_pod(problem: &Problem) -> bool {
     matches!(*problem.cause, Cause::Snapshot(SnapshotCause::DeviceInPod))
 }
 
-/// The pods that do not stand on a driver of these devices.
+/// The pods with interfaces only on devices of other drivers than those of `devices`.
 fn among(
     pods: &[(&PodId, &NetState)],
     devices: &[IfName],
@@ -111,14 +120,14 @@ fn among(
             .iter()
             .all(|(_, state)| below(state).is_disjoint(&reloaded))
     {
-        return Err(WindowCause::NothingStandsThere.error(join(devices, ", ")));
+        return Err(WindowCause::NoPodOnDevice.error(join(devices, ", ")));
     }
     let is_left = |state: &NetState| {
         let mut all = below(state);
         all.extend(inside(state));
         !all.is_empty() && !all.contains(&None) && all.is_disjoint(&reloaded)
     };
-    // Where no pod stands on the host, the only devices are those inside pods.
+    // Where no pod has an interface on a device of the host, the only devices are those inside pods.
     let left = pods
         .iter()
         .filter(|(_, state)| !reloaded.is_empty() && is_left(state));
@@ -192,7 +201,7 @@ mod tests {
         }
     }
 
-    /// `web` stands on the i40e `eth0`, `db` on the ixgbe `eth1`, `veth` on nothing, and `lost` has no interface.
+    /// `web` is on the i40e `eth0`, `db` on the ixgbe `eth1`, `veth` on no device, and `lost` has no interface.
     fn left_out(others: &[(&str, NetState)], devices: &[&str]) -> Result<Vec<String>, Problem> {
         let host = state(vec![nic("eth0", Some("i40e")), nic("eth1", Some("ixgbe"))]);
         let veth = Link::plain(
@@ -229,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_router_that_also_stands_on_the_host_stays_in() {
+    fn a_router_with_an_interface_on_the_host_too_stays_in() {
         let links = vec![nic("eth5", Some("igc")), macvlan("eth1")];
         let both = [("both", state(links))];
         assert!(left_out(&both, &[]).unwrap().is_empty());

@@ -98,7 +98,8 @@ pub(crate) fn verify(
     )
 }
 
-fn is_of_window(window: &[WindowPod], id: &PodId) -> bool {
+/// Whether a pod is one of the window.
+pub(crate) fn is_of_window(window: &[WindowPod], id: &PodId) -> bool {
     window.iter().any(|pod| pod.info.id == *id)
 }
 

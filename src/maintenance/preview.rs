@@ -36,7 +36,6 @@ pub(crate) fn rehearse(request: &Request<'_>, context: &mut Context) -> Result<P
         }),
         (Ok((accepted, left_out)), seen) => {
             let mut preview = seen?;
-            preview.pods.retain(|pod| !left_out.has(&pod.info.id));
             preview
                 .problems
                 .retain(|problem| !left_out.is_about(problem));
@@ -100,13 +99,16 @@ pub(crate) fn run(request: &Request<'_>, context: &Context) -> Result<Preview, R
     let open = context.store.open_window()?;
     problems.extend(open.map(|open| still_open(&open).demoted()));
     let states = observe::observe_pods(&mut session.pods, &session.host);
+    let left_out = LeftOut::of(&session, &states, &request.devices)?;
     let mut pods = Vec::new();
     for (pod, state) in session.pods.iter().zip(states) {
         match state {
-            Ok(state) if is_on_host(&state) => pods.push(PodSummary {
-                interfaces: interfaces(&state),
-                ..PodSummary::bare(&pod.info, Some(&pod.netns.path))
-            }),
+            Ok(state) if is_on_host(&state) && !left_out.has(&pod.info.id) => {
+                pods.push(PodSummary {
+                    interfaces: interfaces(&state),
+                    ..PodSummary::bare(&pod.info, Some(&pod.netns.path))
+                });
+            }
             Ok(_) => {}
             Err(error) => {
                 let error = error.to_string();

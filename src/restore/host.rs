@@ -12,6 +12,12 @@ use crate::plan::{self, Change, HostLinks, Plan, Step};
 /// The host's stack has at most this many layers, each of which may need a round.
 const HOST_ROUNDS: usize = 8;
 
+/// What is missing on the host, and its links as a restore would leave them.
+pub(super) fn plan_of(host: &Host, baseline: &HostBaseline) -> (Plan, HostLinks) {
+    let observed = baseline.observed(&host.state, None);
+    plan::host(&baseline.state, observed, &baseline.devices)
+}
+
 /// The host's namespace during a restore.
 #[derive(Debug, Default)]
 pub(super) struct HostJob {
@@ -49,8 +55,7 @@ impl HostJob {
         for round in 0.. {
             host.refresh()?;
             baseline.learn(&host.state);
-            let observed = baseline.observed(&host.state, None);
-            let (plan, mut links) = plan::host(&baseline.state, observed, &baseline.devices);
+            let (plan, mut links) = plan_of(host, baseline);
             if plan.steps.is_empty() || plan.steps == self.last.steps || round == HOST_ROUNDS {
                 links.confirm(&host.state);
                 self.last = plan;
@@ -70,8 +75,7 @@ impl HostJob {
         host: &mut Host,
         baseline: &HostBaseline,
     ) -> Result<(), Error> {
-        let observed = baseline.observed(&host.state, None);
-        let (mut plan, _) = plan::host(&baseline.state, observed, &baseline.devices);
+        let (mut plan, _) = plan_of(host, baseline);
         let is_bond = |dev: &IfName| {
             let link = host.state.link(dev);
             link.is_some_and(|link| matches!(link.kind, LinkKind::Bond(_)))

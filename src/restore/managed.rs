@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use super::host::plan_of;
 use super::wait_nic::WaitLimit;
 use crate::inventory::observe::Host;
 use crate::journal;
@@ -16,7 +17,7 @@ use crate::model::manager::Manager;
 use crate::model::problem::RestoreCause;
 use crate::model::{IfName, Problem};
 use crate::plan::link_diff::closure;
-use crate::plan::{self, Change, HostLinks, Plan, Step};
+use crate::plan::{Change, Step};
 use crate::progress::{Listener, Progress, Wait};
 use crate::systemd;
 
@@ -78,11 +79,6 @@ pub(super) fn go_first(
         managed.wait(&owners, both, (host, baseline, limit), progress)?;
     }
     Ok(managed)
-}
-
-fn plan_of(host: &Host, baseline: &HostBaseline) -> (Plan, HostLinks) {
-    let observed = baseline.observed(&host.state, None);
-    plan::host(&baseline.state, observed, &baseline.devices)
 }
 
 /// The link that a step makes, or gives an address, a route or a master.

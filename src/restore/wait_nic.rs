@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use super::host::plan_of;
 use crate::inventory::observe::Host;
 use crate::kernel::events::{self, LINKWATCH};
 use crate::kernel::{Error, udev};
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::RestoreCause;
 use crate::model::{IfName, Link, Problem};
-use crate::plan::{self, HostLinks};
+use crate::plan::HostLinks;
 
 /// How long udev may take to finish with a new device.
 const UDEV_LIMIT: Duration = Duration::from_secs(10);
@@ -96,8 +97,7 @@ pub(super) fn for_devices(
 
 /// Each device under the pods that exists, as it was recorded and as it is.
 fn devices<'a>(host: &'a Host, baseline: &'a HostBaseline) -> Vec<(&'a Link, &'a Link)> {
-    let observed = baseline.observed(&host.state, None);
-    let (_, links) = plan::host(&baseline.state, observed, &baseline.devices);
+    let (_, links) = plan_of(host, baseline);
     let present = baseline
         .devices
         .iter()

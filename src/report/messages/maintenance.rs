@@ -18,7 +18,7 @@ sentences! {
         RollbackStillRuns { pid } => "the rollback of this window still runs (pid {pid}). Wait for its end or stop it, then \
             run this again",
         NoSuchDevice => "the host has no such device",
-        NothingStandsThere => "no pod stands on this device, or on another one of its driver",
+        NoPodOnDevice => "no pod has an interface on this device, or on another device of the same driver",
         NoneOpen => "no window is open",
         NothingPaused => "no window is open: netfix has paused nothing",
         NoTerminal => "cannot ask for confirmation: stdin or stderr is not a terminal. Use --yes",

@@ -82,7 +82,7 @@ fn a_dry_run_lists_only_the_pods_on_the_driver_of_the_device() {
 }
 
 #[test]
-fn a_pod_on_another_driver_that_is_lost_all_the_same_is_restored_and_told() {
+fn a_left_out_pod_that_loses_its_network_is_restored_and_reported() {
     let node = Node::new();
     let scene = scene(&node);
     let aside = scene.pods[2].name().to_owned();
@@ -110,7 +110,10 @@ fn a_device_that_is_missing_or_without_pods_refuses_the_window() {
     let node = Node::new();
     let scene = scene(&node);
     node.ns.ip("link add spare type bridge");
-    for (name, text) in [("eth7", "no such device"), ("spare", "no pod stands on")] {
+    for (name, text) in [
+        ("eth7", "no such device"),
+        ("spare", "no pod has an interface on this device"),
+    ] {
         let run = scene.upgrade(&format!("--device {name}"), &scene.reload());
         run.exits(4).stderr_has(&[text]);
         assert!(scene.records().is_empty());

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # lab: systemd
-# netfix is killed in each phase, and nobody comes: at the deadline the pods are back before kubelet, which would recreate
+# netfix is killed in each phase, and no person acts: at the deadline the pods are back before kubelet, which would recreate
 # every pod without an address, starts.
 # shellcheck source=tests/vm/window.sh
 . "$LAB_REPO/tests/vm/window.sh"
@@ -22,12 +22,10 @@ killed_in() {
     [ -e "$STATE/window.json" ] || fail "the window is closed"
 }
 
-# nobody_comes: until kubelet has looked after its pods again.
-nobody_comes() {
-    local round
+# until_deadline: waits until kubelet has looked after its pods again.
+until_deadline() {
     wait_for $((2 * DEADLINE + 60)) "kubelet to start at the deadline" kubelet_runs
-    round=$(rounds)
-    wait_for 60 "kubelet to look after its pods" looked_after $((round + 3))
+    rounds_later 3
     lives | diff "$WORK/lives" - || fail "a pod was rebuilt"
     capture "$WORK/after"
     same "$WORK/before" "$WORK/after"
@@ -42,18 +40,18 @@ kubernetes_node
 
 # The stand-in for kubelet stops between two rounds, so the phase lasts. Whether COMMAND would have run is not known.
 killed_in pause true
-nobody_comes
+until_deadline
 
 killed_in command "modprobe -r e1000e; sleep 15; modprobe e1000e"
-nobody_comes
+until_deadline
 
 killed_in restore "modprobe -r e1000e; (sleep 15; modprobe e1000e) &" --wait 40s
-nobody_comes
+until_deadline
 
 # The gateway answers again before the deadline.
 killed_in verify "$RELOAD; ip -n gw addr del 10.3.0.1/24 dev eth1.3" --timeout 60s
 ip -n gw addr add 10.3.0.1/24 dev eth1.3
-nobody_comes
+until_deadline
 
 killed_in proof "$RELOAD" --settle 60s
-nobody_comes
+until_deadline

@@ -12,7 +12,7 @@ causes! {
         CommandStillRuns { pid: u32 } => WindowOpen,
         RollbackStillRuns { pid: u32 } => WindowOpen,
         NoSuchDevice => NotFound,
-        NothingStandsThere => NotFound,
+        NoPodOnDevice => NotFound,
         NoneOpen => NotFound,
         NothingPaused => NotFound,
         NoTerminal => Interrupted,
