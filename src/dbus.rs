@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use tokio::runtime::Runtime;
 use zbus::message::Type;
 use zbus::zvariant::{DynamicType, Type as Signature};
-use zbus::{Connection, MatchRule, Message, MessageStream, OwnedVariant};
+use zbus::{Connection, DBusError, MatchRule, Message, MessageStream, OwnedVariant};
 
 use crate::fault;
 use crate::model::text::duration;
@@ -56,15 +56,18 @@ impl Error {
 
     /// A refusal of the service, or the end of its connection or of this one.
     fn failed(what: &str, error: &zbus::Error) -> Self {
-        match error {
-            zbus::Error::MethodError(name, text, _) if GONE.contains(&name.as_str()) => {
-                Self::Unreachable(text.clone().unwrap_or_else(|| name.to_string()))
+        let (name, text) = match error {
+            zbus::Error::MethodError(name, text, _) => (name.as_ref(), text.as_deref()),
+            zbus::Error::FDO(error) => (error.name(), error.description()),
+            zbus::Error::InputOutput(error) => return Self::Unreachable(error.to_string()),
+            other => return Self::refused(what, other),
+        };
+        match text {
+            _ if GONE.contains(&name.as_str()) => {
+                Self::Unreachable(text.unwrap_or_else(|| name.as_str()).to_owned())
             }
-            zbus::Error::MethodError(name, Some(text), _) => {
-                Self::refused(what, &format!("{text} ({})", name.as_str()))
-            }
-            zbus::Error::InputOutput(error) => Self::Unreachable(error.to_string()),
-            other => Self::refused(what, other),
+            Some(text) => Self::refused(what, &format!("{text} ({name})")),
+            None => Self::refused(what, &name),
         }
     }
 }
@@ -206,23 +209,26 @@ fn read<A: DeserializeOwned + Signature>(reply: &Message, method: &str) -> Resul
 
 #[cfg(test)]
 mod tests {
-    use zbus::names::OwnedErrorName;
-
     use super::*;
 
     #[test]
     fn a_service_that_leaves_the_bus_is_unreachable_and_one_that_refuses_is_not() {
         let call = Message::method_call("/", "Get").build(&()).unwrap();
+        // As a reply from the bus is read.
         let of = |name: &str| {
-            let name = OwnedErrorName::try_from(name.to_owned()).unwrap();
-            let error = zbus::Error::MethodError(name, Some("why".to_owned()), call.clone());
+            let reply = Message::error(&call.header(), name);
+            let error = zbus::Error::from(reply.build(&"why").unwrap());
             Error::failed("Get", &error)
         };
         // A restart of the bus ends systemd's connection before this one.
         for name in GONE {
             assert!(matches!(of(name), Error::Unreachable(why) if why == "why"));
         }
-        let refused = of("org.freedesktop.DBus.Error.AccessDenied");
-        assert!(matches!(refused, Error::Refused { .. }), "{refused}");
+        for name in [
+            "org.freedesktop.DBus.Error.AccessDenied",
+            "org.freedesktop.systemd1.NoSuchUnit",
+        ] {
+            assert_eq!(of(name).to_string(), format!("Get: why ({name})"));
+        }
     }
 }
