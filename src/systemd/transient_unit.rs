@@ -39,6 +39,18 @@ pub enum Ended {
     Forgotten,
 }
 
+impl Ended {
+    /// From `ExecMainCode` and `ExecMainStatus`, read in the other order: a unit that systemd has forgotten has 0 in both.
+    fn of(code: i32, status: i32) -> Self {
+        let status = u8::try_from(status).unwrap_or(u8::MAX);
+        match code {
+            nix::libc::CLD_EXITED => Self::Code(status),
+            nix::libc::CLD_KILLED | nix::libc::CLD_DUMPED => Self::Signal(status),
+            _ => Self::Forgotten,
+        }
+    }
+}
+
 /// Starts this program with these arguments as [`UPGRADE_UNIT`]; its stdout and stderr are appended to the files of
 /// `output`. Fails when the unit runs already.
 pub fn detach(
@@ -102,8 +114,6 @@ fn free_name(bus: &Bus) -> Result<String, Error> {
 impl Detached {
     /// How it ended; `None` while it runs.
     pub fn ended(&self) -> Result<Option<Ended>, Error> {
-        // `CLD_EXITED` (sigaction(2)).
-        const EXITED: i32 = 1;
         let state = self.bus.unit(&self.unit)?;
         if !state.is_stopped() {
             return Ok(None);
@@ -111,14 +121,9 @@ impl Detached {
         if !state.exists() {
             return Ok(Some(Ended::Forgotten));
         }
-        let status: i32 = number(&self.bus, &self.unit, "ExecMainStatus")?;
-        let status = u8::try_from(status).unwrap_or(u8::MAX);
-        let code: i32 = number(&self.bus, &self.unit, "ExecMainCode")?;
-        Ok(Some(if code == EXITED {
-            Ended::Code(status)
-        } else {
-            Ended::Signal(status)
-        }))
+        let status = number(&self.bus, &self.unit, "ExecMainStatus")?;
+        let code = number(&self.bus, &self.unit, "ExecMainCode")?;
+        Ok(Some(Ended::of(code, status)))
     }
 
     /// Sends a signal to its main process.
@@ -143,4 +148,16 @@ pub fn is_at_home() -> bool {
         link("1").is_none_or(|theirs| link("self") == Some(theirs))
     };
     same("net") && same("mnt")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_that_systemd_has_forgotten_was_not_killed() {
+        assert_eq!(Ended::of(1, 7), Ended::Code(7));
+        assert_eq!(Ended::of(2, 9), Ended::Signal(9));
+        assert_eq!(Ended::of(0, 0), Ended::Forgotten);
+    }
 }

@@ -84,7 +84,7 @@ impl<'n> Scene<'n> {
     /// Keeps the gateway's namespace reachable for commands inside, by an open file: netfix must not find a pod in it.
     fn keep_gateway(&self) {
         let script = "exec 9</proc/self/ns/net 8>&- >/dev/null 2>&1; nsenter --net=/proc/1/ns/net sleep infinity & \
-            echo $! >\"$1\"";
+            echo $! >\"$1\"; until [ /proc/$!/ns/net -ef /proc/1/ns/net ]; do :; done";
         let mut command = tool::command("nsenter", ["--target", &self.machine.init().to_string()]);
         command.args(["--mount", "--pid", "--cgroup", "--uts"]);
         command.arg(format!("--net={}", self.node.gateway.path().display()));
