@@ -3,6 +3,7 @@
 mod node;
 mod pods;
 
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
@@ -11,11 +12,12 @@ use crate::inventory::stored::load;
 use crate::inventory::survey::{Surveyed, survey};
 use crate::inventory::{Inventory, no_match};
 use crate::matching::Selection;
-use crate::model::{NodeIdentity, PodSummary, Problem};
+use crate::matching::at_risk::{self, PodDrivers};
+use crate::model::{IfName, NodeIdentity, PodId, PodSummary, Problem};
 use crate::plan::Plan;
 use crate::progress::{Listener, Phase, Progress};
 use crate::refusal::Refusal;
-use crate::restore::compare::{Comparison, Depth, compare};
+use crate::restore::compare::{Compared, Comparison, Depth, compare};
 use crate::runtime;
 use crate::snapshot::SECOND_LOOK;
 use crate::store::Store;
@@ -26,6 +28,8 @@ pub(crate) struct Check<'a> {
     pub runtimes: &'a runtime::Config,
     /// How old a checkpoint may be.
     pub max_age: Duration,
+    /// The devices of the host that may be lost; none: those under the pods.
+    pub devices: &'a [IfName],
 }
 
 /// What a check found.
@@ -40,6 +44,8 @@ pub(crate) struct Checked {
     pub pods: Vec<CheckedPod>,
     /// The number of running pods that need none.
     pub empty: usize,
+    /// Running pods that the loss of these devices would not affect.
+    pub left_out: BTreeSet<PodId>,
     /// Age in seconds of the oldest checkpoint of a running pod, since a snapshot last found it true.
     pub oldest_age: Option<u64>,
     /// When the last snapshot of all pods was completed in this boot (RFC 3339).
@@ -109,8 +115,13 @@ fn examine(
         host,
         links,
         unsupported,
-        pods,
+        mut pods,
     } = compare(&mut surveyed, Depth::Creation)?;
+    let left_out = leave_out(&mut surveyed, &mut pods, check.devices).unwrap_or_else(|problem| {
+        problems.push(problem);
+        BTreeSet::new()
+    });
+    problems.retain(|problem| !problem.pod.as_ref().is_some_and(|id| left_out.contains(id)));
     problems.extend(unsupported);
     let host_lines = host.lines();
     problems.extend(of_host(host));
@@ -139,11 +150,40 @@ fn examine(
         host: host_lines,
         pods,
         empty,
+        left_out,
         oldest_age,
         last_success: node_state.and_then(|recorded| recorded.complete),
         problems,
     };
     Ok((checked, lacks_carrier))
+}
+
+/// Removes the running pods that the loss of these devices would not affect, and returns them. One that cannot be read or has
+/// lost a link stays in.
+fn leave_out(
+    surveyed: &mut Surveyed,
+    compared: &mut Vec<Result<Compared, Problem>>,
+    devices: &[IfName],
+) -> Result<BTreeSet<PodId>, Problem> {
+    let host = &surveyed.host.state;
+    let matched = surveyed.matched.iter().zip(compared.iter_mut());
+    let matched = matched.filter_map(|(matched, compared)| {
+        let compared = compared.as_mut().ok()?;
+        if compared.lost.is_some() {
+            return None;
+        }
+        let drivers = std::mem::take(&mut compared.drivers);
+        Some((&matched.info.id, drivers))
+    });
+    let unmatched = surveyed.unmatched.iter();
+    let unmatched = unmatched.map(|one| (&one.pod.info.id, PodDrivers::of(&one.state, host)));
+    let pods: Vec<_> = matched.chain(unmatched).collect();
+    let left_out = at_risk::left_out(&pods, devices, host)?;
+    let stays = |id: &PodId| !left_out.contains(id);
+    let both = surveyed.matched.drain(..).zip(compared.drain(..));
+    (surveyed.matched, *compared) = both.filter(|(one, _)| stays(&one.info.id)).unzip();
+    surveyed.unmatched.retain(|one| stays(&one.pod.info.id));
+    Ok(left_out)
 }
 
 /// What a restore needs besides the pods' checkpoints.

@@ -118,6 +118,7 @@ impl Findings<'_> {
                 plan,
                 lost,
                 unsupported,
+                ..
             }) => {
                 lines = plan.lines();
                 problems.extend(unsupported);

@@ -345,6 +345,10 @@ pub struct CheckArgs {
     /// Which runtimes.
     #[command(flatten)]
     pub runtimes: Runtimes,
+    /// Only this NIC of the host may be lost: leave out the pods on NICs of other drivers. Can be given several times.
+    /// Default: the NICs under the pods
+    #[arg(long = "device", value_name = "IFNAME")]
+    pub devices: Vec<IfName>,
     /// Warn if the last snapshot that confirmed a checkpoint is older than this
     #[arg(long, value_name = "DURATION", default_value = "26h", value_parser = humantime::parse_duration)]
     pub max_age: Duration,

@@ -37,6 +37,7 @@ fn checked(args: &CheckArgs, context: &mut Context) -> Result<check::Checked, Re
         selection: &args.selectors.selection()?,
         runtimes: &args.runtimes.config(),
         max_age: args.max_age,
+        devices: &args.devices,
     };
     check::run(&check, &context.store, context.progress.as_mut())
 }

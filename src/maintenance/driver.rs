@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use crate::context::Context;
 use crate::maintenance::Request;
-use crate::maintenance::at_risk::LeftOut;
 use crate::maintenance::command::{self, Started};
 use crate::maintenance::event::Event;
 use crate::maintenance::findings::{Area, Findings};
+use crate::maintenance::left_out::LeftOut;
 use crate::maintenance::network;
 use crate::maintenance::preflight::{self, Baseline};
 use crate::maintenance::signals::Signals;

@@ -1,7 +1,6 @@
 //! A driver upgrade as one window: from the check to the check that no pod was rebuilt. `upgrade` is the driver of the phases.
 
 pub(crate) mod abandoned;
-mod at_risk;
 pub(crate) mod clock;
 mod command;
 mod driver;
@@ -10,6 +9,7 @@ mod findings;
 pub(crate) mod follow;
 pub(crate) mod kubelet_pause;
 pub(crate) mod launch;
+mod left_out;
 mod network;
 pub(crate) mod pause;
 mod paused;

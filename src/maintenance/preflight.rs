@@ -8,10 +8,10 @@ use crate::check::{self, Check};
 use crate::context::Context;
 use crate::inventory::procfs;
 use crate::inventory::stored::{Stored, load, load_node};
-use crate::maintenance::at_risk::LeftOut;
+use crate::maintenance::left_out::LeftOut;
 use crate::maintenance::network;
 use crate::maintenance::{Request, rebuild_watch};
-use crate::model::problem::WindowCause;
+use crate::model::problem::{Cause, WindowCause};
 use crate::model::window::{Run, WindowPod};
 use crate::model::{Code, IfName, NodeState, Problem, Window, stack};
 use crate::refusal::Refusal;
@@ -91,17 +91,17 @@ pub(crate) fn check(
         selection: &request.selection,
         runtimes: &request.runtimes,
         max_age: Duration::MAX,
+        devices: &request.devices,
     };
     let checked = check::run(&check, &context.store, context.progress.as_mut())?;
     let mut blockers = checked.problems;
     blockers.retain(|problem| problem.is_error() && !is_cured(problem));
-    let is_final = |problem: &Problem| is_unknown(problem) || is_of_disk(problem);
+    let is_final =
+        |problem: &Problem| is_unknown(problem) || is_of_disk(problem) || is_of_device(problem);
     if let Some(at) = blockers.iter().position(is_final) {
         return Err(blockers.swap_remove(at).into());
     }
-    let left_out = LeftOut::find(&blockers, request, context)?;
-    blockers.retain(|problem| !left_out.is_about(problem));
-    Ok((blockers, left_out))
+    Ok((blockers, LeftOut::new(checked.left_out)))
 }
 
 /// The problems of the snapshot that the check has not found.
@@ -119,6 +119,14 @@ fn is_unknown(problem: &Problem) -> bool {
 
 fn is_of_disk(problem: &Problem) -> bool {
     matches!(problem.code(), Code::NoSpace | Code::Unwritable)
+}
+
+fn is_of_device(problem: &Problem) -> bool {
+    let cause = &*problem.cause;
+    matches!(
+        cause,
+        Cause::Window(WindowCause::NoSuchDevice | WindowCause::NoPodOnDevice)
+    )
 }
 
 /// Whether the snapshot that follows removes it, or the restore.

@@ -1,14 +1,20 @@
 //! What a window would do, which pods it may cut off, and whether it would begin; changes nothing.
 
+use std::collections::BTreeSet;
+
 use crate::context::Context;
 use crate::inventory::Inventory;
 use crate::inventory::observe;
-use crate::maintenance::at_risk::LeftOut;
+use crate::kernel;
+use crate::maintenance::left_out::LeftOut;
 use crate::maintenance::rollback::already_rolled_back;
 use crate::maintenance::window::{self, Found, still_open};
 use crate::maintenance::{Request, kubelet_pause, preflight};
+use crate::matching::at_risk::{self, PodDrivers};
 use crate::model::problem::WindowCause;
-use crate::model::{NetState, NodeIdentity, Parent, PodSummary, Problem, interfaces};
+use crate::model::{
+    IfName, NetState, NodeIdentity, Parent, PodId, PodSummary, Problem, interfaces,
+};
 use crate::refusal::Refusal;
 
 /// What a window would find.
@@ -99,11 +105,11 @@ pub(crate) fn run(request: &Request<'_>, context: &Context) -> Result<Preview, R
     let open = context.store.open_window()?;
     problems.extend(open.map(|open| still_open(&open).demoted()));
     let states = observe::observe_pods(&mut session.pods, &session.host);
-    let left_out = LeftOut::of(&session, &states, &request.devices)?;
+    let left_out = left_out(&session, &states, &request.devices)?;
     let mut pods = Vec::new();
     for (pod, state) in session.pods.iter().zip(states) {
         match state {
-            Ok(state) if is_on_host(&state) && !left_out.has(&pod.info.id) => {
+            Ok(state) if is_on_host(&state) && !left_out.contains(&pod.info.id) => {
                 pods.push(PodSummary {
                     interfaces: interfaces(&state),
                     ..PodSummary::bare(&pod.info, Some(&pod.netns.path))
@@ -125,6 +131,21 @@ pub(crate) fn run(request: &Request<'_>, context: &Context) -> Result<Preview, R
         problems,
         is_refused: false,
     })
+}
+
+/// The pods that a window would leave out. One that cannot be read stays in.
+fn left_out(
+    session: &Inventory,
+    states: &[Result<NetState, kernel::Error>],
+    devices: &[IfName],
+) -> Result<BTreeSet<PodId>, Problem> {
+    let host = &session.host.state;
+    let pods = session.pods.iter().zip(states);
+    let pods = pods.filter_map(|(pod, state)| {
+        let drivers = PodDrivers::of(state.as_ref().ok()?, host);
+        Some((&pod.info.id, drivers))
+    });
+    at_risk::left_out(&pods.collect::<Vec<_>>(), devices, host)
 }
 
 fn is_on_host(state: &NetState) -> bool {

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use crate::context::Context;
 use crate::journal;
-use crate::maintenance::at_risk::LeftOut;
 use crate::maintenance::driver::{Driver, panicked};
 use crate::maintenance::findings::{Area, Findings};
+use crate::maintenance::left_out::LeftOut;
 use crate::maintenance::preflight::Baseline;
 use crate::maintenance::rollback::already_rolled_back;
 use crate::maintenance::signals::Signals;

@@ -1,137 +1,66 @@
 //! Which pods a driver reload does not affect: those with interfaces only on devices of other drivers.
-//!
-//! The window's verdict and counts leave them out. The restore still repairs one that loses its network.
 
 use std::collections::BTreeSet;
 
-use crate::context::Context;
-use crate::inventory::Inventory;
-use crate::inventory::observe::observe_pods;
-use crate::inventory::stored::{Stored, load};
-use crate::kernel;
-use crate::maintenance::Request;
-use crate::maintenance::network::is_of_window;
-use crate::model::problem::{Cause, SnapshotCause, WindowCause};
+use crate::model::problem::WindowCause;
 use crate::model::text::join;
-use crate::model::window::WindowPod;
 use crate::model::{IfName, LinkKind, NetState, PodId, Problem, StackLink, stack};
-use crate::refusal::Refusal;
-use crate::restore::{RestoreState, Restored};
 
-/// The pods that are left out of a window.
-#[derive(Debug, Default)]
-pub(crate) struct LeftOut {
-    pods: BTreeSet<PodId>,
-    /// Those that lost their network: the window includes them again.
-    lost: BTreeSet<PodId>,
-}
-
-/// The drivers of the devices under a pod; `None` for one whose driver is not known.
+/// Drivers of devices; `None` for a device whose driver is not known.
 type Drivers = BTreeSet<Option<String>>;
 
-impl LeftOut {
-    /// Finds them. Without `--device`, COMMAND reloads the drivers of all devices of the host under the pods; then only a pod
-    /// with a device inside can be left out.
-    pub(crate) fn find(
-        blockers: &[Problem],
-        request: &Request<'_>,
-        context: &Context,
-    ) -> Result<Self, Refusal> {
-        if request.devices.is_empty() && !blockers.iter().any(is_device_in_pod) {
-            return Ok(Self::default());
-        }
-        let records = load(&context.store, &request.selection)?.records();
-        let mut inventory = Inventory::named(&request.selection, &request.runtimes, &records)?;
-        let states = observe_pods(&mut inventory.pods, &inventory.host);
-        Ok(Self::of(&inventory, &states, &request.devices)?)
-    }
+/// The drivers of a pod's devices.
+#[derive(Debug, Default)]
+pub(crate) struct PodDrivers {
+    /// Of the host's devices under its links.
+    below: Drivers,
+    /// Of the devices inside the pod.
+    inside: Drivers,
+}
 
-    /// Those of an observed machine. A pod that cannot be read stays in.
-    pub(crate) fn of(
-        inventory: &Inventory,
-        states: &[Result<NetState, kernel::Error>],
-        devices: &[IfName],
-    ) -> Result<Self, Problem> {
-        let pods = inventory.pods.iter().zip(states);
-        let pods = pods.filter_map(|(pod, state)| Some((&pod.info.id, state.as_ref().ok()?)));
-        let pods: Vec<(&PodId, &NetState)> = pods.collect();
-        among(&pods, devices, &inventory.host.state)
-    }
-
-    /// Those of an interrupted window: pods that had a checkpoint and are not in its record.
-    pub(crate) fn of_window(pods: &[WindowPod], stored: &Stored) -> Self {
-        let ids = stored.checkpoints.iter().map(|(info, _)| &info.id);
-        Self::new(ids.filter(|id| !is_of_window(pods, id)))
-    }
-
-    fn new<'a>(ids: impl Iterator<Item = &'a PodId>) -> Self {
+impl PodDrivers {
+    pub(crate) fn of(pod: &NetState, host: &NetState) -> Self {
+        let devices = pod.links.iter();
+        let devices = devices.filter(|link| link.kind == LinkKind::Physical);
         Self {
-            pods: ids.cloned().collect(),
-            lost: BTreeSet::new(),
+            below: drivers(&stack::under(pod, host)),
+            inside: devices
+                .map(|link| link.hardware.as_ref()?.driver.clone())
+                .collect(),
         }
     }
 
-    pub(crate) fn has(&self, id: &PodId) -> bool {
-        self.pods.contains(id)
-    }
-
-    /// Whether it was left out until it was lost.
-    pub(crate) fn had(&self, id: &PodId) -> bool {
-        self.lost.contains(id)
-    }
-
-    /// Removes them from what a restore did, but those that it found lost.
-    pub(crate) fn leave(&mut self, restored: &mut Restored) {
-        let touched = restored.pods.iter();
-        let touched = touched.filter(|pod| pod.state != RestoreState::InSync);
-        for id in touched.map(|pod| &pod.pod.info.id) {
-            if let Some(id) = self.pods.take(id) {
-                self.lost.insert(id);
-            }
-        }
-        restored.pods.retain(|pod| !self.has(&pod.pod.info.id));
-        restored.problems.retain(|problem| !self.is_about(problem));
-    }
-
-    /// Whether a problem is about one of them.
-    pub(crate) fn is_about(&self, problem: &Problem) -> bool {
-        problem.pod.as_ref().is_some_and(|id| self.has(id))
+    /// Whether it has devices, and none of them is or may be of these drivers.
+    fn are_others_than(&self, reloaded: &Drivers) -> bool {
+        let all = || self.below.iter().chain(&self.inside);
+        all().next().is_some() && all().all(|driver| driver.is_some() && !reloaded.contains(driver))
     }
 }
 
-fn is_device_in_pod(problem: &Problem) -> bool {
-    matches!(*problem.cause, Cause::Snapshot(SnapshotCause::DeviceInPod))
-}
-
-/// The pods with interfaces only on devices of other drivers than those of `devices`.
-fn among(
-    pods: &[(&PodId, &NetState)],
+/// The pods that a reload of the drivers of `devices` does not affect. Without `devices`, the drivers of all devices of the host
+/// under the pods are reloaded; then only a pod with a device inside can be left out.
+pub(crate) fn left_out(
+    pods: &[(&PodId, PodDrivers)],
     devices: &[IfName],
     host: &NetState,
-) -> Result<LeftOut, Problem> {
-    let below = |state: &NetState| drivers(&stack::under(state, host));
+) -> Result<BTreeSet<PodId>, Problem> {
+    let below = || pods.iter().flat_map(|(_, drivers)| &drivers.below);
     let reloaded: Drivers = if devices.is_empty() {
-        pods.iter().flat_map(|(_, state)| below(state)).collect()
+        below().cloned().collect()
     } else {
         named(devices, host)?
     };
-    if !devices.is_empty()
-        && pods
-            .iter()
-            .all(|(_, state)| below(state).is_disjoint(&reloaded))
-    {
+    if !devices.is_empty() && !below().any(|driver| reloaded.contains(driver)) {
         return Err(WindowCause::NoPodOnDevice.error(join(devices, ", ")));
     }
-    let is_left = |state: &NetState| {
-        let mut all = below(state);
-        all.extend(inside(state));
-        !all.is_empty() && !all.contains(&None) && all.is_disjoint(&reloaded)
-    };
-    // Where no pod has an interface on a device of the host, the only devices are those inside pods.
-    let left = pods
+    if reloaded.is_empty() {
+        // No pod has an interface on a device of the host: the only devices are those inside pods.
+        return Ok(BTreeSet::new());
+    }
+    let others = pods
         .iter()
-        .filter(|(_, state)| !reloaded.is_empty() && is_left(state));
-    Ok(LeftOut::new(left.map(|(id, _)| *id)))
+        .filter(|(_, drivers)| drivers.are_others_than(&reloaded));
+    Ok(others.map(|(id, _)| (*id).clone()).collect())
 }
 
 /// The drivers of the named devices, or of the devices below a bond or VLAN.
@@ -154,15 +83,6 @@ fn drivers(stack: &[StackLink]) -> Drivers {
         None => Some(link.kind.clone()),
     };
     stack::bottoms(stack).map(driver).collect()
-}
-
-/// The drivers of the devices inside a pod.
-fn inside(state: &NetState) -> impl Iterator<Item = Option<String>> {
-    let devices = state
-        .links
-        .iter()
-        .filter(|link| link.kind == LinkKind::Physical);
-    devices.map(|link| link.hardware.as_ref()?.driver.clone())
 }
 
 #[cfg(test)]
@@ -218,13 +138,11 @@ mod tests {
         ];
         pods.extend(others.iter().cloned());
         let ids: Vec<_> = pods.iter().map(|(id, _)| PodId::from_text(id)).collect();
-        let pods: Vec<_> = ids
-            .iter()
-            .zip(pods.iter().map(|(_, state)| state))
-            .collect();
+        let drivers = pods.iter().map(|(_, state)| PodDrivers::of(state, &host));
+        let pods: Vec<_> = ids.iter().zip(drivers).collect();
         let devices: Vec<_> = devices.iter().map(|device| name(device)).collect();
-        let left = among(&pods, &devices, &host)?;
-        Ok(left.pods.iter().map(|id| id.as_str().to_owned()).collect())
+        let left = super::left_out(&pods, &devices, &host)?;
+        Ok(left.iter().map(|id| id.as_str().to_owned()).collect())
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! Pure: the inventory gathers what runs here and where stored paths lead; nothing here reads a file or opens a socket.
 
+pub(crate) mod at_risk;
 pub(crate) mod claims;
 pub(crate) mod host_baseline;
 pub(crate) mod host_parents;

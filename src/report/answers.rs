@@ -175,6 +175,7 @@ pub(crate) fn check(checked: Result<Checked, Refusal>) -> (Document, CheckView) 
     view.oldest_age = checked.oldest_age;
     view.last_success = checked.last_success;
     view.pods.insert(State::Empty, checked.empty);
+    view.left_out = checked.left_out.len();
     for one in &checked.pods {
         *view.pods.entry(one.state.into()).or_default() += 1;
     }

@@ -104,7 +104,11 @@ fn sum(check: &CheckView, now: Timestamp) -> String {
             age.unwrap_or_else(|_| time.to_owned())
         },
     );
-    format!("{pods}; last snapshot: {last}")
+    let left_out = match check.left_out {
+        0 => String::new(),
+        some => format!("; {} left out", count(some, "pod")),
+    };
+    format!("{pods}{left_out}; last snapshot: {last}")
 }
 
 fn coverage(check: &CheckView, total: usize) -> String {

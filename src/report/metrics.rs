@@ -55,6 +55,12 @@ pub(crate) fn metrics(check: &CheckView, problems: &[Problem]) -> String {
     );
     family(
         &mut text,
+        "netfix_pods_left_out",
+        "Running pods that are not among netfix_pods: their devices have other drivers.",
+        [(String::new(), check.left_out.to_string())],
+    );
+    family(
+        &mut text,
         "netfix_snapshot_last_success_timestamp_seconds",
         "When the last snapshot was completed that covered all pods.",
         check.last_success.as_deref().and_then(timestamp),
@@ -115,6 +121,7 @@ mod tests {
     #[test]
     fn the_text_is_whole() {
         let check = CheckView {
+            left_out: 1,
             max_age: std::time::Duration::ZERO,
             status: Verdict::Critical,
             oldest_age: Some(90),
@@ -150,6 +157,7 @@ mod tests {
                 "netfix_findings{code=\"degraded\",severity=\"error\"} 2",
                 "netfix_pods{state=\"degraded\"} 1",
                 "netfix_pods{state=\"in-sync\"} 2",
+                "netfix_pods_left_out 1",
                 "netfix_snapshot_last_success_timestamp_seconds 1795294859.5",
                 "netfix_unsupported_objects 3",
             ]

@@ -179,6 +179,8 @@ pub struct CheckView {
     pub status: Verdict,
     /// Running pods by state; every state that `check` gives is there.
     pub pods: BTreeMap<State, usize>,
+    /// Running pods that are not among them, because their devices have other drivers.
+    pub left_out: usize,
     /// Age in seconds of the oldest checkpoint of a running pod, since the last snapshot that verified it;
     /// null when no running pod has one.
     pub oldest_age: Option<u64>,

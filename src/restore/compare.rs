@@ -5,6 +5,7 @@ use crate::inventory::matched::Matched;
 use crate::inventory::observe::Host;
 use crate::inventory::survey::Surveyed;
 use crate::kernel::{dump, netns};
+use crate::matching::at_risk::PodDrivers;
 use crate::model::sysctl::Sysctls;
 use crate::model::{Code, NetState, Problem};
 use crate::plan::{self, HostLinks, Plan, Step, snapshot_quality};
@@ -28,6 +29,8 @@ pub(crate) struct Compared {
     pub lost: Option<String>,
     /// What the pod has now that no restore could bring back.
     pub unsupported: Vec<Problem>,
+    /// The drivers of its devices.
+    pub drivers: PodDrivers,
 }
 
 impl Comparison {
@@ -93,13 +96,17 @@ impl Matched {
             .pod
             .observe_inside(host)
             .map_err(|error| cannot_observe("netns", &error))?;
+        let drivers = PodDrivers::of(&state, &host.state);
         let (mut compared, creates) = self.planned(&state, links, None);
         if depth == Depth::Complete && creates {
             let settings = dump::new_link_settings(&mut self.pod.socket)
                 .map_err(|error| cannot_observe("conf/default", &error))?;
             (compared, _) = self.planned(&state, links, Some(&settings));
         }
-        Ok(compared)
+        Ok(Compared {
+            drivers,
+            ..compared
+        })
     }
 
     /// The comparison, and whether its plan creates links.
@@ -119,6 +126,7 @@ impl Matched {
             plan,
             lost,
             unsupported: snapshot_quality::unsupported_in_pod(state),
+            drivers: PodDrivers::default(),
         };
         (compared, creates)
     }

@@ -42,7 +42,7 @@ pub mod trace;
 pub mod traffic;
 
 pub use containerd::{CriNode, CriPod};
-pub use node::{GATEWAY4, GATEWAY6, Node};
+pub use node::{GATEWAY4, GATEWAY6, Node, OTHER_NIC};
 pub use pod::Pod;
 pub use problem::ReportedProblem;
 pub use run::Run;

@@ -16,6 +16,8 @@ use super::tool;
 
 pub const GATEWAY4: &str = "10.88.0.1";
 pub const GATEWAY6: &str = "fd88::1";
+/// Makes a NIC of another driver.
+pub const OTHER_NIC: &str = "ip link add other index 77 address 02:00:00:00:00:77 type vxlan id 9 dstport 4789\nip link set other up";
 pub const PARENT_MAC: &str = "02:00:00:88:00:02";
 
 pub struct Node {
@@ -114,6 +116,21 @@ impl Node {
 
     fn next_number(&self) -> u8 {
         self.next_pod.replace(self.next_pod.get() + 1)
+    }
+
+    /// A pod on a NIC of another driver than the veth under the other pods, see `OTHER_NIC`.
+    pub fn pod_on_other_nic(&self, name: &str) -> Pod<'_> {
+        for line in OTHER_NIC.lines() {
+            self.ns.ip(line.trim_start_matches("ip "));
+        }
+        let pod = self.pod(name);
+        self.ns.ip(&format!(
+            "link add link other name new0 netns {} type macvlan mode bridge",
+            pod.name()
+        ));
+        pod.ip("link set new0 name eth0 up");
+        pod.ip("addr add 172.31.0.9/24 dev eth0");
+        pod
     }
 
     /// `count` pods with a macvlan, one address and a default route each.

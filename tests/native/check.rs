@@ -347,6 +347,32 @@ fn selectors_that_match_nothing_are_unknown() {
 }
 
 #[test]
+fn a_device_leaves_out_the_pods_on_other_drivers_but_no_lost_pod() {
+    let node = Node::new();
+    let (_web, aside) = (node.pod("web").simple(), node.pod_on_other_nic("aside"));
+    node.snapshot();
+    for device in ["eth7", "lo"] {
+        node.netfix(&format!("check --device {device}"))
+            .exits(3)
+            .errors(&[("not-found", "")])
+            .names("not-found", "", &[device]);
+    }
+    aside.ip("link add br7 type bridge");
+    aside.ip("link set eth0 master br7");
+    node.netfix("check")
+        .exits(2)
+        .errors(&[("unsupported", aside.name())]);
+    let run = node.netfix("check --device eth0").exits(0);
+    run.stdout_has(&["OK: 1 of 1 pod", "; 1 pod left out;"]);
+    let view = node.netfix_json("check --device eth0").exits(0).json();
+    assert_eq!(view["check"]["left_out"], 1, "{view:#}");
+    // Its devices are gone, and so is the one that was asked for.
+    node.lose();
+    let run = node.netfix("check --device eth0").exits(2);
+    assert!(!run.coded("degraded").is_empty(), "{}", run.transcript());
+}
+
+#[test]
 fn without_any_pod_a_check_is_ok_and_says_so() {
     let node = Node::new();
     node.netfix_alone("snapshot").exits(0);

@@ -4,10 +4,7 @@ use serde_json::Value;
 
 use super::scene::{Scene, of_pods, quick};
 use crate::common::systemd::PACKAGES;
-use crate::common::{Node, Pod};
-
-/// A link of another driver than the veth under the other pods.
-const OTHER: &str = "ip link add other index 77 address 02:00:00:00:00:77 type vxlan id 9 dstport 4789\nip link set other up";
+use crate::common::{Node, OTHER_NIC, Pod};
 
 /// A third pod, on a NIC of another driver.
 fn scene(node: &Node) -> Scene<'_> {
@@ -15,17 +12,7 @@ fn scene(node: &Node) -> Scene<'_> {
         quick(node.pod("web")).simple(),
         quick(node.pod("api")).simple(),
     ];
-    for line in OTHER.lines() {
-        node.ns.ip(line.trim_start_matches("ip "));
-    }
-    let aside = quick(node.pod("aside"));
-    node.ns.ip(&format!(
-        "link add link other name new0 netns {} type macvlan mode bridge",
-        aside.name()
-    ));
-    aside.ip("link set new0 name eth0 up");
-    aside.ip("addr add 172.31.0.9/24 dev eth0");
-    pods.push(aside);
+    pods.push(quick(node.pod_on_other_nic("aside")));
     let scene = Scene::with_pods(node, pods);
     scene.machine.start_kubelet(PACKAGES);
     scene
@@ -86,7 +73,10 @@ fn a_left_out_pod_that_loses_its_network_is_restored_and_reported() {
     let node = Node::new();
     let scene = scene(&node);
     let aside = scene.pods[2].name().to_owned();
-    let both = format!("set -e\nip link del other\n{OTHER}\n{}", scene.reloading());
+    let both = format!(
+        "set -e\nip link del other\n{OTHER_NIC}\n{}",
+        scene.reloading()
+    );
     let both = scene.script("both", &both);
     let run = scene.upgrade("--device eth0 -o json", &both).exits(0);
     scene.assert_networks();
