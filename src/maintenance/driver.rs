@@ -167,11 +167,17 @@ impl Driver<'_> {
     /// Takes down what a restore did and how it left everything.
     fn take(&mut self, mut restored: Restored) {
         record::restored(&mut self.session.window, &restored);
-        self.session.log(&Event::Restored {
-            restored: restored.count(RestoreState::Restored),
-            correct: restored.count(RestoreState::InSync),
-            failed: restored.broken().count(),
-        });
+        if restored.is_unknown() {
+            for problem in &restored.problems {
+                self.session.log(&Event::Failed(problem.clone()));
+            }
+        } else {
+            self.session.log(&Event::Restored {
+                restored: restored.count(RestoreState::Restored),
+                correct: restored.count(RestoreState::InSync),
+                failed: restored.broken().count(),
+            });
+        }
         self.findings.forget_network();
         let problems = std::mem::take(&mut restored.problems);
         self.findings.add(Area::Network, problems);

@@ -122,14 +122,18 @@ fn had_carrier(window: &Window, now: &str) -> Option<IfName> {
     }
 }
 
-/// Whether a pod is not restored, or reaches none of its gateways and did before.
+/// Whether a pod is not restored, or reaches none of its gateways and did before. A restore that could not begin leaves only the
+/// gateways to judge by.
 fn is_lost(pod: &WindowPod, network: &[&Problem]) -> bool {
     let is_broken = |state: State| !state.is_good();
     let is_silent = |problem: &&Problem| {
         let cause = &*problem.cause;
         problem.is_error()
             && problem.pod.as_ref() == Some(&pod.info.id)
-            && matches!(cause, Cause::Gateway(GatewayCause::NoAnswer { .. }))
+            && matches!(
+                cause,
+                Cause::Gateway(GatewayCause::NoAnswer { .. } | GatewayCause::InterfaceMissing)
+            )
     };
     let mut gateways = pod.gateways.iter();
     pod.state.is_some_and(is_broken)
@@ -232,6 +236,10 @@ mod tests {
         silence(&mut window.pods[0], &[0, 1]);
         let reason = reason_for(&window, &network, 0);
         assert_eq!(reason, Some(RollbackReason::PodsLost));
+        // Nor has it one without an interface, where a restore could not begin.
+        window.pods[0].state = None;
+        let missing = [GatewayCause::InterfaceMissing.error("10.3.0.1").of(&id)];
+        assert_eq!(reason_for(&window, &missing, 0), reason);
         let excused = [WindowCause::SilentBefore.warning("10.3.0.1").of(&id)];
         assert_eq!(reason_for(&window, &excused, 0), None);
     }

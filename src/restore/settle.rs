@@ -123,8 +123,17 @@ impl Restored {
             .then(|| RestoreCause::LostAgain { pods }.warning("host"))
     }
 
-    /// What this restore and the one after it did: the steps of both, and how the second one left everything.
-    pub(crate) fn then(self, second: Self) -> Self {
+    /// Whether it could not even begin: only its problems are known.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.host.is_none() && self.pods.is_empty()
+    }
+
+    /// What this restore and the one after it did: the steps of both, and how the last one that could begin left everything.
+    pub(crate) fn then(mut self, second: Self) -> Self {
+        if second.is_unknown() {
+            self.problems.extend(second.problems);
+            return self;
+        }
         let mut both = second;
         for pod in &mut both.pods {
             let mut first = self.pods.iter();
@@ -143,5 +152,28 @@ impl Restored {
             (None, Some(_)) => {}
         }
         both
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::restore::RestoreState;
+
+    #[test]
+    fn a_second_restore_that_cannot_begin_hides_nothing_of_the_first() {
+        let problem = || RestoreCause::NoCarrier.error("eth0");
+        let first = Restored {
+            host: Some((Vec::new(), RestoreState::Failed)),
+            problems: vec![problem()],
+            ..Restored::default()
+        };
+        let second = Restored {
+            problems: vec![problem()],
+            ..Restored::default()
+        };
+        let both = first.then(second);
+        assert_eq!(both.host, Some((Vec::new(), RestoreState::Failed)));
+        assert_eq!(both.problems.len(), 2);
     }
 }

@@ -32,11 +32,11 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A run must end as its fault demands, or with an ordinary exit code.
-    pub fn must_not_end_like(self, run: &Ran) -> Vec<String> {
+    /// A run must end as its fault demands, or with an ordinary exit code; `exit` is that of an undisturbed one.
+    pub fn must_not_end_like(self, run: &Ran, exit: i32) -> Vec<String> {
         let is_good = match run.code {
             None | Some(137) => run.was_hit && self.action == "kill",
-            Some(0) => self.action != "kill" || !run.was_hit,
+            Some(code) if code == exit => self.action != "kill" || !run.was_hit,
             Some(code) => run.was_hit && [1, 4, 5].contains(&code),
         };
         if is_good {

@@ -128,7 +128,11 @@ impl<'n> Stage<'n> {
         self.node.temp().join("reload")
     }
 
-    /// A program that reloads the NIC from inside the machine; two of them do not run at once.
+    fn removal(&self) -> PathBuf {
+        self.node.temp().join("removal")
+    }
+
+    /// Programs that reload the NIC from inside the machine, and remove it; two of them do not run at once.
     fn write_reload(&self) {
         let gateway = self.machine.hide(&self.node.gateway);
         let script = format!(
@@ -140,6 +144,7 @@ impl<'n> Stage<'n> {
                 ip link set up0 up && ip addr add {GATEWAY4}/16 dev up0 && ip addr add {GATEWAY6}/64 dev up0'"
         );
         tool::program(&script, &self.reload());
+        tool::program("#!/bin/sh\nip link del eth0\n:", &self.removal());
     }
 
     /// The program of a killed upgrade ends without help.
@@ -148,6 +153,13 @@ impl<'n> Stage<'n> {
             let lock = self.reload().with_extension("lock");
             tool::run(tool::command("flock", [lock]).arg("true"));
         }
+    }
+
+    /// A person brings the former driver back, and restores; returns what went wrong.
+    pub fn repair_by_hand(&self) -> Option<String> {
+        tool::run(&mut self.machine.exec(&self.reload().to_string_lossy()));
+        let run = self.run("restore --wait 5s", None);
+        (run.code != Some(0)).then_some(run.transcript)
     }
 
     /// Creates the initial state, whatever the last run has left.
@@ -191,7 +203,9 @@ impl<'n> Stage<'n> {
         let log = self.node.temp().join("points");
         let _ = fs::remove_file(&log);
         let mut command = self.machine.exec("timeout");
-        let words = words.replace("RELOAD", &self.reload().to_string_lossy());
+        let words = words
+            .replace("RELOAD", &self.reload().to_string_lossy())
+            .replace("REMOVAL", &self.removal().to_string_lossy());
         command
             .args(["--kill-after=5", LIMIT_SECONDS, BINARY])
             .args(words.split_whitespace());
