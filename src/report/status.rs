@@ -22,8 +22,10 @@ pub(super) fn facts(document: &Document, status: &StatusView) -> Facts {
     } = status;
     let node = document.node.hostname.as_deref().map(escape);
     let last = match (last_success, last_success_age) {
-        (Some(time), Some(age)) => format!("{} ago ({})", seconds(*age), escape(time)),
-        _ => "none in this boot".to_owned(),
+        (Some(time), Some(age)) => {
+            format!("last complete one {} ago ({})", seconds(*age), escape(time))
+        }
+        _ => "no complete one in this boot".to_owned(),
     };
     let damaged = match damaged {
         0 => String::new(),
@@ -32,16 +34,19 @@ pub(super) fn facts(document: &Document, status: &StatusView) -> Facts {
     let checkpoints = count(*checkpoints, "checkpoint");
     let generations = count(*generations, "generation");
     let stored = format!("{checkpoints}{damaged}; {generations} kept");
-    let missing = match running.saturating_sub(*covered) {
-        0 => ", each with a checkpoint".to_owned(),
-        missing => format!(", {missing} without a checkpoint. Run `netfix snapshot`"),
+    let pods = match (running, running.saturating_sub(*covered)) {
+        (0, _) => "none running".to_owned(),
+        (_, 0) => format!("{running} running, each with a checkpoint"),
+        (_, missing) => {
+            format!("{running} running, {missing} without a checkpoint. Run `netfix snapshot`")
+        }
     };
     let mut facts = vec![
         ("node", or_dash(node)),
-        ("snapshot", format!("last complete one {last}")),
+        ("snapshot", last),
         ("stored", stored),
         ("", format!("in {}", escape(state_dir))),
-        ("pods", format!("{running} running{missing}")),
+        ("pods", pods),
     ];
     if *private_namespaces > 0 {
         let namespaces = count(*private_namespaces, "namespace");
