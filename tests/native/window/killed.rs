@@ -200,8 +200,9 @@ impl Case {
                 );
             }
             Next::RestoreAndResume => {
-                scene.netfix("restore").exits(0);
-                scene.netfix("resume").exits(0);
+                // Beside them the deadline restores too.
+                scene.netfix("restore --lock-wait 30s").exits(0);
+                scene.netfix("resume --lock-wait 30s").exits(0);
             }
         }
         scene.assert_whole();
