@@ -20,8 +20,12 @@ struct Boot {
     scenarios: &'static [&'static str],
 }
 
-/// The longest first. All scenarios of one machine need the same process 1.
-const BOOTS: [Boot; 8] = [
+/// The longest first. All scenarios of one machine have the same line `# lab:`.
+const BOOTS: [Boot; 10] = [
+    Boot {
+        name: "dockershim",
+        scenarios: &["dockershim", "dockershim-bond"],
+    },
     Boot {
         name: "managers",
         scenarios: &["ifupdown", "network-manager", "network-manager-bond"],
@@ -33,6 +37,10 @@ const BOOTS: [Boot; 8] = [
     Boot {
         name: "kubernetes",
         scenarios: &["window"],
+    },
+    Boot {
+        name: "reset",
+        scenarios: &["dockershim-reset"],
     },
     Boot {
         name: "unattended",

@@ -13,12 +13,13 @@ containerd_node() {
     gw_hide
     engine_folders /var/lib/containerd
     configure_containerd
+    cni_config "$NIC.3"
     systemctl start containerd.service
     import_image
 }
 
 configure_containerd() {
-    mkdir -p /etc/containerd /etc/cni/net.d
+    mkdir -p /etc/containerd
     cat >/etc/containerd/config.toml <<END
 version = 2
 [plugins."io.containerd.grpc.v1.cri"]
@@ -27,8 +28,13 @@ sandbox_image = "$IMAGE"
 bin_dir = "/usr/lib/cni"
 conf_dir = "/etc/cni/net.d"
 END
+}
+
+# cni_config PARENT: a macvlan on it for each pod.
+cni_config() {
+    mkdir -p /etc/cni/net.d
     cat >/etc/cni/net.d/10-vlan3.conflist <<END
-{"cniVersion": "0.4.0", "name": "vlan3", "plugins": [{"type": "macvlan", "master": "$NIC.3", "mode": "bridge", "ipam": {
+{"cniVersion": "0.4.0", "name": "vlan3", "plugins": [{"type": "macvlan", "master": "$1", "mode": "bridge", "ipam": {
     "type": "host-local", "routes": [{"dst": "0.0.0.0/0"}],
     "ranges": [[{"subnet": "10.3.0.0/24", "rangeStart": "10.3.0.11", "rangeEnd": "10.3.0.18", "gateway": "10.3.0.1"}]]}}]}
 END
