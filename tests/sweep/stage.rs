@@ -128,6 +128,11 @@ impl<'n> Stage<'n> {
         self.node.temp().join("reload")
     }
 
+    /// Held by each of these programs while it runs.
+    fn reload_lock(&self) -> PathBuf {
+        self.reload().with_extension("lock")
+    }
+
     fn removal(&self) -> PathBuf {
         self.node.temp().join("removal")
     }
@@ -135,23 +140,26 @@ impl<'n> Stage<'n> {
     /// Programs that reload the NIC from inside the machine, and remove it; two of them do not run at once.
     fn write_reload(&self) {
         let gateway = self.machine.hide(&self.node.gateway);
-        let script = format!(
+        let removal = format!(
             "#!/bin/sh
-            exec 9>\"$0.lock\" && flock 9
-            ip link del eth0 2>/dev/null
+            exec 9>{} && flock 9
+            ip link del eth0 2>/dev/null",
+            self.reload_lock().display()
+        );
+        tool::program(&format!("{removal}\n:"), &self.removal());
+        let script = format!(
+            "{removal}
             ip link add eth0 address {PARENT_MAC} type veth peer name up0 address 02:00:00:88:00:01 netns {gateway} || exit
             nsenter --net={gateway} sh -c '
                 ip link set up0 up && ip addr add {GATEWAY4}/16 dev up0 && ip addr add {GATEWAY6}/64 dev up0'"
         );
         tool::program(&script, &self.reload());
-        tool::program("#!/bin/sh\nip link del eth0\n:", &self.removal());
     }
 
     /// The program of a killed upgrade ends without help.
     pub fn wait_for_reload(&self) {
         if self.reload().exists() {
-            let lock = self.reload().with_extension("lock");
-            tool::run(tool::command("flock", [lock]).arg("true"));
+            tool::run(tool::command("flock", [self.reload_lock()]).arg("true"));
         }
     }
 
