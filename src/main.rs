@@ -15,24 +15,18 @@ use netfix::store::Store;
 
 fn main() -> ExitCode {
     let cli = Cli::of_process();
-    let result = run(&cli);
+    let code = match cli.command.text() {
+        Ok(None) => run(&cli),
+        Ok(Some(text)) => u8::from(has_failed(io::stdout().write_all(&text))),
+        Err(error) => u8::from(has_failed(Err(error))),
+    };
     log::logger().flush();
-    match result {
-        Ok(code) => ExitCode::from(code),
-        // The reader may stop reading, as `head` does.
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(io::stderr(), "netfix: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    ExitCode::from(code)
 }
 
-fn run(cli: &Cli) -> anyhow::Result<u8> {
-    let mut out = io::stdout().lock();
-    if cli.command.print_text(&mut out)? {
-        return Ok(0);
-    }
+/// Runs the command, and prints its answer. The exit code is the command's, whatever became of stdout and stderr: who reads it
+/// must not take a lost pod for a good one.
+fn run(cli: &Cli) -> u8 {
     let style = style(&cli.global, cli.command.is_plugin());
     let begin = Instant::now();
     journal::start(cli.global.verbose);
@@ -45,7 +39,7 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
     context.progress.notice(Progress::Done);
     let document = match answer {
         Answer::Document(document) => document,
-        Answer::Printed(code) => return Ok(code),
+        Answer::Printed(code) => return code,
     };
     journal::ends(&Ended {
         command: document.command,
@@ -59,8 +53,22 @@ fn run(cli: &Cli) -> anyhow::Result<u8> {
         changes: cli.command.changes(),
         took: begin.elapsed(),
     });
-    report::render(&document, style, &mut out, &mut io::stderr().lock())?;
-    Ok(document.exit)
+    let mut out = io::stdout().lock();
+    let written = report::render(&document, style, &mut out, &mut io::stderr().lock());
+    has_failed(written);
+    document.exit
+}
+
+/// Logs and prints that an answer could not be written. A reader may stop reading, as `head` does: that is no failure.
+fn has_failed(written: io::Result<()>) -> bool {
+    let Err(error) = written else { return false };
+    let is_failure = error.kind() != io::ErrorKind::BrokenPipe;
+    let error = anyhow::Error::new(error).context("cannot write the answer");
+    log::warn!("{error:#}");
+    if is_failure {
+        let _ = writeln!(io::stderr(), "netfix: {error:#}");
+    }
+    is_failure
 }
 
 fn context(cli: &Cli, style: Style) -> Context {
@@ -124,12 +132,4 @@ fn log_waiting(holder: &str) {
 fn say_waiting(holder: &str) {
     log_waiting(holder);
     report::line(&format!("netfix: waiting for the lock held by {holder}"));
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    })
 }

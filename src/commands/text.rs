@@ -7,19 +7,20 @@ use clap::CommandFactory;
 use crate::cli::{Cli, Command};
 
 impl Command {
-    /// Whether the command only prints a text about netfix itself; then that is written to `out`.
+    /// The text, if the command only prints one about netfix itself.
     ///
     /// # Errors
-    /// When writing fails.
-    pub fn print_text(&self, out: &mut dyn Write) -> io::Result<bool> {
+    /// When the manual page cannot be made.
+    pub fn text(&self) -> io::Result<Option<Vec<u8>>> {
+        let mut text = Vec::new();
         match self {
             Self::Completions { shell } => {
-                clap_complete::generate(*shell, &mut Cli::command(), "netfix", out);
+                clap_complete::generate(*shell, &mut Cli::command(), "netfix", &mut text);
             }
-            Self::Man => manual(out)?,
-            _ => return Ok(false),
+            Self::Man => manual(&mut text)?,
+            _ => return Ok(None),
         }
-        Ok(true)
+        Ok(Some(text))
     }
 }
 

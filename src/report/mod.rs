@@ -42,7 +42,7 @@ pub use window::{Ending, PodCounts, PodOutcome, ReportView, Standing, WindowView
 /// Writes the answer to `out` and the problems to `talk`: tables first, then problems, the verdict last.
 ///
 /// # Errors
-/// When writing fails; a broken pipe is the caller's to forgive.
+/// The first failure; what the other stream can take is written nevertheless.
 pub fn render(
     document: &Document,
     style: Style,
@@ -53,9 +53,10 @@ pub fn render(
         serde_json::to_writer_pretty(&mut *out, document)?;
         return writeln!(out);
     }
-    print(style, out, &body(document, style))?;
-    print(style, talk, &problems(document, style))?;
-    print(style, out, &text::lines(last_line(document, style)))
+    let body = print(style, out, &body(document, style));
+    let problems = print(style, talk, &problems(document, style));
+    let last = print(style, out, &text::lines(last_line(document, style)));
+    body.and(problems).and(last)
 }
 
 /// Writes the part of a text that the terminal can show, at once: the next part may go to another stream.

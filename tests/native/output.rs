@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::common::{Node, Pod, Run};
+use crate::common::run::BINARY;
+use crate::common::{Node, Pod, Run, tool};
 
 fn assert_schema(run: &Run, command: &str, pods: &[Pod<'_>]) {
     let json = run.json();
@@ -140,14 +141,69 @@ fn quiet_prints_nothing_without_problems() {
     assert_eq!(run.err, "", "{}", run.transcript());
 }
 
+/// How stdout and stderr of `"$@"` may be lost; the last line is its exit code.
+const LOST_OUTPUTS: [&str; 7] = [
+    "\"$@\" | true; echo code ${PIPESTATUS[0]}",
+    "\"$@\" 2>&1 >/dev/full | true; echo code ${PIPESTATUS[0]}",
+    "\"$@\" >/dev/full; echo code $?",
+    "\"$@\" 2>/dev/full; echo code $?",
+    "\"$@\" >/dev/full 2>&1; echo code $?",
+    "\"$@\" >&-; echo code $?",
+    "\"$@\" >&- 2>&-; echo code $?",
+];
+
 #[test]
-fn a_closed_pipe_is_not_an_error() {
+fn the_exit_code_is_the_commands_own_whatever_becomes_of_its_output() {
+    const COMMANDS: [(&str, i32); 10] = [
+        ("check", 2),
+        ("check --nagios", 2),
+        ("diff", 5),
+        ("plan --exit-code -o json", 5),
+        ("snapshot", 1),
+        ("restore", 1),
+        ("restore -v -o json", 1),
+        ("verify --timeout 1s", 1),
+        ("list", 0),
+        ("list -o json", 0),
+    ];
     let node = Node::new();
     let _pods = node.simple_pods(2);
     node.snapshot();
-    let script = "\"$@\" | true; echo codes ${PIPESTATUS[0]}";
-    let run = Run::of(&mut node.netfix_command(&["bash", "-c", script, "bash"], "list -o json"));
-    run.stdout_has(&["codes 0"])
-        .lacks("panicked")
-        .lacks("Broken pipe");
+    node.lose();
+    for (words, code) in COMMANDS {
+        node.netfix(words).exits(code);
+        for script in LOST_OUTPUTS {
+            let mut command = node.netfix_command(&["bash", "-c", script, "bash"], words);
+            let run = Run::of(&mut command);
+            assert!(
+                run.out.ends_with(&format!("code {code}\n")),
+                "{}",
+                run.transcript()
+            );
+            run.lacks("panicked").lacks("Broken pipe");
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_still_has_its_problems_on_stderr() {
+    let node = Node::new();
+    let _pod = node.pod("web").simple();
+    node.snapshot();
+    node.lose();
+    let mut command = node.netfix_command(&["bash", "-c", "\"$@\" >/dev/full", "bash"], "restore");
+    Run::of(&mut command).exits(1).stderr_has(&[
+        "parent-missing",
+        "cannot write the answer: No space left on device",
+    ]);
+}
+
+#[test]
+fn texts_about_netfix_can_be_read_in_part() {
+    for words in ["completions bash", "man", "--help"] {
+        let script = "\"$@\" | true; echo code ${PIPESTATUS[0]}";
+        let mut command = tool::command("bash", ["-c", script, "bash", BINARY]);
+        let run = Run::of(command.args(words.split_whitespace()));
+        run.stdout_has(&["code 0"]).lacks("panicked");
+    }
 }
