@@ -49,7 +49,7 @@ pub(crate) enum Owner {
 impl Owner {
     /// The owner of a process's cgroup.
     pub fn of(pid: u32, own: &BTreeSet<String>) -> Self {
-        let read = |process: &str| fs::read_to_string(format!("/proc/{process}/cgroup")).ok();
+        let read = |process: &str| procfs::text(format!("/proc/{process}/cgroup")).ok();
         let Some(text) = read(&pid.to_string()) else {
             return Self::Unknown;
         };
@@ -122,7 +122,7 @@ pub(crate) fn occupants(holders: &BTreeMap<u64, Holder>) -> BTreeMap<u64, Occupa
     let mut containers: BTreeMap<u64, (Container, Holder)> = BTreeMap::new();
     let mut times_seen: BTreeMap<String, usize> = BTreeMap::new();
     for (inode, holder) in holders {
-        let Ok(text) = fs::read_to_string(format!("/proc/{}/cgroup", holder.pid)) else {
+        let Ok(text) = procfs::text(format!("/proc/{}/cgroup", holder.pid)) else {
             continue;
         };
         // The process may have ended, and its pid be another's.
@@ -221,7 +221,7 @@ fn occupant(container: Container, pid: u32) -> Occupant {
 
 /// Every container id in the cgroups of a process; `process` is a pid or `self`.
 fn ids_of(process: &str) -> BTreeSet<String> {
-    let text = fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap_or_default();
+    let text = procfs::text(format!("/proc/{process}/cgroup")).unwrap_or_default();
     let components = text
         .lines()
         .filter_map(path_in)

@@ -1,7 +1,9 @@
 //! Network namespaces and processes in `/proc` and the mount table.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::thread;
@@ -101,7 +103,7 @@ fn is_kernel_thread(pid: u32) -> bool {
             .any(|line| line.strip_prefix("PPid:").is_some_and(|p| p.trim() == "0"))
     };
     fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(is_empty)
-        && fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(orphan)
+        && text(format!("/proc/{pid}/status")).is_ok_and(orphan)
 }
 
 /// Whether a process still is the one that it was.
@@ -119,8 +121,8 @@ pub(crate) fn lives_in(holder: Holder, inode: u64) -> bool {
 /// Whether a process is alive, and in the pid namespace of this `/proc`: the kernel lists its id in each namespace that it
 /// is in.
 pub(super) fn is_of_this_machine(pid: u32) -> bool {
-    let status = fs::read(format!("/proc/{pid}/status")).unwrap_or_default();
-    status_is_of_this_machine(&String::from_utf8_lossy(&status))
+    let status = text(format!("/proc/{pid}/status")).unwrap_or_default();
+    status_is_of_this_machine(&status)
 }
 
 fn status_is_of_this_machine(status: &str) -> bool {
@@ -148,7 +150,12 @@ fn start_time(pid: u32) -> Option<u64> {
 
 /// `/proc/PID/stat` (proc(5)); `None` once the process is gone.
 fn stat(pid: u32) -> Option<String> {
-    fs::read_to_string(format!("/proc/{pid}/stat")).ok()
+    text(format!("/proc/{pid}/stat")).ok()
+}
+
+/// A file of `/proc` as text. Names in it are bytes to the kernel, and it may cut one in the middle of a character.
+pub(super) fn text(path: impl AsRef<Path>) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
 }
 
 /// A number in `/proc/PID/stat`, where the first field is 1 and only those after the command can be had.
@@ -164,8 +171,7 @@ fn stat_field<T: FromStr>(stat: &str, field: usize) -> Option<T> {
 
 /// Whether a process only holds a pod's namespaces.
 pub(crate) fn is_pause(pid: u32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/comm"))
-        .is_ok_and(|command| command.trim_end() == "pause")
+    text(format!("/proc/{pid}/comm")).is_ok_and(|command| command.trim_end() == "pause")
 }
 
 /// The name that podman or CRI-O gave a container, from the command line of its monitor, conmon, which is the
@@ -204,10 +210,9 @@ pub(crate) fn pid_in(path: &Path) -> Option<u32> {
 
 /// The namespaces that are mounted somewhere, with the mount point.
 pub(crate) fn mounted() -> io::Result<Vec<(u64, PathBuf)>> {
-    Ok(fs::read_to_string("/proc/self/mountinfo")?
-        .lines()
-        .filter_map(parse_mount)
-        .collect())
+    let table = fs::read("/proc/self/mountinfo")?;
+    let lines = table.split(|byte| *byte == b'\n');
+    Ok(lines.filter_map(parse_mount).collect())
 }
 
 /// Whether a namespace is still mounted there.
@@ -217,27 +222,31 @@ pub(crate) fn is_mounted(inode: u64, path: &Path) -> io::Result<bool> {
         .any(|(number, mount)| *number == inode && mount == path))
 }
 
-/// One line of mountinfo (proc(5)), if it is a mounted network namespace.
-fn parse_mount(line: &str) -> Option<(u64, PathBuf)> {
-    let (mount, filesystem) = line.split_once(" - ")?;
-    if filesystem.split(' ').next() != Some("nsfs") {
+/// One line of mountinfo (proc(5)), if it is a mounted network namespace. The path may hold any byte.
+fn parse_mount(line: &[u8]) -> Option<(u64, PathBuf)> {
+    let mut fields = line.split(|byte| *byte == b' ').skip(3);
+    let root = str::from_utf8(fields.next()?).ok()?;
+    let path = fields.next()?;
+    // Optional fields end with a dash; the type of the file system follows.
+    fields.find(|field| *field == b"-")?;
+    if fields.next()? != b"nsfs" {
         return None;
     }
-    let mut fields = mount.split(' ').skip(3);
-    let inode = inode_in(fields.next()?)?;
-    Some((inode, unescape(fields.next()?)))
+    Some((inode_in(root)?, unescape(path)))
 }
 
-/// Undoes mountinfo's octal escapes: the kernel writes these four characters so.
-fn unescape(text: &str) -> PathBuf {
-    const ESCAPES: [(&str, &str); 4] = [
-        ("\\040", " "),
-        ("\\011", "\t"),
-        ("\\012", "\n"),
-        ("\\134", "\\"),
-    ];
-    let plain = |text: String, (escape, plain)| text.replace(escape, plain);
-    ESCAPES.into_iter().fold(text.to_owned(), plain).into()
+/// Undoes mountinfo's escapes: the kernel writes blanks, tabs, line breaks and backslashes as a backslash and three octal
+/// digits.
+fn unescape(mut text: &[u8]) -> PathBuf {
+    let mut path = Vec::new();
+    while let Some((first, rest)) = text.split_first() {
+        let digits = rest.get(..3).and_then(|digits| str::from_utf8(digits).ok());
+        let escaped = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        let escaped = escaped.filter(|_| *first == b'\\');
+        path.push(escaped.unwrap_or(*first));
+        text = if escaped.is_some() { &rest[3..] } else { rest };
+    }
+    OsString::from_vec(path).into()
 }
 
 #[cfg(test)]
@@ -246,10 +255,14 @@ mod tests {
 
     #[test]
     fn a_mounted_namespace_is_read_from_mountinfo() {
-        let line = "350 25 0:4 net:[4026532281] /run/netns/a\\040b rw shared:1 - nsfs nsfs rw";
+        let line =
+            b"350 25 0:4 net:[4026532281] /run/netns/a\\040b\xfc\\134 rw shared:1 - nsfs nsfs rw";
         assert_eq!(
             parse_mount(line),
-            Some((4_026_532_281, PathBuf::from("/run/netns/a b")))
+            Some((
+                4_026_532_281,
+                OsString::from_vec(b"/run/netns/a b\xfc\\".to_vec()).into()
+            ))
         );
     }
 
@@ -261,7 +274,7 @@ mod tests {
             "350 25 0:4 net:[4026532281] /run/x rw - tmpfs nsfs rw",
             "",
         ] {
-            assert_eq!(parse_mount(line), None, "{line}");
+            assert_eq!(parse_mount(line.as_bytes()), None, "{line}");
         }
     }
 

@@ -40,6 +40,7 @@ mod machines;
 mod managers;
 mod moments;
 mod monitoring;
+mod names;
 mod output;
 mod partial;
 mod private;
