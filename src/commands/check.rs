@@ -32,7 +32,7 @@ pub(super) fn run(args: &CheckArgs, context: &mut Context) -> Document {
 }
 
 fn checked(args: &CheckArgs, context: &mut Context) -> Result<check::Checked, Refusal> {
-    super::require_root()?;
+    super::prepare()?;
     let check = Check {
         selection: &args.selectors.selection()?,
         runtimes: &args.runtimes.config(),

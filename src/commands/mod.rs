@@ -36,7 +36,7 @@ pub enum Answer {
 pub fn run(command: &Command, context: &mut Context) -> Answer {
     crate::kernel::netns::raise_file_limit();
     let result = match command {
-        Command::Upgrade(args) => require_root().and_then(|()| upgrade::run(args, context)),
+        Command::Upgrade(args) => prepare().and_then(|()| upgrade::run(args, context)),
         command => document(command, context).map(Answer::Document),
     };
     let mut answer = result.unwrap_or_else(|refusal| Answer::Document(refusal.into()));
@@ -46,17 +46,18 @@ pub fn run(command: &Command, context: &mut Context) -> Answer {
     answer
 }
 
-fn require_root() -> Result<(), Refusal> {
-    if nix::unistd::geteuid().is_root() {
-        return Ok(());
+/// What every command needs: root, and the identity of this machine.
+fn prepare() -> Result<(), Refusal> {
+    if !nix::unistd::geteuid().is_root() {
+        return Err(UsageCause::NotRoot.error("").into());
     }
-    Err(UsageCause::NotRoot.error("").into())
+    Ok(observe::know_node()?)
 }
 
 fn document(command: &Command, context: &mut Context) -> Result<Document, Refusal> {
     // `check` ends with a verdict, whatever happens.
     if !matches!(command, Command::Check(_)) {
-        require_root()?;
+        prepare()?;
     }
     match command {
         Command::Snapshot(args) => snapshot::run(args, context),

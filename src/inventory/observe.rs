@@ -1,7 +1,8 @@
 //! Reading the kernel into plain data: the host, and every pod at once.
 
 use std::fs;
-use std::path::Path;
+use std::io;
+use std::sync::OnceLock;
 
 use crate::inventory::cgroup::Owner;
 use crate::inventory::discover::Found;
@@ -187,15 +188,33 @@ fn visit<T: Send, R: Send>(
     results.into_iter().map(|result| result?).collect()
 }
 
-/// Which machine and which boot this is.
+/// Which machine and which boot this is; both are unknown unless [`know_node`] succeeded.
 pub fn node_identity() -> NodeIdentity {
+    NODE.get().cloned().unwrap_or_default()
+}
+
+/// It is the same for the whole process.
+static NODE: OnceLock<NodeIdentity> = OnceLock::new();
+
+/// Reads it, before anything else can use up what reading needs, such as open files.
+///
+/// # Errors
+/// A file is there and cannot be read. A machine or boot that is not known must never be taken for another one, nor be recorded.
+pub(crate) fn know_node() -> Result<(), Problem> {
     let read = |path: &str| {
-        let text = fs::read_to_string(Path::new(path)).ok()?;
-        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            // Not every machine has a machine-id.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(super::cannot_observe(path, &error)),
+        };
+        Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty()))
     };
-    NodeIdentity {
-        machine_id: read("/etc/machine-id"),
-        boot_id: read("/proc/sys/kernel/random/boot_id"),
-        hostname: read("/proc/sys/kernel/hostname"),
-    }
+    let node = NodeIdentity {
+        machine_id: read("/etc/machine-id")?,
+        boot_id: read("/proc/sys/kernel/random/boot_id")?,
+        hostname: read("/proc/sys/kernel/hostname")?,
+    };
+    NODE.get_or_init(|| node);
+    Ok(())
 }

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::Value;
 
-use crate::common::{Node, Pod};
+use crate::common::{Node, Pod, Run};
 
 const MACHINE: &str = "/etc/machine-id";
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
@@ -131,4 +131,49 @@ fn two_machines_that_share_a_directory_are_reported_and_lose_nothing() {
         pods.iter().all(|pod| !pod.has_eth0()),
         "something was restored from another machine's checkpoint"
     );
+}
+
+#[test]
+fn a_machine_whose_identity_cannot_be_read_stops_every_command() {
+    for path in [MACHINE, BOOT] {
+        let node = Node::new();
+        let _pods = node.simple_pods(2);
+        node.snapshot();
+        let before = node.state_files();
+        // Nothing can be read at the begin of a process's memory.
+        let script = format!("mount --bind /proc/$$/mem {path} && exec \"$@\"");
+        let wrapper = ["unshare", "--mount", "sh", "-c", &script, "sh"];
+        for (words, code) in [("snapshot", 4), ("restore", 4), ("diff", 4), ("check", 3)] {
+            Run::of(&mut node.netfix_command(&wrapper, words))
+                .exits(code)
+                .errors(&[("unreadable", "")])
+                .names("unreadable", "", &[path, "Input/output error"]);
+        }
+        assert_eq!(node.state_files(), before);
+    }
+}
+
+#[test]
+fn too_few_open_files_never_make_a_checkpoint_without_an_identity() {
+    let node = Node::new();
+    let _pods = node.simple_pods(4);
+    node.snapshot();
+    for limit in 4..40 {
+        let option = format!("--nofile={limit}:{limit}");
+        let run = Run::of(&mut node.netfix_command(&["prlimit", &option], "snapshot"));
+        assert!(
+            run.code.is_some_and(|code| [0, 1, 4, 5].contains(&code)),
+            "{}",
+            run.transcript()
+        );
+        for text in checkpoints(&node) {
+            let identity = identity(&text);
+            assert!(
+                identity["machine_id"].is_string() && identity["boot_id"].is_string(),
+                "{limit}: {identity}"
+            );
+        }
+    }
+    node.lose_and_reload();
+    node.restore();
 }
