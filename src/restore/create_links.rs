@@ -65,7 +65,7 @@ fn detour(
     host: &NetState,
     (netns, link): &Creation<'_>,
 ) -> Result<Result<(), Errno>, Error> {
-    let Some(name) = temporary_name(link) else {
+    let Some(name) = temporary_name(host, link) else {
         return Ok(Err(Errno::EEXIST));
     };
     let adopted = leftover(host, link).map(|link| link.index);
@@ -104,26 +104,43 @@ fn add_temporary(
     }
 }
 
-/// What an interrupted run left in the host's namespace on this link's way to its pod.
+/// The begin of a temporary name.
+const PREFIX: &str = "nfx";
+
+/// What an interrupted run left in the host's namespace on this link's way to its pod. Whoever may choose a name may choose
+/// such a one too: the link must be what netfix would create, on the same parent, and down.
 fn leftover<'a>(host: &'a NetState, link: &Link) -> Option<&'a Link> {
-    let found = host.link(&temporary_name(link)?)?;
-    let is_ours = is_same_kind(&found.kind, &link.kind) && found.mac == link.mac && !found.flags.up;
-    is_ours.then_some(found)
+    let Some(Parent::Host(parent)) = &link.parent else {
+        return None;
+    };
+    let is_ours = |found: &&Link| {
+        found.name.as_str().starts_with(PREFIX)
+            && is_same_kind(&found.kind, &link.kind)
+            && found.mac == link.mac
+            && found.parent == Some(Parent::Own(parent.clone()))
+            && !found.flags.up
+    };
+    host.links.iter().find(is_ours)
 }
 
-/// VLANs on one link have different ids, but several may have the link's MAC.
 fn is_same_kind(a: &LinkKind, b: &LinkKind) -> bool {
     match (a, b) {
-        (LinkKind::Macvlan(_), LinkKind::Macvlan(_)) => true,
+        (LinkKind::Macvlan(a), LinkKind::Macvlan(b)) => a.mode == b.mode,
         (LinkKind::Vlan(a), LinkKind::Vlan(b)) => (a.id, a.protocol) == (b.id, b.protocol),
         _ => false,
     }
 }
 
-/// A name derived from the MAC, so that another run finds what an interrupted one left: `nfx` and 12 hex digits.
-fn temporary_name(link: &Link) -> Option<IfName> {
-    let hex = link.mac?.0.map(|byte| format!("{byte:02x}"));
-    format!("nfx{}", hex.concat()).parse().ok()
+/// A name that no link of the host has: `nfx`, and 12 hex digits that begin as the MAC.
+fn temporary_name(host: &NetState, link: &Link) -> Option<IfName> {
+    let mac = link
+        .mac?
+        .0
+        .iter()
+        .fold(0, |all, byte| all << 8 | u64::from(*byte));
+    let names = (0..=0xff).map(|number| format!("{PREFIX}{:012x}", mac ^ number));
+    let mut names = names.filter_map(|name| name.parse().ok());
+    names.find(|name| host.link(name).is_none())
 }
 
 #[cfg(test)]
@@ -146,16 +163,44 @@ mod tests {
         LinkKind::Vlan(Vlan::plain(VlanId::try_from(id).unwrap()))
     }
 
+    fn on(parent: Parent, link: Link) -> Link {
+        Link {
+            parent: Some(parent),
+            ..link
+        }
+    }
+
     #[test]
-    fn what_an_interrupted_run_left_is_known_by_name_mac_and_kind() {
-        let macvlan = || LinkKind::Macvlan(Macvlan::plain(MacvlanMode::Bridge));
-        let host = |kind| NetState {
-            links: vec![link("nfx020000880101", kind)],
-            ..NetState::default()
+    fn what_an_interrupted_run_left_is_exactly_what_a_run_creates() {
+        let eth0 = || "eth0".parse().unwrap();
+        let macvlan = |mode| LinkKind::Macvlan(Macvlan::plain(mode));
+        let bridge = || macvlan(MacvlanMode::Bridge);
+        let is_found = |parent, found: LinkKind, wanted: LinkKind| {
+            let host = NetState {
+                links: vec![on(parent, link("nfx020000880101", found))],
+                ..NetState::default()
+            };
+            leftover(&host, &on(Parent::Host(eth0()), link("eth0", wanted))).is_some()
         };
-        assert!(leftover(&host(macvlan()), &link("eth0", macvlan())).is_some());
-        assert!(leftover(&host(vlan(5)), &link("eth0", vlan(5))).is_some());
-        assert!(leftover(&host(vlan(5)), &link("eth0", vlan(6))).is_none());
-        assert!(leftover(&host(macvlan()), &link("eth0", vlan(5))).is_none());
+        let own = || Parent::Own(eth0());
+        assert!(is_found(own(), bridge(), bridge()));
+        assert!(is_found(own(), vlan(5), vlan(5)));
+        assert!(!is_found(own(), vlan(5), vlan(6)));
+        assert!(!is_found(own(), bridge(), vlan(5)));
+        assert!(!is_found(own(), macvlan(MacvlanMode::Private), bridge()));
+        // A tenant's, whose lower device is in its own namespace.
+        assert!(!is_found(Parent::Elsewhere, bridge(), bridge()));
+        let other = Parent::Own("eth1".parse().unwrap());
+        assert!(!is_found(other, bridge(), bridge()));
+    }
+
+    #[test]
+    fn a_taken_temporary_name_is_not_used() {
+        let wanted = link("eth0", vlan(5));
+        let mut host = NetState::default();
+        for name in ["nfx020000880101", "nfx020000880100"] {
+            assert_eq!(temporary_name(&host, &wanted).unwrap().as_str(), name);
+            host.links.push(link(name, vlan(7)));
+        }
     }
 }

@@ -81,17 +81,31 @@ fn a_link_left_on_the_host_by_an_interrupted_move_is_moved_to_its_pod() {
 }
 
 #[test]
-fn a_link_that_only_has_the_temporary_name_stays_unchanged() {
-    let node = Node::new();
-    let pods = node.simple_pods(1);
-    let before = pods[0].capture();
-    node.snapshot();
-    node.lose_and_reload();
-    let stranger = format!("nfx{}", pods[0].mac().replace(':', ""));
-    node.ns.ip(&format!(
-        "link add {stranger} type veth peer name stranger1"
-    ));
-    node.restore();
-    pods[0].assert_same_as(&before);
-    assert!(node.ns.has_link(&stranger), "a foreign link is gone");
+fn a_link_that_only_looks_like_an_interrupted_move_stays_unchanged() {
+    // The last one has another parent: a tenant's own link, say.
+    for words in [
+        "type veth peer name stranger1",
+        "link eth0 address MAC type macvlan mode private",
+        "link stranger0 address MAC type macvlan mode bridge",
+    ] {
+        let node = Node::new();
+        let pods = node.simple_pods(1);
+        let before = pods[0].capture();
+        node.snapshot();
+        node.lose_and_reload();
+        node.ns.ip("link add stranger0 type ifb");
+        let mac = pods[0].mac();
+        let stranger = format!("nfx{}", mac.replace(':', ""));
+        let words = words.replace("MAC", &mac);
+        node.ns.ip(&format!("link add {stranger} {words}"));
+        // Without the state of its lower device.
+        let shown = || {
+            let text = node.ns.ip(&format!("-d -o link show {stranger}"));
+            text.replace(",M-DOWN", "")
+        };
+        let as_made = shown();
+        node.restore();
+        pods[0].assert_same_as(&before);
+        assert_eq!(shown(), as_made, "a foreign link was changed");
+    }
 }
