@@ -102,12 +102,12 @@ impl Case {
 
     /// One COMMAND for both windows.
     fn command(&self, scene: &Scene<'_>) -> String {
-        let [go, runs, pid, done] =
-            ["go", "runs", "pid", "done"].map(|name| scene.path(name).display().to_string());
+        let [go, runs, pid] =
+            ["go", "runs", "pid"].map(|name| scene.path(name).display().to_string());
         let silent = scene.loading_with(&[]).replace("up; '", "up'");
         let body = format!(
             "go={go}\necho run >>{runs}\necho $$ >{pid}.new\nmv {pid}.new {pid}\nsilent=no\n{lose} 2>/dev/null\n[ -e $go ] || {{ {hook}; }}\n\
-             if [ $silent = yes ]; then\n{silent}\nelse\n{load}\nfi\ntouch {done}",
+             if [ $silent = yes ]; then\n{silent}\nelse\n{load}\nfi",
             lose = LOSING,
             hook = self.before_go,
             load = scene.loading()
@@ -119,7 +119,10 @@ impl Case {
     fn repair(&self, scene: &Scene<'_>) {
         fs::write(scene.path("go"), "").expect("a sign");
         match self.phase {
-            "command" => scene.wait_for_file("done"),
+            "command" => {
+                let pid = fs::read_to_string(scene.path("pid")).expect("COMMAND's pid");
+                scene.wait_for_end(&pid);
+            }
             "restore" | "hold" => scene.load_driver(),
             "verify" => {
                 scene

@@ -101,11 +101,10 @@ fn a_deadline_that_passes_in_the_rollback_is_reported_and_the_pods_come_back() {
 fn slow_load(scene: &Scene<'_>) -> String {
     let go = scene.path("go");
     let body = format!(
-        "touch {}\nwhile [ ! -e {} ]; do sleep 0.05; done\n{}\ntouch {}",
+        "touch {}\nwhile [ ! -e {} ]; do sleep 0.05; done\n{}",
         scene.path("begun").display(),
         go.display(),
-        scene.loading(),
-        scene.path("done").display()
+        scene.loading()
     );
     marked(scene, "load", &body)
 }
@@ -124,6 +123,7 @@ fn after_a_kill_in_the_rollback_the_next_upgrade_runs_neither_command_nor_rollba
     };
     assert!(wait_until(TIMEOUT, is_noted), "{:?}", scene.window());
     upgrade.kill();
+    let pid = scene.window().expect("a window")["rollback"]["process"]["pid"].clone();
     scene.assert_held(KUBELET);
     let options = format!("{options} -o json");
     scene
@@ -131,7 +131,7 @@ fn after_a_kill_in_the_rollback_the_next_upgrade_runs_neither_command_nor_rollba
         .exits(4)
         .names("window-open", "", &["rollback"]);
     fs::write(scene.path("go"), "").expect("a sign");
-    scene.wait_for_file("done");
+    scene.wait_for_end(&pid.to_string());
     let rehearsed = scene
         .netfix(&hasty(&format!("--dry-run {options}"), &lose))
         .exits(0);

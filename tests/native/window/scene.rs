@@ -218,6 +218,16 @@ impl<'n> Scene<'n> {
         );
     }
 
+    /// Until no process of the machine has this id.
+    pub fn wait_for_end(&self, pid: &str) {
+        let path = format!("/proc/{}", pid.trim());
+        let has_ended = || {
+            let status = self.machine.exec("test").args(["!", "-e", &path]).status();
+            status.expect("test runs").success()
+        };
+        assert!(wait_until(TIMEOUT, has_ended), "process {pid} still runs");
+    }
+
     /// The records of all closed windows, oldest first.
     pub fn records(&self) -> Vec<Value> {
         records(self.node)
