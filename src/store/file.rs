@@ -27,9 +27,12 @@ pub(super) const NOT_SAFE: &str = "not a regular file that only root can write";
 /// A whole file; `None` when it does not exist. Refuses symbolic links and files that others can write, because netfix acts
 /// on them as root.
 pub(super) fn read(path: &Path) -> Result<Option<String>, Error> {
-    let Some((mut file, _)) = open(path, is_ours)? else {
+    let Some((mut file, meta)) = open(path, is_safe)? else {
         return Ok(None);
     };
+    if meta.len() > MAX_SIZE {
+        return Err(Error::corrupt(path, too_large(meta.len())));
+    }
     let mut text = String::new();
     match file.read_to_string(&mut text) {
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
@@ -38,6 +41,11 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, Error> {
         Err(error) => Err(Error::io("cannot read", path)(error)),
         Ok(_) => Ok(Some(text)),
     }
+}
+
+fn too_large(size: u64) -> String {
+    let (size, limit) = (size >> 20, MAX_SIZE >> 20);
+    format!("{size} MiB, and netfix reads at most {limit} MiB")
 }
 
 /// The last lines of a file; `None` when it does not exist.
@@ -144,7 +152,13 @@ fn digest(parts: &[&str]) -> String {
 /// Writes a value, with a checksum under the key at the end of `keys`.
 pub(super) fn save(path: &Path, value: &impl Serialize, keys: &[&str]) -> Result<(), Error> {
     let encode = |error: serde_json::Error| Error::write("cannot encode", path)(error.into());
-    write(path, &render(value, keys).map_err(encode)?)
+    let text = render(value, keys).map_err(encode)?;
+    let size = text.len() as u64;
+    if size > MAX_SIZE {
+        let error = io::Error::other(too_large(size));
+        return Err(Error::write("cannot write", path)(error));
+    }
+    write(path, &text)
 }
 
 /// The value as indented JSON with its checksum.

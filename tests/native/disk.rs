@@ -42,6 +42,35 @@ fn on_a_full_disk_a_snapshot_reports_the_file_and_all_old_files_stay_complete() 
 }
 
 #[test]
+fn a_checkpoint_that_is_too_large_to_be_read_is_not_written() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before = pods[1].capture();
+    let route = |n: u32| {
+        let [_, a, b, c] = n.to_be_bytes();
+        format!("route add {}.{b}.{c}.0/24 dev eth0\n", 20 + a)
+    };
+    let routes = (0..80_000).map(route);
+    let batch = node.temp().join("batch");
+    fs::write(&batch, routes.collect::<String>()).expect("a file");
+    pods[0].ip(&format!("-batch {}", batch.display()));
+    node.netfix("snapshot")
+        .exits(5)
+        .errors(&[("unwritable", pods[0].name())])
+        .names(
+            "unwritable",
+            pods[0].name(),
+            &["MiB, and netfix reads at most 16 MiB"],
+        );
+    node.assert_all_loads();
+    node.lose_and_reload();
+    node.netfix("restore --wait 10s")
+        .exits(5)
+        .errors(&[("checkpoint-missing", pods[0].name())]);
+    pods[1].assert_same_as(&before);
+}
+
+#[test]
 fn on_a_full_disk_no_file_is_replaced_without_a_generation() {
     let node = Node::new();
     let disk = Disk::under(&node, SIZE);
