@@ -4,7 +4,7 @@
 . "$LAB_REPO/tests/vm/lib.sh"
 
 # Restores and upgrades by turns.
-ROUNDS=10
+ROUNDS=20
 VLAN=$NIC.3
 # An emulated processor is slow, and so are managers on it.
 GRACE=90s
@@ -72,14 +72,14 @@ facts() {
 as_before() {
     local end=$((SECONDS + 60))
     until is_as_before; do
-        [ "$SECONDS" -lt "$end" ] || fail "after $1: $(diff "$WORK/before" "$WORK/after" || :) -- $(cat "$OUT" "$OUT.err")"
+        [ "$SECONDS" -lt "$end" ] || fail "after $1: $(diff "$WORK/facts" "$WORK/facts-after" || :) -- $(cat "$OUT" "$OUT.err")"
         sleep 0.5
     done
     all_answer
 }
 is_as_before() {
-    { facts && owners; } >"$WORK/after" || :
-    cmp -s "$WORK/before" "$WORK/after"
+    { facts && owners; } >"$WORK/facts-after" || :
+    cmp -s "$WORK/facts" "$WORK/facts-after"
 }
 
 # Ways in which the driver comes back; the words are for a shell.
@@ -119,7 +119,7 @@ race() {
     local round way since
     step "the pods reach their gateways; snapshot"
     all_answer
-    { facts && owners; } >"$WORK/before"
+    { facts && owners; } >"$WORK/facts"
     owners
     expect_exit 0 nf snapshot
     for ((round = 1; round <= ROUNDS; round++)); do

@@ -5,7 +5,7 @@
 . "$LAB_REPO/tests/vm/managers.sh"
 
 tidy() {
-    systemctl stop 'ifup@*' networking.service
+    systemctl stop 'ifup@*' networking.service ifupdown-pre.service
     udev_stop
     rm -rf /run/network
     systemctl reset-failed
