@@ -24,8 +24,8 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Runs the command, and prints its answer. The exit code is the command's, whatever became of stdout and stderr: who reads it
-/// must not take a lost pod for a good one.
+/// Runs the command, and prints its answer. Returns the exit code of the command, also if stdout or stderr cannot be written: a
+/// script must not take a lost pod for a good one.
 fn run(cli: &Cli) -> u8 {
     let style = style(&cli.global, cli.command.is_plugin());
     let begin = Instant::now();

@@ -107,8 +107,8 @@ fn add_temporary(
 /// The begin of a temporary name.
 const PREFIX: &str = "nfx";
 
-/// What an interrupted run left in the host's namespace on this link's way to its pod. Whoever may choose a name may choose
-/// such a one too: the link must be what netfix would create, on the same parent, and down.
+/// What an interrupted run left in the host's namespace on this link's way to its pod. A tenant may choose such a name too: the
+/// link must be what netfix would create, on the same parent, and down.
 fn leftover<'a>(host: &'a NetState, link: &Link) -> Option<&'a Link> {
     let Some(Parent::Host(parent)) = &link.parent else {
         return None;

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # lab: systemd cgroup-v1 disk
-# The incident as it was: a real kubelet with dockershim. It does not notice the loss; its next start rebuilds every pod.
-# Between `upgrade` and netfix killed without a person who acts, no pod is rebuilt, also not by a start of kubelet.
+# The incident, with a real kubelet and dockershim: kubelet does not notice the loss, and its next start rebuilds every pod. With
+# `restore`, with `upgrade`, and after a netfix that is killed while no person acts, a start of kubelet rebuilds none.
 # shellcheck source=tests/vm/dockershim.sh
 . "$LAB_REPO/tests/vm/dockershim.sh"
 
-# kubelet_starts_anew: and looks after every pod.
-kubelet_starts_anew() {
+# restart_kubelet: and waits until it has synchronized every pod.
+restart_kubelet() {
     systemctl restart $KUBELET
     rounds_later 2
 }
@@ -24,7 +24,7 @@ rounds_later 2
 pods_dead
 lives | diff "$WORK/lives" - || fail "a pod was rebuilt"
 expect_exit 0 nf restore --wait 60s
-kubelet_starts_anew
+restart_kubelet
 untouched
 
 step "upgrade: every pod is the one from before, also after another start of kubelet"
@@ -34,12 +34,12 @@ recorded '.exit == 0 and .hold.unit == "'$KUBELET'"'
 recorded '[.pods[].name] | sort == ["web-0-'"$NODE"'", "web-1-'"$NODE"'", "web-2-'"$NODE"'"]'
 recorded '.pods | all(.rebuilt == false and .state == "restored" and .lives_before == .lives_after)'
 untouched
-kubelet_starts_anew
+restart_kubelet
 untouched
 
 killed_in command "modprobe -r e1000e; sleep 15; modprobe e1000e"
 until_deadline
-kubelet_starts_anew
+restart_kubelet
 untouched
 
 step "without netfix: the NIC is configured again as a network manager does, and the next start of kubelet rebuilds every pod"
