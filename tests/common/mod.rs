@@ -11,6 +11,7 @@
     reason = "a test that cannot go on says why and stops"
 )]
 
+pub mod alone;
 pub mod background;
 pub mod capture;
 pub mod cni;

@@ -1,56 +1,14 @@
 //! Namespaces of services, sandboxed programs and containers without a network are no pods; a pod that lost everything
 //! is one, also without a checkpoint.
 
-use std::process::{Child, Command};
 use std::time::Duration;
 
+use crate::common::alone::Alone;
 use crate::common::background::wait_until;
 use crate::common::machine::Machine;
 use crate::common::runtimes::{Cgroup, Container, FakeCri, FakeDocker, Sandbox, Script, auto, id};
 use crate::common::runtimes::{uid, unique_id};
-use crate::common::{Node, Pod, Run, tool};
-
-/// A process with a network namespace of its own, which is mounted nowhere.
-struct Alone(Child);
-
-impl Alone {
-    fn start() -> Self {
-        Self::by(Command::new("unshare").args(["--net", "sleep", "600"]))
-    }
-
-    fn by(command: &mut Command) -> Self {
-        let child = command.spawn().expect("unshare starts");
-        let comm = format!("/proc/{}/comm", child.id());
-        let sleeps = || std::fs::read_to_string(&comm).is_ok_and(|comm| comm.trim() == "sleep");
-        assert!(wait_until(Duration::from_secs(5), sleeps), "no sleep");
-        Self(child)
-    }
-
-    fn path(&self) -> String {
-        format!("/proc/{}/ns/net", self.0.id())
-    }
-
-    /// Runs ip(8) in the namespace.
-    fn ip(&self, words: &str) -> String {
-        let target = self.0.id().to_string();
-        tool::run(
-            tool::command("nsenter", ["--net", "--target", &target, "ip"])
-                .args(words.split_whitespace()),
-        )
-    }
-
-    fn moved(self, cgroup: &Cgroup) -> Self {
-        cgroup.take(self.0.id());
-        self
-    }
-}
-
-impl Drop for Alone {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
+use crate::common::{Node, Pod, Run};
 
 /// netfix for this node's pods and this namespace.
 fn with(node: &Node, alone: &Alone, words: &str) -> Run {
@@ -135,7 +93,7 @@ fn a_services_namespace_with_a_checkpoint_is_restored() {
     let node = Node::new();
     let cgroup = Cgroup::new(&format!("system.slice/{}.service", node.ns.name()));
     let alone = Alone::start().moved(&cgroup);
-    let pid = alone.0.id();
+    let pid = alone.id();
     node.ns.ip(&format!(
         "link add link eth0 name new0 netns {pid} type macvlan mode bridge"
     ));
