@@ -5,12 +5,6 @@
 # shellcheck source=tests/vm/dockershim.sh
 . "$LAB_REPO/tests/vm/dockershim.sh"
 
-# restart_kubelet: and waits until it has synchronized every pod.
-restart_kubelet() {
-    systemctl restart $KUBELET
-    rounds_later 2
-}
-
 vlan_node
 gw_hide
 dockershim_node "$NIC.3"
@@ -24,7 +18,7 @@ rounds_later 2
 pods_dead
 lives | diff "$WORK/lives" - || fail "a pod was rebuilt"
 expect_exit 0 nf restore --wait 60s
-restart_kubelet
+systemctl restart $KUBELET
 untouched
 
 step "upgrade: every pod is the one from before, also after another start of kubelet"
@@ -34,12 +28,12 @@ recorded '.exit == 0 and .hold.unit == "'$KUBELET'"'
 recorded '[.pods[].name] | sort == ["web-0-'"$NODE"'", "web-1-'"$NODE"'", "web-2-'"$NODE"'"]'
 recorded '.pods | all(.rebuilt == false and .state == "restored" and .lives_before == .lives_after)'
 untouched
-restart_kubelet
+systemctl restart $KUBELET
 untouched
 
 killed_in command "modprobe -r e1000e; sleep 15; modprobe e1000e"
 until_deadline
-restart_kubelet
+systemctl restart $KUBELET
 untouched
 
 step "without netfix: the NIC is configured again as a network manager does, and the next start of kubelet rebuilds every pod"
