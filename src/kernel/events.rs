@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::udev::UdevEvents;
-use super::{Error, Socket, trace};
+use super::{Error, Netns, Socket, nsid, trace};
 
 /// The multicast group of link changes (linux/rtnetlink.h).
 const RTNLGRP_LINK: u32 = 1;
@@ -30,6 +30,17 @@ impl LinkEvents {
     /// Subscribes: every later event of the calling thread's namespace is received.
     pub fn subscribe() -> Result<Self, Error> {
         subscribe(RTNLGRP_LINK).map(Self)
+    }
+
+    /// Receives also the events of `others`, without a socket in them: that would keep their addresses alive after the end
+    /// of their pods. One that cannot be added is left out.
+    pub fn include(&mut self, others: impl IntoIterator<Item = Netns>) -> Result<(), Error> {
+        // A socket that hears others would take their events for answers.
+        let mut requests = Socket::open_here()?;
+        for other in others {
+            let _ = nsid::assign(&mut requests, &other);
+        }
+        self.0.hear_others()
     }
 
     /// The names of the links that were deleted, went down or lost their carrier; waits at most `limit` for an event.

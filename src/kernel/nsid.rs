@@ -3,7 +3,10 @@
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
 
-use super::{Errno, Error, Netns, Socket};
+use super::{Errno, Error, Netns, Request, Socket};
+
+/// The kernel chooses one (`NETNSA_NSID_NOT_ASSIGNED` of linux/net_namespace.h).
+const ANY: i32 = -1;
 
 /// The host's nsid in another namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,4 +38,17 @@ pub fn of(socket: &mut Socket, host: &Netns) -> Result<HostId, Error> {
     Ok(id
         .filter(|id| *id >= 0)
         .map_or(HostId::Unassigned, HostId::Known))
+}
+
+/// Gives `other` an nsid in the socket's namespace, where it has none, as `ip netns set NAME auto` does. It lasts as long as
+/// `other`, and holds neither of them.
+pub fn assign(socket: &mut Socket, other: &Netns) -> Result<(), Error> {
+    let fd = u32::try_from(other.raw_fd()).unwrap_or(u32::MAX);
+    let mut request = NsidMessage::default();
+    request.attributes = vec![NsidAttribute::Fd(fd), NsidAttribute::Id(ANY)];
+    let message = RouteNetlinkMessage::NewNsId(request);
+    match socket.run_one(Request::new(message, 0))? {
+        Err(errno) if errno != Errno::EEXIST => Err(errno.into()),
+        _ => Ok(()),
+    }
 }

@@ -139,6 +139,11 @@ impl Socket {
         Ok(self.raw.add_membership(group)?)
     }
 
+    /// Receives the events of all namespaces that have an nsid in the socket's (Linux 4.2).
+    pub fn hear_others(&mut self) -> Result<(), Error> {
+        Ok(self.raw.set_listen_all_namespaces(true)?)
+    }
+
     /// Every object of a table. Repeats the dump while the kernel flags it as interrupted by a change.
     pub fn dump(&mut self, request: &RouteNetlinkMessage) -> Result<Dump, Error> {
         let deadline = Instant::now() + DUMP_PATIENCE;

@@ -151,7 +151,7 @@ impl Driver<'_> {
             let again = self.restored_once(baseline, Duration::ZERO);
             restored = restored.then(again);
         }
-        self.losses = LossWatch::start();
+        self.losses = LossWatch::start(&restored.pods);
         self.session.end(restored.is_complete());
         self.take(restored);
         self.acknowledge(CommandCause::InterruptedRestore)

@@ -55,7 +55,7 @@ pub(crate) fn run(request: &Request<'_>, context: &mut Context) -> Result<Upgrad
         session,
         findings: Findings::default(),
         restored: Restored::default(),
-        losses: LossWatch::start(),
+        losses: LossWatch::start(&[]),
         left_out: LeftOut::default(),
         budget: None,
     };

@@ -1,15 +1,16 @@
 //! After a restore: what is lost again is restored again. A network manager may remake a parent of pods seconds later, and a
 //! driver may reset twice.
 //!
-//! Only the host's events are watched: a pod's link is lost with its parent, and a socket in the pod would keep its
-//! namespace, and so its addresses, alive. The last observation finds what was lost in a pod alone.
+//! Link events of the host and of the pods are watched. The last observation finds every other loss.
 
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::wait_nic::WaitLimit;
 use super::{Limits, Restored, RestoredPod, restore};
 use crate::inventory::prepare::Request;
+use crate::kernel::Netns;
 use crate::kernel::events::LinkEvents;
 use crate::model::Problem;
 use crate::model::problem::RestoreCause;
@@ -54,13 +55,20 @@ impl Settle {
     }
 }
 
-/// Watches the host's links for losses, from its start on. Where the kernel refuses events it only waits.
+/// Watches the links of the host and of pods for losses, from its start on. Where the kernel refuses events it only waits.
 pub(crate) struct LossWatch(Option<LinkEvents>);
 
 impl LossWatch {
     /// To be started after a restore: its own steps are events too.
-    pub(crate) fn start() -> Self {
-        Self(LinkEvents::subscribe().ok())
+    pub(crate) fn start(pods: &[RestoredPod]) -> Self {
+        let mut events = LinkEvents::subscribe().ok();
+        if let Some(events) = &mut events {
+            let paths = pods.iter().filter_map(|pod| pod.pod.netns.as_deref());
+            let open = paths.filter_map(|path| Netns::open(Path::new(path)).ok());
+            // Linux before 4.2 has the host's events alone.
+            let _ = events.include(open);
+        }
+        Self(events)
     }
 
     /// Whether links were lost since the last call, or are before the time is over; ends early when `interrupted`.
@@ -91,7 +99,7 @@ pub(super) fn settle(
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Restored, Refusal> {
-    let mut watch = LossWatch::start();
+    let mut watch = LossWatch::start(&first.pods);
     let (mut restored, mut told) = (first, Vec::new());
     let mut time = Settle::begin(limits.settle);
     progress.notice(Progress::Waiting(Wait::Loss, Vec::new(), limits.settle));

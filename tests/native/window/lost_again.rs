@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use super::scene::{LOSING, Scene, of_pods, phases};
-use crate::common::background::wait_until;
+use crate::common::background::{Background, wait_until};
 use crate::common::{Node, Run};
 
 /// A COMMAND that returns, and leaves this behind.
@@ -60,13 +60,23 @@ fn a_nic_that_is_lost_for_good_after_command_is_no_success() {
     scene.assert_whole();
 }
 
+/// Well below `--settle` of the tests that use it: the last look comes later.
+const AT_ONCE: Duration = Duration::from_secs(6);
+
 #[test]
-fn what_one_pod_alone_loses_while_it_settles_is_restored_at_the_end() {
+fn what_one_pod_alone_loses_while_it_settles_is_restored_at_once() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let upgrade = scene.start_upgrade("--settle 3s -o json", &scene.reload());
+    let upgrade = scene.start_upgrade("--settle 10s -o json", &scene.reload());
     scene.wait_for_phase("proof");
-    scene.pods[0].ip("link del eth0");
+    let pod = &scene.pods[0];
+    pod.ip("link del eth0");
+    let whole = || pod.has_eth0() && scene.phase().as_deref() == Some("proof");
+    assert!(
+        wait_until(AT_ONCE, whole),
+        "it waits for the end: {:?}",
+        scene.phase()
+    );
     upgrade
         .finish()
         .exits(0)
@@ -75,17 +85,76 @@ fn what_one_pod_alone_loses_while_it_settles_is_restored_at_the_end() {
     scene.assert_whole();
 }
 
-/// Whether a netlink socket in the host's namespace is subscribed to link events (`RTMGRP_LINK`).
-fn is_watched(node: &Node) -> bool {
+#[test]
+fn a_pod_that_deletes_its_link_without_end_does_not_hold_up_the_end() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before = pods[1].capture();
+    node.snapshot();
+    let deleting = "while sleep 0.2; do ip link del eth0; done";
+    let mut tenant = pods[0].ns.exec("sh");
+    let tenant = Background::start(tenant.args(["-c", deleting]), node.temp().join("tenant"));
+    let begin = Instant::now();
+    node.netfix("restore --settle 2s");
+    assert!(
+        begin.elapsed() < Duration::from_secs(60),
+        "the watch began anew more than three times"
+    );
+    pods[1].assert_same_as(&before);
+    drop(tenant);
+    node.netfix("restore").exits(0);
+}
+
+#[test]
+fn a_namespace_that_ends_while_it_is_watched_is_not_kept_alive() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    node.ns.ip(&format!(
+        "link add witness type veth peer name inside netns {}",
+        pods[1].name()
+    ));
+    let (run, has_ended) = restoring(&node, "restore --settle 12s", || {
+        pods[1].ns.delete();
+        wait_until(Duration::from_secs(6), || !node.ns.has_link("witness"))
+    });
+    assert!(has_ended, "{}", run.transcript());
+}
+
+/// The inodes of the netlink sockets in the host's namespace that are subscribed to link events alone (`RTMGRP_LINK`).
+fn watching(node: &Node) -> Vec<String> {
     let sockets = node.ns.enter(|| {
         std::fs::read_to_string("/proc/thread-self/net/netlink").expect("the netlink sockets")
     });
-    // Columns: sk Eth Pid Groups.
-    let is_subscribed = |line: &str| {
+    // Columns: sk Eth Pid Groups Rmem Wmem Dump Locks Drops Inode.
+    let inode = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        words[1] == "0" && words[3] == "00000001"
+        (words[1] == "0" && words[3] == "00000001").then(|| words[9].to_owned())
     };
-    sockets.lines().skip(1).any(is_subscribed)
+    sockets.lines().skip(1).filter_map(inode).collect()
+}
+
+/// Whether a restore watches for losses: its waits for links that are there close their sockets at once.
+fn is_watched(node: &Node) -> bool {
+    let first = watching(node);
+    std::thread::sleep(Duration::from_secs(1));
+    watching(node).iter().any(|socket| first.contains(socket))
+}
+
+/// A restore, and what is done once it watches.
+fn restoring<T>(node: &Node, words: &str, work: impl FnOnce() -> T) -> (Run, T) {
+    let mut command = node.netfix_command(&["timeout", "60"], words);
+    let line = format!("{command:?}");
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("netfix starts");
+    // A loss before the first restore has ended is that restore's.
+    assert!(wait_until(Duration::from_secs(20), || is_watched(node)));
+    let result = work();
+    let output = child.wait_with_output().expect("netfix ends");
+    (Run::from_output(line, &output), result)
 }
 
 #[test]
@@ -95,19 +164,8 @@ fn restore_with_settle_restores_a_second_loss_and_ends_after_a_quiet_time() {
     let before = [pods[0].capture(), pods[1].capture()];
     node.snapshot();
     node.lose_and_reload();
-    let mut command = node.netfix_command(&["timeout", "60"], "restore --settle 3s");
-    let line = format!("{command:?}");
-    let child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("netfix starts");
-    // A loss before the first restore has ended is that restore's.
-    assert!(wait_until(Duration::from_secs(20), || is_watched(&node)));
-    node.lose_and_reload();
-    let output = child.wait_with_output().expect("netfix ends");
-    Run::from_output(line, &output)
-        .exits(0)
+    let (run, ()) = restoring(&node, "restore --settle 5s", || node.lose_and_reload());
+    run.exits(0)
         .names("degraded", "", &["again", "2 pods"])
         .stdout_has(&["2 pods restored"]);
     for (pod, before) in pods.iter().zip(&before) {
@@ -128,21 +186,15 @@ fn losses_of_links_that_no_pod_needs_do_not_shorten_the_watch() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
     node.snapshot();
-    let mut command = node.netfix_command(&["timeout", "60"], "restore --settle 4s");
-    let line = format!("{command:?}");
     let begin = Instant::now();
-    let child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("netfix starts");
-    for _ in 0..8 {
-        std::thread::sleep(Duration::from_millis(300));
-        node.ns.ip("link add other0 type veth peer name other1");
-        node.ns.ip("link del other0");
-    }
-    let output = child.wait_with_output().expect("netfix ends");
-    Run::from_output(line, &output).exits(0).has_no("degraded");
+    let (run, ()) = restoring(&node, "restore --settle 4s", || {
+        for _ in 0..8 {
+            std::thread::sleep(Duration::from_millis(300));
+            node.ns.ip("link add other0 type veth peer name other1");
+            node.ns.ip("link del other0");
+        }
+    });
+    run.exits(0).has_no("degraded");
     assert!(
         begin.elapsed() >= Duration::from_secs(4),
         "it did not watch"
