@@ -258,10 +258,10 @@ impl Driver<'_> {
 
     /// Something may make the parents again after the restore: a network manager, or a driver that resets twice.
     fn watch(&mut self, baseline: &Baseline) {
-        let mut time = Settle::begin(self.request.settle);
+        let mut time = Settle::begin(self.request.settle, self.request.manager_grace);
         loop {
             let signals = &self.signals;
-            if !self.losses.has_losses(&time, &|| signals.interrupted()) {
+            if !self.losses.has_losses(&mut time, &|| signals.interrupted()) {
                 return;
             }
             if self.look_again(baseline, self.request.wait) {

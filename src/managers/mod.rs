@@ -21,6 +21,8 @@ use crate::model::{IfName, Link};
 const LIMIT: Duration = Duration::from_secs(5);
 /// How long one call may take: a manager that hangs must not hold up a restore.
 const CALL_LIMIT: Duration = Duration::from_secs(3);
+/// How often a busy manager is asked again.
+const PAUSE: Duration = Duration::from_millis(250);
 /// The system bus.
 const BUS: &str = "/run/dbus/system_bus_socket";
 
@@ -40,6 +42,18 @@ pub(crate) fn may_run() -> bool {
     [networkd::STATE, network_manager::STATE, ifupdown::STATE]
         .iter()
         .any(exists)
+}
+
+/// Waits until no manager takes a device down: what it does to links of the driver's second reset, it may do long after that.
+/// Returns whether there was a reason to wait.
+pub(crate) fn wait_until_idle(limit: Duration, interrupted: &dyn Fn() -> bool) -> bool {
+    let until = Instant::now() + limit;
+    let mut has_waited = false;
+    while Instant::now() < until && !interrupted() && ifupdown::is_busy() {
+        has_waited = true;
+        thread::sleep(PAUSE);
+    }
+    has_waited
 }
 
 /// Questions that are being answered.

@@ -3,6 +3,7 @@
 //!
 //! Link events of the host and of the pods are watched. The last observation finds every other loss.
 
+use std::mem;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use super::{Limits, Restored, RestoredPod, restore};
 use crate::inventory::prepare::Request;
 use crate::kernel::Netns;
 use crate::kernel::events::LinkEvents;
+use crate::managers;
 use crate::model::Problem;
 use crate::model::problem::RestoreCause;
 use crate::progress::{Listener, Progress, Wait};
@@ -31,11 +33,14 @@ pub(crate) struct Settle {
     length: Duration,
     until: Instant,
     losses: usize,
+    /// How long a network manager that is at work then may take.
+    grace: Duration,
 }
 
 impl Settle {
-    pub(crate) fn begin(length: Duration) -> Self {
+    pub(crate) fn begin(length: Duration, grace: Duration) -> Self {
         Self {
+            grace,
             length,
             until: Instant::now() + length,
             losses: 0,
@@ -71,15 +76,17 @@ impl LossWatch {
         Self(events)
     }
 
-    /// Whether links were lost since the last call, or are before the time is over; ends early when `interrupted`.
-    pub(crate) fn has_losses(&mut self, time: &Settle, interrupted: &dyn Fn() -> bool) -> bool {
+    /// Whether links were lost since the last call, or are before the time is over, or may have been by a network manager
+    /// that was at work then; ends early when `interrupted`.
+    pub(crate) fn has_losses(&mut self, time: &mut Settle, interrupted: &dyn Fn() -> bool) -> bool {
         while !time.left().is_zero() && !interrupted() {
             if self.losses(time.left().min(INTERVAL)) {
                 while self.losses(BURST) && !time.left().is_zero() && !interrupted() {}
                 return true;
             }
         }
-        false
+        // Once: a manager that never ends its work is no loss.
+        managers::wait_until_idle(mem::take(&mut time.grace), interrupted)
     }
 
     fn losses(&mut self, limit: Duration) -> bool {
@@ -101,9 +108,9 @@ pub(super) fn settle(
 ) -> Result<Restored, Refusal> {
     let mut watch = LossWatch::start(&first.pods);
     let (mut restored, mut told) = (first, Vec::new());
-    let mut time = Settle::begin(limits.settle);
+    let mut time = Settle::begin(limits.settle, limits.manager_grace);
     progress.notice(Progress::Waiting(Wait::Loss, Vec::new(), limits.settle));
-    while watch.has_losses(&time, &|| false) {
+    while watch.has_losses(&mut time, &|| false) {
         let limit = WaitLimit::new(limits.wait, limits.manager_grace, None);
         let again = restore(request.clone(), limit, store, progress)?;
         if let Some(problem) = again.lost_again_after(&restored) {

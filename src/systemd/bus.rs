@@ -192,22 +192,37 @@ impl Bus {
 
     /// The names of all loaded units that match a glob.
     pub(crate) fn names(&self, glob: &str) -> Result<Vec<String>, Error> {
-        type Row = (
-            String,
-            String,
-            String,
-            String,
-            String,
-            String,
-            OwnedObjectPath,
-            u32,
-            String,
-            OwnedObjectPath,
-        );
-        let rows: Vec<Row> = self.call("ListUnitsByPatterns", &(Vec::<&str>::new(), vec![glob]))?;
+        let rows = self.units(glob)?;
         Ok(rows.into_iter().map(|row| row.0).collect())
     }
+
+    /// Whether a unit that matches a glob is being started or stopped, or waits for that.
+    pub(crate) fn is_busy(&self, glob: &str) -> Result<bool, Error> {
+        const BUSY: [&str; 3] = ["activating", "deactivating", "reloading"];
+        let rows = self.units(glob)?;
+        let is_busy = |row: &Unit| row.7 != 0 || BUSY.contains(&row.3.as_str());
+        Ok(rows.iter().any(is_busy))
+    }
+
+    fn units(&self, glob: &str) -> Result<Vec<Unit>, Error> {
+        self.call("ListUnitsByPatterns", &(Vec::<&str>::new(), vec![glob]))
+    }
 }
+
+/// A row of `ListUnits`: name, description, load state, active state, sub state, followed unit, path, job (0: none), its kind
+/// and path.
+type Unit = (
+    String,
+    String,
+    String,
+    String,
+    String,
+    String,
+    OwnedObjectPath,
+    u32,
+    String,
+    OwnedObjectPath,
+);
 
 /// Connects, and subscribes: systemd sends signals to subscribers only.
 fn connect() -> Result<dbus::Bus, dbus::Error> {

@@ -114,3 +114,33 @@ fn networkd_configures_the_nic_first_and_what_it_does_not_know_is_named() {
     assert!(is_configured());
     before.assert_same(&pods[0].capture(), pods[0].name());
 }
+
+/// systemd stops `ifup@.service` of a device that vanishes, which runs `ifdown`; on a busy host it does so late.
+#[test]
+fn what_a_late_ifdown_takes_away_is_restored_again() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    let (before, host) = (pods[0].capture(), node.capture());
+    let machine = machine_with(&node, &pods);
+    netfix(&node, &machine, "snapshot --runtime none").exits(0);
+    tool::run(machine.exec("mkdir").arg("/run/network"));
+    machine.put("/run/network/ifstate", "eth0=eth0\n");
+    machine.put(
+        "/run/systemd/system/ifup@.service",
+        "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/true\n\
+         ExecStop=/bin/sh -c 'sleep 6; ip -4 addr flush dev %i'\n",
+    );
+    machine.systemctl("daemon-reload").expect("a reload");
+    machine
+        .systemctl("start ifup@eth0.service")
+        .expect("a start");
+    machine
+        .systemctl("stop --no-block ifup@eth0.service")
+        .expect("a stop");
+    let words = "restore --runtime none --settle 2s --manager-grace 30s";
+    netfix(&node, &machine, words)
+        .exits(0)
+        .names("degraded", "", &["again"]);
+    node.assert_same_as(&host);
+    before.assert_same(&pods[0].capture(), pods[0].name());
+}

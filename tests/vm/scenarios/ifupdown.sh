@@ -46,6 +46,4 @@ gateway_node
 systemctl start systemd-udevd.service
 ifupdown_start
 three_pods "$VLAN"
-# Not a driver that resets twice: the ifdown(8) of the second reset may run later than netfix.
-ways=("$AT_ONCE" "$ASYNC")
 race
