@@ -26,7 +26,8 @@ pub fn timer_name() -> String {
 /// How long netfix may take at the deadline before the unit starts, as timeout(1) takes it.
 const NETFIX_LIMIT: &str = "60s";
 
-/// Arms the timer of that name, on the monotonic clock, and disarms every other deadline. At the deadline netfix runs with
+/// Arms the timer of that name, on the monotonic clock, and disarms every other deadline, also one at work: it would start the
+/// unit in the midst of what the caller does. At the deadline netfix runs with
 /// `words` first, for a limited time, and the unit starts whatever comes of that. Fails where systemctl(1), rm(1) or
 /// timeout(1) is missing.
 pub fn arm(
@@ -83,7 +84,7 @@ pub fn arm(
         let why = result.unwrap_or_else(|error| error.to_string());
         return Err(Error::State(format!("{timer} is not armed: {why}")));
     }
-    end(bus, |name| name != timer)
+    end(bus, |name| name != timer && name != service)
 }
 
 /// Whether the timer of that name has yet to elapse. After that it guards nothing: a unit that is stopped later stays
@@ -92,18 +93,26 @@ pub fn is_pending(bus: &Bus, timer: &str) -> Result<bool, Error> {
     Ok(bus.unit(timer)?.sub == "waiting")
 }
 
-/// Disarms every deadline.
+/// Whether a deadline has come, and what it runs has not ended.
+pub fn is_deadline_at_work(bus: &Bus) -> Result<bool, Error> {
+    bus.is_busy(&format!("{TIMER_PREFIX}*.service"))
+}
+
+/// Disarms every deadline, also one that has come and is at work.
 pub fn disarm(bus: &Bus) -> Result<(), Error> {
     end(bus, |_| true)
 }
 
 fn end(bus: &Bus, which: impl Fn(&str) -> bool) -> Result<(), Error> {
-    for name in bus.names(&format!("{TIMER_PREFIX}*.timer"))? {
-        if which(&name) {
-            let ended = bus.job("StopUnit", &(name.as_str(), "replace"), STOP_LIMIT);
-            // An error is expected for a timer that has just elapsed.
-            if bus.unit(&name)?.active == "active" {
-                ended?;
+    // Timers first: they start the services.
+    for kind in ["timer", "service"] {
+        for name in bus.names(&format!("{TIMER_PREFIX}*.{kind}"))? {
+            if which(&name) {
+                let ended = bus.job("StopUnit", &(name.as_str(), "replace"), STOP_LIMIT);
+                // An error is expected for a unit that has just ended.
+                if !bus.unit(&name)?.is_stopped() {
+                    ended?;
+                }
             }
         }
     }

@@ -11,6 +11,7 @@ use super::scene::{KUBELET, LOSING, Scene, of_pods, phases};
 use crate::common::background::wait_until;
 use crate::common::run::injecting;
 use crate::common::systemd::{ADMINISTRATOR, PACKAGES};
+use crate::common::tool;
 use crate::common::{GATEWAY4, GATEWAY6, Node, Run};
 
 /// What makes a phase last until netfix is killed in it.
@@ -144,7 +145,12 @@ impl Case {
         let scene = Scene::without_kubelet(&node);
         self.start_kubelet(&scene);
         let command = self.command(&scene);
-        let upgrade = scene.start_upgrade(&format!("--deadline 5s {}", self.options), &command);
+        let deadline = match when {
+            When::AtOnce => "60s",
+            When::AfterTheDeadline => "5s",
+        };
+        let upgrade =
+            scene.start_upgrade(&format!("--deadline {deadline} {}", self.options), &command);
         scene.wait_for_phase(self.phase);
         if self.phase == "command" {
             scene.wait_for_file("pid");
@@ -411,6 +417,28 @@ fn repeatedly_in_one_window_that_the_last_run_completes() {
         );
         assert!(at("lost") < at("answered"), "{pod}");
     }
+}
+
+#[test]
+fn a_deadline_that_has_come_does_not_start_kubelet_in_the_window_that_goes_on() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let command = COMMAND.command(&scene);
+    let upgrade = scene.start_upgrade("--deadline 300s", &command);
+    scene.wait_for_file("pid");
+    upgrade.kill();
+    let mut deadline = scene.machine.exec("systemd-run");
+    let late = format!(
+        "sleep 5; systemctl unmask --runtime {KUBELET}; systemctl daemon-reload; systemctl start {KUBELET}"
+    );
+    tool::run(deadline.args(["--unit=netfix-deadline-1", "sh", "-c", &late]));
+    COMMAND.repair(&scene);
+    let longer = scene.script("longer", &format!("sleep 8\n{command}"));
+    scene
+        .upgrade("--deadline 60s", &longer)
+        .exits(0)
+        .errors(&[]);
+    scene.assert_whole();
 }
 
 #[test]
