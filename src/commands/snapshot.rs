@@ -2,6 +2,7 @@
 
 use crate::cli::SnapshotArgs;
 use crate::context::Context;
+use crate::maintenance::overdue;
 use crate::refusal::Refusal;
 use crate::report::Document;
 use crate::{report, snapshot};
@@ -12,6 +13,17 @@ pub(super) fn run(args: &SnapshotArgs, context: &mut Context) -> Result<Document
         runtimes: &args.runtimes.config(),
         keep: args.keep,
     };
-    let taken = snapshot::run(&request, &context.store, context.progress.as_mut())?;
-    Ok(report::snapshot(taken).judged())
+    let taken = snapshot::run(&request, &context.store, context.progress.as_mut());
+    // Afterwards: the restore at the deadline needs the lock.
+    let repeated = overdue::repeat_deadline(&context.store);
+    match taken {
+        Ok(mut taken) => {
+            taken.problems.extend(repeated);
+            Ok(report::snapshot(taken).judged())
+        }
+        Err(mut refusal) => {
+            refusal.problems.extend(repeated);
+            Err(refusal)
+        }
+    }
 }

@@ -11,6 +11,7 @@ pub(crate) mod kubelet_pause;
 pub(crate) mod launch;
 mod left_out;
 mod network;
+pub(crate) mod overdue;
 pub(crate) mod pause;
 mod paused;
 mod preflight;

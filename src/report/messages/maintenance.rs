@@ -13,6 +13,8 @@ sentences! {
             {pid}). Run `netfix status`, then `netfix resume`",
         Open { started, command, pid, unit: Some(unit) } => "a window is open since {started}, by `netfix {command}` \
             (pid {pid}); {unit} is paused. Run `netfix status`, then `netfix resume`",
+        DeadlineRepeated { unit } => "netfix died in this window, and {unit} did not start at the deadline. systemd runs \
+            `netfix restore` now, then starts {unit}. Run `netfix resume`, which closes the window",
         CommandStillRuns { pid } => "COMMAND of this window still runs (pid {pid}). Wait for its end or stop it, then \
             run this again",
         RollbackStillRuns { pid } => "the rollback of this window still runs (pid {pid}). Wait for its end or stop it, then \

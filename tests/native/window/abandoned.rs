@@ -1,19 +1,29 @@
 //! Windows whose netfix was killed: monitoring reports them, and `resume` observes every pod before it closes them.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::scene::{KUBELET, LOSING, Scene, codes, of_pods, phases};
+use crate::common::background::wait_until;
 use crate::common::{Node, Run};
 
 /// A window whose netfix was killed while COMMAND ran, after the loss of the NIC.
 fn killed(node: &Node) -> Scene<'_> {
+    killed_with(node, "300s")
+}
+
+fn killed_with<'n>(node: &'n Node, deadline: &str) -> Scene<'n> {
     let scene = Scene::new(node);
     let body = format!(
         "{LOSING}\n{}\ntouch {}\nexec sleep 600 </dev/null >/dev/null 2>&1",
         scene.loading(),
         scene.path("begun").display()
     );
-    let upgrade = scene.start_upgrade("--deadline 300s", &scene.script("waits", &body));
+    let upgrade = scene.start_upgrade(
+        &format!("--deadline {deadline}"),
+        &scene.script("waits", &body),
+    );
     scene.wait_for_file("begun");
     upgrade.kill();
     scene.assert_held(KUBELET);
@@ -132,4 +142,62 @@ fn check_warns_while_kubelet_is_paused_by_hand() {
         .names("window-open", "", &["by hand", "netfix resume"]);
     scene.netfix("resume").exits(0);
     scene.netfix("check -o json").exits(0).has_no("window-open");
+}
+
+/// A window whose deadline was stopped by hand, and has passed.
+fn overdue(node: &Node) -> Scene<'_> {
+    let scene = killed_with(node, "12s");
+    for timer in scene.deadlines() {
+        let stopped = scene.machine.systemctl(&format!("stop {timer}"));
+        stopped.unwrap_or_else(|e| panic!("{e}"));
+    }
+    scene
+}
+
+#[test]
+fn a_snapshot_that_finds_kubelet_paused_after_the_deadline_has_the_pods_restored_and_kubelet_started()
+ {
+    let node = Node::new();
+    let scene = overdue(&node);
+    scene
+        .netfix("snapshot -o json")
+        .exits(1)
+        .has_no("window-open");
+    assert_eq!(scene.deadlines().len(), 0, "the deadline has not passed");
+    std::thread::sleep(Duration::from_secs(12));
+    assert!(!scene.runs(KUBELET));
+    scene
+        .netfix("snapshot -o json")
+        .exits(1)
+        .names("window-open", "", &[KUBELET]);
+    assert!(
+        wait_until(Duration::from_secs(30), || scene.runs(KUBELET)),
+        "{}",
+        scene.machine.systemd_state()
+    );
+    scene.assert_networks();
+    scene.netfix("resume").exits(0);
+    scene.assert_whole();
+    scene
+        .netfix("snapshot -o json")
+        .exits(0)
+        .has_no("window-open");
+}
+
+#[test]
+fn a_snapshot_leaves_a_pause_alone_whose_netfix_lives() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let upgrade = scene.start_upgrade("--deadline 5s", &scene.script("waits", "sleep 8"));
+    scene.wait_for_phase("command");
+    for timer in scene.deadlines() {
+        let stopped = scene.machine.systemctl(&format!("stop {timer}"));
+        stopped.unwrap_or_else(|e| panic!("{e}"));
+    }
+    std::thread::sleep(Duration::from_secs(6));
+    scene.netfix("snapshot -o json").has_no("window-open");
+    assert!(!scene.runs(KUBELET));
+    assert_eq!(scene.deadlines().len(), 0);
+    upgrade.finish();
+    scene.assert_runs(KUBELET);
 }

@@ -9,6 +9,7 @@ causes! {
     /// Causes found around a maintenance window: before it starts, in its unit, in its record.
     WindowCause {
         Open { started: String, command: String, pid: u32, unit: Option<String> } => WindowOpen,
+        DeadlineRepeated { unit: String } => WindowOpen,
         CommandStillRuns { pid: u32 } => WindowOpen,
         RollbackStillRuns { pid: u32 } => WindowOpen,
         NoSuchDevice => NotFound,
