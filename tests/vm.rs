@@ -57,6 +57,7 @@ const BOOTS: [Boot; 10] = [
             "router",
             "ipvlan",
             "cni-cache",
+            "neighbour-table",
         ],
     },
     Boot {

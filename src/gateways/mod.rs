@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
+
 use self::probe::{Answer, Place, Question};
 use self::targets::{Asking, Found, Target};
 use crate::inventory::observe::{self, Pod};
@@ -311,6 +313,12 @@ impl Answers {
                 Some(GatewayCause::PermanentNeighbour)
             }
             Answer::Silent => Some(GatewayCause::NoAnswer { timeout }),
+            Answer::Refused(errno @ (Errno::ENOBUFS | Errno::ENOMEM)) => {
+                state = Reachability::Unknown;
+                view.reachable = None;
+                let error = Error::from(errno).to_string();
+                Some(GatewayCause::NoMemory { error })
+            }
             Answer::Refused(errno) => Some(GatewayCause::CannotProbe {
                 error: Error::from(errno).to_string(),
             }),

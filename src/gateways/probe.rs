@@ -61,6 +61,8 @@ struct Asked<'a> {
     answer: Option<Answer>,
     /// It answered late, to an unknown one of several requests; it is probed once more.
     late: Option<Answer>,
+    /// Whether the kernel's entry was made for the probe.
+    is_own: bool,
 }
 
 /// The kernel repeats an unanswered request after this long (`retrans_time_ms`).
@@ -75,29 +77,53 @@ pub(super) fn ask(
 ) -> Result<Vec<Answer>, Error> {
     let deadline = Instant::now() + timeout;
     let mut listeners = listen(inventory, questions)?;
-    let mut asked = Vec::with_capacity(questions.len());
-    for question in questions {
-        let mut one = Asked {
-            question,
-            since: Instant::now(),
-            answer: None,
-            late: None,
-        };
-        start(socket(inventory, question.place), &mut one)?;
-        asked.push(one);
-    }
-    while asked.iter().any(|asked| asked.answer.is_none()) && Instant::now() < deadline {
-        for at in ready(&listeners, deadline)? {
-            let (place, listener) = &mut listeners[at];
-            for entry in neighbour::events(listener)? {
-                take(*place, entry, &mut asked, socket(inventory, *place))?;
-            }
-        }
-    }
+    let begin = |question| Asked {
+        question,
+        since: Instant::now(),
+        answer: None,
+        late: None,
+        is_own: false,
+    };
+    let mut asked: Vec<_> = questions.iter().map(begin).collect();
+    let heard = hear(inventory, &mut listeners, &mut asked, deadline);
+    forget(inventory, &asked);
+    heard?;
     Ok(asked
         .into_iter()
         .map(|asked| asked.answer.or(asked.late).unwrap_or(Answer::Silent))
         .collect())
+}
+
+/// Asks, and takes answers until the deadline, or until all have come.
+fn hear(
+    inventory: &mut Inventory,
+    listeners: &mut [(Place, Socket)],
+    asked: &mut [Asked<'_>],
+    deadline: Instant,
+) -> Result<(), Error> {
+    for asked in &mut *asked {
+        start(socket(inventory, asked.question.place), asked)?;
+    }
+    while asked.iter().any(|asked| asked.answer.is_none()) && Instant::now() < deadline {
+        for at in ready(listeners, deadline)? {
+            let (place, listener) = &mut listeners[at];
+            for entry in neighbour::events(listener)? {
+                take(*place, entry, asked, socket(inventory, *place))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes the entries that were made for the probe: the kernel never does.
+fn forget(inventory: &mut Inventory, asked: &[Asked<'_>]) {
+    for asked in asked.iter().filter(|asked| asked.is_own) {
+        let Question { place, gateway, .. } = *asked.question;
+        if let Some(index) = asked.question.index {
+            // One that is left serves the pod as any other.
+            let _ = socket(inventory, place).run_one(neighbour::forget(index, gateway));
+        }
+    }
 }
 
 /// The socket for requests in that namespace.
@@ -148,7 +174,10 @@ fn start(socket: &mut Socket, asked: &mut Asked<'_>) -> Result<(), Error> {
             asked.answer = Some(Answer::Static);
             return Ok(());
         }
-        Reachability::Unknown => neighbour::resolve(index, gateway),
+        Reachability::Unknown => {
+            asked.is_own = true;
+            neighbour::resolve(index, gateway)
+        }
         Reachability::Known => neighbour::reprobe(index, gateway),
     };
     asked.since = Instant::now();

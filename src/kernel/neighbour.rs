@@ -100,11 +100,19 @@ pub fn put(index: u32, neighbour: &Neighbour) -> Request {
 
 /// Makes the kernel resolve a neighbour as if a packet for it had arrived (`NTF_USE`): it sends ARP requests or
 /// neighbour solicitations from the link.
+///
+/// The table is one for all namespaces (`gc_thresh3`). From Linux 5.0 on an `NTF_EXT_LEARNED` entry does not count there, so a
+/// full table refuses none, and no other entry gives way; but it stays until [`forget`].
 pub fn resolve(index: u32, dst: IpAddr) -> Request {
     let mut message = entry(index, dst);
     message.header.state = NeighbourState::None;
-    message.header.flags = NeighbourFlags::Use;
+    message.header.flags = NeighbourFlags::Use | NeighbourFlags::ExtLearned;
     Request::new(RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE)
+}
+
+/// `ip neighbour del`.
+pub fn forget(index: u32, dst: IpAddr) -> Request {
+    Request::new(RouteNetlinkMessage::DelNeighbour(entry(index, dst)), 0)
 }
 
 /// Makes the kernel probe a known neighbour again.

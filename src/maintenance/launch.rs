@@ -58,11 +58,20 @@ pub(crate) fn run(bus: Bus, store: &Store) -> Result<u8, Refusal> {
             Some(code) => return Ok(code),
             None => DetachedCause::EndUnknown,
         },
-        Ended::Signal(signal) => DetachedCause::Killed {
-            signal: signal.into(),
-        },
+        Ended::Signal(signal) => killed(signal.into(), store),
     };
     Err(Refusal::failed(cause.error(systemd::UPGRADE_UNIT)))
+}
+
+/// Without a record, the window's first change was still to come.
+fn killed(signal: u32, store: &Store) -> DetachedCause {
+    match store.open_window() {
+        Ok(None) => {
+            window_log::sweep();
+            DetachedCause::KilledBefore { signal }
+        }
+        Ok(Some(_)) | Err(_) => DetachedCause::Killed { signal },
+    }
 }
 
 /// The exit code as the window's record has it.

@@ -78,8 +78,8 @@ pub(crate) fn silent_before(window: &Window) -> Vec<Problem> {
 
 /// Whether it is such a warning; the record of a window has no others with these codes while it is open.
 pub(crate) fn is_silent_before(problem: &Problem) -> bool {
-    let codes = [Code::GatewayUnreachable, Code::TargetUnreachable];
-    codes.contains(&problem.code()) && !problem.is_error()
+    let code = problem.code();
+    (code.is_about_gateway() || code == Code::TargetUnreachable) && !problem.is_error()
 }
 
 /// Probes the gateways of every pod and of the host, and asks the targets; from memory too.
@@ -134,6 +134,7 @@ impl Verified {
         let warning = |problem: Problem| {
             let cause = match problem.code() {
                 Code::TargetUnreachable => WindowCause::TargetSilentBefore,
+                Code::GatewayUnknown => WindowCause::NotAskedBefore,
                 _ => WindowCause::SilentBefore,
             };
             let mut warning = cause.warning(problem.object);

@@ -116,7 +116,10 @@ fn a_gateway_with_a_permanent_neighbour_entry_is_unknown_not_unreachable() {
         "neigh replace {GATEWAY4} lladdr 02:00:00:00:99:99 nud permanent dev eth0"
     ));
     node.snapshot();
-    let run = node.netfix_json("verify").exits(1);
+    let run = node
+        .netfix_json("verify")
+        .exits(1)
+        .errors(&[("gateway-unknown", pod.name())]);
     let gateway = run.json()["pods"][0]["gateways"][0].clone();
     assert!(
         gateway["reachable"].is_null() && gateway["rtt_us"].is_null(),

@@ -26,6 +26,7 @@ pub enum Code {
     DeviceRenamed,
     Drift,
     Failed,
+    GatewayUnknown,
     GatewayUnreachable,
     IfindexDiffers,
     Interrupted,
@@ -58,6 +59,13 @@ pub enum Code {
     Unsupported,
     Unwritable,
     WindowOpen,
+}
+
+impl Code {
+    /// Whether a gateway did not answer, or could not be asked.
+    pub(crate) fn is_about_gateway(self) -> bool {
+        matches!(self, Self::GatewayUnknown | Self::GatewayUnreachable)
+    }
 }
 
 /// How bad a problem is.

@@ -31,6 +31,7 @@ sentences! {
         NamespaceUnreadable { error } => "{error}",
         Panicked => "netfix failed in this window (a bug: please report it); kubelet is resumed. Run `netfix restore`",
         SilentBefore => "does not answer, as before the window",
+        NotAskedBefore => "could not be asked, as before the window",
         TargetSilentBefore => "cannot be reached, as before the window",
     }
 }
@@ -42,6 +43,8 @@ sentences! {
         EndUnknown => "ended, and its exit code is not known. Run `netfix status`, then `netfix report`",
         Killed { signal } => "killed by signal {signal}; it left the window open and the deadline starts kubelet again. \
             Run `netfix restore`, then `netfix resume`",
+        KilledBefore { signal } => "killed by signal {signal} before it changed anything: no window is open, and kubelet was \
+            not paused",
         SharedFile { error } => "{error}",
     }
 }

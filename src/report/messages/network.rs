@@ -116,6 +116,8 @@ sentences! {
     GatewayCause {
         NoAnswer { timeout } => "no answer within {timeout}" (timeout = duration(*timeout)),
         PermanentNeighbour => "is a permanent neighbour: the kernel does not probe it",
+        NoMemory { error } => "could not be asked: {error}. A full neighbour table does that (`sysctl \
+            net.ipv4.neigh.default.gc_thresh3`), whichever namespace fills it. Run `netfix verify` again",
         CannotProbe { error } => "cannot be probed: {error}",
         InterfaceMissing => "cannot be probed: the interface is missing",
         ProbeFailed { error } => "cannot probe gateways: {error}",

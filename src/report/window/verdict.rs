@@ -8,7 +8,7 @@ use super::super::style::Tone;
 use super::super::text::{count, escape, join, milliseconds};
 use super::{nics, text};
 use crate::model::window::{Phase, PhaseName, REBOOT, Rollback, Run, Standing, Window, WindowPod};
-use crate::model::{Code, Problem, Severity, State};
+use crate::model::{Problem, Severity, State};
 
 impl Standing {
     /// Whether the netfix that opened it is running; `None` once it is closed.
@@ -137,7 +137,7 @@ impl PodOutcome {
 /// Whether this pod's silent gateways were silent before the window already.
 fn is_excused(window: &Window, pod: &WindowPod) -> bool {
     let own = |problem: &&Problem| {
-        problem.code() == Code::GatewayUnreachable && problem.pod.as_ref() == Some(&pod.info.id)
+        problem.code().is_about_gateway() && problem.pod.as_ref() == Some(&pod.info.id)
     };
     let mut own = window.problems.iter().filter(own).peekable();
     own.peek().is_some() && own.all(|problem| problem.severity < Severity::Error)

@@ -24,6 +24,7 @@ wait_for 30 "netfix to begin" systemctl -q is-active netfix-upgrade.service
 sleep 3
 systemctl kill --kill-whom=main --signal=KILL netfix-upgrade.service
 ! wait $client || fail "the client of a killed netfix ended with 0"
+grep -q "no window is open" "$OUT" || fail "the client speaks of a window: $(cat "$OUT")"
 systemctl kill --signal=CONT containerd.service
 before_its_pause "$kubelet_pid"
 

@@ -23,6 +23,7 @@ causes! {
         NamespaceUnreadable { error: String } => Unreadable,
         Panicked => Failed,
         SilentBefore => GatewayUnreachable,
+        NotAskedBefore => GatewayUnknown,
         TargetSilentBefore => TargetUnreachable,
     }
 }
@@ -34,6 +35,7 @@ causes! {
         NotQueried { error: String } => SystemdUnreachable,
         EndUnknown => Failed,
         Killed { signal: u32 } => Failed,
+        KilledBefore { signal: u32 } => Failed,
         SharedFile { error: String } => Failed,
     }
 }

@@ -75,7 +75,8 @@ causes! {
     /// Causes found in probing gateways and targets.
     GatewayCause {
         NoAnswer { timeout: Duration } => GatewayUnreachable,
-        PermanentNeighbour => GatewayUnreachable,
+        PermanentNeighbour => GatewayUnknown,
+        NoMemory { error: String } => GatewayUnknown,
         CannotProbe { error: String } => GatewayUnreachable,
         InterfaceMissing => GatewayUnreachable,
         ProbeFailed { error: String } => Failed,
