@@ -75,7 +75,6 @@ pub(super) fn ask(
     questions: &[Question],
     timeout: Duration,
 ) -> Result<Vec<Answer>, Error> {
-    let deadline = Instant::now() + timeout;
     let mut listeners = listen(inventory, questions)?;
     let begin = |question| Asked {
         question,
@@ -85,7 +84,7 @@ pub(super) fn ask(
         is_own: false,
     };
     let mut asked: Vec<_> = questions.iter().map(begin).collect();
-    let heard = hear(inventory, &mut listeners, &mut asked, deadline);
+    let heard = hear(inventory, &mut listeners, &mut asked, timeout);
     forget(inventory, &asked);
     heard?;
     Ok(asked
@@ -94,16 +93,17 @@ pub(super) fn ask(
         .collect())
 }
 
-/// Asks, and takes answers until the deadline, or until all have come.
+/// Asks, and takes answers until the last that was asked has had its time, or until all have come.
 fn hear(
     inventory: &mut Inventory,
     listeners: &mut [(Place, Socket)],
     asked: &mut [Asked<'_>],
-    deadline: Instant,
+    timeout: Duration,
 ) -> Result<(), Error> {
     for asked in &mut *asked {
         start(socket(inventory, asked.question.place), asked)?;
     }
+    let deadline = Instant::now() + timeout;
     while asked.iter().any(|asked| asked.answer.is_none()) && Instant::now() < deadline {
         for at in ready(listeners, deadline)? {
             let (place, listener) = &mut listeners[at];
