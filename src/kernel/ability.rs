@@ -6,9 +6,8 @@ use std::io;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{InfoKind, LinkAttribute, LinkInfo, LinkMessage};
-use nix::sched::{CloneFlags, unshare};
 
-use super::{Errno, Error, Request, Socket};
+use super::{Errno, Error, Request, Socket, netns};
 
 /// The capabilities(7) that a restore needs: to change networks, and to enter namespaces.
 const NEEDED: [(u32, &str); 2] = [(12, "CAP_NET_ADMIN"), (21, "CAP_SYS_ADMIN")];
@@ -28,21 +27,11 @@ pub fn missing_capabilities() -> io::Result<Vec<&'static str>> {
 
 /// Those of `kinds` (`macvlan`, `vlan`, `bond`, as in `ip link`) that this kernel does not support.
 ///
-/// A scratch thread in a new namespace sends an incomplete request for each kind. The kernel first tries to load the
+/// A thread in a new namespace sends an incomplete request for each kind. The kernel first tries to load the
 /// kind's module; `EOPNOTSUPP` means that there is none, every other errno comes from the kind itself.
 pub fn missing_kinds<'a>(kinds: &[&'a str]) -> Result<Vec<&'a str>, Error> {
-    let ask = || {
-        unshare(CloneFlags::CLONE_NEWNET).map_err(Error::from)?;
-        let mut socket = Socket::open_here()?;
-        let requests: Vec<Request> = kinds.iter().map(|kind| incomplete(kind)).collect();
-        socket.run(&requests)
-    };
-    let results = std::thread::scope(|scope| {
-        scope
-            .spawn(ask)
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })?;
+    let requests: Vec<Request> = kinds.iter().map(|kind| incomplete(kind)).collect();
+    let results = netns::in_new(|| Socket::open_here()?.run(&requests))??;
     let unknown = |result: &Result<(), Errno>| *result == Err(Errno::EOPNOTSUPP);
     Ok(kinds
         .iter()

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use nix::errno::Errno;
-use nix::sched::{CloneFlags, setns};
+use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::statfs::fstatfs;
 
 use crate::model::NetnsIdentity;
@@ -64,6 +64,11 @@ impl Netns {
         Self::open(Path::new("/proc/self/ns/net"))
     }
 
+    /// The namespace of the calling thread.
+    pub fn here() -> io::Result<Self> {
+        Self::open(Path::new("/proc/thread-self/ns/net"))
+    }
+
     /// Device and inode of the nsfs file.
     pub fn key(&self) -> (u64, u64) {
         (self.device, self.inode)
@@ -108,6 +113,18 @@ impl Netns {
     fn enter(&self) -> Result<(), Errno> {
         setns(&self.file, CloneFlags::CLONE_NEWNET)
     }
+}
+
+/// Runs `work` on a scratch thread in a new namespace. It has no name and no mount; what is in it is gone when nothing in
+/// `work`'s result holds it open any more, and with this process at the latest.
+pub fn in_new<R: Send>(work: impl FnOnce() -> R + Send) -> Result<R, Errno> {
+    let enter = || unshare(CloneFlags::CLONE_NEWNET).map(|()| work());
+    thread::scope(|scope| {
+        let thread = scope.spawn(enter);
+        thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// The number of threads: two already saturate the RTNL lock, more speed up reads from `/proc`.

@@ -270,7 +270,7 @@ mod tests {
         link.mac = Mac::from_slice(&[2, 0, 0, 0, 0, 1]);
         link.mtu = 1500;
         let place = Placement {
-            name: &link.name,
+            name: Some(&link.name),
             index: Some(7),
             netns: Some(9),
             parent: Some(3),

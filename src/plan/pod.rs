@@ -48,6 +48,9 @@ impl Planner<'_> {
     }
 
     fn existing(&mut self, wanted: &Link, now: &Link) {
+        if let Some(cause) = self.other_parent(wanted, now) {
+            return self.plan.problems.push(cause.error(&wanted.name));
+        }
         self.settled.insert(wanted.name.clone());
         link_diff::cannot_restore(wanted, Some(now), self.wanted, &mut self.plan);
         if wanted.index != 0 && wanted.index != now.index {
@@ -57,24 +60,19 @@ impl Planner<'_> {
             };
             self.plan.problems.push(cause.warning(&wanted.name));
         }
-        if let (Some(then), Some(parent)) = (&wanted.parent, &now.parent) {
-            self.check_parent(wanted, then, parent);
-        }
         link_diff::attributes(wanted, now, self.wanted, &mut self.plan);
         link_diff::kind_data(wanted, now, &mut self.plan);
         link_diff::sysctls(wanted, now, self.wanted, &mut self.plan);
         link_diff::up(wanted, now, self.wanted, &mut self.plan);
     }
 
-    fn check_parent(&mut self, wanted: &Link, then: &Parent, now: &Parent) {
-        let expected = self.parent_now(then);
-        if expected != *now {
-            let cause = ConflictCause::OtherParent {
-                now: now.name().cloned(),
-                then: expected.name().cloned(),
-            };
-            self.plan.problems.push(cause.error(&wanted.name));
-        }
+    fn other_parent(&self, wanted: &Link, now: &Link) -> Option<ConflictCause> {
+        let (then, now) = (wanted.parent.as_ref()?, now.parent.as_ref()?);
+        let then = self.parent_now(then);
+        (then != *now).then(|| ConflictCause::OtherParent {
+            now: now.name().cloned(),
+            then: then.name().cloned(),
+        })
     }
 
     fn parent_now(&self, then: &Parent) -> Parent {
@@ -107,9 +105,10 @@ impl Planner<'_> {
             parent: wanted.parent.as_ref().map(|then| self.parent_now(then)),
             ..wanted.clone()
         };
+        let fresh = fresh_link(&link, self.observed);
         self.plan.steps.push(Step::AddLink(Box::new(link)));
         link_diff::cannot_restore(wanted, None, self.wanted, &mut self.plan);
-        if let Some(base) = fresh_link(wanted, self.observed) {
+        if let Some(base) = fresh {
             self.existing(wanted, &base);
         }
     }

@@ -166,7 +166,7 @@ impl Runner<'_> {
         };
         let wanted = Some(link.index).filter(|index| *index != 0);
         let place = |index| link::Placement {
-            name: &link.name,
+            name: Some(&link.name),
             index,
             netns: None,
             parent,

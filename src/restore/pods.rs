@@ -310,10 +310,7 @@ fn create_links(jobs: &mut [Job], host: &mut Host) -> Result<(), Error> {
                 log_done(&job.matched, slice::from_ref(&step));
                 job.done.push(step);
             }
-            Err(errno) => job.failures.push(Failure {
-                step,
-                error: errno.into(),
-            }),
+            Err(error) => job.failures.push(Failure { step, error }),
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! Two claims on one object: netfix reports both sides and changes neither.
 
+use crate::common::background::Monitor;
 use crate::common::capture::Capture;
 use crate::common::{Node, Pod};
 
@@ -120,7 +121,7 @@ fn an_interface_of_another_kind_with_the_pods_name_is_kept_and_reported() {
 }
 
 #[test]
-fn a_taken_interface_index_is_reported_and_the_pod_is_restored() {
+fn a_taken_interface_index_is_reported_and_the_pod_is_restored_unnoticed_by_the_host() {
     let node = Node::new();
     let pod = node.pod("web");
     pod.macvlan("mode bridge", "index 777");
@@ -128,11 +129,19 @@ fn a_taken_interface_index_is_reported_and_the_pod_is_restored() {
     node.snapshot();
     node.lose_and_reload();
     pod.ip("link add other0 index 777 type bridge");
+    node.netfix(&format!("restore --netns {}", node.pods_glob()))
+        .exits(0);
+    pod.ip("link del eth0");
+    let monitor = Monitor::of(&node.ns, &node);
     let run =
         node.netfix("restore")
             .exits(0)
             .errors(&[])
             .names("ifindex-differs", pod.name(), &["777"]);
+    let heard = monitor.heard();
+    let is_about_another = |line: &&str| line.contains(": ") && !line.contains(": eth0@");
+    let others: Vec<_> = heard.lines().filter(is_about_another).collect();
+    assert!(others.is_empty(), "{others:?}\n{}", run.transcript());
     let link = pod.ip("-o addr show dev eth0");
     assert!(
         link.contains(&pod.address()),

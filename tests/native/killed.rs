@@ -60,52 +60,44 @@ fn a_snapshot_killed_at_any_instant_leaves_whole_files() {
 }
 
 #[test]
-fn a_link_left_on_the_host_by_an_interrupted_move_is_moved_to_its_pod() {
-    let node = Node::new();
-    let pods = node.simple_pods(2);
-    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
-    let host = node.capture();
-    node.snapshot();
-    node.lose_and_reload();
-    // On kernels that look up names in the sender's namespace, netfix creates a link on the host and moves it.
-    let mac = pods[0].mac();
-    let left = format!("nfx{}", mac.replace(':', ""));
-    node.ns.ip(&format!(
-        "link add {left} link eth0 address {mac} type macvlan mode bridge"
-    ));
-    node.restore();
-    for (pod, before) in pods.iter().zip(&before) {
-        pod.assert_same_as(before);
-    }
-    node.assert_same_as(&host);
-}
-
-#[test]
-fn a_link_that_only_looks_like_an_interrupted_move_stays_unchanged() {
-    // The last one has another parent: a tenant's own link, say.
+fn a_link_of_the_host_is_never_moved_to_a_pod() {
     for words in [
-        "type veth peer name stranger1",
+        "type veth peer name other1",
         "link eth0 address MAC type macvlan mode private",
-        "link stranger0 address MAC type macvlan mode bridge",
+        "link eth0 address MAC type macvlan mode bridge",
+        "link other0 address MAC type macvlan mode bridge",
     ] {
         let node = Node::new();
-        let pods = node.simple_pods(1);
-        let before = pods[0].capture();
+        let pods = node.simple_pods(2);
+        let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+        let index = pods[0].ns.index_of("eth0");
         node.snapshot();
         node.lose_and_reload();
-        node.ns.ip("link add stranger0 type ifb");
-        let mac = pods[0].mac();
-        let stranger = format!("nfx{}", mac.replace(':', ""));
-        let words = words.replace("MAC", &mac);
-        node.ns.ip(&format!("link add {stranger} {words}"));
+        // The first pod's link goes through another namespace, the second one's does not.
+        pods[0].ip(&format!("link add taker0 index {index} type ifb"));
+        node.ns.ip("link add other0 type ifb");
+        let links = pods.iter().map(|pod| {
+            let mac = pod.mac();
+            let name = format!("nfx{}", mac.replace(':', ""));
+            let words = words.replace("MAC", &mac).replace("other1", &mac[15..]);
+            node.ns.ip(&format!("link add {name} {words}"));
+            name
+        });
+        let links: Vec<String> = links.collect();
         // Without the state of its lower device.
-        let shown = || {
-            let text = node.ns.ip(&format!("-d -o link show {stranger}"));
+        let shown = |name: &String| {
+            let text = node.ns.ip(&format!("-d -o link show {name}"));
             text.replace(",M-DOWN", "")
         };
-        let as_made = shown();
-        node.restore();
-        pods[0].assert_same_as(&before);
-        assert_eq!(shown(), as_made, "a foreign link was changed");
+        let as_made: Vec<String> = links.iter().map(shown).collect();
+        node.netfix("restore").exits(0);
+        pods[1].assert_same_as(&before[1]);
+        assert!(
+            pods[0]
+                .ip("addr show dev eth0")
+                .contains(&pods[0].address())
+        );
+        let now: Vec<String> = links.iter().map(shown).collect();
+        assert_eq!(now, as_made, "a link of the host was changed");
     }
 }

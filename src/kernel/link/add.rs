@@ -5,7 +5,7 @@ use std::os::fd::RawFd;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    InfoBond, InfoMacVlan, InfoVlan, LinkAttribute, LinkFlags, LinkMessage, MacVlanFlags,
+    InfoBond, InfoKind, InfoMacVlan, InfoVlan, LinkAttribute, LinkFlags, LinkMessage, MacVlanFlags,
     MacVlanMacAddressMode, MacVlanMode, VlanFlags, VlanProtocol as KernelProtocol, VlanQosMapping,
 };
 use rtnetlink::{LinkBond, LinkMacVlan, LinkMessageBuilder, LinkVlan};
@@ -17,8 +17,8 @@ use crate::model::{IfName, Link, LinkKind};
 /// Namespace, name and ifindex of a new link.
 #[derive(Debug, Clone, Copy)]
 pub struct Placement<'a> {
-    /// The name it is created with.
-    pub name: &'a IfName,
+    /// The name it is created with; `None`: the kind and the first free number, such as `macvlan0`.
+    pub name: Option<&'a IfName>,
     /// The ifindex to request; `None`: the kernel chooses.
     pub index: Option<u32>,
     /// The namespace of the new link; `None`: the socket's.
@@ -34,22 +34,15 @@ pub struct Placement<'a> {
 ///
 /// Fails with `EOPNOTSUPP` for kinds that netfix does not create.
 pub fn add(link: &Link, place: Placement<'_>) -> Result<Request, Errno> {
-    let name = place.name.as_str();
     let mut message = match &link.kind {
-        LinkKind::Vlan(vlan) => finish(
-            vlan_data(LinkMessageBuilder::<LinkVlan>::new(name), vlan),
-            link,
-            place,
-        ),
-        LinkKind::Macvlan(data) => finish(
-            macvlan_data(LinkMessageBuilder::<LinkMacVlan>::new(name), data),
-            link,
-            place,
-        ),
+        LinkKind::Vlan(vlan) => finish(vlan_data(builder(InfoKind::Vlan), vlan), link, place),
+        LinkKind::Macvlan(data) => {
+            finish(macvlan_data(builder(InfoKind::MacVlan), data), link, place)
+        }
         LinkKind::Bond(bond) => {
             let mode = InfoBond::Mode(bond.mode.into());
             finish(
-                LinkMessageBuilder::<LinkBond>::new(name).append_info_data(mode),
+                builder::<LinkBond>(InfoKind::Bond).append_info_data(mode),
                 link,
                 place,
             )
@@ -66,7 +59,14 @@ pub fn add(link: &Link, place: Placement<'_>) -> Result<Request, Errno> {
     ))
 }
 
+fn builder<T: Default>(kind: InfoKind) -> LinkMessageBuilder<T> {
+    LinkMessageBuilder::new_with_info_kind(kind)
+}
+
 fn finish<T>(mut builder: LinkMessageBuilder<T>, link: &Link, place: Placement<'_>) -> LinkMessage {
+    if let Some(name) = place.name {
+        builder = builder.name(name.as_str());
+    }
     builder = builder.mtu(link.mtu).txqueuelen(link.txqueuelen);
     if let Some(mac) = link.mac {
         builder = builder.address(mac.0.to_vec());

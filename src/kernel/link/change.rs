@@ -59,10 +59,16 @@ pub fn set_flags(index: u32, from: Flags, to: Flags) -> Request {
     })
 }
 
-/// Moves the link into a namespace, with this name there and, since Linux 5.13, this index (0: the kernel chooses).
-pub fn move_to(index: u32, fd: RawFd, name: &IfName, wanted: u32) -> Request {
+/// Renames the link, which must be down.
+pub fn rename(index: u32, name: &IfName) -> Request {
+    set(index, |link| link.name(name.as_str()))
+}
+
+/// Moves the link into a namespace, where it has, since Linux 5.13, this index (0: the kernel chooses). It keeps its name:
+/// a rename in the same message would come after the move, and leave the link there where it fails.
+pub fn move_to(index: u32, fd: RawFd, wanted: u32) -> Request {
     set(index, |link| {
-        let link = link.setns_by_fd(fd).name(name.as_str());
+        let link = link.setns_by_fd(fd);
         match i32::try_from(wanted) {
             Ok(wanted) if wanted > 0 => {
                 link.append_extra_attribute(LinkAttribute::NewIfIndex(wanted))
