@@ -74,12 +74,14 @@ pub(super) fn apply(
 
 /// Records a sysctl of the interface; others stay with the namespace. `false` if netfix cannot restore it.
 fn set(sysctls: &mut Sysctls, ifname: &IfName, key: &str, value: &str) -> bool {
-    let path = key.replace('.', "/").replacen("IFNAME", ifname.as_str(), 1);
+    // A name in a file of libcni is UTF-8.
+    let name = ifname.as_str().unwrap_or_default();
+    let path = key.replace('.', "/").replacen("IFNAME", name, 1);
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let ["net", family, folder, dev, key] = parts.as_slice() else {
         return !is_about(&path, ifname);
     };
-    if *dev != ifname.as_str() {
+    if !ifname.is(dev) {
         return true;
     }
     let settings: &mut Settings = match (*family, *folder) {
@@ -103,5 +105,5 @@ fn set(sysctls: &mut Sysctls, ifname: &IfName, key: &str, value: &str) -> bool {
 
 /// Whether any part of a path is the interface's name: then the setting is lost with the interface.
 fn is_about(path: &str, ifname: &IfName) -> bool {
-    path.split('/').any(|part| part == ifname.as_str())
+    path.split('/').any(|part| ifname.is(part))
 }

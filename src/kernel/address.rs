@@ -8,9 +8,9 @@ use netlink_packet_route::address::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use super::Request;
+use super::{Request, text};
 use crate::model::address::{Maker, REQUESTED_FLAGS};
-use crate::model::{Address, IfName, Mac};
+use crate::model::{Address, Bytes, IfName, Mac};
 
 /// `INFINITY_LIFE_TIME`: valid forever.
 const FOREVER: u32 = u32::MAX;
@@ -27,8 +27,11 @@ pub(super) fn parse(message: AddressMessage, dev: &IfName, mac: Option<Mac>) -> 
             AddressAttribute::Local(ip) => local = Some(ip),
             AddressAttribute::Address(ip) => other = Some(ip),
             AddressAttribute::Broadcast(ip) => address.broadcast = Some(ip),
-            AddressAttribute::Label(label) => {
-                address.label = Some(label).filter(|l| l != dev.as_str());
+            AddressAttribute::Other(raw) => {
+                if let Some(label) = text::read_label(&raw) {
+                    let differs = label.as_slice() != dev.as_bytes();
+                    address.label = differs.then_some(label);
+                }
             }
             AddressAttribute::Flags(all) => flags = all.bits(),
             AddressAttribute::RoutePriority(metric) => {
@@ -100,8 +103,8 @@ fn put(index: u32, address: &Address, request_flags: u16) -> Request {
     ];
     attributes.extend(broadcast.map(AddressAttribute::Broadcast));
     if local.is_ipv4() {
-        let label = label.clone().unwrap_or_else(|| dev.as_str().to_owned());
-        attributes.push(AddressAttribute::Label(label));
+        let label = label.as_ref().map_or(dev.as_bytes(), Bytes::as_slice);
+        attributes.push(AddressAttribute::Other(text::label(label)));
     }
     attributes.extend(metric.map(AddressAttribute::RoutePriority));
     attributes.extend(protocol.map(|protocol| AddressAttribute::Protocol(protocol.into())));

@@ -11,7 +11,7 @@ use netlink_packet_route::rule::RuleMessage;
 
 use super::link::RawLink;
 use super::nsid::HostId;
-use super::socket::Dump;
+use super::socket::{Dump, Undecodable};
 use super::{Error, Socket, address, ethtool, link, neighbour, ntable, route, rule, sysctl};
 use crate::model::sysctl::Sysctls;
 use crate::model::{
@@ -100,13 +100,30 @@ fn link_table(socket: &mut Socket, unsupported: &mut Vec<String>) -> Result<Vec<
         .attributes
         .push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));
     let request = RouteNetlinkMessage::GetLink(request);
-    table(socket, &request, "link", unsupported, |object| {
-        let RouteNetlinkMessage::NewLink(message) = object else {
-            return Ok(None);
-        };
-        let link = link::parse(message).map(Some);
-        link.map_err(|why| format!("link: {why}"))
-    })
+    let Dump {
+        objects,
+        undecodable,
+    } = socket.dump(&request)?;
+    let mut links = Vec::with_capacity(objects.len());
+    for object in objects {
+        if let RouteNetlinkMessage::NewLink(message) = object {
+            links.extend(link::parse(message));
+        }
+    }
+    for Undecodable { message, why } in undecodable {
+        match link::parse_in_part(&message) {
+            Some(link) => links.push(link),
+            None => unsupported.push(format!("link: {why}")),
+        }
+    }
+    for RawLink { link, flaws, .. } in &links {
+        unsupported.extend(
+            flaws
+                .iter()
+                .map(|flaw| format!("link {}: {flaw}", link.name)),
+        );
+    }
+    Ok(links)
 }
 
 /// Replaces the ifindexes by which a link refers to others by names.
@@ -118,6 +135,7 @@ fn resolve(raw: RawLink, names: &Names, host: Option<HostView<'_>>) -> Link {
         master,
         primary,
         has_hardware,
+        flaws: _,
     } = raw;
     let parent = parent.filter(|_| !PAIRS.contains(&link.kind.name()));
     link.parent = parent.map(|index| find_parent(index, parent_netns, names, host));
@@ -170,7 +188,8 @@ fn table<T>(
         objects,
         undecodable,
     } = socket.dump(request)?;
-    unsupported.extend(undecodable.into_iter().map(|why| format!("{what}: {why}")));
+    let refused = undecodable.into_iter();
+    unsupported.extend(refused.map(|one| format!("{what}: {}", one.why)));
     let mut parsed = Vec::with_capacity(objects.len());
     for object in objects {
         match parse(object) {

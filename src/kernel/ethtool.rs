@@ -104,7 +104,7 @@ fn ethtool<T>(socket: &OwnedFd, name: &IfName, data: &mut T) -> Option<()> {
         data,
         rest: [0; 16],
     };
-    let bytes = name.as_str().as_bytes();
+    let bytes = name.as_bytes();
     request.name[..bytes.len()].copy_from_slice(bytes);
     // SAFETY: `request` is laid out like `struct ifreq` and is at least as large; `data` points to the
     // structure that the command in its first word names, alive and exclusively borrowed for the call.

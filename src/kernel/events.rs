@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use netlink_packet_core::NetlinkPayload;
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::link::LinkFlags;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::udev::UdevEvents;
-use super::{Error, Netns, Socket, nsid, trace};
+use super::{Error, Netns, Socket, link, nsid, trace};
+use crate::model::IfName;
 
 /// The multicast group of link changes (linux/rtnetlink.h).
 const RTNLGRP_LINK: u32 = 1;
@@ -45,7 +46,7 @@ impl LinkEvents {
 
     /// The names of the links that were deleted, went down or lost their carrier; waits at most `limit` for an event.
     /// Fails with `ENOBUFS` when events were lost because the receive buffer was full.
-    pub fn losses(&mut self, limit: Duration) -> Result<Vec<String>, Error> {
+    pub fn losses(&mut self, limit: Duration) -> Result<Vec<IfName>, Error> {
         if !self.wait(limit)? {
             return Ok(Vec::new());
         }
@@ -102,22 +103,14 @@ pub(super) fn receive(socket: &mut Socket) -> Result<Vec<RouteNetlinkMessage>, E
 }
 
 /// The name of a link that carries nothing any more.
-fn loss(event: RouteNetlinkMessage) -> Option<String> {
+fn loss(event: RouteNetlinkMessage) -> Option<IfName> {
     match event {
-        RouteNetlinkMessage::DelLink(link) => name(link),
+        RouteNetlinkMessage::DelLink(link) => link::name(&link),
         RouteNetlinkMessage::NewLink(link) if !link.header.flags.contains(LinkFlags::LowerUp) => {
-            name(link)
+            link::name(&link)
         }
         _ => None,
     }
-}
-
-fn name(link: LinkMessage) -> Option<String> {
-    let mut attributes = link.attributes.into_iter();
-    attributes.find_map(|attribute| match attribute {
-        LinkAttribute::IfName(name) => Some(name),
-        _ => None,
-    })
 }
 
 /// Calls `ready` now and after events of the calling thread's links, of the kernel and of udevd where that runs, until it

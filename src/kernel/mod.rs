@@ -21,6 +21,7 @@ pub mod route;
 pub mod rule;
 pub mod socket;
 pub mod sysctl;
+mod text;
 pub mod trace;
 mod trace_words;
 pub(crate) mod udev;

@@ -7,8 +7,8 @@ use netlink_packet_route::rule::{
 };
 use netlink_packet_route::{AddressFamily, IpProtocol, RouteNetlinkMessage};
 
-use super::Request;
-use crate::model::Rule;
+use super::{Request, text};
+use crate::model::{Bytes, Rule};
 
 /// Reads one rule of a dump; `None` for families other than IP, an error for a rule that the model cannot hold.
 pub(super) fn parse(message: RuleMessage) -> Result<Option<Rule>, String> {
@@ -30,8 +30,11 @@ pub(super) fn parse(message: RuleMessage) -> Result<Option<Rule>, String> {
         match attribute {
             RuleAttribute::Source(ip) => rule.from = Some((ip, header.src_len)),
             RuleAttribute::Destination(ip) => rule.to = Some((ip, header.dst_len)),
-            RuleAttribute::Iifname(name) => rule.iif = Some(name),
-            RuleAttribute::Oifname(name) => rule.oif = Some(name),
+            RuleAttribute::Other(raw) => match text::read(&raw) {
+                (text::FRA_IIFNAME, name) => rule.iif = Some(name),
+                (text::FRA_OIFNAME, name) => rule.oif = Some(name),
+                _ => return Err(format!("rule {}: attribute Other({raw:?})", rule.priority)),
+            },
             RuleAttribute::Goto(target) => rule.goto = Some(target),
             RuleAttribute::Priority(priority) => rule.priority = priority,
             RuleAttribute::FwMark(mark) => rule.fwmark = Some(mark),
@@ -100,6 +103,9 @@ pub fn add(rule: &Rule) -> Request {
     header.tos = *tos;
     header.action = (*action).into();
     header.flags.set(RuleFlags::Invert, *invert);
+    let name = |kind, name: Option<&Bytes>| {
+        name.map(|name| RuleAttribute::Other(text::write(kind, name.as_slice())))
+    };
     let range = |(start, end)| RulePortRange { start, end };
     let uids = |(start, end)| RuleUidRange { start, end };
     let realm = |(source, destination)| RouteRealm {
@@ -111,8 +117,8 @@ pub fn add(rule: &Rule) -> Request {
         (*table != 0).then_some(RuleAttribute::Table(*table)),
         from.map(|(ip, _)| RuleAttribute::Source(ip)),
         to.map(|(ip, _)| RuleAttribute::Destination(ip)),
-        iif.clone().map(RuleAttribute::Iifname),
-        oif.clone().map(RuleAttribute::Oifname),
+        name(text::FRA_IIFNAME, iif.as_ref()),
+        name(text::FRA_OIFNAME, oif.as_ref()),
         goto.map(RuleAttribute::Goto),
         fwmark.map(RuleAttribute::FwMark),
         fwmask.map(RuleAttribute::FwMask),

@@ -18,7 +18,7 @@ use netlink_sys::{Socket as RawSocket, SocketAddr, protocols::NETLINK_ROUTE};
 use nix::errno::Errno;
 use nix::{getsockopt_impl, sockopt_impl};
 
-use super::trace;
+use super::{text, trace};
 use crate::fault::{point, retry_interrupted};
 
 sockopt_impl!(
@@ -77,6 +77,12 @@ impl From<io::Error> for Error {
     }
 }
 
+impl From<Undecodable> for Error {
+    fn from(Undecodable { why, .. }: Undecodable) -> Self {
+        Self::Decode(why)
+    }
+}
+
 impl From<Errno> for Error {
     fn from(errno: Errno) -> Self {
         Self::Kernel(errno)
@@ -95,8 +101,17 @@ pub struct Socket {
 #[derive(Debug, Default)]
 pub struct Dump {
     pub objects: Vec<RouteNetlinkMessage>,
-    /// For each object that could not be decoded, the reason.
-    pub undecodable: Vec<String>,
+    /// Objects that could not be decoded.
+    pub undecodable: Vec<Undecodable>,
+}
+
+/// A message that netlink-packet-route refuses.
+#[derive(Debug)]
+pub struct Undecodable {
+    /// The whole message, with its texts as raw attributes.
+    pub message: Vec<u8>,
+    /// What it contains that is unknown.
+    pub why: String,
 }
 
 /// One request: a message and its `NLM_F_*` flags; `NLM_F_REQUEST` is added.
@@ -205,7 +220,7 @@ impl Socket {
                 if header.sequence_number != sequence {
                     continue;
                 }
-                match message.map_err(Error::Decode)?.payload {
+                match message?.payload {
                     NetlinkPayload::InnerMessage(object) => return Ok(object),
                     NetlinkPayload::Error(error) => return Err(errno(error.raw_code()).into()),
                     _ => {}
@@ -256,7 +271,7 @@ impl Socket {
         let mut failed = HashMap::new();
         'answers: loop {
             for (header, message) in self.receive()? {
-                if let NetlinkPayload::Error(answer) = message.map_err(Error::Decode)?.payload {
+                if let NetlinkPayload::Error(answer) = message?.payload {
                     let sequence = header.sequence_number;
                     if answer.code.is_some() {
                         failed.insert(sequence, errno(answer.raw_code()));
@@ -357,8 +372,12 @@ fn split(datagram: &[u8]) -> impl Iterator<Item = Result<(NetlinkHeader, &[u8]),
     })
 }
 
-fn decode(message: &[u8]) -> Result<NetlinkMessage<RouteNetlinkMessage>, String> {
-    NetlinkMessage::deserialize(message).map_err(|error| error.to_string())
+fn decode(message: &[u8]) -> Result<NetlinkMessage<RouteNetlinkMessage>, Undecodable> {
+    let message = text::with_raw_texts(message);
+    NetlinkMessage::deserialize(&message).map_err(|error| Undecodable {
+        why: error.to_string(),
+        message: message.into_owned(),
+    })
 }
 
 fn decode_dump(bytes: &[u8]) -> Result<Dump, Error> {
@@ -386,7 +405,7 @@ fn decode_dump(bytes: &[u8]) -> Result<Dump, Error> {
 /// One message of a datagram.
 pub type Received = (
     NetlinkHeader,
-    Result<NetlinkMessage<RouteNetlinkMessage>, String>,
+    Result<NetlinkMessage<RouteNetlinkMessage>, Undecodable>,
 );
 
 impl AsFd for Socket {

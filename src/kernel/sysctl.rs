@@ -1,10 +1,12 @@
 //! Per-interface sysctls through `/proc/sys/net`, which shows the namespace of the calling thread.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::net::Ipv6Addr;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::fault::point;
@@ -12,15 +14,16 @@ use crate::model::IfName;
 use crate::model::sysctl::{Folder, Settings, SysctlKey, Sysctls};
 
 /// The folder with the initial values of a new interface.
-const DEFAULT: &str = "default";
+const DEFAULT: &[u8] = b"default";
 
-fn path(folder: Folder, dev: &str) -> PathBuf {
-    ["/proc/sys/net", folder.as_str(), dev].iter().collect()
+fn path(folder: Folder, dev: &[u8]) -> PathBuf {
+    let folder = Path::new("/proc/sys/net").join(folder.as_str());
+    folder.join(OsStr::from_bytes(dev))
 }
 
 /// Writes one setting of an interface of the calling thread's namespace.
 pub fn write(folder: Folder, dev: &IfName, key: &SysctlKey, value: &str) -> io::Result<()> {
-    let file = path(folder, dev.as_str()).join(key.as_str());
+    let file = path(folder, dev.as_bytes()).join(key.as_str());
     let mut file = OpenOptions::new().write(true).open(file)?;
     point("sysctl write")?;
     file.write_all(value.as_bytes())
@@ -28,7 +31,7 @@ pub fn write(folder: Folder, dev: &IfName, key: &SysctlKey, value: &str) -> io::
 
 /// The interface's secret for stable privacy addresses (RFC 7217), if one is set.
 pub fn stable_secret(dev: &IfName) -> Option<Ipv6Addr> {
-    let file = path(Folder::Ipv6Conf, dev.as_str()).join("stable_secret");
+    let file = path(Folder::Ipv6Conf, dev.as_bytes()).join("stable_secret");
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
@@ -69,7 +72,7 @@ pub(super) fn known_keys(folder: Folder) -> &'static BTreeSet<SysctlKey> {
     static IPV4: OnceLock<BTreeSet<SysctlKey>> = OnceLock::new();
     static IPV6: OnceLock<BTreeSet<SysctlKey>> = OnceLock::new();
     let list = || {
-        let entries = fs::read_dir(path(folder, "all"))
+        let entries = fs::read_dir(path(folder, b"all"))
             .into_iter()
             .flatten()
             .flatten();

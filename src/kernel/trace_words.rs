@@ -8,13 +8,13 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::AddressMessage;
 use netlink_packet_route::link::{
     AfSpecInet6, AfSpecUnspec, InfoData, InfoMacVlan, InfoVlan, LinkAttribute, LinkFlags, LinkInfo,
-    LinkMessage, Prop,
+    LinkMessage,
 };
 use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourFlags, NeighbourMessage};
 use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
 
+use super::text::LinkText;
 use super::{address, bond, neighbour, route, rule};
-use crate::model::text::escape;
 use crate::model::{IfName, Mac};
 
 /// The objects of a message; `all` for a whole table.
@@ -62,11 +62,6 @@ impl Words {
         // A String takes everything.
         let _ = write!(self.0, "{space}{word} {value}");
     }
-
-    /// A name or alias, which a tenant may choose.
-    fn add_text(&mut self, word: &str, text: &str) {
-        self.add(word, escape(text));
-    }
 }
 
 fn dev(index: u32) -> String {
@@ -108,8 +103,15 @@ fn flag_names(flags: LinkFlags) -> String {
 
 /// The attributes that ip(8) has a word for; a dump has many more, of which netfix uses none.
 fn add_attribute(words: &mut Words, attribute: &LinkAttribute) {
+    match LinkText::of(attribute) {
+        Some(LinkText::Name(name)) => words.add("name", name),
+        Some(LinkText::Alias(alias)) => words.add("alias", alias),
+        Some(LinkText::Altnames(names)) => {
+            names.iter().for_each(|name| words.add("altname", name));
+        }
+        None => {}
+    }
     match attribute {
-        LinkAttribute::IfName(name) => words.add_text("name", name),
         LinkAttribute::NewIfIndex(index) => words.add("new-index", index),
         LinkAttribute::Link(index) => words.add("link", dev(*index)),
         LinkAttribute::LinkNetNsId(id) => words.add("link-netnsid", id),
@@ -125,15 +127,7 @@ fn add_attribute(words: &mut Words, attribute: &LinkAttribute) {
         LinkAttribute::NumTxQueues(count) => words.add("numtxqueues", count),
         LinkAttribute::NumRxQueues(count) => words.add("numrxqueues", count),
         LinkAttribute::Group(group) => words.add("group", group),
-        LinkAttribute::IfAlias(alias) => words.add_text("alias", alias),
         LinkAttribute::OperState(state) => words.add("state", state),
-        LinkAttribute::PropList(props) => {
-            for prop in props {
-                if let Prop::AltIfName(name) = prop {
-                    words.add_text("altname", name);
-                }
-            }
-        }
         LinkAttribute::AfSpecUnspec(specs) => add_addr_gen_mode(words, specs),
         LinkAttribute::LinkInfo(infos) => infos.iter().for_each(|info| add_info(words, info)),
         _ => {}
@@ -326,7 +320,7 @@ mod tests {
 
     #[test]
     fn an_alias_of_a_tenant_is_escaped() {
-        let request = link::set(4, |link| link.alias("a\u{1b}[31m"));
+        let request = link::set_alias(4, &"a\u{1b}[31m".into());
         assert_eq!(content(&request.message), "index 4 alias a\\u{1b}[31m");
     }
 }

@@ -10,12 +10,12 @@ use crate::maintenance::preflight::Baseline;
 use crate::maintenance::rebuild_check::{self, After, PodBefore, Verdict};
 use crate::model::problem::RebuildCause;
 use crate::model::window::{Phase, PhaseName};
-use crate::model::{PodId, Problem, Window, WindowNic, nic};
+use crate::model::{IfName, PodId, Problem, Window, WindowNic, nic};
 use crate::restore::Restored;
 
 /// Notes when each pod lost the first of its links, as far as the present run of COMMAND has lost any. A pod that lost it
 /// in an earlier run of this window, and has not reached a gateway since, keeps that moment.
-pub(crate) fn losses(window: &mut Window, lost: &BTreeMap<String, u64>, baseline: &Baseline) {
+pub(crate) fn losses(window: &mut Window, lost: &BTreeMap<IfName, u64>, baseline: &Baseline) {
     let began = window.started_boottime;
     // No run has seen a loss that happened after the watching run was killed.
     let is_command = |phase: &&Phase| phase.name == PhaseName::Command;
@@ -27,7 +27,7 @@ pub(crate) fn losses(window: &mut Window, lost: &BTreeMap<String, u64>, baseline
             .filter(|(info, _)| info.id == pod.info.id)
             .find_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
         let links = extension.into_iter().flat_map(|extension| &extension.stack);
-        let moments = links.filter_map(|link| lost.get(link.name.as_str()));
+        let moments = links.filter_map(|link| lost.get(&link.name));
         let Some(at) = moments.min() else { continue };
         let is_back = pod.answered.take().is_some();
         if is_back || pod.lost.is_none() && !is_unseen {

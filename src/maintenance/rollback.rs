@@ -7,8 +7,9 @@ use crate::maintenance::event::Event;
 use crate::maintenance::findings::Area;
 use crate::maintenance::preflight::Baseline;
 use crate::model::problem::{Cause, GatewayCause, PlanCause, RestoreCause, RollbackCause};
+use crate::model::text::join;
 use crate::model::window::{PhaseName, Rollback, RollbackReason, Run, WindowPod, command_line};
-use crate::model::{IfName, Problem, State, Window};
+use crate::model::{Bytes, IfName, Problem, State, Window};
 
 /// In a window that netfix rolled back before it died.
 pub(crate) fn already_rolled_back() -> Problem {
@@ -65,10 +66,10 @@ impl Driver<'_> {
     /// Why the rollback runs.
     fn problem(&self, rollback: &Rollback, allowed: usize) -> Problem {
         let wait = self.request.wait;
-        let nics: Vec<&str> = rollback.nics.iter().map(IfName::as_str).collect();
+        let nics = join(&rollback.nics, ", ");
         match rollback.reason {
-            RollbackReason::NicMissing => RollbackCause::NicMissing { wait }.error(nics.join(", ")),
-            RollbackReason::NoCarrier => RollbackCause::NoCarrier { wait }.error(nics.join(", ")),
+            RollbackReason::NicMissing => RollbackCause::NicMissing { wait }.error(nics),
+            RollbackReason::NoCarrier => RollbackCause::NoCarrier { wait }.error(nics),
             RollbackReason::PodsLost => {
                 let lost = rollback.lost;
                 RollbackCause::PodsLost { lost, allowed }.error("")
@@ -93,7 +94,7 @@ fn wanted(
         .filter(|_| waited)
         .filter(|problem| matches!(*problem.cause, Cause::Restore(RestoreCause::NoCarrier)))
         .filter_map(|problem| had_carrier(window, &problem.object));
-    let missing: Vec<IfName> = missing.filter_map(|one| one.object.parse().ok()).collect();
+    let missing: Vec<IfName> = missing.filter_map(|one| link_in(&one.object)).collect();
     let silent: Vec<IfName> = silent.collect();
     let pods = window.pods.iter();
     let lost = pods.filter(|pod| is_lost(pod, network)).count();
@@ -111,14 +112,20 @@ fn wanted(
     })
 }
 
+/// The link that a problem is about.
+fn link_in(object: &str) -> Option<IfName> {
+    IfName::try_from(Bytes::unescape(object)).ok()
+}
+
 /// The former name of a NIC, unless it had no carrier before the window either.
 fn had_carrier(window: &Window, now: &str) -> Option<IfName> {
     let mut nics = window.nics.iter().flatten();
-    let is_now = |name: &IfName| name.as_str() == now;
+    let now = link_in(now)?;
+    let is_now = |name: &IfName| *name == now;
     let known = nics.find(|nic| nic.after.as_ref().is_some_and(|nic| is_now(&nic.name)));
     match known.and_then(|nic| nic.before.as_ref()) {
         Some(before) => before.carrier.then(|| before.name.clone()),
-        None => now.parse().ok(),
+        None => Some(now),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::kernel::events::LinkEvents;
 use crate::maintenance::clock::boottime;
 use crate::maintenance::event::{Budget, Event, TARGET};
 use crate::maintenance::window_log::WindowLog;
+use crate::model::IfName;
 use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER};
 
 /// How often a thread checks whether it is to end.
@@ -45,7 +46,7 @@ impl Drop for Watch {
 }
 
 /// Lost links of the host, each with the moment (`CLOCK_BOOTTIME`, milliseconds).
-type Lost = BTreeMap<String, u64>;
+type Lost = BTreeMap<IfName, u64>;
 
 /// Records which links of the host are lost.
 pub(super) struct Losses {

@@ -51,7 +51,9 @@ impl Interfaces {
 
     /// Whether it configures a device that appears.
     pub(super) fn are_brought_up(&self, link: &Link) -> bool {
-        let name = link.name.as_str();
+        let Some(name) = link.name.as_str() else {
+            return false;
+        };
         let has_addresses = |stanza: &str| {
             let mut names = self.configured.iter();
             names.any(|pattern| is_for(pattern, stanza))

@@ -65,7 +65,7 @@ impl Profiles {
     }
 
     fn of(&self, name: &IfName) -> Option<&Profile> {
-        self.0.iter().find(|profile| profile.link == name.as_str())
+        self.0.iter().find(|profile| name.is(&profile.link))
     }
 
     /// Whether a link comes with a profile: a device only with an automatic one, because a person may have left it without.
@@ -111,8 +111,11 @@ impl Profile {
 /// Whether the device's profile is active with all its addresses, or its activation failed. A device is active with its IPv6
 /// addresses while its DHCP client still waits for an answer.
 pub(super) fn has_finished(bus: &Bus, name: &IfName) -> bool {
-    let device = bus.call::<_, OwnedObjectPath>(MANAGER, "GetDeviceByIpIface", &(name.as_str(),));
-    let Ok(device) = device else {
+    let device = |name: &str| {
+        bus.call::<_, OwnedObjectPath>(MANAGER, "GetDeviceByIpIface", &(name,))
+            .ok()
+    };
+    let Some(device) = name.as_str().and_then(device) else {
         return false;
     };
     match property::<u32>(bus, &device, DEVICE, "State") {

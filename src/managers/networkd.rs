@@ -53,7 +53,7 @@ impl Networks {
     /// Whether it makes a link, or configures a device.
     pub(super) fn have(&self, link: &Link) -> bool {
         if link.kind.can_be_made() {
-            return self.made.iter().any(|name| name == link.name.as_str());
+            return self.made.iter().any(|name| link.name.is(name));
         }
         let first = self
             .networks
@@ -176,8 +176,8 @@ fn is_matched(entries: &Entries, link: &Link) -> bool {
         other => other.name(),
     };
     let facts = [
-        ("Name", Some(link.name.as_str())),
-        ("OriginalName", Some(link.name.as_str())),
+        ("Name", link.name.as_str()),
+        ("OriginalName", link.name.as_str()),
         ("Type", Some(kind)),
         ("Driver", driver.as_deref()),
         ("MACAddress", mac.as_deref()),

@@ -68,7 +68,7 @@ fn assumed(name: &IfName, wanted: &NetState, now: &NetState) -> (Vec<Link>, Vec<
 
 /// What a name like `eth0.3` describes: VLAN 3 on eth0.
 fn vlan_in(name: &IfName) -> Option<(IfName, VlanId)> {
-    let (lower, id) = name.as_str().rsplit_once('.')?;
+    let (lower, id) = name.as_str()?.rsplit_once('.')?;
     let id: u16 = id.parse().ok()?;
     Some((lower.parse().ok()?, VlanId::try_from(id).ok()?))
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
-use super::{IfName, Mac};
+use super::{Bytes, IfName, Mac};
 
 /// `IFA_F_*` bits (`linux/if_addr.h`) that an administrator sets; the kernel derives the others (secondary, tentative,
 /// deprecated, permanent, dadfailed).
@@ -60,7 +60,7 @@ pub struct Address {
     pub flags: u32,
     /// IPv4 label, where it is not the interface's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub label: Option<String>,
+    pub label: Option<Bytes>,
     /// Valid lifetime in seconds; `None`: forever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid_lft: Option<u32>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::bond::Bond;
 use super::sysctl::Sysctls;
 use super::text::Invalid;
-use super::{IfName, Mac};
+use super::{Bytes, IfName, Mac};
 
 /// One network interface with all attributes that `ip link add` or `ip link set` can give it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,10 +26,10 @@ pub struct Link {
     pub flags: Flags,
     /// `ip link set alias`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub alias: Option<String>,
+    pub alias: Option<Bytes>,
     /// Alternative names (`ip link property add altname`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub altnames: Vec<String>,
+    pub altnames: Vec<Bytes>,
     /// Interface group.
     #[serde(default)]
     pub group: u32,

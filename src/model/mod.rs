@@ -4,6 +4,7 @@
 
 pub mod address;
 pub mod bond;
+pub mod bytes;
 pub mod checkpoint;
 pub mod cni_result;
 pub mod exit;
@@ -26,6 +27,7 @@ pub(crate) mod text;
 pub mod window;
 
 pub use address::Address;
+pub use bytes::Bytes;
 pub use checkpoint::{Checkpoint, NodeState, PodInfo, StackLink};
 pub use exit::Exit;
 pub use identity::{NetnsIdentity, NodeIdentity, PodId};

@@ -5,12 +5,13 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::text::{Invalid, escape};
+use super::Bytes;
+use super::text::Invalid;
 
 /// The longest interface name in bytes: `IFNAMSIZ` without the terminating NUL.
 const MAX_BYTES: usize = 15;
 
-/// A network interface name: 1 to 15 bytes, no slash, colon or white space, not `.` or `..`.
+/// A network interface name: 1 to 15 bytes, no slash, colon or white space, not `.` or `..`. It need not be UTF-8.
 ///
 /// ```
 /// use netfix::model::IfName;
@@ -18,14 +19,47 @@ const MAX_BYTES: usize = 15;
 /// assert!("../etc".parse::<IfName>().is_err());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String")]
-pub struct IfName(String);
+#[serde(try_from = "Bytes")]
+pub struct IfName(Bytes);
 
 impl IfName {
-    /// The name in the kernel. It may contain control characters: print it with `Display`.
+    /// The name in the kernel. It may contain anything: print it with `Display`.
     #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.as_slice()
+    }
+
+    /// The name for programs whose names are UTF-8; any other name is none of theirs.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        str::from_utf8(self.as_bytes()).ok()
+    }
+
+    /// Whether this is the name.
+    #[must_use]
+    pub fn is(&self, name: &str) -> bool {
+        self.as_bytes() == name.as_bytes()
+    }
+}
+
+impl TryFrom<Bytes> for IfName {
+    type Error = Invalid;
+
+    fn try_from(name: Bytes) -> Result<Self, Invalid> {
+        let bytes = name.as_slice();
+        let forbidden = |byte: &u8| b"/:\0\x0b".contains(byte) || byte.is_ascii_whitespace();
+        let valid = (1..=MAX_BYTES).contains(&bytes.len())
+            && bytes != b"."
+            && bytes != b".."
+            && !bytes.iter().any(forbidden);
+        if valid {
+            Ok(Self(name))
+        } else {
+            Err(Invalid::new(
+                &name,
+                "an interface name (1 to 15 bytes, no '/', ':' or white space)",
+            ))
+        }
     }
 }
 
@@ -33,20 +67,7 @@ impl TryFrom<String> for IfName {
     type Error = Invalid;
 
     fn try_from(text: String) -> Result<Self, Invalid> {
-        let forbidden =
-            |c: char| c == '/' || c == ':' || c == '\0' || c.is_ascii_whitespace() || c == '\x0b';
-        let valid = (1..=MAX_BYTES).contains(&text.len())
-            && text != "."
-            && text != ".."
-            && !text.contains(forbidden);
-        if valid {
-            Ok(Self(text))
-        } else {
-            Err(Invalid::new(
-                &text,
-                "an interface name (1 to 15 bytes, no '/', ':' or white space)",
-            ))
-        }
+        Self::try_from(Bytes::from(text))
     }
 }
 
@@ -54,14 +75,14 @@ impl FromStr for IfName {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        Self::try_from(text.to_owned())
+        Self::try_from(Bytes::from(text))
     }
 }
 
 /// Escapes control characters, because a pod chooses its interface names.
 impl fmt::Display for IfName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&escape(&self.0))
+        self.0.fmt(f)
     }
 }
 
@@ -97,6 +118,14 @@ mod tests {
         ] {
             assert!(name.parse::<IfName>().is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_name_is_bytes() {
+        let name = IfName::try_from(Bytes::from(b"b\xfcro".to_vec())).unwrap();
+        assert_eq!(name.to_string(), "b\\xfcro");
+        assert_eq!(serde_json::to_string(&name).unwrap(), "\"b\\\\xfcro\"");
+        assert!(serde_json::from_str::<IfName>("\"a\\\\x2fb\"").is_err());
     }
 
     #[test]

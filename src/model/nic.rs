@@ -132,7 +132,7 @@ mod tests {
 
     fn names(nics: &[WindowNic]) -> Vec<(Option<&str>, Option<bool>, Option<&str>)> {
         fn name(nic: Option<&Nic>) -> Option<&str> {
-            nic.map(|nic| nic.name.as_str())
+            nic?.name.as_str()
         }
         let row = |nic: &WindowNic| (nic.before.is_some(), nic.present, nic.after.is_some());
         assert!(

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::text::escape;
+use super::Bytes;
 
 /// One rule, with the fields of `struct fib_rule_hdr` and its attributes (`linux/fib_rules.h`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,10 +23,10 @@ pub struct Rule {
     pub to: Option<(IpAddr, u8)>,
     /// Incoming interface, by name: it need not exist.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub iif: Option<String>,
+    pub iif: Option<Bytes>,
     /// Outgoing interface, by name: it need not exist.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub oif: Option<String>,
+    pub oif: Option<Bytes>,
     /// `tos`.
     pub tos: u8,
     /// `not`.
@@ -102,7 +102,7 @@ impl fmt::Display for Rule {
         }
         for (word, name) in [("iif", &self.iif), ("oif", &self.oif)] {
             if let Some(name) = name {
-                write!(f, " {word} {}", escape(name))?;
+                write!(f, " {word} {name}")?;
             }
         }
         if let Some(mark) = self.fwmark {

@@ -21,10 +21,10 @@ impl Invalid {
 }
 
 /// Untrusted text on one line, without anything that a terminal obeys or that hides what is there: control, format and
-/// invisible characters are shown as their numbers.
+/// invisible characters are shown as their numbers. To escape a text twice changes nothing.
 pub(crate) fn escape(text: &str) -> String {
     let shown = |c: char| match c {
-        '"' | '\'' => c.to_string(),
+        '"' | '\'' | '\\' => c.to_string(),
         _ => c.escape_debug().to_string(),
     };
     text.chars().map(shown).collect()
@@ -139,6 +139,6 @@ mod tests {
             "a\\u{1b}[2J\\n\\u{202e}\\u{200b}b"
         );
         assert_eq!(escape("it's \"ö\""), "it's \"ö\"");
-        assert_eq!(escape("\\n"), "\\\\n");
+        assert_eq!(escape("\\n"), "\\n");
     }
 }

@@ -5,8 +5,8 @@ use std::fmt;
 use crate::model::bond::{Bond, BondOption};
 use crate::model::link::{Flags, Macvlan, Vlan};
 use crate::model::sysctl::{Folder, SysctlKey};
-use crate::model::text::escape;
-use crate::model::{Address, IfName, Link, LinkKind, Mac, Neighbour, Parent, Route, Rule};
+use crate::model::text::join;
+use crate::model::{Address, Bytes, IfName, Link, LinkKind, Mac, Neighbour, Parent, Route, Rule};
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,9 +68,9 @@ pub enum Change {
     /// Interface group.
     Group(u32),
     /// Alias.
-    Alias(String),
+    Alias(Bytes),
     /// Alternative names that are missing.
-    Altnames(Vec<String>),
+    Altnames(Vec<Bytes>),
     /// Flags, from these to those.
     Flags(Flags, Flags),
     /// Becomes a port of that link.
@@ -170,8 +170,8 @@ impl fmt::Display for Change {
             Self::Mtu(mtu) => write!(f, "mtu {mtu}"),
             Self::TxQueueLen(length) => write!(f, "txqueuelen {length}"),
             Self::Group(group) => write!(f, "group {group}"),
-            Self::Alias(alias) => write!(f, "alias \"{}\"", escape(alias)),
-            Self::Altnames(names) => write!(f, "altname {}", escape(&names.join(" "))),
+            Self::Alias(alias) => write!(f, "alias \"{alias}\""),
+            Self::Altnames(names) => write!(f, "altname {}", join(names, " ")),
             Self::Flags(from, to) => describe_flags(f, *from, *to),
             Self::Master(master) => write!(f, "master {master}"),
             Self::Macvlan(data) => write!(

@@ -33,7 +33,7 @@ fn set_link(
         Change::Mtu(mtu) => link::set(index, |link| link.mtu(*mtu)),
         Change::TxQueueLen(length) => link::set(index, |link| link.txqueuelen(*length)),
         Change::Group(group) => link::set(index, |link| link.link_group(*group)),
-        Change::Alias(alias) => link::set(index, |link| link.alias(alias)),
+        Change::Alias(alias) => link::set_alias(index, alias),
         Change::Altnames(names) => link::add_altnames(index, names),
         Change::Flags(from, to) => link::set_flags(index, *from, *to),
         Change::Master(master) => {

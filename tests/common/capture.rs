@@ -317,11 +317,8 @@ fn sysctls() -> BTreeMap<String, String> {
                 continue;
             }
             let text = fs::read_to_string(&path).unwrap_or_else(|e| format!("unreadable: {e}"));
-            let name = path
-                .strip_prefix(SYSCTL_ROOT)
-                .unwrap_or(&path)
-                .to_string_lossy()
-                .into_owned();
+            let name = path.strip_prefix(SYSCTL_ROOT).unwrap_or(&path);
+            let name = tool::readable(name.as_os_str().as_encoded_bytes());
             found.insert(name, text.trim().to_owned());
         }
     }

@@ -1,6 +1,8 @@
 //! One mounted network namespace, removed on drop.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -69,15 +71,15 @@ impl Namespace {
         PathBuf::from("/run/netns").join(&self.name)
     }
 
-    pub fn ip(&self, words: &str) -> String {
+    pub fn ip(&self, words: impl AsRef<[u8]>) -> String {
         self.try_ip(words).unwrap_or_else(|e| panic!("{e}"))
     }
 
-    pub fn try_ip(&self, words: &str) -> Result<String, String> {
+    pub fn try_ip(&self, words: impl AsRef<[u8]>) -> Result<String, String> {
         tool::try_run(
             Command::new("ip")
                 .args(["-n", &self.name])
-                .args(words.split_whitespace()),
+                .args(tool::words(words.as_ref())),
         )
     }
 
@@ -107,10 +109,11 @@ impl Namespace {
     }
 
     /// Writes one key below /proc/sys/net, such as `ipv6/conf/eth0/accept_ra`.
-    pub fn set_sysctl(&self, key: &str, value: &str) {
-        let path = format!("/proc/sys/net/{key}");
+    pub fn set_sysctl(&self, key: impl AsRef<[u8]>, value: &str) {
+        let path = Path::new("/proc/sys/net").join(OsStr::from_bytes(key.as_ref()));
         let result = self.enter(|| fs::write(&path, value));
-        result.unwrap_or_else(|e| panic!("cannot write {value} to {path} in {}: {e}", self.name));
+        let (path, name) = (path.display(), &self.name);
+        result.unwrap_or_else(|e| panic!("cannot write {value} to {path} in {name}: {e}"));
     }
 
     pub fn sysctl(&self, key: &str) -> String {

@@ -1,6 +1,7 @@
 //! Other programs: found, run, and their failures reported with their own output.
 
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Once;
@@ -46,12 +47,28 @@ fn on_path(tool: &str) -> bool {
         .any(|dir| Path::new(dir).join(tool).exists())
 }
 
+/// The words of a command line, which need not be UTF-8.
+pub fn words(line: &[u8]) -> impl Iterator<Item = &OsStr> {
+    let words = line.split(u8::is_ascii_whitespace);
+    words.filter(|word| !word.is_empty()).map(OsStr::from_bytes)
+}
+
+/// Bytes as a text in which two that differ still do: a byte that is not UTF-8 is named by its number.
+pub fn readable(bytes: &[u8]) -> String {
+    let chunks = bytes.utf8_chunks().map(|chunk| {
+        let invalid = chunk.invalid().iter();
+        let numbers: String = invalid.map(|byte| format!("<{byte:02x}>")).collect();
+        chunk.valid().to_owned() + &numbers
+    });
+    chunks.collect()
+}
+
 /// Runs a command until it ends; `Err` holds its output when it failed.
 pub fn try_run(command: &mut Command) -> Result<String, String> {
     let output = command
         .output()
         .unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = readable(&output.stdout);
     if output.status.success() {
         return Ok(text);
     }

@@ -10,7 +10,7 @@ use netlink_packet_route::link::{
 };
 use rtnetlink::{LinkBond, LinkMacVlan, LinkMessageBuilder, LinkVlan};
 
-use crate::kernel::{Errno, Request};
+use crate::kernel::{Errno, Request, text};
 use crate::model::link::{Macvlan, MacvlanMode, Queues, Vlan, VlanProtocol};
 use crate::model::{IfName, Link, LinkKind};
 
@@ -65,7 +65,7 @@ fn builder<T: Default>(kind: InfoKind) -> LinkMessageBuilder<T> {
 
 fn finish<T>(mut builder: LinkMessageBuilder<T>, link: &Link, place: Placement<'_>) -> LinkMessage {
     if let Some(name) = place.name {
-        builder = builder.name(name.as_str());
+        builder = builder.append_extra_attribute(text::name(name));
     }
     builder = builder.mtu(link.mtu).txqueuelen(link.txqueuelen);
     if let Some(mac) = link.mac {

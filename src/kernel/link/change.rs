@@ -6,15 +6,15 @@ use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     AfSpecInet6, AfSpecUnspec, InfoBond, InfoData, InfoKind, InfoVlan, LinkAttribute, LinkMessage,
-    Prop, VlanFlags,
+    VlanFlags,
 };
 use rtnetlink::{LinkBond, LinkMacVlan, LinkMessageBuilder, LinkUnspec, LinkVlan};
 
 use super::add::macvlan_infos;
-use crate::kernel::{Error, Request, Socket, bond};
-use crate::model::IfName;
+use crate::kernel::{Error, Request, Socket, bond, text};
 use crate::model::bond::{Bond, BondOption};
 use crate::model::link::{Flags, Macvlan, Vlan};
+use crate::model::{Bytes, IfName};
 
 /// `ip link set`: changes the link with that index.
 pub fn set(
@@ -61,7 +61,7 @@ pub fn set_flags(index: u32, from: Flags, to: Flags) -> Request {
 
 /// Renames the link, which must be down.
 pub fn rename(index: u32, name: &IfName) -> Request {
-    set(index, |link| link.name(name.as_str()))
+    set(index, |link| link.append_extra_attribute(text::name(name)))
 }
 
 /// Moves the link into a namespace, where it has, since Linux 5.13, this index (0: the kernel chooses). It keeps its name:
@@ -138,12 +138,18 @@ pub fn set_addr_gen_mode(index: u32, mode: u8) -> Request {
     Request::new(RouteNetlinkMessage::SetLink(message), 0)
 }
 
+/// `ip link set alias`.
+pub fn set_alias(index: u32, alias: &Bytes) -> Request {
+    set(index, |link| {
+        link.append_extra_attribute(text::alias(alias))
+    })
+}
+
 /// `ip link property add altname`.
-pub fn add_altnames(index: u32, names: &[String]) -> Request {
-    let props = names.iter().cloned().map(Prop::AltIfName).collect();
+pub fn add_altnames(index: u32, names: &[Bytes]) -> Request {
     let mut message = LinkMessage::default();
     message.header.index = index;
-    message.attributes.push(LinkAttribute::PropList(props));
+    message.attributes.push(text::altnames(names));
     Request::new(
         RouteNetlinkMessage::NewLinkProp(message),
         NLM_F_CREATE | NLM_F_EXCL,
@@ -153,9 +159,7 @@ pub fn add_altnames(index: u32, names: &[String]) -> Request {
 /// The index of the link of that name in the socket's namespace. Fails with `ENODEV` when there is none.
 pub fn index_of(socket: &mut Socket, name: &IfName) -> Result<u32, Error> {
     let mut message = LinkMessage::default();
-    message
-        .attributes
-        .push(LinkAttribute::IfName(name.as_str().to_owned()));
+    message.attributes.push(text::name(name));
     match socket.get(&RouteNetlinkMessage::GetLink(message))? {
         RouteNetlinkMessage::NewLink(link) => Ok(link.header.index),
         other => Err(Error::Decode(format!(

@@ -1,10 +1,12 @@
 //! Reading links: from the kernel's messages to the model.
 
+use netlink_packet_core::{NlasIterator, Parseable, ParseableParametrized};
 use netlink_packet_route::link::{
-    InfoData, InfoMacVlan, InfoVlan, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType,
-    LinkMessage, MacVlanMode, Prop, VlanProtocol as KernelProtocol, VlanQosMapping,
+    InfoData, InfoKind, InfoMacVlan, InfoVlan, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType,
+    LinkMessage, MacVlanMode, VlanProtocol as KernelProtocol, VlanQosMapping,
 };
 
+use crate::kernel::text::{self, LinkText};
 use crate::kernel::{bond, devconf};
 use crate::model::link::{Flags, Macvlan, MacvlanMode, Queues, Vlan, VlanId, VlanProtocol};
 use crate::model::{IfName, Link, LinkKind, Mac};
@@ -18,18 +20,25 @@ pub(in crate::kernel) struct RawLink {
     pub master: Option<u32>,
     pub primary: Option<u32>,
     pub has_hardware: bool,
+    /// What the model cannot hold. A link of a known kind is of an [`Other`](LinkKind::Other) one then.
+    pub flaws: Vec<String>,
 }
 
-/// Reads one link of a dump; the error is the reason why the model cannot hold it.
-pub(in crate::kernel) fn parse(message: LinkMessage) -> Result<RawLink, String> {
+/// The name of a link.
+pub(in crate::kernel) fn name(message: &LinkMessage) -> Option<IfName> {
+    let mut texts = message.attributes.iter().filter_map(LinkText::of);
+    texts.find_map(|text| match text {
+        LinkText::Name(name) => IfName::try_from(name).ok(),
+        _ => None,
+    })
+}
+
+/// Reads one link of a dump; `None` when it has no name.
+pub(in crate::kernel) fn parse(message: LinkMessage) -> Option<RawLink> {
+    let name = name(&message)?;
     let LinkMessage {
         header, attributes, ..
     } = message;
-    let name = attributes.iter().find_map(|a| match a {
-        LinkAttribute::IfName(n) => Some(n.clone()),
-        _ => None,
-    });
-    let name = IfName::try_from(name.unwrap_or_default()).map_err(|error| error.to_string())?;
     let is_ether = header.link_layer_type == LinkLayerType::Ether;
     let kind = if header.flags.contains(LinkFlags::Loopback) {
         LinkKind::Loopback
@@ -46,17 +55,59 @@ pub(in crate::kernel) fn parse(message: LinkMessage) -> Result<RawLink, String> 
         master: None,
         primary: None,
         has_hardware: false,
+        flaws: Vec::new(),
     };
     for attribute in attributes {
-        raw.take(attribute)?;
+        raw.take(attribute);
     }
     raw.has_hardware = is_ether && raw.link.kind == LinkKind::Physical;
-    Ok(raw)
+    Some(raw)
+}
+
+/// Reads a link of which netlink-packet-route refuses some attributes: they are flaws, and all others count.
+pub(in crate::kernel) fn parse_in_part(message: &[u8]) -> Option<RawLink> {
+    let (header, attributes) = message
+        .get(text::MESSAGE_HEADER..)?
+        .split_at_checked(text::LINK_HEADER)?;
+    let mut message = LinkMessage::parse(header).ok()?;
+    let mut flaws = Vec::new();
+    for attribute in NlasIterator::new(attributes).map_while(Result::ok) {
+        let family = message.header.interface_family;
+        match LinkAttribute::parse_with_param(&attribute, family) {
+            Ok(attribute) => message.attributes.push(attribute),
+            Err(why) => {
+                flaws.push(format!("attribute {}: {why}", attribute.kind()));
+                if attribute.kind() == IFLA_LINKINFO {
+                    let kind = LinkInfo::Kind(kind_alone(attribute.value()));
+                    message.attributes.push(LinkAttribute::LinkInfo(vec![kind]));
+                }
+            }
+        }
+    }
+    let mut raw = parse(message)?;
+    raw.flaws.extend(flaws);
+    Some(raw)
+}
+
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_INFO_KIND: u16 = 1;
+
+/// The kind of a link whose data cannot be decoded.
+fn kind_alone(infos: &[u8]) -> InfoKind {
+    let mut infos = NlasIterator::new(infos).map_while(Result::ok);
+    let kind = infos.find(|info| info.kind() == IFLA_INFO_KIND);
+    let kind = kind.and_then(|kind| InfoKind::parse(&kind).ok());
+    kind.unwrap_or_else(|| InfoKind::Other("unknown".to_owned()))
 }
 
 impl RawLink {
-    fn take(&mut self, attribute: LinkAttribute) -> Result<(), String> {
+    fn take(&mut self, attribute: LinkAttribute) {
         let link = &mut self.link;
+        match LinkText::of(&attribute) {
+            Some(LinkText::Alias(alias)) => link.alias = Some(alias),
+            Some(LinkText::Altnames(names)) => link.altnames = names,
+            Some(LinkText::Name(_)) | None => {}
+        }
         match attribute {
             LinkAttribute::Address(bytes) => link.mac = Mac::from_slice(&bytes),
             LinkAttribute::Mtu(mtu) => link.mtu = mtu,
@@ -64,49 +115,43 @@ impl RawLink {
             LinkAttribute::Group(group) => link.group = group,
             // noop: the link is down and has no qdisc yet.
             LinkAttribute::Qdisc(kind) => link.qdisc = Some(kind).filter(|kind| kind != "noop"),
-            LinkAttribute::IfAlias(alias) => link.alias = Some(alias),
             LinkAttribute::NumTxQueues(tx) => {
                 link.queues.get_or_insert(Queues { tx: 1, rx: 1 }).tx = tx;
             }
             LinkAttribute::NumRxQueues(rx) => {
                 link.queues.get_or_insert(Queues { tx: 1, rx: 1 }).rx = rx;
             }
-            LinkAttribute::PropList(props) => link.altnames = altnames(props),
             LinkAttribute::Link(index) => self.parent = Some(index).filter(|index| *index != 0),
             LinkAttribute::LinkNetNsId(id) => self.parent_netns = Some(id),
             LinkAttribute::Controller(index) => self.master = Some(index),
-            LinkAttribute::LinkInfo(infos) => self.take_info(infos)?,
+            LinkAttribute::LinkInfo(infos) => self.take_infos(infos),
             LinkAttribute::AfSpecUnspec(specs) if link.kind != LinkKind::Loopback => {
                 link.sysctls = devconf::parse(&specs);
             }
             _ => {}
         }
-        Ok(())
     }
 
-    fn take_info(&mut self, infos: Vec<LinkInfo>) -> Result<(), String> {
+    fn take_infos(&mut self, infos: Vec<LinkInfo>) {
         for info in infos {
-            match info {
-                LinkInfo::Kind(kind) => {
-                    self.link.kind = LinkKind::Other {
-                        driver: kind.to_string(),
-                    }
-                }
-                LinkInfo::Data(InfoData::Vlan(infos)) => {
-                    self.link.kind = LinkKind::Vlan(vlan(&infos)?);
-                }
-                LinkInfo::Data(InfoData::MacVlan(infos)) => {
-                    self.link.kind = LinkKind::Macvlan(macvlan(&infos)?);
-                }
+            let kind = match info {
+                LinkInfo::Kind(kind) => Ok(LinkKind::Other {
+                    driver: kind.to_string(),
+                }),
+                LinkInfo::Data(InfoData::Vlan(infos)) => vlan(&infos).map(LinkKind::Vlan),
+                LinkInfo::Data(InfoData::MacVlan(infos)) => macvlan(&infos).map(LinkKind::Macvlan),
                 LinkInfo::Data(InfoData::Bond(infos)) => {
                     let (parsed, primary) = bond::parse(&infos);
-                    self.link.kind = LinkKind::Bond(parsed);
                     self.primary = primary;
+                    Ok(LinkKind::Bond(parsed))
                 }
-                _ => {}
+                _ => continue,
+            };
+            match kind {
+                Ok(kind) => self.link.kind = kind,
+                Err(flaw) => self.flaws.push(flaw),
             }
         }
-        Ok(())
     }
 }
 
@@ -119,16 +164,6 @@ fn flags(flags: LinkFlags) -> Flags {
         allmulti: flags.contains(LinkFlags::Allmulti),
         multicast: flags.contains(LinkFlags::Multicast),
     }
-}
-
-fn altnames(props: Vec<Prop>) -> Vec<String> {
-    props
-        .into_iter()
-        .filter_map(|p| match p {
-            Prop::AltIfName(name) => Some(name),
-            _ => None,
-        })
-        .collect()
 }
 
 fn vlan(infos: &[InfoVlan]) -> Result<Vlan, String> {

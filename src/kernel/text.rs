@@ -1,0 +1,138 @@
+//! Names and aliases in rtnetlink messages.
+//!
+//! They are bytes, but netlink-packet-route has them as UTF-8 strings, and refuses a whole message for one that is not.
+//! Therefore netfix receives and sends them as raw attributes.
+
+use std::borrow::Cow;
+
+use netlink_packet_core::{DefaultNla, NLA_TYPE_MASK, Nla};
+use netlink_packet_route::link::{LinkAttribute, Prop};
+
+use crate::model::{Bytes, IfName};
+
+/// Set in the type of a received text, so that the crate does not know the attribute.
+const RAW: u16 = 0x2000;
+
+/// `struct nlmsghdr` in bytes (netlink(7)).
+pub(super) const MESSAGE_HEADER: usize = 16;
+/// `struct ifinfomsg` in bytes (rtnetlink(7)).
+pub(super) const LINK_HEADER: usize = 16;
+const ADDRESS_HEADER: usize = 8;
+const RULE_HEADER: usize = 12;
+
+const IFLA_IFNAME: u16 = 3;
+const IFLA_IFALIAS: u16 = 20;
+const IFLA_PROP_LIST: u16 = 52;
+const IFLA_ALT_IFNAME: u16 = 53;
+const IFA_LABEL: u16 = 3;
+pub(super) const FRA_IIFNAME: u16 = 3;
+pub(super) const FRA_OIFNAME: u16 = 17;
+
+/// A message with its texts as raw attributes.
+pub(super) fn with_raw_texts(message: &[u8]) -> Cow<'_, [u8]> {
+    let kind = message.get(4..6).map(|kind| [kind[0], kind[1]]);
+    let (header, texts): (usize, &[u16]) = match kind.map(u16::from_ne_bytes) {
+        Some(libc::RTM_NEWLINK | libc::RTM_DELLINK) => {
+            (LINK_HEADER, &[IFLA_IFNAME, IFLA_IFALIAS, IFLA_ALT_IFNAME])
+        }
+        Some(libc::RTM_NEWADDR | libc::RTM_DELADDR) => (ADDRESS_HEADER, &[IFA_LABEL]),
+        Some(libc::RTM_NEWRULE | libc::RTM_DELRULE) => (RULE_HEADER, &[FRA_IIFNAME, FRA_OIFNAME]),
+        _ => return message.into(),
+    };
+    let mut message = message.to_vec();
+    if let Some(attributes) = message.get_mut(MESSAGE_HEADER + header..) {
+        mark(attributes, texts);
+    }
+    message.into()
+}
+
+/// Marks the attributes of these types.
+fn mark(mut attributes: &mut [u8], texts: &[u16]) {
+    const HEADER: usize = 4;
+    while let [low, high, kind_low, kind_high, ..] = attributes {
+        let length = usize::from(u16::from_ne_bytes([*low, *high])).max(HEADER);
+        let kind = u16::from_ne_bytes([*kind_low, *kind_high]);
+        if texts.contains(&(kind & NLA_TYPE_MASK)) {
+            [*kind_low, *kind_high] = (kind | RAW).to_ne_bytes();
+        }
+        let (attribute, rest) =
+            attributes.split_at_mut(length.next_multiple_of(4).min(attributes.len()));
+        if kind & NLA_TYPE_MASK == IFLA_PROP_LIST {
+            mark(&mut attribute[HEADER..], texts);
+        }
+        attributes = rest;
+    }
+}
+
+/// Type and text of a raw attribute.
+pub(super) fn read(attribute: &DefaultNla) -> (u16, Bytes) {
+    let mut bytes = vec![0; attribute.value_len()];
+    attribute.emit_value(&mut bytes);
+    if bytes.last() == Some(&0) {
+        bytes.pop();
+    }
+    (attribute.kind() & NLA_TYPE_MASK & !RAW, bytes.into())
+}
+
+/// A raw attribute with a text.
+pub(super) fn write(kind: u16, text: &[u8]) -> DefaultNla {
+    DefaultNla::new(kind, text.to_vec())
+}
+
+/// A text of a link.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum LinkText {
+    Name(Bytes),
+    Alias(Bytes),
+    Altnames(Vec<Bytes>),
+}
+
+impl LinkText {
+    /// The text of an attribute, received or to be sent.
+    pub fn of(attribute: &LinkAttribute) -> Option<Self> {
+        match attribute {
+            LinkAttribute::Other(raw) => match read(raw) {
+                (IFLA_IFNAME, name) => Some(Self::Name(name)),
+                (IFLA_IFALIAS, alias) => Some(Self::Alias(alias)),
+                _ => None,
+            },
+            LinkAttribute::PropList(props) => {
+                let names = props.iter().filter_map(|prop| match prop {
+                    Prop::Other(raw) => {
+                        Some(read(raw)).filter(|(kind, _)| *kind == IFLA_ALT_IFNAME)
+                    }
+                    _ => None,
+                });
+                Some(Self::Altnames(names.map(|(_, name)| name).collect()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// `IFLA_IFNAME`.
+pub(super) fn name(name: &IfName) -> LinkAttribute {
+    LinkAttribute::Other(write(IFLA_IFNAME, name.as_bytes()))
+}
+
+/// `IFLA_IFALIAS`.
+pub(super) fn alias(alias: &Bytes) -> LinkAttribute {
+    LinkAttribute::Other(write(IFLA_IFALIAS, alias.as_slice()))
+}
+
+/// `IFLA_PROP_LIST` with alternative names.
+pub(super) fn altnames(names: &[Bytes]) -> LinkAttribute {
+    let prop = |name: &Bytes| Prop::Other(write(IFLA_ALT_IFNAME, name.as_slice()));
+    LinkAttribute::PropList(names.iter().map(prop).collect())
+}
+
+/// `IFA_LABEL`, a raw attribute of an address.
+pub(super) fn label(label: &[u8]) -> DefaultNla {
+    write(IFA_LABEL, label)
+}
+
+/// The label in a raw attribute of an address, if it is one.
+pub(super) fn read_label(attribute: &DefaultNla) -> Option<Bytes> {
+    let (kind, label) = read(attribute);
+    (kind == IFA_LABEL).then_some(label)
+}
