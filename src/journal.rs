@@ -19,7 +19,7 @@ use systemd_journal_logger::JournalLog;
 use crate::kernel::trace;
 use crate::model::manager::Manager;
 use crate::model::text::{count, duration, escape};
-use crate::model::{IfName, PodId, PodInfo, Problem, Severity};
+use crate::model::{Bytes, IfName, PodId, PodInfo, Problem, Severity};
 use crate::plan::Step;
 
 /// journald's socket (systemd's "Native Journal Protocol").
@@ -267,7 +267,7 @@ pub struct Ended<'a> {
     /// Its exit code.
     pub exit: u8,
     /// The pods of its answer, and a path to the namespace of each.
-    pub pods: BTreeMap<&'a PodId, (&'a PodInfo, Option<&'a str>)>,
+    pub pods: BTreeMap<&'a PodId, (&'a PodInfo, Option<&'a Bytes>)>,
     /// What went wrong.
     pub problems: &'a [Problem],
     /// Whether the command changes something. The notes of a command that only reads are left out: cron runs it often.
@@ -314,11 +314,11 @@ fn log_problem(problem: &Problem, ended: &Ended<'_>) {
     let mut fields = vec![("COMMAND", ended.command), ("CODE", &code)];
     let known = problem.pod.as_ref().and_then(|id| ended.pods.get(id));
     let title = known.map(|(info, _)| info.title());
+    let netns = known.and_then(|(_, netns)| Some(netns.as_ref()?.to_string()));
     if let Some(id) = &problem.pod {
         fields.push(("POD", id.as_str()));
         fields.extend(title.as_deref().map(|title| ("POD_NAME", title)));
-        let netns = known.and_then(|(_, netns)| *netns);
-        fields.extend(netns.map(|netns| ("NETNS", netns)));
+        fields.extend(netns.as_deref().map(|netns| ("NETNS", netns)));
     }
     if !problem.object.is_empty() {
         fields.push(("OBJECT", &problem.object));
@@ -328,19 +328,20 @@ fn log_problem(problem: &Problem, ended: &Ended<'_>) {
 
 /// Steps that were carried out, in a pod or on the host.
 pub(crate) fn applied<'a>(
-    pod: Option<(&PodInfo, &str)>,
+    pod: Option<(&PodInfo, &Bytes)>,
     steps: impl IntoIterator<Item = &'a Step>,
 ) {
     if !log::log_enabled!(target: STEP, Level::Debug) {
         return;
     }
     let title = pod.map(|(info, _)| info.title()).unwrap_or_default();
+    let netns = pod.map(|(_, netns)| netns.to_string()).unwrap_or_default();
     let mut fields = Vec::new();
-    if let Some((info, netns)) = pod {
+    if let Some((info, _)) = pod {
         fields.extend([
             ("POD", info.id.as_str()),
             ("POD_NAME", &title),
-            ("NETNS", netns),
+            ("NETNS", &netns),
         ]);
     }
     for step in steps {

@@ -47,7 +47,7 @@ fn run(cli: &Cli) -> u8 {
         pods: document
             .pods
             .iter()
-            .map(|pod| (&pod.info.id, (&pod.info, pod.netns.as_deref())))
+            .map(|pod| (&pod.info.id, (&pod.info, pod.netns.as_ref())))
             .collect(),
         problems: &document.problems,
         changes: cli.command.changes(),

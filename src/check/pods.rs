@@ -85,7 +85,7 @@ impl Findings<'_> {
             Finding::Private | Finding::Nothing => return,
             Finding::Bare => unmatched.problem(),
             Finding::HasInterfaces => {
-                let path = pod.netns.path.display();
+                let path = pod.netns.shown();
                 Some(CheckCause::NoCheckpoint.warning(path).of(&pod.info.id))
             }
         };

@@ -1,5 +1,6 @@
 //! Arguments that several commands share.
 
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use crate::gateways::targets::Target as PodTarget;
 use crate::inventory::prepare::{self, Request};
 use crate::inventory::selectors;
 use crate::matching::Selection;
-use crate::model::IfName;
+use crate::model::{Bytes, IfName};
 use crate::refusal::Refusal;
 use crate::runtime::{Config, Which};
 
@@ -29,20 +30,22 @@ const ROLLBACK: &str = "Rollback";
 pub struct Selectors {
     /// Only these pods, by name, namespace/name, id or glob such as 'shop/*'
     #[arg(value_name = "POD")]
-    pub pods: Vec<String>,
+    pub pods: Vec<OsString>,
     /// Only these pods, like POD (repeatable)
     #[arg(long, help_heading = PODS, value_name = "POD")]
-    pub pod: Vec<String>,
+    pub pod: Vec<OsString>,
     /// Only the network namespaces with this path or glob (repeatable)
     #[arg(long, help_heading = PODS, value_name = "PATH-OR-GLOB")]
-    pub netns: Vec<String>,
+    pub netns: Vec<OsString>,
 }
 
 impl Selectors {
     /// The same for the engine, or the selector that is not a pattern.
     pub(crate) fn selection(&self) -> Result<Selection, Refusal> {
-        let pods = [self.pods.as_slice(), &self.pod].concat();
-        Ok(selectors::selection(&self.netns, &pods)?)
+        let bytes = |text: &OsString| Bytes::from(text.as_os_str());
+        let pods: Vec<Bytes> = self.pods.iter().chain(&self.pod).map(bytes).collect();
+        let netns: Vec<Bytes> = self.netns.iter().map(bytes).collect();
+        Ok(selectors::selection(&netns, &pods)?)
     }
 }
 
@@ -247,7 +250,7 @@ pub struct SnapshotArgs {
 pub struct ShowArgs {
     /// The pod's id or name, or the beginning of either
     #[arg(id = "POD", value_name = "POD")]
-    pub pod: String,
+    pub pod: OsString,
     /// Use this generation of the checkpoints instead of the newest; `list --generations` prints the numbers
     #[arg(long, value_name = "NUMBER")]
     pub generation: Option<u64>,

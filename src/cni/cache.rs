@@ -9,7 +9,7 @@ use super::config::{Arguments, Chain};
 use super::{result, spare_mac};
 use crate::model::partial::{Attachment, Made};
 use crate::model::text::escape;
-use crate::model::{IfName, PodId, PodInfo};
+use crate::model::{Bytes, IfName, PodId, PodInfo};
 
 /// The contents of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ struct Cached {
     kind: String,
     container_id: String,
     config: String,
-    if_name: IfName,
+    if_name: String,
     network_name: String,
     #[serde(default)]
     netns: Option<String>,
@@ -79,22 +79,23 @@ pub fn parse(text: &str) -> Result<Option<Entry>, String> {
 }
 
 fn entry(cached: Cached, chain: &Chain) -> Result<Entry, String> {
+    let if_name = IfName::try_from(cached.if_name.clone()).map_err(|error| error.to_string())?;
     let args = Arguments {
         pairs: &cached.cni_args,
         capabilities: &cached.capability_args,
     };
-    let mut attachment = chain.attachment(&cached.if_name, args)?;
+    let mut attachment = chain.attachment(&if_name, args)?;
     if attachment.can_be_made() {
         let result =
             result::parse(&cached.result).map_err(|error| format!("its result: {error}"))?;
         result::fill(
             &mut attachment,
             &result,
-            &result::own_addresses(&cached.if_name, &result),
+            &result::own_addresses(&if_name, &result),
         );
     }
     if matches!(attachment.made, Made::Macvlan { .. }) && attachment.mac.is_none() {
-        attachment.spare_mac = Some(spare_mac(&cached.container_id, &cached.if_name));
+        attachment.spare_mac = Some(spare_mac(&cached.container_id, &if_name));
     }
     let arg = |key: &str| {
         args.pair(key)
@@ -105,7 +106,7 @@ fn entry(cached: Cached, chain: &Chain) -> Result<Entry, String> {
     let info = PodInfo {
         id: PodId::from_text(&short),
         namespace: arg("K8S_POD_NAMESPACE"),
-        name: arg("K8S_POD_NAME"),
+        name: arg("K8S_POD_NAME").map(Bytes::from),
         uid: arg("K8S_POD_UID"),
         sandbox: Some(cached.container_id.clone()),
         attempt: None,

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::inventory::stored::{Stored, age, load, summary_of};
 use crate::matching::Selection;
 use crate::model::problem::MatchingCause;
-use crate::model::{Checkpoint, PodInfo, Problem};
+use crate::model::{Bytes, Checkpoint, PodInfo, Problem};
 use crate::refusal::Refusal;
 use crate::report::{self, Document, Exit, Extra, PodView, ShowView, State};
 use crate::restore::inspect::{Inspected, inspect};
@@ -16,7 +16,7 @@ use crate::store::Store;
 
 /// Finds the one checkpoint that is named by id, name, or the beginning of either, and compares it with the machine.
 pub(super) fn run(args: &ShowArgs, context: &mut Context) -> Result<Document, Refusal> {
-    let (pod, config) = (args.pod.as_str(), &args.runtimes.config());
+    let (pod, config) = (&Bytes::from(args.pod.as_os_str()), &args.runtimes.config());
     let store = context.store.at(args.generation)?;
     let mut stored = load(&store, &Selection::everything())?;
     keep_named(pod, &mut stored.checkpoints);
@@ -25,16 +25,23 @@ pub(super) fn run(args: &ShowArgs, context: &mut Context) -> Result<Document, Re
         (Some((info, checkpoint)), 1) => Ok(one(&info, checkpoint, config, &store)),
         (None, _) => Ok(answer(Exit::Failed, not_found(pod, stored), None)),
         _ => {
-            let problem = MatchingCause::SeveralPods { pods: several }.error(pod);
+            let problem = MatchingCause::SeveralPods { pods: several }.error(pod.to_string());
             Err(Refusal::failed(problem))
         }
     }
 }
 
 /// Keeps the checkpoints with this id or name; if there is none, those whose id or name begins with it.
-fn keep_named(pod: &str, checkpoints: &mut Vec<(PodInfo, Checkpoint)>) {
-    let any = |info: &PodInfo, is_it: &dyn Fn(&str) -> bool| {
-        is_it(info.id.as_str()) || info.name.as_deref().is_some_and(is_it) || is_it(&info.title())
+fn keep_named(pod: &Bytes, checkpoints: &mut Vec<(PodInfo, Checkpoint)>) {
+    let pod = pod.as_slice();
+    let any = |info: &PodInfo, is_it: &dyn Fn(&[u8]) -> bool| {
+        let name = info.name.as_ref().map(Bytes::as_slice);
+        // A title is the name as netfix shows it.
+        let title = info.title();
+        name.is_some_and(is_it)
+            || [info.id.as_str(), &title]
+                .iter()
+                .any(|text| is_it(text.as_bytes()))
     };
     let is_whole = |info: &PodInfo| any(info, &|name| name == pod);
     if checkpoints.iter().any(|(info, _)| is_whole(info)) {
@@ -45,14 +52,14 @@ fn keep_named(pod: &str, checkpoints: &mut Vec<(PodInfo, Checkpoint)>) {
 }
 
 /// The pod's checkpoint may be one of those that cannot be read.
-fn not_found(pod: &str, stored: Stored) -> Vec<Problem> {
+fn not_found(pod: &Bytes, stored: Stored) -> Vec<Problem> {
     let begins = |problem: &Problem| {
         let id = problem.pod.as_ref();
-        id.is_some_and(|id| id.as_str().starts_with(pod))
+        id.is_some_and(|id| id.as_str().as_bytes().starts_with(pod.as_slice()))
     };
     let damaged: Vec<Problem> = stored.problems.into_iter().filter(begins).collect();
     if damaged.is_empty() {
-        vec![MatchingCause::NoCheckpoints.error(pod)]
+        vec![MatchingCause::NoCheckpoints.error(pod.to_string())]
     } else {
         damaged
     }

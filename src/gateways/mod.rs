@@ -181,7 +181,7 @@ fn survey(
     for (at, (pod, state)) in inventory.pods.iter().zip(states).enumerate() {
         let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));
         let mut verified = VerifiedPod::new(summary, Reachability::NoGateway);
-        let object = pod.netns.path.display().to_string();
+        let object = pod.netns.shown();
         let is_about =
             |then: &&&Extension| then.is_about(&inventory.node, &pod.identity, &pod.info);
         let about = extensions.iter().filter(is_about);

@@ -12,7 +12,7 @@ use crate::inventory::{kubelet_endpoint, private};
 use crate::kernel::netns;
 use crate::matching::Selection;
 use crate::model::problem::InventoryCause;
-use crate::model::{Link, Parent, PodInfo, Problem};
+use crate::model::{Bytes, Link, Parent, PodInfo, Problem};
 use crate::refusal::Refusal;
 use crate::runtime::{self, Answer, Asked, names};
 
@@ -192,7 +192,7 @@ fn with<T>(all: impl Iterator<Item = T>, wanted: impl Iterator<Item = bool>) -> 
 
 /// The problem of such namespaces: the answer proves nothing.
 fn contradicted(answer: &Answer, namespaces: &[PathBuf]) -> Problem {
-    let text = |path: &PathBuf| path.display().to_string();
+    let text = |path: &PathBuf| Bytes::from(path.as_path()).to_string();
     let silent = |asked: &&Asked| asked.kind.is_none() || answer.sandboxes.is_empty();
     let endpoints = answer.asked.iter().filter(silent);
     let endpoints: Vec<String> = endpoints.map(|asked| text(&asked.endpoint)).collect();

@@ -15,7 +15,7 @@ use crate::model::cni_result::CniResult;
 use crate::model::partial::Attachment;
 use crate::model::problem::ForeignCause;
 use crate::model::{
-    Checkpoint, IfName, NetnsIdentity, NodeIdentity, Partial, PodInfo, PodSummary, Problem,
+    Bytes, Checkpoint, IfName, NetnsIdentity, NodeIdentity, Partial, PodInfo, PodSummary, Problem,
 };
 use crate::refusal::Refusal;
 use crate::runtime::Answer;
@@ -125,7 +125,7 @@ fn record(entries: &[Entry]) -> StoredRecord {
     let paths: BTreeSet<&String> = entries.iter().flat_map(|entry| &entry.paths).collect();
     StoredRecord {
         info: entries[0].info.clone(),
-        paths: paths.into_iter().cloned().collect(),
+        paths: paths.into_iter().map(PathBuf::from).collect(),
         proof: None,
     }
 }
@@ -139,7 +139,7 @@ fn ambiguous(machine: &Machine, pod: usize, all: &[usize], records: &[StoredReco
     let cause = ForeignCause::AmbiguousSandboxes {
         sandboxes: sandboxes.collect(),
     };
-    let object = path.map(|path| path.display().to_string());
+    let object = path.map(|path| Bytes::from(path.as_path()).to_string());
     Rejected {
         pod: PodSummary::bare(&pod.info, path.map(PathBuf::as_path)),
         reason: Reason::NetnsGone,
@@ -161,7 +161,7 @@ impl Paired {
         };
         self.problems.extend(problems);
         let checkpoint = Checkpoint {
-            netns: pod.netns.path.display().to_string(),
+            netns: pod.netns.path.as_path().into(),
             podname: info.name.clone().unwrap_or_default(),
             sandbox: info.sandbox.clone().unwrap_or_default(),
             ifname: first.ifname.clone(),

@@ -12,7 +12,7 @@ use crate::kernel::Netns;
 use crate::matching::Selection;
 use crate::model::identity::Holder;
 use crate::model::problem::InventoryCause;
-use crate::model::{PodId, PodInfo, Problem};
+use crate::model::{Bytes, PodId, PodInfo, Problem};
 use crate::runtime::names;
 
 /// A namespace that is neither the host's nor PID 1's.
@@ -59,7 +59,9 @@ pub fn discover(selection: &Selection) -> io::Result<(Vec<Found>, Vec<Problem>)>
             // It was deleted meanwhile.
             Ok(None) => {}
             Err(error) => {
-                let path = paths.first().map(|path| path.display().to_string());
+                let path = paths
+                    .first()
+                    .map(|path| Bytes::from(path.as_path()).to_string());
                 let error = error.to_string();
                 let cause = InventoryCause::CannotOpenNetns { error };
                 problems.push(cause.error(path.unwrap_or_default()));
@@ -114,7 +116,7 @@ fn identify(candidates: BTreeMap<u64, Candidate>) -> BTreeMap<u64, (Candidate, P
             .and_then(|occupant| occupant.sandbox.as_deref())
         {
             Some(sandbox) => ids.of_sandbox(sandbox),
-            None => ids.of_namespace(candidate.mount_name().as_deref(), inode),
+            None => ids.of_namespace(candidate.mount_name().as_ref(), inode),
         };
         let info = candidate.info(occupant, id);
         (inode, (candidate, info))
@@ -168,11 +170,8 @@ impl Candidate {
         failure.map_or(Ok(None), Err)
     }
 
-    fn mount_name(&self) -> Option<String> {
-        self.mounts
-            .first()?
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
+    fn mount_name(&self) -> Option<Bytes> {
+        self.mounts.first()?.file_name().map(Bytes::from)
     }
 
     fn info(&self, occupant: Option<Occupant>, id: PodId) -> PodInfo {
@@ -190,6 +189,7 @@ impl Candidate {
             attempt,
         } = occupant.unwrap_or_default();
         // Runtimes give the mounts of their sandboxes random names.
+        let name = name.map(Bytes::from);
         let name = name.or(mount.filter(|_| sandbox.is_none()));
         PodInfo {
             id,

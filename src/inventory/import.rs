@@ -11,7 +11,6 @@ use crate::matching::{
     Machine, PodFacts, Rejection, Selection, StoredRecord, Verdict, match_records,
 };
 use crate::model::problem::ForeignCause;
-use crate::model::text::escape;
 use crate::model::{Checkpoint, LinkKind, NodeIdentity, PodId, PodInfo, PodSummary, Problem};
 use crate::refusal::Refusal;
 use crate::runtime;
@@ -127,7 +126,7 @@ impl Importer {
     fn file(&mut self, content: &Content, verdict: &Verdict, records: &[StoredRecord]) {
         let info = content.checkpoint.pod(&content.id);
         let now = |pod: &usize| self.machine.pods[*pod].info.clone();
-        let path = escape(&content.checkpoint.netns);
+        let path = content.checkpoint.netns.to_string();
         let (imported, problem) = match verdict {
             Verdict::Matched(at) => self.take(content, *at),
             Verdict::Rejected(Rejection::Ambiguous { pod, .. }) => {
@@ -160,7 +159,7 @@ impl Importer {
     /// Writes the file of a running pod, unless something better is stored.
     fn take(&mut self, content: &Content, at: usize) -> (Imported, Option<Problem>) {
         if let Some(id) = self.own_checkpoint(&self.machine.pods[at]) {
-            let path = escape(&content.checkpoint.netns);
+            let path = content.checkpoint.netns.to_string();
             let cause = ForeignCause::OwnCheckpointKept { id: id.clone() };
             return (Imported::OwnKept, Some(cause.info(path)));
         }

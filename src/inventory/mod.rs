@@ -22,8 +22,6 @@ pub(crate) mod selectors;
 pub(crate) mod stored;
 pub(crate) mod survey;
 
-use std::path::Path;
-
 use crate::inventory::observe::{Host, Pod};
 use crate::kernel::Netns;
 use crate::matching::{Machine, Selection, StoredRecord, Verdict, match_records};
@@ -131,7 +129,7 @@ fn machine(
     let unproven = records.iter().filter(|record| record.proof.is_none());
     let leads_to = unproven
         .flat_map(|record| &record.paths)
-        .filter_map(|path| Some((path.clone(), Netns::open(Path::new(path)).ok()?.key())));
+        .filter_map(|path| Some((path.clone(), Netns::open(path).ok()?.key())));
     Machine {
         node: node.clone(),
         pods: pods.iter().map(Pod::facts).collect(),

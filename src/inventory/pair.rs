@@ -7,7 +7,6 @@ use super::stored::{Stored, age, summary_of};
 use crate::cni;
 use crate::matching::{Machine, Rejection, Selection, StoredRecord, Verdict, match_records};
 use crate::model::problem::MatchingCause;
-use crate::model::text::escape;
 use crate::model::{Checkpoint, NetnsIdentity, NodeIdentity, PodId, PodInfo, Problem};
 
 /// Records and running pods, paired.
@@ -56,7 +55,7 @@ pub(super) fn pair(
             }),
             Verdict::Rejected(rejection) => {
                 let (reason, cause) = explain(&rejection, &info, &checkpoint, &machine, &records);
-                let object = escape(&checkpoint.netns);
+                let object = checkpoint.netns.to_string();
                 paired.rejected.push(Rejected {
                     pod: summary_of(&info, &checkpoint),
                     reason,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::PodId;
+use crate::model::{Bytes, PodId};
 
 /// A pod's id is this many characters of its sandbox id.
 const SHORT: usize = 12;
@@ -19,9 +19,9 @@ impl Ids {
     }
 
     /// The id of a namespace without a sandbox: its mount's name, or its inode where it has none.
-    pub fn of_namespace(&mut self, mount: Option<&str>, inode: u64) -> PodId {
+    pub fn of_namespace(&mut self, mount: Option<&Bytes>, inode: u64) -> PodId {
         match mount {
-            Some(name) => self.keep(&PodId::from_text(name), inode),
+            Some(name) => self.keep(&PodId::from_bytes(name), inode),
             None => self.first_free(&[PodId::from_text(&format!("netns-{inode}"))]),
         }
     }
@@ -72,10 +72,12 @@ mod tests {
         let mut ids = Ids::default();
         ids.of_sandbox("06c9b8d0a800ffff");
         assert_eq!(
-            ids.of_namespace(Some("06c9b8d0a800"), 7).as_str(),
+            ids.of_namespace(Some(&"06c9b8d0a800".into()), 7).as_str(),
             "7-06c9b8d0a800"
         );
-        assert_eq!(ids.of_namespace(Some("../x"), 8).as_str(), "_.._x");
+        let mut of = |name: &[u8]| ids.of_namespace(Some(&name.to_vec().into()), 8).to_string();
+        assert_eq!(of(b"../x"), "_.._x");
+        assert_eq!([of(b"b\xfcro"), of(b"b\xf6ro")], ["b_xfcro", "b_xf6ro"]);
         assert_eq!(ids.of_namespace(None, 9).as_str(), "netns-9");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::kubelet_endpoint;
 use crate::model::problem::MatchingCause;
-use crate::model::{PodSummary, Problem};
+use crate::model::{Bytes, PodSummary, Problem};
 use crate::runtime::{self, Sandbox};
 
 /// A record that is not used.
@@ -52,7 +52,7 @@ pub(crate) fn name_successors(
         let then = &one.pod.info;
         let is_successor = |now: &&Sandbox| {
             then.name.is_some()
-                && now.name == then.name
+                && now.name.as_deref().map(Bytes::from) == then.name
                 && now.namespace == then.namespace
                 && then.sandbox.as_ref() != Some(&now.id)
         };

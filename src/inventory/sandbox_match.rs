@@ -17,7 +17,7 @@ use crate::inventory::pod_ids::Ids;
 use crate::inventory::procfs;
 use crate::kernel::{self, Netns};
 use crate::model::problem::{InventoryCause, NoNetns};
-use crate::model::{PodId, PodInfo, Problem};
+use crate::model::{Bytes, PodId, PodInfo, Problem};
 use crate::runtime::names::plain;
 use crate::runtime::{Answer, Sandbox};
 
@@ -56,7 +56,7 @@ impl Unfound {
 }
 
 fn shown(path: &Path) -> String {
-    plain(&path.display().to_string())
+    plain(&Bytes::from(path).to_string())
 }
 
 /// The namespace of a sandbox.
@@ -184,7 +184,7 @@ fn sort(claims: Vec<Claim<'_>>) -> (Vec<Claim<'_>>, Vec<Claim<'_>>) {
 fn shared(pod: &Pod, claims: &[Claim<'_>]) -> Problem {
     let sandboxes = claims.iter().map(|claim| claim.sandbox.id.clone());
     let sandboxes = sandboxes.collect();
-    let path = pod.netns.path.display().to_string();
+    let path = pod.netns.shown();
     InventoryCause::SharedNetns { sandboxes }.info(path)
 }
 
@@ -194,7 +194,7 @@ impl Sandbox {
         PodInfo {
             id,
             namespace: self.namespace.clone(),
-            name: self.name.clone(),
+            name: self.name.as_deref().map(Bytes::from),
             uid: self.uid.clone(),
             sandbox: Some(self.id.clone()),
             attempt: self.attempt,

@@ -81,7 +81,7 @@ pub(crate) enum Lost {
 
 impl Unmatched {
     pub(crate) fn problem(&self) -> Option<Problem> {
-        let path = self.pod.netns.path.display().to_string();
+        let path = self.pod.netns.shown();
         let problem = match self.finding {
             Finding::Private | Finding::Nothing => return None,
             Finding::Bare => MatchingCause::BareWithoutCheckpoint.error(path),

@@ -11,8 +11,8 @@ use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::statfs::fstatfs;
 
-use crate::model::NetnsIdentity;
 use crate::model::identity::Holder;
+use crate::model::{Bytes, NetnsIdentity};
 
 /// Magic number of nsfs (linux/magic.h).
 const NSFS_MAGIC: i64 = 0x6e73_6673;
@@ -34,6 +34,11 @@ pub struct Netns {
 }
 
 impl Netns {
+    /// The path by which it was found, safe to print.
+    pub fn shown(&self) -> String {
+        Bytes::from(self.path.as_path()).to_string()
+    }
+
     /// Opens the namespace at `path`. Fails with `EINVAL` when the file is no namespace, such as a plain file in
     /// `/run/netns` after `ip netns add` was killed.
     pub fn open(path: &Path) -> io::Result<Self> {

@@ -10,8 +10,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::maintenance::window_log::{self, FOLDER};
-use crate::model::Problem;
 use crate::model::problem::DetachedCause;
+use crate::model::{Bytes, Problem};
 use crate::refusal::Refusal;
 use crate::store::Store;
 use crate::systemd::{self, Bus, Detached, Ended};
@@ -116,7 +116,11 @@ fn shared_file(name: &str) -> io::Result<(PathBuf, File)> {
 
 /// This process's arguments, and options that keep it in this process without a confirmation.
 fn words() -> Vec<String> {
-    let mut words: Vec<String> = env::args().skip(1).collect();
+    // D-Bus carries UTF-8 only. Of all arguments, the selectors alone may have other bytes, and are patterns.
+    let words = env::args_os().skip(1);
+    let mut words: Vec<String> = words
+        .map(|word| Bytes::from(word.as_os_str()).as_pattern())
+        .collect();
     let end = words
         .iter()
         .position(|word| word == "--")
@@ -132,7 +136,8 @@ fn words() -> Vec<String> {
 
 fn environment() -> Vec<String> {
     let is_passed_on = |name: &str| PASSED_ON.contains(&name) || name.starts_with("NETFIX_");
-    env::vars()
+    env::vars_os()
+        .filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()))
         .filter(|(name, _)| is_passed_on(name))
         .map(|(name, value)| format!("{name}={value}"))
         .collect()

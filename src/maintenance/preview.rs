@@ -119,7 +119,7 @@ pub(crate) fn run(request: &Request<'_>, context: &Context) -> Result<Preview, R
             Err(error) => {
                 let error = error.to_string();
                 let cause = WindowCause::NamespaceUnreadable { error };
-                problems.push(cause.error(pod.netns.path.display()).of(&pod.info.id));
+                problems.push(cause.error(pod.netns.shown()).of(&pod.info.id));
             }
         }
     }

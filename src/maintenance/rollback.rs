@@ -9,7 +9,7 @@ use crate::maintenance::preflight::Baseline;
 use crate::model::problem::{Cause, GatewayCause, PlanCause, RestoreCause, RollbackCause};
 use crate::model::text::join;
 use crate::model::window::{PhaseName, Rollback, RollbackReason, Run, WindowPod, command_line};
-use crate::model::{Bytes, IfName, Problem, State, Window};
+use crate::model::{IfName, Problem, State, Window};
 
 /// In a window that netfix rolled back before it died.
 pub(crate) fn already_rolled_back() -> Problem {
@@ -94,7 +94,7 @@ fn wanted(
         .filter(|_| waited)
         .filter(|problem| matches!(*problem.cause, Cause::Restore(RestoreCause::NoCarrier)))
         .filter_map(|problem| had_carrier(window, &problem.object));
-    let missing: Vec<IfName> = missing.filter_map(|one| link_in(&one.object)).collect();
+    let missing: Vec<IfName> = missing.filter_map(|one| one.object.parse().ok()).collect();
     let silent: Vec<IfName> = silent.collect();
     let pods = window.pods.iter();
     let lost = pods.filter(|pod| is_lost(pod, network)).count();
@@ -112,15 +112,10 @@ fn wanted(
     })
 }
 
-/// The link that a problem is about.
-fn link_in(object: &str) -> Option<IfName> {
-    IfName::try_from(Bytes::unescape(object)).ok()
-}
-
 /// The former name of a NIC, unless it had no carrier before the window either.
 fn had_carrier(window: &Window, now: &str) -> Option<IfName> {
     let mut nics = window.nics.iter().flatten();
-    let now = link_in(now)?;
+    let now: IfName = now.parse().ok()?;
     let is_now = |name: &IfName| *name == now;
     let known = nics.find(|nic| nic.after.as_ref().is_some_and(|nic| is_now(&nic.name)));
     match known.and_then(|nic| nic.before.as_ref()) {

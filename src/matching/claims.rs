@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::model::address::Maker;
 use crate::model::problem::{ConflictCause, Holder};
-use crate::model::{IfName, LinkKind, Mac, NetState, Parent, PodId, Problem};
+use crate::model::{Bytes, IfName, LinkKind, Mac, NetState, Parent, PodId, Problem};
 
 /// A pod or the host, with links on the host's links.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +82,7 @@ impl Claimant<'_> {
     fn holder(&self) -> Holder {
         Holder {
             pod: self.pod.cloned(),
-            netns: self.netns.display().to_string(),
+            netns: Bytes::from(self.netns).to_string(),
             link: None,
         }
     }

@@ -70,7 +70,10 @@ fn assumed(name: &IfName, wanted: &NetState, now: &NetState) -> (Vec<Link>, Vec<
 fn vlan_in(name: &IfName) -> Option<(IfName, VlanId)> {
     let (lower, id) = name.as_str()?.rsplit_once('.')?;
     let id: u16 = id.parse().ok()?;
-    Some((lower.parse().ok()?, VlanId::try_from(id).ok()?))
+    Some((
+        lower.to_owned().try_into().ok()?,
+        VlanId::try_from(id).ok()?,
+    ))
 }
 
 /// The parent of interfaces for which their source names none.

@@ -2,7 +2,7 @@
 //! better is known and nothing contradicts it.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
@@ -19,7 +19,7 @@ pub struct StoredRecord {
     /// The pod that it is about.
     pub info: PodInfo,
     /// Paths that led to the pod's namespace.
-    pub paths: Vec<String>,
+    pub paths: Vec<PathBuf>,
     /// What only netfix records.
     #[serde(default)]
     pub proof: Option<Proof>,
@@ -62,7 +62,7 @@ pub struct Machine {
     pub closed: Vec<NetnsIdentity>,
     /// The namespace to which each path of a record without proof leads.
     #[serde(default)]
-    pub leads_to: BTreeMap<String, NetnsKey>,
+    pub leads_to: BTreeMap<PathBuf, NetnsKey>,
 }
 
 /// Which record is used for which pod.
@@ -133,7 +133,7 @@ impl StoredRecord {
         });
         Self {
             info: info.clone(),
-            paths: vec![checkpoint.netns.clone()],
+            paths: vec![checkpoint.netns.clone().into()],
             proof,
         }
     }
@@ -153,9 +153,8 @@ impl StoredRecord {
 
     /// Whether the user selected the pod that it is about, which may not run any more.
     fn is_selected(&self, selection: &Selection) -> bool {
-        let paths: Vec<PathBuf> = self.paths.iter().map(PathBuf::from).collect();
         let inode = self.proof.as_ref().map_or(0, |proof| proof.netns.inode);
-        selection.wants_netns(&paths, inode) && selection.wants_pod(&self.info)
+        selection.wants_netns(&self.paths, inode) && selection.wants_pod(&self.info)
     }
 }
 
@@ -260,8 +259,7 @@ impl Machine {
     }
 
     fn why_absent(&self, record: &StoredRecord) -> Rejection {
-        let is_known = |path: &String| {
-            let path = Path::new(path);
+        let is_known = |path: &PathBuf| {
             self.pods
                 .iter()
                 .any(|pod| pod.paths.iter().any(|known| known == path))

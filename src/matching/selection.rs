@@ -1,6 +1,5 @@
 //! The namespaces and pods that the user selected.
 
-use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -8,7 +7,7 @@ use std::path::PathBuf;
 use fast_glob::glob_match;
 
 use crate::model::problem::InventoryCause;
-use crate::model::{PodInfo, Problem};
+use crate::model::{Bytes, PodInfo, Problem};
 
 /// The user's selection; without any selector every pod is selected.
 #[derive(Debug, Clone, Default)]
@@ -18,9 +17,12 @@ pub struct Selection {
 }
 
 /// A pattern: `*` and `?`, which is one byte, do not match a slash, `**` does; `[a-z]`, `{a,b}`, and `\` before a literal
-/// character.
+/// character. A byte that is not UTF-8 may be itself or, as netfix shows it, `\xfc`.
 #[derive(Debug, Clone)]
-struct Glob(String);
+struct Glob {
+    pattern: Bytes,
+    shown: String,
+}
 
 #[derive(Debug, Clone)]
 struct NetnsPattern {
@@ -35,8 +37,8 @@ impl Selection {
     ///
     /// # Errors
     /// The first that is not a pattern.
-    pub fn new(netns: &[(String, Option<u64>)], pods: &[String]) -> Result<Self, Problem> {
-        let of_netns = |(text, inode): &(String, Option<u64>)| {
+    pub fn new(netns: &[(Bytes, Option<u64>)], pods: &[Bytes]) -> Result<Self, Problem> {
+        let of_netns = |(text, inode): &(Bytes, Option<u64>)| {
             Ok::<_, Problem>(NetnsPattern {
                 glob: Glob::new(text)?,
                 inode: *inode,
@@ -44,10 +46,7 @@ impl Selection {
         };
         Ok(Self {
             netns: netns.iter().map(of_netns).collect::<Result<_, _>>()?,
-            pods: pods
-                .iter()
-                .map(|text| Glob::new(text))
-                .collect::<Result<_, _>>()?,
+            pods: pods.iter().map(Glob::new).collect::<Result<_, _>>()?,
         })
     }
 
@@ -69,23 +68,20 @@ impl Selection {
     /// Whether a namespace with these paths and this inode is selected.
     pub(crate) fn wants_netns(&self, paths: &[PathBuf], inode: u64) -> bool {
         let matches = |pattern: &NetnsPattern| {
-            pattern.inode == Some(inode) || paths.iter().any(|path| pattern.glob.is_match(path))
+            pattern.inode == Some(inode)
+                || paths
+                    .iter()
+                    .any(|path| pattern.glob.is_match(path.as_os_str().as_bytes()))
         };
         self.netns.is_empty() || self.netns.iter().any(matches)
     }
 
     /// Whether a pod is selected by its name or id.
     pub(crate) fn wants_pod(&self, info: &PodInfo) -> bool {
-        let full = info
-            .namespace
-            .as_ref()
-            .zip(info.name.as_ref())
-            .map(|(space, name)| format!("{space}/{name}"));
-        let names = [
-            Some(info.id.as_str()),
-            info.name.as_deref(),
-            full.as_deref(),
-        ];
+        let name = info.name.as_ref().map(Bytes::as_slice);
+        let full = info.namespace.as_ref().zip(name);
+        let full = full.map(|(space, name)| [space.as_bytes(), b"/", name].concat());
+        let names = [Some(info.id.as_str().as_bytes()), name, full.as_deref()];
         self.pods.is_empty()
             || names
                 .iter()
@@ -99,8 +95,8 @@ impl fmt::Display for Selection {
         let netns = self
             .netns
             .iter()
-            .map(|pattern| format!("--netns {}", pattern.glob.0));
-        let pods = self.pods.iter().map(|glob| format!("--pod {}", glob.0));
+            .map(|pattern| format!("--netns {}", pattern.glob.shown));
+        let pods = self.pods.iter().map(|glob| format!("--pod {}", glob.shown));
         let words: Vec<String> = netns.chain(pods).collect();
         f.write_str(&words.join(" "))
     }
@@ -108,18 +104,23 @@ impl fmt::Display for Selection {
 
 impl Glob {
     /// Reads a pattern.
-    fn new(text: &str) -> Result<Self, Problem> {
-        fast_glob::validate(text).map_err(|error| {
+    fn new(text: &Bytes) -> Result<Self, Problem> {
+        let shown = text.as_pattern();
+        fast_glob::validate(text.as_slice()).map_err(|error| {
             let reason = error.to_string();
-            InventoryCause::NotAPattern { reason }.error(text)
+            InventoryCause::NotAPattern { reason }.error(shown.as_str())
         })?;
+        let pattern = text.unescape_pattern();
         // fast-glob reads a ! in front as "all but"; in netfix it is a character.
-        let escape = if text.starts_with('!') { "\\" } else { "" };
-        Ok(Self(format!("{escape}{text}")))
+        let pattern = match pattern.as_slice() {
+            [b'!', ..] => [b"\\", pattern.as_slice()].concat().into(),
+            _ => pattern,
+        };
+        Ok(Self { pattern, shown })
     }
 
-    fn is_match(&self, text: impl AsRef<OsStr>) -> bool {
-        glob_match(&self.0, text.as_ref().as_bytes())
+    fn is_match(&self, text: &[u8]) -> bool {
+        glob_match(self.pattern.as_slice(), text)
     }
 }
 
@@ -130,9 +131,9 @@ mod tests {
     fn selection(netns: &[&str], pod: &[&str]) -> Selection {
         let netns: Vec<_> = netns
             .iter()
-            .map(|text| ((*text).to_owned(), None))
+            .map(|text| (Bytes::from(*text), None))
             .collect();
-        let pod: Vec<_> = pod.iter().map(|text| (*text).to_owned()).collect();
+        let pod: Vec<_> = pod.iter().map(|text| Bytes::from(*text)).collect();
         Selection::new(&netns, &pod).unwrap()
     }
 
@@ -140,7 +141,7 @@ mod tests {
         PodInfo {
             id: crate::model::PodId::from_text("06c9b8d0a800"),
             namespace: namespace.map(str::to_owned),
-            name: Some(name.to_owned()),
+            name: Some(name.into()),
             uid: None,
             sandbox: None,
             attempt: None,
@@ -200,9 +201,32 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_is_not_utf_8_is_selected_by_its_bytes_and_as_it_is_shown() {
+        let info = |name: &[u8]| PodInfo {
+            name: Some(name.to_vec().into()),
+            ..info(Some("shop"), "")
+        };
+        let patterns: [&[u8]; 5] = [
+            b"b\xfcro",
+            b"b\\xfcro",
+            b"shop/b\\xfc*",
+            b"b?ro",
+            b"b\\xFCro",
+        ];
+        for pattern in patterns {
+            let selection = Selection::new(&[], &[pattern.to_vec().into()]).unwrap();
+            assert!(selection.wants_pod(&info(b"b\xfcro")), "{selection}");
+            assert!(!selection.wants_pod(&info(b"b\\xfcro")), "{selection}");
+        }
+        let literal = selection(&[], &["b\\\\xfcro"]);
+        assert!(literal.wants_pod(&info(b"b\\xfcro")));
+        assert!(!literal.wants_pod(&info(b"b\xfcro")));
+    }
+
+    #[test]
     fn an_invalid_pattern_is_named() {
         for pattern in ["[", "web-{0,1", "web\\"] {
-            let error = Selection::new(&[], &[pattern.to_owned()]).unwrap_err();
+            let error = Selection::new(&[], &[pattern.into()]).unwrap_err();
             assert_eq!(error.object, pattern);
         }
     }

@@ -22,30 +22,33 @@ impl Bytes {
         &self.0
     }
 
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The bytes of an escaped text. A backslash that begins no escape stands for itself.
     #[must_use]
     pub fn unescape(text: &str) -> Self {
-        let mut bytes = Vec::with_capacity(text.len());
-        let mut rest = text.as_bytes();
-        while let [first, after @ ..] = rest {
-            let (byte, after) = match rest {
-                [b'\\', b'\\', after @ ..] => (b'\\', after),
-                [b'\\', b'x', high, low, after @ ..] => match hex(*high, *low) {
-                    Some(byte) => (byte, after),
-                    None => (*first, &rest[1..]),
-                },
-                _ => (*first, after),
-            };
-            bytes.push(byte);
-            rest = after;
-        }
-        Self(bytes)
+        Self(decode(text.as_bytes(), b"\\"))
+    }
+
+    /// The bytes of a pattern, in which a backslash before any other character stays.
+    #[must_use]
+    pub(crate) fn unescape_pattern(&self) -> Self {
+        Self(decode(&self.0, b"\\\\"))
     }
 
     /// The text in files: valid UTF-8, from which [`Bytes::unescape`] gets the bytes back.
     #[must_use]
     pub fn escaped(&self) -> String {
         self.escaped_with(|text| text.replace('\\', "\\\\"))
+    }
+
+    /// A pattern as valid UTF-8; its backslashes stay.
+    pub(crate) fn as_pattern(&self) -> String {
+        self.escaped_with(str::to_owned)
     }
 
     fn escaped_with(&self, readable: impl Fn(&str) -> String) -> String {
@@ -58,9 +61,33 @@ impl Bytes {
     }
 }
 
-fn hex(high: u8, low: u8) -> Option<u8> {
+/// Undoes escapes; `backslash` is what two of them become.
+fn decode(mut text: &[u8], backslash: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    loop {
+        text = match text {
+            [] => return bytes,
+            [b'\\', b'\\', rest @ ..] => {
+                bytes.extend(backslash);
+                rest
+            }
+            [b'\\', b'x', high, low, rest @ ..] if let Some(byte) = number(*high, *low) => {
+                bytes.push(byte);
+                rest
+            }
+            [byte, rest @ ..] => {
+                bytes.push(*byte);
+                rest
+            }
+        };
+    }
+}
+
+/// The number of a byte that is not ASCII: no other is escaped.
+fn number(high: u8, low: u8) -> Option<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
-    u8::try_from(digit(high)? * 16 + digit(low)?).ok()
+    let byte = u8::try_from(digit(high)? * 16 + digit(low)?).ok()?;
+    (!byte.is_ascii()).then_some(byte)
 }
 
 /// As in files, without anything that a terminal obeys.
@@ -125,6 +152,12 @@ impl From<PathBuf> for Bytes {
     }
 }
 
+impl From<Bytes> for PathBuf {
+    fn from(path: Bytes) -> Self {
+        std::ffi::OsString::from_vec(path.0).into()
+    }
+}
+
 impl AsRef<OsStr> for Bytes {
     fn as_ref(&self) -> &OsStr {
         OsStr::from_bytes(&self.0)
@@ -163,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_backslash_that_begins_no_escape_is_one() {
-        for text in ["a\\b", "a\\xg0", "a\\x", "\\"] {
+        for text in ["a\\b", "a\\xg0", "a\\x41", "a\\x", "\\"] {
             assert_eq!(Bytes::unescape(text), Bytes::from(text));
         }
     }

@@ -9,19 +9,26 @@ use serde::{Deserialize, Serialize};
 use super::cni_result::{CniResult, cni_result, main_interface};
 use super::link::Vlan;
 use super::text::escape;
-use super::{Hardware, IfName, Mac, NetState, NetnsIdentity, NodeIdentity, PodId};
+use super::{Bytes, Hardware, IfName, Mac, NetState, NetnsIdentity, NodeIdentity, PodId};
 
-/// The schema that this program writes; it reads every older one and refuses newer ones.
-pub const SCHEMA: u32 = 1;
+/// The newest schema; netfix reads every older one and refuses newer ones. Schema 1 has names as they are, schema 2 escaped.
+pub const SCHEMA: u32 = 2;
+
+/// The oldest schema in which content means the same: an older netfix reads what has nothing to escape.
+pub(crate) fn schema_of(content: &impl Serialize) -> u32 {
+    let has_escapes = |text: String| text.contains("\\\\");
+    let is_old = serde_json::to_string(content).is_ok_and(|text| !has_escapes(text));
+    if is_old { 1 } else { SCHEMA }
+}
 
 /// One pod, with all that a restore needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
     /// A path that led to the namespace when the checkpoint was written.
-    pub netns: String,
+    pub netns: Bytes,
     /// The pod's name; empty when unknown.
     #[serde(default)]
-    pub podname: String,
+    pub podname: Bytes,
     /// The sandbox id; empty for a namespace without a sandbox.
     #[serde(default)]
     pub sandbox: String,
@@ -75,9 +82,9 @@ pub struct PodInfo {
     /// Kubernetes namespace, where a runtime reported it.
     #[serde(default)]
     pub namespace: Option<String>,
-    /// Pod or container name.
+    /// Name of the pod or container, or of the namespace's mount.
     #[serde(default)]
-    pub name: Option<String>,
+    pub name: Option<Bytes>,
     /// Pod uid, where a runtime reported it.
     #[serde(default)]
     pub uid: Option<String>,
@@ -155,8 +162,8 @@ impl PodInfo {
     #[must_use]
     pub fn title(&self) -> String {
         match (&self.namespace, &self.name) {
-            (Some(namespace), Some(name)) => escape(&format!("{namespace}/{name}")),
-            (None, Some(name)) => escape(name),
+            (Some(namespace), Some(name)) => format!("{}/{name}", escape(namespace)),
+            (None, Some(name)) => name.to_string(),
             _ => self.id.to_string(),
         }
     }
@@ -238,17 +245,23 @@ impl Checkpoint {
     ///
     /// `None` when the state has no interface but the loopback device.
     #[must_use]
-    pub fn new(netns: String, extension: Extension) -> Option<Self> {
+    pub fn new(netns: Bytes, extension: Extension) -> Option<Self> {
         let ifname = main_interface(&extension.state)?;
-        let result = cni_result(&extension.state, &ifname, &netns);
-        Some(Self {
+        let result = cni_result(&extension.state, &ifname, &netns.escaped());
+        let mut checkpoint = Self {
             netns,
             podname: extension.pod.name.clone().unwrap_or_default(),
             sandbox: extension.pod.sandbox.clone().unwrap_or_default(),
             ifname,
             result,
-            netfix: Some(extension),
-        })
+            netfix: None,
+        };
+        let schema = schema_of(&(&checkpoint, &extension));
+        checkpoint.netfix = Some(Extension {
+            schema,
+            ..extension
+        });
+        Some(checkpoint)
     }
 
     /// Whether both are netfix's and equal apart from times and the remaining lifetimes of addresses.
@@ -267,10 +280,11 @@ impl Checkpoint {
     #[must_use]
     pub fn pod(&self, id: &PodId) -> PodInfo {
         let stated = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        let name = Some(&self.podname).filter(|name| !name.is_empty());
         let info = match &self.netfix {
             Some(extension) => extension.pod.clone(),
             None => PodInfo {
-                name: stated(&self.podname),
+                name: name.cloned(),
                 sandbox: stated(&self.sandbox),
                 source: "origin".to_owned(),
                 ..PodInfo::nameless(id)

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::Bytes;
 use super::text::Invalid;
 
 /// The machine and the boot that a file was written on.
@@ -101,6 +102,15 @@ impl PodId {
             id.truncate(MAX_ID);
         }
         Self(id)
+    }
+
+    /// The same from any bytes: one that is not UTF-8 is named by its number.
+    pub(crate) fn from_bytes(name: &Bytes) -> Self {
+        let chunks = name.as_slice().utf8_chunks().map(|chunk| {
+            let numbers = chunk.invalid().iter().map(|byte| format!("_x{byte:02x}"));
+            chunk.valid().to_owned() + &numbers.collect::<String>()
+        });
+        Self::from_text(&chunks.collect::<String>())
     }
 
     /// The id as text.

@@ -7,7 +7,7 @@ use std::path::Path;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::{IfName, Link, Mac, NetState, Parent, PodInfo, Route};
+use super::{Bytes, IfName, Link, Mac, NetState, Parent, PodInfo, Route};
 
 /// The result of a command for one pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -142,7 +142,7 @@ pub struct PodSummary {
     /// Its names.
     pub info: PodInfo,
     /// A path that leads to its network namespace; `None` where a damaged file hides it.
-    pub netns: Option<String>,
+    pub netns: Option<Bytes>,
     /// When its checkpoint was written (RFC 3339), where it has one.
     pub created: Option<String>,
     /// Its interfaces.
@@ -154,7 +154,7 @@ impl PodSummary {
     pub(crate) fn bare(info: &PodInfo, netns: Option<&Path>) -> Self {
         Self {
             info: info.clone(),
-            netns: netns.map(|path| path.display().to_string()),
+            netns: netns.map(Bytes::from),
             created: None,
             interfaces: Vec::new(),
         }

@@ -60,7 +60,7 @@ fn host(document: &Document) -> PodView {
     let node = &document.node;
     let id = PodId::from_text("host");
     let info = PodInfo {
-        name: Some("(host)".to_owned()),
+        name: Some("(host)".into()),
         ..PodInfo::nameless(&id)
     };
     let state = node.state.unwrap_or(State::NoGateway);

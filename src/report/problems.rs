@@ -100,7 +100,7 @@ mod tests {
         let pods: Vec<PodInfo> = (0..9)
             .map(|at| PodInfo {
                 namespace: Some("shop".to_owned()),
-                name: Some(format!("web-{at}")),
+                name: Some(format!("web-{at}").into()),
                 ..PodInfo::nameless(&id(at))
             })
             .collect();

@@ -20,7 +20,7 @@ pub(super) fn facts(pod: &PodView, show: &ShowView) -> Facts {
         ("sandbox", known(info.sandbox.as_ref())),
         ("attempt", or_dash(info.attempt)),
         ("source", escape(&info.source)),
-        ("netns", known(pod.netns.as_ref())),
+        ("netns", or_dash(pod.netns.as_ref())),
         ("written", written),
         ("verified", known(pod.seen.as_ref())),
         ("now", now(pod, show)),

@@ -12,7 +12,7 @@ use super::window::{ReportView, WindowView};
 use crate::model::text::word;
 use crate::model::window::{PhaseName, Rollback, Run};
 use crate::model::{
-    GatewayAnswer, IfName, Interface, PodId, PodInfo, Problem, State, TargetAnswer,
+    Bytes, GatewayAnswer, IfName, Interface, PodId, PodInfo, Problem, State, TargetAnswer,
 };
 
 /// The answer of one command.
@@ -241,7 +241,7 @@ pub struct PodView {
     #[serde(flatten)]
     pub info: PodInfo,
     /// A path of its network namespace; null when its file cannot be read.
-    pub netns: Option<String>,
+    pub netns: Option<Bytes>,
     /// What the command found or did.
     pub state: State,
     /// When its checkpoint was written (RFC 3339).

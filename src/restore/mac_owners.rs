@@ -33,7 +33,7 @@ pub(super) fn owners_of_macs(host: &Host) -> BTreeMap<(Mac, IfName), Holder> {
             if let (Some(Parent::Host(parent)), Some(mac)) = (&link.parent, link.mac) {
                 let owner = Holder {
                     pod: Some(pod.info.id.clone()),
-                    netns: pod.netns.path.display().to_string(),
+                    netns: pod.netns.shown(),
                     link: Some(link.name),
                 };
                 owners.insert((mac, parent.clone()), owner);

@@ -84,7 +84,10 @@ impl Job {
     }
 
     fn give_up(&mut self, error: &Error) {
-        self.broken = Some(cannot_observe(&self.matched.checkpoint.netns, error));
+        self.broken = Some(cannot_observe(
+            &self.matched.checkpoint.netns.to_string(),
+            error,
+        ));
         self.finished = true;
     }
 

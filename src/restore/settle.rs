@@ -4,7 +4,6 @@
 //! Link events of the host and of the pods are watched. The last observation finds every other loss.
 
 use std::mem;
-use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -68,8 +67,8 @@ impl LossWatch {
     pub(crate) fn start(pods: &[RestoredPod]) -> Self {
         let mut events = LinkEvents::subscribe().ok();
         if let Some(events) = &mut events {
-            let paths = pods.iter().filter_map(|pod| pod.pod.netns.as_deref());
-            let open = paths.filter_map(|path| Netns::open(Path::new(path)).ok());
+            let paths = pods.iter().filter_map(|pod| pod.pod.netns.as_ref());
+            let open = paths.filter_map(|path| Netns::open(path.as_ref()).ok());
             // Linux before 4.2 has the host's events alone.
             let _ = events.include(open);
         }

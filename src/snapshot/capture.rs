@@ -109,7 +109,7 @@ impl Captured {
                 Ok(_) if is_private => self.record_empty(pod),
                 Ok((state, torn)) => self.pod(pod, state, torn),
                 Err(error) => {
-                    let path = pod.netns.path.display().to_string();
+                    let path = pod.netns.shown();
                     self.failed(pod, cannot_observe(&path, &error));
                 }
             }
@@ -154,7 +154,7 @@ impl Captured {
                 return self.add(summary, SnapshotState::Degraded);
             }
             (Some(link), None) => {
-                let path = pod.netns.path.display();
+                let path = pod.netns.shown();
                 return self.failed(pod, SnapshotCause::LinkVanished { link }.error(path));
             }
             (None, _) => {}
@@ -172,14 +172,13 @@ impl Captured {
             stack: stack::under(&state, &self.host),
             state,
         };
-        let state = if let Some(checkpoint) =
-            Checkpoint::new(pod.netns.path.display().to_string(), extension)
-        {
-            self.draft(pod, &mut summary, checkpoint)
-        } else {
-            self.record_empty(pod);
-            SnapshotState::Empty
-        };
+        let state =
+            if let Some(checkpoint) = Checkpoint::new(pod.netns.path.as_path().into(), extension) {
+                self.draft(pod, &mut summary, checkpoint)
+            } else {
+                self.record_empty(pod);
+                SnapshotState::Empty
+            };
         self.add(summary, state);
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
 use super::{Generations, PodSnapshot, Snapshot, SnapshotState};
-use crate::model::checkpoint::SCHEMA;
+use crate::model::checkpoint::schema_of;
 use crate::model::problem::{SnapshotCause, StoreEffect};
 use crate::model::{
     Checkpoint, IfName, Link, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, Parent,
@@ -171,7 +171,7 @@ impl Captured {
             Some(old) if has_lost || self.incomplete => old.clone(),
             None if has_lost => return None,
             _ => NodeState {
-                schema: SCHEMA,
+                schema: schema_of(&self.host),
                 created: self.created.clone(),
                 node: self.node.clone(),
                 state: self.lasting_state(),

@@ -10,13 +10,12 @@ mod generation;
 mod import;
 mod lock;
 mod retention;
+mod schema;
 mod window;
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-use serde::de::DeserializeOwned;
 
 use crate::model::checkpoint::SCHEMA;
 use crate::model::problem::{StoreCause, StoreEffect};
@@ -28,6 +27,7 @@ pub(crate) use file::{publish, replace};
 pub(crate) use generation::{Contents, Generation, Survey};
 pub(crate) use import::{Content, Foreign, foreign};
 pub use lock::Guard;
+use schema::{OfCheckpoint, Schema};
 
 /// Why something stored could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -239,7 +239,11 @@ impl Store {
 
     /// The node's state; `None` when the file is missing.
     pub(crate) fn load_node(&self) -> Result<Option<NodeState>, Error> {
-        load(&self.node_path(), SCHEMA)
+        let path = self.node_path();
+        let loaded = load(&path, SCHEMA)?;
+        loaded
+            .map(|(schema, text)| schema::parse(&path, &text, schema))
+            .transpose()
     }
 
     /// Takes the lock, and creates a missing state directory.
@@ -251,25 +255,15 @@ impl Store {
     }
 }
 
-#[derive(serde::Deserialize)]
-struct NodeSchema {
-    schema: u32,
-}
-
-#[derive(serde::Deserialize)]
-struct CheckpointSchema {
-    netfix: Option<NodeSchema>,
-}
-
-/// Reads a file with schema and checksum at its top level; `None` when it does not exist.
-fn load<T: DeserializeOwned>(path: &Path, known: u32) -> Result<Option<T>, Error> {
+/// The schema and the text of a file with schema and checksum at its top level; `None` when it does not exist.
+fn load(path: &Path, known: u32) -> Result<Option<(u32, String)>, Error> {
     let Some(text) = file::read(path)? else {
         return Ok(None);
     };
-    let probe: NodeSchema = file::parse(path, &text)?;
-    check_schema(path, probe.schema, known)?;
+    let Schema { schema } = file::parse(path, &text)?;
+    schema::check(path, schema, known)?;
     file::verify(path, &text)?;
-    file::parse(path, &text).map(Some)
+    Ok(Some((schema, text)))
 }
 
 fn load_checkpoint(path: &Path) -> Result<Checkpoint, Error> {
@@ -280,29 +274,22 @@ fn load_checkpoint(path: &Path) -> Result<Checkpoint, Error> {
 
 /// Decodes the text of a checkpoint.
 fn decode(path: &Path, text: &str) -> Result<Checkpoint, Error> {
-    let probe: CheckpointSchema = file::parse(path, text)?;
-    match probe.netfix {
-        Some(extension) => {
-            check_schema(path, extension.schema, SCHEMA)?;
+    let probe: OfCheckpoint = file::parse(path, text)?;
+    let schema = match probe.netfix {
+        Some(Schema { schema }) => {
+            schema::check(path, schema, SCHEMA)?;
             file::verify(path, text)?;
+            schema
         }
         // A netfix file with a damaged key must not pass for one of i40e_net_fix.
         None if file::has_checksum(text) => {
             return Err(Error::corrupt(path, "a checksum, but no `netfix` key"));
         }
-        None => {}
-    }
-    let checkpoint: Checkpoint = file::parse(path, text)?;
+        None => 1,
+    };
+    let checkpoint: Checkpoint = schema::parse(path, text, schema)?;
     if checkpoint.result.interfaces.is_empty() {
         return Err(Error::corrupt(path, "it has no interface"));
     }
     Ok(checkpoint)
-}
-
-fn check_schema(path: &Path, schema: u32, known: u32) -> Result<(), Error> {
-    if (1..=known).contains(&schema) {
-        return Ok(());
-    }
-    let reason = format!("unknown schema {schema}: this netfix reads up to {known}");
-    Err(Error::corrupt(path, reason))
 }

@@ -199,11 +199,12 @@ fn is_id(text: &str) -> bool {
 }
 
 fn load(path: &Path) -> Result<Option<Window>, Error> {
-    let window: Option<Window> = super::load(path, window::SCHEMA)?;
-    if let Some(window) = &window {
-        check_id(path, window)?;
-    }
-    Ok(window)
+    let Some((_, text)) = super::load(path, window::SCHEMA)? else {
+        return Ok(None);
+    };
+    let window = file::parse(path, &text)?;
+    check_id(path, &window)?;
+    Ok(Some(window))
 }
 
 fn save(path: &Path, window: &Window) -> Result<(), Error> {

@@ -1,9 +1,15 @@
 //! Names and aliases of links are bytes to the kernel: one that is not UTF-8 comes back byte for byte, and is shown with
 //! its bytes escaped.
 
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
 use serde_json::Value;
 
-use crate::common::{Node, Pod, Run};
+use crate::common::{Node, Pod, Run, run, tool};
 
 /// What a tenant, or an administrator with an old terminal, gives a pod: a command for ip(8), and how netfix shows it.
 const TEXTS: [(&[u8], &str); 3] = [
@@ -110,4 +116,82 @@ fn a_nic_of_the_host_with_such_an_alias_stops_no_pod() {
         .ip(b"link property add dev eth0 altname b\xfcro-lan");
     node.assert_all_survive_a_loss(&pods);
     node.netfix("check").exits(0);
+}
+
+/// A namespace that is mounted only at such a path, with a macvlan.
+struct Mounted<'n> {
+    pod: Pod<'n>,
+    path: PathBuf,
+}
+
+impl<'n> Mounted<'n> {
+    fn new(node: &'n Node, name: &[u8]) -> Self {
+        let pod = node.pod("strange").simple();
+        let path = node.temp().join(OsStr::from_bytes(name));
+        fs::write(&path, "").expect("a mount point");
+        let place = |from: &Path, to: &Path| {
+            let mut command = Command::new("mount");
+            tool::run(command.arg("--bind").arg(from).arg(to));
+        };
+        place(&pod.ns.path(), &path);
+        Self { pod, path }
+    }
+
+    /// netfix in a mount namespace without the other mounts, which no test can name.
+    fn netfix(node: &Node, words: &[u8]) -> Run {
+        let script = "for netns in /run/netns/*; do umount -l \"$netns\"; done; exec \"$@\"";
+        let wrapper = ["unshare", "--mount", "sh", "-c", script, "sh"];
+        let mut command = node.ns.exec("timeout");
+        command.arg("120").args(wrapper).arg(run::BINARY);
+        command.args(tool::words(words));
+        command.arg("--state-dir").arg(node.state_dir());
+        command.env("NETFIX_RUNTIME", "none").env("NO_COLOR", "1");
+        Run::of(&mut command)
+    }
+}
+
+impl Drop for Mounted<'_> {
+    fn drop(&mut self) {
+        let _ = tool::try_run(Command::new("umount").arg("-l").arg(&self.path));
+    }
+}
+
+#[test]
+fn a_namespace_at_such_a_path_is_found_stored_shown_and_restored() {
+    let node = Node::new();
+    let all = [
+        Mounted::new(&node, b"b\xfcro"),
+        Mounted::new(&node, b"b\xf6ro"),
+    ];
+    let before = all.each_ref().map(|one| one.pod.capture());
+    let folder = format!("--netns {}/*", node.temp().display());
+    let netfix = |words: &[u8]| Mounted::netfix(&node, words);
+    let with = |words: &str| netfix(format!("{words} {folder}").as_bytes());
+    with("snapshot").exits(0).stdout_has(&["2 pods saved"]);
+    let json = with("list -o json").exits(0).json();
+    let listed = json["pods"].as_array().expect("pods");
+    let of = |key: &str| {
+        listed
+            .iter()
+            .map(|pod| pod[key].to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of("id"), ["\"b_xf6ro\"", "\"b_xfcro\""]);
+    assert_eq!(of("name"), ["\"b\\\\xf6ro\"", "\"b\\\\xfcro\""]);
+    assert!(of("netns")[1].ends_with("/b\\\\xfcro\""), "{json}");
+    for pod in [b"b\xfcro".as_slice(), b"b\\xfcro", b"b_xfcro"] {
+        let of_pod = |words: &[u8]| netfix(&[words, b" ", pod].concat()).exits(0);
+        shows(&of_pod(b"show"), "b\\xfcro");
+        of_pod(b"list").stdout_has(&["b\\xfcro"]).lacks("b\\xf6ro");
+    }
+    node.lose_and_reload();
+    let by_bytes = [b"restore ".as_slice(), &[b'b', 0xfc], b"*"].concat();
+    netfix(&by_bytes).exits(0).stdout_has(&["1 pod restored"]);
+    let path = [node.temp().as_os_str().as_bytes(), b"/b\\xf6ro"].concat();
+    let by_path = [b"restore --netns ".as_slice(), &path].concat();
+    netfix(&by_path).exits(0).stdout_has(&["1 pod restored"]);
+    for (one, before) in all.iter().zip(&before) {
+        one.pod.assert_same_as(before);
+    }
+    with("check").exits(0).stdout_has(&["2 of 2"]);
 }

@@ -11,7 +11,7 @@ use netfix::cni;
 use netfix::matching::{
     Machine, Matching, Rejection, Selection, StoredRecord, Verdict, match_records,
 };
-use netfix::model::{Checkpoint, PodId};
+use netfix::model::{Bytes, Checkpoint, PodId};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -34,10 +34,10 @@ struct Case {
     cache: Vec<Value>,
     /// Values of `--netns`, each with the inode of its namespace.
     #[serde(default)]
-    netns: Vec<(String, Option<u64>)>,
+    netns: Vec<(Bytes, Option<u64>)>,
     /// Values of `--pod`.
     #[serde(default)]
-    pods: Vec<String>,
+    pods: Vec<Bytes>,
 }
 
 impl Case {
@@ -54,7 +54,7 @@ impl Case {
                 .expect("no loopback device");
             StoredRecord {
                 info: entry.info,
-                paths: entry.paths,
+                paths: entry.paths.into_iter().map(Into::into).collect(),
                 proof: None,
             }
         });

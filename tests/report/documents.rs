@@ -294,14 +294,14 @@ fn pod(at: usize, state: State) -> PodView {
     PodView {
         info: PodInfo {
             namespace: Some(namespace.to_owned()),
-            name: Some(name),
+            name: Some(name.into()),
             uid: Some(format!("5c1c2e5e-0000-4000-8000-{at:012x}")),
             sandbox: Some(format!("{id}{:052x}", at * 31)),
             attempt: Some(0),
             source: "containerd".to_owned(),
             id,
         },
-        netns: Some(format!("/run/netns/cni-5c1c2e5e-{at:04x}")),
+        netns: Some(format!("/run/netns/cni-5c1c2e5e-{at:04x}").into()),
         state,
         created: Some("2026-11-18T23:18:20Z".to_owned()),
         seen: Some(SNAPSHOT.to_owned()),

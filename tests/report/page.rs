@@ -66,7 +66,9 @@ fn the_page_has_every_pod_and_phase_and_is_self_contained() {
             .map(words)
             .collect();
         let expected = window.nics.iter().flatten();
-        let expected: Vec<&str> = expected.map(|nic| nic.name().unwrap().as_str()).collect();
+        let expected: Vec<&str> = expected
+            .map(|nic| nic.name().unwrap().as_str().unwrap())
+            .collect();
         assert_eq!(nics.len(), expected.len(), "{name}");
         assert!(
             nics.iter()
@@ -205,7 +207,7 @@ fn hostile() -> (Window, &'static str) {
     }))
     .unwrap();
     for pod in &mut window.pods {
-        pod.info.name = Some(text());
+        pod.info.name = Some(text().into());
         pod.info.namespace = Some(text());
         pod.info.source = text();
         pod.before = vec![interface.clone()];

@@ -235,7 +235,7 @@ fn without_utf_8_every_character_is_ascii() {
     }
     .document("list");
     document.pods[0].info.name =
-        Some("wéb-with-a-name-longer-than-the-terminal-is-wide-0123456789".to_owned());
+        Some("wéb-with-a-name-longer-than-the-terminal-is-wide-0123456789".into());
     for form in [Form::Human, Form::Name] {
         let text = screen(
             &document,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::model::problem::RebuildCause;
 use crate::model::window::{Container, ContainerChange, PodFingerprint};
-use crate::model::{NetnsIdentity, PodInfo};
+use crate::model::{Bytes, NetnsIdentity, PodInfo};
 use crate::runtime::Sandbox;
 
 /// A pod before the window.
@@ -77,7 +77,9 @@ fn own<'a>(then: &PodFingerprint, sandboxes: &'a [Sandbox]) -> Option<&'a Sandbo
 /// The sandbox that has the pod's name now.
 fn successor<'a>(info: &PodInfo, sandboxes: &'a [Sandbox]) -> Option<&'a Sandbox> {
     let same_name = |now: &&Sandbox| {
-        info.name.is_some() && now.name == info.name && now.namespace == info.namespace
+        info.name.is_some()
+            && now.name.as_deref().map(Bytes::from) == info.name
+            && now.namespace == info.namespace
     };
     sandboxes.iter().find(same_name)
 }

@@ -2,7 +2,7 @@
 
 use netfix::model::link::{Flags, Hardware, MacvlanMode, Vlan};
 use netfix::model::sysctl::SysctlKey;
-use netfix::model::{IfName, Link, LinkKind, Mac, NetState, Parent};
+use netfix::model::{Bytes, IfName, Link, LinkKind, Mac, NetState, Parent};
 use netfix::plan::Change;
 
 use super::sysctl::{ADDR_GEN_MODE, DISABLE_IPV6, MODE_NONE, setting};
@@ -14,7 +14,7 @@ const IPV6_MTU: SysctlKey = SysctlKey::known("mtu");
 
 impl Kernel {
     pub(super) fn add_link(&mut self, wanted: &Link) -> Result<(), Errno> {
-        if self.has_name(wanted.name.as_str()) {
+        if self.has_name(wanted.name.as_bytes()) {
             return Err(Errno::EEXIST);
         }
         if self
@@ -129,10 +129,11 @@ impl Kernel {
         self.forget_missing_ports();
     }
 
-    fn has_name(&self, name: &str) -> bool {
+    fn has_name(&self, name: &[u8]) -> bool {
         let mut links = self.state.links.iter();
         links.any(|link| {
-            link.name.as_str() == name || link.altnames.iter().any(|other| other == name)
+            let mut others = link.altnames.iter().map(Bytes::as_slice);
+            link.name.as_bytes() == name || others.any(|other| other == name)
         })
     }
 
@@ -201,7 +202,7 @@ impl Kernel {
                 bond.ad_actor_system = lists.ad_actor_system;
             }
             Change::Altnames(names) => {
-                if names.iter().any(|name| self.has_name(name)) {
+                if names.iter().any(|name| self.has_name(name.as_slice())) {
                     return Err(Errno::EEXIST);
                 }
                 let known = &mut self.link_mut(dev)?.altnames;

@@ -1,0 +1,96 @@
+//! The schemas of stored files.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{Error, file};
+use crate::model::Bytes;
+use crate::model::checkpoint::SCHEMA;
+
+/// A file of netfix, or netfix's part of a checkpoint.
+#[derive(Deserialize)]
+pub(super) struct Schema {
+    pub schema: u32,
+}
+
+/// A checkpoint; one of `i40e_net_fix` has no schema.
+#[derive(Deserialize)]
+pub(super) struct OfCheckpoint {
+    pub netfix: Option<Schema>,
+}
+
+/// Refuses what a newer netfix wrote.
+pub(super) fn check(path: &Path, schema: u32, known: u32) -> Result<(), Error> {
+    if (1..=known).contains(&schema) {
+        return Ok(());
+    }
+    let reason = format!("unknown schema {schema}: this netfix reads up to {known}");
+    Err(Error::corrupt(path, reason))
+}
+
+/// The keys of texts that are bytes to the kernel.
+const TEXTS: [&str; 15] = [
+    "alias", "altnames", "dev", "host", "ifname", "iif", "label", "master", "name", "netns", "oif",
+    "over", "own", "podname", "primary",
+];
+
+/// Parses a checkpoint or the node's state. In schema 1 a backslash in a name is one; what has any becomes schema 2.
+pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str, schema: u32) -> Result<T, Error> {
+    if schema > 1 || !text.contains("\\\\") {
+        return file::parse(path, text);
+    }
+    let mut content: Value = file::parse(path, text)?;
+    escape(&mut content, false);
+    for schema in ["/schema", "/netfix/schema"] {
+        if let Some(schema) = content.pointer_mut(schema) {
+            *schema = SCHEMA.into();
+        }
+    }
+    serde_json::from_value(content).map_err(|error| Error::corrupt(path, error.to_string()))
+}
+
+fn escape(value: &mut Value, is_text: bool) {
+    match value {
+        Value::String(text) if is_text => *text = Bytes::from(text.as_str()).escaped(),
+        Value::Array(values) => values.iter_mut().for_each(|value| escape(value, is_text)),
+        Value::Object(object) => {
+            for (key, value) in object {
+                escape(value, TEXTS.contains(&key.as_str()));
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Checkpoint, IfName};
+
+    fn read(schema: u32, name: &str) -> Checkpoint {
+        let name = serde_json::to_string(name).unwrap();
+        let text = format!(
+            r#"{{"netns": {name}, "podname": {name}, "ifname": {name},
+                "result": {{"interfaces": [{{"name": {name}}}]}}}}"#
+        );
+        parse(Path::new("x"), &text, schema).unwrap()
+    }
+
+    #[test]
+    fn a_backslash_of_an_old_file_is_one_and_a_new_one_begins_an_escape() {
+        let name = |name: &[u8]| IfName::try_from(Bytes::from(name.to_vec())).unwrap();
+        for old in ["a\\b", "a\\\\b", "a\\xfc", "büro"] {
+            let checkpoint = read(1, old);
+            assert_eq!(checkpoint.ifname, name(old.as_bytes()));
+            assert_eq!(checkpoint.result.interfaces[0].name, checkpoint.ifname);
+            assert_eq!(checkpoint.podname, Bytes::from(old));
+            let written = serde_json::to_string(&checkpoint).unwrap();
+            let again: Checkpoint = parse(Path::new("x"), &written, 2).unwrap();
+            assert_eq!(again, checkpoint);
+        }
+        assert_eq!(read(2, "a\\xfc").ifname, name(b"a\xfc"));
+    }
+}
