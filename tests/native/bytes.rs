@@ -118,6 +118,49 @@ fn a_nic_of_the_host_with_such_an_alias_stops_no_pod() {
     node.netfix("check").exits(0);
 }
 
+#[test]
+fn a_nic_of_the_host_with_such_a_name_carries_its_pods_again() {
+    let node = Node::without_addresses();
+    let rename = || {
+        node.ns.ip("link set eth0 down");
+        node.ns.ip(b"link set eth0 name n\xfcc");
+        node.ns.ip(b"link set n\xfcc up");
+    };
+    rename();
+    let pod = node.pod("web");
+    let netns = pod.name().as_bytes();
+    let add = b"link add link n\xfcc name new0 type macvlan mode bridge netns ";
+    node.ns.ip([add, netns].concat());
+    pod.ip("link set new0 name eth0");
+    pod.up_with_address();
+    let before = pod.capture();
+    node.snapshot();
+    node.ns.ip(b"link del n\xfcc");
+    node.reload();
+    rename();
+    shows(
+        &node.netfix("plan"),
+        "+ macvlan eth0 on n\\xfcc mode bridge",
+    );
+    node.restore();
+    pod.assert_same_as(&before);
+    node.netfix("check").exits(0);
+}
+
+#[test]
+fn an_alias_that_a_tenant_adds_later_changes_nothing() {
+    let node = Node::new();
+    let pod = node.pod("strange").simple();
+    node.snapshot();
+    pod.ip(b"link set eth0 alias \xff\xfe");
+    let before = pod.capture();
+    for command in ["check", "diff", "restore"] {
+        node.netfix(command).exits(0);
+    }
+    pod.assert_same_as(&before);
+    assert_eq!(node.ns.ip("-o link show").lines().count(), 2, "a stray");
+}
+
 /// A namespace that is mounted only at such a path, with a macvlan.
 struct Mounted<'n> {
     pod: Pod<'n>,

@@ -228,3 +228,97 @@ fn macvlan_mode(mode: MacVlanMode) -> Result<MacvlanMode, String> {
         other => return Err(format!("unknown macvlan mode {other}")),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use netlink_packet_core::{DefaultNla, Emitable, NetlinkMessage};
+    use netlink_packet_route::RouteNetlinkMessage;
+
+    use super::*;
+
+    const IFLA_MTU: u16 = 4;
+    const IFLA_LINK: u16 = 5;
+    const IFLA_INFO_DATA: u16 = 2;
+    const IFLA_MACVLAN_MODE: u16 = 1;
+
+    fn attributes(all: &[(u16, &[u8])]) -> Vec<u8> {
+        let all: Vec<_> = all
+            .iter()
+            .map(|(kind, value)| DefaultNla::new(*kind, value.to_vec()))
+            .collect();
+        let mut bytes = vec![0; all.as_slice().buffer_len()];
+        all.as_slice().emit(&mut bytes);
+        bytes
+    }
+
+    /// A message of the kernel about link 7, `büro` in Latin-1: a macvlan in bridge mode on link 3.
+    fn message(mtu: &[u8], mode: &[u8]) -> Vec<u8> {
+        let data = attributes(&[(IFLA_MACVLAN_MODE, mode)]);
+        let info = attributes(&[(IFLA_INFO_KIND, b"macvlan\0"), (IFLA_INFO_DATA, &data)]);
+        let body = attributes(&[
+            (3, b"b\xfcro\0"),
+            (IFLA_MTU, mtu),
+            (IFLA_LINK, &3_u32.to_ne_bytes()),
+            (20, b"B\xfcro\0"),
+            (52, &attributes(&[(53, b"b\xfcro-lan\0"), (53, b"lan\0")])),
+            (IFLA_LINKINFO, &info),
+        ]);
+        let header = [0, 0, 1, 0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0];
+        let length = u32::try_from(text::MESSAGE_HEADER + header.len() + body.len()).unwrap();
+        let mut message = length.to_ne_bytes().to_vec();
+        message.extend([16, 0, 0, 0]);
+        message.extend([0; 8]);
+        message.extend(header);
+        message.extend(body);
+        text::with_raw_texts(&message).into_owned()
+    }
+
+    const MTU: &[u8] = &1400_u32.to_ne_bytes();
+    const BRIDGE: &[u8] = &4_u32.to_ne_bytes();
+
+    #[test]
+    fn the_texts_of_a_link_are_bytes() {
+        let message = NetlinkMessage::deserialize(&message(MTU, BRIDGE)).unwrap();
+        let netlink_packet_core::NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) =
+            message.payload
+        else {
+            panic!("no link: {message:?}");
+        };
+        let RawLink { link, flaws, .. } = parse(link).unwrap();
+        assert_eq!(link.name.as_bytes(), b"b\xfcro");
+        assert_eq!(link.alias, Some(b"B\xfcro".to_vec().into()));
+        let altnames = [b"b\xfcro-lan".to_vec().into(), "lan".into()];
+        assert_eq!(link.altnames, altnames);
+        assert_eq!(
+            link.kind,
+            LinkKind::Macvlan(Macvlan::plain(MacvlanMode::Bridge))
+        );
+        assert!(flaws.is_empty(), "{flaws:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_decoded_costs_only_itself() {
+        let (short, unknown) = ([1_u8], 99_u32.to_ne_bytes());
+        let cases: [(&[u8], &[u8], u32, bool); 3] = [
+            (&short, BRIDGE, 1500, true),
+            (MTU, &short, 1400, false),
+            (MTU, &unknown, 1400, false),
+        ];
+        for (mtu, mode, read_mtu, is_macvlan) in cases {
+            let message = message(mtu, mode);
+            let RawLink {
+                link,
+                parent,
+                flaws,
+                has_hardware,
+                ..
+            } = parse_in_part(&message).unwrap();
+            assert_eq!((link.index, link.mtu, parent), (7, read_mtu, Some(3)));
+            assert_eq!(link.name.as_bytes(), b"b\xfcro");
+            assert_eq!(link.kind.name(), "macvlan");
+            assert_eq!(link.kind.can_be_made(), is_macvlan, "{:?}", link.kind);
+            assert_eq!(flaws.len(), 1, "{flaws:?}");
+            assert!(!has_hardware);
+        }
+    }
+}
