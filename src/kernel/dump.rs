@@ -9,9 +9,9 @@ use netlink_packet_route::neighbour::{NeighbourFlags, NeighbourMessage};
 use netlink_packet_route::route::RouteMessage;
 use netlink_packet_route::rule::RuleMessage;
 
+use super::decode::{Dump, Undecodable};
 use super::link::RawLink;
 use super::nsid::HostId;
-use super::socket::{Dump, Undecodable};
 use super::{Error, Socket, address, ethtool, link, neighbour, ntable, route, rule, sysctl};
 use crate::model::sysctl::Sysctls;
 use crate::model::{

@@ -10,15 +10,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkBuffer, NetlinkHeader,
-    NetlinkMessage, NetlinkPayload, Parseable,
+    NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
+    NetlinkPayload,
 };
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::{Socket as RawSocket, SocketAddr, protocols::NETLINK_ROUTE};
 use nix::errno::Errno;
 use nix::{getsockopt_impl, sockopt_impl};
 
-use super::{text, trace};
+use super::decode::{Dump, NLMSG_DONE, NLMSG_ERROR, Received, decode, decode_dump, split};
+use super::trace;
 use crate::fault::{point, retry_interrupted};
 
 sockopt_impl!(
@@ -77,12 +78,6 @@ impl From<io::Error> for Error {
     }
 }
 
-impl From<Undecodable> for Error {
-    fn from(Undecodable { why, .. }: Undecodable) -> Self {
-        Self::Decode(why)
-    }
-}
-
 impl From<Errno> for Error {
     fn from(errno: Errno) -> Self {
         Self::Kernel(errno)
@@ -95,23 +90,6 @@ pub struct Socket {
     raw: RawSocket,
     sequence: u32,
     buffer: Vec<u8>,
-}
-
-/// The objects of a dump.
-#[derive(Debug, Default)]
-pub struct Dump {
-    pub objects: Vec<RouteNetlinkMessage>,
-    /// Objects that could not be decoded.
-    pub undecodable: Vec<Undecodable>,
-}
-
-/// A message that netlink-packet-route refuses.
-#[derive(Debug)]
-pub struct Undecodable {
-    /// The whole message, with its texts as raw attributes.
-    pub message: Vec<u8>,
-    /// What it contains that is unknown.
-    pub why: String,
 }
 
 /// One request: a message and its `NLM_F_*` flags; `NLM_F_REQUEST` is added.
@@ -346,68 +324,6 @@ impl Socket {
     }
 }
 
-/// Message types that end a dump (linux/netlink.h).
-const NLMSG_ERROR: u16 = 2;
-const NLMSG_DONE: u16 = 3;
-
-/// The messages of a datagram, each with its header, still encoded.
-fn split(datagram: &[u8]) -> impl Iterator<Item = Result<(NetlinkHeader, &[u8]), Error>> {
-    let mut rest = datagram;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let bytes = std::mem::take(&mut rest);
-        let header =
-            NetlinkBuffer::new_checked(&bytes).and_then(|checked| NetlinkHeader::parse(&checked));
-        Some(
-            header
-                .map_err(|error| Error::Decode(error.to_string()))
-                .map(|header| {
-                    let length = header.length as usize;
-                    rest = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
-                    (header, &bytes[..length])
-                }),
-        )
-    })
-}
-
-fn decode(message: &[u8]) -> Result<NetlinkMessage<RouteNetlinkMessage>, Undecodable> {
-    let message = text::with_raw_texts(message);
-    NetlinkMessage::deserialize(&message).map_err(|error| Undecodable {
-        why: error.to_string(),
-        message: message.into_owned(),
-    })
-}
-
-fn decode_dump(bytes: &[u8]) -> Result<Dump, Error> {
-    let mut dump = Dump::default();
-    for part in split(bytes) {
-        let payload = match decode(part?.1) {
-            Ok(message) => message.payload,
-            Err(why) => {
-                dump.undecodable.push(why);
-                continue;
-            }
-        };
-        match payload {
-            NetlinkPayload::InnerMessage(object) => dump.objects.push(object),
-            NetlinkPayload::Done(done) if done.code < 0 => return Err(errno(done.code).into()),
-            NetlinkPayload::Error(error) if error.code.is_some() => {
-                return Err(errno(error.raw_code()).into());
-            }
-            _ => {}
-        }
-    }
-    Ok(dump)
-}
-
-/// One message of a datagram.
-pub type Received = (
-    NetlinkHeader,
-    Result<NetlinkMessage<RouteNetlinkMessage>, Undecodable>,
-);
-
 impl AsFd for Socket {
     #[allow(unsafe_code)]
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -442,6 +358,6 @@ fn batches(requests: &[Request]) -> impl Iterator<Item = &[Request]> {
     })
 }
 
-fn errno(code: i32) -> Errno {
+pub(super) fn errno(code: i32) -> Errno {
     Errno::from_raw(code.saturating_neg())
 }

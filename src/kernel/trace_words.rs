@@ -107,7 +107,9 @@ fn add_attribute(words: &mut Words, attribute: &LinkAttribute) {
         Some(LinkText::Name(name)) => words.add("name", name),
         Some(LinkText::Alias(alias)) => words.add("alias", alias),
         Some(LinkText::Altnames(names)) => {
-            names.iter().for_each(|name| words.add("altname", name));
+            for name in &names {
+                words.add("altname", name);
+            }
         }
         None => {}
     }

@@ -71,11 +71,11 @@ impl Namespace {
         PathBuf::from("/run/netns").join(&self.name)
     }
 
-    pub fn ip(&self, words: impl AsRef<[u8]>) -> String {
+    pub fn ip(&self, words: &(impl AsRef<[u8]> + ?Sized)) -> String {
         self.try_ip(words).unwrap_or_else(|e| panic!("{e}"))
     }
 
-    pub fn try_ip(&self, words: impl AsRef<[u8]>) -> Result<String, String> {
+    pub fn try_ip(&self, words: &(impl AsRef<[u8]> + ?Sized)) -> Result<String, String> {
         tool::try_run(
             Command::new("ip")
                 .args(["-n", &self.name])
@@ -109,7 +109,7 @@ impl Namespace {
     }
 
     /// Writes one key below /proc/sys/net, such as `ipv6/conf/eth0/accept_ra`.
-    pub fn set_sysctl(&self, key: impl AsRef<[u8]>, value: &str) {
+    pub fn set_sysctl(&self, key: &(impl AsRef<[u8]> + ?Sized), value: &str) {
         let path = Path::new("/proc/sys/net").join(OsStr::from_bytes(key.as_ref()));
         let result = self.enter(|| fs::write(&path, value));
         let (path, name) = (path.display(), &self.name);

@@ -49,7 +49,7 @@ impl<'n> Pod<'n> {
         format!("02:00:00:88:01:{:02x}", self.number)
     }
 
-    pub fn ip(&self, words: impl AsRef<[u8]>) -> String {
+    pub fn ip(&self, words: &(impl AsRef<[u8]> + ?Sized)) -> String {
         self.ns.ip(words)
     }
 

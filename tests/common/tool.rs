@@ -55,12 +55,13 @@ pub fn words(line: &[u8]) -> impl Iterator<Item = &OsStr> {
 
 /// Bytes as a text in which two that differ still do: a byte that is not UTF-8 is named by its number.
 pub fn readable(bytes: &[u8]) -> String {
-    let chunks = bytes.utf8_chunks().map(|chunk| {
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
         let invalid = chunk.invalid().iter();
-        let numbers: String = invalid.map(|byte| format!("<{byte:02x}>")).collect();
-        chunk.valid().to_owned() + &numbers
-    });
-    chunks.collect()
+        text.extend(invalid.map(|byte| format!("<{byte:02x}>")));
+    }
+    text
 }
 
 /// Runs a command until it ends; `Err` holds its output when it failed.

@@ -129,8 +129,9 @@ fn a_nic_of_the_host_with_such_a_name_carries_its_pods_again() {
     rename();
     let pod = node.pod("web");
     let netns = pod.name().as_bytes();
-    let add = b"link add link n\xfcc name new0 type macvlan mode bridge netns ";
-    node.ns.ip([add, netns].concat());
+    let add = b"link add link n\xfcc name new0 netns ".as_slice();
+    node.ns
+        .ip(&[add, netns, b" type macvlan mode bridge"].concat());
     pod.ip("link set new0 name eth0");
     pod.up_with_address();
     let before = pod.capture();

@@ -1,0 +1,98 @@
+//! From the bytes of datagrams to rtnetlink messages.
+
+use netlink_packet_core::{
+    NetlinkBuffer, NetlinkHeader, NetlinkMessage, NetlinkPayload, Parseable,
+};
+use netlink_packet_route::RouteNetlinkMessage;
+
+use super::socket::errno;
+use super::{Error, text};
+
+/// The objects of a dump.
+#[derive(Debug, Default)]
+pub struct Dump {
+    pub objects: Vec<RouteNetlinkMessage>,
+    /// Objects that could not be decoded.
+    pub undecodable: Vec<Undecodable>,
+}
+
+/// A message that netlink-packet-route refuses.
+#[derive(Debug)]
+pub struct Undecodable {
+    /// The whole message, with its texts as raw attributes.
+    pub message: Vec<u8>,
+    /// What it contains that is unknown.
+    pub why: String,
+}
+
+/// One message of a datagram.
+pub type Received = (
+    NetlinkHeader,
+    Result<NetlinkMessage<RouteNetlinkMessage>, Undecodable>,
+);
+
+impl From<Undecodable> for Error {
+    fn from(Undecodable { why, .. }: Undecodable) -> Self {
+        Self::Decode(why)
+    }
+}
+
+/// Message types that end a dump (linux/netlink.h).
+pub(super) const NLMSG_ERROR: u16 = 2;
+pub(super) const NLMSG_DONE: u16 = 3;
+
+/// The messages of a datagram, each with its header, still encoded.
+pub(super) fn split(
+    datagram: &[u8],
+) -> impl Iterator<Item = Result<(NetlinkHeader, &[u8]), Error>> {
+    let mut rest = datagram;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let bytes = std::mem::take(&mut rest);
+        let header =
+            NetlinkBuffer::new_checked(&bytes).and_then(|checked| NetlinkHeader::parse(&checked));
+        Some(
+            header
+                .map_err(|error| Error::Decode(error.to_string()))
+                .map(|header| {
+                    let length = header.length as usize;
+                    rest = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+                    (header, &bytes[..length])
+                }),
+        )
+    })
+}
+
+/// One message, with its texts as raw attributes.
+pub(super) fn decode(message: &[u8]) -> Result<NetlinkMessage<RouteNetlinkMessage>, Undecodable> {
+    let message = text::with_raw_texts(message);
+    NetlinkMessage::deserialize(&message).map_err(|error| Undecodable {
+        why: error.to_string(),
+        message: message.into_owned(),
+    })
+}
+
+/// All objects of a dump.
+pub(super) fn decode_dump(bytes: &[u8]) -> Result<Dump, Error> {
+    let mut dump = Dump::default();
+    for part in split(bytes) {
+        let payload = match decode(part?.1) {
+            Ok(message) => message.payload,
+            Err(why) => {
+                dump.undecodable.push(why);
+                continue;
+            }
+        };
+        match payload {
+            NetlinkPayload::InnerMessage(object) => dump.objects.push(object),
+            NetlinkPayload::Done(done) if done.code < 0 => return Err(errno(done.code).into()),
+            NetlinkPayload::Error(error) if error.code.is_some() => {
+                return Err(errno(error.raw_code()).into());
+            }
+            _ => {}
+        }
+    }
+    Ok(dump)
+}
