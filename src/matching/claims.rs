@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::model::address::Maker;
 use crate::model::problem::{ConflictCause, Holder};
-use crate::model::{Bytes, IfName, LinkKind, Mac, NetState, Parent, PodId, Problem};
+use crate::model::{Bytes, IfName, Indexed, LinkKind, Mac, NetState, Parent, PodId, Problem};
 
 /// A pod or the host, with links on the host's links.
 #[derive(Debug, Clone, Copy)]
@@ -89,6 +89,7 @@ impl Claimant<'_> {
 
     fn claims(&self) -> Vec<Claim> {
         let mut claims = Vec::new();
+        let state = Indexed::new(self.state);
         for link in &self.state.links {
             let parent = match (&link.parent, self.pod) {
                 (Some(Parent::Host(parent)), Some(_)) => parent,
@@ -97,7 +98,7 @@ impl Claimant<'_> {
                     parent
                 }
                 (_, None) => {
-                    claims.extend(self.addresses(&link.name, &link.name));
+                    claims.extend(addresses(&state, &link.name, &link.name));
                     continue;
                 }
                 _ => continue,
@@ -108,22 +109,19 @@ impl Claimant<'_> {
                     .filter(|_| is_macvlan)
                     .map(|mac| Claim::Mac(parent.clone(), mac)),
             );
-            claims.extend(self.addresses(&link.name, parent));
+            claims.extend(addresses(&state, &link.name, parent));
         }
         claims
     }
+}
 
-    /// The addresses of a link, without those that the kernel derives from the MAC.
-    fn addresses(&self, dev: &IfName, parent: &IfName) -> Vec<Claim> {
-        let given = self
-            .state
-            .addresses
-            .iter()
-            .filter(|a| a.dev == *dev && a.maker == Maker::Admin);
-        given
-            .map(|address| Claim::Address(parent.clone(), address.local))
-            .collect()
-    }
+/// The addresses of a link, without those that the kernel derives from the MAC.
+fn addresses(state: &Indexed<'_>, dev: &IfName, parent: &IfName) -> Vec<Claim> {
+    let addresses = state.addresses_of(dev).iter();
+    let given = addresses.filter(|address| address.maker == Maker::Admin);
+    given
+        .map(|address| Claim::Address(parent.clone(), address.local))
+        .collect()
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ const PROTO_KERNEL_RA: u8 = 2;
 const PROTO_KERNEL_LL: u8 = 3;
 
 /// One address of one interface.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Address {
     /// The interface that has it.
     pub dev: IfName,
@@ -78,7 +78,7 @@ pub struct Address {
 }
 
 /// The origin of an address, which decides whether a restore adds it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Maker {
     /// An administrator or a program on this machine.
@@ -172,10 +172,12 @@ impl Address {
     /// Whether both are the same address on the same interface; their attributes may differ.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        self.dev == other.dev
-            && self.local == other.local
-            && self.prefix_len == other.prefix_len
-            && self.peer == other.peer
+        self.key() == other.key()
+    }
+
+    /// What distinguishes it from the other addresses of its namespace.
+    pub(crate) fn key(&self) -> (&IfName, IpAddr, u8, Option<IpAddr>) {
+        (&self.dev, self.local, self.prefix_len, self.peer)
     }
 
     /// Whether the attributes that an administrator sets are equal: flags, scope, label, metric, broadcast.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{IfName, Mac};
 
 /// The data of a bond: mode and options of `ip link set type bond`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Bond {
     /// Mode number (`BOND_MODE_*`, `linux/if_bonding.h)`: 0 balance-rr, 1 active-backup, 4 802.3ad, …
     pub mode: u8,

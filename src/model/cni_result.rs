@@ -129,14 +129,13 @@ fn destination(of: &Route) -> Option<IpNet> {
 
 pub(super) fn cni_result(state: &NetState, ifname: &IfName, netns: &str) -> CniResult {
     let routes = cni_routes(state, ifname);
-    let gateway = |ip: IpAddr| {
-        let same_family = |route: &&CniRoute| route.dst.addr().is_ipv4() == ip.is_ipv4();
-        let default = routes
-            .iter()
-            .filter(same_family)
-            .find(|route| route.dst.prefix_len() == 0);
-        default.and_then(|route| route.gw)
+    let default = |is_ipv4: bool| {
+        let is_default = |route: &&CniRoute| {
+            route.dst.prefix_len() == 0 && route.dst.addr().is_ipv4() == is_ipv4
+        };
+        routes.iter().find(is_default).and_then(|route| route.gw)
     };
+    let (gateway4, gateway6) = (default(true), default(false));
     let ips = state
         .addresses_of(ifname)
         .filter(|address| !address.comes_by_itself())
@@ -145,7 +144,11 @@ pub(super) fn cni_result(state: &NetState, ifname: &IfName, netns: &str) -> CniR
                 version: if address.local.is_ipv4() { "4" } else { "6" }.to_owned(),
                 interface: Some(0),
                 address: IpNet::new(address.local, address.prefix_len).ok()?,
-                gateway: gateway(address.local),
+                gateway: if address.local.is_ipv4() {
+                    gateway4
+                } else {
+                    gateway6
+                },
             })
         })
         .collect();

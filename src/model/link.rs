@@ -10,7 +10,7 @@ use super::text::Invalid;
 use super::{Bytes, IfName, Mac};
 
 /// One network interface with all attributes that `ip link add` or `ip link set` can give it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Link {
     /// Interface name.
     pub name: IfName,
@@ -91,7 +91,7 @@ const DEFAULT_TXQUEUELEN: u32 = 1000;
 
 /// Flags of a link that an administrator sets (`IFF_*`, linux/if.h).
 #[allow(clippy::struct_excessive_bools)] // each is one bit of the kernel's flag word
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Flags {
     /// Administratively up.
     pub up: bool,
@@ -108,7 +108,7 @@ pub struct Flags {
 }
 
 /// Queue counts of a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Queues {
     /// Transmit queues.
     pub tx: u32,
@@ -117,7 +117,7 @@ pub struct Queues {
 }
 
 /// The parent of a link, and its namespace.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Parent {
     /// In the same namespace.
@@ -140,7 +140,7 @@ impl Parent {
 }
 
 /// The kinds of link that netfix distinguishes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum LinkKind {
     /// The loopback device of a namespace; never lost.
@@ -211,7 +211,7 @@ impl fmt::Display for VlanId {
 }
 
 /// The tag protocol of a VLAN.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum VlanProtocol {
     /// Ethertype 0x8100.
     #[default]
@@ -223,7 +223,7 @@ pub enum VlanProtocol {
 }
 
 /// The data of a VLAN.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Vlan {
     /// The tag.
     pub id: VlanId,
@@ -283,7 +283,7 @@ impl Vlan {
 }
 
 /// How a macvlan's traffic is treated (`enum macvlan_mode`, `linux/if_link.h`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MacvlanMode {
     /// No traffic between the macvlans of one parent.
@@ -299,7 +299,7 @@ pub enum MacvlanMode {
 }
 
 /// The data of a macvlan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Macvlan {
     /// Mode.
     pub mode: MacvlanMode,
@@ -332,7 +332,7 @@ impl Macvlan {
 }
 
 /// The identity of a device.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Hardware {
     /// The address burnt into the device (`ip -d link`: permaddr).
     pub permanent_mac: Option<Mac>,

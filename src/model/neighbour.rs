@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{IfName, Mac};
 
 /// A neighbour entry of an administrator: permanent, or a proxy.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Neighbour {
     /// The interface.
     pub dev: IfName,

@@ -18,8 +18,11 @@ pub const KIND_UNICAST: u8 = 1;
 /// `RT_SCOPE_UNIVERSE`, the widest scope: a route to it needs the narrower ones first.
 pub const SCOPE_UNIVERSE: u8 = 0;
 
+/// Destination, source, table, type of service and metric, by which the kernel finds a route.
+pub(crate) type Place = (IpNet, Option<IpNet>, u32, u8, Option<u32>);
+
 /// One route of either family.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "family")]
 pub enum Route {
     /// IPv4.
@@ -31,7 +34,7 @@ pub enum Route {
 }
 
 /// A route of the family whose address type is `A` and prefix type is `N`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RouteOf<A, N> {
     /// Destination; `0.0.0.0/0` or `::/0` is the default route.
     pub dst: N,
@@ -71,7 +74,7 @@ fn none<T>() -> Option<T> {
 }
 
 /// One next hop.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Hop<A> {
     /// Gateway; `None` when the destination is on-link.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
@@ -156,10 +159,14 @@ impl Route {
     /// Whether both compete for the same place in the same table, so that only appending lets both live.
     #[must_use]
     pub fn shares_place_with(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::V4(a), Self::V4(b)) => a.place() == b.place(),
-            (Self::V6(a), Self::V6(b)) => a.place() == b.place(),
-            _ => false,
+        self.place() == other.place()
+    }
+
+    /// What may be only once in a namespace.
+    pub(crate) fn place(&self) -> Place {
+        match self {
+            Self::V4(route) => route.place(),
+            Self::V6(route) => route.place(),
         }
     }
 
@@ -181,21 +188,16 @@ impl<A, N: Copy + Into<IpNet>> RouteOf<A, N> {
     }
 }
 
-impl<A: Copy + Into<IpAddr>, N: PartialEq> RouteOf<A, N> {
+impl<A: Copy + Into<IpAddr>, N: Copy + Into<IpNet>> RouteOf<A, N> {
     fn hops(&self) -> Vec<(Option<IpAddr>, Option<&IfName>)> {
         let hops = self.hops.iter();
         hops.map(|hop| (hop.gateway.map(Into::into), hop.dev.as_ref()))
             .collect()
     }
 
-    fn place(&self) -> (&N, Option<&N>, u32, u8, Option<u32>) {
-        (
-            &self.dst,
-            self.src.as_ref(),
-            self.table,
-            self.tos,
-            self.priority,
-        )
+    fn place(&self) -> Place {
+        let (dst, src) = (self.dst.into(), self.src.map(Into::into));
+        (dst, src, self.table, self.tos, self.priority)
     }
 }
 

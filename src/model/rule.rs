@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Bytes;
 
 /// One rule, with the fields of `struct fib_rule_hdr` and its attributes (`linux/fib_rules.h`).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Rule {
     /// IPv6 rather than IPv4.

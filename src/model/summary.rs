@@ -1,5 +1,6 @@
 //! Summaries of pods for answers and window records.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::net::IpAddr;
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::path::Path;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::{Bytes, IfName, Link, Mac, NetState, Parent, PodInfo, Route};
+use super::{Bytes, IfName, Indexed, Link, Mac, NetState, Parent, PodInfo, Route};
 
 /// The result of a command for one pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -163,16 +164,17 @@ impl PodSummary {
 
 /// The interfaces of a state, without the loopback device.
 pub(crate) fn interfaces(state: &NetState) -> Vec<Interface> {
-    let view = |link: &Link| {
-        let addresses = state
-            .addresses_of(&link.name)
-            .filter(|address| !address.comes_by_itself());
-        let mut gateways: Vec<IpAddr> = Vec::new();
-        for (gateway, dev) in state.routes.iter().flat_map(Route::gateways) {
-            if *dev == link.name && !gateways.contains(&gateway) {
-                gateways.push(gateway);
-            }
+    let index = Indexed::new(state);
+    let mut known = HashSet::new();
+    let mut gateways: HashMap<&IfName, Vec<IpAddr>> = HashMap::new();
+    for (gateway, dev) in state.routes.iter().flat_map(Route::gateways) {
+        if known.insert((gateway, dev)) {
+            gateways.entry(dev).or_default().push(gateway);
         }
+    }
+    let mut view = |link: &Link| {
+        let addresses = index.addresses_of(&link.name).iter();
+        let addresses = addresses.filter(|address| !address.comes_by_itself());
         Interface {
             name: link.name.clone(),
             kind: link.kind.name().to_owned(),
@@ -182,8 +184,8 @@ pub(crate) fn interfaces(state: &NetState) -> Vec<Interface> {
             addresses: addresses
                 .filter_map(|address| IpNet::new(address.local, address.prefix_len).ok())
                 .collect(),
-            gateways,
+            gateways: gateways.remove(&link.name).unwrap_or_default(),
         }
     };
-    state.links_but_loopback().map(view).collect()
+    state.links_but_loopback().map(&mut view).collect()
 }

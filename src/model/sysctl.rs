@@ -52,7 +52,7 @@ impl fmt::Display for SysctlKey {
 pub type Settings = BTreeMap<SysctlKey, i64>;
 
 /// All per-interface settings of one link.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sysctls {
     /// `/proc/sys/net/ipv4/conf/<interface>`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -6,7 +6,7 @@ use crate::model::link::{Flags, Macvlan, MacvlanMode, Vlan};
 use crate::model::partial::{Attachment, Made, Partial, Tuning};
 use crate::model::problem::PartialCause;
 use crate::model::sysctl::Sysctls;
-use crate::model::{Address, IfName, Link, LinkKind, NetState, Parent, Problem};
+use crate::model::{Address, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
 use crate::plan::link_diff;
 use crate::plan::{HostLinks, Plan, cni_routes};
 
@@ -151,8 +151,9 @@ impl Completion<'_> {
         );
         configured.mac = now.mac;
         let mut differing = Plan::default();
-        link_diff::attributes(&configured, now, self.now, &mut differing);
-        link_diff::sysctls(&configured, now, self.now, &mut differing);
+        let state = Indexed::new(self.now);
+        link_diff::attributes(&configured, now, &state, &mut differing);
+        link_diff::sysctls(&configured, now, &state, &mut differing);
         for line in differing.lines() {
             self.problems
                 .push(PartialCause::ConfiguredOtherwise.warning(line));

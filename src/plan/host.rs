@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Change, HostLinks, Observed, Plan, Step};
 use crate::model::bond::Bond;
 use crate::model::problem::{ConflictCause, PlanCause};
-use crate::model::{IfName, Link, LinkKind, NetState, Parent};
+use crate::model::{IfName, Indexed, Link, LinkKind, NetState, Parent};
 use crate::plan::link_diff::{self, closure, fresh_link};
 
 /// The plan for the host's namespace, and the parents that its pods' links then have.
@@ -18,7 +18,8 @@ pub fn host(
     devices: &BTreeSet<IfName>,
 ) -> (Plan, HostLinks) {
     let mut planner = Planner {
-        wanted,
+        wanted: Indexed::new(wanted),
+        now: Indexed::new(observed.state),
         observed,
         plan: Plan::default(),
         links: HostLinks::default(),
@@ -32,7 +33,8 @@ pub fn host(
 }
 
 struct Planner<'a> {
-    wanted: &'a NetState,
+    wanted: Indexed<'a>,
+    now: Indexed<'a>,
     observed: Observed<'a>,
     plan: Plan,
     links: HostLinks,
@@ -41,14 +43,13 @@ struct Planner<'a> {
 impl<'a> Planner<'a> {
     /// The links in scope, each after its parent or ports.
     fn in_scope(&self, devices: BTreeSet<IfName>) -> Vec<&'a Link> {
-        let names = closure(devices, &self.wanted.links);
-        let mut links: Vec<_> = self
-            .wanted
-            .links
+        let wanted = &self.wanted.state.links;
+        let names = closure(devices, wanted);
+        let mut links: Vec<_> = wanted
             .iter()
             .filter(|link| names.contains(&link.name))
             .collect();
-        links.sort_by_key(|link| (self.depth(link, 0), link.index));
+        links.sort_by_cached_key(|link| (self.depth(link, 0), link.index));
         links
     }
 
@@ -60,6 +61,7 @@ impl<'a> Planner<'a> {
         }
         let below = self
             .wanted
+            .state
             .links
             .iter()
             .filter(|other| is_above(link, other));
@@ -97,10 +99,10 @@ impl<'a> Planner<'a> {
                 .insert(wanted.name.clone(), now.name.clone());
         }
         self.can_be_parent(wanted);
-        link_diff::cannot_restore(wanted, Some(now), self.wanted, &mut self.plan);
-        link_diff::attributes(wanted, now, self.wanted, &mut self.plan);
-        link_diff::sysctls(wanted, now, self.wanted, &mut self.plan);
-        link_diff::up(wanted, now, self.wanted, &mut self.plan);
+        link_diff::cannot_restore(wanted, Some(now), &self.wanted, &mut self.plan);
+        link_diff::attributes(wanted, now, &self.wanted, &mut self.plan);
+        link_diff::sysctls(wanted, now, &self.wanted, &mut self.plan);
+        link_diff::up(wanted, now, &self.wanted, &mut self.plan);
     }
 
     /// The link exists or will, and can be a parent.
@@ -110,7 +112,7 @@ impl<'a> Planner<'a> {
     }
 
     fn unsupported(&mut self, wanted: &Link) {
-        match self.observed.state.link(&wanted.name) {
+        match self.now.link(&wanted.name) {
             Some(now) if now.kind.name() == wanted.kind.name() => {
                 self.can_be_parent(wanted);
             }
@@ -132,7 +134,7 @@ impl<'a> Planner<'a> {
             Some(Parent::Own(name)) => Some(self.links.name_now(name)),
             _ => None,
         };
-        let now = self.observed.state.link(&wanted.name);
+        let now = self.now.link(&wanted.name);
         if let Some(problem) = now.and_then(|now| link_diff::conflict(wanted, now)) {
             self.plan.problems.push(problem);
             return;
@@ -141,7 +143,7 @@ impl<'a> Planner<'a> {
             return;
         }
         self.can_be_parent(wanted);
-        link_diff::cannot_restore(wanted, now, self.wanted, &mut self.plan);
+        link_diff::cannot_restore(wanted, now, &self.wanted, &mut self.plan);
         let fresh = fresh_link(wanted, self.observed);
         if let Some(base) = now.or(fresh.as_ref()) {
             self.settle(wanted, base);
@@ -213,13 +215,13 @@ impl<'a> Planner<'a> {
         if self.inherits_mac(wanted) && self.parent_changes_mac(wanted) {
             target.mac = now.mac;
         }
-        link_diff::attributes(&target, now, self.wanted, &mut self.plan);
+        link_diff::attributes(&target, now, &self.wanted, &mut self.plan);
         link_diff::kind_data(wanted, now, &mut self.plan);
-        link_diff::sysctls(wanted, now, self.wanted, &mut self.plan);
+        link_diff::sysctls(wanted, now, &self.wanted, &mut self.plan);
         if let (LinkKind::Bond(then), LinkKind::Bond(bond)) = (&wanted.kind, &now.kind) {
             self.bond(wanted, then, bond);
         }
-        link_diff::up(wanted, now, self.wanted, &mut self.plan);
+        link_diff::up(wanted, now, &self.wanted, &mut self.plan);
     }
 
     /// Options before ports, and ports before `primary`, which must be one of them.
@@ -270,11 +272,12 @@ impl<'a> Planner<'a> {
     fn ports(&mut self, bond: &IfName) {
         let ports = self
             .wanted
+            .state
             .links
             .iter()
             .filter(|link| link.master.as_ref() == Some(bond));
         for port in ports.filter(|port| self.links.present.contains(&port.name)) {
-            let Some(now) = self.observed.state.link(&self.links.name_now(&port.name)) else {
+            let Some(now) = self.now.link(&self.links.name_now(&port.name)) else {
                 continue;
             };
             if now.master.as_ref() == Some(bond) {
@@ -298,20 +301,20 @@ impl<'a> Planner<'a> {
 
     /// Addresses, neighbours and routes of every link in scope that exists.
     fn finish(&mut self, links: &[&Link]) {
+        let wanted = self.wanted.state;
+        let links: BTreeSet<&IfName> = links.iter().map(|link| &link.name).collect();
         let settled = |then: &IfName| {
-            let in_scope =
-                links.iter().any(|link| link.name == *then) && self.links.present.contains(then);
+            let in_scope = links.contains(then) && self.links.present.contains(then);
             let now = self.links.name_now(then);
-            let exists =
-                self.observed.new_link.is_some() || self.observed.state.link(&now).is_some();
+            let exists = self.observed.new_link.is_some() || self.now.link(&now).is_some();
             (in_scope && exists).then_some(now)
         };
-        link_diff::addresses(self.wanted, self.observed, &settled, &mut self.plan);
+        link_diff::addresses(wanted, self.observed, &settled, &mut self.plan);
         let through = |route: &&crate::model::Route| {
             let devs = route.devs();
             !devs.is_empty() && devs.iter().all(|dev| settled(dev).is_some())
         };
-        let routes = self.wanted.routes.iter().filter(through).cloned();
+        let routes = wanted.routes.iter().filter(through).cloned();
         let routes: Vec<_> = routes
             .map(|route| route.renamed(|dev| self.links.name_now(dev)))
             .collect();
@@ -325,7 +328,7 @@ impl<'a> Planner<'a> {
 
 /// Whether `lower` is the parent or a port of `upper`.
 fn is_above(upper: &Link, lower: &Link) -> bool {
-    upper.parent == Some(Parent::Own(lower.name.clone()))
+    matches!(&upper.parent, Some(Parent::Own(parent)) if *parent == lower.name)
         || (matches!(upper.kind, LinkKind::Bond(_)) && lower.master.as_ref() == Some(&upper.name))
 }
 

@@ -1,12 +1,12 @@
 //! The steps from a link's present state to its stored one, without its creation.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::model::address::{DADFAILED, Maker};
 use crate::model::link::Flags;
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::sysctl::{Folder, SysctlKey};
-use crate::model::{Address, IfName, Link, LinkKind, NetState, Problem, Route};
+use crate::model::{Address, IfName, Indexed, Link, LinkKind, Neighbour, NetState, Problem, Route};
 use crate::plan::{Change, Observed, Plan, Step};
 
 /// `net/ipv6/conf/<interface>/mtu`.
@@ -44,7 +44,7 @@ pub(crate) fn fresh_link(wanted: &Link, observed: Observed<'_>) -> Option<Link> 
 }
 
 /// The steps for one link's own attributes, before it goes up.
-pub(crate) fn attributes(wanted: &Link, now: &Link, state: &NetState, plan: &mut Plan) {
+pub(crate) fn attributes(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut Plan) {
     let is_bond_port = is_bond_port(wanted, state);
     let dev = &now.name;
     let mut set = |change, was: Option<String>| {
@@ -113,7 +113,7 @@ pub(crate) fn kind_data(wanted: &Link, now: &Link, plan: &mut Plan) {
 }
 
 /// The steps for one link's sysctls: what differs, nothing else.
-pub(crate) fn sysctls(wanted: &Link, now: &Link, state: &NetState, plan: &mut Plan) {
+pub(crate) fn sysctls(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut Plan) {
     let mut current = now.sysctls.clone();
     let secret = wanted.sysctls.stable_secret;
     if let Some(secret) = secret.filter(|secret| current.stable_secret != Some(*secret)) {
@@ -151,20 +151,19 @@ pub(crate) fn sysctls(wanted: &Link, now: &Link, state: &NetState, plan: &mut Pl
 }
 
 /// Whether the kernel would add a link-local IPv6 address when the link goes up, and the link had none.
-fn adds_link_local(wanted: &Link, state: &NetState) -> bool {
+fn adds_link_local(wanted: &Link, state: &Indexed<'_>) -> bool {
     let has_ipv6 = wanted.sysctls.ipv6.get(&DISABLE_IPV6) == Some(&0);
     let mode = wanted.sysctls.ipv6.get(&ADDR_GEN_MODE);
     let makes_one = mode.is_some_and(|mode| *mode != NO_ADDRESS);
-    let had_one = state
-        .addresses_of(&wanted.name)
-        .any(|address| address.maker == Maker::Kernel);
+    let mut addresses = state.addresses_of(&wanted.name).iter();
+    let had_one = addresses.any(|address| address.maker == Maker::Kernel);
     // Without carrier no link has one yet.
     let is_plain = wanted.flags.up && wanted.flags.carrier && wanted.master.is_none();
     has_ipv6 && makes_one && is_plain && !had_one
 }
 
 /// The steps that take a link up.
-pub(crate) fn up(wanted: &Link, now: &Link, state: &NetState, plan: &mut Plan) {
+pub(crate) fn up(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut Plan) {
     let adds_link_local = adds_link_local(wanted, state);
     // A bond takes a port up when it gets it, and not later.
     let waits_for_bond = is_bond_port(wanted, state) && now.master != wanted.master;
@@ -206,6 +205,10 @@ pub(crate) fn addresses(
     name_now: &impl Fn(&IfName) -> Option<IfName>,
     plan: &mut Plan,
 ) {
+    let mut present = HashMap::new();
+    for now in &observed.state.addresses {
+        present.entry(now.key()).or_insert(now);
+    }
     for address in in_adding_order(&wanted.addresses) {
         let Some(dev) = name_now(&address.dev) else {
             continue;
@@ -220,11 +223,7 @@ pub(crate) fn addresses(
         ) else {
             continue;
         };
-        let same = observed
-            .state
-            .addresses
-            .iter()
-            .find(|now| now.is_same(&address));
+        let same = present.get(&address.key()).copied();
         if let Some(now) = same.filter(|now| now.flags & DADFAILED != 0) {
             plan.problems.push(PlanCause::DuplicateAddress.error(now));
         }
@@ -238,15 +237,16 @@ pub(crate) fn addresses(
             Some(_) => {}
         }
     }
+    let present: HashSet<&Neighbour> = observed.state.neighbours.iter().collect();
     for neighbour in &wanted.neighbours {
         let Some(dev) = name_now(&neighbour.dev) else {
             continue;
         };
-        let neighbour = crate::model::Neighbour {
+        let neighbour = Neighbour {
             dev,
             ..neighbour.clone()
         };
-        if !observed.state.neighbours.contains(&neighbour) {
+        if !present.contains(&neighbour) {
             plan.steps.push(Step::AddNeighbour(neighbour));
         }
     }
@@ -282,17 +282,16 @@ fn aged(mut address: Address, age: u32, plan: &mut Plan) -> Option<Address> {
 /// The steps for routes, in the order in which the kernel accepts them.
 pub(crate) fn routes(wanted: impl Iterator<Item = Route>, observed: &[Route], plan: &mut Plan) {
     let mut wanted: Vec<Route> = wanted.collect();
-    wanted.sort_by_key(Route::rank);
-    for (at, route) in wanted.iter().enumerate() {
-        if !observed.contains(route) {
-            let others = wanted.iter().enumerate().filter(|(other, _)| *other != at);
-            let append = others
-                .map(|(_, other)| other)
-                .any(|other| other.shares_place_with(route));
-            plan.steps.push(Step::AddRoute {
-                route: route.clone(),
-                append,
-            });
+    wanted.sort_by_cached_key(Route::rank);
+    let observed: HashSet<&Route> = observed.iter().collect();
+    let mut in_place: HashMap<_, usize> = HashMap::new();
+    for route in &wanted {
+        *in_place.entry(route.place()).or_default() += 1;
+    }
+    for route in wanted {
+        if !observed.contains(&route) {
+            let append = in_place[&route.place()] > 1;
+            plan.steps.push(Step::AddRoute { route, append });
         }
     }
 }
@@ -301,7 +300,12 @@ pub(crate) fn routes(wanted: impl Iterator<Item = Route>, observed: &[Route], pl
 const NO_QDISC: &str = "noqueue";
 
 /// Reports what no step restores: the place in a bridge or VRF, and the root qdisc.
-pub(crate) fn cannot_restore(wanted: &Link, now: Option<&Link>, state: &NetState, plan: &mut Plan) {
+pub(crate) fn cannot_restore(
+    wanted: &Link,
+    now: Option<&Link>,
+    state: &Indexed<'_>,
+    plan: &mut Plan,
+) {
     plan.problems.extend(lost_master(wanted, now, state));
     plan.problems.extend(lost_qdisc(wanted, now));
 }
@@ -320,12 +324,12 @@ fn lost_qdisc(wanted: &Link, now: Option<&Link>) -> Option<Problem> {
 }
 
 /// Whether the link is a port of a bond, which decides its MAC, its MTU and whether it is up.
-pub(crate) fn is_bond_port(link: &Link, state: &NetState) -> bool {
+pub(crate) fn is_bond_port(link: &Link, state: &Indexed<'_>) -> bool {
     let master = link.master.as_ref().and_then(|name| state.link(name));
     master.is_some_and(|master| matches!(master.kind, LinkKind::Bond(_)))
 }
 
-fn lost_master(wanted: &Link, now: Option<&Link>, state: &NetState) -> Option<Problem> {
+fn lost_master(wanted: &Link, now: Option<&Link>, state: &Indexed<'_>) -> Option<Problem> {
     let master = wanted
         .master
         .as_ref()

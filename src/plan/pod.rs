@@ -1,22 +1,25 @@
 //! Plans one pod: its macvlans and the links above them, addresses, routes and rules.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Display;
+use std::hash::Hash;
 
 use super::{HostLinks, Observed, Plan, Step};
 use crate::model::problem::{ConflictCause, PlanCause};
-use crate::model::{Address, IfName, Link, NetState, Parent, Problem, Route};
+use crate::model::{Address, IfName, Indexed, Link, NetState, Parent, Problem, Route};
 use crate::plan::link_diff::{self, fresh_link};
 
 /// The plan for a pod's namespace, with the host's links as parents.
 #[must_use]
 pub fn pod(wanted: &NetState, observed: Observed<'_>, host: &HostLinks) -> Plan {
     let mut planner = Planner {
-        wanted,
+        wanted: Indexed::new(wanted),
+        now: Indexed::new(observed.state),
         observed,
         host,
         plan: Plan::default(),
         settled: BTreeSet::new(),
+        added: BTreeSet::new(),
     };
     for link in &wanted.links {
         planner.link(link);
@@ -27,17 +30,20 @@ pub fn pod(wanted: &NetState, observed: Observed<'_>, host: &HostLinks) -> Plan 
 }
 
 struct Planner<'a> {
-    wanted: &'a NetState,
+    wanted: Indexed<'a>,
+    now: Indexed<'a>,
     observed: Observed<'a>,
     host: &'a HostLinks,
     plan: Plan,
     /// Links that exist, and can have addresses and routes.
     settled: BTreeSet<IfName>,
+    /// Links that the plan creates.
+    added: BTreeSet<IfName>,
 }
 
 impl Planner<'_> {
     fn link(&mut self, wanted: &Link) {
-        let now = self.observed.state.link(&wanted.name);
+        let now = self.now.link(&wanted.name);
         match now {
             Some(now) if let Some(problem) = link_diff::conflict(wanted, now) => {
                 self.plan.problems.push(problem);
@@ -52,7 +58,7 @@ impl Planner<'_> {
             return self.plan.problems.push(cause.error(&wanted.name));
         }
         self.settled.insert(wanted.name.clone());
-        link_diff::cannot_restore(wanted, Some(now), self.wanted, &mut self.plan);
+        link_diff::cannot_restore(wanted, Some(now), &self.wanted, &mut self.plan);
         if wanted.index != 0 && wanted.index != now.index {
             let cause = PlanCause::IfindexDiffers {
                 now: now.index,
@@ -60,10 +66,10 @@ impl Planner<'_> {
             };
             self.plan.problems.push(cause.warning(&wanted.name));
         }
-        link_diff::attributes(wanted, now, self.wanted, &mut self.plan);
+        link_diff::attributes(wanted, now, &self.wanted, &mut self.plan);
         link_diff::kind_data(wanted, now, &mut self.plan);
-        link_diff::sysctls(wanted, now, self.wanted, &mut self.plan);
-        link_diff::up(wanted, now, self.wanted, &mut self.plan);
+        link_diff::sysctls(wanted, now, &self.wanted, &mut self.plan);
+        link_diff::up(wanted, now, &self.wanted, &mut self.plan);
     }
 
     fn other_parent(&self, wanted: &Link, now: &Link) -> Option<ConflictCause> {
@@ -106,8 +112,9 @@ impl Planner<'_> {
             ..wanted.clone()
         };
         let fresh = fresh_link(&link, self.observed);
+        self.added.insert(link.name.clone());
         self.plan.steps.push(Step::AddLink(Box::new(link)));
-        link_diff::cannot_restore(wanted, None, self.wanted, &mut self.plan);
+        link_diff::cannot_restore(wanted, None, &self.wanted, &mut self.plan);
         if let Some(base) = fresh {
             self.existing(wanted, &base);
         }
@@ -115,34 +122,27 @@ impl Planner<'_> {
 
     /// Whether a link of the pod exists or is planned.
     fn is_there(&self, name: &IfName) -> bool {
-        let added = |step: &Step| matches!(step, Step::AddLink(link) if link.name == *name);
-        self.settled.contains(name) || self.plan.steps.iter().any(added)
+        self.settled.contains(name) || self.added.contains(name)
     }
 
     fn finish(&mut self) {
-        let wanted = self.wanted;
+        let wanted = self.wanted.state;
+        let now = self.observed.state;
         let settled = |dev: &IfName| self.settled.contains(dev).then(|| dev.clone());
         link_diff::addresses(wanted, self.observed, &settled, &mut self.plan);
         let possible = |route: &&Route| route.devs().iter().all(|dev| self.settled.contains(*dev));
         let routes = wanted.routes.iter().filter(possible).cloned();
-        link_diff::routes(routes, &self.observed.state.routes, &mut self.plan);
-        let rules = wanted
-            .rules
-            .iter()
-            .filter(|rule| !self.observed.state.rules.contains(rule));
+        link_diff::routes(routes, &now.routes, &mut self.plan);
+        let rules = beyond(&wanted.rules, &now.rules);
         self.plan.steps.extend(rules.cloned().map(Step::AddRule));
-        for what in wanted
-            .unsupported
-            .iter()
-            .filter(|what| !self.observed.state.unsupported.contains(what))
-        {
-            self.plan.problems.push(PlanCause::ObjectLost.error(what));
-        }
+        let lost = beyond(&wanted.unsupported, &now.unsupported);
+        let problems = lost.map(|what| PlanCause::ObjectLost.error(what));
+        self.plan.problems.extend(problems);
     }
 
     /// Reports objects that the checkpoint lacks; they are left unchanged.
     fn surplus(&mut self) {
-        let wanted = self.wanted;
+        let wanted = self.wanted.state;
         let NetState {
             links,
             addresses,
@@ -151,30 +151,27 @@ impl Planner<'_> {
             neighbours,
             unsupported: _,
         } = self.observed.state;
-        let is_known = |now: &Address| wanted.addresses.iter().any(|then| now.is_same(then));
-        let names = links.iter().map(|now| &now.name);
-        let names: Vec<_> = names.filter(|now| wanted.link(now).is_none()).collect();
+        let links = links.iter().map(|now| &now.name);
+        let links = links.filter(|now| self.wanted.link(now).is_none());
+        let known: HashSet<_> = wanted.addresses.iter().map(Address::key).collect();
+        let is_other = |now: &&Address| !now.comes_by_itself() && !known.contains(&now.key());
         let problems = &mut self.plan.problems;
-        problems.extend(surplus_of("link", &names, |_| false));
-        problems.extend(surplus_of("address", addresses, |now| {
-            now.comes_by_itself() || is_known(now)
-        }));
-        problems.extend(surplus_of("route", routes, |now| {
-            wanted.routes.contains(now)
-        }));
-        problems.extend(surplus_of("rule", rules, |now| wanted.rules.contains(now)));
-        problems.extend(surplus_of("neighbour", neighbours, |now| {
-            wanted.neighbours.contains(now)
-        }));
+        problems.extend(surplus_of("link", links));
+        problems.extend(surplus_of("address", addresses.iter().filter(is_other)));
+        problems.extend(surplus_of("route", beyond(routes, &wanted.routes)));
+        problems.extend(surplus_of("rule", beyond(rules, &wanted.rules)));
+        let neighbours = beyond(neighbours, &wanted.neighbours);
+        problems.extend(surplus_of("neighbour", neighbours));
     }
 }
 
-/// The objects of one kind that are not expected.
-fn surplus_of<T: Display>(
-    kind: &str,
-    now: &[T],
-    is_expected: impl Fn(&T) -> bool,
-) -> impl Iterator<Item = Problem> {
-    let others = now.iter().filter(move |now| !is_expected(now));
-    others.map(move |now| PlanCause::Surplus.info(format!("{kind} {now}")))
+/// The objects of `all` that `known` lacks, in their order.
+fn beyond<'a, T: Eq + Hash>(all: &'a [T], known: &'a [T]) -> impl Iterator<Item = &'a T> {
+    let known: HashSet<&T> = known.iter().collect();
+    all.iter().filter(move |one| !known.contains(one))
+}
+
+/// A note for each object of one kind that the checkpoint lacks.
+fn surplus_of(kind: &str, objects: impl Iterator<Item: Display>) -> impl Iterator<Item = Problem> {
+    objects.map(move |now| PlanCause::Surplus.info(format!("{kind} {now}")))
 }

@@ -1,22 +1,24 @@
 //! What a snapshot is worth: whether the moment is a bad one to write things down, and what no checkpoint could bring
 //! back.
 
+use std::collections::HashMap;
+
 use crate::model::problem::SnapshotCause;
 use crate::model::text::escape;
-use crate::model::{IfName, Link, LinkKind, NetState, Parent, Problem};
+use crate::model::{Address, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
 use crate::plan::link_diff;
 
 /// What a pod has lost since its good checkpoint: a whole link, its being up, or all its addresses.
 #[must_use]
 pub fn loss(good: &NetState, now: &NetState) -> Option<String> {
-    let has_addresses = |state: &NetState, link: &Link| {
-        state
-            .addresses_of(&link.name)
-            .any(|address| !address.comes_by_itself())
+    let (then, now) = (Indexed::new(good), Indexed::new(now));
+    let has_addresses = |state: &Indexed<'_>, link: &Link| {
+        let given = |address: &&Address| !address.comes_by_itself();
+        state.addresses_of(&link.name).iter().any(given)
     };
     let is_lost = |link: &Link| {
         is_gone(link, now.link(&link.name))
-            || (has_addresses(good, link) && !has_addresses(now, link))
+            || (has_addresses(&then, link) && !has_addresses(&now, link))
     };
     first_link(good, is_lost)
 }
@@ -25,8 +27,9 @@ pub fn loss(good: &NetState, now: &NetState) -> Option<String> {
 /// it removes its routes and addresses, so an earlier read may lack them.
 #[must_use]
 pub fn torn(read: &NetState, links: &[Link]) -> Option<String> {
+    let links: HashMap<_, _> = links.iter().map(|link| (&link.name, link)).collect();
     first_link(read, |link| {
-        let now = links.iter().find(|now| now.name == link.name);
+        let now = links.get(&link.name).copied();
         is_gone(link, now) || now.is_some_and(|now| now.index != link.index)
     })
 }
@@ -104,10 +107,11 @@ fn ports(
     state: &NetState,
     can_be_port: impl Fn(&Link) -> bool,
 ) -> impl Iterator<Item = (&IfName, SnapshotCause)> {
+    let index = Indexed::new(state);
     let links = state.links.iter().filter(move |link| can_be_port(link));
-    links.filter_map(|link| {
+    links.filter_map(move |link| {
         let master = link.master.clone()?;
-        let is_port = !link_diff::is_bond_port(link, state);
+        let is_port = !link_diff::is_bond_port(link, &index);
         is_port.then_some((&link.name, SnapshotCause::PortCannotBeRestored { master }))
     })
 }

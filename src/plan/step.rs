@@ -9,7 +9,7 @@ use crate::model::text::join;
 use crate::model::{Address, Bytes, IfName, Link, LinkKind, Mac, Neighbour, Parent, Route, Rule};
 
 /// One change.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Step {
     /// Creates a link, down.
     AddLink(Box<Link>),
@@ -53,7 +53,7 @@ pub enum Step {
 }
 
 /// One changed attribute of a link.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Change {
     /// Administratively up.
     Up,

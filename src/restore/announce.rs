@@ -10,7 +10,7 @@ use super::pods::Job;
 use crate::inventory::observe::Host;
 use crate::kernel::packet::Sender;
 use crate::model::problem::RestoreCause;
-use crate::model::{Link, LinkKind, Mac, NetState, Parent, Problem};
+use crate::model::{Address, Link, LinkKind, Mac, Parent, Problem};
 
 /// One address to announce.
 struct Announcement {
@@ -25,7 +25,7 @@ pub(super) fn announce(jobs: &[Job], host: &Host) -> Option<Problem> {
     let all: Vec<Announcement> = jobs
         .iter()
         .flat_map(Job::created_links)
-        .flat_map(|(state, link)| of_link(state, link, host))
+        .flat_map(|(link, addresses)| of_link(link, &addresses, host))
         .collect();
     let (failed, error) = match send(&all) {
         Ok(None) => return None,
@@ -40,7 +40,7 @@ pub(super) fn announce(jobs: &[Job], host: &Host) -> Option<Problem> {
     Some(cause.info("announce"))
 }
 
-fn of_link(state: &NetState, link: &Link, host: &Host) -> Vec<Announcement> {
+fn of_link(link: &Link, addresses: &[&Address], host: &Host) -> Vec<Announcement> {
     // A frame that leaves through a VLAN's parent has no tag, and reaches other neighbours than the pod's.
     let (LinkKind::Macvlan(_), Some(Parent::Host(parent)), Some(mac)) =
         (&link.kind, &link.parent, link.mac)
@@ -58,8 +58,8 @@ fn of_link(state: &NetState, link: &Link, host: &Host) -> Vec<Announcement> {
         }),
         IpAddr::V6(_) => None,
     };
-    state
-        .addresses_of(&link.name)
+    let addresses = addresses.iter();
+    addresses
         .filter_map(|address| announcement(address.local))
         .collect()
 }

@@ -2,12 +2,12 @@
 //!
 //! A step that fails does not stop those after it. Failures are returned, with the kernel's errno.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::request;
 use crate::kernel::{Errno, Error, Request, Socket, link, sysctl};
 use crate::model::problem::{Holder, RestoreCause};
-use crate::model::{IfName, Link, LinkKind, Mac, NetState, Parent, Problem};
+use crate::model::{IfName, Indexed, Link, LinkKind, Mac, NetState, Parent, Problem};
 use crate::plan::{Change, Plan, Step};
 
 /// A step that failed.
@@ -67,8 +67,9 @@ pub(crate) fn remaining(
     let mut problems = plan.problems.clone();
     let later = plan.later.iter();
     problems.extend(later.map(|step| RestoreCause::WaitsForCarrier.warning(step)));
+    let missing: HashSet<&Step> = plan.steps.iter().collect();
     let counts =
-        |failure: &&Failure| plan.steps.contains(&failure.step) || failure.takes_up().is_some();
+        |failure: &&Failure| missing.contains(&failure.step) || failure.takes_up().is_some();
     let before = problems.len();
     let failed = failures.iter().filter(counts);
     problems.extend(failed.map(|failure| failure.problem(owner)));
@@ -80,10 +81,17 @@ pub(crate) fn remaining(
     problems
 }
 
+/// What became of steps, each in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Applied {
+    pub done: Vec<Step>,
+    pub failures: Vec<Failure>,
+}
+
 /// Carries out steps in the calling thread's namespace, through a socket opened in it.
 ///
 /// `state` is what the namespace held when the steps were planned.
-pub(crate) fn run(socket: &mut Socket, state: &NetState, steps: &[Step]) -> Vec<Failure> {
+pub(crate) fn run(socket: &mut Socket, state: &NetState, steps: Vec<Step>) -> Applied {
     let indexes = state
         .links
         .iter()
@@ -93,13 +101,13 @@ pub(crate) fn run(socket: &mut Socket, state: &NetState, steps: &[Step]) -> Vec<
         socket,
         indexes,
         pending: Vec::new(),
-        failures: Vec::new(),
+        applied: Applied::default(),
     };
     for step in steps {
         runner.step(step);
     }
     runner.flush();
-    runner.failures
+    runner.applied
 }
 
 struct Runner<'a> {
@@ -107,17 +115,16 @@ struct Runner<'a> {
     indexes: BTreeMap<IfName, u32>,
     /// Requests not sent yet, each with its step.
     pending: Vec<(Step, Request)>,
-    failures: Vec<Failure>,
+    applied: Applied,
 }
 
 impl Runner<'_> {
-    fn step(&mut self, step: &Step) {
-        match step {
+    fn step(&mut self, step: Step) {
+        match &step {
             Step::AddLink(link) => {
                 self.flush();
-                if let Err(error) = self.add_link(link) {
-                    self.fail(step, error);
-                }
+                let result = self.add_link(link);
+                self.note(step, result);
             }
             Step::Sysctl {
                 dev,
@@ -128,13 +135,12 @@ impl Runner<'_> {
             } => {
                 // Settings count only if they are set before the link goes up.
                 self.flush();
-                if let Err(error) = sysctl::write(*folder, dev, key, value) {
-                    self.fail(step, error);
-                }
+                let result = sysctl::write(*folder, dev, key, value);
+                self.note(step, result);
             }
             other => match request::of(other, |name| self.index(name)) {
-                Ok(request) => self.pending.push((step.clone(), request)),
-                Err(errno) => self.fail(step, errno),
+                Ok(request) => self.pending.push((step, request)),
+                Err(errno) => self.note(step, Err(errno)),
             },
         }
     }
@@ -145,14 +151,12 @@ impl Runner<'_> {
         match self.socket.run(&requests) {
             Ok(results) => {
                 for (step, result) in steps.into_iter().zip(results) {
-                    if let Err(errno) = result {
-                        self.fail(&step, errno);
-                    }
+                    self.note(step, result);
                 }
             }
             Err(error) => {
-                for step in &steps {
-                    self.fail(step, error.clone());
+                for step in steps {
+                    self.note(step, Err(error.clone()));
                 }
             }
         }
@@ -190,11 +194,11 @@ impl Runner<'_> {
         Ok(self.socket.run_one(request)??)
     }
 
-    fn fail(&mut self, step: &Step, error: impl Into<Error>) {
-        self.failures.push(Failure {
-            step: step.clone(),
-            error: error.into(),
-        });
+    fn note(&mut self, step: Step, result: Result<(), impl Into<Error>>) {
+        match result.map_err(Into::into) {
+            Ok(()) => self.applied.done.push(step),
+            Err(error) => self.applied.failures.push(Failure { step, error }),
+        }
     }
 }
 
@@ -206,11 +210,16 @@ pub(crate) fn take_back(
     state: &NetState,
     failures: &[Failure],
     created: &[IfName],
-) -> Vec<IfName> {
-    let useless: Vec<&Link> = failures
-        .iter()
-        .filter_map(Failure::takes_up)
-        .filter(|dev| created.contains(dev))
+) -> BTreeSet<IfName> {
+    let created: BTreeSet<&IfName> = created.iter().collect();
+    let taken_up = failures.iter().filter_map(Failure::takes_up);
+    let useless: Vec<&IfName> = taken_up.filter(|dev| created.contains(dev)).collect();
+    if useless.is_empty() {
+        return BTreeSet::new();
+    }
+    let state = Indexed::new(state);
+    let useless: Vec<&Link> = useless
+        .into_iter()
         .filter_map(|dev| state.link(dev))
         .filter(|link| matches!(link.kind, LinkKind::Macvlan(_)))
         .collect();

@@ -91,11 +91,9 @@ impl HostJob {
     }
 
     fn apply(&mut self, host: &mut Host, steps: &[Step]) {
-        self.failures = apply::run(&mut host.socket, &host.state, steps);
-        let failed = |step: &&Step| self.failures.iter().any(|failure| failure.step == **step);
-        let done = steps.iter().filter(|step| !failed(step));
-        let done: Vec<Step> = done.cloned().collect();
-        journal::applied(None, &done);
-        self.done.extend(done);
+        let applied = apply::run(&mut host.socket, &host.state, steps.to_vec());
+        journal::applied(None, &applied.done);
+        self.done.extend(applied.done);
+        self.failures = applied.failures;
     }
 }

@@ -1,11 +1,12 @@
 //! Restores all pods: their links in few sends from the host, then each pod's settings, addresses and routes from inside,
 //! in parallel, until a new observation of the pod shows nothing missing.
 
+use std::collections::BTreeSet;
 use std::slice;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::apply::{self, Failure, remaining};
+use super::apply::{self, Applied, Failure, remaining};
 use super::create_links;
 use super::{RestoreState, RestoredPod, mac_owners};
 use crate::inventory::cannot_observe;
@@ -15,7 +16,7 @@ use crate::journal;
 use crate::kernel::{Error, netns};
 use crate::model::address::TENTATIVE;
 use crate::model::problem::{Holder, InventoryCause};
-use crate::model::{IfName, Link, LinkKind, Mac, NetState, Parent, Problem};
+use crate::model::{Address, IfName, Indexed, Link, LinkKind, Mac, NetState, Parent, Problem};
 use crate::plan::{self, HostLinks, Plan, Step};
 use crate::progress::{Listener, Progress};
 
@@ -118,9 +119,7 @@ impl Job {
         let from_inside = |step: &&Step| !is_from_host(step);
         let steps: Vec<Step> = plan.steps.iter().filter(from_inside).cloned().collect();
         self.failures.retain(|failure| is_from_host(&failure.step));
-        let failures = apply::run(&mut self.matched.pod.socket, state, &steps);
-        let failed = |step: &Step| failures.iter().any(|failure| failure.step == *step);
-        let done: Vec<Step> = steps.into_iter().filter(|step| !failed(step)).collect();
+        let Applied { done, failures } = apply::run(&mut self.matched.pod.socket, state, steps);
         log_done(&self.matched, &done);
         self.done.extend(done);
         let gone = apply::take_back(
@@ -145,13 +144,16 @@ impl Job {
         }
     }
 
-    /// The links that this run created, with the state that they are part of.
-    pub(super) fn created_links(&self) -> impl Iterator<Item = (&NetState, &Link)> {
-        let last = self.last.as_ref().map(|(state, _)| state);
-        last.into_iter().flat_map(|state| {
-            let links = self.created.iter().filter_map(|name| state.link(name));
-            links.map(move |link| (state, link))
-        })
+    /// The links that this run created, each with its addresses.
+    pub(super) fn created_links(&self) -> Vec<(&Link, Vec<&Address>)> {
+        let Some((state, _)) = &self.last else {
+            return Vec::new();
+        };
+        let state = Indexed::new(state);
+        let links = self.created.iter().filter_map(|name| state.link(name));
+        links
+            .map(|link| (link, state.addresses_of(&link.name).to_vec()))
+            .collect()
     }
 
     /// The MAC and the parent of a link that could not go up because another link has that MAC.
@@ -339,11 +341,11 @@ fn is_on_host(link: &Link) -> bool {
     matches!(link.parent, Some(Parent::Host(_)))
 }
 
-fn is_up_of(step: &Step, names: &[IfName]) -> bool {
+fn is_up_of(step: &Step, names: &BTreeSet<IfName>) -> bool {
     matches!(step, Step::SetLink { dev, change: plan::Change::Up, .. } if names.contains(dev))
 }
 
-fn is_about(step: &Step, names: &[IfName]) -> bool {
+fn is_about(step: &Step, names: &BTreeSet<IfName>) -> bool {
     match step {
         Step::AddLink(link) => names.contains(&link.name),
         Step::SetLink { dev, .. } | Step::Sysctl { dev, .. } => names.contains(dev),

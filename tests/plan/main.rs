@@ -8,6 +8,7 @@ mod carried_out;
 mod cases;
 mod cni_cache;
 mod kernel;
+mod large;
 mod losses;
 mod matching;
 

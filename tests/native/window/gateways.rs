@@ -10,7 +10,10 @@ const FIXED: &str = "10.88.0.98";
 /// The gateways with a problem of this severity, each with its pod.
 fn silent(run: &Run, severity: &str) -> Vec<(String, String)> {
     let all = ["gateway-unreachable", "gateway-unknown"].map(|code| run.coded(code));
-    let some = all.iter().flatten().filter(|problem| problem.severity == severity);
+    let some = all
+        .iter()
+        .flatten()
+        .filter(|problem| problem.severity == severity);
     let gateway = |object: &str| object.split(' ').next().unwrap_or_default().to_owned();
     let mut found: Vec<_> = some
         .map(|problem| {
