@@ -4,6 +4,7 @@ use netlink_packet_core::{
     NetlinkBuffer, NetlinkHeader, NetlinkMessage, NetlinkPayload, Parseable,
 };
 use netlink_packet_route::RouteNetlinkMessage;
+use nix::errno::Errno;
 
 use super::socket::errno;
 use super::{Error, text};
@@ -14,6 +15,9 @@ pub struct Dump {
     pub objects: Vec<RouteNetlinkMessage>,
     /// Objects that could not be decoded.
     pub undecodable: Vec<Undecodable>,
+    /// Whether the kernel came no further than to an object that no datagram of a dump can hold. It then ends the dump with
+    /// `EMSGSIZE`, or sends empty datagrams without end (IPv6 routes).
+    pub is_cut: bool,
 }
 
 /// A message that netlink-packet-route refuses.
@@ -87,6 +91,7 @@ pub(super) fn decode_dump(bytes: &[u8]) -> Result<Dump, Error> {
         };
         match payload {
             NetlinkPayload::InnerMessage(object) => dump.objects.push(object),
+            NetlinkPayload::Done(done) if errno(done.code) == Errno::EMSGSIZE => dump.is_cut = true,
             NetlinkPayload::Done(done) if done.code < 0 => return Err(errno(done.code).into()),
             NetlinkPayload::Error(error) if error.code.is_some() => {
                 return Err(errno(error.raw_code()).into());

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::AddressMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage};
 use netlink_packet_route::neighbour::{NeighbourFlags, NeighbourMessage};
 use netlink_packet_route::route::RouteMessage;
 use netlink_packet_route::rule::RuleMessage;
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::decode::{Dump, Undecodable};
 use super::link::RawLink;
 use super::nsid::HostId;
-use super::{Error, Socket, address, ethtool, link, neighbour, ntable, route, rule, sysctl};
+use super::{Errno, Error, Socket, address, ethtool, link, neighbour, ntable, route, rule, sysctl};
 use crate::model::sysctl::Sysctls;
 use crate::model::{
     Address, IfName, Link, LinkKind, Mac, Neighbour, NetState, Parent, Route, Rule,
@@ -28,6 +28,11 @@ pub struct HostView<'a> {
     pub id: HostId,
     pub names: &'a Names,
 }
+
+/// A multipath route of thousands of hops: no datagram of a dump, which has at most 32 KiB, can hold it, and the kernel ends
+/// the dump of its family there (`netlink_dump` in `net/netlink/af_netlink.c`).
+const CUT_ROUTES: &str = "routes: a multipath route has too many hops for a netlink message (EMSGSIZE); the kernel lists \
+                          neither it nor the routes of its family after it";
 
 /// Kinds whose `IFLA_LINK` is their peer, not their parent.
 const PAIRS: [&str; 3] = ["veth", "netkit", "vxcan"];
@@ -103,7 +108,8 @@ fn link_table(socket: &mut Socket, unsupported: &mut Vec<String>) -> Result<Vec<
     let Dump {
         objects,
         undecodable,
-    } = socket.dump(&request)?;
+        is_cut: _,
+    } = whole(socket, &request)?;
     let mut links = Vec::with_capacity(objects.len());
     for object in objects {
         if let RouteNetlinkMessage::NewLink(message) = object {
@@ -184,10 +190,30 @@ fn table<T>(
     unsupported: &mut Vec<String>,
     parse: impl Fn(RouteNetlinkMessage) -> Result<Option<T>, String>,
 ) -> Result<Vec<T>, Error> {
+    let dump = whole(socket, request)?;
+    Ok(parsed(dump, what, unsupported, parse))
+}
+
+/// A dump that has every object.
+fn whole(socket: &mut Socket, request: &RouteNetlinkMessage) -> Result<Dump, Error> {
+    let dump = socket.dump(request)?;
+    if dump.is_cut {
+        return Err(Errno::EMSGSIZE.into());
+    }
+    Ok(dump)
+}
+
+fn parsed<T>(
+    dump: Dump,
+    what: &str,
+    unsupported: &mut Vec<String>,
+    parse: impl Fn(RouteNetlinkMessage) -> Result<Option<T>, String>,
+) -> Vec<T> {
     let Dump {
         objects,
         undecodable,
-    } = socket.dump(request)?;
+        is_cut: _,
+    } = dump;
     let refused = undecodable.into_iter();
     unsupported.extend(refused.map(|one| format!("{what}: {}", one.why)));
     let mut parsed = Vec::with_capacity(objects.len());
@@ -197,7 +223,7 @@ fn table<T>(
             Err(why) => unsupported.push(why),
         }
     }
-    Ok(parsed)
+    parsed
 }
 
 fn addresses(
@@ -220,15 +246,30 @@ fn routes(
     links: &LinkNames,
     unsupported: &mut Vec<String>,
 ) -> Result<Vec<Route>, Error> {
-    let request = RouteNetlinkMessage::GetRoute(RouteMessage::default());
-    table(socket, &request, "route", unsupported, |object| {
+    let mut read = |family| {
+        let mut request = RouteMessage::default();
+        request.header.address_family = family;
+        socket.dump(&RouteNetlinkMessage::GetRoute(request))
+    };
+    let mut dumps = vec![read(AddressFamily::Unspec)?];
+    if dumps[0].is_cut {
+        // The other family has nothing to do with it. The kernel ends a dump of IPv6 routes alone as if it were whole.
+        unsupported.push(CUT_ROUTES.to_owned());
+        dumps = vec![read(AddressFamily::Inet)?, read(AddressFamily::Inet6)?];
+    }
+    let parse = |object| {
         let RouteNetlinkMessage::NewRoute(message) = object else {
             return Ok(None);
         };
         let name = |index| links.get(&index).map(|(name, _)| name.clone());
         let route = route::parse(&message, name)?;
         Ok(route.filter(|route| !route.is_made_by_kernel()))
-    })
+    };
+    let mut routes = Vec::new();
+    for dump in dumps {
+        routes.extend(parsed(dump, "route", unsupported, parse));
+    }
+    Ok(routes)
 }
 
 fn rules(socket: &mut Socket, unsupported: &mut Vec<String>) -> Result<Vec<Rule>, Error> {

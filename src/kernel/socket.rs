@@ -37,7 +37,7 @@ const SO_NETNS_COOKIE: libc::c_int = 71;
 const RECEIVE_BUFFER: usize = 1 << 20;
 /// The largest send in bytes: the kernel refuses more than the send buffer (212992 bytes by default).
 const MAX_SEND: usize = 128 << 10;
-/// The size of one read. The kernel makes a dump's datagrams as large as the reads that it has seen, up to 32 KiB; few
+/// The least size of one read. The kernel makes a dump's datagrams as large as the reads that it has seen, up to 32 KiB; few
 /// large ones are faster and raced less often.
 const DATAGRAM: usize = 64 << 10;
 /// How long a raced dump is repeated, with growing pauses.
@@ -163,10 +163,10 @@ impl Socket {
     fn read_dump(&mut self, request: &RouteNetlinkMessage) -> Result<Option<Dump>, Error> {
         let sequence = self.send(&[(request, NLM_F_DUMP)])?;
         let mut bytes = Vec::new();
-        let mut raced = false;
-        let mut ended = false;
-        while !ended {
+        let (mut raced, mut ended, mut is_stuck) = (false, false, false);
+        while !ended && !is_stuck {
             self.receive_datagram()?;
+            is_stuck = self.buffer.is_empty();
             for part in split(&self.buffer) {
                 let (header, message) = part?;
                 if header.sequence_number == sequence {
@@ -177,11 +177,15 @@ impl Socket {
                 }
             }
         }
-        if raced {
-            Ok(None)
-        } else {
-            decode_dump(&bytes).map(Some)
+        if is_stuck {
+            // The dump has no end, and the kernel allows only one at a time.
+            *self = Self::open_here()?;
+        } else if raced {
+            return Ok(None);
         }
+        let mut dump = decode_dump(&bytes)?;
+        dump.is_cut |= is_stuck;
+        Ok(Some(dump))
     }
 
     /// One request and its single answer.
@@ -312,14 +316,15 @@ impl Socket {
             .collect()
     }
 
-    /// Waits for the next datagram and puts it into the buffer.
+    /// Waits for the next datagram and puts it into the buffer, which grows with it: a link that has thousands of source
+    /// MACs is one message.
     fn receive_datagram(&mut self) -> Result<(), Error> {
+        const LENGTH_ONLY: libc::c_int = libc::MSG_PEEK | libc::MSG_TRUNC;
+        let length =
+            retry_interrupted(|| self.raw.recv(&mut [0_u8; 0].as_mut_slice(), LENGTH_ONLY))?;
         self.buffer.clear();
-        // With MSG_TRUNC the result is the datagram's length, even if that exceeds the buffer.
-        let length = retry_interrupted(|| self.raw.recv(&mut self.buffer, libc::MSG_TRUNC))?;
-        if length > DATAGRAM {
-            return Err(Error::Decode(format!("a datagram of {length} bytes")));
-        }
+        self.buffer.reserve(length.max(DATAGRAM));
+        retry_interrupted(|| self.raw.recv(&mut self.buffer, 0))?;
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use nix::net::if_::if_nametoindex;
@@ -81,6 +81,18 @@ impl Namespace {
                 .args(["-n", &self.name])
                 .args(tool::words(words.as_ref())),
         )
+    }
+
+    /// Runs many lines of ip(8) at once.
+    pub fn batch(&self, lines: &str) {
+        let mut ip = Command::new("ip");
+        ip.args(["-n", &self.name, "-batch", "-"]);
+        let mut ip = ip.stdin(Stdio::piped()).spawn().expect("ip -batch");
+        let mut stdin = ip.stdin.take().expect("the input of ip");
+        stdin.write_all(lines.as_bytes()).expect("the lines");
+        drop(stdin);
+        let status = ip.wait().expect("the end of ip");
+        assert!(status.success(), "ip -batch in {}: {status}", self.name);
     }
 
     /// A command that starts in this namespace, with its own /sys, as an administrator would start it.

@@ -28,6 +28,7 @@ mod drift;
 mod generations;
 mod harness;
 mod host;
+mod huge;
 mod identity;
 mod interrupted;
 mod kept;

@@ -195,7 +195,7 @@ fn qos(map: &[VlanQosMapping]) -> Vec<(u32, u32)> {
 }
 
 fn macvlan(infos: &[InfoMacVlan]) -> Result<Macvlan, String> {
-    let mut mode = None;
+    let (mut mode, mut listed) = (None, None);
     let mut macvlan = Macvlan::plain(MacvlanMode::Vepa);
     for info in infos {
         match info {
@@ -211,8 +211,13 @@ fn macvlan(infos: &[InfoMacVlan]) -> Result<Macvlan, String> {
                 macvlan.sources = list.iter().filter_map(mac).collect();
                 macvlan.sources.sort_unstable();
             }
+            InfoMacVlan::MacAddrCount(count) => listed = Some(*count as usize),
             _ => {}
         }
+    }
+    // The length of an attribute has 16 bits: the kernel's list of more than 5,400 overflows.
+    if listed.is_some_and(|count| count != macvlan.sources.len()) {
+        return Err("macvlan: the kernel cannot list all its source MACs".to_owned());
     }
     macvlan.mode = mode.ok_or("the kernel reports no macvlan mode")?;
     Ok(macvlan)

@@ -1,0 +1,68 @@
+//! A pod with more objects than any pod should have: it costs the others nothing.
+
+use std::fmt::Write as _;
+
+use crate::common::{Node, Pod};
+
+/// One line for each number, as a batch of ip(8).
+fn lines(numbers: std::ops::Range<u32>, line: impl Fn(u32, u32) -> String) -> String {
+    numbers.fold(String::new(), |mut all, number| {
+        let _ = writeln!(all, "{}", line(number >> 8, number & 0xff));
+        all
+    })
+}
+
+/// A pod whose macvlan lets so many source MACs through.
+fn pod_with_sources<'n>(node: &'n Node, count: u32) -> Pod<'n> {
+    let pod = node.pod("sources");
+    pod.macvlan("mode source", "");
+    pod.ns.batch(&lines(0..count, |high, low| {
+        format!("link set eth0 type macvlan macaddr add 02:00:00:00:{high:02x}:{low:02x}")
+    }));
+    pod.up_with_address();
+    pod
+}
+
+#[test]
+fn a_macvlan_with_5400_source_macs_comes_back() {
+    let node = Node::new();
+    let pods = [pod_with_sources(&node, 5400), node.pod("plain").simple()];
+    node.assert_all_survive_a_loss(&pods);
+}
+
+/// Fails unless a snapshot stores all pods as a generation, although one has an object that no restore could bring back.
+fn is_told_and_costs_no_generation(
+    node: &Node,
+    strange: &Pod<'_>,
+    plain: &Pod<'_>,
+    words: &[&str],
+) {
+    let run = node.netfix_json("snapshot").exits(5);
+    let run = run.errors(&[("unsupported", strange.name())]);
+    let run = run.names("unsupported", strange.name(), words);
+    assert_eq!(run.json()["kept"]["generation"], 1, "{}", run.transcript());
+    assert!(node.checkpoint_of(plain).exists());
+}
+
+#[test]
+fn more_source_macs_than_the_kernel_can_list_are_told_and_the_other_pods_are_stored() {
+    let node = Node::new();
+    let (strange, plain) = (pod_with_sources(&node, 5600), node.pod("plain").simple());
+    is_told_and_costs_no_generation(&node, &strange, &plain, &["link"]);
+}
+
+#[test]
+fn a_route_that_the_kernel_cannot_list_is_told_and_the_other_pods_are_stored() {
+    let node = Node::new();
+    let (strange, plain) = (node.pod("hops").simple(), node.pod("plain").simple());
+    strange.ip("addr add fd88::99:99/64 dev eth0");
+    strange.ns.batch(&lines(0..1500, |high, low| {
+        format!("route append fd50::/64 via fd88::1:{high:x}:{low:x} dev eth0")
+    }));
+    is_told_and_costs_no_generation(&node, &strange, &plain, &["EMSGSIZE"]);
+    node.lose_and_reload();
+    node.netfix("restore")
+        .exits(5)
+        .errors(&[("unsupported", strange.name())]);
+    assert!(strange.has_eth0() && plain.has_eth0());
+}
