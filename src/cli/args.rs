@@ -195,6 +195,9 @@ pub struct UpgradeArgs {
     /// Wait this long for the network manager that owns a missing host link to bring it back, then recreate it
     #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
     pub manager_grace: Duration,
+    /// Work this long on one pod, then restore all others before the rest of it
+    #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
+    pub pod_budget: Duration,
     /// Wait this long for the answers of the gateways
     #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
     pub timeout: Duration,
@@ -299,6 +302,9 @@ pub struct RestoreArgs {
     /// Wait this long for the network manager that owns a missing host link to bring it back, then recreate it
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
     pub manager_grace: Duration,
+    /// Work this long on one pod, then restore all others before the rest of it
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
+    pub pod_budget: Duration,
     /// After the restore, watch the links this long, restore what is lost again, and observe everything a last time
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
     pub settle: Duration,

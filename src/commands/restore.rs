@@ -19,6 +19,7 @@ pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document,
         wait: args.wait,
         manager_grace: args.manager_grace,
         settle: args.settle,
+        pod_budget: args.pod_budget,
     };
     let restored = restore::run(&request, limits, &context.store, context.progress.as_mut())?;
     abandoned::note_restore(&restored, began, context);

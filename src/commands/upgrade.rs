@@ -58,6 +58,7 @@ fn request(args: &UpgradeArgs) -> Result<Request<'_>, Refusal> {
         deadline: args.hold.deadline,
         wait: args.wait,
         manager_grace: args.manager_grace,
+        pod_budget: args.pod_budget,
         timeout: args.timeout,
         targets: args.targets.all(),
         settle: args.settle,

@@ -2,9 +2,11 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::iter;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use nix::errno::Errno;
@@ -139,7 +141,8 @@ fn workers(items: usize) -> usize {
     items.div_ceil(ITEMS_PER_WORKER).clamp(1, cores.min(4))
 }
 
-/// Runs `work` once for each item, on scratch threads inside the item's namespace.
+/// Runs `work` once for each item, on scratch threads inside the item's namespace. The items are begun in their order, so that
+/// one of them delays at most one thread.
 ///
 /// The results are in the order of the items. An item whose namespace cannot be entered yields the errno.
 pub fn visit<T, R>(
@@ -151,20 +154,24 @@ where
     T: Send,
     R: Send,
 {
-    let chunk = items.len().div_ceil(workers(items.len())).max(1);
-    let visit_one = |item: &mut T| netns(item).enter().map(|()| work(item));
-    let visit_one = &visit_one;
+    let workers = workers(items.len());
+    let queue = Mutex::new(items.iter_mut().enumerate());
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let visit_one = |(at, item): (usize, &mut T)| {
+        let result = netns(item).enter().map(|()| work(item));
+        (at, result)
+    };
+    let visit_some = || iter::from_fn(next).map(visit_one).collect::<Vec<_>>();
     thread::scope(|scope| {
-        let threads: Vec<_> = items
-            .chunks_mut(chunk)
-            .map(|part| scope.spawn(move || part.iter_mut().map(visit_one).collect::<Vec<_>>()))
-            .collect();
+        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(visit_some)).collect();
         let join = |thread: thread::ScopedJoinHandle<'_, Vec<_>>| {
             thread
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
-        threads.into_iter().flat_map(join).collect()
+        let mut results: Vec<_> = threads.into_iter().flat_map(join).collect();
+        results.sort_by_key(|(at, _)| *at);
+        results.into_iter().map(|(_, result)| result).collect()
     })
 }
 

@@ -56,6 +56,9 @@ pub enum Error {
     /// The kernel's answer could not be decoded.
     #[error("the kernel's answer cannot be decoded: {0}")]
     Decode(String),
+    /// The time for it is over, see [`Socket::limit`].
+    #[error("the time for it is over")]
+    Late,
     /// The tables changed during every attempt to read them.
     #[error("the tables kept changing while they were read (NLM_F_DUMP_INTR)")]
     Raced,
@@ -90,6 +93,7 @@ pub struct Socket {
     raw: RawSocket,
     sequence: u32,
     buffer: Vec<u8>,
+    until: Option<Instant>,
 }
 
 /// One request: a message and its `NLM_F_*` flags; `NLM_F_REQUEST` is added.
@@ -119,7 +123,18 @@ impl Socket {
             raw,
             sequence: 0,
             buffer: Vec::with_capacity(DATAGRAM),
+            until: None,
         })
+    }
+
+    /// Limits the time of what follows: after it, a dump ends with [`Error::Late`], and no further batch is sent.
+    pub fn limit(&mut self, until: Option<Instant>) {
+        self.until = until;
+    }
+
+    /// Whether the time is over.
+    pub fn is_late(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
     }
 
     /// The cookie of the socket's namespace; `None` before Linux 5.14.
@@ -164,7 +179,7 @@ impl Socket {
         let sequence = self.send(&[(request, NLM_F_DUMP)])?;
         let mut bytes = Vec::new();
         let (mut raced, mut ended, mut is_stuck) = (false, false, false);
-        while !ended && !is_stuck {
+        while !ended && !is_stuck && !self.is_late() {
             self.receive_datagram()?;
             is_stuck = self.buffer.is_empty();
             for part in split(&self.buffer) {
@@ -177,15 +192,25 @@ impl Socket {
                 }
             }
         }
-        if is_stuck {
-            // The dump has no end, and the kernel allows only one at a time.
-            *self = Self::open_here()?;
-        } else if raced {
+        if !ended {
+            self.leave_dump()?;
+        }
+        if !ended && !is_stuck {
+            return Err(Error::Late);
+        } else if !is_stuck && raced {
             return Ok(None);
         }
         let mut dump = decode_dump(&bytes)?;
         dump.is_cut |= is_stuck;
         Ok(Some(dump))
+    }
+
+    /// Ends a dump before its end: the kernel allows only one at a time.
+    fn leave_dump(&mut self) -> Result<(), Error> {
+        let until = self.until;
+        *self = Self::open_here()?;
+        self.until = until;
+        Ok(())
     }
 
     /// One request and its single answer.
@@ -214,11 +239,15 @@ impl Socket {
     /// Sends `requests` in order, in batches; a failed one does not stop those after it.
     ///
     /// The results are in the order of the requests. Only the last message of each batch asks for an ACK: the kernel
-    /// reports errors without it, by sequence number. When the socket itself fails, the results are unknown.
+    /// reports errors without it, by sequence number. When the socket itself fails, the results are unknown. They are fewer
+    /// than the requests when the time was over after a batch.
     pub fn run(&mut self, requests: &[Request]) -> Result<Vec<Result<(), Errno>>, Error> {
         let mut results = Vec::with_capacity(requests.len());
         for batch in batches(requests) {
             results.extend(self.run_batch(batch)?);
+            if self.is_late() {
+                break;
+            }
         }
         Ok(results)
     }

@@ -54,6 +54,8 @@ pub(crate) struct Request<'a> {
     pub wait: Duration,
     /// How long a network manager that owns a host link goes first.
     pub manager_grace: Duration,
+    /// What the restore of one pod may cost, before the rest of its work waits for all others.
+    pub pod_budget: Duration,
     /// How long a gateway or target may take to answer.
     pub timeout: Duration,
     /// What each pod has to reach beyond its gateways.

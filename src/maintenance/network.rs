@@ -15,7 +15,7 @@ use crate::model::window::WindowPod;
 use crate::model::{PodId, Problem, Window};
 use crate::refusal::Refusal;
 use crate::restore::wait_nic::WaitLimit;
-use crate::restore::{self, RestoreState, Restored, RestoredPod};
+use crate::restore::{self, Limits, RestoreState, Restored, RestoredPod};
 
 /// Restores from memory: the disk is not needed.
 pub(crate) fn restore(
@@ -33,7 +33,13 @@ pub(crate) fn restore(
         runtimes: request.runtimes.clone(),
     };
     let interrupted = || signals.interrupted();
-    let limit = WaitLimit::new(wait, request.manager_grace, Some(&interrupted));
+    let limits = Limits {
+        wait,
+        manager_grace: request.manager_grace,
+        settle: Duration::ZERO,
+        pod_budget: request.pod_budget,
+    };
+    let limit = WaitLimit::new(limits, Some(&interrupted));
     let restored = restore::restore(wanted, limit, &context.store, context.progress.as_mut());
     restored.unwrap_or_else(|refusal| Restored {
         problems: refusal.problems,

@@ -6,7 +6,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::pods::Job;
+use super::job::Job;
 use crate::inventory::observe::Host;
 use crate::kernel::packet::Sender;
 use crate::model::problem::RestoreCause;

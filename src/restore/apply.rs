@@ -88,7 +88,7 @@ pub(crate) struct Applied {
     pub failures: Vec<Failure>,
 }
 
-/// Carries out steps in the calling thread's namespace, through a socket opened in it.
+/// Carries out steps in the calling thread's namespace, through a socket opened in it, as far as the socket's time reaches.
 ///
 /// `state` is what the namespace held when the steps were planned.
 pub(crate) fn run(socket: &mut Socket, state: &NetState, steps: Vec<Step>) -> Applied {
@@ -105,10 +105,16 @@ pub(crate) fn run(socket: &mut Socket, state: &NetState, steps: Vec<Step>) -> Ap
     };
     for step in steps {
         runner.step(step);
+        if runner.socket.is_late() {
+            break;
+        }
     }
     runner.flush();
     runner.applied
 }
+
+/// So many requests are kept at most before they are sent.
+const MANY: usize = 1024;
 
 struct Runner<'a> {
     socket: &'a mut Socket,
@@ -139,7 +145,12 @@ impl Runner<'_> {
                 self.note(step, result);
             }
             other => match request::of(other, |name| self.index(name)) {
-                Ok(request) => self.pending.push((step, request)),
+                Ok(request) => {
+                    self.pending.push((step, request));
+                    if self.pending.len() == MANY {
+                        self.flush();
+                    }
+                }
                 Err(errno) => self.note(step, Err(errno)),
             },
         }

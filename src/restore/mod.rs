@@ -6,21 +6,22 @@ pub(crate) mod compare;
 mod create_links;
 mod host;
 pub(crate) mod inspect;
+mod job;
 mod mac_owners;
 mod managed;
 mod pods;
 mod request;
 pub(crate) mod settle;
+mod turns;
 pub(crate) mod wait_nic;
 
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use self::host::HostJob;
-use self::pods::Job;
+use self::job::Job;
+use self::turns::Ground;
 use self::wait_nic::WaitLimit;
 use crate::inventory::matched::Matched;
-use crate::inventory::observe::Host;
 use crate::inventory::prepare::{Request, prepare};
 use crate::inventory::rejected::name_successors;
 use crate::inventory::survey::{Lost, Surveyed, settle_bare};
@@ -28,7 +29,7 @@ use crate::kernel::Error;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::RestoreCause;
 use crate::model::{IfName, NodeIdentity, PodSummary, Problem};
-use crate::plan::{HostLinks, Step};
+use crate::plan::Step;
 use crate::progress::{Listener, Phase, Progress, Wait};
 use crate::refusal::Refusal;
 use crate::runtime;
@@ -110,6 +111,8 @@ pub(crate) struct Limits {
     pub manager_grace: Duration,
     /// To watch whether anything is lost again.
     pub settle: Duration,
+    /// For one pod, before the rest of its work waits for all others.
+    pub pod_budget: Duration,
 }
 
 /// Restores under the lock: a snapshot must not record a network that is half restored.
@@ -120,7 +123,7 @@ pub(crate) fn run(
     progress: &mut dyn Listener,
 ) -> Result<Restored, Refusal> {
     let _guard = store.exists().then(|| store.lock("restore")).transpose()?;
-    let limit = WaitLimit::new(limits.wait, limits.manager_grace, None);
+    let limit = WaitLimit::new(limits, None);
     let restored = restore(request.clone(), limit, store, progress)?;
     if limits.settle.is_zero() || restored.host.is_none() {
         return Ok(restored);
@@ -207,10 +210,6 @@ fn carry_out(
     progress: &mut dyn Listener,
 ) -> Result<(HostJob, Vec<Job>, Vec<Problem>), Error> {
     let Surveyed { host, baseline, .. } = surveyed;
-    let waiting = |wait, limit: WaitLimit<'_>, baseline: &HostBaseline| {
-        let devices = baseline.devices.iter().cloned().collect();
-        Progress::Waiting(wait, devices, limit.limit)
-    };
     let mut host_job = HostJob::default();
     host_job.keep_bond_macs(host, baseline)?;
     progress.notice(waiting(Wait::Device, limit, baseline));
@@ -220,38 +219,21 @@ fn carry_out(
     progress.notice(Progress::Phase(Phase::RestoringHost, 1));
     let links = host_job.restore(host, baseline)?;
     notes.extend(managed.findings(&host_job.done));
-    let mut jobs: Vec<Job> = matched.into_iter().map(Job::new).collect();
-    progress.notice(Progress::Phase(Phase::RestoringPods, jobs.len()));
-    pods::restore(&mut jobs, host, &links, progress)?;
+    let jobs = matched.into_iter().map(Job::new).collect();
+    let mut ground = Ground {
+        job: &mut host_job,
+        host,
+        baseline,
+        links: &links,
+    };
+    let (mut jobs, found) = turns::restore(jobs, &mut ground, limit, progress)?;
+    notes.extend(found);
     pods::find_mac_owners(&mut jobs, host);
-    progress.notice(waiting(Wait::Carrier, limit.for_carrier(), baseline));
-    notes.extend(wait_nic::for_carrier(host, baseline, &links, limit)?);
-    finish_later(&mut host_job, &mut jobs, host, baseline, &links)?;
-    notes.extend(announce::announce(&jobs, host));
     Ok((host_job, jobs, notes))
 }
 
-/// The steps that had to wait for carrier. Carrier spreads from the NIC to VLANs and macvlans by separate events, which
-/// takes a moment.
-fn finish_later(
-    host_job: &mut HostJob,
-    jobs: &mut [Job],
-    host: &mut Host,
-    baseline: &mut HostBaseline,
-    links: &HostLinks,
-) -> Result<(), Error> {
-    const MOMENT: Duration = Duration::from_secs(2);
-    const PAUSE: Duration = Duration::from_millis(50);
-    let deadline = Instant::now() + MOMENT;
-    loop {
-        if host_job.waits() {
-            host_job.restore(host, baseline)?;
-        }
-        pods::finish_later(jobs, host, links);
-        let waits = host_job.waits() || jobs.iter().any(Job::waits);
-        if !waits || Instant::now() > deadline {
-            return Ok(());
-        }
-        thread::sleep(PAUSE);
-    }
+/// What it waits for on the devices under the pods.
+fn waiting(wait: Wait, limit: WaitLimit<'_>, baseline: &HostBaseline) -> Progress {
+    let devices = baseline.devices.iter().cloned().collect();
+    Progress::Waiting(wait, devices, limit.limit)
 }

@@ -110,7 +110,7 @@ pub(super) fn settle(
     let mut time = Settle::begin(limits.settle, limits.manager_grace);
     progress.notice(Progress::Waiting(Wait::Loss, Vec::new(), limits.settle));
     while watch.has_losses(&mut time, &|| false) {
-        let limit = WaitLimit::new(limits.wait, limits.manager_grace, None);
+        let limit = WaitLimit::new(limits, None);
         let again = restore(request.clone(), limit, store, progress)?;
         if let Some(problem) = again.lost_again_after(&restored) {
             told.push(problem);
@@ -119,7 +119,11 @@ pub(super) fn settle(
         restored = restored.then(again);
         progress.notice(Progress::Waiting(Wait::Loss, Vec::new(), time.left()));
     }
-    let limit = WaitLimit::new(Duration::ZERO, limits.manager_grace, None);
+    let at_once = Limits {
+        wait: Duration::ZERO,
+        ..limits
+    };
+    let limit = WaitLimit::new(at_once, None);
     let last = restore(request.clone(), limit, store, progress)?;
     told.extend(last.lost_again_after(&restored));
     restored = restored.then(last);

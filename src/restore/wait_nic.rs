@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use super::Limits;
 use super::host::plan_of;
 use crate::inventory::observe::Host;
 use crate::kernel::events::{self, LINKWATCH};
@@ -17,7 +18,7 @@ const UDEV_LIMIT: Duration = Duration::from_secs(10);
 /// How long another program may take to rename a new device that is down.
 const RENAME_LIMIT: Duration = Duration::from_secs(2);
 
-/// What limits the wait for the NIC.
+/// What limits a restore: above all the wait for the NIC.
 #[derive(Clone, Copy)]
 pub(crate) struct WaitLimit<'a> {
     until: Instant,
@@ -25,20 +26,25 @@ pub(crate) struct WaitLimit<'a> {
     pub limit: Duration,
     /// How long a network manager that owns a link goes first.
     pub(super) grace: Duration,
+    /// What one pod may cost, before the rest of its work waits for all others.
+    pub(super) pod_budget: Duration,
     /// Whether a signal asks netfix to stop waiting, where signals may.
     interrupted: Option<&'a dyn Fn() -> bool>,
 }
 
 impl<'a> WaitLimit<'a> {
-    pub(crate) fn new(
-        limit: Duration,
-        grace: Duration,
-        interrupted: Option<&'a dyn Fn() -> bool>,
-    ) -> Self {
+    pub(crate) fn new(limits: Limits, interrupted: Option<&'a dyn Fn() -> bool>) -> Self {
+        let Limits {
+            wait,
+            manager_grace,
+            settle: _,
+            pod_budget,
+        } = limits;
         Self {
-            until: Instant::now() + limit,
-            limit,
-            grace,
+            until: Instant::now() + wait,
+            limit: wait,
+            grace: manager_grace,
+            pod_budget,
             interrupted,
         }
     }

@@ -2,7 +2,16 @@
 
 use std::fmt::Write as _;
 
-use crate::common::{Node, Pod};
+use crate::common::{Node, Pod, Run};
+
+/// A pod with so many routes.
+fn pod_with_routes<'n>(node: &'n Node, count: u32) -> Pod<'n> {
+    let pod = node.pod("routes").simple();
+    pod.ns.batch(&lines(0..count, |high, low| {
+        format!("route add 172.16.{high}.{low} via 10.88.0.1")
+    }));
+    pod
+}
 
 /// One line for each number, as a batch of ip(8).
 fn lines(numbers: std::ops::Range<u32>, line: impl Fn(u32, u32) -> String) -> String {
@@ -65,4 +74,23 @@ fn a_route_that_the_kernel_cannot_list_is_told_and_the_other_pods_are_stored() {
         .exits(5)
         .errors(&[("unsupported", strange.name())]);
     assert!(strange.has_eth0() && plain.has_eth0());
+}
+
+#[test]
+fn a_pod_beyond_its_budget_is_restored_after_the_others_and_told() {
+    let node = Node::new();
+    let pods = [pod_with_routes(&node, 4000), node.pod("plain").simple()];
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    node.snapshot();
+    node.lose_and_reload();
+    let mut restore = node.netfix_command(&["timeout", "120"], "restore -o json");
+    let run = Run::of(restore.args(["--pod-budget", "1ms"])).exits(0);
+    let run = run
+        .errors(&[])
+        .names("pod-budget", pods[0].name(), &["1 ms"]);
+    assert_eq!(run.pod(&pods[0])["state"], "restored");
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+    node.netfix("diff").exits(0);
 }

@@ -47,6 +47,7 @@ pub enum Code {
     ParentMissing,
     PartialSource,
     PermissionDenied,
+    PodBudget,
     PodRebuilt,
     PodReplaced,
     RolledBack,

@@ -91,6 +91,8 @@ sentences! {
         RoutePlaceTaken { error } => "another route is in its place and is left unchanged: {error}",
         StepFailed { error } => "{error}",
         HostFailed { error } => "{error}",
+        Postponed { budget } => "needed more than {budget} (--pod-budget): the rest of its work followed after all other pods"
+            (budget = duration(*budget)),
         StepWithoutEffect => "the kernel reported success, but the change is missing",
         WaitsForCarrier => "must wait for carrier. Run `netfix restore` again when the link has it",
         NoCarrier => "is up but has no carrier: the pods on it are restored and cannot be reached",

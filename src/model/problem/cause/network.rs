@@ -67,6 +67,7 @@ causes! {
         ManagerUnreachable { error: String } => ManagerUnreachable,
         LostAgain { pods: usize } => Degraded,
         HostFailed { error: String } => Failed,
+        Postponed { budget: Duration } => PodBudget,
         NotAnnounced { failed: usize, all: usize, error: String } => Failed,
     }
 }

@@ -1,0 +1,336 @@
+//! One pod during a restore: observed, planned and worked on from inside, for a limited time.
+
+use std::collections::BTreeSet;
+use std::slice;
+use std::time::{Duration, Instant};
+
+use super::apply::{self, Applied, Failure, remaining};
+use super::{RestoreState, RestoredPod};
+use crate::inventory::cannot_observe;
+use crate::inventory::matched::Matched;
+use crate::inventory::observe::Host;
+use crate::journal;
+use crate::kernel::Error;
+use crate::model::address::TENTATIVE;
+use crate::model::problem::{Holder, RestoreCause};
+use crate::model::{
+    Address, IfName, Indexed, Link, LinkKind, Mac, NetState, Parent, PodId, Problem,
+};
+use crate::plan::{self, HostLinks, Plan, Step};
+
+/// One pod during a restore.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) matched: Matched,
+    /// The links that it had before, once they were read.
+    before: Option<Vec<IfName>>,
+    /// Missing links on the host's links.
+    pub(super) missing: Vec<Link>,
+    /// Links that this run has created.
+    created: Vec<IfName>,
+    /// Steps that were carried out.
+    done: Vec<Step>,
+    failures: Vec<Failure>,
+    /// The last observation and what it shows to be missing.
+    last: Option<(NetState, Plan)>,
+    /// Why it cannot be observed.
+    broken: Option<Problem>,
+    /// The link that has the MAC of this pod's link.
+    pub(super) owner: Option<(Mac, Holder)>,
+    pub(super) finished: bool,
+    /// The time that it has cost.
+    spent: Duration,
+    /// Whether its time of this turn is used up and work is left.
+    is_late: bool,
+    /// The budget after which the rest of its work waited for the other pods.
+    pub(super) postponed: Option<Duration>,
+}
+
+impl Job {
+    pub(super) fn new(matched: Matched) -> Self {
+        Self {
+            matched,
+            before: None,
+            missing: Vec::new(),
+            created: Vec::new(),
+            done: Vec::new(),
+            failures: Vec::new(),
+            last: None,
+            broken: None,
+            owner: None,
+            finished: false,
+            spent: Duration::ZERO,
+            is_late: false,
+            postponed: None,
+        }
+    }
+
+    /// The number of objects in its record; a link has many settings.
+    pub(super) fn size(&self) -> usize {
+        const OF_LINK: usize = 10;
+        let NetState {
+            links,
+            addresses,
+            routes,
+            rules,
+            neighbours,
+            unsupported: _,
+        } = &*self.matched.claims();
+        let others = addresses.len() + routes.len() + rules.len() + neighbours.len();
+        OF_LINK * links.len() + others
+    }
+
+    pub(super) fn id(&self) -> &PodId {
+        &self.matched.info.id
+    }
+
+    /// The order among other pods: what needs little comes first.
+    pub(super) fn order(&self) -> (usize, String, PodId) {
+        let info = &self.matched.info;
+        (self.size(), info.title(), info.id.clone())
+    }
+
+    /// Whether its time of this turn is used up and work is left.
+    pub(super) fn is_late(&self) -> bool {
+        self.is_late
+    }
+
+    /// Another turn begins.
+    pub(super) fn begin_turn(&mut self) {
+        self.is_late = false;
+    }
+
+    /// Works on it until it has cost `limit` altogether.
+    pub(super) fn within(&mut self, limit: Option<Duration>, work: impl FnOnce(&mut Self)) {
+        let begin = Instant::now();
+        let until = limit.map(|limit| begin + limit.saturating_sub(self.spent));
+        self.matched.pod.socket.limit(until);
+        work(self);
+        self.spend(begin.elapsed(), limit);
+    }
+
+    /// Notes a cost, and puts off what is left where `limit` is used up.
+    pub(super) fn spend(&mut self, time: Duration, limit: Option<Duration>) {
+        self.spent += time;
+        if !self.finished && limit.is_some_and(|limit| self.spent >= limit) {
+            self.is_late = true;
+            // Both are about the steps before: it begins anew with an observation.
+            self.last = None;
+            self.failures.retain(|failure| is_from_host(&failure.step));
+        }
+    }
+
+    /// Whether steps must wait for carrier.
+    pub(super) fn waits(&self) -> bool {
+        self.last
+            .as_ref()
+            .is_some_and(|(_, plan)| !plan.later.is_empty())
+    }
+
+    /// Reads the links alone, which shows the missing ones; inside the pod's namespace.
+    pub(super) fn survey(&mut self, host: &Host, links: &HostLinks) {
+        if self.before.is_some() {
+            return;
+        }
+        let state = match self.matched.pod.observe_links_inside(host) {
+            Ok(state) => state,
+            Err(error) => return self.give_up(&error),
+        };
+        self.before = Some(link_names(&state));
+        let plan = self.matched.plan(&state, None, links, &self.created);
+        let missing = plan.steps.into_iter().filter_map(|step| match step {
+            Step::AddLink(link) if is_on_host(&link) => Some(*link),
+            _ => None,
+        });
+        self.missing = missing.collect();
+    }
+
+    fn give_up(&mut self, error: &Error) {
+        if !matches!(error, Error::Late) {
+            self.break_off(cannot_observe(
+                &self.matched.checkpoint.netns.to_string(),
+                error,
+            ));
+        }
+    }
+
+    /// It cannot be worked on.
+    pub(super) fn break_off(&mut self, problem: Problem) {
+        self.broken = Some(problem);
+        self.finished = true;
+    }
+
+    /// Observes and plans; the calling thread is inside the pod's namespace.
+    pub(super) fn observe(&mut self, host: &Host, links: &HostLinks) {
+        let state = match self.matched.pod.observe_inside(host) {
+            Ok(state) => state,
+            Err(error) => return self.give_up(&error),
+        };
+        let plan = self.matched.plan(&state, None, links, &self.created);
+        let stuck = self
+            .last
+            .as_ref()
+            .is_some_and(|(_, last)| last.steps == plan.steps);
+        let waiting = state
+            .addresses
+            .iter()
+            .any(|address| address.flags & TENTATIVE != 0);
+        self.finished = plan.steps.is_empty() || (stuck && !waiting);
+        self.last = Some((state, plan));
+    }
+
+    /// Applies what was planned from inside; links on the host's were created before.
+    pub(super) fn act(&mut self) {
+        let Some((state, plan)) = &self.last else {
+            return;
+        };
+        let from_inside = |step: &&Step| !is_from_host(step);
+        let steps: Vec<Step> = plan.steps.iter().filter(from_inside).cloned().collect();
+        self.failures.retain(|failure| is_from_host(&failure.step));
+        let Applied { done, failures } = apply::run(&mut self.matched.pod.socket, state, steps);
+        log_done(&self.matched, &done);
+        self.done.extend(done);
+        let socket = &mut self.matched.pod.socket;
+        let gone = if socket.is_late() {
+            BTreeSet::new()
+        } else {
+            apply::take_back(socket, state, &failures, &self.created)
+        };
+        if gone.is_empty() {
+            self.failures.extend(failures);
+        } else {
+            self.failures.extend(
+                failures
+                    .into_iter()
+                    .filter(|failure| is_up_of(&failure.step, &gone)),
+            );
+            self.done.retain(|step| !is_about(step, &gone));
+            if let Some((state, _)) = &mut self.last {
+                state.links.retain(|link| !gone.contains(&link.name));
+            }
+            self.finished = true;
+        }
+    }
+
+    /// Whether nothing is known of what it has now.
+    pub(super) fn is_unread(&self) -> bool {
+        self.last.is_none()
+    }
+
+    /// Lets it be worked on again if steps had to wait for carrier.
+    pub(super) fn reopen(&mut self) {
+        if self.waits() && self.broken.is_none() {
+            self.finished = false;
+        }
+    }
+
+    /// Notes what became of the creation of a link from the host's namespace.
+    pub(super) fn note_creation(&mut self, link: Link, result: Result<(), Error>) {
+        let name = link.name.clone();
+        let step = Step::AddLink(Box::new(link));
+        match result {
+            Ok(()) => {
+                self.created.push(name);
+                log_done(&self.matched, slice::from_ref(&step));
+                self.done.push(step);
+            }
+            Err(error) => self.failures.push(Failure { step, error }),
+        }
+    }
+
+    /// The links that this run created, each with its addresses.
+    pub(super) fn created_links(&self) -> Vec<(&Link, Vec<&Address>)> {
+        let Some((state, _)) = &self.last else {
+            return Vec::new();
+        };
+        let state = Indexed::new(state);
+        let links = self.created.iter().filter_map(|name| state.link(name));
+        links
+            .map(|link| (link, state.addresses_of(&link.name).to_vec()))
+            .collect()
+    }
+
+    /// The MAC and the parent of a link that could not go up because another link has that MAC.
+    pub(super) fn contested(&self, host: &Host) -> Option<(Mac, IfName)> {
+        let dev = self.failures.iter().find_map(Failure::contested_link)?;
+        let claims = self.matched.claims();
+        let link = claims.link(dev)?;
+        let Some(Parent::Host(parent)) = &link.parent else {
+            return None;
+        };
+        let parent = host.state.link(parent).map(|parent| parent.name.clone())?;
+        Some((link.mac?, parent))
+    }
+
+    /// What was done, and what is left.
+    pub(super) fn finish(self) -> (RestoredPod, Vec<Problem>) {
+        let Self {
+            matched,
+            before,
+            missing: _,
+            created: _,
+            done,
+            failures,
+            last,
+            broken,
+            owner,
+            finished: _,
+            spent: _,
+            is_late: _,
+            postponed,
+        } = self;
+        let mut problems = match (&last, broken) {
+            (_, Some(problem)) => vec![problem],
+            (Some((_, plan)), None) => remaining(plan, &failures, owner.as_ref()),
+            (None, None) => Vec::new(),
+        };
+        let is_complete = !problems.iter().any(Problem::is_error);
+        let note = postponed.map(|budget| RestoreCause::Postponed { budget }.info(""));
+        problems.extend(note);
+        let id = &matched.info.id;
+        let problems = problems.into_iter().map(|problem| problem.of(id)).collect();
+        let pod = RestoredPod {
+            pod: matched.summary(),
+            state: RestoreState::of(!done.is_empty(), is_complete),
+            before: Some(before.unwrap_or_default()),
+            after: last.as_ref().map(|(state, _)| link_names(state)),
+            done,
+        };
+        (pod, problems)
+    }
+}
+
+fn log_done(matched: &Matched, steps: &[Step]) {
+    journal::applied(Some((&matched.info, &matched.checkpoint.netns)), steps);
+}
+
+fn link_names(state: &NetState) -> Vec<IfName> {
+    let links = state
+        .links
+        .iter()
+        .filter(|link| link.kind != LinkKind::Loopback);
+    links.map(|link| link.name.clone()).collect()
+}
+
+fn is_from_host(step: &Step) -> bool {
+    matches!(step, Step::AddLink(link) if is_on_host(link))
+}
+
+fn is_on_host(link: &Link) -> bool {
+    matches!(link.parent, Some(Parent::Host(_)))
+}
+
+fn is_up_of(step: &Step, names: &BTreeSet<IfName>) -> bool {
+    matches!(step, Step::SetLink { dev, change: plan::Change::Up, .. } if names.contains(dev))
+}
+
+fn is_about(step: &Step, names: &BTreeSet<IfName>) -> bool {
+    match step {
+        Step::AddLink(link) => names.contains(&link.name),
+        Step::SetLink { dev, .. } | Step::Sysctl { dev, .. } => names.contains(dev),
+        Step::AddAddress(address) | Step::ChangeAddress(address) => names.contains(&address.dev),
+        Step::AddNeighbour(neighbour) => names.contains(&neighbour.dev),
+        Step::AddRoute { route, .. } => route.devs().iter().any(|dev| names.contains(*dev)),
+        Step::AddRule(_) => false,
+    }
+}

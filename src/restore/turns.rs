@@ -1,0 +1,132 @@
+//! The turns in which pods are restored: no pod delays the others.
+//!
+//! Pods that need little come first. Each of the others has a budget of time, and when that is used up, the rest of its work
+//! waits until all others are restored. Nothing is left out: the last turn has no limit.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::host::HostJob;
+use super::job::Job;
+use super::wait_nic::{self, WaitLimit};
+use super::{announce, pods, waiting};
+use crate::inventory::observe::Host;
+use crate::kernel::Error;
+use crate::matching::host_baseline::HostBaseline;
+use crate::model::Problem;
+use crate::plan::HostLinks;
+use crate::progress::{Listener, Phase, Progress, Wait};
+
+/// The pods that are worked on together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// Those whose record is small, as long as they need little time.
+    Small,
+    /// All that are left, each for the time that one pod may cost.
+    Budget(Duration),
+    /// What is left then.
+    Rest,
+}
+
+impl Turn {
+    /// The time for one pod, with that of earlier turns.
+    pub(super) fn limit(self) -> Option<Duration> {
+        /// Hundreds of times what a pod with one interface needs.
+        const LITTLE: Duration = Duration::from_millis(250);
+        match self {
+            Self::Small => Some(LITTLE),
+            Self::Budget(budget) => Some(budget),
+            Self::Rest => None,
+        }
+    }
+
+    fn takes(self, job: &Job) -> bool {
+        /// Objects in a record. A pod of Kubernetes has a dozen.
+        const SMALL: usize = 1000;
+        self != Self::Small || job.size() <= SMALL
+    }
+}
+
+/// The host and its links, as they are under the pods.
+pub(super) struct Ground<'a> {
+    pub job: &'a mut HostJob,
+    pub host: &'a mut Host,
+    pub baseline: &'a mut HostBaseline,
+    pub links: &'a HostLinks,
+}
+
+/// Restores all pods; returns them sorted by id, and what is to be told of the host's links.
+pub(super) fn restore(
+    mut jobs: Vec<Job>,
+    ground: &mut Ground<'_>,
+    limit: WaitLimit<'_>,
+    progress: &mut dyn Listener,
+) -> Result<(Vec<Job>, Vec<Problem>), Error> {
+    let budget = limit.pod_budget;
+    let (mut through, mut notes) = (Vec::with_capacity(jobs.len()), Vec::new());
+    for turn in [Turn::Small, Turn::Budget(budget), Turn::Rest] {
+        let (mut taken, others) = jobs
+            .into_iter()
+            .partition::<Vec<_>, _>(|job| turn.takes(job));
+        jobs = others;
+        if taken.is_empty() && turn != Turn::Small {
+            continue;
+        }
+        taken.sort_by_cached_key(Job::order);
+        progress.notice(Progress::Phase(Phase::RestoringPods, taken.len()));
+        pods::restore(&mut taken, turn, ground.host, ground.links, progress)?;
+        if turn == Turn::Small {
+            notes.extend(wait_for_carrier(ground, limit, progress)?);
+        }
+        let (late, mut done) = taken.into_iter().partition::<Vec<_>, _>(Job::is_late);
+        jobs.extend(late);
+        finish_later(&mut done, ground)?;
+        notes.extend(announce::announce(&done, ground.host));
+        if turn == Turn::Rest {
+            done.iter_mut().for_each(|job| job.postponed = Some(budget));
+        }
+        through.extend(done);
+    }
+    through.sort_by(|a: &Job, b: &Job| a.id().cmp(b.id()));
+    Ok((through, notes))
+}
+
+fn wait_for_carrier(
+    ground: &mut Ground<'_>,
+    limit: WaitLimit<'_>,
+    progress: &mut dyn Listener,
+) -> Result<Vec<Problem>, Error> {
+    let Ground {
+        host,
+        baseline,
+        links,
+        ..
+    } = ground;
+    progress.notice(waiting(Wait::Carrier, limit.for_carrier(), baseline));
+    wait_nic::for_carrier(host, baseline, links, limit)
+}
+
+/// The steps that had to wait for carrier. Carrier spreads from the NIC to VLANs and macvlans by separate events, which
+/// takes a moment.
+fn finish_later(jobs: &mut [Job], ground: &mut Ground<'_>) -> Result<(), Error> {
+    const MOMENT: Duration = Duration::from_secs(2);
+    const PAUSE: Duration = Duration::from_millis(50);
+    let Ground {
+        job: host_job,
+        host,
+        baseline,
+        links,
+    } = ground;
+    let deadline = Instant::now() + MOMENT;
+    loop {
+        if host_job.waits() {
+            host_job.restore(host, baseline)?;
+        }
+        pods::finish_later(jobs, host, links);
+        let waits = host_job.waits() || jobs.iter().any(Job::waits);
+        if !waits || Instant::now() > deadline {
+            return Ok(());
+        }
+        thread::sleep(PAUSE);
+    }
+}
