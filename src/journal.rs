@@ -30,6 +30,8 @@ const STEP: &str = "netfix::step";
 /// Target of a command's begin and end.
 const COMMAND: &str = "netfix::command";
 
+/// So many steps at once are logged; a pod with tens of thousands would leave journald no time for the others.
+const MOST_STEPS: usize = 1000;
 /// More entries are not kept for a journald that is slow: each is some hundred bytes.
 const BACKLOG: usize = 1 << 16;
 /// How long the end of netfix waits for a journald that takes no entry at all.
@@ -344,7 +346,13 @@ pub(crate) fn applied<'a>(
             ("NETNS", &netns),
         ]);
     }
-    for step in steps {
+    let mut steps = steps.into_iter();
+    for step in steps.by_ref().take(MOST_STEPS) {
         record(Level::Debug, STEP, &fields, step);
+    }
+    let rest = steps.count();
+    if rest > 0 {
+        let rest = format_args!("{} more, not logged one by one", count(rest, "step"));
+        record(Level::Debug, STEP, &fields, &rest);
     }
 }

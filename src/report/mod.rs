@@ -22,6 +22,7 @@ mod view;
 mod window;
 mod window_status;
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 pub use crate::model::{Exit, State};
@@ -103,7 +104,7 @@ fn body(document: &Document, style: Style) -> String {
         }
         (Some(Extra::DryRun(_)), _) | (None, "upgrade") | (_, "prune") => String::new(),
         _ if is_refused(document) => String::new(),
-        _ if style.is_verbose() => steps::all(document) + &pods::table(document, style),
+        _ if style.is_verbose() => steps::all(document, style) + &pods::table(document, style),
         _ => pods::table(document, style),
     }
 }
@@ -120,7 +121,9 @@ fn problems(document: &Document, style: Style) -> String {
     } else {
         Severity::Info
     };
-    let is_told = |problem: &&Problem| problem.severity < least || told.contains(problem);
+    let key = |problem: &Problem| (problem.severity, problem.line(None));
+    let told: BTreeSet<_> = told.iter().map(key).collect();
+    let is_told = |problem: &&Problem| problem.severity < least || told.contains(&key(problem));
     let problems = document.problems.iter().filter(|problem| !is_told(problem));
     let pods = document.pods.iter().map(|pod| &pod.info);
     problems::text(problems, pods, problems::word, style)

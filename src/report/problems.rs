@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::style::{Style, Tone};
-use super::text::{count, escape, join, lines, natural};
+use super::text::{MOST, count, escape, join, lines, more, natural};
 use crate::model::{PodId, PodInfo, Problem, Severity};
 
 /// So many pods are named; more are counted.
@@ -31,7 +31,7 @@ pub(super) fn text<'a>(
     style: Style,
 ) -> String {
     let titles: Titles<'_> = pods.map(|info| (&info.id, escape(&info.title()))).collect();
-    let mut groups: Vec<(&Problem, Vec<&PodId>)> = Vec::new();
+    let mut groups: Vec<Group<'_>> = Vec::new();
     let mut known: BTreeMap<(String, &str, String), usize> = BTreeMap::new();
     for problem in problems {
         let key = (
@@ -50,14 +50,44 @@ pub(super) fn text<'a>(
         }
     }
     groups.sort_by_key(|(problem, _)| problem.severity);
-    lines(groups.into_iter().map(|(problem, pods)| {
-        let (word, tone) = word(problem.severity);
-        format!(
-            "{}: {}",
-            style.paint(word, tone),
-            line(problem, pods, &titles)
-        )
-    }))
+    let same_severity = |a: &Group<'_>, b: &Group<'_>| a.0.severity == b.0.severity;
+    let of_severity = |groups: &[Group<'_>]| {
+        let (word, tone) = word(groups[0].0.severity);
+        let told = told(groups, &titles, style).into_iter();
+        lines(told.map(|line| format!("{}: {line}", style.paint(word, tone))))
+    };
+    groups.chunk_by(same_severity).map(of_severity).collect()
+}
+
+/// A problem, and the pods that have it.
+type Group<'a> = (&'a Problem, Vec<&'a PodId>);
+
+/// The lines of one severity. Without `-v`, one pod has so many of one code at most, and so many pods have lines of one code:
+/// thousands of a kind would hide all others.
+fn told(groups: &[Group<'_>], titles: &Titles<'_>, style: Style) -> Vec<String> {
+    let mut told = Vec::new();
+    let mut shown: BTreeMap<String, BTreeMap<Option<&PodId>, usize>> = BTreeMap::new();
+    let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
+    for (problem, pods) in groups {
+        let code = problem.code().to_string();
+        let of_code = shown.entry(code.clone()).or_default();
+        let pod = pods.first().copied().filter(|_| pods.len() == 1);
+        let is_shown = match of_code.get(&pod) {
+            Some(lines) => *lines < MOST,
+            None => of_code.len() < MOST,
+        };
+        if style.is_verbose() || is_shown {
+            *of_code.entry(pod).or_default() += 1;
+            told.push(line(problem, pods.clone(), titles));
+        } else {
+            *left_out.entry(code).or_default() += 1;
+        }
+    }
+    let rest = left_out.into_iter();
+    told.extend(
+        rest.filter_map(|(code, count)| Some(format!("{code}: {} (-v lists them)", more(count)?))),
+    );
+    told
 }
 
 /// One line without its severity: what it is about comes first.
@@ -143,6 +173,29 @@ mod tests {
             singly[1],
             "error: parent-missing: pod shop/web-3 (c0ffee000003): eth0: is missing"
         );
+    }
+
+    #[test]
+    fn thousands_of_one_pod_or_of_unknown_pods_leave_room_for_the_others() {
+        let mut problems: Vec<Problem> = (0..1500)
+            .map(|at| missing(1, &format!("eth{at}")))
+            .collect();
+        let file =
+            |at: &str| Problem::recorded(Severity::Error, Code::CheckpointCorrupt, at, "is junk");
+        problems.extend((0..20_000).map(|at| {
+            let name = at.to_string();
+            file(&name).of(&PodId::from_text(&name))
+        }));
+        problems.push(missing(2, "bond0"));
+        let normal = told(&problems, Detail::Normal);
+        assert_eq!(normal.len(), 2 * MOST + 3);
+        let ends = [
+            "error: parent-missing: pod shop/web-2 (c0ffee000002): bond0: is missing",
+            "error: checkpoint-corrupt: ... and 19970 more (-v lists them)",
+            "error: parent-missing: ... and 1470 more (-v lists them)",
+        ];
+        assert_eq!(normal[2 * MOST..], ends);
+        assert_eq!(told(&problems, Detail::Steps).len(), problems.len());
     }
 
     #[test]

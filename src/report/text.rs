@@ -16,9 +16,26 @@ pub(super) fn or_dash(text: Option<impl ToString>) -> String {
     text.map_or_else(|| UNKNOWN.to_owned(), |text| text.to_string())
 }
 
+/// So much of one sort is printed; the rest is counted.
+pub(super) const MOST: usize = 30;
+
+/// The first of many items, and how many more there are.
+pub(super) fn bounded<T: ToString>(items: impl IntoIterator<Item = T>) -> Vec<String> {
+    let mut items = items.into_iter();
+    let first = items.by_ref().take(MOST);
+    let mut texts: Vec<String> = first.map(|item| item.to_string()).collect();
+    texts.extend(more(items.count()));
+    texts
+}
+
+/// The words for what is not printed, if there is anything.
+pub(super) fn more(count: usize) -> Option<String> {
+    (count > 0).then(|| format!("... and {count} more"))
+}
+
 /// Values in a row, or the sign for an unknown value.
 pub(super) fn list_or_dash<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
-    or_dash(Some(join(items, ",")).filter(|text| !text.is_empty()))
+    or_dash(Some(bounded(items).join(",")).filter(|text| !text.is_empty()))
 }
 
 /// `40 pods`, or `38 of 40 pods`.
@@ -113,6 +130,15 @@ mod tests {
         assert_eq!(told("2026-11-21T11:56:59Z"), "3 min 1 s ago");
         assert_eq!(told("2026-11-20T09:59:59Z"), "1 d 2 h ago");
         assert_eq!(told("2026-11-21T12:00:01Z"), "2026-11-21T12:00:01Z");
+    }
+
+    #[test]
+    fn of_a_list_without_end_the_first_are_printed_and_the_others_counted() {
+        assert_eq!(list_or_dash(0..3), "0,1,2");
+        assert_eq!(bounded(0..MOST).len(), MOST);
+        let many = bounded(0..1500);
+        assert_eq!(many.len(), MOST + 1);
+        assert_eq!(many[MOST], "... and 1470 more");
     }
 
     #[test]

@@ -108,10 +108,7 @@ impl Captured {
             match observed {
                 Ok(_) if is_private => self.record_empty(pod),
                 Ok((state, torn)) => self.pod(pod, state, torn),
-                Err(error) => {
-                    let path = pod.netns.shown();
-                    self.failed(pod, cannot_observe(&path, &error));
-                }
+                Err(error) => self.unread(pod, &error),
             }
         }
     }
@@ -254,6 +251,20 @@ impl Captured {
             .max_by_key(|checkpoint| checkpoint.rank())?
             .netfix
             .as_ref()
+    }
+
+    /// A pod that runs and cannot be read. Its checkpoint stays, and the others' generation does not wait for it: its tenant
+    /// may change its tables without end.
+    fn unread(&mut self, pod: &Pod, error: &Error) {
+        let old = self.old_node.iter().flat_map(|old| &old.empty);
+        let mut known_empty = old.filter(|known| known.is_same(&pod.identity));
+        if known_empty.next().is_some() {
+            self.record_empty(pod);
+        }
+        let path = pod.netns.shown();
+        let incomplete = self.incomplete;
+        self.failed(pod, cannot_observe(&path, error));
+        self.incomplete = incomplete;
     }
 
     fn failed(&mut self, pod: &Pod, problem: Problem) {

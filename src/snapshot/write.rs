@@ -124,7 +124,8 @@ impl Captured {
             Err(error) => {
                 one.state = SnapshotState::Failed;
                 self.problems.push(error.problem().of(&one.pod.info.id));
-                self.incomplete = true;
+                // A pod with too many objects must not keep the others from their generation.
+                self.incomplete |= !error.is_too_large();
             }
         }
     }
@@ -187,7 +188,11 @@ impl Captured {
         let seen = true_pods.map(|one| one.pod.info.id.clone());
         node.seen.retain(|id, _| self.stored.contains_key(id));
         node.seen.extend(seen.map(|id| (id, self.created.clone())));
-        if self.everything && !has_lost && !self.incomplete {
+        let has_failed = self
+            .pods
+            .iter()
+            .any(|one| one.state == SnapshotState::Failed);
+        if self.everything && !has_lost && !self.incomplete && !has_failed {
             node.complete = Some(self.created.clone());
         }
         match guard.save_node(&node) {

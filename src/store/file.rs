@@ -155,18 +155,38 @@ pub(super) fn save(path: &Path, value: &impl Serialize, keys: &[&str]) -> Result
     let text = render(value, keys).map_err(encode)?;
     let size = text.len() as u64;
     if size > MAX_SIZE {
-        let error = io::Error::other(too_large(size));
+        let error = io::Error::new(io::ErrorKind::FileTooLarge, too_large(size));
         return Err(Error::write("cannot write", path)(error));
     }
     write(path, &text)
 }
 
-/// The value as indented JSON with its checksum.
+/// Larger files are not indented: that would double them, and nobody reads so many routes.
+const MOST_INDENTED: usize = 1 << 20;
+
+/// JSON without spaces, but for the one in [`KEY`].
+struct Dense;
+
+impl serde_json::ser::Formatter for Dense {
+    fn begin_object_value<W: io::Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
+    }
+}
+
+/// The value as JSON with its checksum.
 fn render(value: &impl Serialize, keys: &[&str]) -> Result<String, serde_json::Error> {
     let mut document = serde_json::to_value(value)?;
     let place = keys.iter().fold(&mut document, |at, key| &mut at[*key]);
     *place = format!("sha256:{BLANK}").into();
-    let text = serde_json::to_string_pretty(&document)? + "\n";
+    let mut text = serde_json::to_string_pretty(&document)?;
+    if text.len() > MOST_INDENTED {
+        let mut dense = Vec::new();
+        document.serialize(&mut serde_json::Serializer::with_formatter(
+            &mut dense, Dense,
+        ))?;
+        text = String::from_utf8_lossy(&dense).into_owned();
+    }
+    text.push('\n');
     let Some((before, rest)) = text.rsplit_once(KEY) else {
         return Ok(text);
     };
@@ -272,6 +292,20 @@ mod tests {
     #[test]
     fn what_was_rendered_verifies() {
         verify(Path::new("x"), &sample()).unwrap();
+    }
+
+    #[test]
+    fn a_large_file_is_not_indented_and_verifies() {
+        let all: Vec<_> = (0..50_000)
+            .map(|at| serde_json::json!({"at": at}))
+            .collect();
+        let value = serde_json::json!({"all": all, "text": "a: b\u{2028}", "checksum": ""});
+        let text = render(&value, &["checksum"]).unwrap();
+        assert!(text.len() < MOST_INDENTED, "{}", text.len());
+        verify(Path::new("x"), &text).unwrap();
+        let mut read: serde_json::Value = parse(Path::new("x"), &text).unwrap();
+        read["checksum"] = "".into();
+        assert_eq!(read, value);
     }
 
     #[test]

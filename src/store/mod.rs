@@ -103,6 +103,12 @@ impl Error {
         kind == Some(io::ErrorKind::NotFound)
     }
 
+    /// Whether the file would be larger than netfix reads.
+    pub(crate) fn is_too_large(&self) -> bool {
+        let kind = self.source.as_ref().map(io::Error::kind);
+        kind == Some(io::ErrorKind::FileTooLarge)
+    }
+
     fn is_of_no_generation(&self) -> bool {
         matches!(self.cause, StoreCause::NoGeneration { .. })
     }

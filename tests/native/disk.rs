@@ -50,7 +50,7 @@ fn a_checkpoint_that_is_too_large_to_be_read_is_not_written() {
         let [_, a, b, c] = n.to_be_bytes();
         format!("route add {}.{b}.{c}.0/24 dev eth0\n", 20 + a)
     };
-    let routes = (0..80_000).map(route);
+    let routes = (0..120_000).map(route);
     let batch = node.temp().join("batch");
     fs::write(&batch, routes.collect::<String>()).expect("a file");
     pods[0].ip(&format!("-batch {}", batch.display()));

@@ -33,6 +33,7 @@ mod window_log;
 use crate::model::PodInfo;
 use crate::model::problem::Cause;
 use crate::model::text::escape;
+use crate::report::text::bounded;
 
 sentences! {
     Cause {
@@ -61,7 +62,7 @@ sentences! {
 
 /// Items in one line: `a`, `a and b`, `a, b and c`.
 fn and(items: &[impl ToString]) -> String {
-    let texts: Vec<String> = items.iter().map(ToString::to_string).collect();
+    let texts = bounded(items.iter().map(ToString::to_string));
     match texts.as_slice() {
         [all @ .., before, last] => [all, &[format!("{before} and {last}")]].concat().join(", "),
         few => few.concat(),
