@@ -45,7 +45,7 @@ fn netfix_contestant(lab: &Lab) -> Contestant {
     })
 }
 
-fn netfix(lab: &Lab, word: &str) -> Command {
+pub fn netfix(lab: &Lab, word: &str) -> Command {
     let mut command = Command::new(BINARY);
     command
         .arg(word)
@@ -75,7 +75,7 @@ fn batch_contestant(lab: &Lab) -> Contestant {
 }
 
 /// Starts a program in the node's namespace without ip(8), whose start must not be measured.
-fn start_in_node(lab: &Lab, command: &mut Command) {
+pub fn start_in_node(lab: &Lab, command: &mut Command) {
     let output = lab.node.ns.enter(|| command.stdin(Stdio::null()).output());
     let output = output.unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
     let text = String::from_utf8_lossy(&output.stderr);

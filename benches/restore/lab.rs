@@ -76,7 +76,7 @@ impl Lab {
         took
     }
 
-    fn check(&self, who: &str) {
+    pub fn check(&self, who: &str) {
         for pod in &self.pods {
             if let Err(why) = pod.ns.enter(|| is_whole(pod)) {
                 panic!("after {who}, {} has {why}", pod.ns.name());

@@ -1,6 +1,9 @@
 //! How long a restore takes, against the floor: hand-made netlink messages that do nothing but create what
 //! was lost.
 //!
+//! `cargo bench --bench restore -- huge` compares the restore of many pods with and without one that has tens of thousands of
+//! objects.
+//!
 //! `cargo bench --bench restore -- [PODS [ROUNDS]]`, or `NETFIX_BENCH_PODS` and `NETFIX_BENCH_ROUNDS`. Needs
 //! root. The benchmark times whole processes, in turn, and checks every run. Absolute times differ
 //! between machines: quote ratios.
@@ -15,6 +18,7 @@
 mod common;
 mod contestants;
 mod floor;
+mod huge;
 mod lab;
 
 use std::process::ExitCode;
@@ -39,6 +43,11 @@ fn main() -> ExitCode {
     {
         floor::run(rest);
         return ExitCode::SUCCESS;
+    }
+    if let [first, rest @ ..] = arguments.as_slice()
+        && first == huge::COMMAND
+    {
+        return huge::run(rest);
     }
     let number = |at: usize, variable: &str, default: usize| {
         let text = arguments

@@ -1,6 +1,8 @@
 //! From a request to the surveyed pods.
 
+use std::panic::resume_unwind;
 use std::path::PathBuf;
+use std::thread;
 
 use super::Inventory;
 use super::cni_cache;
@@ -9,7 +11,7 @@ use super::stored::{Stored, load, load_node};
 use super::survey::{Records, Surveyed, survey_from};
 use crate::matching::Selection;
 use crate::model::problem::{ForeignCause, MatchingCause};
-use crate::model::{Checkpoint, IfName, NodeState};
+use crate::model::{Checkpoint, IfName, NodeState, Problem};
 use crate::refusal::Refusal;
 use crate::runtime;
 use crate::store::Store;
@@ -43,27 +45,22 @@ pub(crate) fn prepare(request: Request, store: &Store) -> Result<Surveyed, Refus
         parent,
         runtimes,
     } = request;
-    let mut nothing_stored = MatchingCause::NoCheckpoints.error(selection.to_string());
-    let mut problems = Vec::new();
-    let (records, node) = match source {
-        Source::Checkpoints { generation } => {
-            let store = store.at(generation)?;
-            let stored = load(&store, &selection)?;
-            let node = load_node(&store, &mut problems);
-            (Records::Stored(stored), node)
-        }
+    let nothing_stored = match &source {
         Source::CniCache(folder) => {
-            let cache = cni_cache::read(&folder)?;
             let folder = folder.display().to_string();
-            nothing_stored = ForeignCause::NoCacheEntries { folder }.error(selection.to_string());
-            (Records::Cache(cache), load_node(store, &mut problems))
+            ForeignCause::NoCacheEntries { folder }.error(selection.to_string())
         }
-        Source::Memory(memory) => {
-            let (stored, node) = *memory;
-            (Records::Stored(stored), node)
-        }
+        _ => MatchingCause::NoCheckpoints.error(selection.to_string()),
     };
-    let mut inventory = Inventory::open(&selection)?;
+    // Side by side: a pod of tens of thousands of routes has a large file.
+    let (read, inventory) = thread::scope(|scope| {
+        let reading = scope.spawn(|| read(source, &selection, store));
+        let inventory = Inventory::open(&selection);
+        let read = reading.join();
+        (read.unwrap_or_else(|panic| resume_unwind(panic)), inventory)
+    });
+    let (records, node, problems) = read?;
+    let mut inventory = inventory?;
     if needs_runtime(&records, &inventory, &selection) {
         inventory.attribute(&runtimes, &selection)?;
     }
@@ -79,6 +76,32 @@ pub(crate) fn prepare(request: Request, store: &Store) -> Result<Surveyed, Refus
         surveyed.problems.push(nothing_stored);
     }
     Ok(surveyed)
+}
+
+/// What a source has: its records, the node's state, and the problems of that.
+fn read(
+    source: Source,
+    selection: &Selection,
+    store: &Store,
+) -> Result<(Records, Option<NodeState>, Vec<Problem>), Refusal> {
+    let mut problems = Vec::new();
+    let (records, node) = match source {
+        Source::Checkpoints { generation } => {
+            let store = store.at(generation)?;
+            let stored = load(&store, selection)?;
+            let node = load_node(&store, &mut problems);
+            (Records::Stored(stored), node)
+        }
+        Source::CniCache(folder) => {
+            let cache = cni_cache::read(&folder)?;
+            (Records::Cache(cache), load_node(store, &mut problems))
+        }
+        Source::Memory(memory) => {
+            let (stored, node) = *memory;
+            (Records::Stored(stored), node)
+        }
+    };
+    Ok((records, node, problems))
 }
 
 /// Whether the kernel alone cannot identify the pod of some selected record; then the runtime must.

@@ -278,22 +278,39 @@ fn load_checkpoint(path: &Path) -> Result<Checkpoint, Error> {
     decode(path, &text)
 }
 
-/// Decodes the text of a checkpoint.
-fn decode(path: &Path, text: &str) -> Result<Checkpoint, Error> {
-    let probe: OfCheckpoint = file::parse(path, text)?;
-    let schema = match probe.netfix {
-        Some(Schema { schema }) => {
+/// Checks the schema and the checksum of a checkpoint.
+fn check(path: &Path, text: &str, schema: Option<u32>) -> Result<(), Error> {
+    match schema {
+        Some(schema) => {
             schema::check(path, schema, SCHEMA)?;
-            file::verify(path, text)?;
-            schema
+            file::verify(path, text)
         }
         // A netfix file with a damaged key must not pass for one of i40e_net_fix.
         None if file::has_checksum(text) => {
-            return Err(Error::corrupt(path, "a checksum, but no `netfix` key"));
+            Err(Error::corrupt(path, "a checksum, but no `netfix` key"))
         }
-        None => 1,
+        None => Ok(()),
+    }
+}
+
+/// Decodes the text of a checkpoint.
+fn decode(path: &Path, text: &str) -> Result<Checkpoint, Error> {
+    // A large one is parsed once, unless only its schema says what a text is.
+    let parsed = (!schema::is_ambiguous(text))
+        .then(|| file::parse::<Checkpoint>(path, text).ok())
+        .flatten();
+    let schema = match &parsed {
+        Some(checkpoint) => checkpoint.netfix.as_ref().map(|own| own.schema),
+        None => file::parse::<OfCheckpoint>(path, text)?
+            .netfix
+            .map(|own| own.schema),
     };
-    let checkpoint: Checkpoint = schema::parse(path, text, schema)?;
+    // A newer schema, or damage, is a better reason than what cannot be parsed.
+    check(path, text, schema)?;
+    let checkpoint = match parsed {
+        Some(checkpoint) => checkpoint,
+        None => schema::parse(path, text, schema.unwrap_or(1))?,
+    };
     if checkpoint.result.interfaces.is_empty() {
         return Err(Error::corrupt(path, "it has no interface"));
     }

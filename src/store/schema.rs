@@ -39,7 +39,7 @@ const TEXTS: [&str; 15] = [
 
 /// Parses a checkpoint or the node's state. In schema 1 a backslash in a name is one; what has any becomes schema 2.
 pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str, schema: u32) -> Result<T, Error> {
-    if schema > 1 || !text.contains("\\\\") {
+    if schema > 1 || !is_ambiguous(text) {
         return file::parse(path, text);
     }
     let mut content: Value = file::parse(path, text)?;
@@ -50,6 +50,11 @@ pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str, schema: u32) -
         }
     }
     serde_json::from_value(content).map_err(|error| Error::corrupt(path, error.to_string()))
+}
+
+/// Whether it has a backslash in a text, whose meaning the schema decides.
+pub(super) fn is_ambiguous(text: &str) -> bool {
+    text.contains("\\\\")
 }
 
 fn escape(value: &mut Value, is_text: bool) {

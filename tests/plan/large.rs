@@ -85,7 +85,7 @@ fn small(numbers: &mut Numbers) -> NetState {
             state.routes.push(route);
         }
         let mut address = address(at, if numbers.often() { 24 } else { 32 }, dev(numbers));
-        address.label = numbers.often().then(|| "a".to_owned());
+        address.label = numbers.often().then(|| "a".into());
         if numbers.often() {
             state.addresses.push(address);
         }
