@@ -181,12 +181,13 @@ impl<'n> Mounted<'n> {
         Self { pod, path }
     }
 
-    /// netfix in a mount namespace without the other mounts, which no test can name.
+    /// netfix on a machine that has no other namespaces.
     fn netfix(node: &Node, words: &[u8]) -> Run {
         let script = "for netns in /run/netns/*; do umount -l \"$netns\"; done; exec \"$@\"";
-        let wrapper = ["unshare", "--mount", "sh", "-c", script, "sh"];
+        let alone = ["unshare", "--mount", "--pid", "--fork", "--mount-proc"];
         let mut command = node.ns.exec("timeout");
-        command.arg("120").args(wrapper).arg(run::BINARY);
+        command.arg("120").args(alone);
+        command.args(["sh", "-c", script, "sh", run::BINARY]);
         command.args(tool::words(words));
         command.arg("--state-dir").arg(node.state_dir());
         command.env("NETFIX_RUNTIME", "none").env("NO_COLOR", "1");
