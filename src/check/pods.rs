@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{CheckState, CheckedPod};
 use crate::inventory::matched::Matched;
-use crate::inventory::rejected::{Reason, Rejected};
+use crate::inventory::rejected::Rejected;
 use crate::inventory::stored::{age, summary_of};
 use crate::inventory::survey::{Finding, Surveyed, Unmatched};
 use crate::model::problem::CheckCause;
@@ -62,15 +62,11 @@ impl Findings<'_> {
         self.pods.push(CheckedPod { pod, state, steps });
     }
 
-    /// A checkpoint without a pod is normal between two snapshots. Contested claims are not.
+    /// A checkpoint without a pod is normal between two snapshots.
     fn rejected(&mut self, rejected: &Rejected) {
         let mut problems = rejected.problems.clone();
-        if rejected.reason == Reason::Contested {
-            self.add(rejected.pod.clone(), CheckState::Failed, Vec::new());
-        } else {
-            for problem in &mut problems {
-                problem.severity = Severity::Info;
-            }
+        for problem in &mut problems {
+            problem.severity = Severity::Info;
         }
         self.problems.extend(problems);
     }

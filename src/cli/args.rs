@@ -9,6 +9,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 
 use crate::gateways::targets::Target as PodTarget;
+use crate::inventory::contest::CNI_CACHE;
 use crate::inventory::prepare::{self, Request};
 use crate::inventory::selectors;
 use crate::matching::Selection;
@@ -108,8 +109,8 @@ pub struct SourceArgs {
     /// Restore from this source
     #[arg(long, help_heading = SOURCE, value_enum, value_name = "SOURCE", default_value_t = Source::Checkpoints)]
     pub source: Source,
-    /// libcni's cache, for --source cni-cache
-    #[arg(long, help_heading = SOURCE, value_name = "DIR", default_value = "/var/lib/cni")]
+    /// libcni's cache: for --source cni-cache, and to find out which of two pods an address belongs to
+    #[arg(long, help_heading = SOURCE, value_name = "DIR", default_value = CNI_CACHE)]
     pub cni_cache_dir: PathBuf,
     /// Which runtimes.
     #[command(flatten)]
@@ -139,6 +140,7 @@ impl Target {
             },
             parent: self.parent.clone(),
             runtimes: source.runtimes.config(),
+            cni_cache: source.cni_cache_dir.clone(),
         })
     }
 }

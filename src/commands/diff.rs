@@ -2,6 +2,7 @@
 
 use crate::cli::DiffArgs;
 use crate::context::Context;
+use crate::inventory::contest::CNI_CACHE;
 use crate::inventory::prepare::{Request, Source, prepare};
 use crate::inventory::rejected::name_successors;
 use crate::inventory::survey::settle_bare;
@@ -18,6 +19,7 @@ pub(super) fn diff(args: &DiffArgs, context: &mut Context) -> Result<Document, R
         source: Source::Checkpoints { generation },
         parent: None,
         runtimes: args.runtimes.config(),
+        cni_cache: CNI_CACHE.into(),
     };
     plan(request, true, context)
 }

@@ -174,6 +174,8 @@ impl Paired {
             pod,
             age: 0,
             partial: Some(partial),
+            withheld: BTreeSet::new(),
+            contested: Vec::new(),
         });
     }
 

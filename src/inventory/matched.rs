@@ -1,11 +1,12 @@
 //! A stored record beside the running pod that it is about.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use super::observe::Pod;
 use super::stored::summary_of;
 use crate::model::sysctl::Sysctls;
-use crate::model::{Checkpoint, IfName, NetState, Partial, PodInfo, PodSummary, Problem};
+use crate::model::{Checkpoint, Claim, IfName, NetState, Partial, PodInfo, PodSummary, Problem};
 use crate::plan::{self, HostLinks, Observed, Plan};
 
 /// A checkpoint and the running pod that it describes.
@@ -18,6 +19,10 @@ pub(crate) struct Matched {
     pub age: u32,
     /// The gaps of an incomplete source; `None` where netfix recorded the whole state.
     pub partial: Option<Partial>,
+    /// What it does not get because others claim it too.
+    pub withheld: BTreeSet<Claim>,
+    /// The findings about what others claim too.
+    pub contested: Vec<Problem>,
 }
 
 impl Matched {
@@ -62,8 +67,9 @@ impl Matched {
             new_link,
             age: self.age,
         };
-        let mut plan = plan::pod(&wanted, observed, links);
+        let mut plan = plan::pod(&wanted, &self.withheld, observed, links);
         plan.problems.extend(problems);
+        plan.problems.extend(self.contested.iter().cloned());
         plan
     }
 

@@ -4,6 +4,7 @@
 mod attribution;
 mod cgroup;
 mod cni_cache;
+pub(crate) mod contest;
 pub mod discover;
 pub(crate) mod import;
 pub(crate) mod kubelet_endpoint;

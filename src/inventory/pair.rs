@@ -1,5 +1,7 @@
 //! Pairs checkpoints with the running pods that they are about, and says why others are not used.
 
+use std::collections::BTreeSet;
+
 use super::matched::Matched;
 use super::observe::Pod;
 use super::rejected::{Reason, Rejected};
@@ -7,7 +9,7 @@ use super::stored::{Stored, age, summary_of};
 use crate::cni;
 use crate::matching::{Machine, Rejection, Selection, StoredRecord, Verdict, match_records};
 use crate::model::problem::MatchingCause;
-use crate::model::{Checkpoint, NetnsIdentity, NodeIdentity, PodId, PodInfo, Problem};
+use crate::model::{Checkpoint, NetnsIdentity, NodeIdentity, PodInfo, Problem};
 
 /// Records and running pods, paired.
 #[derive(Debug, Default)]
@@ -89,6 +91,8 @@ fn matched(info: PodInfo, checkpoint: Checkpoint, pod: Pod) -> Matched {
             Some(_) => None,
             None => Some(cni::of_origin(&checkpoint)),
         },
+        withheld: BTreeSet::new(),
+        contested: Vec::new(),
         info,
         checkpoint,
         pod,
@@ -128,32 +132,4 @@ fn explain(
             (Reason::NetnsGone, cause)
         }
     }
-}
-
-impl Paired {
-    /// Rejects the records with contested claims; returns the problems of pods without a record.
-    pub fn reject_contested(&mut self, problems: Vec<Problem>) -> Vec<Problem> {
-        let (mut of_records, of_others): (Vec<_>, Vec<_>) = problems
-            .into_iter()
-            .partition(|problem| self.matched.iter().any(|m| is_of(problem, &m.info.id)));
-        let is_contested = |m: &Matched| of_records.iter().any(|p| is_of(p, &m.info.id));
-        let (contested, matched): (Vec<_>, Vec<_>) = std::mem::take(&mut self.matched)
-            .into_iter()
-            .partition(is_contested);
-        self.matched = matched;
-        for one in contested {
-            let (problems, rest) = of_records.into_iter().partition(|p| is_of(p, &one.info.id));
-            of_records = rest;
-            self.rejected.push(Rejected {
-                pod: one.summary(),
-                reason: Reason::Contested,
-                problems,
-            });
-        }
-        of_others
-    }
-}
-
-fn is_of(problem: &Problem, id: &PodId) -> bool {
-    problem.pod.as_ref() == Some(id)
 }

@@ -6,6 +6,7 @@ use std::thread;
 
 use super::Inventory;
 use super::cni_cache;
+use super::contest;
 use super::observe::Pod;
 use super::stored::{Stored, load, load_node};
 use super::survey::{Records, Surveyed, survey_from};
@@ -24,6 +25,8 @@ pub(crate) struct Request {
     /// The parent of interfaces for which their source names none.
     pub parent: Option<IfName>,
     pub runtimes: runtime::Config,
+    /// libcni's cache, which shows who had a contested address first.
+    pub cni_cache: PathBuf,
 }
 
 /// Where records come from.
@@ -44,6 +47,7 @@ pub(crate) fn prepare(request: Request, store: &Store) -> Result<Surveyed, Refus
         source,
         parent,
         runtimes,
+        cni_cache,
     } = request;
     let nothing_stored = match &source {
         Source::CniCache(folder) => {
@@ -65,7 +69,13 @@ pub(crate) fn prepare(request: Request, store: &Store) -> Result<Surveyed, Refus
         inventory.attribute(&runtimes, &selection)?;
     }
     let parent = parent.as_ref();
-    let mut surveyed = survey_from(inventory, records, node, parent, &selection, problems)?;
+    let sources = contest::Sources {
+        store,
+        cni_cache: &cni_cache,
+    };
+    let mut surveyed = survey_from(
+        inventory, records, node, parent, &selection, sources, problems,
+    )?;
     let Surveyed {
         matched,
         rejected,

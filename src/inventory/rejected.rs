@@ -10,7 +10,7 @@ use crate::runtime::{self, Sandbox};
 pub(crate) struct Rejected {
     pub pod: PodSummary,
     pub reason: Reason,
-    /// The same for people; several where several claims are contested.
+    /// The same for people.
     pub problems: Vec<Problem>,
 }
 
@@ -26,8 +26,6 @@ pub(crate) enum Reason {
     NetnsClosed,
     /// Another pod has its namespace.
     PodReplaced,
-    /// It claims a MAC or an address that another one claims too.
-    Contested,
     /// It names no interface that netfix can use.
     Unusable,
 }

@@ -1,10 +1,13 @@
 //! What `restore`, `check`, `plan`, `diff` and `show` start from: the stored records beside the running pods, and the
 //! host's state under them. Whatever can be refused is refused here, before the first change.
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::slice;
 
 use super::Inventory;
 use super::cni_cache::{self, Cache};
+use super::contest::{self, CNI_CACHE};
 use super::kubelet_endpoint;
 use super::matched::Matched;
 use super::observe::{self, Host, Pod};
@@ -13,7 +16,7 @@ use super::private;
 use super::rejected::{Reason, Rejected};
 use super::stored::{Stored, age, load_node};
 use crate::matching::Selection;
-use crate::matching::claims::{Claimant, contested};
+use crate::matching::claims::{Claimant, contests};
 use crate::matching::host_baseline::HostBaseline;
 use crate::matching::host_parents::{self, Parents};
 use crate::model::problem::MatchingCause;
@@ -107,7 +110,11 @@ pub(crate) fn survey(
     let mut problems = Vec::new();
     let node_state = load_node(store, &mut problems);
     let records = Records::Stored(stored);
-    survey_from(inventory, records, node_state, None, selection, problems)
+    let cni_cache = Path::new(CNI_CACHE);
+    let sources = contest::Sources { store, cni_cache };
+    survey_from(
+        inventory, records, node_state, None, selection, sources, problems,
+    )
 }
 
 /// `problems` are those of the node's state.
@@ -117,6 +124,7 @@ pub(super) fn survey_from(
     node_state: Option<NodeState>,
     parent: Option<&IfName>,
     selection: &Selection,
+    sources: contest::Sources<'_>,
     mut problems: Vec<Problem>,
 ) -> Result<Surveyed, Refusal> {
     let recorded = node_state.as_ref().map(|recorded| &recorded.state);
@@ -157,8 +165,13 @@ pub(super) fn survey_from(
     problems.extend(partial.into_iter().flat_map(|matched| {
         host_parents::unknown_from(&matched.info.source, &baseline, &host.state)
     }));
-    let claims = contested_among(&paired.matched, &unmatched, &baseline.state);
-    let contested = paired.reject_contested(claims);
+    let contested = settle_claims(
+        &mut paired.matched,
+        &unmatched,
+        (&host, &baseline.state),
+        &node,
+        sources,
+    );
     let Paired {
         matched,
         rejected,
@@ -252,20 +265,50 @@ fn baseline(
     )
 }
 
-/// Two claims on one MAC or address, among the records, the pods without one, and the host.
-fn contested_among(matched: &[Matched], unmatched: &[Unmatched], host: &NetState) -> Vec<Problem> {
-    let wanted: Vec<_> = matched.iter().map(|m| (m, m.claims())).collect();
-    let of_records = wanted.iter().map(|(matched, state)| Claimant {
-        pod: Some(&matched.info.id),
-        netns: Path::new(&matched.checkpoint.netns),
-        state,
+/// Decides who gets what several of the records, of the pods without one and the host claim; returns the findings of the
+/// pods without a record.
+fn settle_claims(
+    matched: &mut [Matched],
+    unmatched: &[Unmatched],
+    (host, recorded): (&Host, &NetState),
+    node: &NodeIdentity,
+    sources: contest::Sources<'_>,
+) -> Vec<Problem> {
+    let of_record = |one: &Matched| {
+        let netns = Path::new(&one.checkpoint.netns);
+        Claimant::pod(&one.info, &one.pod.identity, netns, &one.claims())
+    };
+    let running = unmatched.iter().map(|one| {
+        let netns = &one.pod.netns.path;
+        Claimant::pod(&one.pod.info, &one.pod.identity, netns, &one.state).now(&one.state)
     });
-    let running = unmatched.iter().map(|one| Claimant {
-        pod: Some(&one.pod.info.id),
-        netns: &one.pod.netns.path,
-        state: &one.state,
-    });
-    contested(of_records.chain(running), host)
+    let of_records = matched.iter().map(of_record);
+    let host_claims = Claimant::host(recorded);
+    let mut claimants: Vec<_> = of_records.chain(running).chain([host_claims]).collect();
+    let contests = contests(&claimants);
+    let holders: BTreeSet<usize> = contests
+        .iter()
+        .flat_map(|one| one.holders.clone())
+        .collect();
+    for at in holders {
+        let pod = matched.get_mut(at).map(|one| slice::from_mut(&mut one.pod));
+        let state = pod.and_then(|pod| observe::observe_pods(pod, host).pop());
+        // One that cannot be read is reported where it is restored.
+        if let Some(Ok(state)) = state {
+            claimants[at] = claimants[at].clone().now(&state);
+        }
+    }
+    let mut others = Vec::new();
+    for ruling in contest::decide(&contests, &claimants, node, sources) {
+        match matched.get_mut(ruling.at) {
+            Some(one) => {
+                one.contested.push(ruling.problem);
+                one.withheld.extend(ruling.withheld);
+            }
+            None => others.push(ruling.problem),
+        }
+    }
+    others
 }
 
 /// Queries the runtimes about namespaces that have lost everything or never had anything. To be called when all other
@@ -287,10 +330,10 @@ pub(crate) fn settle_bare(
 
 impl Surveyed {
     /// Where no pod has a usable record: whether that is because nothing is stored for the selection, or because no
-    /// record may be used here, being from another machine or boot, or contested.
+    /// record may be used here, being from another machine or boot.
     pub(crate) fn is_refused(&self) -> bool {
-        use Reason::{Contested, OtherBoot, OtherMachine};
-        let may_not = |one: &Rejected| matches!(one.reason, OtherMachine | OtherBoot | Contested);
+        use Reason::{OtherBoot, OtherMachine};
+        let may_not = |one: &Rejected| matches!(one.reason, OtherMachine | OtherBoot);
         let is_readable = self.damaged.is_empty() && self.damaged_files == 0;
         is_readable && self.rejected.iter().all(may_not)
     }

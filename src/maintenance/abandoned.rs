@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::check::drift;
 use crate::context::Context;
 use crate::gateways::{self, Verified};
+use crate::inventory::contest::CNI_CACHE;
 use crate::inventory::prepare::{self, Source, prepare};
 use crate::inventory::stored::{Stored, load, load_node};
 use crate::maintenance::event::Event;
@@ -220,6 +221,7 @@ fn states(config: &Config, store: &Store) -> Result<States, Refusal> {
         source: Source::Checkpoints { generation: None },
         parent: None,
         runtimes: config.clone(),
+        cni_cache: CNI_CACHE.into(),
     };
     let mut surveyed = prepare(request, store)?;
     let comparison = compare(&mut surveyed, Depth::Creation)?;

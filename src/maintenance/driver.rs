@@ -56,7 +56,7 @@ impl Driver<'_> {
         } = self;
         session.begin(PhaseName::Check, &Event::Checking);
         let (mut blockers, left_out) = preflight::check(request, context)?;
-        session.end(request.force || blockers.is_empty());
+        session.end(preflight::gate(blockers.clone(), request.force).is_ok());
 
         session.begin(PhaseName::Snapshot, &Event::TakingSnapshot);
         let Some(guard) = &session.guard else {
@@ -84,9 +84,9 @@ impl Driver<'_> {
         if count > 0 {
             session.log(&Event::SilentGateways { count });
         }
-        session.end(request.force || blockers.is_empty());
-        let accepted = preflight::gate(blockers, request.force)?;
-        self.findings.add(Area::Preflight, accepted);
+        let accepted = preflight::gate(blockers, request.force);
+        session.end(accepted.is_ok());
+        self.findings.add(Area::Preflight, accepted?);
         Ok(baseline)
     }
 

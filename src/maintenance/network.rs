@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::context::Context;
 use crate::gateways::{self, Reachability, Verified};
+use crate::inventory::contest::CNI_CACHE;
 use crate::inventory::prepare::{self, Source};
 use crate::maintenance::Request;
 use crate::maintenance::event::Reached;
@@ -31,6 +32,7 @@ pub(crate) fn restore(
         source: Source::Memory(Box::new(in_memory)),
         parent: None,
         runtimes: request.runtimes.clone(),
+        cni_cache: CNI_CACHE.into(),
     };
     let interrupted = || signals.interrupted();
     let limits = Limits {

@@ -117,6 +117,10 @@ fn is_unknown(problem: &Problem) -> bool {
     )
 }
 
+fn is_claim(problem: &Problem) -> bool {
+    matches!(&*problem.cause, Cause::Conflict(cause) if cause.is_claim())
+}
+
 fn is_of_disk(problem: &Problem) -> bool {
     matches!(problem.code(), Code::NoSpace | Code::Unwritable)
 }
@@ -215,17 +219,18 @@ fn pod(PodSnapshot { pod, .. }: PodSnapshot) -> WindowPod {
     }
 }
 
-/// Stops the window for an object that netfix could not restore, unless --force accepts it; then that is a warning.
+/// Stops the window for an object that netfix could not restore, unless --force accepts it; then that is a warning. What several
+/// pods claim stops nothing: with an address of its neighbours a pod could prevent every window.
 pub(crate) fn gate(blockers: Vec<Problem>, force: bool) -> Result<Vec<Problem>, Refusal> {
     if let Some(problem) = blockers.iter().find(|problem| is_of_disk(problem)) {
         return Err(problem.clone().into());
     }
-    if force || blockers.is_empty() {
+    let stops = |problem: &&Problem| !is_claim(problem);
+    let problems = blockers.iter().filter(stops).count();
+    if force || problems == 0 {
         return Ok(blockers.into_iter().map(Problem::demoted).collect());
     }
-    let cause = WindowCause::NotRestorable {
-        problems: blockers.len(),
-    };
+    let cause = WindowCause::NotRestorable { problems };
     let mut problems = blockers;
     problems.push(cause.error("upgrade"));
     Err(problems.into())

@@ -1,134 +1,172 @@
-//! Claims of several pods to one MAC or address on one link of the host, where only one can have it. netfix does not choose.
+//! Claims of several pods to one MAC or address on one link of the host, where only one can have it.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::net::IpAddr;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::model::address::Maker;
-use crate::model::problem::{ConflictCause, Holder};
-use crate::model::{Bytes, IfName, Indexed, LinkKind, Mac, NetState, Parent, PodId, Problem};
+use crate::model::problem::{ConflictCause, Holder, Title};
+use crate::model::{Bytes, Claim, LinkKind, NetState, NetnsIdentity, Parent, PodInfo, Problem};
 
 /// A pod or the host, with links on the host's links.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Claimant<'a> {
-    /// The pod; `None` for the host.
-    pub pod: Option<&'a PodId>,
+#[derive(Debug, Clone)]
+pub(crate) struct Claimant {
+    /// The pod and its namespace; `None` for the host.
+    pub pod: Option<(PodInfo, NetnsIdentity)>,
     /// A path of its namespace, for messages.
-    pub netns: &'a Path,
-    /// Its present or stored state.
-    pub state: &'a NetState,
+    pub netns: String,
+    pub claims: BTreeSet<Claim>,
+    /// What links of its namespace that are up have now.
+    pub in_use: BTreeSet<Claim>,
 }
 
-/// What only one pod on one link of the host can have.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Claim {
-    Mac(IfName, Mac),
-    Address(IfName, IpAddr),
+/// A claim that several claimants have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Contest {
+    pub claim: Claim,
+    /// Their places in the list of claimants.
+    pub holders: Vec<usize>,
 }
 
-impl fmt::Display for Claim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Mac(parent, mac) => write!(f, "MAC {mac} on {parent}"),
-            Self::Address(parent, address) => write!(f, "{address} on {parent}"),
+/// The claimant that gets the object, and why.
+pub(crate) type Owner = (usize, Title);
+
+impl Claimant {
+    /// A pod that claims this state, which is its present or its recorded one.
+    pub(crate) fn pod(
+        info: &PodInfo,
+        identity: &NetnsIdentity,
+        netns: &Path,
+        state: &NetState,
+    ) -> Self {
+        Self {
+            pod: Some((info.clone(), identity.clone())),
+            netns: Bytes::from(netns).to_string(),
+            claims: state.claims().into_iter().map(|(_, claim)| claim).collect(),
+            in_use: BTreeSet::new(),
         }
     }
-}
 
-/// For every claim of several pods, or of a pod and the host, an error for each claimant that is a pod; it names the others.
-pub(crate) fn contested<'a>(
-    pods: impl Iterator<Item = Claimant<'a>>,
-    host: &'a NetState,
-) -> Vec<Problem> {
-    let host = Claimant {
-        pod: None,
-        netns: Path::new(""),
-        state: host,
-    };
-    let claimants: Vec<Claimant<'_>> = pods.chain([host]).collect();
-    let mut holders: BTreeMap<Claim, Vec<usize>> = BTreeMap::new();
-    for (at, claimant) in claimants.iter().enumerate() {
-        for claim in claimant.claims() {
-            let holders = holders.entry(claim).or_default();
-            if !holders.contains(&at) {
-                holders.push(at);
-            }
+    /// The same pod with the state that it has now.
+    pub(crate) fn now(self, state: &NetState) -> Self {
+        let up = state.claims().into_iter().filter(|(link, _)| link.flags.up);
+        Self {
+            in_use: up.map(|(_, claim)| claim).collect(),
+            ..self
         }
     }
-    let contested = holders.iter().filter(|(_, holders)| holders.len() > 1);
-    contested
-        .flat_map(|(claim, holders)| errors(claim, holders, &claimants))
-        .collect()
-}
 
-fn errors(claim: &Claim, holders: &[usize], claimants: &[Claimant<'_>]) -> Vec<Problem> {
-    let error = |at: &usize| {
-        let others = holders
+    /// The host: the addresses of its links, and the MACs of its macvlans.
+    pub(crate) fn host(state: &NetState) -> Self {
+        let links = state
+            .links
             .iter()
-            .filter(|other| *other != at)
-            .map(|other| claimants[*other].holder());
-        let others: Vec<Holder> = others.collect();
-        let cause = match claim {
-            Claim::Mac(..) => ConflictCause::MacClaimed { others },
-            Claim::Address(..) => ConflictCause::AddressClaimed { others },
-        };
-        Some(cause.error(claim).of(claimants[*at].pod?))
-    };
-    holders.iter().filter_map(error).collect()
-}
+            .map(|link| match (&link.parent, &link.kind) {
+                (Some(Parent::Own(parent)), LinkKind::Macvlan(_)) => (link, parent),
+                _ => (link, &link.name),
+            });
+        let claims = state.claims_of(links).into_iter();
+        Self {
+            pod: None,
+            netns: String::new(),
+            claims: claims.map(|(_, claim)| claim).collect(),
+            in_use: BTreeSet::new(),
+        }
+    }
 
-impl Claimant<'_> {
     fn holder(&self) -> Holder {
         Holder {
-            pod: self.pod.cloned(),
-            netns: Bytes::from(self.netns).to_string(),
+            pod: self.pod.as_ref().map(|(info, _)| info.id.clone()),
+            netns: self.netns.clone(),
             link: None,
         }
     }
-
-    fn claims(&self) -> Vec<Claim> {
-        let mut claims = Vec::new();
-        let state = Indexed::new(self.state);
-        for link in &self.state.links {
-            let parent = match (&link.parent, self.pod) {
-                (Some(Parent::Host(parent)), Some(_)) => parent,
-                // The host's own macvlans, and the link itself.
-                (Some(Parent::Own(parent)), None) if matches!(link.kind, LinkKind::Macvlan(_)) => {
-                    parent
-                }
-                (_, None) => {
-                    claims.extend(addresses(&state, &link.name, &link.name));
-                    continue;
-                }
-                _ => continue,
-            };
-            let is_macvlan = matches!(link.kind, LinkKind::Macvlan(_));
-            claims.extend(
-                link.mac
-                    .filter(|_| is_macvlan)
-                    .map(|mac| Claim::Mac(parent.clone(), mac)),
-            );
-            claims.extend(addresses(&state, &link.name, parent));
-        }
-        claims
-    }
 }
 
-/// The addresses of a link, without those that the kernel derives from the MAC.
-fn addresses(state: &Indexed<'_>, dev: &IfName, parent: &IfName) -> Vec<Claim> {
-    let addresses = state.addresses_of(dev).iter();
-    let given = addresses.filter(|address| address.maker == Maker::Admin);
-    given
-        .map(|address| Claim::Address(parent.clone(), address.local))
-        .collect()
+/// Every claim of several claimants.
+pub(crate) fn contests(claimants: &[Claimant]) -> Vec<Contest> {
+    let mut all: BTreeMap<&Claim, Vec<usize>> = BTreeMap::new();
+    for (at, claimant) in claimants.iter().enumerate() {
+        for claim in &claimant.claims {
+            all.entry(claim).or_default().push(at);
+        }
+    }
+    let contested = all.into_iter().filter(|(_, holders)| holders.len() > 1);
+    let contest = |(claim, holders): (&Claim, Vec<usize>)| Contest {
+        claim: claim.clone(),
+        holders,
+    };
+    contested.map(contest).collect()
+}
+
+impl Contest {
+    /// Decides it: what one uses now is never taken away, then the result of a CNI plugin counts, then the older claim. `None`:
+    /// nothing shows who had it first, and no claimant gets it.
+    ///
+    /// `is_given` says whether a CNI result gives a claimant the object, `oldest` finds the one of several that had it first.
+    pub(crate) fn owner(
+        &self,
+        claimants: &[Claimant],
+        is_given: impl Fn(usize) -> bool,
+        oldest: impl FnOnce(&[usize]) -> Option<Owner>,
+    ) -> Option<Owner> {
+        let among = |places: &[usize], is_it: &dyn Fn(&usize) -> bool| -> Vec<usize> {
+            places.iter().copied().filter(is_it).collect()
+        };
+        let is_host = |at: &usize| claimants[*at].pod.is_none();
+        if let [host] = among(&self.holders, &is_host)[..] {
+            return Some((host, Title::Host));
+        }
+        let users = among(&self.holders, &|at| {
+            claimants[*at].in_use.contains(&self.claim)
+        });
+        let candidates = match users[..] {
+            [user] => return Some((user, Title::InUse)),
+            [] => &self.holders,
+            _ => &users,
+        };
+        match among(candidates, &|at| is_given(*at))[..] {
+            [one] => Some((one, Title::CniResult)),
+            _ => oldest(candidates),
+        }
+    }
+
+    /// The finding for one of the holders; `None` for the host.
+    pub(crate) fn finding(
+        &self,
+        at: usize,
+        claimants: &[Claimant],
+        owner: Option<Owner>,
+    ) -> Option<Problem> {
+        let others = self.holders.iter().filter(|other| **other != at);
+        let others: Vec<Holder> = others.map(|other| claimants[*other].holder()).collect();
+        let is_mac = matches!(self.claim, Claim::Mac(..));
+        let problem = match (owner, is_mac) {
+            (None, true) => ConflictCause::MacClaimed { others }.error(&self.claim),
+            (None, false) => ConflictCause::AddressClaimed { others }.error(&self.claim),
+            (Some((owner, _)), true) if owner == at => {
+                ConflictCause::MacKept { others }.info(&self.claim)
+            }
+            (Some((owner, _)), false) if owner == at => {
+                ConflictCause::AddressKept { others }.info(&self.claim)
+            }
+            (Some((owner, title)), true) => {
+                let owner = claimants[owner].holder();
+                ConflictCause::MacOfAnother { owner, title }.error(&self.claim)
+            }
+            (Some((owner, title)), false) => {
+                let owner = claimants[owner].holder();
+                ConflictCause::AddressOfAnother { owner, title }.error(&self.claim)
+            }
+        };
+        let (info, _) = claimants[at].pod.as_ref()?;
+        Some(problem.of(&info.id))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::link::{Macvlan, MacvlanMode};
-    use crate::model::{Address, Link};
+    use crate::model::{Address, IfName, Link, Mac, PodId};
 
     fn name(text: &str) -> IfName {
         text.parse().unwrap()
@@ -150,24 +188,38 @@ mod tests {
         }
     }
 
-    fn told(pods: &[(&str, NetState)], host: &NetState) -> Vec<String> {
-        let ids: Vec<PodId> = pods.iter().map(|(id, _)| PodId::from_text(id)).collect();
-        let claimants = ids.iter().zip(pods).map(|(id, (_, state))| Claimant {
-            pod: Some(id),
-            netns: Path::new("/run/netns/x"),
-            state,
+    fn claimants(pods: &[(&str, NetState)]) -> Vec<Claimant> {
+        let netns = NetnsIdentity {
+            cookie: Some(1),
+            device: 4,
+            inode: 5,
+            made: None,
+            holder: None,
+        };
+        let claimant = |(id, state): &(&str, NetState)| {
+            let info = PodInfo::nameless(&PodId::from_text(id));
+            Claimant::pod(&info, &netns, Path::new("/run/netns/x"), state)
+        };
+        pods.iter().map(claimant).collect()
+    }
+
+    fn told(claimants: &[Claimant], oldest: Option<Owner>) -> Vec<String> {
+        let contests = contests(claimants);
+        let findings = contests.iter().flat_map(|contest| {
+            let owner = contest.owner(claimants, |_| false, |_| oldest);
+            let holders = contest.holders.iter();
+            holders.filter_map(move |at| contest.finding(*at, claimants, owner))
         });
-        let problems = contested(claimants, host);
-        problems.iter().map(ToString::to_string).collect()
+        findings.map(|problem| problem.to_string()).collect()
     }
 
     #[test]
-    fn one_mac_for_two_is_told_to_both() {
+    fn without_an_older_claim_one_mac_for_two_is_told_to_both() {
         let pods = [
             ("a", pod("eth0", 1, "10.0.0.1")),
             ("b", pod("eth0", 1, "10.0.0.2")),
         ];
-        let told = told(&pods, &NetState::default());
+        let told = told(&claimants(&pods), None);
         assert_eq!(told.len(), 2, "{told:?}");
         assert!(
             told[0].starts_with("mac-conflict: pod a: MAC 02:00:00:00:00:01 on eth0: pod b"),
@@ -180,22 +232,20 @@ mod tests {
     }
 
     #[test]
-    fn one_address_for_a_pod_and_the_host_is_told_to_the_pod() {
+    fn the_host_keeps_its_address() {
         let host = Link::plain(name("eth0.3"), LinkKind::Physical);
-        let addresses = vec![Address::plain(
-            name("eth0.3"),
-            "10.0.0.1".parse().unwrap(),
-            24,
-        )];
+        let address = Address::plain(name("eth0.3"), "10.0.0.1".parse().unwrap(), 24);
         let host = NetState {
             links: vec![host],
-            addresses,
+            addresses: vec![address],
             ..NetState::default()
         };
-        let told = told(&[("a", pod("eth0.3", 1, "10.0.0.1"))], &host);
-        let expected = "address-conflict: pod a: 10.0.0.1 on eth0.3: the host has it as well; \
-                        netfix does not choose between them";
-        assert_eq!(told, [expected]);
+        let mut all = claimants(&[("a", pod("eth0.3", 1, "10.0.0.1"))]);
+        all[0] = all[0].clone().now(&pod("eth0.3", 1, "10.0.0.1"));
+        all.push(Claimant::host(&host));
+        let expected = "address-conflict: pod a: 10.0.0.1 on eth0.3: the host has it: a restore does not add it here";
+        let older = Some((0, Title::Older { generation: 1 }));
+        assert_eq!(told(&all, older), [expected]);
     }
 
     #[test]
@@ -204,6 +254,39 @@ mod tests {
             ("a", pod("eth0.3", 1, "10.0.0.1")),
             ("b", pod("eth0.4", 1, "10.0.0.1")),
         ];
-        assert!(told(&pods, &NetState::default()).is_empty());
+        assert!(told(&claimants(&pods), None).is_empty());
+    }
+
+    /// The owner of the only contest of three pods.
+    fn owner(users: &[usize], given: &[usize]) -> Option<Owner> {
+        let state = |mac| pod("eth0", mac, "10.0.0.1");
+        let mut all = claimants(&[("a", state(1)), ("b", state(2)), ("c", state(3))]);
+        for at in users {
+            all[*at] = all[*at].clone().now(&state(1));
+        }
+        let [contest] = &contests(&all)[..] else {
+            panic!("not one contest");
+        };
+        let oldest = |among: &[usize]| Some((*among.last()?, Title::Older { generation: 7 }));
+        contest.owner(&all, |at| given.contains(&at), oldest)
+    }
+
+    #[test]
+    fn what_is_in_use_comes_before_a_cni_result_and_that_before_an_older_claim() {
+        assert_eq!(owner(&[1], &[0]), Some((1, Title::InUse)));
+        assert_eq!(owner(&[0, 1], &[1, 2]), Some((1, Title::CniResult)));
+        assert_eq!(owner(&[], &[0]), Some((0, Title::CniResult)));
+        let older = |at| Some((at, Title::Older { generation: 7 }));
+        assert_eq!(owner(&[0, 1], &[]), older(1));
+        assert_eq!(owner(&[], &[0, 1]), older(2));
+    }
+
+    #[test]
+    fn a_link_that_is_down_uses_nothing() {
+        let mut down = pod("eth0", 1, "10.0.0.1");
+        down.links[0].flags.up = false;
+        let claimant = claimants(&[("a", down.clone())]).remove(0).now(&down);
+        assert_eq!(claimant.claims.len(), 2);
+        assert!(claimant.in_use.is_empty());
     }
 }

@@ -225,6 +225,14 @@ impl Route {
         hops.filter_map(|(gateway, dev)| gateway.zip(dev)).collect()
     }
 
+    /// The source address that it gives to packets, where it has one.
+    pub(crate) fn source(&self) -> Option<IpAddr> {
+        match self {
+            Self::V4(route) => route.prefsrc.map(Into::into),
+            Self::V6(route) => route.prefsrc.map(Into::into),
+        }
+    }
+
     /// Whether it is a default route of the main table.
     pub(crate) fn is_default(&self) -> bool {
         match self {

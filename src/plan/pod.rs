@@ -1,18 +1,31 @@
 //! Plans one pod: its macvlans and the links above them, addresses, routes and rules.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Display;
 use std::hash::Hash;
 
 use super::{HostLinks, Observed, Plan, Step};
 use crate::model::problem::{ConflictCause, PlanCause};
-use crate::model::{Address, IfName, Indexed, Link, NetState, Parent, Problem, Route};
+use crate::model::{Address, Claim, IfName, Indexed, Link, NetState, Parent, Problem, Route};
 use crate::plan::link_diff::{self, fresh_link};
 
-/// The plan for a pod's namespace, with the host's links as parents.
+/// The plan for a pod's namespace, with the host's links as parents. What is `withheld` is neither restored nor surplus.
 #[must_use]
-pub fn pod(wanted: &NetState, observed: Observed<'_>, host: &HostLinks) -> Plan {
+pub fn pod(
+    recorded: &NetState,
+    withheld: &BTreeSet<Claim>,
+    observed: Observed<'_>,
+    host: &HostLinks,
+) -> Plan {
+    let wanted = if withheld.is_empty() {
+        Cow::Borrowed(recorded)
+    } else {
+        Cow::Owned(recorded.without(withheld))
+    };
+    let wanted = &*wanted;
     let mut planner = Planner {
+        recorded,
         wanted: Indexed::new(wanted),
         now: Indexed::new(observed.state),
         observed,
@@ -30,6 +43,8 @@ pub fn pod(wanted: &NetState, observed: Observed<'_>, host: &HostLinks) -> Plan 
 }
 
 struct Planner<'a> {
+    recorded: &'a NetState,
+    /// The recorded state without what is withheld.
     wanted: Indexed<'a>,
     now: Indexed<'a>,
     observed: Observed<'a>,
@@ -142,7 +157,7 @@ impl Planner<'_> {
 
     /// Reports objects that the checkpoint lacks; they are left unchanged.
     fn surplus(&mut self) {
-        let wanted = self.wanted.state;
+        let wanted = self.recorded;
         let NetState {
             links,
             addresses,
@@ -152,7 +167,8 @@ impl Planner<'_> {
             unsupported: _,
         } = self.observed.state;
         let links = links.iter().map(|now| &now.name);
-        let links = links.filter(|now| self.wanted.link(now).is_none());
+        let known: HashSet<_> = wanted.links.iter().map(|link| &link.name).collect();
+        let links = links.filter(|now| !known.contains(now));
         let known: HashSet<_> = wanted.addresses.iter().map(Address::key).collect();
         let is_other = |now: &&Address| !now.comes_by_itself() && !known.contains(&now.key());
         let problems = &mut self.plan.problems;

@@ -1,16 +1,18 @@
 //! Observes everything and decides what to write. Nothing is written here.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::write::{Captured, Draft};
 use super::{PodSnapshot, Request, SnapshotState};
+use crate::inventory::contest::{self, CNI_CACHE};
 use crate::inventory::observe::{self, Pod};
 use crate::inventory::private;
 use crate::inventory::stored::{load_node, now};
 use crate::inventory::{Inventory, cannot_observe};
 use crate::kernel::{Error, dump};
 use crate::matching::StoredRecord;
-use crate::matching::claims::{Claimant, contested};
+use crate::matching::claims::{Claimant, contests};
 use crate::model::checkpoint::{Extension, SCHEMA};
 use crate::model::problem::SnapshotCause;
 use crate::model::{
@@ -55,7 +57,7 @@ pub(super) fn capture(
     let old_node = load_node(store, &mut problems);
     let everything = request.selection.is_everything();
     let known_empty = old_node.as_ref().filter(|_| !everything);
-    problems.extend(contested(claimants(&pods, &observed), &host.state));
+    problems.extend(contested(&pods, &observed, &host.state, &node, store));
     let mut captured = Captured {
         empty: known_empty
             .map(|node| node.empty.clone())
@@ -80,16 +82,24 @@ pub(super) fn capture(
     Ok(captured)
 }
 
-/// The pods that could be read, with what each claims.
-fn claimants<'a>(pods: &'a [Pod], observed: &'a [Observed]) -> impl Iterator<Item = Claimant<'a>> {
-    pods.iter().zip(observed).filter_map(|(pod, observed)| {
+/// What several of the pods that could be read and the host have.
+fn contested(
+    pods: &[Pod],
+    observed: &[Observed],
+    host: &NetState,
+    node: &NodeIdentity,
+    store: &Store,
+) -> Vec<Problem> {
+    let running = pods.iter().zip(observed).filter_map(|(pod, observed)| {
         let (state, _) = observed.as_ref().ok()?;
-        Some(Claimant {
-            pod: Some(&pod.info.id),
-            netns: &pod.netns.path,
-            state,
-        })
-    })
+        let claimant = Claimant::pod(&pod.info, &pod.identity, &pod.netns.path, state);
+        Some(claimant.now(state))
+    });
+    let claimants: Vec<_> = running.chain([Claimant::host(host)]).collect();
+    let cni_cache = Path::new(CNI_CACHE);
+    let sources = contest::Sources { store, cni_cache };
+    let rulings = contest::decide(&contests(&claimants), &claimants, node, sources);
+    rulings.into_iter().map(|ruling| ruling.problem).collect()
 }
 
 fn record((id, stored): &Loaded) -> Option<StoredRecord> {

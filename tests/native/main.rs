@@ -21,6 +21,7 @@ mod cni;
 mod conflicts;
 mod containerd;
 mod containerd_down;
+mod contested;
 mod cron;
 mod damage;
 mod disk;

@@ -2,6 +2,7 @@
 //! entries, its state, and the plan. An entry is the file that libcni writes, but with its configuration in plain text.
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -60,7 +61,7 @@ fn planned(case: &Case) -> String {
         new_link: case.new_link.as_ref(),
         age: 0,
     };
-    let plan = plan::pod(&wanted, observed, &host);
+    let plan = plan::pod(&wanted, &BTreeSet::new(), observed, &host);
     let steps = plan.steps.iter().map(|step| format!("{step}\n"));
     let problems = plan.problems.iter().chain(&said);
     steps.chain(problems.map(in_short)).collect()

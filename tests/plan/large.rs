@@ -1,6 +1,7 @@
 //! A pod with many objects: the same plan as by comparing each object with each other one, in a time that grows with their
 //! number only.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use netfix::model::{Address, IfName, Link, LinkKind, NetState, Route, Rule};
@@ -104,7 +105,7 @@ fn planned(wanted: &NetState, state: &NetState) -> Plan {
         new_link: None,
         age: 0,
     };
-    plan::pod(wanted, observed, &HostLinks::default())
+    plan::pod(wanted, &BTreeSet::new(), observed, &HostLinks::default())
 }
 
 /// The plan's steps by comparing each object with each other one.

@@ -62,7 +62,10 @@ impl Case {
                     renamed: renamed.clone(),
                     ..HostLinks::default()
                 };
-                (plan::pod(&self.wanted, observed, &links), links)
+                (
+                    plan::pod(&self.wanted, &BTreeSet::new(), observed, &links),
+                    links,
+                )
             }
         }
     }

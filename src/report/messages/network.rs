@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{and, or_nothing};
-use crate::model::problem::{ConflictCause, GatewayCause, Holder, PlanCause, RestoreCause};
+use crate::model::problem::{ConflictCause, GatewayCause, Holder, PlanCause, RestoreCause, Title};
 use crate::model::text::{count, duration, escape};
 use crate::model::{Hardware, IfName};
 
@@ -55,9 +55,14 @@ sentences! {
         OtherBondMode { now, then } => "has mode {now} now, {then} in the checkpoint; netfix never changes the mode of \
             an existing bond",
         OtherBond { now, then } => "is a port of {now} now, of {then} in the checkpoint",
-        MacClaimed { others } => "{others} has it as well; netfix does not choose between them" (others = and(others)),
-        AddressClaimed { others } => "{others} has it as well; netfix does not choose between them"
-            (others = and(others)),
+        MacClaimed { others } => "{others} claims it as well, and nothing shows whose claim is older: a restore creates \
+            this link for neither" (others = and(others)),
+        MacOfAnother { owner, title } => "{owner} {title}: a restore does not create this link here",
+        MacKept { others } => "{others} claims it as well; a restore creates this link only here" (others = and(others)),
+        AddressClaimed { others } => "{others} claims it as well, and nothing shows whose claim is older: a restore adds it \
+            to neither" (others = and(others)),
+        AddressOfAnother { owner, title } => "{owner} {title}: a restore does not add it here",
+        AddressKept { others } => "{others} claims it as well; a restore adds it only here" (others = and(others)),
     }
 }
 
@@ -77,6 +82,15 @@ impl fmt::Display for Holder {
             Some(pod) => write!(f, "pod {pod} ({})", escape(&self.netns)),
             None => f.write_str("the host"),
         }
+    }
+}
+
+sentences! {
+    Title {
+        Host => "has it",
+        InUse => "has it now",
+        CniResult => "has it by the result of its CNI plugin",
+        Older { generation } => "had it before, in generation {generation}",
     }
 }
 

@@ -5,6 +5,7 @@ mod abandoned_cri;
 mod beside;
 mod bus;
 mod command;
+mod contested;
 mod damaged;
 mod deadline;
 mod detached;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::causes;
 use crate::model::manager::Manager;
-use crate::model::{Hardware, IfName, Mac, PodId};
+use crate::model::{Code, Hardware, IfName, Mac, PodId};
 
 causes! {
     /// Causes found in what a plan cannot restore.
@@ -34,8 +34,35 @@ causes! {
         OtherBondMode { now: String, then: String } => LinkConflict,
         OtherBond { now: IfName, then: IfName } => LinkConflict,
         MacClaimed { others: Vec<Holder> } => MacConflict,
+        MacOfAnother { owner: Holder, title: Title } => MacConflict,
+        MacKept { others: Vec<Holder> } => MacConflict,
         AddressClaimed { others: Vec<Holder> } => AddressConflict,
+        AddressOfAnother { owner: Holder, title: Title } => AddressConflict,
+        AddressKept { others: Vec<Holder> } => AddressConflict,
     }
+}
+
+impl ConflictCause {
+    /// Whether it is about a claim of several pods, which costs only the contested object.
+    pub(crate) fn is_claim(&self) -> bool {
+        matches!(self.code(), Code::MacConflict | Code::AddressConflict)
+    }
+}
+
+/// Why one of several claimants gets the contested object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Title {
+    /// It is the host.
+    Host,
+    /// It has the object now.
+    InUse,
+    /// libcni's result gives it the object.
+    CniResult,
+    /// It is the only one that had the object in this generation.
+    Older {
+        /// The number of the generation.
+        generation: u64,
+    },
 }
 
 /// A namespace that has, or claims, what only one can have.
