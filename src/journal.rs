@@ -322,8 +322,9 @@ fn log_problem(problem: &Problem, ended: &Ended<'_>) {
         fields.extend(title.as_deref().map(|title| ("POD_NAME", title)));
         fields.extend(netns.as_deref().map(|netns| ("NETNS", netns)));
     }
-    if !problem.object.is_empty() {
-        fields.push(("OBJECT", &problem.object));
+    let object = escape(&problem.object);
+    if !object.is_empty() {
+        fields.push(("OBJECT", &object));
     }
     record(level, PROBLEM, &fields, &problem.line(title.as_deref()));
 }

@@ -5,6 +5,7 @@
 //! `docs/architecture.md` has the map.
 
 mod check;
+mod checked;
 pub mod cli;
 pub mod cni;
 pub mod commands;

@@ -12,7 +12,7 @@ type Arrows = (&'static str, &'static [&'static str]);
 
 /// Small shared parts that every engine may use.
 const SHARED: &[&str] = &[
-    "context", "fault", "journal", "model", "progress", "refusal",
+    "checked", "context", "fault", "journal", "model", "progress", "refusal",
 ];
 /// The parts that use the kernel, runtimes, systemd and disks.
 const CLIENTS: &[&str] = &["cni", "kernel", "managers", "runtime", "systemd"];
@@ -22,12 +22,13 @@ const ARROWS: &[Arrows] = &[
     ("plan", &["model"]),
     ("matching", &["model", "plan"]),
     ("cni", &["model"]),
+    ("checked", &[]),
     ("fault", &[]),
-    ("kernel", &["fault", "model"]),
+    ("kernel", &["checked", "fault", "model"]),
     ("runtime", &["fault", "kernel", "model"]),
     ("dbus", &["fault", "model"]),
     ("systemd", &["dbus", "fault", "model"]),
-    ("managers", &["dbus", "model"]),
+    ("managers", &["checked", "dbus", "model"]),
     ("store", &["fault", "model"]),
     ("refusal", &["model", "store"]),
     ("progress", &["model"]),

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use simple_dns::rdata::RData;
 use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, TYPE};
 
+use crate::checked;
 use crate::inventory::procfs;
 use crate::kernel::words;
 use crate::model::identity::Holder;
@@ -80,11 +81,9 @@ impl Resolver {
             .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
             .resolve(ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS);
         let found = File::from(openat2(&self.0, Path::new(path), how)?);
-        // To open a device may change its state.
-        if !found.metadata()?.is_file() {
-            return Err(io::Error::other(format!("/{path} is not a file")));
-        }
-        let file = File::open(format!("/proc/self/fd/{}", found.as_raw_fd()))?;
+        checked::is_regular(&found)
+            .map_err(|error| io::Error::other(format!("/{path}: {error}")))?;
+        let file = checked::reopen(&found)?;
         let mut bytes = Vec::new();
         file.take(MOST).read_to_end(&mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use super::kubelets::{self, Kubelet};
+use crate::checked;
 use crate::model::Problem;
 use crate::runtime::{self, Answer, Config, Configured};
 
@@ -59,7 +60,7 @@ fn find() -> Option<Configured> {
     let path = if running.iter().copied().any(|kubelet| is_k3s(&kubelet)) {
         PathBuf::from(K3S)
     } else {
-        let flags = fs::read_to_string(FLAGS).ok();
+        let flags = checked::text(FLAGS).ok();
         let flags = flags.and_then(|text| in_flags(&text));
         flags.or_else(|| in_config(Path::new(CONFIG)))?
     };
@@ -93,7 +94,7 @@ fn in_flags(text: &str) -> Option<PathBuf> {
 }
 
 fn in_config(path: &Path) -> Option<PathBuf> {
-    in_yaml(&fs::read_to_string(path).ok()?)
+    in_yaml(&checked::text(path).ok()?)
 }
 
 /// The endpoint in a `KubeletConfiguration`: a key of the outermost level.

@@ -1,9 +1,9 @@
 //! Reading the kernel into plain data: the host, and every pod at once.
 
-use std::fs;
 use std::io;
 use std::sync::OnceLock;
 
+use crate::checked;
 use crate::inventory::cgroup::Owner;
 use crate::inventory::discover::Found;
 use crate::kernel::dump::{self, HostView, Names};
@@ -202,7 +202,7 @@ static NODE: OnceLock<NodeIdentity> = OnceLock::new();
 /// A file is there and cannot be read. A machine or boot that is not known must never be taken for another one, nor be recorded.
 pub(crate) fn know_node() -> Result<(), Problem> {
     let read = |path: &str| {
-        let text = match fs::read_to_string(path) {
+        let text = match checked::text(path) {
             Ok(text) => text,
             // Not every machine has a machine-id.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -1,10 +1,10 @@
 //! Network namespaces: opening, identifying and visiting them.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::iter;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -13,6 +13,7 @@ use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::statfs::fstatfs;
 
+use crate::checked;
 use crate::model::identity::Holder;
 use crate::model::{Bytes, NetnsIdentity};
 
@@ -44,14 +45,8 @@ impl Netns {
     /// Opens the namespace at `path`. Fails with `EINVAL` when the file is no namespace, such as a plain file in
     /// `/run/netns` after `ip netns add` was killed.
     pub fn open(path: &Path) -> io::Result<Self> {
-        // The path may come from a checkpoint and name any file; opening a FIFO would block.
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_NONBLOCK)
-            .open(path)?;
-        if fstatfs(&file)?.filesystem_type().0 != NSFS_MAGIC {
-            return Err(Errno::EINVAL.into());
-        }
+        // The path may come from a checkpoint and name any file.
+        let file = checked::open(path, is_namespace)?;
         let meta = file.metadata()?;
         let made = meta.ctime() * 1_000_000 + meta.ctime_nsec() / 1000;
         let (device, inode) = (meta.dev(), meta.ino());
@@ -132,6 +127,14 @@ pub fn in_new<R: Send>(work: impl FnOnce() -> R + Send) -> Result<R, Errno> {
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Refuses a file that is not of nsfs.
+fn is_namespace(file: &File) -> io::Result<()> {
+    if fstatfs(file)?.filesystem_type().0 == NSFS_MAGIC {
+        return Ok(());
+    }
+    Err(Errno::EINVAL.into())
 }
 
 /// The number of threads: two already saturate the RTNL lock, more speed up reads from `/proc`.

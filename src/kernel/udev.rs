@@ -2,7 +2,6 @@
 //!
 //! A new device has no final name until then: udevd renames it only while it is down (systemd.link(5)).
 
-use std::fs;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
@@ -11,6 +10,7 @@ use netlink_sys::protocols::NETLINK_KOBJECT_UEVENT;
 use nix::errno::Errno;
 
 use super::Error;
+use crate::checked;
 
 /// The socket on which udevd takes commands while it runs.
 const CONTROL: &str = "/run/udev/control";
@@ -60,7 +60,7 @@ pub fn is_running() -> bool {
 
 /// Whether udevd has applied its rules to a network device and is not renaming it.
 pub fn has_finished(ifindex: u32) -> bool {
-    let entry = fs::read_to_string(format!("/run/udev/data/n{ifindex}"));
+    let entry = checked::text(format!("/run/udev/data/n{ifindex}"));
     entry.is_ok_and(|entry| is_final(&entry))
 }
 

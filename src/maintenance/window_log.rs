@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
+use crate::checked;
 use crate::maintenance::clock;
 use crate::maintenance::event::Event;
 use crate::maintenance::watch::Watch;
@@ -100,9 +101,15 @@ pub(crate) fn is_live(path: &Path) -> bool {
     path.starts_with(FOLDER) && path.extension().is_some_and(|extension| extension == "log")
 }
 
+fn open(path: &Path) -> io::Result<File> {
+    checked::open(path, checked::is_regular)
+}
+
 /// The content of a log; `None` when it is gone.
 pub(crate) fn read(path: &Path) -> Option<Vec<u8>> {
-    fs::read(path).ok()
+    let mut bytes = Vec::new();
+    open(path).ok()?.read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// Removes a log from memory.
@@ -150,7 +157,7 @@ pub(crate) fn follow(
     to: &mut dyn Write,
     mut ended: impl FnMut() -> bool,
 ) -> io::Result<u64> {
-    let mut log = File::open(path)?;
+    let mut log = open(path)?;
     log.seek(from)?;
     let mut bytes = Vec::new();
     loop {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use fast_glob::glob_match;
 
+use crate::checked;
 use crate::model::Link;
 use crate::systemd::{self, Bus};
 
@@ -66,7 +67,7 @@ impl Interfaces {
     }
 
     fn include(&mut self, file: &Path, level: usize) {
-        let Ok(text) = fs::read_to_string(file) else {
+        let Ok(text) = checked::text(file) else {
             return;
         };
         for line in text.replace("\\\n", " ").lines() {

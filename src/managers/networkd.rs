@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fast_glob::glob_match;
 
+use crate::checked;
 use crate::model::{Link, LinkKind};
 
 /// It keeps this file while it runs.
@@ -65,7 +66,7 @@ impl Networks {
 
 /// Whether it has configured a link, failed to, or leaves it to others.
 pub(super) fn has_finished(ifindex: u32) -> bool {
-    let state = fs::read_to_string(format!("/run/systemd/netif/links/{ifindex}"));
+    let state = checked::text(format!("/run/systemd/netif/links/{ifindex}"));
     state.is_ok_and(|state| is_final(&state))
 }
 
@@ -91,12 +92,10 @@ fn files(folders: &[&Path], extension: &str) -> Vec<Entries> {
     let files = first_of_each(folders, "", &dot);
     let with_drop_ins = |(name, path): (&String, &PathBuf)| {
         // A mask is a link to /dev/null.
-        let mut text = fs::read_to_string(path)
-            .ok()
-            .filter(|text| !text.is_empty())?;
+        let mut text = checked::text(path).ok().filter(|text| !text.is_empty())?;
         for drop_in in first_of_each(folders, &format!("{name}.d"), ".conf").values() {
             text.push('\n');
-            text.push_str(&fs::read_to_string(drop_in).unwrap_or_default());
+            text.push_str(&checked::text(drop_in).unwrap_or_default());
         }
         Some(entries(&text))
     };

@@ -138,6 +138,39 @@ mod tests {
             escape("a\x1b[2J\n\u{202e}\u{200b}b"),
             "a\\u{1b}[2J\\n\\u{202e}\\u{200b}b"
         );
+        // General category Cc and Cf, Zl and Zp (UnicodeData.txt).
+        let obeyed = [
+            0..=0x1f,
+            0x7f..=0x9f,
+            0xad..=0xad,
+            0x600..=0x605,
+            0x61c..=0x61c,
+            0x6dd..=0x6dd,
+            0x70f..=0x70f,
+            0x890..=0x891,
+            0x8e2..=0x8e2,
+            0x180e..=0x180e,
+            0x200b..=0x200f,
+            0x2028..=0x202e,
+            0x2060..=0x2064,
+            0x2066..=0x206f,
+            0xfeff..=0xfeff,
+            0xfff9..=0xfffb,
+            0x110bd..=0x110bd,
+            0x110cd..=0x110cd,
+            0x13430..=0x1343f,
+            0x1bca0..=0x1bca3,
+            0x1d173..=0x1d17a,
+            0xe0001..=0xe0001,
+            0xe0020..=0xe007f,
+        ];
+        for c in obeyed.into_iter().flatten().filter_map(char::from_u32) {
+            let shown = escape(&c.to_string());
+            assert!(
+                shown.starts_with('\\') && shown.is_ascii(),
+                "{c:?}: {shown}"
+            );
+        }
         assert_eq!(escape("it's \"ö\""), "it's \"ö\"");
         assert_eq!(escape("\\n"), "\\n");
     }

@@ -67,12 +67,23 @@ pub(super) fn tail(path: &Path) -> Result<Option<String>, Error> {
     Ok(Some(whole.unwrap_or_default().to_owned()))
 }
 
+/// The bytes of a file that [`is_ours`].
+pub(super) fn bytes(path: &Path) -> Option<Vec<u8>> {
+    let (mut file, _) = open(path, is_ours).ok()??;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// How netfix opens its own files: never through a link, and never waiting for what is in place of one.
+pub(super) const FLAGS: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
+
 /// Opens a file for reading if it exists; `is_good` checks its metadata.
-fn open(path: &Path, is_good: fn(&Metadata) -> bool) -> Result<Option<(File, Metadata)>, Error> {
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(path);
+pub(super) fn open(
+    path: &Path,
+    is_good: fn(&Metadata) -> bool,
+) -> Result<Option<(File, Metadata)>, Error> {
+    let opened = OpenOptions::new().read(true).custom_flags(FLAGS).open(path);
     let file = match opened {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(Error::io("cannot open", path))?,

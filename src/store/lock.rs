@@ -1,7 +1,7 @@
 //! The lock of the state directory, and the writes under it.
 
-use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::thread;
@@ -130,11 +130,10 @@ pub(super) fn holder(folder: &Path) -> Option<String> {
 /// Whether the lock is held by a process that `/proc/locks` does not show: one in another pid namespace, or on a file system
 /// with another device number there. Tries the lock only if its file names a holder.
 fn is_locked(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else {
+    let Ok(Some((file, meta))) = file::open(path, Metadata::is_file) else {
         return false;
     };
-    let has_line = file.metadata().is_ok_and(|meta| meta.len() > 0);
-    has_line
+    meta.len() > 0
         && matches!(
             Flock::lock(file, FlockArg::LockSharedNonblock),
             Err((_, Errno::EWOULDBLOCK))
@@ -149,10 +148,7 @@ fn known_holder(path: &Path) -> Option<String> {
     let mut pid = None;
     for _ in 0..LOOKS {
         pid = locker(path);
-        let text = fs::read_to_string(path)
-            .unwrap_or_default()
-            .trim()
-            .to_owned();
+        let text = line(path).unwrap_or_default();
         match pid {
             Some(pid) if text.starts_with(&format!("pid {pid} ")) => return Some(text),
             // `/proc/locks` shows a process of another pid namespace with pid 0 or not at all.
@@ -161,6 +157,15 @@ fn known_holder(path: &Path) -> Option<String> {
         }
     }
     pid.map(|pid| format!("pid {pid}"))
+}
+
+/// The line in the lock file; it names a holder for messages only.
+fn line(path: &Path) -> Option<String> {
+    const MOST: u64 = 256;
+    let (file, _) = file::open(path, Metadata::is_file).ok()??;
+    let mut line = Vec::new();
+    file.take(MOST).read_to_end(&mut line).ok()?;
+    Some(String::from_utf8_lossy(&line).trim().to_owned())
 }
 
 /// The process that holds a lock, from `/proc/locks`.
@@ -190,10 +195,10 @@ fn open(path: &Path) -> io::Result<File> {
             .write(write)
             .create(write)
             .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW);
+            .custom_flags(file::FLAGS);
         options
     };
-    match disk::open(&options(true), path) {
+    let file = match disk::open(&options(true), path) {
         Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => options(false)
             .open(path)
             .map_err(|again| match again.kind() {
@@ -201,7 +206,12 @@ fn open(path: &Path) -> io::Result<File> {
                 _ => again,
             }),
         opened => opened,
+    }?;
+    // A lock on a FIFO or device works, but it names no holder.
+    if file.metadata()?.is_file() {
+        return Ok(file);
     }
+    Err(io::Error::other("not a regular file"))
 }
 
 /// Creates a folder for its owner only; an existing one must be a folder that others cannot write to.

@@ -194,8 +194,7 @@ fn keep(path: &Path, held: Option<&Path>, kept: &Path) -> Result<bool, Error> {
     if held.is_some_and(|held| same(held, path) && disk::link(held, kept).is_ok()) {
         return Ok(false);
     }
-    let bytes = file::is_ours(&meta).then(|| fs::read(path).ok()).flatten();
-    let Some(bytes) = bytes else {
+    let Some(bytes) = file::bytes(path) else {
         return disk::link(path, kept).map(|()| false).map_err(refused);
     };
     file::create(kept, &bytes, 0o600)

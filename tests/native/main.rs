@@ -44,6 +44,7 @@ mod managers;
 mod moments;
 mod monitoring;
 mod names;
+mod opened;
 mod output;
 mod partial;
 mod private;

@@ -9,6 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::PodId;
+use super::text::escape;
 
 pub use cause::*;
 
@@ -192,7 +193,7 @@ impl Problem {
         self
     }
 
-    /// The problem in one line, with the pod's name where that is known.
+    /// The problem in one line, with the pod's name where that is known. Safe for terminals and logs.
     pub(crate) fn line(&self, title: Option<&str>) -> String {
         let pod = match (&self.pod, title) {
             (None, _) => String::new(),
@@ -201,9 +202,9 @@ impl Problem {
         };
         let object = match self.object.as_str() {
             "" => String::new(),
-            object => format!("{object}: "),
+            object => format!("{}: ", escape(object)),
         };
-        format!("{}: {pod}{object}{}", self.code(), self.cause)
+        format!("{}: {pod}{object}{}", self.code(), escape(&self.message()))
     }
 }
 
