@@ -1,8 +1,9 @@
 //! Failure points: where a test can make the program die, or one call fail, at any instant.
 //!
 //! They exist with the feature `failpoints` only; without it [`point`] is nothing. With it, the environment says what
-//! happens: `NETFIX_FAILPOINT=NUMBER:ACTION` makes the process die at the point of that number (`kill`), or the call
-//! there fail once (`ENOMEM`, `EBUSY`, `EINTR`, `ENOBUFS`, `ENOSPC`, `EIO`); `NETFIX_FAILPOINT_LOG=FILE` gets a line a
+//! happens: `NETFIX_FAILPOINT=NUMBER:ACTION` makes the process die at the point of that number (`kill`), its thread panic
+//! there if that is a thread inside a pod (`panic`), or the call there fail once (`EAGAIN`, `ENOMEM`, `EBUSY`, `EINTR`,
+//! `ENOBUFS`, `ENOSPC`, `EIO`); `NETFIX_FAILPOINT_LOG=FILE` gets a line a
 //! point: its number and name, and the action where it was carried out.
 
 use std::io;
@@ -46,6 +47,7 @@ mod armed {
     use std::fs::{File, OpenOptions};
     use std::io::{self, Write};
     use std::sync::{LazyLock, Mutex, PoisonError};
+    use std::thread;
 
     use nix::errno::Errno;
     use nix::sys::signal::{Signal, raise};
@@ -53,6 +55,7 @@ mod armed {
     #[derive(Clone, Copy, PartialEq)]
     enum Action {
         Kill,
+        Panic,
         Fail(Errno),
     }
 
@@ -105,6 +108,7 @@ mod armed {
                 let done = match action {
                     None => String::new(),
                     Some(Action::Kill) => ": kill".to_owned(),
+                    Some(Action::Panic) => ": panic".to_owned(),
                     Some(Action::Fail(errno)) => format!(": {errno:?}"),
                 };
                 log.write_all(format!("{} {what}{done}\n", self.passed).as_bytes())?;
@@ -117,6 +121,8 @@ mod armed {
         let (number, action) = text.split_once(':')?;
         let action = match action {
             "kill" => Action::Kill,
+            "panic" => Action::Panic,
+            "EAGAIN" => Action::Fail(Errno::EAGAIN),
             "ENOMEM" => Action::Fail(Errno::ENOMEM),
             "EBUSY" => Action::Fail(Errno::EBUSY),
             "EINTR" => Action::Fail(Errno::EINTR),
@@ -138,6 +144,11 @@ mod armed {
             .pass(what)?
         {
             None => Ok(()),
+            // The main thread has a name.
+            Some(Action::Panic) if thread::current().name().is_none() => {
+                panic!("NETFIX_FAILPOINT")
+            }
+            Some(Action::Panic) => Ok(()),
             Some(Action::Fail(errno)) => Err(errno.into()),
             // The signal needs no return to take effect.
             Some(Action::Kill) => Err(raise(Signal::SIGKILL).err().unwrap_or(Errno::EIO).into()),

@@ -5,6 +5,7 @@ use std::io;
 use std::iter;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -13,7 +14,9 @@ use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::statfs::fstatfs;
 
+use super::Error;
 use crate::checked;
+use crate::fault::point;
 use crate::model::identity::Holder;
 use crate::model::{Bytes, NetnsIdentity};
 
@@ -119,13 +122,13 @@ impl Netns {
 
 /// Runs `work` on a scratch thread in a new namespace. It has no name and no mount; what is in it is gone when nothing in
 /// `work`'s result holds it open any more, and with this process at the latest.
-pub fn in_new<R: Send>(work: impl FnOnce() -> R + Send) -> Result<R, Errno> {
+pub fn in_new<R: Send>(work: impl FnOnce() -> R + Send) -> Result<R, Error> {
     let enter = || unshare(CloneFlags::CLONE_NEWNET).map(|()| work());
     thread::scope(|scope| {
-        let thread = scope.spawn(enter);
-        thread
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let thread =
+            point("thread").and_then(|()| thread::Builder::new().spawn_scoped(scope, enter))?;
+        let result = thread.join();
+        Ok(result.map_err(|panic| Error::of_panic(&*panic))??)
     })
 }
 
@@ -141,40 +144,64 @@ fn is_namespace(file: &File) -> io::Result<()> {
 fn workers(items: usize) -> usize {
     const ITEMS_PER_WORKER: usize = 16;
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    items.div_ceil(ITEMS_PER_WORKER).clamp(1, cores.min(4))
+    items.div_ceil(ITEMS_PER_WORKER).min(cores.min(4))
 }
 
 /// Runs `work` once for each item, on scratch threads inside the item's namespace. The items are begun in their order, so that
 /// one of them delays at most one thread.
 ///
-/// The results are in the order of the items. An item whose namespace cannot be entered yields the errno.
+/// The results are in the order of the items. An item whose namespace cannot be entered yields the errno; one whose work
+/// panics yields that, and the others are visited. Without any thread, each yields the errno of the spawn.
 pub fn visit<T, R>(
     items: &mut [T],
     netns: impl Fn(&T) -> &Netns + Sync,
     work: impl Fn(&mut T) -> R + Sync,
-) -> Vec<Result<R, Errno>>
+) -> Vec<Result<R, Error>>
 where
     T: Send,
     R: Send,
 {
-    let workers = workers(items.len());
+    let count = items.len();
+    let visit_one = |item: &mut T| {
+        netns(item).enter()?;
+        catch_unwind(AssertUnwindSafe(|| work(item))).map_err(|panic| Error::of_panic(&*panic))
+    };
     let queue = Mutex::new(items.iter_mut().enumerate());
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let visit_one = |(at, item): (usize, &mut T)| {
-        let result = netns(item).enter().map(|()| work(item));
-        (at, result)
+    let run = || {
+        let next = iter::from_fn(next);
+        next.map(|(at, item)| (at, visit_one(item)))
+            .collect::<Vec<_>>()
     };
-    let visit_some = || iter::from_fn(next).map(visit_one).collect::<Vec<_>>();
+    let (visited, error) = on_threads(workers(count), run);
+    let mut results: Vec<_> = (0..count).map(|_| Err(error.clone())).collect();
+    for (at, result) in visited.into_iter().flatten() {
+        results[at] = result;
+    }
+    results
+}
+
+/// Runs the same on as many threads as there can be, up to `most`: their results, and what came of the others.
+pub(super) fn on_threads<R: Send>(most: usize, run: impl Fn() -> R + Sync) -> (Vec<R>, Error) {
     thread::scope(|scope| {
-        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(visit_some)).collect();
-        let join = |thread: thread::ScopedJoinHandle<'_, Vec<_>>| {
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        let mut results: Vec<_> = threads.into_iter().flat_map(join).collect();
-        results.sort_by_key(|(at, _)| *at);
-        results.into_iter().map(|(_, result)| result).collect()
+        let mut error = Error::Kernel(Errno::EAGAIN);
+        let mut threads = Vec::new();
+        for _ in 0..most {
+            let spawned =
+                point("thread").and_then(|()| thread::Builder::new().spawn_scoped(scope, &run));
+            match spawned {
+                Ok(thread) => threads.push(thread),
+                Err(refused) => error = refused.into(),
+            }
+        }
+        let mut results = Vec::new();
+        for thread in threads {
+            match thread.join() {
+                Ok(result) => results.push(result),
+                Err(panic) => error = Error::of_panic(&*panic),
+            }
+        }
+        (results, error)
     })
 }
 

@@ -3,6 +3,7 @@
 //! Requests are batched over netlink-sys: one send carries a pod's addresses and routes, and only the last message asks for
 //! an ACK, which rtnetlink's own connection cannot do. The rtnetlink crate only composes link messages (`link/add`, `link/change`).
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -62,9 +63,20 @@ pub enum Error {
     /// The tables changed during every attempt to read them.
     #[error("the tables kept changing while they were read (NLM_F_DUMP_INTR)")]
     Raced,
+    /// netfix itself is wrong: the text of a panic.
+    #[error("internal error of netfix: {0}")]
+    Panic(String),
 }
 
 impl Error {
+    /// What a thread left that panicked.
+    pub(super) fn of_panic(panic: &(dyn Any + Send)) -> Self {
+        const MOST: usize = 200;
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        Self::Panic(text.unwrap_or("panic").chars().take(MOST).collect())
+    }
+
     /// The errno, where the kernel gave one.
     pub fn errno(&self) -> Option<Errno> {
         if let Self::Kernel(errno) = self {

@@ -123,7 +123,8 @@ impl WindowSession {
         self.begin(PhaseName::RebuildCheck, &Event::LookingAgain);
         let (sender, parts) = channel();
         let (pods, config, store) = (self.window.pods.clone(), config.clone(), store.clone());
-        thread::spawn(move || observe(&pods, &config, &store, &sender));
+        let thread = thread::Builder::new();
+        let _ = thread.spawn(move || observe(&pods, &config, &store, &sender));
         let until = Instant::now() + LIMIT;
         let mut observed = Observed::default();
         // The sender is gone when the thread has ended, in whatever way.

@@ -36,11 +36,11 @@ impl Signals {
         let mut arriving = Arriving::new([SIGINT, SIGTERM, SIGHUP])?;
         let (seen, handle) = (Arc::new(Seen::default()), arriving.handle());
         let noted = seen.clone();
-        thread::spawn(move || {
+        thread::Builder::new().spawn(move || {
             for number in arriving.forever().filter(|number| *number != SIGHUP) {
                 noted.arrived(number);
             }
-        });
+        })?;
         Ok(Self { seen, handle })
     }
 

@@ -30,7 +30,8 @@ impl Watch {
         let stopped = stop.clone();
         Self {
             stop,
-            thread: Some(thread::spawn(move || work(&stopped))),
+            // What it would watch stays unknown.
+            thread: thread::Builder::new().spawn(move || work(&stopped)).ok(),
         }
     }
 }

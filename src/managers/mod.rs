@@ -65,9 +65,8 @@ pub(crate) struct Asked {
 /// Begins to query the managers, beside the caller's work.
 pub(crate) fn ask() -> Asked {
     let (sender, answer) = channel();
-    thread::spawn(move || {
-        let _ = sender.send(Owners::read());
-    });
+    // Without a thread there is no sender, and so no answer.
+    let _ = thread::Builder::new().spawn(move || sender.send(Owners::read()));
     let until = Instant::now() + LIMIT;
     Asked { answer, until }
 }

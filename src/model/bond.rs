@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
-use super::{IfName, Mac};
+use super::{IfName, Mac, limits};
 
 /// The data of a bond: mode and options of `ip link set type bond`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -16,10 +16,18 @@ pub struct Bond {
     #[serde(default)]
     pub options: BTreeMap<BondOption, u32>,
     /// `arp_ip_target`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "limits::at_most::<{ limits::BOND_TARGETS }, _, _>"
+    )]
     pub arp_ip_target: Vec<Ipv4Addr>,
     /// `ns_ip6_target`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "limits::at_most::<{ limits::BOND_TARGETS }, _, _>"
+    )]
     pub ns_ip6_target: Vec<Ipv6Addr>,
     /// `primary`: the kernel accepts only a port of the bond.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::bond::Bond;
 use super::sysctl::Sysctls;
 use super::text::Invalid;
-use super::{Bytes, IfName, Mac};
+use super::{Bytes, IfName, Mac, limits};
 
 /// One network interface with all attributes that `ip link add` or `ip link set` can give it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -25,10 +25,18 @@ pub struct Link {
     /// Flags that `ip link set` can change.
     pub flags: Flags,
     /// `ip link set alias`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "limits::alias"
+    )]
     pub alias: Option<Bytes>,
     /// Alternative names (`ip link property add altname`).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "limits::altnames"
+    )]
     pub altnames: Vec<Bytes>,
     /// Interface group.
     #[serde(default)]
@@ -234,10 +242,18 @@ pub struct Vlan {
     #[serde(default)]
     pub vlan_flags: u32,
     /// `ingress-qos-map`: VLAN priority to packet priority.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "limits::at_most::<{ limits::INGRESS }, _, _>"
+    )]
     pub ingress_qos: Vec<(u32, u32)>,
     /// `egress-qos-map`: packet priority to VLAN priority.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "limits::at_most::<{ limits::EGRESS }, _, _>"
+    )]
     pub egress_qos: Vec<(u32, u32)>,
 }
 
@@ -313,7 +329,11 @@ pub struct Macvlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bc_cutoff: Option<i32>,
     /// Source addresses let through in source mode.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "limits::at_most::<{ limits::SOURCES }, _, _>"
+    )]
     pub sources: Vec<Mac>,
 }
 

@@ -11,6 +11,7 @@ pub mod cni_result;
 pub mod exit;
 pub mod identity;
 mod index;
+pub(crate) mod limits;
 pub mod link;
 pub mod mac;
 pub mod manager;

@@ -5,9 +5,10 @@ use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
-use super::IfName;
+use super::{IfName, limits};
 
 /// `RT_TABLE_MAIN` (linux/rtnetlink.h).
 pub const TABLE_MAIN: u32 = 254;
@@ -60,6 +61,7 @@ pub struct RouteOf<A, N> {
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub prefsrc: Option<A>,
     /// The next hops; none for blackhole and similar types, several for multipath.
+    #[serde(deserialize_with = "hops", bound(deserialize = "A: Deserialize<'de>"))]
     pub hops: Vec<Hop<A>>,
     /// `RTA_METRICS`: mtu, advmss, …, by `RTAX_*` number.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -67,6 +69,19 @@ pub struct RouteOf<A, N> {
     /// IPv6 router preference (RFC 4191) when it is not medium.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preference: Option<u8>,
+}
+
+/// Next hops that all fit into one attribute.
+fn hops<'de, D, A>(from: D) -> Result<Vec<Hop<A>>, D::Error>
+where
+    D: Deserializer<'de>,
+    A: Deserialize<'de>,
+{
+    let hops = Vec::<Hop<A>>::deserialize(from)?;
+    if hops.len() <= limits::hops(size_of::<A>()) {
+        return Ok(hops);
+    }
+    Err(D::Error::custom("more next hops than the kernel can have"))
 }
 
 fn none<T>() -> Option<T> {

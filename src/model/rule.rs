@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::Bytes;
+use super::{Bytes, limits};
 
 /// One rule, with the fields of `struct fib_rule_hdr` and its attributes (`linux/fib_rules.h`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -22,10 +22,16 @@ pub struct Rule {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<(IpAddr, u8)>,
     /// Incoming interface, by name: it need not exist.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "limits::rule_dev"
+    )]
     pub iif: Option<Bytes>,
     /// Outgoing interface, by name: it need not exist.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "limits::rule_dev"
+    )]
     pub oif: Option<Bytes>,
     /// `tos`.
     pub tos: u8,

@@ -7,7 +7,7 @@ use ipnet::{IpNet, Ipv6Net};
 
 use crate::model::cni_result::CniRoute;
 use crate::model::route::{Hop, KIND_UNICAST, Metric, RouteOf, SCOPE_UNIVERSE, TABLE_MAIN};
-use crate::model::{IfName, Route};
+use crate::model::{IfName, Route, limits};
 
 /// `RTPROT_BOOT`, the default of ip(8) and of plugins.
 const PROTOCOL_BOOT: u8 = 3;
@@ -34,7 +34,16 @@ pub(crate) fn routes(dev: &IfName, wanted: &[CniRoute]) -> (Vec<Route>, Vec<Stri
             .position(|other| other.shares_place_with(&route));
         match (same_place, route) {
             (Some(at), Route::V6(more)) if let Route::V6(first) = &mut routes[at] => {
-                first.hops.extend(more.hops);
+                if first.hops.len() < limits::hops(size_of::<Ipv6Addr>()) {
+                    first.hops.extend(more.hops);
+                } else {
+                    let text = format!(
+                        "route {}: more next hops than the kernel can have",
+                        more.dst
+                    );
+                    impossible.retain(|known| *known != text);
+                    impossible.push(text);
+                }
             }
             (Some(at), route) => routes.insert(at, route),
             (None, route) => routes.push(route),
@@ -115,6 +124,24 @@ mod tests {
         let (mut routes, impossible) = routes(&"eth0".parse().unwrap(), &[entry]);
         assert!(impossible.is_empty() && routes.len() == 1, "{impossible:?}");
         routes.remove(0)
+    }
+
+    #[test]
+    fn a_route_has_no_more_next_hops_than_fit_into_a_message() {
+        let to = |at: u32| {
+            let gw = IpAddr::V6(Ipv6Addr::from(u128::from(at) + (0xfd00 << 112)));
+            CniRoute::via("::/0".parse().unwrap(), Some(gw))
+        };
+        let wanted: Vec<CniRoute> = (1..=3000).map(to).collect();
+        let (routes, impossible) = routes(&"eth0".parse().unwrap(), &wanted);
+        let [Route::V6(route)] = &*routes else {
+            panic!("not one route")
+        };
+        assert_eq!(
+            (route.hops.len(), impossible.len()),
+            (2340, 1),
+            "{impossible:?}"
+        );
     }
 
     #[test]

@@ -74,7 +74,7 @@ pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Compariso
     let compare = |matched: &mut Matched| matched.compare(host, &links, depth);
     let pods = netns::visit(matched, |matched| &matched.pod.netns, compare)
         .into_iter()
-        .map(|plan| plan.unwrap_or_else(|errno| Err(cannot_observe("netns", &errno))))
+        .map(|plan| plan.unwrap_or_else(|error| Err(cannot_observe("netns", &error))))
         .collect();
     Ok(Comparison {
         host: host_plan,

@@ -145,7 +145,7 @@ impl Job {
         self.missing = missing.collect();
     }
 
-    fn give_up(&mut self, error: &Error) {
+    pub(super) fn give_up(&mut self, error: &Error) {
         if !matches!(error, Error::Late) {
             self.break_off(cannot_observe(
                 &self.matched.checkpoint.netns.to_string(),

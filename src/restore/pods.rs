@@ -108,8 +108,10 @@ fn visit(jobs: &mut [Job], limit: Option<Duration>, work: impl Fn(&mut Job) + Sy
     let work = |job: &mut &mut Job| job.within(limit, &work);
     let results = netns::visit(&mut open, |job| &job.matched.pod.netns, work);
     for (job, result) in open.into_iter().zip(results) {
-        if let Err(errno) = result {
-            let error = Error::from(errno).to_string();
+        let Err(error) = result else { continue };
+        job.give_up(&error);
+        if let Some(errno) = error.errno() {
+            let error = errno.to_string();
             let cause = InventoryCause::CannotEnterNetns { error };
             job.break_off(cause.error(&job.matched.checkpoint.netns));
         }

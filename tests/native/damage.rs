@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::common::{Node, Pod, Run};
+use crate::common::{Node, Pod, Run, kept};
 
 /// Three pods, a snapshot, `harm` for the second one's checkpoint, the loss; then a restore that must be
 /// incomplete.
@@ -227,4 +227,22 @@ fn checkpoints_of_another_machine_are_refused() {
         "this machine has no /etc/machine-id to differ from"
     );
     restore_where("/etc/machine-id", "other-machine");
+}
+
+#[test]
+fn more_than_a_netlink_message_can_hold_is_refused_with_the_right_checksum_too() {
+    let names: Vec<String> = (0..20_000).map(|at| format!("alt{at}")).collect();
+    for (key, value) in [
+        ("alias", json!("a".repeat(70_000))),
+        ("altnames", json!(names)),
+    ] {
+        restore_with_one_bad("checkpoint-corrupt", |file, _| {
+            let mut stored = kept::json(&fs::read(file).expect("the checkpoint"));
+            let links = stored["netfix"]["state"]["links"].as_array_mut();
+            let mut links = links.expect("links").iter_mut();
+            links.find(|link| link["name"] == "eth0").expect("eth0")[key] = value.clone();
+            let text = kept::with_checksum(stored, "/netfix/checksum");
+            fs::write(file, text).expect("the checkpoint can be rewritten");
+        });
+    }
 }

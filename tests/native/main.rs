@@ -46,6 +46,7 @@ mod monitoring;
 mod names;
 mod opened;
 mod output;
+mod panics;
 mod partial;
 mod private;
 mod raced;
