@@ -168,6 +168,25 @@ fn deadline(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A size in bytes, or with a suffix in units of 1024.
+fn size(text: &str) -> Result<u64, String> {
+    const LEAST: u64 = 64 << 10;
+    const MOST: u64 = 1 << 30;
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match &text[digits.len()..] {
+        "" => 0,
+        "K" | "KiB" => 10,
+        "M" | "MiB" => 20,
+        "G" | "GiB" => 30,
+        _ => return Err("a number, with K, M or G behind it".to_owned()),
+    };
+    let number: u64 = digits.parse().map_err(|error| format!("{error}"))?;
+    match number.checked_mul(1 << shift) {
+        Some(size @ LEAST..=MOST) => Ok(size),
+        _ => Err("at least 64K, at most 1G".to_owned()),
+    }
+}
+
 /// A whole maintenance window.
 #[derive(Debug, Clone, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
@@ -209,6 +228,9 @@ pub struct UpgradeArgs {
     /// Keep this many generations of the checkpoints
     #[arg(long, value_name = "COUNT", default_value_t = super::DEFAULT_KEEP)]
     pub keep: NonZeroUsize,
+    /// Keep this much of the window's log and COMMAND's output, head and tail, such as 512K or 50M
+    #[arg(long, value_name = "SIZE", default_value = "10M", value_parser = size)]
+    pub log_limit: u64,
     /// Do not ask for confirmation
     #[arg(short, long)]
     pub yes: bool,

@@ -16,7 +16,7 @@ pub(super) fn run(args: &CheckArgs, context: &mut Context) -> Document {
     view.max_age = args.max_age;
     if let Some(path) = &args.textfile {
         let metrics = report::metrics(&view, &answer.problems);
-        if let Err(error) = store::replace(path, &metrics, 0o644) {
+        if let Err(error) = store::replace(path, metrics.as_bytes(), 0o644) {
             answer.problems.push(error.problem());
             // Monitoring does not get the metrics.
             if view.status != Verdict::Critical {

@@ -65,6 +65,7 @@ fn request(args: &UpgradeArgs) -> Result<Request<'_>, Refusal> {
         keep: args.keep,
         keep_paused: args.keep_paused,
         force: args.force,
+        log_limit: args.log_limit,
         command: &args.command,
         rollback: args.rollback.as_deref().map(|command| Rollback {
             command,

@@ -127,6 +127,7 @@ impl Driver<'_> {
         self.session.save_if_possible();
         // The next process must know a loss that this one saw before it was killed.
         let run = started.wait(&self.signals, &mut || {
+            self.session.log_file.trim();
             let lost = losses.as_ref().map(Losses::seen).unwrap_or_default();
             if lost.len() > std::mem::replace(&mut seen, lost.len()) {
                 record::losses(&mut self.session.window, &lost, baseline);

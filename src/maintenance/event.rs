@@ -97,6 +97,10 @@ pub(crate) enum Event {
         unit: String,
     },
     Failed(Problem),
+    /// So much of the log is not kept.
+    LeftOut {
+        bytes: u64,
+    },
 }
 
 /// How many pods reach their gateways, and the answers of the host's.

@@ -1,7 +1,7 @@
 //! The terminal's side of a window that runs as a unit: starts it and shows its log. The unit does not need it.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, thread};
@@ -9,6 +9,7 @@ use std::{env, thread};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::maintenance::log_file;
 use crate::maintenance::window_log::{self, FOLDER};
 use crate::model::problem::DetachedCause;
 use crate::model::{Bytes, Problem};
@@ -51,7 +52,7 @@ pub(crate) fn run(bus: Bus, store: &Store) -> Result<u8, Refusal> {
         DetachedCause::NotDetached { error }.error(systemd::UPGRADE_UNIT)
     })?;
     let ended = watch(&unit, &mut log, &mut signals)?;
-    copy(&mut answer, &mut io::stdout());
+    let _ = io::copy(&mut answer, &mut io::stdout());
     let cause = match ended {
         Ended::Code(code) => return Ok(code),
         Ended::Forgotten => match exit_of(&unit, store) {
@@ -88,7 +89,10 @@ fn watch(unit: &Detached, log: &mut File, signals: &mut Signals) -> Result<Ended
             let error = error.to_string();
             DetachedCause::NotQueried { error }.error(systemd::UPGRADE_UNIT)
         })?;
-        copy(log, &mut io::stderr());
+        if window_log::copy(log, &mut io::stderr()).is_ok() {
+            let shown = log.stream_position().unwrap_or_default();
+            log_file::give_back(log, shown);
+        }
         if let Some(ended) = ended {
             return Ok(ended);
         }
@@ -97,13 +101,6 @@ fn watch(unit: &Detached, log: &mut File, signals: &mut Signals) -> Result<Ended
             let _ = unit.signal(signal);
         }
         thread::sleep(INTERVAL);
-    }
-}
-
-fn copy(from: &mut File, to: &mut dyn Write) {
-    let mut bytes = Vec::new();
-    if from.read_to_end(&mut bytes).is_ok() {
-        let _ = to.write_all(&bytes).and_then(|()| to.flush());
     }
 }
 

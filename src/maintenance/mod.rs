@@ -10,6 +10,7 @@ pub(crate) mod follow;
 pub(crate) mod kubelet_pause;
 pub(crate) mod launch;
 mod left_out;
+pub(crate) mod log_file;
 mod network;
 pub(crate) mod overdue;
 pub(crate) mod pause;
@@ -68,6 +69,8 @@ pub(crate) struct Request<'a> {
     pub keep_paused: bool,
     /// Continue even if some pods cannot be restored.
     pub force: bool,
+    /// The size of the window's log, in bytes.
+    pub log_limit: u64,
     pub command: &'a [String],
     pub rollback: Option<Rollback<'a>>,
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::context::Context;
 use crate::maintenance::kubelet_pause;
+use crate::maintenance::log_file::DEFAULT_LIMIT;
 use crate::maintenance::window::{WindowSession, is_of_other_boot, is_owner_alive, still_open};
 use crate::maintenance::window_status::WindowStatus;
 use crate::model::{Problem, Window};
@@ -40,7 +41,7 @@ pub(crate) fn run(
     let (Some(bus), Some(unit)) = (&bus, unit) else {
         return Ok(paused);
     };
-    let mut session = WindowSession::open(&context.store, guard, COMMAND, false)?;
+    let mut session = WindowSession::open(&context.store, guard, COMMAND, false, DEFAULT_LIMIT)?;
     match session.pause(bus, &unit, deadline) {
         Ok(()) => paused.status = Some(WindowStatus::new(session.leave(), Some(bus))),
         Err(problem) => {
@@ -64,7 +65,7 @@ fn close_old_window(
     if is_in_force(&window, bus) {
         return Err(still_open(&window).into());
     }
-    let session = WindowSession::take_over(window, guard, false);
+    let session = WindowSession::take_over(window, guard, false, DEFAULT_LIMIT);
     let problems = session.finish_abandoned(COMMAND);
     Ok((context.store.lock(COMMAND)?, problems))
 }

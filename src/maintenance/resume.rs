@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::maintenance::kubelet_pause;
+use crate::maintenance::log_file::DEFAULT_LIMIT;
 use crate::maintenance::window::{WindowSession, is_of_other_boot, is_owner_alive};
 use crate::maintenance::window_status::WindowStatus;
 use crate::model::problem::{KubeletCause, WindowCause};
@@ -40,7 +41,7 @@ pub(crate) fn run(config: &Config, context: &mut Context) -> Result<Resumed, Ref
         let (problems, _) = session.end_pause();
         (session.leave(), problems, false)
     } else {
-        let session = WindowSession::take_over(window, guard, false);
+        let session = WindowSession::take_over(window, guard, false, DEFAULT_LIMIT);
         end_abandoned(session, config, context)
     };
     Ok(Resumed {

@@ -40,7 +40,7 @@ pub(crate) fn run(request: &Request<'_>, context: &mut Context) -> Result<Upgrad
         WindowCause::Signals { error }.error("signals")
     })?;
     let bus = kubelet_pause::systemd()?;
-    let session = window::open_or_resume(guard, &context.store, !context.quiet)?;
+    let session = window::open_or_resume(guard, &context.store, !context.quiet, request.log_limit)?;
     if session.is_saved {
         journal::continues(COMMAND, &session.window.id);
     } else {

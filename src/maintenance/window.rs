@@ -35,11 +35,12 @@ impl WindowSession {
         guard: Guard,
         command: &str,
         echo: bool,
+        log_limit: u64,
     ) -> Result<Self, Refusal> {
         let id = store.free_window_id(&clock::id())?;
         // No window is open: logs of processes that are gone belong to none.
         window_log::sweep();
-        let mut log = WindowLog::open(&id);
+        let mut log = WindowLog::open(&id, log_limit);
         if echo {
             log.start_echo(SeekFrom::Start(0));
         }
@@ -67,15 +68,12 @@ impl WindowSession {
     }
 
     /// Takes over the window of a process that is gone.
-    pub(crate) fn take_over(mut window: Window, guard: Guard, echo: bool) -> Self {
-        let mut log = WindowLog::open(&window.id);
-        let earlier = window
-            .log
-            .as_deref()
-            .map(Path::new)
-            .filter(|log| window_log::is_live(log))
-            .and_then(window_log::read);
-        log.append(&earlier.unwrap_or_default());
+    pub(crate) fn take_over(mut window: Window, guard: Guard, echo: bool, log_limit: u64) -> Self {
+        let mut log = WindowLog::open(&window.id, log_limit);
+        let earlier = window.log.as_deref().map(Path::new);
+        if let Some(earlier) = earlier.filter(|log| window_log::is_live(log)) {
+            log.continue_from(earlier);
+        }
         window.log = log.path().map(|path| path.display().to_string());
         if echo {
             log.start_echo(SeekFrom::End(0));
@@ -222,8 +220,8 @@ impl WindowSession {
     /// Moves the log from memory to the records.
     fn keep_log(&mut self, guard: &Guard) -> Option<Problem> {
         let log = self.log_file.path()?;
-        let text = window_log::read(log).unwrap_or_default();
-        let kept = guard.add_to_window_log(&self.window.id, &String::from_utf8_lossy(&text));
+        let text = self.log_file.kept();
+        let kept = guard.add_to_window_log(&self.window.id, text);
         let failed = match kept {
             Ok(path) => {
                 self.window.log = Some(path.display().to_string());
@@ -284,17 +282,19 @@ pub(crate) fn open_or_resume(
     guard: Guard,
     store: &Store,
     echo: bool,
+    log_limit: u64,
 ) -> Result<WindowSession, Refusal> {
     const COMMAND: &str = "upgrade";
     let window = match find(store)? {
-        Found::Nothing => return WindowSession::open(store, guard, COMMAND, echo),
+        Found::Nothing => return WindowSession::open(store, guard, COMMAND, echo, log_limit),
         Found::Finished(window) => {
-            WindowSession::take_over(window, guard, false).finish_abandoned(REBOOT);
-            return WindowSession::open(store, store.lock(COMMAND)?, COMMAND, echo);
+            WindowSession::take_over(window, guard, false, log_limit).finish_abandoned(REBOOT);
+            let guard = store.lock(COMMAND)?;
+            return WindowSession::open(store, guard, COMMAND, echo, log_limit);
         }
         Found::Interrupted(window) => window,
     };
-    let mut session = WindowSession::take_over(window, guard, echo);
+    let mut session = WindowSession::take_over(window, guard, echo, log_limit);
     session.window.owner = procfs::own();
     COMMAND.clone_into(&mut session.window.command);
     Ok(session)

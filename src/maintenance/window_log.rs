@@ -2,7 +2,7 @@
 //! processes may follow it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -13,6 +13,7 @@ use std::time::Duration;
 use crate::checked;
 use crate::maintenance::clock;
 use crate::maintenance::event::Event;
+use crate::maintenance::log_file::{self, Kept};
 use crate::maintenance::watch::Watch;
 
 /// In memory, so that a full disk does not matter; for root only.
@@ -24,18 +25,24 @@ const INTERVAL: Duration = Duration::from_millis(50);
 #[derive(Debug, Default)]
 pub(crate) struct WindowLog {
     file: Option<(File, PathBuf)>,
+    /// How much of it is kept, in bytes.
+    limit: u64,
     /// Copies the file to stderr as it grows.
     echo: Option<Watch>,
 }
 
 impl WindowLog {
     /// A new log.
-    pub(crate) fn open(id: &str) -> Self {
+    pub(crate) fn open(id: &str, limit: u64) -> Self {
         let path = Path::new(FOLDER)
             .join(std::process::id().to_string())
             .join(format!("{id}.log"));
         let file = create(&path).ok().map(|file| (file, path));
-        Self { file, echo: None }
+        Self {
+            file,
+            limit,
+            echo: None,
+        }
     }
 
     /// Copies the log to stderr from there on.
@@ -50,12 +57,48 @@ impl WindowLog {
         }));
     }
 
-    /// Adds the lines that another process has logged before.
-    pub(crate) fn append(&self, earlier: &[u8]) {
-        let _ = self
+    /// Adds what another process has logged before, at the same offsets.
+    pub(crate) fn continue_from(&self, earlier: &Path) {
+        let Some((mut file, kept)) = self.file.as_ref().map(|(file, _)| file).zip(
+            open(earlier)
+                .and_then(|earlier| log_file::read(&earlier, self.limit))
+                .ok(),
+        ) else {
+            return;
+        };
+        let begin = kept.head.len() as u64 + kept.left_out;
+        let _ = file
+            .write_all(&kept.head)
+            .and_then(|()| file.set_len(begin))
+            .and_then(|()| file.write_all(&kept.tail));
+    }
+
+    /// Keeps the file from growing.
+    pub(crate) fn trim(&self) {
+        if let Some((file, _)) = &self.file {
+            log_file::trim(file, self.limit);
+        }
+    }
+
+    /// What is kept of it, with a line where something is left out.
+    pub(crate) fn kept(&self) -> Vec<u8> {
+        let kept = self
             .file
             .as_ref()
-            .map(|(file, _)| (&*file).write_all(earlier));
+            .map(|(file, _)| log_file::read(file, self.limit));
+        let Some(Ok(Kept {
+            mut head,
+            left_out: bytes,
+            tail,
+        })) = kept
+        else {
+            return Vec::new();
+        };
+        if bytes > 0 {
+            head.extend(left_out(bytes).into_bytes());
+        }
+        head.extend(tail);
+        head
     }
 
     /// Where it is.
@@ -69,12 +112,17 @@ impl WindowLog {
             .file
             .as_ref()
             .and_then(|(file, path)| Some((file.try_clone().ok()?, path.clone())));
-        Self { file, echo: None }
+        Self {
+            file,
+            limit: self.limit,
+            echo: None,
+        }
     }
 
     /// Logs a line. A failure stops nothing: the terminal may be gone, the memory full.
     pub(crate) fn line(&self, event: &Event) {
-        let line = format!("{} netfix: {event}\n", clock::of_day());
+        let line = line(event);
+        self.trim();
         let _ = match &self.file {
             Some((file, _)) => (&*file).write_all(line.as_bytes()),
             None => io::stderr().write_all(line.as_bytes()),
@@ -96,6 +144,15 @@ impl WindowLog {
     }
 }
 
+fn line(event: &Event) -> String {
+    format!("{} netfix: {event}\n", clock::of_day())
+}
+
+/// What stands for so many bytes, which may begin within a line.
+fn left_out(bytes: u64) -> String {
+    format!("\n{}", line(&Event::LeftOut { bytes }))
+}
+
 /// Whether this is the path of a log in memory: a record may name any path.
 pub(crate) fn is_live(path: &Path) -> bool {
     path.starts_with(FOLDER) && path.extension().is_some_and(|extension| extension == "log")
@@ -103,13 +160,6 @@ pub(crate) fn is_live(path: &Path) -> bool {
 
 fn open(path: &Path) -> io::Result<File> {
     checked::open(path, checked::is_regular)
-}
-
-/// The content of a log; `None` when it is gone.
-pub(crate) fn read(path: &Path) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open(path).ok()?.read_to_end(&mut bytes).ok()?;
-    Some(bytes)
 }
 
 /// Removes a log from memory.
@@ -149,6 +199,13 @@ pub(super) fn create(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
+/// Copies what is new in a log; returns how many bytes there were.
+pub(super) fn copy(log: &mut File, to: &mut dyn Write) -> io::Result<u64> {
+    log_file::copy(log, to, &mut |bytes, to| {
+        to.write_all(left_out(bytes).as_bytes())
+    })
+}
+
 /// Copies a log from there on, as it grows, until `ended` is true; returns where the copy ends. Fails when the log is
 /// gone, or the reader of the copy.
 pub(crate) fn follow(
@@ -159,16 +216,13 @@ pub(crate) fn follow(
 ) -> io::Result<u64> {
     let mut log = open(path)?;
     log.seek(from)?;
-    let mut bytes = Vec::new();
     loop {
         let is_last = ended();
-        bytes.clear();
-        log.read_to_end(&mut bytes)?;
-        to.write_all(&bytes).and_then(|()| to.flush())?;
+        let copied = copy(&mut log, to)?;
         if is_last {
             return log.stream_position();
         }
-        if bytes.is_empty() {
+        if copied == 0 {
             thread::sleep(INTERVAL);
         }
     }

@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::fmt;
 
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper::header::{CONTENT_TYPE, HeaderMap, TE};
@@ -15,10 +15,9 @@ use percent_encoding::percent_decode_str;
 use prost::Message;
 use tokio::net::UnixStream;
 
+use super::body::bounded;
 use super::call::cause;
 
-/// The largest answer that is read, in bytes: kubelet's limit.
-const MAX_ANSWER: usize = 16 << 20;
 /// Before each message: one byte for compression, four for the length.
 const PREFIX: usize = 5;
 
@@ -116,7 +115,7 @@ async fn answer<A: Message + Default>(response: Response<Incoming>) -> Result<A,
         return Err(Refused::Broken(format!("HTTP {}", response.status())));
     }
     let (head, body) = response.into_parts();
-    let body = Limited::new(body, PREFIX + MAX_ANSWER).collect().await;
+    let body = bounded(body).await;
     let body = body.map_err(|error| Refused::by(error.as_ref()))?;
     // A call that fails at once has its status in the head and no trailers.
     check(body.trailers().unwrap_or(&head.headers))?;

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
-use http_body_util::{BodyExt, Empty, Limited};
+use http_body_util::Empty;
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
 use hyper::header::HOST;
@@ -12,13 +12,12 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
 
-/// The longest body that is read, in bytes.
-const MAX_BODY: usize = 64 << 20;
+use super::body::bounded;
 
 /// Any failure between the socket and the body.
 pub(super) type Failed = Box<dyn Error + Send + Sync>;
 
-/// Requests `target` on a connection of its own. An HTTP status is no error, a body over [`MAX_BODY`] is.
+/// Requests `target` on a connection of its own. An HTTP status is no error, a body that is too large is.
 pub(super) async fn get(socket: &str, target: &str) -> Result<Response<Bytes>, Failed> {
     let stream = TokioIo::new(UnixStream::connect(socket).await?);
     let (mut sender, connection) = http1::handshake(stream).await?;
@@ -38,6 +37,6 @@ pub(super) async fn get(socket: &str, target: &str) -> Result<Response<Bytes>, F
 
 async fn whole(response: Response<Incoming>) -> Result<Response<Bytes>, Failed> {
     let (head, body) = response.into_parts();
-    let body = Limited::new(body, MAX_BODY).collect().await?;
+    let body = bounded(body).await?;
     Ok(Response::from_parts(head, body.to_bytes()))
 }

@@ -2,6 +2,7 @@
 
 mod answer;
 mod ask;
+mod body;
 mod call;
 mod cri;
 mod cri_api;

@@ -210,11 +210,11 @@ fn render(value: &impl Serialize, keys: &[&str]) -> Result<String, serde_json::E
 
 /// Replaces a file atomically: temporary file in the same folder, fsync, rename, fsync of the folder.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
-    replace(path, text, 0o600)
+    replace(path, text.as_bytes(), 0o600)
 }
 
 /// Replaces a file atomically, with these permissions. Where that fails, the old file is unchanged.
-pub(crate) fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
+pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
     // A bare name means the current folder.
     let parent = path
         .parent()
@@ -231,7 +231,7 @@ pub(crate) fn replace(path: &Path, text: &str, mode: u32) -> Result<(), Error> {
         }
         _ => {}
     }
-    let written = create(&temporary, text.as_bytes(), mode)
+    let written = create(&temporary, bytes, mode)
         .and_then(|file| disk::sync(&file))
         .map_err(Error::write("cannot write", path))
         .and_then(|()| {
@@ -254,7 +254,7 @@ pub(crate) fn publish(path: &Path, text: &str) -> Result<(), Error> {
             );
             Err(Error::io("cannot replace", path)(reason))
         }
-        _ => replace(path, text, 0o644),
+        _ => replace(path, text.as_bytes(), 0o644),
     }
 }
 

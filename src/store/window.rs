@@ -1,5 +1,6 @@
 //! Maintenance windows: the open one is `window.json`, the record of a closed one `windows/<id>.json`, with its log beside it.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::{Error, Guard, Store, disk, file, lock};
@@ -132,15 +133,20 @@ impl Guard {
     }
 
     /// Appends to the log beside a window's record; returns its path.
-    pub(crate) fn add_to_window_log(&self, id: &str, text: &str) -> Result<PathBuf, Error> {
+    pub(crate) fn add_to_window_log(&self, id: &str, more: Vec<u8>) -> Result<PathBuf, Error> {
         let path = self.store.window_log_path(id);
         lock::make_folder(&self.store.windows_folder())?;
-        let before = if path.exists() {
-            file::read(&path)?.unwrap_or_default()
-        } else {
-            String::new()
+        let all = match file::open(&path, file::is_safe)? {
+            Some((mut file, _)) => {
+                let mut all = Vec::new();
+                file.read_to_end(&mut all)
+                    .map_err(Error::io("cannot read", &path))?;
+                all.extend(more);
+                all
+            }
+            None => more,
         };
-        file::write(&path, &(before + text))?;
+        file::replace(&path, &all, 0o600)?;
         Ok(path)
     }
 

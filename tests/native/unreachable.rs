@@ -1,7 +1,10 @@
 //! A container runtime that cannot be queried, or whose answer cannot be true: netfix concludes and changes nothing.
 
-use std::os::unix::net::UnixListener;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::runtimes::{
@@ -198,6 +201,47 @@ fn docker_that_answers_with_an_error_or_hangs() {
         "hanging.sock",
         "GET /containers/",
     );
+}
+
+/// An engine of Docker whose list of containers has no end; the most that it could send to one client.
+fn endless(socket: &Path) -> Arc<AtomicUsize> {
+    let listener = UnixListener::bind(socket).expect("a socket");
+    let most = Arc::new(AtomicUsize::new(0));
+    let sent_at_most = most.clone();
+    let serve = move |stream: UnixStream| {
+        let mut stream = BufReader::new(stream);
+        let mut request = String::new();
+        while stream.read_line(&mut request).is_ok_and(|read| read > 2) {}
+        let head = "HTTP/1.1 200 OK\r\nServer: Docker/20.10.24 (linux)\r\n";
+        let stream = stream.get_mut();
+        if request.starts_with("GET /_ping") {
+            let _ = write!(stream, "{head}Content-Length: 2\r\n\r\nOK");
+            return;
+        }
+        let _ = write!(stream, "{head}\r\n[");
+        let mut sent = 0;
+        while stream.write_all(&[b' '; 4096]).is_ok() {
+            sent += 4096;
+        }
+        sent_at_most.fetch_max(sent, Ordering::SeqCst);
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            serve(stream);
+        }
+    });
+    most
+}
+
+#[test]
+fn docker_whose_list_has_no_end() {
+    let node = Node::new();
+    let _pods = node.simple_pods(1);
+    let sent = endless(&socket(&node));
+    let path = socket(&node).display().to_string();
+    assert_refused(&node, &auto(&socket(&node)), &path, "length limit exceeded");
+    let sent = sent.load(Ordering::SeqCst) >> 20;
+    assert!((16..18).contains(&sent), "{sent} MiB were read");
 }
 
 #[test]

@@ -55,6 +55,7 @@ sentences! {
         HeldForRepair => "kubelet stays paused for a repair: repair the pods, run `netfix restore`, then `netfix resume`",
         Resuming { unit } => "resuming {unit}",
         Resumed { unit } => "{unit} runs again",
+        LeftOut { bytes } => "{bytes} bytes left out here (--log-limit)",
     }
 }
 

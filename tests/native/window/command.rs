@@ -186,3 +186,77 @@ fn command_gets_the_window_id_and_inherits_no_file_of_netfix() {
         "{seen}"
     );
 }
+
+#[test]
+fn however_much_command_prints_the_log_and_netfix_stay_small() {
+    const LIMIT: u64 = 10 << 20;
+    const MOST_KIB: u64 = 64 << 10;
+    for foreground in ["", "--foreground"] {
+        let node = Node::new();
+        let scene = Scene::new(&node);
+        let peak = scene.path("peak");
+        // The highest resident set of netfix, which is COMMAND's parent, until its end.
+        let body = format!(
+            "netfix=$PPID
+            (while grep VmHWM /proc/$netfix/status >>{peak}; do sleep 0.02; done) </dev/null >/dev/null 2>&1 &
+            echo the begin of it
+            yes 'a line of the driver' | head -c 100000000
+            head -c 200000000 /dev/zero | tr '\\0' x
+            echo the end of it
+            {}",
+            scene.reloading(),
+            peak = peak.display(),
+        );
+        let command = scene.script("prints", &body);
+        let mut child = scene.under(
+            &["timeout", "100"],
+            &hasty(&format!("{foreground} --wait 60s"), &command),
+        );
+        child.stdout(std::process::Stdio::null());
+        let status = child.stderr(std::process::Stdio::null()).status();
+        let status = status.expect("netfix");
+        assert!(status.success(), "{status}");
+        scene.assert_whole();
+        let log = scene.log_of(&scene.record());
+        let size = log.len() as u64;
+        assert!((LIMIT..LIMIT + 1000).contains(&size), "{size} bytes");
+        for text in [
+            "\nthe begin of it\n",
+            " bytes left out here (--log-limit)\n",
+            "xthe end of it\n",
+            "netfix: no pod was rebuilt",
+        ] {
+            assert!(log.contains(text), "the log lacks {text:?}");
+        }
+        assert!(!log.contains('\0'), "the log has a hole");
+        let peak = std::fs::read_to_string(peak).expect("the peak");
+        let kib = peak
+            .lines()
+            .filter_map(|line| line.split_whitespace().nth(1)?.parse().ok());
+        let most: u64 = kib.max().expect("a size");
+        assert!(most < MOST_KIB, "{most} KiB");
+    }
+}
+
+#[test]
+fn the_limit_of_the_log_is_an_option() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let body = format!(
+        "head -c 4000000 /dev/zero | tr '\\0' x\n{}",
+        scene.reloading()
+    );
+    let command = scene.script("prints", &body);
+    scene.upgrade("--log-limit 128K", &command).exits(0);
+    let log = scene.log_of(&scene.record());
+    assert!(
+        (131_072..132_000).contains(&log.len()),
+        "{} bytes",
+        log.len()
+    );
+    for wrong in ["1K", "2G", "10X", "M", ""] {
+        scene
+            .upgrade(&format!("--log-limit={wrong}"), "true")
+            .exits(2);
+    }
+}
