@@ -81,8 +81,9 @@ impl Resolver {
             .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
             .resolve(ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS);
         let found = File::from(openat2(&self.0, Path::new(path), how)?);
-        checked::is_regular(&found)
-            .map_err(|error| io::Error::other(format!("/{path}: {error}")))?;
+        if checked::is_regular(&found).is_err() {
+            return Err(io::Error::other(format!("/{path} is not a file")));
+        }
         let file = checked::reopen(&found)?;
         let mut bytes = Vec::new();
         file.take(MOST).read_to_end(&mut bytes)?;

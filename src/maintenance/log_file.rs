@@ -87,7 +87,9 @@ pub(super) fn copy(
         if skipped > 0 {
             left_out(skipped, to)?;
         }
-        let read = from.read(&mut chunk)?;
+        // A read would go on into a hole, with zeros.
+        let data = data_left(from)?.min(CHUNK as u64);
+        let read = from.read(&mut chunk[..usize::try_from(data).unwrap_or(CHUNK)])?;
         to.write_all(&chunk[..read])?;
         copied += read as u64 + skipped;
         if read == 0 {
@@ -100,15 +102,26 @@ pub(super) fn copy(
 /// Moves the offset to the end of the hole that it is in; returns how far.
 fn skip_hole(file: &mut File) -> io::Result<u64> {
     let at = file.stream_position()?;
-    let offset = i64::try_from(at).unwrap_or(i64::MAX);
-    let data = match lseek64(&*file, offset, Whence::SeekData) {
-        Ok(data) => u64::try_from(data).unwrap_or(at),
-        // At the end, or a file system that has no holes.
-        Err(Errno::ENXIO | Errno::EINVAL) => at,
-        Err(errno) => return Err(errno.into()),
-    };
+    let data = find(file, at, Whence::SeekData)?.unwrap_or(at);
     file.seek(SeekFrom::Start(data))?;
     Ok(data - at)
+}
+
+/// The bytes from the present offset to the next hole or the end.
+fn data_left(file: &mut File) -> io::Result<u64> {
+    let at = file.stream_position()?;
+    let hole = find(file, at, Whence::SeekHole)?;
+    file.seek(SeekFrom::Start(at))?;
+    Ok(hole.map_or(u64::MAX, |hole| hole - at))
+}
+
+/// Where data or a hole begins, from an offset on; `None` at the end, or where the file system cannot tell. Moves the offset.
+fn find(file: &File, from: u64, what: Whence) -> io::Result<Option<u64>> {
+    match lseek64(file, i64::try_from(from).unwrap_or(i64::MAX), what) {
+        Ok(found) => Ok(u64::try_from(found).ok()),
+        Err(Errno::ENXIO | Errno::EINVAL) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 #[cfg(test)]
