@@ -11,13 +11,12 @@ use fast_glob::glob_match;
 
 use crate::checked;
 use crate::model::Link;
-use crate::systemd::{self, Bus};
 
 /// It lists here what is up.
 pub(super) const STATE: &str = "/run/network/ifstate";
 const FILE: &str = "/etc/network/interfaces";
-/// The units that bring devices up, and down when they vanish.
-const UNITS: &str = "ifup@*.service";
+/// `ifup`, and `ifdown` for a device that vanishes.
+pub(super) const UNITS: &str = "ifup@*.service";
 /// Included files may include others; more levels than this mean a loop.
 const LEVELS: usize = 8;
 
@@ -34,13 +33,6 @@ pub(super) struct Interfaces {
 pub(super) fn read() -> Option<Interfaces> {
     let runs = Path::new(STATE).exists() && Path::new("/run/udev/control").exists();
     runs.then(|| Interfaces::from(Path::new(FILE)))
-}
-
-/// Whether `ifup` or `ifdown` of a device runs, or waits for that: udev and systemd start them (`ifup@.service`).
-pub(super) fn is_busy() -> bool {
-    Path::new(STATE).exists()
-        && systemd::is_at_home()
-        && Bus::connect().is_ok_and(|bus| bus.is_busy(UNITS).unwrap_or(false))
 }
 
 impl Interfaces {

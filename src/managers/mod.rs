@@ -21,8 +21,6 @@ use crate::model::{IfName, Link};
 const LIMIT: Duration = Duration::from_secs(5);
 /// How long one call may take: a manager that hangs must not hold up a restore.
 const CALL_LIMIT: Duration = Duration::from_secs(3);
-/// How often a busy manager is asked again.
-const PAUSE: Duration = Duration::from_millis(250);
 /// The system bus.
 const BUS: &str = "/run/dbus/system_bus_socket";
 
@@ -44,16 +42,12 @@ pub(crate) fn may_run() -> bool {
         .any(exists)
 }
 
-/// Waits until no manager takes a device down: what it does to links of the driver's second reset, it may do long after that.
-/// Returns whether there was a reason to wait.
-pub(crate) fn wait_until_idle(limit: Duration, interrupted: &dyn Fn() -> bool) -> bool {
-    let until = Instant::now() + limit;
-    let mut has_waited = false;
-    while Instant::now() < until && !interrupted() && ifupdown::is_busy() {
-        has_waited = true;
-        thread::sleep(PAUSE);
-    }
-    has_waited
+/// A glob of the units with which systemd has a manager bring devices up, and down when they vanish; `None` where there are
+/// none.
+pub(crate) fn units_of_devices() -> Option<&'static str> {
+    Path::new(ifupdown::STATE)
+        .exists()
+        .then_some(ifupdown::UNITS)
 }
 
 /// Questions that are being answered.

@@ -5,8 +5,7 @@ use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::{IfName, limits};
 
@@ -61,7 +60,6 @@ pub struct RouteOf<A, N> {
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub prefsrc: Option<A>,
     /// The next hops; none for blackhole and similar types, several for multipath.
-    #[serde(deserialize_with = "hops", bound(deserialize = "A: Deserialize<'de>"))]
     pub hops: Vec<Hop<A>>,
     /// `RTA_METRICS`: mtu, advmss, …, by `RTAX_*` number.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -69,19 +67,6 @@ pub struct RouteOf<A, N> {
     /// IPv6 router preference (RFC 4191) when it is not medium.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preference: Option<u8>,
-}
-
-/// Next hops that all fit into one attribute.
-fn hops<'de, D, A>(from: D) -> Result<Vec<Hop<A>>, D::Error>
-where
-    D: Deserializer<'de>,
-    A: Deserialize<'de>,
-{
-    let hops = Vec::<Hop<A>>::deserialize(from)?;
-    if hops.len() <= limits::hops(size_of::<A>()) {
-        return Ok(hops);
-    }
-    Err(D::Error::custom("more next hops than the kernel can have"))
 }
 
 fn none<T>() -> Option<T> {
@@ -135,10 +120,15 @@ impl TryFrom<RouteOf<IpAddr, IpNet>> for Route {
 
     fn try_from(route: RouteOf<IpAddr, IpNet>) -> Result<Self, Self::Error> {
         const MIXED: &str = "a route of two families";
+        const TOO_MANY: &str = "more next hops than fit into one attribute of netlink";
+        let (hops, gateway) = (route.hops.len(), route.dst.max_prefix_len() / 8);
         let route = match route.dst {
             IpNet::V4(_) => route.of_family(v4, v4_net).map(Self::V4),
             IpNet::V6(_) => route.of_family(v6, v6_net).map(Self::V6),
         };
+        if hops > limits::hops(gateway.into()) {
+            return Err(TOO_MANY);
+        }
         route.ok_or(MIXED)
     }
 }

@@ -4,6 +4,7 @@
 //! with it the renewal of leases.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::host::plan_of;
@@ -19,10 +20,12 @@ use crate::model::{IfName, Problem};
 use crate::plan::link_diff::closure;
 use crate::plan::{Change, Step};
 use crate::progress::{Listener, Progress, Wait};
-use crate::systemd;
+use crate::systemd::{self, Bus};
 
 /// `NetworkManager` accepts the activation of a VLAN whose parent it is still taking over, and fails later: it is told again.
 const AGAIN: Duration = Duration::from_secs(2);
+/// How often systemd is asked again about a manager at work.
+const PAUSE: Duration = Duration::from_millis(250);
 
 /// What the owners of links left to netfix.
 #[derive(Debug, Default)]
@@ -79,6 +82,23 @@ pub(super) fn go_first(
         managed.wait(&owners, both, (host, baseline, limit), progress)?;
     }
     Ok(managed)
+}
+
+/// Waits until no manager is about to take a device down: what it does after a driver's second reset, it may do long after
+/// that. Returns whether there was a reason to wait.
+pub(super) fn wait_until_idle(limit: Duration, interrupted: &dyn Fn() -> bool) -> bool {
+    let is_busy = || {
+        let units = managers::units_of_devices().filter(|_| systemd::is_at_home());
+        let bus = units.and_then(|units| Some((Bus::connect().ok()?, units)));
+        bus.is_some_and(|(bus, units)| bus.is_busy(units).unwrap_or(false))
+    };
+    let until = Instant::now() + limit;
+    let mut has_waited = false;
+    while Instant::now() < until && !interrupted() && is_busy() {
+        has_waited = true;
+        thread::sleep(PAUSE);
+    }
+    has_waited
 }
 
 /// The link that a step makes, or gives an address, a route or a master.

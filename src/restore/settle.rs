@@ -7,12 +7,12 @@ use std::mem;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::managed;
 use super::wait_nic::WaitLimit;
 use super::{Limits, Restored, RestoredPod, restore};
 use crate::inventory::prepare::Request;
 use crate::kernel::Netns;
 use crate::kernel::events::LinkEvents;
-use crate::managers;
 use crate::model::Problem;
 use crate::model::problem::RestoreCause;
 use crate::progress::{Listener, Progress, Wait};
@@ -85,7 +85,7 @@ impl LossWatch {
             }
         }
         // Once: a manager that never ends its work is no loss.
-        managers::wait_until_idle(mem::take(&mut time.grace), interrupted)
+        managed::wait_until_idle(mem::take(&mut time.grace), interrupted)
     }
 
     fn losses(&mut self, limit: Duration) -> bool {
