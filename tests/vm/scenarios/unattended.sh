@@ -9,7 +9,10 @@
 before_its_pause() {
     [ ! -e "$STATE/window.json" ] || fail "a window is open: $(window -c .)"
     [ "$(systemctl show -P MainPID $KUBELET)" = "$1" ] || fail "kubelet was started again"
-    untouched
+    lives | diff "$WORK/lives" - || fail "a pod was rebuilt"
+    capture "$WORK/after"
+    same "$WORK/before" "$WORK/after"
+    all_answer
 }
 
 kubernetes_node
@@ -38,7 +41,7 @@ kubelet_pid=$(systemctl show -P MainPID $KUBELET)
 before_window
 ! NETFIX_FAILPOINT=$second:kill nf upgrade --yes --foreground -- bash -c "$RELOAD" >"$OUT" 2>&1 ||
     fail "netfix was not killed: $(cat "$OUT")"
-written=$(find "$STATE" -name '*.json' | wc -l)
+written=$(find "$STATE/checkpoints" -type f ! -name '.*' | wc -l)
 ((written > 0 && written < ${#PODS[@]})) || fail "not between two checkpoints: $(find "$STATE")"
 before_its_pause "$kubelet_pid"
 
