@@ -105,8 +105,11 @@ fn work_on(jobs: &mut [Job], limit: Option<Duration>, host: &Host, links: &HostL
 
 fn visit(jobs: &mut [Job], limit: Option<Duration>, work: impl Fn(&mut Job) + Sync) {
     let mut open: Vec<&mut Job> = jobs.iter_mut().filter(|job| is_open(job)).collect();
-    let work = |job: &mut &mut Job| job.within(limit, &work);
-    let results = netns::visit(&mut open, |job| &job.matched.pod.netns, work);
+    let results = netns::visit(
+        &mut open,
+        |job| &job.matched.pod.netns,
+        |job| job.within(limit, &work),
+    );
     for (job, result) in open.into_iter().zip(results) {
         let Err(error) = result else { continue };
         job.give_up(&error);

@@ -83,7 +83,9 @@ pub(super) fn restore(
         finish_later(&mut done, ground)?;
         notes.extend(announce::announce(&done, ground.host));
         if turn == Turn::Rest {
-            done.iter_mut().for_each(|job| job.postponed = Some(budget));
+            for job in &mut done {
+                job.postponed = Some(budget);
+            }
         }
         through.extend(done);
     }

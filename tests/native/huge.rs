@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::common::{Node, Pod, Run};
 
 /// A pod with so many routes.
-fn pod_with_routes<'n>(node: &'n Node, count: u32) -> Pod<'n> {
+fn pod_with_routes(node: &Node, count: u32) -> Pod<'_> {
     let pod = node.pod("routes").simple();
     pod.ns.batch(&lines(0..count, |high, low| {
         format!("route add 172.16.{high}.{low} via 10.88.0.1")
@@ -22,7 +22,7 @@ fn lines(numbers: std::ops::Range<u32>, line: impl Fn(u32, u32) -> String) -> St
 }
 
 /// A pod whose macvlan lets so many source MACs through.
-fn pod_with_sources<'n>(node: &'n Node, count: u32) -> Pod<'n> {
+fn pod_with_sources(node: &Node, count: u32) -> Pod<'_> {
     let pod = node.pod("sources");
     pod.macvlan("mode source", "");
     pod.ns.batch(&lines(0..count, |high, low| {
