@@ -21,6 +21,8 @@ pub(crate) struct Container {
     prefix: String,
     /// The uid of its pod.
     pub uid: Option<String>,
+    /// Whether its cgroup is in another container's, which may give it any name.
+    is_nested: bool,
 }
 
 /// The pod in a namespace, as far as cgroups and the command line of conmon show it.
@@ -116,7 +118,7 @@ fn is_rootless(path: &str) -> bool {
 /// The pods of the namespaces that these processes hold, by the namespaces' inodes.
 ///
 /// A cgroup of netfix or of PID 1 does not count: this machine is a container itself then. Nor does one that several
-/// namespaces share.
+/// namespaces share, or one inside a container's.
 pub(crate) fn occupants(holders: &BTreeMap<u64, Holder>) -> BTreeMap<u64, Occupant> {
     let own = own_ids();
     let mut containers: BTreeMap<u64, (Container, Holder)> = BTreeMap::new();
@@ -126,7 +128,8 @@ pub(crate) fn occupants(holders: &BTreeMap<u64, Holder>) -> BTreeMap<u64, Occupa
             continue;
         };
         // The process may have ended, and its pid be another's.
-        let Some(container) = container_in(&text, &own).filter(|_| procfs::is_alive(holder)) else {
+        let container = container_in(&text, &own).filter(|one| !one.is_nested);
+        let Some(container) = container.filter(|_| procfs::is_alive(holder)) else {
             continue;
         };
         *times_seen.entry(container.id.clone()).or_default() += 1;
@@ -188,7 +191,9 @@ pub(crate) fn own_ids() -> BTreeSet<String> {
 }
 
 fn occupant(container: Container, pid: u32) -> Occupant {
-    let Container { id, prefix, uid } = container;
+    let Container {
+        id, prefix, uid, ..
+    } = container;
     let called = procfs::conmon_name(pid, &id);
     let kube = called.as_deref().and_then(KubeName::parse);
     // CRI-O may run no process for a sandbox: the oldest one is an application's then.
@@ -235,15 +240,15 @@ fn ids_of(process: &str) -> BTreeSet<String> {
 /// The innermost container in `/proc/PID/cgroup` (cgroups(7)) that is not in `own`.
 fn container_in(text: &str, own: &BTreeSet<String>) -> Option<Container> {
     text.lines().filter_map(path_in).find_map(|path| {
-        let (prefix, id) = path
-            .rsplit('/')
-            .filter_map(container_id)
-            .find(|(_, id)| !own.contains(*id))?;
+        let ids = path.split('/').filter_map(container_id);
+        let ids: Vec<_> = ids.filter(|(_, id)| !own.contains(*id)).collect();
+        let (prefix, id) = *ids.last()?;
         let uid = path.rsplit('/').find_map(pod_uid);
         Some(Container {
             id: id.to_owned(),
             prefix: prefix.to_owned(),
             uid,
+            is_nested: ids.iter().any(|(_, other)| *other != id),
         })
     })
 }

@@ -1,7 +1,6 @@
 //! The runtime that kubelet is configured for, and queries of the runtimes that know it.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -36,12 +35,6 @@ pub(crate) fn ask_until(config: &Config, until: Instant) -> Result<Answer, Vec<P
 
 fn find() -> Option<Configured> {
     let running = kubelets::running().unwrap_or_default();
-    // Any user can name a process kubelet.
-    let is_of_root = |kubelet: &&Kubelet| {
-        let process = fs::metadata(format!("/proc/{}", kubelet.pid));
-        process.is_ok_and(|process| process.uid() == 0)
-    };
-    let running: Vec<&Kubelet> = running.iter().filter(is_of_root).collect();
     let of_process = running.iter().find_map(|kubelet| {
         let line = fs::read(format!("/proc/{}/cmdline", kubelet.pid)).ok()?;
         let words: Vec<String> = line
@@ -57,7 +50,7 @@ fn find() -> Option<Configured> {
         });
     }
     let is_k3s = |kubelet: &&Kubelet| ["k3s", "rke2"].iter().any(|k| kubelet.name.starts_with(k));
-    let path = if running.iter().copied().any(|kubelet| is_k3s(&kubelet)) {
+    let path = if running.iter().any(|kubelet| is_k3s(&kubelet)) {
         PathBuf::from(K3S)
     } else {
         let flags = checked::text(FLAGS).ok();

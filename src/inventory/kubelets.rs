@@ -56,7 +56,7 @@ fn kind(unit: &str) -> &str {
     unit.rsplit_once('.').map_or("", |(_, kind)| kind)
 }
 
-/// The kubelets of this machine. A process in a container, or in another pid namespace, may have any name.
+/// The kubelets of this machine. A process in a container, in another pid namespace or of another user may have any name.
 pub(crate) fn running() -> io::Result<Vec<Kubelet>> {
     let own = cgroup::own_ids();
     let pids = procfs::processes()?;
@@ -78,7 +78,8 @@ fn kubelet(pid: u32, own: &BTreeSet<String>) -> Option<Kubelet> {
     let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
     let is_it = |known: &&str| name.trim_ascii_end() == known.as_bytes();
     let name = NAMES.into_iter().find(is_it)?;
-    if !procfs::is_of_this_machine(pid) || TOOLS.contains(&name) && !has_role(pid) {
+    let is_tool = TOOLS.contains(&name) && !has_role(pid);
+    if is_tool || !procfs::is_of_this_machine(pid) || !procfs::is_started_by_root(pid) {
         return None;
     }
     match Owner::of(pid, own) {

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::thread;
@@ -130,6 +131,15 @@ fn status_is_of_this_machine(status: &str) -> bool {
     let is_alive = value("State:").is_some_and(|state| !state.trim_start().starts_with(['Z', 'X']));
     let ids = value("NSpid:").map_or(1, |ids| ids.split_whitespace().count());
     is_alive && ids == 1
+}
+
+/// Whether a process is root's, and not a set-user-ID program, which any user may start under any name.
+pub(super) fn is_started_by_root(pid: u32) -> bool {
+    const SET_USER_ID: u32 = 0o4000;
+    let process = fs::metadata(format!("/proc/{pid}"));
+    let program = fs::metadata(format!("/proc/{pid}/exe"));
+    process.is_ok_and(|process| process.uid() == 0)
+        && program.is_ok_and(|program| program.mode() & SET_USER_ID == 0)
 }
 
 /// The process that has this id at the moment; `None` when there is none.

@@ -79,6 +79,23 @@ fn a_cgroup_that_netfix_is_in_supplies_no_name() {
 }
 
 #[test]
+fn a_cgroup_that_a_container_makes_in_its_own_supplies_no_name() {
+    let node = Node::new();
+    let id = unique_id();
+    let own = format!("kubepods/pod{}/{}", uid(2), unique_id());
+    let victims = Cgroup::new(&format!("kubepods/pod{}/{id}", uid(1)));
+    let tenants = Cgroup::new(&format!("{own}/{id}"));
+    let pods = [
+        pod_in(&node, "web", &victims),
+        pod_in(&node, "tenant", &tenants),
+    ];
+    let run = node.netfix_json("snapshot").exits(0);
+    assert_eq!(run.pod(&pods[0])["sandbox"], id, "{}", run.transcript());
+    let tenant = run.pod(&pods[1]);
+    assert_eq!(tenant["sandbox"], Value::Null, "{}", run.transcript());
+}
+
+#[test]
 fn a_cgroup_shared_by_several_namespaces_supplies_no_name() {
     let node = Node::new();
     let cgroup = Cgroup::new(&format!("docker/{}", unique_id()));

@@ -1,5 +1,7 @@
 //! A kubelet that the window would not pause refuses the window, unless `--no-pause` is given.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use super::scene::{KUBELET, Scene};
@@ -128,6 +130,25 @@ fn a_kubelet_without_a_unit_refuses_the_window() {
     let pid = start(&scene.machine, "setsid", &program(&node, "kubelet"));
     refuses(&scene, "", "kubelet", &[&format!("pid {pid} ")]);
     scene.assert_runs(KUBELET);
+}
+
+#[test]
+fn a_process_that_another_user_names_kubelet_does_not_refuse_the_window() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let plain = program(&node, "kubelet");
+    let folder = node.temp().join("setuid");
+    fs::create_dir(&folder).expect("a folder");
+    let setuid = folder.join("kubelet");
+    tool::copy_program("/bin/sleep", &setuid);
+    for (path, mode) in [(&node.temp(), 0o755), (&setuid, 0o4755)] {
+        fs::set_permissions(path, Permissions::from_mode(mode)).expect("a mode");
+    }
+    for program in [plain, setuid.display().to_string()] {
+        let other = "setsid setpriv --reuid 65534 --clear-groups";
+        start(&scene.machine, other, &program);
+    }
+    scene.upgrade("", &scene.reload()).exits(0).errors(&[]);
 }
 
 #[test]
