@@ -194,7 +194,9 @@ fn occupant(container: Container, pid: u32) -> Occupant {
     let Container {
         id, prefix, uid, ..
     } = container;
-    let called = procfs::conmon_name(pid, &id);
+    // The parent of the container's first process. One that is inside too may have any name.
+    let monitor = procfs::parent(pid).filter(|parent| !ids_of(&parent.to_string()).contains(&id));
+    let called = monitor.and_then(|monitor| procfs::conmon_name(monitor, &id));
     let kube = called.as_deref().and_then(KubeName::parse);
     // CRI-O may run no process for a sandbox: the oldest one is an application's then.
     let is_sandbox = !prefix.starts_with("crio")

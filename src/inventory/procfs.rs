@@ -184,12 +184,15 @@ pub(crate) fn is_pause(pid: u32) -> bool {
     text(format!("/proc/{pid}/comm")).is_ok_and(|command| command.trim_end() == "pause")
 }
 
-/// The name that podman or CRI-O gave a container, from the command line of its monitor, conmon, which is the
-/// parent of the container's first process.
-pub(crate) fn conmon_name(pid: u32, container: &str) -> Option<String> {
-    let parent: u32 = stat_field(&stat(pid)?, 4)?;
+/// The parent of a process.
+pub(super) fn parent(pid: u32) -> Option<u32> {
+    stat_field(&stat(pid)?, 4)
+}
+
+/// The name that podman or CRI-O gave a container, from the command line of its monitor, conmon.
+pub(super) fn conmon_name(monitor: u32, container: &str) -> Option<String> {
     name_in_conmon(
-        &fs::read(format!("/proc/{parent}/cmdline")).ok()?,
+        &fs::read(format!("/proc/{monitor}/cmdline")).ok()?,
         container,
     )
 }

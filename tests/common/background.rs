@@ -29,6 +29,10 @@ impl Background {
         }
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn text(&self) -> String {
         fs::read_to_string(&self.file).unwrap_or_default()
     }

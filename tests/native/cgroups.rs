@@ -160,6 +160,19 @@ fn the_monitor_of_a_container_supplies_its_name() {
 }
 
 #[test]
+fn a_monitor_inside_the_container_supplies_no_name() {
+    let node = Node::new();
+    let pods = node.simple_pods(1);
+    let id = unique_id();
+    let cgroup = Cgroup::new(&format!("machine.slice/libpod-{id}.scope"));
+    let monitor = with_monitor(&node, &pods[0], &cgroup, &id, "shop");
+    cgroup.take(monitor.id());
+    let run = node.netfix_json("snapshot").exits(0);
+    assert_eq!(run.pod(&pods[0])["sandbox"], id, "{}", run.transcript());
+    assert!(!run.out.contains("shop"), "{}", run.transcript());
+}
+
+#[test]
 fn an_application_container_of_cri_o_is_not_its_sandbox() {
     let node = Node::new();
     let pods = node.simple_pods(1);
