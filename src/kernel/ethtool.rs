@@ -69,7 +69,8 @@ pub(crate) fn nic(link: &Link) -> Nic {
 }
 
 fn open() -> Option<OwnedFd> {
-    let (family, kind) = (AddressFamily::Inet, SockType::Datagram);
+    // A socket of any family does. The services of the timers may open no Internet socket.
+    let (family, kind) = (AddressFamily::Unix, SockType::Datagram);
     socket(family, kind, SockFlag::SOCK_CLOEXEC, None).ok()
 }
 

@@ -1,8 +1,8 @@
 //! Whole files: read without following links, verified, written atomically.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use serde::Serialize;
@@ -270,7 +270,7 @@ pub(super) fn remove_unfinished(folder: &Path) {
     }
 }
 
-/// Creates a file that must not exist yet; the caller syncs it.
+/// Creates a file that must not exist yet, with this mode under any umask; the caller syncs it.
 pub(super) fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options
@@ -279,6 +279,7 @@ pub(super) fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<File> {
         .mode(mode)
         .custom_flags(libc::O_NOFOLLOW);
     let file = disk::open(&options, path)?;
+    file.set_permissions(Permissions::from_mode(mode))?;
     disk::write(&file, bytes)?;
     Ok(file)
 }

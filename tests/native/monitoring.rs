@@ -101,7 +101,9 @@ fn the_metrics_show_the_findings_and_are_replaced_atomically() {
     node.snapshot();
     let file = node.temp().join("netfix.prom");
     let check = format!("check -q --textfile {}", file.display());
-    node.netfix(&check).exits(0);
+    // As the units of systemd do.
+    let hidden = ["sh", "-c", "umask 077; exec \"$@\"", "sh"];
+    Run::of(&mut node.netfix_command(&hidden, &check)).exits(0);
     let text = fs::read_to_string(&file).expect("the metrics");
     assert_eq!(sample(&text, "netfix_check_status"), 0.0);
     assert_eq!(sample(&text, "netfix_pods{state=\"in-sync\"}"), 2.0);

@@ -42,6 +42,11 @@ sandbox() { sed -n '/^NoNewPrivileges=/,$p' "$LAB_REPO/scripts/$1"; }
 
 well_formed() {
     [ -z "$(systemd-analyze verify "$LAB_REPO"/scripts/netfix-* 2>&1)" ] || fail "systemd-analyze verify complains"
+    local unit
+    for unit in check snapshot; do
+        systemd-analyze security --offline=true --threshold=25 "$LAB_REPO/scripts/netfix-$unit.service" >"$OUT" ||
+            fail "netfix-$unit.service is exposed: $(tail -n 1 "$OUT")"
+    done
     diff <(sandbox netfix-snapshot.service) <(sandbox netfix-check.service) || fail "two sandboxes"
 }
 
