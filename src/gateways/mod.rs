@@ -108,8 +108,8 @@ pub(crate) fn verify(
     };
     questions.extend(scope.questions());
     progress.notice(Progress::Phase(Phase::ProbingGateways, questions.len()));
-    let is_asking = |(at, _): &(usize, &Pod)| !without_network.contains(at);
-    let asking = inventory.pods.iter().enumerate().filter(is_asking);
+    let is_asking = |(at, _): &(usize, &mut Pod)| !without_network.contains(at);
+    let asking = inventory.pods.iter_mut().enumerate().filter(is_asking);
     let asking = Asking::start(asking, targets, timeout);
     let answers = probe::ask(&mut inventory, &questions, timeout).map_err(|error| {
         let error = error.to_string();

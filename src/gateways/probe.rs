@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::inventory::Inventory;
+use crate::inventory::observe::Pod;
+use crate::inventory::{Inventory, visit};
 use crate::kernel::neighbour::{self, Entry, Reachability};
-use crate::kernel::{Error, Socket, netns};
+use crate::kernel::{Error, Socket};
 use crate::model::{IfName, Mac};
 
 /// The namespace from which a gateway is probed.
@@ -68,9 +69,28 @@ struct Asked<'a> {
 /// The kernel repeats an unanswered request after this long (`retrans_time_ms`).
 const RETRANSMIT: Duration = Duration::from_secs(1);
 
-/// Probes all gateways at once; the answers are in the order of the questions. Fails when a socket cannot be opened or
-/// fails; single refusals are answers.
+/// Probes all gateways, those of as many pods at once as can be open; the answers are in the order of the questions. Fails
+/// when a socket cannot be opened or fails; single refusals are answers.
 pub(super) fn ask(
+    inventory: &mut Inventory,
+    questions: &[Question],
+    timeout: Duration,
+) -> Result<Vec<Answer>, Error> {
+    let room = visit::room(&mut inventory.pods);
+    let part_of = |question: &Question| match question.place {
+        Place::Pod(at) => Some(at / room),
+        Place::Host => None,
+    };
+    let mut answers = Vec::with_capacity(questions.len());
+    for part in questions.chunk_by(|a, b| part_of(a) == part_of(b) || part_of(b).is_none()) {
+        let asked = ask_at_once(inventory, part, timeout);
+        inventory.pods.iter_mut().for_each(Pod::release);
+        answers.extend(asked?);
+    }
+    Ok(answers)
+}
+
+fn ask_at_once(
     inventory: &mut Inventory,
     questions: &[Question],
     timeout: Duration,
@@ -101,14 +121,14 @@ fn hear(
     timeout: Duration,
 ) -> Result<(), Error> {
     for asked in &mut *asked {
-        start(socket(inventory, asked.question.place), asked)?;
+        start(inventory, asked)?;
     }
     let deadline = Instant::now() + timeout;
     while asked.iter().any(|asked| asked.answer.is_none()) && Instant::now() < deadline {
         for at in ready(listeners, deadline)? {
             let (place, listener) = &mut listeners[at];
             for entry in neighbour::events(listener)? {
-                take(*place, entry, asked, socket(inventory, *place))?;
+                take(*place, entry, asked, inventory)?;
             }
         }
     }
@@ -119,18 +139,18 @@ fn hear(
 fn forget(inventory: &mut Inventory, asked: &[Asked<'_>]) {
     for asked in asked.iter().filter(|asked| asked.is_own) {
         let Question { place, gateway, .. } = *asked.question;
-        if let Some(index) = asked.question.index {
+        if let (Some(index), Ok(socket)) = (asked.question.index, socket(inventory, place)) {
             // One that is left serves the pod as any other.
-            let _ = socket(inventory, place).run_one(neighbour::forget(index, gateway));
+            let _ = socket.run_one(neighbour::forget(index, gateway));
         }
     }
 }
 
 /// The socket for requests in that namespace.
-fn socket(inventory: &mut Inventory, place: Place) -> &mut Socket {
+fn socket(inventory: &mut Inventory, place: Place) -> Result<&mut Socket, Error> {
     match place {
-        Place::Host => &mut inventory.host.socket,
-        Place::Pod(at) => &mut inventory.pods[at].socket,
+        Place::Host => Ok(&mut inventory.host.socket),
+        Place::Pod(at) => inventory.pods[at].socket(),
     }
 }
 
@@ -143,17 +163,13 @@ fn listen(
         let mut questions = questions.iter();
         questions.any(|question| question.place == place && question.index.is_some())
     };
-    let mut wanted: Vec<_> = inventory.pods.iter_mut().enumerate().collect();
-    wanted.retain(|(at, _)| is_wanted(Place::Pod(*at)));
-    let sockets = netns::visit(
-        &mut wanted,
-        |(_, pod)| &pod.netns,
-        |_| neighbour::subscribe(),
-    );
-    let numbers = wanted.iter().map(|(at, _)| Place::Pod(*at));
-    let of_pods = numbers.zip(sockets);
+    let pods = inventory.pods.iter_mut().enumerate();
+    let wanted = pods.filter(|(at, _)| is_wanted(Place::Pod(*at)));
+    let (numbers, mut wanted): (Vec<usize>, Vec<&mut Pod>) = wanted.unzip();
+    let sockets = visit::hold(&mut wanted, |_| neighbour::subscribe());
+    let of_pods = numbers.into_iter().zip(sockets);
     let mut listeners = of_pods
-        .map(|(place, socket)| Ok((place, socket??)))
+        .map(|(at, socket)| Ok((Place::Pod(at), socket?)))
         .collect::<Result<Vec<_>, Error>>()?;
     if is_wanted(Place::Host) {
         // This thread is in the host's namespace.
@@ -163,12 +179,13 @@ fn listen(
 }
 
 /// Makes the kernel probe: with a new entry where it has none, else again.
-fn start(socket: &mut Socket, asked: &mut Asked<'_>) -> Result<(), Error> {
+fn start(inventory: &mut Inventory, asked: &mut Asked<'_>) -> Result<(), Error> {
     let gateway = asked.question.gateway;
     let Some(index) = asked.question.index else {
         asked.answer = Some(Answer::NoInterface);
         return Ok(());
     };
+    let socket = socket(inventory, asked.question.place)?;
     let request = match neighbour::lookup(socket, index, gateway)? {
         Reachability::Static => {
             asked.answer = Some(Answer::Static);
@@ -191,7 +208,7 @@ fn take(
     place: Place,
     entry: Entry,
     asked: &mut [Asked<'_>],
-    socket: &mut Socket,
+    inventory: &mut Inventory,
 ) -> Result<(), Error> {
     let about = |asked: &&mut Asked<'_>| {
         let question = asked.question;
@@ -221,11 +238,11 @@ fn take(
             asked.answer = answer(Some(rtt));
         } else {
             asked.late = answer(None);
-            start(socket, asked)?;
+            start(inventory, asked)?;
         }
     } else if entry.failed {
         // The kernel gives up after three requests; an IPv6 address in duplicate detection needs longer.
-        start(socket, asked)?;
+        start(inventory, asked)?;
     }
     Ok(())
 }

@@ -141,7 +141,7 @@ pub(super) struct Asking {
 impl Asking {
     /// Asks for all pods at once.
     pub(super) fn start<'a>(
-        pods: impl Iterator<Item = (usize, &'a Pod)>,
+        pods: impl Iterator<Item = (usize, &'a mut Pod)>,
         targets: &[Target],
         timeout: Duration,
     ) -> Self {
@@ -166,9 +166,11 @@ impl Asking {
                     // The receiver is gone when the time is over.
                     let _ = sender.send((at, number, outcome));
                 };
-                pod.netns.spawn(work).map_err(refused).err().map(Err)
+                let started = pod.netns.reopen().and_then(|netns| netns.spawn(work));
+                started.map_err(refused).err().map(Err)
             };
             outcomes.push((place, (0..targets.len()).map(start).collect()));
+            pod.release();
         }
         Self {
             targets,

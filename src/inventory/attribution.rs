@@ -8,8 +8,8 @@ use super::Inventory;
 use crate::inventory::cgroup::Owner;
 use crate::inventory::observe::{Host, Pod};
 use crate::inventory::sandbox_match::{Introduction, Unfound};
+use crate::inventory::visit::visit;
 use crate::inventory::{kubelet_endpoint, private};
-use crate::kernel::netns;
 use crate::matching::Selection;
 use crate::model::problem::InventoryCause;
 use crate::model::{Bytes, Link, Parent, PodInfo, Problem};
@@ -170,14 +170,10 @@ impl Inventory {
 /// Whether each of these has a link on a link of the host; `None` where it cannot be read.
 fn are_on_host(pods: &mut [&mut Pod], host: &Host) -> Vec<Option<bool>> {
     let on_host = |link: &Link| matches!(link.parent, Some(Parent::Host(_)));
-    let found = netns::visit(
-        pods,
-        |pod| &pod.netns,
-        |pod| {
-            let state = pod.observe_links_inside(host).ok()?;
-            Some(state.links.iter().any(on_host))
-        },
-    );
+    let found = visit(pods, |pod| {
+        let state = pod.observe_links_inside(host).ok()?;
+        Some(state.links.iter().any(on_host))
+    });
     found
         .into_iter()
         .map(|found| found.ok().flatten())

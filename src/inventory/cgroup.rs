@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
 
 use crate::inventory::procfs;
 use crate::model::identity::Holder;
@@ -119,13 +120,17 @@ fn is_rootless(path: &str) -> bool {
 ///
 /// A cgroup of netfix or of PID 1 does not count: this machine is a container itself then. Nor does one that several
 /// namespaces share, or one inside a container's.
-pub(crate) fn occupants(holders: &BTreeMap<u64, Holder>) -> BTreeMap<u64, Occupant> {
+///
+/// # Errors
+/// A cgroup that cannot be read: the id of a pod would be another one.
+pub(crate) fn occupants(holders: &BTreeMap<u64, Holder>) -> io::Result<BTreeMap<u64, Occupant>> {
     let own = own_ids();
     let mut containers: BTreeMap<u64, (Container, Holder)> = BTreeMap::new();
     let mut times_seen: BTreeMap<String, usize> = BTreeMap::new();
     for (inode, holder) in holders {
-        let Ok(text) = procfs::text(format!("/proc/{}/cgroup", holder.pid)) else {
-            continue;
+        let text = match procfs::text(format!("/proc/{}/cgroup", holder.pid)) {
+            Err(error) if procfs::is_gone(&error) => continue,
+            text => text?,
         };
         // The process may have ended, and its pid be another's.
         let container = container_in(&text, &own).filter(|one| !one.is_nested);
@@ -139,9 +144,9 @@ pub(crate) fn occupants(holders: &BTreeMap<u64, Holder>) -> BTreeMap<u64, Occupa
     let alone = containers
         .into_iter()
         .filter(|(_, (container, _))| is_alone(container));
-    alone
-        .map(|(inode, (container, holder))| (inode, occupant(container, holder.pid)))
-        .collect()
+    let occupants =
+        alone.map(|(inode, (container, holder))| (inode, occupant(container, holder.pid)));
+    Ok(occupants.collect())
 }
 
 /// Whether the cgroups of a process name this container.

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use super::cgroup::{self, Occupant, Owner};
 use super::pod_ids::Ids;
 use super::procfs;
+use super::visit::can_stay_open;
 use crate::kernel::Netns;
 use crate::matching::Selection;
 use crate::model::identity::Holder;
@@ -40,13 +41,18 @@ pub fn discover(selection: &Selection) -> io::Result<(Vec<Found>, Vec<Problem>)>
         .map(unknown)
         .collect();
     let own = cgroup::own_ids();
-    for (inode, (candidate, info)) in identify(candidates) {
+    let is_transient = !can_stay_open(candidates.len());
+    for (inode, (candidate, info)) in identify(candidates)? {
         let paths = candidate.paths();
         if !selection.wants_netns(&paths, inode) {
             continue;
         }
         match candidate.open(inode) {
-            Ok(Some(netns)) => {
+            Ok(Some(mut netns)) => {
+                netns.is_transient = is_transient;
+                if is_transient {
+                    netns.close();
+                }
                 let holder = netns.holder;
                 let owner = holder.map(|holder| Owner::of(holder.pid, &own));
                 found.push(Found {
@@ -95,11 +101,13 @@ fn candidates() -> io::Result<(BTreeMap<u64, Candidate>, Vec<u32>)> {
 
 /// Names the pod of every namespace, selected or not, as far as the kernel knows it: an id must not depend on the
 /// selection. Sandboxes come first, for a mount may have any name.
-fn identify(candidates: BTreeMap<u64, Candidate>) -> BTreeMap<u64, (Candidate, PodInfo)> {
+fn identify(
+    candidates: BTreeMap<u64, Candidate>,
+) -> io::Result<BTreeMap<u64, (Candidate, PodInfo)>> {
     let holders = candidates
         .iter()
         .filter_map(|(inode, candidate)| Some((*inode, candidate.holder?)));
-    let mut occupants = cgroup::occupants(&holders.collect());
+    let mut occupants = cgroup::occupants(&holders.collect())?;
     let mut ids = Ids::default();
     let has_sandbox = |inode: &u64, occupants: &BTreeMap<u64, Occupant>| {
         occupants
@@ -121,7 +129,7 @@ fn identify(candidates: BTreeMap<u64, Candidate>) -> BTreeMap<u64, (Candidate, P
         let info = candidate.info(occupant, id);
         (inode, (candidate, info))
     });
-    identified.collect()
+    Ok(identified.collect())
 }
 
 impl Candidate {

@@ -9,6 +9,12 @@ use crate::model::sysctl::Sysctls;
 use crate::model::{Checkpoint, Claim, IfName, NetState, Partial, PodInfo, PodSummary, Problem};
 use crate::plan::{self, HostLinks, Observed, Plan};
 
+impl AsMut<Pod> for Matched {
+    fn as_mut(&mut self) -> &mut Pod {
+        &mut self.pod
+    }
+}
+
 /// A checkpoint and the running pod that it describes.
 #[derive(Debug)]
 pub(crate) struct Matched {

@@ -22,6 +22,7 @@ pub mod sandbox_match;
 pub(crate) mod selectors;
 pub(crate) mod stored;
 pub(crate) mod survey;
+pub(crate) mod visit;
 
 use crate::inventory::observe::{Host, Pod};
 use crate::kernel::Netns;

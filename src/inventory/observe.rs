@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use crate::checked;
 use crate::inventory::cgroup::Owner;
 use crate::inventory::discover::Found;
+use crate::inventory::visit::{prove, visit};
 use crate::kernel::dump::{self, HostView, Names};
 use crate::kernel::nsid::{self, HostId};
 use crate::kernel::{Error, Netns, Socket, netns};
@@ -62,8 +63,8 @@ pub struct Pod {
     pub paths: Vec<std::path::PathBuf>,
     /// Whose cgroup its oldest process is in.
     pub(crate) owner: Owner,
-    /// A socket in it.
-    pub socket: Socket,
+    /// A socket in it; `None` while it is closed.
+    pub(super) socket: Option<Socket>,
     host_id: HostId,
 }
 
@@ -90,17 +91,15 @@ impl Pod {
         read: impl Fn(&mut Socket, HostView<'_>) -> Result<NetState, Error>,
     ) -> Result<NetState, Error> {
         loop {
-            let state = read(
-                &mut self.socket,
-                HostView {
-                    id: self.host_id,
-                    names: &host.names,
-                },
-            )?;
+            let view = HostView {
+                id: self.host_id,
+                names: &host.names,
+            };
+            let state = read(self.socket()?, view)?;
             if self.host_id != HostId::Unassigned {
                 return Ok(state);
             }
-            self.host_id = nsid::of(&mut self.socket, &host.netns)?;
+            self.host_id = nsid::of(self.socket()?, &host.netns)?;
             if self.host_id == HostId::Unassigned {
                 return Ok(state);
             }
@@ -124,12 +123,16 @@ pub fn open_pods(
     host: &Host,
     problems: &mut Vec<Problem>,
 ) -> (Vec<Pod>, Vec<NetnsIdentity>) {
-    let open = |_: &mut Found| {
-        let mut socket = Socket::open_here()?;
-        let host_id = nsid::of(&mut socket, &host.netns)?;
-        Ok((socket, host_id))
+    let open = |found: &mut Found| {
+        let opened = open_inside(found, host);
+        let stays_open = !found.netns.is_transient;
+        if !stays_open {
+            found.netns.close();
+        }
+        opened.map(|(socket, cookie, id)| (Some(socket).filter(|_| stays_open), cookie, id))
     };
-    let opened = visit(&mut found, |found| &found.netns, open);
+    let opened = netns::visit(&mut found, |found| found.netns.reopen(), open);
+    let opened = opened.into_iter().map(|opened| opened?);
     let (mut pods, mut closed) = (Vec::with_capacity(found.len()), Vec::new());
     for (found, opened) in found.into_iter().zip(opened) {
         let Found {
@@ -139,8 +142,8 @@ pub fn open_pods(
             owner,
         } = found;
         match opened {
-            Ok((socket, host_id)) => pods.push(Pod {
-                identity: netns.identity(socket.netns_cookie()),
+            Ok((socket, cookie, host_id)) => pods.push(Pod {
+                identity: netns.identity(cookie),
                 netns,
                 info,
                 paths,
@@ -159,9 +162,22 @@ pub fn open_pods(
     (pods, closed)
 }
 
+/// A socket in the namespace that the calling thread is in, with the namespace's cookie and its nsid of the host's.
+fn open_inside(found: &Found, host: &Host) -> Result<(Socket, Option<u64>, HostId), Error> {
+    let mut socket = Socket::open_here()?;
+    let cookie = socket.netns_cookie()?;
+    if found.netns.is_transient {
+        // It was closed since it was found.
+        prove(&found.netns, &found.netns.identity(None), cookie)?;
+    }
+    let host_id = nsid::of(&mut socket, &host.netns)?;
+    Ok((socket, cookie, host_id))
+}
+
 /// Reads every pod, side by side; the results are in their order.
 pub fn observe_pods(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
-    visit(pods, |pod| &pod.netns, |pod| pod.observe_inside(host))
+    let states = visit(pods, |pod| pod.observe_inside(host));
+    states.into_iter().map(|state| state?).collect()
 }
 
 /// Reads every pod, side by side, and its table of links once more afterwards: the state, and the link that was lost while
@@ -172,20 +188,11 @@ pub fn observe_pods_twice(
 ) -> Vec<Result<(NetState, Option<String>), Error>> {
     let read = |pod: &mut Pod| {
         let state = pod.observe_inside(host)?;
-        let torn = snapshot_quality::torn(&state, &dump::bare_links(&mut pod.socket)?);
+        let torn = snapshot_quality::torn(&state, &dump::bare_links(pod.socket()?)?);
         Ok((state, torn))
     };
-    visit(pods, |pod| &pod.netns, read)
-}
-
-/// Work that may fail inside each namespace.
-fn visit<T: Send, R: Send>(
-    items: &mut [T],
-    netns: impl Fn(&T) -> &Netns + Sync,
-    work: impl Fn(&mut T) -> Result<R, Error> + Sync,
-) -> Vec<Result<R, Error>> {
-    let results = netns::visit(items, netns, work);
-    results.into_iter().map(|result| result?).collect()
+    let states = visit(pods, read);
+    states.into_iter().map(|state| state?).collect()
 }
 
 /// Which machine and which boot this is; both are unknown unless [`know_node`] succeeded.

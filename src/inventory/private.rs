@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::cgroup::Owner;
 use super::observe::{Host, Pod};
 use super::procfs;
-use crate::kernel::netns;
+use super::visit::visit;
 use crate::model::PodInfo;
 use crate::runtime::{Answer, Sandbox};
 
@@ -95,7 +95,7 @@ pub(crate) fn split(
         let state = pod.observe_links_inside(host);
         state.is_ok_and(|state| state.links_but_loopback().next().is_none())
     };
-    let bare = netns::visit(&mut others, |pod| &pod.netns, is_bare);
+    let bare = visit(&mut others, is_bare);
     let bare = bare.into_iter().map(|is_bare| is_bare.unwrap_or(false));
     let infos: Vec<_> = known.iter().map(|pod| &pod.info).collect();
     let is_private = among(others.iter().zip(bare), &infos, answer);

@@ -56,7 +56,7 @@ pub(crate) fn lived_in() -> io::Result<(Vec<Inhabitant>, Vec<u32>)> {
         let mut denied = Vec::new();
         for pid in left {
             match netns_inode(&pid.to_string()) {
-                Ok(inode) => holders.extend(process(pid).map(|holder| (inode, holder))),
+                Ok(inode) => holders.extend(holder(pid)?.map(|holder| (inode, holder))),
                 Err(error) if is_gone(&error) => {}
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => denied.push(pid),
                 Err(error) => return Err(error),
@@ -109,7 +109,7 @@ fn is_kernel_thread(pid: u32) -> bool {
 
 /// Whether a process still is the one that it was.
 pub fn is_alive(holder: &Holder) -> bool {
-    start_time(holder.pid) == Some(holder.start_time)
+    process(holder.pid).as_ref() == Some(holder)
 }
 
 /// Whether a process is still the one that was seen, and in the namespace with this inode.
@@ -144,7 +144,16 @@ pub(super) fn is_started_by_root(pid: u32) -> bool {
 
 /// The process that has this id at the moment; `None` when there is none.
 pub fn process(pid: u32) -> Option<Holder> {
-    start_time(pid).map(|start_time| Holder { pid, start_time })
+    holder(pid).ok().flatten()
+}
+
+/// The same; fails where it cannot be read.
+fn holder(pid: u32) -> io::Result<Option<Holder>> {
+    match stat(pid) {
+        Ok(stat) => Ok(stat_field(&stat, 22).map(|start_time| Holder { pid, start_time })),
+        Err(error) if is_gone(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// This process.
@@ -153,14 +162,9 @@ pub fn own() -> Holder {
     process(pid).unwrap_or(Holder { pid, start_time: 0 })
 }
 
-/// Field 22 of `/proc/PID/stat` in clock ticks since boot; `None` once the process is gone.
-fn start_time(pid: u32) -> Option<u64> {
-    stat_field(&stat(pid)?, 22)
-}
-
-/// `/proc/PID/stat` (proc(5)); `None` once the process is gone.
-fn stat(pid: u32) -> Option<String> {
-    text(format!("/proc/{pid}/stat")).ok()
+/// `/proc/PID/stat` (proc(5)), which has the start time in field 22, in clock ticks since boot.
+fn stat(pid: u32) -> io::Result<String> {
+    text(format!("/proc/{pid}/stat"))
 }
 
 /// A file of `/proc` as text. Names in it are bytes to the kernel, and it may cut one in the middle of a character.
@@ -186,7 +190,7 @@ pub(crate) fn is_pause(pid: u32) -> bool {
 
 /// The parent of a process.
 pub(super) fn parent(pid: u32) -> Option<u32> {
-    stat_field(&stat(pid)?, 4)
+    stat_field(&stat(pid).ok()?, 4)
 }
 
 /// The name that podman or CRI-O gave a container, from the command line of its monitor, conmon.

@@ -1,6 +1,6 @@
 //! Network namespaces: opening, identifying and visiting them.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::iter;
 use std::os::fd::AsRawFd;
@@ -12,6 +12,7 @@ use std::thread;
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::statfs::fstatfs;
 
 use super::Error;
@@ -23,10 +24,11 @@ use crate::model::{Bytes, NetnsIdentity};
 /// Magic number of nsfs (linux/magic.h).
 const NSFS_MAGIC: i64 = 0x6e73_6673;
 
-/// An open network namespace: while it is open, the kernel does not reuse its inode.
+/// A network namespace: while it is open, the kernel does not reuse its inode.
 #[derive(Debug)]
 pub struct Netns {
-    file: File,
+    /// `None` while it is closed.
+    file: Option<File>,
     /// The path by which it was found, for messages.
     pub path: PathBuf,
     /// The oldest known process in it.
@@ -35,6 +37,8 @@ pub struct Netns {
     inode: u64,
     /// Whether the path is a mount, which pins the nsfs inode.
     pub is_mount: bool,
+    /// Whether it is closed while there is no work in it: too many files would be open.
+    pub is_transient: bool,
     /// When the nsfs inode was created, in microseconds since 1970.
     made: i64,
 }
@@ -54,10 +58,11 @@ impl Netns {
         let made = meta.ctime() * 1_000_000 + meta.ctime_nsec() / 1000;
         let (device, inode) = (meta.dev(), meta.ino());
         Ok(Self {
-            file,
+            file: Some(file),
             path: path.to_owned(),
             holder: None,
             is_mount: false,
+            is_transient: false,
             device,
             inode,
             made,
@@ -79,9 +84,34 @@ impl Netns {
         (self.device, self.inode)
     }
 
-    /// The value for `IFLA_NET_NS_FD`.
+    /// The value for `IFLA_NET_NS_FD`; that of no file while it is closed.
     pub fn raw_fd(&self) -> i32 {
-        self.file.as_raw_fd()
+        self.file.as_ref().map_or(-1, AsRawFd::as_raw_fd)
+    }
+
+    /// Closes it. Whether the namespace is still the same must be proven once it is open again.
+    pub fn close(&mut self) {
+        self.file = None;
+    }
+
+    /// Opens it again where it was closed.
+    ///
+    /// # Errors
+    /// `ESTALE` if something else is at its path now, or open(2)'s.
+    pub fn reopen(&mut self) -> io::Result<&Self> {
+        if self.file.is_none() {
+            let now = Self::open(&self.path)?;
+            let is_same_mount = !self.is_mount || now.made == self.made;
+            if now.key() != self.key() || !is_same_mount {
+                return Err(Errno::ESTALE.into());
+            }
+            self.file = now.file;
+        }
+        Ok(self)
+    }
+
+    fn file(&self) -> Result<&File, Errno> {
+        self.file.as_ref().ok_or(Errno::EBADF)
     }
 
     /// The identity of this namespace; `cookie` comes from a socket inside it.
@@ -92,6 +122,7 @@ impl Netns {
             made,
             holder,
             is_mount,
+            is_transient: _,
             file: _,
             path: _,
         } = *self;
@@ -108,7 +139,7 @@ impl Netns {
     /// of the pod, and ends with the process then.
     pub fn spawn(&self, work: impl FnOnce(Result<(), Errno>) + Send + 'static) -> io::Result<()> {
         const STACK: usize = 256 * 1024;
-        let file = self.file.try_clone()?;
+        let file = self.file()?.try_clone()?;
         let enter = move || work(setns(&file, CloneFlags::CLONE_NEWNET));
         let thread = thread::Builder::new().stack_size(STACK);
         thread.spawn(enter).map(drop)
@@ -116,7 +147,7 @@ impl Netns {
 
     /// Moves the calling thread into the namespace; only for scratch threads.
     fn enter(&self) -> Result<(), Errno> {
-        setns(&self.file, CloneFlags::CLONE_NEWNET)
+        setns(self.file()?, CloneFlags::CLONE_NEWNET)
     }
 }
 
@@ -147,14 +178,14 @@ fn workers(items: usize) -> usize {
     items.div_ceil(ITEMS_PER_WORKER).min(cores.min(4))
 }
 
-/// Runs `work` once for each item, on scratch threads inside the item's namespace. The items are begun in their order, so that
-/// one of them delays at most one thread.
+/// Runs `work` once for each item, on scratch threads inside the item's namespace, which `netns` opens if it is closed. The
+/// items are begun in their order, so that one of them delays at most one thread.
 ///
 /// The results are in the order of the items. An item whose namespace cannot be entered yields the errno; one whose work
 /// panics yields that, and the others are visited. Without any thread, each yields the errno of the spawn.
 pub fn visit<T, R>(
     items: &mut [T],
-    netns: impl Fn(&T) -> &Netns + Sync,
+    netns: impl Fn(&mut T) -> io::Result<&Netns> + Sync,
     work: impl Fn(&mut T) -> R + Sync,
 ) -> Vec<Result<R, Error>>
 where
@@ -163,7 +194,7 @@ where
 {
     let count = items.len();
     let visit_one = |item: &mut T| {
-        netns(item).enter()?;
+        netns(item)?.enter()?;
         catch_unwind(AssertUnwindSafe(|| work(item))).map_err(|panic| Error::of_panic(&*panic))
     };
     let queue = Mutex::new(items.iter_mut().enumerate());
@@ -205,13 +236,21 @@ pub(super) fn on_threads<R: Send>(most: usize, run: impl Fn() -> R + Sync) -> (V
     })
 }
 
+/// How many more files this process may open.
+pub fn free_files() -> usize {
+    let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
+    let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+    usize::try_from(limit)
+        .unwrap_or(usize::MAX)
+        .saturating_sub(open)
+}
+
 /// Raises the soft limit of open files to the hard one: every namespace and its socket stay open at once.
 pub fn raise_file_limit() {
-    use nix::sys::resource::{Resource, getrlimit, setrlimit};
     if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
         && soft < hard
     {
-        // If refused, opening a namespace fails later with EMFILE.
+        // If refused, fewer namespaces stay open.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
 }

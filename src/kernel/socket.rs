@@ -150,8 +150,11 @@ impl Socket {
     }
 
     /// The cookie of the socket's namespace; `None` before Linux 5.14.
-    pub fn netns_cookie(&self) -> Option<u64> {
-        nix::sys::socket::getsockopt(&self.as_fd(), NetnsCookie).ok()
+    pub fn netns_cookie(&self) -> Result<Option<u64>, Errno> {
+        match nix::sys::socket::getsockopt(&self.as_fd(), NetnsCookie) {
+            Err(Errno::ENOPROTOOPT) => Ok(None),
+            cookie => cookie.map(Some),
+        }
     }
 
     /// Joins a multicast group (`RTNLGRP_*`).

@@ -22,7 +22,7 @@ pub(super) fn dump(
     if !is_wanted() {
         return;
     }
-    let netns = socket.netns_cookie();
+    let netns = socket.netns_cookie().ok().flatten();
     let answer = match result {
         Ok(Some(_)) => Ok(()),
         Ok(None) => Err(&Error::Raced),
@@ -43,7 +43,7 @@ pub(super) fn get(
     if !is_wanted() {
         return;
     }
-    let netns = socket.netns_cookie();
+    let netns = socket.netns_cookie().ok().flatten();
     sent(netns, request, 0, result.as_ref().map(|_| ()));
     if let Ok(object) = result {
         received(netns, object);
@@ -59,7 +59,7 @@ pub(super) fn run(
     if !is_wanted() {
         return;
     }
-    let netns = socket.netns_cookie();
+    let netns = socket.netns_cookie().ok().flatten();
     for (at, (message, flags)) in messages.iter().enumerate() {
         let refused = results
             .iter()

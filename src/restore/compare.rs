@@ -4,7 +4,8 @@ use crate::inventory::cannot_observe;
 use crate::inventory::matched::Matched;
 use crate::inventory::observe::Host;
 use crate::inventory::survey::Surveyed;
-use crate::kernel::{dump, netns};
+use crate::inventory::visit::visit;
+use crate::kernel::dump;
 use crate::matching::at_risk::PodDrivers;
 use crate::model::sysctl::Sysctls;
 use crate::model::{Code, NetState, Problem};
@@ -72,7 +73,7 @@ pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Compariso
     let observed = baseline.observed(&host.state, Some(&new_link));
     let (host_plan, links) = plan::host(&baseline.state, observed, &baseline.devices);
     let compare = |matched: &mut Matched| matched.compare(host, &links, depth);
-    let pods = netns::visit(matched, |matched| &matched.pod.netns, compare)
+    let pods = visit(matched, compare)
         .into_iter()
         .map(|plan| plan.unwrap_or_else(|error| Err(cannot_observe("netns", &error))))
         .collect();
@@ -99,8 +100,8 @@ impl Matched {
         let drivers = PodDrivers::of(&state, &host.state);
         let (mut compared, creates) = self.planned(&state, links, None);
         if depth == Depth::Complete && creates {
-            let settings = dump::new_link_settings(&mut self.pod.socket)
-                .map_err(|error| cannot_observe("conf/default", &error))?;
+            let settings = self.pod.socket().and_then(dump::new_link_settings);
+            let settings = settings.map_err(|error| cannot_observe("conf/default", &error))?;
             (compared, _) = self.planned(&state, links, Some(&settings));
         }
         Ok(Compared {

@@ -6,7 +6,8 @@ use crate::inventory::observe::Pod;
 use crate::inventory::rejected::Reason;
 use crate::inventory::stored::Stored;
 use crate::inventory::survey::{Surveyed, survey};
-use crate::kernel::{dump, netns};
+use crate::inventory::visit::visit;
+use crate::kernel::dump;
 use crate::matching::Selection;
 use crate::model::{Checkpoint, NetState, PodInfo, Problem};
 use crate::plan::{HostLinks, Step};
@@ -100,9 +101,9 @@ fn inspect_surveyed(mut surveyed: Surveyed) -> Inspected {
 
 /// The settings that a restore would write if the pod had no link at all; none where they cannot be read.
 fn settings(matched: &mut Matched, links: &HostLinks) -> Vec<Step> {
-    let read = |pod: &mut Pod| dump::new_link_settings(&mut pod.socket);
+    let read = |pod: &mut Pod| dump::new_link_settings(pod.socket()?);
     let pods = std::slice::from_mut(&mut matched.pod);
-    let Some(Ok(Ok(new_link))) = netns::visit(pods, |pod| &pod.netns, read).pop() else {
+    let Some(Ok(Ok(new_link))) = visit(pods, read).pop() else {
         return Vec::new();
     };
     let nothing = NetState::default();

@@ -8,7 +8,7 @@ use super::apply::{self, Applied, Failure, remaining};
 use super::{RestoreState, RestoredPod};
 use crate::inventory::cannot_observe;
 use crate::inventory::matched::Matched;
-use crate::inventory::observe::Host;
+use crate::inventory::observe::{Host, Pod};
 use crate::journal;
 use crate::kernel::Error;
 use crate::model::address::TENTATIVE;
@@ -44,6 +44,12 @@ pub(super) struct Job {
     is_late: bool,
     /// The budget after which the rest of its work waited for the other pods.
     pub(super) postponed: Option<Duration>,
+}
+
+impl AsMut<Pod> for Job {
+    fn as_mut(&mut self) -> &mut Pod {
+        &mut self.matched.pod
+    }
 }
 
 impl Job {
@@ -100,11 +106,14 @@ impl Job {
         self.is_late = false;
     }
 
-    /// Works on it until it has cost `limit` altogether.
+    /// Works on it until it has cost `limit` altogether; its pod must be open.
     pub(super) fn within(&mut self, limit: Option<Duration>, work: impl FnOnce(&mut Self)) {
         let begin = Instant::now();
         let until = limit.map(|limit| begin + limit.saturating_sub(self.spent));
-        self.matched.pod.socket.limit(until);
+        match self.matched.pod.socket() {
+            Ok(socket) => socket.limit(until),
+            Err(error) => return self.give_up(&error),
+        }
         work(self);
         self.spend(begin.elapsed(), limit);
     }
@@ -187,15 +196,18 @@ impl Job {
         let from_inside = |step: &&Step| !is_from_host(step);
         let steps: Vec<Step> = plan.steps.iter().filter(from_inside).cloned().collect();
         self.failures.retain(|failure| is_from_host(&failure.step));
-        let Applied { done, failures } = apply::run(&mut self.matched.pod.socket, state, steps);
-        log_done(&self.matched, &done);
-        self.done.extend(done);
-        let socket = &mut self.matched.pod.socket;
+        let socket = match self.matched.pod.socket() {
+            Ok(socket) => socket,
+            Err(error) => return self.give_up(&error),
+        };
+        let Applied { done, failures } = apply::run(socket, state, steps);
         let gone = if socket.is_late() {
             BTreeSet::new()
         } else {
             apply::take_back(socket, state, &failures, &self.created)
         };
+        log_done(&self.matched, &done);
+        self.done.extend(done);
         if gone.is_empty() {
             self.failures.extend(failures);
         } else {

@@ -9,7 +9,8 @@ use super::job::Job;
 use super::turns::Turn;
 use super::{create_links, mac_owners};
 use crate::inventory::observe::Host;
-use crate::kernel::{Error, netns};
+use crate::inventory::visit;
+use crate::kernel::Error;
 use crate::model::Link;
 use crate::model::problem::InventoryCause;
 use crate::plan::HostLinks;
@@ -105,13 +106,15 @@ fn work_on(jobs: &mut [Job], limit: Option<Duration>, host: &Host, links: &HostL
 
 fn visit(jobs: &mut [Job], limit: Option<Duration>, work: impl Fn(&mut Job) + Sync) {
     let mut open: Vec<&mut Job> = jobs.iter_mut().filter(|job| is_open(job)).collect();
-    let results = netns::visit(
-        &mut open,
-        |job| &job.matched.pod.netns,
-        |job| job.within(limit, &work),
-    );
-    for (job, result) in open.into_iter().zip(results) {
+    let results = visit::visit(&mut open, |job| job.within(limit, &work));
+    give_up_closed(open.into_iter().zip(results));
+}
+
+/// The pods that could not be entered.
+fn give_up_closed<'a>(visited: impl Iterator<Item = (&'a mut Job, Result<(), Error>)>) {
+    for (job, result) in visited {
         let Err(error) = result else { continue };
+        job.missing.clear();
         job.give_up(&error);
         if let Some(errno) = error.errno() {
             let error = errno.to_string();
@@ -132,8 +135,27 @@ fn create_links_of(job: &mut Job, limit: Option<Duration>, host: &mut Host) -> R
     Ok(())
 }
 
-/// Creates up to `most` planned links of each pod on links of the host, for all pods at once.
+/// Creates up to `most` planned links of each pod on links of the host, for as many pods at once as can be open.
 fn create_links(jobs: &mut [Job], most: usize, host: &mut Host) -> Result<(), Error> {
+    let room = visit::room(jobs);
+    for part in jobs.chunks_mut(room) {
+        let closed = part.iter_mut().filter(|job| !job.missing.is_empty());
+        let mut closed: Vec<&mut Job> = closed
+            .filter(|job| job.matched.pod.netns.is_transient)
+            .collect();
+        let opened = visit::hold(&mut closed, |_| Ok(()));
+        give_up_closed(closed.into_iter().zip(opened));
+        let created = create_in_open(part, most, host);
+        for job in part {
+            job.matched.pod.release();
+        }
+        created?;
+    }
+    Ok(())
+}
+
+/// The same, for pods that are open.
+fn create_in_open(jobs: &mut [Job], most: usize, host: &mut Host) -> Result<(), Error> {
     let mut wanted = Vec::new();
     for (at, job) in jobs.iter_mut().enumerate() {
         let some = job.missing.len().min(most);

@@ -26,6 +26,7 @@ mod cron;
 mod damage;
 mod disk;
 mod drift;
+mod files;
 mod generations;
 mod harness;
 mod host;

@@ -1,0 +1,131 @@
+//! Work inside the namespaces of pods.
+//!
+//! Each pod costs open files. Where the limit does not hold all of them at once, a pod's are open only while there is work in
+//! it, and each time its namespace must prove to be the one from before.
+
+use super::observe::Pod;
+use super::procfs;
+use crate::kernel::{Errno, Error, Netns, Socket, netns};
+use crate::model::NetnsIdentity;
+
+/// A namespace, a socket in it, and one more that listens.
+const FILES_OF_POD: usize = 3;
+/// For everything else that netfix opens: sockets of runtimes, D-Bus and journald, files, scratch.
+const RESERVE: usize = 24;
+
+/// Whether so many namespaces can stay open.
+pub(super) fn can_stay_open(namespaces: usize) -> bool {
+    netns::free_files() >= namespaces * FILES_OF_POD + RESERVE
+}
+
+/// How many of these pods can be open at once.
+pub(crate) fn room<T: AsMut<Pod>>(items: &mut [T]) -> usize {
+    if items
+        .iter_mut()
+        .any(|item| item.as_mut().netns.is_transient)
+    {
+        (netns::free_files().saturating_sub(RESERVE) / FILES_OF_POD).max(1)
+    } else {
+        items.len().max(1)
+    }
+}
+
+/// Runs `work` once for each item, on scratch threads inside its pod's namespace, side by side; the results are in their
+/// order.
+pub(crate) fn visit<T, R>(
+    items: &mut [T],
+    work: impl Fn(&mut T) -> R + Sync,
+) -> Vec<Result<R, Error>>
+where
+    T: AsMut<Pod> + Send,
+    R: Send,
+{
+    let results = enter(items, |item| {
+        let result = item.as_mut().connect().map(|()| work(item));
+        item.as_mut().release();
+        result
+    });
+    // Those in which nothing was done, or in which it panicked.
+    for item in items {
+        item.as_mut().release();
+    }
+    results
+}
+
+/// The same, and the pods stay open after it, until [`Pod::release`].
+pub(crate) fn hold<T, R>(
+    items: &mut [T],
+    work: impl Fn(&mut T) -> Result<R, Error> + Sync,
+) -> Vec<Result<R, Error>>
+where
+    T: AsMut<Pod> + Send,
+    R: Send,
+{
+    enter(items, |item| {
+        item.as_mut().connect().and_then(|()| work(item))
+    })
+}
+
+fn enter<T, R>(
+    items: &mut [T],
+    work: impl Fn(&mut T) -> Result<R, Error> + Sync,
+) -> Vec<Result<R, Error>>
+where
+    T: AsMut<Pod> + Send,
+    R: Send,
+{
+    let results = netns::visit(items, |item| item.as_mut().netns.reopen(), work);
+    results.into_iter().map(|result| result?).collect()
+}
+
+impl AsMut<Pod> for Pod {
+    fn as_mut(&mut self) -> &mut Pod {
+        self
+    }
+}
+
+impl Pod {
+    /// Opens the socket again where it was closed; the calling thread must be inside the namespace.
+    ///
+    /// # Errors
+    /// `ESTALE` if this is not the namespace from before.
+    fn connect(&mut self) -> Result<(), Error> {
+        if self.socket.is_none() {
+            let socket = Socket::open_here()?;
+            prove(&self.netns, &self.identity, socket.netns_cookie()?)?;
+            self.socket = Some(socket);
+        }
+        Ok(())
+    }
+
+    /// Closes what cannot stay open.
+    pub(crate) fn release(&mut self) {
+        if self.netns.is_transient {
+            self.socket = None;
+            self.netns.close();
+        }
+    }
+
+    /// The socket in the pod's namespace; only while there is work in it.
+    pub(crate) fn socket(&mut self) -> Result<&mut Socket, Error> {
+        self.socket.as_mut().ok_or(Error::Kernel(Errno::EBADF))
+    }
+}
+
+/// Proves that a namespace that was closed meanwhile is the known one.
+pub(super) fn prove(
+    netns: &Netns,
+    known: &NetnsIdentity,
+    cookie: Option<u64>,
+) -> Result<(), Error> {
+    let inode = netns.key().1;
+    let holder = netns.holder.filter(|one| procfs::lives_in(*one, inode));
+    let now = NetnsIdentity {
+        holder,
+        ..netns.identity(cookie)
+    };
+    if now.is_same(known) {
+        return Ok(());
+    }
+    Err(Errno::ESTALE.into())
+}
