@@ -78,23 +78,23 @@ pub(crate) enum CheckState {
     Failed,
 }
 
-/// Checks, and once more where a finding may pass by itself: a pod that is being deleted loses its interfaces first, and
-/// the kernel declares a link operational up to a second after it got carrier.
+/// Checks, and once more where a finding may pass by itself: a pod that is being deleted loses its interfaces first, one that
+/// is being created gets them later, and the kernel declares a link operational up to a second after it got carrier.
 pub(crate) fn run(
     check: &Check<'_>,
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Checked, Refusal> {
-    let (checked, lacks_carrier) = examine(check, store, progress)?;
+    let (checked, may_pass) = examine(check, store, progress)?;
     let is_degraded = |one: &CheckedPod| one.state == CheckState::Degraded;
-    if !lacks_carrier && !checked.pods.iter().any(is_degraded) {
+    if !may_pass && !checked.pods.iter().any(is_degraded) {
         return Ok(checked);
     }
     thread::sleep(SECOND_LOOK);
     examine(check, store, progress).map(|(checked, _)| checked)
 }
 
-/// One check; also returns whether a link lacks carrier.
+/// One check; also returns whether a link lacks carrier, or a pod may be being created.
 fn examine(
     check: &Check<'_>,
     store: &Store,
@@ -124,6 +124,10 @@ fn examine(
     problems.retain(|problem| !problem.pod.as_ref().is_some_and(|id| left_out.contains(id)));
     problems.extend(unsupported);
     let host_lines = host.lines();
+    let is_calm = host_lines.is_empty()
+        && !pods
+            .iter()
+            .any(|one| one.as_ref().is_ok_and(|one| one.lost.is_some()));
     problems.extend(of_host(host));
     let without_carrier = node::carrier(&surveyed, &links);
     let lacks_carrier = !without_carrier.is_empty();
@@ -131,6 +135,7 @@ fn examine(
     let mut found = pods::Findings {
         max_age: check.max_age,
         recorded: surveyed.node_state.as_ref(),
+        is_calm,
         ..pods::Findings::default()
     };
     problems.append(&mut surveyed.contested);
@@ -139,6 +144,7 @@ fn examine(
         found.problems.extend(no_match(check.selection));
     }
     problems.append(&mut found.problems);
+    let may_pass = lacks_carrier || found.has_new;
     let (mut pods, oldest_age) = (found.pods, found.oldest_age);
     pods.sort_by(|a, b| a.pod.info.id.cmp(&b.pod.info.id));
     let Surveyed {
@@ -155,7 +161,7 @@ fn examine(
         last_success: node_state.and_then(|recorded| recorded.complete),
         problems,
     };
-    Ok((checked, lacks_carrier))
+    Ok((checked, may_pass))
 }
 
 /// Removes the running pods that the loss of these devices would not affect, and returns them. One that cannot be read or has

@@ -18,6 +18,10 @@ pub(super) struct Findings<'a> {
     pub max_age: Duration,
     /// Knows when a snapshot last found each checkpoint true.
     pub recorded: Option<&'a NodeState>,
+    /// Whether neither the host nor a pod with a checkpoint has lost anything.
+    pub is_calm: bool,
+    /// Whether a pod may be being created.
+    pub has_new: bool,
     pub pods: Vec<CheckedPod>,
     pub problems: Vec<Problem>,
     pub oldest_age: Option<u64>,
@@ -73,12 +77,19 @@ impl Findings<'_> {
 
     /// A running pod without a checkpoint.
     fn unmatched(&mut self, unmatched: &Unmatched) {
+        if unmatched.finding == Finding::Private {
+            return;
+        }
         let pod = &unmatched.pod;
         let unsupported = snapshot_quality::unsupported_in_pod(&unmatched.state).into_iter();
         self.problems
             .extend(unsupported.map(|problem| problem.of(&pod.info.id)));
         let problem = match unmatched.finding {
             Finding::Private | Finding::Nothing => return,
+            Finding::Bare if self.is_new() => {
+                self.has_new = true;
+                unmatched.problem().map(Problem::demoted)
+            }
             Finding::Bare => unmatched.problem(),
             Finding::HasInterfaces => {
                 let path = pod.netns.shown();
@@ -88,6 +99,15 @@ impl Findings<'_> {
         self.problems.extend(problem);
         let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));
         self.add(summary, CheckState::NoCheckpoint, Vec::new());
+    }
+
+    /// Whether a namespace that no snapshot knows is a new one, which has no interface yet: the last snapshot was of all pods,
+    /// and nothing has been lost since.
+    fn is_new(&self) -> bool {
+        let complete = self
+            .recorded
+            .and_then(|recorded| recorded.complete.as_ref());
+        self.is_calm && complete.is_some()
     }
 
     /// A running pod with a checkpoint: is it fresh, and does the pod have what it describes?

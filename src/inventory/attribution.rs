@@ -12,7 +12,7 @@ use crate::inventory::visit::visit;
 use crate::inventory::{kubelet_endpoint, private};
 use crate::matching::Selection;
 use crate::model::problem::InventoryCause;
-use crate::model::{Bytes, Link, Parent, PodInfo, Problem};
+use crate::model::{Bytes, Link, PodInfo, Problem};
 use crate::refusal::Refusal;
 use crate::runtime::{self, Answer, Asked, names};
 
@@ -158,9 +158,10 @@ impl Inventory {
             Owner::System | Owner::Unknown => false,
         };
         let containers: Vec<bool> = others.iter().map(is_container).collect();
+        let on_host = are_on_host(&mut others, host).into_iter().zip(&others);
         // A namespace that cannot be read may be a pod's.
-        let on_host = are_on_host(&mut others, host);
-        let on_host = on_host.into_iter().map(|on_host| on_host != Some(false));
+        let on_host = on_host.map(|(on_host, pod)| on_host.unwrap_or(!pod.netns.is_foreign));
+        let on_host: Vec<bool> = on_host.collect();
         let is_pod = containers.into_iter().zip(on_host);
         let paths = others.iter().map(|pod| pod.netns.path.clone());
         with(paths, is_pod.map(|(a, b)| a || b))
@@ -169,10 +170,9 @@ impl Inventory {
 
 /// Whether each of these has a link on a link of the host; `None` where it cannot be read.
 fn are_on_host(pods: &mut [&mut Pod], host: &Host) -> Vec<Option<bool>> {
-    let on_host = |link: &Link| matches!(link.parent, Some(Parent::Host(_)));
     let found = visit(pods, |pod| {
         let state = pod.observe_links_inside(host).ok()?;
-        Some(state.links.iter().any(on_host))
+        Some(state.links.iter().any(Link::is_on_host))
     });
     found
         .into_iter()

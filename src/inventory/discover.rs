@@ -41,6 +41,7 @@ pub fn discover(selection: &Selection) -> io::Result<(Vec<Found>, Vec<Problem>)>
         .map(unknown)
         .collect();
     let own = cgroup::own_ids();
+    let host = Netns::host()?.owner();
     let is_transient = !can_stay_open(candidates.len());
     for (inode, (candidate, info)) in identify(candidates)? {
         let paths = candidate.paths();
@@ -49,6 +50,7 @@ pub fn discover(selection: &Selection) -> io::Result<(Vec<Found>, Vec<Problem>)>
         }
         match candidate.open(inode) {
             Ok(Some(mut netns)) => {
+                netns.is_foreign = netns.owner().is_some_and(|owner| Some(owner) != host);
                 netns.is_transient = is_transient;
                 if is_transient {
                     netns.close();

@@ -2,6 +2,9 @@
 //!
 //! Only a namespace without interfaces and without a checkpoint can be one. In doubt it is a pod, which may have lost its
 //! interfaces.
+//!
+//! A user without rights can make any number of namespaces, and whatever interfaces inside, but no link on a link of the
+//! host: such a namespace is no pod either, unless a runtime reports it.
 
 use std::collections::BTreeSet;
 
@@ -9,11 +12,20 @@ use super::cgroup::Owner;
 use super::observe::{Host, Pod};
 use super::procfs;
 use super::visit::visit;
-use crate::model::PodInfo;
+use crate::model::{Link, NetState, PodInfo};
 use crate::runtime::{Answer, Sandbox};
 
-/// Which of these namespaces belong to no pod. Only one that is bare can: without interface and without checkpoint.
-/// `others` are pods beside them.
+/// Whether a namespace without a checkpoint can belong to no pod, by its links; `None` where they cannot be read.
+pub(crate) fn may_be(pod: &Pod, links: Option<&NetState>) -> bool {
+    match links {
+        Some(state) if pod.netns.is_foreign => !state.links.iter().any(Link::is_on_host),
+        Some(state) => state.links_but_loopback().next().is_none(),
+        None => pod.netns.is_foreign,
+    }
+}
+
+/// Which of these namespaces belong to no pod. Only one that [`may_be`] can, and that has no checkpoint. `others` are pods
+/// beside them.
 pub(crate) fn among<'a>(
     pods: impl IntoIterator<Item = (&'a Pod, bool)>,
     others: &[&PodInfo],
@@ -43,6 +55,7 @@ fn judge(known: &[&PodInfo], bare: &[&Pod], answer: Option<&Answer>) -> Vec<bool
     let is_whole = answer.is_some_and(|answer| is_whole(answer, known, &sandboxes));
     let is_private = |pod: &&Pod| match reported(answer, &pod.info) {
         Some(sandbox) => !sandbox.has_network,
+        None if pod.netns.is_foreign => true,
         None => is_unreported_private(pod, known, is_whole),
     };
     bare.iter().map(is_private).collect()
@@ -93,10 +106,14 @@ pub(crate) fn split(
     let (mut known, mut others): (Vec<_>, Vec<_>) = pods.into_iter().partition(has_checkpoint);
     let is_bare = |pod: &mut Pod| {
         let state = pod.observe_links_inside(host);
-        state.is_ok_and(|state| state.links_but_loopback().next().is_none())
+        may_be(pod, state.ok().as_ref())
     };
     let bare = visit(&mut others, is_bare);
-    let bare = bare.into_iter().map(|is_bare| is_bare.unwrap_or(false));
+    let bare: Vec<bool> = bare
+        .into_iter()
+        .zip(&others)
+        .map(|(is_bare, pod)| is_bare.unwrap_or(pod.netns.is_foreign))
+        .collect();
     let infos: Vec<_> = known.iter().map(|pod| &pod.info).collect();
     let is_private = among(others.iter().zip(bare), &infos, answer);
     let mut private = Vec::new();

@@ -65,7 +65,7 @@ pub(crate) struct Unmatched {
 /// What a missing record means for a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finding {
-    /// It has no interface and belongs to no pod.
+    /// It belongs to no pod.
     Private,
     /// It had no interface when the node was last recorded, or its damaged record is reported already.
     Nothing,
@@ -233,8 +233,7 @@ fn mark_private(unmatched: &mut [Unmatched], known: &[&PodInfo], answer: Option<
     let is_bare = |one: &Unmatched| {
         // The state of one that could not be read is empty.
         let was_read = !one.state.links.is_empty();
-        let is_bare = was_read && one.state.links_but_loopback().next().is_none();
-        is_bare && !one.has_record
+        private::may_be(&one.pod, was_read.then_some(&one.state)) && !one.has_record
     };
     let pods = unmatched.iter().map(|one| (&one.pod, is_bare(one)));
     let private = private::among(pods, known, answer);

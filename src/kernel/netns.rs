@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::iter;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -37,6 +37,8 @@ pub struct Netns {
     inode: u64,
     /// Whether the path is a mount, which pins the nsfs inode.
     pub is_mount: bool,
+    /// Whether another user namespace than the host's owns it: a user without rights can have made it.
+    pub is_foreign: bool,
     /// Whether it is closed while there is no work in it: too many files would be open.
     pub is_transient: bool,
     /// When the nsfs inode was created, in microseconds since 1970.
@@ -62,6 +64,7 @@ impl Netns {
             path: path.to_owned(),
             holder: None,
             is_mount: false,
+            is_foreign: false,
             is_transient: false,
             device,
             inode,
@@ -82,6 +85,13 @@ impl Netns {
     /// Device and inode of the nsfs file.
     pub fn key(&self) -> (u64, u64) {
         (self.device, self.inode)
+    }
+
+    /// Device and inode of the user namespace that owns it (ioctl_ns(2)); `None` before Linux 4.9.
+    pub fn owner(&self) -> Option<(u64, u64)> {
+        let file = user_namespace(self.file().ok()?).ok()?;
+        let meta = file.metadata().ok()?;
+        Some((meta.dev(), meta.ino()))
     }
 
     /// The value for `IFLA_NET_NS_FD`; that of no file while it is closed.
@@ -122,6 +132,7 @@ impl Netns {
             made,
             holder,
             is_mount,
+            is_foreign: _,
             is_transient: _,
             file: _,
             path: _,
@@ -161,6 +172,17 @@ pub fn in_new<R: Send>(work: impl FnOnce() -> R + Send) -> Result<R, Error> {
         let result = thread.join();
         Ok(result.map_err(|panic| Error::of_panic(&*panic))??)
     })
+}
+
+/// The user namespace that owns a namespace.
+#[allow(unsafe_code)]
+fn user_namespace(netns: &File) -> io::Result<File> {
+    /// `_IO(NSIO, 0x1)` of linux/nsfs.h.
+    const NS_GET_USERNS: libc::Ioctl = 0xb701;
+    // SAFETY: the request has no argument, and its result is a new descriptor or -1.
+    let fd = Errno::result(unsafe { libc::ioctl(netns.as_raw_fd(), NS_GET_USERNS) })?;
+    // SAFETY: nothing else owns the descriptor.
+    Ok(unsafe { File::from_raw_fd(fd) })
 }
 
 /// Refuses a file that is not of nsfs.

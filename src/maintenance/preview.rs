@@ -12,9 +12,7 @@ use crate::maintenance::window::{self, Found, still_open};
 use crate::maintenance::{Request, kubelet_pause, preflight};
 use crate::matching::at_risk::{self, PodDrivers};
 use crate::model::problem::WindowCause;
-use crate::model::{
-    IfName, NetState, NodeIdentity, Parent, PodId, PodSummary, Problem, interfaces,
-};
+use crate::model::{IfName, Link, NetState, NodeIdentity, PodId, PodSummary, Problem, interfaces};
 use crate::refusal::Refusal;
 
 /// What a window would find.
@@ -109,7 +107,9 @@ pub(crate) fn run(request: &Request<'_>, context: &Context) -> Result<Preview, R
     let mut pods = Vec::new();
     for (pod, state) in session.pods.iter().zip(states) {
         match state {
-            Ok(state) if is_on_host(&state) && !left_out.contains(&pod.info.id) => {
+            Ok(state)
+                if state.links.iter().any(Link::is_on_host) && !left_out.contains(&pod.info.id) =>
+            {
                 pods.push(PodSummary {
                     interfaces: interfaces(&state),
                     ..PodSummary::bare(&pod.info, Some(&pod.netns.path))
@@ -146,9 +146,4 @@ fn left_out(
         Some((&pod.info.id, drivers))
     });
     at_risk::left_out(&pods.collect::<Vec<_>>(), devices, host)
-}
-
-fn is_on_host(state: &NetState) -> bool {
-    let mut links = state.links.iter();
-    links.any(|link| matches!(link.parent, Some(Parent::Host(_))))
 }

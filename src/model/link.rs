@@ -65,6 +65,11 @@ pub struct Link {
 }
 
 impl Link {
+    /// Whether it is on a link of the host.
+    pub(crate) fn is_on_host(&self) -> bool {
+        matches!(self.parent, Some(Parent::Host(_)))
+    }
+
     /// A link with default attributes: up, with multicast, and an index of the kernel's choice.
     #[must_use]
     pub fn plain(name: IfName, kind: LinkKind) -> Self {

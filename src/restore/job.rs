@@ -148,7 +148,7 @@ impl Job {
         self.before = Some(link_names(&state));
         let plan = self.matched.plan(&state, None, links, &self.created);
         let missing = plan.steps.into_iter().filter_map(|step| match step {
-            Step::AddLink(link) if is_on_host(&link) => Some(*link),
+            Step::AddLink(link) if link.is_on_host() => Some(*link),
             _ => None,
         });
         self.missing = missing.collect();
@@ -325,11 +325,7 @@ fn link_names(state: &NetState) -> Vec<IfName> {
 }
 
 fn is_from_host(step: &Step) -> bool {
-    matches!(step, Step::AddLink(link) if is_on_host(link))
-}
-
-fn is_on_host(link: &Link) -> bool {
-    matches!(link.parent, Some(Parent::Host(_)))
+    matches!(step, Step::AddLink(link) if link.is_on_host())
 }
 
 fn is_up_of(step: &Step, names: &BTreeSet<IfName>) -> bool {

@@ -116,6 +116,8 @@ impl Captured {
         let private = self.private_among(pods, &observed, answer);
         for ((pod, observed), is_private) in pods.iter().zip(observed).zip(private) {
             match observed {
+                // It is known by its owner, and there may be any number of them.
+                _ if is_private && pod.netns.is_foreign => {}
                 Ok(_) if is_private => self.record_empty(pod),
                 Ok((state, torn)) => self.pod(pod, state, torn),
                 Err(error) => self.unread(pod, &error),
@@ -130,11 +132,12 @@ impl Captured {
         observed: &[Observed],
         answer: Option<&Answer>,
     ) -> Vec<bool> {
-        let is_empty = |(state, torn): &(NetState, Option<String>)| {
-            torn.is_none() && state.links_but_loopback().next().is_none()
-        };
         let is_bare = |(pod, observed): (&Pod, &Observed)| {
-            observed.as_ref().is_ok_and(is_empty) && self.good_checkpoint_of(pod).is_none()
+            let observed = observed.as_ref().ok();
+            let is_torn = observed.is_some_and(|(_, torn)| torn.is_some());
+            private::may_be(pod, observed.map(|(state, _)| state))
+                && (!is_torn || pod.netns.is_foreign)
+                && self.good_checkpoint_of(pod).is_none()
         };
         let pods = pods.iter().zip(observed);
         private::among(pods.map(|one| (one.0, is_bare(one))), &[], answer)

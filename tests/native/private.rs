@@ -1,6 +1,7 @@
 //! Namespaces of services, sandboxed programs and containers without a network are no pods; a pod that lost everything
 //! is one, also without a checkpoint.
 
+use std::process::Command;
 use std::time::Duration;
 
 use crate::common::alone::Alone;
@@ -183,4 +184,106 @@ fn status_counts_private_namespaces_apart_from_pods() {
     let _ = child.wait();
     assert!(counted, "{before:?}\n{}", run.transcript());
     run.stdout_has(&["no pods"]);
+}
+
+/// A namespace that a user without rights makes, in this cgroup.
+fn of_a_user(cgroup: &Cgroup) -> Alone {
+    let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    let own = [
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--net",
+        "sleep",
+        "600",
+    ];
+    Alone::by(Command::new("setpriv").args(nobody).args(own)).moved(cgroup)
+}
+
+/// A cgroup that says nothing, and that of a container.
+fn cgroups(node: &Node) -> [Cgroup; 2] {
+    let of_pod = format!("kubepods/burstable/pod{}/{}", uid(8), unique_id());
+    [node.ns.name(), &of_pod].map(Cgroup::new)
+}
+
+#[test]
+fn a_namespace_that_any_user_can_make_is_no_pod() {
+    for number in 0..2 {
+        let node = Node::new();
+        let cgroup = &cgroups(&node)[number];
+        assert_ignored(&of_a_user(cgroup), &node);
+    }
+}
+
+#[test]
+fn what_a_user_puts_into_a_namespace_takes_nothing_from_a_pod() {
+    for number in 0..2 {
+        let node = Node::new();
+        let pods = node.simple_pods(2);
+        let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+        let cgroup = &cgroups(&node)[number];
+        let user = of_a_user(cgroup);
+        user.ip("link add d0 type veth peer name d1");
+        let addresses = pods[0].ip("-4 -o addr show dev eth0");
+        let address = addresses.split_whitespace().nth(3).expect("an address");
+        user.ip(&format!("addr add {address} dev d0"));
+        user.ip("link set d0 up");
+        user.ip("link add t0 type vxlan id 9 dstport 4789");
+        for command in ["snapshot", "check", "plan", "diff"] {
+            with(&node, &user, command)
+                .exits(0)
+                .stdout_has(&["2 "])
+                .lacks(&user.path());
+        }
+        node.lose_and_reload();
+        with(&node, &user, "restore")
+            .exits(0)
+            .stdout_has(&["2 pods restored"]);
+        for (pod, before) in pods.iter().zip(&before) {
+            pod.assert_same_as(before);
+        }
+    }
+}
+
+#[test]
+fn a_pod_with_a_user_namespace_is_restored() {
+    let node = Node::new();
+    let [cgroup, _] = cgroups(&node);
+    let alone = of_a_user(&cgroup);
+    node.ns.ip(&format!(
+        "link add link eth0 name new0 netns {} type macvlan mode bridge",
+        alone.id()
+    ));
+    alone.ip("link set new0 name eth0");
+    alone.ip("link set eth0 up");
+    alone.ip("addr add 10.88.2.8/16 dev eth0");
+    with(&node, &alone, "snapshot")
+        .exits(0)
+        .stdout_has(&["1 pod"]);
+    node.lose_and_reload();
+    with(&node, &alone, "check").exits(2);
+    with(&node, &alone, "restore")
+        .exits(0)
+        .stdout_has(&["1 pod restored"]);
+    assert!(alone.ip("-o addr show dev eth0").contains("10.88.2.8/16"));
+}
+
+#[test]
+fn a_pod_that_is_being_created_is_a_warning_and_after_a_loss_an_error() {
+    let node = Node::new();
+    let _pods = node.simple_pods(2);
+    node.netfix_alone("snapshot").exits(0);
+    let new = node.pod("new");
+    let missing = [("checkpoint-missing", new.name())];
+    node.netfix_alone("check -o json")
+        .exits(1)
+        .errors(&[])
+        .warnings(&missing);
+    node.lose_and_reload();
+    let run = node.netfix_alone("check -o json").exits(2);
+    assert!(
+        run.coded("checkpoint-missing")[0].severity == "error",
+        "{}",
+        run.transcript()
+    );
 }
