@@ -143,12 +143,11 @@ mod armed {
             .unwrap_or_else(PoisonError::into_inner)
             .pass(what)?
         {
-            None => Ok(()),
             // The main thread has a name.
             Some(Action::Panic) if thread::current().name().is_none() => {
                 panic!("NETFIX_FAILPOINT")
             }
-            Some(Action::Panic) => Ok(()),
+            None | Some(Action::Panic) => Ok(()),
             Some(Action::Fail(errno)) => Err(errno.into()),
             // The signal needs no return to take effect.
             Some(Action::Kill) => Err(raise(Signal::SIGKILL).err().unwrap_or(Errno::EIO).into()),

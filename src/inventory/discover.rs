@@ -50,7 +50,9 @@ pub fn discover(selection: &Selection) -> io::Result<(Vec<Found>, Vec<Problem>)>
         }
         match candidate.open(inode) {
             Ok(Some(mut netns)) => {
-                netns.is_foreign = netns.owner().is_some_and(|owner| Some(owner) != host);
+                // Only root can have mounted it.
+                netns.is_foreign = candidate.mounts.is_empty()
+                    && netns.owner().is_some_and(|owner| Some(owner) != host);
                 netns.is_transient = is_transient;
                 if is_transient {
                     netns.close();

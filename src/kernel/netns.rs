@@ -37,7 +37,7 @@ pub struct Netns {
     inode: u64,
     /// Whether the path is a mount, which pins the nsfs inode.
     pub is_mount: bool,
-    /// Whether another user namespace than the host's owns it: a user without rights can have made it.
+    /// Whether a user without rights can have made it: another user namespace than the host's owns it, and it is not mounted.
     pub is_foreign: bool,
     /// Whether it is closed while there is no work in it: too many files would be open.
     pub is_transient: bool,
@@ -87,7 +87,7 @@ impl Netns {
         (self.device, self.inode)
     }
 
-    /// Device and inode of the user namespace that owns it (ioctl_ns(2)); `None` before Linux 4.9.
+    /// Device and inode of the user namespace that owns it (`ioctl_ns(2)`); `None` before Linux 4.9.
     pub fn owner(&self) -> Option<(u64, u64)> {
         let file = user_namespace(self.file().ok()?).ok()?;
         let meta = file.metadata().ok()?;

@@ -14,7 +14,7 @@ const PAYLOAD: usize = u16::MAX as usize - HEADER;
 const HEADER: usize = 4;
 /// What else is beside a list in `IFLA_LINKINFO`, in bytes: kind, mode, flags.
 const BESIDE: usize = 256;
-/// A hardware address or a QoS mapping in a list, padded (`NLA_ALIGNTO`).
+/// A hardware address or the mapping of a priority in a list, padded (`NLA_ALIGNTO`).
 const ITEM: usize = HEADER + 8;
 
 /// `IFALIASZ` without the terminating NUL (linux/if.h).
