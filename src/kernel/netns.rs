@@ -79,7 +79,9 @@ impl Netns {
 
     /// The namespace of the calling thread.
     pub fn here() -> io::Result<Self> {
-        Self::open(Path::new("/proc/thread-self/ns/net"))
+        // /proc/thread-self came with Linux 3.17.
+        let thread = nix::unistd::gettid();
+        Self::open(Path::new(&format!("/proc/self/task/{thread}/ns/net")))
     }
 
     /// Device and inode of the nsfs file.

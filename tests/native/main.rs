@@ -30,6 +30,7 @@ mod files;
 mod generations;
 mod harness;
 mod host;
+mod hostile_tenant;
 mod huge;
 mod identity;
 mod interrupted;
