@@ -4,8 +4,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -162,7 +161,7 @@ fn an_alias_that_a_tenant_adds_later_changes_nothing() {
     assert_eq!(node.ns.ip("-o link show").lines().count(), 2, "a stray");
 }
 
-/// A namespace that is mounted only at such a path, with a macvlan.
+/// A namespace that netfix sees only at such a path, with a macvlan.
 struct Mounted<'n> {
     pod: Pod<'n>,
     path: PathBuf,
@@ -173,31 +172,26 @@ impl<'n> Mounted<'n> {
         let pod = node.pod("strange").simple();
         let path = node.temp().join(OsStr::from_bytes(name));
         fs::write(&path, "").expect("a mount point");
-        let place = |from: &Path, to: &Path| {
-            let mut command = Command::new("mount");
-            tool::run(command.arg("--bind").arg(from).arg(to));
-        };
-        place(&pod.ns.path(), &path);
         Self { pod, path }
     }
 
-    /// netfix on a machine that has no other namespaces.
-    fn netfix(node: &Node, words: &[u8]) -> Run {
-        let script = "for netns in /run/netns/*; do umount -l \"$netns\"; done; exec \"$@\"";
+    /// netfix on a machine that has these namespaces and no others. The other tests do not see its mounts.
+    fn netfix(node: &Node, all: &[Self; 2], words: &[u8]) -> Run {
+        let script = "mount --bind \"$1\" \"$2\" && mount --bind \"$3\" \"$4\" || exit; shift 4
+            for netns in /run/netns/*; do umount -l \"$netns\"; done; exec \"$@\"";
         let alone = ["unshare", "--mount", "--pid", "--fork", "--mount-proc"];
         let mut command = node.ns.exec("timeout");
-        command.arg("120").args(alone);
-        command.args(["sh", "-c", script, "sh", run::BINARY]);
-        command.args(tool::words(words));
+        command
+            .arg("120")
+            .args(alone)
+            .args(["sh", "-c", script, "sh"]);
+        for one in all {
+            command.arg(one.pod.ns.path()).arg(&one.path);
+        }
+        command.arg(run::BINARY).args(tool::words(words));
         command.arg("--state-dir").arg(node.state_dir());
         command.env("NETFIX_RUNTIME", "none").env("NO_COLOR", "1");
         Run::of(&mut command)
-    }
-}
-
-impl Drop for Mounted<'_> {
-    fn drop(&mut self) {
-        let _ = tool::try_run(Command::new("umount").arg("-l").arg(&self.path));
     }
 }
 
@@ -210,7 +204,7 @@ fn a_namespace_at_such_a_path_is_found_stored_shown_and_restored() {
     ];
     let before = all.each_ref().map(|one| one.pod.capture());
     let folder = format!("--netns {}/*", node.temp().display());
-    let netfix = |words: &[u8]| Mounted::netfix(&node, words);
+    let netfix = |words: &[u8]| Mounted::netfix(&node, &all, words);
     let with = |words: &str| netfix(format!("{words} {folder}").as_bytes());
     with("snapshot").exits(0).stdout_has(&["2 pods saved"]);
     let json = with("list -o json").exits(0).json();
