@@ -5,7 +5,7 @@ use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
 
 use super::{Errno, Error, Netns, Request, Socket};
 
-/// The kernel chooses one (`NETNSA_NSID_NOT_ASSIGNED` of linux/net_namespace.h).
+/// The kernel chooses one (`NETNSA_NSID_NOT_ASSIGNED`, `linux/net_namespace.h`).
 const ANY: i32 = -1;
 
 /// The host's nsid in another namespace.
