@@ -213,6 +213,7 @@ fn pod(PodSnapshot { pod, .. }: PodSnapshot) -> WindowPod {
         lost: None,
         answered: None,
         gateways: Vec::new(),
+        targets: Vec::new(),
         fingerprint_before: None,
         fingerprint_after: None,
         rebuilt: None,

@@ -47,7 +47,7 @@ pub(crate) fn restored(window: &mut Window, restored: &Restored) {
     }
 }
 
-/// Notes each pod's interfaces and its gateways' answers.
+/// Notes each pod's interfaces, and what its gateways and targets answered.
 pub(crate) fn verified(window: &mut Window, verified: &Verified) {
     let (now, now_ms) = (Instant::now(), boottime());
     let began = window.started_boottime;
@@ -63,6 +63,7 @@ pub(crate) fn verified(window: &mut Window, verified: &Verified) {
         pod.answered = pod.answered.or_else(|| found.answers.first.map(moment));
         pod.after = Some(found.pod.interfaces.clone());
         pod.gateways.clone_from(&found.answers.gateways);
+        pod.targets.clone_from(&found.targets);
     }
 }
 

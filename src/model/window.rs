@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::identity::Holder;
 use super::text::escape;
-use super::{GatewayAnswer, IfName, Interface, NodeIdentity, PodInfo, Problem, State, WindowNic};
+use super::{
+    GatewayAnswer, IfName, Interface, NodeIdentity, PodInfo, Problem, State, TargetAnswer,
+    WindowNic,
+};
 
 /// Version of the format: 2 has [`Window::nics`] and [`Window::rollback`].
 pub const SCHEMA: u32 = 2;
@@ -204,6 +207,9 @@ pub struct WindowPod {
     pub answered: Option<u64>,
     /// Its gateways' answers.
     pub gateways: Vec<GatewayAnswer>,
+    /// What the targets answered; empty when none was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TargetAnswer>,
     /// Its fingerprint before the pause; null when no runtime reported it.
     #[serde(rename = "lives_before")]
     pub fingerprint_before: Option<PodFingerprint>,

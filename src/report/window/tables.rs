@@ -8,10 +8,10 @@ use super::super::problems::word;
 use super::super::text::{UNKNOWN, escape, milliseconds, or_dash};
 use super::ReportView;
 use super::terminal::{lasted, outage, result, tone_of_state};
-use super::text::{self, clock, milliseconds_or_dash};
+use super::text::{self, Answered, clock, milliseconds_or_dash};
 use super::verdict::PodOutcome;
 use crate::model::window::{Phase, PodFingerprint, WindowPod};
-use crate::model::{GatewayAnswer, Interface, Problem};
+use crate::model::{Interface, Problem};
 
 /// The heads of a table's columns, some of which hold numbers.
 pub(super) fn head(names: &[&str], numbers: Range<usize>) -> Markup {
@@ -82,7 +82,7 @@ fn pod_row(view: &ReportView, pod: &WindowPod) -> Markup {
                 }
             }
             td.number { (outage(pod)) }
-            td { (gateways(&pod.gateways)) }
+            td { (answers(&text::answers(pod))) }
             td {
                 @if let (Some(state), Some(tone)) = (pod.state, tone_of_state(pod)) {
                     span class={ "badge " (tone.class()) } { (state) }
@@ -129,16 +129,16 @@ fn interfaces(all: &[Interface]) -> Markup {
     }
 }
 
-fn gateways(all: &[GatewayAnswer]) -> Markup {
-    let class = |gateway: &GatewayAnswer| match gateway.reachable {
+fn answers(all: &[Answered]) -> Markup {
+    let class = |one: &Answered| match one.reachable {
         Some(true) => "rtt",
         Some(false) => "rtt bad",
         None => "rtt warning",
     };
     html! {
         @if all.is_empty() { (UNKNOWN) }
-        @for gateway in all {
-            div.gateway { span.address { (gateway.address) } span class=(class(gateway)) { (text::answer(gateway)) } }
+        @for one in all {
+            div.gateway { span.address { (one.object) } span class=(class(one)) { (one.answer) } }
         }
     }
 }

@@ -223,7 +223,8 @@ fn pods<'a>() -> [PodColumn<'a>; 8] {
         }),
         PodColumn::right("OUTAGE", 1, |pod| outage(pod)),
         PodColumn::new("GATEWAYS", 5, |pod| {
-            list_or_dash(pod.gateways.iter().map(text::gateway))
+            let answers = text::answers(pod).into_iter();
+            list_or_dash(answers.map(|one| format!("{} {}", one.object, one.answer)))
         }),
         PodColumn::new("ID", WIDE, |pod| pod.info.id.to_string()),
         PodColumn::new("STATE", KEPT, |pod| {

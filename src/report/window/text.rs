@@ -5,8 +5,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::super::pods::round_trip;
 use super::super::text::{UNKNOWN, count, escape, join, milliseconds, or_dash};
 use super::verdict::PodCounts;
-use crate::model::window::{Rollback, RollbackReason, Run};
-use crate::model::{GatewayAnswer, Interface, Window};
+use crate::model::window::{Rollback, RollbackReason, Run, WindowPod};
+use crate::model::{Interface, TargetAnswer, Window};
 
 /// A line of a program's output as a terminal shows it: without colours, and without what a carriage return overwrote.
 pub(super) fn printed(line: &str) -> String {
@@ -91,14 +91,31 @@ pub(super) fn interface(interface: &Interface) -> String {
     format!("{}{addresses}", interface.name)
 }
 
-/// What a gateway answered.
-pub(super) fn gateway(gateway: &GatewayAnswer) -> String {
-    format!("{} {}", gateway.address, answer(gateway))
+/// What was asked of a pod, with the answer.
+pub(super) struct Answered {
+    /// The gateway's address, or the target.
+    pub object: String,
+    pub reachable: Option<bool>,
+    pub answer: String,
 }
 
-/// The same without the gateway's address.
-pub(super) fn answer(gateway: &GatewayAnswer) -> String {
-    match (gateway.reachable, gateway.rtt_us) {
+/// The answers of a pod's gateways and targets.
+pub(super) fn answers(pod: &WindowPod) -> Vec<Answered> {
+    let one = |object, reachable, rtt| Answered {
+        object,
+        reachable,
+        answer: answer(reachable, rtt),
+    };
+    let gateways = pod.gateways.iter();
+    let gateways = gateways.map(|it| one(it.address.to_string(), it.reachable, it.rtt_us));
+    let targets = pod.targets.iter();
+    let target = |it: &TargetAnswer| format!("{} {}", it.kind, escape(&it.target));
+    let targets = targets.map(|it| one(target(it), Some(it.reachable), it.rtt_us));
+    gateways.chain(targets).collect()
+}
+
+fn answer(reachable: Option<bool>, rtt: Option<u64>) -> String {
+    match (reachable, rtt) {
         (Some(true), Some(us)) => round_trip(us),
         (Some(true), None) => "answers".to_owned(),
         (Some(false), _) => "no answer".to_owned(),

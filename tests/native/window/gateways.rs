@@ -1,6 +1,6 @@
 //! A gateway that was silent before the window is a warning; one that became silent is an error.
 
-use super::scene::{LOSING, Scene, quick};
+use super::scene::{LOSING, Scene, of_pods, quick};
 use crate::common::{GATEWAY4, GATEWAY6, Node, Pod, Run};
 
 const ABSENT: &str = "10.88.0.99";
@@ -174,5 +174,18 @@ fn a_target_that_was_silent_before_is_a_warning_and_one_that_became_silent_an_er
     let expected = [("error", names[1]), ("warning", names[0])];
     let expected = expected.map(|(severity, pod)| (severity.into(), pod.into(), object.clone()));
     assert_eq!(found, expected, "{}", run.transcript());
+    let record = scene.record();
+    for targets in of_pods(&record, "targets") {
+        let of = |at: usize| {
+            (
+                targets[at]["target"].clone(),
+                targets[at]["reachable"].clone(),
+            )
+        };
+        assert_eq!(of(0), (GATEWAY4.into(), true.into()), "{record}");
+        assert_eq!(of(1), (GATEWAY6.into(), false.into()), "{record}");
+    }
+    let answered = format!("ping {GATEWAY6} no answer");
+    scene.netfix("report -o wide").stdout_has(&[&answered]);
     scene.assert_whole();
 }
