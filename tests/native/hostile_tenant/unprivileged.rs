@@ -9,7 +9,7 @@ mod root {
         a_process_called_kubelet: DuringRestore, [],
             "cp /bin/sleep $STATE.kubelet && echo begun && exec $STATE.kubelet 60";
         a_process_called_conmon: DuringRestore, [],
-            "echo begun; exec bash -c 'exec -a conmon bash -c \"sleep 60; :\" -c 0123456789ab -n web'";
+            "echo begun; exec bash -c 'exec -a conmon bash -c \"sleep 6; :\" -c 0123456789ab -n web'";
         a_mount_over_a_neighbours_namespace: DuringRestore, [],
             "exec unshare --mount sh -c 'mount --bind /proc/self/ns/net $WEB_NETNS && echo begun && exec sleep 60'";
         a_stopped_process: DuringRestore, [],
