@@ -8,7 +8,7 @@ use netlink_packet_route::neighbour::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use super::{Error, Request, Socket, events};
+use super::{Errno, Error, Request, Socket, events};
 use crate::model::{IfName, Mac, Neighbour};
 
 /// The multicast group of neighbour changes (linux/rtnetlink.h).
@@ -135,20 +135,14 @@ pub enum Reachability {
 
 /// The entry of a neighbour in the socket's namespace.
 pub fn lookup(socket: &mut Socket, index: u32, dst: IpAddr) -> Result<Reachability, Error> {
-    let mut request = entry(index, dst);
-    request.attributes = vec![NeighbourAttribute::IfIndex(index)];
-    request.header.ifindex = 0;
-    let entries = socket
-        .dump(&RouteNetlinkMessage::GetNeighbour(request))?
-        .objects;
-    let state = entries.into_iter().find_map(|object| match object {
-        RouteNetlinkMessage::NewNeighbour(m)
-            if m.header.ifindex == index && destination(&m) == Some(dst) =>
-        {
-            Some(m.header.state)
-        }
-        _ => None,
-    });
+    let request = RouteNetlinkMessage::GetNeighbour(entry(index, dst));
+    let state = match socket.get(&request) {
+        Ok(RouteNetlinkMessage::NewNeighbour(found)) => Some(found.header.state),
+        Err(Error::Kernel(Errno::EOPNOTSUPP)) => listed(socket, index, dst)?,
+        // ENOENT; what else is wrong, the probe shows.
+        Ok(_) | Err(Error::Kernel(_)) => None,
+        Err(error) => return Err(error),
+    };
     Ok(match state {
         Some(NeighbourState::Permanent | NeighbourState::Noarp) => Reachability::Static,
         Some(
@@ -159,6 +153,23 @@ pub fn lookup(socket: &mut Socket, index: u32, dst: IpAddr) -> Result<Reachabili
         ) => Reachability::Known,
         _ => Reachability::Unknown,
     })
+}
+
+/// The state of an entry in the list of the interface: kernels before 5.0 answer for no single one.
+fn listed(socket: &mut Socket, index: u32, dst: IpAddr) -> Result<Option<NeighbourState>, Error> {
+    let mut request = entry(index, dst);
+    request.attributes = vec![NeighbourAttribute::IfIndex(index)];
+    request.header.ifindex = 0;
+    let entries = socket.dump(&RouteNetlinkMessage::GetNeighbour(request))?;
+    let state = entries.objects.into_iter().find_map(|object| match object {
+        RouteNetlinkMessage::NewNeighbour(found)
+            if found.header.ifindex == index && destination(&found) == Some(dst) =>
+        {
+            Some(found.header.state)
+        }
+        _ => None,
+    });
+    Ok(state)
 }
 
 /// A change in a neighbour table.
