@@ -2,12 +2,14 @@
 
 use super::RestoreState;
 use super::apply::{self, Failure, remaining};
+use super::managed::Managed;
 use crate::inventory::observe::Host;
 use crate::journal;
 use crate::kernel::Error;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::{IfName, LinkKind, Problem};
 use crate::plan::{self, Change, HostLinks, Plan, Step};
+use crate::progress::Listener;
 
 /// The host's stack has at most this many layers, each of which may need a round.
 const HOST_ROUNDS: usize = 8;
@@ -45,26 +47,33 @@ impl HostJob {
         !self.last.later.is_empty()
     }
 
-    /// Plans and applies in rounds: a layer's settings can only be compared when it exists.
+    /// Plans and applies in rounds: a layer's settings can only be compared when it exists. In each, what an owner of links
+    /// still brings is left to it.
     pub(super) fn restore(
         &mut self,
         host: &mut Host,
         baseline: &mut HostBaseline,
+        managed: &mut Managed<'_>,
+        progress: &mut dyn Listener,
     ) -> Result<HostLinks, Error> {
         self.last = Plan::default();
-        for round in 0.. {
+        let mut rounds = 0;
+        loop {
             host.refresh()?;
             baseline.learn(&host.state);
             let (plan, mut links) = plan_of(host, baseline);
-            if plan.steps.is_empty() || plan.steps == self.last.steps || round == HOST_ROUNDS {
+            if plan.steps.is_empty() || plan.steps == self.last.steps || rounds == HOST_ROUNDS {
                 links.confirm(&host.state);
                 self.last = plan;
                 return Ok(links);
             }
+            if managed.go_first(&plan, host, baseline, progress)? {
+                continue;
+            }
             self.apply(host, &plan.steps);
             self.last = plan;
+            rounds += 1;
         }
-        unreachable!("the loop ends in its last round")
     }
 
     /// A bond that has lost its last port has a random MAC, and takes over that of the next port, which a network manager may

@@ -18,7 +18,7 @@ use crate::model::manager::Manager;
 use crate::model::problem::RestoreCause;
 use crate::model::{IfName, Problem};
 use crate::plan::link_diff::closure;
-use crate::plan::{Change, Step};
+use crate::plan::{Change, Plan, Step};
 use crate::progress::{Listener, Progress, Wait};
 use crate::systemd::{self, Bus};
 
@@ -27,61 +27,17 @@ const AGAIN: Duration = Duration::from_secs(2);
 /// How often systemd is asked again about a manager at work.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// What the owners of links left to netfix.
-#[derive(Debug, Default)]
-pub(super) struct Managed {
+/// The managers of the host's links during a restore, and what they left to netfix.
+pub(super) struct Managed<'a> {
+    limit: WaitLimit<'a>,
+    asked: Option<Asked>,
+    known: Option<Owners>,
+    /// Until when they go first; it begins with the first wait for them.
+    until: Option<Instant>,
     /// The owners of links, by their name on the host now.
     owners: BTreeMap<IfName, Manager>,
     /// The links whose profile `NetworkManager` was told to activate, with its refusal.
     activated: BTreeMap<IfName, Option<String>>,
-    unknown: Vec<Problem>,
-    grace: Duration,
-}
-
-/// Queries the managers beside the wait for the NIC, where a host link or address is missing.
-pub(super) fn ask(host: &Host, baseline: &HostBaseline, limit: WaitLimit<'_>) -> Option<Asked> {
-    let is_wanted = !limit.grace.is_zero() && managers::may_run() && systemd::is_at_home();
-    let is_needed = || {
-        let (plan, links) = plan_of(host, baseline);
-        let is_gone = |name: &IfName| !links.present.contains(name);
-        baseline.devices.iter().any(is_gone)
-            || plan.steps.iter().any(|step| made_on(step).is_some())
-    };
-    (is_wanted && is_needed()).then(managers::ask)
-}
-
-/// Waits until the owners have brought back their links and addresses, or have finished with them without.
-pub(super) fn go_first(
-    asked: Option<Asked>,
-    host: &mut Host,
-    baseline: &mut HostBaseline,
-    limit: WaitLimit<'_>,
-    progress: &mut dyn Listener,
-) -> Result<Managed, Error> {
-    let Some(asked) = asked else {
-        return Ok(Managed::default());
-    };
-    let owners = asked.owners();
-    let mut managed = Managed::new(&owners, host, baseline, limit);
-    let awaited = managed.missing(&owners, host, baseline);
-    if awaited.is_empty() {
-        return Ok(managed);
-    }
-    // NetworkManager activates only automatic profiles.
-    let is_manual = |name: &&IfName| owners.waits_for_a_person(name);
-    let manual = awaited.iter().filter(is_manual).cloned().collect();
-    managed.wait(
-        &owners,
-        (awaited, manual),
-        (host, baseline, limit),
-        progress,
-    )?;
-    let profiles = managed.unmade_profiles(host, baseline);
-    if !profiles.is_empty() {
-        let both = (profiles.clone(), profiles);
-        managed.wait(&owners, both, (host, baseline, limit), progress)?;
-    }
-    Ok(managed)
 }
 
 /// Waits until no manager is about to take a device down: what it does after a driver's second reset, it may do long after
@@ -116,29 +72,103 @@ fn made_on(step: &Step) -> Option<&IfName> {
     }
 }
 
-impl Managed {
-    fn new(owners: &Owners, host: &Host, baseline: &HostBaseline, limit: WaitLimit<'_>) -> Self {
-        let (_, links) = plan_of(host, baseline);
-        let names = closure(baseline.devices.clone(), &baseline.state.links);
-        let of = |name: &IfName| {
-            let link = baseline.state.link(name)?;
-            let now = links.name_now(name);
-            // Managers have the name that the link has now.
-            let mut link = link.clone();
-            link.name.clone_from(&now);
-            Some((now, owners.of(&link)?))
-        };
-        let unknown = owners.unknown.iter().map(|(manager, error)| {
-            let object = manager.map_or_else(|| "D-Bus".to_owned(), |manager| manager.to_string());
-            let error = error.clone();
-            RestoreCause::ManagerUnreachable { error }.warning(object)
-        });
+/// Whether managers are given time at all.
+fn may_wait(limit: WaitLimit<'_>) -> bool {
+    !limit.grace.is_zero() && managers::may_run() && systemd::is_at_home()
+}
+
+/// Whether a plan has work that managers do.
+fn is_for_owners(plan: &Plan) -> bool {
+    plan.steps.iter().any(|step| made_on(step).is_some())
+}
+
+/// The owners of the links under the pods, by their name on the host now: that is the one that managers have.
+fn owners_of_links(
+    known: &Owners,
+    host: &Host,
+    baseline: &HostBaseline,
+) -> BTreeMap<IfName, Manager> {
+    let (_, links) = plan_of(host, baseline);
+    let names = closure(baseline.devices.clone(), &baseline.state.links);
+    let of = |name: &IfName| {
+        let mut link = baseline.state.link(name)?.clone();
+        link.name = links.name_now(name);
+        let owner = known.of(&link)?;
+        Some((link.name, owner))
+    };
+    names.iter().filter_map(of).collect()
+}
+
+impl<'a> Managed<'a> {
+    /// Queries the managers beside the wait for the NIC, where a host link or address is missing.
+    pub(super) fn begin(host: &Host, baseline: &HostBaseline, limit: WaitLimit<'a>) -> Self {
+        let (plan, links) = plan_of(host, baseline);
+        let is_gone = |name: &IfName| !links.present.contains(name);
+        let is_needed = baseline.devices.iter().any(is_gone) || is_for_owners(&plan);
         Self {
-            owners: names.iter().filter_map(of).collect(),
+            limit,
+            asked: (is_needed && may_wait(limit)).then(managers::ask),
+            known: None,
+            until: None,
+            owners: BTreeMap::new(),
             activated: BTreeMap::new(),
-            unknown: unknown.collect(),
-            grace: limit.grace,
         }
+    }
+
+    /// Waits until the owners have brought back what is missing, or have finished without. Returns whether it waited: then
+    /// the host is to be observed and planned anew. It is asked before each round, because a manager that notices a loss of
+    /// carrier late drops what was there at the last observation.
+    pub(super) fn go_first(
+        &mut self,
+        plan: &Plan,
+        host: &mut Host,
+        baseline: &mut HostBaseline,
+        progress: &mut dyn Listener,
+    ) -> Result<bool, Error> {
+        if !is_for_owners(plan) || !may_wait(self.limit) {
+            return Ok(false);
+        }
+        let known = self.known.take().unwrap_or_else(|| {
+            let asked = self.asked.take().unwrap_or_else(managers::ask);
+            asked.owners()
+        });
+        let has_waited = self.wait_for(&known, host, baseline, progress);
+        self.known = Some(known);
+        has_waited
+    }
+
+    fn wait_for(
+        &mut self,
+        known: &Owners,
+        host: &mut Host,
+        baseline: &mut HostBaseline,
+        progress: &mut dyn Listener,
+    ) -> Result<bool, Error> {
+        self.owners = owners_of_links(known, host, baseline);
+        let awaited = self.missing(known, host, baseline);
+        if awaited.is_empty() {
+            return Ok(false);
+        }
+        let now = Instant::now();
+        let until = *self.until.get_or_insert(now + self.limit.grace);
+        if now < until {
+            // NetworkManager activates only automatic profiles.
+            let is_manual = |name: &&IfName| known.waits_for_a_person(name);
+            let manual = awaited.iter().filter(is_manual).cloned().collect();
+            let both = (awaited, manual);
+            if !self.wait(known, both, until, (host, baseline), progress)? {
+                self.until = Some(now);
+            }
+            return Ok(true);
+        }
+        let profiles = self.unmade_profiles(host, baseline);
+        if profiles.is_empty() {
+            return Ok(false);
+        }
+        let both = (profiles.clone(), profiles);
+        let until = now + self.limit.grace;
+        self.wait(known, both, until, (host, baseline), progress)?;
+        Ok(true)
     }
 
     /// The links of which something is missing that their owner may still bring.
@@ -157,14 +187,16 @@ impl Managed {
     }
 
     /// Waits for the first links, and has the profiles of the second ones activated: as soon as `NetworkManager` knows the
-    /// device under them.
+    /// device under them. Returns whether nothing is awaited any more.
     fn wait(
         &mut self,
         owners: &Owners,
         (names, profiles): (BTreeSet<IfName>, BTreeSet<IfName>),
-        (host, baseline, limit): (&mut Host, &mut HostBaseline, WaitLimit<'_>),
+        until: Instant,
+        (host, baseline): (&mut Host, &mut HostBaseline),
         progress: &mut dyn Listener,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
+        let limit = self.limit;
         for name in &names {
             if let Some(manager) = self.owners.get(name) {
                 journal::waits(name, *manager, limit.grace);
@@ -173,7 +205,7 @@ impl Managed {
         let devices = names.into_iter().collect();
         progress.notice(Progress::Waiting(Wait::Manager, devices, limit.grace));
         let mut last = None;
-        limit.wait_for_managers(|| {
+        limit.wait_for_managers(until, || {
             host.refresh()?;
             let is_due = last.is_none_or(|last: Instant| last.elapsed() >= AGAIN);
             for name in profiles.iter().filter(|_| is_due) {
@@ -185,8 +217,7 @@ impl Managed {
             }
             baseline.learn(&host.state);
             Ok(self.missing(owners, host, baseline).is_empty())
-        })?;
-        Ok(())
+        })
     }
 
     /// The links that `NetworkManager` has a profile of, and did not make.
@@ -204,9 +235,17 @@ impl Managed {
     }
 
     /// What netfix did in place of an owner.
-    pub(super) fn findings(mut self, done: &[Step]) -> Vec<Problem> {
-        let mut findings = std::mem::take(&mut self.unknown);
-        findings.retain(|_| !done.is_empty());
+    pub(super) fn findings(&self, done: &[Step]) -> Vec<Problem> {
+        let unknown = self.known.iter().flat_map(|known| &known.unknown);
+        let mut findings: Vec<_> = unknown
+            .filter(|_| !done.is_empty())
+            .map(|(manager, error)| {
+                let object =
+                    manager.map_or_else(|| "D-Bus".to_owned(), |manager| manager.to_string());
+                let error = error.clone();
+                RestoreCause::ManagerUnreachable { error }.warning(object)
+            })
+            .collect();
         let made: BTreeSet<&IfName> = done
             .iter()
             .filter(|step| matches!(step, Step::AddLink(_)))
@@ -228,7 +267,7 @@ impl Managed {
     }
 
     fn made(&self, name: &IfName, manager: Manager) -> Problem {
-        let limit = self.grace;
+        let limit = self.limit.grace;
         let cause = match manager {
             Manager::NetworkManager => RestoreCause::NotActivated {
                 limit,

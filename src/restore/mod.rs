@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use self::host::HostJob;
 use self::job::Job;
+use self::managed::Managed;
 use self::turns::Ground;
 use self::wait_nic::WaitLimit;
 use crate::inventory::matched::Matched;
@@ -213,21 +214,21 @@ fn carry_out(
     let mut host_job = HostJob::default();
     host_job.keep_bond_macs(host, baseline)?;
     progress.notice(waiting(Wait::Device, limit, baseline));
-    let managers = managed::ask(host, baseline, limit);
+    let mut managed = Managed::begin(host, baseline, limit);
     let mut notes = wait_nic::for_devices(host, baseline, limit)?;
-    let managed = managed::go_first(managers, host, baseline, limit, progress)?;
     progress.notice(Progress::Phase(Phase::RestoringHost, 1));
-    let links = host_job.restore(host, baseline)?;
-    notes.extend(managed.findings(&host_job.done));
+    let links = host_job.restore(host, baseline, &mut managed, progress)?;
     let jobs = matched.into_iter().map(Job::new).collect();
     let mut ground = Ground {
         job: &mut host_job,
         host,
         baseline,
+        managed: &mut managed,
         links: &links,
     };
     let (mut jobs, found) = turns::restore(jobs, &mut ground, limit, progress)?;
     notes.extend(found);
+    notes.extend(managed.findings(&host_job.done));
     pods::find_mac_owners(&mut jobs, host);
     Ok((host_job, jobs, notes))
 }

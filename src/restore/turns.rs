@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::host::HostJob;
 use super::job::Job;
+use super::managed::Managed;
 use super::wait_nic::{self, WaitLimit};
 use super::{announce, pods, waiting};
 use crate::inventory::observe::Host;
@@ -48,17 +49,18 @@ impl Turn {
 }
 
 /// The host and its links, as they are under the pods.
-pub(super) struct Ground<'a> {
+pub(super) struct Ground<'a, 'user> {
     pub job: &'a mut HostJob,
     pub host: &'a mut Host,
     pub baseline: &'a mut HostBaseline,
+    pub managed: &'a mut Managed<'user>,
     pub links: &'a HostLinks,
 }
 
 /// Restores all pods; returns them sorted by id, and what is to be told of the host's links.
 pub(super) fn restore(
     mut jobs: Vec<Job>,
-    ground: &mut Ground<'_>,
+    ground: &mut Ground<'_, '_>,
     limit: WaitLimit<'_>,
     progress: &mut dyn Listener,
 ) -> Result<(Vec<Job>, Vec<Problem>), Error> {
@@ -80,7 +82,7 @@ pub(super) fn restore(
         }
         let (late, mut done) = taken.into_iter().partition::<Vec<_>, _>(Job::is_late);
         jobs.extend(late);
-        finish_later(&mut done, ground)?;
+        finish_later(&mut done, ground, progress)?;
         notes.extend(announce::announce(&done, ground.host));
         if turn == Turn::Rest {
             for job in &mut done {
@@ -94,7 +96,7 @@ pub(super) fn restore(
 }
 
 fn wait_for_carrier(
-    ground: &mut Ground<'_>,
+    ground: &mut Ground<'_, '_>,
     limit: WaitLimit<'_>,
     progress: &mut dyn Listener,
 ) -> Result<Vec<Problem>, Error> {
@@ -110,19 +112,24 @@ fn wait_for_carrier(
 
 /// The steps that had to wait for carrier. Carrier spreads from the NIC to VLANs and macvlans by separate events, which
 /// takes a moment.
-fn finish_later(jobs: &mut [Job], ground: &mut Ground<'_>) -> Result<(), Error> {
+fn finish_later(
+    jobs: &mut [Job],
+    ground: &mut Ground<'_, '_>,
+    progress: &mut dyn Listener,
+) -> Result<(), Error> {
     const MOMENT: Duration = Duration::from_secs(2);
     const PAUSE: Duration = Duration::from_millis(50);
     let Ground {
         job: host_job,
         host,
         baseline,
+        managed,
         links,
     } = ground;
     let deadline = Instant::now() + MOMENT;
     loop {
         if host_job.waits() {
-            host_job.restore(host, baseline)?;
+            host_job.restore(host, baseline, managed, progress)?;
         }
         pods::finish_later(jobs, host, links);
         let waits = host_job.waits() || jobs.iter().any(Job::waits);

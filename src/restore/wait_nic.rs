@@ -67,12 +67,12 @@ impl<'a> WaitLimit<'a> {
         }
     }
 
-    /// Waits until network managers are `ready`, at most for the time that they have.
+    /// Waits `until` network managers are `ready`; returns whether they are.
     pub(super) fn wait_for_managers(
         self,
+        until: Instant,
         ready: impl FnMut() -> Result<bool, Error>,
     ) -> Result<bool, Error> {
-        let until = Instant::now() + self.grace;
         events::wait_for_configuration(until, self.interrupted, ready)
     }
 

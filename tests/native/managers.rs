@@ -22,6 +22,45 @@ fn netfix(node: &Node, machine: &Machine, words: &str) -> Run {
     Run::inside(machine, &node.state_dir(), words)
 }
 
+/// Starts networkd, which gives the NIC its address.
+fn start_networkd(machine: &Machine) {
+    let settings = "/etc/systemd/system/systemd-networkd.service.d";
+    tool::run(
+        machine
+            .exec("mkdir")
+            .args(["-p", "/run/systemd/network", settings]),
+    );
+    // This is what tells networkd that there is no udev to wait for.
+    machine.put(
+        &format!("{settings}/no-udev.conf"),
+        "[Service]\nReadOnlyPaths=/sys\n",
+    );
+    let reloaded = machine.systemctl("daemon-reload");
+    reloaded.unwrap_or_else(|e| panic!("{e}"));
+    machine.put(
+        "/run/systemd/network/10-nic.network",
+        "[Match]\nName=eth0\n[Network]\nAddress=10.88.0.2/16\nGateway=10.88.0.1\nIPv6AcceptRA=no\n",
+    );
+    let started = machine.systemctl("start systemd-networkd.service");
+    started.unwrap_or_else(|e| panic!("{e}\n{}", machine.systemd_state()));
+    assert!(
+        wait_until(Duration::from_secs(20), || is_configured(machine, "eth0")),
+        "networkd did not configure eth0: {}",
+        tool::run(machine.exec("networkctl").args(["status", "eth0"]))
+    );
+}
+
+fn is_configured(machine: &Machine, device: &str) -> bool {
+    let list = ["list", "--no-legend", "--no-pager", device];
+    tool::run(machine.exec("networkctl").args(list)).contains(" configured")
+}
+
+/// networkd's process.
+fn networkd(machine: &Machine) -> u32 {
+    let process = machine.unit("systemd-networkd.service", "MainPID");
+    process.parse().expect("a process id")
+}
+
 #[test]
 fn a_bus_that_hangs_costs_little_time_and_is_reported() {
     let node = Node::new();
@@ -54,38 +93,10 @@ fn networkd_configures_the_nic_first_and_what_it_does_not_know_is_named() {
     let pods = node.simple_pods(1);
     let before = pods[0].capture();
     let machine = machine_with(&node, &pods);
-    let settings = "/etc/systemd/system/systemd-networkd.service.d";
-    tool::run(
-        machine
-            .exec("mkdir")
-            .args(["-p", "/run/systemd/network", settings]),
-    );
-    // This is what tells networkd that there is no udev to wait for.
-    machine.put(
-        &format!("{settings}/no-udev.conf"),
-        "[Service]\nReadOnlyPaths=/sys\n",
-    );
-    let reloaded = machine.systemctl("daemon-reload");
-    reloaded.unwrap_or_else(|e| panic!("{e}"));
-    machine.put(
-        "/run/systemd/network/10-nic.network",
-        "[Match]\nName=eth0\n[Network]\nAddress=10.88.0.2/16\nGateway=10.88.0.1\nIPv6AcceptRA=no\n",
-    );
-    let started = machine.systemctl("start systemd-networkd.service");
-    started.unwrap_or_else(|e| panic!("{e}\n{}", machine.systemd_state()));
-    let is_configured = || {
-        let list = ["list", "--no-legend", "--no-pager", "eth0"];
-        tool::run(machine.exec("networkctl").args(list)).contains(" configured")
-    };
-    assert!(
-        wait_until(Duration::from_secs(20), is_configured),
-        "networkd did not configure eth0: {}",
-        tool::run(machine.exec("networkctl").args(["status", "eth0"]))
-    );
+    start_networkd(&machine);
     node.ns.ip("addr add 172.30.0.2/24 dev eth0");
     netfix(&node, &machine, "snapshot --runtime none").exits(0);
-    let networkd = machine.unit("systemd-networkd.service", "MainPID");
-    let networkd = networkd.parse().expect("a process id");
+    let networkd = networkd(&machine);
     assert!(machine.signal(networkd, Signal::SIGSTOP), "no signal");
     node.lose_and_reload();
     let state_dir = node.state_dir();
@@ -111,7 +122,55 @@ fn networkd_configures_the_nic_first_and_what_it_does_not_know_is_named() {
     for address in ["10.88.0.2/16", "172.30.0.2/24"] {
         assert_eq!(addresses.matches(address).count(), 1, "{addresses}");
     }
-    assert!(is_configured());
+    assert!(is_configured(&machine, "eth0"));
+    before.assert_same(&pods[0].capture(), pods[0].name());
+}
+
+/// A manager that notices a loss of carrier late drops addresses that were there when the restore began.
+#[test]
+fn an_owner_that_drops_an_address_during_a_restore_brings_it_back_itself() {
+    let node = Node::without_addresses();
+    let pods = node.simple_pods(1);
+    let before = pods[0].capture();
+    let machine = machine_with(&node, &pods);
+    start_networkd(&machine);
+    netfix(&node, &machine, "snapshot --runtime none").exits(0);
+    let networkd = networkd(&machine);
+    assert!(machine.signal(networkd, Signal::SIGSTOP), "no signal");
+    node.lose_and_reload();
+    node.ns.ip("link set eth0 up");
+    node.ns.ip("addr add 10.88.0.2/16 broadcast + dev eth0");
+    node.ns
+        .ip("route add default via 10.88.0.1 dev eth0 proto static");
+    // netfix waits for udev, which has not finished with the new device.
+    tool::run(machine.exec("mkdir").args(["-p", "/run/udev/data"]));
+    machine.put("/run/udev/control", "");
+    let state_dir = node.state_dir();
+    let words = "restore --runtime none -v --manager-grace 20s";
+    let run = thread::scope(|scope| {
+        let restore = scope.spawn(|| Run::inside(&machine, &state_dir, words));
+        thread::sleep(Duration::from_secs(1));
+        node.ns.ip("addr flush dev eth0");
+        let index = node.ns.index_of("eth0");
+        machine.put(&format!("/run/udev/data/n{index}"), "I:1\n");
+        node.ns.ip("link set eth0 promisc on");
+        node.ns.ip("link set eth0 promisc off");
+        thread::sleep(Duration::from_secs(2));
+        assert!(!restore.is_finished(), "netfix did not wait");
+        assert!(machine.signal(networkd, Signal::SIGCONT), "no signal");
+        restore.join().expect("netfix ends")
+    });
+    let run = run
+        .exits(0)
+        .warnings(&[])
+        .stderr_has(&["waiting up to 20 s for systemd-networkd to bring back eth0"]);
+    assert!(
+        !run.out.contains("10.88.0.2/16"),
+        "networkd did not go first\n{}",
+        run.transcript()
+    );
+    let addresses = node.ns.ip("-4 -o addr show dev eth0");
+    assert_eq!(addresses.matches("10.88.0.2/16").count(), 1, "{addresses}");
     before.assert_same(&pods[0].capture(), pods[0].name());
 }
 
