@@ -1,4 +1,4 @@
-//! Files that others may have put there: looked at before they are opened. The open of a FIFO may wait for ever, and the
+//! Files that others may have put there: checked before they are opened. The open of a FIFO may never end, and the
 //! open of a device may change its state or start it.
 
 use std::fs::{File, OpenOptions};

@@ -165,8 +165,8 @@ impl Bus {
             let answer = read(&self.send(object, method, body).await?, method)?;
             let end = async {
                 while let Some(message) = signals.next().await {
-                    let told = message.map_err(failed)?.body().deserialize();
-                    if let Some(end) = told.ok().and_then(|told| is_end(&answer, told)) {
+                    let body = message.map_err(failed)?.body().deserialize();
+                    if let Some(end) = body.ok().and_then(|body| is_end(&answer, body)) {
                         return Ok(end);
                     }
                 }

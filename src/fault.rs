@@ -1,6 +1,6 @@
 //! Failure points: where a test can make the program die, or one call fail, at any instant.
 //!
-//! They exist with the feature `failpoints` only; without it [`point`] is nothing. With it, the environment says what
+//! They exist with the feature `failpoints` only; without it [`point`] is nothing. With it, the environment has what
 //! happens: `NETFIX_FAILPOINT=NUMBER:ACTION` makes the process die at the point of that number (`kill`), its thread panic
 //! there if that is a thread inside a pod (`panic`), or the call there fail once (`EAGAIN`, `ENOMEM`, `EBUSY`, `EINTR`,
 //! `ENOBUFS`, `ENOSPC`, `EIO`); `NETFIX_FAILPOINT_LOG=FILE` gets a line a
@@ -11,7 +11,7 @@ use std::io;
 /// Somewhere a call into the kernel, to the disk or to systemd is about to be made. `what` names the sort of call.
 ///
 /// # Errors
-/// The errno that the test has asked for at this point.
+/// The errno that the test has set at this point.
 #[inline]
 #[cfg_attr(
     not(feature = "failpoints"),

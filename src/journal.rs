@@ -173,7 +173,7 @@ impl Outlets {
 
 impl Log for Outlets {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        // Libraries have logs of their own, which say nothing to an administrator.
+        // Libraries have logs of their own, which are of no use to an administrator.
         let target = metadata.target();
         let is_ours =
             target == trace::TARGET || target == "netfix" || target.starts_with("netfix::");
@@ -288,8 +288,9 @@ pub fn ends(ended: &Ended<'_>) {
     } else {
         Severity::Warning
     };
-    let told = ended.problems.iter();
-    told.filter(|problem| problem.severity >= least)
+    let problems = ended.problems.iter();
+    problems
+        .filter(|problem| problem.severity >= least)
         .for_each(|problem| log_problem(problem, ended));
     let Ended {
         command,

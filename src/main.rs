@@ -78,13 +78,13 @@ fn context(cli: &Cli, style: Style) -> Context {
         && style.form != Form::Json
         && !cli.command.logs_to_stderr()
         && io::stderr().is_terminal();
-    let say = if global.quiet {
+    let notify = if global.quiet {
         log_waiting
     } else {
         say_waiting
     };
     Context {
-        store: Store::new(global.state_dir.clone()).patient(global.lock_wait, say),
+        store: Store::new(global.state_dir.clone()).patient(global.lock_wait, notify),
         progress: report::listener(shows_bar, style.ascii),
         quiet: global.quiet,
         json: style.form == Form::Json,

@@ -153,10 +153,10 @@ fn last_announcement(lab: &Lab, text: &str) -> Option<f64> {
         let Some((head, tail)) = line.split_once(" who-has ") else {
             continue;
         };
-        let (asked, teller) = tail.split_once(" tell ")?;
-        if Some(asked) == teller.split(',').next() {
+        let (wanted, teller) = tail.split_once(" tell ")?;
+        if Some(wanted) == teller.split(',').next() {
             let time: f64 = head.split(' ').next()?.parse().ok()?;
-            times.entry(asked.to_owned()).or_insert(time);
+            times.entry(wanted.to_owned()).or_insert(time);
         }
     }
     let mut others = lab.pods.iter().skip(1);

@@ -78,7 +78,7 @@ pub(crate) enum CheckState {
     Failed,
 }
 
-/// Checks, and once more where a finding may pass by itself: a pod that is being deleted loses its interfaces first, one that
+/// Checks, and once more where a finding may be gone a moment later: a pod that is being deleted loses its interfaces first, one that
 /// is being created gets them later, and the kernel declares a link operational up to a second after it got carrier.
 pub(crate) fn run(
     check: &Check<'_>,

@@ -44,7 +44,7 @@ pub struct Cli {
 /// Headings of the help texts.
 const GLOBAL: &str = "Global options";
 
-/// How many generations are kept unless the user says otherwise.
+/// How many generations are kept unless the user sets another number.
 pub const DEFAULT_KEEP: NonZeroUsize = NonZeroUsize::new(5).unwrap();
 
 /// Options of every command.
@@ -109,7 +109,7 @@ impl Cli {
     }
 }
 
-/// Ends the process for wrong usage. A monitoring plugin is told in its own convention: exit code 2 means CRITICAL there.
+/// Ends the process for wrong usage. For a monitoring plugin it follows the convention of those: exit code 2 means CRITICAL there.
 fn refuse(error: &clap::Error) -> ! {
     if error.use_stderr() && env::args_os().any(|word| word == "--nagios") {
         let text = error.to_string();

@@ -32,7 +32,7 @@ pub enum Answer {
     Printed(u8),
 }
 
-/// Carries out a command that looks at the machine.
+/// Carries out a command that observes the machine.
 pub fn run(command: &Command, context: &mut Context) -> Answer {
     crate::kernel::netns::raise_file_limit();
     let result = match command {

@@ -36,7 +36,7 @@ pub(super) fn run(args: &ReportArgs, context: &mut Context) -> Result<Document, 
     Ok(answer(exit, problems, Some(Extra::Report(Box::new(view)))))
 }
 
-/// Writes the page. If the log cannot be read, the page lacks it and a warning says so.
+/// Writes the page. If the log cannot be read, the page lacks it and a warning reports it.
 fn write(
     view: &ReportView,
     path: &Path,

@@ -11,7 +11,7 @@ use crate::maintenance::status::{self, Status};
 use crate::model::problem::WindowCause;
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit, Extra, HoldView, NodeView, RuntimeView, StatusView};
-use crate::runtime::Asked;
+use crate::runtime::Queried;
 
 pub(super) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Document, Refusal> {
     let Status {
@@ -26,10 +26,10 @@ pub(super) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Document
         window,
         problems,
     } = status::run(&runtimes.config(), context)?;
-    let runtime = |asked: Asked| RuntimeView {
-        endpoint: asked.endpoint.display().to_string(),
-        version: asked.version,
-        pods: asked.sandboxes,
+    let runtime = |queried: Queried| RuntimeView {
+        endpoint: queried.endpoint.display().to_string(),
+        version: queried.version,
+        pods: queried.sandboxes,
     };
     let last_success = recorded.as_ref().and_then(|state| state.complete.clone());
     let status = StatusView {

@@ -80,14 +80,14 @@ fn confirm(request: &Request<'_>, context: &Context) -> Result<(), Refusal> {
         return Err(WindowCause::NoTerminal.error("upgrade").into());
     }
     let preview = preview::run(request, context)?;
-    if ask(request, preview).unwrap_or(false) {
+    if is_confirmed(request, preview).unwrap_or(false) {
         Ok(())
     } else {
         Err(WindowCause::NotConfirmed.error("upgrade").into())
     }
 }
 
-fn ask(request: &Request<'_>, preview: Preview) -> io::Result<bool> {
+fn is_confirmed(request: &Request<'_>, preview: Preview) -> io::Result<bool> {
     let mut terminal = io::stderr().lock();
     for problem in &preview.problems {
         writeln!(terminal, "{}: {problem}", problem.severity)?;

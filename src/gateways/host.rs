@@ -29,11 +29,11 @@ pub(super) struct Scope<'a> {
 
 impl Scope<'_> {
     /// The default gateways, and the gateways on links that a restore brings back: those that the host has now, and
-    /// those that its record says it should have.
+    /// those that it should have by its record.
     pub(super) fn questions(&self) -> Vec<Question> {
         let links = self.links();
         let mut questions = Vec::new();
-        let mut ask = |route: &Route, name_now: &dyn Fn(&IfName) -> IfName| {
+        let mut add = |route: &Route, name_now: &dyn Fn(&IfName) -> IfName| {
             for (gateway, dev) in route.gateways() {
                 let is_wanted = route.is_default() || links.contains(dev);
                 if is_wanted && self.has_neighbours(dev) {
@@ -43,10 +43,10 @@ impl Scope<'_> {
             }
         };
         for route in &self.now.routes {
-            ask(route, &IfName::clone);
+            add(route, &IfName::clone);
         }
         for route in self.recorded.iter().flat_map(|state| &state.routes) {
-            ask(route, &|dev| self.name_now(dev));
+            add(route, &|dev| self.name_now(dev));
         }
         questions
     }

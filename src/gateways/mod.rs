@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 
 use self::probe::{Answer, Place, Question};
-use self::targets::{Asking, Found, Target};
+use self::targets::{Found, Queries, Target};
 use crate::inventory::observe::{self, Pod};
 use crate::inventory::stored::Stored;
 use crate::inventory::{Inventory, cannot_observe, private};
@@ -43,7 +43,7 @@ pub(crate) struct VerifiedPod {
     /// With the interfaces that it has now.
     pub pod: PodSummary,
     pub answers: Answers,
-    /// What the targets answered; none is asked from a pod that never had an interface.
+    /// What the targets answered; no query leaves from a pod that never had an interface.
     pub targets: Vec<TargetAnswer>,
 }
 
@@ -108,10 +108,10 @@ pub(crate) fn verify(
     };
     questions.extend(scope.questions());
     progress.notice(Progress::Phase(Phase::ProbingGateways, questions.len()));
-    let is_asking = |(at, _): &(usize, &mut Pod)| !without_network.contains(at);
-    let asking = inventory.pods.iter_mut().enumerate().filter(is_asking);
-    let asking = Asking::start(asking, targets, timeout);
-    let answers = probe::ask(&mut inventory, &questions, timeout).map_err(|error| {
+    let has_targets = |(at, _): &(usize, &mut Pod)| !without_network.contains(at);
+    let asking = inventory.pods.iter_mut().enumerate().filter(has_targets);
+    let queries = Queries::start(asking, targets, timeout);
+    let answers = probe::probe(&mut inventory, &questions, timeout).map_err(|error| {
         let error = error.to_string();
         Refusal::failed(GatewayCause::ProbeFailed { error }.error("probe"))
     })?;
@@ -130,7 +130,7 @@ pub(crate) fn verify(
             }
         });
     }
-    for (at, found) in asking.finish() {
+    for (at, found) in queries.finish() {
         problems.extend(pods[at].take(found));
     }
     add_damaged(&mut pods, &stored);
@@ -224,7 +224,7 @@ impl Survey {
     }
 }
 
-/// The gateways that the pod has now, and those that its checkpoint says it should have.
+/// The gateways that the pod has now, and those that it should have by its checkpoint.
 fn gateways(place: Place, now: &NetState, then: Option<&NetState>) -> Vec<Question> {
     let mut questions: Vec<Question> = Vec::new();
     let before = then.iter().flat_map(|state| &state.routes);

@@ -1,4 +1,4 @@
-//! Host names as a pod has them: its /etc/hosts, then DNS by its /etc/resolv.conf, asked from inside its namespace.
+//! Host names as a pod has them: its /etc/hosts, then DNS by its /etc/resolv.conf, queried from inside its namespace.
 //!
 //! Nothing of the pod runs, and no link in its file system leads out of its root.
 
@@ -56,7 +56,7 @@ impl Resolver {
         let config = Config::parse(&self.read("etc/resolv.conf").map_err(unresolved)?);
         for candidate in config.candidates(name) {
             let mut found = config
-                .ask(&candidate, TYPE::A, deadline)
+                .query(&candidate, TYPE::A, deadline)
                 .map_err(unresolved)?;
             // Servers that never answer questions for AAAA exist.
             let limit = if found.is_empty() {
@@ -64,7 +64,7 @@ impl Resolver {
             } else {
                 deadline.min(Instant::now() + ATTEMPT)
             };
-            match config.ask(&candidate, TYPE::AAAA, limit) {
+            match config.query(&candidate, TYPE::AAAA, limit) {
                 Ok(more) => found.extend(more),
                 Err(error) if found.is_empty() => return Err(unresolved(error)),
                 Err(_) => {}
@@ -118,7 +118,7 @@ fn in_hosts(text: &str, name: &str) -> Vec<IpAddr> {
     found
 }
 
-/// What resolv.conf(5) says.
+/// The settings of resolv.conf(5).
 #[derive(Debug, PartialEq, Eq)]
 struct Config {
     servers: Vec<IpAddr>,
@@ -172,7 +172,7 @@ impl Config {
     }
 
     /// Asks the servers in turn until one answers; no address is an answer too.
-    fn ask(&self, name: &str, kind: TYPE, deadline: Instant) -> io::Result<Vec<IpAddr>> {
+    fn query(&self, name: &str, kind: TYPE, deadline: Instant) -> io::Result<Vec<IpAddr>> {
         let mut failure = io::Error::other("resolv.conf has no nameserver");
         for server in self.servers.iter().cycle() {
             let left = deadline.saturating_duration_since(Instant::now());

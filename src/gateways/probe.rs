@@ -50,13 +50,13 @@ pub(super) enum Answer {
     Silent,
     /// It is a permanent neighbour, so the kernel does not probe it.
     Static,
-    /// The kernel refused to ask.
+    /// The kernel refused the probe.
     Refused(nix::errno::Errno),
     /// The namespace does not have the interface.
     NoInterface,
 }
 
-struct Asked<'a> {
+struct Probe<'a> {
     question: &'a Question,
     since: Instant,
     answer: Option<Answer>,
@@ -71,7 +71,7 @@ const RETRANSMIT: Duration = Duration::from_secs(1);
 
 /// Probes all gateways, those of as many pods at once as can be open; the answers are in the order of the questions. Fails
 /// when a socket cannot be opened or fails; single refusals are answers.
-pub(super) fn ask(
+pub(super) fn probe(
     inventory: &mut Inventory,
     questions: &[Question],
     timeout: Duration,
@@ -83,52 +83,52 @@ pub(super) fn ask(
     };
     let mut answers = Vec::with_capacity(questions.len());
     for part in questions.chunk_by(|a, b| part_of(a) == part_of(b) || part_of(b).is_none()) {
-        let asked = ask_at_once(inventory, part, timeout);
+        let answered = probe_at_once(inventory, part, timeout);
         inventory.pods.iter_mut().for_each(Pod::release);
-        answers.extend(asked?);
+        answers.extend(answered?);
     }
     Ok(answers)
 }
 
-fn ask_at_once(
+fn probe_at_once(
     inventory: &mut Inventory,
     questions: &[Question],
     timeout: Duration,
 ) -> Result<Vec<Answer>, Error> {
     let mut listeners = listen(inventory, questions)?;
-    let begin = |question| Asked {
+    let begin = |question| Probe {
         question,
         since: Instant::now(),
         answer: None,
         late: None,
         is_own: false,
     };
-    let mut asked: Vec<_> = questions.iter().map(begin).collect();
-    let heard = hear(inventory, &mut listeners, &mut asked, timeout);
-    forget(inventory, &asked);
+    let mut probes: Vec<_> = questions.iter().map(begin).collect();
+    let heard = hear(inventory, &mut listeners, &mut probes, timeout);
+    forget(inventory, &probes);
     heard?;
-    Ok(asked
+    Ok(probes
         .into_iter()
-        .map(|asked| asked.answer.or(asked.late).unwrap_or(Answer::Silent))
+        .map(|probe| probe.answer.or(probe.late).unwrap_or(Answer::Silent))
         .collect())
 }
 
-/// Asks, and takes answers until the last that was asked has had its time, or until all have come.
+/// Sends requests, and takes answers until the last request has had its time, or until all have come.
 fn hear(
     inventory: &mut Inventory,
     listeners: &mut [(Place, Socket)],
-    asked: &mut [Asked<'_>],
+    probes: &mut [Probe<'_>],
     timeout: Duration,
 ) -> Result<(), Error> {
-    for asked in &mut *asked {
-        start(inventory, asked)?;
+    for probe in &mut *probes {
+        start(inventory, probe)?;
     }
     let deadline = Instant::now() + timeout;
-    while asked.iter().any(|asked| asked.answer.is_none()) && Instant::now() < deadline {
+    while probes.iter().any(|probe| probe.answer.is_none()) && Instant::now() < deadline {
         for at in ready(listeners, deadline)? {
             let (place, listener) = &mut listeners[at];
             for entry in neighbour::events(listener)? {
-                take(*place, entry, asked, inventory)?;
+                take(*place, entry, probes, inventory)?;
             }
         }
     }
@@ -136,10 +136,10 @@ fn hear(
 }
 
 /// Removes the entries that were made for the probe: the kernel never does.
-fn forget(inventory: &mut Inventory, asked: &[Asked<'_>]) {
-    for asked in asked.iter().filter(|asked| asked.is_own) {
-        let Question { place, gateway, .. } = *asked.question;
-        if let (Some(index), Ok(socket)) = (asked.question.index, socket(inventory, place)) {
+fn forget(inventory: &mut Inventory, probes: &[Probe<'_>]) {
+    for probe in probes.iter().filter(|probe| probe.is_own) {
+        let Question { place, gateway, .. } = *probe.question;
+        if let (Some(index), Ok(socket)) = (probe.question.index, socket(inventory, place)) {
             // One that is left serves the pod as any other.
             let _ = socket.run_one(neighbour::forget(index, gateway));
         }
@@ -179,27 +179,27 @@ fn listen(
 }
 
 /// Makes the kernel probe: with a new entry where it has none, else again.
-fn start(inventory: &mut Inventory, asked: &mut Asked<'_>) -> Result<(), Error> {
-    let gateway = asked.question.gateway;
-    let Some(index) = asked.question.index else {
-        asked.answer = Some(Answer::NoInterface);
+fn start(inventory: &mut Inventory, probe: &mut Probe<'_>) -> Result<(), Error> {
+    let gateway = probe.question.gateway;
+    let Some(index) = probe.question.index else {
+        probe.answer = Some(Answer::NoInterface);
         return Ok(());
     };
-    let socket = socket(inventory, asked.question.place)?;
+    let socket = socket(inventory, probe.question.place)?;
     let request = match neighbour::lookup(socket, index, gateway)? {
         Reachability::Static => {
-            asked.answer = Some(Answer::Static);
+            probe.answer = Some(Answer::Static);
             return Ok(());
         }
         Reachability::Unknown => {
-            asked.is_own = true;
+            probe.is_own = true;
             neighbour::resolve(index, gateway)
         }
         Reachability::Known => neighbour::reprobe(index, gateway),
     };
-    asked.since = Instant::now();
+    probe.since = Instant::now();
     if let Err(errno) = socket.run_one(request)? {
-        asked.answer = Some(Answer::Refused(errno));
+        probe.answer = Some(Answer::Refused(errno));
     }
     Ok(())
 }
@@ -207,22 +207,22 @@ fn start(inventory: &mut Inventory, asked: &mut Asked<'_>) -> Result<(), Error> 
 fn take(
     place: Place,
     entry: Entry,
-    asked: &mut [Asked<'_>],
+    probes: &mut [Probe<'_>],
     inventory: &mut Inventory,
 ) -> Result<(), Error> {
-    let about = |asked: &&mut Asked<'_>| {
-        let question = asked.question;
+    let about = |probe: &&mut Probe<'_>| {
+        let question = probe.question;
         question.place == place
             && question.index == Some(entry.index)
             && question.gateway == entry.dst
-            && asked.answer.is_none()
+            && probe.answer.is_none()
     };
-    let Some(asked) = asked.iter_mut().find(about) else {
+    let Some(probe) = probes.iter_mut().find(about) else {
         return Ok(());
     };
     if entry.reachable {
-        let rtt = asked.since.elapsed();
-        let before = match asked.late {
+        let rtt = probe.since.elapsed();
+        let before = match probe.late {
             Some(Answer::Reachable { at, .. }) => Some(at),
             _ => None,
         };
@@ -235,14 +235,14 @@ fn take(
             })
         };
         if rtt < RETRANSMIT {
-            asked.answer = answer(Some(rtt));
+            probe.answer = answer(Some(rtt));
         } else {
-            asked.late = answer(None);
-            start(inventory, asked)?;
+            probe.late = answer(None);
+            start(inventory, probe)?;
         }
     } else if entry.failed {
         // The kernel gives up after three requests; an IPv6 address in duplicate detection needs longer.
-        start(inventory, asked)?;
+        start(inventory, probe)?;
     }
     Ok(())
 }

@@ -60,7 +60,7 @@ impl Target {
     }
 
     /// Asks from the calling thread's namespace; returns the round trip. All addresses of a name share the time.
-    fn ask(&self, from: &Origin, id: u16) -> Result<Duration, GatewayCause> {
+    fn probe(&self, from: &Origin, id: u16) -> Result<Duration, GatewayCause> {
         let addresses = match self.host.parse() {
             Ok(address) => vec![address],
             Err(_) => Resolver::of(from.holder, from.inode)?.resolve(&self.host, from.deadline)?,
@@ -102,7 +102,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// The pod that asks.
+/// The pod that queries.
 #[derive(Debug, Clone)]
 struct Origin {
     /// A process of the pod, whose files resolve host names.
@@ -126,11 +126,11 @@ type Outcome = Result<Duration, GatewayCause>;
 /// What one pod found, target by target.
 pub(super) type Found = Vec<(TargetAnswer, Option<GatewayCause>)>;
 
-/// Targets that are being asked: by a thread for each of each pod, so that no pod delays another.
+/// Targets that are being queried: by a thread for each of each pod, so that no pod delays another.
 #[derive(Debug)]
-pub(super) struct Asking {
+pub(super) struct Queries {
     targets: Arc<[Target]>,
-    /// The pods that ask, by their place in the inventory; for each target its outcome, or `None` while it is not known.
+    /// The pods that query, by their place in the inventory; for each target its outcome, or `None` while it is not known.
     outcomes: Vec<(usize, Vec<Option<Outcome>>)>,
     /// Which pod of `outcomes`, which target.
     results: Receiver<(usize, usize, Outcome)>,
@@ -138,7 +138,7 @@ pub(super) struct Asking {
     timeout: Duration,
 }
 
-impl Asking {
+impl Queries {
     /// Asks for all pods at once.
     pub(super) fn start<'a>(
         pods: impl Iterator<Item = (usize, &'a mut Pod)>,
@@ -162,7 +162,7 @@ impl Asking {
                     // Each thread in a namespace recognises the answers to its own requests by this number.
                     let id = u16::try_from(number).unwrap_or_default() ^ process_id();
                     let outcome = entered.map_err(refused);
-                    let outcome = outcome.and_then(|()| targets[number].ask(&origin, id));
+                    let outcome = outcome.and_then(|()| targets[number].probe(&origin, id));
                     // The receiver is gone when the time is over.
                     let _ = sender.send((at, number, outcome));
                 };

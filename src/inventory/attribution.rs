@@ -14,7 +14,7 @@ use crate::matching::Selection;
 use crate::model::problem::InventoryCause;
 use crate::model::{Bytes, Link, PodInfo, Problem};
 use crate::refusal::Refusal;
-use crate::runtime::{self, Answer, Asked, names};
+use crate::runtime::{self, Answer, Queried, names};
 
 /// How often, and after which pause, the machine is observed and the runtimes are queried again when the two do not
 /// agree: pods come and go meanwhile, and a runtime that is starting may not have its pods yet.
@@ -80,7 +80,7 @@ impl Inventory {
         selection: &Selection,
         until: Instant,
     ) -> Result<Comparison, Refusal> {
-        let answer = kubelet_endpoint::ask_until(config, until)?;
+        let answer = kubelet_endpoint::query_until(config, until)?;
         let Introduction {
             mut unfound,
             problems,
@@ -104,8 +104,8 @@ impl Inventory {
     fn suspects(&mut self, answer: &Answer, selection: &Selection) -> Vec<PathBuf> {
         let Self { pods, host, .. } = self;
         let none_known =
-            answer.asked.iter().any(|asked| asked.kind.is_some()) && answer.sandboxes.is_empty();
-        let incomplete = answer.asked.iter().any(|asked| asked.kind.is_none());
+            answer.queried.iter().any(|one| one.kind.is_some()) && answer.sandboxes.is_empty();
+        let incomplete = answer.queried.iter().any(|one| one.kind.is_none());
         let is_doubtful = |pod: &Pod| {
             let unclaimed_container = pod.info.source == names::SOURCE_CGROUP;
             (none_known && pod.netns.holder.is_some()) || (incomplete && unclaimed_container)
@@ -189,9 +189,9 @@ fn with<T>(all: impl Iterator<Item = T>, wanted: impl Iterator<Item = bool>) -> 
 /// The problem of such namespaces: the answer proves nothing.
 fn contradicted(answer: &Answer, namespaces: &[PathBuf]) -> Problem {
     let text = |path: &PathBuf| Bytes::from(path.as_path()).to_string();
-    let silent = |asked: &&Asked| asked.kind.is_none() || answer.sandboxes.is_empty();
-    let endpoints = answer.asked.iter().filter(silent);
-    let endpoints: Vec<String> = endpoints.map(|asked| text(&asked.endpoint)).collect();
+    let silent = |one: &&Queried| one.kind.is_none() || answer.sandboxes.is_empty();
+    let endpoints = answer.queried.iter().filter(silent);
+    let endpoints: Vec<String> = endpoints.map(|one| text(&one.endpoint)).collect();
     let namespaces = namespaces.iter().map(text).collect();
     InventoryCause::PodListIncomplete { namespaces }.error(endpoints.join(", "))
 }

@@ -6,7 +6,7 @@ use std::io;
 
 use crate::inventory::procfs;
 use crate::model::identity::Holder;
-use crate::runtime::names::{KubeName, told};
+use crate::runtime::names::{KubeName, non_empty};
 
 /// Container ids of every runtime are the hexadecimal digits of a SHA-256 sum or as many random ones.
 const ID_LENGTH: usize = 64;
@@ -218,14 +218,14 @@ fn occupant(container: Container, pid: u32) -> Occupant {
         }) => Occupant {
             attempt: Some(attempt).filter(|_| is_sandbox),
             sandbox,
-            uid: told(&uid),
-            namespace: told(&namespace),
-            name: told(&name),
+            uid: non_empty(&uid),
+            namespace: non_empty(&namespace),
+            name: non_empty(&name),
         },
         None => Occupant {
             sandbox,
             uid,
-            name: called.as_deref().and_then(told),
+            name: called.as_deref().and_then(non_empty),
             ..Occupant::default()
         },
     }

@@ -211,7 +211,7 @@ impl Paired {
         }
         let is_gone = |answer: &Answer| {
             let mut sandboxes = answer.sandboxes.iter();
-            !answer.asked.is_empty() && !sandboxes.any(|sandbox| is_named(&file, &sandbox.id))
+            !answer.queried.is_empty() && !sandboxes.any(|sandbox| is_named(&file, &sandbox.id))
         };
         if answer.is_some_and(is_gone) {
             self.problems

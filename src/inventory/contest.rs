@@ -153,7 +153,7 @@ impl<'a> History<'a> {
 }
 
 impl Sources<'_> {
-    /// A generation; `None` where a file of it cannot be read, or is none of netfix: it may be about any pod.
+    /// A generation; `None` where a file of it cannot be read, or was not written by netfix: it may be about any pod.
     fn past(self, number: u64) -> Option<Past> {
         let files = self.store.generation(number).ok()?.load_all().ok()?;
         let extension = |(_, file): store::Loaded| file.ok()?.netfix;

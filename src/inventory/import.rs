@@ -16,14 +16,14 @@ use crate::refusal::Refusal;
 use crate::runtime;
 use crate::store::{self, Content, Foreign, Guard, Store};
 
-/// What became of the files.
+/// The result of an import.
 pub(crate) struct Import {
     pub node: NodeIdentity,
     pub files: Vec<(PodSummary, Imported)>,
     pub problems: Vec<Problem>,
 }
 
-/// What became of one file.
+/// The result for one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Imported {
     /// It is a checkpoint now.

@@ -59,7 +59,7 @@ impl Matched {
     }
 
     /// What is missing in the pod, and the steps that restore it.
-    /// With the settings that a new link of the pod starts with, the plan goes on after the creation of links.
+    /// With the settings that a new link of the pod starts with, the plan continues after the creation of links.
     pub(crate) fn plan(
         &self,
         state: &NetState,

@@ -1,4 +1,4 @@
-//! Pairs checkpoints with the running pods that they are about, and says why others are not used.
+//! Pairs checkpoints with the running pods that they are about, and finds why others are not used.
 
 use std::collections::BTreeSet;
 

@@ -68,7 +68,7 @@ pub(super) fn reported<'a>(answer: Option<&'a Answer>, info: &PodInfo) -> Option
 
 /// Whether the runtimes know all other pods, and netfix knows all of theirs.
 fn is_whole(answer: &Answer, known: &[&PodInfo], sandboxes: &BTreeSet<&str>) -> bool {
-    let has_list = |answer: &Answer| answer.asked.iter().all(|asked| asked.kind.is_some());
+    let has_list = |answer: &Answer| answer.queried.iter().all(|one| one.kind.is_some());
     let is_reported = |info: &&PodInfo| reported(Some(answer), info).is_some();
     let mut theirs = answer.sandboxes.iter();
     !answer.sandboxes.is_empty()

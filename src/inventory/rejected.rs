@@ -42,7 +42,7 @@ pub(crate) fn name_successors(
     if gone.is_empty() {
         return Vec::new();
     }
-    let answer = match kubelet_endpoint::ask(runtimes) {
+    let answer = match kubelet_endpoint::query(runtimes) {
         Ok(answer) => answer,
         Err(unreachable) => return unreachable.into_iter().map(Problem::demoted).collect(),
     };

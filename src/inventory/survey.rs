@@ -321,7 +321,7 @@ pub(crate) fn settle_bare(
         return;
     }
     // Without an answer the finding stays.
-    if let Ok(answer) = kubelet_endpoint::ask(runtimes) {
+    if let Ok(answer) = kubelet_endpoint::query(runtimes) {
         answer.introduce(unmatched.iter_mut().map(|one| &mut one.pod));
         mark_private(unmatched, known, Some(&answer));
     }

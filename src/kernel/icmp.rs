@@ -20,7 +20,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const PAYLOAD: &[u8] = b"netfix verify: is there an answer?";
 
 /// Sends echo requests until one is answered, and returns the round trip; `None` when none was answered in time. `id`
-/// tells the answers from those to other programs.
+/// distinguishes the answers from those to other programs.
 ///
 /// # Errors
 /// The kernel's, of the last attempt: a source address may be tentative (RFC 4862) for the first seconds.

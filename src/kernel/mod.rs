@@ -31,7 +31,7 @@ pub use netns::Netns;
 pub use nix::errno::Errno;
 pub use socket::{Error, Request, Socket};
 
-/// The errno of an error, or what else it says.
+/// The errno of an error, or its message.
 pub(crate) fn words(error: &std::io::Error) -> String {
     let errno = error.raw_os_error().map(Errno::from_raw);
     errno.map_or_else(|| error.to_string(), |errno| errno.to_string())

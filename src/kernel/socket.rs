@@ -1,6 +1,6 @@
 //! A blocking rtnetlink socket inside one namespace.
 //!
-//! Requests are batched over netlink-sys: one send carries a pod's addresses and routes, and only the last message asks for
+//! Requests are batched over netlink-sys: one send carries a pod's addresses and routes, and only the last message requests
 //! an ACK, which rtnetlink's own connection cannot do. The rtnetlink crate only composes link messages (`link/add`, `link/change`).
 
 use std::any::Any;
@@ -253,7 +253,7 @@ impl Socket {
 
     /// Sends `requests` in order, in batches; a failed one does not stop those after it.
     ///
-    /// The results are in the order of the requests. Only the last message of each batch asks for an ACK: the kernel
+    /// The results are in the order of the requests. Only the last message of each batch requests an ACK: the kernel
     /// reports errors without it, by sequence number. When the socket itself fails, the results are unknown. They are fewer
     /// than the requests when the time was over after a batch.
     pub fn run(&mut self, requests: &[Request]) -> Result<Vec<Result<(), Errno>>, Error> {

@@ -64,7 +64,7 @@ pub fn has_finished(ifindex: u32) -> bool {
     entry.is_ok_and(|entry| is_final(&entry))
 }
 
-/// A device is initialized from the first `I:` on; while it is renamed it has a property that says so (sd-device).
+/// A device is initialized from the first `I:` on; while it is renamed it has a property for that (sd-device).
 fn is_final(entry: &str) -> bool {
     let is_initialized = entry.lines().any(|line| line.starts_with("I:"));
     is_initialized && !entry.lines().any(|line| line == "E:ID_RENAMING=1")

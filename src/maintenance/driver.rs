@@ -225,7 +225,7 @@ impl Driver<'_> {
         pods > 0
     }
 
-    /// Watches until `--settle` is over, restores what is lost meanwhile, and looks at everything a last time.
+    /// Watches until `--settle` is over, restores what is lost meanwhile, and observes everything a last time.
     pub(super) fn check_rebuilds(&mut self, baseline: &Baseline) {
         if self.session.window.is_paused() {
             return;
@@ -276,12 +276,12 @@ impl Driver<'_> {
         self.session.log(&Event::LookingAgain);
         let mut again = self.restored_once(baseline, wait);
         again.retain(&self.session.window.pods, &self.left_out);
-        let told = again.lost_again_after(&self.restored);
-        if let Some(problem) = &told {
+        let lost_again = again.lost_again_after(&self.restored);
+        if let Some(problem) = &lost_again {
             self.session.log(&Event::Failed(problem.clone()));
         }
-        let was_lost = told.is_some();
-        self.findings.add(Area::Rebuild, told);
+        let was_lost = lost_again.is_some();
+        self.findings.add(Area::Rebuild, lost_again);
         self.take(again);
         self.probe(baseline);
         was_lost

@@ -74,7 +74,7 @@ fn part(file: &File, from: u64, length: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Copies what is there from the present offset on; `left_out` writes what is said about each hole of so many bytes.
+/// Copies what is there from the present offset on; `left_out` writes the line about each hole of so many bytes.
 pub(super) fn copy(
     from: &mut File,
     to: &mut dyn Write,
@@ -87,7 +87,7 @@ pub(super) fn copy(
         if skipped > 0 {
             left_out(skipped, to)?;
         }
-        // A read would go on into a hole, with zeros.
+        // A read would continue into a hole, with zeros.
         let data = data_left(from)?.min(CHUNK as u64);
         let read = from.read(&mut chunk[..usize::try_from(data).unwrap_or(CHUNK)])?;
         to.write_all(&chunk[..read])?;
@@ -115,7 +115,7 @@ fn data_left(file: &mut File) -> io::Result<u64> {
     Ok(hole.map_or(u64::MAX, |hole| hole - at))
 }
 
-/// Where data or a hole begins, from an offset on; `None` at the end, or where the file system cannot tell. Moves the offset.
+/// Where data or a hole begins, from an offset on; `None` at the end, or where the file system does not report it. Moves the offset.
 fn find(file: &File, from: u64, what: Whence) -> io::Result<Option<u64>> {
     match lseek64(file, i64::try_from(from).unwrap_or(i64::MAX), what) {
         Ok(found) => Ok(u64::try_from(found).ok()),

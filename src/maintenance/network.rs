@@ -90,7 +90,7 @@ pub(crate) fn is_silent_before(problem: &Problem) -> bool {
     (code.is_about_gateway() || code == Code::TargetUnreachable) && !problem.is_error()
 }
 
-/// Probes the gateways of every pod and of the host, and asks the targets; from memory too.
+/// Probes the gateways of every pod and of the host, and the targets; from memory too.
 pub(crate) fn verify(
     baseline: &Baseline,
     request: &Request<'_>,
@@ -142,7 +142,7 @@ impl Verified {
         let warning = |problem: Problem| {
             let cause = match problem.code() {
                 Code::TargetUnreachable => WindowCause::TargetSilentBefore,
-                Code::GatewayUnknown => WindowCause::NotAskedBefore,
+                Code::GatewayUnknown => WindowCause::NotProbedBefore,
                 _ => WindowCause::SilentBefore,
             };
             let mut warning = cause.warning(problem.object);

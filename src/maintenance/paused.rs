@@ -46,7 +46,7 @@ impl Driver<'_> {
     }
 
     /// Whether the unit is paused since an interrupted window; arms a deadline of this process then. What the killed process
-    /// asked of systemd may happen only now.
+    /// requested from systemd may happen only now.
     fn is_still_paused(&mut self) -> Result<bool, Problem> {
         let window = &self.session.window;
         if !window.is_paused() || !kubelet_pause::is_paused(window, self.bus.as_ref())? {

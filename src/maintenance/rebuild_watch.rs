@@ -25,7 +25,7 @@ pub(crate) fn before(
     pods: &mut [WindowPod],
     config: &Config,
 ) -> Result<Vec<PathBuf>, Vec<Problem>> {
-    let answer = kubelet_endpoint::ask(config)?;
+    let answer = kubelet_endpoint::query(config)?;
     for pod in pods {
         let is_own = |sandbox: &&Sandbox| pod.info.sandbox.as_ref() == Some(&sandbox.id);
         let own = answer.sandboxes.iter().find(is_own);
@@ -37,10 +37,10 @@ pub(crate) fn before(
 /// The sockets of the runtimes that list their pods.
 fn answered(answer: &Answer) -> impl Iterator<Item = &PathBuf> {
     answer
-        .asked
+        .queried
         .iter()
-        .filter(|asked| asked.kind.is_some())
-        .map(|asked| &asked.endpoint)
+        .filter(|one| one.kind.is_some())
+        .map(|one| &one.endpoint)
 }
 
 /// Queries both; `pods` are those of the window.
@@ -51,8 +51,8 @@ pub(crate) fn after(
     limit: Limit<'_>,
     selection: &Selection,
 ) -> (After, Vec<Problem>) {
-    let is_asked = pods.iter().any(|pod| pod.fingerprint_before.is_some());
-    let (sandboxes, problems) = match sandboxes(is_asked, config, runtimes, limit) {
+    let is_needed = pods.iter().any(|pod| pod.fingerprint_before.is_some());
+    let (sandboxes, problems) = match sandboxes(is_needed, config, runtimes, limit) {
         Ok(sandboxes) => (Some(sandboxes), Vec::new()),
         Err(problems) => (None, problems),
     };
@@ -67,12 +67,12 @@ pub(crate) fn after(
 
 /// The sandboxes. A runtime that does not answer yet gets more time.
 fn sandboxes(
-    is_asked: bool,
+    is_needed: bool,
     config: &Config,
     runtimes: &[PathBuf],
     (limit, is_interrupted): Limit<'_>,
 ) -> Result<Vec<Sandbox>, Vec<Problem>> {
-    if !is_asked {
+    if !is_needed {
         return Ok(Vec::new());
     }
     let until = Instant::now() + limit;
@@ -91,7 +91,7 @@ fn query_again(config: &Config, before: &[PathBuf]) -> Result<Vec<Sandbox>, Vec<
         let cause = problem.cause;
         RebuildCause::NotChecked { cause }.error(problem.object)
     };
-    let answer = kubelet_endpoint::ask(config)
+    let answer = kubelet_endpoint::query(config)
         .map_err(|problems| problems.into_iter().map(not_checked).collect::<Vec<_>>())?;
     let is_there = |endpoint: &&PathBuf| answered(&answer).any(|now| now == *endpoint);
     let gone = before.iter().filter(|endpoint| !is_there(endpoint));

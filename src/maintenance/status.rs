@@ -27,7 +27,7 @@ pub(crate) struct Status {
     /// Namespaces that belong to no pod.
     pub private: usize,
     /// The runtimes that answered.
-    pub runtimes: Vec<runtime::Asked>,
+    pub runtimes: Vec<runtime::Queried>,
     pub window: Option<WindowStatus>,
     pub problems: Vec<Problem>,
 }
@@ -73,7 +73,7 @@ pub(crate) fn run(runtimes: &runtime::Config, context: &Context) -> Result<Statu
         running: pods.len(),
         covered,
         private: private.len(),
-        runtimes: answer.map(|answer| answer.asked).unwrap_or_default(),
+        runtimes: answer.map(|answer| answer.queried).unwrap_or_default(),
         window,
         problems,
     })

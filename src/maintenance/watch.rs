@@ -40,7 +40,7 @@ impl Drop for Watch {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
         if let Some(thread) = self.thread.take() {
-            // What panicked there has said so.
+            // The panic was reported there.
             let _ = thread.join();
         }
     }

@@ -195,7 +195,7 @@ impl WindowSession {
     pub(crate) fn close(mut self, end: Exit, closed_by: Option<&str>) -> (Window, Vec<Problem>) {
         if self.window.ended.is_none() {
             let is_of_other_boot = is_of_other_boot(&self.window);
-            // This boot's clock says nothing about a window of another one.
+            // This boot's clock does not apply to a window of another one.
             (self.window.ended, self.window.closed_by) = if is_of_other_boot {
                 (self.window.last_known(), Some(REBOOT.to_owned()))
             } else {

@@ -1,4 +1,4 @@
-//! ifupdown of Debian: what `/etc/network/interfaces` says (interfaces(5)).
+//! ifupdown of Debian: `/etc/network/interfaces` (interfaces(5)).
 //!
 //! After a driver reload it brings up a device that is `allow-hotplug`, when udev reports it. It recreates no VLAN and no
 //! bond: udev reports only what exists.

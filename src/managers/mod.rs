@@ -51,21 +51,21 @@ pub(crate) fn units_of_devices() -> Option<&'static str> {
 }
 
 /// Questions that are being answered.
-pub(crate) struct Asked {
+pub(crate) struct Query {
     answer: Receiver<Owners>,
     until: Instant,
 }
 
 /// Begins to query the managers, beside the caller's work.
-pub(crate) fn ask() -> Asked {
+pub(crate) fn query() -> Query {
     let (sender, answer) = channel();
     // Without a thread there is no sender, and so no answer.
     let _ = thread::Builder::new().spawn(move || sender.send(Owners::read()).is_ok());
     let until = Instant::now() + LIMIT;
-    Asked { answer, until }
+    Query { answer, until }
 }
 
-impl Asked {
+impl Query {
     /// The answer; a manager that hangs costs this time from the question on.
     pub(crate) fn owners(self) -> Owners {
         let left = self.until.saturating_duration_since(Instant::now());
@@ -92,7 +92,7 @@ impl Owners {
         }
     }
 
-    /// What files alone tell. Only the bus knows whether networkd runs: it is taken to, which costs a wait at most.
+    /// What files alone contain. Only the bus knows whether networkd runs: it is taken to, which costs a wait at most.
     fn without_bus(error: String) -> Self {
         let networkd = Path::new(networkd::STATE).exists();
         Self {

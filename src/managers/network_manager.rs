@@ -45,7 +45,7 @@ pub(super) struct Profiles(Vec<Profile>);
 struct Profile {
     path: OwnedObjectPath,
     link: String,
-    /// Whether `NetworkManager` activates it without being told (`autoconnect`).
+    /// Whether `NetworkManager` activates it without a request (`autoconnect`).
     is_automatic: bool,
 }
 
@@ -87,8 +87,8 @@ impl Profiles {
         // "/" lets NetworkManager choose the device, and make it.
         let nothing = OwnedObjectPath::try_from("/").map_err(|error| error.to_string())?;
         let body = (&profile.path, &nothing, &nothing);
-        let asked = bus.call::<_, OwnedObjectPath>(MANAGER, "ActivateConnection", &body);
-        asked.map(|_| ()).map_err(|error| error.to_string())
+        let activated = bus.call::<_, OwnedObjectPath>(MANAGER, "ActivateConnection", &body);
+        activated.map(|_| ()).map_err(|error| error.to_string())
     }
 }
 

@@ -1,4 +1,4 @@
-//! systemd-networkd: what its files say (systemd.netdev(5), systemd.network(5)), and the state that it keeps of each link.
+//! systemd-networkd: its files (systemd.netdev(5), systemd.network(5)), and the state that it keeps of each link.
 
 use std::collections::BTreeMap;
 use std::fs;

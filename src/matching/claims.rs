@@ -101,7 +101,7 @@ impl Contest {
     /// Decides it: what one uses now is never taken away, then the result of a CNI plugin counts, then the older claim. `None`:
     /// nothing shows who had it first, and no claimant gets it.
     ///
-    /// `is_given` says whether a CNI result gives a claimant the object, `oldest` finds the one of several that had it first.
+    /// `is_given` is whether a CNI result gives a claimant the object, `oldest` finds the one of several that had it first.
     pub(crate) fn owner(
         &self,
         claimants: &[Claimant],
@@ -203,7 +203,7 @@ mod tests {
         pods.iter().map(claimant).collect()
     }
 
-    fn told(claimants: &[Claimant], oldest: Option<Owner>) -> Vec<String> {
+    fn messages(claimants: &[Claimant], oldest: Option<Owner>) -> Vec<String> {
         let contests = contests(claimants);
         let findings = contests.iter().flat_map(|contest| {
             let owner = contest.owner(claimants, |_| false, |_| oldest);
@@ -219,15 +219,15 @@ mod tests {
             ("a", pod("eth0", 1, "10.0.0.1")),
             ("b", pod("eth0", 1, "10.0.0.2")),
         ];
-        let told = told(&claimants(&pods), None);
-        assert_eq!(told.len(), 2, "{told:?}");
+        let messages = messages(&claimants(&pods), None);
+        assert_eq!(messages.len(), 2, "{messages:?}");
         assert!(
-            told[0].starts_with("mac-conflict: pod a: MAC 02:00:00:00:00:01 on eth0: pod b"),
-            "{told:?}"
+            messages[0].starts_with("mac-conflict: pod a: MAC 02:00:00:00:00:01 on eth0: pod b"),
+            "{messages:?}"
         );
         assert!(
-            told[1].starts_with("mac-conflict: pod b:") && told[1].contains("pod a"),
-            "{told:?}"
+            messages[1].starts_with("mac-conflict: pod b:") && messages[1].contains("pod a"),
+            "{messages:?}"
         );
     }
 
@@ -245,7 +245,7 @@ mod tests {
         all.push(Claimant::host(&host));
         let expected = "address-conflict: pod a: 10.0.0.1 on eth0.3: the host has it: a restore does not add it here";
         let older = Some((0, Title::Older { generation: 1 }));
-        assert_eq!(told(&all, older), [expected]);
+        assert_eq!(messages(&all, older), [expected]);
     }
 
     #[test]
@@ -254,7 +254,7 @@ mod tests {
             ("a", pod("eth0.3", 1, "10.0.0.1")),
             ("b", pod("eth0.4", 1, "10.0.0.1")),
         ];
-        assert!(told(&claimants(&pods), None).is_empty());
+        assert!(messages(&claimants(&pods), None).is_empty());
     }
 
     /// The owner of the only contest of three pods.

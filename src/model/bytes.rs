@@ -22,7 +22,7 @@ impl Bytes {
         &self.0
     }
 
-    /// Whether there is none.
+    /// Whether there are no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

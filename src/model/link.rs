@@ -158,7 +158,7 @@ impl Parent {
 pub enum LinkKind {
     /// The loopback device of a namespace; never lost.
     Loopback,
-    /// A device without a kind: hardware, or a driver that looks like it.
+    /// A device without a kind: hardware, or a driver that appears as such.
     Physical,
     /// IEEE 802.1Q or 802.1ad VLAN.
     Vlan(Vlan),

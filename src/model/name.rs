@@ -29,7 +29,7 @@ impl IfName {
         self.0.as_slice()
     }
 
-    /// The name for programs whose names are UTF-8; any other name is none of theirs.
+    /// The name as text, for programs that know UTF-8 names only; `None` for any other name.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         str::from_utf8(self.as_bytes()).ok()

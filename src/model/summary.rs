@@ -105,7 +105,7 @@ pub struct GatewayAnswer {
     pub lladdr: Option<Mac>,
 }
 
-/// How a target is asked.
+/// The protocol of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TargetKind {
@@ -127,7 +127,7 @@ impl fmt::Display for TargetKind {
 /// Whether a target answered a pod.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetAnswer {
-    /// How it was asked.
+    /// The protocol.
     pub kind: TargetKind,
     /// The address, or host and port, as the user gave it.
     pub target: String,

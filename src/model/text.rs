@@ -108,16 +108,16 @@ mod tests {
 
     #[test]
     fn durations_have_the_one_or_two_units_that_matter() {
-        let told = [
+        let texts = [
             0, 12, 310, 1200, 9_990, 350_000, 999_999, 4_200_000, 5_000_000, 60_000_000, 97_250_000,
         ];
-        let told = told.map(|us| duration(Duration::from_micros(us)));
+        let texts = texts.map(|us| duration(Duration::from_micros(us)));
         let expected = [
             "0 s", "0.01 ms", "0.31 ms", "1.2 ms", "9.99 ms", "350 ms", "999 ms", "4.2 s", "5 s",
             "60 s", "97.2 s",
         ];
-        assert_eq!(told, expected);
-        let told = [120, 125, 3_599, 3_600, 10_925, 86_399, 86_400, 187_300]
+        assert_eq!(texts, expected);
+        let texts = [120, 125, 3_599, 3_600, 10_925, 86_399, 86_400, 187_300]
             .map(|s| duration(Duration::from_secs(s)));
         let expected = [
             "2 min",
@@ -129,7 +129,7 @@ mod tests {
             "1 d",
             "2 d 4 h",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(texts, expected);
     }
 
     #[test]

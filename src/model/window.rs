@@ -207,7 +207,7 @@ pub struct WindowPod {
     pub answered: Option<u64>,
     /// Its gateways' answers.
     pub gateways: Vec<GatewayAnswer>,
-    /// What the targets answered; empty when none was asked.
+    /// What the targets answered; empty without targets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<TargetAnswer>,
     /// Its fingerprint before the pause; null when no runtime reported it.
@@ -250,7 +250,7 @@ pub struct Container {
     pub restarts: Option<u32>,
 }
 
-/// What became of a container that ran before the window.
+/// How the window left a container that ran before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerChange {
     /// Its name in the pod.

@@ -40,7 +40,7 @@ pub use view::{
 };
 pub use window::{Ending, PodCounts, PodOutcome, ReportView, Standing, WindowView, page};
 
-/// Writes the answer to `out` and the problems to `talk`: tables first, then problems, the verdict last.
+/// Writes the answer to `out` and the problems to `messages`: tables first, then problems, the verdict last.
 ///
 /// # Errors
 /// The first failure; what the other stream can take is written nevertheless.
@@ -48,14 +48,14 @@ pub fn render(
     document: &Document,
     style: Style,
     out: &mut dyn Write,
-    talk: &mut dyn Write,
+    messages: &mut dyn Write,
 ) -> io::Result<()> {
     if style.form == Form::Json {
         serde_json::to_writer_pretty(&mut *out, document)?;
         return writeln!(out);
     }
     let body = print(style, out, &body(document, style));
-    let problems = print(style, talk, &problems(document, style));
+    let problems = print(style, messages, &problems(document, style));
     let last = print(style, out, &text::lines(last_line(document, style)));
     body.and(problems).and(last)
 }
@@ -111,7 +111,7 @@ fn body(document: &Document, style: Style) -> String {
 
 /// The problems that are not part of the answer.
 fn problems(document: &Document, style: Style) -> String {
-    let told: &[Problem] = match &document.extra {
+    let listed: &[Problem] = match &document.extra {
         Some(Extra::Check(_)) if style.form != Form::Name => return String::new(),
         Some(Extra::Report(view)) if !style.is_quiet() => &view.window.problems,
         _ => &[],
@@ -122,9 +122,12 @@ fn problems(document: &Document, style: Style) -> String {
         Severity::Info
     };
     let key = |problem: &Problem| (problem.severity, problem.line(None));
-    let told: BTreeSet<_> = told.iter().map(key).collect();
-    let is_told = |problem: &&Problem| problem.severity < least || told.contains(&key(problem));
-    let problems = document.problems.iter().filter(|problem| !is_told(problem));
+    let listed: BTreeSet<_> = listed.iter().map(key).collect();
+    let is_listed = |problem: &&Problem| problem.severity < least || listed.contains(&key(problem));
+    let problems = document
+        .problems
+        .iter()
+        .filter(|problem| !is_listed(problem));
     let pods = document.pods.iter().map(|pod| &pod.info);
     problems::text(problems, pods, problems::word, style)
 }

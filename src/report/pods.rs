@@ -47,7 +47,7 @@ pub(super) fn table(document: &Document, style: Style) -> String {
         "restore" => (restored(), pods.map(Row::new).collect()),
         "plan" | "diff" => (drifted(), pods.map(Row::new).collect()),
         "verify" => (
-            asked(document.pods.iter().any(|pod| !pod.targets.is_empty())),
+            probed(document.pods.iter().any(|pod| !pod.targets.is_empty())),
             pods.flat_map(|pod| asked_of(pod, style)).collect(),
         ),
         _ => (stored(style.now), pods.flat_map(interfaces).collect()),
@@ -220,7 +220,7 @@ fn drifted<'a>() -> Vec<Column<'a>> {
     ])
 }
 
-fn asked<'a>(has_targets: bool) -> Vec<Column<'a>> {
+fn probed<'a>(has_targets: bool) -> Vec<Column<'a>> {
     let destination = if has_targets {
         "DESTINATION"
     } else {

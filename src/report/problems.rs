@@ -23,7 +23,7 @@ pub(super) fn word(severity: Severity) -> (&'static str, Tone) {
 }
 
 /// The lines of these problems of these pods, each after the word for its severity. The worst is last: that is where a
-/// reader of a long answer looks.
+/// reader of a long answer sees.
 pub(super) fn text<'a>(
     problems: impl Iterator<Item = &'a Problem>,
     pods: impl Iterator<Item = &'a PodInfo>,
@@ -53,8 +53,8 @@ pub(super) fn text<'a>(
     let same_severity = |a: &Group<'_>, b: &Group<'_>| a.0.severity == b.0.severity;
     let of_severity = |groups: &[Group<'_>]| {
         let (word, tone) = word(groups[0].0.severity);
-        let told = told(groups, &titles, style).into_iter();
-        lines(told.map(|line| format!("{}: {line}", style.paint(word, tone))))
+        let messages = messages(groups, &titles, style).into_iter();
+        lines(messages.map(|line| format!("{}: {line}", style.paint(word, tone))))
     };
     groups.chunk_by(same_severity).map(of_severity).collect()
 }
@@ -64,8 +64,8 @@ type Group<'a> = (&'a Problem, Vec<&'a PodId>);
 
 /// The lines of one severity. Without `-v`, one pod has so many of one code at most, and so many pods have lines of one code:
 /// thousands of a kind would hide all others.
-fn told(groups: &[Group<'_>], titles: &Titles<'_>, style: Style) -> Vec<String> {
-    let mut told = Vec::new();
+fn messages(groups: &[Group<'_>], titles: &Titles<'_>, style: Style) -> Vec<String> {
+    let mut messages = Vec::new();
     let mut shown: BTreeMap<String, BTreeMap<Option<&PodId>, usize>> = BTreeMap::new();
     let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
     for (problem, pods) in groups {
@@ -78,16 +78,16 @@ fn told(groups: &[Group<'_>], titles: &Titles<'_>, style: Style) -> Vec<String> 
         };
         if style.is_verbose() || is_shown {
             *of_code.entry(pod).or_default() += 1;
-            told.push(line(problem, pods.clone(), titles));
+            messages.push(line(problem, pods.clone(), titles));
         } else {
             *left_out.entry(code).or_default() += 1;
         }
     }
     let rest = left_out.into_iter();
-    told.extend(
+    messages.extend(
         rest.filter_map(|(code, count)| Some(format!("{code}: {} (-v lists them)", more(count)?))),
     );
-    told
+    messages
 }
 
 /// One line without its severity: what it is about comes first.
@@ -122,7 +122,7 @@ mod tests {
     use crate::model::Code;
     use crate::report::Detail;
 
-    fn told(problems: &[Problem], detail: Detail) -> Vec<String> {
+    fn messages(problems: &[Problem], detail: Detail) -> Vec<String> {
         let style = Style {
             detail,
             ..Style::plain()
@@ -166,8 +166,8 @@ mod tests {
             "error: parent-missing: 2 pods (shop/web-0, shop/web-1): eth0.3: is missing",
             "error: parent-missing: pod shop/web-5 (c0ffee000005): bond0: is missing",
         ];
-        assert_eq!(told(&problems, Detail::Normal), grouped);
-        let singly = told(&problems, Detail::Steps);
+        assert_eq!(messages(&problems, Detail::Normal), grouped);
+        let singly = messages(&problems, Detail::Steps);
         assert_eq!(singly.len(), problems.len());
         assert_eq!(
             singly[1],
@@ -187,7 +187,7 @@ mod tests {
             file(&name).of(&PodId::from_text(&name))
         }));
         problems.push(missing(2, "bond0"));
-        let normal = told(&problems, Detail::Normal);
+        let normal = messages(&problems, Detail::Normal);
         assert_eq!(normal.len(), 2 * MOST + 3);
         let ends = [
             "error: parent-missing: pod shop/web-2 (c0ffee000002): bond0: is missing",
@@ -195,14 +195,14 @@ mod tests {
             "error: parent-missing: ... and 1470 more (-v lists them)",
         ];
         assert_eq!(normal[2 * MOST..], ends);
-        assert_eq!(told(&problems, Detail::Steps).len(), problems.len());
+        assert_eq!(messages(&problems, Detail::Steps).len(), problems.len());
     }
 
     #[test]
     fn a_pod_without_a_name_is_named_once() {
         let problem = missing(1, "").of(&PodId::from_text("n1-a"));
         assert_eq!(
-            told(&[problem], Detail::Normal),
+            messages(&[problem], Detail::Normal),
             ["error: parent-missing: pod n1-a: is missing"]
         );
     }

@@ -1,4 +1,4 @@
-//! How an answer looks: for people or programs, in how many columns, with or without colours.
+//! The style of an answer: for people or programs, in how many columns, with or without colours.
 
 use std::borrow::Cow;
 use std::io;
@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use jiff::Timestamp;
 use terminal_size::{Width, terminal_size_of};
 
-/// How an answer looks.
+/// The style of an answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
     /// For people or for programs.

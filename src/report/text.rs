@@ -126,10 +126,10 @@ mod tests {
     #[test]
     fn an_age_is_a_duration_unless_the_clock_was_set_back() {
         let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
-        let told = |then: &str| ago(then.parse().unwrap(), now);
-        assert_eq!(told("2026-11-21T11:56:59Z"), "3 min 1 s ago");
-        assert_eq!(told("2026-11-20T09:59:59Z"), "1 d 2 h ago");
-        assert_eq!(told("2026-11-21T12:00:01Z"), "2026-11-21T12:00:01Z");
+        let text = |then: &str| ago(then.parse().unwrap(), now);
+        assert_eq!(text("2026-11-21T11:56:59Z"), "3 min 1 s ago");
+        assert_eq!(text("2026-11-20T09:59:59Z"), "1 d 2 h ago");
+        assert_eq!(text("2026-11-21T12:00:01Z"), "2026-11-21T12:00:01Z");
     }
 
     #[test]

@@ -101,7 +101,7 @@ pub struct HoldView {
 pub struct GenerationView {
     /// Its number.
     pub number: u64,
-    /// When its newest file was written or verified (RFC 3339); null when none says so.
+    /// When its newest file was written or verified (RFC 3339); null where none has a time.
     pub time: Option<String>,
     /// Whether it has exactly the checkpoints that are stored now.
     pub current: bool,

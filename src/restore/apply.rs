@@ -81,7 +81,7 @@ pub(crate) fn remaining(
     problems
 }
 
-/// What became of steps, each in their order.
+/// The steps that were carried out, and those that failed; each in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Applied {
     pub done: Vec<Step>,

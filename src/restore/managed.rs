@@ -12,7 +12,7 @@ use super::wait_nic::WaitLimit;
 use crate::inventory::observe::Host;
 use crate::journal;
 use crate::kernel::Error;
-use crate::managers::{self, Asked, Owners};
+use crate::managers::{self, Owners, Query};
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::manager::Manager;
 use crate::model::problem::RestoreCause;
@@ -22,21 +22,21 @@ use crate::plan::{Change, Plan, Step};
 use crate::progress::{Listener, Progress, Wait};
 use crate::systemd::{self, Bus};
 
-/// `NetworkManager` accepts the activation of a VLAN whose parent it is still taking over, and fails later: it is told again.
+/// `NetworkManager` accepts the activation of a VLAN whose parent it is still taking over, and fails later: the activation is repeated.
 const AGAIN: Duration = Duration::from_secs(2);
-/// How often systemd is asked again about a manager at work.
+/// How often systemd is queried again about a manager at work.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// The managers of the host's links during a restore, and what they left to netfix.
 pub(super) struct Managed<'a> {
     limit: WaitLimit<'a>,
-    asked: Option<Asked>,
+    query: Option<Query>,
     known: Option<Owners>,
     /// Until when they go first; it begins with the first wait for them.
     until: Option<Instant>,
     /// The owners of links, by their name on the host now.
     owners: BTreeMap<IfName, Manager>,
-    /// The links whose profile `NetworkManager` was told to activate, with its refusal.
+    /// The links whose profile `NetworkManager` was requested to activate, with its refusal.
     activated: BTreeMap<IfName, Option<String>>,
 }
 
@@ -107,7 +107,7 @@ impl<'a> Managed<'a> {
         let is_needed = baseline.devices.iter().any(is_gone) || is_for_owners(&plan);
         Self {
             limit,
-            asked: (is_needed && may_wait(limit)).then(managers::ask),
+            query: (is_needed && may_wait(limit)).then(managers::query),
             known: None,
             until: None,
             owners: BTreeMap::new(),
@@ -116,7 +116,7 @@ impl<'a> Managed<'a> {
     }
 
     /// Waits until the owners have brought back what is missing, or have finished without. Returns whether it waited: then
-    /// the host is to be observed and planned anew. It is asked before each round, because a manager that notices a loss of
+    /// the host is to be observed and planned anew. Called before each round, because a manager that notices a loss of
     /// carrier late drops what was there at the last observation.
     pub(super) fn go_first(
         &mut self,
@@ -129,8 +129,8 @@ impl<'a> Managed<'a> {
             return Ok(false);
         }
         let known = self.known.take().unwrap_or_else(|| {
-            let asked = self.asked.take().unwrap_or_else(managers::ask);
-            asked.owners()
+            let query = self.query.take().unwrap_or_else(managers::query);
+            query.owners()
         });
         let has_waited = self.wait_for(&known, host, baseline, progress);
         self.known = Some(known);
@@ -181,7 +181,7 @@ impl<'a> Managed<'a> {
                 now.is_none_or(|now| !owners.has_finished(*manager, name, now.index))
             })
         };
-        // The owner is asked once for each link.
+        // The owner is queried once for each link.
         let names: BTreeSet<&IfName> = missing.collect();
         names.into_iter().filter(is_awaited).cloned().collect()
     }

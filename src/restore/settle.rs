@@ -106,14 +106,14 @@ pub(super) fn settle(
     progress: &mut dyn Listener,
 ) -> Result<Restored, Refusal> {
     let mut watch = LossWatch::start(&first.pods);
-    let (mut restored, mut told) = (first, Vec::new());
+    let (mut restored, mut notes) = (first, Vec::new());
     let mut time = Settle::begin(limits.settle, limits.manager_grace);
     progress.notice(Progress::Waiting(Wait::Loss, Vec::new(), limits.settle));
     while watch.has_losses(&mut time, &|| false) {
         let limit = WaitLimit::new(limits, None);
         let again = restore(request.clone(), limit, store, progress)?;
         if let Some(problem) = again.lost_again_after(&restored) {
-            told.push(problem);
+            notes.push(problem);
             time.note_loss();
         }
         restored = restored.then(again);
@@ -125,9 +125,9 @@ pub(super) fn settle(
     };
     let limit = WaitLimit::new(at_once, None);
     let last = restore(request.clone(), limit, store, progress)?;
-    told.extend(last.lost_again_after(&restored));
+    notes.extend(last.lost_again_after(&restored));
     restored = restored.then(last);
-    restored.problems.extend(told);
+    restored.problems.extend(notes);
     Ok(restored)
 }
 

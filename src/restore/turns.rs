@@ -57,7 +57,7 @@ pub(super) struct Ground<'a, 'user> {
     pub links: &'a HostLinks,
 }
 
-/// Restores all pods; returns them sorted by id, and what is to be told of the host's links.
+/// Restores all pods; returns them sorted by id, and the problems of the host's links.
 pub(super) fn restore(
     mut jobs: Vec<Job>,
     ground: &mut Ground<'_, '_>,

@@ -28,7 +28,7 @@ pub(crate) struct WaitLimit<'a> {
     pub(super) grace: Duration,
     /// What one pod may cost, before the rest of its work waits for all others.
     pub(super) pod_budget: Duration,
-    /// Whether a signal asks netfix to stop waiting, where signals may.
+    /// Whether a signal ends the wait, where signals may.
     interrupted: Option<&'a dyn Fn() -> bool>,
 }
 
@@ -76,7 +76,7 @@ impl<'a> WaitLimit<'a> {
         events::wait_for_configuration(until, self.interrupted, ready)
     }
 
-    /// Waits until `ready` or the limit; returns whether it is ready. Without a limit `ready` is asked once.
+    /// Waits until `ready` or the limit; returns whether it is ready. Without a limit `ready` is called once.
     fn wait(self, mut ready: impl FnMut() -> Result<bool, Error>) -> Result<bool, Error> {
         if self.limit.is_zero() {
             return ready();
@@ -183,7 +183,7 @@ pub(super) fn for_carrier(
     })?;
     let silent = names.iter().filter(|name| !has_carrier(host, name));
     let problem = |name| {
-        // Without --wait the user did not ask for carrier.
+        // Without --wait the user did not request carrier.
         if limit.limit.is_zero() {
             RestoreCause::NoCarrier.warning(name)
         } else {

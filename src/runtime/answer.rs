@@ -86,7 +86,7 @@ impl Sandbox {
 
 /// One runtime that answered.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct Queried {
     pub endpoint: PathBuf,
     /// The kind of runtime: `cri`, `docker` or `podman`; `None` for one that answers but offers no CRI, so that its
     /// containers are unknown.
@@ -99,8 +99,8 @@ pub struct Asked {
 impl Answer {
     /// A socket of a runtime that listed its pods.
     pub(crate) fn answering(&self) -> Option<&Path> {
-        let mut asked = self.asked.iter();
-        let known = asked.find(|asked| asked.kind.is_some())?;
+        let mut queried = self.queried.iter();
+        let known = queried.find(|one| one.kind.is_some())?;
         Some(&known.endpoint)
     }
 }
@@ -108,7 +108,7 @@ impl Answer {
 /// The answers of all runtimes.
 #[derive(Debug, Clone, Default)]
 pub struct Answer {
-    pub asked: Vec<Asked>,
+    pub queried: Vec<Queried>,
     /// Sockets on which no process listens, each with the error. Another runtime answered, and kubelet is not configured
     /// for these.
     pub(crate) refused: Vec<(PathBuf, String)>,

@@ -14,7 +14,7 @@ pub(super) const AT_ONCE: usize = 16;
 
 /// The answer of one runtime.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct Listing {
     /// The kind of runtime: `cri`, `docker` or `podman`.
     pub kind: &'static str,
     pub version: String,

@@ -11,10 +11,10 @@ use prost::Message;
 use serde_json::Value;
 
 use super::Sandbox;
-use super::call::{AT_ONCE, Failure, Told, before};
+use super::call::{AT_ONCE, Failure, Listing, before};
 use super::cri_api as api;
 use super::grpc::{Channel, NOT_FOUND, Refused, UNIMPLEMENTED};
-use super::names::{plain, told};
+use super::names::{non_empty, plain};
 use crate::model::window::Container;
 
 /// The kind of runtime.
@@ -62,7 +62,11 @@ impl Client {
     }
 
     /// Lists every running sandbox, and their running containers where `containers` is set.
-    pub async fn tell(self, containers: bool, until: Instant) -> Result<Told, Failure> {
+    pub async fn list_sandboxes(
+        self,
+        containers: bool,
+        until: Instant,
+    ) -> Result<Listing, Failure> {
         let state = Some(api::PodSandboxStateValue {
             state: api::SANDBOX_READY,
         });
@@ -86,7 +90,7 @@ impl Client {
                 sandbox.containers = of_sandbox.remove(&sandbox.id).unwrap_or_default();
             }
         }
-        Ok(Told {
+        Ok(Listing {
             kind: KIND,
             version: self.version,
             sandboxes,
@@ -204,10 +208,10 @@ fn described(id: String, status: api::PodSandboxStatus, info: &str) -> Option<Sa
     } = status.metadata.unwrap_or_default();
     Some(Sandbox {
         id,
-        namespace: told(&namespace),
+        namespace: non_empty(&namespace),
         has_network: true,
-        name: told(&name),
-        uid: told(&uid),
+        name: non_empty(&name),
+        uid: non_empty(&uid),
         attempt,
         pid,
         netns,

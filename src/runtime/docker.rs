@@ -5,9 +5,9 @@ use std::time::Instant;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::Sandbox;
-use super::call::{AT_ONCE, Failure, Told, before, cause};
+use super::call::{AT_ONCE, Failure, Listing, before, cause};
 use super::docker_api::{self as api, Inspected, Labels, Listed};
-use super::names::{KubeName, plain, told};
+use super::names::{KubeName, non_empty, plain};
 use crate::model::window::Container;
 
 const DOCKER: &str = "docker";
@@ -53,7 +53,11 @@ impl Client {
     }
 
     /// Lists every running container that owns a network namespace, and its pod's containers where `containers` is set.
-    pub async fn tell(self, containers: bool, until: Instant) -> Result<Told, Failure> {
+    pub async fn list_sandboxes(
+        self,
+        containers: bool,
+        until: Instant,
+    ) -> Result<Listing, Failure> {
         let step = "GET /containers/json";
         let listed = before(until, step, api::list(&self.socket)).await?;
         let listed = listed.map_err(|error| Failure::of(step, cause(error.as_ref())))?;
@@ -82,7 +86,7 @@ impl Client {
         for sandbox in &mut sandboxes {
             sandbox.containers.sort();
         }
-        Ok(Told {
+        Ok(Listing {
             kind: self.kind,
             version: self.version,
             sandboxes,
@@ -126,8 +130,8 @@ fn described(id: String, container: Inspected, kind: &'static str) -> Option<San
         .host_config
         .and_then(|host| host.network_mode)
         .unwrap_or_default();
-    let lives = (is(state.running) || is(state.paused)) && !is(state.restarting);
-    if !lives || mode == "host" || mode.starts_with("container:") {
+    let is_running = (is(state.running) || is(state.paused)) && !is(state.restarting);
+    if !is_running || mode == "host" || mode.starts_with("container:") {
         return None;
     }
     let labels = container
@@ -149,7 +153,7 @@ fn described(id: String, container: Inspected, kind: &'static str) -> Option<San
     let mut sandbox = Sandbox {
         id,
         namespace: None,
-        name: told(&name),
+        name: non_empty(&name),
         uid: None,
         attempt: None,
         netns: netns.filter(|path| path.is_absolute()),
@@ -171,12 +175,12 @@ fn described(id: String, container: Inspected, kind: &'static str) -> Option<San
     }
     if let Some(kube) = kube {
         sandbox.attempt = Some(kube.attempt);
-        sandbox.namespace = told(&kube.namespace);
-        sandbox.name = told(&kube.name);
-        sandbox.uid = told(&kube.uid);
+        sandbox.namespace = non_empty(&kube.namespace);
+        sandbox.name = non_empty(&kube.name);
+        sandbox.uid = non_empty(&kube.uid);
     }
     if labels.get(TYPE).is_some_and(|r#type| r#type == SANDBOX) {
-        let label = |key: &str| labels.get(key).and_then(|label| told(label));
+        let label = |key: &str| labels.get(key).and_then(|label| non_empty(label));
         sandbox.has_network = true;
         sandbox.namespace = label(POD_NAMESPACE).or(sandbox.namespace);
         sandbox.name = label(POD_NAME).or(sandbox.name);
@@ -231,15 +235,15 @@ mod tests {
             (POD_NAMESPACE, "shop"),
             (POD_UID, "u-1"),
         ];
-        let told = called("shop", "web-0", "u-1");
+        let expected = called("shop", "web-0", "u-1");
         assert_eq!(
             names(container("k8s_POD_web-0_shop_u-1_0", "none", &labels)),
-            told
+            expected
         );
-        assert_eq!(names(container("anything", "none", &labels)), told);
+        assert_eq!(names(container("anything", "none", &labels)), expected);
         assert_eq!(
             names(container("k8s_POD_web-0_shop_u-1_0", "none", &[])),
-            told
+            expected
         );
     }
 

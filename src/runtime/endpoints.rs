@@ -14,7 +14,7 @@ use crate::model::problem::InventoryCause;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Endpoint {
     pub path: PathBuf,
-    pub speaks: Which,
+    pub protocol: Which,
     /// Whether the user named it: then it must answer.
     pub named: bool,
     /// Whether kubelet is configured for it.
@@ -51,7 +51,7 @@ pub(super) fn to_ask(
     if let Some(path) = &config.endpoint {
         return Ok(vec![Endpoint {
             path: path.clone(),
-            speaks: wanted,
+            protocol: wanted,
             named: true,
             configured: false,
         }]);
@@ -84,7 +84,7 @@ fn put_first(configured: &Configured, wanted: Which, endpoints: &mut Vec<Endpoin
         None if wanted == Which::Docker || !(own.is_some() || configured.is_certain) => return,
         None => Endpoint {
             path: configured.path.clone(),
-            speaks: Which::Cri,
+            protocol: Which::Cri,
             named: false,
             configured: true,
         },
@@ -100,11 +100,12 @@ fn put_first(configured: &Configured, wanted: Which, endpoints: &mut Vec<Endpoin
 
 /// The usual sockets that exist.
 fn usual(wanted: Which) -> Vec<Endpoint> {
-    let of = |speaks: Which, paths: &'static [&str]| paths.iter().map(move |path| (speaks, *path));
+    let of =
+        |protocol: Which, paths: &'static [&str]| paths.iter().map(move |path| (protocol, *path));
     let mut known = BTreeSet::new();
     let mut endpoints = Vec::new();
-    for (speaks, path) in of(Which::Cri, &CRI).chain(of(Which::Docker, &DOCKER)) {
-        if wanted != Which::Auto && wanted != speaks {
+    for (protocol, path) in of(Which::Cri, &CRI).chain(of(Which::Docker, &DOCKER)) {
+        if wanted != Which::Auto && wanted != protocol {
             continue;
         }
         let older = Path::new("/var").join(path.trim_start_matches('/'));
@@ -115,7 +116,7 @@ fn usual(wanted: Which) -> Vec<Endpoint> {
                 Err(error) if matches!(error.kind(), NotFound | NotADirectory) => {}
                 _ => endpoints.push(Endpoint {
                     path,
-                    speaks,
+                    protocol,
                     named: false,
                     configured: false,
                 }),
@@ -146,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_named_socket_is_the_only_one_even_if_it_is_missing() {
-        for (which, speaks) in [
+        for (which, protocol) in [
             (Which::Auto, Which::Auto),
             (Which::Cri, Which::Cri),
             (Which::Docker, Which::Docker),
@@ -154,7 +155,7 @@ mod tests {
             let path = PathBuf::from("/nowhere/my.sock");
             let named = Endpoint {
                 path,
-                speaks,
+                protocol,
                 named: true,
                 configured: false,
             };

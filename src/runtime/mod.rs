@@ -1,7 +1,6 @@
 //! Clients of the container runtimes: which sandboxes they run, with names, uids and container ids.
 
 mod answer;
-mod ask;
 mod body;
 mod call;
 mod cri;
@@ -12,7 +11,8 @@ mod endpoints;
 mod grpc;
 mod http;
 pub(crate) mod names;
+mod query;
 
 pub(crate) use answer::Configured;
-pub use answer::{Answer, Asked, Config, Sandbox, Which};
-pub(crate) use ask::{LIMIT, ask_until, refusal};
+pub use answer::{Answer, Config, Queried, Sandbox, Which};
+pub(crate) use query::{LIMIT, query_until, refusal};

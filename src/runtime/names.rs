@@ -7,7 +7,7 @@ pub(crate) const SOURCE_CGROUP: &str = "cgroup";
 const MAX_NAME: usize = 253;
 
 /// A name from a runtime; `None` when it is empty.
-pub(crate) fn told(text: &str) -> Option<String> {
+pub(crate) fn non_empty(text: &str) -> Option<String> {
     let name: String = plain(text).chars().take(MAX_NAME).collect();
     Some(name).filter(|name| !name.is_empty())
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::fault::point;
 
-/// Opens a file, or creates it where the options say so.
+/// Opens a file, or creates it where the options have it so.
 pub(super) fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
     point("open")?;
     options.open(path)

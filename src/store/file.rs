@@ -172,7 +172,7 @@ pub(super) fn save(path: &Path, value: &impl Serialize, keys: &[&str]) -> Result
     write(path, &text)
 }
 
-/// Larger files are not indented: that would double them, and nobody reads so many routes.
+/// Larger files are not indented: that would double them, and no person reads that many routes.
 const MOST_INDENTED: usize = 1 << 20;
 
 /// JSON without spaces, but for the one in [`KEY`].

@@ -44,7 +44,7 @@ fn lock(store: &Store) -> Result<Flock<File>, Error> {
     let path = store.folder.join("lock");
     let mut file = open(&path).map_err(Error::write("cannot open", &path))?;
     let until = Instant::now() + store.patience;
-    let mut said = false;
+    let mut notified = false;
     loop {
         file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(lock) => return Ok(lock),
@@ -56,9 +56,9 @@ fn lock(store: &Store) -> Result<Flock<File>, Error> {
         if left.is_zero() {
             return Err(held(store, holder()));
         }
-        if !said {
-            (store.tell)(&holder());
-            said = true;
+        if !notified {
+            (store.notify)(&holder());
+            notified = true;
         }
         thread::sleep(PAUSE.min(left));
     }

@@ -34,7 +34,7 @@ use schema::{OfCheckpoint, Schema};
 #[error("{cause}")]
 pub struct Error {
     cause: StoreCause,
-    /// The file's name, or the option that asked for it.
+    /// The file's name, or the option that requested it.
     object: String,
     source: Option<io::Error>,
 }
@@ -140,7 +140,7 @@ pub struct Store {
     /// How long to wait for the lock.
     patience: Duration,
     /// Receives the holder's name before a wait.
-    tell: fn(&str),
+    notify: fn(&str),
 }
 
 /// One checkpoint file.
@@ -154,16 +154,16 @@ impl Store {
             folder,
             generation: None,
             patience: Duration::ZERO,
-            tell: |_| {},
+            notify: |_| {},
         }
     }
 
-    /// The same, with a wait for a lock that another process holds. `tell` receives the holder's name before the wait.
+    /// The same, with a wait for a lock that another process holds. `notify` receives the holder's name before the wait.
     #[must_use]
-    pub fn patient(self, patience: Duration, tell: fn(&str)) -> Self {
+    pub fn patient(self, patience: Duration, notify: fn(&str)) -> Self {
         Self {
             patience,
-            tell,
+            notify,
             ..self
         }
     }
@@ -295,7 +295,7 @@ fn check(path: &Path, text: &str, schema: Option<u32>) -> Result<(), Error> {
 
 /// Decodes the text of a checkpoint.
 fn decode(path: &Path, text: &str) -> Result<Checkpoint, Error> {
-    // A large one is parsed once, unless only its schema says what a text is.
+    // A large one is parsed once, unless only its schema defines what a text is.
     let parsed = (!schema::is_ambiguous(text))
         .then(|| file::parse::<Checkpoint>(path, text).ok())
         .flatten();

@@ -105,8 +105,11 @@ impl Bus {
     }
 
     /// Makes a call, and repeats it on a new connection if the old one broke: a driver's package may restart the bus.
-    fn ask<A>(&self, ask: impl Fn(&dbus::Bus) -> Result<A, dbus::Error>) -> Result<A, Error> {
-        let now = || ask(&self.0.borrow());
+    fn request<A>(
+        &self,
+        request: impl Fn(&dbus::Bus) -> Result<A, dbus::Error>,
+    ) -> Result<A, Error> {
+        let now = || request(&self.0.borrow());
         let answer = match now() {
             Err(dbus::Error::Unreachable(_)) => {
                 self.reconnect()?;
@@ -138,7 +141,7 @@ impl Bus {
         B: Serialize + DynamicType,
         A: DeserializeOwned + Signature,
     {
-        self.ask(|bus| bus.call(MANAGER, method, body))
+        self.request(|bus| bus.call(MANAGER, method, body))
     }
 
     /// Starts a job, such as `StopUnit`, and waits for its end; returns systemd's result: `done`, `failed`, ….
@@ -149,7 +152,7 @@ impl Bus {
         type Removed = (u32, OwnedObjectPath, String, String);
         let end_of =
             |job: &OwnedObjectPath, (_, path, _, result): Removed| (path == *job).then_some(result);
-        self.ask(|bus| bus.call_until(MANAGER, (method, body), "JobRemoved", limit, end_of))
+        self.request(|bus| bus.call_until(MANAGER, (method, body), "JobRemoved", limit, end_of))
     }
 
     /// The state of a unit; an unknown one is `not-found`.
@@ -178,7 +181,7 @@ impl Bus {
             interface,
             ..MANAGER
         };
-        self.ask(|bus| bus.property(object, name))
+        self.request(|bus| bus.property(object, name))
     }
 
     /// When the unit last became active, in milliseconds since the machine's boot; `None`: never.

@@ -69,7 +69,7 @@ pub fn detach(
     let all = std::iter::once("netfix")
         .chain(words.iter().map(String::as_str))
         .collect();
-    let (answer, talk) = (
+    let (stdout, stderr) = (
         output.0.display().to_string(),
         output.1.display().to_string(),
     );
@@ -81,8 +81,8 @@ pub fn detach(
         ("ExecStart", start.into()),
         ("WorkingDirectory", folder.as_str().into()),
         ("Environment", environment.to_vec().into()),
-        ("StandardOutputFileToAppend", answer.as_str().into()),
-        ("StandardErrorFileToAppend", talk.as_str().into()),
+        ("StandardOutputFileToAppend", stdout.as_str().into()),
+        ("StandardErrorFileToAppend", stderr.as_str().into()),
         // If netfix dies, the user's command finishes its driver upgrade.
         ("KillMode", "process".into()),
         // A stop of the unit waits for the restore of the pods.

@@ -189,7 +189,7 @@ fn query_all(ns: &Namespace, family: &str, questions: &[(&str, &str)]) -> Map<St
     let answers = answers.unwrap_or_else(|e| panic!("ip in {} answered {text}: {e}", ns.name()));
     let (mark, answers) = answers
         .split_first()
-        .unwrap_or_else(|| panic!("ip said nothing in {}", ns.name()));
+        .unwrap_or_else(|| panic!("ip printed nothing in {}", ns.name()));
     let mut parts = answers.split(|answer| answer == mark);
     let mut answer = |_: &str| {
         parts

@@ -102,7 +102,7 @@ impl Machine {
 
     /// The state of systemd, for the text of a failed assertion.
     pub fn systemd_state(&self) -> String {
-        let said = |words: &str| self.systemctl(words).unwrap_or_else(|e| e);
-        said("list-units --all --no-pager") + &said("list-jobs --no-pager")
+        let listing = |words: &str| self.systemctl(words).unwrap_or_else(|e| e);
+        listing("list-units --all --no-pager") + &listing("list-jobs --no-pager")
     }
 }

@@ -97,7 +97,7 @@ pub fn command<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item = S>
 }
 
 /// Writes a program, in a process of its own: the children of other threads inherit a file that this process has open for
-/// writing, and until they execute their programs nobody can execute that file (`ETXTBSY`, execve(2)).
+/// writing, and until they execute their programs no process can execute that file (`ETXTBSY`, execve(2)).
 pub fn program(text: &str, path: &Path) {
     let script = "printf %s \"$1\" >\"$2\" && chmod 755 \"$2\"";
     let words = ["-c", script, "sh", text].map(OsStr::new);

@@ -69,7 +69,7 @@ fn snapshot_with_one_lost(lost: impl FnOnce(&Node, &[Pod<'_>; 2]) -> Sandbox, wh
     for part in ["shop/web-0", &sandbox.uid, &sandbox.id, why] {
         assert!(
             problem.message.contains(part),
-            "nothing says {part}\n{}",
+            "no message has {part}\n{}",
             run.transcript()
         );
     }

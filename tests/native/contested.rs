@@ -61,7 +61,7 @@ fn the_older_of_two_claims_is_restored_and_the_younger_one_named() {
     node.snapshot();
     let twin = twin(&node, &pods[1]);
     let of_twin = twin.capture();
-    let told = |run: Run| {
+    let check = |run: Run| {
         run.exits(5)
             .errors(&[("address-conflict", twin.name())])
             .names(
@@ -71,10 +71,10 @@ fn the_older_of_two_claims_is_restored_and_the_younger_one_named() {
             )
             .names("address-conflict", pods[1].name(), &[twin.name()])
     };
-    told(node.netfix("snapshot"));
+    check(node.netfix("snapshot"));
     node.lose_and_reload();
     for words in ["plan", "restore", "restore"] {
-        told(node.netfix(words));
+        check(node.netfix(words));
     }
     assert_has_all_but_its_address(&twin, &of_twin);
     for (pod, before) in pods.iter().zip(&before) {
@@ -241,7 +241,7 @@ fn the_hosts_address_costs_a_pod_only_that_address() {
     node.ns
         .ip(&format!("addr add {}/16 dev eth0", pods[0].address()));
     let (host, before) = (node.capture(), captured(&pods));
-    let told = |words| {
+    let check = |words| {
         node.netfix(words)
             .exits(5)
             .errors(&[("address-conflict", pods[0].name())])
@@ -251,9 +251,9 @@ fn the_hosts_address_costs_a_pod_only_that_address() {
                 &[&pods[0].address(), "the host"],
             );
     };
-    told("snapshot");
+    check("snapshot");
     node.lose_and_reload();
-    told("restore");
+    check("restore");
     node.assert_same_as(&host);
     assert_has_all_but_its_address(&pods[0], &before[0]);
     pods[1].assert_same_as(&before[1]);

@@ -89,7 +89,7 @@ fn without_any_snapshot_there_are_no_generations() {
     let node = Node::new();
     assert!(listed(&node).is_empty());
     assert_eq!(kept(&node, "prune")["removed"], json!([]));
-    assert!(!node.state_dir().exists(), "asking made a state folder");
+    assert!(!node.state_dir().exists(), "a query made a state folder");
 }
 
 #[test]

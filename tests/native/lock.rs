@@ -40,9 +40,9 @@ impl Beside {
         let holder = Self::start(node, "holder", "restore --wait 60s");
         let lock = node.state_dir().join("lock");
         let word = format!("pid {} ", holder.pid());
-        let says = || fs::read_to_string(&lock).is_ok_and(|text| text.starts_with(&word));
+        let is_named = || fs::read_to_string(&lock).is_ok_and(|text| text.starts_with(&word));
         assert!(
-            wait_until(TIMEOUT, says),
+            wait_until(TIMEOUT, is_named),
             "the first netfix never took the lock: {}",
             holder.stderr()
         );
@@ -53,9 +53,9 @@ impl Beside {
     fn waiting(node: &Node, words: &str, holder: &Self) -> Self {
         let waiting = Self::start(node, "waiting", words);
         let who = format!("pid {} ", holder.pid());
-        let says = || waiting.stderr().contains(&who);
+        let is_named = || waiting.stderr().contains(&who);
         assert!(
-            wait_until(TIMEOUT, says),
+            wait_until(TIMEOUT, is_named),
             "it does not report the lock holder: {}",
             waiting.stderr()
         );
@@ -252,7 +252,7 @@ fn an_interrupt_ends_the_wait_at_once() {
         let status = waiting.finish();
         assert!(
             begin.elapsed() < Duration::from_secs(1),
-            "{words}: it went on waiting"
+            "{words}: it continued to wait"
         );
         let is_interrupted = status.signal() == Some(Signal::SIGINT as i32);
         assert!(

@@ -30,7 +30,7 @@ fn start_networkd(machine: &Machine) {
             .exec("mkdir")
             .args(["-p", "/run/systemd/network", settings]),
     );
-    // This is what tells networkd that there is no udev to wait for.
+    // By this networkd knows that there is no udev to wait for.
     machine.put(
         &format!("{settings}/no-udev.conf"),
         "[Service]\nReadOnlyPaths=/sys\n",

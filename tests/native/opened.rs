@@ -111,7 +111,7 @@ fn a_device_at_the_path_of_a_namespace_is_not_opened() {
     let trace = fs::read_to_string(trace).expect("strace's output");
     let name = device.display().to_string();
     let opened: Vec<&str> = trace.lines().filter(|line| line.contains(&name)).collect();
-    assert!(!opened.is_empty(), "it never looked at the path");
+    assert!(!opened.is_empty(), "it never opened the path");
     assert!(
         opened.iter().all(|line| line.contains("O_PATH")),
         "{opened:#?}"

@@ -200,7 +200,7 @@ fn of_a_user(cgroup: &Cgroup) -> Alone {
     Alone::by(Command::new("setpriv").args(nobody).args(own)).moved(cgroup)
 }
 
-/// A cgroup that says nothing, and that of a container.
+/// A cgroup without a name of a container, and that of a container.
 fn cgroups(node: &Node) -> [Cgroup; 2] {
     let of_pod = format!("kubepods/burstable/pod{}/{}", uid(8), unique_id());
     [node.ns.name(), &of_pod].map(Cgroup::new)

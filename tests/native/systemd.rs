@@ -92,14 +92,14 @@ fn the_machine_ends_with_the_test_and_leaves_nothing() {
     let machine = Machine::with_systemd(&node);
     machine.start_kubelet(PACKAGES);
     let inside = fs::read_link(format!("/proc/{}/ns/pid", machine.init())).expect("its namespace");
-    let lives = || {
+    let living = || {
         let all = fs::read_dir("/proc").into_iter().flatten().flatten();
         all.filter(|entry| fs::read_link(entry.path().join("ns/pid")).is_ok_and(|ns| ns == inside))
             .count()
     };
-    assert!(lives() >= 3, "systemd, the journal and kubelet at least");
+    assert!(living() >= 3, "systemd, the journal and kubelet at least");
     drop(machine);
-    assert_eq!(lives(), 0, "a process is left");
+    assert_eq!(living(), 0, "a process is left");
     let listed = "mount -t cgroup2 none /sys/fs/cgroup && ls /sys/fs/cgroup";
     let cgroups = tool::run(&mut tool::command(
         "unshare",

@@ -1,4 +1,4 @@
-//! `verify --ping` and `--tcp`: what the pods need beyond their gateways, asked from inside each.
+//! `verify --ping` and `--tcp`: what the pods need beyond their gateways, queried from inside each.
 
 use std::net::UdpSocket;
 use std::path::Path;
@@ -207,9 +207,9 @@ fn a_device_in_place_of_the_pods_files_is_never_opened() {
         );
 }
 
-/// Answers questions for `A` of one name; for all others it says that the name does not exist.
+/// Answers questions for `A` of one name; for all others it answers that the name does not exist.
 fn answer_questions(socket: &UdpSocket, name: &str, address: [u8; 4]) -> Vec<String> {
-    let mut asked = Vec::new();
+    let mut questions = Vec::new();
     let mut buffer = [0; 1500];
     while let Ok((length, from)) = socket.recv_from(&mut buffer) {
         let query = Packet::parse(&buffer[..length]).expect("a DNS query");
@@ -227,9 +227,9 @@ fn answer_questions(socket: &UdpSocket, name: &str, address: [u8; 4]) -> Vec<Str
         answer.questions.push(question);
         let bytes = answer.build_bytes_vec().expect("a DNS answer");
         socket.send_to(&bytes, from).expect("send");
-        asked.push(format!("{this} from {}", from.ip()));
+        questions.push(format!("{this} from {}", from.ip()));
     }
-    asked
+    questions
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn a_name_is_asked_of_the_pods_name_server_with_its_search_list() {
         target("tcp", "db:5432", true),
     ];
     assert_eq!(targets(&run, &pod), expected, "{}", run.transcript());
-    let asked = server.join().expect("the name server");
+    let questions = server.join().expect("the name server");
     let first = format!("db.x.cluster from {}", pod.address());
-    assert!(asked.contains(&first), "{asked:?}");
+    assert!(questions.contains(&first), "{questions:?}");
 }

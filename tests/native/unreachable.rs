@@ -35,7 +35,7 @@ fn assert_refused_by(node: &Node, netfix: impl Fn() -> Run, reported: &[(&str, &
         let took = started.elapsed();
         let problems = run.coded("runtime-unreachable");
         for (object, why) in reported {
-            let says = |problem: &ReportedProblem| {
+            let has_reason = |problem: &ReportedProblem| {
                 let message = &problem.message;
                 problem.object.contains(object)
                     && message.contains(why)
@@ -43,8 +43,8 @@ fn assert_refused_by(node: &Node, netfix: impl Fn() -> Run, reported: &[(&str, &
                         || message.contains("--runtime-endpoint"))
             };
             assert!(
-                problems.iter().any(says),
-                "nothing says {why:?} of {object}\n{}",
+                problems.iter().any(has_reason),
+                "no message has {why:?} about {object}\n{}",
                 run.transcript()
             );
         }

@@ -3,7 +3,7 @@
 
 #![allow(
     clippy::expect_used,
-    reason = "a test that cannot go on says why and stops"
+    reason = "a test that cannot continue reports why and stops"
 )]
 
 #[path = "../common/mod.rs"]

@@ -1,6 +1,6 @@
 //! Directories of `testdata` with one case each: `case.json`, and files with the expected results.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue stops")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub fn compare<T>(
     for (folder, case) in cases {
         assert!(
             !why(case).is_empty(),
-            "{} does not say why it exists",
+            "{} has no reason to exist",
             folder.display()
         );
         let answer = answer(case);

@@ -55,7 +55,7 @@ fn planned(case: &Case) -> String {
         links: case.links.clone(),
         ..NetState::default()
     };
-    let (wanted, said) = plan::complete(&partial, &now, &case.made, &host);
+    let (wanted, found) = plan::complete(&partial, &now, &case.made, &host);
     let observed = Observed {
         state: &now,
         new_link: case.new_link.as_ref(),
@@ -63,7 +63,7 @@ fn planned(case: &Case) -> String {
     };
     let plan = plan::pod(&wanted, &BTreeSet::new(), observed, &host);
     let steps = plan.steps.iter().map(|step| format!("{step}\n"));
-    let problems = plan.problems.iter().chain(&said);
+    let problems = plan.problems.iter().chain(&found);
     steps.chain(problems.map(in_short)).collect()
 }
 

@@ -2,7 +2,7 @@
 //! the plan, and how its result differs from the state before; and libcni's cache, by those in `testdata/cni-cache`.
 //!
 //! `NETFIX_BLESS=1 cargo test --test plan` writes the results again; read them before the commit.
-#![allow(clippy::expect_used, reason = "a test that cannot go on stops")]
+#![allow(clippy::expect_used, reason = "a test that cannot continue stops")]
 
 mod carried_out;
 mod cases;

@@ -4,7 +4,7 @@
 //! `NETFIX_BLESS=1 cargo test --test report` writes the texts again, and the checksums of the records; read them before
 //! the commit.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue stops")]
 
 mod answers;
 mod documents;

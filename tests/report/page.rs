@@ -212,8 +212,8 @@ fn hostile() -> (Window, &'static str) {
         pod.info.source = text();
         pod.before = vec![interface.clone()];
         pod.after = Some(vec![interface.clone(), interface.clone()]);
-        if let Some(lives) = &mut pod.fingerprint_after {
-            lives.sandbox = text();
+        if let Some(fingerprint) = &mut pod.fingerprint_after {
+            fingerprint.sandbox = text();
         }
     }
     let code = netfix::model::Code::Failed;
@@ -296,7 +296,7 @@ fn the_page_is_written_atomically() {
     );
     assert!(
         !out.contains("page.html"),
-        "it says that it wrote a page: {out}"
+        "it reports that it wrote a page: {out}"
     );
     assert_eq!(fs::read_to_string(&path).unwrap(), before);
     let link = machine.folder.path().join("link");

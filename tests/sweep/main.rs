@@ -8,7 +8,7 @@
 
 #![allow(
     clippy::expect_used,
-    reason = "a test that cannot go on says why and stops"
+    reason = "a test that cannot continue reports why and stops"
 )]
 #![allow(clippy::print_stdout, reason = "the table is for people")]
 

@@ -79,8 +79,8 @@ pub fn parse(text: &str) -> Option<Value> {
 /// The content of the state directory, without times and without the numbers of generations.
 pub fn picture(stage: &Stage<'_>) -> Value {
     let folder = stage.node.state_dir();
-    let current = says(&folder);
-    let newest = generations(stage).pop().map(|folder| says(&folder));
+    let current = content(&folder);
+    let newest = generations(stage).pop().map(|folder| content(&folder));
     let leftovers: Vec<String> = stage
         .node
         .state_files()
@@ -95,7 +95,7 @@ pub fn picture(stage: &Stage<'_>) -> Value {
     })
 }
 
-fn says(folder: &Path) -> Value {
+fn content(folder: &Path) -> Value {
     let timeless = |text: &String| parse(text).map(without_times);
     let checkpoints = texts(&folder.join("checkpoints"));
     let checkpoints: BTreeMap<_, _> = checkpoints

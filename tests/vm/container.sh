@@ -22,5 +22,5 @@ make_containers() {
 
 # value FORMAT CONTAINER...
 value() { "$ENGINE" inspect -f "$@"; }
-lives() { value '{{.Id}} {{.State.StartedAt}} {{.State.Pid}} {{.State.Running}} {{.RestartCount}}' "${WEBS[@]}" side host; }
+identities() { value '{{.Id}} {{.State.StartedAt}} {{.State.Pid}} {{.State.Running}} {{.RestartCount}}' "${WEBS[@]}" side host; }
 names() { local name; for name in "${WEBS[@]}"; do echo "$name $(value '{{.Id}}' "$name") - -"; done; }

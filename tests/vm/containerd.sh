@@ -61,9 +61,9 @@ cri_pod() {
 # names: the pods, in the format of written_down.
 names() { local name; for name in "${PODS[@]}"; do echo "$name ${IDS[$name]} shop uid-of-$name"; done; }
 
-# lives: everything that CRI reports of every sandbox and container, on the host's network or not. A pod that is
+# identities: everything that CRI reports of every sandbox and container, on the host's network or not. A pod that is
 # recreated, or whose container is restarted, differs.
-lives() {
+identities() {
     sandboxes name namespace uid attempt state created_at id
     containers name attempt state created_at pod_sandbox_id id
 }

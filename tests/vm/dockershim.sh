@@ -62,14 +62,14 @@ start_kubelet() {
     systemctl start $KUBELET
 }
 
-# rounds: kubelet logs each time how many pods it looks after.
+# rounds: kubelet logs each time how many pods it has.
 rounds() {
     journalctl -q -u $KUBELET -o cat | awk -v pods=${#WEBS[@]} '
         match($0, /SyncLoop \(SYNC\): [0-9]+/) { sum += substr($0, RSTART + 17, RLENGTH - 17) } END { print int(sum / pods) }'
 }
 
-# lives: every container of kubelet, also those that have ended.
-lives() {
+# identities: every container of kubelet, also those that have ended.
+identities() {
     docker ps -aq --filter name=k8s_ |
         xargs -r docker inspect -f '{{.Name}} {{.Id}} {{.State.StartedAt}} {{.State.Pid}} {{.State.Running}} {{.RestartCount}}' | sort -V
 }

@@ -59,14 +59,14 @@ written_down() {
 # incident SOURCE LIVES COMMAND...: snapshot, loss and repair. LIVES prints what must not change, the other command
 # prints the expected checkpoints.
 incident() {
-    local source=$1 lives=$2 pods
+    local source=$1 identities=$2 pods
     shift 2
     before_loss
     mapfile -t pods < <("$@")
     written_down "$source" "${pods[@]}"
-    "$lives" >"$WORK/lives"
+    "$identities" >"$WORK/identities"
     lost
     expect_exit 0 nf restore --wait 60s
     restored
-    "$lives" | diff "$WORK/lives" - || fail "a pod was rebuilt"
+    "$identities" | diff "$WORK/identities" - || fail "a pod was rebuilt"
 }

@@ -230,7 +230,7 @@ restored() {
     expect_exit 0 nf diff
 }
 
-said() { grep -qiE -- "$1" "$OUT" "$OUT.err" || fail "nothing in the output matches: $1"; }
+printed() { grep -qiE -- "$1" "$OUT" "$OUT.err" || fail "nothing in the output matches: $1"; }
 
 # problem CODE WORD...: the JSON document in $OUT has a problem with that code that contains each word.
 problem() {

@@ -10,7 +10,7 @@ plain_node() {
     standard_node
     gw_hide
     # shellcheck disable=SC2317 # These replace other functions.
-    lives() { local pod; for pod in "${PODS[@]}"; do echo "$pod $(ip netns pids "$pod")"; done; }
+    identities() { local pod; for pod in "${PODS[@]}"; do echo "$pod $(ip netns pids "$pod")"; done; }
     # shellcheck disable=SC2317
     rounds_later() { :; }
 }
@@ -24,7 +24,7 @@ plain_kubelet() {
 before_window() {
     all_answer
     capture "$WORK/before"
-    lives >"$WORK/lives"
+    identities >"$WORK/identities"
 }
 
 # upgrade CODE[|CODE] [OPTION...] -- COMMAND, for a shell. $SETTLE: how long it watches kubelet at the end.
@@ -60,7 +60,7 @@ no_units() { [ -z "$(systemctl list-units --all --plain --no-legend 'netfix-*')"
 untouched() {
     step "no pod was rebuilt, and every pod has its whole network"
     rounds_later 2
-    lives | diff "$WORK/lives" - || fail "a pod was rebuilt"
+    identities | diff "$WORK/identities" - || fail "a pod was rebuilt"
     capture "$WORK/after"
     same "$WORK/before" "$WORK/after"
     all_answer
@@ -86,16 +86,16 @@ killed_in() {
     [ -e "$STATE/window.json" ] || fail "the window is closed"
 }
 
-# until_deadline: waits until kubelet has looked after its pods again.
+# until_deadline: waits until kubelet has checked its pods again.
 until_deadline() {
     wait_for $((2 * DEADLINE + 60)) "kubelet to start at the deadline" kubelet_runs
     rounds_later 3
-    lives | diff "$WORK/lives" - || fail "a pod was rebuilt"
+    identities | diff "$WORK/identities" - || fail "a pod was rebuilt"
     capture "$WORK/after"
     same "$WORK/before" "$WORK/after"
     all_answer
     step "resume closes the window"
     expect_exit '0|5' nf resume
-    lives | diff "$WORK/lives" - || fail "a pod was rebuilt"
+    identities | diff "$WORK/identities" - || fail "a pod was rebuilt"
     nothing_left
 }

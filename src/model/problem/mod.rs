@@ -64,7 +64,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// Whether a gateway did not answer, or could not be asked.
+    /// Whether a gateway did not answer, or could not be probed.
     pub(crate) fn is_about_gateway(self) -> bool {
         matches!(self, Self::GatewayUnknown | Self::GatewayUnreachable)
     }

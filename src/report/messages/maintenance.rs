@@ -31,7 +31,7 @@ sentences! {
         NamespaceUnreadable { error } => "{error}",
         Panicked => "netfix failed in this window (a bug: please report it); kubelet is resumed. Run `netfix restore`",
         SilentBefore => "does not answer, as before the window",
-        NotAskedBefore => "could not be asked, as before the window",
+        NotProbedBefore => "could not be probed, as before the window",
         TargetSilentBefore => "cannot be reached, as before the window",
     }
 }

@@ -110,7 +110,7 @@ sentences! {
         StepWithoutEffect => "the kernel reported success, but the change is missing",
         WaitsForCarrier => "must wait for carrier. Run `netfix restore` again when the link has it",
         NoCarrier => "is up but has no carrier: the pods on it are restored and cannot be reached",
-        UdevUnfinished { limit } => "udev did not finish with it within {limit}; netfix went on. See \
+        UdevUnfinished { limit } => "udev did not finish with it within {limit}; netfix continued. See \
             `systemctl status systemd-udevd`" (limit = duration(*limit)),
         MadeForManager { manager, limit } => "{manager} owns it and did not bring it back within {limit}: netfix recreated \
             it" (limit = duration(*limit)),
@@ -132,7 +132,7 @@ sentences! {
     GatewayCause {
         NoAnswer { timeout } => "no answer within {timeout}" (timeout = duration(*timeout)),
         PermanentNeighbour => "is a permanent neighbour: the kernel does not probe it",
-        NoMemory { error } => "could not be asked: {error}. A full neighbour table does that (`sysctl \
+        NoMemory { error } => "could not be probed: {error}. A full neighbour table does that (`sysctl \
             net.ipv4.neigh.default.gc_thresh3`), whichever namespace fills it. Run `netfix verify` again",
         CannotProbe { error } => "cannot be probed: {error}",
         InterfaceMissing => "cannot be probed: the interface is missing",

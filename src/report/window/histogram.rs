@@ -93,12 +93,12 @@ mod tests {
     #[test]
     fn every_outage_is_in_one_column() {
         let outages = [9_999, 10_000, 10_001, 14_000];
-        let told: Vec<(u64, u64)> = bins(&outages, 1000)
+        let found: Vec<(u64, u64)> = bins(&outages, 1000)
             .iter()
             .map(|bin| (bin.from, bin.count))
             .collect();
         assert_eq!(
-            told,
+            found,
             [
                 (9000, 1),
                 (10_000, 2),

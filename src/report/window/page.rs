@@ -11,7 +11,7 @@ use super::{ReportView, chart, figures, histogram, nics, tables};
 use crate::model::window::{PhaseName, Rollback};
 
 const STYLE: &str = include_str!("page.css");
-/// The page loads and runs nothing, even if a text on it looks like markup.
+/// The page loads and runs nothing, even if a text on it contains markup.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 

@@ -102,7 +102,9 @@ fn pod_row(view: &ReportView, pod: &WindowPod) -> Markup {
 fn change(pod: &WindowPod) -> Option<String> {
     let before = pod.fingerprint_before.as_ref()?;
     let after = pod.fingerprint_after.as_ref()?;
-    let short = |lives: &PodFingerprint| escape(&lives.sandbox.chars().take(8).collect::<String>());
+    let short = |fingerprint: &PodFingerprint| {
+        escape(&fingerprint.sandbox.chars().take(8).collect::<String>())
+    };
     if before.sandbox != after.sandbox {
         return Some(format!("sandbox {} became {}", short(before), short(after)));
     }

@@ -91,7 +91,7 @@ pub(super) fn interface(interface: &Interface) -> String {
     format!("{}{addresses}", interface.name)
 }
 
-/// What was asked of a pod, with the answer.
+/// A target of a pod, with its answer.
 pub(super) struct Answered {
     /// The gateway's address, or the target.
     pub object: String,
@@ -119,7 +119,7 @@ fn answer(reachable: Option<bool>, rtt: Option<u64>) -> String {
         (Some(true), Some(us)) => round_trip(us),
         (Some(true), None) => "answers".to_owned(),
         (Some(false), _) => "no answer".to_owned(),
-        (None, _) => "not asked".to_owned(),
+        (None, _) => "not probed".to_owned(),
     }
 }
 

@@ -31,7 +31,7 @@ pub enum Ending {
     RolledBack,
     /// Every pod is back; the user's command failed.
     CommandFailed,
-    /// netfix died in a phase, or the record does not say how the window ended.
+    /// netfix died in a phase, or the record has no end.
     Interrupted,
     /// Refused before anything was changed.
     Refused,
@@ -282,7 +282,7 @@ fn progress(window: &Window, ending: Ending) -> Option<String> {
         (Ending::Open, Some(Phase { name, .. })) => format!("in phase {name}"),
         (Ending::Open, None) if !is_still_paused(window) => "between two phases".to_owned(),
         (_, Some(Phase { name, .. })) => format!("died in phase {name}"),
-        (Ending::Interrupted, None) => "the record does not say how it ended".to_owned(),
+        (Ending::Interrupted, None) => "the record has no end".to_owned(),
         (Ending::Refused, None) => "nothing was changed".to_owned(),
         _ => return None,
     };

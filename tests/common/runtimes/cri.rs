@@ -208,7 +208,7 @@ where
 }
 
 impl State {
-    /// Hangs or fails where the script says so.
+    /// Hangs or fails where the script has it so.
     async fn reach(&self, step: Step) -> Result<(), Status> {
         let (hangs_at, fails_at) = {
             let script = self
@@ -247,11 +247,11 @@ async fn list(
     let before = state.lists.fetch_add(1, Ordering::SeqCst);
     state.reach(Step::List).await?;
     let ready = api::PodSandboxState::SandboxReady as i32;
-    let asked = request
+    let requested = request
         .filter
         .and_then(|filter| filter.state)
         .map(|state| state.state);
-    assert_eq!(asked, Some(ready), "only running pods are requested");
+    assert_eq!(requested, Some(ready), "only running pods are requested");
     let mut script = state
         .script
         .lock()

@@ -122,7 +122,7 @@ impl<'n> Scene<'n> {
         run.exits(code);
     }
 
-    /// The host is as before, apart from the links that the tenant made in it, and what its own links ask of the NIC.
+    /// The host is as before, apart from the links that the tenant made in it, and what its own links need of the NIC.
     fn assert_host(&self, before: &Capture) {
         for name in planted::NAMES {
             let _ = self.node.ns.try_ip(&format!("link del {name}"));

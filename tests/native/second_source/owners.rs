@@ -67,9 +67,9 @@ fn pods_are_selected_by_their_kubernetes_names() {
     let run = node.netfix_json(&only(&pods[0].pod)).exits(0);
     assert_eq!(has(), [true, false], "{}", run.transcript());
     let entry = run.pod(&pods[0].pod);
-    let said = [&entry["namespace"], &entry["name"], &entry["sandbox"]];
+    let reported = [&entry["namespace"], &entry["name"], &entry["sandbox"]];
     assert_eq!(
-        said,
+        reported,
         [
             &json!("shop"),
             &json!(short_name(&pods[0].pod)),

@@ -32,7 +32,7 @@ impl Beside {
     pub fn start_in(folder: &Path, mut command: Command) -> Self {
         let number = fs::read_dir(folder).map_or(0, Iterator::count);
         let [out, err] = ["out", "err"].map(|name| folder.join(format!("beside-{number}-{name}")));
-        let file = |path: &PathBuf| File::create_new(path).expect("a file for what it says");
+        let file = |path: &PathBuf| File::create_new(path).expect("a file for its output");
         let child = command
             .stdin(Stdio::null())
             .stdout(file(&out))
@@ -82,12 +82,12 @@ impl Beside {
     }
 
     pub fn wait_for(&self, text: &str) {
-        let said = wait_until(TIMEOUT, || {
+        let printed = wait_until(TIMEOUT, || {
             self.stderr().contains(text) || self.answer().contains(text)
         });
         assert!(
-            said,
-            "{text:?} was never said:\n{}\n{}",
+            printed,
+            "{text:?} was never printed:\n{}\n{}",
             self.answer(),
             self.stderr()
         );

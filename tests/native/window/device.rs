@@ -84,7 +84,7 @@ fn a_left_out_pod_that_loses_its_network_is_restored_and_reported() {
     let states = states.as_array().expect("pods");
     let state = states.iter().find(|pod| pod["id"] == aside.as_str());
     assert_eq!(state.map(|pod| &pod["state"]), Some(&"restored".into()));
-    // Without its NIC nobody can restore it.
+    // Without its NIC it cannot be restored.
     let gone = format!("set -e\nip link del other\n{}", scene.reloading());
     let gone = scene.script("gone", &gone);
     let run = scene.upgrade("--device eth0", &gone).exits(5);

@@ -258,7 +258,7 @@ fn a_runtime_that_dies_while_pods_are_watched_proves_nothing() {
     let run = upgrade.finish().exits(5);
     assert!(
         begin.elapsed() < Duration::from_secs(20),
-        "it went on waiting"
+        "it continued to wait"
     );
     let run = run.errors(&[("interrupted", ""), ("runtime-unreachable", "")]);
     assert_eq!(

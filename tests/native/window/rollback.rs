@@ -241,17 +241,17 @@ fn a_unit_gets_the_rollback_with_every_character() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let (lose, load) = (lose(&scene), load(&scene));
-    let said = scene.path("said");
+    let output = scene.path("output");
     let shell = format!(
         "word='a  \"b\" 100% %n'; echo \"$word\" >{} && {load}",
-        said.display()
+        output.display()
     );
     let mut command = scene.command("upgrade --yes --settle 0s --wait 500ms --timeout 2s -o json");
     command.args(["--max-lost", "0", "--rollback", &shell, "--", &lose]);
     let run = Run::of(&mut command).exits(1);
     assert_rolled_back(&scene, run, "nic-missing");
-    let said = fs::read_to_string(said).expect("what the rollback wrote");
-    assert_eq!(said, "a  \"b\" 100% %n\n");
+    let output = fs::read_to_string(output).expect("what the rollback wrote");
+    assert_eq!(output, "a  \"b\" 100% %n\n");
     let record = scene.record();
     assert_eq!(
         rollback(&record)["argv"],

@@ -188,7 +188,7 @@ fn during_the_wait_for_the_nic_a_signal_ends_the_wait_and_kubelet_runs() {
     let run = upgrade.finish().exits(5);
     assert!(
         begin.elapsed() < Duration::from_secs(15),
-        "it went on waiting"
+        "it continued to wait"
     );
     run.errors(&scene.nic_is_missing(&["interrupted"]));
     scene.assert_runs(KUBELET);

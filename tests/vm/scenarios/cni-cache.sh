@@ -83,7 +83,7 @@ pods_are() {
 }
 from_cache() { nf "$@" --source cni-cache --cni-cache-dir "$CACHE" --runtime none; }
 expect_exit 3 from_cache plan --exit-code
-said '^ *\+ vlan eth0\.3 on eth0 id 3'
+printed '^ *\+ vlan eth0\.3 on eth0 id 3'
 expect_exit 0 from_cache restore --wait 60s -o json
 problem partial-source eth0.3
 pods_are restored 4

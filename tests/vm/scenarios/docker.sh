@@ -26,7 +26,7 @@ make_containers
 
 step "only Docker is queried"
 export NETFIX_RUNTIME=docker
-incident docker lives names
+incident docker identities names
 
 step "every runtime is queried: containerd runs too, without any pod of Kubernetes"
 mapfile -t pods < <(names)

@@ -23,7 +23,7 @@ fi
 
 step "the checkpoints and the window's record are whole; nothing is paused"
 expect_exit 0 nf status
-said 'ended by a reboot'
+printed 'ended by a reboot'
 expect_exit 0 nf list
 expect_exit 0 nf status -o json
 jq -e '.status.window.ended_by_reboot and .status.window.paused_for == null' "$OUT" >/dev/null || fail "status: $(cat "$OUT")"
@@ -39,7 +39,7 @@ step "no checkpoint of the first boot is used for a pod of this one"
 watch_changes
 for command in diff restore; do
     expect_exit 4 "$NETFIX" --state-dir "$STATE" $command
-    said "before this machine's last boot"
+    printed "before this machine's last boot"
 done
 no_changes
 
@@ -51,5 +51,5 @@ nothing_left
 step "the next window"
 before_window
 upgrade 0 -- "$RELOAD"
-said '3 of 3 pods back; no pod was rebuilt'
+printed '3 of 3 pods back; no pod was rebuilt'
 untouched

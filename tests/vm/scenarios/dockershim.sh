@@ -16,14 +16,14 @@ expect_exit 0 nf snapshot
 reload_driver
 rounds_later 2
 pods_dead
-lives | diff "$WORK/lives" - || fail "a pod was rebuilt"
+identities | diff "$WORK/identities" - || fail "a pod was rebuilt"
 expect_exit 0 nf restore --wait 60s
 systemctl restart $KUBELET
 untouched
 
 step "upgrade: every pod is the one from before, also after another start of kubelet"
 upgrade 0 -- "$RELOAD"
-said '3 of 3 pods'
+printed '3 of 3 pods'
 recorded '.exit == 0 and .hold.unit == "'$KUBELET'"'
 recorded '[.pods[].name] | sort == ["web-0-'"$NODE"'", "web-1-'"$NODE"'", "web-2-'"$NODE"'"]'
 recorded '.pods | all(.rebuilt == false and .state == "restored" and .lives_before == .lives_after)'

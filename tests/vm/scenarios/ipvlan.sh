@@ -12,7 +12,7 @@ pod_net pod4 10.4.0.14/24 10.4.0.1
 all_answer
 capture "$WORK/before"
 expect_exit '0|5' nf snapshot
-said pod4
+printed pod4
 
 lost
 capture "$WORK/lost"
@@ -26,5 +26,5 @@ same "$WORK/before" "$WORK/after" host pod1 pod2 pod3
 same "$WORK/lost" "$WORK/after" pod4
 pods_answer pod1 pod2 pod3
 expect_exit 5 nf restore --wait 60s
-said unsupported
-said pod4
+printed unsupported
+printed pod4

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The kernel has one neighbour table for all namespaces. A tenant has filled it: verify asks every gateway all the same, and
+# The kernel has one neighbour table for all namespaces. A tenant has filled it: verify probes every gateway all the same, and
 # neither leaves anything in it nor takes anything from it.
 # shellcheck source=tests/vm/lib.sh
 . "$LAB_REPO/tests/vm/lib.sh"
@@ -17,7 +17,7 @@ fill() {
     done | ip -n tenant -force -batch - 2>/dev/null || :
 }
 entries() { ip -n tenant neigh show dev full0 | grep -c STALE; }
-# refused: an entry of anybody else, as for a packet to a new neighbour.
+# refused: an entry of another program, as for a packet to a new neighbour.
 refused() { ! ip -n pod1 neigh replace 10.3.0.77 dev eth0 nud none use 2>"$WORK/refused" && grep -q "No buffer space" "$WORK/refused"; }
 
 standard_node
@@ -39,7 +39,7 @@ sysctl -qw net.ipv4.neigh.default.gc_thresh3=$COUNT net.ipv6.neigh.default.gc_th
 filler=$!
 wait_for 20 "the table to be full" refused
 
-step "every gateway is asked, and answers"
+step "every gateway is probed, and answers"
 expect_exit 0 nf verify
 refused || fail "verify took entries from the tenant, or the test is none"
 [ "$(entries)" = $((2 * COUNT)) ] || fail "the tenant lost entries: $(entries)"

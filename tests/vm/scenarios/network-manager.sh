@@ -14,7 +14,7 @@ network_manager_start 2
 three_pods "$VLAN"
 MADE_BY_OWNER=1 race
 
-step "a profile without autoconnect: netfix tells NetworkManager to activate it"
+step "a profile without autoconnect: netfix has NetworkManager activate it"
 nmcli connection modify vlan connection.autoconnect no
 restore_round "$AT_ONCE" 1
 as_before "a profile without autoconnect"

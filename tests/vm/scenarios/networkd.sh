@@ -12,7 +12,7 @@ networkd_start
 three_pods "$VLAN"
 MADE_BY_OWNER=1 race
 
-step "networkd is told to do nothing: netfix makes the VLAN, and names its owner"
+step "networkd is configured to do nothing: netfix makes the VLAN, and names its owner"
 systemctl stop systemd-networkd.service
 rm "$FILES/10-nic.network"
 systemctl start systemd-networkd.service

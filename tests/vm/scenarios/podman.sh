@@ -21,7 +21,7 @@ podman system service --time=0 "unix://$SOCKET" &
 service=$!
 wait_for 60 "podman's API" api_answers
 export NETFIX_RUNTIME=docker
-incident podman lives names
+incident podman identities names
 
 step "without its socket: no runtime is queried"
 kill "$service"
@@ -29,4 +29,4 @@ wait "$service" || :
 rm -f "$SOCKET"
 export NETFIX_RUNTIME=none
 STATE=$STATE-none
-incident cgroup lives names
+incident cgroup identities names

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The NIC has another name after the upgrade: netfix finds it by its hardware, keeps its new name, and says so.
+# The NIC has another name after the upgrade: netfix finds it by its hardware, keeps its new name, and reports it.
 # shellcheck source=tests/vm/lib.sh
 . "$LAB_REPO/tests/vm/lib.sh"
 
@@ -16,10 +16,10 @@ pods_dead
 expect_exit 0 nf restore --wait 60s
 [ ! -e /sys/class/net/eth0 ] || fail "the host has an eth0 again"
 [ "$(cat "/sys/class/net/eth0.3/address")" = "$(cat /sys/class/net/ens1/address)" ] || fail "eth0.3 has another MAC than ens1"
-step "everything but the name is as before, and diff says so"
+step "everything but the name is as before, and diff reports the name"
 capture "$WORK/after"
 same "$WORK/before" "$WORK/after"
 all_answer
 expect_exit 3 nf diff
-said "the host's eth0 has another name"
+printed "the host's eth0 has another name"
 expect_exit 0 nf verify

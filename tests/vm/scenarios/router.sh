@@ -13,15 +13,15 @@ RELOAD='modprobe -r e1000e; modprobe e1000e'
 
 step "the reload does not affect the router; a check of the router itself reports that a restore could not move its NIC back"
 expect_exit 2 nf check --netns /run/netns/gw
-said 'eth1.*is a device inside a pod'
+printed 'eth1.*is a device inside a pod'
 
 expect_exit 5 nf snapshot
-said 'eth1.*is a device inside a pod'
+printed 'eth1.*is a device inside a pod'
 expect_exit 0 nf check
-said '1 pod left out'
+printed '1 pod left out'
 expect_exit 0 nf upgrade --dry-run -- bash -c "$RELOAD"
 expect_exit 0 nf upgrade --foreground --yes --settle 2s -- bash -c "$RELOAD"
-said '3 of 3'
+printed '3 of 3'
 jq -e '[.pods[].id] | sort == ["pod1", "pod2", "pod3"]' "$STATE"/windows/*.json >/dev/null || fail "others are in the record"
 capture "$WORK/after"
 same "$WORK/before" "$WORK/after"
@@ -30,4 +30,4 @@ ip -n gw -d -j address show | jq -c . | diff "$WORK/router" - || fail "the route
 
 step "a device that the host does not have is refused"
 expect_exit 4 nf upgrade --dry-run --device eth7 -- true
-said 'eth7.*no such device'
+printed 'eth7.*no such device'

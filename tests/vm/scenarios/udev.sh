@@ -35,13 +35,13 @@ race
 udevadm settle
 restored
 
-step "udev is not there to rename it: netfix says how to get the name back"
+step "udev is not there to rename it: netfix reports how to get the name back"
 udev_stop
 reload_driver
 expect_exit 0 nf restore --wait 60s
-said 'lan0: is now named eth0.*ip link set eth0 name lan0'
+printed 'lan0: is now named eth0.*ip link set eth0 name lan0'
 expect_exit 3 nf diff
-said "the host's lan0 has another name"
+printed "the host's lan0 has another name"
 NIC=eth0
 nic_up
 all_answer

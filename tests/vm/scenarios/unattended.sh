@@ -9,7 +9,7 @@
 before_its_pause() {
     [ ! -e "$STATE/window.json" ] || fail "a window is open: $(window -c .)"
     [ "$(systemctl show -P MainPID $KUBELET)" = "$1" ] || fail "kubelet was started again"
-    lives | diff "$WORK/lives" - || fail "a pod was rebuilt"
+    identities | diff "$WORK/identities" - || fail "a pod was rebuilt"
     capture "$WORK/after"
     same "$WORK/before" "$WORK/after"
     all_answer
@@ -27,7 +27,7 @@ wait_for 30 "netfix to begin" systemctl -q is-active netfix-upgrade.service
 sleep 3
 systemctl kill --kill-whom=main --signal=KILL netfix-upgrade.service
 ! wait $client || fail "the client of a killed netfix ended with 0"
-grep -q "no window is open" "$OUT" || fail "the client speaks of a window: $(cat "$OUT")"
+grep -q "no window is open" "$OUT" || fail "the client reports a window: $(cat "$OUT")"
 systemctl kill --signal=CONT containerd.service
 before_its_pause "$kubelet_pid"
 

@@ -68,7 +68,7 @@ differs "$WORK/before" "$WORK/lost" host "${PODS[@]}"
 tcp_send free "sent while the wire was away"
 expect_exit 3 nf diff
 expect_exit 3 nf plan --exit-code
-said '^ *\+ vlan eth0\.3 on eth0'
+printed '^ *\+ vlan eth0\.3 on eth0'
 expect_exit 0 nf restore --wait 60s
 
 restored

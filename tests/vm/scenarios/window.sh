@@ -23,8 +23,8 @@ upgrade 0 -- "
     cat /proc/self/cgroup >$WORK/cgroup
     echo 'stdout of COMMAND'; echo 'stderr of COMMAND' >&2
     $RELOAD"
-said '^stdout of COMMAND$'
-said '^stderr of COMMAND$'
+printed '^stdout of COMMAND$'
+printed '^stderr of COMMAND$'
 untouched
 
 step "during the window kubelet was masked until the next boot, a timer was armed, and the window was a unit"
@@ -49,12 +49,12 @@ done
 step "the report verdict is good, and its page names every pod"
 expect_exit 0 "$NETFIX" --state-dir "$STATE" report --html "$WORK/report.html" -o json
 jq -e '.report.computed | .verdict == "well" and .pods.back == 3 and .outages.worst_ms >= 3000' "$OUT" >/dev/null ||
-    fail "the report says: $(jq -c .report.computed "$OUT")"
+    fail "the report has: $(jq -c .report.computed "$OUT")"
 for text in web-0 web-1 web-2 'stdout of COMMAND' 'stderr of COMMAND'; do
     grep -q "$text" "$WORK/report.html" || fail "$text is not on the page"
 done
 expect_exit 0 nf report -v
-for name in "${WEBS[@]}"; do said "shop/$name"; done
+for name in "${WEBS[@]}"; do printed "shop/$name"; done
 
 step "without netfix: the NIC is configured again as a network manager does, and kubelet recreates every pod"
 reload_driver
@@ -66,5 +66,5 @@ attempts_are 1 || fail "not every pod was recreated"
 find_pods
 all_answer
 for name in "${WEBS[@]}"; do
-    ! grep -q "${IDS[$name]}" "$WORK/lives" || fail "$name is in the sandbox from before"
+    ! grep -q "${IDS[$name]}" "$WORK/identities" || fail "$name is in the sandbox from before"
 done

@@ -23,7 +23,7 @@ causes! {
         NamespaceUnreadable { error: String } => Unreadable,
         Panicked => Failed,
         SilentBefore => GatewayUnreachable,
-        NotAskedBefore => GatewayUnknown,
+        NotProbedBefore => GatewayUnknown,
         TargetSilentBefore => TargetUnreachable,
     }
 }

@@ -16,12 +16,12 @@ pub use network::{ConflictCause, GatewayCause, Holder, PlanCause, RestoreCause, 
 pub use pods::{ForeignCause, InventoryCause, MatchingCause, NoNetns, PartialCause};
 
 /// Defines the causes of one part of netfix, each with its code: `Variant { field: Type } => Code,`. Its sentence, which
-/// says what it is, is in `report/messages`.
+/// defines it, is in `report/messages`.
 macro_rules! causes {
     ($(#[$meta:meta])* $name:ident { $($variant:ident $({ $($field:ident: $type:ty),* $(,)? })? => $code:ident,)* }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq)]
-        #[allow(missing_docs, reason = "the sentences in report/messages say what each is")]
+        #[allow(missing_docs, reason = "the sentences in report/messages define each")]
         pub enum $name {
             $($variant $({ $($field: $type),* })?,)*
         }

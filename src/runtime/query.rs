@@ -10,10 +10,10 @@ use futures_util::future::join_all;
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect};
 
-use super::call::{Failure, Told, cause};
+use super::call::{Failure, Listing, cause};
 use super::endpoints::{self, Endpoint};
 use super::names::plain;
-use super::{Answer, Asked, Config, Configured, Sandbox, Which, cri, docker};
+use super::{Answer, Config, Configured, Queried, Sandbox, Which, cri, docker};
 use crate::model::Problem;
 use crate::model::problem::InventoryCause;
 
@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// Queries every runtime that is there until the limit, the configured one first. The errors are all that are there and
 /// could not be queried (`runtime-unreachable`).
-pub(crate) fn ask_until(
+pub(crate) fn query_until(
     config: &Config,
     configured: Option<&Configured>,
     until: Instant,
@@ -43,18 +43,18 @@ pub(crate) fn ask_until(
         vec![InventoryCause::ClientFailed { error }.error("")]
     })?;
     let is_only = endpoints.len() == 1;
-    let told = runtime.block_on(join_all(endpoints.iter().map(|endpoint| {
+    let listing = runtime.block_on(join_all(endpoints.iter().map(|endpoint| {
         let is_needed = is_only || !endpoint.is_optional();
         persist(endpoint, is_needed, config.containers, until)
     })));
     let mut answer = Answer::default();
     let mut failed = Vec::new();
-    for (endpoint, told) in endpoints.into_iter().zip(told) {
-        match told {
-            Ok(told) => answer.take(endpoint, told),
+    for (endpoint, listing) in endpoints.into_iter().zip(listing) {
+        match listing {
+            Ok(listing) => answer.take(endpoint, listing),
             // Docker's packages install a containerd without CRI.
             Err(Failure::NotOffered) if !endpoint.named && config.which == Which::Auto => {
-                answer.asked.push(Asked {
+                answer.queried.push(Queried {
                     endpoint: endpoint.path,
                     kind: None,
                     version: None,
@@ -66,7 +66,7 @@ pub(crate) fn ask_until(
     }
     let other = answer.answering();
     let is_left_over = |(endpoint, failure): &(Endpoint, Failure)| {
-        other.is_some() && endpoint.is_optional() && is_nobody_there(&endpoint.path, failure)
+        other.is_some() && endpoint.is_optional() && is_not_listening(&endpoint.path, failure)
     };
     if failed.iter().all(is_left_over) {
         let refused = failed.into_iter();
@@ -88,11 +88,11 @@ async fn persist(
     is_needed: bool,
     containers: bool,
     until: Instant,
-) -> Result<Told, Failure> {
+) -> Result<Listing, Failure> {
     let mut before = None;
     loop {
         let settled = attempt(endpoint, containers, until).await;
-        let is_left_over = |failure| !is_needed && is_nobody_there(&endpoint.path, failure);
+        let is_left_over = |failure| !is_needed && is_not_listening(&endpoint.path, failure);
         let may_pass = match &settled {
             Err(failure @ (Failure::NotThere(_) | Failure::Failed(_))) => !is_left_over(failure),
             _ => false,
@@ -108,7 +108,11 @@ async fn persist(
     }
 }
 
-async fn attempt(endpoint: &Endpoint, containers: bool, until: Instant) -> Result<Told, Failure> {
+async fn attempt(
+    endpoint: &Endpoint,
+    containers: bool,
+    until: Instant,
+) -> Result<Listing, Failure> {
     let path = endpoint.path.to_str();
     let socket = path.ok_or_else(|| Failure::NotThere("the path is not UTF-8".to_owned()))?;
     fs::metadata(socket).map_err(|error| Failure::NotThere(cause(&error)))?;
@@ -116,19 +120,19 @@ async fn attempt(endpoint: &Endpoint, containers: bool, until: Instant) -> Resul
         return Err(Failure::NotThere(Errno::ECONNREFUSED.to_string()));
     }
     let greeting = || until.min(Instant::now() + GREETING);
-    if endpoint.speaks == Which::Docker {
+    if endpoint.protocol == Which::Docker {
         return docker::Client::greet(socket, greeting())
             .await?
-            .tell(containers, until)
+            .list_sandboxes(containers, until)
             .await;
     }
     match cri::Client::greet(socket, greeting()).await {
-        Ok(client) => client.tell(containers, until).await,
+        Ok(client) => client.list_sandboxes(containers, until).await,
         Err(as_cri @ (Failure::NotOffered | Failure::Failed(_)))
-            if endpoint.speaks == Which::Auto =>
+            if endpoint.protocol == Which::Auto =>
         {
             match docker::Client::greet(socket, greeting()).await {
-                Ok(client) => client.tell(containers, until).await,
+                Ok(client) => client.list_sandboxes(containers, until).await,
                 Err(as_docker) => Err(neither(&as_cri, as_docker)),
             }
         }
@@ -143,7 +147,7 @@ fn neither(as_cri: &Failure, as_docker: Failure) -> Failure {
         return as_docker;
     }
     Failure::Failed(format!(
-        "it speaks neither CRI ({cri}) nor Docker's API ({docker})"
+        "it offers neither CRI ({cri}) nor Docker's API ({docker})"
     ))
 }
 
@@ -184,7 +188,7 @@ pub(crate) fn refusal(
 }
 
 /// Whether a query failed because no process listens on the socket.
-fn is_nobody_there(socket: &Path, failure: &Failure) -> bool {
+fn is_not_listening(socket: &Path, failure: &Failure) -> bool {
     matches!(failure, Failure::NotThere(_)) && is_refused(socket)
 }
 
@@ -205,14 +209,14 @@ fn is_refused(socket: &Path) -> bool {
 impl Answer {
     /// Adds the answer of one runtime. Docker and cri-dockerd may both report one sandbox: then each adds what the
     /// other lacks.
-    fn take(&mut self, endpoint: Endpoint, told: Told) {
-        let Told {
+    fn take(&mut self, endpoint: Endpoint, listing: Listing) {
+        let Listing {
             kind,
             version,
             sandboxes,
-        } = told;
+        } = listing;
         let (count, version) = (sandboxes.len(), Some(version));
-        self.asked.push(Asked {
+        self.queried.push(Queried {
             endpoint: endpoint.path,
             kind: Some(kind),
             version,
