@@ -262,6 +262,12 @@ pub(crate) fn waits(link: &IfName, manager: Manager, limit: Duration) {
     );
 }
 
+/// A restore is done, and netfix watches whether anything is lost again.
+pub(crate) fn watches(length: Duration) {
+    let length = duration(length);
+    log::info!(target: COMMAND, "watching {length} for another loss");
+}
+
 /// How a command ended.
 pub struct Ended<'a> {
     /// The command's name.

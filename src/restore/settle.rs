@@ -11,6 +11,7 @@ use super::managed;
 use super::wait_nic::WaitLimit;
 use super::{Limits, Restored, RestoredPod, restore};
 use crate::inventory::prepare::Request;
+use crate::journal;
 use crate::kernel::Netns;
 use crate::kernel::events::LinkEvents;
 use crate::model::Problem;
@@ -108,6 +109,7 @@ pub(super) fn settle(
     let mut watch = LossWatch::start(&first.pods);
     let (mut restored, mut notes) = (first, Vec::new());
     let mut time = Settle::begin(limits.settle, limits.manager_grace);
+    journal::watches(limits.settle);
     progress.notice(Progress::Waiting(Wait::Loss, Vec::new(), limits.settle));
     while watch.has_losses(&mut time, &|| false) {
         let limit = WaitLimit::new(limits, None);

@@ -147,7 +147,7 @@ impl Case {
         let command = self.command(&scene);
         let deadline = match when {
             When::AtOnce => "60s",
-            When::AfterTheDeadline => "5s",
+            When::AfterTheDeadline => "10s",
         };
         let upgrade =
             scene.start_upgrade(&format!("--deadline {deadline} {}", self.options), &command);

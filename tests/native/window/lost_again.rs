@@ -1,8 +1,8 @@
 //! Losses after COMMAND: what a network manager, or a driver that resets twice, takes away seconds later.
 
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use super::beside::Beside;
 use super::scene::{LOSING, Scene, of_pods, phases};
 use crate::common::background::{Background, wait_until};
 use crate::common::{Node, Run};
@@ -121,40 +121,13 @@ fn a_namespace_that_ends_while_it_is_watched_is_not_kept_alive() {
     assert!(has_ended, "{}", run.transcript());
 }
 
-/// The inodes of the netlink sockets in the host's namespace that are subscribed to link events alone (`RTMGRP_LINK`).
-fn watching(node: &Node) -> Vec<String> {
-    let sockets = node.ns.enter(|| {
-        std::fs::read_to_string("/proc/thread-self/net/netlink").expect("the netlink sockets")
-    });
-    // Columns: sk Eth Pid Groups Rmem Wmem Dump Locks Drops Inode.
-    let inode = |line: &str| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        (words[1] == "0" && words[3] == "00000001").then(|| words[9].to_owned())
-    };
-    sockets.lines().skip(1).filter_map(inode).collect()
-}
-
-/// Whether a restore watches for losses: its waits for links that are there close their sockets at once.
-fn is_watched(node: &Node) -> bool {
-    let first = watching(node);
-    std::thread::sleep(Duration::from_secs(1));
-    watching(node).iter().any(|socket| first.contains(socket))
-}
-
-/// A restore, and what is done once it watches.
+/// A restore, and what is done once it watches: a loss before that is the first restore's.
 fn restoring<T>(node: &Node, words: &str, work: impl FnOnce() -> T) -> (Run, T) {
-    let mut command = node.netfix_command(&["timeout", "60"], words);
-    let line = format!("{command:?}");
-    let child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("netfix starts");
-    // A loss before the first restore has ended is that restore's.
-    assert!(wait_until(Duration::from_secs(20), || is_watched(node)));
+    let command = node.netfix_command(&["timeout", "60"], &format!("{words} -v"));
+    let restore = Beside::start_in(&node.temp(), command);
+    restore.wait_for("for another loss");
     let result = work();
-    let output = child.wait_with_output().expect("netfix ends");
-    (Run::from_output(line, &output), result)
+    (restore.finish(), result)
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn on_hold_the_deadline_ends_the_wait() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let upgrade = scene.start_upgrade(
-        &format!("{NEVER} --hold --deadline 5s -o json"),
+        &format!("{NEVER} --hold --deadline 10s -o json"),
         &lose(&scene),
     );
     scene.wait_for_phase("hold");
@@ -183,7 +183,7 @@ fn on_hold_the_window_does_not_wait_without_a_loss_or_a_paused_kubelet() {
 fn a_deadline_during_the_wait_for_the_nic_is_reported() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    let upgrade = scene.start_upgrade("--wait 60s --deadline 5s -o json", &lose(&scene));
+    let upgrade = scene.start_upgrade("--wait 60s --deadline 10s -o json", &lose(&scene));
     scene.wait_for_phase("restore");
     assert!(
         wait_until(Duration::from_secs(20), || scene.runs(KUBELET)),

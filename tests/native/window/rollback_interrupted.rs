@@ -84,7 +84,7 @@ fn a_deadline_that_passes_in_the_rollback_is_reported_and_the_pods_come_back() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let load = slow_load(&scene);
-    let options = format!("{SOON} --deadline 5s --rollback {load} -o json");
+    let options = format!("{SOON} --deadline 10s --rollback {load} -o json");
     let upgrade = scene.start_upgrade(&options, &lose(&scene));
     scene.wait_for_phase("rollback");
     assert!(
