@@ -42,7 +42,7 @@ pub(crate) fn restore(
         pod_budget: request.pod_budget,
     };
     let limit = WaitLimit::new(limits, Some(&interrupted));
-    let restored = restore::restore(wanted, limit, &context.store, context.progress.as_mut());
+    let restored = restore::restore(&wanted, limit, &context.store, context.progress.as_mut());
     restored.unwrap_or_else(|refusal| Restored {
         problems: refusal.problems,
         ..Restored::default()

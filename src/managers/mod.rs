@@ -147,6 +147,15 @@ impl Owners {
         }
     }
 
+    /// Whether the manager is configuring a link at this moment.
+    pub(crate) fn is_at_work(&self, manager: Manager, name: &IfName, ifindex: u32) -> bool {
+        match (manager, &self.profiles) {
+            (Manager::Networkd, _) => networkd::is_at_work(ifindex),
+            (Manager::NetworkManager, Some((bus, _))) => network_manager::is_at_work(bus, name),
+            (Manager::NetworkManager, None) | (Manager::Ifupdown, _) => false,
+        }
+    }
+
     /// Whether the manager waits for a person to activate the link's profile.
     pub(crate) fn waits_for_a_person(&self, name: &IfName) -> bool {
         let profiles = self.profiles.as_ref().map(|(_, profiles)| profiles);

@@ -20,8 +20,11 @@ const SETTINGS: Object<'_> = object(
 const PROFILE: &str = "org.freedesktop.NetworkManager.Settings.Connection";
 const DEVICE: &str = "org.freedesktop.NetworkManager.Device";
 const ACTIVE: &str = "org.freedesktop.NetworkManager.Connection.Active";
-/// `NM_DEVICE_STATE_ACTIVATED` and `NM_DEVICE_STATE_FAILED`.
+/// `NM_DEVICE_STATE_PREPARE`, the first of those of an activation, `NM_DEVICE_STATE_ACTIVATED`, `NM_DEVICE_STATE_DEACTIVATING`
+/// and `NM_DEVICE_STATE_FAILED`.
+const PREPARE: u32 = 40;
 const ACTIVATED: u32 = 100;
+const DEACTIVATING: u32 = 110;
 const FAILED: u32 = 120;
 /// `NM_ACTIVATION_STATE_FLAG_IP4_READY` and `NM_ACTIVATION_STATE_FLAG_IP6_READY`.
 const IP_READY: u32 = 0x8 | 0x10;
@@ -111,22 +114,29 @@ impl Profile {
 /// Whether the device's profile is active with all its addresses, or its activation failed. A device is active with its IPv6
 /// addresses while its DHCP client still waits for an answer.
 pub(super) fn has_finished(bus: &Bus, name: &IfName) -> bool {
-    let device = |name: &str| {
-        bus.call::<_, OwnedObjectPath>(MANAGER, "GetDeviceByIpIface", &(name,))
-            .ok()
-    };
-    let Some(device) = name.as_str().and_then(device) else {
-        return false;
-    };
-    match property::<u32>(bus, &device, DEVICE, "State") {
-        Some(FAILED) => true,
-        Some(ACTIVATED) => {
+    match state(bus, name) {
+        Some((_, FAILED)) => true,
+        Some((device, ACTIVATED)) => {
             let active = property::<OwnedObjectPath>(bus, &device, DEVICE, "ActiveConnection");
             let flags = active.and_then(|path| property::<u32>(bus, &path, ACTIVE, "StateFlags"));
             flags.is_some_and(|flags| flags & IP_READY == IP_READY)
         }
         _ => false,
     }
+}
+
+/// Whether the device's profile is being activated or deactivated.
+pub(super) fn is_at_work(bus: &Bus, name: &IfName) -> bool {
+    let state = state(bus, name);
+    state.is_some_and(|(_, state)| (PREPARE..ACTIVATED).contains(&state) || state == DEACTIVATING)
+}
+
+/// A device with its state (`NMDeviceState`).
+fn state(bus: &Bus, name: &IfName) -> Option<(OwnedObjectPath, u32)> {
+    let name = name.as_str()?;
+    let device: OwnedObjectPath = bus.call(MANAGER, "GetDeviceByIpIface", &(name,)).ok()?;
+    let state = property(bus, &device, DEVICE, "State")?;
+    Some((device, state))
 }
 
 fn property<T: TryFrom<OwnedVariant>>(

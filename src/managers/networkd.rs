@@ -66,20 +66,30 @@ impl Networks {
 
 /// Whether it has configured a link, failed to, or leaves it to others.
 pub(super) fn has_finished(ifindex: u32) -> bool {
-    let state = checked::text(format!("/run/systemd/netif/links/{ifindex}"));
-    state.is_ok_and(|state| is_final(&state))
+    state_of(ifindex).is_some_and(|state| is_final(&state))
+}
+
+/// Whether it is configuring a link.
+pub(super) fn is_at_work(ifindex: u32) -> bool {
+    let state = state_of(ifindex);
+    state.is_some_and(|state| value_of(&state, "ADMIN_STATE") == Some("configuring"))
+}
+
+fn state_of(ifindex: u32) -> Option<String> {
+    checked::text(format!("/run/systemd/netif/links/{ifindex}")).ok()
+}
+
+fn value_of<'a>(state: &'a str, key: &str) -> Option<&'a str> {
+    let mut lines = state.lines();
+    lines.find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
 }
 
 /// Without carrier it drops what it configured, and configures the link again when that is back.
 fn is_final(state: &str) -> bool {
-    let of = |key: &str| {
-        let mut lines = state.lines();
-        lines.find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
-    };
     // Before systemd 242 there is only the operational state.
-    let carrier = of("CARRIER_STATE").or_else(|| of("OPER_STATE"));
+    let carrier = value_of(state, "CARRIER_STATE").or_else(|| value_of(state, "OPER_STATE"));
     let is_without = |carrier| matches!(carrier, "no-carrier" | "dormant" | "off");
-    match of("ADMIN_STATE") {
+    match value_of(state, "ADMIN_STATE") {
         Some("configured") => !carrier.is_some_and(is_without),
         Some("failed" | "unmanaged" | "linger") => true,
         _ => false,

@@ -1,5 +1,7 @@
 //! Restores the host's own links, in rounds.
 
+use std::collections::BTreeSet;
+
 use super::RestoreState;
 use super::apply::{self, Failure, remaining};
 use super::managed::Managed;
@@ -8,6 +10,7 @@ use crate::journal;
 use crate::kernel::Error;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::{IfName, LinkKind, Problem};
+use crate::plan::link_diff::closure;
 use crate::plan::{self, Change, HostLinks, Plan, Step};
 use crate::progress::Listener;
 
@@ -18,6 +21,14 @@ const HOST_ROUNDS: usize = 8;
 pub(super) fn plan_of(host: &Host, baseline: &HostBaseline) -> (Plan, HostLinks) {
     let observed = baseline.observed(&host.state, None);
     plan::host(&baseline.state, observed, &baseline.devices)
+}
+
+/// The ifindexes of the devices under the pods and of the links above them.
+pub(super) fn parents(host: &Host, baseline: &HostBaseline) -> BTreeSet<u32> {
+    let (_, links) = plan_of(host, baseline);
+    let names = closure(baseline.devices.clone(), &baseline.state.links);
+    let index = |name: &IfName| Some(host.state.link(&links.name_now(name))?.index);
+    names.iter().filter_map(index).collect()
 }
 
 /// The host's namespace during a restore.
@@ -74,6 +85,24 @@ impl HostJob {
             self.last = plan;
             rounds += 1;
         }
+    }
+
+    /// Restores what was lost since: while pods wait for carrier, a network manager notices the loss and the return of it.
+    pub(super) fn restore_again(
+        &mut self,
+        host: &mut Host,
+        baseline: &mut HostBaseline,
+        managed: &mut Managed<'_>,
+        progress: &mut dyn Listener,
+    ) -> Result<(), Error> {
+        managed.wait_until_done(host, baseline, progress)?;
+        host.refresh()?;
+        baseline.learn(&host.state);
+        let (plan, _) = plan_of(host, baseline);
+        if plan.steps != self.last.steps {
+            self.restore(host, baseline, managed, progress)?;
+        }
+        Ok(())
     }
 
     /// A bond that has lost its last port has a random MAC, and takes over that of the next port, which a network manager may

@@ -77,11 +77,6 @@ fn may_wait(limit: WaitLimit<'_>) -> bool {
     !limit.grace.is_zero() && managers::may_run() && systemd::is_at_home()
 }
 
-/// Whether a plan has work that managers do.
-fn is_for_owners(plan: &Plan) -> bool {
-    plan.steps.iter().any(|step| made_on(step).is_some())
-}
-
 /// The owners of the links under the pods, by their name on the host now: that is the one that managers have.
 fn owners_of_links(
     known: &Owners,
@@ -100,14 +95,11 @@ fn owners_of_links(
 }
 
 impl<'a> Managed<'a> {
-    /// Queries the managers beside the wait for the NIC, where a host link or address is missing.
-    pub(super) fn begin(host: &Host, baseline: &HostBaseline, limit: WaitLimit<'a>) -> Self {
-        let (plan, links) = plan_of(host, baseline);
-        let is_gone = |name: &IfName| !links.present.contains(name);
-        let is_needed = baseline.devices.iter().any(is_gone) || is_for_owners(&plan);
+    /// Queries the managers beside the wait for the NIC.
+    pub(super) fn begin(limit: WaitLimit<'a>) -> Self {
         Self {
             limit,
-            query: (is_needed && may_wait(limit)).then(managers::query),
+            query: may_wait(limit).then(managers::query),
             known: None,
             until: None,
             owners: BTreeMap::new(),
@@ -125,16 +117,55 @@ impl<'a> Managed<'a> {
         baseline: &mut HostBaseline,
         progress: &mut dyn Listener,
     ) -> Result<bool, Error> {
-        if !is_for_owners(plan) || !may_wait(self.limit) {
+        if plan.steps.iter().all(|step| made_on(step).is_none()) {
             return Ok(false);
         }
-        let known = self.known.take().unwrap_or_else(|| {
-            let query = self.query.take().unwrap_or_else(managers::query);
-            query.owners()
-        });
+        let Some(known) = self.known(host, baseline) else {
+            return Ok(false);
+        };
         let has_waited = self.wait_for(&known, host, baseline, progress);
         self.known = Some(known);
         has_waited
+    }
+
+    /// Waits until no owner is at work on a link with addresses, which it may drop at first. Nothing else waits for this.
+    pub(super) fn wait_until_done(
+        &mut self,
+        host: &mut Host,
+        baseline: &HostBaseline,
+        progress: &mut dyn Listener,
+    ) -> Result<(), Error> {
+        let Some(known) = self.known(host, baseline) else {
+            return Ok(());
+        };
+        let at_work = |owners: &BTreeMap<IfName, Manager>, host: &Host| {
+            let is_at_work = |(name, manager): &(&IfName, &Manager)| {
+                let has_addresses = host.state.addresses.iter().any(|one| one.dev == **name);
+                let link = host.state.link(name).filter(|_| has_addresses);
+                link.is_some_and(|link| known.is_at_work(**manager, name, link.index))
+            };
+            let names = owners.iter().filter(is_at_work);
+            names.map(|(name, _)| name.clone()).collect::<Vec<_>>()
+        };
+        let names = at_work(&self.owners, host);
+        if !names.is_empty() {
+            self.announce(names, progress);
+            let until = Instant::now() + self.limit.grace;
+            self.limit.wait_for_managers(until, || {
+                host.refresh()?;
+                Ok(at_work(&self.owners, host).is_empty())
+            })?;
+        }
+        self.known = Some(known);
+        Ok(())
+    }
+
+    /// The answer of the managers, with the owners of the links that are there now.
+    fn known(&mut self, host: &Host, baseline: &HostBaseline) -> Option<Owners> {
+        let known = self.known.take();
+        let known = known.or_else(|| self.query.take().map(Query::owners))?;
+        self.owners = owners_of_links(&known, host, baseline);
+        Some(known)
     }
 
     fn wait_for(
@@ -144,7 +175,6 @@ impl<'a> Managed<'a> {
         baseline: &mut HostBaseline,
         progress: &mut dyn Listener,
     ) -> Result<bool, Error> {
-        self.owners = owners_of_links(known, host, baseline);
         let awaited = self.missing(known, host, baseline);
         if awaited.is_empty() {
             return Ok(false);
@@ -196,16 +226,9 @@ impl<'a> Managed<'a> {
         (host, baseline): (&mut Host, &mut HostBaseline),
         progress: &mut dyn Listener,
     ) -> Result<bool, Error> {
-        let limit = self.limit;
-        for name in &names {
-            if let Some(manager) = self.owners.get(name) {
-                journal::waits(name, *manager, limit.grace);
-            }
-        }
-        let devices = names.into_iter().collect();
-        progress.notice(Progress::Waiting(Wait::Manager, devices, limit.grace));
+        self.announce(names.into_iter().collect(), progress);
         let mut last = None;
-        limit.wait_for_managers(until, || {
+        self.limit.wait_for_managers(until, || {
             host.refresh()?;
             let is_due = last.is_none_or(|last: Instant| last.elapsed() >= AGAIN);
             for name in profiles.iter().filter(|_| is_due) {
@@ -218,6 +241,16 @@ impl<'a> Managed<'a> {
             baseline.learn(&host.state);
             Ok(self.missing(owners, host, baseline).is_empty())
         })
+    }
+
+    fn announce(&self, names: Vec<IfName>, progress: &mut dyn Listener) {
+        let grace = self.limit.grace;
+        for name in &names {
+            if let Some(manager) = self.owners.get(name) {
+                journal::waits(name, *manager, grace);
+            }
+        }
+        progress.notice(Progress::Waiting(Wait::Manager, names, grace));
     }
 
     /// The links that `NetworkManager` has a profile of, and did not make.

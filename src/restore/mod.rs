@@ -125,40 +125,67 @@ pub(crate) fn run(
 ) -> Result<Restored, Refusal> {
     let _guard = store.exists().then(|| store.lock("restore")).transpose()?;
     let limit = WaitLimit::new(limits, None);
-    let restored = restore(request.clone(), limit, store, progress)?;
+    let restored = restore(request, limit, store, progress)?;
     if limits.settle.is_zero() || restored.host.is_none() {
         return Ok(restored);
     }
     settle::settle(restored, (request, limits), store, progress)
 }
 
-/// Restores under a lock that is held already.
+/// So many times it begins anew: not for a driver that resets without end.
+const AGAIN: usize = 3;
+
+/// Restores under a lock that is held already. Where the parents of the pods' links were lost again meanwhile, it begins
+/// anew: a driver may reset twice.
 pub(crate) fn restore(
-    request: Request,
+    request: &Request,
     limit: WaitLimit<'_>,
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Restored, Refusal> {
+    let (mut restored, mut is_stale) = once(request, limit, store, progress)?;
+    for _ in 0..AGAIN {
+        if !is_stale {
+            break;
+        }
+        let again;
+        (again, is_stale) = once(request, limit, store, progress)?;
+        let problem = again.lost_again_after(&restored);
+        restored = restored.then(again);
+        restored.problems.extend(problem);
+    }
+    Ok(restored)
+}
+
+/// The same, once; and whether a parent of the pods' links is another one than it was for the pods.
+fn once(
+    request: &Request,
+    limit: WaitLimit<'_>,
+    store: &Store,
+    progress: &mut dyn Listener,
+) -> Result<(Restored, bool), Refusal> {
     let runtimes = request.runtimes.clone();
-    let mut surveyed = prepare(request, store)?;
+    let mut surveyed = prepare(request.clone(), store)?;
     let matched = std::mem::take(&mut surveyed.matched);
     let (mut host, mut pods, mut problems) = (None, Vec::new(), Vec::new());
+    let mut is_stale = false;
     if !matched.is_empty() {
-        let (host_job, jobs, notes) =
-            carry_out(&mut surveyed, matched, limit, progress).map_err(|error| {
-                let error = error.to_string();
-                Refusal::failed(RestoreCause::HostFailed { error }.error("host"))
-            })?;
-        problems.extend(host_job.problems());
-        problems.extend(notes);
-        host = Some((host_job.done.clone(), host_job.state()));
-        for job in jobs {
+        let work = carry_out(&mut surveyed, matched, limit, progress).map_err(|error| {
+            let error = error.to_string();
+            Refusal::failed(RestoreCause::HostFailed { error }.error("host"))
+        })?;
+        is_stale = work.is_stale;
+        problems.extend(work.host.problems());
+        problems.extend(work.notes);
+        host = Some((work.host.done.clone(), work.host.state()));
+        for job in work.jobs {
             let (pod, left) = job.finish();
             pods.push(pod);
             problems.extend(left);
         }
     }
-    Ok(sum_up(surveyed, host, pods, problems, &runtimes))
+    let restored = sum_up(surveyed, host, pods, problems, &runtimes);
+    Ok((restored, is_stale))
 }
 
 /// Adds the pods that were not worked on.
@@ -203,21 +230,31 @@ fn sum_up(
     }
 }
 
+/// The work on the host and in the pods.
+struct Work {
+    host: HostJob,
+    jobs: Vec<Job>,
+    notes: Vec<Problem>,
+    /// Whether a parent of the pods' links is another one than it was for them.
+    is_stale: bool,
+}
+
 /// The order of a restore.
 fn carry_out(
     surveyed: &mut Surveyed,
     matched: Vec<Matched>,
     limit: WaitLimit<'_>,
     progress: &mut dyn Listener,
-) -> Result<(HostJob, Vec<Job>, Vec<Problem>), Error> {
+) -> Result<Work, Error> {
     let Surveyed { host, baseline, .. } = surveyed;
     let mut host_job = HostJob::default();
     host_job.keep_bond_macs(host, baseline)?;
     progress.notice(waiting(Wait::Device, limit, baseline));
-    let mut managed = Managed::begin(host, baseline, limit);
+    let mut managed = Managed::begin(limit);
     let mut notes = wait_nic::for_devices(host, baseline, limit)?;
     progress.notice(Progress::Phase(Phase::RestoringHost, 1));
     let links = host_job.restore(host, baseline, &mut managed, progress)?;
+    let parents = host::parents(host, baseline);
     let jobs = matched.into_iter().map(Job::new).collect();
     let mut ground = Ground {
         job: &mut host_job,
@@ -228,9 +265,15 @@ fn carry_out(
     };
     let (mut jobs, found) = turns::restore(jobs, &mut ground, limit, progress)?;
     notes.extend(found);
+    host_job.restore_again(host, baseline, &mut managed, progress)?;
     notes.extend(managed.findings(&host_job.done));
     pods::find_mac_owners(&mut jobs, host);
-    Ok((host_job, jobs, notes))
+    Ok(Work {
+        is_stale: host::parents(host, baseline) != parents,
+        host: host_job,
+        jobs,
+        notes,
+    })
 }
 
 /// What it waits for on the devices under the pods.

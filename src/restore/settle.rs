@@ -113,7 +113,7 @@ pub(super) fn settle(
     progress.notice(Progress::Waiting(Wait::Loss, Vec::new(), limits.settle));
     while watch.has_losses(&mut time, &|| false) {
         let limit = WaitLimit::new(limits, None);
-        let again = restore(request.clone(), limit, store, progress)?;
+        let again = restore(request, limit, store, progress)?;
         if let Some(problem) = again.lost_again_after(&restored) {
             notes.push(problem);
             time.note_loss();
@@ -126,7 +126,7 @@ pub(super) fn settle(
         ..limits
     };
     let limit = WaitLimit::new(at_once, None);
-    let last = restore(request.clone(), limit, store, progress)?;
+    let last = restore(request, limit, store, progress)?;
     notes.extend(last.lost_again_after(&restored));
     restored = restored.then(last);
     restored.problems.extend(notes);

@@ -3,6 +3,7 @@
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::common::background::wait_until;
 use crate::common::{Node, Pod, Run};
 
 const WAITING: &[&str] = &[
@@ -63,6 +64,29 @@ fn restore_waits_for_the_nic_and_then_starts_at_once() {
 }
 
 #[test]
+fn a_nic_that_is_remade_while_pods_wait_for_carrier_is_no_success_without_them() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    let host = node.capture();
+    node.snapshot();
+    node.lose();
+    node.reload_without_carrier();
+    let (run, _) = restore_while(&node, "restore --wait 20s", || {
+        let restored = wait_until(Duration::from_secs(15), || pods.iter().all(Pod::has_eth0));
+        assert!(restored, "the pods are not restored");
+        node.lose_and_reload();
+    });
+    run.exits(0)
+        .names("degraded", "", &["again", "2 pods"])
+        .stdout_has(&["2 pods restored"]);
+    node.assert_same_as(&host);
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+}
+
+#[test]
 fn restore_waits_for_carrier_too() {
     let node = Node::new();
     let pods = lost_node_with_pods(&node);
@@ -74,6 +98,27 @@ fn restore_waits_for_carrier_too() {
         "it took {took:?} from the carrier's return\n{}",
         run.transcript()
     );
+    assert!(pods.iter().all(Pod::has_eth0), "{}", run.transcript());
+}
+
+/// A network manager drops addresses when it notices the loss of carrier, which may be seconds later.
+#[test]
+fn what_the_host_loses_while_pods_wait_for_carrier_is_restored_too() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let host = node.capture();
+    node.snapshot();
+    node.lose();
+    node.reload_without_carrier();
+    let has_addresses = || node.ns.ip("-4 addr show dev eth0").contains("inet ");
+    let (run, _) = restore_while(&node, "restore --wait 20s", || {
+        let restored = wait_until(Duration::from_secs(15), has_addresses);
+        assert!(restored, "the host's addresses are not restored");
+        node.ns.ip("addr flush dev eth0");
+        node.give_carrier();
+    });
+    let run = run.exits(0);
+    node.assert_same_as(&host);
     assert!(pods.iter().all(Pod::has_eth0), "{}", run.transcript());
 }
 
