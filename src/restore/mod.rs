@@ -144,15 +144,19 @@ pub(crate) fn restore(
     progress: &mut dyn Listener,
 ) -> Result<Restored, Refusal> {
     let (mut restored, mut is_stale) = once(request, limit, store, progress)?;
-    for _ in 0..AGAIN {
-        if !is_stale {
-            break;
-        }
+    let mut times = 0;
+    while is_stale && times < AGAIN {
+        times += 1;
         let again;
         (again, is_stale) = once(request, limit, store, progress)?;
         let problem = again.lost_again_after(&restored);
         restored = restored.then(again);
         restored.problems.extend(problem);
+    }
+    if is_stale {
+        let times = times + 1;
+        let problem = RestoreCause::Unsettled { times }.error("host");
+        restored.problems.push(problem);
     }
     Ok(restored)
 }

@@ -116,7 +116,20 @@ impl Capture {
             let has = |flag| list(&link["flags"]).any(|f| f == flag);
             has("LOWER_UP") && !has("LOOPBACK") && link["operstate"] != "UP"
         });
-        tentative || lagging
+        tentative || lagging || self.lacks_local_routes()
+    }
+
+    /// The kernel routes packets to a new IPv6 address a moment after it lists the address.
+    fn lacks_local_routes(&self) -> bool {
+        let is_up = |link: &&Value| list(&link["flags"]).any(|flag| flag == "LOWER_UP");
+        let addresses = list(&self.0["addr"]).filter(is_up);
+        let mut addresses = addresses.flat_map(|link| list(&link["addr_info"]));
+        addresses.any(|address| {
+            let mut routes = list(&self.0["route6"]);
+            address["family"] == "inet6"
+                && address["dadfailed"] != true
+                && !routes.any(|it| it["type"] == "local" && it["dst"] == address["local"])
+        })
     }
 
     /// The same if links may have another index.

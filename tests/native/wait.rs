@@ -87,6 +87,33 @@ fn a_nic_that_is_remade_while_pods_wait_for_carrier_is_no_success_without_them()
 }
 
 #[test]
+fn a_nic_that_is_remade_without_end_is_an_error() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    node.snapshot();
+    node.lose();
+    node.reload_without_carrier();
+    let mut command = node.netfix_command(&["timeout", "60"], "restore --wait 1s");
+    let line = format!("{command:?}");
+    let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().expect("netfix starts");
+    while child.try_wait().expect("the child's state").is_none() {
+        std::thread::sleep(Duration::from_millis(700));
+        node.lose();
+        node.reload_without_carrier();
+    }
+    let output = child.wait_with_output().expect("netfix ends");
+    let run = Run::from_output(line, &output);
+    run.exits(5).names("degraded", "", &["remade 4 times"]);
+    node.give_carrier();
+    node.netfix("restore").exits(0);
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+}
+
+#[test]
 fn restore_waits_for_carrier_too() {
     let node = Node::new();
     let pods = lost_node_with_pods(&node);

@@ -123,6 +123,8 @@ sentences! {
             links that it could not find out",
         LostAgain { pods } => "links were lost again after the restore, in {pods}, and restored once more. A network \
             manager or a second reset of the driver does that" (pods = count(*pods, "pod")),
+        Unsettled { times } => "the links under the pods were remade {times} times during this restore: pods can be without \
+            network. Find what removes them (`journalctl -b`, `dmesg`), then run `netfix restore`",
         NotAnnounced { failed, all, error } => "cannot send {failed} of {all}: {error}"
             (all = count(*all, "ARP announcement")),
     }

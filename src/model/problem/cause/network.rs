@@ -93,6 +93,7 @@ causes! {
         UnknownToManager { manager: Manager } => ManagedLink,
         ManagerUnreachable { error: String } => ManagerUnreachable,
         LostAgain { pods: usize } => Degraded,
+        Unsettled { times: usize } => Degraded,
         HostFailed { error: String } => Failed,
         Postponed { budget: Duration } => PodBudget,
         NotAnnounced { failed: usize, all: usize, error: String } => Failed,
