@@ -236,7 +236,7 @@ impl Job {
         }
     }
 
-    /// Notes what became of the creation of a link from the host's namespace.
+    /// Notes the result of the creation of a link from the host's namespace.
     pub(super) fn note_creation(&mut self, link: Link, result: Result<(), Error>) {
         let name = link.name.clone();
         let step = Step::AddLink(Box::new(link));
