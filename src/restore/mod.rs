@@ -49,6 +49,8 @@ pub(crate) struct Restored {
     pub problems: Vec<Problem>,
     /// Whether nothing was changed because no record may be used here.
     pub is_refused: bool,
+    /// Whether nothing was missing after a restore before this one.
+    pub was_complete: bool,
 }
 
 /// What a restore did in one pod, and what is left.
@@ -231,6 +233,7 @@ fn sum_up(
         pods,
         problems: all,
         is_refused,
+        was_complete: false,
     }
 }
 

@@ -134,12 +134,13 @@ pub(super) fn settle(
 }
 
 impl Restored {
-    /// What was lost between the restore before and this one. Where the first left something, this one does its work.
+    /// What was lost between the restores before and this one. Where those left something, this one does their work, unless
+    /// that was a loss too: a NIC that was just missing.
     pub(crate) fn lost_again_after(&self, before: &Self) -> Option<Problem> {
         let host = self.host.as_ref().map_or(0, |(steps, _)| steps.len());
         let worked_on = |pod: &&RestoredPod| !pod.done.is_empty();
         let pods = self.pods.iter().filter(worked_on).count();
-        (before.is_complete() && host + pods > 0)
+        ((before.was_complete || before.is_complete()) && host + pods > 0)
             .then(|| RestoreCause::LostAgain { pods }.warning("host"))
     }
 
@@ -155,6 +156,7 @@ impl Restored {
             return self;
         }
         let mut both = second;
+        both.was_complete |= self.was_complete || self.is_complete();
         for pod in &mut both.pods {
             let mut first = self.pods.iter();
             let first = first.find(|first| first.pod.info.id == pod.pod.info.id);
@@ -178,7 +180,29 @@ impl Restored {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Rule;
+    use crate::plan::Step;
     use crate::restore::RestoreState;
+
+    #[test]
+    fn a_loss_that_is_seen_while_the_nic_is_missing_is_reported_once_it_is_restored() {
+        let step = || Step::AddRule(Rule::default());
+        let of = |steps: Vec<Step>, state| Restored {
+            host: Some((steps, state)),
+            ..Restored::default()
+        };
+        let failed = || Restored {
+            problems: vec![RestoreCause::NoCarrier.error("eth0")],
+            ..of(Vec::new(), RestoreState::Failed)
+        };
+        let complete = of(vec![step()], RestoreState::Restored);
+        let missing = failed();
+        assert!(missing.lost_again_after(&complete).is_none());
+        let before = complete.then(missing);
+        let again = of(vec![step()], RestoreState::Restored);
+        assert!(again.lost_again_after(&before).is_some());
+        assert!(again.lost_again_after(&failed()).is_none());
+    }
 
     #[test]
     fn a_second_restore_that_cannot_begin_hides_nothing_of_the_first() {
