@@ -9,7 +9,7 @@ use netlink_packet_route::route::RouteMessage;
 use netlink_packet_route::rule::RuleMessage;
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use super::decode::{Dump, Undecodable};
+use super::codec::{Dump, Undecodable};
 use super::link::RawLink;
 use super::nsid::HostId;
 use super::{Errno, Error, Socket, address, ethtool, link, neighbour, ntable, route, rule, sysctl};
@@ -40,8 +40,7 @@ const PAIRS: [&str; 3] = ["veth", "netkit", "vxcan"];
 /// Everything in the calling thread's namespace, read through a socket of that namespace. An object that the model
 /// cannot hold goes to [`NetState::unsupported`].
 pub fn state(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState, Error> {
-    let mut state = NetState::default();
-    state.links = links(socket, host, &mut state.unsupported)?;
+    let mut state = links_and_addresses(socket, host)?;
     let (table4, table6) = ntable::read(socket)?;
     for link in state
         .links
@@ -51,16 +50,22 @@ pub fn state(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState
         link.sysctls.neigh4 = table4.of_link.get(&link.index).cloned().unwrap_or_default();
         link.sysctls.neigh6 = table6.of_link.get(&link.index).cloned().unwrap_or_default();
     }
-    let links = state
-        .links
-        .iter()
-        .map(|link| (link.index, (link.name.clone(), link.mac)))
-        .collect();
+    let links = by_index(&state.links);
     let unsupported = &mut state.unsupported;
-    state.addresses = addresses(socket, &links, unsupported)?;
     state.routes = routes(socket, &links, unsupported)?;
     state.rules = rules(socket, unsupported)?;
     state.neighbours = neighbours(socket, &links, unsupported)?;
+    Ok(state)
+}
+
+/// The links and the addresses alone: what others may claim too.
+pub fn links_and_addresses(
+    socket: &mut Socket,
+    host: Option<HostView<'_>>,
+) -> Result<NetState, Error> {
+    let mut state = NetState::default();
+    state.links = links(socket, host, &mut state.unsupported)?;
+    state.addresses = addresses(socket, &by_index(&state.links), &mut state.unsupported)?;
     Ok(state)
 }
 
@@ -105,11 +110,15 @@ fn link_table(socket: &mut Socket, unsupported: &mut Vec<String>) -> Result<Vec<
         .attributes
         .push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));
     let request = RouteNetlinkMessage::GetLink(request);
+    Ok(links_in(whole(socket, &request)?, unsupported))
+}
+
+fn links_in(dump: Dump, unsupported: &mut Vec<String>) -> Vec<RawLink> {
     let Dump {
         objects,
         undecodable,
         is_cut: _,
-    } = whole(socket, &request)?;
+    } = dump;
     let mut links = Vec::with_capacity(objects.len());
     for object in objects {
         if let RouteNetlinkMessage::NewLink(message) = object {
@@ -129,7 +138,7 @@ fn link_table(socket: &mut Socket, unsupported: &mut Vec<String>) -> Result<Vec<
                 .map(|flaw| format!("link {}: {flaw}", link.name)),
         );
     }
-    Ok(links)
+    links
 }
 
 /// Replaces the ifindexes by which a link refers to others by names.
@@ -182,18 +191,6 @@ fn find_parent(
 /// Name and MAC of each link, by ifindex.
 type LinkNames = BTreeMap<u32, (IfName, Option<Mac>)>;
 
-/// The objects of one table. What cannot be decoded, and what the model cannot hold, is unsupported.
-fn table<T>(
-    socket: &mut Socket,
-    request: &RouteNetlinkMessage,
-    what: &str,
-    unsupported: &mut Vec<String>,
-    parse: impl Fn(RouteNetlinkMessage) -> Result<Option<T>, String>,
-) -> Result<Vec<T>, Error> {
-    let dump = whole(socket, request)?;
-    Ok(parsed(dump, what, unsupported, parse))
-}
-
 /// A dump that has every object.
 fn whole(socket: &mut Socket, request: &RouteNetlinkMessage) -> Result<Dump, Error> {
     let dump = socket.dump(request)?;
@@ -203,6 +200,12 @@ fn whole(socket: &mut Socket, request: &RouteNetlinkMessage) -> Result<Dump, Err
     Ok(dump)
 }
 
+fn by_index(links: &[Link]) -> LinkNames {
+    let known = |link: &Link| (link.index, (link.name.clone(), link.mac));
+    links.iter().map(known).collect()
+}
+
+/// The objects of a dump. What cannot be decoded, and what the model cannot hold, is unsupported.
 fn parsed<T>(
     dump: Dump,
     what: &str,
@@ -232,7 +235,11 @@ fn addresses(
     unsupported: &mut Vec<String>,
 ) -> Result<Vec<Address>, Error> {
     let request = RouteNetlinkMessage::GetAddress(AddressMessage::default());
-    table(socket, &request, "address", unsupported, |object| {
+    Ok(addresses_in(whole(socket, &request)?, links, unsupported))
+}
+
+fn addresses_in(dump: Dump, links: &LinkNames, unsupported: &mut Vec<String>) -> Vec<Address> {
+    parsed(dump, "address", unsupported, |object| {
         let RouteNetlinkMessage::NewAddress(message) = object else {
             return Ok(None);
         };
@@ -257,33 +264,34 @@ fn routes(
         unsupported.push(CUT_ROUTES.to_owned());
         dumps = vec![read(AddressFamily::Inet)?, read(AddressFamily::Inet6)?];
     }
-    let parse = |object| {
+    let mut routes = Vec::new();
+    for dump in dumps {
+        routes.extend(routes_in(dump, links, unsupported));
+    }
+    Ok(routes)
+}
+
+fn routes_in(dump: Dump, links: &LinkNames, unsupported: &mut Vec<String>) -> Vec<Route> {
+    parsed(dump, "route", unsupported, |object| {
         let RouteNetlinkMessage::NewRoute(message) = object else {
             return Ok(None);
         };
         let name = |index| links.get(&index).map(|(name, _)| name.clone());
         let route = route::parse(&message, name)?;
         Ok(route.filter(|route| !route.is_made_by_kernel()))
-    };
-    let mut routes = Vec::new();
-    for dump in dumps {
-        routes.extend(parsed(dump, "route", unsupported, parse));
-    }
-    Ok(routes)
+    })
 }
 
 fn rules(socket: &mut Socket, unsupported: &mut Vec<String>) -> Result<Vec<Rule>, Error> {
     let request = RouteNetlinkMessage::GetRule(RuleMessage::default());
-    table(
-        socket,
-        &request,
-        "rule",
-        unsupported,
-        |object| match object {
-            RouteNetlinkMessage::NewRule(message) => rule::parse(message),
-            _ => Ok(None),
-        },
-    )
+    Ok(rules_in(whole(socket, &request)?, unsupported))
+}
+
+fn rules_in(dump: Dump, unsupported: &mut Vec<String>) -> Vec<Rule> {
+    parsed(dump, "rule", unsupported, |object| match object {
+        RouteNetlinkMessage::NewRule(message) => rule::parse(message),
+        _ => Ok(None),
+    })
 }
 
 fn neighbours(
@@ -295,15 +303,48 @@ fn neighbours(
     for flags in [NeighbourFlags::empty(), NeighbourFlags::Proxy] {
         let mut request = NeighbourMessage::default();
         request.header.flags = flags;
-        let request = RouteNetlinkMessage::GetNeighbour(request);
-        let parse = |object| {
-            let RouteNetlinkMessage::NewNeighbour(message) = object else {
-                return Ok(None);
-            };
-            let link = links.get(&message.header.ifindex);
-            Ok(link.and_then(|(dev, _)| neighbour::parse(&message, dev)))
-        };
-        neighbours.extend(table(socket, &request, "neighbour", unsupported, parse)?);
+        let dump = whole(socket, &RouteNetlinkMessage::GetNeighbour(request))?;
+        neighbours.extend(neighbours_in(dump, links, unsupported));
     }
     Ok(neighbours)
+}
+
+fn neighbours_in(dump: Dump, links: &LinkNames, unsupported: &mut Vec<String>) -> Vec<Neighbour> {
+    parsed(dump, "neighbour", unsupported, |object| {
+        let RouteNetlinkMessage::NewNeighbour(message) = object else {
+            return Ok(None);
+        };
+        let link = links.get(&message.header.ifindex);
+        Ok(link.and_then(|(dev, _)| neighbour::parse(&message, dev)))
+    })
+}
+
+/// The state that datagrams describe, as far as they alone do: without what is read from files and by ioctl.
+#[cfg(feature = "fuzzing")]
+pub fn state_in(datagrams: &[u8]) -> Result<NetState, Error> {
+    let dump = || super::codec::decode_dump(datagrams);
+    let mut state = NetState::default();
+    let unsupported = &mut state.unsupported;
+    let raws = links_in(dump()?, unsupported);
+    let links = raws
+        .iter()
+        .map(|raw| (raw.link.index, raw.link.name.clone()));
+    let names: Names = links.collect();
+    let host = HostView {
+        id: HostId::Known(0),
+        names: &names,
+    };
+    let resolved = raws.into_iter().map(|raw| RawLink {
+        has_hardware: false,
+        ..raw
+    });
+    state.links = resolved
+        .map(|raw| resolve(raw, &names, Some(host)))
+        .collect();
+    let links = by_index(&state.links);
+    state.addresses = addresses_in(dump()?, &links, unsupported);
+    state.routes = routes_in(dump()?, &links, unsupported);
+    state.rules = rules_in(dump()?, unsupported);
+    state.neighbours = neighbours_in(dump()?, &links, unsupported);
+    Ok(state)
 }

@@ -6,7 +6,7 @@
 pub mod ability;
 pub mod address;
 mod bond;
-mod decode;
+mod codec;
 mod devconf;
 pub mod dump;
 pub(crate) mod ethtool;

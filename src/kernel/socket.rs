@@ -10,16 +10,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
-    NetlinkPayload,
-};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP, NLM_F_DUMP_INTR, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::{Socket as RawSocket, SocketAddr, protocols::NETLINK_ROUTE};
 use nix::errno::Errno;
 use nix::{getsockopt_impl, sockopt_impl};
 
-use super::decode::{Dump, NLMSG_DONE, NLMSG_ERROR, Received, decode, decode_dump, split};
+use super::codec::{Dump, NLMSG_DONE, NLMSG_ERROR, Received, decode, decode_dump, encode, split};
 use super::trace;
 use crate::fault::{point, retry_interrupted};
 
@@ -104,7 +101,6 @@ impl From<Errno> for Error {
 pub struct Socket {
     raw: RawSocket,
     sequence: u32,
-    buffer: Vec<u8>,
     until: Option<Instant>,
 }
 
@@ -120,6 +116,14 @@ impl Request {
     pub fn new(message: RouteNetlinkMessage, flags: u16) -> Self {
         Self { message, flags }
     }
+
+    /// What is sent for it.
+    #[cfg(feature = "fuzzing")]
+    pub fn encoded(&self) -> Vec<u8> {
+        let mut buffer = Vec::new();
+        encode(&self.message, self.flags, 1, &mut buffer);
+        buffer
+    }
 }
 
 impl Socket {
@@ -134,7 +138,6 @@ impl Socket {
         Ok(Self {
             raw,
             sequence: 0,
-            buffer: Vec::with_capacity(DATAGRAM),
             until: None,
         })
     }
@@ -192,12 +195,12 @@ impl Socket {
     /// One attempt; `None` when it was raced. Decoding comes after the last datagram, which keeps the race short.
     fn read_dump(&mut self, request: &RouteNetlinkMessage) -> Result<Option<Dump>, Error> {
         let sequence = self.send(&[(request, NLM_F_DUMP)])?;
-        let mut bytes = Vec::new();
+        let (mut bytes, mut datagram) = (Vec::new(), Vec::new());
         let (mut raced, mut ended, mut is_stuck) = (false, false, false);
         while !ended && !is_stuck && !self.is_late() {
-            self.receive_datagram()?;
-            is_stuck = self.buffer.is_empty();
-            for part in split(&self.buffer) {
+            self.receive_datagram(&mut datagram)?;
+            is_stuck = datagram.is_empty();
+            for part in split(&datagram) {
                 let (header, message) = part?;
                 if header.sequence_number == sequence {
                     raced |= header.flags & NLM_F_DUMP_INTR != 0;
@@ -322,14 +325,7 @@ impl Socket {
         let mut buffer = Vec::new();
         for (message, flags) in messages {
             self.sequence = self.sequence.wrapping_add(1);
-            let mut header = NetlinkHeader::default();
-            header.flags = NLM_F_REQUEST | flags;
-            header.sequence_number = self.sequence;
-            let mut packet = NetlinkMessage::new(header, NetlinkPayload::from((*message).clone()));
-            packet.finalize();
-            let start = buffer.len();
-            buffer.resize(start + packet.buffer_len().next_multiple_of(4), 0);
-            packet.serialize(&mut buffer[start..]);
+            encode(message, *flags, self.sequence, &mut buffer);
         }
         self.transmit(&buffer)?;
         Ok(self.sequence)
@@ -354,21 +350,22 @@ impl Socket {
 
     /// Waits for the next datagram: each message's header, with the message or the reason why it cannot be decoded.
     pub fn receive(&mut self) -> Result<Vec<Received>, Error> {
-        self.receive_datagram()?;
-        split(&self.buffer)
+        let mut datagram = Vec::new();
+        self.receive_datagram(&mut datagram)?;
+        split(&datagram)
             .map(|part| part.map(|(header, message)| (header, decode(message))))
             .collect()
     }
 
     /// Waits for the next datagram and puts it into the buffer, which grows with it: a link that has thousands of source
-    /// MACs is one message.
-    fn receive_datagram(&mut self) -> Result<(), Error> {
+    /// MACs is one message. No socket keeps a buffer: there are as many as pods.
+    fn receive_datagram(&mut self, buffer: &mut Vec<u8>) -> Result<(), Error> {
         const LENGTH_ONLY: libc::c_int = libc::MSG_PEEK | libc::MSG_TRUNC;
         let length =
             retry_interrupted(|| self.raw.recv(&mut [0_u8; 0].as_mut_slice(), LENGTH_ONLY))?;
-        self.buffer.clear();
-        self.buffer.reserve(length.max(DATAGRAM));
-        retry_interrupted(|| self.raw.recv(&mut self.buffer, 0))?;
+        buffer.clear();
+        buffer.reserve(length.max(DATAGRAM));
+        retry_interrupted(|| self.raw.recv(buffer, 0))?;
         Ok(())
     }
 }

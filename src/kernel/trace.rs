@@ -3,7 +3,7 @@
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST};
 use netlink_packet_route::RouteNetlinkMessage;
 
-use super::decode::Dump;
+use super::codec::Dump;
 use super::{Errno, Error, Socket, trace_words};
 
 /// The log's target for netlink messages.

@@ -1,7 +1,7 @@
-//! From the bytes of datagrams to rtnetlink messages.
+//! From the bytes of datagrams to rtnetlink messages, and back.
 
 use netlink_packet_core::{
-    NetlinkBuffer, NetlinkHeader, NetlinkMessage, NetlinkPayload, Parseable,
+    NLM_F_REQUEST, NetlinkBuffer, NetlinkHeader, NetlinkMessage, NetlinkPayload, Parseable,
 };
 use netlink_packet_route::RouteNetlinkMessage;
 use nix::errno::Errno;
@@ -100,4 +100,21 @@ pub(super) fn decode_dump(bytes: &[u8]) -> Result<Dump, Error> {
         }
     }
     Ok(dump)
+}
+
+/// Appends a request to a buffer.
+pub(super) fn encode(
+    message: &RouteNetlinkMessage,
+    flags: u16,
+    sequence: u32,
+    buffer: &mut Vec<u8>,
+) {
+    let mut header = NetlinkHeader::default();
+    header.flags = NLM_F_REQUEST | flags;
+    header.sequence_number = sequence;
+    let mut packet = NetlinkMessage::new(header, NetlinkPayload::from(message.clone()));
+    packet.finalize();
+    let start = buffer.len();
+    buffer.resize(start + packet.buffer_len().next_multiple_of(4), 0);
+    packet.serialize(&mut buffer[start..]);
 }
