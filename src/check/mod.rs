@@ -78,8 +78,9 @@ pub(crate) enum CheckState {
     Failed,
 }
 
-/// Checks, and once more where a finding may be gone a moment later: a pod that is being deleted loses its interfaces first, one that
-/// is being created gets them later, and the kernel declares a link operational up to a second after it got carrier.
+/// Checks, and once more where a finding may be gone a moment later: a pod that is being deleted loses its interfaces
+/// first, one that is being created gets them later, and the kernel declares a link operational up to a second after it
+/// got carrier.
 pub(crate) fn run(
     check: &Check<'_>,
     store: &Store,
@@ -108,6 +109,7 @@ fn examine(
         problems.extend(refusal.problems);
     }
     let mut surveyed = survey(inventory, stored, check.selection, store)?;
+    surveyed.read_unmatched();
     problems.append(&mut surveyed.problems);
     problems.extend(of_node(check, store, &surveyed));
     progress.notice(Progress::Phase(Phase::Comparing, surveyed.matched.len()));

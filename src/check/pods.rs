@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{CheckState, CheckedPod};
 use crate::inventory::matched::Matched;
 use crate::inventory::rejected::Rejected;
-use crate::inventory::stored::{age, summary_of};
+use crate::inventory::stored::age;
 use crate::inventory::survey::{Finding, Surveyed, Unmatched};
 use crate::model::problem::CheckCause;
 use crate::model::{NodeState, PodId, PodSummary, Problem, Severity};
@@ -159,7 +159,7 @@ impl Findings<'_> {
         let of_pod = problems.into_iter();
         self.problems
             .extend(of_pod.map(|problem| problem.of(&matched.info.id)));
-        self.add(summary_of(&matched.info, &matched.checkpoint), state, lines);
+        self.add(matched.summary(), state, lines);
     }
 
     /// Seconds since a snapshot last found the checkpoint true; `None` for a file without a time.

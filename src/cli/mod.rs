@@ -109,7 +109,7 @@ impl Cli {
     }
 }
 
-/// Ends the process for wrong usage. For a monitoring plugin it follows the convention of those: exit code 2 means CRITICAL there.
+/// Ends the process for wrong usage. A monitoring plugin follows the convention of those: exit code 2 means CRITICAL there.
 fn refuse(error: &clap::Error) -> ! {
     if error.use_stderr() && env::args_os().any(|word| word == "--nagios") {
         let text = error.to_string();

@@ -19,6 +19,7 @@ pub(super) fn list(pods: &PodArgs, context: &mut Context) -> Result<Document, Re
         checkpoints,
         damaged,
         mut problems,
+        whole: _,
     } = load(&store, &selection)?;
     let node = node_state(&store, &mut problems);
     let mut pods: Vec<PodView> = Vec::new();

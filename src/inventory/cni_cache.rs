@@ -171,6 +171,7 @@ impl Paired {
         self.matched.push(Matched {
             info,
             checkpoint,
+            whole: None,
             pod,
             age: 0,
             partial: Some(partial),

@@ -50,15 +50,15 @@ pub(crate) fn decide(
         let is_given = |at: usize| is_given(claim, &claimants[at], &results);
         let oldest = |among: &[usize]| history.oldest(claim, among, claimants);
         let owner = contest.owner(claimants, is_given, oldest);
-        let ruling = |at: &usize| {
-            let is_owner = owner.is_some_and(|(owner, _)| owner == *at);
-            Some(Ruling {
-                at: *at,
+        let ruling = |(at, problem)| {
+            let is_owner = owner.is_some_and(|(owner, _)| owner == at);
+            Ruling {
+                at,
                 withheld: (!is_owner).then(|| claim.clone()),
-                problem: contest.finding(*at, claimants, owner)?,
-            })
+                problem,
+            }
         };
-        rulings.extend(contest.holders.iter().filter_map(ruling));
+        rulings.extend(contest.findings(claimants, owner).map(ruling));
     }
     rulings
 }

@@ -6,8 +6,11 @@ use std::collections::BTreeSet;
 use super::observe::Pod;
 use super::stored::summary_of;
 use crate::model::sysctl::Sysctls;
-use crate::model::{Checkpoint, Claim, IfName, NetState, Partial, PodInfo, PodSummary, Problem};
+use crate::model::{
+    Checkpoint, Claim, IfName, NetState, Partial, PodInfo, PodSummary, Problem, interfaces,
+};
 use crate::plan::{self, HostLinks, Observed, Plan};
+use crate::store::Whole;
 
 impl AsMut<Pod> for Matched {
     fn as_mut(&mut self) -> &mut Pod {
@@ -20,6 +23,8 @@ impl AsMut<Pod> for Matched {
 pub(crate) struct Matched {
     pub info: PodInfo,
     pub checkpoint: Checkpoint,
+    /// The whole of a large checkpoint that was read in part.
+    pub whole: Option<Whole>,
     pub pod: Pod,
     /// Seconds since the checkpoint was written.
     pub age: u32,
@@ -52,10 +57,19 @@ impl Matched {
         made: &[IfName],
     ) -> (Cow<'_, NetState>, Vec<Problem>) {
         let Some(partial) = &self.partial else {
-            return (self.claims(), Vec::new());
+            return self.recorded();
         };
         let (wanted, problems) = plan::complete(partial, now, made, links);
         (Cow::Owned(wanted), problems)
+    }
+
+    /// The state in its checkpoint; where the rest of a large one cannot be decoded, its links and addresses.
+    fn recorded(&self) -> (Cow<'_, NetState>, Vec<Problem>) {
+        match self.whole.as_ref().map(Whole::state) {
+            Some(Ok(state)) => (Cow::Borrowed(state), Vec::new()),
+            Some(Err(problem)) => (self.claims(), vec![problem.clone().of(&self.info.id)]),
+            None => (self.claims(), Vec::new()),
+        }
     }
 
     /// What is missing in the pod, and the steps that restore it.
@@ -82,12 +96,14 @@ impl Matched {
     /// The pod as its record describes it.
     pub(crate) fn summary(&self) -> PodSummary {
         let summary = summary_of(&self.info, &self.checkpoint);
-        match &self.partial {
-            Some(partial) => PodSummary {
-                interfaces: partial.interfaces(),
-                ..summary
-            },
-            None => summary,
+        let interfaces = match (&self.partial, &self.whole) {
+            (Some(partial), _) => partial.interfaces(),
+            (None, Some(_)) => interfaces(&self.recorded().0),
+            (None, None) => return summary,
+        };
+        PodSummary {
+            interfaces,
+            ..summary
         }
     }
 }

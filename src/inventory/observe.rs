@@ -83,6 +83,13 @@ impl Pod {
         })
     }
 
+    /// Reads the links and addresses alone; the calling thread must be inside the pod's namespace.
+    fn observe_claims_inside(&mut self, host: &Host) -> Result<NetState, Error> {
+        self.read(host, |socket, view| {
+            dump::links_and_addresses(socket, Some(view))
+        })
+    }
+
     /// Reads, and reads again what was read before the namespace had an id for the host's: its first link on a host link
     /// assigns one, and until then that link seems to be on another namespace's.
     fn read(
@@ -177,6 +184,12 @@ fn open_inside(found: &Found, host: &Host) -> Result<(Socket, Option<u64>, HostI
 /// Reads every pod, side by side; the results are in their order.
 pub fn observe_pods(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
     let states = visit(pods, |pod| pod.observe_inside(host));
+    states.into_iter().map(|state| state?).collect()
+}
+
+/// Reads what every pod has that others may claim too, side by side: its links and addresses.
+pub fn observe_claims(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
+    let states = visit(pods, |pod| pod.observe_claims_inside(host));
     states.into_iter().map(|state| state?).collect()
 }
 

@@ -10,6 +10,7 @@ use crate::cni;
 use crate::matching::{Machine, Rejection, Selection, StoredRecord, Verdict, match_records};
 use crate::model::problem::MatchingCause;
 use crate::model::{Checkpoint, NetnsIdentity, NodeIdentity, PodInfo, Problem};
+use crate::store::Light;
 
 /// Records and running pods, paired.
 #[derive(Debug, Default)]
@@ -41,7 +42,12 @@ pub(super) fn pair(
         problems: stored.problems,
         ..Paired::default()
     };
-    for ((info, checkpoint), verdict) in stored.checkpoints.into_iter().zip(matching.verdicts) {
+    let mut whole = stored.whole;
+    for ((info, mut checkpoint), verdict) in stored.checkpoints.into_iter().zip(matching.verdicts) {
+        let whole = whole.remove(&info.id);
+        if let (Some(whole), Verdict::Rejected(_)) = (&whole, &verdict) {
+            whole.complete(&mut checkpoint);
+        }
         match verdict {
             Verdict::NotSelected => {}
             Verdict::Rejected(Rejection::Superseded { by }) => {
@@ -68,7 +74,7 @@ pub(super) fn pair(
                 let pod = pods[at].take();
                 paired
                     .matched
-                    .extend(pod.map(|pod| matched(info, checkpoint, pod)));
+                    .extend(pod.map(|pod| matched(info, (checkpoint, whole), pod)));
             }
         }
     }
@@ -83,7 +89,7 @@ pub(super) fn take(pods: &mut [Option<Pod>], places: Vec<usize>) -> Vec<Pod> {
         .collect()
 }
 
-fn matched(info: PodInfo, checkpoint: Checkpoint, pod: Pod) -> Matched {
+fn matched(info: PodInfo, (checkpoint, whole): Light, pod: Pod) -> Matched {
     let extension = checkpoint.netfix.as_ref();
     Matched {
         age: extension.map_or(0, |extension| age(&extension.created)),
@@ -95,6 +101,7 @@ fn matched(info: PodInfo, checkpoint: Checkpoint, pod: Pod) -> Matched {
         contested: Vec::new(),
         info,
         checkpoint,
+        whole,
         pod,
     }
 }

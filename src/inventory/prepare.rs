@@ -8,7 +8,7 @@ use super::Inventory;
 use super::cni_cache;
 use super::contest;
 use super::observe::Pod;
-use super::stored::{Stored, load, load_node};
+use super::stored::{Stored, load_light, load_node};
 use super::survey::{Records, Surveyed, survey_from};
 use crate::matching::Selection;
 use crate::model::problem::{ForeignCause, MatchingCause};
@@ -98,7 +98,7 @@ fn read(
     let (records, node) = match source {
         Source::Checkpoints { generation } => {
             let store = store.at(generation)?;
-            let stored = load(&store, selection)?;
+            let stored = load_light(&store, selection)?;
             let node = load_node(&store, &mut problems);
             (Records::Stored(stored), node)
         }

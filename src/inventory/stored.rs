@@ -1,14 +1,16 @@
 //! What is stored: checkpoints, and the host's recorded state.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 
 use super::observe::node_identity;
 use crate::cni;
 use crate::matching::{Selection, StoredRecord};
 use crate::model::problem::{MatchingCause, StoreEffect};
-use crate::model::{Checkpoint, NodeState, PodInfo, PodSummary, Problem, interfaces};
+use crate::model::{Checkpoint, NodeState, PodId, PodInfo, PodSummary, Problem, interfaces};
 use crate::refusal::Refusal;
-use crate::store::Store;
+use crate::store::{Light, Loaded, Store, Whole};
 
 /// The stored checkpoints.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +21,8 @@ pub(crate) struct Stored {
     pub damaged: Vec<PodInfo>,
     /// Why.
     pub problems: Vec<Problem>,
+    /// The rest of large checkpoints that were read in part.
+    pub whole: BTreeMap<PodId, Whole>,
 }
 
 impl Stored {
@@ -33,10 +37,24 @@ impl Stored {
 
 /// Reads the checkpoints. A damaged one does not stop the others.
 pub(crate) fn load(store: &Store, selection: &Selection) -> Result<Stored, Refusal> {
+    let whole = store.load_all()?.into_iter();
+    let whole = whole.map(|(id, loaded)| (id, loaded.map(|checkpoint| (checkpoint, None))));
+    Ok(sort(whole, selection))
+}
+
+/// The same, of large ones only what concerns other pods too.
+pub(super) fn load_light(store: &Store, selection: &Selection) -> Result<Stored, Refusal> {
+    Ok(sort(store.load_light()?.into_iter(), selection))
+}
+
+fn sort(loaded: impl Iterator<Item = Loaded<Light>>, selection: &Selection) -> Stored {
     let mut stored = Stored::default();
-    for (id, checkpoint) in store.load_all()? {
+    for (id, checkpoint) in loaded {
         match checkpoint {
-            Ok(checkpoint) => stored.checkpoints.push((checkpoint.pod(&id), checkpoint)),
+            Ok((checkpoint, whole)) => {
+                stored.checkpoints.push((checkpoint.pod(&id), checkpoint));
+                stored.whole.extend(whole.map(|whole| (id, whole)));
+            }
             Err(error) => {
                 let info = PodInfo::nameless(&id);
                 if selection.wants_pod(&info) {
@@ -46,7 +64,7 @@ pub(crate) fn load(store: &Store, selection: &Selection) -> Result<Stored, Refus
             }
         }
     }
-    Ok(stored)
+    stored
 }
 
 /// A pod as its checkpoint describes it.

@@ -15,6 +15,7 @@ use super::pair::{Paired, pair};
 use super::private;
 use super::rejected::{Reason, Rejected};
 use super::stored::{Stored, age, load_node};
+use super::visit::visit;
 use crate::matching::Selection;
 use crate::matching::claims::{Claimant, contests};
 use crate::matching::host_baseline::HostBaseline;
@@ -55,7 +56,7 @@ pub(crate) struct Surveyed {
 #[derive(Debug)]
 pub(crate) struct Unmatched {
     pub pod: Pod,
-    /// Its state, where that could be read.
+    /// Its links and addresses, where they could be read.
     pub state: NetState,
     pub finding: Finding,
     /// Whether a record that is not used has its id: then it is a pod.
@@ -80,6 +81,12 @@ pub(crate) enum Finding {
 pub(crate) enum Lost {
     Unusable,
     NoCheckpoint,
+}
+
+impl AsMut<Pod> for Unmatched {
+    fn as_mut(&mut self) -> &mut Pod {
+        &mut self.pod
+    }
 }
 
 impl Unmatched {
@@ -202,7 +209,7 @@ fn unmatched(
     damaged: &[PodInfo],
     rejected: &[Rejected],
 ) -> Vec<Unmatched> {
-    let states = observe::observe_pods(&mut pods, host);
+    let states = observe::observe_claims(&mut pods, host);
     let finding = |(pod, state): (Pod, Result<NetState, _>)| {
         let is_link = |state: &NetState| {
             let mut links = state.links.iter();
@@ -291,7 +298,7 @@ fn settle_claims(
         .collect();
     for at in holders {
         let pod = matched.get_mut(at).map(|one| slice::from_mut(&mut one.pod));
-        let state = pod.and_then(|pod| observe::observe_pods(pod, host).pop());
+        let state = pod.and_then(|pod| observe::observe_claims(pod, host).pop());
         // One that cannot be read is reported where it is restored.
         if let Some(Ok(state)) = state {
             claimants[at] = claimants[at].clone().now(&state);
@@ -335,6 +342,18 @@ impl Surveyed {
         let may_not = |one: &Rejected| matches!(one.reason, OtherMachine | OtherBoot);
         let is_readable = self.damaged.is_empty() && self.damaged_files == 0;
         is_readable && self.rejected.iter().all(may_not)
+    }
+
+    /// Reads also the rest of the pods without a record.
+    pub(crate) fn read_unmatched(&mut self) {
+        let states = visit(&mut self.unmatched, |one| {
+            one.pod.observe_inside(&self.host)
+        });
+        for (one, state) in self.unmatched.iter_mut().zip(states) {
+            if let Ok(Ok(state)) = state {
+                one.state = state;
+            }
+        }
     }
 
     /// The pods of which nothing can be restored.

@@ -276,7 +276,7 @@ impl Driver<'_> {
         self.session.log(&Event::LookingAgain);
         let mut again = self.restored_once(baseline, wait);
         again.retain(&self.session.window.pods, &self.left_out);
-        let lost_again = again.lost_again_after(&self.restored);
+        let lost_again = again.lost_again_after(&self.restored, false);
         if let Some(problem) = &lost_again {
             self.session.log(&Event::Failed(problem.clone()));
         }

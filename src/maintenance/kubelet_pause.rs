@@ -235,8 +235,8 @@ impl WindowSession {
         Ok(left)
     }
 
-    /// What netfix does at the deadline of a unit that is still paused: a kubelet that starts while pods have no address may rebuild them.
-    /// While a window's process runs it has the lock, and this does nothing.
+    /// What netfix does at the deadline of a unit that is still paused: a kubelet that starts while pods have no address
+    /// may rebuild them. While a window's process runs it has the lock, and this does nothing.
     fn at_the_deadline(&self) -> Vec<String> {
         let folder = self.guard.as_ref().map(Guard::state_dir);
         let folder = folder.and_then(|folder| path::absolute(folder).ok());

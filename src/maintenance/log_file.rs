@@ -115,7 +115,8 @@ fn data_left(file: &mut File) -> io::Result<u64> {
     Ok(hole.map_or(u64::MAX, |hole| hole - at))
 }
 
-/// Where data or a hole begins, from an offset on; `None` at the end, or where the file system does not report it. Moves the offset.
+/// Where data or a hole begins, from an offset on; `None` at the end, or where the file system does not report it. Moves
+/// the offset.
 fn find(file: &File, from: u64, what: Whence) -> io::Result<Option<u64>> {
     match lseek64(file, i64::try_from(from).unwrap_or(i64::MAX), what) {
         Ok(found) => Ok(u64::try_from(found).ok()),

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
-use crate::model::problem::{ConflictCause, Holder, Title};
+use crate::model::problem::{ConflictCause, Holder, Others, Title};
 use crate::model::{Bytes, Claim, LinkKind, NetState, NetnsIdentity, Parent, PodInfo, Problem};
 
 /// A pod or the host, with links on the host's links.
@@ -129,15 +130,31 @@ impl Contest {
         }
     }
 
-    /// The finding for one of the holders; `None` for the host.
-    pub(crate) fn finding(
+    /// Each holder that is a pod, with its finding.
+    pub(crate) fn findings<'a>(
+        &'a self,
+        claimants: &'a [Claimant],
+        owner: Option<Owner>,
+    ) -> impl Iterator<Item = (usize, Problem)> + 'a {
+        let all = self.holders.iter().map(|at| claimants[*at].holder());
+        let all: Arc<[Holder]> = all.collect();
+        let finding = move |(but, at): (usize, &usize)| {
+            let others = Others {
+                all: all.clone(),
+                but,
+            };
+            Some((*at, self.finding(*at, others, claimants, owner)?))
+        };
+        self.holders.iter().enumerate().filter_map(finding)
+    }
+
+    fn finding(
         &self,
         at: usize,
+        others: Others,
         claimants: &[Claimant],
         owner: Option<Owner>,
     ) -> Option<Problem> {
-        let others = self.holders.iter().filter(|other| **other != at);
-        let others: Vec<Holder> = others.map(|other| claimants[*other].holder()).collect();
         let is_mac = matches!(self.claim, Claim::Mac(..));
         let problem = match (owner, is_mac) {
             (None, true) => ConflictCause::MacClaimed { others }.error(&self.claim),
@@ -207,10 +224,9 @@ mod tests {
         let contests = contests(claimants);
         let findings = contests.iter().flat_map(|contest| {
             let owner = contest.owner(claimants, |_| false, |_| oldest);
-            let holders = contest.holders.iter();
-            holders.filter_map(move |at| contest.finding(*at, claimants, owner))
+            contest.findings(claimants, owner)
         });
-        findings.map(|problem| problem.to_string()).collect()
+        findings.map(|(_, problem)| problem.to_string()).collect()
     }
 
     #[test]

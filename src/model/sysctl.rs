@@ -1,31 +1,38 @@
 //! Per-interface sysctls: `/proc/sys/net/ipv{4,6}/{conf,neigh}/<interface>/<key>`.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::net::Ipv6Addr;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::text::Invalid;
 
 /// The name of one per-interface sysctl, such as `arp_notify`: lower-case letters, digits and `_` only, so that no
 /// checkpoint can make netfix write outside the interface's folder.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String")]
-pub struct SysctlKey(Cow<'static, str>);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct SysctlKey(&'static str);
 
 impl SysctlKey {
     /// A key known at compile time.
     #[must_use]
     pub const fn known(name: &'static str) -> Self {
-        Self(Cow::Borrowed(name))
+        Self(name)
     }
 
     /// The file's name below `conf/<interface>/`.
     #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
+    pub fn as_str(&self) -> &'static str {
+        self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for SysctlKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.try_into().map_err(D::Error::custom)
     }
 }
 
@@ -35,7 +42,7 @@ impl TryFrom<String> for SysctlKey {
     fn try_from(text: String) -> Result<Self, Invalid> {
         let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
         if !text.is_empty() && text.bytes().all(allowed) {
-            Ok(Self(Cow::Owned(text)))
+            Ok(Self(interned(text)))
         } else {
             Err(Invalid::new(&text, "the name of a per-interface sysctl"))
         }
@@ -44,27 +51,61 @@ impl TryFrom<String> for SysctlKey {
 
 impl fmt::Display for SysctlKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.0)
     }
+}
+
+/// The one copy of a name: each of a thousand pods has a hundred settings, and the kernel some hundred names.
+fn interned(name: String) -> &'static str {
+    static NAMES: LazyLock<Mutex<HashSet<&'static str>>> = LazyLock::new(Mutex::default);
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name.as_str()) {
+        return known;
+    }
+    let name = name.leak();
+    names.insert(name);
+    name
 }
 
 /// One family's integer settings, in the units of their files in `/proc/sys`.
 pub type Settings = BTreeMap<SysctlKey, i64>;
 
+/// Settings in half the memory: a map that is made at once, and not entry by entry, has full nodes.
+fn packed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Settings, D::Error> {
+    let settings = Settings::deserialize(deserializer)?;
+    Ok(settings.into_iter().collect())
+}
+
 /// All per-interface settings of one link.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sysctls {
     /// `/proc/sys/net/ipv4/conf/<interface>`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "packed"
+    )]
     pub ipv4: Settings,
     /// `/proc/sys/net/ipv6/conf/<interface>`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "packed"
+    )]
     pub ipv6: Settings,
     /// `/proc/sys/net/ipv4/neigh/<interface>`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "packed"
+    )]
     pub neigh4: Settings,
     /// `/proc/sys/net/ipv6/neigh/<interface>`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "packed"
+    )]
     pub neigh6: Settings,
     /// `/proc/sys/net/ipv6/conf/<interface>/stable_secret` where one is set (RFC 7217).
     #[serde(default, skip_serializing_if = "Option::is_none")]

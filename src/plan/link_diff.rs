@@ -142,7 +142,7 @@ pub(crate) fn sysctls(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut
             plan.steps.push(Step::Sysctl {
                 dev: now.name.clone(),
                 folder,
-                key: key.clone(),
+                key: *key,
                 value: value.to_string(),
                 now: was.to_string(),
             });

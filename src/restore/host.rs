@@ -23,12 +23,23 @@ pub(super) fn plan_of(host: &Host, baseline: &HostBaseline) -> (Plan, HostLinks)
     plan::host(&baseline.state, observed, &baseline.devices)
 }
 
-/// The ifindexes of the devices under the pods and of the links above them.
-pub(super) fn parents(host: &Host, baseline: &HostBaseline) -> BTreeSet<u32> {
+/// The devices under the pods and the links above them: each by its name in the record, and now.
+pub(super) fn in_scope(
+    host: &Host,
+    baseline: &HostBaseline,
+) -> impl Iterator<Item = (IfName, IfName)> {
     let (_, links) = plan_of(host, baseline);
     let names = closure(baseline.devices.clone(), &baseline.state.links);
-    let index = |name: &IfName| Some(host.state.link(&links.name_now(name))?.index);
-    names.iter().filter_map(index).collect()
+    names.into_iter().map(move |name| {
+        let now = links.name_now(&name);
+        (name, now)
+    })
+}
+
+/// The ifindexes of those that exist.
+pub(super) fn parents(host: &Host, baseline: &HostBaseline) -> BTreeSet<u32> {
+    let index = |(_, now)| Some(host.state.link(&now)?.index);
+    in_scope(host, baseline).filter_map(index).collect()
 }
 
 /// The host's namespace during a restore.

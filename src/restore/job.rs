@@ -13,6 +13,7 @@ use crate::journal;
 use crate::kernel::Error;
 use crate::model::address::TENTATIVE;
 use crate::model::problem::{Holder, RestoreCause};
+use crate::model::sysctl::Sysctls;
 use crate::model::{
     Address, IfName, Indexed, Link, LinkKind, Mac, NetState, Parent, PodId, Problem,
 };
@@ -71,9 +72,13 @@ impl Job {
         }
     }
 
-    /// The number of objects in its record; a link has many settings.
+    /// The number of objects in its record, about; a link has many settings.
     pub(super) fn size(&self) -> usize {
         const OF_LINK: usize = 10;
+        const BYTES: usize = 100;
+        if let Some(whole) = &self.matched.whole {
+            return whole.size() / BYTES;
+        }
         let NetState {
             links,
             addresses,
@@ -171,7 +176,7 @@ impl Job {
 
     /// Observes and plans; the calling thread is inside the pod's namespace.
     pub(super) fn observe(&mut self, host: &Host, links: &HostLinks) {
-        let state = match self.matched.pod.observe_inside(host) {
+        let mut state = match self.matched.pod.observe_inside(host) {
             Ok(state) => state,
             Err(error) => return self.give_up(&error),
         };
@@ -185,6 +190,13 @@ impl Job {
             .iter()
             .any(|address| address.flags & TENTATIVE != 0);
         self.finished = plan.steps.is_empty() || (stuck && !waiting);
+        if self.finished && plan.later.is_empty() {
+            // Most of what a thousand pods would keep, and nothing is compared with them any more.
+            forget_settings(&mut state);
+            if let Some(recorded) = &mut self.matched.checkpoint.netfix {
+                forget_settings(&mut recorded.state);
+            }
+        }
         self.last = Some((state, plan));
     }
 
@@ -237,8 +249,12 @@ impl Job {
     }
 
     /// Notes the result of the creation of a link from the host's namespace.
-    pub(super) fn note_creation(&mut self, link: Link, result: Result<(), Error>) {
+    pub(super) fn note_creation(&mut self, mut link: Link, result: Result<(), Error>) {
         let name = link.name.clone();
+        if result.is_ok() {
+            // They are steps of their own.
+            link.sysctls = Sysctls::default();
+        }
         let step = Step::AddLink(Box::new(link));
         match result {
             Ok(()) => {
@@ -322,6 +338,12 @@ fn link_names(state: &NetState) -> Vec<IfName> {
         .iter()
         .filter(|link| link.kind != LinkKind::Loopback);
     links.map(|link| link.name.clone()).collect()
+}
+
+fn forget_settings(state: &mut NetState) {
+    for link in &mut state.links {
+        link.sysctls = Sysctls::default();
+    }
 }
 
 fn is_from_host(step: &Step) -> bool {

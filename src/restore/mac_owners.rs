@@ -27,7 +27,7 @@ pub(super) fn owners_of_macs(host: &Host) -> BTreeMap<(Mac, IfName), Holder> {
         return owners;
     };
     let (mut pods, _) = observe::open_pods(found, host, &mut Vec::new());
-    let states = observe::observe_pods(&mut pods, host);
+    let states = observe::observe_claims(&mut pods, host);
     for (pod, state) in pods.iter().zip(states) {
         for link in state.map(|state| state.links).unwrap_or_default() {
             if let (Some(Parent::Host(parent)), Some(mac)) = (&link.parent, link.mac) {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::host::plan_of;
+use super::host::{in_scope, plan_of};
 use super::wait_nic::WaitLimit;
 use crate::inventory::observe::Host;
 use crate::journal;
@@ -17,12 +17,12 @@ use crate::matching::host_baseline::HostBaseline;
 use crate::model::manager::Manager;
 use crate::model::problem::RestoreCause;
 use crate::model::{IfName, Problem};
-use crate::plan::link_diff::closure;
 use crate::plan::{Change, Plan, Step};
 use crate::progress::{Listener, Progress, Wait};
 use crate::systemd::{self, Bus};
 
-/// `NetworkManager` accepts the activation of a VLAN whose parent it is still taking over, and fails later: the activation is repeated.
+/// `NetworkManager` accepts the activation of a VLAN whose parent it is still taking over, and fails later: it is
+/// requested again.
 const AGAIN: Duration = Duration::from_secs(2);
 /// How often systemd is queried again about a manager at work.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -83,15 +83,13 @@ fn owners_of_links(
     host: &Host,
     baseline: &HostBaseline,
 ) -> BTreeMap<IfName, Manager> {
-    let (_, links) = plan_of(host, baseline);
-    let names = closure(baseline.devices.clone(), &baseline.state.links);
-    let of = |name: &IfName| {
-        let mut link = baseline.state.link(name)?.clone();
-        link.name = links.name_now(name);
+    let of = |(name, name_now): (IfName, IfName)| {
+        let mut link = baseline.state.link(&name)?.clone();
+        link.name = name_now;
         let owner = known.of(&link)?;
         Some((link.name, owner))
     };
-    names.iter().filter_map(of).collect()
+    in_scope(host, baseline).filter_map(of).collect()
 }
 
 impl<'a> Managed<'a> {
@@ -123,7 +121,7 @@ impl<'a> Managed<'a> {
         let Some(known) = self.known(host, baseline) else {
             return Ok(false);
         };
-        let has_waited = self.wait_for(&known, host, baseline, progress);
+        let has_waited = self.wait_for(&known, plan, (host, baseline), progress);
         self.known = Some(known);
         has_waited
     }
@@ -171,11 +169,11 @@ impl<'a> Managed<'a> {
     fn wait_for(
         &mut self,
         known: &Owners,
-        host: &mut Host,
-        baseline: &mut HostBaseline,
+        plan: &Plan,
+        at: (&mut Host, &mut HostBaseline),
         progress: &mut dyn Listener,
     ) -> Result<bool, Error> {
-        let awaited = self.missing(known, host, baseline);
+        let awaited = self.missing(known, plan, at.0);
         if awaited.is_empty() {
             return Ok(false);
         }
@@ -186,24 +184,23 @@ impl<'a> Managed<'a> {
             let is_manual = |name: &&IfName| known.waits_for_a_person(name);
             let manual = awaited.iter().filter(is_manual).cloned().collect();
             let both = (awaited, manual);
-            if !self.wait(known, both, until, (host, baseline), progress)? {
+            if !self.wait(known, both, until, at, progress)? {
                 self.until = Some(now);
             }
             return Ok(true);
         }
-        let profiles = self.unmade_profiles(host, baseline);
+        let profiles = self.unmade_profiles(plan);
         if profiles.is_empty() {
             return Ok(false);
         }
         let both = (profiles.clone(), profiles);
         let until = now + self.limit.grace;
-        self.wait(known, both, until, (host, baseline), progress)?;
+        self.wait(known, both, until, at, progress)?;
         Ok(true)
     }
 
     /// The links of which something is missing that their owner may still bring.
-    fn missing(&self, owners: &Owners, host: &Host, baseline: &HostBaseline) -> BTreeSet<IfName> {
-        let (plan, _) = plan_of(host, baseline);
+    fn missing(&self, owners: &Owners, plan: &Plan, host: &Host) -> BTreeSet<IfName> {
         let missing = plan.steps.iter().filter_map(made_on);
         let is_awaited = |name: &&IfName| {
             let now = host.state.link(name);
@@ -239,7 +236,8 @@ impl<'a> Managed<'a> {
                 }
             }
             baseline.learn(&host.state);
-            Ok(self.missing(owners, host, baseline).is_empty())
+            let (plan, _) = plan_of(host, baseline);
+            Ok(self.missing(owners, &plan, host).is_empty())
         })
     }
 
@@ -254,8 +252,7 @@ impl<'a> Managed<'a> {
     }
 
     /// The links that `NetworkManager` has a profile of, and did not make.
-    fn unmade_profiles(&self, host: &Host, baseline: &HostBaseline) -> BTreeSet<IfName> {
-        let (plan, _) = plan_of(host, baseline);
+    fn unmade_profiles(&self, plan: &Plan) -> BTreeSet<IfName> {
         let unmade = plan.steps.iter().filter_map(|step| match step {
             Step::AddLink(link) => Some(&link.name),
             _ => None,

@@ -10,11 +10,12 @@ mod job;
 mod mac_owners;
 mod managed;
 mod pods;
-mod request;
+pub(crate) mod request;
 pub(crate) mod settle;
 mod turns;
 pub(crate) mod wait_nic;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use self::host::HostJob;
@@ -134,7 +135,7 @@ pub(crate) fn run(
     settle::settle(restored, (request, limits), store, progress)
 }
 
-/// So many times it begins anew: not for a driver that resets without end.
+/// So many losses let a restore, or the watch after it, begin anew: not those of a driver that resets without end.
 const AGAIN: usize = 3;
 
 /// Restores under a lock that is held already. Where the parents of the pods' links were lost again meanwhile, it begins
@@ -145,17 +146,17 @@ pub(crate) fn restore(
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Restored, Refusal> {
-    let (mut restored, mut is_stale) = once(request, limit, store, progress)?;
+    let (mut restored, mut parents) = once(request, limit, store, progress)?;
     let mut times = 0;
-    while is_stale && times < AGAIN {
+    while parents != Parents::Same && times < AGAIN {
         times += 1;
-        let again;
-        (again, is_stale) = once(request, limit, store, progress)?;
-        let problem = again.lost_again_after(&restored);
+        let (again, now) = once(request, limit, store, progress)?;
+        let problem = again.lost_again_after(&restored, parents == Parents::Lost);
+        parents = now;
         restored = restored.then(again);
         restored.problems.extend(problem);
     }
-    if is_stale {
+    if parents != Parents::Same {
         let times = times + 1;
         let problem = RestoreCause::Unsettled { times }.error("host");
         restored.problems.push(problem);
@@ -163,24 +164,47 @@ pub(crate) fn restore(
     Ok(restored)
 }
 
-/// The same, once; and whether a parent of the pods' links is another one than it was for the pods.
+/// The parents of the pods' links after a restore, compared with those that the pods were restored on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Parents {
+    Same,
+    /// One more is there.
+    More,
+    /// One is gone, or another one of its name is in its place.
+    Lost,
+}
+
+impl Parents {
+    /// By their ifindexes.
+    fn compare(before: &BTreeSet<u32>, now: &BTreeSet<u32>) -> Self {
+        if !before.is_subset(now) {
+            Self::Lost
+        } else if before == now {
+            Self::Same
+        } else {
+            Self::More
+        }
+    }
+}
+
+/// The same, once; and the parents of the pods' links after it.
 fn once(
     request: &Request,
     limit: WaitLimit<'_>,
     store: &Store,
     progress: &mut dyn Listener,
-) -> Result<(Restored, bool), Refusal> {
+) -> Result<(Restored, Parents), Refusal> {
     let runtimes = request.runtimes.clone();
     let mut surveyed = prepare(request.clone(), store)?;
     let matched = std::mem::take(&mut surveyed.matched);
     let (mut host, mut pods, mut problems) = (None, Vec::new(), Vec::new());
-    let mut is_stale = false;
+    let mut parents = Parents::Same;
     if !matched.is_empty() {
         let work = carry_out(&mut surveyed, matched, limit, progress).map_err(|error| {
             let error = error.to_string();
             Refusal::failed(RestoreCause::HostFailed { error }.error("host"))
         })?;
-        is_stale = work.is_stale;
+        parents = work.parents;
         problems.extend(work.host.problems());
         problems.extend(work.notes);
         host = Some((work.host.done.clone(), work.host.state()));
@@ -191,7 +215,7 @@ fn once(
         }
     }
     let restored = sum_up(surveyed, host, pods, problems, &runtimes);
-    Ok((restored, is_stale))
+    Ok((restored, parents))
 }
 
 /// Adds the pods that were not worked on.
@@ -242,8 +266,7 @@ struct Work {
     host: HostJob,
     jobs: Vec<Job>,
     notes: Vec<Problem>,
-    /// Whether a parent of the pods' links is another one than it was for them.
-    is_stale: bool,
+    parents: Parents,
 }
 
 /// The order of a restore.
@@ -276,7 +299,7 @@ fn carry_out(
     notes.extend(managed.findings(&host_job.done));
     pods::find_mac_owners(&mut jobs, host);
     Ok(Work {
-        is_stale: host::parents(host, baseline) != parents,
+        parents: Parents::compare(&parents, &host::parents(host, baseline)),
         host: host_job,
         jobs,
         notes,
@@ -287,4 +310,20 @@ fn carry_out(
 fn waiting(wait: Wait, limit: WaitLimit<'_>, baseline: &HostBaseline) -> Progress {
     let devices = baseline.devices.iter().cloned().collect();
     Progress::Waiting(wait, devices, limit.limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parent_of_another_index_was_lost_and_one_that_came_was_not() {
+        let [none, old, new, both] = [&[][..], &[5], &[7], &[5, 7]]
+            .map(|indexes: &[u32]| indexes.iter().copied().collect::<BTreeSet<_>>());
+        assert_eq!(Parents::compare(&old, &old), Parents::Same);
+        assert_eq!(Parents::compare(&none, &new), Parents::More);
+        assert_eq!(Parents::compare(&old, &both), Parents::More);
+        assert_eq!(Parents::compare(&old, &new), Parents::Lost);
+        assert_eq!(Parents::compare(&both, &new), Parents::Lost);
+    }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::managed;
 use super::wait_nic::WaitLimit;
-use super::{Limits, Restored, RestoredPod, restore};
+use super::{AGAIN, Limits, Restored, RestoredPod, restore};
 use crate::inventory::prepare::Request;
 use crate::journal;
 use crate::kernel::Netns;
@@ -20,8 +20,6 @@ use crate::progress::{Listener, Progress, Wait};
 use crate::refusal::Refusal;
 use crate::store::Store;
 
-/// So many losses begin the time anew.
-const AGAIN: usize = 3;
 /// How often a wait that can be interrupted checks for that.
 const INTERVAL: Duration = Duration::from_millis(250);
 /// One loss takes several links, one event each.
@@ -114,7 +112,7 @@ pub(super) fn settle(
     while watch.has_losses(&mut time, &|| false) {
         let limit = WaitLimit::new(limits, None);
         let again = restore(request, limit, store, progress)?;
-        if let Some(problem) = again.lost_again_after(&restored) {
+        if let Some(problem) = again.lost_again_after(&restored, false) {
             notes.push(problem);
             time.note_loss();
         }
@@ -127,21 +125,21 @@ pub(super) fn settle(
     };
     let limit = WaitLimit::new(at_once, None);
     let last = restore(request, limit, store, progress)?;
-    notes.extend(last.lost_again_after(&restored));
+    notes.extend(last.lost_again_after(&restored, false));
     restored = restored.then(last);
     restored.problems.extend(notes);
     Ok(restored)
 }
 
 impl Restored {
-    /// What was lost between the restores before and this one. Where those left something, this one does their work, unless
-    /// that was a loss too: a NIC that was just missing.
-    pub(crate) fn lost_again_after(&self, before: &Self) -> Option<Problem> {
+    /// What was lost between the restores before and this one; `is_known` where a loss was seen. Else, where those left
+    /// something, this one does their work, unless that was a loss too: a NIC that was just missing.
+    pub(crate) fn lost_again_after(&self, before: &Self, is_known: bool) -> Option<Problem> {
         let host = self.host.as_ref().map_or(0, |(steps, _)| steps.len());
         let worked_on = |pod: &&RestoredPod| !pod.done.is_empty();
         let pods = self.pods.iter().filter(worked_on).count();
-        ((before.was_complete || before.is_complete()) && host + pods > 0)
-            .then(|| RestoreCause::LostAgain { pods }.warning("host"))
+        let is_loss = is_known || before.was_complete || before.is_complete();
+        (is_loss && host + pods > 0).then(|| RestoreCause::LostAgain { pods }.warning("host"))
     }
 
     /// Whether it could not even begin: only its problems are known.
@@ -197,11 +195,12 @@ mod tests {
         };
         let complete = of(vec![step()], RestoreState::Restored);
         let missing = failed();
-        assert!(missing.lost_again_after(&complete).is_none());
+        assert!(missing.lost_again_after(&complete, false).is_none());
         let before = complete.then(missing);
         let again = of(vec![step()], RestoreState::Restored);
-        assert!(again.lost_again_after(&before).is_some());
-        assert!(again.lost_again_after(&failed()).is_none());
+        assert!(again.lost_again_after(&before, false).is_some());
+        assert!(again.lost_again_after(&failed(), false).is_none());
+        assert!(again.lost_again_after(&failed(), true).is_some());
     }
 
     #[test]

@@ -134,7 +134,7 @@ pub(super) fn has_checksum(text: &str) -> bool {
 pub(super) fn verify(path: &Path, text: &str) -> Result<(), Error> {
     let corrupt = |reason: &str| Err(Error::corrupt(path, reason));
     // A quote inside a JSON string is escaped, so only a real key can match this.
-    let Some((before, rest)) = text.rsplit_once(KEY) else {
+    let Some((before, rest)) = text.split_once(KEY) else {
         return corrupt("no checksum");
     };
     let Some((sum, after)) = rest.split_at_checked(BLANK.len()) else {
@@ -198,14 +198,15 @@ fn render(value: &impl Serialize, keys: &[&str]) -> Result<String, serde_json::E
         text = String::from_utf8_lossy(&dense).into_owned();
     }
     text.push('\n');
-    let Some((before, rest)) = text.rsplit_once(KEY) else {
-        return Ok(text);
-    };
-    let after = rest.strip_prefix(BLANK).unwrap_or(rest);
-    Ok(format!(
-        "{before}{KEY}{}{after}",
-        digest(&[before, KEY, BLANK, after])
-    ))
+    Ok(with_checksum(&text).unwrap_or(text))
+}
+
+/// The text with the right checksum in the place of the one that it has; `None` where it has no place for one.
+pub(crate) fn with_checksum(text: &str) -> Option<String> {
+    let (before, rest) = text.split_once(KEY)?;
+    let (_, after) = rest.split_at_checked(BLANK.len())?;
+    let sum = digest(&[before, KEY, BLANK, after]);
+    Some(format!("{before}{KEY}{sum}{after}"))
 }
 
 /// Replaces a file atomically: temporary file in the same folder, fsync, rename, fsync of the folder.

@@ -145,18 +145,18 @@ fn is_locked(path: &Path) -> bool {
 fn known_holder(path: &Path) -> Option<String> {
     const LOOKS: usize = 10;
     const MOMENT: Duration = Duration::from_millis(5);
-    let mut pid = None;
+    let (mut pid, mut text) = (None, String::new());
     for _ in 0..LOOKS {
-        pid = locker(path);
-        let text = line(path).unwrap_or_default();
-        match pid {
-            Some(pid) if text.starts_with(&format!("pid {pid} ")) => return Some(text),
-            // `/proc/locks` shows a process of another pid namespace with pid 0 or not at all.
-            None | Some(0) if !text.is_empty() => return Some(text),
-            _ => thread::sleep(MOMENT),
+        // A process of another pid namespace has no pid there. A long list that changes while it is read lacks entries.
+        pid = locker(path).filter(|pid| *pid != 0).or(pid);
+        text = line(path).unwrap_or_default();
+        if pid.is_some_and(|pid| text.starts_with(&format!("pid {pid} "))) {
+            return Some(text);
         }
+        thread::sleep(MOMENT);
     }
     pid.map(|pid| format!("pid {pid}"))
+        .or(Some(text).filter(|text| !text.is_empty()))
 }
 
 /// The line in the lock file; it names a holder for messages only.

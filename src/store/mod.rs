@@ -8,6 +8,7 @@ mod disk_space;
 mod file;
 mod generation;
 mod import;
+mod light;
 mod lock;
 mod retention;
 mod schema;
@@ -23,9 +24,12 @@ use crate::model::{Checkpoint, NodeState, PodId, Problem};
 
 pub(crate) use crate::store::retention::{Kept, Prune};
 pub(crate) use cni_cache::cni_cache;
+#[cfg(feature = "fuzzing")]
+pub(crate) use file::with_checksum;
 pub(crate) use file::{publish, replace};
 pub(crate) use generation::{Contents, Generation, Survey};
 pub(crate) use import::{Content, Foreign, foreign};
+pub(crate) use light::{Light, Whole};
 pub use lock::Guard;
 use schema::{OfCheckpoint, Schema};
 
@@ -144,7 +148,7 @@ pub struct Store {
 }
 
 /// One checkpoint file.
-pub(crate) type Loaded = (PodId, Result<Checkpoint, Error>);
+pub(crate) type Loaded<T = Checkpoint> = (PodId, Result<T, Error>);
 
 impl Store {
     /// The state directory at `folder`, which need not exist yet.
@@ -236,9 +240,18 @@ impl Store {
 
     /// Every checkpoint, sorted by id; a damaged one is an error in the list. A missing folder is empty.
     pub(crate) fn load_all(&self) -> Result<Vec<Loaded>, Error> {
+        self.each(load_checkpoint)
+    }
+
+    /// The same, of large ones only what concerns other pods too.
+    pub(crate) fn load_light(&self) -> Result<Vec<Loaded<Light>>, Error> {
+        self.each(light::load)
+    }
+
+    fn each<T>(&self, load: impl Fn(&Path) -> T) -> Result<Vec<(PodId, T)>, Error> {
         let load = |id: PodId| {
-            let checkpoint = load_checkpoint(&self.checkpoint_path(&id));
-            (id, checkpoint)
+            let loaded = load(&self.checkpoint_path(&id));
+            (id, loaded)
         };
         Ok(self.ids()?.into_iter().map(load).collect())
     }
@@ -273,9 +286,12 @@ fn load(path: &Path, known: u32) -> Result<Option<(u32, String)>, Error> {
 }
 
 fn load_checkpoint(path: &Path) -> Result<Checkpoint, Error> {
-    let text = file::read(path)?
-        .ok_or_else(|| Error::corrupt(path, "the file was removed while it was read"))?;
-    decode(path, &text)
+    decode(path, &text_of_checkpoint(path)?)
+}
+
+fn text_of_checkpoint(path: &Path) -> Result<String, Error> {
+    let text = file::read(path)?;
+    text.ok_or_else(|| Error::corrupt(path, "the file was removed while it was read"))
 }
 
 /// Checks the schema and the checksum of a checkpoint.

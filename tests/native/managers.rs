@@ -61,6 +61,20 @@ fn networkd(machine: &Machine) -> u32 {
     process.parse().expect("a process id")
 }
 
+/// A restore beside a networkd that is stopped until `meanwhile` has run.
+fn restore_beside(node: &Node, machine: &Machine, networkd: u32, meanwhile: impl FnOnce()) -> Run {
+    let state_dir = node.state_dir();
+    let words = "restore --runtime none -v --manager-grace 20s";
+    thread::scope(|scope| {
+        let restore = scope.spawn(|| Run::inside(machine, &state_dir, words));
+        thread::sleep(Duration::from_secs(1));
+        meanwhile();
+        assert!(!restore.is_finished(), "netfix did not wait");
+        assert!(machine.signal(networkd, Signal::SIGCONT), "no signal");
+        restore.join().expect("netfix ends")
+    })
+}
+
 #[test]
 fn a_bus_that_hangs_costs_little_time_and_is_reported() {
     let node = Node::new();
@@ -99,15 +113,7 @@ fn networkd_configures_the_nic_first_and_what_it_does_not_know_is_named() {
     let networkd = networkd(&machine);
     assert!(machine.signal(networkd, Signal::SIGSTOP), "no signal");
     node.lose_and_reload();
-    let state_dir = node.state_dir();
-    let words = "restore --runtime none -v --manager-grace 20s";
-    let run = thread::scope(|scope| {
-        let restore = scope.spawn(|| Run::inside(&machine, &state_dir, words));
-        thread::sleep(Duration::from_secs(1));
-        assert!(!restore.is_finished(), "netfix did not wait");
-        assert!(machine.signal(networkd, Signal::SIGCONT), "no signal");
-        restore.join().expect("netfix ends")
-    });
+    let run = restore_beside(&node, &machine, networkd, || ());
     let run = run
         .exits(0)
         .stderr_has(&["waiting up to 20 s for systemd-networkd to bring back eth0"])
@@ -145,20 +151,13 @@ fn an_owner_that_drops_an_address_during_a_restore_brings_it_back_itself() {
     // netfix waits for udev, which has not finished with the new device.
     tool::run(machine.exec("mkdir").args(["-p", "/run/udev/data"]));
     machine.put("/run/udev/control", "");
-    let state_dir = node.state_dir();
-    let words = "restore --runtime none -v --manager-grace 20s";
-    let run = thread::scope(|scope| {
-        let restore = scope.spawn(|| Run::inside(&machine, &state_dir, words));
-        thread::sleep(Duration::from_secs(1));
+    let run = restore_beside(&node, &machine, networkd, || {
         node.ns.ip("addr flush dev eth0");
         let index = node.ns.index_of("eth0");
         machine.put(&format!("/run/udev/data/n{index}"), "I:1\n");
         node.ns.ip("link set eth0 promisc on");
         node.ns.ip("link set eth0 promisc off");
         thread::sleep(Duration::from_secs(2));
-        assert!(!restore.is_finished(), "netfix did not wait");
-        assert!(machine.signal(networkd, Signal::SIGCONT), "no signal");
-        restore.join().expect("netfix ends")
     });
     let run = run
         .exits(0)

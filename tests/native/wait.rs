@@ -16,16 +16,18 @@ const WAITING: &[&str] = &[
     "pselect6",
 ];
 
+/// Starts netfix; returns its command line too.
+fn start(node: &Node, words: &str) -> (String, Child) {
+    let mut command = node.netfix_command(&["timeout", "60"], words);
+    let line = format!("{command:?}");
+    let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    (line, piped.spawn().expect("netfix starts"))
+}
+
 /// Starts a restore and runs `meanwhile` after a second; returns the output, and how long the restore ran after
 /// `meanwhile`.
 fn restore_while(node: &Node, words: &str, meanwhile: impl FnOnce()) -> (Run, Duration) {
-    let mut command = node.netfix_command(&["timeout", "60"], words);
-    let line = format!("{command:?}");
-    let mut child: Child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("netfix starts");
+    let (line, mut child) = start(node, words);
     std::thread::sleep(Duration::from_secs(1));
     assert!(
         child.try_wait().expect("the child's state").is_none(),
@@ -94,10 +96,7 @@ fn a_nic_that_is_remade_without_end_is_an_error() {
     node.snapshot();
     node.lose();
     node.reload_without_carrier();
-    let mut command = node.netfix_command(&["timeout", "60"], "restore --wait 1s");
-    let line = format!("{command:?}");
-    let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = piped.spawn().expect("netfix starts");
+    let (line, mut child) = start(&node, "restore --wait 1s");
     while child.try_wait().expect("the child's state").is_none() {
         std::thread::sleep(Duration::from_millis(700));
         node.lose();

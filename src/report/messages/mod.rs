@@ -61,8 +61,8 @@ sentences! {
 }
 
 /// Items in one line: `a`, `a and b`, `a, b and c`.
-fn and(items: &[impl ToString]) -> String {
-    let texts = bounded(items.iter().map(ToString::to_string));
+fn and(items: impl IntoIterator<Item = impl ToString>) -> String {
+    let texts = bounded(items);
     match texts.as_slice() {
         [all @ .., before, last] => [all, &[format!("{before} and {last}")]].concat().join(", "),
         few => few.concat(),

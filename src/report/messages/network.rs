@@ -56,13 +56,13 @@ sentences! {
             an existing bond",
         OtherBond { now, then } => "is a port of {now} now, of {then} in the checkpoint",
         MacClaimed { others } => "{others} claims it as well, and nothing shows whose claim is older: a restore creates \
-            this link for neither" (others = and(others)),
+            this link for neither" (others = and(others.iter())),
         MacOfAnother { owner, title } => "{owner} {title}: a restore does not create this link here",
-        MacKept { others } => "{others} claims it as well; a restore creates this link only here" (others = and(others)),
+        MacKept { others } => "{others} claims it as well; a restore creates this link only here" (others = and(others.iter())),
         AddressClaimed { others } => "{others} claims it as well, and nothing shows whose claim is older: a restore adds it \
-            to neither" (others = and(others)),
+            to neither" (others = and(others.iter())),
         AddressOfAnother { owner, title } => "{owner} {title}: a restore does not add it here",
-        AddressKept { others } => "{others} claims it as well; a restore adds it only here" (others = and(others)),
+        AddressKept { others } => "{others} claims it as well; a restore adds it only here" (others = and(others.iter())),
     }
 }
 

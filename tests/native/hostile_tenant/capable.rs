@@ -53,6 +53,30 @@ attacks! { RIGHTS;
         "ip link property add dev eth0 altname ${WEB_NETNS##*/} && ip link set eth0 alias ${WEB_NETNS##*/}";
     escapes_in_an_alias: BeforeSnapshot, [],
         "ip link set eth0 alias \"$(printf '\\033[2J\\nerror: pod web: lost')\"";
+    names_that_are_no_text: BeforeSnapshot, [],
+        "ip link set eth0 alias \"$(printf 'b\\374ro')\" && ip link property add dev eth0 altname \"$(printf 'b\\374ro')\"
+        ip addr add 192.0.2.7/32 dev eth0 label \"$(printf 'eth0:\\374')\"";
+    a_link_whose_name_is_no_text: BeforeSnapshot, ["unsupported"],
+        "ip link add \"$(printf 'b\\374ro')\" link eth0 type macvlan mode bridge";
+    two_thousand_routes: BeforeSnapshot, [],
+        "for i in $(seq 0 1999); do echo route add 172.16.$((i / 256)).$((i % 256)) via $GATEWAY; done | ip -batch -";
+    two_thousand_addresses: BeforeSnapshot, [],
+        "for i in $(seq 0 1999); do echo addr add 172.16.$((i / 256)).$((i % 256))/32 dev eth0; done | ip -batch -";
+    two_thousand_rules: BeforeSnapshot, [],
+        "for i in $(seq 0 1999); do echo rule add pref $((1000 + i)) from 172.16.$((i / 256)).$((i % 256)) lookup main; done |
+        ip -batch -";
+    two_thousand_neighbours: BeforeSnapshot, [],
+        "for i in $(seq 0 1999); do
+            echo neigh add 10.88.$((100 + i / 200)).$((1 + i % 200)) lladdr 02:00:00:00:00:07 dev eth0 nud permanent
+        done | ip -batch -";
+    two_thousand_sources_of_a_macvlan: BeforeSnapshot, [],
+        "ip link add m0 link eth0 type macvlan mode source
+        for i in $(seq 0 1999); do
+            printf 'link set m0 type macvlan macaddr add 02:00:00:00:%02x:%02x\\n' $((i / 256)) $((i % 256))
+        done | ip -batch -";
+    a_route_of_more_hops_than_a_message_can_hold: BeforeSnapshot, ["unsupported"],
+        "ip addr add fd50::2/64 dev eth0 nodad
+        for i in $(seq 1500); do printf 'route append fd51::/64 via fd50::1:%x dev eth0\\n' $i; done | ip -batch -";
     links_with_the_hosts_names: BeforeSnapshot, [],
         "for name in eth0.3 bond0 up0 macvlan0 nfx0; do ip link add $name type ifb; done";
     fifty_links: BeforeSnapshot, [],

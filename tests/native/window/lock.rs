@@ -70,7 +70,7 @@ fn on_hold_the_lock_is_free_but_a_second_window_is_refused() {
     let scene = Scene::new(&node);
     let lose = scene.script("lose", LOSING);
     let upgrade = scene.start_upgrade("--wait 300ms --hold", &lose);
-    scene.wait_for_phase("hold");
+    scene.wait_for_hold();
     let (window, files) = (scene.window(), node.state_files());
     for words in [
         "upgrade --yes --foreground -- true",

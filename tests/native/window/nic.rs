@@ -71,7 +71,7 @@ fn on_hold_the_window_ends_after_a_repair_a_restore_and_a_resume() {
         let node = Node::new();
         let scene = Scene::new(&node);
         let upgrade = scene.start_upgrade(&format!("{NEVER} --hold -o json"), &lose(&scene));
-        scene.wait_for_phase("hold");
+        scene.wait_for_hold();
         let follow = scene.start("status --follow");
         scene.assert_held(KUBELET);
         let reported = scene.netfix("status -o json").json()["status"].clone();
@@ -135,7 +135,7 @@ fn on_hold_the_deadline_ends_the_wait() {
         &format!("{NEVER} --hold --deadline 10s -o json"),
         &lose(&scene),
     );
-    scene.wait_for_phase("hold");
+    scene.wait_for_hold();
     scene.assert_held(KUBELET);
     upgrade.finish().exits(5).errors(&scene.nic_is_missing(&[]));
     scene.assert_runs(KUBELET);
@@ -148,7 +148,7 @@ fn on_hold_a_repair_without_a_resume_is_seen_after_an_interrupt() {
     let node = Node::new();
     let scene = Scene::new(&node);
     let upgrade = scene.start_upgrade(&format!("{NEVER} --hold -o json"), &lose(&scene));
-    scene.wait_for_phase("hold");
+    scene.wait_for_hold();
     scene.load_driver();
     scene.netfix("restore").exits(0);
     upgrade.signal(Signal::SIGTERM);

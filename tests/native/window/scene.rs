@@ -209,6 +209,20 @@ impl<'n> Scene<'n> {
         assert!(come, "the phase {phase} never came: {:?}", self.window());
     }
 
+    /// Waits until the upgrade holds kubelet for a person, without the lock.
+    pub fn wait_for_hold(&self) {
+        self.wait_for_phase("hold");
+        let lock = self.node.state_dir().join("lock");
+        let is_free = || {
+            let free = tool::command("flock", ["--nonblock"])
+                .arg(&lock)
+                .arg("true")
+                .status();
+            free.expect("flock runs").success()
+        };
+        assert!(wait_until(TIMEOUT, is_free), "the lock is not released");
+    }
+
     /// Waits for a file that a script creates.
     pub fn wait_for_file(&self, name: &str) {
         assert!(

@@ -295,7 +295,7 @@ fn on_hold_a_signal_ends_the_wait() {
     let scene = Scene::new(&node);
     let lose = scene.script("lose", LOSING);
     let upgrade = scene.start_upgrade("--wait 300ms --hold -o json", &lose);
-    scene.wait_for_phase("hold");
+    scene.wait_for_hold();
     upgrade.signal(SIGINT);
     upgrade
         .finish()

@@ -12,7 +12,7 @@ pub use maintenance::{
     CommandCause, DetachedCause, KubeletCause, RebuildCause, RecordCause, RollbackCause,
     WindowCause,
 };
-pub use network::{ConflictCause, GatewayCause, Holder, PlanCause, RestoreCause, Title};
+pub use network::{ConflictCause, GatewayCause, Holder, Others, PlanCause, RestoreCause, Title};
 pub use pods::{ForeignCause, InventoryCause, MatchingCause, NoNetns, PartialCause};
 
 /// Defines the causes of one part of netfix, each with its code: `Variant { field: Type } => Code,`. Its sentence, which

@@ -1,5 +1,6 @@
 //! Causes found in what is missing, in the way, or not answering on the network.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::causes;
@@ -33,12 +34,12 @@ causes! {
         OtherParent { now: Option<IfName>, then: Option<IfName> } => LinkConflict,
         OtherBondMode { now: String, then: String } => LinkConflict,
         OtherBond { now: IfName, then: IfName } => LinkConflict,
-        MacClaimed { others: Vec<Holder> } => MacConflict,
+        MacClaimed { others: Others } => MacConflict,
         MacOfAnother { owner: Holder, title: Title } => MacConflict,
-        MacKept { others: Vec<Holder> } => MacConflict,
-        AddressClaimed { others: Vec<Holder> } => AddressConflict,
+        MacKept { others: Others } => MacConflict,
+        AddressClaimed { others: Others } => AddressConflict,
         AddressOfAnother { owner: Holder, title: Title } => AddressConflict,
-        AddressKept { others: Vec<Holder> } => AddressConflict,
+        AddressKept { others: Others } => AddressConflict,
     }
 }
 
@@ -74,6 +75,28 @@ pub struct Holder {
     pub netns: String,
     /// The link that has it, where that is known.
     pub link: Option<IfName>,
+}
+
+/// All holders of one object but one of them. The problems of all share the list: it may be as long as there are pods.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Others {
+    /// All holders.
+    pub all: Arc<[Holder]>,
+    /// The place of the one.
+    pub but: usize,
+}
+
+impl Others {
+    /// Each of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Holder> {
+        let but = self.but;
+        let others = self
+            .all
+            .iter()
+            .enumerate()
+            .filter(move |(at, _)| *at != but);
+        others.map(|(_, holder)| holder)
+    }
 }
 
 causes! {
