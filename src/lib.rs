@@ -12,6 +12,8 @@ pub mod commands;
 pub mod context;
 mod dbus;
 mod fault;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod gateways;
 mod inventory;
 pub mod journal;

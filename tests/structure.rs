@@ -65,7 +65,7 @@ const ARROWS: &[Arrows] = &[
 ];
 
 /// Parts that no part below them may use.
-const ABOVE: &[&str] = &["cli", "commands", "main", "report"];
+const ABOVE: &[&str] = &["cli", "commands", "fuzzing", "main", "report"];
 
 /// Parts that only compute: no file, process, socket or clock.
 const PURE: &[&str] = &["matching", "model", "plan"];

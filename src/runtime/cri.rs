@@ -186,7 +186,7 @@ fn process_and_netns(info: &Value) -> (Option<u32>, Option<PathBuf>) {
     (pid.filter(|pid| *pid != 0), path)
 }
 
-fn described(id: String, status: api::PodSandboxStatus, info: &str) -> Option<Sandbox> {
+pub(super) fn described(id: String, status: api::PodSandboxStatus, info: &str) -> Option<Sandbox> {
     let namespaces = status
         .linux
         .as_ref()

@@ -106,7 +106,7 @@ impl Client {
 }
 
 /// A container of a pod, and the id of its sandbox.
-fn of_sandbox(container: Listed) -> Option<(String, Container)> {
+pub(super) fn of_sandbox(container: Listed) -> Option<(String, Container)> {
     let labels = container.labels.unwrap_or_default();
     let restarts = labels.get(RESTARTS).and_then(|count| count.parse().ok());
     let name = labels
@@ -123,7 +123,7 @@ fn of_sandbox(container: Listed) -> Option<(String, Container)> {
     ))
 }
 
-fn described(id: String, container: Inspected, kind: &'static str) -> Option<Sandbox> {
+pub(super) fn described(id: String, container: Inspected, kind: &'static str) -> Option<Sandbox> {
     let state = container.state.unwrap_or_default();
     let is = |flag: Option<bool>| flag == Some(true);
     let mode = container

@@ -146,7 +146,7 @@ fn framed(message: &impl Message) -> Bytes {
 }
 
 /// The one message of a body.
-fn unframed<A: Message + Default>(body: &[u8]) -> Result<A, Refused> {
+pub(super) fn unframed<A: Message + Default>(body: &[u8]) -> Result<A, Refused> {
     let broken = |why: &str| Refused::Broken(format!("the answer is no gRPC message: {why}"));
     let Some(([compressed, length @ ..], message)) = body.split_first_chunk::<PREFIX>() else {
         return Err(broken("it is empty"));

@@ -8,6 +8,8 @@ mod cri_api;
 mod docker;
 mod docker_api;
 mod endpoints;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod grpc;
 mod http;
 pub(crate) mod names;
