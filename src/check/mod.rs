@@ -5,12 +5,13 @@ mod pods;
 
 use std::collections::BTreeSet;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(crate) use self::pods::drift;
 use crate::inventory::stored::load;
 use crate::inventory::survey::{Surveyed, survey};
 use crate::inventory::{Inventory, no_match};
+use crate::kernel::events::LATE_LINKWATCH;
 use crate::matching::Selection;
 use crate::matching::at_risk::{self, PodDrivers};
 use crate::model::{IfName, NodeIdentity, PodId, PodSummary, Problem};
@@ -86,21 +87,40 @@ pub(crate) fn run(
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Checked, Refusal> {
-    let (checked, may_pass) = examine(check, store, progress)?;
+    let begin = Instant::now();
     let is_degraded = |one: &CheckedPod| one.state == CheckState::Degraded;
-    if !may_pass && !checked.pods.iter().any(is_degraded) {
-        return Ok(checked);
+    let mut is_second = false;
+    loop {
+        let (checked, passing) = examine(check, store, progress)?;
+        let may_pass = match passing {
+            Passing::Surely => begin.elapsed() < LATE_LINKWATCH,
+            Passing::Perhaps => !is_second,
+            Passing::No => !is_second && checked.pods.iter().any(is_degraded),
+        };
+        if !may_pass {
+            return Ok(checked);
+        }
+        is_second = passing != Passing::Surely;
+        thread::sleep(SECOND_LOOK);
     }
-    thread::sleep(SECOND_LOOK);
-    examine(check, store, progress).map(|(checked, _)| checked)
 }
 
-/// One check; also returns whether a link lacks carrier, or a pod may be being created.
+/// Whether what a check found may be gone a moment later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Passing {
+    No,
+    /// A link lacks carrier, or a pod may be being created.
+    Perhaps,
+    /// The kernel has not declared a link operational yet that has carrier.
+    Surely,
+}
+
+/// One check.
 fn examine(
     check: &Check<'_>,
     store: &Store,
     progress: &mut dyn Listener,
-) -> Result<(Checked, bool), Refusal> {
+) -> Result<(Checked, Passing), Refusal> {
     let stored = load(store, check.selection)?;
     let mut problems = node::folder(store);
     let mut inventory = Inventory::open(check.selection)?;
@@ -131,9 +151,9 @@ fn examine(
             .iter()
             .any(|one| one.as_ref().is_ok_and(|one| one.lost.is_some()));
     problems.extend(of_host(host));
-    let without_carrier = node::carrier(&surveyed, &links);
-    let lacks_carrier = !without_carrier.is_empty();
-    problems.extend(without_carrier);
+    let carrier = node::carrier(&mut surveyed, &links);
+    let lacks_carrier = !carrier.problems.is_empty();
+    problems.extend(carrier.problems);
     let mut found = pods::Findings {
         max_age: check.max_age,
         recorded: surveyed.node_state.as_ref(),
@@ -146,7 +166,11 @@ fn examine(
         found.problems.extend(no_match(check.selection));
     }
     problems.append(&mut found.problems);
-    let may_pass = lacks_carrier || found.has_new;
+    let passing = match carrier.is_coming {
+        true => Passing::Surely,
+        false if lacks_carrier || found.has_new => Passing::Perhaps,
+        false => Passing::No,
+    };
     let (mut pods, oldest_age) = (found.pods, found.oldest_age);
     pods.sort_by(|a, b| a.pod.info.id.cmp(&b.pod.info.id));
     let Surveyed {
@@ -163,7 +187,7 @@ fn examine(
         last_success: node_state.and_then(|recorded| recorded.complete),
         problems,
     };
-    Ok((checked, may_pass))
+    Ok((checked, passing))
 }
 
 /// Removes the running pods that the loss of these devices would not affect, and returns them. One that cannot be read or has

@@ -7,7 +7,7 @@ use crate::inventory::matched::Matched;
 use crate::inventory::stored::age;
 use crate::inventory::survey::Surveyed;
 use crate::inventory::{cannot_observe, procfs};
-use crate::kernel::ability;
+use crate::kernel::{ability, link};
 use crate::model::problem::CheckCause;
 use crate::model::{IfName, Link, NodeIdentity, NodeState, Parent, Problem, Window};
 use crate::plan::HostLinks;
@@ -119,8 +119,16 @@ pub(super) fn last_snapshot(recorded: Option<&NodeState>, max_age: Duration) -> 
     }
 }
 
-/// Links without carrier: under a pod that is as bad as a lost one; a port of a bond is a warning.
-pub(super) fn carrier(surveyed: &Surveyed, links: &HostLinks) -> Vec<Problem> {
+/// Links without carrier.
+pub(super) struct Carrier {
+    /// Under a pod that is as bad as a lost one; a port of a bond is a warning.
+    pub problems: Vec<Problem>,
+    /// Whether another has carrier, and the kernel has not declared it operational yet.
+    pub is_coming: bool,
+}
+
+/// Finds the links without carrier among those under the pods, and those under them.
+pub(super) fn carrier(surveyed: &mut Surveyed, links: &HostLinks) -> Carrier {
     let Surveyed {
         host,
         baseline,
@@ -135,16 +143,28 @@ pub(super) fn carrier(surveyed: &Surveyed, links: &HostLinks) -> Vec<Problem> {
     let parents: BTreeSet<&IfName> = parents.collect();
     let silent = |then: &&IfName| {
         let was_up = baseline.state.link(then).is_some_and(|link| link.flags.up);
-        let now = host.state.link(&links.name_now(then));
-        was_up && now.is_some_and(|now| now.flags.up && !now.flags.carrier)
+        let now = host.state.link(&links.name_now(then))?;
+        (was_up && now.flags.up && !now.flags.carrier).then_some(now.index)
     };
-    let below = parents.iter().copied().filter(silent);
-    let below = below.map(|name| CheckCause::NoCarrierUnderPods.error(name));
-    let devices = baseline
-        .devices
-        .iter()
-        .filter(|name| !parents.contains(name))
-        .filter(silent)
-        .map(|name| CheckCause::NoCarrier.warning(name));
-    below.chain(devices).collect()
+    let devices = baseline.devices.iter();
+    let devices = devices.filter(|name| !parents.contains(name));
+    let below = parents.iter().copied().chain(devices);
+    let silent: Vec<(&IfName, u32)> = below
+        .filter_map(|name| Some((name, silent(&name)?)))
+        .collect();
+    let mut carrier = Carrier {
+        problems: Vec::new(),
+        is_coming: false,
+    };
+    for (name, index) in silent {
+        if link::is_coming_up(&mut host.socket, index).unwrap_or_default() {
+            carrier.is_coming = true;
+        } else if parents.contains(name) {
+            let problem = CheckCause::NoCarrierUnderPods.error(name);
+            carrier.problems.push(problem);
+        } else {
+            carrier.problems.push(CheckCause::NoCarrier.warning(name));
+        }
+    }
+    carrier
 }

@@ -22,6 +22,8 @@ const INTERVAL: Duration = Duration::from_millis(250);
 
 /// The kernel declares a link operational up to a second after it got carrier (`net/core/link_watch.c`).
 pub(crate) const LINKWATCH: Duration = Duration::from_millis(1500);
+/// It does so in a work queue, which may come late on a busy machine.
+pub(crate) const LATE_LINKWATCH: Duration = Duration::from_secs(10);
 
 /// A subscription to link events.
 #[derive(Debug)]

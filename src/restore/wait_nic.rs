@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use super::Limits;
 use super::host::plan_of;
 use crate::inventory::observe::Host;
-use crate::kernel::events::{self, LINKWATCH};
-use crate::kernel::{Error, udev};
+use crate::kernel::events::{self, LATE_LINKWATCH, LINKWATCH};
+use crate::kernel::{Error, link, udev};
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::RestoreCause;
 use crate::model::{IfName, Link, Problem};
@@ -177,10 +177,14 @@ pub(super) fn for_carrier(
         let now = host.state.link(name);
         now.is_some_and(|link| link.flags.carrier || !link.flags.up)
     };
-    limit.for_carrier().wait(|| {
+    let all_have_carrier = |host: &mut Host| {
         host.refresh()?;
         Ok(names.iter().all(|name| has_carrier(host, name)))
-    })?;
+    };
+    limit.for_carrier().wait(|| all_have_carrier(host))?;
+    if any_is_coming_up(host, &names)? {
+        limit.of(LATE_LINKWATCH).wait(|| all_have_carrier(host))?;
+    }
     let silent = names.iter().filter(|name| !has_carrier(host, name));
     let problem = |name| {
         // Without --wait the user did not request carrier.
@@ -191,4 +195,17 @@ pub(super) fn for_carrier(
         }
     };
     Ok(silent.map(problem).collect())
+}
+
+/// Whether the kernel has not declared one operational yet that has carrier.
+fn any_is_coming_up(host: &mut Host, names: &BTreeSet<IfName>) -> Result<bool, Error> {
+    let links = names.iter().filter_map(|name| host.state.link(name));
+    let silent = links.filter(|link| link.flags.up && !link.flags.carrier);
+    let indexes: Vec<u32> = silent.map(|link| link.index).collect();
+    for index in indexes {
+        if link::is_coming_up(&mut host.socket, index)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -11,6 +11,7 @@ use netlink_packet_route::link::{
 use rtnetlink::{LinkBond, LinkMacVlan, LinkMessageBuilder, LinkUnspec, LinkVlan};
 
 use super::add::macvlan_infos;
+use super::read;
 use crate::kernel::{Error, Request, Socket, bond, text};
 use crate::model::bond::{Bond, BondOption};
 use crate::model::link::{Flags, Macvlan, Vlan};
@@ -160,12 +161,7 @@ pub fn add_altnames(index: u32, names: &[Bytes]) -> Request {
 pub fn index_of(socket: &mut Socket, name: &IfName) -> Result<u32, Error> {
     let mut message = LinkMessage::default();
     message.attributes.push(text::name(name));
-    match socket.get(&RouteNetlinkMessage::GetLink(message))? {
-        RouteNetlinkMessage::NewLink(link) => Ok(link.header.index),
-        other => Err(Error::Decode(format!(
-            "the answer to RTM_GETLINK is no link: {other:?}"
-        ))),
-    }
+    Ok(read::get(socket, message)?.header.index)
 }
 
 /// `ip link del`: only for a link that this run has created.

@@ -10,4 +10,5 @@ pub use change::{
     change_vlan, del, index_of, move_to, rename, set, set_addr_gen_mode, set_alias, set_flags,
     set_up,
 };
+pub use read::is_coming_up;
 pub(in crate::kernel) use read::{RawLink, name, parse, parse_in_part};

@@ -1,13 +1,14 @@
 //! Reading links: from the kernel's messages to the model.
 
 use netlink_packet_core::{NlasIterator, Parseable, ParseableParametrized};
+use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoMacVlan, InfoVlan, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType,
-    LinkMessage, MacVlanMode, VlanProtocol as KernelProtocol, VlanQosMapping,
+    LinkMessage, MacVlanMode, State, VlanProtocol as KernelProtocol, VlanQosMapping,
 };
 
 use crate::kernel::text::{self, LinkText};
-use crate::kernel::{bond, devconf};
+use crate::kernel::{Error, Socket, bond, devconf};
 use crate::model::link::{Flags, Macvlan, MacvlanMode, Queues, Vlan, VlanId, VlanProtocol};
 use crate::model::{IfName, Link, LinkKind, Mac};
 
@@ -31,6 +32,35 @@ pub(in crate::kernel) fn name(message: &LinkMessage) -> Option<IfName> {
         LinkText::Name(name) => IfName::try_from(name).ok(),
         _ => None,
     })
+}
+
+/// The link of a namespace that has the message's index or name.
+pub(super) fn get(socket: &mut Socket, message: LinkMessage) -> Result<LinkMessage, Error> {
+    match socket.get(&RouteNetlinkMessage::GetLink(message))? {
+        RouteNetlinkMessage::NewLink(link) => Ok(link),
+        other => Err(Error::Decode(format!(
+            "the answer to RTM_GETLINK is no link: {other:?}"
+        ))),
+    }
+}
+
+/// Whether the link of that index has carrier, and the kernel has not declared it operational yet. A work queue does that, up
+/// to a second later, and later on a busy machine (`net/core/link_watch.c`).
+pub fn is_coming_up(socket: &mut Socket, index: u32) -> Result<bool, Error> {
+    let mut message = LinkMessage::default();
+    message.header.index = index;
+    Ok(is_undeclared(&get(socket, message)?))
+}
+
+/// Without carrier these are the states of a link; with it, only until the kernel has declared another one.
+fn is_undeclared(link: &LinkMessage) -> bool {
+    let is_down = |attribute: &LinkAttribute| {
+        matches!(
+            attribute,
+            LinkAttribute::OperState(State::Down | State::LowerLayerDown)
+        )
+    };
+    link.header.flags.contains(LinkFlags::LowerUp) && link.attributes.iter().any(is_down)
 }
 
 /// Reads one link of a dump; `None` when it has no name.
@@ -299,6 +329,25 @@ mod tests {
             LinkKind::Macvlan(Macvlan::plain(MacvlanMode::Bridge))
         );
         assert!(flaws.is_empty(), "{flaws:?}");
+    }
+
+    #[test]
+    fn carrier_counts_before_the_kernel_has_declared_the_link_operational() {
+        let up = LinkFlags::Up | LinkFlags::LowerUp;
+        let cases = [
+            (up, State::Down, true),
+            (up, State::LowerLayerDown, true),
+            // Until then 802.1X has not let it in.
+            (up, State::Dormant, false),
+            (up | LinkFlags::Running, State::Up, false),
+            (LinkFlags::Up, State::Down, false),
+        ];
+        for (flags, state, expected) in cases {
+            let mut link = LinkMessage::default();
+            link.header.flags = flags;
+            link.attributes.push(LinkAttribute::OperState(state));
+            assert_eq!(is_undeclared(&link), expected, "{flags:?} {state:?}");
+        }
     }
 
     #[test]
