@@ -108,30 +108,28 @@ pub(crate) fn verify(
     };
     questions.extend(scope.questions());
     progress.notice(Progress::Phase(Phase::ProbingGateways, questions.len()));
-    let has_targets = |(at, _): &(usize, &mut Pod)| !without_network.contains(at);
-    let asking = inventory.pods.iter_mut().enumerate().filter(has_targets);
-    let queries = Queries::start(asking, targets, timeout);
+    let has_network = |at: &usize| !without_network.contains(at);
+    let asking: Vec<usize> = (0..inventory.pods.len()).filter(has_network).collect();
+    let mut parts = targets::parts(&asking, targets);
+    let mut start = |pods: &mut [Pod]| {
+        let part = parts.next()?;
+        Some(Queries::start(pods, part, targets, timeout))
+    };
+    let mut queries = start(&mut inventory.pods);
     let answers = probe::probe(&mut inventory, &questions, timeout).map_err(|error| {
         let error = error.to_string();
         Refusal::failed(GatewayCause::ProbeFailed { error }.error("probe"))
     })?;
     let mut host = Answers::none(Reachability::NoGateway);
     for (question, answer) in questions.iter().zip(answers) {
-        let object = format!("{} dev {}", question.gateway, question.dev);
-        problems.extend(match question.place {
-            Place::Host => {
-                let cause = host.take(question, answer, timeout);
-                cause.map(|cause| cause.error(format!("{object} of the host")))
-            }
-            Place::Pod(at) => {
-                let VerifiedPod { pod, answers, .. } = &mut pods[at];
-                let cause = answers.take(question, answer, timeout);
-                cause.map(|cause| cause.error(object).of(&pod.info.id))
-            }
-        });
+        let problem = take(question, answer, &mut host, &mut pods, timeout);
+        problems.extend(problem);
     }
-    for (at, found) in queries.finish() {
-        problems.extend(pods[at].take(found));
+    while let Some(part) = queries {
+        for (at, found) in part.finish() {
+            problems.extend(pods[at].take(found));
+        }
+        queries = start(&mut inventory.pods);
     }
     add_damaged(&mut pods, &stored);
     Ok(Verified {
@@ -140,6 +138,28 @@ pub(crate) fn verify(
         pods,
         problems,
     })
+}
+
+/// Adds the answer of one gateway to those of its namespace; returns what is wrong with it.
+fn take(
+    question: &Question,
+    answer: Answer,
+    host: &mut Answers,
+    pods: &mut [VerifiedPod],
+    timeout: Duration,
+) -> Option<Problem> {
+    let object = format!("{} dev {}", question.gateway, question.dev);
+    match question.place {
+        Place::Host => {
+            let cause = host.take(question, answer, timeout)?;
+            Some(cause.error(format!("{object} of the host")))
+        }
+        Place::Pod(at) => {
+            let VerifiedPod { pod, answers, .. } = &mut pods[at];
+            let cause = answers.take(question, answer, timeout)?;
+            Some(cause.error(object).of(&pod.info.id))
+        }
+    }
 }
 
 /// Adds the pods whose checkpoint cannot be read, and sorts all.

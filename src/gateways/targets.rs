@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::names::Resolver;
 use crate::inventory::observe::Pod;
+use crate::inventory::visit;
 use crate::kernel::{Errno, icmp, words};
 use crate::model::identity::Holder;
 use crate::model::problem::GatewayCause;
@@ -138,10 +139,21 @@ pub(super) struct Queries {
     timeout: Duration,
 }
 
+/// The pods at these places, in parts that can query all targets at once, beside a probe of the gateways.
+pub(super) fn parts<'a>(
+    places: &'a [usize],
+    targets: &[Target],
+) -> impl Iterator<Item = &'a [usize]> {
+    /// The namespace, a socket, and a file that resolves names; the probe may have as many.
+    const FILES: usize = 2 * 3;
+    places.chunks(visit::room_for(FILES * targets.len().max(1)))
+}
+
 impl Queries {
-    /// Asks for all pods at once.
-    pub(super) fn start<'a>(
-        pods: impl Iterator<Item = (usize, &'a mut Pod)>,
+    /// Asks for all pods at these places at once.
+    pub(super) fn start(
+        pods: &mut [Pod],
+        places: &[usize],
         targets: &[Target],
         timeout: Duration,
     ) -> Self {
@@ -149,7 +161,8 @@ impl Queries {
         let deadline = Instant::now() + timeout;
         let targets: Arc<[Target]> = targets.into();
         let mut outcomes = Vec::new();
-        for (at, (place, pod)) in pods.enumerate() {
+        for (at, &place) in places.iter().enumerate() {
+            let pod = &mut pods[place];
             let origin = Origin {
                 holder: pod.netns.holder,
                 inode: pod.netns.key().1,

@@ -24,10 +24,15 @@ pub(crate) fn room<T: AsMut<Pod>>(items: &mut [T]) -> usize {
         .iter_mut()
         .any(|item| item.as_mut().netns.is_transient)
     {
-        (netns::free_files().saturating_sub(RESERVE) / FILES_OF_POD).max(1)
+        room_for(FILES_OF_POD)
     } else {
         items.len().max(1)
     }
+}
+
+/// How many times so many files can be open at once; at least one time.
+pub(crate) fn room_for(files: usize) -> usize {
+    (netns::free_files().saturating_sub(RESERVE) / files).max(1)
 }
 
 /// Runs `work` once for each item, on scratch threads inside its pod's namespace, side by side; the results are in their

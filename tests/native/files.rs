@@ -1,6 +1,6 @@
 //! Fewer open files than pods: every pod is found, recorded, checked and restored all the same.
 
-use crate::common::{Node, Pod, Run};
+use crate::common::{GATEWAY4, Node, Pod, Run};
 
 const PODS: usize = 60;
 
@@ -39,7 +39,8 @@ fn sixty_pods_under_a_small_limit_of_open_files_are_all_restored() {
             pod.assert_same_as(before);
         }
         assert!(pods.iter().all(Pod::has_eth0), "a pod is not restored");
-        limited(&node, files, "verify --timeout 10s")
+        let words = format!("verify --timeout 10s --ping {GATEWAY4}");
+        limited(&node, files, &words)
             .exits(0)
             .stdout_has(&["60 pods"]);
         node.netfix("diff").exits(0);
