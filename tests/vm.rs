@@ -195,8 +195,14 @@ fn native_tests() -> String {
     cargo.args([
         "test", "--locked", "--quiet", "--no-run", "--test", "native",
     ]);
-    if cfg!(feature = "failpoints") {
-        cargo.args(["--features", "failpoints"]);
+    // Other features would build everything anew.
+    for (feature, is_on) in [
+        ("failpoints", cfg!(feature = "failpoints")),
+        ("fuzzing", cfg!(feature = "fuzzing")),
+    ] {
+        if is_on {
+            cargo.args(["--features", feature]);
+        }
     }
     cargo
         .args(["--message-format", "json"])
