@@ -21,10 +21,10 @@ struct Announcement {
 }
 
 /// Announces the IPv4 addresses of all created links. A failure never fails a restore.
-pub(super) fn announce(jobs: &[Job], host: &Host) -> Option<Problem> {
+pub(super) fn announce(jobs: &[&mut Job], host: &Host) -> Option<Problem> {
     let all: Vec<Announcement> = jobs
         .iter()
-        .flat_map(Job::created_links)
+        .flat_map(|job| job.created_links())
         .flat_map(|(link, addresses)| of_link(link, &addresses, host))
         .collect();
     let (failed, error) = match send(&all) {

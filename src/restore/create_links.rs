@@ -17,23 +17,39 @@ pub(crate) fn create(
     host: &NetState,
     creations: &[Creation<'_>],
 ) -> Result<Vec<Result<(), Error>>, Error> {
-    let direct = |(netns, link): &Creation<'_>| {
-        let index = Some(link.index).filter(|index| *index != 0);
-        request(host, link, Some(&link.name), index, netns)
-    };
-    let requests: Vec<_> = creations.iter().map(direct).collect();
-    let sendable: Vec<Request> = requests.iter().flatten().cloned().collect();
-    let mut answers = socket.run(&sendable)?.into_iter();
+    /// The messages of a thousand pods need not be in memory at once.
+    const AT_ONCE: usize = 128;
     let mut between = None;
     let mut results = Vec::with_capacity(creations.len());
-    for (creation, request) in creations.iter().zip(requests) {
-        let result = request.and_then(|_| answers.next().unwrap_or(Err(Errno::EIO)));
-        results.push(match result {
-            Err(Errno::EEXIST | Errno::EBUSY) => detour(&mut between, socket, host, creation),
-            other => other.map_err(Error::from),
-        });
+    for part in creations.chunks(AT_ONCE) {
+        let answers = create_directly(socket, host, part)?;
+        for (creation, answer) in part.iter().zip(answers) {
+            results.push(match answer {
+                Err(Errno::EEXIST | Errno::EBUSY) => detour(&mut between, socket, host, creation),
+                other => other.map_err(Error::from),
+            });
+        }
     }
     Ok(results)
+}
+
+/// Creates the links where they belong; the answers are in order.
+fn create_directly(
+    socket: &mut Socket,
+    host: &NetState,
+    creations: &[Creation<'_>],
+) -> Result<Vec<Result<(), Errno>>, Error> {
+    let mut requests = Vec::with_capacity(creations.len());
+    let mut note = |(netns, link): &Creation<'_>| {
+        let index = Some(link.index).filter(|index| *index != 0);
+        requests.push(request(host, link, Some(&link.name), index, netns)?);
+        Ok(())
+    };
+    let refused: Vec<Result<(), Errno>> = creations.iter().map(&mut note).collect();
+    let mut answers = socket.run(&requests)?.into_iter();
+    let mut answer = || answers.next().unwrap_or(Err(Errno::EIO));
+    let results = refused.into_iter().map(|one| one.and_then(|()| answer()));
+    Ok(results.collect())
 }
 
 /// The request for a link on one of the host's.

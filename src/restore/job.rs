@@ -26,7 +26,7 @@ pub(super) struct Job {
     /// The links that it had before, once they were read.
     before: Option<Vec<IfName>>,
     /// Missing links on the host's links.
-    pub(super) missing: Vec<Link>,
+    pub(super) missing: Vec<Box<Link>>,
     /// Links that this run has created.
     created: Vec<IfName>,
     /// Steps that were carried out.
@@ -43,6 +43,8 @@ pub(super) struct Job {
     spent: Duration,
     /// Whether its time of this turn is used up and work is left.
     is_late: bool,
+    /// Whether no later turn takes it.
+    pub(super) is_through: bool,
     /// The budget after which the rest of its work waited for the other pods.
     pub(super) postponed: Option<Duration>,
 }
@@ -68,6 +70,7 @@ impl Job {
             finished: false,
             spent: Duration::ZERO,
             is_late: false,
+            is_through: false,
             postponed: None,
         }
     }
@@ -153,7 +156,7 @@ impl Job {
         self.before = Some(link_names(&state));
         let plan = self.matched.plan(&state, None, links, &self.created);
         let missing = plan.steps.into_iter().filter_map(|step| match step {
-            Step::AddLink(link) if link.is_on_host() => Some(*link),
+            Step::AddLink(link) if link.is_on_host() => Some(link),
             _ => None,
         });
         self.missing = missing.collect();
@@ -249,13 +252,13 @@ impl Job {
     }
 
     /// Notes the result of the creation of a link from the host's namespace.
-    pub(super) fn note_creation(&mut self, mut link: Link, result: Result<(), Error>) {
+    pub(super) fn note_creation(&mut self, mut link: Box<Link>, result: Result<(), Error>) {
         let name = link.name.clone();
         if result.is_ok() {
             // They are steps of their own.
             link.sysctls = Sysctls::default();
         }
-        let step = Step::AddLink(Box::new(link));
+        let step = Step::AddLink(link);
         match result {
             Ok(()) => {
                 self.created.push(name);
@@ -305,6 +308,7 @@ impl Job {
             finished: _,
             spent: _,
             is_late: _,
+            is_through: _,
             postponed,
         } = self;
         let mut problems = match (&last, broken) {

@@ -1,7 +1,6 @@
 //! Restores all pods: their links in few sends from the host, then each pod's settings, addresses and routes from inside,
 //! in parallel, until a new observation of the pod shows nothing missing.
 
-use std::slice;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -39,14 +38,14 @@ pub(super) fn find_mac_owners(jobs: &mut [Job], host: &Host) {
 
 /// Restores every pod as far as possible in this turn.
 pub(super) fn restore(
-    jobs: &mut [Job],
+    jobs: &mut [&mut Job],
     turn: Turn,
     host: &mut Host,
     links: &HostLinks,
     progress: &mut dyn Listener,
 ) -> Result<(), Error> {
     let limit = turn.limit();
-    jobs.iter_mut().for_each(Job::begin_turn);
+    jobs.iter_mut().for_each(|job| job.begin_turn());
     visit(jobs, limit, |job| job.survey(host, links));
     if turn == Turn::Small {
         create_links(jobs, usize::MAX, host)?;
@@ -55,7 +54,7 @@ pub(super) fn restore(
             create_links_of(job, limit, host)?;
         }
     }
-    let count_open = |jobs: &[Job]| jobs.iter().filter(|job| is_open(job)).count();
+    let count_open = |jobs: &[&mut Job]| jobs.iter().filter(|job| is_open(job)).count();
     let mut deadline = None;
     loop {
         let open_before = count_open(jobs);
@@ -73,8 +72,8 @@ pub(super) fn restore(
 }
 
 /// Carries out the steps that had to wait for carrier.
-pub(super) fn finish_later(jobs: &mut [Job], host: &Host, links: &HostLinks) {
-    jobs.iter_mut().for_each(Job::reopen);
+pub(super) fn finish_later(jobs: &mut [&mut Job], host: &Host, links: &HostLinks) {
+    jobs.iter_mut().for_each(|job| job.reopen());
     visit(jobs, None, |job| {
         job.observe(host, links);
         if !job.finished {
@@ -90,7 +89,7 @@ fn is_open(job: &Job) -> bool {
 }
 
 /// One round inside every unfinished pod: the planned steps, and a new observation.
-fn work_on(jobs: &mut [Job], limit: Option<Duration>, host: &Host, links: &HostLinks) {
+fn work_on(jobs: &mut [&mut Job], limit: Option<Duration>, host: &Host, links: &HostLinks) {
     visit(jobs, limit, |job| {
         if job.is_unread() {
             job.observe(host, links);
@@ -104,8 +103,9 @@ fn work_on(jobs: &mut [Job], limit: Option<Duration>, host: &Host, links: &HostL
     });
 }
 
-fn visit(jobs: &mut [Job], limit: Option<Duration>, work: impl Fn(&mut Job) + Sync) {
-    let mut open: Vec<&mut Job> = jobs.iter_mut().filter(|job| is_open(job)).collect();
+fn visit(jobs: &mut [&mut Job], limit: Option<Duration>, work: impl Fn(&mut Job) + Sync) {
+    let open = jobs.iter_mut().map(|job| &mut **job);
+    let mut open: Vec<&mut Job> = open.filter(|job| is_open(job)).collect();
     let results = visit::visit(&mut open, |job| job.within(limit, &work));
     give_up_closed(open.into_iter().zip(results));
 }
@@ -129,20 +129,20 @@ fn create_links_of(job: &mut Job, limit: Option<Duration>, host: &mut Host) -> R
     const PART: usize = 256;
     while !job.missing.is_empty() && is_open(job) {
         let begin = Instant::now();
-        create_links(slice::from_mut(job), PART, host)?;
+        create_links(&mut [&mut *job], PART, host)?;
         job.spend(begin.elapsed(), limit);
     }
     Ok(())
 }
 
 /// Creates up to `most` planned links of each pod on links of the host, for as many pods at once as can be open.
-fn create_links(jobs: &mut [Job], most: usize, host: &mut Host) -> Result<(), Error> {
+fn create_links(jobs: &mut [&mut Job], most: usize, host: &mut Host) -> Result<(), Error> {
     let room = visit::room(jobs);
     for part in jobs.chunks_mut(room) {
-        let closed = part.iter_mut().filter(|job| !job.missing.is_empty());
-        let mut closed: Vec<&mut Job> = closed
-            .filter(|job| job.matched.pod.netns.is_transient)
-            .collect();
+        let closed = part.iter_mut().map(|job| &mut **job);
+        let is_needed =
+            |job: &&mut Job| !job.missing.is_empty() && job.matched.pod.netns.is_transient;
+        let mut closed: Vec<&mut Job> = closed.filter(is_needed).collect();
         let opened = visit::hold(&mut closed, |_| Ok(()));
         give_up_closed(closed.into_iter().zip(opened));
         let created = create_in_open(part, most, host);
@@ -155,7 +155,7 @@ fn create_links(jobs: &mut [Job], most: usize, host: &mut Host) -> Result<(), Er
 }
 
 /// The same, for pods that are open.
-fn create_in_open(jobs: &mut [Job], most: usize, host: &mut Host) -> Result<(), Error> {
+fn create_in_open(jobs: &mut [&mut Job], most: usize, host: &mut Host) -> Result<(), Error> {
     let mut wanted = Vec::new();
     for (at, job) in jobs.iter_mut().enumerate() {
         let some = job.missing.len().min(most);
@@ -163,7 +163,7 @@ fn create_in_open(jobs: &mut [Job], most: usize, host: &mut Host) -> Result<(), 
     }
     let creations: Vec<_> = wanted
         .iter()
-        .map(|(at, link): &(usize, Link)| (&jobs[*at].matched.pod.netns, link))
+        .map(|(at, link): &(usize, Box<Link>)| (&jobs[*at].matched.pod.netns, &**link))
         .collect();
     let results = create_links::create(&mut host.socket, &host.state, &creations)?;
     for ((at, link), result) in wanted.into_iter().zip(results) {

@@ -65,34 +65,29 @@ pub(super) fn restore(
     progress: &mut dyn Listener,
 ) -> Result<(Vec<Job>, Vec<Problem>), Error> {
     let budget = limit.pod_budget;
-    let (mut through, mut notes) = (Vec::with_capacity(jobs.len()), Vec::new());
+    let mut notes = Vec::new();
     for turn in [Turn::Small, Turn::Budget(budget), Turn::Rest] {
-        let (mut taken, others) = jobs
-            .into_iter()
-            .partition::<Vec<_>, _>(|job| turn.takes(job));
-        jobs = others;
+        let is_open = |job: &&mut Job| !job.is_through && turn.takes(job);
+        let mut taken: Vec<&mut Job> = jobs.iter_mut().filter(is_open).collect();
         if taken.is_empty() && turn != Turn::Small {
             continue;
         }
-        taken.sort_by_cached_key(Job::order);
+        taken.sort_by_cached_key(|job| job.order());
         progress.notice(Progress::Phase(Phase::RestoringPods, taken.len()));
         pods::restore(&mut taken, turn, ground.host, ground.links, progress)?;
         if turn == Turn::Small {
             notes.extend(wait_for_carrier(ground, limit, progress)?);
         }
-        let (late, mut done) = taken.into_iter().partition::<Vec<_>, _>(Job::is_late);
-        jobs.extend(late);
-        finish_later(&mut done, ground, progress)?;
-        notes.extend(announce::announce(&done, ground.host));
-        if turn == Turn::Rest {
-            for job in &mut done {
-                job.postponed = Some(budget);
-            }
+        taken.retain(|job| !job.is_late());
+        finish_later(&mut taken, ground, progress)?;
+        notes.extend(announce::announce(&taken, ground.host));
+        for job in taken {
+            job.is_through = true;
+            job.postponed = (turn == Turn::Rest).then_some(budget);
         }
-        through.extend(done);
     }
-    through.sort_by(|a: &Job, b: &Job| a.id().cmp(b.id()));
-    Ok((through, notes))
+    jobs.sort_by(|a, b| a.id().cmp(b.id()));
+    Ok((jobs, notes))
 }
 
 fn wait_for_carrier(
@@ -113,7 +108,7 @@ fn wait_for_carrier(
 /// The steps that had to wait for carrier. Carrier spreads from the NIC to VLANs and macvlans by separate events, which
 /// takes a moment.
 fn finish_later(
-    jobs: &mut [Job],
+    jobs: &mut [&mut Job],
     ground: &mut Ground<'_, '_>,
     progress: &mut dyn Listener,
 ) -> Result<(), Error> {
@@ -132,7 +127,7 @@ fn finish_later(
             host_job.restore(host, baseline, managed, progress)?;
         }
         pods::finish_later(jobs, host, links);
-        let waits = host_job.waits() || jobs.iter().any(Job::waits);
+        let waits = host_job.waits() || jobs.iter().any(|job| job.waits());
         if !waits || Instant::now() > deadline {
             return Ok(());
         }
