@@ -63,11 +63,14 @@ impl Matched {
         (Cow::Owned(wanted), problems)
     }
 
-    /// The state in its checkpoint; where the rest of a large one cannot be decoded, its links and addresses.
+    /// The state in its checkpoint; nothing where the rest of a large one cannot be read.
     fn recorded(&self) -> (Cow<'_, NetState>, Vec<Problem>) {
         match self.whole.as_ref().map(Whole::state) {
             Some(Ok(state)) => (Cow::Borrowed(state), Vec::new()),
-            Some(Err(problem)) => (self.claims(), vec![problem.clone().of(&self.info.id)]),
+            Some(Err(problem)) => {
+                let problem = problem.clone().of(&self.info.id);
+                (Cow::Owned(NetState::default()), vec![problem])
+            }
             None => (self.claims(), Vec::new()),
         }
     }

@@ -98,8 +98,8 @@ fn read(
     let (records, node) = match source {
         Source::Checkpoints { generation } => {
             let store = store.at(generation)?;
-            let stored = load_light(&store, selection)?;
             let node = load_node(&store, &mut problems);
+            let stored = load_light(&store, selection, node.as_ref())?;
             (Records::Stored(stored), node)
         }
         Source::CniCache(folder) => {

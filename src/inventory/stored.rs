@@ -42,9 +42,15 @@ pub(crate) fn load(store: &Store, selection: &Selection) -> Result<Stored, Refus
     Ok(sort(whole, selection))
 }
 
-/// The same, of large ones only what concerns other pods too.
-pub(super) fn load_light(store: &Store, selection: &Selection) -> Result<Stored, Refusal> {
-    Ok(sort(store.load_light()?.into_iter(), selection))
+/// The same, of the large ones that the node's state knows only what concerns other pods too.
+pub(super) fn load_light(
+    store: &Store,
+    selection: &Selection,
+    node: Option<&NodeState>,
+) -> Result<Stored, Refusal> {
+    let empty = BTreeMap::new();
+    let large = node.map_or(&empty, |node| &node.large);
+    Ok(sort(store.load_light(large)?.into_iter(), selection))
 }
 
 fn sort(loaded: impl Iterator<Item = Loaded<Light>>, selection: &Selection) -> Stored {

@@ -215,6 +215,18 @@ pub struct NodeState {
     /// When the last snapshot of all pods found none degraded (RFC 3339, UTC).
     #[serde(default)]
     pub complete: Option<String>,
+    /// What of large checkpoints concerns other pods.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub large: BTreeMap<PodId, Large>,
+}
+
+/// The part of a large checkpoint that concerns other pods: they need not wait until the whole file is read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Large {
+    /// The checksum in the file that it is a part of.
+    pub checksum: String,
+    /// The checkpoint without its CNI result, and with the links and addresses of its state only.
+    pub checkpoint: Checkpoint,
 }
 
 impl NodeState {
@@ -262,6 +274,25 @@ impl Checkpoint {
             ..extension
         });
         Some(checkpoint)
+    }
+
+    /// The part that concerns other pods, of a checkpoint of netfix.
+    pub(crate) fn part_for_others(&self) -> Self {
+        let mut part = Self {
+            result: CniResult::default(),
+            ..self.clone()
+        };
+        if let Some(own) = &mut part.netfix {
+            let NetState {
+                links, addresses, ..
+            } = std::mem::take(&mut own.state);
+            own.state = NetState {
+                links,
+                addresses,
+                ..NetState::default()
+            };
+        }
+        part
     }
 
     /// Whether both are netfix's and equal apart from times and the remaining lifetimes of addresses.

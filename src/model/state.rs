@@ -36,6 +36,24 @@ impl NetState {
         links.filter(|link| link.kind != LinkKind::Loopback)
     }
 
+    /// Gives spare memory back.
+    pub(crate) fn shrink(&mut self) {
+        let Self {
+            links,
+            addresses,
+            routes,
+            rules,
+            neighbours,
+            unsupported,
+        } = self;
+        links.shrink_to_fit();
+        addresses.shrink_to_fit();
+        routes.shrink_to_fit();
+        rules.shrink_to_fit();
+        neighbours.shrink_to_fit();
+        unsupported.shrink_to_fit();
+    }
+
     /// The state without the phases of duplicate address detection, which pass.
     #[must_use]
     pub fn lasting(mut self) -> Self {

@@ -166,7 +166,7 @@ impl<'a> Planner<'a> {
         if self.inherits_mac(wanted) {
             link.mac = None;
         }
-        self.plan.steps.push(Step::AddLink(Box::new(link)));
+        self.plan.steps.push(Step::add_link(link));
         true
     }
 

@@ -128,7 +128,7 @@ impl Planner<'_> {
         };
         let fresh = fresh_link(&link, self.observed);
         self.added.insert(link.name.clone());
-        self.plan.steps.push(Step::AddLink(Box::new(link)));
+        self.plan.steps.push(Step::add_link(link));
         link_diff::cannot_restore(wanted, None, &self.wanted, &mut self.plan);
         if let Some(base) = fresh {
             self.existing(wanted, &base);

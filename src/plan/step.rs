@@ -4,14 +4,14 @@ use std::fmt;
 
 use crate::model::bond::{Bond, BondOption};
 use crate::model::link::{Flags, Macvlan, Vlan};
-use crate::model::sysctl::{Folder, SysctlKey};
+use crate::model::sysctl::{Folder, SysctlKey, Sysctls};
 use crate::model::text::join;
 use crate::model::{Address, Bytes, IfName, Link, LinkKind, Mac, Neighbour, Parent, Route, Rule};
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// Creates a link, down.
+    /// Creates a link, down and with the settings of a new one.
     AddLink(Box<Link>),
     /// Changes an attribute of a link.
     SetLink {
@@ -90,6 +90,12 @@ pub enum Change {
 }
 
 impl Step {
+    /// The step that creates a link. Its settings are steps of their own.
+    pub(crate) fn add_link(link: Link) -> Self {
+        let sysctls = Sysctls::default();
+        Self::AddLink(Box::new(Link { sysctls, ..link }))
+    }
+
     /// The step that changes an attribute whose present value needs no mention.
     #[must_use]
     pub fn set(dev: &IfName, change: Change) -> Self {

@@ -26,7 +26,7 @@ pub(super) struct Job {
     /// The links that it had before, once they were read.
     before: Option<Vec<IfName>>,
     /// Missing links on the host's links.
-    pub(super) missing: Vec<Box<Link>>,
+    pub(super) missing: Vec<Link>,
     /// Links that this run has created.
     created: Vec<IfName>,
     /// Steps that were carried out.
@@ -78,9 +78,9 @@ impl Job {
     /// The number of objects in its record, about; a link has many settings.
     pub(super) fn size(&self) -> usize {
         const OF_LINK: usize = 10;
-        const BYTES: usize = 100;
+        const BYTES: u64 = 100;
         if let Some(whole) = &self.matched.whole {
-            return whole.size() / BYTES;
+            return usize::try_from(whole.size() / BYTES).unwrap_or(usize::MAX);
         }
         let NetState {
             links,
@@ -156,10 +156,12 @@ impl Job {
         self.before = Some(link_names(&state));
         let plan = self.matched.plan(&state, None, links, &self.created);
         let missing = plan.steps.into_iter().filter_map(|step| match step {
-            Step::AddLink(link) if link.is_on_host() => Some(link),
+            Step::AddLink(link) if link.is_on_host() => Some(*link),
             _ => None,
         });
         self.missing = missing.collect();
+        // It has the memory of all steps.
+        self.missing.shrink_to_fit();
     }
 
     pub(super) fn give_up(&mut self, error: &Error) {
@@ -252,13 +254,9 @@ impl Job {
     }
 
     /// Notes the result of the creation of a link from the host's namespace.
-    pub(super) fn note_creation(&mut self, mut link: Box<Link>, result: Result<(), Error>) {
+    pub(super) fn note_creation(&mut self, link: Link, result: Result<(), Error>) {
         let name = link.name.clone();
-        if result.is_ok() {
-            // They are steps of their own.
-            link.sysctls = Sysctls::default();
-        }
-        let step = Step::AddLink(link);
+        let step = Step::AddLink(Box::new(link));
         match result {
             Ok(()) => {
                 self.created.push(name);

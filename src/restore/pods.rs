@@ -45,7 +45,9 @@ pub(super) fn restore(
     progress: &mut dyn Listener,
 ) -> Result<(), Error> {
     let limit = turn.limit();
-    jobs.iter_mut().for_each(|job| job.begin_turn());
+    for job in jobs.iter_mut() {
+        job.begin_turn();
+    }
     visit(jobs, limit, |job| job.survey(host, links));
     if turn == Turn::Small {
         create_links(jobs, usize::MAX, host)?;
@@ -73,7 +75,9 @@ pub(super) fn restore(
 
 /// Carries out the steps that had to wait for carrier.
 pub(super) fn finish_later(jobs: &mut [&mut Job], host: &Host, links: &HostLinks) {
-    jobs.iter_mut().for_each(|job| job.reopen());
+    for job in jobs.iter_mut() {
+        job.reopen();
+    }
     visit(jobs, None, |job| {
         job.observe(host, links);
         if !job.finished {
@@ -163,7 +167,7 @@ fn create_in_open(jobs: &mut [&mut Job], most: usize, host: &mut Host) -> Result
     }
     let creations: Vec<_> = wanted
         .iter()
-        .map(|(at, link): &(usize, Box<Link>)| (&jobs[*at].matched.pod.netns, &**link))
+        .map(|(at, link): &(usize, Link)| (&jobs[*at].matched.pod.netns, link))
         .collect();
     let results = create_links::create(&mut host.socket, &host.state, &creations)?;
     for ((at, link), result) in wanted.into_iter().zip(results) {

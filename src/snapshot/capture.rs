@@ -73,6 +73,7 @@ pub(super) fn capture(
         problems,
         drafts: Vec::new(),
         gone: BTreeMap::new(),
+        large: BTreeMap::new(),
         incomplete,
     };
     captured.take(&pods, observed, answer.as_ref());

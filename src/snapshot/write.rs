@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
 use super::{Generations, PodSnapshot, Snapshot, SnapshotState};
-use crate::model::checkpoint::schema_of;
+use crate::model::checkpoint::{Large, SCHEMA, schema_of};
 use crate::model::problem::{SnapshotCause, StoreEffect};
 use crate::model::{
     Checkpoint, IfName, Link, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, Parent,
@@ -41,6 +41,8 @@ pub(super) struct Captured {
     pub empty: Vec<NetnsIdentity>,
     /// Checkpoints to remove: of pods that are gone, and of pods that have one under another id, with their place.
     pub gone: BTreeMap<PodId, Option<usize>>,
+    /// What of large checkpoints that were written concerns other pods.
+    pub large: BTreeMap<PodId, Large>,
     /// Whether something could not be read or written.
     pub incomplete: bool,
 }
@@ -120,7 +122,12 @@ impl Captured {
     fn save(&mut self, guard: &Guard, draft: &Draft) {
         let one = &mut self.pods[draft.at];
         match guard.save(&one.pod.info.id, &draft.checkpoint) {
-            Ok(()) => one.pod.created = Some(self.created.clone()),
+            Ok(()) => {
+                one.pod.created = Some(self.created.clone());
+                let id = &one.pod.info.id;
+                let large = guard.large(id, &draft.checkpoint);
+                self.large.extend(large.map(|large| (id.clone(), large)));
+            }
             Err(error) => {
                 one.state = SnapshotState::Failed;
                 self.problems.push(error.problem().of(&one.pod.info.id));
@@ -172,15 +179,18 @@ impl Captured {
             Some(old) if has_lost || self.incomplete => old.clone(),
             None if has_lost => return None,
             _ => NodeState {
-                schema: schema_of(&self.host),
+                schema: SCHEMA,
                 created: self.created.clone(),
                 node: self.node.clone(),
                 state: self.lasting_state(),
                 empty: std::mem::take(&mut self.empty),
                 seen: old.as_ref().map(|old| old.seen.clone()).unwrap_or_default(),
                 complete: old.as_ref().and_then(|old| old.complete.clone()),
+                large: BTreeMap::new(),
             },
         };
+        node.large = self.all_large(guard);
+        node.schema = schema_of(&(&node.state, &node.large));
         let is_true = |one: &&PodSnapshot| {
             matches!(one.state, SnapshotState::Saved | SnapshotState::Unchanged)
         };
@@ -203,6 +213,18 @@ impl Captured {
                 old
             }
         }
+    }
+
+    /// What of all large checkpoints concerns other pods.
+    fn all_large(&mut self, guard: &Guard) -> BTreeMap<PodId, Large> {
+        let mut all = std::mem::take(&mut self.large);
+        for (id, stored) in &self.stored {
+            if let (false, Ok(checkpoint)) = (all.contains_key(id), stored) {
+                let large = guard.large(id, checkpoint);
+                all.extend(large.map(|large| (id.clone(), large)));
+            }
+        }
+        all
     }
 
     /// Creates a generation of everything stored, except in a bad moment, and removes generations beyond `keep`.

@@ -43,6 +43,22 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, Error> {
     }
 }
 
+/// The size of a large file and the checksum in it; `None` for any other file. The key of the checksum is among the first of a
+/// checkpoint.
+pub(super) fn large(path: &Path) -> Option<(u64, String)> {
+    const HEAD: u64 = 4096;
+    let (file, meta) = open(path, is_ours).ok()??;
+    if meta.len() <= LARGE as u64 {
+        return None;
+    }
+    let mut head = Vec::new();
+    file.take(HEAD).read_to_end(&mut head).ok()?;
+    let head = String::from_utf8_lossy(&head);
+    let (_, rest) = head.split_once(KEY)?;
+    let (checksum, _) = rest.split_at_checked(BLANK.len())?;
+    Some((meta.len(), checksum.to_owned()))
+}
+
 fn too_large(size: u64) -> String {
     let (size, limit) = (size >> 20, MAX_SIZE >> 20);
     format!("{size} MiB, and netfix reads at most {limit} MiB")
@@ -172,8 +188,9 @@ pub(super) fn save(path: &Path, value: &impl Serialize, keys: &[&str]) -> Result
     write(path, &text)
 }
 
-/// Larger files are not indented: that would double them, and no person reads that many routes.
-const MOST_INDENTED: usize = 1 << 20;
+/// The size in bytes above which a file is large: that of a pod of Kubernetes has some 20 KiB. A large one is not indented: that
+/// would double it, and no person reads that many routes.
+const LARGE: usize = 1 << 20;
 
 /// JSON without spaces, but for the one in [`KEY`].
 struct Dense;
@@ -190,7 +207,7 @@ fn render(value: &impl Serialize, keys: &[&str]) -> Result<String, serde_json::E
     let place = keys.iter().fold(&mut document, |at, key| &mut at[*key]);
     *place = format!("sha256:{BLANK}").into();
     let mut text = serde_json::to_string_pretty(&document)?;
-    if text.len() > MOST_INDENTED {
+    if text.len() > LARGE {
         let mut dense = Vec::new();
         document.serialize(&mut serde_json::Serializer::with_formatter(
             &mut dense, Dense,
@@ -314,7 +331,7 @@ mod tests {
             .collect();
         let value = serde_json::json!({"all": all, "text": "a: b\u{2028}", "checksum": ""});
         let text = render(&value, &["checksum"]).unwrap();
-        assert!(text.len() < MOST_INDENTED, "{}", text.len());
+        assert!(text.len() < LARGE, "{}", text.len());
         verify(Path::new("x"), &text).unwrap();
         let mut read: serde_json::Value = parse(Path::new("x"), &text).unwrap();
         read["checksum"] = "".into();

@@ -1,40 +1,31 @@
-//! Large checkpoints. Before the first pod is restored, only the part that concerns other pods too is decoded: a pod with tens of
-//! thousands of routes delays no other pod.
+//! Large checkpoints. Before the first pod is restored, only the part that concerns other pods too is read, from the node's
+//! state: a pod with tens of thousands of routes delays no other pod.
 
-use std::panic::resume_unwind;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::thread::{self, ScopedJoinHandle};
 
-use serde::Deserialize;
-
-use super::{Error, decode, file, schema};
-use crate::model::checkpoint::{Extension, SCHEMA};
+use super::{Error, file, load_checkpoint};
+use crate::model::checkpoint::Large;
 use crate::model::cni_result::CniResult;
-use crate::model::{
-    Address, Bytes, Checkpoint, IfName, Link, NetState, NetnsIdentity, NodeIdentity, PodInfo,
-    Problem, StackLink,
-};
+use crate::model::{Checkpoint, NetState, PodId, Problem};
 
-/// The size in bytes above which a checkpoint is large. That of a pod of Kubernetes has some 20 KiB.
-const LARGE: usize = 1 << 20;
-
-/// The text of a large checkpoint, verified, and the state in it.
+/// A large checkpoint's file.
 #[derive(Debug, Clone)]
 pub(crate) struct Whole {
     path: PathBuf,
-    text: String,
+    size: u64,
     state: OnceLock<Result<NetState, Problem>>,
 }
 
 impl Whole {
-    /// The whole state, decoded when it is first needed.
+    /// The whole state, read when it is first needed.
     pub(crate) fn state(&self) -> Result<&NetState, &Problem> {
-        let decoded = || {
-            let checkpoint = decode(&self.path, &self.text).map_err(|error| error.problem())?;
+        let read = || {
+            let checkpoint = load_checkpoint(&self.path).map_err(|error| error.problem())?;
             Ok(checkpoint.netfix.map(|own| own.state).unwrap_or_default())
         };
-        self.state.get_or_init(decoded).as_ref()
+        self.state.get_or_init(read).as_ref()
     }
 
     /// Adds the rest of the state to a checkpoint that has a part of it.
@@ -45,98 +36,47 @@ impl Whole {
     }
 
     /// Its size in bytes.
-    pub(crate) fn size(&self) -> usize {
-        self.text.len()
+    pub(crate) fn size(&self) -> u64 {
+        self.size
     }
 }
 
-/// A checkpoint; of a large one without routes, rules, neighbours and CNI result, and with its text.
+/// A checkpoint; of a large one the part that concerns other pods, and its file.
 pub(crate) type Light = (Checkpoint, Option<Whole>);
 
-/// Reads a checkpoint.
-pub(super) fn load(path: &Path) -> Result<Light, Error> {
-    let text = super::text_of_checkpoint(path)?;
-    // Only the schema defines what an ambiguous text is.
-    if text.len() <= LARGE || schema::is_ambiguous(&text) {
-        return Ok((decode(path, &text)?, None));
-    }
-    let verify = || file::verify(path, &text);
-    let (part, verified) = thread::scope(|scope| {
-        let beside = thread::Builder::new().spawn_scoped(scope, verify);
-        let part = file::parse::<Part>(path, &text);
-        let verified = match beside.map(ScopedJoinHandle::join) {
-            Ok(verified) => verified.unwrap_or_else(|panic| resume_unwind(panic)),
-            // No thread could be started.
-            Err(_) => verify(),
+/// Reads a checkpoint, or takes its part from `known` if that is of this very file.
+pub(super) fn load(
+    path: &Path,
+    id: &PodId,
+    known: &BTreeMap<PodId, Large>,
+) -> Result<Light, Error> {
+    if let Some(large) = known.get(id)
+        && let Some((size, checksum)) = file::large(path)
+        && checksum == large.checksum
+    {
+        let whole = Whole {
+            path: path.to_owned(),
+            size,
+            state: OnceLock::new(),
         };
-        (part, verified)
-    });
-    let Ok(part) = part else {
-        return Ok((decode(path, &text)?, None));
-    };
-    // A newer schema is a better reason than a wrong checksum.
-    schema::check(path, part.netfix.schema, SCHEMA)?;
-    verified?;
-    let whole = Whole {
-        path: path.to_owned(),
-        text,
-        state: OnceLock::new(),
-    };
-    Ok((part.into(), Some(whole)))
-}
-
-/// The part of a checkpoint that concerns other pods: what it is about, and what it claims.
-#[derive(Deserialize)]
-struct Part {
-    netns: Bytes,
-    podname: Bytes,
-    sandbox: String,
-    ifname: IfName,
-    netfix: PartOfExtension,
-}
-
-#[derive(Deserialize)]
-struct PartOfExtension {
-    schema: u32,
-    created: String,
-    node: NodeIdentity,
-    identity: NetnsIdentity,
-    pod: PodInfo,
-    stack: Vec<StackLink>,
-    state: PartOfState,
-}
-
-#[derive(Deserialize)]
-struct PartOfState {
-    links: Vec<Link>,
-    addresses: Vec<Address>,
-}
-
-impl From<Part> for Checkpoint {
-    fn from(part: Part) -> Self {
-        let own = part.netfix;
-        let state = NetState {
-            links: own.state.links,
-            addresses: own.state.addresses,
-            ..NetState::default()
-        };
-        Self {
-            netns: part.netns,
-            podname: part.podname,
-            sandbox: part.sandbox,
-            ifname: part.ifname,
-            result: CniResult::default(),
-            netfix: Some(Extension {
-                schema: own.schema,
-                created: own.created,
-                node: own.node,
-                identity: own.identity,
-                pod: own.pod,
-                stack: own.stack,
-                state,
-            }),
-        }
+        return Ok((large.checkpoint.clone(), Some(whole)));
     }
+    let mut checkpoint = load_checkpoint(path)?;
+    if let Some(own) = &mut checkpoint.netfix {
+        own.state.shrink();
+        checkpoint.result = CniResult::default();
+    }
+    Ok((checkpoint, None))
+}
+
+/// The part of a checkpoint that concerns other pods, if its file is large.
+pub(super) fn part(path: &Path, checkpoint: &Checkpoint) -> Option<Large> {
+    let (_, checksum) = file::large(path)?;
+    let checkpoint = checkpoint.part_for_others();
+    Some(Large {
+        checksum,
+        checkpoint,
+    })
 }
 
 #[cfg(test)]
@@ -150,8 +90,15 @@ mod tests {
         "/testdata/fuzz/checkpoint/web-0"
     );
 
-    /// A checkpoint with so many copies of its routes, and its file.
-    fn large(routes: usize) -> (Checkpoint, tempfile::TempDir, PathBuf) {
+    /// A checkpoint with so many copies of its routes, its file, and what the node's state has of it.
+    fn stored(
+        routes: usize,
+    ) -> (
+        Checkpoint,
+        tempfile::TempDir,
+        PathBuf,
+        BTreeMap<PodId, Large>,
+    ) {
         let text = fs::read_to_string(PATH).unwrap();
         let mut checkpoint: Checkpoint = serde_json::from_str(&text).unwrap();
         let extension = checkpoint.netfix.as_mut().unwrap();
@@ -166,14 +113,22 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("web-0");
         file::save(&path, &checkpoint, &["netfix", "checksum"]).unwrap();
-        (checkpoint, folder, path)
+        let large = part(&path, &checkpoint).map(|large| (id(), large));
+        (checkpoint, folder, path, large.into_iter().collect())
+    }
+
+    fn id() -> PodId {
+        "web-0".to_owned().try_into().unwrap()
+    }
+
+    fn state(of: &Checkpoint) -> NetState {
+        of.netfix.as_ref().unwrap().state.clone()
     }
 
     #[test]
     fn of_a_large_checkpoint_the_rest_comes_later_and_is_complete() {
-        let (expected, _folder, path) = large(20_000);
-        let (mut checkpoint, whole) = load(&path).unwrap();
-        let state = |of: &Checkpoint| of.netfix.as_ref().unwrap().state.clone();
+        let (expected, _folder, path, known) = stored(20_000);
+        let (mut checkpoint, whole) = load(&path, &id(), &known).unwrap();
         assert!(state(&checkpoint).routes.is_empty());
         assert_eq!(state(&checkpoint).addresses, state(&expected).addresses);
         whole.unwrap().complete(&mut checkpoint);
@@ -182,25 +137,28 @@ mod tests {
     }
 
     #[test]
-    fn a_small_one_is_read_at_once() {
-        let (expected, _folder, path) = large(10);
-        let (checkpoint, whole) = load(&path).unwrap();
-        assert_eq!(checkpoint, expected);
+    fn a_small_one_and_one_that_was_replaced_are_read_at_once() {
+        let (expected, _folder, path, known) = stored(10);
+        assert!(known.is_empty());
+        let (checkpoint, whole) = load(&path, &id(), &known).unwrap();
+        assert_eq!(state(&checkpoint), state(&expected));
+        assert!(whole.is_none());
+        let (_, _other_folder, _, of_other) = stored(20_000);
+        let (expected, _folder, path, _) = stored(20_001);
+        let (checkpoint, whole) = load(&path, &id(), &of_other).unwrap();
+        assert_eq!(state(&checkpoint), state(&expected));
         assert!(whole.is_none());
     }
 
     #[test]
-    fn a_damaged_large_one_is_refused_before_anything_of_it_counts() {
-        let (_, _folder, path) = large(20_000);
+    fn a_damaged_large_one_is_an_error_when_it_is_read() {
+        let (_, _folder, path, known) = stored(20_000);
         let text = fs::read_to_string(&path).unwrap();
-        for (from, to) in [
-            ("\"10.88.0.2\"", "\"10.88.0.7\""),
-            ("\"schema\": 1", "\"schema\": 9"),
-        ] {
-            fs::write(&path, text.replacen(from, to, 1)).unwrap();
-            assert!(load(&path).is_err(), "{to}");
+        let changed = text.replacen("\"10.88.0.2\"", "\"10.88.0.7\"", 1);
+        for text in [&changed, &text[..text.len() * 3 / 4]] {
+            fs::write(&path, text).unwrap();
+            let (_, whole) = load(&path, &id(), &known).unwrap();
+            assert!(whole.unwrap().state().is_err());
         }
-        fs::write(&path, &text[..text.len() / 2]).unwrap();
-        assert!(load(&path).is_err());
     }
 }

@@ -11,7 +11,8 @@ use jiff::Timestamp;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
-use super::{Error, Store, disk, file};
+use super::{Error, Store, disk, file, light};
+use crate::model::checkpoint::Large;
 use crate::model::problem::StoreCause;
 use crate::model::{Checkpoint, NodeState, PodId};
 
@@ -104,6 +105,11 @@ impl Guard {
     pub(crate) fn save(&self, id: &PodId, checkpoint: &Checkpoint) -> Result<(), Error> {
         let path = self.store.checkpoint_path(id);
         file::save(&path, checkpoint, &["netfix", "checksum"])
+    }
+
+    /// What of a pod's stored checkpoint concerns other pods, if its file is large.
+    pub(crate) fn large(&self, id: &PodId, checkpoint: &Checkpoint) -> Option<Large> {
+        light::part(&self.store.checkpoint_path(id), checkpoint)
     }
 
     /// Writes the node's state.

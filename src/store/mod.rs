@@ -14,11 +14,12 @@ mod retention;
 mod schema;
 mod window;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::model::checkpoint::SCHEMA;
+use crate::model::checkpoint::{Large, SCHEMA};
 use crate::model::problem::{StoreCause, StoreEffect};
 use crate::model::{Checkpoint, NodeState, PodId, Problem};
 
@@ -240,17 +241,20 @@ impl Store {
 
     /// Every checkpoint, sorted by id; a damaged one is an error in the list. A missing folder is empty.
     pub(crate) fn load_all(&self) -> Result<Vec<Loaded>, Error> {
-        self.each(load_checkpoint)
+        self.each(|path, _| load_checkpoint(path))
     }
 
-    /// The same, of large ones only what concerns other pods too.
-    pub(crate) fn load_light(&self) -> Result<Vec<Loaded<Light>>, Error> {
-        self.each(light::load)
+    /// The same, of `large` ones only what concerns other pods too.
+    pub(crate) fn load_light(
+        &self,
+        large: &BTreeMap<PodId, Large>,
+    ) -> Result<Vec<Loaded<Light>>, Error> {
+        self.each(|path, id| light::load(path, id, large))
     }
 
-    fn each<T>(&self, load: impl Fn(&Path) -> T) -> Result<Vec<(PodId, T)>, Error> {
+    fn each<T>(&self, load: impl Fn(&Path, &PodId) -> T) -> Result<Vec<(PodId, T)>, Error> {
         let load = |id: PodId| {
-            let loaded = load(&self.checkpoint_path(&id));
+            let loaded = load(&self.checkpoint_path(&id), &id);
             (id, loaded)
         };
         Ok(self.ids()?.into_iter().map(load).collect())
@@ -286,12 +290,13 @@ fn load(path: &Path, known: u32) -> Result<Option<(u32, String)>, Error> {
 }
 
 fn load_checkpoint(path: &Path) -> Result<Checkpoint, Error> {
-    decode(path, &text_of_checkpoint(path)?)
-}
-
-fn text_of_checkpoint(path: &Path) -> Result<String, Error> {
-    let text = file::read(path)?;
-    text.ok_or_else(|| Error::corrupt(path, "the file was removed while it was read"))
+    let Some(text) = file::read(path)? else {
+        return Err(Error::corrupt(
+            path,
+            "the file was removed while it was read",
+        ));
+    };
+    decode(path, &text)
 }
 
 /// Checks the schema and the checksum of a checkpoint.
