@@ -196,7 +196,7 @@ fn survey(
     let extensions: Vec<&Extension> = checkpoints
         .filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref())
         .collect();
-    let states = observe::observe_pods(&mut inventory.pods, &inventory.host);
+    let states = observe::observe_reach(&mut inventory.pods, &inventory.host);
     let mut survey = Survey::default();
     for (at, (pod, state)) in inventory.pods.iter().zip(states).enumerate() {
         let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));

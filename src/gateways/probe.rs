@@ -66,6 +66,18 @@ struct Probe<'a> {
     is_own: bool,
 }
 
+impl<'a> Probe<'a> {
+    fn new(question: &'a Question) -> Self {
+        Self {
+            answer: question.index.is_none().then_some(Answer::NoInterface),
+            question,
+            since: Instant::now(),
+            late: None,
+            is_own: false,
+        }
+    }
+}
+
 /// The kernel repeats an unanswered request after this long (`retrans_time_ms`).
 const RETRANSMIT: Duration = Duration::from_secs(1);
 
@@ -95,16 +107,8 @@ fn probe_at_once(
     questions: &[Question],
     timeout: Duration,
 ) -> Result<Vec<Answer>, Error> {
-    let mut listeners = listen(inventory, questions)?;
-    let begin = |question| Probe {
-        question,
-        since: Instant::now(),
-        answer: None,
-        late: None,
-        is_own: false,
-    };
-    let mut probes: Vec<_> = questions.iter().map(begin).collect();
-    let heard = hear(inventory, &mut listeners, &mut probes, timeout);
+    let mut probes: Vec<_> = questions.iter().map(Probe::new).collect();
+    let heard = hear(inventory, &mut probes, timeout);
     forget(inventory, &probes);
     heard?;
     Ok(probes
@@ -116,19 +120,115 @@ fn probe_at_once(
 /// Sends requests, and takes answers until the last request has had its time, or until all have come.
 fn hear(
     inventory: &mut Inventory,
-    listeners: &mut [(Place, Socket)],
     probes: &mut [Probe<'_>],
     timeout: Duration,
 ) -> Result<(), Error> {
-    for probe in &mut *probes {
-        start(inventory, probe)?;
+    /// The kernel copies each broadcast to every macvlan on the same parent: a thousand take it a second, and the first
+    /// answers must not wait for that.
+    const AT_ONCE: usize = 64;
+    let mut listeners = Vec::new();
+    let mut begin = 0;
+    while begin < probes.len() {
+        let most = (begin + AT_ONCE).min(probes.len());
+        let last = probes[most - 1].question.place;
+        let rest = probes[most..].iter();
+        let end = most
+            + rest
+                .take_while(|probe| probe.question.place == last)
+                .count();
+        start_some(inventory, &mut probes[begin..end], &mut listeners)?;
+        take_answers(inventory, probes, &mut listeners, Instant::now())?;
+        begin = end;
     }
     let deadline = Instant::now() + timeout;
     while probes.iter().any(|probe| probe.answer.is_none()) && Instant::now() < deadline {
-        for at in ready(listeners, deadline)? {
-            let (place, listener) = &mut listeners[at];
-            for entry in neighbour::events(listener)? {
-                take(*place, entry, probes, inventory)?;
+        take_answers(inventory, probes, &mut listeners, deadline)?;
+    }
+    Ok(())
+}
+
+/// Takes the answers that are there, or waits for one.
+fn take_answers(
+    inventory: &mut Inventory,
+    probes: &mut [Probe<'_>],
+    listeners: &mut [(Place, Socket)],
+    until: Instant,
+) -> Result<(), Error> {
+    for at in ready(listeners, until)? {
+        let (place, listener) = &mut listeners[at];
+        for entry in neighbour::events(listener)? {
+            take(*place, entry, probes, inventory)?;
+        }
+    }
+    Ok(())
+}
+
+/// The probes of one pod.
+struct OfPod<'a, 'q> {
+    pod: &'a mut Pod,
+    probes: &'a mut [Probe<'q>],
+}
+
+impl AsMut<Pod> for OfPod<'_, '_> {
+    fn as_mut(&mut self) -> &mut Pod {
+        self.pod
+    }
+}
+
+/// Sends the first requests of these probes, which are in the order of the pods, side by side. Each namespace gets a second
+/// socket, subscribed to its neighbour events, before.
+fn start_some(
+    inventory: &mut Inventory,
+    probes: &mut [Probe<'_>],
+    listeners: &mut Vec<(Place, Socket)>,
+) -> Result<(), Error> {
+    let Inventory { host, pods, .. } = inventory;
+    let mut pods = pods.iter_mut().enumerate();
+    let mut of_pods = Vec::new();
+    for of_place in probes.chunk_by_mut(|a, b| a.question.place == b.question.place) {
+        let place = of_place[0].question.place;
+        if of_place.iter().all(|probe| probe.answer.is_some()) {
+            continue;
+        }
+        match place {
+            Place::Pod(at) => {
+                let pod = pods.find(|(place, _)| *place == at);
+                of_pods.extend(pod.map(|(_, pod)| {
+                    (
+                        place,
+                        OfPod {
+                            pod,
+                            probes: of_place,
+                        },
+                    )
+                }));
+            }
+            // This thread is in the host's namespace.
+            Place::Host => {
+                listeners.push((place, neighbour::subscribe()?));
+                for probe in of_place {
+                    start(&mut host.socket, probe)?;
+                }
+            }
+        }
+    }
+    let (places, mut of_pods): (Vec<Place>, Vec<OfPod<'_, '_>>) = of_pods.into_iter().unzip();
+    let started = visit::hold(&mut of_pods, |one| {
+        let listener = neighbour::subscribe()?;
+        for probe in &mut *one.probes {
+            start(one.pod.socket()?, probe)?;
+        }
+        Ok(listener)
+    });
+    for ((place, started), of_pod) in places.into_iter().zip(started).zip(of_pods) {
+        match (started, of_pod.probes) {
+            (Ok(listener), _) => listeners.push((place, listener)),
+            // A pod that just ended costs no other its answer.
+            (Err(error), probes) => {
+                let errno = error.errno().ok_or(error)?;
+                for probe in probes {
+                    probe.answer.get_or_insert(Answer::Refused(errno));
+                }
             }
         }
     }
@@ -154,38 +254,12 @@ fn socket(inventory: &mut Inventory, place: Place) -> Result<&mut Socket, Error>
     }
 }
 
-/// A second socket in each namespace of a question, subscribed to its neighbour events.
-fn listen(
-    inventory: &mut Inventory,
-    questions: &[Question],
-) -> Result<Vec<(Place, Socket)>, Error> {
-    let is_wanted = |place: Place| {
-        let mut questions = questions.iter();
-        questions.any(|question| question.place == place && question.index.is_some())
-    };
-    let pods = inventory.pods.iter_mut().enumerate();
-    let wanted = pods.filter(|(at, _)| is_wanted(Place::Pod(*at)));
-    let (numbers, mut wanted): (Vec<usize>, Vec<&mut Pod>) = wanted.unzip();
-    let sockets = visit::hold(&mut wanted, |_| neighbour::subscribe());
-    let of_pods = numbers.into_iter().zip(sockets);
-    let mut listeners = of_pods
-        .map(|(at, socket)| Ok((Place::Pod(at), socket?)))
-        .collect::<Result<Vec<_>, Error>>()?;
-    if is_wanted(Place::Host) {
-        // This thread is in the host's namespace.
-        listeners.push((Place::Host, neighbour::subscribe()?));
-    }
-    Ok(listeners)
-}
-
 /// Makes the kernel probe: with a new entry where it has none, else again.
-fn start(inventory: &mut Inventory, probe: &mut Probe<'_>) -> Result<(), Error> {
+fn start(socket: &mut Socket, probe: &mut Probe<'_>) -> Result<(), Error> {
     let gateway = probe.question.gateway;
     let Some(index) = probe.question.index else {
-        probe.answer = Some(Answer::NoInterface);
         return Ok(());
     };
-    let socket = socket(inventory, probe.question.place)?;
     let request = match neighbour::lookup(socket, index, gateway)? {
         Reachability::Static => {
             probe.answer = Some(Answer::Static);
@@ -238,11 +312,11 @@ fn take(
             probe.answer = answer(Some(rtt));
         } else {
             probe.late = answer(None);
-            start(inventory, probe)?;
+            start(socket(inventory, place)?, probe)?;
         }
     } else if entry.failed {
         // The kernel gives up after three requests; an IPv6 address in duplicate detection needs longer.
-        start(inventory, probe)?;
+        start(socket(inventory, place)?, probe)?;
     }
     Ok(())
 }

@@ -90,6 +90,13 @@ impl Pod {
         })
     }
 
+    /// Reads the links, addresses and routes alone; the calling thread must be inside the pod's namespace.
+    fn observe_reach_inside(&mut self, host: &Host) -> Result<NetState, Error> {
+        self.read(host, |socket, view| {
+            dump::links_addresses_and_routes(socket, Some(view))
+        })
+    }
+
     /// Reads, and reads again what was read before the namespace had an id for the host's: its first link on a host link
     /// assigns one, and until then that link seems to be on another namespace's.
     fn read(
@@ -190,6 +197,12 @@ pub fn observe_pods(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error
 /// Reads what every pod has that others may claim too, side by side: its links and addresses.
 pub fn observe_claims(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
     let states = visit(pods, |pod| pod.observe_claims_inside(host));
+    states.into_iter().map(|state| state?).collect()
+}
+
+/// Reads what decides where every pod's packets go, side by side: its links, addresses and routes.
+pub fn observe_reach(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
+    let states = visit(pods, |pod| pod.observe_reach_inside(host));
     states.into_iter().map(|state| state?).collect()
 }
 

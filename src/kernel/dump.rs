@@ -40,7 +40,7 @@ const PAIRS: [&str; 3] = ["veth", "netkit", "vxcan"];
 /// Everything in the calling thread's namespace, read through a socket of that namespace. An object that the model
 /// cannot hold goes to [`NetState::unsupported`].
 pub fn state(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState, Error> {
-    let mut state = links_and_addresses(socket, host)?;
+    let mut state = links_addresses_and_routes(socket, host)?;
     let (table4, table6) = ntable::read(socket)?;
     for link in state
         .links
@@ -52,7 +52,6 @@ pub fn state(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState
     }
     let links = by_index(&state.links);
     let unsupported = &mut state.unsupported;
-    state.routes = routes(socket, &links, unsupported)?;
     state.rules = rules(socket, unsupported)?;
     state.neighbours = neighbours(socket, &links, unsupported)?;
     Ok(state)
@@ -66,6 +65,17 @@ pub fn links_and_addresses(
     let mut state = NetState::default();
     state.links = links(socket, host, &mut state.unsupported)?;
     state.addresses = addresses(socket, &by_index(&state.links), &mut state.unsupported)?;
+    Ok(state)
+}
+
+/// The links, addresses and routes alone: what the namespace reaches.
+pub fn links_addresses_and_routes(
+    socket: &mut Socket,
+    host: Option<HostView<'_>>,
+) -> Result<NetState, Error> {
+    let mut state = links_and_addresses(socket, host)?;
+    let links = by_index(&state.links);
+    state.routes = routes(socket, &links, &mut state.unsupported)?;
     Ok(state)
 }
 
