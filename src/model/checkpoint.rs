@@ -223,8 +223,8 @@ pub struct NodeState {
 /// The part of a large checkpoint that concerns other pods: they need not wait until the whole file is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Large {
-    /// The checksum in the file that it is a part of.
-    pub checksum: String,
+    /// The checksum in the file that it is a part of, in hexadecimal.
+    pub sha256: String,
     /// The checkpoint without its CNI result, and with the links and addresses of its state only.
     pub checkpoint: Checkpoint,
 }

@@ -51,8 +51,8 @@ pub(super) fn load(
     known: &BTreeMap<PodId, Large>,
 ) -> Result<Light, Error> {
     if let Some(large) = known.get(id)
-        && let Some((size, checksum)) = file::large(path)
-        && checksum == large.checksum
+        && let Some((size, sha256)) = file::large(path)
+        && sha256 == large.sha256
     {
         let whole = Whole {
             path: path.to_owned(),
@@ -71,12 +71,9 @@ pub(super) fn load(
 
 /// The part of a checkpoint that concerns other pods, if its file is large.
 pub(super) fn part(path: &Path, checkpoint: &Checkpoint) -> Option<Large> {
-    let (_, checksum) = file::large(path)?;
+    let (_, sha256) = file::large(path)?;
     let checkpoint = checkpoint.part_for_others();
-    Some(Large {
-        checksum,
-        checkpoint,
-    })
+    Some(Large { sha256, checkpoint })
 }
 
 #[cfg(test)]

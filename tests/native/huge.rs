@@ -1,8 +1,9 @@
 //! A pod with more objects than any pod should have: it costs the others nothing.
 
 use std::fmt::Write as _;
+use std::fs;
 
-use crate::common::{Node, Pod, Run};
+use crate::common::{Node, Pod, Run, kept};
 
 /// A pod with so many routes.
 fn pod_with_routes(node: &Node, count: u32) -> Pod<'_> {
@@ -93,4 +94,38 @@ fn a_pod_beyond_its_budget_is_restored_after_the_others_and_told() {
         pod.assert_same_as(before);
     }
     node.netfix("diff").exits(0);
+}
+
+#[test]
+fn a_large_checkpoint_is_read_in_its_own_turn_and_a_damaged_one_changes_nothing() {
+    let node = Node::new();
+    let (large, plain) = (pod_with_routes(&node, 12_000), node.pod("plain").simple());
+    let [before, of_plain] = [&large, &plain].map(Pod::capture);
+    node.snapshot();
+    let mut state = kept::node_json(&node.state_dir());
+    let parts = state["large"].as_object().cloned().unwrap_or_default();
+    assert_eq!(Vec::from_iter(parts.keys()), [large.name()]);
+    let part = &parts[large.name()]["checkpoint"]["netfix"]["state"];
+    assert!(part["addresses"].to_string().contains(&large.address()));
+    assert_eq!(part["routes"], serde_json::json!([]));
+    node.lose_and_reload();
+    let bare = large.capture();
+    let file = node.checkpoint_of(&large);
+    let text = fs::read_to_string(&file).expect("the checkpoint");
+    fs::write(&file, text.replacen("172.16.3.7", "172.16.3.8", 1)).expect("a damaged one");
+    node.netfix("restore")
+        .exits(5)
+        .errors(&[("checkpoint-corrupt", large.name())]);
+    bare.assert_same(&large.capture(), "the pod with a damaged checkpoint");
+    plain.assert_same_as(&of_plain);
+    fs::write(&file, &text).expect("the checkpoint");
+    node.restore();
+    large.assert_same_as(&before);
+    // A node.json of an older netfix.
+    state.as_object_mut().expect("an object").remove("large");
+    let older = kept::with_checksum(state, "/checksum");
+    fs::write(node.state_dir().join("node.json"), older).expect("node.json");
+    node.lose_and_reload();
+    node.restore();
+    large.assert_same_as(&before);
 }
