@@ -36,7 +36,7 @@ impl Resolver {
         let holder = holder.ok_or(GatewayCause::NameWithoutProcess)?;
         let root = File::open(format!("/proc/{}/root", holder.pid)).map_err(unresolved)?;
         // Checked after it was opened: the pid may be another process's by now.
-        if !procfs::lives_in(holder, inode) {
+        if !procfs::is_in(holder, inode) {
             return Err(GatewayCause::NameWithoutProcess);
         }
         Ok(Self(root.into()))

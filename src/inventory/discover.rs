@@ -166,9 +166,7 @@ impl Candidate {
                 Ok(mut netns) if netns.key().1 == inode => {
                     netns.is_mount = self.mounts.contains(&path);
                     // No other namespace gets its inode while it is open: a process with that inode is in it.
-                    netns.holder = self
-                        .holder
-                        .filter(|holder| procfs::lives_in(*holder, inode));
+                    netns.holder = self.holder.filter(|holder| procfs::is_in(*holder, inode));
                     return Ok(Some(netns));
                 }
                 // Another mount or another process of that pid is there now.

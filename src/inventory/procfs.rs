@@ -113,7 +113,7 @@ pub fn is_alive(holder: &Holder) -> bool {
 }
 
 /// Whether a process is still the one that was seen, and in the namespace with this inode.
-pub(crate) fn lives_in(holder: Holder, inode: u64) -> bool {
+pub(crate) fn is_in(holder: Holder, inode: u64) -> bool {
     // In this order: a process that still has its start time at the end is the one whose namespace was read.
     netns_inode(&holder.pid.to_string()).is_ok_and(|of_process| of_process == inode)
         && is_alive(&holder)

@@ -124,7 +124,7 @@ pub(super) fn prove(
     cookie: Option<u64>,
 ) -> Result<(), Error> {
     let inode = netns.key().1;
-    let holder = netns.holder.filter(|one| procfs::lives_in(*one, inode));
+    let holder = netns.holder.filter(|one| procfs::is_in(*one, inode));
     let now = NetnsIdentity {
         holder,
         ..netns.identity(cookie)

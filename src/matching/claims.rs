@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_older_claim_one_mac_for_two_is_told_to_both() {
+    fn without_an_older_claim_one_mac_for_two_is_reported_for_both() {
         let pods = [
             ("a", pod("eth0", 1, "10.0.0.1")),
             ("b", pod("eth0", 1, "10.0.0.2")),

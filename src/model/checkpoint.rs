@@ -140,8 +140,8 @@ impl PodInfo {
             attempt,
             source,
         } = self;
-        let is_told = sandbox.is_some() || namespace.is_some();
-        *name = if is_told {
+        let is_reported = sandbox.is_some() || namespace.is_some();
+        *name = if is_reported {
             name.take().or(then.name)
         } else {
             then.name.or(name.take())

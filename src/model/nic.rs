@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_that_share_a_bus_address_are_told_apart_by_name() {
+    fn ports_that_share_a_bus_address_are_distinguished_by_name() {
         let bus = Some("0000:04:00.0");
         let ports = || vec![nic("eth0", "1", bus, None), nic("eth1", "1", bus, None)];
         let mut nics: Vec<WindowNic> = ports().into_iter().map(WindowNic::new).collect();

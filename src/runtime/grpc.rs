@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_is_told_by_name_and_message() {
+    fn the_status_is_shown_by_name_and_message() {
         let headers = |pairs: &[(&'static str, &'static str)]| {
             let pairs = pairs.iter().map(|(name, value)| {
                 let value = value.parse().unwrap();

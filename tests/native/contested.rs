@@ -83,7 +83,7 @@ fn the_older_of_two_claims_is_restored_and_the_younger_one_named() {
 }
 
 #[test]
-fn a_claim_that_is_as_old_in_every_generation_gives_nobody_the_address() {
+fn a_claim_that_is_as_old_in_every_generation_gives_no_pod_the_address() {
     let node = Node::new();
     let pods = node.simple_pods(2);
     node.snapshot();

@@ -41,7 +41,7 @@ fn a_macvlan_with_5400_source_macs_comes_back() {
 }
 
 /// Fails unless a snapshot stores all pods as a generation, although one has an object that no restore could bring back.
-fn is_told_and_costs_no_generation(
+fn is_reported_and_costs_no_generation(
     node: &Node,
     strange: &Pod<'_>,
     plain: &Pod<'_>,
@@ -55,21 +55,21 @@ fn is_told_and_costs_no_generation(
 }
 
 #[test]
-fn more_source_macs_than_the_kernel_can_list_are_told_and_the_other_pods_are_stored() {
+fn more_source_macs_than_the_kernel_can_list_are_reported_and_the_other_pods_are_stored() {
     let node = Node::new();
     let (strange, plain) = (pod_with_sources(&node, 5600), node.pod("plain").simple());
-    is_told_and_costs_no_generation(&node, &strange, &plain, &["link"]);
+    is_reported_and_costs_no_generation(&node, &strange, &plain, &["link"]);
 }
 
 #[test]
-fn a_route_that_the_kernel_cannot_list_is_told_and_the_other_pods_are_stored() {
+fn a_route_that_the_kernel_cannot_list_is_reported_and_the_other_pods_are_stored() {
     let node = Node::new();
     let (strange, plain) = (node.pod("hops").simple(), node.pod("plain").simple());
     strange.ip("addr add fd88::99:99/64 dev eth0");
     strange.ns.batch(&lines(0..1500, |high, low| {
         format!("route append fd50::/64 via fd88::1:{high:x}:{low:x} dev eth0")
     }));
-    is_told_and_costs_no_generation(&node, &strange, &plain, &["EMSGSIZE"]);
+    is_reported_and_costs_no_generation(&node, &strange, &plain, &["EMSGSIZE"]);
     node.lose_and_reload();
     node.netfix("restore")
         .exits(5)
@@ -78,7 +78,7 @@ fn a_route_that_the_kernel_cannot_list_is_told_and_the_other_pods_are_stored() {
 }
 
 #[test]
-fn a_pod_beyond_its_budget_is_restored_after_the_others_and_told() {
+fn a_pod_beyond_its_budget_is_restored_after_the_others_and_reported() {
     let node = Node::new();
     let pods = [pod_with_routes(&node, 4000), node.pod("plain").simple()];
     let before: Vec<_> = pods.iter().map(Pod::capture).collect();

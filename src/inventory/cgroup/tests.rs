@@ -106,7 +106,7 @@ fn the_units_of_a_process_are_those_in_its_cgroup() {
 }
 
 #[test]
-fn a_cgroup_tells_services_from_containers_and_machines() {
+fn a_cgroup_distinguishes_services_from_containers_and_machines() {
     let owner = |path: &str| {
         let path = path
             .replace("<id>", ID)
