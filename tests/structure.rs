@@ -251,3 +251,21 @@ fn files_stay_small() {
         .collect();
     assert!(large.is_empty(), "{}", large.join("\n"));
 }
+
+#[test]
+fn every_native_test_that_a_virtual_machine_runs_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let scenario = root.join("vm/scenarios/native.sh");
+    let scenario = fs::read_to_string(scenario).expect("the scenario");
+    let names = scenario
+        .lines()
+        .filter_map(|line| line.trim().split_once("::"));
+    let exists = |(module, name): &(&str, &str)| {
+        let file = root.join("native").join(format!("{module}.rs"));
+        let text = fs::read_to_string(file).unwrap_or_default();
+        text.contains(&format!("\nfn {name}()"))
+    };
+    let (found, missing): (Vec<_>, Vec<_>) = names.partition(exists);
+    assert!(missing.is_empty(), "{missing:?}");
+    assert!(!found.is_empty(), "the scenario names no test");
+}

@@ -18,7 +18,7 @@ TESTS=(
     sysctls::a_stable_secret_and_the_address_made_from_it_come_back
     sysctls::ipv6_settings_come_back
     conflicts::a_taken_mac_is_reported_with_both_sides
-    conflicts::a_taken_interface_index_is_reported_and_the_pod_is_restored
+    conflicts::a_taken_interface_index_is_reported_and_the_pod_is_restored_unnoticed_by_the_host
 )
 
 "${NATIVE_TESTS:?is the path of the binary of tests/native}" --exact "${TESTS[@]}" | tee /run/native
