@@ -193,15 +193,8 @@ fn start_some(
         match place {
             Place::Pod(at) => {
                 let pod = pods.find(|(place, _)| *place == at);
-                of_pods.extend(pod.map(|(_, pod)| {
-                    (
-                        place,
-                        OfPod {
-                            pod,
-                            probes: of_place,
-                        },
-                    )
-                }));
+                let probes = of_place;
+                of_pods.extend(pod.map(|(_, pod)| (place, OfPod { pod, probes })));
             }
             // This thread is in the host's namespace.
             Place::Host => {
@@ -225,7 +218,7 @@ fn start_some(
             (Ok(listener), _) => listeners.push((place, listener)),
             // A pod that just ended costs no other its answer.
             (Err(error), probes) => {
-                let errno = error.errno().ok_or(error)?;
+                let errno = error.errno().unwrap_or(nix::errno::Errno::EIO);
                 for probe in probes {
                     probe.answer.get_or_insert(Answer::Refused(errno));
                 }
