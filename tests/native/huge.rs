@@ -104,7 +104,7 @@ fn a_large_checkpoint_is_read_in_its_own_turn_and_a_damaged_one_changes_nothing(
     node.snapshot();
     let mut state = kept::node_json(&node.state_dir());
     let parts = state["large"].as_object().cloned().unwrap_or_default();
-    assert_eq!(Vec::from_iter(parts.keys()), [large.name()]);
+    assert_eq!(parts.keys().collect::<Vec<_>>(), [large.name()]);
     let part = &parts[large.name()]["checkpoint"]["netfix"]["state"];
     assert!(part["addresses"].to_string().contains(&large.address()));
     assert_eq!(part["routes"], serde_json::json!([]));
