@@ -83,20 +83,6 @@ impl Pod {
         })
     }
 
-    /// Reads the links and addresses alone; the calling thread must be inside the pod's namespace.
-    fn observe_claims_inside(&mut self, host: &Host) -> Result<NetState, Error> {
-        self.read(host, |socket, view| {
-            dump::links_and_addresses(socket, Some(view))
-        })
-    }
-
-    /// Reads the links, addresses and routes alone; the calling thread must be inside the pod's namespace.
-    fn observe_reach_inside(&mut self, host: &Host) -> Result<NetState, Error> {
-        self.read(host, |socket, view| {
-            dump::links_addresses_and_routes(socket, Some(view))
-        })
-    }
-
     /// Reads, and reads again what was read before the namespace had an id for the host's: its first link on a host link
     /// assigns one, and until then that link seems to be on another namespace's.
     fn read(
@@ -190,19 +176,26 @@ fn open_inside(found: &Found, host: &Host) -> Result<(Socket, Option<u64>, HostI
 
 /// Reads every pod, side by side; the results are in their order.
 pub fn observe_pods(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
-    let states = visit(pods, |pod| pod.observe_inside(host));
-    states.into_iter().map(|state| state?).collect()
+    observe_part(pods, host, dump::state)
 }
 
 /// Reads what every pod has that others may claim too, side by side: its links and addresses.
 pub fn observe_claims(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
-    let states = visit(pods, |pod| pod.observe_claims_inside(host));
-    states.into_iter().map(|state| state?).collect()
+    observe_part(pods, host, dump::links_and_addresses)
 }
 
 /// Reads what decides where every pod's packets go, side by side: its links, addresses and routes.
 pub fn observe_reach(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
-    let states = visit(pods, |pod| pod.observe_reach_inside(host));
+    observe_part(pods, host, dump::links_addresses_and_routes)
+}
+
+fn observe_part(
+    pods: &mut [Pod],
+    host: &Host,
+    part: impl Fn(&mut Socket, Option<HostView<'_>>) -> Result<NetState, Error> + Sync,
+) -> Vec<Result<NetState, Error>> {
+    let read = |pod: &mut Pod| pod.read(host, |socket, view| part(socket, Some(view)));
+    let states = visit(pods, read);
     states.into_iter().map(|state| state?).collect()
 }
 
