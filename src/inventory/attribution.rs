@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::Inventory;
 use crate::inventory::cgroup::Owner;
@@ -39,17 +39,16 @@ impl Inventory {
         config: &runtime::Config,
         selection: &Selection,
     ) -> Result<(), Refusal> {
-        let until = Instant::now() + runtime::LIMIT;
-        let mut last = self.compare(config, selection, until)?;
+        let mut last = self.compare(config, selection)?;
         let mut unfound_before: Option<Vec<Unfound>> = None;
         for _ in 0..RETRIES {
             let agrees = last.unfound.is_empty() && last.suspects.is_empty();
-            if agrees || Instant::now() + PAUSE >= until {
+            if agrees {
                 break;
             }
             thread::sleep(PAUSE);
             *self = Self::open(selection)?;
-            let next = self.compare(config, selection, until)?;
+            let next = self.compare(config, selection)?;
             unfound_before = Some(std::mem::replace(&mut last, next).unfound);
         }
         let Comparison {
@@ -78,9 +77,8 @@ impl Inventory {
         &mut self,
         config: &runtime::Config,
         selection: &Selection,
-        until: Instant,
     ) -> Result<Comparison, Refusal> {
-        let answer = kubelet_endpoint::query_until(config, until)?;
+        let answer = kubelet_endpoint::query(config)?;
         let Introduction {
             mut unfound,
             problems,

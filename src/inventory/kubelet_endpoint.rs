@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::time::Instant;
 
 use super::kubelets::{self, Kubelet};
 use crate::checked;
@@ -21,16 +20,11 @@ const DOCKER: &str = "/run/docker.sock";
 
 /// Queries every runtime that is there, the one that kubelet is configured for first.
 pub(crate) fn query(config: &Config) -> Result<Answer, Vec<Problem>> {
-    query_until(config, Instant::now() + runtime::LIMIT)
-}
-
-/// The same with another limit.
-pub(crate) fn query_until(config: &Config, until: Instant) -> Result<Answer, Vec<Problem>> {
     // In a window kubelet is stopped later on, and its command line is gone.
     static CONFIGURED: OnceLock<Option<Configured>> = OnceLock::new();
     let configured = config.uses_usual_sockets();
     let configured = configured.then(|| CONFIGURED.get_or_init(find).as_ref());
-    runtime::query_until(config, configured.flatten(), until)
+    runtime::query(config, configured.flatten())
 }
 
 fn find() -> Option<Configured> {

@@ -1,14 +1,20 @@
 //! One call to a runtime: its time limit and its failure.
 
+use std::cell::Cell;
 use std::error::Error;
 use std::fmt::Display;
 use std::io;
-use std::time::Instant;
+use std::pin::pin;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 
 use super::Sandbox;
 
+/// How long a runtime that has identified itself may be silent. One under load answers late, and one after the other.
+const SILENCE: Duration = Duration::from_secs(8);
+/// How long its whole list may take.
+const WHOLE: Duration = Duration::from_secs(30);
 /// How many calls to one runtime run at the same time.
 pub(super) const AT_ONCE: usize = 16;
 
@@ -49,6 +55,40 @@ pub(super) async fn before<T>(
     tokio::time::timeout_at(until.into(), answer)
         .await
         .map_err(|_| Failure::of(call, "no answer"))
+}
+
+/// The time limit of a runtime's list of pods: it continues for as long as answers come.
+#[derive(Debug)]
+pub(super) struct Patience {
+    answered: Cell<Instant>,
+    end: Instant,
+}
+
+impl Patience {
+    /// From now on.
+    pub fn new() -> Self {
+        let now = Instant::now();
+        Self {
+            answered: Cell::new(now),
+            end: now + WHOLE,
+        }
+    }
+
+    /// Waits for an answer while others come.
+    pub async fn wait<T>(&self, call: &str, answer: impl Future<Output = T>) -> Result<T, Failure> {
+        let mut answer = pin!(answer);
+        loop {
+            let since = self.answered.get();
+            let until = self.end.min(since + SILENCE);
+            let settled = before(until, call, answer.as_mut()).await;
+            if settled.is_ok() {
+                self.answered.set(Instant::now());
+            } else if self.answered.get() > since && until < self.end {
+                continue;
+            }
+            return settled;
+        }
+    }
 }
 
 /// The errno at the root of an error, or the text of the root cause.

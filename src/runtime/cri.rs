@@ -11,7 +11,7 @@ use prost::Message;
 use serde_json::Value;
 
 use super::Sandbox;
-use super::call::{AT_ONCE, Failure, Listing, before};
+use super::call::{AT_ONCE, Failure, Listing, Patience, before};
 use super::cri_api as api;
 use super::grpc::{Channel, NOT_FOUND, Refused, UNIMPLEMENTED};
 use super::names::{non_empty, plain};
@@ -46,7 +46,8 @@ impl Client {
                 version: String::new(),
             };
             let request = api::VersionRequest::default();
-            match client.call(until, step, "Version", request).await? {
+            let path = format!("/{service}/Version");
+            match before(until, step, client.channel.unary(&path, &request)).await? {
                 Ok(api::VersionResponse {
                     runtime_name,
                     runtime_version,
@@ -62,30 +63,27 @@ impl Client {
     }
 
     /// Lists every running sandbox, and their running containers where `containers` is set.
-    pub async fn list_sandboxes(
-        self,
-        containers: bool,
-        until: Instant,
-    ) -> Result<Listing, Failure> {
+    pub async fn list_sandboxes(self, containers: bool) -> Result<Listing, Failure> {
+        let patience = &Patience::new();
         let state = Some(api::PodSandboxStateValue {
             state: api::SANDBOX_READY,
         });
         let filter = Some(api::PodSandboxFilter { state });
         let request = api::ListPodSandboxRequest { filter };
         let listed: api::ListPodSandboxResponse =
-            self.list(until, "ListPodSandbox", request).await?;
+            self.list(patience, "ListPodSandbox", request).await?;
         let running = listed
             .items
             .into_iter()
             .filter(|item| item.state == api::SANDBOX_READY);
         let sandboxes: Vec<Option<Sandbox>> = stream::iter(running)
-            .map(|item| self.sandbox(until, item.id))
+            .map(|item| self.sandbox(patience, item.id))
             .buffer_unordered(AT_ONCE)
             .try_collect()
             .await?;
         let mut sandboxes: Vec<Sandbox> = sandboxes.into_iter().flatten().collect();
         if containers {
-            let mut of_sandbox = self.containers(until).await?;
+            let mut of_sandbox = self.containers(patience).await?;
             for sandbox in &mut sandboxes {
                 sandbox.containers = of_sandbox.remove(&sandbox.id).unwrap_or_default();
             }
@@ -100,11 +98,11 @@ impl Client {
     /// Every running container, by its sandbox.
     async fn containers(
         &self,
-        until: Instant,
+        patience: &Patience,
     ) -> Result<BTreeMap<String, Vec<Container>>, Failure> {
         let request = api::ListContainersRequest {};
         let listed: api::ListContainersResponse =
-            self.list(until, "ListContainers", request).await?;
+            self.list(patience, "ListContainers", request).await?;
         let mut of_sandbox: BTreeMap<String, Vec<Container>> = BTreeMap::new();
         for container in listed
             .containers
@@ -127,14 +125,15 @@ impl Client {
     }
 
     /// One sandbox; `None` if it ended after the list or uses the host's namespace.
-    async fn sandbox(&self, until: Instant, id: String) -> Result<Option<Sandbox>, Failure> {
+    async fn sandbox(&self, patience: &Patience, id: String) -> Result<Option<Sandbox>, Failure> {
         let step = format!("PodSandboxStatus {}", plain(&id));
         let request = api::PodSandboxStatusRequest {
             pod_sandbox_id: id.clone(),
             verbose: true,
         };
-        let answer: Result<api::PodSandboxStatusResponse, Refused> =
-            self.call(until, &step, "PodSandboxStatus", request).await?;
+        let answer: Result<api::PodSandboxStatusResponse, Refused> = self
+            .call(patience, &step, "PodSandboxStatus", request)
+            .await?;
         match answer {
             Ok(response) if !id.is_empty() => {
                 let status = response
@@ -154,23 +153,25 @@ impl Client {
 
     async fn list<A: Message + Default>(
         &self,
-        until: Instant,
+        patience: &Patience,
         method: &str,
         request: impl Message,
     ) -> Result<A, Failure> {
-        let answer = self.call(until, method, method, request).await?;
+        let answer = self.call(patience, method, method, request).await?;
         answer.map_err(|refused| Failure::of(method, refused))
     }
 
     async fn call<A: Message + Default>(
         &self,
-        until: Instant,
+        patience: &Patience,
         step: &str,
         method: &str,
         request: impl Message,
     ) -> Result<Result<A, Refused>, Failure> {
         let path = format!("/{}/{method}", self.service);
-        before(until, step, self.channel.unary(&path, &request)).await
+        patience
+            .wait(step, self.channel.unary(&path, &request))
+            .await
     }
 }
 

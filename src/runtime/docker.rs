@@ -5,7 +5,7 @@ use std::time::Instant;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::Sandbox;
-use super::call::{AT_ONCE, Failure, Listing, before, cause};
+use super::call::{AT_ONCE, Failure, Listing, Patience, before, cause};
 use super::docker_api::{self as api, Inspected, Labels, Listed};
 use super::names::{KubeName, non_empty, plain};
 use crate::model::window::Container;
@@ -53,13 +53,10 @@ impl Client {
     }
 
     /// Lists every running container that owns a network namespace, and its pod's containers where `containers` is set.
-    pub async fn list_sandboxes(
-        self,
-        containers: bool,
-        until: Instant,
-    ) -> Result<Listing, Failure> {
+    pub async fn list_sandboxes(self, containers: bool) -> Result<Listing, Failure> {
+        let patience = &Patience::new();
         let step = "GET /containers/json";
-        let listed = before(until, step, api::list(&self.socket)).await?;
+        let listed = patience.wait(step, api::list(&self.socket)).await?;
         let listed = listed.map_err(|error| Failure::of(step, cause(error.as_ref())))?;
         let is_application =
             |labels: &Labels| labels.get(TYPE).is_some_and(|kind| kind == APPLICATION);
@@ -70,7 +67,7 @@ impl Client {
             .into_iter()
             .map(|container| container.id.unwrap_or_default());
         let sandboxes: Vec<Option<Sandbox>> = stream::iter(others)
-            .map(|id| self.container(until, id))
+            .map(|id| self.container(patience, id))
             .buffer_unordered(AT_ONCE)
             .try_collect()
             .await?;
@@ -94,12 +91,14 @@ impl Client {
     }
 
     /// One container; `None` if it ended after the list or owns no network namespace.
-    async fn container(&self, until: Instant, id: String) -> Result<Option<Sandbox>, Failure> {
+    async fn container(&self, patience: &Patience, id: String) -> Result<Option<Sandbox>, Failure> {
         let step = format!("GET /containers/{}/json", plain(&id));
         if id.is_empty() {
             return Err(Failure::of(&step, "it was listed without an id"));
         }
-        let container = before(until, &step, api::inspect(&self.socket, &id)).await?;
+        let container = patience
+            .wait(&step, api::inspect(&self.socket, &id))
+            .await?;
         let container = container.map_err(|error| Failure::of(&step, cause(error.as_ref())))?;
         Ok(container.and_then(|container| described(id, container, self.kind)))
     }

@@ -17,4 +17,4 @@ mod query;
 
 pub(crate) use answer::Configured;
 pub use answer::{Answer, Config, Queried, Sandbox, Which};
-pub(crate) use query::{LIMIT, query_until, refusal};
+pub(crate) use query::{query, refusal};

@@ -17,20 +17,20 @@ use super::{Answer, Config, Configured, Queried, Sandbox, Which, cri, docker};
 use crate::model::Problem;
 use crate::model::problem::InventoryCause;
 
-/// The time limit for all runtimes together.
-pub const LIMIT: Duration = Duration::from_secs(4);
+/// How long a query that fails is repeated.
+const LIMIT: Duration = Duration::from_secs(4);
 /// The time limit for a runtime to identify itself; after it netfix reconnects.
 const GREETING: Duration = Duration::from_secs(2);
 /// The pause before a failed query is repeated.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Queries every runtime that is there until the limit, the configured one first. The errors are all that are there and
-/// could not be queried (`runtime-unreachable`).
-pub(crate) fn query_until(
+/// Queries every runtime that is there, the configured one first. The errors are all that are there and could not be
+/// queried (`runtime-unreachable`).
+pub(crate) fn query(
     config: &Config,
     configured: Option<&Configured>,
-    until: Instant,
 ) -> Result<Answer, Vec<Problem>> {
+    let until = Instant::now() + LIMIT;
     let endpoints = endpoints::to_ask(config, configured).map_err(|problem| vec![problem])?;
     if endpoints.is_empty() {
         return Ok(Answer::default());
@@ -123,16 +123,16 @@ async fn attempt(
     if endpoint.protocol == Which::Docker {
         return docker::Client::greet(socket, greeting())
             .await?
-            .list_sandboxes(containers, until)
+            .list_sandboxes(containers)
             .await;
     }
     match cri::Client::greet(socket, greeting()).await {
-        Ok(client) => client.list_sandboxes(containers, until).await,
+        Ok(client) => client.list_sandboxes(containers).await,
         Err(as_cri @ (Failure::NotOffered | Failure::Failed(_)))
             if endpoint.protocol == Which::Auto =>
         {
             match docker::Client::greet(socket, greeting()).await {
-                Ok(client) => client.list_sandboxes(containers, until).await,
+                Ok(client) => client.list_sandboxes(containers).await,
                 Err(as_docker) => Err(neither(&as_cri, as_docker)),
             }
         }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use k8s_cri::v1 as api;
 use serde_json::json;
@@ -41,6 +42,8 @@ pub struct Script {
     pub hangs_at: Option<Step>,
     /// Answers this call with an error.
     pub fails_at: Option<(Step, &'static str)>,
+    /// Answers for one sandbox after the other, with this pause before each.
+    pub slow: Option<Duration>,
     /// Ends when the status of one more sandbox is queried.
     pub dies_after: Option<usize>,
     pub hook: Option<Hook>,
@@ -278,6 +281,11 @@ async fn status(
 ) -> Result<api::PodSandboxStatusResponse, Status> {
     let before = state.statuses.fetch_add(1, Ordering::SeqCst);
     state.reach(Step::Status).await?;
+    let slow = state.script.lock().expect("the script").slow;
+    if let Some(pause) = slow {
+        let turn = u32::try_from(before + 1).expect("few pods");
+        tokio::time::sleep(pause * turn).await;
+    }
     let sandbox = {
         let script = state
             .script
