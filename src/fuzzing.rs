@@ -207,7 +207,7 @@ fn steps(plan: &Plan) {
     words(&plan.problems);
     let index = |_: &IfName| Ok(7);
     for step in plan.steps.iter().chain(&plan.later) {
-        let request = match step {
+        let requests = match step {
             Step::AddLink(link) => link::add(
                 link,
                 link::Placement {
@@ -216,10 +216,11 @@ fn steps(plan: &Plan) {
                     netns: None,
                     parent: Some(7),
                 },
-            ),
+            )
+            .map(|request| vec![request]),
             other => restore::request::of(other, index),
         };
-        if let Ok(request) = request {
+        for request in requests.into_iter().flatten() {
             let _ = request.encoded();
         }
     }

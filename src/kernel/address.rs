@@ -1,6 +1,8 @@
 //! Addresses: between rtnetlink messages and the model (`ip address`).
 
+use std::fs;
 use std::net::IpAddr;
+use std::sync::LazyLock;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::address::{
@@ -9,14 +11,14 @@ use netlink_packet_route::address::{
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::{Request, text};
-use crate::model::address::{Maker, REQUESTED_FLAGS};
-use crate::model::{Address, Bytes, IfName, Mac};
+use crate::model::address::REQUESTED_FLAGS;
+use crate::model::{Address, Bytes, IfName};
 
 /// `INFINITY_LIFE_TIME`: valid forever.
 const FOREVER: u32 = u32::MAX;
 
-/// Reads one address of a dump; `None` for families other than IP.
-pub(super) fn parse(message: AddressMessage, dev: &IfName, mac: Option<Mac>) -> Option<Address> {
+/// Reads one address of a dump; `None` for families other than IP. Its [`Maker`] is to be found out.
+pub(super) fn parse(message: AddressMessage, dev: &IfName) -> Option<Address> {
     let header = message.header;
     let mut flags = u32::from(header.flags.bits());
     let (mut local, mut other) = (None, None);
@@ -49,14 +51,19 @@ pub(super) fn parse(message: AddressMessage, dev: &IfName, mac: Option<Mac>) -> 
     address.local = local.or(other)?;
     address.peer = other.filter(|ip| *ip != address.local);
     address.flags = flags;
-    address.maker = Maker::of(
-        address.local,
-        flags,
-        address.protocol,
-        address.valid_lft.is_some(),
-        mac,
-    );
     Some(address)
+}
+
+/// Whether this kernel reports the origin of addresses (`IFA_PROTO`), as far as its release shows.
+pub(super) fn reports_origin() -> bool {
+    const SINCE: (u32, u32) = (5, 18);
+    static IS_NEW: LazyLock<bool> = LazyLock::new(|| {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let mut numbers = release.split(['.', '-']).map(str::parse);
+        let mut next = || numbers.next()?.ok();
+        next().zip(next()).is_some_and(|release| release >= SINCE)
+    });
+    *IS_NEW
 }
 
 /// `ip address add` on the link with that index.
@@ -69,7 +76,18 @@ pub fn change(index: u32, address: &Address) -> Request {
     put(index, address, NLM_F_REPLACE)
 }
 
+/// `ip address del`: only of an address that is added again at once, or that this run has added.
+pub fn del(index: u32, address: &Address) -> Request {
+    let message = message(index, address);
+    Request::new(RouteNetlinkMessage::DelAddress(message), 0)
+}
+
 fn put(index: u32, address: &Address, request_flags: u16) -> Request {
+    let message = message(index, address);
+    Request::new(RouteNetlinkMessage::NewAddress(message), request_flags)
+}
+
+fn message(index: u32, address: &Address) -> AddressMessage {
     let Address {
         dev,
         local,
@@ -84,6 +102,8 @@ fn put(index: u32, address: &Address, request_flags: u16) -> Request {
         metric,
         protocol,
         maker: _,
+        without_route: _,
+        without_local: _,
     } = address;
     let mut message = AddressMessage::default();
     message.header.family = if local.is_ipv4() {
@@ -115,5 +135,5 @@ fn put(index: u32, address: &Address, request_flags: u16) -> Request {
         attributes.push(AddressAttribute::CacheInfo(info));
     }
     message.attributes = attributes;
-    Request::new(RouteNetlinkMessage::NewAddress(message), request_flags)
+    message
 }

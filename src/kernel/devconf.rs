@@ -1,5 +1,7 @@
 //! Per-interface settings from the link dump (`IFLA_AF_SPEC`), under the names of their files in `/proc/sys/net`.
 
+use std::net::Ipv6Addr;
+
 use netlink_packet_route::link::{
     AfSpecInet, AfSpecInet6, AfSpecUnspec, Inet6DevConf, InetDevConf,
 };
@@ -35,6 +37,19 @@ pub(super) fn parse(specs: &[AfSpecUnspec]) -> Sysctls {
         }
     }
     sysctls
+}
+
+/// The token of a link for addresses from router advertisements; an unset one is `::`.
+pub(super) fn token(specs: &[AfSpecUnspec]) -> Option<Ipv6Addr> {
+    let parts = specs.iter().flat_map(|spec| match spec {
+        AfSpecUnspec::Inet6(parts) => parts.as_slice(),
+        _ => &[],
+    });
+    let mut tokens = parts.filter_map(|part| match part {
+        AfSpecInet6::Token(token) => Some(*token),
+        _ => None,
+    });
+    tokens.find(|token| !token.is_unspecified())
 }
 
 /// The settings that this kernel has: the decoder fills the shorter dump of an older kernel with zeros.

@@ -12,11 +12,12 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use super::codec::{Dump, Undecodable};
 use super::link::RawLink;
 use super::nsid::HostId;
-use super::{Errno, Error, Socket, address, ethtool, link, neighbour, ntable, route, rule, sysctl};
-use crate::model::sysctl::Sysctls;
-use crate::model::{
-    Address, IfName, Link, LinkKind, Mac, Neighbour, NetState, Parent, Route, Rule,
+use super::{
+    Errno, Error, Socket, address, connected, link, neighbour, ntable, route, rule, sysctl,
 };
+use crate::model::address::Maker;
+use crate::model::sysctl::Sysctls;
+use crate::model::{Address, IfName, Link, LinkKind, Mac, Neighbour, NetState, Route, Rule};
 
 /// Interface names by ifindex.
 pub type Names = BTreeMap<u32, IfName>;
@@ -34,9 +35,6 @@ pub struct HostView<'a> {
 const CUT_ROUTES: &str = "routes: a multipath route has too many hops for a netlink message (EMSGSIZE); the kernel lists \
                           neither it nor the routes of its family after it";
 
-/// Kinds whose `IFLA_LINK` is their peer, not their parent.
-const PAIRS: [&str; 3] = ["veth", "netkit", "vxcan"];
-
 /// Everything in the calling thread's namespace, read through a socket of that namespace. An object that the model
 /// cannot hold goes to [`NetState::unsupported`].
 pub fn state(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState, Error> {
@@ -49,6 +47,7 @@ pub fn state(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState
     {
         link.sysctls.neigh4 = table4.of_link.get(&link.index).cloned().unwrap_or_default();
         link.sysctls.neigh6 = table6.of_link.get(&link.index).cloned().unwrap_or_default();
+        sysctl::complete(&mut link.sysctls, &link.name);
     }
     let links = by_index(&state.links);
     let unsupported = &mut state.unsupported;
@@ -73,11 +72,29 @@ pub fn links_addresses_and_routes(
     socket: &mut Socket,
     host: Option<HostView<'_>>,
 ) -> Result<NetState, Error> {
-    let mut state = links_and_addresses(socket, host)?;
-    let links = by_index(&state.links);
-    state.routes = routes(socket, &links, &mut state.unsupported)?;
+    let mut state = NetState::default();
+    state.links = links(socket, host, &mut state.unsupported)?;
+    let names = by_index(&state.links);
+    let of_links = state.unsupported.clone();
+    let mut before = Vec::new();
+    for _ in 0..READINGS {
+        state.unsupported.clone_from(&of_links);
+        state.addresses = addresses(socket, &names, &mut state.unsupported)?;
+        let routes = routes(socket, &names, &mut state.unsupported)?;
+        connected::separate(&mut state, routes);
+        let lacking = connected::lacking(&state);
+        if lacking == before {
+            break;
+        }
+        before = lacking;
+        // It lists an address a moment before its routes, under the lock that a dump of links needs.
+        link_table(socket, &mut Vec::new())?;
+    }
     Ok(state)
 }
+
+/// How often addresses and routes are read, at most, where an address lacks a route.
+const READINGS: usize = 4;
 
 /// The initial settings of a new link in the calling thread's namespace.
 pub fn new_link_settings(socket: &mut Socket) -> Result<Sysctls, Error> {
@@ -104,7 +121,7 @@ pub fn links(
         .collect();
     Ok(raws
         .into_iter()
-        .map(|raw| resolve(raw, &names, host))
+        .map(|raw| link::resolve(raw, &names, host))
         .collect())
 }
 
@@ -151,55 +168,17 @@ fn links_in(dump: Dump, unsupported: &mut Vec<String>) -> Vec<RawLink> {
     links
 }
 
-/// Replaces the ifindexes by which a link refers to others by names.
-fn resolve(raw: RawLink, names: &Names, host: Option<HostView<'_>>) -> Link {
-    let RawLink {
-        mut link,
-        parent,
-        parent_netns,
-        master,
-        primary,
-        has_hardware,
-        flaws: _,
-    } = raw;
-    let parent = parent.filter(|_| !PAIRS.contains(&link.kind.name()));
-    link.parent = parent.map(|index| find_parent(index, parent_netns, names, host));
-    link.master = master.and_then(|index| names.get(&index).cloned());
-    if let LinkKind::Bond(bond) = &mut link.kind {
-        bond.primary = primary.and_then(|index| names.get(&index).cloned());
-    }
-    if has_hardware {
-        link.hardware = Some(ethtool::hardware(&link.name));
-    }
-    if !link.sysctls.ipv6.is_empty() {
-        link.sysctls.stable_secret = sysctl::stable_secret(&link.name);
-    }
-    link
+/// What a link means to the addresses and routes that refer to it.
+#[derive(Debug)]
+struct LinkFacts {
+    name: IfName,
+    mac: Option<Mac>,
+    /// It adds link-local addresses.
+    derives: bool,
 }
 
-fn find_parent(
-    index: u32,
-    netns: Option<i32>,
-    names: &Names,
-    host: Option<HostView<'_>>,
-) -> Parent {
-    let own = || names.get(&index).cloned().map(Parent::Own);
-    let of_host = || {
-        host.and_then(|host| host.names.get(&index).cloned())
-            .map(Parent::Host)
-    };
-    let found = match (netns, host.map(|host| host.id)) {
-        // Without nsids the kernel does not report the parent's namespace; it is nearly always the host's.
-        (None, Some(HostId::Unsupported)) => of_host().or_else(own),
-        (None, _) => own(),
-        (Some(id), Some(HostId::Known(host_id))) if id == host_id => of_host(),
-        _ => None,
-    };
-    found.unwrap_or(Parent::Elsewhere)
-}
-
-/// Name and MAC of each link, by ifindex.
-type LinkNames = BTreeMap<u32, (IfName, Option<Mac>)>;
+/// The links by ifindex.
+type LinkNames = BTreeMap<u32, LinkFacts>;
 
 /// A dump that has every object.
 fn whole(socket: &mut Socket, request: &RouteNetlinkMessage) -> Result<Dump, Error> {
@@ -211,7 +190,14 @@ fn whole(socket: &mut Socket, request: &RouteNetlinkMessage) -> Result<Dump, Err
 }
 
 fn by_index(links: &[Link]) -> LinkNames {
-    let known = |link: &Link| (link.index, (link.name.clone(), link.mac));
+    let known = |link: &Link| {
+        let facts = LinkFacts {
+            name: link.name.clone(),
+            mac: link.mac,
+            derives: link.sysctls.derives_addresses(),
+        };
+        (link.index, facts)
+    };
     links.iter().map(known).collect()
 }
 
@@ -249,13 +235,20 @@ fn addresses(
 }
 
 fn addresses_in(dump: Dump, links: &LinkNames, unsupported: &mut Vec<String>) -> Vec<Address> {
-    parsed(dump, "address", unsupported, |object| {
+    let read = parsed(dump, "address", unsupported, |object| {
         let RouteNetlinkMessage::NewAddress(message) = object else {
             return Ok(None);
         };
         let link = links.get(&message.header.index);
-        Ok(link.and_then(|(dev, mac)| address::parse(message, dev, *mac)))
-    })
+        Ok(link.and_then(|link| Some((address::parse(message, &link.name)?, link))))
+    });
+    let has_origin = |(address, _): &(Address, _)| address.protocol.is_some();
+    let reports = address::reports_origin() || read.iter().any(has_origin);
+    let with_maker = |(address, link): (Address, &LinkFacts)| {
+        let maker = Maker::of(&address, reports, link.mac, link.derives);
+        Address { maker, ..address }
+    };
+    read.into_iter().map(with_maker).collect()
 }
 
 fn routes(
@@ -286,9 +279,8 @@ fn routes_in(dump: Dump, links: &LinkNames, unsupported: &mut Vec<String>) -> Ve
         let RouteNetlinkMessage::NewRoute(message) = object else {
             return Ok(None);
         };
-        let name = |index| links.get(&index).map(|(name, _)| name.clone());
-        let route = route::parse(&message, name)?;
-        Ok(route.filter(|route| !route.is_made_by_kernel()))
+        let name = |index| links.get(&index).map(|link| link.name.clone());
+        route::parse(&message, name)
     })
 }
 
@@ -325,7 +317,7 @@ fn neighbours_in(dump: Dump, links: &LinkNames, unsupported: &mut Vec<String>) -
             return Ok(None);
         };
         let link = links.get(&message.header.ifindex);
-        Ok(link.and_then(|(dev, _)| neighbour::parse(&message, dev)))
+        Ok(link.and_then(|link| neighbour::parse(&message, &link.name, link.mac)))
     })
 }
 
@@ -349,12 +341,13 @@ pub fn state_in(datagrams: &[u8]) -> Result<NetState, Error> {
         ..raw
     });
     state.links = resolved
-        .map(|raw| resolve(raw, &names, Some(host)))
+        .map(|raw| link::resolve(raw, &names, Some(host)))
         .collect();
     let links = by_index(&state.links);
     state.addresses = addresses_in(dump()?, &links, unsupported);
-    state.routes = routes_in(dump()?, &links, unsupported);
+    let routes = routes_in(dump()?, &links, unsupported);
     state.rules = rules_in(dump()?, unsupported);
     state.neighbours = neighbours_in(dump()?, &links, unsupported);
+    connected::separate(&mut state, routes);
     Ok(state)
 }

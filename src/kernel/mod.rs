@@ -7,6 +7,7 @@ pub mod ability;
 pub mod address;
 mod bond;
 mod codec;
+mod connected;
 mod devconf;
 pub mod dump;
 pub(crate) mod ethtool;

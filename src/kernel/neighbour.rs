@@ -4,7 +4,8 @@ use std::net::IpAddr;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::neighbour::{
-    NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
+    NeighbourAddress, NeighbourAttribute, NeighbourExtFlags, NeighbourFlags, NeighbourMessage,
+    NeighbourState,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
@@ -14,20 +15,45 @@ use crate::model::{IfName, Mac, Neighbour};
 /// The multicast group of neighbour changes (linux/rtnetlink.h).
 const RTNLGRP_NEIGH: u32 = 3;
 
-/// Reads one entry of a dump; `None` unless an administrator added it: permanent entries and proxies.
-pub(super) fn parse(message: &NeighbourMessage, dev: &IfName) -> Option<Neighbour> {
-    let flags = message.header.flags;
+/// Reads one entry of a dump; `None` unless an administrator added it: permanent, managed and proxy entries, and those without
+/// ARP, but for the kernel's own, which have the MAC of their link or of a group.
+pub(super) fn parse(
+    message: &NeighbourMessage,
+    dev: &IfName,
+    mac: Option<Mac>,
+) -> Option<Neighbour> {
+    let (state, flags) = (message.header.state, message.header.flags);
+    let (dst, lladdr) = (destination(message)?, lladdr(message));
     let proxy = flags.contains(NeighbourFlags::Proxy);
-    if !proxy && message.header.state != NeighbourState::Permanent {
+    let managed = message.attributes.iter().any(is_managed);
+    let is_of_another = lladdr.is_some_and(|lladdr| !lladdr.is_group() && Some(lladdr) != mac);
+    let noarp = state == NeighbourState::Noarp && !dst.is_multicast() && is_of_another;
+    if !proxy && !managed && !noarp && state != NeighbourState::Permanent {
         return None;
     }
-    let router = flags.contains(NeighbourFlags::Router);
     Some(Neighbour {
         dev: dev.clone(),
-        dst: destination(message)?,
-        lladdr: lladdr(message),
+        dst,
+        lladdr: lladdr.filter(|_| !managed),
         proxy,
-        router,
+        router: flags.contains(NeighbourFlags::Router),
+        noarp,
+        extern_learn: flags.contains(NeighbourFlags::ExtLearned),
+        managed,
+        protocol: protocol(message),
+    })
+}
+
+fn is_managed(attribute: &NeighbourAttribute) -> bool {
+    matches!(attribute, NeighbourAttribute::ExtFlags(flags) if flags.contains(NeighbourExtFlags::Managed))
+}
+
+fn protocol(message: &NeighbourMessage) -> Option<u8> {
+    message.attributes.iter().find_map(|attribute| {
+        let NeighbourAttribute::Protocol(protocol) = attribute else {
+            return None;
+        };
+        Some((*protocol).into()).filter(|protocol| *protocol != 0)
     })
 }
 
@@ -78,18 +104,29 @@ pub fn put(index: u32, neighbour: &Neighbour) -> Request {
         lladdr,
         proxy,
         router,
+        noarp,
+        extern_learn,
+        managed,
+        protocol,
     } = neighbour;
     let mut message = entry(index, *dst);
-    message.header.state = if *proxy {
-        NeighbourState::None
-    } else {
-        NeighbourState::Permanent
+    message.header.state = match () {
+        () if *proxy || *managed => NeighbourState::None,
+        () if *noarp => NeighbourState::Noarp,
+        () => NeighbourState::Permanent,
     };
-    message.header.flags.set(NeighbourFlags::Proxy, *proxy);
-    message.header.flags.set(NeighbourFlags::Router, *router);
-    message
-        .attributes
-        .extend(lladdr.map(|mac| NeighbourAttribute::LinkLayerAddress(mac.0.to_vec())));
+    for (flag, is_set) in [
+        (NeighbourFlags::Proxy, *proxy),
+        (NeighbourFlags::Router, *router),
+        (NeighbourFlags::ExtLearned, *extern_learn),
+    ] {
+        message.header.flags.set(flag, is_set);
+    }
+    let lladdr = lladdr.map(|mac| NeighbourAttribute::LinkLayerAddress(mac.0.to_vec()));
+    let managed = managed.then_some(NeighbourAttribute::ExtFlags(NeighbourExtFlags::Managed));
+    let protocol = protocol.map(|protocol| NeighbourAttribute::Protocol(protocol.into()));
+    let optional = [lladdr, managed, protocol];
+    message.attributes.extend(optional.into_iter().flatten());
     let flags = if *proxy {
         NLM_F_CREATE | NLM_F_EXCL
     } else {

@@ -33,7 +33,7 @@ pub(super) fn parse(message: RuleMessage) -> Result<Option<Rule>, String> {
             RuleAttribute::Other(raw) => match text::read(&raw) {
                 (text::FRA_IIFNAME, name) => rule.iif = Some(name),
                 (text::FRA_OIFNAME, name) => rule.oif = Some(name),
-                _ => return Err(format!("rule {}: attribute Other({raw:?})", rule.priority)),
+                _ => rule.extra.push(text::stored(&raw)),
             },
             RuleAttribute::Goto(target) => rule.goto = Some(target),
             RuleAttribute::Priority(priority) => rule.priority = priority,
@@ -66,6 +66,16 @@ pub(super) fn parse(message: RuleMessage) -> Result<Option<Rule>, String> {
 
 /// `ip rule add`.
 pub fn add(rule: &Rule) -> Request {
+    let message = RouteNetlinkMessage::NewRule(message(rule));
+    Request::new(message, NLM_F_CREATE | NLM_F_EXCL)
+}
+
+/// `ip rule del`: only of a rule that is added again at once, or that this run has added.
+pub fn del(rule: &Rule) -> Request {
+    Request::new(RouteNetlinkMessage::DelRule(message(rule)), 0)
+}
+
+fn message(rule: &Rule) -> RuleMessage {
     let Rule {
         ipv6,
         priority,
@@ -90,6 +100,7 @@ pub fn add(rule: &Rule) -> Request {
         tun_id,
         realms,
         protocol,
+        extra,
     } = rule;
     let mut message = RuleMessage::default();
     let header = &mut message.header;
@@ -134,8 +145,7 @@ pub fn add(rule: &Rule) -> Request {
         dport.map(|pair| RuleAttribute::DestinationPortRange(range(pair))),
     ];
     message.attributes = attributes.into_iter().flatten().collect();
-    Request::new(
-        RouteNetlinkMessage::NewRule(message),
-        NLM_F_CREATE | NLM_F_EXCL,
-    )
+    let extra = extra.iter().map(|raw| text::restored(raw, 0));
+    message.attributes.extend(extra.map(RuleAttribute::Other));
+    message
 }

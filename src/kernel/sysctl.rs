@@ -35,6 +35,30 @@ pub fn stable_secret(dev: &IfName) -> Option<Ipv6Addr> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
+/// Not restored: only the kernel changes the first, and the second is no number.
+const NOT_SETTINGS: [SysctlKey; 2] = [
+    SysctlKey::known("mc_forwarding"),
+    SysctlKey::known("stable_secret"),
+];
+
+/// Adds the settings that this kernel has and that its link dump lacks, from their files.
+pub(super) fn complete(settings: &mut Sysctls, dev: &IfName) {
+    for folder in [Folder::Ipv4Conf, Folder::Ipv6Conf] {
+        let dumped = settings.folder_mut(folder);
+        let is_beyond = |key: &&SysctlKey| !dumped.contains_key(key) && !NOT_SETTINGS.contains(key);
+        if dumped.is_empty() {
+            continue;
+        }
+        let beyond: Vec<&SysctlKey> = known_keys(folder).iter().filter(is_beyond).collect();
+        for key in beyond {
+            let file = path(folder, dev.as_bytes()).join(key.as_str());
+            let value = fs::read_to_string(file).ok();
+            let value = value.and_then(|text| text.trim().parse().ok());
+            dumped.extend(value.map(|value| (*key, value)));
+        }
+    }
+}
+
 /// The initial `conf` of a new interface in the calling thread's namespace (`conf/default`). A file that cannot be read
 /// is left out.
 pub fn defaults() -> io::Result<Sysctls> {

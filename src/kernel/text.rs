@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use netlink_packet_core::{DefaultNla, NLA_TYPE_MASK, Nla};
 use netlink_packet_route::link::{LinkAttribute, Prop};
 
+use crate::model::raw::RawAttribute;
 use crate::model::{Bytes, IfName};
 
 /// Set in the type of a received text, so that the crate does not know the attribute.
@@ -66,17 +67,34 @@ fn mark(mut attributes: &mut [u8], texts: &[u16]) {
 
 /// Type and text of a raw attribute.
 pub(super) fn read(attribute: &DefaultNla) -> (u16, Bytes) {
-    let mut bytes = vec![0; attribute.value_len()];
-    attribute.emit_value(&mut bytes);
+    let RawAttribute {
+        number,
+        value: mut bytes,
+    } = stored(attribute);
     if bytes.last() == Some(&0) {
         bytes.pop();
     }
-    (attribute.kind() & NLA_TYPE_MASK & !RAW, bytes.into())
+    (number, bytes.into())
 }
 
 /// A raw attribute with a text.
 pub(super) fn write(kind: u16, text: &[u8]) -> DefaultNla {
     DefaultNla::new(kind, text.to_vec())
+}
+
+/// An attribute as it is stored.
+pub(super) fn stored(attribute: &impl Nla) -> RawAttribute {
+    let mut value = vec![0; attribute.value_len()];
+    attribute.emit_value(&mut value);
+    RawAttribute {
+        number: attribute.kind() & NLA_TYPE_MASK & !RAW,
+        value,
+    }
+}
+
+/// A stored attribute, to be sent.
+pub(super) fn restored(raw: &RawAttribute, flags: u16) -> DefaultNla {
+    DefaultNla::new(raw.number | flags, raw.value.clone())
 }
 
 /// A text of a link.

@@ -201,9 +201,7 @@ fn if_name(index: u32) -> Option<IfName> {
 
 fn of_address(message: &AddressMessage) -> Words {
     let dev = if_name(message.header.index);
-    of_model(Ok(
-        dev.and_then(|dev| address::parse(message.clone(), &dev, None))
-    ))
+    of_model(Ok(dev.and_then(|dev| address::parse(message.clone(), &dev))))
 }
 
 fn of_neighbour(message: &NeighbourMessage) -> Words {
@@ -307,6 +305,10 @@ mod tests {
             lladdr: Mac::from_slice(&[2, 0, 0, 0, 0, 2]),
             proxy: false,
             router: false,
+            noarp: false,
+            extern_learn: false,
+            managed: false,
+            protocol: None,
         };
         assert_eq!(
             content(&neighbour::put(4, &neighbour).message),

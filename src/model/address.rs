@@ -3,9 +3,10 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::{Bytes, IfName, Mac};
+use super::{Bytes, IfName, Mac, is_false};
 
 /// `IFA_F_*` bits (`linux/if_addr.h`) that an administrator sets; the kernel derives the others (secondary, tentative,
 /// deprecated, permanent, dadfailed).
@@ -26,6 +27,8 @@ const OPTIMISTIC: u32 = 0x04;
 pub const PASSING_FLAGS: u32 = OPTIMISTIC | DADFAILED | TENTATIVE;
 /// A privacy address of the kernel (for IPv4, the same bit means secondary).
 pub const TEMPORARY: u32 = 0x01;
+/// `IFA_F_SECONDARY`, for IPv4.
+const SECONDARY: u32 = TEMPORARY;
 /// Template for privacy addresses.
 pub const MANAGETEMPADDR: u32 = 0x100;
 /// No connected route comes with the address.
@@ -38,6 +41,9 @@ const STABLE_PRIVACY: u32 = 0x800;
 const PROTO_KERNEL_RA: u8 = 2;
 /// `IFAPROT_KERNEL_LL`: the kernel's link-local address.
 const PROTO_KERNEL_LL: u8 = 3;
+
+/// The prefix length of a link-local address that the kernel adds.
+const LINK_LOCAL_LEN: u8 = 64;
 
 /// One address of one interface.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -75,6 +81,12 @@ pub struct Address {
     pub protocol: Option<u8>,
     /// Its origin, as far as a restore is concerned.
     pub maker: Maker,
+    /// Its connected route was deleted, or moved to another table.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub without_route: bool,
+    /// Its entry in the table `local` was deleted: packets for it are not delivered (IPv4).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub without_local: bool,
 }
 
 /// The origin of an address, which decides whether a restore adds it.
@@ -91,19 +103,20 @@ pub enum Maker {
 }
 
 impl Maker {
-    /// The origin of an address with these attributes, on a link with this MAC.
+    /// The origin of an address on a link with this MAC, which adds addresses of its own if `derives` (`addrgenmode` is not
+    /// `none`).
     ///
-    /// Kernels before 5.18 do not report it: there, a link-local address is the kernel's if the kernel would derive the
-    /// same one.
+    /// Kernels before 5.18 do not report it (`reports`). There, a link-local address is the kernel's if the kernel would
+    /// derive the same one, and an address of a router is known by `mngtmpaddr`, which the kernel gives to each of them.
     #[must_use]
-    pub fn of(
-        local: IpAddr,
-        flags: u32,
-        protocol: Option<u8>,
-        expires: bool,
-        mac: Option<Mac>,
-    ) -> Self {
-        let IpAddr::V6(ip) = local else {
+    pub fn of(address: &Address, reports: bool, mac: Option<Mac>, derives: bool) -> Self {
+        let Address {
+            local: IpAddr::V6(ip),
+            flags,
+            protocol,
+            ..
+        } = *address
+        else {
             return Self::Admin;
         };
         // The kernel would not derive an address of an earlier MAC again.
@@ -112,11 +125,10 @@ impl Maker {
         match protocol {
             Some(PROTO_KERNEL_RA) => Self::Network,
             Some(PROTO_KERNEL_LL) if would_be_made() => Self::Kernel,
-            Some(PROTO_KERNEL_LL) => Self::Admin,
-            _ if flags & (TEMPORARY | MANAGETEMPADDR) != 0 || (expires && protocol.is_none()) => {
-                Self::Network
-            }
-            _ if is_link_local(ip) && would_be_made() => Self::Kernel,
+            _ if flags & TEMPORARY != 0 => Self::Network,
+            _ if reports || protocol.is_some() => Self::Admin,
+            _ if flags & MANAGETEMPADDR != 0 => Self::Network,
+            _ if derives && address.looks_derived() && would_be_made() => Self::Kernel,
             _ => Self::Admin,
         }
     }
@@ -160,7 +172,16 @@ impl Address {
             metric: None,
             protocol: None,
             maker: Maker::Admin,
+            without_route: false,
+            without_local: false,
         }
+    }
+
+    /// Whether it has the attributes that the kernel gives to a link-local address.
+    fn looks_derived(&self) -> bool {
+        let is_link_local = matches!(self.local, IpAddr::V6(ip) if is_link_local(ip));
+        let is_plain = self.flags & NODAD == 0 && self.metric.is_none() && self.peer.is_none();
+        is_link_local && is_plain && self.prefix_len == LINK_LOCAL_LEN
     }
 
     /// Whether the kernel or the network adds this address once the link is up.
@@ -180,15 +201,61 @@ impl Address {
         (&self.dev, self.local, self.prefix_len, self.peer)
     }
 
-    /// Whether the attributes that an administrator sets are equal: flags, scope, label, metric, broadcast.
-    pub(crate) fn has_attributes_of(&self, other: &Self) -> bool {
-        (self.flags ^ other.flags) & REQUESTED_FLAGS == 0
+    /// What the kernel compares to find it among the addresses of its link: of an IPv6 address, the address alone.
+    pub(crate) fn identity(&self) -> (IpAddr, u8, Option<IpAddr>) {
+        match self.local {
+            IpAddr::V4(_) => (self.local, self.prefix_len, self.peer),
+            IpAddr::V6(_) => (self.local, 0, None),
+        }
+    }
+
+    /// Whether the attributes that `ip address change` sets are equal. Of lifetimes only their presence counts: they pass, and
+    /// a DHCP client renews them.
+    pub(crate) fn has_changeable_of(&self, other: &Self) -> bool {
+        (self.flags ^ other.flags) & self.changeable_flags() == 0
+            && self.metric == other.metric
+            && self.protocol == other.protocol
+            && self.valid_lft.is_some() == other.valid_lft.is_some()
+            && self.preferred_lft.is_some() == other.preferred_lft.is_some()
+    }
+
+    /// Whether the attributes are equal that the kernel never changes (`inet_rtm_newaddr`, `inet6_addr_modify`).
+    pub(crate) fn has_fixed_of(&self, other: &Self) -> bool {
+        let fixed_flags = REQUESTED_FLAGS & !self.changeable_flags();
+        (self.flags ^ other.flags) & fixed_flags == 0
             && self.scope == other.scope
             && self.label == other.label
-            && self.metric == other.metric
             && self.broadcast == other.broadcast
-            && self.valid_lft.is_some() == other.valid_lft.is_some()
+            && self.key() == other.key()
     }
+
+    fn changeable_flags(&self) -> u32 {
+        if self.local.is_ipv4() {
+            0
+        } else {
+            REQUESTED_FLAGS & !MCAUTOJOIN
+        }
+    }
+
+    /// Whether it is behind the primary address of its subnet (`IFA_F_SECONDARY`).
+    pub(crate) fn is_secondary(&self) -> bool {
+        self.local.is_ipv4() && self.flags & SECONDARY != 0
+    }
+
+    /// The prefix that it connects to.
+    pub(crate) fn subnet(&self) -> Option<IpNet> {
+        let far = self.peer.unwrap_or(self.local);
+        IpNet::new(far, self.prefix_len).ok().map(|net| net.trunc())
+    }
+}
+
+/// The order in which to add addresses for the kernel to list them as before: it lists IPv4 addresses oldest first (the
+/// first of a subnet is primary), and IPv6 addresses newest first.
+pub(crate) fn in_adding_order<'a>(
+    listed: impl Iterator<Item = &'a Address>,
+) -> impl Iterator<Item = &'a Address> {
+    let (v4, v6): (Vec<_>, Vec<_>) = listed.partition(|address| address.local.is_ipv4());
+    v4.into_iter().chain(v6.into_iter().rev())
 }
 
 impl fmt::Display for Address {
@@ -207,37 +274,60 @@ mod tests {
 
     const MAC: Mac = Mac([0x02, 0x42, 0x0a, 0x03, 0x01, 0x01]);
 
-    fn maker(text: &str, flags: u32, protocol: Option<u8>, expires: bool) -> Maker {
-        Maker::of(text.parse().unwrap(), flags, protocol, expires, Some(MAC))
+    fn maker(text: &str, flags: u32, protocol: Option<u8>, reports: bool) -> Maker {
+        let mut address = Address::plain("eth0".parse().unwrap(), text.parse().unwrap(), 64);
+        (address.flags, address.protocol) = (flags, protocol);
+        Maker::of(&address, reports, Some(MAC), true)
     }
 
     #[test]
     fn a_link_local_address_is_the_kernels_only_if_the_kernel_would_make_it() {
-        assert_eq!(
-            maker("fe80::42:aff:fe03:101", PERMANENT, None, false),
-            Maker::Kernel
-        );
+        const DERIVED: &str = "fe80::42:aff:fe03:101";
+        assert_eq!(maker(DERIVED, PERMANENT, None, false), Maker::Kernel);
         assert_eq!(maker("fe80::88", PERMANENT, None, false), Maker::Admin);
+        assert_eq!(maker(DERIVED, PERMANENT, Some(3), true), Maker::Kernel);
         assert_eq!(
-            maker("fe80::42:aff:fe03:101", PERMANENT, Some(3), false),
-            Maker::Kernel
+            maker(DERIVED, PERMANENT, None, true),
+            Maker::Admin,
+            "added by hand"
         );
+        let stable = PERMANENT | STABLE_PRIVACY;
+        assert_eq!(maker("fe80::1234", stable, Some(3), true), Maker::Kernel);
         assert_eq!(
-            maker("fe80::1234", PERMANENT | STABLE_PRIVACY, Some(3), false),
-            Maker::Kernel
-        );
-        assert_eq!(
-            maker("fe80::1234", PERMANENT, Some(3), false),
+            maker("fe80::1234", PERMANENT, Some(3), true),
             Maker::Admin,
             "made from an earlier MAC"
         );
     }
 
     #[test]
+    fn an_old_kernel_derives_no_address_with_other_attributes_or_without_a_mode() {
+        let derived = "fe80::42:aff:fe03:101".parse().unwrap();
+        let address = Address::plain("eth0".parse().unwrap(), derived, 64);
+        let of = |address: &Address, derives| Maker::of(address, false, Some(MAC), derives);
+        assert_eq!(of(&address, true), Maker::Kernel);
+        assert_eq!(of(&address, false), Maker::Admin);
+        for change in [
+            |address: &mut Address| address.prefix_len = 128,
+            |address: &mut Address| address.flags = NODAD,
+            |address: &mut Address| address.metric = Some(9),
+        ] {
+            let mut other = address.clone();
+            change(&mut other);
+            assert_eq!(of(&other, true), Maker::Admin, "{other:?}");
+        }
+    }
+
+    #[test]
     fn what_routers_advertise_comes_from_the_network() {
         assert_eq!(maker("fd00::1", 0, Some(2), true), Maker::Network);
-        assert_eq!(maker("fd00::1", 0, None, true), Maker::Network);
+        assert_eq!(
+            maker("fd00::1", MANAGETEMPADDR, None, false),
+            Maker::Network
+        );
         assert_eq!(maker("fd00::1", TEMPORARY, None, true), Maker::Network);
+        assert_eq!(maker("fd00::1", MANAGETEMPADDR, None, true), Maker::Admin);
+        assert_eq!(maker("fd00::1", 0, None, false), Maker::Admin, "DHCPv6");
         assert_eq!(
             maker("10.0.0.1", TEMPORARY, None, true),
             Maker::Admin,

@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::{IfName, LinkKind, Mac, NetState, Route, route};
+use super::address::in_adding_order;
+use super::{Address, IfName, LinkKind, Mac, NetState, Route, route};
 
 /// The parts of a CNI result that `i40e_net_fix` reads.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,22 +97,22 @@ impl CniRoute {
     }
 }
 
-/// The interface of the default route, else the first macvlan, else the first.
+/// The interface that `i40e_net_fix` is to restore: a macvlan, the only kind that it creates, and one with a default route if
+/// there is one; else the interface of the default route, else the first.
 pub(super) fn main_interface(state: &NetState) -> Option<IfName> {
-    let links = || state.links_but_loopback();
-    let is_default = |dst: &IpNet| dst.prefix_len() == 0;
-    let default = state
-        .routes
-        .iter()
-        .filter(|route| destination(route).is_some_and(|dst| is_default(&dst)))
-        .find_map(|route| route.gateways().first().map(|(_, dev)| (*dev).clone()));
-    default
-        .or_else(|| {
-            links()
-                .find(|link| matches!(link.kind, LinkKind::Macvlan(_)))
-                .map(|l| l.name.clone())
-        })
-        .or_else(|| links().next().map(|link| link.name.clone()))
+    let is_default = |route: &&Route| destination(route).is_some_and(|dst| dst.prefix_len() == 0);
+    let routes = state.routes.iter().filter(is_default);
+    let of_default = routes.filter_map(|route| Some(route.gateways().first()?.1));
+    let macvlans: Vec<&IfName> = state
+        .links_but_loopback()
+        .filter(|link| matches!(link.kind, LinkKind::Macvlan(_)))
+        .map(|link| &link.name)
+        .collect();
+    let main = of_default.clone().find(|name| macvlans.contains(name));
+    let main = main.or_else(|| macvlans.first().copied());
+    let main = main.or_else(|| of_default.clone().next());
+    let first = || state.links_but_loopback().next().map(|link| &link.name);
+    main.or_else(first).cloned()
 }
 
 /// The destination of a unicast route in the main table.
@@ -136,8 +137,8 @@ pub(super) fn cni_result(state: &NetState, ifname: &IfName, netns: &str) -> CniR
         routes.iter().find(is_default).and_then(|route| route.gw)
     };
     let (gateway4, gateway6) = (default(true), default(false));
-    let ips = state
-        .addresses_of(ifname)
+    let addresses = state.addresses_of(ifname);
+    let ips = in_adding_order(addresses)
         .filter(|address| !address.comes_by_itself())
         .filter_map(|address| {
             Some(CniIp {
@@ -166,15 +167,26 @@ pub(super) fn cni_result(state: &NetState, ifname: &IfName, netns: &str) -> CniR
     }
 }
 
-/// Routes with a gateway only: `i40e_net_fix` would send any other route through the default gateway.
+/// Routes with a gateway only: `i40e_net_fix` would send any other route through the default gateway. It stops at a route that
+/// the kernel refuses, so each gateway must be in a subnet of an address, or link-local.
 fn cni_routes(state: &NetState, ifname: &IfName) -> Vec<CniRoute> {
+    let subnets: Vec<IpNet> = state
+        .addresses_of(ifname)
+        .filter_map(Address::subnet)
+        .collect();
+    let is_reachable = |gateway: &IpAddr| {
+        subnets.iter().any(|subnet| subnet.contains(gateway))
+            || matches!(gateway, IpAddr::V6(ip) if ip.is_unicast_link_local())
+    };
     let through_main = |of: &Route| match of.gateways().as_slice() {
-        [(gateway, dev)] if *dev == ifname => Some(*gateway),
+        [(gateway, dev)] if *dev == ifname => Some(*gateway).filter(is_reachable),
         _ => None,
     };
     state
         .routes
         .iter()
-        .filter_map(|of| Some(CniRoute::via(destination(of)?, Some(through_main(of)?))))
+        .filter_map(|of| Some((destination(of)?, through_main(of)?)))
+        .filter(|(dst, gateway)| dst.addr().is_ipv4() == gateway.is_ipv4())
+        .map(|(dst, gateway)| CniRoute::via(dst, Some(gateway)))
         .collect()
 }

@@ -1,13 +1,16 @@
 //! Links and their kind-specific data, as `ip -d link` shows them.
 
-use std::fmt;
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
 
 use serde::{Deserialize, Serialize};
 
 use super::bond::Bond;
+use super::raw::RawAttribute;
 use super::sysctl::Sysctls;
-use super::text::Invalid;
-use super::{Bytes, IfName, Mac, limits};
+use super::{Bytes, IfName, Mac, is_false, limits};
+
+pub use super::vlan::{Vlan, VlanId, VlanProtocol};
 
 /// One network interface with all attributes that `ip link add` or `ip link set` can give it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -50,6 +53,24 @@ pub struct Link {
     /// The bond, bridge or VRF that the link is a port of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master: Option<IfName>,
+    /// The settings of a port of a bridge, by the numbers in [`BRIDGE_PORT`], ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub port: Vec<RawAttribute>,
+    /// Limits of segmentation and aggregation offload that are not the kernel's defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub offload: BTreeMap<OffloadLimit, u32>,
+    /// `protodown on`: held down by a daemon.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub protodown: bool,
+    /// `mode dormant` (`IFLA_LINKMODE`): waits for a daemon to declare it operational.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub dormant: bool,
+    /// `ip token`: the lower half of the addresses that the link derives from router advertisements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<Ipv6Addr>,
+    /// A bridge with VLAN filtering, whose ports have VLANs of their own.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub vlan_filtering: bool,
     /// The parent (`IFLA_LINK`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
@@ -68,6 +89,14 @@ impl Link {
     /// Whether it is on a link of the host.
     pub(crate) fn is_on_host(&self) -> bool {
         matches!(self.parent, Some(Parent::Host(_)))
+    }
+
+    /// Whether netfix can add a port to it: to a VRF, and to a bridge whose ports have no VLANs. A bond is a case of its own.
+    pub(crate) fn takes_ports(&self) -> bool {
+        match self.kind.name() {
+            "bridge" => !self.vlan_filtering,
+            kind => kind == "vrf",
+        }
     }
 
     /// A link with default attributes: up, with multicast, and an index of the kernel's choice.
@@ -90,6 +119,12 @@ impl Link {
             queues: None,
             qdisc: None,
             master: None,
+            port: Vec::new(),
+            offload: BTreeMap::new(),
+            protodown: false,
+            dormant: false,
+            token: None,
+            vlan_filtering: false,
             parent: None,
             kind,
             hardware: None,
@@ -97,6 +132,34 @@ impl Link {
         }
     }
 }
+
+/// The settings of a port of a bridge that an administrator sets (`IFLA_BRPORT_*`, `linux/if_link.h`), with their names in
+/// bridge(8). The others are states, or refer to another link.
+pub const BRIDGE_PORT: [(u16, &str); 23] = [
+    (2, "priority"),
+    (3, "cost"),
+    (4, "hairpin"),
+    (5, "guard"),
+    (6, "root_block"),
+    (7, "fastleave"),
+    (8, "learning"),
+    (9, "flood"),
+    (10, "proxy_arp"),
+    (12, "proxy_arp_wifi"),
+    (25, "mcast_router"),
+    (27, "mcast_flood"),
+    (28, "mcast_to_unicast"),
+    (29, "vlan_tunnel"),
+    (30, "bcast_flood"),
+    (31, "group_fwd_mask"),
+    (32, "neigh_suppress"),
+    (33, "isolated"),
+    (37, "mcast_eht_hosts_limit"),
+    (39, "locked"),
+    (40, "mab"),
+    (42, "mcast_max_groups"),
+    (43, "neigh_vlan_suppress"),
+];
 
 /// The kernel's defaults (`ETH_DATA_LEN`, `DEFAULT_TX_QUEUE_LEN`).
 const ETHERNET_MTU: u32 = 1500;
@@ -118,6 +181,47 @@ pub struct Flags {
     pub allmulti: bool,
     /// `multicast on`.
     pub multicast: bool,
+    /// `dynamic on`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub dynamic: bool,
+    /// `trailers off`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub notrailers: bool,
+}
+
+/// A limit of segmentation or aggregation offload (`IFLA_*`, `linux/if_link.h`), in bytes or segments. The kernel lowers those for
+/// IPv4 with the others, which come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // each is documented in ip-link(8)
+pub enum OffloadLimit {
+    GsoMaxSize,
+    GsoMaxSegs,
+    GroMaxSize,
+    GsoIpv4MaxSize,
+    GroIpv4MaxSize,
+}
+
+impl OffloadLimit {
+    /// The kernel's default (`GSO_LEGACY_MAX_SIZE`, `GSO_MAX_SEGS`, `GRO_LEGACY_MAX_SIZE`, linux/netdevice.h).
+    pub(crate) fn default_value(self) -> u32 {
+        match self {
+            Self::GsoMaxSegs => 65_535,
+            _ => 65_536,
+        }
+    }
+
+    /// Its name in ip-link(8).
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::GsoMaxSize => "gso_max_size",
+            Self::GsoMaxSegs => "gso_max_segs",
+            Self::GroMaxSize => "gro_max_size",
+            Self::GsoIpv4MaxSize => "gso_ipv4_max_size",
+            Self::GroIpv4MaxSize => "gro_ipv4_max_size",
+        }
+    }
 }
 
 /// Queue counts of a link.
@@ -191,115 +295,6 @@ impl LinkKind {
     #[must_use]
     pub fn can_be_made(&self) -> bool {
         matches!(self, Self::Vlan(_) | Self::Macvlan(_) | Self::Bond(_))
-    }
-}
-
-/// A VLAN id: 0 to 4094.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "u16", into = "u16")]
-pub struct VlanId(u16);
-
-impl TryFrom<u16> for VlanId {
-    type Error = Invalid;
-
-    fn try_from(id: u16) -> Result<Self, Invalid> {
-        if id < 4095 {
-            Ok(Self(id))
-        } else {
-            Err(Invalid::new(&id, "a VLAN id (0 to 4094)"))
-        }
-    }
-}
-
-impl From<VlanId> for u16 {
-    fn from(id: VlanId) -> Self {
-        id.0
-    }
-}
-
-impl fmt::Display for VlanId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// The tag protocol of a VLAN.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum VlanProtocol {
-    /// Ethertype 0x8100.
-    #[default]
-    #[serde(rename = "802.1Q")]
-    Dot1Q,
-    /// Ethertype 0x88a8.
-    #[serde(rename = "802.1ad")]
-    Dot1Ad,
-}
-
-/// The data of a VLAN.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Vlan {
-    /// The tag.
-    pub id: VlanId,
-    /// The tag's protocol.
-    #[serde(default)]
-    pub protocol: VlanProtocol,
-    /// `VLAN_FLAG_*` bits (`linux/if_vlan.h)`: 1 `reorder_hdr`, 2 gvrp, 4 `loose_binding`, 8 mvrp, 16 `bridge_binding`.
-    #[serde(default)]
-    pub vlan_flags: u32,
-    /// `ingress-qos-map`: VLAN priority to packet priority.
-    #[serde(
-        default,
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "limits::at_most::<{ limits::INGRESS }, _, _>"
-    )]
-    pub ingress_qos: Vec<(u32, u32)>,
-    /// `egress-qos-map`: packet priority to VLAN priority.
-    #[serde(
-        default,
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "limits::at_most::<{ limits::EGRESS }, _, _>"
-    )]
-    pub egress_qos: Vec<(u32, u32)>,
-}
-
-impl Vlan {
-    /// `VLAN_FLAG_REORDER_HDR`, the only flag of a new VLAN.
-    pub const REORDER_HDR: u32 = 1;
-    const FLAG_NAMES: [(u32, &'static str); 5] = [
-        (1, "reorder_hdr"),
-        (2, "gvrp"),
-        (4, "loose_binding"),
-        (8, "mvrp"),
-        (16, "bridge_binding"),
-    ];
-
-    /// An 802.1Q VLAN with the flags that a new one has.
-    #[must_use]
-    pub fn plain(id: VlanId) -> Self {
-        Self {
-            id,
-            protocol: VlanProtocol::Dot1Q,
-            vlan_flags: Self::REORDER_HDR,
-            ingress_qos: Vec::new(),
-            egress_qos: Vec::new(),
-        }
-    }
-
-    /// Names of the flags that differ from a new VLAN's, as `ip link add type vlan` takes them.
-    pub(crate) fn unusual_flags(&self) -> Vec<String> {
-        let differs = self.vlan_flags ^ Self::REORDER_HDR;
-        let on = |bit: u32| {
-            if self.vlan_flags & bit == 0 {
-                "off"
-            } else {
-                "on"
-            }
-        };
-        Self::FLAG_NAMES
-            .iter()
-            .filter(|(bit, _)| differs & bit != 0)
-            .map(|(bit, name)| format!("{name} {}", on(*bit)))
-            .collect()
     }
 }
 
@@ -409,6 +404,22 @@ mod tests {
         assert!(nic.is_same(&hardware(None, Some("0000:00:02.0"))));
         assert!(!nic.is_same(&hardware(Some(2), Some("0000:00:02.0"))));
         assert!(!nic.is_same(&hardware(None, None)));
+    }
+
+    #[test]
+    fn a_port_can_be_added_to_a_vrf_and_to_a_bridge_without_vlans() {
+        let master = |kind: &str, vlan_filtering| {
+            let driver = kind.to_owned();
+            let kind = LinkKind::Other { driver };
+            Link {
+                vlan_filtering,
+                ..Link::plain("m0".parse().unwrap(), kind)
+            }
+        };
+        assert!(master("vrf", false).takes_ports());
+        assert!(master("bridge", false).takes_ports());
+        assert!(!master("bridge", true).takes_ports());
+        assert!(!master("team", false).takes_ports());
     }
 
     #[test]

@@ -13,6 +13,11 @@ use super::text::Invalid;
 pub struct Mac(pub [u8; 6]);
 
 impl Mac {
+    /// Whether it is of a group: broadcast or multicast.
+    pub(crate) fn is_group(self) -> bool {
+        self.0[0] & 1 != 0
+    }
+
     /// The address, if `bytes` has the length of an Ethernet address; an InfiniBand address has 20 bytes.
     pub(crate) fn from_slice(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)

@@ -8,6 +8,7 @@ pub mod bytes;
 pub mod checkpoint;
 pub mod claim;
 pub mod cni_result;
+pub(crate) mod connected;
 pub mod exit;
 pub mod identity;
 mod index;
@@ -20,6 +21,7 @@ pub mod neighbour;
 pub mod nic;
 pub mod partial;
 pub mod problem;
+pub mod raw;
 pub mod route;
 pub mod rule;
 pub mod stack;
@@ -27,6 +29,7 @@ pub mod state;
 pub mod summary;
 pub mod sysctl;
 pub(crate) mod text;
+mod vlan;
 pub mod window;
 
 pub use address::Address;
@@ -49,3 +52,9 @@ pub use state::NetState;
 pub(crate) use summary::interfaces;
 pub use summary::{GatewayAnswer, Interface, PodSummary, State, TargetAnswer, TargetKind};
 pub use window::Window;
+
+/// For keys that are stored only if they are true.
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes a reference
+fn is_false(value: &bool) -> bool {
+    !value
+}

@@ -11,7 +11,7 @@ use super::text::Invalid;
 /// The longest interface name in bytes: `IFNAMSIZ` without the terminating NUL.
 const MAX_BYTES: usize = 15;
 
-/// A network interface name: 1 to 15 bytes, no slash, colon or white space, not `.` or `..`. It need not be UTF-8.
+/// A network interface name: 1 to 15 bytes, no slash, colon, percent sign or white space, not `.` or `..`. It need not be UTF-8.
 ///
 /// ```
 /// use netfix::model::IfName;
@@ -47,7 +47,8 @@ impl TryFrom<Bytes> for IfName {
 
     fn try_from(name: Bytes) -> Result<Self, Invalid> {
         let bytes = name.as_slice();
-        let forbidden = |byte: &u8| b"/:\0\x0b".contains(byte) || byte.is_ascii_whitespace();
+        // The kernel takes `%` for a place of a number, and no link keeps one.
+        let forbidden = |byte: &u8| b"/:%\0\x0b".contains(byte) || byte.is_ascii_whitespace();
         let valid = (1..=MAX_BYTES).contains(&bytes.len())
             && bytes != b"."
             && bytes != b".."
@@ -57,7 +58,7 @@ impl TryFrom<Bytes> for IfName {
         } else {
             Err(Invalid::new(
                 &name,
-                "an interface name (1 to 15 bytes, no '/', ':' or white space)",
+                "an interface name (1 to 15 bytes, no '/', ':', '%' or white space)",
             ))
         }
     }
@@ -108,6 +109,8 @@ mod tests {
     #[test]
     fn refuses_what_the_kernel_refuses() {
         for name in [
+            "eth%d",
+            "100%",
             "",
             ".",
             "..",

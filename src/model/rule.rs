@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::raw::RawAttribute;
 use super::{Bytes, limits};
 
 /// One rule, with the fields of `struct fib_rule_hdr` and its attributes (`linux/fib_rules.h`).
@@ -79,6 +80,9 @@ pub struct Rule {
     /// Its origin (`RTPROT_*`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<u8>,
+    /// Attributes of newer kernels, such as the masks of ports (`FRA_DPORT_MASK`, Linux 6.15).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub extra: Vec<RawAttribute>,
 }
 
 /// `RTPROT_KERNEL` (linux/rtnetlink.h).

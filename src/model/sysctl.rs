@@ -131,6 +131,13 @@ impl Sysctls {
         ]
     }
 
+    /// Whether the link adds link-local addresses of its own (`addr_gen_mode` is not `IN6_ADDR_GEN_MODE_NONE`).
+    pub(crate) fn derives_addresses(&self) -> bool {
+        const MODE: SysctlKey = SysctlKey::known("addr_gen_mode");
+        const NONE: i64 = 1;
+        self.ipv6.get(&MODE) != Some(&NONE)
+    }
+
     /// The settings of one folder.
     pub fn folder_mut(&mut self, folder: Folder) -> &mut Settings {
         match folder {

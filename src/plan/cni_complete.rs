@@ -2,12 +2,13 @@
 
 use ipnet::{IpNet, Ipv4Net};
 
+use crate::model::address::in_adding_order;
 use crate::model::link::{Flags, Macvlan, MacvlanMode, Vlan};
 use crate::model::partial::{Attachment, Made, Partial, Tuning};
 use crate::model::problem::PartialCause;
 use crate::model::sysctl::Sysctls;
 use crate::model::{Address, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
-use crate::plan::link_diff;
+use crate::plan::link_diff::{self, DISABLE_IPV6};
 use crate::plan::{HostLinks, Plan, cni_routes};
 
 /// The state that such a source describes, and the problems with it.
@@ -115,12 +116,26 @@ impl Completion<'_> {
             tune(attachment, &mut link);
             self.unknown_settings(attachment, now);
         } else {
+            self.allow_ipv6(attachment, &mut link);
             self.left_alone(attachment, &link, now);
         }
         if is_own {
             self.report_what_is_lost(attachment);
         }
         link
+    }
+
+    /// A missing IPv6 address needs IPv6, on a link that is up as well.
+    fn allow_ipv6(&self, attachment: &Attachment, link: &mut Link) {
+        let is_missing = |net: &IpNet| {
+            let wanted = address(&attachment.ifname, *net);
+            wanted.local.is_ipv6() && !self.now.addresses.iter().any(|now| now.is_same(&wanted))
+        };
+        if attachment.addresses.iter().any(is_missing)
+            && let Some(off) = link.sysctls.ipv6.get_mut(&DISABLE_IPV6)
+        {
+            *off = 0;
+        }
     }
 
     /// What a restore cannot set on a recreated link.
@@ -152,7 +167,7 @@ impl Completion<'_> {
         configured.mac = now.mac;
         let mut differing = Plan::default();
         let state = Indexed::new(self.now);
-        link_diff::attributes(&configured, now, &state, &mut differing);
+        link_diff::attributes(&configured, now, &state, &state, &mut differing);
         link_diff::sysctls(&configured, now, &state, &mut differing);
         for line in differing.lines() {
             self.problems
@@ -184,7 +199,7 @@ impl Completion<'_> {
             .map(|net| address(&attachment.ifname, *net))
             .collect();
         // Added in the order of the source, they are listed in this one.
-        for wanted in link_diff::in_adding_order(&wanted) {
+        for wanted in in_adding_order(wanted.iter()) {
             if !self.state.addresses.iter().any(|now| now.is_same(wanted)) {
                 self.state.addresses.push(wanted.clone());
             }

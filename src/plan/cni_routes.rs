@@ -6,11 +6,9 @@ use std::net::{IpAddr, Ipv6Addr};
 use ipnet::{IpNet, Ipv6Net};
 
 use crate::model::cni_result::CniRoute;
-use crate::model::route::{Hop, KIND_UNICAST, Metric, RouteOf, SCOPE_UNIVERSE, TABLE_MAIN};
+use crate::model::route::{Hop, Metric, RouteOf, SCOPE_UNIVERSE, TABLE_MAIN};
 use crate::model::{IfName, Route, limits};
 
-/// `RTPROT_BOOT`, the default of ip(8) and of plugins.
-const PROTOCOL_BOOT: u8 = 3;
 /// The metric of an IPv6 route for which none is given (`IP6_RT_PRIO_USER`).
 const METRIC_V6: u32 = 1024;
 
@@ -92,26 +90,18 @@ fn plain<A, N>(dev: &IfName, dst: N, gateway: Option<A>, entry: &CniRoute) -> Ro
     let given = |value: &Option<u32>| value.filter(|value| *value != 0);
     let metrics = [(Metric::Mtu, given(mtu)), (Metric::Advmss, given(advmss))];
     RouteOf {
-        dst,
-        src: None,
         table: given(table).unwrap_or(TABLE_MAIN),
-        protocol: PROTOCOL_BOOT,
         scope: scope.unwrap_or(SCOPE_UNIVERSE),
-        kind: KIND_UNICAST,
-        tos: 0,
         priority: given(priority),
-        prefsrc: None,
         hops: vec![Hop {
             gateway,
-            dev: Some(dev.clone()),
-            onlink: false,
-            weight: 0,
+            ..Hop::direct(dev.clone())
         }],
         metrics: metrics
             .into_iter()
             .filter_map(|(key, value)| Some((key, value?)))
             .collect::<BTreeMap<_, _>>(),
-        preference: None,
+        ..RouteOf::plain(dst, dev)
     }
 }
 

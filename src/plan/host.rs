@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Change, HostLinks, Observed, Plan, Step};
+use super::{Change, HostLinks, Observed, Plan, Step, addresses, routes};
 use crate::model::bond::Bond;
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{IfName, Indexed, Link, LinkKind, NetState, Parent};
@@ -99,8 +99,9 @@ impl<'a> Planner<'a> {
                 .insert(wanted.name.clone(), now.name.clone());
         }
         self.can_be_parent(wanted);
-        link_diff::cannot_restore(wanted, Some(now), &self.wanted, &mut self.plan);
-        link_diff::attributes(wanted, now, &self.wanted, &mut self.plan);
+        link_diff::cannot_restore(wanted, Some(now), &self.wanted, &self.now, &mut self.plan);
+        link_diff::attributes(wanted, now, &self.wanted, &self.now, &mut self.plan);
+        link_diff::port(wanted, now, &self.wanted, &self.now, &mut self.plan);
         link_diff::sysctls(wanted, now, &self.wanted, &mut self.plan);
         link_diff::up(wanted, now, &self.wanted, &mut self.plan);
     }
@@ -143,7 +144,7 @@ impl<'a> Planner<'a> {
             return;
         }
         self.can_be_parent(wanted);
-        link_diff::cannot_restore(wanted, now, &self.wanted, &mut self.plan);
+        link_diff::cannot_restore(wanted, now, &self.wanted, &self.now, &mut self.plan);
         let fresh = fresh_link(wanted, self.observed);
         if let Some(base) = now.or(fresh.as_ref()) {
             self.settle(wanted, base);
@@ -215,7 +216,8 @@ impl<'a> Planner<'a> {
         if self.inherits_mac(wanted) && self.parent_changes_mac(wanted) {
             target.mac = now.mac;
         }
-        link_diff::attributes(&target, now, &self.wanted, &mut self.plan);
+        link_diff::attributes(&target, now, &self.wanted, &self.now, &mut self.plan);
+        link_diff::port(wanted, now, &self.wanted, &self.now, &mut self.plan);
         link_diff::kind_data(wanted, now, &mut self.plan);
         link_diff::sysctls(wanted, now, &self.wanted, &mut self.plan);
         if let (LinkKind::Bond(then), LinkKind::Bond(bond)) = (&wanted.kind, &now.kind) {
@@ -284,7 +286,7 @@ impl<'a> Planner<'a> {
                 continue;
             }
             if let Some(other) = &now.master {
-                let cause = ConflictCause::OtherBond {
+                let cause = ConflictCause::OtherMaster {
                     now: other.clone(),
                     then: bond.clone(),
                 };
@@ -309,20 +311,17 @@ impl<'a> Planner<'a> {
             let exists = self.observed.new_link.is_some() || self.now.link(&now).is_some();
             (in_scope && exists).then_some(now)
         };
-        link_diff::addresses(wanted, self.observed, &settled, &mut self.plan);
+        let superfluous = addresses::steps(wanted, self.observed, &settled, &mut self.plan);
         let through = |route: &&crate::model::Route| {
             let devs = route.devs();
             !devs.is_empty() && devs.iter().all(|dev| settled(dev).is_some())
         };
         let routes = wanted.routes.iter().filter(through).cloned();
-        let routes: Vec<_> = routes
-            .map(|route| route.renamed(|dev| self.links.name_now(dev)))
-            .collect();
-        link_diff::routes(
-            routes.into_iter(),
-            &self.observed.state.routes,
-            &mut self.plan,
-        );
+        let routes = routes.map(|route| route.renamed(|dev| self.links.name_now(dev)));
+        let Observed { state, age, .. } = self.observed;
+        routes::steps(routes, &state.routes, age, &mut self.plan);
+        let steps = &mut self.plan.steps;
+        steps.extend(superfluous.into_iter().map(Step::DeleteRoute));
     }
 }
 

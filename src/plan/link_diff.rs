@@ -1,12 +1,13 @@
 //! The steps from a link's present state to its stored one, without its creation.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 
-use crate::model::address::{DADFAILED, Maker};
+use crate::model::address::Maker;
 use crate::model::link::Flags;
 use crate::model::problem::{ConflictCause, PlanCause};
+use crate::model::raw::RawAttribute;
 use crate::model::sysctl::{Folder, SysctlKey};
-use crate::model::{Address, IfName, Indexed, Link, LinkKind, Neighbour, NetState, Problem, Route};
+use crate::model::{IfName, Indexed, Link, LinkKind, Problem};
 use crate::plan::{Change, Observed, Plan, Step};
 
 /// `net/ipv6/conf/<interface>/mtu`.
@@ -14,12 +15,12 @@ const IPV6_MTU: SysctlKey = SysctlKey::known("mtu");
 
 /// `net/ipv6/conf/<interface>/addr_gen_mode`, and its value once a secret is written (`IN6_ADDR_GEN_MODE_*`).
 const STABLE_SECRET: SysctlKey = SysctlKey::known("stable_secret");
-const ADDR_GEN_MODE: SysctlKey = SysctlKey::known("addr_gen_mode");
+pub(super) const ADDR_GEN_MODE: SysctlKey = SysctlKey::known("addr_gen_mode");
 const STABLE_PRIVACY: i64 = 2;
 /// The mode in which the kernel adds no link-local address.
-const NO_ADDRESS: i64 = 1;
+pub(super) const NO_ADDRESS: i64 = 1;
 /// `net/ipv6/conf/<interface>/disable_ipv6`.
-const DISABLE_IPV6: SysctlKey = SysctlKey::known("disable_ipv6");
+pub(super) const DISABLE_IPV6: SysctlKey = SysctlKey::known("disable_ipv6");
 
 /// A new link right after its creation: down, with initial settings.
 pub(crate) fn fresh_link(wanted: &Link, observed: Observed<'_>) -> Option<Link> {
@@ -38,14 +39,24 @@ pub(crate) fn fresh_link(wanted: &Link, observed: Observed<'_>) -> Option<Link> 
         altnames: Vec::new(),
         group: 0,
         master: None,
+        protodown: false,
+        dormant: false,
+        token: None,
         sysctls,
         ..wanted.clone()
     })
 }
 
 /// The steps for one link's own attributes, before it goes up.
-pub(crate) fn attributes(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut Plan) {
+pub(crate) fn attributes(
+    wanted: &Link,
+    now: &Link,
+    state: &Indexed<'_>,
+    present: &Indexed<'_>,
+    plan: &mut Plan,
+) {
     let is_bond_port = is_bond_port(wanted, state);
+    let comes_with_port = comes_with_port(wanted, state, present);
     let dev = &now.name;
     let mut set = |change, was: Option<String>| {
         plan.steps.push(Step::SetLink {
@@ -56,7 +67,8 @@ pub(crate) fn attributes(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &
     };
     // A bond decides its ports' MAC and MTU.
     if !is_bond_port {
-        if let Some(mac) = wanted.mac.filter(|mac| now.mac != Some(*mac)) {
+        let mac = wanted.mac.filter(|_| !comes_with_port);
+        if let Some(mac) = mac.filter(|mac| now.mac != Some(*mac)) {
             set(Change::Mac(mac), now.mac.map(|mac| mac.to_string()));
         }
         if wanted.mtu != now.mtu {
@@ -72,12 +84,12 @@ pub(crate) fn attributes(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &
     if wanted.group != now.group {
         set(Change::Group(wanted.group), Some(now.group.to_string()));
     }
-    if let Some(alias) = wanted
-        .alias
-        .as_ref()
-        .filter(|alias| now.alias.as_ref() != Some(alias))
+    // One that the checkpoint lacks was added later, and stays.
+    if let Some(alias) = wanted.alias.clone()
+        && now.alias.as_ref() != Some(&alias)
     {
-        set(Change::Alias(alias.clone()), None);
+        let was = now.alias.as_ref().map(ToString::to_string);
+        set(Change::Alias(alias), was);
     }
     let altnames: Vec<_> = wanted
         .altnames
@@ -96,6 +108,38 @@ pub(crate) fn attributes(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &
     if !is_bond_port && settable(wanted.flags) != settable(now.flags) {
         set(Change::Flags(now.flags, wanted.flags), None);
     }
+}
+
+/// The steps for what is not the default; a default may be that of another driver.
+fn beyond_defaults(wanted: &Link, now: &Link, plan: &mut Plan) {
+    let limits = wanted.offload.iter();
+    let differs = limits.filter(|(limit, value)| now.offload.get(limit) != Some(value));
+    let offload: Vec<_> = differs.map(|(limit, value)| (*limit, *value)).collect();
+    if !offload.is_empty() {
+        plan.steps
+            .push(Step::set(&now.name, Change::Offload(offload)));
+    }
+    if wanted.protodown && !now.protodown {
+        plan.steps.push(Step::set(&now.name, Change::ProtoDown));
+    }
+    if wanted.dormant && !now.dormant {
+        plan.steps.push(Step::set(&now.name, Change::Dormant));
+    }
+    if let Some(token) = wanted.token.filter(|token| now.token != Some(*token)) {
+        plan.steps.push(Step::set(&now.name, Change::Token(token)));
+    }
+}
+
+/// Whether a bridge has the MAC of a port that is missing: it gets it with the port, and would keep one that was set.
+fn comes_with_port(wanted: &Link, state: &Indexed<'_>, present: &Indexed<'_>) -> bool {
+    let is_led_by =
+        |port: &&Link| port.mac == wanted.mac && port.master.as_ref() == Some(&wanted.name);
+    let mut ports = state.state.links.iter().filter(is_led_by);
+    let is_missing = |port: &Link| {
+        let now = present.link(&port.name);
+        now.is_none_or(|now| now.master != port.master)
+    };
+    wanted.takes_ports() && ports.any(is_missing)
 }
 
 /// The step for the data of the link's kind, but for a bond's.
@@ -129,10 +173,8 @@ pub(crate) fn sysctls(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut
             *mode = STABLE_PRIVACY;
         }
     }
-    if adds_link_local(wanted, state) {
-        // Set by netlink after the link is up: unlike a write to the sysctl, that adds no address.
-        current.ipv6.remove(&ADDR_GEN_MODE);
-    }
+    // Set by netlink: unlike a write to the sysctl, that adds no address to a link that is down.
+    let mode_now = current.ipv6.remove(&ADDR_GEN_MODE);
     let folders = wanted.sysctls.folders().into_iter();
     for ((folder, wanted), (_, current)) in folders.zip(current.folders()) {
         for (key, value) in wanted {
@@ -148,6 +190,16 @@ pub(crate) fn sysctls(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut
             });
         }
     }
+    beyond_defaults(wanted, now, plan);
+    let mode = wanted.sysctls.ipv6.get(&ADDR_GEN_MODE).copied();
+    if mode_now.is_some() && mode != mode_now && !adds_link_local(wanted, state) {
+        plan.steps.extend(mode.and_then(|mode| set_mode(now, mode)));
+    }
+}
+
+fn set_mode(now: &Link, mode: i64) -> Option<Step> {
+    let mode = u8::try_from(mode).ok()?;
+    Some(Step::set(&now.name, Change::AddrGenMode(mode)))
 }
 
 /// Whether the kernel would add a link-local IPv6 address when the link goes up, and the link had none.
@@ -157,8 +209,10 @@ fn adds_link_local(wanted: &Link, state: &Indexed<'_>) -> bool {
     let makes_one = mode.is_some_and(|mode| *mode != NO_ADDRESS);
     let mut addresses = state.addresses_of(&wanted.name).iter();
     let had_one = addresses.any(|address| address.maker == Maker::Kernel);
+    let master = wanted.master.as_ref().map(|name| state.link(name));
+    let decides = master.is_none_or(|master| master.is_some_and(Link::takes_ports));
     // Without carrier no link has one yet.
-    let is_plain = wanted.flags.up && wanted.flags.carrier && wanted.master.is_none();
+    let is_plain = wanted.flags.up && wanted.flags.carrier && decides;
     has_ipv6 && makes_one && is_plain && !had_one
 }
 
@@ -170,143 +224,36 @@ pub(crate) fn up(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut Plan
     let goes_up = wanted.flags.up && !now.flags.up && !waits_for_bond;
     let mode_now = now.sysctls.ipv6.get(&ADDR_GEN_MODE).copied();
     if goes_up && adds_link_local {
-        plan.steps.push(Step::Sysctl {
-            dev: now.name.clone(),
-            folder: Folder::Ipv6Conf,
-            key: ADDR_GEN_MODE,
-            value: NO_ADDRESS.to_string(),
-            now: mode_now.map_or_else(String::new, |mode| mode.to_string()),
-        });
+        plan.steps.extend(set_mode(now, NO_ADDRESS));
     }
     if goes_up {
         plan.steps.push(Step::set(&now.name, Change::Up));
     }
-    let mode = wanted
-        .sysctls
-        .ipv6
-        .get(&ADDR_GEN_MODE)
-        .filter(|_| adds_link_local);
-    let Some(mode) = mode.and_then(|mode| u8::try_from(*mode).ok()) else {
+    let mode = wanted.sysctls.ipv6.get(&ADDR_GEN_MODE).copied();
+    let Some(mode) = mode.filter(|_| adds_link_local) else {
         return;
     };
-    let step = Step::set(&now.name, Change::AddrGenMode(mode));
-    if goes_up || (now.flags.up && !now.flags.carrier && mode_now != Some(mode.into())) {
+    if goes_up || (now.flags.up && !now.flags.carrier && mode_now != Some(mode)) {
         // With another mode, the kernel would add the address as soon as there is carrier.
-        plan.later.push(step);
-    } else if mode_now != Some(mode.into()) {
-        plan.steps.push(step);
-    }
-}
-
-/// The steps for addresses and neighbours of the links for which `name_now` returns the present name.
-pub(crate) fn addresses(
-    wanted: &NetState,
-    observed: Observed<'_>,
-    name_now: &impl Fn(&IfName) -> Option<IfName>,
-    plan: &mut Plan,
-) {
-    let mut present = HashMap::new();
-    for now in &observed.state.addresses {
-        present.entry(now.key()).or_insert(now);
-    }
-    for address in in_adding_order(&wanted.addresses) {
-        let Some(dev) = name_now(&address.dev) else {
-            continue;
-        };
-        let Some(address) = aged(
-            Address {
-                dev,
-                ..address.clone()
-            },
-            observed.age,
-            plan,
-        ) else {
-            continue;
-        };
-        let same = present.get(&address.key()).copied();
-        if let Some(now) = same.filter(|now| now.flags & DADFAILED != 0) {
-            plan.problems.push(PlanCause::DuplicateAddress.error(now));
-        }
-        match same {
-            // The kernel adds these once the link is up; added by netfix they would have other attributes.
-            _ if address.comes_by_itself() => {}
-            None => plan.steps.push(Step::AddAddress(address)),
-            Some(now) if !now.has_attributes_of(&address) => {
-                plan.steps.push(Step::ChangeAddress(address));
-            }
-            Some(_) => {}
-        }
-    }
-    let present: HashSet<&Neighbour> = observed.state.neighbours.iter().collect();
-    for neighbour in &wanted.neighbours {
-        let Some(dev) = name_now(&neighbour.dev) else {
-            continue;
-        };
-        let neighbour = Neighbour {
-            dev,
-            ..neighbour.clone()
-        };
-        if !present.contains(&neighbour) {
-            plan.steps.push(Step::AddNeighbour(neighbour));
-        }
-    }
-}
-
-/// The order in which to add addresses for the kernel to list them as before: it lists IPv4 addresses oldest first (the
-/// first of a subnet is primary), and IPv6 addresses newest first.
-pub(crate) fn in_adding_order(listed: &[Address]) -> impl Iterator<Item = &Address> {
-    let (v4, v6): (Vec<_>, Vec<_>) = listed.iter().partition(|address| address.local.is_ipv4());
-    v4.into_iter().chain(v6.into_iter().rev())
-}
-
-/// The address with its remaining lifetime; `None`, with a warning, when it has expired.
-fn aged(mut address: Address, age: u32, plan: &mut Plan) -> Option<Address> {
-    let Some(valid) = address.valid_lft else {
-        return Some(address);
-    };
-    if address.comes_by_itself() {
-        return Some(address);
-    }
-    if valid <= age {
-        plan.problems
-            .push(PlanCause::LifetimeOver.warning(&address));
-        return None;
-    }
-    address.valid_lft = Some(valid - age);
-    address.preferred_lft = address
-        .preferred_lft
-        .map(|seconds| seconds.saturating_sub(age));
-    Some(address)
-}
-
-/// The steps for routes, in the order in which the kernel accepts them.
-pub(crate) fn routes(wanted: impl Iterator<Item = Route>, observed: &[Route], plan: &mut Plan) {
-    let mut wanted: Vec<Route> = wanted.collect();
-    wanted.sort_by_cached_key(Route::rank);
-    let observed: HashSet<&Route> = observed.iter().collect();
-    let mut in_place: HashMap<_, usize> = HashMap::new();
-    for route in &wanted {
-        *in_place.entry(route.place()).or_default() += 1;
-    }
-    for route in wanted {
-        if !observed.contains(&route) {
-            let append = in_place[&route.place()] > 1;
-            plan.steps.push(Step::AddRoute { route, append });
-        }
+        plan.later.extend(set_mode(now, mode));
+    } else if mode_now != Some(mode) {
+        plan.steps.extend(set_mode(now, mode));
     }
 }
 
 /// The default qdisc of software links.
 const NO_QDISC: &str = "noqueue";
 
-/// Reports what no step restores: the place in a bridge or VRF, and the root qdisc.
+/// Reports what no step restores: the place in a team or another master, and the root qdisc.
 pub(crate) fn cannot_restore(
     wanted: &Link,
     now: Option<&Link>,
     state: &Indexed<'_>,
+    present: &Indexed<'_>,
     plan: &mut Plan,
 ) {
-    plan.problems.extend(lost_master(wanted, now, state));
+    plan.problems
+        .extend(lost_master(wanted, now, state, present));
     plan.problems.extend(lost_qdisc(wanted, now));
 }
 
@@ -329,16 +276,62 @@ pub(crate) fn is_bond_port(link: &Link, state: &Indexed<'_>) -> bool {
     master.is_some_and(|master| matches!(master.kind, LinkKind::Bond(_)))
 }
 
-fn lost_master(wanted: &Link, now: Option<&Link>, state: &Indexed<'_>) -> Option<Problem> {
-    let master = wanted
+fn lost_master(
+    wanted: &Link,
+    now: Option<&Link>,
+    state: &Indexed<'_>,
+    present: &Indexed<'_>,
+) -> Option<Problem> {
+    let then = wanted.master.as_ref();
+    let then = then.filter(|_| !is_bond_port(wanted, state))?;
+    match now.and_then(|now| now.master.as_ref()) {
+        Some(now) if now == then => None,
+        Some(now) => {
+            let (now, then) = (now.clone(), then.clone());
+            Some(ConflictCause::OtherMaster { now, then }.error(&wanted.name))
+        }
+        None if can_join(then, state, present) => None,
+        None => {
+            let master = then.clone();
+            Some(PlanCause::MasterLost { master }.error(&wanted.name))
+        }
+    }
+}
+
+/// Whether the master is still there, and netfix can add a port to it.
+fn can_join(master: &IfName, state: &Indexed<'_>, present: &Indexed<'_>) -> bool {
+    let takes_ports = |link: Option<&Link>| link.is_some_and(Link::takes_ports);
+    takes_ports(state.link(master)) && takes_ports(present.link(master))
+}
+
+/// The steps that make the link a port of its bridge or VRF again, with its settings there.
+pub(crate) fn port(
+    wanted: &Link,
+    now: &Link,
+    state: &Indexed<'_>,
+    present: &Indexed<'_>,
+    plan: &mut Plan,
+) {
+    let Some(master) = wanted
         .master
         .as_ref()
-        .filter(|_| !is_bond_port(wanted, state))?;
-    if now.is_some_and(|now| now.master.as_ref() == Some(master)) {
-        return None;
+        .filter(|_| !is_bond_port(wanted, state))
+    else {
+        return;
+    };
+    if now.master.is_none() && can_join(master, state, present) {
+        let change = Change::Master(master.clone());
+        plan.steps.push(Step::set(&now.name, change));
+    } else if now.master.as_ref() == Some(master) {
+        let known = now.port.iter().map(|raw| raw.number);
+        let known: BTreeSet<u16> = known.collect();
+        let differs = |raw: &&RawAttribute| known.contains(&raw.number) && !now.port.contains(raw);
+        let settings: Vec<_> = wanted.port.iter().filter(differs).cloned().collect();
+        if !settings.is_empty() {
+            plan.steps
+                .push(Step::set(&now.name, Change::Port(settings)));
+        }
     }
-    let master = master.clone();
-    Some(PlanCause::MasterLost { master }.error(&wanted.name))
 }
 
 /// Another link with the name of the stored one, which netfix must not change.

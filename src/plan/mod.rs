@@ -4,11 +4,14 @@
 //! link are unknown, and its plan ends with its creation, unless [`Observed::new_link`] has the initial settings. The next
 //! plan, after a new observation, does the rest.
 
+pub(crate) mod addresses;
 mod cni_complete;
 mod cni_routes;
 mod host;
 pub(crate) mod link_diff;
+mod order;
 mod pod;
+mod routes;
 pub mod snapshot_quality;
 mod step;
 
@@ -20,7 +23,7 @@ use crate::model::{IfName, NetState, Problem};
 pub use crate::plan::cni_complete::complete;
 pub use host::host;
 pub use pod::pod;
-pub use step::{Change, Step};
+pub use step::{Change, Object, Rewrite, Step};
 
 /// The observation of one namespace.
 #[derive(Debug, Clone, Copy)]

@@ -1,11 +1,11 @@
 //! Plans one pod: its macvlans and the links above them, addresses, routes and rules.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Display;
 use std::hash::Hash;
 
-use super::{HostLinks, Observed, Plan, Step};
+use super::{HostLinks, Observed, Plan, Step, addresses, routes};
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{Address, Claim, IfName, Indexed, Link, NetState, Parent, Problem, Route};
 use crate::plan::link_diff::{self, fresh_link};
@@ -73,7 +73,7 @@ impl Planner<'_> {
             return self.plan.problems.push(cause.error(&wanted.name));
         }
         self.settled.insert(wanted.name.clone());
-        link_diff::cannot_restore(wanted, Some(now), &self.wanted, &mut self.plan);
+        link_diff::cannot_restore(wanted, Some(now), &self.wanted, &self.now, &mut self.plan);
         if wanted.index != 0 && wanted.index != now.index {
             let cause = PlanCause::IfindexDiffers {
                 now: now.index,
@@ -81,7 +81,8 @@ impl Planner<'_> {
             };
             self.plan.problems.push(cause.warning(&wanted.name));
         }
-        link_diff::attributes(wanted, now, &self.wanted, &mut self.plan);
+        link_diff::attributes(wanted, now, &self.wanted, &self.now, &mut self.plan);
+        link_diff::port(wanted, now, &self.wanted, &self.now, &mut self.plan);
         link_diff::kind_data(wanted, now, &mut self.plan);
         link_diff::sysctls(wanted, now, &self.wanted, &mut self.plan);
         link_diff::up(wanted, now, &self.wanted, &mut self.plan);
@@ -129,7 +130,7 @@ impl Planner<'_> {
         let fresh = fresh_link(&link, self.observed);
         self.added.insert(link.name.clone());
         self.plan.steps.push(Step::add_link(link));
-        link_diff::cannot_restore(wanted, None, &self.wanted, &mut self.plan);
+        link_diff::cannot_restore(wanted, None, &self.wanted, &self.now, &mut self.plan);
         if let Some(base) = fresh {
             self.existing(wanted, &base);
         }
@@ -144,12 +145,13 @@ impl Planner<'_> {
         let wanted = self.wanted.state;
         let now = self.observed.state;
         let settled = |dev: &IfName| self.settled.contains(dev).then(|| dev.clone());
-        link_diff::addresses(wanted, self.observed, &settled, &mut self.plan);
+        let superfluous = addresses::steps(wanted, self.observed, &settled, &mut self.plan);
         let possible = |route: &&Route| route.devs().iter().all(|dev| self.settled.contains(*dev));
         let routes = wanted.routes.iter().filter(possible).cloned();
-        link_diff::routes(routes, &now.routes, &mut self.plan);
-        let rules = beyond(&wanted.rules, &now.rules);
-        self.plan.steps.extend(rules.cloned().map(Step::AddRule));
+        routes::steps(routes, &now.routes, self.observed.age, &mut self.plan);
+        routes::rules(&wanted.rules, &now.rules, &mut self.plan);
+        let steps = &mut self.plan.steps;
+        steps.extend(superfluous.into_iter().map(Step::DeleteRoute));
         let lost = beyond(&wanted.unsupported, &now.unsupported);
         let problems = lost.map(|what| PlanCause::ObjectLost.error(what));
         self.plan.problems.extend(problems);
@@ -166,15 +168,30 @@ impl Planner<'_> {
             neighbours,
             unsupported: _,
         } = self.observed.state;
+        let known: HashMap<_, _> = wanted.links.iter().map(|link| (&link.name, link)).collect();
+        let has_new_alias = |now: &&Link| {
+            let then = known.get(&now.name);
+            now.alias.is_some() && then.is_some_and(|then| then.alias.is_none())
+        };
+        let aliases = links.iter().filter(has_new_alias).map(|now| &now.name);
         let links = links.iter().map(|now| &now.name);
-        let known: HashSet<_> = wanted.links.iter().map(|link| &link.name).collect();
-        let links = links.filter(|now| !known.contains(now));
-        let known: HashSet<_> = wanted.addresses.iter().map(Address::key).collect();
-        let is_other = |now: &&Address| !now.comes_by_itself() && !known.contains(&now.key());
+        let links = links.filter(|now| !known.contains_key(now));
+        let key = |address: &Address| (address.dev.clone(), address.identity());
+        let known: HashSet<_> = wanted.addresses.iter().map(key).collect();
+        let is_other = |now: &&Address| !now.comes_by_itself() && !known.contains(&key(now));
         let problems = &mut self.plan.problems;
         problems.extend(surplus_of("link", links));
+        problems.extend(surplus_of("alias of link", aliases));
         problems.extend(surplus_of("address", addresses.iter().filter(is_other)));
-        problems.extend(surplus_of("route", beyond(routes, &wanted.routes)));
+        // A version of a recorded route is changed, and then no other one is in its place.
+        let changed = self.plan.steps.iter().filter_map(|step| match step {
+            Step::ChangeRoute(route) => Some(route.place()),
+            _ => None,
+        });
+        let changed: HashSet<_> = changed.collect();
+        let others = beyond(routes, &wanted.routes);
+        let others = others.filter(|now| !changed.contains(&now.place()));
+        problems.extend(surplus_of("route", others));
         problems.extend(surplus_of("rule", beyond(rules, &wanted.rules)));
         let neighbours = beyond(neighbours, &wanted.neighbours);
         problems.extend(surplus_of("neighbour", neighbours));

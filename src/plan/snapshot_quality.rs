@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use crate::model::address::MCAUTOJOIN;
 use crate::model::problem::SnapshotCause;
 use crate::model::text::escape;
 use crate::model::{Address, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
@@ -54,7 +55,19 @@ pub fn unsupported_in_pod(state: &NetState) -> Vec<Problem> {
     let ports = ports(state, |link| link.kind.can_be_made());
     let ports = ports.map(|(link, cause)| cause.error(link));
     let all = unsupported(state).into_iter().chain(ports);
-    all.chain(devices_inside(state)).collect()
+    all.chain(devices_inside(state))
+        .chain(memberships(state))
+        .collect()
+}
+
+/// Addresses of IPv6 groups with `autojoin` on links that are lost with the host's. For IPv4 there is a way
+/// (`restore/detour.rs`): the kernel lets such an address be added without autojoin, and IPv6 does not (`ipv6_add_addr`).
+fn memberships(state: &NetState) -> impl Iterator<Item = Problem> {
+    let is_lost = |dev: &IfName| state.link(dev).is_some_and(Link::is_on_host);
+    let joined = state.addresses.iter().filter(move |address| {
+        address.local.is_ipv6() && address.flags & MCAUTOJOIN != 0 && is_lost(&address.dev)
+    });
+    joined.map(|address| SnapshotCause::MembershipStays.error(format!("address {address}")))
 }
 
 /// The links and other objects of a namespace that netfix could not restore.
@@ -102,7 +115,7 @@ pub fn unsupported_on_host(state: &NetState) -> Vec<Problem> {
     others.chain(ports).collect()
 }
 
-/// The ports of a bridge or another master that is no bond, among the links that `can_be_port`.
+/// The ports of a master to which netfix cannot add one, among the links that `can_be_port`.
 fn ports(
     state: &NetState,
     can_be_port: impl Fn(&Link) -> bool,
@@ -111,7 +124,8 @@ fn ports(
     let links = state.links.iter().filter(move |link| can_be_port(link));
     links.filter_map(move |link| {
         let master = link.master.clone()?;
-        let is_port = !link_diff::is_bond_port(link, &index);
-        is_port.then_some((&link.name, SnapshotCause::PortCannotBeRestored { master }))
+        let can_be_added = index.link(&master).is_some_and(Link::takes_ports)
+            || link_diff::is_bond_port(link, &index);
+        (!can_be_added).then_some((&link.name, SnapshotCause::PortCannotBeRestored { master }))
     })
 }

@@ -1,9 +1,12 @@
 //! The steps of a plan, each one change of one object, printed like the `ip(8)` command that would make it.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 
 use crate::model::bond::{Bond, BondOption};
-use crate::model::link::{Flags, Macvlan, Vlan};
+use crate::model::link::{BRIDGE_PORT, Flags, Macvlan, OffloadLimit, Vlan};
+use crate::model::raw::RawAttribute;
+use crate::model::route::Position;
 use crate::model::sysctl::{Folder, SysctlKey, Sysctls};
 use crate::model::text::join;
 use crate::model::{Address, Bytes, IfName, Link, LinkKind, Mac, Neighbour, Parent, Route, Rule};
@@ -45,11 +48,58 @@ pub enum Step {
     AddRoute {
         /// The route.
         route: Route,
-        /// Whether another route of the checkpoint shares its place.
-        append: bool,
+        /// Where, among routes with the same destination, table and metric.
+        position: Position,
     },
+    /// Changes the route in its place, which has the same hops or some of them.
+    ChangeRoute(Route),
+    /// Deletes a connected route that came with an address, and that was not there.
+    DeleteRoute(Route),
     /// Adds a rule.
     AddRule(Rule),
+    /// Deletes objects and adds them again, in one send.
+    Rewrite(Box<Rewrite>),
+}
+
+/// Objects that must be written anew, because the kernel changes neither their order nor some of their attributes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Rewrite {
+    /// What is deleted, in order.
+    pub gone: Vec<Object>,
+    /// What is added, in order: what was deleted, what is missing, and what the kernel deletes along.
+    pub added: Vec<Object>,
+}
+
+/// An object whose place in a list counts.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Object {
+    /// An address.
+    Address(Address),
+    /// A route.
+    Route(Route),
+    /// A rule.
+    Rule(Rule),
+}
+
+impl Object {
+    /// The interfaces that it is on.
+    pub(crate) fn devs(&self) -> Vec<&IfName> {
+        match self {
+            Self::Address(address) => vec![&address.dev],
+            Self::Route(route) => route.devs(),
+            Self::Rule(_) => Vec::new(),
+        }
+    }
+}
+
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => write!(f, "address {address}"),
+            Self::Route(route) => write!(f, "route {route}"),
+            Self::Rule(rule) => write!(f, "rule {rule}"),
+        }
+    }
 }
 
 /// One changed attribute of a link.
@@ -75,6 +125,16 @@ pub enum Change {
     Flags(Flags, Flags),
     /// Becomes a port of that link.
     Master(IfName),
+    /// Settings of a port of a bridge.
+    Port(Vec<RawAttribute>),
+    /// Limits of offload that differ.
+    Offload(Vec<(OffloadLimit, u32)>),
+    /// Held down (`protodown on`).
+    ProtoDown,
+    /// `mode dormant`.
+    Dormant,
+    /// `ip token set`.
+    Token(Ipv6Addr),
     /// macvlan data.
     Macvlan(Macvlan),
     /// VLAN flags.
@@ -96,6 +156,21 @@ impl Step {
         Self::AddLink(Box::new(Link { sysctls, ..link }))
     }
 
+    /// The interfaces whose objects it changes.
+    pub(crate) fn devs(&self) -> Vec<&IfName> {
+        match self {
+            Self::AddLink(link) => vec![&link.name],
+            Self::SetLink { dev, .. } | Self::Sysctl { dev, .. } => vec![dev],
+            Self::AddAddress(address) | Self::ChangeAddress(address) => vec![&address.dev],
+            Self::AddNeighbour(neighbour) => vec![&neighbour.dev],
+            Self::AddRoute { route, .. } | Self::ChangeRoute(route) | Self::DeleteRoute(route) => {
+                route.devs()
+            }
+            Self::AddRule(_) => Vec::new(),
+            Self::Rewrite(rewrite) => rewrite.added.iter().flat_map(Object::devs).collect(),
+        }
+    }
+
     /// The step that changes an attribute whose present value needs no mention.
     #[must_use]
     pub fn set(dev: &IfName, change: Change) -> Self {
@@ -107,7 +182,7 @@ impl Step {
     }
 }
 
-/// `+` is what appears, `~` what changes.
+/// `+` is what appears, `~` what changes, `-` what disappears.
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -134,8 +209,19 @@ impl fmt::Display for Step {
             Self::AddAddress(address) => write!(f, "+ address {address}"),
             Self::ChangeAddress(address) => write!(f, "~ address {address}"),
             Self::AddNeighbour(neighbour) => write!(f, "+ neighbour {neighbour}"),
-            Self::AddRoute { route, .. } => write!(f, "+ route {route}"),
+            Self::AddRoute { route, position } => {
+                let place = match position {
+                    Position::First => " (before the others)",
+                    Position::Only | Position::Last => "",
+                };
+                write!(f, "+ route {route}{place}")
+            }
+            Self::ChangeRoute(route) => write!(f, "~ route {route}"),
+            Self::DeleteRoute(route) => write!(f, "- route {route}"),
             Self::AddRule(rule) => write!(f, "+ rule {rule}"),
+            Self::Rewrite(rewrite) => {
+                write!(f, "~ in this order: {}", join(&rewrite.added, ", "))
+            }
         }
     }
 }
@@ -180,6 +266,22 @@ impl fmt::Display for Change {
             Self::Altnames(names) => write!(f, "altname {}", join(names, " ")),
             Self::Flags(from, to) => describe_flags(f, *from, *to),
             Self::Master(master) => write!(f, "master {master}"),
+            Self::Port(settings) => {
+                let name = |raw: &RawAttribute| {
+                    let mut known = BRIDGE_PORT.iter();
+                    known.find(|(number, _)| *number == raw.number)
+                };
+                let names = settings.iter().filter_map(name).map(|(_, name)| *name);
+                write!(f, "bridge_slave {}", join(names, ", "))
+            }
+            Self::Offload(limits) => {
+                let word =
+                    |(limit, value): &(OffloadLimit, u32)| format!("{} {value}", limit.as_str());
+                f.write_str(&join(limits.iter().map(word), " "))
+            }
+            Self::ProtoDown => f.write_str("protodown on"),
+            Self::Dormant => f.write_str("mode dormant"),
+            Self::Token(token) => write!(f, "token {token}"),
             Self::Macvlan(data) => write!(
                 f,
                 "type macvlan mode {} flags {}",
@@ -202,6 +304,8 @@ fn describe_flags(f: &mut fmt::Formatter<'_>, from: Flags, to: Flags) -> fmt::Re
         ("promisc", from.promisc, to.promisc),
         ("allmulticast", from.allmulti, to.allmulti),
         ("multicast", from.multicast, to.multicast),
+        ("dynamic", from.dynamic, to.dynamic),
+        ("trailers", !from.notrailers, !to.notrailers),
     ];
     let changed = pairs.iter().filter(|(_, from, to)| from != to);
     let words: Vec<String> = changed

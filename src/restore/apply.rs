@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::request;
+use super::{detour, request};
 use crate::kernel::{Errno, Error, Request, Socket, link, sysctl};
 use crate::model::problem::{Holder, RestoreCause};
 use crate::model::{IfName, Indexed, Link, LinkKind, Mac, NetState, Parent, Problem};
@@ -99,8 +99,10 @@ pub(crate) fn run(socket: &mut Socket, state: &NetState, steps: Vec<Step>) -> Ap
         .collect();
     let mut runner = Runner {
         socket,
+        state,
         indexes,
         pending: Vec::new(),
+        requests: Vec::new(),
         applied: Applied::default(),
     };
     for step in steps {
@@ -113,14 +115,35 @@ pub(crate) fn run(socket: &mut Socket, state: &NetState, steps: Vec<Step>) -> Ap
     runner.applied
 }
 
+/// The result of a step with these requests.
+///
+/// What is to be deleted may be gone, and with an address the kernel deletes not always what the plan expects.
+fn result_of(step: &Step, results: impl Iterator<Item = Result<(), Errno>>) -> Result<(), Errno> {
+    let is_expected = |errno: Errno| match step {
+        Step::Rewrite(_) => matches!(
+            errno,
+            Errno::EEXIST | Errno::ESRCH | Errno::EADDRNOTAVAIL | Errno::ENOENT
+        ),
+        Step::DeleteRoute(_) => errno == Errno::ESRCH,
+        _ => false,
+    };
+    let mut failed = results.filter_map(Result::err);
+    failed
+        .find(|errno| !is_expected(*errno))
+        .map_or(Ok(()), Err)
+}
+
 /// So many requests are kept at most before they are sent.
 const MANY: usize = 1024;
 
 struct Runner<'a> {
     socket: &'a mut Socket,
+    state: &'a NetState,
     indexes: BTreeMap<IfName, u32>,
-    /// Requests not sent yet, each with its step.
-    pending: Vec<(Step, Request)>,
+    /// Requests not sent yet.
+    requests: Vec<Request>,
+    /// Their steps, each with the number of its requests.
+    pending: Vec<(Step, usize)>,
     applied: Applied,
 }
 
@@ -145,9 +168,10 @@ impl Runner<'_> {
                 self.note(step, result);
             }
             other => match request::of(other, |name| self.index(name)) {
-                Ok(request) => {
-                    self.pending.push((step, request));
-                    if self.pending.len() == MANY {
+                Ok(requests) => {
+                    self.pending.push((step, requests.len()));
+                    self.requests.extend(requests);
+                    if self.requests.len() >= MANY {
                         self.flush();
                     }
                 }
@@ -157,20 +181,32 @@ impl Runner<'_> {
     }
 
     fn flush(&mut self) {
-        let (steps, requests): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.pending).into_iter().unzip();
+        let steps = std::mem::take(&mut self.pending);
+        let requests = std::mem::take(&mut self.requests);
         match self.socket.run(&requests) {
             Ok(results) => {
-                for (step, result) in steps.into_iter().zip(results) {
+                let mut results = results.into_iter();
+                for (step, count) in steps {
+                    let result = result_of(&step, results.by_ref().take(count));
+                    let result = result.or_else(|errno| self.around(&step, errno));
                     self.note(step, result);
                 }
             }
             Err(error) => {
-                for step in steps {
+                for (step, _) in steps {
                     self.note(step, Err(error.clone()));
                 }
             }
         }
+    }
+
+    /// Tries another way to carry out a step that the kernel refused with `errno`.
+    fn around(&mut self, step: &Step, errno: Errno) -> Result<(), Errno> {
+        let Some(detour) = detour::of(step, errno, self.state, |name| self.index(name)) else {
+            return Err(errno);
+        };
+        let results = self.socket.run(&detour.requests).map_err(|_| errno)?;
+        results.get(detour.which).copied().unwrap_or(Err(errno))
     }
 
     /// Creates a link on one of the same namespace, and learns its index.

@@ -357,12 +357,5 @@ fn is_up_of(step: &Step, names: &BTreeSet<IfName>) -> bool {
 }
 
 fn is_about(step: &Step, names: &BTreeSet<IfName>) -> bool {
-    match step {
-        Step::AddLink(link) => names.contains(&link.name),
-        Step::SetLink { dev, .. } | Step::Sysctl { dev, .. } => names.contains(dev),
-        Step::AddAddress(address) | Step::ChangeAddress(address) => names.contains(&address.dev),
-        Step::AddNeighbour(neighbour) => names.contains(&neighbour.dev),
-        Step::AddRoute { route, .. } => route.devs().iter().any(|dev| names.contains(*dev)),
-        Step::AddRule(_) => false,
-    }
+    step.devs().into_iter().any(|dev| names.contains(dev))
 }

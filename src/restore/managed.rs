@@ -60,14 +60,14 @@ pub(super) fn wait_until_idle(limit: Duration, interrupted: &dyn Fn() -> bool) -
 /// The link that a step makes, or gives an address, a route or a master.
 fn made_on(step: &Step) -> Option<&IfName> {
     match step {
-        Step::AddLink(link) => Some(&link.name),
-        Step::AddAddress(address) => Some(&address.dev),
-        Step::AddRoute { route, .. } => route.devs().first().copied(),
-        Step::SetLink {
-            dev,
+        Step::AddLink(_)
+        | Step::AddAddress(_)
+        | Step::AddRoute { .. }
+        | Step::Rewrite(_)
+        | Step::SetLink {
             change: Change::Master(_),
             ..
-        } => Some(dev),
+        } => step.devs().first().copied(),
         _ => None,
     }
 }

@@ -4,6 +4,7 @@ mod announce;
 mod apply;
 pub(crate) mod compare;
 mod create_links;
+mod detour;
 mod host;
 pub(crate) mod inspect;
 mod job;

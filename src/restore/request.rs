@@ -1,24 +1,76 @@
-//! From a step to the one netlink request that makes it.
+//! From a step to its netlink requests.
 
 use crate::kernel::{Errno, Request, address, link, neighbour, route, rule};
-use crate::model::IfName;
-use crate::plan::{Change, Step};
+use crate::model::address::{DADFAILED, NODAD, TENTATIVE};
+use crate::model::route::Position;
+use crate::model::{Address, IfName};
+use crate::plan::{Change, Object, Rewrite, Step};
 
-/// The request for a step that neither creates a link nor writes a sysctl: those two need more than one message. `at`
-/// returns the ifindex of an interface.
+/// The requests for a step that neither creates a link nor writes a sysctl: those two are no mere messages. `at` returns the
+/// ifindex of an interface.
 pub(crate) fn of(
     step: &Step,
     at: impl Fn(&IfName) -> Result<u32, Errno>,
-) -> Result<Request, Errno> {
-    Ok(match step {
+) -> Result<Vec<Request>, Errno> {
+    let request = match step {
         Step::AddLink(_) | Step::Sysctl { .. } => return Err(Errno::EINVAL),
         Step::SetLink { dev, change, .. } => set_link(at(dev)?, change, &at)?,
         Step::AddAddress(a) => address::add(at(&a.dev)?, a),
         Step::ChangeAddress(a) => address::change(at(&a.dev)?, a),
         Step::AddNeighbour(n) => neighbour::put(at(&n.dev)?, n),
-        Step::AddRoute { route, append } => route::add(route, *append, &at)?,
+        Step::AddRoute { route, position } => route::add(route, *position, &at)?,
+        Step::ChangeRoute(route) => route::change(route, &at)?,
+        Step::DeleteRoute(route) => route::del(route, &at)?,
         Step::AddRule(r) => rule::add(r),
-    })
+        Step::Rewrite(rewrite) => return rewritten(rewrite, &at),
+    };
+    Ok(vec![request])
+}
+
+fn rewritten(
+    Rewrite { gone, added }: &Rewrite,
+    at: &impl Fn(&IfName) -> Result<u32, Errno>,
+) -> Result<Vec<Request>, Errno> {
+    let mut requests = Vec::new();
+    for object in gone {
+        requests.push(match object {
+            Object::Address(a) => address::del(at(&a.dev)?, a),
+            Object::Route(route) => route::del(route, at)?,
+            Object::Rule(rule) => rule::del(rule),
+        });
+    }
+    for object in added {
+        match object {
+            Object::Address(a) => {
+                let was_there = gone.iter().any(|gone| is_usable(gone, a));
+                requests.extend(added_again(at(&a.dev)?, a, was_there));
+            }
+            Object::Route(route) => requests.push(route::add(route, Position::Last, at)?),
+            Object::Rule(rule) => requests.push(rule::add(rule)),
+        }
+    }
+    Ok(requests)
+}
+
+/// Whether `gone` is the IPv6 address `added`, and duplicate address detection has found no other owner.
+fn is_usable(gone: &Object, added: &Address) -> bool {
+    matches!(gone, Object::Address(gone) if gone.local == added.local
+        && gone.flags & (TENTATIVE | DADFAILED) == 0)
+}
+
+/// An address that was usable a moment ago stays so: without another duplicate address detection.
+fn added_again(index: u32, address: &Address, was_there: bool) -> Vec<Request> {
+    if !was_there || address.local.is_ipv4() || address.flags & NODAD != 0 {
+        return vec![address::add(index, address)];
+    }
+    let at_once = Address {
+        flags: address.flags | NODAD,
+        ..address.clone()
+    };
+    vec![
+        address::add(index, &at_once),
+        address::change(index, address),
+    ]
 }
 
 fn set_link(
@@ -40,6 +92,11 @@ fn set_link(
             let master = at(master)?;
             link::set(index, |link| link.controller(master))
         }
+        Change::Port(settings) => link::set_port(index, settings),
+        Change::Offload(limits) => link::set_offload(index, limits),
+        Change::ProtoDown => link::set_protodown(index),
+        Change::Dormant => link::set_dormant(index),
+        Change::Token(token) => link::set_token(index, *token),
         Change::Macvlan(data) => link::change_macvlan(index, data),
         Change::Vlan(data) => link::change_vlan(index, data),
         Change::BondOption(option, value) => link::change_bond_option(index, *option, *value),

@@ -18,7 +18,7 @@ const QUESTIONS: [(&str, &[(&str, &str)]); 3] = [
         &[
             ("link", "link show"),
             ("addr", "addr show"),
-            ("neigh", "neigh show"),
+            ("neigh", "neigh show nud all"),
             ("proxy", "neigh show proxy"),
         ],
     ),
@@ -95,8 +95,14 @@ impl Capture {
                 links.sort_by_key(|link| link["ifname"].to_string());
             }
         }
+        let macs: Vec<Value> = list(&sections["link"])
+            .map(|link| link["address"].clone())
+            .collect();
         if let Some(neighbours) = sections["neigh"].as_array_mut() {
-            neighbours.retain(is_permanent);
+            neighbours.retain(|neighbour| is_by_hand(neighbour, &macs));
+            neighbours.iter_mut().for_each(forget_resolution);
+            // They are in a hash table.
+            neighbours.sort_by_key(Value::to_string);
         }
         let mut value = Value::Object(sections);
         drop_timers(&mut value);
@@ -155,25 +161,32 @@ impl Capture {
     }
 
     pub fn assert_same(&self, after: &Self, who: &str) {
-        let lines = self.differences(after);
-        assert!(
-            lines.is_empty(),
-            "{who} is not what it was (- before, + after):\n{}",
-            lines.join("\n")
-        );
+        assert_none(&self.differences(after), who);
     }
 
-    /// Captures again until the namespace has its former state, at most for the settle time.
-    pub fn assert_becomes(&self, who: &str, again: impl Fn() -> Self) {
+    /// Captures again until the namespace has its former state, at most for the settle time. Returns what differs then.
+    pub fn becomes(&self, again: impl Fn() -> Self) -> Vec<String> {
         let deadline = Instant::now() + SETTLE;
-        while Instant::now() < deadline {
-            if self.differences(&again()).is_empty() {
-                return;
+        loop {
+            let lines = self.differences(&again());
+            if lines.is_empty() || Instant::now() > deadline {
+                return lines;
             }
             std::thread::sleep(Duration::from_millis(200));
         }
-        self.assert_same(&again(), who);
     }
+
+    pub fn assert_becomes(&self, who: &str, again: impl Fn() -> Self) {
+        assert_none(&self.becomes(again), who);
+    }
+}
+
+fn assert_none(differences: &[String], who: &str) {
+    assert!(
+        differences.is_empty(),
+        "{who} is not what it was (- before, + after):\n{}",
+        differences.join("\n")
+    );
 }
 
 /// Sends several queries at once. ip(8) may print nothing for an empty list, so a mark follows each answer.
@@ -260,8 +273,27 @@ fn forget_the_parents_index(link: &mut Map<String, Value>) {
     }
 }
 
-fn is_permanent(neighbour: &Value) -> bool {
-    list(&neighbour["state"]).any(|state| state == "PERMANENT")
+/// Whether the kernel has resolved a managed neighbour passes.
+fn forget_resolution(neighbour: &mut Value) {
+    if let Some(object) = neighbour.as_object_mut()
+        && object.contains_key("managed")
+    {
+        object.remove("state");
+        object.remove("lladdr");
+    }
+}
+
+/// Permanent, kept up by the kernel, or without ARP; the kernel's own ones of the latter have the MAC of a link or a group.
+fn is_by_hand(neighbour: &Value, macs: &[Value]) -> bool {
+    let is_in = |wanted: &str| list(&neighbour["state"]).any(|state| state == wanted);
+    let is_group = |text: &str| {
+        let address = text.parse::<std::net::IpAddr>();
+        address.is_ok_and(|address| address.is_multicast())
+    };
+    let is_own = neighbour["dst"].as_str().is_some_and(is_group)
+        || neighbour["lladdr"] == "ff:ff:ff:ff:ff:ff"
+        || macs.contains(&neighbour["lladdr"]);
+    is_in("PERMANENT") || neighbour.get("managed").is_some() || (is_in("NOARP") && !is_own)
 }
 
 /// The order of the kernel's own routes of several devices is the order in which the devices went up. It has no
@@ -284,7 +316,10 @@ fn drop_timers(value: &mut Value) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(drop_timers),
         Value::Object(object) => {
-            object.retain(|key, _| key != "expires" && !key.ends_with("_timer"));
+            object.retain(|key, _| !key.ends_with("_timer"));
+            if let Some(time) = object.get_mut("expires") {
+                *time = json!("limited");
+            }
             for key in ["valid_life_time", "preferred_life_time"] {
                 if let Some(time) = object.get_mut(key) {
                     *time = match time.as_u64() {

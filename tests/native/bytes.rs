@@ -157,6 +157,8 @@ fn an_alias_that_a_tenant_adds_later_changes_nothing() {
     for command in ["check", "diff", "restore"] {
         node.netfix(command).exits(0);
     }
+    node.netfix("diff")
+        .names("surplus", pod.name(), &["alias of link eth0"]);
     pod.assert_same_as(&before);
     assert_eq!(node.ns.ip("-o link show").lines().count(), 2, "a stray");
 }

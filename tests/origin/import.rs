@@ -322,6 +322,14 @@ fn damaged_files_are_reported_and_the_others_are_imported() {
         fs::write(path, file.to_string()).expect("a file");
     };
     is_named("06c9b8d0a800", empty, corrupt, &["interface"]);
+    // The kernel would give each new link another number.
+    let numbered = |path: &PathBuf, file: &Value| {
+        let mut file = file.clone();
+        file["ifname"] = json!("eth%d");
+        file["result"]["interfaces"][0]["name"] = json!("eth%d");
+        fs::write(path, file.to_string()).expect("a file");
+    };
+    is_named("06c9b8d0a800", numbered, corrupt, &["eth%d"]);
 }
 
 #[test]

@@ -99,6 +99,53 @@ fn i40e_net_fix_restores_its_part_of_a_complex_pod_from_our_file() {
 }
 
 #[test]
+fn i40e_net_fix_restores_several_ipv6_addresses_in_order_from_our_file() {
+    let node = Node::new();
+    let pod = node.pod("web").simple();
+    pod.ip("addr add fd88::2:7/64 dev eth0");
+    pod.ip("addr add fd88::2:3/64 dev eth0");
+    i40e_net_fix_restores(&node, &pod);
+}
+
+#[test]
+fn our_file_has_no_route_at_which_i40e_net_fix_would_stop() {
+    let node = Node::new();
+    let pod = node.pod("web").simple();
+    pod.ip("route add 192.0.2.0/24 dev eth0");
+    pod.ip("route add 10.98.0.0/16 via 192.0.2.1");
+    pod.ip("route add 10.99.0.0/16 via 10.88.0.9");
+    node.snapshot();
+    let checkpoint = OriginCheckpoint::read(&node.checkpoint_of(&pod));
+    node.lose_and_reload();
+    node.ns.ip("link set eth0 up");
+    checkpoint.restore(&node);
+    let routes = pod.ip("route show");
+    assert!(routes.contains("10.99.0.0/16 via 10.88.0.9"), "{routes}");
+    assert!(!routes.contains("10.98.0.0/16"), "{routes}");
+}
+
+#[test]
+fn the_main_interface_is_a_macvlan_also_behind_a_veth_with_the_default_route() {
+    let node = Node::new();
+    let pod = node.pod("web");
+    pod.macvlan("mode bridge", "");
+    pod.ip("link set eth0 down name net1");
+    pod.ip("link set net1 up");
+    pod.ip(&format!("addr add {}/16 dev net1", pod.address()));
+    pod.ip("link add eth0 type veth peer name peer0");
+    pod.ip("link set peer0 up");
+    pod.ip("link set eth0 up");
+    pod.ip("addr add 172.20.0.5/24 dev eth0");
+    pod.ip("route add default via 172.20.0.1");
+    node.snapshot();
+    let checkpoint = OriginCheckpoint::read(&node.checkpoint_of(&pod));
+    assert_eq!(
+        (checkpoint.ifname.as_str(), &checkpoint.mac),
+        ("net1", &pod.mac())
+    );
+}
+
+#[test]
 fn the_pods_main_interface_is_the_first() {
     let node = Node::new();
     let pod = node.pod("web");

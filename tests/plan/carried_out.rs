@@ -329,12 +329,12 @@ fn a_printed_plan_is_complete() {
         assert_eq!(refused, [], "{}", case.why);
         let rest = case.plan(&state, None).0.steps;
         let stuck = whole(&case, kernel(&case, &case.observed)).left.steps;
-        // The initial options of a new bond are known only once it exists.
+        // The initial options of a new bond or port are known only once it exists.
         let is_option = |step: &Step| {
             matches!(
                 step,
                 Step::SetLink {
-                    change: Change::BondOption(..),
+                    change: Change::BondOption(..) | Change::Port(_),
                     ..
                 }
             )

@@ -11,6 +11,8 @@ mod kernel;
 mod large;
 mod losses;
 mod matching;
+#[path = "../common/numbers.rs"]
+mod numbers;
 
 use std::collections::{BTreeMap, BTreeSet};
 

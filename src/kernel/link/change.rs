@@ -1,12 +1,13 @@
 //! Changing links: attributes, data of the kind, names.
 
+use std::net::Ipv6Addr;
 use std::os::fd::RawFd;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    AfSpecInet6, AfSpecUnspec, InfoBond, InfoData, InfoKind, InfoVlan, LinkAttribute, LinkMessage,
-    VlanFlags,
+    AfSpecInet6, AfSpecUnspec, InfoBond, InfoBridgePort, InfoData, InfoKind, InfoPortData,
+    InfoPortKind, InfoVlan, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, LinkMode, VlanFlags,
 };
 use rtnetlink::{LinkBond, LinkMacVlan, LinkMessageBuilder, LinkUnspec, LinkVlan};
 
@@ -14,7 +15,8 @@ use super::add::macvlan_infos;
 use super::read;
 use crate::kernel::{Error, Request, Socket, bond, text};
 use crate::model::bond::{Bond, BondOption};
-use crate::model::link::{Flags, Macvlan, Vlan};
+use crate::model::link::{Flags, Macvlan, OffloadLimit, Vlan};
+use crate::model::raw::RawAttribute;
 use crate::model::{Bytes, IfName};
 
 /// `ip link set`: changes the link with that index.
@@ -35,29 +37,33 @@ pub fn set_up(index: u32, up: bool) -> Request {
 
 /// Sets the flags that differ, but for `up` and the carrier.
 pub fn set_flags(index: u32, from: Flags, to: Flags) -> Request {
-    let Flags {
-        up: _,
-        carrier: _,
-        noarp,
-        promisc,
-        allmulti,
-        multicast,
-    } = to;
-    set(index, |mut link| {
-        if from.noarp != noarp {
-            link = link.arp(!noarp);
-        }
-        if from.promisc != promisc {
-            link = link.promiscuous(promisc);
-        }
-        if from.allmulti != allmulti {
-            link = link.allmulticast(allmulti);
-        }
-        if from.multicast != multicast {
-            link = link.multicast(multicast);
-        }
-        link
-    })
+    let bits = |flags: Flags| {
+        let Flags {
+            up: _,
+            carrier: _,
+            noarp,
+            promisc,
+            allmulti,
+            multicast,
+            dynamic,
+            notrailers,
+        } = flags;
+        let all = [
+            (LinkFlags::Noarp, noarp),
+            (LinkFlags::Promisc, promisc),
+            (LinkFlags::Allmulti, allmulti),
+            (LinkFlags::Multicast, multicast),
+            (LinkFlags::Dynamic, dynamic),
+            (LinkFlags::Notrailers, notrailers),
+        ];
+        let set = all.into_iter().filter(|(_, is_set)| *is_set);
+        set.fold(LinkFlags::empty(), |bits, (bit, _)| bits | bit)
+    };
+    let mut message = LinkMessage::default();
+    message.header.index = index;
+    message.header.flags = bits(to);
+    message.header.change_mask = bits(from) ^ bits(to);
+    Request::new(RouteNetlinkMessage::SetLink(message), 0)
 }
 
 /// Renames the link, which must be down.
@@ -128,15 +134,69 @@ fn change_bond(index: u32, infos: Vec<InfoBond>) -> Request {
     change_data(builder.set_info_data(InfoData::Bond(infos)))
 }
 
+/// `ip token set`.
+pub fn set_token(index: u32, token: Ipv6Addr) -> Request {
+    set_ipv6(index, AfSpecInet6::Token(token))
+}
+
+/// `ip link set gso_max_size … gro_ipv4_max_size …`, one after the other.
+pub fn set_offload(index: u32, limits: &[(OffloadLimit, u32)]) -> Request {
+    let attribute = |(limit, value): &(OffloadLimit, u32)| match limit {
+        OffloadLimit::GsoMaxSize => LinkAttribute::GsoMaxSize(*value),
+        OffloadLimit::GsoMaxSegs => LinkAttribute::GsoMaxSegs(*value),
+        OffloadLimit::GroMaxSize => LinkAttribute::GroMaxSize(*value),
+        OffloadLimit::GsoIpv4MaxSize => LinkAttribute::GsoIpv4MaxSize(*value),
+        OffloadLimit::GroIpv4MaxSize => LinkAttribute::GroIpv4MaxSize(*value),
+    };
+    set(index, |mut link| {
+        for limit in limits {
+            link = link.append_extra_attribute(attribute(limit));
+        }
+        link
+    })
+}
+
+/// `ip link set protodown on`.
+pub fn set_protodown(index: u32) -> Request {
+    set(index, |link| {
+        link.append_extra_attribute(LinkAttribute::ProtoDown(1))
+    })
+}
+
+/// `ip link set mode dormant`.
+pub fn set_dormant(index: u32) -> Request {
+    set(index, |link| {
+        link.append_extra_attribute(LinkAttribute::Mode(LinkMode::Dormant))
+    })
+}
+
 /// `ip link set addrgenmode`: unlike a write to the sysctl, it adds no address.
 pub fn set_addr_gen_mode(index: u32, mode: u8) -> Request {
+    set_ipv6(index, AfSpecInet6::AddrGenMode(mode.into()))
+}
+
+fn set_ipv6(index: u32, part: AfSpecInet6) -> Request {
     let mut message = LinkMessage::default();
     message.header.index = index;
-    let spec = AfSpecUnspec::Inet6(vec![AfSpecInet6::AddrGenMode(mode.into())]);
+    let spec = AfSpecUnspec::Inet6(vec![part]);
     message
         .attributes
         .push(LinkAttribute::AfSpecUnspec(vec![spec]));
     Request::new(RouteNetlinkMessage::SetLink(message), 0)
+}
+
+/// `bridge link set`: settings of a port of a bridge.
+pub fn set_port(index: u32, settings: &[RawAttribute]) -> Request {
+    let settings = settings.iter().map(|raw| text::restored(raw, 0));
+    let data = InfoPortData::BridgePort(settings.map(InfoBridgePort::Other).collect());
+    let mut message = LinkMessage::default();
+    message.header.index = index;
+    message.attributes.push(LinkAttribute::LinkInfo(vec![
+        LinkInfo::PortKind(InfoPortKind::Bridge),
+        LinkInfo::PortData(data),
+    ]));
+    // RTM_NEWLINK without CREATE: RTM_SETLINK ignores the data of a port.
+    Request::new(RouteNetlinkMessage::NewLink(message), 0)
 }
 
 /// `ip link set alias`.

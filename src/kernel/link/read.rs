@@ -3,13 +3,17 @@
 use netlink_packet_core::{NlasIterator, Parseable, ParseableParametrized};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoMacVlan, InfoVlan, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType,
-    LinkMessage, MacVlanMode, State, VlanProtocol as KernelProtocol, VlanQosMapping,
+    InfoBridge, InfoBridgePort, InfoData, InfoKind, InfoMacVlan, InfoPortData, InfoVlan,
+    LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage, LinkMode, MacVlanMode, State,
+    VlanProtocol as KernelProtocol, VlanQosMapping,
 };
 
 use crate::kernel::text::{self, LinkText};
 use crate::kernel::{Error, Socket, bond, devconf};
-use crate::model::link::{Flags, Macvlan, MacvlanMode, Queues, Vlan, VlanId, VlanProtocol};
+use crate::model::link::{
+    BRIDGE_PORT, Flags, Macvlan, MacvlanMode, OffloadLimit, Queues, Vlan, VlanId, VlanProtocol,
+};
+use crate::model::raw::RawAttribute;
 use crate::model::{IfName, Link, LinkKind, Mac};
 
 /// A link of one namespace's dump, which refers to other links by ifindex.
@@ -157,8 +161,26 @@ impl RawLink {
             LinkAttribute::LinkInfo(infos) => self.take_infos(infos),
             LinkAttribute::AfSpecUnspec(specs) if link.kind != LinkKind::Loopback => {
                 link.sysctls = devconf::parse(&specs);
+                link.token = devconf::token(&specs);
+            }
+            LinkAttribute::ProtoDown(value) => link.protodown = value != 0,
+            LinkAttribute::Mode(mode) => link.dormant = mode == LinkMode::Dormant,
+            LinkAttribute::GsoMaxSize(value) => self.limit(OffloadLimit::GsoMaxSize, value),
+            LinkAttribute::GsoMaxSegs(value) => self.limit(OffloadLimit::GsoMaxSegs, value),
+            LinkAttribute::GroMaxSize(value) => self.limit(OffloadLimit::GroMaxSize, value),
+            LinkAttribute::GsoIpv4MaxSize(value) => {
+                self.limit(OffloadLimit::GsoIpv4MaxSize, value);
+            }
+            LinkAttribute::GroIpv4MaxSize(value) => {
+                self.limit(OffloadLimit::GroIpv4MaxSize, value);
             }
             _ => {}
+        }
+    }
+
+    fn limit(&mut self, limit: OffloadLimit, value: u32) {
+        if value != limit.default_value() {
+            self.link.offload.insert(limit, value);
         }
     }
 
@@ -175,6 +197,14 @@ impl RawLink {
                     self.primary = primary;
                     Ok(LinkKind::Bond(parsed))
                 }
+                LinkInfo::Data(InfoData::Bridge(infos)) => {
+                    self.link.vlan_filtering = infos.contains(&InfoBridge::VlanFiltering(true));
+                    continue;
+                }
+                LinkInfo::PortData(InfoPortData::BridgePort(infos)) => {
+                    self.link.port = port_settings(&infos);
+                    continue;
+                }
                 _ => continue,
             };
             match kind {
@@ -185,6 +215,13 @@ impl RawLink {
     }
 }
 
+fn port_settings(infos: &[InfoBridgePort]) -> Vec<RawAttribute> {
+    let is_set = |raw: &RawAttribute| BRIDGE_PORT.iter().any(|(number, _)| *number == raw.number);
+    let mut settings: Vec<_> = infos.iter().map(text::stored).filter(is_set).collect();
+    settings.sort_by_key(|raw| raw.number);
+    settings
+}
+
 fn flags(flags: LinkFlags) -> Flags {
     Flags {
         up: flags.contains(LinkFlags::Up),
@@ -193,6 +230,8 @@ fn flags(flags: LinkFlags) -> Flags {
         promisc: flags.contains(LinkFlags::Promisc),
         allmulti: flags.contains(LinkFlags::Allmulti),
         multicast: flags.contains(LinkFlags::Multicast),
+        dynamic: flags.contains(LinkFlags::Dynamic),
+        notrailers: flags.contains(LinkFlags::Notrailers),
     }
 }
 

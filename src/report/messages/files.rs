@@ -43,7 +43,9 @@ sentences! {
         QdiscCannotBeRestored { qdisc } => "has qdisc {qdisc}: a restore could not recreate that",
         CannotBeRestored => "a restore could not recreate this",
         DeviceInPod => "is a device inside a pod: a restore could not move it back into the pod",
-        PortCannotBeRestored { master } => "is a port of {master}: a restore could not make it one again",
+        MembershipStays => "has autojoin: the kernel keeps the membership of a deleted link, and would refuse the address on a \
+            new one with the same ifindex",
+        PortCannotBeRestored { master } => "is a port of {master}: a restore could not give it its former place there",
     }
 }
 

@@ -15,7 +15,7 @@ sentences! {
         DeviceRenamed { now, then } => "is now named {now}; its VLANs and macvlans are recreated on it. To get the name back, run \
             `ip link set {now} down`, `ip link set {now} name {then}` and `netfix restore`",
         KindMissing { kind } => "is missing, and netfix cannot create links of kind {kind}",
-        MasterLost { master } => "was a port of {master}, and netfix cannot add it there again",
+        MasterLost { master } => "was a port of {master}, and netfix cannot give it its former place there",
         QdiscLost { now, then } => "has qdisc {now} now; netfix cannot restore its qdisc {then}",
         ObjectLost => "is missing, and netfix cannot restore it",
         IfindexDiffers { now, then } => "has ifindex {now} now, {then} in the checkpoint: sockets bound to the old one \
@@ -54,7 +54,7 @@ sentences! {
             (now = name(now.as_ref()), then = name(then.as_ref())),
         OtherBondMode { now, then } => "has mode {now} now, {then} in the checkpoint; netfix never changes the mode of \
             an existing bond",
-        OtherBond { now, then } => "is a port of {now} now, of {then} in the checkpoint",
+        OtherMaster { now, then } => "is a port of {now} now, of {then} in the checkpoint",
         MacClaimed { others } => "{others} claims it as well, and nothing shows whose claim is older: a restore creates \
             this link for neither" (others = and(others.iter())),
         MacOfAnother { owner, title } => "{owner} {title}: a restore does not create this link here",

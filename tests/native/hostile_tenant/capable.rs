@@ -85,7 +85,7 @@ attacks! { RIGHTS;
         "ip link set eth0 down && ip link set eth0 name eth7 && ip link set eth7 up";
     a_qdisc_on_its_link: BeforeSnapshot, ["unsupported"],
         "tc qdisc add dev eth0 root tbf rate 1mbit burst 10k latency 50ms";
-    its_link_in_a_bridge: BeforeSnapshot, ["unsupported"],
+    its_link_in_a_bridge: BeforeSnapshot, [],
         "ip link add br0 type bridge && ip link set eth0 master br0";
     a_nexthop_object: BeforeSnapshot, ["unsupported", "failed"],
         "ip nexthop add id 5 via $GATEWAY dev eth0 && ip route add 192.0.2.0/24 nhid 5";

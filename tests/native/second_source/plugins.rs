@@ -257,3 +257,13 @@ fn another_kind_of_link_with_that_name_is_kept_and_reported() {
         .names("link-conflict", it.pod.name(), &["eth0", "veth"]);
     before.assert_same(&it.pod.capture(), it.pod.name());
 }
+
+/// What `i40e_net_fix` leaves of a pod with both families in Docker: the link is up, and IPv6 is off.
+#[test]
+fn a_missing_ipv6_address_is_added_to_a_link_that_is_up_with_ipv6_off() {
+    let node = Node::new();
+    let it = Subject::plain(&node, "web", &["10.88.2.10/16", "fd88::2:10/64"]);
+    it.pod.ns.set_sysctl("ipv6/conf/eth0/disable_ipv6", "1");
+    let run = restore(&node).exits(0);
+    it.assert_back(&run);
+}

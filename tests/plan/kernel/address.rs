@@ -26,6 +26,7 @@ impl Kernel {
         let mut primaries = self.state.addresses.iter().filter(|a| a.dev == wanted.dev);
         let is_secondary = !is_v6 && primaries.any(|a| subnet(a) == subnet(wanted));
         let mut address = wanted.clone();
+        (address.without_route, address.without_local) = (false, false);
         address.flags &= REQUESTED_FLAGS;
         let derived = [
             (address.valid_lft.is_none(), PERMANENT),
@@ -114,13 +115,16 @@ impl Kernel {
     pub(super) fn is_connected(&self, dev: &IfName, target: IpAddr) -> bool {
         use netfix::model::address::NOPREFIXROUTE;
         let mut addresses = self.state.addresses_of(dev);
-        addresses
-            .any(|address| address.flags & NOPREFIXROUTE == 0 && subnet(address).contains(&target))
+        addresses.any(|address| {
+            address.flags & NOPREFIXROUTE == 0
+                && !address.without_route
+                && subnet(address).contains(&target)
+        })
     }
 }
 
 /// The subnet of an address.
-fn subnet(address: &Address) -> IpNet {
+pub(super) fn subnet(address: &Address) -> IpNet {
     let far = address.peer.unwrap_or(address.local);
     IpNet::new(far, address.prefix_len)
         .expect("a prefix length of its family")

@@ -1,7 +1,8 @@
 //! Bonds: their options, and the state of their ports.
 
 use netfix::model::bond::{Bond, BondOption};
-use netfix::model::{IfName, Link, LinkKind, Parent};
+use netfix::model::raw::RawAttribute;
+use netfix::model::{IfName, Link, LinkKind, Mac, Parent};
 
 use super::{Errno, Kernel};
 
@@ -20,6 +21,7 @@ impl Kernel {
             }
             LinkKind::Bond(_) if device.flags.up => return Err(Errno::EPERM),
             LinkKind::Bond(_) => {}
+            LinkKind::Other { .. } => return self.add_bridge_port(port, bond),
             _ => return Err(Errno::EOPNOTSUPP),
         }
         let (own, bonds, mtu) = (device.mac, master.mac, master.mtu);
@@ -38,6 +40,21 @@ impl Kernel {
         device.mtu = mtu;
         device.flags.up = true;
         self.forget_missing_ports();
+        Ok(())
+    }
+
+    /// A port gets the initial cost, and a bridge without a MAC that of its first port.
+    fn add_bridge_port(&mut self, port: &IfName, bridge: &IfName) -> Result<(), Errno> {
+        const COST: u16 = 3;
+        let device = self.link_mut(port)?;
+        device.master = Some(bridge.clone());
+        device.port = vec![RawAttribute {
+            number: COST,
+            value: vec![2, 0, 0, 0],
+        }];
+        let mac = device.mac;
+        let bridge = self.link_mut(bridge)?;
+        bridge.mac = bridge.mac.filter(|mac| *mac != Mac([0; 6])).or(mac);
         Ok(())
     }
 

@@ -66,6 +66,9 @@ impl Kernel {
             group: 0,
             qdisc: None,
             master: None,
+            protodown: false,
+            dormant: false,
+            token: None,
             kind,
             sysctls,
             ..wanted.clone()
@@ -209,6 +212,19 @@ impl Kernel {
                 known.extend(names.iter().cloned());
             }
             Change::TxQueueLen(length) => self.link_mut(dev)?.txqueuelen = *length,
+            Change::Offload(limits) => {
+                let known = &mut self.link_mut(dev)?.offload;
+                known.extend(limits.iter().copied());
+            }
+            Change::ProtoDown => self.link_mut(dev)?.protodown = true,
+            Change::Dormant => self.link_mut(dev)?.dormant = true,
+            Change::Token(token) => self.link_mut(dev)?.token = Some(*token),
+            Change::Port(settings) => {
+                let port = &mut self.link_mut(dev)?.port;
+                port.retain(|now| settings.iter().all(|new| new.number != now.number));
+                port.extend(settings.iter().cloned());
+                port.sort_by_key(|setting| setting.number);
+            }
             Change::Group(group) => self.link_mut(dev)?.group = *group,
             Change::Alias(alias) => self.link_mut(dev)?.alias = Some(alias.clone()),
             Change::Flags(_, to) => {

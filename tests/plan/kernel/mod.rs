@@ -12,9 +12,10 @@ mod sysctl;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use netfix::model::route::Position;
 use netfix::model::sysctl::Sysctls;
-use netfix::model::{IfName, Link, LinkKind, NetState, Parent};
-use netfix::plan::Step;
+use netfix::model::{IfName, Link, LinkKind, NetState, Parent, Rule};
+use netfix::plan::{Object, Rewrite, Step};
 
 /// Why the kernel refuses a step, by its errno; `TENTATIVE` is `EINVAL` for a source address whose duplicate address
 /// detection has not ended, the only refusal that passes with time.
@@ -35,6 +36,7 @@ pub enum Errno {
     EOPNOTSUPP,
     EPERM,
     ERANGE,
+    ESRCH,
     TENTATIVE,
 }
 
@@ -119,16 +121,45 @@ impl Kernel {
                 self.state.neighbours.push(neighbour.clone());
                 Ok(())
             }
-            Step::AddRoute { route, append } => self.add_route(route, *append),
-            Step::AddRule(rule) => {
-                if self.state.rules.contains(rule) {
-                    return Err(Errno::EEXIST);
-                }
-                self.state.rules.push(rule.clone());
-                self.state.rules.sort_by_key(|rule| rule.priority);
-                Ok(())
+            Step::AddRoute { route, position } => self.add_route(route, *position),
+            Step::ChangeRoute(route) => self.change_route(route),
+            Step::DeleteRoute(route) => self.delete_route(route),
+            Step::AddRule(rule) => self.add_rule(rule),
+            Step::Rewrite(rewrite) => self.rewrite(rewrite),
+        }
+    }
+
+    fn add_rule(&mut self, rule: &Rule) -> Result<(), Errno> {
+        if self.state.rules.contains(rule) {
+            return Err(Errno::EEXIST);
+        }
+        self.state.rules.push(rule.clone());
+        self.state.rules.sort_by_key(|rule| rule.priority);
+        Ok(())
+    }
+
+    /// Deletes and adds, with the executor's patience: what is gone may be gone already, and what is added may be there.
+    fn rewrite(&mut self, Rewrite { gone, added }: &Rewrite) -> Result<(), Errno> {
+        for object in gone {
+            match object {
+                Object::Address(address) => self.delete_address(address),
+                Object::Route(route) => drop(self.delete_route(route)),
+                Object::Rule(rule) => self.state.rules.retain(|other| other != rule),
             }
         }
+        for object in added {
+            let result = match object {
+                Object::Address(address) => self.add_address(address),
+                Object::Route(route) => self.add_route(route, Position::Last),
+                Object::Rule(rule) => self.add_rule(rule),
+            };
+            if let Err(errno) = result
+                && errno != Errno::EEXIST
+            {
+                return Err(errno);
+            }
+        }
+        Ok(())
     }
 
     /// Some seconds pass: carrier spreads upwards, and duplicate address detection ends.

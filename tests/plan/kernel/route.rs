@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use netfix::model::address::TENTATIVE;
-use netfix::model::route::{Hop, RouteOf};
-use netfix::model::{IfName, Route};
+use netfix::model::route::{Hop, Position, RouteOf};
+use netfix::model::{Address, IfName, Route};
 
 use super::{Errno, Kernel};
 
@@ -18,25 +18,61 @@ struct Facts {
 }
 
 impl Kernel {
-    pub(super) fn add_route(&mut self, wanted: &Route, append: bool) -> Result<(), Errno> {
+    pub(super) fn add_route(&mut self, wanted: &Route, position: Position) -> Result<(), Errno> {
         self.check(&facts(wanted))?;
+        if let Some(address) = self.without_route(wanted) {
+            address.without_route = false;
+            return Ok(());
+        }
         let routes = &mut self.state.routes;
         if routes.contains(wanted) {
             return Err(Errno::EEXIST);
         }
         let is_rival = |other: &Route| other.shares_place_with(wanted);
-        match (routes.iter().rposition(is_rival), wanted) {
-            (Some(_), _) if !append => return Err(Errno::EEXIST),
+        let first = routes.iter().position(is_rival);
+        match (routes.iter().rposition(is_rival), position, wanted) {
+            (Some(_), Position::Only, _) => return Err(Errno::EEXIST),
             // Several IPv6 routes in one place are one route with several hops.
-            (Some(at), Route::V6(more)) => {
+            (Some(at), _, Route::V6(more)) => {
                 if let Route::V6(first) = &mut routes[at] {
                     first.hops.extend(more.hops.iter().cloned());
                 }
             }
-            (Some(at), _) => routes.insert(at + 1, wanted.clone()),
-            (None, _) => routes.push(wanted.clone()),
+            (Some(at), Position::Last, _) => routes.insert(at + 1, wanted.clone()),
+            (Some(_), Position::First, _) => {
+                routes.insert(first.unwrap_or_default(), wanted.clone());
+            }
+            (None, ..) => routes.push(wanted.clone()),
         }
         Ok(())
+    }
+
+    /// `ip route replace`.
+    pub(super) fn change_route(&mut self, wanted: &Route) -> Result<(), Errno> {
+        self.check(&facts(wanted))?;
+        let mut routes = self.state.routes.iter_mut();
+        let now = routes.find(|other| other.shares_place_with(wanted));
+        *now.ok_or(Errno::ENOENT)? = wanted.clone();
+        Ok(())
+    }
+
+    pub(super) fn delete_route(&mut self, gone: &Route) -> Result<(), Errno> {
+        let mut addresses = self.state.addresses.iter_mut();
+        let connected = addresses.find(|address| connects(address, gone));
+        if let Some(address) = connected.filter(|address| !address.without_route) {
+            address.without_route = true;
+            return Ok(());
+        }
+        let before = self.state.routes.len();
+        self.state.routes.retain(|route| route != gone);
+        let is_gone = self.state.routes.len() < before;
+        if is_gone { Ok(()) } else { Err(Errno::ESRCH) }
+    }
+
+    /// The address whose connected route this is, and is missing.
+    fn without_route(&mut self, route: &Route) -> Option<&mut Address> {
+        let mut addresses = self.state.addresses.iter_mut();
+        addresses.find(|address| address.without_route && connects(address, route))
     }
 
     fn check(&self, route: &Facts) -> Result<(), Errno> {
@@ -104,6 +140,19 @@ impl Kernel {
             self.state.routes.retain(stays);
         }
     }
+}
+
+/// Whether it is the connected route of the address: of the kernel, in the main table.
+fn connects(address: &Address, route: &Route) -> bool {
+    const NATURE: (u32, u8) = (254, 2);
+    let (nature, is_direct) = match route {
+        Route::V4(of) => ((of.table, of.protocol), of.hops[0].gateway.is_none()),
+        Route::V6(of) => ((of.table, of.protocol), of.hops[0].gateway.is_none()),
+    };
+    nature == NATURE
+        && is_direct
+        && route.devs() == [&address.dev]
+        && super::address::subnet(address) == destination(route)
 }
 
 /// The place of a route in the tables; the kernel tries routes in the same place in order.

@@ -55,6 +55,7 @@ impl Kernel {
         if *key == IPV6_MTU && value > mtu.into() {
             return Err(Errno::EINVAL);
         }
+        let is_change = *place != value;
         *place = value;
         let has_secret = link.sysctls.stable_secret.is_some();
         if *key == ADDR_GEN_MODE && value == MODE_STABLE && !has_secret {
@@ -63,7 +64,7 @@ impl Kernel {
         if *key == DISABLE_IPV6 && value != 0 {
             let gone = |address: &Address| address.dev == *dev && address.local.is_ipv6();
             self.state.addresses.retain(|address| !gone(address));
-        } else if *key == ADDR_GEN_MODE || *key == DISABLE_IPV6 {
+        } else if is_change && (*key == ADDR_GEN_MODE || *key == DISABLE_IPV6) {
             self.make_link_local(dev);
         }
         Ok(())

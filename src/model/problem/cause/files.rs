@@ -41,6 +41,7 @@ causes! {
         CannotBeRestored => Unsupported,
         DeviceInPod => Unsupported,
         PortCannotBeRestored { master: IfName } => Unsupported,
+        MembershipStays => Unsupported,
     }
 }
 

@@ -33,7 +33,7 @@ causes! {
         VlanIdTaken { by: IfName } => LinkConflict,
         OtherParent { now: Option<IfName>, then: Option<IfName> } => LinkConflict,
         OtherBondMode { now: String, then: String } => LinkConflict,
-        OtherBond { now: IfName, then: IfName } => LinkConflict,
+        OtherMaster { now: IfName, then: IfName } => LinkConflict,
         MacClaimed { others: Others } => MacConflict,
         MacOfAnother { owner: Holder, title: Title } => MacConflict,
         MacKept { others: Others } => MacConflict,

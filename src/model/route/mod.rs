@@ -1,22 +1,43 @@
 //! Routes. Each has one family: an IPv4 route cannot hold an IPv6 hop.
 
+mod family;
+mod text;
+
 use std::collections::BTreeMap;
-use std::fmt::{self, Display};
+use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::{Deserialize, Serialize};
 
-use super::{IfName, limits};
+use super::IfName;
+use super::raw::RawAttribute;
 
 /// `RT_TABLE_MAIN` (linux/rtnetlink.h).
 pub const TABLE_MAIN: u32 = 254;
-/// `RTPROT_REDIRECT`, `RTPROT_KERNEL` and `RTPROT_RA`: routes that the kernel adds.
-const KERNEL_PROTOCOLS: [u8; 3] = [1, 2, 9];
+/// `RTPROT_KERNEL`: the kernel added it with an address; a plugin may have moved it to another table.
+pub(crate) const PROTOCOL_KERNEL: u8 = 2;
+/// `RTPROT_BOOT`: what `ip route add` gives.
+const PROTOCOL_BOOT: u8 = 3;
+/// `RTPROT_RA`: learnt from a router advertisement.
+pub(crate) const PROTOCOL_RA: u8 = 9;
 /// `RTN_UNICAST`.
 pub const KIND_UNICAST: u8 = 1;
+/// `RT_SCOPE_LINK`.
+pub(crate) const SCOPE_LINK: u8 = 253;
 /// `RT_SCOPE_UNIVERSE`, the widest scope: a route to it needs the narrower ones first.
 pub const SCOPE_UNIVERSE: u8 = 0;
+
+/// The position of a new route among those with the same destination, table and metric; the kernel uses the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Position {
+    /// There must be no other one.
+    Only,
+    /// Before the others (IPv4 only).
+    First,
+    /// Behind the others.
+    Last,
+}
 
 /// Destination, source, table, type of service and metric, by which the kernel finds a route.
 pub(crate) type Place = (IpNet, Option<IpNet>, u32, u8, Option<u32>);
@@ -67,6 +88,38 @@ pub struct RouteOf<A, N> {
     /// IPv6 router preference (RFC 4191) when it is not medium.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preference: Option<u8>,
+    /// The congestion control of TCP (`RTAX_CC_ALGO`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congctl: Option<String>,
+    /// Attributes of the route, or of its one hop, that netfix does not interpret: realms, encapsulation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extra: Vec<RawAttribute>,
+    /// The time after which the kernel deletes it (IPv6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<Remaining>,
+}
+
+/// A remaining time in seconds. Two are always equal: it passes.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Remaining(pub u32);
+
+impl From<u32> for Remaining {
+    fn from(seconds: u32) -> Self {
+        Self(seconds)
+    }
+}
+
+impl PartialEq for Remaining {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Remaining {}
+
+impl Hash for Remaining {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 fn none<T>() -> Option<T> {
@@ -88,6 +141,12 @@ pub struct Hop<A> {
     /// Weight among several hops, minus one (`rtnh_hops`).
     #[serde(default)]
     pub weight: u8,
+    /// The gateway of an IPv4 route that has an IPv6 address (`RTA_VIA`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Ipv6Addr>,
+    /// Attributes of a hop among several that netfix does not interpret.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extra: Vec<RawAttribute>,
 }
 
 /// A route metric (`RTAX_*`, linux/rtnetlink.h).
@@ -113,105 +172,58 @@ pub enum Metric {
     FastopenNoCookie,
 }
 
-/// The destination shows the family of a stored route. Serde would read the key `family` only after it has copied the route, and
-/// a pod may have tens of thousands.
-impl TryFrom<RouteOf<IpAddr, IpNet>> for Route {
-    type Error = &'static str;
-
-    fn try_from(route: RouteOf<IpAddr, IpNet>) -> Result<Self, Self::Error> {
-        const MIXED: &str = "a route of two families";
-        const TOO_MANY: &str = "more next hops than fit into one attribute of netlink";
-        let (hops, gateway) = (route.hops.len(), route.dst.max_prefix_len() / 8);
-        let route = match route.dst {
-            IpNet::V4(_) => route.of_family(v4, v4_net).map(Self::V4),
-            IpNet::V6(_) => route.of_family(v6, v6_net).map(Self::V6),
-        };
-        if hops > limits::hops(gateway.into()) {
-            return Err(TOO_MANY);
-        }
-        route.ok_or(MIXED)
-    }
-}
-
-fn v4(ip: IpAddr) -> Option<Ipv4Addr> {
-    match ip {
-        IpAddr::V4(ip) => Some(ip),
-        IpAddr::V6(_) => None,
-    }
-}
-
-fn v6(ip: IpAddr) -> Option<Ipv6Addr> {
-    match ip {
-        IpAddr::V4(_) => None,
-        IpAddr::V6(ip) => Some(ip),
-    }
-}
-
-fn v4_net(net: IpNet) -> Option<Ipv4Net> {
-    match net {
-        IpNet::V4(net) => Some(net),
-        IpNet::V6(_) => None,
-    }
-}
-
-fn v6_net(net: IpNet) -> Option<Ipv6Net> {
-    match net {
-        IpNet::V4(_) => None,
-        IpNet::V6(net) => Some(net),
-    }
-}
-
-impl RouteOf<IpAddr, IpNet> {
-    /// The same route if all its addresses are of one family.
-    fn of_family<A, N>(
-        self,
-        address: fn(IpAddr) -> Option<A>,
-        net: fn(IpNet) -> Option<N>,
-    ) -> Option<RouteOf<A, N>> {
-        let hop = |hop: Hop<IpAddr>| {
-            let gateway = match hop.gateway {
-                Some(gateway) => Some(address(gateway)?),
-                None => None,
-            };
-            Some(Hop {
-                gateway,
-                dev: hop.dev,
-                onlink: hop.onlink,
-                weight: hop.weight,
-            })
-        };
-        Some(RouteOf {
-            dst: net(self.dst)?,
-            src: match self.src {
-                Some(src) => Some(net(src)?),
-                None => None,
-            },
-            table: self.table,
-            protocol: self.protocol,
-            scope: self.scope,
-            kind: self.kind,
-            tos: self.tos,
-            priority: self.priority,
-            prefsrc: match self.prefsrc {
-                Some(ip) => Some(address(ip)?),
-                None => None,
-            },
-            hops: self.hops.into_iter().map(hop).collect::<Option<_>>()?,
-            metrics: self.metrics,
-            preference: self.preference,
-        })
-    }
-}
-
 impl Route {
-    /// Whether the kernel adds this route, for an address or a router advertisement.
-    pub(crate) fn is_made_by_kernel(&self) -> bool {
-        let (Self::V4(RouteOf { protocol, .. }) | Self::V6(RouteOf { protocol, .. })) = self;
-        KERNEL_PROTOCOLS.contains(protocol)
+    /// Its destination.
+    pub(crate) fn destination(&self) -> IpNet {
+        self.place().0
+    }
+
+    /// Its metric.
+    pub(crate) fn metric(&self) -> Option<u32> {
+        self.place().4
+    }
+
+    /// Type, table and origin.
+    pub(crate) fn nature(&self) -> (u8, u32, u8) {
+        match self {
+            Self::V4(route) => (route.kind, route.table, route.protocol),
+            Self::V6(route) => (route.kind, route.table, route.protocol),
+        }
+    }
+
+    /// The time after which the kernel deletes it.
+    pub(crate) fn expires(&self) -> Option<Remaining> {
+        match self {
+            Self::V4(route) => route.expires,
+            Self::V6(route) => route.expires,
+        }
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn expires_mut(&mut self) -> &mut Option<Remaining> {
+        match self {
+            Self::V4(route) => &mut route.expires,
+            Self::V6(route) => &mut route.expires,
+        }
+    }
+
+    /// Its table, if it leads directly to `target` over that interface.
+    pub(crate) fn direct_table(&self, dev: &IfName, target: IpAddr) -> Option<u32> {
+        let (dst, _, table, ..) = self.place();
+        let is_direct = self.hops().contains(&(None, Some(dev)));
+        (is_direct && dst.contains(&target)).then_some(table)
+    }
+
+    /// Whether `self` is `whole` with other attributes, or without some of its hops: in the same place, and over no other hop.
+    pub(crate) fn is_version_of(&self, whole: &Self) -> bool {
+        let (mine, all) = (self.hops(), whole.hops());
+        self.place() == whole.place()
+            && mine.is_empty() == all.is_empty()
+            && mine.iter().all(|hop| all.contains(hop))
     }
 
     /// The gateway and the interface of each hop.
-    fn hops(&self) -> Vec<(Option<IpAddr>, Option<&IfName>)> {
+    pub(super) fn hops(&self) -> Vec<(Option<IpAddr>, Option<&IfName>)> {
         match self {
             Self::V4(route) => route.hops(),
             Self::V6(route) => route.hops(),
@@ -279,6 +291,29 @@ impl Route {
     }
 }
 
+impl<A, N> RouteOf<A, N> {
+    /// `ip route add DST dev DEV`, with the scope of a route to a gateway.
+    pub(crate) fn plain(dst: N, dev: &IfName) -> Self {
+        Self {
+            dst,
+            src: None,
+            table: TABLE_MAIN,
+            protocol: PROTOCOL_BOOT,
+            scope: SCOPE_UNIVERSE,
+            kind: KIND_UNICAST,
+            tos: 0,
+            priority: None,
+            prefsrc: None,
+            hops: vec![Hop::direct(dev.clone())],
+            metrics: BTreeMap::new(),
+            preference: None,
+            congctl: None,
+            extra: Vec::new(),
+            expires: None,
+        }
+    }
+}
+
 impl<A, N: Copy + Into<IpNet>> RouteOf<A, N> {
     /// Whether it is a default route of the main table.
     pub(crate) fn is_default(&self) -> bool {
@@ -289,8 +324,7 @@ impl<A, N: Copy + Into<IpNet>> RouteOf<A, N> {
 impl<A: Copy + Into<IpAddr>, N: Copy + Into<IpNet>> RouteOf<A, N> {
     fn hops(&self) -> Vec<(Option<IpAddr>, Option<&IfName>)> {
         let hops = self.hops.iter();
-        hops.map(|hop| (hop.gateway.map(Into::into), hop.dev.as_ref()))
-            .collect()
+        hops.map(|hop| (hop.gateway(), hop.dev.as_ref())).collect()
     }
 
     fn place(&self) -> Place {
@@ -299,68 +333,28 @@ impl<A: Copy + Into<IpAddr>, N: Copy + Into<IpNet>> RouteOf<A, N> {
     }
 }
 
+impl<A: Copy + Into<IpAddr>> Hop<A> {
+    /// The gateway, of whichever family.
+    pub fn gateway(&self) -> Option<IpAddr> {
+        let via = || self.via.map(IpAddr::V6);
+        self.gateway.map(Into::into).or_else(via)
+    }
+}
+
 impl<A> Hop<A> {
+    /// The hop over an interface alone.
+    pub(crate) fn direct(dev: IfName) -> Self {
+        Self {
+            gateway: None,
+            dev: Some(dev),
+            onlink: false,
+            weight: 0,
+            via: None,
+            extra: Vec::new(),
+        }
+    }
+
     fn rename(&mut self, rename: impl Fn(&IfName) -> IfName) {
         self.dev = self.dev.as_ref().map(rename);
-    }
-}
-
-const KIND_NAMES: [(u8, &str); 8] = [
-    (2, "local"),
-    (3, "broadcast"),
-    (4, "anycast"),
-    (5, "multicast"),
-    (6, "blackhole"),
-    (7, "unreachable"),
-    (8, "prohibit"),
-    (9, "throw"),
-];
-
-impl Display for Route {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::V4(route) => route.describe(f, route.dst.prefix_len() == 0),
-            Self::V6(route) => route.describe(f, route.dst.prefix_len() == 0),
-        }
-    }
-}
-
-impl<A: Display, N: Display> RouteOf<A, N> {
-    fn describe(&self, f: &mut fmt::Formatter<'_>, is_default: bool) -> fmt::Result {
-        if let Some((_, name)) = KIND_NAMES.iter().find(|(kind, _)| *kind == self.kind) {
-            write!(f, "{name} ")?;
-        }
-        if is_default {
-            write!(f, "default")?;
-        } else {
-            write!(f, "{}", self.dst)?;
-        }
-        let multipath = self.hops.len() > 1;
-        for hop in &self.hops {
-            f.write_str(if multipath { " nexthop" } else { "" })?;
-            hop.describe(f)?;
-        }
-        if let Some(src) = &self.prefsrc {
-            write!(f, " src {src}")?;
-        }
-        if self.table != TABLE_MAIN {
-            write!(f, " table {}", self.table)?;
-        }
-        if let Some(metric) = self.priority {
-            write!(f, " metric {metric}")?;
-        }
-        Ok(())
-    }
-}
-
-impl<A: Display> Hop<A> {
-    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(gateway) = &self.gateway {
-            write!(f, " via {gateway}")?;
-        }
-        if let Some(dev) = &self.dev {
-            write!(f, " dev {dev}")?;
-        }
-        f.write_str(if self.onlink { " onlink" } else { "" })
     }
 }

@@ -1,0 +1,96 @@
+//! Routes: between rtnetlink messages and the model (`ip route`).
+
+mod read;
+mod write;
+
+use std::hash::Hash;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::{Ipv4Net, Ipv6Net};
+use netlink_packet_route::AddressFamily;
+use netlink_packet_route::route::{RouteAddress, RouteMetric};
+
+use crate::model::route::Metric;
+
+pub(super) use read::parse;
+pub use write::{add, change, del};
+
+/// An IP family; the type keeps addresses of both families apart.
+trait Family: Sized + Copy + Hash + Into<IpAddr> {
+    type Net: Copy;
+    const UNSPECIFIED: Self;
+    const FAMILY: AddressFamily;
+    fn from_route(address: &RouteAddress) -> Option<Self>;
+    fn into_route(self) -> RouteAddress;
+    fn net(self, len: u8) -> Option<Self::Net>;
+    fn split(net: Self::Net) -> (Self, u8);
+}
+
+macro_rules! family {
+    ($address:ident, $net:ident, $variant:ident) => {
+        impl Family for $address {
+            type Net = $net;
+            const UNSPECIFIED: Self = $address::UNSPECIFIED;
+            const FAMILY: AddressFamily = AddressFamily::$variant;
+
+            fn from_route(address: &RouteAddress) -> Option<Self> {
+                match address {
+                    RouteAddress::$variant(ip) => Some(*ip),
+                    _ => None,
+                }
+            }
+
+            fn into_route(self) -> RouteAddress {
+                RouteAddress::$variant(self)
+            }
+
+            fn net(self, len: u8) -> Option<$net> {
+                $net::new(self, len).ok()
+            }
+
+            fn split(net: $net) -> (Self, u8) {
+                (net.addr(), net.prefix_len())
+            }
+        }
+    };
+}
+
+family!(Ipv4Addr, Ipv4Net, Inet);
+family!(Ipv6Addr, Ipv6Net, Inet6);
+
+/// Both directions between the kernel's metrics and the model's.
+macro_rules! metrics {
+    ($($kernel:ident = $model:ident),+ $(,)?) => {
+        fn pair(metric: &RouteMetric) -> Option<(Metric, u32)> {
+            match metric {
+                $(RouteMetric::$kernel(value) => Some((Metric::$model, *value)),)+
+                _ => None,
+            }
+        }
+
+        fn metric(key: Metric, value: u32) -> RouteMetric {
+            match key {
+                $(Metric::$model => RouteMetric::$kernel(value),)+
+            }
+        }
+    };
+}
+
+metrics! {
+    Lock = Lock,
+    Mtu = Mtu,
+    Window = Window,
+    Rtt = Rtt,
+    RttVar = Rttvar,
+    SsThresh = Ssthresh,
+    Cwnd = Cwnd,
+    Advmss = Advmss,
+    Reordering = Reordering,
+    Hoplimit = Hoplimit,
+    InitCwnd = Initcwnd,
+    Features = Features,
+    RtoMin = RtoMin,
+    InitRwnd = Initrwnd,
+    QuickAck = Quickack,
+    FastopenNoCookie = FastopenNoCookie,
+}

@@ -1,0 +1,188 @@
+//! The steps for addresses and neighbours.
+
+use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
+
+use super::link_diff::{ADDR_GEN_MODE, DISABLE_IPV6, NO_ADDRESS};
+use super::order::{self, Rewritten};
+use crate::model::address::{DADFAILED, Maker, in_adding_order};
+use crate::model::problem::PlanCause;
+use crate::model::route::Position;
+use crate::model::sysctl::Folder;
+use crate::model::{Address, IfName, Indexed, Neighbour, NetState, Route};
+use crate::plan::{Change, Observed, Plan, Step};
+
+/// The steps for addresses and neighbours of the links for which `name_now` returns the present name.
+///
+/// Returns the connected routes that the kernel will add with them and that were not there: to be deleted once all other
+/// routes are added, because these may need them.
+pub(crate) fn steps(
+    wanted: &NetState,
+    observed: Observed<'_>,
+    name_now: &impl Fn(&IfName) -> Option<IfName>,
+    plan: &mut Plan,
+) -> Vec<Route> {
+    let present = Present::new(&observed.state.addresses);
+    let (mut recorded, mut lost) = (Vec::new(), Vec::new());
+    for address in in_adding_order(wanted.addresses.iter()) {
+        let Some(dev) = name_now(&address.dev) else {
+            continue;
+        };
+        let address = Address {
+            dev,
+            ..address.clone()
+        };
+        if let Some(now) = present.of(&address)
+            && now.flags & DADFAILED != 0
+        {
+            plan.problems.push(PlanCause::DuplicateAddress.error(now));
+        }
+        match (address.maker, present.of(&address)) {
+            (Maker::Admin, _) => recorded.extend(aged(address, observed.age, plan)),
+            (Maker::Kernel, None) => lost.push(address.dev),
+            (Maker::Kernel, Some(now)) => plan.steps.extend(connected_route(&address, now)),
+            (Maker::Network, _) => {}
+        }
+    }
+    link_local(&lost, observed.state, plan);
+    let superfluous = own_addresses(&recorded, &present, observed.state, plan);
+    neighbours(wanted, observed.state, name_now, plan);
+    superfluous
+}
+
+/// The steps for the addresses that were added by hand or by a program, in the order in which to add them.
+fn own_addresses(
+    recorded: &[Address],
+    present: &Present<'_>,
+    now: &NetState,
+    plan: &mut Plan,
+) -> Vec<Route> {
+    let mut superfluous = Vec::new();
+    let mut rewritten = order::of_addresses(recorded, now);
+    for address in recorded {
+        let superfluous_route = address.connected_route().filter(|_| address.without_route);
+        if let Some(Rewritten { step, added }) = rewritten.get_mut(&address.dev)
+            && added.contains(&address.identity())
+        {
+            plan.steps.extend(step.take());
+            superfluous.extend(superfluous_route);
+            continue;
+        }
+        match present.of(address) {
+            None => {
+                plan.steps.push(Step::AddAddress(address.clone()));
+                superfluous.extend(superfluous_route);
+            }
+            Some(now) => {
+                if !now.has_changeable_of(address) {
+                    plan.steps.push(Step::ChangeAddress(address.clone()));
+                }
+                plan.steps.extend(connected_route(address, now));
+                superfluous.extend(superfluous_route.filter(|_| !now.without_route));
+            }
+        }
+    }
+    superfluous
+}
+
+/// The step that adds the connected route of an address that lost it.
+fn connected_route(then: &Address, now: &Address) -> Option<Step> {
+    let is_lost = now.without_route && !then.without_route;
+    let route = then.connected_route().filter(|_| is_lost)?;
+    let position = Position::Last;
+    Some(Step::AddRoute { route, position })
+}
+
+/// The present addresses, to be found by what the kernel compares.
+struct Present<'a> {
+    known: HashMap<(&'a IfName, Identity), &'a Address>,
+}
+
+/// What distinguishes an address from the others of its link.
+pub(super) type Identity = (IpAddr, u8, Option<IpAddr>);
+
+impl<'a> Present<'a> {
+    fn new(addresses: &'a [Address]) -> Self {
+        let known = addresses.iter();
+        let known = known.map(|address| ((&address.dev, address.identity()), address));
+        Self {
+            known: known.collect(),
+        }
+    }
+
+    fn of(&self, address: &Address) -> Option<&'a Address> {
+        let key = (&address.dev, address.identity());
+        self.known.get(&key).copied()
+    }
+}
+
+/// Lets the kernel add its link-local addresses to these links again: it does so when the mode of a link that is up changes.
+fn link_local(devs: &[IfName], now: &NetState, plan: &mut Plan) {
+    let changed = plan.steps.iter().filter_map(|step| match step {
+        Step::SetLink {
+            dev,
+            change: Change::AddrGenMode(_),
+            ..
+        } => Some(dev.clone()),
+        _ => None,
+    });
+    let changed: HashSet<IfName> = changed.collect();
+    let now = Indexed::new(now);
+    let links = devs.iter().filter(|dev| !changed.contains(*dev));
+    for link in links.filter_map(|dev| now.link(dev)) {
+        let settings = &link.sysctls.ipv6;
+        let is_ready =
+            link.flags.up && link.flags.carrier && settings.get(&DISABLE_IPV6) == Some(&0);
+        let mode = settings.get(&ADDR_GEN_MODE).copied();
+        let Some(mode) = mode.filter(|mode| is_ready && *mode != NO_ADDRESS) else {
+            continue;
+        };
+        let set = |value: i64, now: i64| Step::Sysctl {
+            dev: link.name.clone(),
+            folder: Folder::Ipv6Conf,
+            key: ADDR_GEN_MODE,
+            value: value.to_string(),
+            now: now.to_string(),
+        };
+        let steps = [set(NO_ADDRESS, mode), set(mode, NO_ADDRESS)];
+        plan.steps.extend(steps);
+    }
+}
+
+fn neighbours(
+    wanted: &NetState,
+    now: &NetState,
+    name_now: &impl Fn(&IfName) -> Option<IfName>,
+    plan: &mut Plan,
+) {
+    let present: HashSet<&Neighbour> = now.neighbours.iter().collect();
+    for neighbour in &wanted.neighbours {
+        let Some(dev) = name_now(&neighbour.dev) else {
+            continue;
+        };
+        let neighbour = Neighbour {
+            dev,
+            ..neighbour.clone()
+        };
+        if !present.contains(&neighbour) {
+            plan.steps.push(Step::AddNeighbour(neighbour));
+        }
+    }
+}
+
+/// The address with its remaining lifetime; `None`, with a warning, when it has expired.
+fn aged(mut address: Address, age: u32, plan: &mut Plan) -> Option<Address> {
+    let Some(valid) = address.valid_lft else {
+        return Some(address);
+    };
+    if valid <= age {
+        plan.problems
+            .push(PlanCause::LifetimeOver.warning(&address));
+        return None;
+    }
+    address.valid_lft = Some(valid - age);
+    address.preferred_lft = address
+        .preferred_lft
+        .map(|seconds| seconds.saturating_sub(age));
+    Some(address)
+}

@@ -1,0 +1,204 @@
+//! What the kernel changes only if it is deleted and added again: the order of addresses, routes and rules, and some attributes
+//! of addresses.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::Hash;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::addresses::Identity;
+use super::step::{Object, Rewrite};
+use crate::model::address::in_adding_order;
+use crate::model::{Address, IfName, NetState, Route};
+use crate::plan::Step;
+
+/// Where the present objects of an order end to be right: the first `usize` of the wanted ones stay, the others that are
+/// present must be written anew. `None` if the missing ones need only be appended, or nothing is missing.
+pub(super) fn first_misplaced<T: Eq + Hash>(wanted: &[&T], present: &[&T]) -> Option<usize> {
+    let known: HashSet<&T> = wanted.iter().copied().collect();
+    let mut in_order = present.iter().filter(|now| known.contains(*now)).peekable();
+    let fits = |then: &&&T| in_order.next_if(|now| *now == *then).is_some();
+    let right = wanted.iter().take_while(fits).count();
+    in_order.peek().is_some().then_some(right)
+}
+
+/// The one step that writes addresses of a link anew.
+pub(super) struct Rewritten {
+    /// Until it is planned.
+    pub step: Option<Step>,
+    /// The addresses that it adds.
+    pub added: HashSet<Identity>,
+}
+
+/// For each link with addresses that must be written anew: the step. `recorded` is in the order of adding.
+pub(super) fn of_addresses(recorded: &[Address], now: &NetState) -> BTreeMap<IfName, Rewritten> {
+    let mut links: BTreeMap<&IfName, Vec<&Address>> = BTreeMap::new();
+    for address in recorded {
+        links.entry(&address.dev).or_default().push(address);
+    }
+    let mut present: HashMap<&IfName, Vec<&Address>> = HashMap::new();
+    for address in in_adding_order(now.addresses.iter()) {
+        present.entry(&address.dev).or_default().push(address);
+    }
+    let of_link = |(dev, recorded): (&IfName, Vec<&Address>)| {
+        let present = present.get(dev)?;
+        let link = OnLink::new(recorded, present);
+        let gone = link.to_delete();
+        let step = (!gone.is_empty()).then(|| link.rewrite(&gone, &now.routes))?;
+        Some((dev.clone(), step))
+    };
+    links.into_iter().filter_map(of_link).collect()
+}
+
+/// The addresses of one link, in the order of adding.
+struct OnLink<'a> {
+    recorded: Vec<&'a Address>,
+    present: &'a [&'a Address],
+    known: HashSet<Identity>,
+    /// The subnets with a primary address that the checkpoint lacks.
+    foreign: HashSet<Option<IpNet>>,
+}
+
+impl<'a> OnLink<'a> {
+    fn new(recorded: Vec<&'a Address>, present: &'a [&'a Address]) -> Self {
+        let known = recorded.iter().map(|then| then.identity());
+        let known: HashSet<Identity> = known.collect();
+        let is_foreign = |now: &&&Address| {
+            now.local.is_ipv4() && !now.is_secondary() && !known.contains(&now.identity())
+        };
+        let foreign = present.iter().filter(is_foreign);
+        Self {
+            foreign: foreign.map(|now| now.subnet()).collect(),
+            recorded,
+            present,
+            known,
+        }
+    }
+
+    /// The present addresses that must be deleted. Each that goes may misplace others, which then go as well.
+    fn to_delete(&self) -> Vec<&'a Address> {
+        let mut gone = HashSet::new();
+        loop {
+            let before = gone.len();
+            self.add_misplaced(&mut gone);
+            self.add_followers(&mut gone);
+            if gone.len() == before {
+                break;
+            }
+        }
+        let all = self.present.iter().copied();
+        all.filter(|now| gone.contains(&now.identity())).collect()
+    }
+
+    /// Adds those that stand, in their class, behind one that must be added.
+    fn add_misplaced(&self, gone: &mut HashSet<Identity>) {
+        for class in self.classes() {
+            let members: HashSet<Identity> = class.iter().map(|then| then.identity()).collect();
+            let stays = |now: &&Address| {
+                let id = now.identity();
+                members.contains(&id) && !gone.contains(&id)
+            };
+            let present: Vec<&Address> = self.present.iter().copied().filter(stays).collect();
+            let mut in_order = present.iter().peekable();
+            let fits = |then: &&&Address| {
+                let next = in_order.next_if(|now| now.identity() == then.identity());
+                next.is_some_and(|now| !self.is_misplaced(now, then))
+            };
+            let right = class.iter().take_while(fits).count();
+            let behind: HashSet<Identity> =
+                class[right..].iter().map(|then| then.identity()).collect();
+            let present = present.iter().map(|now| now.identity());
+            gone.extend(present.filter(|id| behind.contains(id)));
+        }
+    }
+
+    /// Adds the secondary addresses of each primary one that goes: the kernel deletes or promotes them.
+    fn add_followers(&self, gone: &mut HashSet<Identity>) {
+        let goes = |now: &&&Address| gone.contains(&now.identity());
+        let primaries = self.present.iter().filter(goes);
+        let primaries = primaries.filter(|now| now.local.is_ipv4() && !now.is_secondary());
+        let subnets: HashSet<_> = primaries.map(|now| now.subnet()).collect();
+        let follows = |now: &Address| now.is_secondary() && subnets.contains(&now.subnet());
+        let present = self.present.iter().filter(|now| follows(now));
+        gone.extend(present.map(|now| now.identity()));
+    }
+
+    /// Recorded addresses among which the order counts: the kernel lists primary IPv4 addresses and IPv6 addresses by scope, and
+    /// the secondary IPv4 addresses behind the primary ones (`__inet_insert_ifa` in `net/ipv4/devinet.c`).
+    fn classes(&self) -> Vec<Vec<&'a Address>> {
+        let mut classes: BTreeMap<_, Vec<&Address>> = BTreeMap::new();
+        for then in &self.recorded {
+            let (is_ipv6, is_secondary) = (then.local.is_ipv6(), then.is_secondary());
+            let scope = (is_ipv6 || !is_secondary).then_some(then.scope);
+            let class = (is_ipv6, is_secondary, scope);
+            classes.entry(class).or_default().push(then);
+        }
+        classes.into_values().collect()
+    }
+
+    /// Whether an address has attributes that only a new one can have, or no packets are delivered to it any more, or it is
+    /// primary and was secondary, or the reverse. Behind a primary address that the checkpoint lacks it stays secondary.
+    fn is_misplaced(&self, now: &Address, then: &Address) -> bool {
+        let changes_rank = now.is_secondary() != then.is_secondary();
+        let is_behind = || self.foreign.contains(&now.subnet());
+        let is_undelivered = now.without_local && !then.without_local;
+        !now.has_fixed_of(then) || is_undelivered || (changes_rank && !is_behind())
+    }
+
+    /// The step that deletes these addresses, and adds them and what is missing in order, with the routes that the kernel
+    /// deletes with them: those with such a source, and all IPv4 routes with the last IPv4 address.
+    fn rewrite(&self, gone: &[&Address], routes: &[Route]) -> Rewritten {
+        let deleted: HashSet<Identity> = gone.iter().map(|now| now.identity()).collect();
+        let present = self.present.iter().map(|now| now.identity());
+        let stays: HashSet<Identity> = present.filter(|id| !deleted.contains(id)).collect();
+        let recorded = self.recorded.iter().copied();
+        let missing = recorded.filter(|then| !stays.contains(&then.identity()));
+        let surplus = gone.iter().copied();
+        let surplus = surplus.filter(|now| !self.known.contains(&now.identity()));
+        let added: Vec<&Address> = missing.chain(surplus).collect();
+        let is_ipv4 = |one: &&&Address| one.local.is_ipv4();
+        let count = |all: &[&Address]| all.iter().filter(is_ipv4).count();
+        let takes_all = count(gone) == count(self.present);
+        let dev = &gone[0].dev;
+        let sources: HashSet<IpAddr> = gone.iter().map(|one| one.local).collect();
+        let goes = |route: &&Route| {
+            route
+                .source()
+                .is_some_and(|source| sources.contains(&source))
+                || (takes_all && matches!(route, Route::V4(_)) && route.devs().contains(&dev))
+        };
+        let mut routes: Vec<Route> = routes.iter().filter(goes).cloned().collect();
+        routes.sort_by_cached_key(Route::rank);
+        let address = |one: &&Address| Object::Address((*one).clone());
+        let again = added.iter().map(address);
+        let step = Rewrite {
+            gone: gone.iter().rev().map(address).collect(),
+            added: again.chain(routes.into_iter().map(Object::Route)).collect(),
+        };
+        Rewritten {
+            step: Some(Step::Rewrite(Box::new(step))),
+            added: added.iter().map(|one| one.identity()).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_misplaced;
+
+    #[test]
+    fn what_stands_behind_a_missing_object_is_misplaced() {
+        let of = |wanted: &[u8], present: &[u8]| {
+            let (wanted, present): (Vec<_>, Vec<_>) =
+                (wanted.iter().collect(), present.iter().collect());
+            first_misplaced(&wanted, &present)
+        };
+        assert_eq!(of(&[1, 2, 3], &[1, 2, 3]), None);
+        assert_eq!(of(&[1, 2, 3], &[1]), None);
+        assert_eq!(of(&[1, 2, 3], &[]), None);
+        assert_eq!(of(&[1, 2, 3], &[9, 1, 9, 2]), None, "others between");
+        assert_eq!(of(&[1, 2, 3], &[1, 3]), Some(1));
+        assert_eq!(of(&[1, 2], &[2, 1]), Some(0));
+    }
+}

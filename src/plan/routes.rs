@@ -1,0 +1,154 @@
+//! The steps for routes, in the order in which the kernel accepts them, and for rules.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
+
+use super::order;
+use super::step::{Object, Rewrite};
+use crate::model::problem::PlanCause;
+use crate::model::route::Position;
+use crate::model::{Route, Rule};
+use crate::plan::{Plan, Step};
+
+/// The steps for routes; `age` in seconds since the checkpoint was written.
+pub(crate) fn steps(
+    wanted: impl Iterator<Item = Route>,
+    observed: &[Route],
+    age: u32,
+    plan: &mut Plan,
+) {
+    let wanted: Vec<Route> = wanted.filter_map(|route| aged(route, age, plan)).collect();
+    let mut places: HashMap<_, (Vec<&Route>, Vec<&Route>)> = HashMap::new();
+    for route in observed {
+        places.entry(route.place()).or_default().1.push(route);
+    }
+    let mut order = Vec::new();
+    for route in &wanted {
+        let here = &mut places.entry(route.place()).or_default().0;
+        if here.is_empty() {
+            order.push(route.place());
+        }
+        here.push(route);
+    }
+    let mut steps = Vec::new();
+    for place in &order {
+        let (wanted, present) = &places[place];
+        in_one_place(wanted, present, &mut steps);
+    }
+    steps.sort_by_key(|(rank, _)| *rank);
+    plan.steps.extend(steps.into_iter().map(|(_, step)| step));
+}
+
+/// A route to a gateway is accepted only after the route to that gateway.
+type Rank = (bool, u8);
+
+/// The steps for routes with the same destination, table and metric, of which the kernel uses the first.
+fn in_one_place(wanted: &[&Route], present: &[&Route], steps: &mut Vec<(Rank, Step)>) {
+    let known: HashSet<&Route> = present.iter().copied().collect();
+    let is_missing = |route: &&&Route| !known.contains(**route);
+    let missing: Vec<&Route> = wanted.iter().filter(is_missing).copied().collect();
+    if let ([then], [now]) = (wanted, present)
+        && !missing.is_empty()
+        && now.is_version_of(then)
+    {
+        return steps.push((then.rank(), Step::ChangeRoute((*then).clone())));
+    }
+    if let Some(right) = order::first_misplaced(wanted, present) {
+        let behind = &wanted[right..];
+        let rank = behind.iter().map(|route| route.rank()).max();
+        let step = rewrite(behind, &known, |route| Object::Route(route.clone()));
+        return steps.push((rank.unwrap_or_default(), step));
+    }
+    let is_alone = wanted.len() == 1;
+    if is_alone || missing.len() < wanted.len() || !add_by_rank(wanted, steps) {
+        let position = if is_alone {
+            Position::Only
+        } else {
+            Position::Last
+        };
+        // Each behind the one before, although one of them might be accepted earlier.
+        let rank = missing.iter().map(|route| route.rank()).max();
+        let added = missing.into_iter().cloned();
+        let add = |route| (rank.unwrap_or_default(), Step::AddRoute { route, position });
+        steps.extend(added.map(add));
+    }
+}
+
+/// Deletes those of `behind` that are `present`, and adds all of them in order.
+fn rewrite<T: Eq + Hash>(
+    behind: &[&T],
+    present: &HashSet<&T>,
+    object: impl Fn(&T) -> Object,
+) -> Step {
+    let gone = behind.iter().filter(|one| present.contains(**one));
+    Step::Rewrite(Box::new(Rewrite {
+        gone: gone.map(|one| object(one)).collect(),
+        added: behind.iter().map(|one| object(one)).collect(),
+    }))
+}
+
+/// Adds all routes of a place at their ranks, before or behind those that are there then. Nothing is added where that does not
+/// lead to their order; IPv6 routes can only be appended.
+fn add_by_rank(wanted: &[&Route], steps: &mut Vec<(Rank, Step)>) -> bool {
+    let mut by_rank: Vec<(Rank, usize)> = wanted
+        .iter()
+        .enumerate()
+        .map(|(at, route)| (route.rank(), at))
+        .collect();
+    by_rank.sort_unstable();
+    // The first and the last of those that are there.
+    let mut there: Option<(usize, usize)> = None;
+    let mut added = Vec::new();
+    for (rank, at) in by_rank {
+        let (position, now) = match there {
+            Some((_, last)) if at < last && !matches!(wanted[at], Route::V4(_)) => return false,
+            Some((first, last)) if at < first => (Position::First, (at, last)),
+            Some((_, last)) if at < last => return false,
+            Some((first, _)) => (Position::Last, (first, at)),
+            None => (Position::Last, (at, at)),
+        };
+        there = Some(now);
+        let route = wanted[at].clone();
+        added.push((rank, Step::AddRoute { route, position }));
+    }
+    steps.extend(added);
+    true
+}
+
+/// The route with its remaining lifetime; `None`, with a warning, when it has expired.
+fn aged(mut route: Route, age: u32, plan: &mut Plan) -> Option<Route> {
+    let Some(left) = route.expires() else {
+        return Some(route);
+    };
+    if left.0 <= age {
+        plan.problems.push(PlanCause::LifetimeOver.warning(&route));
+        return None;
+    }
+    *route.expires_mut() = Some((left.0 - age).into());
+    Some(route)
+}
+
+/// The steps for rules: of those with the same priority, the kernel applies the first that matches.
+pub(crate) fn rules(wanted: &[Rule], observed: &[Rule], plan: &mut Plan) {
+    let priority = |rule: &Rule| (rule.ipv6, rule.priority);
+    let mut places: HashMap<_, (Vec<&Rule>, Vec<&Rule>)> = HashMap::new();
+    for rule in observed {
+        places.entry(priority(rule)).or_default().1.push(rule);
+    }
+    for rule in wanted {
+        places.entry(priority(rule)).or_default().0.push(rule);
+    }
+    for rule in wanted {
+        let Some((wanted, present)) = places.remove(&priority(rule)) else {
+            continue;
+        };
+        let known: HashSet<&Rule> = present.iter().copied().collect();
+        let Some(right) = order::first_misplaced(&wanted, &present) else {
+            let missing = wanted.into_iter().filter(|rule| !known.contains(rule));
+            plan.steps.extend(missing.cloned().map(Step::AddRule));
+            continue;
+        };
+        let object = |rule: &Rule| Object::Rule(rule.clone());
+        plan.steps.push(rewrite(&wanted[right..], &known, object));
+    }
+}

@@ -1,0 +1,96 @@
+//! Ways around what the kernel refuses although it was there before.
+
+use std::net::IpAddr;
+
+use super::request;
+use crate::kernel::{Errno, Request, address, rule};
+use crate::model::address::MCAUTOJOIN;
+use crate::model::route::TABLE_MAIN;
+use crate::model::{Address, Bytes, IfName, NetState, Route, Rule};
+use crate::plan::Step;
+
+/// Another way to carry out a step that the kernel refused with `errno`, if there is one.
+pub(super) fn of(
+    step: &Step,
+    errno: Errno,
+    state: &NetState,
+    at: impl Fn(&IfName) -> Result<u32, Errno>,
+) -> Option<Detour> {
+    match (step, errno) {
+        (Step::AddAddress(address), Errno::EADDRINUSE) if address.flags & MCAUTOJOIN != 0 => {
+            Some(autojoin(address, at(&address.dev).ok()?))
+        }
+        (
+            Step::AddRoute { route, .. } | Step::ChangeRoute(route),
+            Errno::EACCES | Errno::EHOSTUNREACH | Errno::EINVAL | Errno::ENETUNREACH | Errno::ESRCH,
+        ) => through_rules(step, route, state, at),
+        _ => None,
+    }
+}
+
+/// Requests that are sent at once.
+pub(super) struct Detour {
+    pub requests: Vec<Request>,
+    /// The number of the one that carries out the step.
+    pub which: usize,
+}
+
+/// The kernel's own socket keeps the membership of a deleted link (`ip_mc_autojoin_config`, net/ipv4/devinet.c), and refuses
+/// the same ifindex. It leaves the group with the deletion of such an address.
+fn autojoin(address: &Address, index: u32) -> Detour {
+    let without = Address {
+        flags: address.flags & !MCAUTOJOIN,
+        ..address.clone()
+    };
+    Detour {
+        requests: vec![
+            address::add(index, &without),
+            address::del(index, &without),
+            address::add(index, address),
+        ],
+        which: 2,
+    }
+}
+
+/// Whether a gateway is reachable, the kernel decides by the rules too (`fib_check_nh`, `net/ipv4/fib_semantics.c`), and rules
+/// that were added after the route may lead elsewhere. For one send, a rule before all others leads what is bound to the
+/// interface to the gateway.
+fn through_rules(
+    step: &Step,
+    route: &Route,
+    state: &NetState,
+    at: impl Fn(&IfName) -> Result<u32, Errno>,
+) -> Option<Detour> {
+    let gateways = route.gateways();
+    let mut own = request::of(step, at).ok()?;
+    if gateways.is_empty() || own.len() != 1 {
+        return None;
+    }
+    let rules: Vec<Rule> = gateways
+        .iter()
+        .map(|(gateway, dev)| towards(*gateway, dev, state))
+        .collect();
+    let mut requests: Vec<Request> = rules.iter().map(rule::add).collect();
+    requests.append(&mut own);
+    requests.extend(rules.iter().map(rule::del));
+    Some(Detour {
+        requests,
+        which: rules.len(),
+    })
+}
+
+/// The rule that finds the direct route to the gateway, in whichever table that is.
+fn towards(gateway: IpAddr, dev: &IfName, state: &NetState) -> Rule {
+    const TO_TABLE: u8 = 1;
+    let mut routes = state.routes.iter();
+    let direct = routes.find_map(|route| route.direct_table(dev, gateway));
+    let length = if gateway.is_ipv4() { 32 } else { 128 };
+    Rule {
+        ipv6: gateway.is_ipv6(),
+        to: Some((gateway, length)),
+        oif: Some(Bytes::from(dev.as_bytes().to_vec())),
+        action: TO_TABLE,
+        table: direct.unwrap_or(TABLE_MAIN),
+        ..Rule::default()
+    }
+}

@@ -1,0 +1,110 @@
+//! One part is lost or changed, and the link stays.
+
+use super::is_repaired;
+
+const OBJECTS: &[&str] = &[
+    "link set eth0 alias own",
+    "addr add 10.9.0.5/24 dev eth0",
+    "addr add fd10::5/64 dev eth0",
+    "route add 172.16.0.0/12 via 10.9.0.1",
+    "route add fd50::/64 via fd10::1",
+    "rule add pref 100 from 10.9.0.5 lookup 100",
+    "neigh add 10.9.0.9 lladdr 02:00:00:00:00:99 dev eth0",
+];
+
+#[test]
+fn each_single_loss_is_repaired_in_place() {
+    for harm in [
+        "addr del 10.9.0.5/24 dev eth0",
+        "addr del fd10::5/64 dev eth0",
+        "route del 172.16.0.0/12",
+        "route del fd50::/64",
+        "route del default",
+        "rule del pref 100",
+        "neigh del 10.9.0.9 dev eth0",
+        "link set eth0 down",
+        "link set eth0 mtu 1400",
+        "link set eth0 address 02:00:00:00:00:77",
+        "link set eth0 txqueuelen 77",
+        "link set eth0 group 7",
+        "link set eth0 promisc on",
+        "link set eth0 arp off",
+        "link set eth0 multicast off",
+        "link set eth0 dynamic on",
+        "link set eth0 trailers off",
+        "link set eth0 alias other",
+        "link set eth0 addrgenmode none",
+        "link set eth0 type macvlan mode private",
+        "-4 route flush table all dev eth0",
+        "-6 route flush table main dev eth0",
+        "addr flush dev eth0",
+    ] {
+        is_repaired(OBJECTS, &[harm]);
+    }
+}
+
+#[test]
+fn neighbours_of_every_kind_come_back() {
+    super::comes_back(&[
+        "neigh add 10.88.0.21 lladdr 02:00:00:00:00:21 dev eth0 proto static",
+        "neigh add 10.88.0.22 lladdr 02:00:00:00:00:22 dev eth0 extern_learn",
+        "neigh add 10.88.0.23 lladdr 02:00:00:00:00:23 dev eth0 nud noarp",
+        "neigh add 10.88.0.24 dev eth0 managed",
+        "neigh add fd88::25 lladdr 02:00:00:00:00:25 dev eth0 router proto 77",
+        "neigh add proxy 10.88.0.26 dev eth0 proto static",
+    ]);
+}
+
+#[test]
+fn flags_and_an_alias_of_255_bytes_come_back() {
+    let alias = "x".repeat(255);
+    super::comes_back(&[
+        "link set eth0 dynamic on",
+        "link set eth0 trailers off",
+        &format!("link set eth0 alias {alias}"),
+    ]);
+}
+
+#[test]
+fn settings_that_the_link_dump_lacks_come_back() {
+    use std::path::Path;
+    let node = crate::common::Node::new();
+    let pod = node.pod("web").simple();
+    let keys = [
+        "ra_honor_pio_life",
+        "ra_honor_pio_pflag",
+        "regen_min_advance",
+    ];
+    let exists = |key: &&&str| Path::new("/proc/sys/net/ipv6/conf/all").join(key).exists();
+    for key in keys.iter().filter(exists) {
+        pod.ns.set_sysctl(&format!("ipv6/conf/eth0/{key}"), "1");
+    }
+    node.assert_all_survive_a_loss(&[pod]);
+}
+
+#[test]
+fn limits_of_offload_and_a_token_come_back() {
+    super::comes_back(&[
+        "link set eth0 gso_max_size 30000 gso_max_segs 20 gro_max_size 40000",
+        "token set ::99 dev eth0",
+    ]);
+}
+
+/// A daemon declares a dormant link operational: its state is not compared.
+#[test]
+fn a_link_that_is_held_down_or_dormant_is_so_again() {
+    let node = crate::common::Node::new();
+    let pods = ["web", "db"].map(|name| node.pod(name));
+    for (pod, word) in pods.iter().zip(["protodown on", "mode dormant"]) {
+        pod.macvlan("mode bridge", "");
+        pod.ip(&format!("link set eth0 {word}"));
+        pod.up_with_address();
+    }
+    node.snapshot();
+    node.lose_and_reload();
+    node.restore();
+    for (pod, word) in pods.iter().zip(["protodown on", "mode DORMANT"]) {
+        let link = pod.ip("-d link show dev eth0");
+        assert!(link.contains(word), "{link}");
+    }
+}

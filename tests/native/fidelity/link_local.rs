@@ -1,0 +1,85 @@
+//! Link-local IPv6 addresses: the kernel's own, and those that were added by hand.
+
+use super::{is_repaired, is_repaired_by, prepared};
+use crate::common::Node;
+
+fn derived(pod: &crate::common::Pod<'_>) -> String {
+    let mac = pod.mac();
+    let last = mac.rsplit(':').next().expect("a MAC");
+    format!("fe80::ff:fe88:1{last}")
+}
+
+#[test]
+fn the_kernels_address_comes_back_to_a_link_that_kept_its_carrier() {
+    is_repaired(&[], &["-6 addr flush dev eth0"]);
+}
+
+#[test]
+fn a_stable_privacy_address_comes_back_to_a_link_that_kept_its_carrier() {
+    let node = Node::new();
+    let pod = prepared(&node, &[]);
+    pod.ip("link set eth0 down");
+    pod.ns
+        .set_sysctl("ipv6/conf/eth0/stable_secret", "2001:db8::1");
+    pod.ip("link set eth0 up");
+    pod.ip("route replace default via 10.88.0.1");
+    let before = pod.capture();
+    node.snapshot();
+    pod.ip("-6 addr flush dev eth0");
+    node.restore();
+    pod.assert_same_as(&before);
+}
+
+#[test]
+fn an_address_that_looks_derived_and_was_added_by_hand_comes_back() {
+    let node = Node::new();
+    let pods: Vec<_> = ["web", "db", "api"]
+        .iter()
+        .map(|name| node.pod(name))
+        .collect();
+    for (pod, words) in pods.iter().zip(["/64 nodad", "/128 metric 9 nodad", "/64"]) {
+        pod.macvlan("mode bridge", "");
+        pod.ip("link set eth0 addrgenmode none");
+        pod.up_with_address();
+        let (address, length) = (derived(pod), words);
+        pod.ip(&format!("addr add {address}{length} dev eth0"));
+    }
+    node.assert_all_survive_a_loss(&pods);
+}
+
+#[test]
+fn a_link_made_by_hand_with_another_mac_gets_the_address_of_its_own_mac() {
+    let node = Node::new();
+    let pod = prepared(&node, &[]);
+    let before = pod.capture();
+    let index = before.link("eth0")["ifindex"].clone();
+    node.snapshot();
+    node.lose_and_reload();
+    node.ns.ip("link set eth0 up");
+    pod.macvlan(
+        "mode bridge",
+        &format!("address 02:00:00:88:99:99 index {index}"),
+    );
+    pod.ip("link set eth0 up");
+    node.restore();
+    let addresses = pod.ip("-6 addr show dev eth0");
+    assert!(addresses.contains(&derived(&pod)), "{addresses}");
+}
+
+#[test]
+fn a_link_that_is_down_gets_no_address_with_its_mode() {
+    let node = Node::new();
+    let pod = node.pod("web");
+    pod.macvlan("mode bridge", "");
+    pod.ip("link set eth0 addrgenmode random");
+    pod.ip("addr add 10.88.1.10/16 dev eth0");
+    node.assert_all_survive_a_loss(&[pod]);
+}
+
+#[test]
+fn another_mode_of_a_link_that_is_up_is_set_back() {
+    is_repaired_by(&[], |pod| {
+        pod.ns.set_sysctl("ipv6/conf/eth0/addr_gen_mode", "1");
+        pod.ip("-6 addr flush dev eth0");
+    });
+}

@@ -1,0 +1,51 @@
+//! Everything that a pod lost comes back, bit for bit, also if it lost only a part.
+
+mod addresses;
+mod half_lost;
+mod link_local;
+mod ports;
+mod routes;
+mod rules;
+
+use crate::common::{Node, Pod};
+
+fn prepared<'n>(node: &'n Node, lines: &[&str]) -> Pod<'n> {
+    let pod = node.pod("web").simple();
+    for line in lines {
+        pod.ip(line);
+    }
+    pod
+}
+
+/// A pod with these objects loses its NIC.
+fn comes_back(lines: &[&str]) {
+    let node = Node::new();
+    let pod = prepared(&node, lines);
+    node.assert_all_survive_a_loss(&[pod]);
+}
+
+/// A pod with these objects suffers this, with its NIC in place, and is repaired on the same link; then nothing differs for
+/// netfix either.
+fn is_repaired(lines: &[&str], harm: &[&str]) {
+    is_repaired_by(lines, |pod| {
+        for line in harm {
+            pod.ip(*line);
+        }
+    });
+}
+
+fn is_repaired_by(lines: &[&str], harm: impl Fn(&Pod<'_>)) {
+    let node = Node::new();
+    let pod = prepared(&node, lines);
+    let before = pod.capture();
+    node.snapshot();
+    harm(&pod);
+    let harmed = before.differences(&pod.capture());
+    assert!(!harmed.is_empty(), "nothing was harmed");
+    let diff = node.netfix("diff");
+    assert_eq!(diff.code, Some(3), "{harmed:#?}\n{}", diff.transcript());
+    node.restore();
+    pod.assert_same_as(&before);
+    let diff = node.netfix("diff");
+    assert_eq!(diff.code, Some(0), "{}", diff.transcript());
+}

@@ -1,0 +1,202 @@
+//! Random namespaces: snapshot, a loss, restore; afterwards nothing differs, or the snapshot named it.
+//!
+//! `NETFIX_CASES=1000 NETFIX_SEED=7 cargo test --features failpoints,fuzzing --test native roundtrip` runs other ones, and more.
+//! A case that fails is made smaller and printed: it belongs into `testdata/roundtrip`.
+
+#[path = "../../common/numbers.rs"]
+mod numbers;
+mod random;
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use crate::common::{Node, Pod};
+
+/// Lines for ip(8) in a pod; the kernel may refuse some. `sysctl KEY VALUE` writes below `/proc/sys/net`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    /// What the pod gets, after a macvlan `eth0` that is down.
+    lines: Vec<String>,
+    /// The loss.
+    loss: Loss,
+    /// What the pod suffers besides.
+    harm: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Loss {
+    /// The driver is reloaded.
+    Nic,
+    /// None: the pod keeps its link.
+    None,
+}
+
+/// The result of a case.
+enum Ending {
+    /// Everything is as before, after so many lines that the kernel accepted.
+    Equal(usize),
+    /// Something differs, and the snapshot named an object that no restore could bring back.
+    Named,
+    /// Something differs.
+    Different(String),
+}
+
+/// Returns how many lines the kernel accepted.
+fn run_lines(pod: &Pod<'_>, lines: &[String]) -> usize {
+    use std::io::Write as _;
+    let batch: String = lines
+        .iter()
+        .filter(|line| !line.starts_with("sysctl "))
+        .flat_map(|line| [line.as_str(), "\n"])
+        .collect();
+    let mut ip = crate::common::tool::command("ip", ["-n", pod.name(), "-force", "-batch", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("ip -batch");
+    let mut stdin = ip.stdin.take().expect("the input of ip");
+    stdin.write_all(batch.as_bytes()).expect("the lines");
+    drop(stdin);
+    let ended = ip.wait_with_output().expect("the end of ip");
+    let errors = String::from_utf8_lossy(&ended.stderr);
+    let refused = errors.matches("Command failed").count();
+    let is_refused = |line: &&String| {
+        let words: Vec<&str> = line.splitn(3, ' ').collect();
+        let ["sysctl", key, value] = words[..] else {
+            return false;
+        };
+        let path = Path::new("/proc/sys/net").join(key);
+        pod.ns.enter(|| fs::write(path, value)).is_err()
+    };
+    lines.len() - refused - lines.iter().filter(is_refused).count()
+}
+
+fn ending(case: &Case) -> Ending {
+    let node = Node::new();
+    let pod = node.pod("web");
+    pod.macvlan("mode bridge", "");
+    let accepted = run_lines(&pod, &case.lines);
+    let before = pod.capture();
+    let snapshot = node.netfix_json("snapshot");
+    let is_named = snapshot.code == Some(5) && !snapshot.coded("unsupported").is_empty();
+    if case.loss == Loss::Nic {
+        node.lose_and_reload();
+    }
+    let accepted = accepted + run_lines(&pod, &case.harm);
+    let restore = node.netfix("restore");
+    let lines = before.becomes(|| pod.capture());
+    let diff = node.netfix("diff");
+    if lines.is_empty() && restore.code == Some(0) && diff.code == Some(0) {
+        return Ending::Equal(accepted);
+    }
+    if is_named {
+        return Ending::Named;
+    }
+    let lines = lines.join("\n");
+    let (snapshot, restore) = (snapshot.transcript(), restore.transcript());
+    Ending::Different(format!(
+        "{lines}\n{snapshot}\n{restore}\n{}",
+        diff.transcript()
+    ))
+}
+
+/// The case without each line that it does not need to fail.
+fn smaller(mut case: Case) -> (Case, String) {
+    let mut why = String::new();
+    for part in [0, 1] {
+        let mut at = 0;
+        loop {
+            let mut without = case.clone();
+            let lines = if part == 0 {
+                &mut without.lines
+            } else {
+                &mut without.harm
+            };
+            if at >= lines.len() {
+                break;
+            }
+            lines.remove(at);
+            if let Ending::Different(what) = ending(&without) {
+                (case, why) = (without, what);
+            } else {
+                at += 1;
+            }
+        }
+    }
+    (case, why)
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    let value = std::env::var(name).ok();
+    value.map_or(default, |text| text.parse().expect("a number"))
+}
+
+#[test]
+fn what_a_random_pod_loses_comes_back_or_was_named() {
+    let (cases, seed) = (number("NETFIX_CASES", 12), number("NETFIX_SEED", 1));
+    let counter = || AtomicUsize::new(0);
+    let (equal, named, accepted) = (counter(), counter(), counter());
+    let failures = std::sync::Mutex::new(Vec::new());
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..number("NETFIX_THREADS", 3) {
+            scope.spawn(|| {
+                while let at = next.fetch_add(1, Ordering::Relaxed) as u64
+                    && at < cases
+                {
+                    let case = random::case(seed.wrapping_mul(0x1_0000_0001).wrapping_add(at));
+                    match ending(&case) {
+                        Ending::Equal(lines) => {
+                            accepted.fetch_add(lines, Ordering::Relaxed);
+                            equal.fetch_add(1, Ordering::Relaxed)
+                        }
+                        Ending::Named => named.fetch_add(1, Ordering::Relaxed),
+                        Ending::Different(first) => {
+                            let (case, why) = smaller(case);
+                            let why = if why.is_empty() { first } else { why };
+                            let json = serde_json::to_string_pretty(&case).expect("a case");
+                            eprintln!("case {at} of seed {seed}: {json}\n{why}\n");
+                            failures.lock().expect("the failures").push(at);
+                            0
+                        }
+                    };
+                }
+            });
+        }
+    });
+    let (equal, named) = (equal.into_inner(), named.into_inner());
+    let accepted = accepted.into_inner();
+    eprintln!("seed {seed}: {equal} equal ({accepted} lines), {named} named by the snapshot");
+    let failures = failures.into_inner().expect("the failures");
+    assert!(failures.is_empty(), "cases {failures:?} of seed {seed}");
+    assert!(
+        equal > named && accepted > 5 * equal,
+        "{equal} equal, {named} named, {accepted} lines"
+    );
+}
+
+#[test]
+fn every_case_in_testdata_comes_back() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/roundtrip");
+    let mut files: Vec<_> = fs::read_dir(&root)
+        .expect("the cases")
+        .map(|entry| entry.expect("a case").path())
+        .collect();
+    files.sort();
+    assert!(!files.is_empty());
+    for file in files {
+        let text = fs::read_to_string(&file).expect("a case");
+        let case: Case = serde_json::from_str(&text)
+            .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        if let Ending::Different(what) = ending(&case) {
+            panic!("{}: {what}", file.display());
+        }
+    }
+}
