@@ -55,7 +55,7 @@ const BOOTS: [Boot; 10] = [
             "half-repaired",
             "renamed",
             "router",
-            "ipvlan",
+            "pod-kinds",
             "cni-cache",
             "neighbour-table",
         ],

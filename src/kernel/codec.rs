@@ -6,6 +6,7 @@ use netlink_packet_core::{
 use netlink_packet_route::RouteNetlinkMessage;
 use nix::errno::Errno;
 
+use super::message::{Message, NexthopMessage};
 use super::socket::errno;
 use super::{Error, text};
 
@@ -13,6 +14,8 @@ use super::{Error, text};
 #[derive(Debug, Default)]
 pub struct Dump {
     pub objects: Vec<RouteNetlinkMessage>,
+    /// Nexthop objects.
+    pub nexthops: Vec<NexthopMessage>,
     /// Objects that could not be decoded.
     pub undecodable: Vec<Undecodable>,
     /// Whether the kernel came no further than to an object that no datagram of a dump can hold. It then ends the dump with
@@ -30,10 +33,7 @@ pub struct Undecodable {
 }
 
 /// One message of a datagram.
-pub type Received = (
-    NetlinkHeader,
-    Result<NetlinkMessage<RouteNetlinkMessage>, Undecodable>,
-);
+pub type Received = (NetlinkHeader, Result<NetlinkMessage<Message>, Undecodable>);
 
 impl From<Undecodable> for Error {
     fn from(Undecodable { why, .. }: Undecodable) -> Self {
@@ -70,7 +70,7 @@ pub(super) fn split(
 }
 
 /// One message, with its texts as raw attributes.
-pub(super) fn decode(message: &[u8]) -> Result<NetlinkMessage<RouteNetlinkMessage>, Undecodable> {
+pub(super) fn decode(message: &[u8]) -> Result<NetlinkMessage<Message>, Undecodable> {
     let message = text::with_raw_texts(message);
     NetlinkMessage::deserialize(&message).map_err(|error| Undecodable {
         why: error.to_string(),
@@ -90,7 +90,8 @@ pub(super) fn decode_dump(bytes: &[u8]) -> Result<Dump, Error> {
             }
         };
         match payload {
-            NetlinkPayload::InnerMessage(object) => dump.objects.push(object),
+            NetlinkPayload::InnerMessage(Message::Route(object)) => dump.objects.push(object),
+            NetlinkPayload::InnerMessage(Message::Nexthop(object)) => dump.nexthops.push(object),
             NetlinkPayload::Done(done) if errno(done.code) == Errno::EMSGSIZE => dump.is_cut = true,
             NetlinkPayload::Done(done) if done.code < 0 => return Err(errno(done.code).into()),
             NetlinkPayload::Error(error) if error.code.is_some() => {
@@ -103,16 +104,11 @@ pub(super) fn decode_dump(bytes: &[u8]) -> Result<Dump, Error> {
 }
 
 /// Appends a request to a buffer.
-pub(super) fn encode(
-    message: &RouteNetlinkMessage,
-    flags: u16,
-    sequence: u32,
-    buffer: &mut Vec<u8>,
-) {
+pub(super) fn encode(message: &Message, flags: u16, sequence: u32, buffer: &mut Vec<u8>) {
     let mut header = NetlinkHeader::default();
     header.flags = NLM_F_REQUEST | flags;
     header.sequence_number = sequence;
-    let mut packet = NetlinkMessage::new(header, NetlinkPayload::from(message.clone()));
+    let mut packet = NetlinkMessage::new(header, NetlinkPayload::InnerMessage(message.clone()));
     packet.finalize();
     let start = buffer.len();
     buffer.resize(start + packet.buffer_len().next_multiple_of(4), 0);

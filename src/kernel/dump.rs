@@ -13,11 +13,13 @@ use super::codec::{Dump, Undecodable};
 use super::link::RawLink;
 use super::nsid::HostId;
 use super::{
-    Errno, Error, Socket, address, connected, link, neighbour, ntable, route, rule, sysctl,
+    Errno, Error, Socket, address, connected, link, neighbour, nexthop, ntable, route, rule, sysctl,
 };
 use crate::model::address::Maker;
 use crate::model::sysctl::Sysctls;
-use crate::model::{Address, IfName, Link, LinkKind, Mac, Neighbour, NetState, Route, Rule};
+use crate::model::{
+    Address, IfName, Link, LinkKind, Mac, Neighbour, NetState, Nexthop, Route, Rule,
+};
 
 /// Interface names by ifindex.
 pub type Names = BTreeMap<u32, IfName>;
@@ -51,6 +53,7 @@ pub fn state(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState
     }
     let links = by_index(&state.links);
     let unsupported = &mut state.unsupported;
+    state.nexthops = nexthops(socket, &links, unsupported)?;
     state.rules = rules(socket, unsupported)?;
     state.neighbours = neighbours(socket, &links, unsupported)?;
     Ok(state)
@@ -137,13 +140,14 @@ fn link_table(socket: &mut Socket, unsupported: &mut Vec<String>) -> Result<Vec<
         .attributes
         .push(LinkAttribute::ExtMask(vec![LinkExtentMask::SkipStats]));
     let request = RouteNetlinkMessage::GetLink(request);
-    Ok(links_in(whole(socket, &request)?, unsupported))
+    Ok(links_in(whole(socket, request)?, unsupported))
 }
 
 fn links_in(dump: Dump, unsupported: &mut Vec<String>) -> Vec<RawLink> {
     let Dump {
         objects,
         undecodable,
+        nexthops: _,
         is_cut: _,
     } = dump;
     let mut links = Vec::with_capacity(objects.len());
@@ -181,7 +185,7 @@ struct LinkFacts {
 type LinkNames = BTreeMap<u32, LinkFacts>;
 
 /// A dump that has every object.
-fn whole(socket: &mut Socket, request: &RouteNetlinkMessage) -> Result<Dump, Error> {
+fn whole(socket: &mut Socket, request: RouteNetlinkMessage) -> Result<Dump, Error> {
     let dump = socket.dump(request)?;
     if dump.is_cut {
         return Err(Errno::EMSGSIZE.into());
@@ -211,6 +215,7 @@ fn parsed<T>(
     let Dump {
         objects,
         undecodable,
+        nexthops: _,
         is_cut: _,
     } = dump;
     let refused = undecodable.into_iter();
@@ -231,7 +236,7 @@ fn addresses(
     unsupported: &mut Vec<String>,
 ) -> Result<Vec<Address>, Error> {
     let request = RouteNetlinkMessage::GetAddress(AddressMessage::default());
-    Ok(addresses_in(whole(socket, &request)?, links, unsupported))
+    Ok(addresses_in(whole(socket, request)?, links, unsupported))
 }
 
 fn addresses_in(dump: Dump, links: &LinkNames, unsupported: &mut Vec<String>) -> Vec<Address> {
@@ -259,7 +264,7 @@ fn routes(
     let mut read = |family| {
         let mut request = RouteMessage::default();
         request.header.address_family = family;
-        socket.dump(&RouteNetlinkMessage::GetRoute(request))
+        socket.dump(RouteNetlinkMessage::GetRoute(request))
     };
     let mut dumps = vec![read(AddressFamily::Unspec)?];
     if dumps[0].is_cut {
@@ -284,9 +289,34 @@ fn routes_in(dump: Dump, links: &LinkNames, unsupported: &mut Vec<String>) -> Ve
     })
 }
 
+fn nexthops(
+    socket: &mut Socket,
+    links: &LinkNames,
+    unsupported: &mut Vec<String>,
+) -> Result<Vec<Nexthop>, Error> {
+    let dump = match socket.dump(nexthop::list()) {
+        // Before Linux 5.3.
+        Err(Error::Kernel(Errno::EOPNOTSUPP)) => return Ok(Vec::new()),
+        dump => dump?,
+    };
+    Ok(nexthops_in(&dump, links, unsupported))
+}
+
+fn nexthops_in(dump: &Dump, links: &LinkNames, unsupported: &mut Vec<String>) -> Vec<Nexthop> {
+    let mut nexthops = Vec::with_capacity(dump.nexthops.len());
+    for message in &dump.nexthops {
+        let name = |index| links.get(&index).map(|link| link.name.clone());
+        match nexthop::parse(message, name) {
+            Ok(nexthop) => nexthops.push(nexthop),
+            Err(why) => unsupported.push(why),
+        }
+    }
+    nexthops
+}
+
 fn rules(socket: &mut Socket, unsupported: &mut Vec<String>) -> Result<Vec<Rule>, Error> {
     let request = RouteNetlinkMessage::GetRule(RuleMessage::default());
-    Ok(rules_in(whole(socket, &request)?, unsupported))
+    Ok(rules_in(whole(socket, request)?, unsupported))
 }
 
 fn rules_in(dump: Dump, unsupported: &mut Vec<String>) -> Vec<Rule> {
@@ -305,7 +335,7 @@ fn neighbours(
     for flags in [NeighbourFlags::empty(), NeighbourFlags::Proxy] {
         let mut request = NeighbourMessage::default();
         request.header.flags = flags;
-        let dump = whole(socket, &RouteNetlinkMessage::GetNeighbour(request))?;
+        let dump = whole(socket, RouteNetlinkMessage::GetNeighbour(request))?;
         neighbours.extend(neighbours_in(dump, links, unsupported));
     }
     Ok(neighbours)
@@ -346,6 +376,7 @@ pub fn state_in(datagrams: &[u8]) -> Result<NetState, Error> {
     let links = by_index(&state.links);
     state.addresses = addresses_in(dump()?, &links, unsupported);
     let routes = routes_in(dump()?, &links, unsupported);
+    state.nexthops = nexthops_in(&dump()?, &links, unsupported);
     state.rules = rules_in(dump()?, unsupported);
     state.neighbours = neighbours_in(dump()?, &links, unsupported);
     connected::separate(&mut state, routes);

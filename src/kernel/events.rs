@@ -9,6 +9,7 @@ use netlink_packet_route::link::LinkFlags;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::message::Message;
 use super::udev::UdevEvents;
 use super::{Error, Netns, Socket, link, nsid, trace};
 use crate::model::IfName;
@@ -98,7 +99,7 @@ pub(super) fn subscribe(group: u32) -> Result<Socket, Error> {
 pub(super) fn receive(socket: &mut Socket) -> Result<Vec<RouteNetlinkMessage>, Error> {
     let messages = socket.receive()?.into_iter();
     let objects = messages.filter_map(|(_, message)| match message.ok()?.payload {
-        NetlinkPayload::InnerMessage(object) => Some(object),
+        NetlinkPayload::InnerMessage(Message::Route(object)) => Some(object),
         _ => None,
     });
     Ok(objects.inspect(trace::event).collect())

@@ -173,7 +173,7 @@ pub enum Reachability {
 /// The entry of a neighbour in the socket's namespace.
 pub fn lookup(socket: &mut Socket, index: u32, dst: IpAddr) -> Result<Reachability, Error> {
     let request = RouteNetlinkMessage::GetNeighbour(entry(index, dst));
-    let state = match socket.get(&request) {
+    let state = match socket.get(request) {
         Ok(RouteNetlinkMessage::NewNeighbour(found)) => Some(found.header.state),
         Err(Error::Kernel(Errno::EOPNOTSUPP)) => listed(socket, index, dst)?,
         // ENOENT; what else is wrong, the probe shows.
@@ -197,7 +197,7 @@ fn listed(socket: &mut Socket, index: u32, dst: IpAddr) -> Result<Option<Neighbo
     let mut request = entry(index, dst);
     request.attributes = vec![NeighbourAttribute::IfIndex(index)];
     request.header.ifindex = 0;
-    let entries = socket.dump(&RouteNetlinkMessage::GetNeighbour(request))?;
+    let entries = socket.dump(RouteNetlinkMessage::GetNeighbour(request))?;
     let state = entries.objects.into_iter().find_map(|object| match object {
         RouteNetlinkMessage::NewNeighbour(found)
             if found.header.ifindex == index && destination(&found) == Some(dst) =>

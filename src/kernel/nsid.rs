@@ -24,7 +24,7 @@ pub fn of(socket: &mut Socket, host: &Netns) -> Result<HostId, Error> {
     let fd = u32::try_from(host.raw_fd()).unwrap_or(u32::MAX);
     let mut request = NsidMessage::default();
     request.attributes.push(NsidAttribute::Fd(fd));
-    let answer = match socket.get(&RouteNetlinkMessage::GetNsId(request)) {
+    let answer = match socket.get(RouteNetlinkMessage::GetNsId(request)) {
         Err(Error::Kernel(Errno::EOPNOTSUPP)) => return Ok(HostId::Unsupported),
         answer => answer?,
     };

@@ -21,7 +21,7 @@ pub(super) struct Table {
 pub(super) fn read(socket: &mut Socket) -> Result<(Table, Table), Error> {
     let request = RouteNetlinkMessage::GetNeighbourTable(NeighbourTableMessage::default());
     let (mut v4, mut v6) = (Table::default(), Table::default());
-    for object in socket.dump(&request)?.objects {
+    for object in socket.dump(request)?.objects {
         let RouteNetlinkMessage::NewNeighbourTable(message) = object else {
             continue;
         };

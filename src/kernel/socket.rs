@@ -17,6 +17,7 @@ use nix::errno::Errno;
 use nix::{getsockopt_impl, sockopt_impl};
 
 use super::codec::{Dump, NLMSG_DONE, NLMSG_ERROR, Received, decode, decode_dump, encode, split};
+use super::message::Message;
 use super::trace;
 use crate::fault::{point, retry_interrupted};
 
@@ -107,13 +108,14 @@ pub struct Socket {
 /// One request: a message and its `NLM_F_*` flags; `NLM_F_REQUEST` is added.
 #[derive(Debug, Clone)]
 pub struct Request {
-    pub message: RouteNetlinkMessage,
+    pub message: Message,
     pub flags: u16,
 }
 
 impl Request {
     /// A message with its flags.
-    pub fn new(message: RouteNetlinkMessage, flags: u16) -> Self {
+    pub fn new(message: impl Into<Message>, flags: u16) -> Self {
+        let message = message.into();
         Self { message, flags }
     }
 
@@ -171,11 +173,12 @@ impl Socket {
     }
 
     /// Every object of a table. Repeats the dump while the kernel flags it as interrupted by a change.
-    pub fn dump(&mut self, request: &RouteNetlinkMessage) -> Result<Dump, Error> {
+    pub fn dump(&mut self, request: impl Into<Message>) -> Result<Dump, Error> {
+        let request = request.into();
         let deadline = Instant::now() + DUMP_PATIENCE;
         let mut pause = Duration::from_micros(100);
         loop {
-            if let Some(dump) = self.dump_once(request)? {
+            if let Some(dump) = self.dump_once(&request)? {
                 return Ok(dump);
             }
             if Instant::now() > deadline {
@@ -186,14 +189,14 @@ impl Socket {
         }
     }
 
-    fn dump_once(&mut self, request: &RouteNetlinkMessage) -> Result<Option<Dump>, Error> {
+    fn dump_once(&mut self, request: &Message) -> Result<Option<Dump>, Error> {
         let result = self.read_dump(request);
         trace::dump(self, request, &result);
         result
     }
 
     /// One attempt; `None` when it was raced. Decoding comes after the last datagram, which keeps the race short.
-    fn read_dump(&mut self, request: &RouteNetlinkMessage) -> Result<Option<Dump>, Error> {
+    fn read_dump(&mut self, request: &Message) -> Result<Option<Dump>, Error> {
         let sequence = self.send(&[(request, NLM_F_DUMP)])?;
         let (mut bytes, mut datagram) = (Vec::new(), Vec::new());
         let (mut raced, mut ended, mut is_stuck) = (false, false, false);
@@ -232,13 +235,14 @@ impl Socket {
     }
 
     /// One request and its single answer.
-    pub fn get(&mut self, request: &RouteNetlinkMessage) -> Result<RouteNetlinkMessage, Error> {
-        let result = self.read_answer(request);
-        trace::get(self, request, &result);
+    pub fn get(&mut self, request: RouteNetlinkMessage) -> Result<RouteNetlinkMessage, Error> {
+        let request = Message::from(request);
+        let result = self.read_answer(&request);
+        trace::get(self, &request, &result);
         result
     }
 
-    fn read_answer(&mut self, request: &RouteNetlinkMessage) -> Result<RouteNetlinkMessage, Error> {
+    fn read_answer(&mut self, request: &Message) -> Result<RouteNetlinkMessage, Error> {
         let sequence = self.send(&[(request, 0)])?;
         loop {
             for (header, message) in self.receive()? {
@@ -246,7 +250,7 @@ impl Socket {
                     continue;
                 }
                 match message?.payload {
-                    NetlinkPayload::InnerMessage(object) => return Ok(object),
+                    NetlinkPayload::InnerMessage(Message::Route(object)) => return Ok(object),
                     NetlinkPayload::Error(error) => return Err(errno(error.raw_code()).into()),
                     _ => {}
                 }
@@ -290,10 +294,7 @@ impl Socket {
     }
 
     /// Sends messages in one call and waits for the ACK of the last.
-    fn carry_out(
-        &mut self,
-        messages: &[(&RouteNetlinkMessage, u16)],
-    ) -> Result<Vec<Result<(), Errno>>, Error> {
+    fn carry_out(&mut self, messages: &[(&Message, u16)]) -> Result<Vec<Result<(), Errno>>, Error> {
         let last = self.send(messages)?;
         // The kernel has processed the batch at this point.
         point("netlink answer")?;
@@ -321,7 +322,7 @@ impl Socket {
     }
 
     /// Sends messages in one call; returns the sequence number of the last.
-    fn send(&mut self, messages: &[(&RouteNetlinkMessage, u16)]) -> Result<u32, Error> {
+    fn send(&mut self, messages: &[(&Message, u16)]) -> Result<u32, Error> {
         let mut buffer = Vec::new();
         for (message, flags) in messages {
             self.sequence = self.sequence.wrapping_add(1);
@@ -380,7 +381,7 @@ impl AsFd for Socket {
 
 /// Splits requests so that each part fits into one send.
 fn batches(requests: &[Request]) -> impl Iterator<Item = &[Request]> {
-    use netlink_packet_core::Emitable;
+    use netlink_packet_core::NetlinkSerializable;
     const HEADER: usize = 16;
     const MAX_REQUESTS: usize = 64;
     let mut rest = requests;

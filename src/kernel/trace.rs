@@ -4,7 +4,8 @@ use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST};
 use netlink_packet_route::RouteNetlinkMessage;
 
 use super::codec::Dump;
-use super::{Errno, Error, Socket, trace_words};
+use super::message::{Message, NexthopMessage, RTM_DELNEXTHOP, RTM_NEWNEXTHOP};
+use super::{Errno, Error, Socket, nexthop, trace_words};
 
 /// The log's target for netlink messages.
 pub const TARGET: &str = "netlink";
@@ -14,11 +15,7 @@ fn is_wanted() -> bool {
 }
 
 /// A dump, and each object of the answer.
-pub(super) fn dump(
-    socket: &Socket,
-    request: &RouteNetlinkMessage,
-    result: &Result<Option<Dump>, Error>,
-) {
+pub(super) fn dump(socket: &Socket, request: &Message, result: &Result<Option<Dump>, Error>) {
     if !is_wanted() {
         return;
     }
@@ -29,17 +26,19 @@ pub(super) fn dump(
         Err(error) => Err(error),
     };
     sent(netns, request, NLM_F_DUMP, answer);
-    for object in result.iter().flatten().flat_map(|dump| &dump.objects) {
-        received(netns, object);
+    for dump in result.iter().flatten() {
+        for object in &dump.objects {
+            received(netns, object);
+        }
+        for nexthop in &dump.nexthops {
+            let (kind, content) = of_nexthop(nexthop);
+            log::trace!(target: TARGET, "< {kind}{}: {content}", place(netns));
+        }
     }
 }
 
 /// A request for one object, and the answer.
-pub(super) fn get(
-    socket: &Socket,
-    request: &RouteNetlinkMessage,
-    result: &Result<RouteNetlinkMessage, Error>,
-) {
+pub(super) fn get(socket: &Socket, request: &Message, result: &Result<RouteNetlinkMessage, Error>) {
     if !is_wanted() {
         return;
     }
@@ -53,7 +52,7 @@ pub(super) fn get(
 /// A batch of changes, each with its result.
 pub(super) fn run(
     socket: &Socket,
-    messages: &[(&RouteNetlinkMessage, u16)],
+    messages: &[(&Message, u16)],
     results: &Result<Vec<Result<(), Errno>>, Error>,
 ) {
     if !is_wanted() {
@@ -81,16 +80,33 @@ pub(super) fn event(message: &RouteNetlinkMessage) {
 }
 
 /// A message that was sent, with its `NLM_F_*` flags beside `NLM_F_REQUEST` and the kernel's answer.
-fn sent(netns: Option<u64>, message: &RouteNetlinkMessage, flags: u16, answer: Result<(), &Error>) {
-    let kind = kind(message);
+fn sent(netns: Option<u64>, message: &Message, flags: u16, answer: Result<(), &Error>) {
+    let (kind, content) = match message {
+        Message::Route(message) => (kind(message), trace_words::content(message)),
+        Message::Nexthop(message) => of_nexthop(message),
+    };
     let flags = flag_names(NLM_F_REQUEST | flags, kind.starts_with("RTM_GET"));
     let answer = match answer {
         Ok(()) => "ok".to_owned(),
         Err(Error::Kernel(errno)) => format!("{errno:?}"),
         Err(error) => format!("? ({error})"),
     };
-    let (place, content) = (place(netns), trace_words::content(message));
+    let place = place(netns);
     log::trace!(target: TARGET, "> {kind} {flags}{place}: {content} -> {answer}");
+}
+
+/// Type and content of a message about a nexthop object.
+fn of_nexthop(message: &NexthopMessage) -> (&'static str, String) {
+    let kind = match message.kind {
+        RTM_NEWNEXTHOP => "RTM_NEWNEXTHOP",
+        RTM_DELNEXTHOP => "RTM_DELNEXTHOP",
+        _ => "RTM_GETNEXTHOP",
+    };
+    let nexthop = nexthop::parse(message, trace_words::if_name);
+    let all = || "all".to_owned();
+    let content = nexthop.map(|nexthop| nexthop.to_string());
+    let content = content.ok().filter(|_| !message.attributes.is_empty());
+    (kind, content.unwrap_or_else(all))
 }
 
 fn received(netns: Option<u64>, message: &RouteNetlinkMessage) {
@@ -105,29 +121,29 @@ fn place(netns: Option<u64>) -> String {
 
 /// A message's type, as rtnetlink(7) has it.
 fn kind(message: &RouteNetlinkMessage) -> &'static str {
-    use RouteNetlinkMessage as Message;
+    use RouteNetlinkMessage as Kind;
     match message {
-        Message::NewLink(_) => "RTM_NEWLINK",
-        Message::DelLink(_) => "RTM_DELLINK",
-        Message::GetLink(_) => "RTM_GETLINK",
-        Message::SetLink(_) => "RTM_SETLINK",
-        Message::NewLinkProp(_) => "RTM_NEWLINKPROP",
-        Message::NewAddress(_) => "RTM_NEWADDR",
-        Message::DelAddress(_) => "RTM_DELADDR",
-        Message::GetAddress(_) => "RTM_GETADDR",
-        Message::NewNeighbour(_) => "RTM_NEWNEIGH",
-        Message::DelNeighbour(_) => "RTM_DELNEIGH",
-        Message::GetNeighbour(_) => "RTM_GETNEIGH",
-        Message::NewNeighbourTable(_) => "RTM_NEWNEIGHTBL",
-        Message::GetNeighbourTable(_) => "RTM_GETNEIGHTBL",
-        Message::NewRoute(_) => "RTM_NEWROUTE",
-        Message::DelRoute(_) => "RTM_DELROUTE",
-        Message::GetRoute(_) => "RTM_GETROUTE",
-        Message::NewRule(_) => "RTM_NEWRULE",
-        Message::DelRule(_) => "RTM_DELRULE",
-        Message::GetRule(_) => "RTM_GETRULE",
-        Message::NewNsId(_) => "RTM_NEWNSID",
-        Message::GetNsId(_) => "RTM_GETNSID",
+        Kind::NewLink(_) => "RTM_NEWLINK",
+        Kind::DelLink(_) => "RTM_DELLINK",
+        Kind::GetLink(_) => "RTM_GETLINK",
+        Kind::SetLink(_) => "RTM_SETLINK",
+        Kind::NewLinkProp(_) => "RTM_NEWLINKPROP",
+        Kind::NewAddress(_) => "RTM_NEWADDR",
+        Kind::DelAddress(_) => "RTM_DELADDR",
+        Kind::GetAddress(_) => "RTM_GETADDR",
+        Kind::NewNeighbour(_) => "RTM_NEWNEIGH",
+        Kind::DelNeighbour(_) => "RTM_DELNEIGH",
+        Kind::GetNeighbour(_) => "RTM_GETNEIGH",
+        Kind::NewNeighbourTable(_) => "RTM_NEWNEIGHTBL",
+        Kind::GetNeighbourTable(_) => "RTM_GETNEIGHTBL",
+        Kind::NewRoute(_) => "RTM_NEWROUTE",
+        Kind::DelRoute(_) => "RTM_DELROUTE",
+        Kind::GetRoute(_) => "RTM_GETROUTE",
+        Kind::NewRule(_) => "RTM_NEWRULE",
+        Kind::DelRule(_) => "RTM_DELRULE",
+        Kind::GetRule(_) => "RTM_GETRULE",
+        Kind::NewNsId(_) => "RTM_NEWNSID",
+        Kind::GetNsId(_) => "RTM_GETNSID",
         // netfix sends no other, and subscribes to no other.
         _ => "RTM_?",
     }

@@ -195,7 +195,7 @@ fn of_model(object: Result<Option<impl Display>, String>) -> Words {
     }
 }
 
-fn if_name(index: u32) -> Option<IfName> {
+pub(super) fn if_name(index: u32) -> Option<IfName> {
     IfName::try_from(dev(index)).ok()
 }
 
@@ -247,6 +247,8 @@ fn of_nsid(message: &NsidMessage) -> Words {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::Request;
+    use crate::kernel::message::Message;
     use netlink_packet_route::route::RouteMessage;
 
     use crate::kernel::link::{self, Placement};
@@ -255,6 +257,13 @@ mod tests {
 
     fn name(text: &str) -> IfName {
         IfName::try_from(text.to_owned()).unwrap()
+    }
+
+    fn of(request: &Request) -> String {
+        match &request.message {
+            Message::Route(message) => content(message),
+            Message::Nexthop(message) => panic!("about a nexthop: {message:?}"),
+        }
     }
 
     #[test]
@@ -269,7 +278,7 @@ mod tests {
             netns: Some(9),
             parent: Some(3),
         };
-        let text = content(&link::add(&link, place).unwrap().message);
+        let text = of(&link::add(&link, place).unwrap());
         for words in [
             "index 7",
             "name eth0",
@@ -287,16 +296,16 @@ mod tests {
     #[test]
     fn changes_are_named_as_by_ip_link_set() {
         let mtu = link::set(4, |link| link.mtu(9000));
-        assert_eq!(content(&mtu.message), "index 4 mtu 9000");
+        assert_eq!(of(&mtu), "index 4 mtu 9000");
         let up = link::set_up(4, true);
-        assert_eq!(content(&up.message), "index 4 flags <UP> mask <UP>");
+        assert_eq!(of(&up), "index 4 flags <UP> mask <UP>");
     }
 
     #[test]
     fn addresses_and_neighbours_are_named_as_by_ip() {
         let address = Address::plain(name("eth0"), "10.0.0.1".parse().unwrap(), 24);
         let request = address::add(4, &address);
-        let text = content(&request.message);
+        let text = of(&request);
         assert!(text.starts_with("10.0.0.1/24"), "{text}");
         assert!(text.contains("dev if4"), "{text}");
         let neighbour = Neighbour {
@@ -311,7 +320,7 @@ mod tests {
             protocol: None,
         };
         assert_eq!(
-            content(&neighbour::put(4, &neighbour).message),
+            of(&neighbour::put(4, &neighbour)),
             "10.0.0.2 dev if4 lladdr 02:00:00:00:00:02 nud permanent"
         );
     }
@@ -325,6 +334,6 @@ mod tests {
     #[test]
     fn an_alias_of_a_tenant_is_escaped() {
         let request = link::set_alias(4, &"a\u{1b}[31m".into());
-        assert_eq!(content(&request.message), "index 4 alias a\\u{1b}[31m");
+        assert_eq!(of(&request), "index 4 alias a\\u{1b}[31m");
     }
 }

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::address::Maker;
-use super::{Address, IfName, Indexed, Link, LinkKind, Mac, NetState, Parent, Route};
+use super::{Address, IfName, Indexed, Link, Mac, NetState, Parent, Route};
 
 /// `RT_SCOPE_HOST`: no other machine sees such an address.
 const SCOPE_HOST: u8 = 254;
@@ -33,9 +33,7 @@ impl fmt::Display for Claim {
 impl Claim {
     /// The MAC of a macvlan on this parent.
     pub(crate) fn of_link(link: &Link, parent: &IfName) -> Option<Self> {
-        let mac = link
-            .mac
-            .filter(|_| matches!(link.kind, LinkKind::Macvlan(_)))?;
+        let mac = link.mac.filter(|_| link.kind.is_macvlan())?;
         Some(Self::Mac(parent.clone(), mac))
     }
 
@@ -133,7 +131,7 @@ impl<'a> Subnets<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::link::{Macvlan, MacvlanMode};
+    use crate::model::link::{LinkKind, Macvlan, MacvlanMode};
 
     fn name(text: &str) -> IfName {
         text.parse().unwrap()

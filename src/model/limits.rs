@@ -29,6 +29,8 @@ pub(super) const EGRESS: usize = (PAYLOAD - BESIDE) / ITEM - INGRESS;
 pub(super) const INGRESS: usize = 8;
 /// `BOND_MAX_ARP_TARGETS` and `BOND_MAX_NS_TARGETS` (net/bonding.h).
 pub(super) const BOND_TARGETS: usize = 16;
+/// Hops in a group of nexthops: `struct nexthop_grp` has 8 bytes (linux/nexthop.h).
+pub(super) const MEMBERS: usize = PAYLOAD / 8;
 /// `struct rtnexthop` (linux/rtnetlink.h).
 const NEXTHOP: usize = 8;
 

@@ -5,11 +5,11 @@ use std::net::Ipv6Addr;
 
 use serde::{Deserialize, Serialize};
 
-use super::bond::Bond;
 use super::raw::RawAttribute;
 use super::sysctl::Sysctls;
 use super::{Bytes, IfName, Mac, is_false, limits};
 
+pub use super::kind::{Ipvlan, IpvlanMode, LinkKind, Macvlan, MacvlanMode};
 pub use super::vlan::{Vlan, VlanId, VlanProtocol};
 
 /// One network interface with all attributes that `ip link add` or `ip link set` can give it.
@@ -252,101 +252,6 @@ impl Parent {
         match self {
             Self::Own(name) | Self::Host(name) => Some(name),
             Self::Elsewhere => None,
-        }
-    }
-}
-
-/// The kinds of link that netfix distinguishes.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub enum LinkKind {
-    /// The loopback device of a namespace; never lost.
-    Loopback,
-    /// A device without a kind: hardware, or a driver that appears as such.
-    Physical,
-    /// IEEE 802.1Q or 802.1ad VLAN.
-    Vlan(Vlan),
-    /// macvlan.
-    Macvlan(Macvlan),
-    /// Bonding master.
-    Bond(Bond),
-    /// A kind that netfix can describe but not make.
-    Other {
-        /// The kernel's `IFLA_INFO_KIND`, such as `veth` or `ipvlan`.
-        driver: String,
-    },
-}
-
-impl LinkKind {
-    /// The kind's name as `ip link add type` takes it.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Loopback => "loopback",
-            Self::Physical => "physical",
-            Self::Vlan(_) => "vlan",
-            Self::Macvlan(_) => "macvlan",
-            Self::Bond(_) => "bond",
-            Self::Other { driver } => driver,
-        }
-    }
-
-    /// Whether netfix can create a link of this kind.
-    #[must_use]
-    pub fn can_be_made(&self) -> bool {
-        matches!(self, Self::Vlan(_) | Self::Macvlan(_) | Self::Bond(_))
-    }
-}
-
-/// How a macvlan's traffic is treated (`enum macvlan_mode`, `linux/if_link.h`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MacvlanMode {
-    /// No traffic between the macvlans of one parent.
-    Private,
-    /// Traffic between them goes through the switch.
-    Vepa,
-    /// Traffic between them is bridged on the host.
-    Bridge,
-    /// One macvlan owns the parent.
-    Passthru,
-    /// Only listed source addresses are received.
-    Source,
-}
-
-/// The data of a macvlan.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Macvlan {
-    /// Mode.
-    pub mode: MacvlanMode,
-    /// `MACVLAN_FLAG_*` bits: 1 nopromisc, 2 nodst.
-    #[serde(default)]
-    pub macvlan_flags: u16,
-    /// Requested broadcast queue length in packets (Linux 5.11), never the one in use.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bc_queue_len: Option<u32>,
-    /// Broadcast cutoff (Linux 6.4).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bc_cutoff: Option<i32>,
-    /// Source addresses let through in source mode.
-    #[serde(
-        default,
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "limits::at_most::<{ limits::SOURCES }, _, _>"
-    )]
-    pub sources: Vec<Mac>,
-}
-
-impl Macvlan {
-    /// A macvlan with default attributes.
-    #[must_use]
-    pub fn plain(mode: MacvlanMode) -> Self {
-        Self {
-            mode,
-            macvlan_flags: 0,
-            bc_queue_len: None,
-            bc_cutoff: None,
-            sources: Vec::new(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::address::PASSING_FLAGS;
-use super::{Address, IfName, Link, LinkKind, Neighbour, Route, Rule};
+use super::{Address, IfName, Link, LinkKind, Neighbour, Nexthop, Route, Rule};
 
 /// Everything in one namespace that a restore may have to recreate.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +14,9 @@ pub struct NetState {
     pub addresses: Vec<Address>,
     /// Routes of all tables, without those that the kernel adds.
     pub routes: Vec<Route>,
+    /// Nexthop objects.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nexthops: Vec<Nexthop>,
     /// Rules of both families.
     pub rules: Vec<Rule>,
     /// Permanent and proxy neighbours.
@@ -42,6 +45,7 @@ impl NetState {
             links,
             addresses,
             routes,
+            nexthops,
             rules,
             neighbours,
             unsupported,
@@ -49,6 +53,7 @@ impl NetState {
         links.shrink_to_fit();
         addresses.shrink_to_fit();
         routes.shrink_to_fit();
+        nexthops.shrink_to_fit();
         rules.shrink_to_fit();
         neighbours.shrink_to_fit();
         unsupported.shrink_to_fit();

@@ -49,6 +49,7 @@ macro_rules! shown_by_word {
 
 shown_by_word! {
     super::bond::BondOption,
+    super::link::IpvlanMode,
     super::link::MacvlanMode,
     super::link::VlanProtocol,
     super::problem::Code,

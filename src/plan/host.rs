@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Change, HostLinks, Observed, Plan, Step, addresses, routes};
+use super::{Change, HostDevice, HostLinks, Observed, Plan, Step, addresses, nexthops, routes};
 use crate::model::bond::Bond;
 use crate::model::problem::{ConflictCause, PlanCause};
-use crate::model::{IfName, Indexed, Link, LinkKind, NetState, Parent};
+use crate::model::{IfName, Indexed, Link, LinkKind, NetState, Nexthop, Parent};
 use crate::plan::link_diff::{self, closure, fresh_link};
 
 /// The plan for the host's namespace, and the parents that its pods' links then have.
@@ -22,7 +22,10 @@ pub fn host(
         now: Indexed::new(observed.state),
         observed,
         plan: Plan::default(),
-        links: HostLinks::default(),
+        links: HostLinks {
+            devices: HostDevice::all(observed.state),
+            ..HostLinks::default()
+        },
     };
     let links = planner.in_scope(devices.clone());
     for link in &links {
@@ -110,6 +113,8 @@ impl<'a> Planner<'a> {
     fn can_be_parent(&mut self, wanted: &Link) {
         self.links.present.insert(wanted.name.clone());
         self.links.mtus.insert(wanted.name.clone(), wanted.mtu);
+        let mac = wanted.mac.map(|mac| (wanted.name.clone(), mac));
+        self.links.macs.extend(mac);
     }
 
     fn unsupported(&mut self, wanted: &Link) {
@@ -319,7 +324,21 @@ impl<'a> Planner<'a> {
         let routes = wanted.routes.iter().filter(through).cloned();
         let routes = routes.map(|route| route.renamed(|dev| self.links.name_now(dev)));
         let Observed { state, age, .. } = self.observed;
-        routes::steps(routes, &state.routes, age, &mut self.plan);
+        let hops = wanted.nexthops.iter().filter_map(|nexthop| {
+            let dev = settled(nexthop.dev.as_ref()?)?;
+            let dev = Some(dev);
+            Some(Nexthop {
+                dev,
+                ..nexthop.clone()
+            })
+        });
+        let hops: Vec<Nexthop> = hops.collect();
+        let ids: BTreeSet<u32> = hops.iter().map(|nexthop| nexthop.id).collect();
+        let is_above = |nexthop: &&Nexthop| nexthop.group.iter().any(|hop| ids.contains(&hop.id));
+        let groups = wanted.nexthops.iter().filter(is_above).cloned();
+        let nexthops = hops.into_iter().chain(groups);
+        let nexthops = nexthops::steps(nexthops, &state.nexthops);
+        routes::steps(routes, &state.routes, nexthops, age, &mut self.plan);
         let steps = &mut self.plan.steps;
         steps.extend(superfluous.into_iter().map(Step::DeleteRoute));
     }

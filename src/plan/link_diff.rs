@@ -67,7 +67,9 @@ pub(crate) fn attributes(
     };
     // A bond decides its ports' MAC and MTU.
     if !is_bond_port {
-        let mac = wanted.mac.filter(|_| !comes_with_port);
+        let mac = wanted
+            .mac
+            .filter(|_| !comes_with_port && !wanted.kind.is_ipvlan());
         if let Some(mac) = mac.filter(|mac| now.mac != Some(*mac)) {
             set(Change::Mac(mac), now.mac.map(|mac| mac.to_string()));
         }
@@ -144,16 +146,18 @@ fn comes_with_port(wanted: &Link, state: &Indexed<'_>, present: &Indexed<'_>) ->
 
 /// The step for the data of the link's kind, but for a bond's.
 pub(crate) fn kind_data(wanted: &Link, now: &Link, plan: &mut Plan) {
-    let change = match (&wanted.kind, &now.kind) {
-        (LinkKind::Vlan(then), LinkKind::Vlan(now)) if then.vlan_flags != now.vlan_flags => {
-            Change::Vlan(then.clone())
-        }
-        (LinkKind::Macvlan(then), LinkKind::Macvlan(now)) if then != now => {
-            Change::Macvlan(then.clone())
-        }
-        _ => return,
+    let differs = match (&wanted.kind, &now.kind) {
+        (LinkKind::Vlan(then), LinkKind::Vlan(now)) => then.vlan_flags != now.vlan_flags,
+        (LinkKind::Macvlan(then), LinkKind::Macvlan(now))
+        | (LinkKind::Macvtap(then), LinkKind::Macvtap(now)) => then != now,
+        (LinkKind::Ipvlan(then), LinkKind::Ipvlan(now))
+        | (LinkKind::Ipvtap(then), LinkKind::Ipvtap(now)) => then != now,
+        _ => false,
     };
-    plan.steps.push(Step::set(&now.name, change));
+    if differs {
+        let change = Change::Kind(wanted.kind.clone());
+        plan.steps.push(Step::set(&now.name, change));
+    }
 }
 
 /// The steps for one link's sysctls: what differs, nothing else.

@@ -9,6 +9,7 @@ mod cni_complete;
 mod cni_routes;
 mod host;
 pub(crate) mod link_diff;
+mod nexthops;
 mod order;
 mod pod;
 mod routes;
@@ -18,7 +19,7 @@ mod step;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::sysctl::Sysctls;
-use crate::model::{IfName, NetState, Problem};
+use crate::model::{Hardware, IfName, Indexed, Link, Mac, NetState, Parent, Problem};
 
 pub use crate::plan::cni_complete::complete;
 pub use host::host;
@@ -72,6 +73,49 @@ pub struct HostLinks {
     pub renamed: BTreeMap<IfName, IfName>,
     /// The MTU that each link in `present` has, or will have, in bytes.
     pub mtus: BTreeMap<IfName, u32>,
+    /// The MAC of each, which VLANs on it have unless they were given another.
+    pub macs: BTreeMap<IfName, Mac>,
+    /// The host's devices, among which those are that a driver gave back to it while they belonged to a pod.
+    pub devices: Vec<HostDevice>,
+}
+
+/// A device in the host's namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostDevice {
+    /// Its name.
+    pub name: IfName,
+    /// Its identity.
+    pub hardware: Hardware,
+    /// What it is to the host: a port, the parent of a link, or a link with an address.
+    pub in_use: Option<String>,
+}
+
+impl HostDevice {
+    /// The devices of the host that can be recognised.
+    fn all(host: &NetState) -> Vec<Self> {
+        let index = Indexed::new(host);
+        let devices = host.links.iter().filter_map(|link| {
+            let hardware = link.hardware.clone()?;
+            let mut addresses = index.addresses_of(&link.name).iter();
+            let address = addresses.find(|address| !address.comes_by_itself());
+            let master = link.master.as_ref();
+            let is_above =
+                |upper: &&Link| upper.parent.as_ref() == Some(&Parent::Own(link.name.clone()));
+            let upper = || host.links.iter().find(is_above);
+            let in_use = master
+                .map(|master| format!("a port of {master}"))
+                .or_else(|| Some(format!("the parent of {}", upper()?.name)))
+                .or_else(|| Some(format!("a link with the address {}", address?.local)));
+            Some(Self {
+                name: link.name.clone(),
+                hardware,
+                in_use,
+            })
+        });
+        devices
+            .filter(|device| device.hardware.is_known())
+            .collect()
+    }
 }
 
 impl HostLinks {
@@ -81,6 +125,8 @@ impl HostLinks {
             present,
             renamed,
             mtus,
+            macs,
+            devices,
         } = self;
         let now = |then: &IfName| state.link(renamed.get(then).unwrap_or(then));
         present.retain(|then| now(then).is_some());
@@ -88,6 +134,11 @@ impl HostLinks {
             .iter()
             .filter_map(|then| Some((then.clone(), now(then)?.mtu)))
             .collect();
+        *macs = present
+            .iter()
+            .filter_map(|then| Some((then.clone(), now(then)?.mac?)))
+            .collect();
+        *devices = HostDevice::all(state);
     }
 
     /// The present name of a link of the checkpoint.

@@ -5,9 +5,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Display;
 use std::hash::Hash;
 
-use super::{HostLinks, Observed, Plan, Step, addresses, routes};
+use super::{HostDevice, HostLinks, Observed, Plan, Step, addresses, nexthops, routes};
 use crate::model::problem::{ConflictCause, PlanCause};
-use crate::model::{Address, Claim, IfName, Indexed, Link, NetState, Parent, Problem, Route};
+use crate::model::{
+    Address, Claim, IfName, Indexed, Link, LinkKind, NetState, Nexthop, Parent, Problem, Route,
+};
 use crate::plan::link_diff::{self, fresh_link};
 
 /// The plan for a pod's namespace, with the host's links as parents. What is `withheld` is neither restored nor surplus.
@@ -104,7 +106,40 @@ impl Planner<'_> {
         }
     }
 
+    /// A device comes back in the host's namespace.
+    fn device(&mut self, wanted: &Link) {
+        let hardware = wanted.hardware.clone();
+        let is_it = |device: &&HostDevice| {
+            let hardware = hardware.as_ref();
+            hardware.is_some_and(|hardware| hardware.is_same(&device.hardware))
+        };
+        let problem = match self.host.devices.iter().find(is_it) {
+            None => PlanCause::DeviceMissing { hardware }.error(&wanted.name),
+            Some(HostDevice {
+                name,
+                in_use: Some(role),
+                ..
+            }) => {
+                let (device, role) = (name.clone(), role.clone());
+                ConflictCause::DeviceInUse { device, role }.error(&wanted.name)
+            }
+            Some(device) => {
+                let parent = Some(Parent::Host(device.name.clone()));
+                let link = Link {
+                    parent,
+                    ..wanted.clone()
+                };
+                self.added.insert(link.name.clone());
+                return self.plan.steps.push(Step::add_link(link));
+            }
+        };
+        self.plan.problems.push(problem);
+    }
+
     fn missing(&mut self, wanted: &Link) {
+        if wanted.kind == LinkKind::Physical {
+            return self.device(wanted);
+        }
         let cause = match (&wanted.parent, wanted.kind.can_be_made()) {
             (None | Some(Parent::Elsewhere), _) | (_, false) => Some(PlanCause::KindMissing {
                 kind: wanted.kind.name().to_owned(),
@@ -125,6 +160,7 @@ impl Planner<'_> {
         }
         let link = Link {
             parent: wanted.parent.as_ref().map(|then| self.parent_now(then)),
+            mac: wanted.mac.filter(|_| !self.inherits_mac(wanted)),
             ..wanted.clone()
         };
         let fresh = fresh_link(&link, self.observed);
@@ -134,6 +170,13 @@ impl Planner<'_> {
         if let Some(base) = fresh {
             self.existing(wanted, &base);
         }
+    }
+
+    /// Whether a VLAN on a link of the host has the MAC of that: one that is set would not follow it any more.
+    fn inherits_mac(&self, wanted: &Link) -> bool {
+        let parent = wanted.parent.as_ref().and_then(Parent::name);
+        let of_parent = parent.and_then(|parent| self.host.macs.get(parent));
+        matches!(wanted.kind, LinkKind::Vlan(_)) && wanted.mac.as_ref() == of_parent
     }
 
     /// Whether a link of the pod exists or is planned.
@@ -148,7 +191,14 @@ impl Planner<'_> {
         let superfluous = addresses::steps(wanted, self.observed, &settled, &mut self.plan);
         let possible = |route: &&Route| route.devs().iter().all(|dev| self.settled.contains(*dev));
         let routes = wanted.routes.iter().filter(possible).cloned();
-        routes::steps(routes, &now.routes, self.observed.age, &mut self.plan);
+        let possible = |nexthop: &&Nexthop| {
+            let dev = nexthop.dev.as_ref();
+            dev.is_none_or(|dev| self.settled.contains(dev))
+        };
+        let nexthops = wanted.nexthops.iter().filter(possible).cloned();
+        let nexthops = nexthops::steps(nexthops, &now.nexthops);
+        let age = self.observed.age;
+        routes::steps(routes, &now.routes, nexthops, age, &mut self.plan);
         routes::rules(&wanted.rules, &now.rules, &mut self.plan);
         let steps = &mut self.plan.steps;
         steps.extend(superfluous.into_iter().map(Step::DeleteRoute));
@@ -164,6 +214,7 @@ impl Planner<'_> {
             links,
             addresses,
             routes,
+            nexthops,
             rules,
             neighbours,
             unsupported: _,
@@ -192,6 +243,9 @@ impl Planner<'_> {
         let others = beyond(routes, &wanted.routes);
         let others = others.filter(|now| !changed.contains(&now.place()));
         problems.extend(surplus_of("route", others));
+        let known: HashSet<u32> = wanted.nexthops.iter().map(|nexthop| nexthop.id).collect();
+        let nexthops = nexthops.iter().filter(|now| !known.contains(&now.id));
+        problems.extend(surplus_of("nexthop", nexthops));
         problems.extend(surplus_of("rule", beyond(rules, &wanted.rules)));
         let neighbours = beyond(neighbours, &wanted.neighbours);
         problems.extend(surplus_of("neighbour", neighbours));

@@ -10,10 +10,12 @@ use crate::model::route::Position;
 use crate::model::{Route, Rule};
 use crate::plan::{Plan, Step};
 
-/// The steps for routes; `age` in seconds since the checkpoint was written.
+/// The steps for routes, with those for `nexthops` before the first that may need one; `age` in seconds since the checkpoint
+/// was written.
 pub(crate) fn steps(
     wanted: impl Iterator<Item = Route>,
     observed: &[Route],
+    nexthops: Vec<Step>,
     age: u32,
     plan: &mut Plan,
 ) {
@@ -30,7 +32,8 @@ pub(crate) fn steps(
         }
         here.push(route);
     }
-    let mut steps = Vec::new();
+    let nexthops = nexthops.into_iter().map(|step| (Route::LAST, step));
+    let mut steps: Vec<(Rank, Step)> = nexthops.collect();
     for place in &order {
         let (wanted, present) = &places[place];
         in_one_place(wanted, present, &mut steps);

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::model::address::MCAUTOJOIN;
 use crate::model::problem::SnapshotCause;
 use crate::model::text::escape;
-use crate::model::{Address, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
+use crate::model::{Address, Hardware, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
 use crate::plan::link_diff;
 
 /// What a pod has lost since its good checkpoint: a whole link, its being up, or all its addresses.
@@ -96,12 +96,11 @@ fn lost_for_good(link: &Link) -> Option<SnapshotCause> {
     }
 }
 
-/// A device inside a pod goes with its driver and comes back in the host's namespace.
+/// A device inside a pod goes with its driver and comes back in the host's namespace, where it must be recognised.
 fn devices_inside(state: &NetState) -> impl Iterator<Item = Problem> {
-    let devices = state
-        .links
-        .iter()
-        .filter(|link| link.kind == LinkKind::Physical);
+    let is_known = |link: &Link| link.hardware.as_ref().is_some_and(Hardware::is_known);
+    let devices = state.links.iter();
+    let devices = devices.filter(move |link| link.kind == LinkKind::Physical && !is_known(link));
     devices.map(|link| SnapshotCause::DeviceInPod.error(format!("physical {}", link.name)))
 }
 

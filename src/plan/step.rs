@@ -4,12 +4,14 @@ use std::fmt;
 use std::net::Ipv6Addr;
 
 use crate::model::bond::{Bond, BondOption};
-use crate::model::link::{BRIDGE_PORT, Flags, Macvlan, OffloadLimit, Vlan};
+use crate::model::link::{BRIDGE_PORT, Flags, OffloadLimit};
 use crate::model::raw::RawAttribute;
 use crate::model::route::Position;
 use crate::model::sysctl::{Folder, SysctlKey, Sysctls};
 use crate::model::text::join;
-use crate::model::{Address, Bytes, IfName, Link, LinkKind, Mac, Neighbour, Parent, Route, Rule};
+use crate::model::{
+    Address, Bytes, IfName, Link, LinkKind, Mac, Neighbour, Nexthop, Parent, Route, Rule,
+};
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -55,6 +57,10 @@ pub enum Step {
     ChangeRoute(Route),
     /// Deletes a connected route that came with an address, and that was not there.
     DeleteRoute(Route),
+    /// Adds a nexthop object.
+    AddNexthop(Nexthop),
+    /// Replaces a nexthop object; what refers to it stays.
+    ChangeNexthop(Nexthop),
     /// Adds a rule.
     AddRule(Rule),
     /// Deletes objects and adds them again, in one send.
@@ -135,10 +141,8 @@ pub enum Change {
     Dormant,
     /// `ip token set`.
     Token(Ipv6Addr),
-    /// macvlan data.
-    Macvlan(Macvlan),
-    /// VLAN flags.
-    Vlan(Vlan),
+    /// The data of its kind that the kernel can change.
+    Kind(LinkKind),
     /// A numeric option of a bond.
     BondOption(BondOption, u32),
     /// The list-like options of a bond.
@@ -165,6 +169,9 @@ impl Step {
             Self::AddNeighbour(neighbour) => vec![&neighbour.dev],
             Self::AddRoute { route, .. } | Self::ChangeRoute(route) | Self::DeleteRoute(route) => {
                 route.devs()
+            }
+            Self::AddNexthop(nexthop) | Self::ChangeNexthop(nexthop) => {
+                nexthop.dev.iter().collect()
             }
             Self::AddRule(_) => Vec::new(),
             Self::Rewrite(rewrite) => rewrite.added.iter().flat_map(Object::devs).collect(),
@@ -218,6 +225,8 @@ impl fmt::Display for Step {
             }
             Self::ChangeRoute(route) => write!(f, "~ route {route}"),
             Self::DeleteRoute(route) => write!(f, "- route {route}"),
+            Self::AddNexthop(nexthop) => write!(f, "+ nexthop {nexthop}"),
+            Self::ChangeNexthop(nexthop) => write!(f, "~ nexthop {nexthop}"),
             Self::AddRule(rule) => write!(f, "+ rule {rule}"),
             Self::Rewrite(rewrite) => {
                 write!(f, "~ in this order: {}", join(&rewrite.added, ", "))
@@ -229,7 +238,9 @@ impl fmt::Display for Step {
 fn describe_link(f: &mut fmt::Formatter<'_>, link: &Link) -> fmt::Result {
     write!(f, "+ {} {}", link.kind.name(), link.name)?;
     if let Some(Parent::Own(parent) | Parent::Host(parent)) = &link.parent {
-        write!(f, " on {parent}")?;
+        let is_device = link.kind == LinkKind::Physical;
+        let word = if is_device { "from the host's" } else { "on" };
+        write!(f, " {word} {parent}")?;
     }
     match &link.kind {
         LinkKind::Vlan(vlan) => {
@@ -238,9 +249,13 @@ fn describe_link(f: &mut fmt::Formatter<'_>, link: &Link) -> fmt::Result {
                 .iter()
                 .try_for_each(|flag| write!(f, " {flag}"))?;
         }
-        LinkKind::Macvlan(macvlan) => write!(f, " mode {}", macvlan.mode)?,
+        LinkKind::Macvlan(data) | LinkKind::Macvtap(data) => write!(f, " mode {}", data.mode)?,
+        LinkKind::Ipvlan(data) | LinkKind::Ipvtap(data) => {
+            write!(f, " mode {} {}", data.mode, data.flag())?;
+        }
         LinkKind::Bond(bond) => write!(f, " mode {}", bond.mode_name())?,
-        LinkKind::Loopback | LinkKind::Physical | LinkKind::Other { .. } => {}
+        LinkKind::Physical => return Ok(()),
+        LinkKind::Loopback | LinkKind::Other { .. } => {}
     }
     if let Some(mac) = link.mac {
         write!(f, " address {mac}")?;
@@ -282,18 +297,30 @@ impl fmt::Display for Change {
             Self::ProtoDown => f.write_str("protodown on"),
             Self::Dormant => f.write_str("mode dormant"),
             Self::Token(token) => write!(f, "token {token}"),
-            Self::Macvlan(data) => write!(
-                f,
-                "type macvlan mode {} flags {}",
-                data.mode, data.macvlan_flags
-            ),
-            Self::Vlan(vlan) => write!(f, "type vlan flags {:#x}", vlan.vlan_flags),
+            Self::Kind(kind) => describe_kind(f, kind),
             Self::BondOption(option, value) => write!(f, "type bond {option} {value}"),
             Self::BondLists(_) => {
                 f.write_str("type bond arp_ip_target, ns_ip6_target, ad_actor_system")
             }
             Self::BondPrimary(port) => write!(f, "type bond primary {port}"),
             Self::AddrGenMode(mode) => write!(f, "addrgenmode {mode}"),
+        }
+    }
+}
+
+/// The data that the kernel can change.
+fn describe_kind(f: &mut fmt::Formatter<'_>, kind: &LinkKind) -> fmt::Result {
+    write!(f, "type {}", kind.name())?;
+    match kind {
+        LinkKind::Vlan(vlan) => write!(f, " flags {:#x}", vlan.vlan_flags),
+        LinkKind::Macvlan(data) | LinkKind::Macvtap(data) => {
+            write!(f, " mode {} flags {}", data.mode, data.macvlan_flags)
+        }
+        LinkKind::Ipvlan(data) | LinkKind::Ipvtap(data) => {
+            write!(f, " mode {} {}", data.mode, data.flag())
+        }
+        LinkKind::Bond(_) | LinkKind::Loopback | LinkKind::Physical | LinkKind::Other { .. } => {
+            Ok(())
         }
     }
 }

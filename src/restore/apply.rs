@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use super::{detour, request};
 use crate::kernel::{Errno, Error, Request, Socket, link, sysctl};
 use crate::model::problem::{Holder, RestoreCause};
-use crate::model::{IfName, Indexed, Link, LinkKind, Mac, NetState, Parent, Problem};
+use crate::model::{IfName, Indexed, Link, Mac, NetState, Parent, Problem};
 use crate::plan::{Change, Plan, Step};
 
 /// A step that failed.
@@ -268,7 +268,7 @@ pub(crate) fn take_back(
     let useless: Vec<&Link> = useless
         .into_iter()
         .filter_map(|dev| state.link(dev))
-        .filter(|link| matches!(link.kind, LinkKind::Macvlan(_)))
+        .filter(|link| link.kind.is_macvlan())
         .collect();
     let requests: Vec<_> = useless.iter().map(|link| link::del(link.index)).collect();
     let results = socket.run(&requests).unwrap_or_default();

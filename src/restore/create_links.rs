@@ -2,12 +2,13 @@
 
 use crate::kernel::link::{self, Placement};
 use crate::kernel::{Errno, Error, Netns, Request, Socket, netns};
-use crate::model::{IfName, Link, NetState, Parent};
+use crate::model::{IfName, Link, LinkKind, NetState, Parent};
 
 /// The namespace of a missing link, and the link.
 pub(crate) type Creation<'a> = (&'a Netns, &'a Link);
 
-/// Creates the links, each in one message with its final name, index, MAC and MTU; the results are in order.
+/// Creates the links, each in one message with its final name, index, MAC and MTU; the results are in order. A device is
+/// moved instead, with its name and index.
 ///
 /// Kernels before 6.15 look the name and index up in the sender's namespace and answer `EEXIST` where the host has
 /// them. Such a link, and one whose index is taken in its pod, goes through a namespace between the host and the pod.
@@ -25,6 +26,9 @@ pub(crate) fn create(
         let answers = create_directly(socket, host, part)?;
         for (creation, answer) in part.iter().zip(answers) {
             results.push(match answer {
+                _ if creation.1.kind == LinkKind::Physical => {
+                    take_device(&mut between, socket, host, creation)
+                }
                 Err(Errno::EEXIST | Errno::EBUSY) => detour(&mut between, socket, host, creation),
                 other => other.map_err(Error::from),
             });
@@ -60,17 +64,20 @@ fn request(
     index: Option<u32>,
     netns: &Netns,
 ) -> Result<Request, Errno> {
-    let Some(Parent::Host(parent)) = &link.parent else {
-        return Err(Errno::EINVAL);
-    };
-    let parent = host.link(parent).ok_or(Errno::ENODEV)?;
     let place = Placement {
         name,
         index,
         netns: Some(netns.raw_fd()),
-        parent: Some(parent.index),
+        parent: Some(parent_of(host, link)?.index),
     };
     link::add(link, place)
+}
+
+fn parent_of<'a>(host: &'a NetState, link: &Link) -> Result<&'a Link, Errno> {
+    let Some(Parent::Host(parent)) = &link.parent else {
+        return Err(Errno::EINVAL);
+    };
+    host.link(parent).ok_or(Errno::ENODEV)
 }
 
 /// A namespace that only this process can reach: what is in it when netfix dies is gone with it.
@@ -90,11 +97,7 @@ impl Between {
     }
 
     /// Moves the only link here into its pod, with its name and, since Linux 5.13, its index.
-    fn move_out(&mut self, (netns, link): &Creation<'_>) -> Result<(), Error> {
-        // The name that the kernel gives to the first link of a kind (`rtnl_newlink_create`).
-        let name = format!("{}0", link.kind.name());
-        let name: IfName = name.parse().map_err(|_| Errno::EINVAL)?;
-        let index = link::index_of(&mut self.socket, &name)?;
+    fn move_out(&mut self, index: u32, (netns, link): &Creation<'_>) -> Result<(), Error> {
         self.socket.run_one(link::rename(index, &link.name))??;
         let moved = |wanted| link::move_to(index, netns.raw_fd(), wanted);
         let mut result = self.socket.run_one(moved(link.index))?;
@@ -118,10 +121,37 @@ fn detour(
         None => Between::open()?,
     };
     socket.run_one(request(host, creation.1, None, None, &empty.netns)?)??;
+    // The name that the kernel gives to the first link of a kind (`rtnl_newlink_create`).
+    let name = format!("{}0", creation.1.kind.name());
+    let name = name.parse().map_err(|_| Errno::EINVAL)?;
+    let index = link::index_of(&mut empty.socket, &name)?;
     // A link that cannot be moved goes with its namespace.
-    empty.move_out(creation)?;
+    empty.move_out(index, creation)?;
     *between = Some(empty);
     Ok(())
+}
+
+/// Moves a device of the host into its pod, through `between`, where it gets its name. One that cannot be moved returns to the
+/// host; if netfix dies, the kernel returns it.
+fn take_device(
+    between: &mut Option<Between>,
+    socket: &mut Socket,
+    host: &NetState,
+    creation: &Creation<'_>,
+) -> Result<(), Error> {
+    let mut empty = match between.take() {
+        Some(empty) => empty,
+        None => Between::open()?,
+    };
+    let device = parent_of(host, creation.1)?;
+    socket.run_one(link::move_to(device.index, empty.netns.raw_fd(), 0))??;
+    let index = link::index_of(&mut empty.socket, &device.name)?;
+    let moved = empty.move_out(index, creation);
+    if moved.is_err() {
+        empty.move_out(index, &(&Netns::here()?, device))?;
+    }
+    *between = Some(empty);
+    moved
 }
 
 #[cfg(test)]

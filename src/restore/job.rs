@@ -15,7 +15,7 @@ use crate::model::address::TENTATIVE;
 use crate::model::problem::{Holder, RestoreCause};
 use crate::model::sysctl::Sysctls;
 use crate::model::{
-    Address, IfName, Indexed, Link, LinkKind, Mac, NetState, Parent, PodId, Problem,
+    Address, Hardware, IfName, Indexed, Link, LinkKind, Mac, NetState, Parent, PodId, Problem,
 };
 use crate::plan::{self, HostLinks, Plan, Step};
 
@@ -25,6 +25,8 @@ pub(super) struct Job {
     pub(super) matched: Matched,
     /// The links that it had before, once they were read.
     before: Option<Vec<IfName>>,
+    /// Devices of the pod that are not in it.
+    pub(super) lost_devices: Vec<Hardware>,
     /// Missing links on the host's links.
     pub(super) missing: Vec<Link>,
     /// Links that this run has created.
@@ -60,6 +62,7 @@ impl Job {
         Self {
             matched,
             before: None,
+            lost_devices: Vec::new(),
             missing: Vec::new(),
             created: Vec::new(),
             done: Vec::new(),
@@ -86,11 +89,13 @@ impl Job {
             links,
             addresses,
             routes,
+            nexthops,
             rules,
             neighbours,
             unsupported: _,
         } = &*self.matched.claims();
-        let others = addresses.len() + routes.len() + rules.len() + neighbours.len();
+        let others =
+            addresses.len() + routes.len() + nexthops.len() + rules.len() + neighbours.len();
         OF_LINK * links.len() + others
     }
 
@@ -142,6 +147,22 @@ impl Job {
         self.last
             .as_ref()
             .is_some_and(|(_, plan)| !plan.later.is_empty())
+    }
+
+    /// Whether it had devices inside that can be recognised.
+    pub(super) fn has_devices(&self) -> bool {
+        devices(&self.matched.claims()).next().is_some()
+    }
+
+    /// Finds the devices that are gone; inside the pod's namespace.
+    pub(super) fn find_lost_devices(&mut self, host: &Host) {
+        let state = match self.matched.pod.observe_links_inside(host) {
+            Ok(state) => state,
+            Err(error) => return self.give_up(&error),
+        };
+        let claims = self.matched.claims();
+        let is_lost = |then: &&Hardware| !devices(&state).any(|now| now.is_same(then));
+        self.lost_devices = devices(&claims).filter(is_lost).cloned().collect();
     }
 
     /// Reads the links alone, which shows the missing ones; inside the pod's namespace.
@@ -296,6 +317,7 @@ impl Job {
         let Self {
             matched,
             before,
+            lost_devices: _,
             missing: _,
             created: _,
             done,
@@ -332,6 +354,12 @@ impl Job {
 
 fn log_done(matched: &Matched, steps: &[Step]) {
     journal::applied(Some((&matched.info, &matched.checkpoint.netns)), steps);
+}
+
+/// The devices of a pod that can be recognised.
+fn devices(state: &NetState) -> impl Iterator<Item = &Hardware> {
+    let hardware = state.links.iter().filter_map(|link| link.hardware.as_ref());
+    hardware.filter(|hardware| hardware.is_known())
 }
 
 fn link_names(state: &NetState) -> Vec<IfName> {

@@ -6,14 +6,14 @@ use crate::inventory::discover;
 use crate::inventory::observe::{self, Host};
 use crate::matching::Selection;
 use crate::model::problem::Holder;
-use crate::model::{IfName, LinkKind, Mac, Parent};
+use crate::model::{IfName, Mac, Parent};
 
 /// Every macvlan of the machine by MAC and parent.
 pub(super) fn owners_of_macs(host: &Host) -> BTreeMap<(Mac, IfName), Holder> {
     let mut owners = BTreeMap::new();
     for link in &host.state.links {
-        if let (LinkKind::Macvlan(_), Some(Parent::Own(parent)), Some(mac)) =
-            (&link.kind, &link.parent, link.mac)
+        if let (true, Some(Parent::Own(parent)), Some(mac)) =
+            (link.kind.is_macvlan(), &link.parent, link.mac)
         {
             let owner = Holder {
                 pod: None,

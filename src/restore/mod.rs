@@ -282,11 +282,12 @@ fn carry_out(
     host_job.keep_bond_macs(host, baseline)?;
     progress.notice(waiting(Wait::Device, limit, baseline));
     let mut managed = Managed::begin(limit);
-    let mut notes = wait_nic::for_devices(host, baseline, limit)?;
+    let mut jobs: Vec<Job> = matched.into_iter().map(Job::new).collect();
+    let inside = pods::lost_devices(&mut jobs, host);
+    let mut notes = wait_nic::for_devices(host, baseline, &inside, limit)?;
     progress.notice(Progress::Phase(Phase::RestoringHost, 1));
     let links = host_job.restore(host, baseline, &mut managed, progress)?;
     let parents = host::parents(host, baseline);
-    let jobs = matched.into_iter().map(Job::new).collect();
     let mut ground = Ground {
         job: &mut host_job,
         host,

@@ -1,6 +1,6 @@
 //! From a step to its netlink requests.
 
-use crate::kernel::{Errno, Request, address, link, neighbour, route, rule};
+use crate::kernel::{Errno, Request, address, link, neighbour, nexthop, route, rule};
 use crate::model::address::{DADFAILED, NODAD, TENTATIVE};
 use crate::model::route::Position;
 use crate::model::{Address, IfName};
@@ -21,6 +21,8 @@ pub(crate) fn of(
         Step::AddRoute { route, position } => route::add(route, *position, &at)?,
         Step::ChangeRoute(route) => route::change(route, &at)?,
         Step::DeleteRoute(route) => route::del(route, &at)?,
+        Step::AddNexthop(nexthop) => nexthop::add(nexthop, &at)?,
+        Step::ChangeNexthop(nexthop) => nexthop::replace(nexthop, &at)?,
         Step::AddRule(r) => rule::add(r),
         Step::Rewrite(rewrite) => return rewritten(rewrite, &at),
     };
@@ -97,8 +99,7 @@ fn set_link(
         Change::ProtoDown => link::set_protodown(index),
         Change::Dormant => link::set_dormant(index),
         Change::Token(token) => link::set_token(index, *token),
-        Change::Macvlan(data) => link::change_macvlan(index, data),
-        Change::Vlan(data) => link::change_vlan(index, data),
+        Change::Kind(kind) => link::change_kind(index, kind)?,
         Change::BondOption(option, value) => link::change_bond_option(index, *option, *value),
         Change::BondLists(bond) => link::change_bond_lists(index, bond),
         Change::AddrGenMode(mode) => link::set_addr_gen_mode(index, *mode),

@@ -10,7 +10,7 @@ use crate::kernel::events::{self, LATE_LINKWATCH, LINKWATCH};
 use crate::kernel::{Error, link, udev};
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::RestoreCause;
-use crate::model::{IfName, Link, Problem};
+use crate::model::{Hardware, IfName, Link, Problem};
 use crate::plan::HostLinks;
 
 /// How long udev may take to finish with a new device.
@@ -85,20 +85,29 @@ impl<'a> WaitLimit<'a> {
     }
 }
 
-/// Waits until every device under the pods exists, under any name, and then until nothing renames it any more. The plan of
-/// the host names the missing ones; returns a problem for each that udev has not finished with.
+/// Waits until every device under the pods exists, and every one that was `inside` a pod, under any name, and then until nothing
+/// renames it any more. The plans name the missing ones; returns a problem for each that udev has not finished with.
 pub(super) fn for_devices(
     host: &mut Host,
     baseline: &mut HostBaseline,
+    inside: &[Hardware],
     limit: WaitLimit<'_>,
 ) -> Result<Vec<Problem>, Error> {
     limit.wait(|| {
         host.refresh()?;
         baseline.learn(&host.state);
         let present = devices(host, baseline).len();
-        Ok(present == baseline.devices.len())
+        Ok(present == baseline.devices.len() && returned(host, inside).count() == inside.len())
     })?;
-    for_final_names(host, baseline, limit)
+    for_final_names(host, baseline, inside, limit)
+}
+
+/// The devices that a driver gave to the host and that were inside a pod.
+fn returned<'a>(host: &'a Host, inside: &'a [Hardware]) -> impl Iterator<Item = &'a Link> {
+    let is_it = |link: &&Link, then| link.hardware.as_ref().is_some_and(|now| now.is_same(then));
+    inside
+        .iter()
+        .filter_map(move |then| host.state.links.iter().find(|link| is_it(link, then)))
 }
 
 /// Each device under the pods that exists, as it was recorded and as it is.
@@ -120,18 +129,20 @@ fn devices<'a>(host: &'a Host, baseline: &'a HostBaseline) -> Vec<(&'a Link, &'a
 fn for_final_names(
     host: &mut Host,
     baseline: &HostBaseline,
+    inside: &[Hardware],
     limit: WaitLimit<'_>,
 ) -> Result<Vec<Problem>, Error> {
     let is_new = |(then, now): &(&Link, &Link)| then.index != now.index;
-    if !devices(host, baseline).iter().any(is_new) {
+    if !devices(host, baseline).iter().any(is_new) && inside.is_empty() {
         return Ok(Vec::new());
     }
     if udev::is_running() {
         limit.of(UDEV_LIMIT).wait(|| {
             host.refresh()?;
             let devices = devices(host, baseline);
-            let mut new = devices.iter().filter(|device| is_new(device));
-            Ok(new.all(|(_, now)| udev::has_finished(now.index)))
+            let new = devices.iter().filter(|device| is_new(device));
+            let mut new = new.map(|(_, now)| *now).chain(returned(host, inside));
+            Ok(new.all(|now| udev::has_finished(now.index)))
         })?;
     }
     // Without udev, or after it, another program may give the name back.

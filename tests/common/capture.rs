@@ -20,6 +20,7 @@ const QUESTIONS: [(&str, &[(&str, &str)]); 3] = [
             ("addr", "addr show"),
             ("neigh", "neigh show nud all"),
             ("proxy", "neigh show proxy"),
+            ("nexthop", "nexthop show"),
         ],
     ),
     (
@@ -104,6 +105,7 @@ impl Capture {
             // They are in a hash table.
             neighbours.sort_by_key(Value::to_string);
         }
+        keep_settings_of_groups(&mut sections["nexthop"]);
         let mut value = Value::Object(sections);
         drop_timers(&mut value);
         for family in ["route4", "route6"] {
@@ -308,6 +310,19 @@ fn order_kernel_routes(routes: &mut Value) {
             }
         };
         routes.sort_by_key(text);
+    }
+}
+
+/// The timers of a resilient group are settings, and the time for which it is unbalanced is none.
+fn keep_settings_of_groups(nexthops: &mut Value) {
+    let nexthops = nexthops.as_array_mut().into_iter().flatten();
+    for arguments in nexthops.filter_map(|nexthop| nexthop["resilient_args"].as_object_mut()) {
+        arguments.remove("unbalanced_time");
+        let settings: Vec<(String, Value)> = std::mem::take(arguments).into_iter().collect();
+        let named = settings
+            .into_iter()
+            .map(|(key, value)| (format!("{key}_limit"), value));
+        arguments.extend(named);
     }
 }
 

@@ -281,6 +281,7 @@ fn large(count: u64, shift: u64) -> NetState {
         links,
         addresses: all().map(|at| address(at, 32, &format!("v{at}"))).collect(),
         routes: all().map(|at| route(at, 1, Some(at & 0xff), DEV)).collect(),
+        nexthops: Vec::new(),
         rules: all().map(rule).collect(),
         neighbours: all().map(|at| neighbour(at, DEV)).collect(),
         unsupported: all().map(|at| format!("route {at}")).collect(),

@@ -94,6 +94,7 @@ fn losses(case: &Case) -> Vec<Loss> {
         links: _,
         addresses,
         routes,
+        nexthops,
         rules,
         neighbours,
         unsupported: _,
@@ -117,6 +118,11 @@ fn losses(case: &Case) -> Vec<Loss> {
                 kernel.state.routes.retain(|other| other != route);
             });
         }
+    }
+    for nexthop in nexthops {
+        lose(format!("nexthop {nexthop}"), &|kernel| {
+            kernel.delete_nexthop(nexthop.id);
+        });
     }
     for rule in rules {
         lose(format!("rule {rule}"), &|kernel| {

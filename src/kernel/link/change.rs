@@ -7,17 +7,16 @@ use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     AfSpecInet6, AfSpecUnspec, InfoBond, InfoBridgePort, InfoData, InfoKind, InfoPortData,
-    InfoPortKind, InfoVlan, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, LinkMode, VlanFlags,
+    InfoPortKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, LinkMode,
 };
-use rtnetlink::{LinkBond, LinkMacVlan, LinkMessageBuilder, LinkUnspec, LinkVlan};
+use rtnetlink::{LinkBond, LinkMessageBuilder, LinkUnspec};
 
-use super::add::macvlan_infos;
-use super::read;
-use crate::kernel::{Error, Request, Socket, bond, text};
+use super::{kind, read};
+use crate::kernel::{Errno, Error, Request, Socket, bond, text};
 use crate::model::bond::{Bond, BondOption};
-use crate::model::link::{Flags, Macvlan, OffloadLimit, Vlan};
+use crate::model::link::{Flags, OffloadLimit};
 use crate::model::raw::RawAttribute;
-use crate::model::{Bytes, IfName};
+use crate::model::{Bytes, IfName, LinkKind};
 
 /// `ip link set`: changes the link with that index.
 pub fn set(
@@ -90,19 +89,11 @@ fn change_data<T>(builder: LinkMessageBuilder<T>) -> Request {
     Request::new(RouteNetlinkMessage::NewLink(builder.build()), 0)
 }
 
-/// `ip link change type macvlan …`.
-pub fn change_macvlan(index: u32, data: &Macvlan) -> Request {
-    let builder =
-        LinkMessageBuilder::<LinkMacVlan>::new_with_info_kind(InfoKind::MacVlan).index(index);
-    change_data(builder.set_info_data(InfoData::MacVlan(macvlan_infos(data))))
-}
-
-/// `ip link change type vlan …`: flags only; the kernel cannot change the id, and only adds to the `QoS` maps.
-pub fn change_vlan(index: u32, data: &Vlan) -> Request {
-    let flags = VlanFlags::from_bits_retain(data.vlan_flags);
-    let known = VlanFlags::from_bits_retain(0x1f);
-    let builder = LinkMessageBuilder::<LinkVlan>::new_with_info_kind(InfoKind::Vlan).index(index);
-    change_data(builder.set_info_data(InfoData::Vlan(vec![InfoVlan::Flags((flags, known))])))
+/// `ip link change type …`: the data of the kind that the kernel can change. Fails with `EOPNOTSUPP` where there is none.
+pub fn change_kind(index: u32, kind: &LinkKind) -> Result<Request, Errno> {
+    let (kind, data) = kind::change(kind).ok_or(Errno::EOPNOTSUPP)?;
+    let builder = LinkMessageBuilder::<LinkUnspec>::new_with_info_kind(kind).index(index);
+    Ok(change_data(builder.set_info_data(data)))
 }
 
 /// `ip link change type bond …`: one option.

@@ -3,16 +3,14 @@
 use netlink_packet_core::{NlasIterator, Parseable, ParseableParametrized};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    InfoBridge, InfoBridgePort, InfoData, InfoKind, InfoMacVlan, InfoPortData, InfoVlan,
-    LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage, LinkMode, MacVlanMode, State,
-    VlanProtocol as KernelProtocol, VlanQosMapping,
+    InfoBridge, InfoBridgePort, InfoData, InfoKind, InfoPortData, LinkAttribute, LinkFlags,
+    LinkInfo, LinkLayerType, LinkMessage, LinkMode, State,
 };
 
+use super::kind;
 use crate::kernel::text::{self, LinkText};
 use crate::kernel::{Error, Socket, bond, devconf};
-use crate::model::link::{
-    BRIDGE_PORT, Flags, Macvlan, MacvlanMode, OffloadLimit, Queues, Vlan, VlanId, VlanProtocol,
-};
+use crate::model::link::{BRIDGE_PORT, Flags, OffloadLimit, Queues};
 use crate::model::raw::RawAttribute;
 use crate::model::{IfName, Link, LinkKind, Mac};
 
@@ -40,7 +38,7 @@ pub(in crate::kernel) fn name(message: &LinkMessage) -> Option<IfName> {
 
 /// The link of a namespace that has the message's index or name.
 pub(super) fn get(socket: &mut Socket, message: LinkMessage) -> Result<LinkMessage, Error> {
-    match socket.get(&RouteNetlinkMessage::GetLink(message))? {
+    match socket.get(RouteNetlinkMessage::GetLink(message))? {
         RouteNetlinkMessage::NewLink(link) => Ok(link),
         other => Err(Error::Decode(format!(
             "the answer to RTM_GETLINK is no link: {other:?}"
@@ -190,8 +188,6 @@ impl RawLink {
                 LinkInfo::Kind(kind) => Ok(LinkKind::Other {
                     driver: kind.to_string(),
                 }),
-                LinkInfo::Data(InfoData::Vlan(infos)) => vlan(&infos).map(LinkKind::Vlan),
-                LinkInfo::Data(InfoData::MacVlan(infos)) => macvlan(&infos).map(LinkKind::Macvlan),
                 LinkInfo::Data(InfoData::Bond(infos)) => {
                     let (parsed, primary) = bond::parse(&infos);
                     self.primary = primary;
@@ -201,6 +197,10 @@ impl RawLink {
                     self.link.vlan_filtering = infos.contains(&InfoBridge::VlanFiltering(true));
                     continue;
                 }
+                LinkInfo::Data(data) => match kind::parse(&data) {
+                    Some(kind) => kind,
+                    None => continue,
+                },
                 LinkInfo::PortData(InfoPortData::BridgePort(infos)) => {
                     self.link.port = port_settings(&infos);
                     continue;
@@ -235,80 +235,13 @@ fn flags(flags: LinkFlags) -> Flags {
     }
 }
 
-fn vlan(infos: &[InfoVlan]) -> Result<Vlan, String> {
-    let id = infos.iter().find_map(|info| match info {
-        InfoVlan::Id(id) => Some(*id),
-        _ => None,
-    });
-    let id = id.ok_or("the kernel reports no VLAN id")?;
-    let mut vlan = Vlan::plain(VlanId::try_from(id).map_err(|error| error.to_string())?);
-    vlan.vlan_flags = 0;
-    for info in infos {
-        match info {
-            InfoVlan::Flags((flags, _)) => vlan.vlan_flags = flags.bits(),
-            InfoVlan::Protocol(KernelProtocol::Ieee8021Ad) => vlan.protocol = VlanProtocol::Dot1Ad,
-            InfoVlan::IngressQos(map) => vlan.ingress_qos = qos(map),
-            InfoVlan::EgressQos(map) => vlan.egress_qos = qos(map),
-            _ => {}
-        }
-    }
-    Ok(vlan)
-}
-
-fn qos(map: &[VlanQosMapping]) -> Vec<(u32, u32)> {
-    let pair = |m: &VlanQosMapping| match m {
-        VlanQosMapping::Mapping(from, to) => Some((*from, *to)),
-        _ => None,
-    };
-    map.iter().filter_map(pair).collect()
-}
-
-fn macvlan(infos: &[InfoMacVlan]) -> Result<Macvlan, String> {
-    let (mut mode, mut listed) = (None, None);
-    let mut macvlan = Macvlan::plain(MacvlanMode::Vepa);
-    for info in infos {
-        match info {
-            InfoMacVlan::Mode(kernel) => mode = Some(macvlan_mode(*kernel)?),
-            InfoMacVlan::Flags(flags) => macvlan.macvlan_flags = flags.bits(),
-            InfoMacVlan::BcQueueLen(length) => macvlan.bc_queue_len = Some(*length),
-            InfoMacVlan::BcCutoff(cutoff) => macvlan.bc_cutoff = Some(*cutoff),
-            InfoMacVlan::MacAddrData(list) => {
-                let mac = |i: &InfoMacVlan| match i {
-                    InfoMacVlan::MacAddr(m) => Some(Mac(*m)),
-                    _ => None,
-                };
-                macvlan.sources = list.iter().filter_map(mac).collect();
-                macvlan.sources.sort_unstable();
-            }
-            InfoMacVlan::MacAddrCount(count) => listed = Some(*count as usize),
-            _ => {}
-        }
-    }
-    // The length of an attribute has 16 bits: the kernel's list of more than 5,400 overflows.
-    if listed.is_some_and(|count| count != macvlan.sources.len()) {
-        return Err("macvlan: the kernel cannot list all its source MACs".to_owned());
-    }
-    macvlan.mode = mode.ok_or("the kernel reports no macvlan mode")?;
-    Ok(macvlan)
-}
-
-fn macvlan_mode(mode: MacVlanMode) -> Result<MacvlanMode, String> {
-    Ok(match mode {
-        MacVlanMode::Private => MacvlanMode::Private,
-        MacVlanMode::Vepa => MacvlanMode::Vepa,
-        MacVlanMode::Bridge => MacvlanMode::Bridge,
-        MacVlanMode::Passthrough => MacvlanMode::Passthru,
-        MacVlanMode::Source => MacvlanMode::Source,
-        other => return Err(format!("unknown macvlan mode {other}")),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use netlink_packet_core::{DefaultNla, Emitable, NetlinkMessage};
     use netlink_packet_route::RouteNetlinkMessage;
 
     use super::*;
+    use crate::model::link::{Macvlan, MacvlanMode};
 
     const IFLA_MTU: u16 = 4;
     const IFLA_LINK: u16 = 5;

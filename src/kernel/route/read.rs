@@ -17,8 +17,8 @@ use crate::model::{IfName, Route};
 
 /// Reads one route of a dump.
 ///
-/// `None` for cached routes and families other than IP; an error for a route that the model cannot hold (nexthop objects,
-/// tunnels, a gateway of the other family).
+/// `None` for cached routes and families other than IP; an error for a route that the model cannot hold (an
+/// encapsulation that refers to another object).
 pub(in crate::kernel) fn parse(
     message: &RouteMessage,
     name: impl Fn(u32) -> Option<IfName>,
@@ -79,6 +79,7 @@ fn parse_family<A: Family>(
         preference: None,
         congctl: None,
         extra: Vec::new(),
+        nexthop: None,
         expires: None,
     };
     let mut single = Hop {
@@ -119,7 +120,7 @@ fn parse_family<A: Family>(
             }
             RouteAttribute::CacheInfo(info) => route.expires = expires(info),
             RouteAttribute::Expires(_) => {}
-            RouteAttribute::NhId(id) => return Err(bad(&format!("nexthop object {id}"))),
+            RouteAttribute::NhId(id) => route.nexthop = Some(*id),
             other => route.extra.push(uninterpreted(other)?),
         }
     }

@@ -80,6 +80,7 @@ fn build<A: Family>(
         preference,
         congctl,
         extra,
+        nexthop,
         expires,
     } = route;
     let (dst, dst_len) = A::split(*dst);
@@ -113,7 +114,10 @@ fn build<A: Family>(
         attributes.push(RouteAttribute::Metrics(metrics));
     }
     attributes.extend(sent(extra));
+    attributes.extend(nexthop.map(RouteAttribute::NhId));
     match hops.as_slice() {
+        // The object has the hops.
+        _ if nexthop.is_some() => {}
         [] => {}
         [hop] => {
             attributes.extend(gateway(hop));

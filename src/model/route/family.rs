@@ -97,6 +97,7 @@ impl RouteOf<IpAddr, IpNet> {
             preference: self.preference,
             congctl: self.congctl,
             extra: self.extra,
+            nexthop: self.nexthop,
             expires: self.expires,
         })
     }

@@ -94,6 +94,9 @@ pub struct RouteOf<A, N> {
     /// Attributes of the route, or of its one hop, that netfix does not interpret: realms, encapsulation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extra: Vec<RawAttribute>,
+    /// The id of its nexthop object, from which it has the hops.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nexthop: Option<u32>,
     /// The time after which the kernel deletes it (IPv6).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<Remaining>,
@@ -173,6 +176,9 @@ pub enum Metric {
 }
 
 impl Route {
+    /// The rank of routes that need all others, and of what comes before them.
+    pub(crate) const LAST: (bool, u8) = (true, u8::MAX);
+
     /// Its destination.
     pub(crate) fn destination(&self) -> IpNet {
         self.place().0
@@ -259,9 +265,13 @@ impl Route {
     }
 
     /// The order in which routes must be added: a gateway is accepted only when a route to it exists, so
-    /// direct and narrow-scoped routes go first.
+    /// direct and narrow-scoped routes go first, and those to nexthop objects last.
     pub(crate) fn rank(&self) -> (bool, u8) {
-        let (Self::V4(RouteOf { scope, .. }) | Self::V6(RouteOf { scope, .. })) = self;
+        let (Self::V4(RouteOf { scope, nexthop, .. }) | Self::V6(RouteOf { scope, nexthop, .. })) =
+            self;
+        if nexthop.is_some() {
+            return Self::LAST;
+        }
         let has_gateway = self.hops().iter().any(|(gateway, _)| gateway.is_some());
         (has_gateway, u8::MAX - scope)
     }
@@ -309,6 +319,7 @@ impl<A, N> RouteOf<A, N> {
             preference: None,
             congctl: None,
             extra: Vec::new(),
+            nexthop: None,
             expires: None,
         }
     }

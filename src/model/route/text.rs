@@ -34,6 +34,9 @@ impl<A: Display, N: Display> RouteOf<A, N> {
         } else {
             write!(f, "{}", self.dst)?;
         }
+        if let Some(id) = self.nexthop {
+            write!(f, " nhid {id}")?;
+        }
         let multipath = self.hops.len() > 1;
         for hop in &self.hops {
             f.write_str(if multipath { " nexthop" } else { "" })?;

@@ -42,7 +42,8 @@ sentences! {
         KindCannotBeMade => "is of a kind that netfix cannot create: a restore could not recreate it",
         QdiscCannotBeRestored { qdisc } => "has qdisc {qdisc}: a restore could not recreate that",
         CannotBeRestored => "a restore could not recreate this",
-        DeviceInPod => "is a device inside a pod: a restore could not move it back into the pod",
+        DeviceInPod => "is a device without a permanent MAC and a bus address: a restore could not find it to move it back into the \
+            pod",
         MembershipStays => "has autojoin: the kernel keeps the membership of a deleted link, and would refuse the address on a \
             new one with the same ifindex",
         PortCannotBeRestored { master } => "is a port of {master}: a restore could not give it its former place there",

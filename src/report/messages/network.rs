@@ -55,6 +55,8 @@ sentences! {
         OtherBondMode { now, then } => "has mode {now} now, {then} in the checkpoint; netfix never changes the mode of \
             an existing bond",
         OtherMaster { now, then } => "is a port of {now} now, of {then} in the checkpoint",
+        DeviceInUse { device, role } => "cannot be moved into the pod: the host uses it as {device}, {role}. Release it there \
+            and let no network manager take it",
         MacClaimed { others } => "{others} claims it as well, and nothing shows whose claim is older: a restore creates \
             this link for neither" (others = and(others.iter())),
         MacOfAnother { owner, title } => "{owner} {title}: a restore does not create this link here",

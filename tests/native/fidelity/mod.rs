@@ -2,7 +2,9 @@
 
 mod addresses;
 mod half_lost;
+mod kinds;
 mod link_local;
+mod nexthops;
 mod ports;
 mod routes;
 mod rules;

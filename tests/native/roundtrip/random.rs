@@ -46,6 +46,9 @@ pub(super) fn case(seed: u64) -> Case {
     for _ in 0..n.below(6) {
         lines.push(address(n));
     }
+    for _ in 0..n.below(4) {
+        lines.push(nexthop(n));
+    }
     for _ in 0..n.below(8) {
         lines.push(route(n));
     }
@@ -122,7 +125,35 @@ fn address(n: &mut Numbers) -> String {
     format!("addr add {ip} dev eth0{more}{lifetime}")
 }
 
+fn nexthop(n: &mut Numbers) -> String {
+    let id = 1 + n.below(5);
+    let what = match n.below(7) {
+        0 => "blackhole".to_owned(),
+        1 => "dev eth0".to_owned(),
+        2 => "via 192.0.2.1 dev eth0 onlink".to_owned(),
+        3 => format!("via fd88::{} dev eth0", 1 + n.below(4)),
+        4 => format!(
+            "group {},{}/{}",
+            1 + n.below(5),
+            1 + n.below(9),
+            1 + n.below(5)
+        ),
+        5 => format!(
+            "group {} type resilient buckets 8 idle_timer 30",
+            1 + n.below(5)
+        ),
+        _ => format!("via 10.88.0.{} dev eth0", 1 + n.below(4)),
+    };
+    let more = n.some(4, &["protocol static"]);
+    format!("nexthop add id {id} {what}{more}")
+}
+
 fn route(n: &mut Numbers) -> String {
+    if n.one_in(5) {
+        let to = n.of(&["default", "172.16.0.0/12", "172.17.0.0/16"]);
+        let metric = n.some(3, &["metric 7"]);
+        return format!("route append {to}{metric} nhid {}", 1 + n.below(5));
+    }
     let verb = n.of(&["add", "add", "append", "prepend"]);
     let table = n.some(5, &["table 100", "table 70000"]);
     let metric = n.some(3, &["metric 7"]);

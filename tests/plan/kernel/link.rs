@@ -31,15 +31,13 @@ impl Kernel {
         }
         let mac = self.first_mac(wanted)?;
         let kind = match &wanted.kind {
-            LinkKind::Macvlan(_) => wanted.kind.clone(),
+            kind if kind.is_macvlan() || kind.is_ipvlan() => wanted.kind.clone(),
             LinkKind::Vlan(vlan) => {
                 self.check_vlan(vlan, wanted)?;
                 wanted.kind.clone()
             }
             LinkKind::Bond(bond) => LinkKind::Bond(bond::fresh(bond)),
-            LinkKind::Loopback | LinkKind::Physical | LinkKind::Other { .. } => {
-                return Err(Errno::EOPNOTSUPP);
-            }
+            _ => return Err(Errno::EOPNOTSUPP),
         };
         let mut sysctls = self.new_link.clone();
         if let Some(mtu) = sysctls.ipv6.get_mut(&IPV6_MTU) {
@@ -119,6 +117,7 @@ impl Kernel {
             links,
             addresses,
             routes,
+            nexthops,
             rules: _, // They find their interface by its name.
             neighbours,
             unsupported: _,
@@ -126,6 +125,7 @@ impl Kernel {
         links.retain(|link| link.name != *name);
         addresses.retain(|address| address.dev != *name);
         routes.retain(|route| !route.devs().contains(&name));
+        nexthops.retain(|nexthop| nexthop.dev.as_ref() != Some(name));
         neighbours.retain(|neighbour| neighbour.dev != *name);
         self.given_no_mac.remove(name);
         self.wanted_primary.remove(name);
@@ -232,22 +232,19 @@ impl Kernel {
                 let (up, carrier) = (flags.up, flags.carrier);
                 *flags = Flags { up, carrier, ..*to };
             }
-            Change::Macvlan(data) => {
-                let LinkKind::Macvlan(now) = &mut self.link_mut(dev)?.kind else {
-                    return Err(Errno::EOPNOTSUPP);
-                };
-                let is_passthru = |mode| mode == MacvlanMode::Passthru;
-                if is_passthru(now.mode) != is_passthru(data.mode) {
-                    return Err(Errno::EINVAL);
+            Change::Kind(wanted) => match (&mut self.link_mut(dev)?.kind, wanted) {
+                (LinkKind::Macvlan(now), LinkKind::Macvlan(wanted)) => {
+                    let is_passthru = |mode| mode == MacvlanMode::Passthru;
+                    if is_passthru(now.mode) != is_passthru(wanted.mode) {
+                        return Err(Errno::EINVAL);
+                    }
+                    *now = wanted.clone();
                 }
-                *now = data.clone();
-            }
-            Change::Vlan(data) => {
-                let LinkKind::Vlan(now) = &mut self.link_mut(dev)?.kind else {
-                    return Err(Errno::EOPNOTSUPP);
-                };
-                now.vlan_flags = data.vlan_flags;
-            }
+                (LinkKind::Vlan(now), LinkKind::Vlan(wanted)) => {
+                    now.vlan_flags = wanted.vlan_flags;
+                }
+                _ => return Err(Errno::EOPNOTSUPP),
+            },
             Change::AddrGenMode(mode) => self.set_addr_gen_mode(dev, *mode)?,
         }
         Ok(())

@@ -7,6 +7,7 @@
 mod address;
 mod bond;
 mod link;
+mod nexthop;
 mod route;
 mod sysctl;
 
@@ -124,6 +125,8 @@ impl Kernel {
             Step::AddRoute { route, position } => self.add_route(route, *position),
             Step::ChangeRoute(route) => self.change_route(route),
             Step::DeleteRoute(route) => self.delete_route(route),
+            Step::AddNexthop(nexthop) => self.add_nexthop(nexthop),
+            Step::ChangeNexthop(nexthop) => self.change_nexthop(nexthop),
             Step::AddRule(rule) => self.add_rule(rule),
             Step::Rewrite(rewrite) => self.rewrite(rewrite),
         }

@@ -20,6 +20,7 @@ struct Facts {
 impl Kernel {
     pub(super) fn add_route(&mut self, wanted: &Route, position: Position) -> Result<(), Errno> {
         self.check(&facts(wanted))?;
+        self.check_reference(wanted)?;
         if let Some(address) = self.without_route(wanted) {
             address.without_route = false;
             return Ok(());

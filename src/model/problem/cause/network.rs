@@ -34,6 +34,7 @@ causes! {
         OtherParent { now: Option<IfName>, then: Option<IfName> } => LinkConflict,
         OtherBondMode { now: String, then: String } => LinkConflict,
         OtherMaster { now: IfName, then: IfName } => LinkConflict,
+        DeviceInUse { device: IfName, role: String } => LinkConflict,
         MacClaimed { others: Others } => MacConflict,
         MacOfAnother { owner: Holder, title: Title } => MacConflict,
         MacKept { others: Others } => MacConflict,

@@ -1,0 +1,52 @@
+//! Kinds of links in pods. ipvlan, VLANs, devices and ports of VRFs are tried in virtual machines.
+
+use crate::common::{Node, Pod};
+
+/// A pod with a macvtap `eth0`.
+fn with_macvtap<'n>(node: &'n Node, options: &str) -> Pod<'n> {
+    let pod = node.pod("web");
+    let (name, mac) = (pod.name().to_owned(), pod.mac());
+    node.ns.ip(&format!(
+        "link add link eth0 name new0 netns {name} address {mac} type macvtap {options}"
+    ));
+    pod.ip("link set new0 name eth0");
+    pod.up_with_address();
+    pod
+}
+
+#[test]
+fn a_macvtap_comes_back() {
+    for options in ["mode bridge", "mode private", "mode vepa bcqueuelen 2000"] {
+        let node = Node::new();
+        let pod = with_macvtap(&node, options);
+        node.assert_all_survive_a_loss(&[pod]);
+    }
+}
+
+#[test]
+fn a_macvtap_of_another_mode_is_repaired_in_place() {
+    let node = Node::new();
+    let pod = with_macvtap(&node, "mode bridge");
+    let before = pod.capture();
+    node.snapshot();
+    pod.ip("link set eth0 type macvtap mode private");
+    node.netfix("diff").exits(3);
+    node.restore();
+    pod.assert_same_as(&before);
+}
+
+#[test]
+fn a_macvtap_whose_mac_another_pod_took_is_reported_and_not_left_down() {
+    let node = Node::new();
+    let pod = with_macvtap(&node, "mode bridge");
+    node.snapshot();
+    node.lose_and_reload();
+    let thief = node.pod("thief");
+    thief.macvlan("mode bridge", &format!("address {}", pod.mac()));
+    thief.ip("link set eth0 up");
+    node.netfix(&format!("restore --pod {}", pod.name()))
+        .exits(1)
+        .names("mac-conflict", pod.name(), &["eth0"]);
+    let links = pod.ip("-br link");
+    assert!(!links.contains("eth0"), "{links}");
+}

@@ -1,0 +1,78 @@
+//! Nexthop objects: of hops, groups and resilient groups, and the routes that refer to them.
+
+use super::{comes_back, is_repaired, prepared};
+use crate::common::Node;
+
+const HOPS: &[&str] = &[
+    "nexthop add id 10 via 10.88.0.1 dev eth0",
+    "nexthop add id 11 via 10.88.0.3 dev eth0 protocol static",
+    "nexthop add id 12 via 192.0.2.1 dev eth0 onlink",
+    "nexthop add id 13 blackhole",
+    "nexthop add id 14 dev eth0",
+    "nexthop add id 20 group 10,3/11,7",
+    "nexthop add id 21 group 10/11 type resilient buckets 32 idle_timer 60",
+    "route add 10.91.0.0/16 nhid 10",
+    "route add 10.92.0.0/16 nhid 20 metric 50",
+    "route add 10.93.0.0/16 nhid 21",
+    "route add 10.94.0.0/16 nhid 14",
+    "route add 10.95.0.0/16 nhid 12 table 77",
+];
+
+const HOPS_OF_IPV6: &[&str] = &[
+    "addr add fd88::10/64 dev eth0 nodad",
+    "nexthop add id 30 via fd88::1 dev eth0",
+    "nexthop add id 31 via fd88::2 dev eth0",
+    "nexthop add id 32 group 30/31",
+    "-6 route add fd91::/64 nhid 30",
+    "-6 route add fd92::/64 nhid 32",
+    // An IPv4 route through a hop of IPv6.
+    "route add 10.96.0.0/16 nhid 30",
+];
+
+#[test]
+fn hops_groups_and_their_routes_come_back() {
+    comes_back(HOPS);
+    comes_back(HOPS_OF_IPV6);
+}
+
+#[test]
+fn a_hop_without_a_route_comes_back() {
+    comes_back(&["nexthop add id 10 via 10.88.0.1 dev eth0"]);
+}
+
+#[test]
+fn a_route_to_a_hop_stands_where_it_was_among_others() {
+    comes_back(&[
+        "nexthop add id 10 via 10.88.0.1 dev eth0",
+        "route add 10.91.0.0/16 nhid 10",
+        "route append 10.91.0.0/16 via 10.88.0.3",
+        "route add 10.92.0.0/16 via 10.88.0.3",
+        "route append 10.92.0.0/16 nhid 10",
+    ]);
+}
+
+#[test]
+fn a_lost_or_changed_hop_is_repaired_in_place() {
+    is_repaired(HOPS, &["nexthop del id 12"]);
+    is_repaired(HOPS, &["nexthop del id 10"]);
+    is_repaired(HOPS, &["nexthop replace id 11 via 10.88.0.9 dev eth0"]);
+    is_repaired(HOPS, &["nexthop replace id 20 group 11"]);
+    is_repaired(HOPS, &["route del 10.92.0.0/16 nhid 20 metric 50"]);
+    is_repaired(HOPS, &["link set eth0 down", "link set eth0 up"]);
+    is_repaired(HOPS_OF_IPV6, &["nexthop flush"]);
+}
+
+#[test]
+fn a_hop_that_was_added_later_stays() {
+    let node = Node::new();
+    let pod = prepared(&node, HOPS);
+    node.snapshot();
+    pod.ip("nexthop add id 40 via 10.88.0.7 dev eth0");
+    pod.ip("nexthop del id 10");
+    node.netfix("restore")
+        .exits(0)
+        .names("surplus", pod.name(), &["nexthop id 40"]);
+    let hops = pod.ip("nexthop");
+    assert!(hops.contains("id 40 via 10.88.0.7"), "{hops}");
+    assert!(hops.contains("id 10 via 10.88.0.1"), "{hops}");
+}
