@@ -7,22 +7,17 @@ use netlink_packet_core::{DefaultNla, NLA_F_NESTED, NLM_F_CREATE, NLM_F_EXCL, NL
 use super::message::{NexthopMessage, RTM_GETNEXTHOP, RTM_NEWNEXTHOP};
 use super::{Errno, Request, text};
 use crate::model::IfName;
+use crate::model::fidelity::{Fate, NEXTHOP};
 use crate::model::nexthop::{Member, Nexthop};
 use crate::model::raw::RawAttribute;
 
 /// `NHA_*` (linux/nexthop.h).
 const ID: u16 = 1;
 const GROUP: u16 = 2;
-const GROUP_TYPE: u16 = 3;
-const BLACKHOLE: u16 = 4;
 const OIF: u16 = 5;
 const GATEWAY: u16 = 6;
-const ENCAP_TYPE: u16 = 7;
 const ENCAP: u16 = 8;
-const FDB: u16 = 11;
 const RES_GROUP: u16 = 12;
-/// How the kernel understood the request (Linux 6.9).
-const OP_FLAGS: u16 = 14;
 /// Of `NHA_RES_GROUP`: the time for which the group has been unbalanced, which the kernel refuses to be given.
 const UNBALANCED_TIME: u16 = 4;
 /// `RTNH_F_ONLINK`; the others are states.
@@ -62,9 +57,11 @@ pub(super) fn parse(
             GATEWAY => nexthop.gateway = Some(address(&raw.value).ok_or("nexthop: gateway")?),
             GROUP => nexthop.group = raw.value.chunks_exact(8).map(member).collect(),
             RES_GROUP => nexthop.extra.push(without_times(attribute)),
-            OP_FLAGS => {}
-            GROUP_TYPE | BLACKHOLE | ENCAP_TYPE | ENCAP | FDB => nexthop.extra.push(raw),
-            other => return Err(format!("nexthop {}: attribute {other}", nexthop.id)),
+            other => match NEXTHOP.fate(other) {
+                Some(Fate::SentBack) => nexthop.extra.push(raw),
+                Some(Fate::State) => {}
+                _ => return Err(format!("nexthop {}: attribute {other}", nexthop.id)),
+            },
         }
     }
     Ok(nexthop)

@@ -53,9 +53,12 @@ pub struct Link {
     /// The bond, bridge or VRF that the link is a port of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master: Option<IfName>,
-    /// The settings of a port of a bridge, by the numbers in [`BRIDGE_PORT`], ascending.
+    /// The settings of a port of a bridge, by the numbers in [`BRIDGE_PORT`](super::fidelity::BRIDGE_PORT), ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub port: Vec<RawAttribute>,
+    /// The link-layer broadcast address where it is not `ff:ff:ff:ff:ff:ff`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broadcast: Option<Mac>,
     /// Limits of segmentation and aggregation offload that are not the kernel's defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub offload: BTreeMap<OffloadLimit, u32>,
@@ -120,6 +123,7 @@ impl Link {
             qdisc: None,
             master: None,
             port: Vec::new(),
+            broadcast: None,
             offload: BTreeMap::new(),
             protodown: false,
             dormant: false,
@@ -132,34 +136,6 @@ impl Link {
         }
     }
 }
-
-/// The settings of a port of a bridge that an administrator sets (`IFLA_BRPORT_*`, `linux/if_link.h`), with their names in
-/// bridge(8). The others are states, or refer to another link.
-pub const BRIDGE_PORT: [(u16, &str); 23] = [
-    (2, "priority"),
-    (3, "cost"),
-    (4, "hairpin"),
-    (5, "guard"),
-    (6, "root_block"),
-    (7, "fastleave"),
-    (8, "learning"),
-    (9, "flood"),
-    (10, "proxy_arp"),
-    (12, "proxy_arp_wifi"),
-    (25, "mcast_router"),
-    (27, "mcast_flood"),
-    (28, "mcast_to_unicast"),
-    (29, "vlan_tunnel"),
-    (30, "bcast_flood"),
-    (31, "group_fwd_mask"),
-    (32, "neigh_suppress"),
-    (33, "isolated"),
-    (37, "mcast_eht_hosts_limit"),
-    (39, "locked"),
-    (40, "mab"),
-    (42, "mcast_max_groups"),
-    (43, "neigh_vlan_suppress"),
-];
 
 /// The kernel's defaults (`ETH_DATA_LEN`, `DEFAULT_TX_QUEUE_LEN`).
 const ETHERNET_MTU: u32 = 1500;

@@ -10,6 +10,7 @@ pub mod claim;
 pub mod cni_result;
 pub(crate) mod connected;
 pub mod exit;
+pub mod fidelity;
 pub mod identity;
 mod index;
 mod kind;

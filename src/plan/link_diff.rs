@@ -7,7 +7,7 @@ use crate::model::link::Flags;
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::raw::RawAttribute;
 use crate::model::sysctl::{Folder, SysctlKey};
-use crate::model::{IfName, Indexed, Link, LinkKind, Problem};
+use crate::model::{IfName, Indexed, Link, LinkKind, Mac, Problem};
 use crate::plan::{Change, Observed, Plan, Step};
 
 /// `net/ipv6/conf/<interface>/mtu`.
@@ -39,6 +39,7 @@ pub(crate) fn fresh_link(wanted: &Link, observed: Observed<'_>) -> Option<Link> 
         altnames: Vec::new(),
         group: 0,
         master: None,
+        broadcast: None,
         protodown: false,
         dormant: false,
         token: None,
@@ -76,6 +77,10 @@ pub(crate) fn attributes(
         if wanted.mtu != now.mtu {
             set(Change::Mtu(wanted.mtu), Some(now.mtu.to_string()));
         }
+    }
+    if wanted.broadcast != now.broadcast {
+        let usual = Mac([0xff; 6]);
+        set(Change::Broadcast(wanted.broadcast.unwrap_or(usual)), None);
     }
     if wanted.txqueuelen != now.txqueuelen {
         set(

@@ -4,7 +4,8 @@ use std::fmt;
 use std::net::Ipv6Addr;
 
 use crate::model::bond::{Bond, BondOption};
-use crate::model::link::{BRIDGE_PORT, Flags, OffloadLimit};
+use crate::model::fidelity::BRIDGE_PORT;
+use crate::model::link::{Flags, OffloadLimit};
 use crate::model::raw::RawAttribute;
 use crate::model::route::Position;
 use crate::model::sysctl::{Folder, SysctlKey, Sysctls};
@@ -117,6 +118,8 @@ pub enum Change {
     Down,
     /// Hardware address.
     Mac(Mac),
+    /// Link-layer broadcast address.
+    Broadcast(Mac),
     /// MTU in bytes.
     Mtu(u32),
     /// Transmit queue length in packets.
@@ -274,6 +277,7 @@ impl fmt::Display for Change {
             Self::Up => f.write_str("up"),
             Self::Down => f.write_str("down"),
             Self::Mac(mac) => write!(f, "address {mac}"),
+            Self::Broadcast(mac) => write!(f, "broadcast {mac}"),
             Self::Mtu(mtu) => write!(f, "mtu {mtu}"),
             Self::TxQueueLen(length) => write!(f, "txqueuelen {length}"),
             Self::Group(group) => write!(f, "group {group}"),
@@ -282,11 +286,9 @@ impl fmt::Display for Change {
             Self::Flags(from, to) => describe_flags(f, *from, *to),
             Self::Master(master) => write!(f, "master {master}"),
             Self::Port(settings) => {
-                let name = |raw: &RawAttribute| {
-                    let mut known = BRIDGE_PORT.iter();
-                    known.find(|(number, _)| *number == raw.number)
-                };
-                let names = settings.iter().filter_map(name).map(|(_, name)| *name);
+                let names = settings
+                    .iter()
+                    .filter_map(|raw| BRIDGE_PORT.name(raw.number));
                 write!(f, "bridge_slave {}", join(names, ", "))
             }
             Self::Offload(limits) => {

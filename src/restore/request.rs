@@ -84,6 +84,7 @@ fn set_link(
         Change::Up => link::set_up(index, true),
         Change::Down => link::set_up(index, false),
         Change::Mac(mac) => link::set(index, |link| link.address(mac.0.to_vec())),
+        Change::Broadcast(mac) => link::set_broadcast(index, *mac),
         Change::Mtu(mtu) => link::set(index, |link| link.mtu(*mtu)),
         Change::TxQueueLen(length) => link::set(index, |link| link.txqueuelen(*length)),
         Change::Group(group) => link::set(index, |link| link.link_group(*group)),

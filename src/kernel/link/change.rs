@@ -16,7 +16,7 @@ use crate::kernel::{Errno, Error, Request, Socket, bond, text};
 use crate::model::bond::{Bond, BondOption};
 use crate::model::link::{Flags, OffloadLimit};
 use crate::model::raw::RawAttribute;
-use crate::model::{Bytes, IfName, LinkKind};
+use crate::model::{Bytes, IfName, LinkKind, Mac};
 
 /// `ip link set`: changes the link with that index.
 pub fn set(
@@ -144,6 +144,13 @@ pub fn set_offload(index: u32, limits: &[(OffloadLimit, u32)]) -> Request {
             link = link.append_extra_attribute(attribute(limit));
         }
         link
+    })
+}
+
+/// `ip link set broadcast`.
+pub fn set_broadcast(index: u32, mac: Mac) -> Request {
+    set(index, |link| {
+        link.append_extra_attribute(LinkAttribute::Broadcast(mac.0.to_vec()))
     })
 }
 

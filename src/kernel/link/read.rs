@@ -10,7 +10,8 @@ use netlink_packet_route::link::{
 use super::kind;
 use crate::kernel::text::{self, LinkText};
 use crate::kernel::{Error, Socket, bond, devconf};
-use crate::model::link::{BRIDGE_PORT, Flags, OffloadLimit, Queues};
+use crate::model::fidelity::BRIDGE_PORT;
+use crate::model::link::{Flags, OffloadLimit, Queues};
 use crate::model::raw::RawAttribute;
 use crate::model::{IfName, Link, LinkKind, Mac};
 
@@ -142,6 +143,10 @@ impl RawLink {
         }
         match attribute {
             LinkAttribute::Address(bytes) => link.mac = Mac::from_slice(&bytes),
+            LinkAttribute::Broadcast(bytes) => {
+                let is_other = |mac: &Mac| mac.0 != [0xff; 6] && mac.0 != [0; 6];
+                link.broadcast = Mac::from_slice(&bytes).filter(is_other);
+            }
             LinkAttribute::Mtu(mtu) => link.mtu = mtu,
             LinkAttribute::TxQueueLen(length) => link.txqueuelen = length,
             LinkAttribute::Group(group) => link.group = group,
@@ -216,7 +221,7 @@ impl RawLink {
 }
 
 fn port_settings(infos: &[InfoBridgePort]) -> Vec<RawAttribute> {
-    let is_set = |raw: &RawAttribute| BRIDGE_PORT.iter().any(|(number, _)| *number == raw.number);
+    let is_set = |raw: &RawAttribute| BRIDGE_PORT.is_sent_back(raw.number);
     let mut settings: Vec<_> = infos.iter().map(text::stored).filter(is_set).collect();
     settings.sort_by_key(|raw| raw.number);
     settings

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
+use netlink_packet_core::Nla;
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteCacheInfo, RouteFlags, RouteHeader, RouteLwEnCapType,
@@ -11,6 +12,7 @@ use netlink_packet_route::route::{
 
 use super::{Family, pair};
 use crate::kernel::text;
+use crate::model::fidelity::ROUTE;
 use crate::model::raw::RawAttribute;
 use crate::model::route::{Hop, Metric, Remaining, RouteOf};
 use crate::model::{IfName, Route};
@@ -173,11 +175,10 @@ fn ipv6_gateway(via: &RouteVia) -> Result<Ipv6Addr, String> {
 fn uninterpreted(attribute: &RouteAttribute) -> Result<RawAttribute, String> {
     use RouteLwEnCapType::{Ila, Ioam6, Ip, Ip6, Mpls, Rpl, Seg6};
     let is_portable = match attribute {
-        RouteAttribute::Realm(_) | RouteAttribute::Encap(_) => true,
         RouteAttribute::EncapType(kind) => {
             matches!(kind, Ila | Ioam6 | Ip | Ip6 | Mpls | Rpl | Seg6)
         }
-        _ => false,
+        other => ROUTE.is_sent_back(other.kind()),
     };
     if is_portable {
         Ok(text::stored(attribute))

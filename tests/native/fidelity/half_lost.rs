@@ -81,30 +81,3 @@ fn settings_that_the_link_dump_lacks_come_back() {
     }
     node.assert_all_survive_a_loss(&[pod]);
 }
-
-#[test]
-fn limits_of_offload_and_a_token_come_back() {
-    super::comes_back(&[
-        "link set eth0 gso_max_size 30000 gso_max_segs 20 gro_max_size 40000",
-        "token set ::99 dev eth0",
-    ]);
-}
-
-/// A daemon declares a dormant link operational: its state is not compared.
-#[test]
-fn a_link_that_is_held_down_or_dormant_is_so_again() {
-    let node = crate::common::Node::new();
-    let pods = ["web", "db"].map(|name| node.pod(name));
-    for (pod, word) in pods.iter().zip(["protodown on", "mode dormant"]) {
-        pod.macvlan("mode bridge", "");
-        pod.ip(&format!("link set eth0 {word}"));
-        pod.up_with_address();
-    }
-    node.snapshot();
-    node.lose_and_reload();
-    node.restore();
-    for (pod, word) in pods.iter().zip(["protodown on", "mode DORMANT"]) {
-        let link = pod.ip("-d link show dev eth0");
-        assert!(link.contains(word), "{link}");
-    }
-}

@@ -4,6 +4,7 @@ mod addresses;
 mod half_lost;
 mod kinds;
 mod link_local;
+mod links;
 mod nexthops;
 mod ports;
 mod routes;

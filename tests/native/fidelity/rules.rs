@@ -25,3 +25,20 @@ fn rules_of_one_priority_keep_their_order() {
         &["rule del pref 100 from 10.88.1.10 lookup 100"],
     );
 }
+
+#[test]
+fn every_attribute_of_a_rule_comes_back() {
+    comes_back(&[
+        "rule add pref 201 from 10.88.1.0/24 to 10.99.0.0/16 lookup 100",
+        "rule add pref 202 iif eth0 oif lo fwmark 0x7/0xff tos 0x10 lookup 100",
+        "rule add pref 203 not fwmark 9 goto 32766",
+        "rule add pref 204 from 10.88.1.10 lookup 100 realms 4/7",
+        "rule add pref 205 tun_id 77 lookup 100",
+        "rule add pref 206 lookup main suppress_prefixlength 0",
+        "rule add pref 207 lookup main suppress_ifgroup 3",
+        "rule add pref 208 uidrange 1000-2000 protocol static prohibit",
+        "rule add pref 209 ipproto udp sport 53-60 dport 1000-2000 blackhole",
+        "-6 rule add pref 210 l3mdev protocol 8",
+        "-6 rule add pref 211 from fd88::/64 unreachable",
+    ]);
+}

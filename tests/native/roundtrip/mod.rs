@@ -3,6 +3,7 @@
 //! `NETFIX_CASES=1000 NETFIX_SEED=7 cargo test --features failpoints,fuzzing --test native roundtrip` runs other ones, and more.
 //! A case that fails is made smaller and printed: it belongs into `testdata/roundtrip`.
 
+mod decided;
 #[path = "../../common/numbers.rs"]
 mod numbers;
 mod random;
@@ -20,7 +21,13 @@ use crate::common::{Node, Pod};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
-    /// What the pod gets, after a macvlan `eth0` that is down.
+    /// What `eth0` is, as ip(8) has it; a macvlan where it is empty, or the kernel lacks the kind.
+    #[serde(default)]
+    kind: String,
+    /// Whether the pod has a second macvlan `eth1`.
+    #[serde(default)]
+    second: bool,
+    /// What the pod gets, after an `eth0` that is down.
     lines: Vec<String>,
     /// The loss.
     loss: Loss,
@@ -78,10 +85,32 @@ fn run_lines(pod: &Pod<'_>, lines: &[String]) -> usize {
     lines.len() - refused - lines.iter().filter(is_refused).count()
 }
 
+/// A pod with the links of a case, which are down.
+fn pod_of<'n>(node: &'n Node, case: &Case) -> Pod<'n> {
+    let pod = node.pod("web");
+    let name = pod.name().to_owned();
+    let add = |link: &str, kind: &str| {
+        let added = node.ns.try_ip(&format!(
+            "link add link eth0 name new0 netns {name} type {kind}"
+        ));
+        added
+            .is_ok()
+            .then(|| pod.ip(&format!("link set new0 name {link}")))
+            .is_some()
+    };
+    if case.kind.is_empty() || !add("eth0", &case.kind) {
+        pod.macvlan("mode bridge", "");
+    }
+    if case.second {
+        // One link cannot be the parent of ipvlans and macvlans.
+        let _ = add("eth1", "macvlan mode bridge");
+    }
+    pod
+}
+
 fn ending(case: &Case) -> Ending {
     let node = Node::new();
-    let pod = node.pod("web");
-    pod.macvlan("mode bridge", "");
+    let pod = pod_of(&node, case);
     let accepted = run_lines(&pod, &case.lines);
     let before = pod.capture();
     let snapshot = node.netfix_json("snapshot");

@@ -32,9 +32,23 @@ pub(super) fn case(seed: u64) -> Case {
     for _ in 0..8 {
         n.below(2);
     }
+    let kind = n.of(&[
+        "",
+        "",
+        "",
+        "macvtap mode bridge",
+        "ipvlan mode l2",
+        "ipvlan mode l3 vepa",
+        "vlan id 7",
+    ]);
+    let kind = kind.to_owned();
+    let second = n.one_in(3);
     let mut lines = Vec::new();
     for _ in 0..n.below(4) {
         lines.push(link(n));
+    }
+    if n.one_in(3) {
+        lines.extend(stack(n));
     }
     if !n.one_in(12) {
         lines.push("link set eth0 up".to_owned());
@@ -66,11 +80,17 @@ pub(super) fn case(seed: u64) -> Case {
         Loss::Nic => Vec::new(),
         Loss::None => (0..=n.below(4)).map(|_| harm(n, &lines)).collect(),
     };
-    Case { lines, loss, harm }
+    Case {
+        kind,
+        second,
+        lines,
+        loss,
+        harm,
+    }
 }
 
 fn link(n: &mut Numbers) -> String {
-    let change = match n.below(14) {
+    let change = match n.below(15) {
         0 => format!("mtu {}", 1280 + n.below(221)),
         1 => format!("txqueuelen {}", n.below(3000)),
         2 => format!("alias {}", n.of(&["a", "caf\\xe9", "net-of-the-shop"])),
@@ -86,9 +106,42 @@ fn link(n: &mut Numbers) -> String {
         12 => n
             .of(&["dynamic on", "trailers off", "dynamic off"])
             .to_owned(),
+        13 => format!("broadcast 01:00:5e:00:00:{:02x}", n.below(9)),
         _ => return format!("link property add dev eth0 altname other{}", n.below(3)),
     };
     format!("link set eth0 {change}")
+}
+
+/// Links on the pod's own, and masters of them.
+fn stack(n: &mut Numbers) -> Vec<String> {
+    let lines: &[&str] = match n.below(5) {
+        0 => &[
+            "link add link eth0 name eth0.5 type vlan id 5",
+            "link set eth0.5 up",
+            "addr add 10.55.0.9/24 dev eth0.5",
+        ],
+        1 => &[
+            "link add blue type vrf table 10",
+            "link set blue up",
+            "link set eth0 master blue",
+        ],
+        2 => &[
+            "link add br0 type bridge",
+            "link set br0 up",
+            "link set eth0 master br0",
+        ],
+        3 => &[
+            "link add link eth0 name sub0 type macvlan mode private",
+            "link set sub0 up",
+            "addr add 10.56.0.9/24 dev sub0",
+        ],
+        _ => &[
+            "link set eth1 up",
+            "addr add 10.57.0.9/24 dev eth1",
+            "route add 10.58.0.0/16 via 10.57.0.1",
+        ],
+    };
+    lines.iter().map(|line| (*line).to_owned()).collect()
 }
 
 fn address(n: &mut Numbers) -> String {

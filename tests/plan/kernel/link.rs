@@ -64,6 +64,7 @@ impl Kernel {
             group: 0,
             qdisc: None,
             master: None,
+            broadcast: None,
             protodown: false,
             dormant: false,
             token: None,
@@ -224,6 +225,10 @@ impl Kernel {
                 port.retain(|now| settings.iter().all(|new| new.number != now.number));
                 port.extend(settings.iter().cloned());
                 port.sort_by_key(|setting| setting.number);
+            }
+            Change::Broadcast(mac) => {
+                let is_usual = mac.0 == [0xff; 6];
+                self.link_mut(dev)?.broadcast = Some(*mac).filter(|_| !is_usual);
             }
             Change::Group(group) => self.link_mut(dev)?.group = *group,
             Change::Alias(alias) => self.link_mut(dev)?.alias = Some(alias.clone()),
