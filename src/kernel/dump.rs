@@ -13,7 +13,8 @@ use super::codec::{Dump, Undecodable};
 use super::link::RawLink;
 use super::nsid::HostId;
 use super::{
-    Errno, Error, Socket, address, connected, link, neighbour, nexthop, ntable, route, rule, sysctl,
+    Errno, Error, Socket, address, connected, link, multicast, neighbour, nexthop, ntable, route,
+    rule, sysctl,
 };
 use crate::model::address::Maker;
 use crate::model::sysctl::Sysctls;
@@ -42,6 +43,10 @@ const CUT_ROUTES: &str = "routes: a multipath route has too many hops for a netl
 pub fn state(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState, Error> {
     let mut state = links_addresses_and_routes(socket, host)?;
     let (table4, table6) = ntable::read(socket)?;
+    let mut groups = multicast::joined().map_err(Error::from)?;
+    for link in &mut state.links {
+        link.groups = groups.remove(&link.index).unwrap_or_default();
+    }
     for link in state
         .links
         .iter_mut()

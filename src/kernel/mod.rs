@@ -15,6 +15,7 @@ pub mod events;
 pub mod icmp;
 pub mod link;
 mod message;
+pub mod multicast;
 pub mod neighbour;
 pub mod netns;
 pub mod nexthop;

@@ -59,6 +59,9 @@ pub struct Link {
     /// The link-layer broadcast address where it is not `ff:ff:ff:ff:ff:ff`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broadcast: Option<Mac>,
+    /// Link-layer groups that were joined by hand (`ip maddress`), ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Mac>,
     /// Limits of segmentation and aggregation offload that are not the kernel's defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub offload: BTreeMap<OffloadLimit, u32>,
@@ -124,6 +127,7 @@ impl Link {
             master: None,
             port: Vec::new(),
             broadcast: None,
+            groups: Vec::new(),
             offload: BTreeMap::new(),
             protodown: false,
             dormant: false,

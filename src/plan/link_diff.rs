@@ -40,6 +40,7 @@ pub(crate) fn fresh_link(wanted: &Link, observed: Observed<'_>) -> Option<Link> 
         group: 0,
         master: None,
         broadcast: None,
+        groups: Vec::new(),
         protodown: false,
         dormant: false,
         token: None,
@@ -125,6 +126,13 @@ fn beyond_defaults(wanted: &Link, now: &Link, plan: &mut Plan) {
     if !offload.is_empty() {
         plan.steps
             .push(Step::set(&now.name, Change::Offload(offload)));
+    }
+    let missing = wanted.groups.iter();
+    let missing = missing.filter(|group| !now.groups.contains(group));
+    let missing: Vec<Mac> = missing.copied().collect();
+    if !missing.is_empty() {
+        plan.steps
+            .push(Step::set(&now.name, Change::Groups(missing)));
     }
     if wanted.protodown && !now.protodown {
         plan.steps.push(Step::set(&now.name, Change::ProtoDown));

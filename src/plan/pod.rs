@@ -225,6 +225,11 @@ impl Planner<'_> {
             now.alias.is_some() && then.is_some_and(|then| then.alias.is_none())
         };
         let aliases = links.iter().filter(has_new_alias).map(|now| &now.name);
+        let new_groups = links.iter().flat_map(|now| {
+            let then = known.get(&now.name).map_or(&[][..], |then| &then.groups);
+            let groups = now.groups.iter().filter(|group| !then.contains(group));
+            groups.map(|group| format!("{group} dev {}", now.name))
+        });
         let links = links.iter().map(|now| &now.name);
         let links = links.filter(|now| !known.contains_key(now));
         let key = |address: &Address| (address.dev.clone(), address.identity());
@@ -233,6 +238,7 @@ impl Planner<'_> {
         let problems = &mut self.plan.problems;
         problems.extend(surplus_of("link", links));
         problems.extend(surplus_of("alias of link", aliases));
+        problems.extend(surplus_of("group", new_groups));
         problems.extend(surplus_of("address", addresses.iter().filter(is_other)));
         // A version of a recorded route is changed, and then no other one is in its place.
         let changed = self.plan.steps.iter().filter_map(|step| match step {

@@ -120,6 +120,8 @@ pub enum Change {
     Mac(Mac),
     /// Link-layer broadcast address.
     Broadcast(Mac),
+    /// Link-layer groups to join.
+    Groups(Vec<Mac>),
     /// MTU in bytes.
     Mtu(u32),
     /// Transmit queue length in packets.
@@ -278,6 +280,7 @@ impl fmt::Display for Change {
             Self::Down => f.write_str("down"),
             Self::Mac(mac) => write!(f, "address {mac}"),
             Self::Broadcast(mac) => write!(f, "broadcast {mac}"),
+            Self::Groups(groups) => write!(f, "maddress {}", join(groups, " ")),
             Self::Mtu(mtu) => write!(f, "mtu {mtu}"),
             Self::TxQueueLen(length) => write!(f, "txqueuelen {length}"),
             Self::Group(group) => write!(f, "group {group}"),

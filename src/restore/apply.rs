@@ -1,11 +1,11 @@
-//! Carries out a plan: each step becomes its netlink requests, many in one send, or one write below `/proc/sys/net`.
+//! Carries out a plan: each step becomes its netlink requests, many in one send, or a write below `/proc/sys/net`, or ioctls.
 //!
 //! A step that fails does not stop those after it. Failures are returned, with the kernel's errno.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{detour, request};
-use crate::kernel::{Errno, Error, Request, Socket, link, sysctl};
+use crate::kernel::{Errno, Error, Request, Socket, link, multicast, sysctl};
 use crate::model::problem::{Holder, RestoreCause};
 use crate::model::{IfName, Indexed, Link, Mac, NetState, Parent, Problem};
 use crate::plan::{Change, Plan, Step};
@@ -165,6 +165,17 @@ impl Runner<'_> {
                 // Settings count only if they are set before the link goes up.
                 self.flush();
                 let result = sysctl::write(*folder, dev, key, value);
+                self.note(step, result);
+            }
+            Step::SetLink {
+                dev,
+                change: Change::Groups(groups),
+                ..
+            } => {
+                self.flush();
+                let result = groups
+                    .iter()
+                    .try_for_each(|group| multicast::join(dev, *group));
                 self.note(step, result);
             }
             other => match request::of(other, |name| self.index(name)) {

@@ -21,6 +21,7 @@ const QUESTIONS: [(&str, &[(&str, &str)]); 3] = [
             ("neigh", "neigh show nud all"),
             ("proxy", "neigh show proxy"),
             ("nexthop", "nexthop show"),
+            ("group", "maddr show"),
         ],
     ),
     (
@@ -106,6 +107,7 @@ impl Capture {
             neighbours.sort_by_key(Value::to_string);
         }
         keep_settings_of_groups(&mut sections["nexthop"]);
+        keep_groups_by_hand(&mut sections["group"]);
         let mut value = Value::Object(sections);
         drop_timers(&mut value);
         for family in ["route4", "route6"] {
@@ -310,6 +312,21 @@ fn order_kernel_routes(routes: &mut Value) {
             }
         };
         routes.sort_by_key(text);
+    }
+}
+
+/// The kernel joins the other groups with addresses.
+fn keep_groups_by_hand(links: &mut Value) {
+    let Some(links) = links.as_array_mut() else {
+        return;
+    };
+    links.sort_by_key(|link| link["ifname"].to_string());
+    for link in links.iter_mut().filter_map(Value::as_object_mut) {
+        link.remove("ifindex");
+        if let Some(groups) = link.get_mut("maddr").and_then(Value::as_array_mut) {
+            groups.retain(|group| group["features"] == "static");
+            groups.sort_by_key(Value::to_string);
+        }
     }
 }
 

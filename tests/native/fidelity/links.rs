@@ -36,3 +36,13 @@ fn a_link_that_is_held_down_or_dormant_is_so_again() {
         assert!(link.contains(word), "{link}");
     }
 }
+
+#[test]
+fn a_group_that_was_joined_by_hand_is_joined_again() {
+    let join = [
+        "maddr add 33:33:00:00:00:77 dev eth0",
+        "maddr add 01:00:5e:00:00:77 dev eth0",
+    ];
+    comes_back(&join);
+    is_repaired(&join, &["maddr del 33:33:00:00:00:77 dev eth0"]);
+}

@@ -90,7 +90,7 @@ pub(super) fn case(seed: u64) -> Case {
 }
 
 fn link(n: &mut Numbers) -> String {
-    let change = match n.below(15) {
+    let change = match n.below(16) {
         0 => format!("mtu {}", 1280 + n.below(221)),
         1 => format!("txqueuelen {}", n.below(3000)),
         2 => format!("alias {}", n.of(&["a", "caf\\xe9", "net-of-the-shop"])),
@@ -106,6 +106,7 @@ fn link(n: &mut Numbers) -> String {
         12 => n
             .of(&["dynamic on", "trailers off", "dynamic off"])
             .to_owned(),
+        14 => return format!("maddr add 33:33:00:00:00:{:02x} dev eth0", n.below(9)),
         13 => format!("broadcast 01:00:5e:00:00:{:02x}", n.below(9)),
         _ => return format!("link property add dev eth0 altname other{}", n.below(3)),
     };

@@ -65,6 +65,7 @@ impl Kernel {
             qdisc: None,
             master: None,
             broadcast: None,
+            groups: Vec::new(),
             protodown: false,
             dormant: false,
             token: None,
@@ -230,6 +231,7 @@ impl Kernel {
                 let is_usual = mac.0 == [0xff; 6];
                 self.link_mut(dev)?.broadcast = Some(*mac).filter(|_| !is_usual);
             }
+            Change::Groups(groups) => self.link_mut(dev)?.groups.extend(groups),
             Change::Group(group) => self.link_mut(dev)?.group = *group,
             Change::Alias(alias) => self.link_mut(dev)?.alias = Some(alias.clone()),
             Change::Flags(_, to) => {
