@@ -29,9 +29,9 @@ pub(super) fn joined() -> io::Result<BTreeMap<u32, Vec<Mac>>> {
     for (index, group) in String::from_utf8_lossy(&bytes).lines().filter_map(by_hand) {
         groups.entry(index).or_default().push(group);
     }
-    groups
-        .values_mut()
-        .for_each(|groups| groups.sort_unstable());
+    for groups in groups.values_mut() {
+        groups.sort_unstable();
+    }
     Ok(groups)
 }
 

@@ -70,9 +70,8 @@ const OBJECTS: [(&str, Make); 4] = [
         gateway.ip("link add mv7 link up0 type macvlan mode bridge");
         gateway.ip(&format!("link set mv7 netns {}", pod.name()));
     }),
-    ("nexthop", |_, pod| {
-        pod.ip("nexthop add id 7 via 10.88.0.1 dev eth0");
-        pod.ip("route add 203.0.113.0/24 nhid 7");
+    ("autojoin", |_, pod| {
+        pod.ip("addr add ff05::7/128 dev eth0 autojoin");
     }),
     ("tbf", |_, pod| {
         let words = "qdisc add dev eth0 root tbf rate 10mbit burst 10k latency 50ms";
@@ -114,7 +113,7 @@ fn a_check_finds_an_object_that_the_checkpoint_does_not_have() {
     node.netfix("check")
         .exits(2)
         .errors(&[("unsupported", saved.name()), ("unsupported", late.name())])
-        .names("unsupported", saved.name(), &["nexthop"])
+        .names("unsupported", saved.name(), &["autojoin"])
         .names("unsupported", late.name(), &["tbf"]);
 }
 
@@ -136,15 +135,16 @@ fn a_plan_warns_of_an_object_that_no_restore_could_bring_back() {
 fn an_object_of_the_host_that_no_restore_could_bring_back_is_a_warning() {
     let node = Node::new();
     let _pods = node.simple_pods(1);
-    node.ns.ip("nexthop add id 7 via 10.88.0.1 dev eth0");
-    node.ns.ip("route add 203.0.113.0/24 nhid 7");
+    let gateway = &node.gateway;
+    gateway.ip("link add mv7 link up0 type macvlan mode bridge");
+    gateway.ip(&format!("link set mv7 netns {}", node.ns.name()));
     node.netfix("snapshot")
         .exits(0)
-        .names("unsupported", "", &["203.0.113.0"]);
+        .names("unsupported", "", &["macvlan mv7"]);
     for (command, exit) in [("check", 1), ("plan", 0)] {
         node.netfix(command)
             .exits(exit)
             .errors(&[])
-            .names("unsupported", "", &["203.0.113.0"]);
+            .names("unsupported", "", &["macvlan mv7"]);
     }
 }

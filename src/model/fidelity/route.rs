@@ -6,7 +6,7 @@ use super::{Table, row};
 /// `RTA_*`.
 pub const ROUTE: Table = Table {
     title: "Routes",
-    source: "`RTA_*` of `RTM_NEWROUTE` (`linux/rtnetlink.h`). Routes that come with an address, a link or a router are not stored",
+    source: "`RTA_*` of `RTM_NEWROUTE`. Routes that come with an address, a link or a router are not stored",
     rows: &[
         row(1, "RTA_DST", Restored, "routes"),
         row(2, "RTA_SRC", Restored, "routes"),
