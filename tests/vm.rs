@@ -57,6 +57,7 @@ const BOOTS: [Boot; 10] = [
             "router",
             "pod-kinds",
             "cni-cache",
+            "cni-plugins",
             "neighbour-table",
         ],
     },
@@ -70,7 +71,13 @@ const BOOTS: [Boot; 10] = [
     },
     Boot {
         name: "bonds",
-        scenarios: &["bond-port-lost", "bond-gone", "on-bond", "native"],
+        scenarios: &[
+            "bond-port-lost",
+            "bond-gone",
+            "on-bond",
+            "native",
+            "roundtrip",
+        ],
     },
 ];
 

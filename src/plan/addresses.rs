@@ -23,7 +23,7 @@ pub(crate) fn steps(
     plan: &mut Plan,
 ) -> Vec<Route> {
     let present = Present::new(&observed.state.addresses);
-    let (mut recorded, mut lost) = (Vec::new(), Vec::new());
+    let (mut recorded, mut lost, mut superfluous) = (Vec::new(), Vec::new(), Vec::new());
     for address in in_adding_order(wanted.addresses.iter()) {
         let Some(dev) = name_now(&address.dev) else {
             continue;
@@ -40,12 +40,16 @@ pub(crate) fn steps(
         match (address.maker, present.of(&address)) {
             (Maker::Admin, _) => recorded.extend(aged(address, observed.age, plan)),
             (Maker::Kernel, None) => lost.push(address.dev),
-            (Maker::Kernel, Some(now)) => plan.steps.extend(connected_route(&address, now)),
+            (Maker::Kernel, Some(now)) => {
+                plan.steps.extend(connected_route(&address, now));
+                let route = address.connected_route().filter(|_| address.without_route);
+                superfluous.extend(route.filter(|_| !now.without_route));
+            }
             (Maker::Network, _) => {}
         }
     }
     link_local(&lost, observed.state, plan);
-    let superfluous = own_addresses(&recorded, &present, observed.state, plan);
+    superfluous.extend(own_addresses(&recorded, &present, observed.state, plan));
     neighbours(wanted, observed.state, name_now, plan);
     superfluous
 }

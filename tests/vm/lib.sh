@@ -122,6 +122,13 @@ unload_driver() { modprobe -r e1000e; }
 load_driver() { modprobe e1000e; }
 reload_driver() { unload_driver; load_driver; }
 
+# The second NIC, whose driver is not that of the first. The gateway has left its name free.
+reload_second() {
+    modprobe -r e1000
+    modprobe e1000
+    wait_for 10 "the second NIC" test -e /sys/class/net/eth1
+}
+
 # ---- pods
 
 # pod_ns NAME: a namespace with a mounted name and a process in it.

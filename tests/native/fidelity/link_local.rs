@@ -83,3 +83,16 @@ fn another_mode_of_a_link_that_is_up_is_set_back() {
         pod.ip("-6 addr flush dev eth0");
     });
 }
+
+#[test]
+fn a_link_local_address_without_its_route_comes_back_without_it() {
+    let lines = [
+        "-6 route add fe80::/64 dev eth0 table 100 proto kernel metric 256",
+        "-6 route del fe80::/64 dev eth0 table main",
+    ];
+    super::comes_back(&lines);
+    super::is_repaired(
+        &lines,
+        &["-6 route add fe80::/64 dev eth0 proto kernel metric 256"],
+    );
+}

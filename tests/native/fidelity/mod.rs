@@ -9,6 +9,7 @@ mod nexthops;
 mod ports;
 mod routes;
 mod rules;
+mod shared;
 
 use crate::common::{Node, Pod};
 

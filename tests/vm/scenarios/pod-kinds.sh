@@ -5,13 +5,6 @@
 
 standard_node
 
-# The second NIC, whose driver is not that of the first. The gateway has left its name free.
-reload_second() {
-    modprobe -r e1000
-    modprobe e1000
-    wait_for 10 "the second NIC" test -e /sys/class/net/eth1
-}
-
 # pod_of PREFIX NUMBER PARENT TYPE OPTIONS: a pod at PREFIX.NUMBER with this kind of link.
 pod_of() {
     local prefix=$1 number=$2 parent=$3
