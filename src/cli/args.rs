@@ -13,7 +13,7 @@ use crate::inventory::contest::CNI_CACHE;
 use crate::inventory::prepare::{self, Request};
 use crate::inventory::selectors;
 use crate::matching::Selection;
-use crate::model::{Bytes, IfName};
+use crate::model::{Bytes, ConflictProbe, IfName};
 use crate::refusal::Refusal;
 use crate::runtime::{Config, Which};
 
@@ -219,6 +219,9 @@ pub struct UpgradeArgs {
     /// Work this long on one pod, then restore all others before the rest of it
     #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
     pub pod_budget: Duration,
+    /// How the restore probes addresses.
+    #[command(flatten)]
+    pub probe: ProbeArgs,
     /// Wait this long for the answers of the gateways
     #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
     pub timeout: Duration,
@@ -329,12 +332,38 @@ pub struct RestoreArgs {
     /// Work this long on one pod, then restore all others before the rest of it
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
     pub pod_budget: Duration,
+    /// The probe.
+    #[command(flatten)]
+    pub probe: ProbeArgs,
     /// After the restore, watch the links this long, restore what is lost again, and observe everything a last time
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
     pub settle: Duration,
     /// Print the steps and change nothing, like `plan`
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// The probe before an address is added.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct ProbeArgs {
+    /// Before an address is added, probe whether another machine has it
+    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    pub conflict_probe: ConflictProbe,
+    /// The same as `--conflict-probe off`
+    #[arg(long, hide = true, conflicts_with = "conflict_probe")]
+    pub no_conflict_probe: bool,
+}
+
+impl ProbeArgs {
+    /// What both options mean.
+    #[must_use]
+    pub fn mode(self) -> ConflictProbe {
+        if self.no_conflict_probe {
+            ConflictProbe::Off
+        } else {
+            self.conflict_probe
+        }
+    }
 }
 
 /// What each pod has to reach beyond its gateways.

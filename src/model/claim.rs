@@ -9,9 +9,6 @@ use ipnet::IpNet;
 use super::address::Maker;
 use super::{Address, IfName, Indexed, Link, LinkKind, Mac, NetState, Parent, Route};
 
-/// `RT_SCOPE_HOST`: no other machine sees such an address.
-const SCOPE_HOST: u8 = 254;
-
 /// A MAC or an address on one link of the host.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Claim {
@@ -41,8 +38,7 @@ impl Claim {
 
     /// An address of a link on this parent; none for one that several pods may have, or that the kernel derives from the MAC.
     pub(crate) fn of_address(address: &Address, parent: &IfName) -> Option<Self> {
-        let is_shared = address.local.is_multicast() || address.scope == SCOPE_HOST;
-        let is_own = address.maker == Maker::Admin && !is_shared;
+        let is_own = address.maker == Maker::Admin && !address.is_shared();
         is_own.then(|| Self::Address(parent.clone(), address.local))
     }
 }
@@ -133,6 +129,7 @@ impl<'a> Subnets<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::address::SCOPE_HOST;
     use crate::model::link::{Macvlan, MacvlanMode};
 
     fn name(text: &str) -> IfName {

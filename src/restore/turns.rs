@@ -3,9 +3,12 @@
 //! Pods that need little come first. Each of the others has a budget of time, and when that is used up, the rest of its work
 //! waits until all others are restored. Nothing is left out: the last turn has no limit.
 
+use std::mem;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::announce::Pending;
+use super::conflict::Search;
 use super::host::HostJob;
 use super::job::Job;
 use super::managed::Managed;
@@ -57,15 +60,24 @@ pub(super) struct Ground<'a, 'user> {
     pub links: &'a HostLinks,
 }
 
-/// Restores all pods; returns them sorted by id, and the problems of the host's links.
+/// What all turns did.
+pub(super) struct Turns {
+    /// Sorted by id.
+    pub jobs: Vec<Job>,
+    /// The problems of the host's links, of probes and announcements.
+    pub notes: Vec<Problem>,
+    pub pending: Pending,
+}
+
+/// Restores all pods.
 pub(super) fn restore(
     mut jobs: Vec<Job>,
     ground: &mut Ground<'_, '_>,
     limit: WaitLimit<'_>,
     progress: &mut dyn Listener,
-) -> Result<(Vec<Job>, Vec<Problem>), Error> {
+) -> Result<Turns, Error> {
     let budget = limit.pod_budget;
-    let mut notes = Vec::new();
+    let (mut notes, mut pending) = (Vec::new(), Pending::default());
     for turn in [Turn::Small, Turn::Budget(budget), Turn::Rest] {
         let is_open = |job: &&mut Job| !job.is_through && turn.takes(job);
         let mut taken: Vec<&mut Job> = jobs.iter_mut().filter(is_open).collect();
@@ -74,35 +86,69 @@ pub(super) fn restore(
         }
         taken.sort_by_cached_key(|job| job.order());
         progress.notice(Progress::Phase(Phase::RestoringPods, taken.len()));
-        pods::restore(&mut taken, turn, ground.host, ground.links, progress)?;
-        if turn == Turn::Small {
-            notes.extend(wait_for_carrier(ground, limit, progress)?);
+        let mut carrier = Carrier {
+            is_awaited: turn != Turn::Small,
+            limit,
+        };
+        let probe = limit.conflict_probe;
+        pods::survey(&mut taken, turn, ground.host, ground.links, probe);
+        let mut search = Search::of(&mut taken, probe);
+        if let Some(search) = &mut search
+            && search.has_carrier(ground.host)
+        {
+            search.start(ground.host);
         }
+        pods::create(&mut taken, turn, ground.host)?;
+        if let Some(mut search) = search {
+            if !search.is_started() {
+                // A probe without carrier reaches no other machine.
+                notes.extend(carrier.wait(ground, progress)?);
+                search.start(ground.host);
+            }
+            notes.extend(search.finish(&mut taken, ground.host));
+        }
+        pods::restore(&mut taken, turn, ground.host, ground.links, progress);
+        notes.extend(carrier.wait(ground, progress)?);
         taken.retain(|job| !job.is_late());
         finish_later(&mut taken, ground, progress)?;
-        notes.extend(announce::announce(&taken, ground.host));
+        notes.extend(announce::announce(&taken, ground.host, &mut pending));
         for job in taken {
             job.is_through = true;
             job.postponed = (turn == Turn::Rest).then_some(budget);
         }
     }
     jobs.sort_by(|a, b| a.id().cmp(b.id()));
-    Ok((jobs, notes))
+    Ok(Turns {
+        jobs,
+        notes,
+        pending,
+    })
 }
 
-fn wait_for_carrier(
-    ground: &mut Ground<'_, '_>,
-    limit: WaitLimit<'_>,
-    progress: &mut dyn Listener,
-) -> Result<Vec<Problem>, Error> {
-    let Ground {
-        host,
-        baseline,
-        links,
-        ..
-    } = ground;
-    progress.notice(waiting(Wait::Carrier, limit.for_carrier(), baseline));
-    wait_nic::for_carrier(host, baseline, links, limit)
+/// The one wait for carrier.
+struct Carrier<'user> {
+    is_awaited: bool,
+    limit: WaitLimit<'user>,
+}
+
+impl Carrier<'_> {
+    fn wait(
+        &mut self,
+        ground: &mut Ground<'_, '_>,
+        progress: &mut dyn Listener,
+    ) -> Result<Vec<Problem>, Error> {
+        if mem::replace(&mut self.is_awaited, true) {
+            return Ok(Vec::new());
+        }
+        let Ground {
+            host,
+            baseline,
+            links,
+            ..
+        } = ground;
+        progress.notice(waiting(Wait::Carrier, self.limit.for_carrier(), baseline));
+        wait_nic::for_carrier(host, baseline, links, self.limit)
+    }
 }
 
 /// The steps that had to wait for carrier. Carrier spreads from the NIC to VLANs and macvlans by separate events, which

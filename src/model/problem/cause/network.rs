@@ -40,6 +40,8 @@ causes! {
         AddressClaimed { others: Others } => AddressConflict,
         AddressOfAnother { owner: Holder, title: Title } => AddressConflict,
         AddressKept { others: Others } => AddressConflict,
+        AddressInUse { owner: Holder, mac: Option<Mac> } => AddressConflict,
+        AddressAnswered { mac: Mac, link: IfName } => AddressConflict,
     }
 }
 
@@ -119,6 +121,7 @@ causes! {
         Unsettled { times: usize } => Degraded,
         HostFailed { error: String } => Failed,
         Postponed { budget: Duration } => PodBudget,
+        NotProbed { failed: usize, all: usize, error: String } => Failed,
         NotAnnounced { failed: usize, all: usize, error: String } => Failed,
     }
 }
