@@ -228,6 +228,16 @@ mod tests {
     }
 
     #[test]
+    fn an_advertisement_replaces_the_mac_that_neighbours_know() {
+        let frame = advertisement(POD, V6, false);
+        assert_eq!(frame[..6], [0x33, 0x33, 0, 0, 0, 1]);
+        assert_eq!(frame[54], ADVERTISEMENT);
+        assert_eq!(frame[58], 0x20, "override, not solicited, no router");
+        assert_eq!(advertisement(POD, V6, true)[58], 0xa0);
+        assert_eq!(frame[78..], [2, 1, 2, 0, 0, 0, 0, 1]);
+    }
+
+    #[test]
     fn the_checksum_covers_the_pseudo_header() {
         for frame in [solicitation(POD, V6), advertisement(POD, V6, true)] {
             let body = &frame[54..];

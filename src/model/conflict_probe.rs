@@ -5,7 +5,7 @@ use clap::ValueEnum;
 /// The probe before an address is added (RFC 5227, RFC 4862).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ConflictProbe {
-    /// One probe, and 200 ms for the answer
+    /// A probe and its repetition, within 200 ms
     #[default]
     Fast,
     /// Three probes with the random intervals of RFC 5227: 4 to 9 s

@@ -4,6 +4,7 @@
 //! A new link sends nothing for IPv4, so switches do not know its port, and neighbours may know the MAC of another machine that
 //! had the address meanwhile.
 
+use std::collections::HashSet;
 use std::io;
 use std::net::IpAddr;
 use std::thread::{self, JoinHandle};
@@ -11,20 +12,30 @@ use std::time::{Duration, Instant};
 
 use super::job::Job;
 use crate::inventory::observe::Host;
-use crate::kernel::frame;
 use crate::kernel::packet::Sender;
+use crate::kernel::{Socket, dump, frame};
 use crate::model::address::{DADFAILED, TENTATIVE};
 use crate::model::problem::RestoreCause;
-use crate::model::{Address, Link, LinkKind, Parent, Problem};
+use crate::model::{Address, Link, LinkKind, Mac, Parent, Problem};
 
 /// Between both announcements. A switch may lose the first one, when the NIC has just come up.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// A frame for one address.
+/// An address to announce.
 struct Announcement {
     /// The ifindex of the host's link to send through.
     parent: u32,
-    frame: Vec<u8>,
+    mac: Mac,
+    address: Address,
+    is_router: bool,
+}
+
+/// Addresses of one pod that duplicate address detection still probes. Their owner may be another machine (RFC 4862, section
+/// 5.4), so they are not announced before its end.
+struct Tentative {
+    /// A socket in the pod's namespace.
+    socket: Socket,
+    addresses: Vec<Announcement>,
 }
 
 /// Second announcements that are still to be sent, by threads of their own.
@@ -47,16 +58,30 @@ impl Pending {
 }
 
 /// Announces the addresses that were restored, and again a second later. A failure never fails a restore.
-pub(super) fn announce(jobs: &[&mut Job], host: &Host, pending: &mut Pending) -> Option<Problem> {
-    let all: Vec<Announcement> = jobs.iter().flat_map(|job| of_job(job, host)).collect();
-    if all.is_empty() {
+pub(super) fn announce(
+    jobs: &mut [&mut Job],
+    host: &Host,
+    pending: &mut Pending,
+) -> Option<Problem> {
+    let (mut all, mut tentative) = (Vec::new(), Vec::new());
+    for job in jobs {
+        let (usable, addresses): (Vec<_>, Vec<_>) =
+            of_job(job, host).partition(|one| one.address.flags & TENTATIVE == 0);
+        all.extend(usable);
+        if !addresses.is_empty()
+            && let Some(socket) = job.matched.pod.take_socket()
+        {
+            tentative.push(Tentative { socket, addresses });
+        }
+    }
+    if all.is_empty() && tentative.is_empty() {
         return None;
     }
     let count = all.len();
     let (failed, error) = match Sender::open() {
         Ok(sender) => {
             let failed = send(&sender, &all);
-            pending.0.extend(send_again(sender, all));
+            pending.0.extend(send_again(sender, all, tentative));
             failed?
         }
         Err(error) => (count, error),
@@ -69,7 +94,7 @@ pub(super) fn announce(jobs: &[&mut Job], host: &Host, pending: &mut Pending) ->
     Some(cause.info("announce"))
 }
 
-fn of_job<'a>(job: &'a Job, host: &'a Host) -> impl Iterator<Item = Announcement> + 'a {
+fn of_job(job: &Job, host: &Host) -> impl Iterator<Item = Announcement> {
     let restored = job.restored_addresses().into_iter();
     restored.filter_map(|(link, address)| {
         let is_router = job.is_router(&link.name);
@@ -90,35 +115,63 @@ fn of_address(
     else {
         return None;
     };
-    // The owner of an address that duplicate address detection still probes may be another machine (RFC 4862, section 5.4).
-    let is_usable = address.flags & (TENTATIVE | DADFAILED) == 0;
-    if !is_usable || address.is_shared() {
+    if address.flags & DADFAILED != 0 || address.is_shared() {
         return None;
     }
     Some(Announcement {
         parent: host.state.link(parent)?.index,
-        frame: match address.local {
-            IpAddr::V4(local) => frame::arp_announcement(mac, local),
-            IpAddr::V6(local) => frame::advertisement(mac, local, is_router),
-        },
+        mac,
+        address: address.clone(),
+        is_router,
     })
+}
+
+impl Announcement {
+    fn frame(&self) -> Vec<u8> {
+        match self.address.local {
+            IpAddr::V4(local) => frame::arp_announcement(self.mac, local),
+            IpAddr::V6(local) => frame::advertisement(self.mac, local, self.is_router),
+        }
+    }
+}
+
+impl Tentative {
+    /// The addresses that have passed duplicate address detection meanwhile; none where the pod cannot be read.
+    fn passed(mut self) -> Vec<Announcement> {
+        /// For one pod: it may have tens of thousands of addresses.
+        const LIMIT: Duration = Duration::from_millis(100);
+        self.socket.limit(Some(Instant::now() + LIMIT));
+        let state = dump::links_and_addresses(&mut self.socket, None);
+        let is_usable = |now: &&Address| now.flags & (TENTATIVE | DADFAILED) == 0;
+        let addresses = state.iter().flat_map(|state| &state.addresses);
+        let usable: HashSet<_> = addresses.filter(is_usable).map(Address::key).collect();
+        let mut passed = self.addresses;
+        passed.retain(|one| usable.contains(&one.address.key()));
+        passed
+    }
 }
 
 /// Sends all announcements through one socket; returns how many could not be sent, with the last errno.
 fn send(sender: &Sender, all: &[Announcement]) -> Option<(usize, io::Error)> {
     let failed = all
         .iter()
-        .filter_map(|one| sender.send(one.parent, &one.frame).err());
+        .filter_map(|one| sender.send(one.parent, &one.frame()).err());
     failed.fold(None, |count, error| {
         Some((count.map_or(1, |(n, _)| n + 1), error))
     })
 }
 
-/// Sends them once more after the interval, from a thread in the host's namespace like this one. The restore continues.
-fn send_again(sender: Sender, all: Vec<Announcement>) -> Option<JoinHandle<()>> {
+/// Sends them once more after the interval, and those that became usable meanwhile, from a thread in the host's namespace like
+/// this one. The restore continues.
+fn send_again(
+    sender: Sender,
+    mut all: Vec<Announcement>,
+    tentative: Vec<Tentative>,
+) -> Option<JoinHandle<()>> {
     let due = Instant::now() + INTERVAL;
     let work = move || {
         thread::sleep(due.saturating_duration_since(Instant::now()));
+        all.extend(tentative.into_iter().flat_map(Tentative::passed));
         // The first ones were sent, or their failure is reported.
         let _ = send(&sender, &all);
     };

@@ -28,8 +28,9 @@ use crate::model::{
 };
 use crate::plan::HostLinks;
 
-/// `fast`: after the one probe. An answer on an Ethernet comes within a few milliseconds.
-const FAST_WAIT: Duration = Duration::from_millis(200);
+/// `fast`: after each of the two rounds. An answer on an Ethernet comes within a few milliseconds. The second round is for
+/// machines whose link has just got carrier: Linux drops what it sends before it has activated the link's queue.
+const FAST_WAIT: Duration = Duration::from_millis(100);
 /// RFC 5227, section 1.1.
 const PROBE_WAIT: Duration = Duration::from_secs(1);
 const PROBE_NUM: usize = 3;
@@ -279,11 +280,13 @@ impl Flight {
         Ok(flight)
     }
 
-    /// Sends one round.
+    /// Sends one round, for the addresses that are not answered yet.
     fn send(&mut self, probes: &[Probe]) {
         self.rounds.pop_front();
         for (at, probe) in probes.iter().enumerate() {
-            let Some(parent) = probe.parent else { continue };
+            let Some(parent) = probe.parent.filter(|_| probe.heard.is_empty()) else {
+                continue;
+            };
             let sender = self.listener.sender();
             let sent = sender.send(parent, &probe.target.frame());
             self.note(at, sent);
@@ -341,7 +344,7 @@ impl Probe {
 fn rounds(mode: ConflictProbe) -> Vec<Duration> {
     match mode {
         ConflictProbe::Off => Vec::new(),
-        ConflictProbe::Fast => vec![Duration::ZERO],
+        ConflictProbe::Fast => vec![Duration::ZERO, FAST_WAIT],
         ConflictProbe::Rfc5227 => {
             let mut at = random(Duration::ZERO, PROBE_WAIT);
             let mut rounds = vec![at];
@@ -377,6 +380,9 @@ mod tests {
                 assert!((PROBE_MIN..=PROBE_MAX).contains(&pause), "{rounds:?}");
             }
         }
-        assert_eq!(super::rounds(ConflictProbe::Fast), [Duration::ZERO]);
+        assert_eq!(
+            super::rounds(ConflictProbe::Fast),
+            [Duration::ZERO, FAST_WAIT]
+        );
     }
 }

@@ -111,7 +111,7 @@ pub(super) fn restore(
         notes.extend(carrier.wait(ground, progress)?);
         taken.retain(|job| !job.is_late());
         finish_later(&mut taken, ground, progress)?;
-        notes.extend(announce::announce(&taken, ground.host, &mut pending));
+        notes.extend(announce::announce(&mut taken, ground.host, &mut pending));
         for job in taken {
             job.is_through = true;
             job.postponed = (turn == Turn::Rest).then_some(budget);
