@@ -1,7 +1,8 @@
 //! What the program gives to every command.
 
+use std::thread::JoinHandle;
+
 use crate::progress::Listener;
-use crate::restore::announce::Pending;
 use crate::store::Store;
 
 /// What the program around a command provides.
@@ -34,5 +35,28 @@ impl Context {
     /// Waits until everything is sent. To be called after the answer is printed.
     pub fn finish(&mut self) {
         self.pending.wait();
+    }
+}
+
+/// Threads that still send something, such as the second announcement of a restored address.
+#[derive(Debug, Default)]
+pub(crate) struct Pending(Vec<JoinHandle<()>>);
+
+impl Pending {
+    /// Adds those of another piece of work.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.extend(other.0);
+    }
+
+    /// Adds threads.
+    pub(crate) fn extend(&mut self, threads: impl IntoIterator<Item = JoinHandle<()>>) {
+        self.0.extend(threads);
+    }
+
+    fn wait(&mut self) {
+        for thread in self.0.drain(..) {
+            // What a thread that panicked was to send is lost, and fails nothing.
+            let _ = thread.join();
+        }
     }
 }

@@ -144,12 +144,13 @@ impl Listener {
         } else {
             libc::PACKET_MR_UNICAST
         };
-        let [a, b, c, d, e, f] = mac.0;
+        let mut address = [0; 8];
+        address[..mac.0.len()].copy_from_slice(&mac.0);
         let membership = libc::packet_mreq {
             mr_ifindex: i32::try_from(index).map_err(invalid)?,
             mr_type: u16::try_from(kind).map_err(invalid)?,
             mr_alen: 6,
-            mr_address: [a, b, c, d, e, f, 0, 0],
+            mr_address: address,
         };
         self.0
             .set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)

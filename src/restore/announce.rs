@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::job::Job;
+use crate::context::Pending;
 use crate::inventory::observe::Host;
 use crate::kernel::packet::Sender;
 use crate::kernel::{Socket, dump, frame};
@@ -38,25 +39,6 @@ struct Tentative {
     addresses: Vec<Announcement>,
 }
 
-/// Second announcements that are still to be sent, by threads of their own.
-#[derive(Debug, Default)]
-pub(crate) struct Pending(Vec<JoinHandle<()>>);
-
-impl Pending {
-    /// Adds those of another restore.
-    pub(crate) fn add(&mut self, other: Self) {
-        self.0.extend(other.0);
-    }
-
-    /// Waits until all are sent.
-    pub(crate) fn wait(&mut self) {
-        for thread in self.0.drain(..) {
-            // One that panicked has sent nothing, and the first announcement has been sent.
-            let _ = thread.join();
-        }
-    }
-}
-
 /// Announces the addresses that were restored, and again a second later. A failure never fails a restore.
 pub(super) fn announce(
     jobs: &mut [&mut Job],
@@ -81,7 +63,7 @@ pub(super) fn announce(
     let (failed, error) = match Sender::open() {
         Ok(sender) => {
             let failed = send(&sender, &all);
-            pending.0.extend(send_again(sender, all, tentative));
+            pending.extend(send_again(sender, all, tentative));
             failed?
         }
         Err(error) => (count, error),

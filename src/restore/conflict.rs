@@ -138,16 +138,16 @@ struct Flight {
 impl Search {
     /// Takes over the targets of these pods; `None` where there are none: then nothing is sent and nothing is waited for.
     pub(super) fn of(jobs: &mut [&mut Job], mode: ConflictProbe) -> Option<Self> {
-        let of_job = |(job, one): (usize, &mut &mut Job)| {
+        let mut probes = Vec::new();
+        for (job, one) in jobs.iter_mut().enumerate() {
             let targets = one.take_targets().into_iter();
-            targets.map(move |target| Probe {
+            probes.extend(targets.map(|target| Probe {
                 job,
                 target,
                 parent: None,
                 heard: BTreeSet::new(),
-            })
-        };
-        let probes: Vec<Probe> = jobs.iter_mut().enumerate().flat_map(of_job).collect();
+            }));
+        }
         (!probes.is_empty()).then_some(Self {
             mode,
             probes,
@@ -362,7 +362,9 @@ fn random(from: Duration, to: Duration) -> Duration {
     // Each state has random keys.
     let number = RandomState::new().hash_one(0);
     let share = u32::try_from(number >> 32).unwrap_or_default();
-    from + (to - from).mul_f64(f64::from(share) / f64::from(u32::MAX))
+    from + to
+        .saturating_sub(from)
+        .mul_f64(f64::from(share) / f64::from(u32::MAX))
 }
 
 #[cfg(test)]
@@ -376,7 +378,7 @@ mod tests {
             assert_eq!(rounds.len(), PROBE_NUM);
             assert!(rounds[0] <= PROBE_WAIT, "{rounds:?}");
             for pair in rounds.windows(2) {
-                let pause = pair[1] - pair[0];
+                let pause = pair[1].saturating_sub(pair[0]);
                 assert!((PROBE_MIN..=PROBE_MAX).contains(&pause), "{rounds:?}");
             }
         }

@@ -1,6 +1,6 @@
 //! Restores: observes, plans, applies, and observes again until nothing is missing or nothing more can be done.
 
-pub(crate) mod announce;
+mod announce;
 mod apply;
 pub(crate) mod compare;
 mod conflict;
@@ -20,12 +20,12 @@ pub(crate) mod wait_nic;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use self::announce::Pending;
 use self::host::HostJob;
 use self::job::Job;
 use self::managed::Managed;
 use self::turns::{Ground, Turns};
 use self::wait_nic::WaitLimit;
+use crate::context::Pending;
 use crate::inventory::matched::Matched;
 use crate::inventory::prepare::{Request, prepare};
 use crate::inventory::rejected::name_successors;

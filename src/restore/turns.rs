@@ -7,13 +7,13 @@ use std::mem;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::announce::Pending;
 use super::conflict::Search;
 use super::host::HostJob;
 use super::job::Job;
 use super::managed::Managed;
 use super::wait_nic::{self, WaitLimit};
 use super::{announce, pods, waiting};
+use crate::context::Pending;
 use crate::inventory::observe::Host;
 use crate::kernel::Error;
 use crate::matching::host_baseline::HostBaseline;

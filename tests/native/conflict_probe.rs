@@ -51,7 +51,7 @@ fn lines_with<'a>(text: &'a str, what: &str) -> Vec<&'a str> {
 /// Seconds since midnight at the beginning of a line of tcpdump.
 fn time_of(line: &str) -> f64 {
     let time = line.split(' ').next().unwrap_or_default();
-    let parts = time.split(':').map(|part| part.parse::<f64>());
+    let parts = time.split(':').map(str::parse::<f64>);
     parts.fold(0.0, |sum, part| {
         60.0 * sum + part.unwrap_or_else(|e| panic!("no time in {line:?}: {e}"))
     })
