@@ -8,12 +8,13 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 
+use super::probe::ProbeArgs;
 use crate::gateways::targets::Target as PodTarget;
 use crate::inventory::contest::CNI_CACHE;
 use crate::inventory::prepare::{self, Request};
 use crate::inventory::selectors;
 use crate::matching::Selection;
-use crate::model::{Bytes, ConflictProbe, IfName};
+use crate::model::{Bytes, IfName};
 use crate::refusal::Refusal;
 use crate::runtime::{Config, Which};
 
@@ -341,29 +342,6 @@ pub struct RestoreArgs {
     /// Print the steps and change nothing, like `plan`
     #[arg(long)]
     pub dry_run: bool,
-}
-
-/// The probe before an address is added.
-#[derive(Debug, Clone, Copy, Args)]
-pub struct ProbeArgs {
-    /// Before an address is added, probe whether another machine has it
-    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
-    pub conflict_probe: ConflictProbe,
-    /// The same as `--conflict-probe off`
-    #[arg(long, hide = true, conflicts_with = "conflict_probe")]
-    pub no_conflict_probe: bool,
-}
-
-impl ProbeArgs {
-    /// What both options mean.
-    #[must_use]
-    pub fn mode(self) -> ConflictProbe {
-        if self.no_conflict_probe {
-            ConflictProbe::Off
-        } else {
-            self.conflict_probe
-        }
-    }
 }
 
 /// What each pod has to reach beyond its gateways.

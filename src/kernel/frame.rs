@@ -139,7 +139,10 @@ pub fn claimed(frame: &[u8]) -> Option<Claimed> {
         kind if kind == ETHERTYPE_IPV6 => of_neighbour_discovery(packet, source),
         _ => None,
     };
-    found.filter(|found| !found.mac.is_group() && found.mac != Mac([0; 6]))
+    found.filter(|found| {
+        let is_of_one = !found.mac.is_group() && found.mac != Mac([0; 6]);
+        is_of_one && !found.address.is_unspecified()
+    })
 }
 
 /// The sender of a request or reply, or the target of a probe (RFC 5227, section 2.1.1).
@@ -152,7 +155,6 @@ fn of_arp(packet: &[u8]) -> Option<Claimed> {
     let (sender, target) = (ip(packet.get(14..18)?)?, ip(packet.get(24..28)?)?);
     let is_probe = sender.is_unspecified() && packet.get(6..8)? == ARP_REQUEST;
     let address = if is_probe { target } else { sender };
-    let address = Some(address).filter(|address| !address.is_unspecified())?;
     Some(Claimed {
         address: address.into(),
         mac,

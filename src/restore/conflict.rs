@@ -20,8 +20,9 @@ use crate::inventory::matched::Matched;
 use crate::inventory::observe::Host;
 use crate::kernel::packet::Listener;
 use crate::kernel::{frame, words};
+use crate::matching::NetnsKey;
 use crate::model::address::NODAD;
-use crate::model::problem::{ConflictCause, Holder, RestoreCause};
+use crate::model::problem::{ConflictCause, RestoreCause};
 use crate::model::sysctl::SysctlKey;
 use crate::model::{
     Address, Claim, ConflictProbe, IfName, Indexed, Link, LinkKind, Mac, NetState, Parent, Problem,
@@ -136,11 +137,14 @@ struct Flight {
 }
 
 impl Search {
-    /// Takes over the targets of these pods; `None` where there are none: then nothing is sent and nothing is waited for.
-    pub(super) fn of(jobs: &mut [&mut Job], mode: ConflictProbe) -> Option<Self> {
+    /// Takes over the targets of these pods on parents that exist; `None` where there are none: then nothing is sent and
+    /// nothing is waited for.
+    pub(super) fn of(jobs: &mut [&mut Job], host: &Host, mode: ConflictProbe) -> Option<Self> {
         let mut probes = Vec::new();
         for (job, one) in jobs.iter_mut().enumerate() {
-            let targets = one.take_targets().into_iter();
+            let mut targets = one.take_targets();
+            targets.retain(|target| host.state.link(&target.parent).is_some());
+            let targets = targets.into_iter();
             probes.extend(targets.map(|target| Probe {
                 job,
                 target,
@@ -159,7 +163,7 @@ impl Search {
         self.flight.is_some()
     }
 
-    /// Whether every parent that exists has carrier.
+    /// Whether every parent has carrier.
     pub(super) fn has_carrier(&self, host: &Host) -> bool {
         let mut parents = self.probes.iter().map(|probe| &probe.target.parent);
         parents.all(|name| {
@@ -178,10 +182,17 @@ impl Search {
         self.flight = Some(Flight::start(self.mode, &self.probes));
     }
 
-    /// Takes the answers until the last probe had its time, and withholds what others have from the pods.
-    pub(super) fn finish(mut self, jobs: &mut [&mut Job], host: &Host) -> Option<Problem> {
+    /// Takes the answers until the last probe had its time, and withholds what others have from the pods. What the namespaces
+    /// `known` have was compared with all records before.
+    pub(super) fn finish(
+        mut self,
+        jobs: &mut [&mut Job],
+        host: &Host,
+        known: &BTreeSet<NetnsKey>,
+    ) -> Option<Problem> {
         let all = self.probes.len();
-        let owners = self.owners_here(jobs, host);
+        let claims = self.probes.iter().map(|probe| probe.target.claim_now());
+        let owners = holders::owners_of_addresses(host, known, &claims.collect());
         let result = match self.flight.take()? {
             Ok(mut flight) => {
                 let heard = flight.hear(&mut self.probes);
@@ -215,17 +226,6 @@ impl Search {
         let error = error.map(|error| words(&error))?;
         let cause = RestoreCause::NotProbed { failed, all, error };
         Some(cause.warning("conflict probe"))
-    }
-
-    /// The links of this machine that have one of the addresses; those of these pods do not count.
-    fn owners_here(
-        &self,
-        jobs: &[&mut Job],
-        host: &Host,
-    ) -> io::Result<BTreeMap<Claim, (Holder, Option<Mac>)>> {
-        let own = jobs.iter().map(|job| job.matched.pod.netns.key()).collect();
-        let claims = self.probes.iter().map(|probe| probe.target.claim_now());
-        holders::owners_of_addresses(host, &own, &claims.collect())
     }
 }
 

@@ -3,6 +3,7 @@
 //! Pods that need little come first. Each of the others has a budget of time, and when that is used up, the rest of its work
 //! waits until all others are restored. Nothing is left out: the last turn has no limit.
 
+use std::collections::BTreeSet;
 use std::mem;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,6 +17,7 @@ use super::{announce, pods, waiting};
 use crate::context::Pending;
 use crate::inventory::observe::Host;
 use crate::kernel::Error;
+use crate::matching::NetnsKey;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::Problem;
 use crate::plan::HostLinks;
@@ -77,6 +79,7 @@ pub(super) fn restore(
     progress: &mut dyn Listener,
 ) -> Result<Turns, Error> {
     let budget = limit.pod_budget;
+    let known = jobs.iter().map(|job| job.matched.pod.netns.key()).collect();
     let (mut notes, mut pending) = (Vec::new(), Pending::default());
     for turn in [Turn::Small, Turn::Budget(budget), Turn::Rest] {
         let is_open = |job: &&mut Job| !job.is_through && turn.takes(job);
@@ -90,23 +93,14 @@ pub(super) fn restore(
             is_awaited: turn != Turn::Small,
             limit,
         };
-        let probe = limit.conflict_probe;
-        pods::survey(&mut taken, turn, ground.host, ground.links, probe);
-        let mut search = Search::of(&mut taken, probe);
-        if let Some(search) = &mut search
-            && search.has_carrier(ground.host)
-        {
-            search.start(ground.host);
-        }
-        pods::create(&mut taken, turn, ground.host)?;
-        if let Some(mut search) = search {
-            if !search.is_started() {
-                // A probe without carrier reaches no other machine.
-                notes.extend(carrier.wait(ground, progress)?);
-                search.start(ground.host);
-            }
-            notes.extend(search.finish(&mut taken, ground.host));
-        }
+        let search = create(&mut taken, turn, ground, limit)?;
+        notes.extend(finish_search(
+            search,
+            &mut taken,
+            &known,
+            (ground, &mut carrier),
+            progress,
+        )?);
         pods::restore(&mut taken, turn, ground.host, ground.links, progress);
         notes.extend(carrier.wait(ground, progress)?);
         taken.retain(|job| !job.is_late());
@@ -123,6 +117,46 @@ pub(super) fn restore(
         notes,
         pending,
     })
+}
+
+/// Creates the links of a turn, while the probes of addresses are under way.
+fn create(
+    jobs: &mut [&mut Job],
+    turn: Turn,
+    ground: &mut Ground<'_, '_>,
+    limit: WaitLimit<'_>,
+) -> Result<Option<Search>, Error> {
+    let probe = limit.conflict_probe;
+    pods::survey(jobs, turn, ground.host, ground.links, probe);
+    let mut search = Search::of(jobs, ground.host, probe);
+    if let Some(search) = &mut search
+        && search.has_carrier(ground.host)
+    {
+        search.start(ground.host);
+    }
+    pods::create(jobs, turn, ground.host)?;
+    Ok(search)
+}
+
+/// Waits for the answers to the probes. `known` are the namespaces of all pods with a record.
+fn finish_search(
+    search: Option<Search>,
+    jobs: &mut [&mut Job],
+    known: &BTreeSet<NetnsKey>,
+    (ground, carrier): (&mut Ground<'_, '_>, &mut Carrier<'_>),
+    progress: &mut dyn Listener,
+) -> Result<Vec<Problem>, Error> {
+    let Some(mut search) = search else {
+        return Ok(Vec::new());
+    };
+    let mut notes = Vec::new();
+    if !search.is_started() {
+        // A probe without carrier reaches no other machine.
+        notes.extend(carrier.wait(ground, progress)?);
+        search.start(ground.host);
+    }
+    notes.extend(search.finish(jobs, ground.host, known));
+    Ok(notes)
 }
 
 /// The one wait for carrier.

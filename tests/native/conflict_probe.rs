@@ -176,6 +176,47 @@ fn a_probe_names_no_sender_and_comes_before_everything_else_of_the_address() {
     assert!(solicited.first().is_some_and(is_probe), "{text}");
 }
 
+/// Announces an address that the namespace does not have, all the time.
+fn forge(node: &Node, ns: &Namespace, dev: &str, address: &str) -> Background {
+    ns.set_sysctl("ipv4/ip_nonlocal_bind", "1");
+    let mut arping = ns.exec("arping");
+    arping.args(["-U", "-i", "0.02", "-I", dev, "-s", address, address]);
+    let forger = Background::start(&mut arping, node.temp().join("arping"));
+    forger.wait_for("ARPING");
+    forger
+}
+
+#[test]
+fn an_announcement_of_another_machine_is_a_conflict() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    node.lose_and_reload();
+    let address = pods[0].address();
+    let forger = forge(&node, &node.gateway, "up0", &address);
+    let run = node.netfix_json("restore").exits(5);
+    run.names(CONFLICT, pods[0].name(), &[&address, GATEWAY_MAC, "eth0"]);
+    assert!(!has(&pods[0], &address) && has(&pods[1], &pods[1].address()));
+    drop(forger);
+    node.restore();
+    assert!(has(&pods[0], &address));
+}
+
+#[test]
+fn a_pod_of_this_node_cannot_forge_a_conflict() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    node.lose_and_reload();
+    node.ns.ip("link set eth0 up");
+    let other = node.bystander("other");
+    other.macvlan("mode bridge", "");
+    other.ip("link set eth0 up");
+    let _forger = forge(&node, &other.ns, "eth0", &pods[0].address());
+    node.restore();
+    assert!(pods.iter().all(|pod| has(pod, &pod.address())));
+}
+
 #[test]
 fn an_ipv6_address_without_duplicate_address_detection_is_probed() {
     let node = Node::new();
