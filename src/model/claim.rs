@@ -53,6 +53,17 @@ impl NetState {
         self.claims_of(on_host)
     }
 
+    /// What the host with this state claims, each with the link that has it: the addresses of its links, and the MACs of its
+    /// macvlans, which are on their parents.
+    pub(crate) fn claims_of_host(&self) -> Vec<(&Link, Claim)> {
+        let links = self.links.iter();
+        let links = links.map(|link| match (&link.parent, &link.kind) {
+            (Some(Parent::Own(parent)), LinkKind::Macvlan(_)) => (link, parent),
+            _ => (link, &link.name),
+        });
+        self.claims_of(links)
+    }
+
     /// What these links and their addresses claim on their parents.
     pub(crate) fn claims_of<'a>(
         &'a self,

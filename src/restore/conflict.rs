@@ -191,6 +191,9 @@ impl Search {
         known: &BTreeSet<NetnsKey>,
     ) -> Option<Problem> {
         let all = self.probes.len();
+        if let Some(Ok(flight)) = &mut self.flight {
+            flight.send_if_due(&self.probes);
+        }
         let claims = self.probes.iter().map(|probe| probe.target.claim_now());
         let owners = holders::owners_of_addresses(host, known, &claims.collect());
         let result = match self.flight.take()? {
@@ -274,10 +277,15 @@ impl Flight {
             let accepted = probe.parent.map_or_else(no_carrier, accept);
             flight.note(at, accepted);
         }
-        if flight.rounds.front().is_some_and(|first| *first <= now) {
-            flight.send(probes);
-        }
+        flight.send_if_due(probes);
         Ok(flight)
+    }
+
+    fn send_if_due(&mut self, probes: &[Probe]) {
+        let now = Instant::now();
+        if self.rounds.front().is_some_and(|round| *round <= now) {
+            self.send(probes);
+        }
     }
 
     /// Sends one round, for the addresses that are not answered yet.

@@ -7,14 +7,14 @@ use crate::inventory::discover;
 use crate::inventory::observe::{self, Host};
 use crate::matching::{NetnsKey, Selection};
 use crate::model::problem::Holder;
-use crate::model::{Claim, IfName, Link, LinkKind, Mac, NetState, Parent};
+use crate::model::{Claim, IfName, Link, Mac, NetState, Parent};
 
 /// Every macvlan of the machine by MAC and parent. Used only on a conflict.
 pub(super) fn owners_of_macs(host: &Host) -> BTreeMap<(Mac, IfName), Holder> {
     let mut owners = BTreeMap::new();
-    for (link, parent) in on_host_links(&host.state) {
-        if let (LinkKind::Macvlan(_), Some(mac)) = (&link.kind, link.mac) {
-            owners.insert((mac, parent.clone()), of_host(&link.name));
+    for (link, claim) in host.state.claims_of_host() {
+        if let Claim::Mac(parent, mac) = claim {
+            owners.insert((mac, parent), of_host(&link.name));
         }
     }
     for (holder, state) in read_all(host, &BTreeSet::new()).unwrap_or_default() {
@@ -43,7 +43,7 @@ pub(super) fn owners_of_addresses(
 ) -> io::Result<BTreeMap<Claim, (Holder, Option<Mac>)>> {
     let mut owners = BTreeMap::new();
     let is_it = |link: &Link, claim: &Claim| link.flags.up && wanted.contains(claim);
-    for (link, claim) in host.state.claims_of(on_host_links(&host.state)) {
+    for (link, claim) in host.state.claims_of_host() {
         if is_it(link, &claim) {
             owners.insert(claim, (of_host(&link.name), link.mac));
         }
@@ -60,16 +60,6 @@ pub(super) fn owners_of_addresses(
         }
     }
     Ok(owners)
-}
-
-/// The macvlans of the host's own namespace, each with its parent.
-fn on_host_links(state: &NetState) -> impl Iterator<Item = (&Link, &IfName)> {
-    state.links.iter().filter_map(|link| match &link.parent {
-        Some(Parent::Own(parent)) if matches!(link.kind, LinkKind::Macvlan(_)) => {
-            Some((link, parent))
-        }
-        _ => None,
-    })
 }
 
 fn of_host(link: &IfName) -> Holder {
