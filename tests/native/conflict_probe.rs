@@ -15,6 +15,7 @@ const MARK: u16 = 4242;
 /// ARP, the messages of neighbour discovery that probe or announce, and marks.
 const FRAMES: &str = "arp or udp dst port 4242 or (icmp6 and (ip6[40] == 135 or ip6[40] == 136))";
 const CONFLICT: &str = "address-conflict";
+const SLOW: &str = "restore --conflict-probe rfc5227";
 
 fn has(pod: &Pod<'_>, address: &str) -> bool {
     pod.ip("addr show dev eth0")
@@ -176,13 +177,14 @@ fn a_probe_names_no_sender_and_comes_before_everything_else_of_the_address() {
     assert!(solicited.first().is_some_and(is_probe), "{text}");
 }
 
-/// Announces an address that the namespace does not have, all the time.
+/// Announces an address that the namespace does not have, once a second.
 fn forge(node: &Node, ns: &Namespace, dev: &str, address: &str) -> Background {
     ns.set_sysctl("ipv4/ip_nonlocal_bind", "1");
     let mut arping = ns.exec("arping");
-    arping.args(["-U", "-i", "0.02", "-I", dev, "-s", address, address]);
+    arping.args(["-U", "-I", dev, "-s", address, address]);
+    let tcpdump = tcpdump(node, "arp");
     let forger = Background::start(&mut arping, node.temp().join("arping"));
-    forger.wait_for("ARPING");
+    tcpdump.wait_for(&format!("tell {address},"));
     forger
 }
 
@@ -192,9 +194,10 @@ fn an_announcement_of_another_machine_is_a_conflict() {
     let pods = node.simple_pods(2);
     node.snapshot();
     node.lose_and_reload();
+    node.ns.ip("link set eth0 up");
     let address = pods[0].address();
     let forger = forge(&node, &node.gateway, "up0", &address);
-    let run = node.netfix_json("restore").exits(5);
+    let run = node.netfix_json(SLOW).exits(5);
     run.names(CONFLICT, pods[0].name(), &[&address, GATEWAY_MAC, "eth0"]);
     assert!(!has(&pods[0], &address) && has(&pods[1], &pods[1].address()));
     drop(forger);
@@ -213,7 +216,7 @@ fn a_pod_of_this_node_cannot_forge_a_conflict() {
     other.macvlan("mode bridge", "");
     other.ip("link set eth0 up");
     let _forger = forge(&node, &other.ns, "eth0", &pods[0].address());
-    node.restore();
+    node.netfix(SLOW).exits(0);
     assert!(pods.iter().all(|pod| has(pod, &pod.address())));
 }
 
@@ -296,7 +299,7 @@ fn a_restore_with_nothing_to_do_sends_nothing() {
 
 #[test]
 fn rfc5227_sends_three_probes() {
-    let (_, probes, text) = probes_after(|_| (), "restore --conflict-probe rfc5227");
+    let (_, probes, text) = probes_after(|_| (), SLOW);
     assert_eq!(probes, 6, "{text}");
     let of_one: Vec<f64> = lines_with(&text, "who-has 10.88.1.10 tell 0.0.0.0")
         .iter()

@@ -129,7 +129,7 @@ sentences! {
             manager or a second reset of the driver does that" (pods = count(*pods, "pod")),
         Unsettled { times } => "the links under the pods were remade {times} times during this restore: pods can be without \
             network. Find what removes them (`journalctl -b`, `dmesg`), then run `netfix restore`",
-        NotProbed { failed, all, error } => "cannot send {failed} of {all}: {error}. The addresses were added without it"
+        NotProbed { failed, all, error } => "cannot send {failed} of {all}: {error}. netfix adds these addresses without a probe"
             (all = count(*all, "probe")),
         NotAnnounced { failed, all, error } => "cannot send {failed} of {all}: {error}"
             (all = count(*all, "announcement")),
