@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::IpAddr;
+use std::panic::resume_unwind;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::holders;
@@ -191,18 +193,15 @@ impl Search {
         known: &BTreeSet<NetnsKey>,
     ) -> Option<Problem> {
         let all = self.probes.len();
-        if let Some(Ok(flight)) = &mut self.flight {
-            flight.send_if_due(&self.probes);
-        }
         let claims = self.probes.iter().map(|probe| probe.target.claim_now());
-        let owners = holders::owners_of_addresses(host, known, &claims.collect());
-        let result = match self.flight.take()? {
-            Ok(mut flight) => {
-                let heard = flight.hear(&mut self.probes);
-                heard.map(|()| (flight.failed.len(), flight.error))
-            }
-            Err(error) => Err(error),
-        };
+        let claims: BTreeSet<Claim> = claims.collect();
+        let flight = self.flight.take()?;
+        let (owners, result) = thread::scope(|scope| {
+            let reading = scope.spawn(|| holders::owners_of_addresses(host, known, &claims));
+            let result = flight.and_then(|flight| flight.land(&mut self.probes));
+            let owners = reading.join();
+            (owners.unwrap_or_else(|panic| resume_unwind(panic)), result)
+        });
         let (failed, error) = match (result, &owners) {
             (Ok((failed, error)), Ok(_)) => (failed, error),
             (Err(error), _) => (all, Some(error)),
@@ -277,15 +276,10 @@ impl Flight {
             let accepted = probe.parent.map_or_else(no_carrier, accept);
             flight.note(at, accepted);
         }
-        flight.send_if_due(probes);
-        Ok(flight)
-    }
-
-    fn send_if_due(&mut self, probes: &[Probe]) {
-        let now = Instant::now();
-        if self.rounds.front().is_some_and(|round| *round <= now) {
-            self.send(probes);
+        if flight.rounds.front().is_some_and(|first| *first <= now) {
+            flight.send(probes);
         }
+        Ok(flight)
     }
 
     /// Sends one round, for the addresses that are not answered yet.
@@ -309,6 +303,20 @@ impl Flight {
             self.failed.insert(at);
             self.error = Some(error);
         }
+    }
+
+    /// Takes the answers of all rounds; returns how many probes could not be sent, with the last errno.
+    fn land(mut self, probes: &mut [Probe]) -> io::Result<(usize, Option<io::Error>)> {
+        let heard = self.hear(probes);
+        let Self {
+            listener,
+            failed,
+            error,
+            ..
+        } = self;
+        // Its close costs an RCU grace period, for which no pod waits.
+        thread::spawn(move || drop(listener));
+        heard.map(|()| (failed.len(), error))
     }
 
     /// Takes the answers of all rounds.
