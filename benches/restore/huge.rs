@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use crate::common::background::{Background, tcpdump, wait_until};
 use crate::contestants::{RESTORE, netfix, start_in_node, until_answer};

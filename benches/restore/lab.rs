@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::if_nametoindex;
