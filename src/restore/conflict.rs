@@ -1,4 +1,4 @@
-//! Before an address goes on: does another machine, or another link of this one, have it already?
+//! Before an address is added: does another machine, or another link of this one, have it already?
 //!
 //! One packet socket in the host's namespace sends the probes of all pods through the parents of their links: ARP probes (RFC
 //! 5227) for IPv4, and the solicitations of duplicate address detection (RFC 4862) for IPv6 addresses that the kernel adds
