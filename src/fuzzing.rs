@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::inventory::stored::summary_of;
-use crate::kernel::{dump, link};
+use crate::kernel::{dump, frame, link};
 use crate::matching::StoredRecord;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::sysctl::Sysctls;
@@ -31,7 +31,7 @@ use crate::{cni, restore, runtime};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     ("checkpoint", checkpoint),
     ("node", node),
     ("window", window),
@@ -39,6 +39,7 @@ pub const TARGETS: [Target; 8] = [
     ("cni", cni_entry),
     ("cri", cri),
     ("docker", docker),
+    ("frame", frame),
     ("netlink", netlink),
 ];
 
@@ -154,6 +155,16 @@ pub fn cri(body: &[u8]) {
 /// The body of an answer of a Docker engine.
 pub fn docker(body: &[u8]) {
     runtime::fuzzing::docker(body);
+}
+
+/// A frame from the network, whole and cut anywhere.
+pub fn frame(bytes: &[u8]) {
+    for end in 0..=bytes.len() {
+        if let Some(claimed) = frame::claimed(&bytes[..end]) {
+            assert!(!claimed.mac.is_group(), "{claimed:?}");
+            assert!(!claimed.address.is_unspecified(), "{claimed:?}");
+        }
+    }
 }
 
 /// Datagrams of the kernel.

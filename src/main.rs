@@ -56,6 +56,7 @@ fn run(cli: &Cli) -> u8 {
     let mut out = io::stdout().lock();
     let written = report::render(&document, style, &mut out, &mut io::stderr().lock());
     has_failed(written);
+    context.finish();
     document.exit
 }
 
@@ -83,12 +84,12 @@ fn context(cli: &Cli, style: Style) -> Context {
     } else {
         say_waiting
     };
-    Context {
-        store: Store::new(global.state_dir.clone()).patient(global.lock_wait, notify),
-        progress: report::listener(shows_bar, style.ascii),
-        quiet: global.quiet,
-        json: style.form == Form::Json,
-    }
+    let store = Store::new(global.state_dir.clone()).patient(global.lock_wait, notify);
+    let progress = report::listener(shows_bar, style.ascii);
+    let mut context = Context::new(store, progress);
+    context.quiet = global.quiet;
+    context.json = style.form == Form::Json;
+    context
 }
 
 /// How the user and the terminal want the answer.

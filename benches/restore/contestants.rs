@@ -1,6 +1,8 @@
 //! The programs that restore; the floor first, because it is the reference.
 
+use std::io::Read;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::common::run::BINARY;
 use crate::common::tool;
@@ -8,10 +10,13 @@ use crate::floor;
 use crate::lab::{Lab, pod_lines};
 
 pub const NETFIX: &str = "netfix restore";
+/// Without the probe, which is a wait that no other contestant has.
+pub const RESTORE: &str = "restore --conflict-probe off";
 
 pub struct Contestant {
     pub name: &'static str,
-    pub restore: Box<dyn Fn(&Lab)>,
+    /// Returns how long it took.
+    pub restore: Box<dyn Fn(&Lab) -> Duration>,
 }
 
 /// Prepares the input of each contestant.
@@ -26,7 +31,11 @@ pub fn all(lab: &Lab) -> Vec<Contestant> {
 fn contestant(name: &'static str, restore: impl Fn(&Lab) + 'static) -> Contestant {
     Contestant {
         name,
-        restore: Box::new(restore),
+        restore: Box::new(move |lab| {
+            let start = Instant::now();
+            restore(lab);
+            start.elapsed()
+        }),
     }
 }
 
@@ -40,15 +49,32 @@ fn floor_contestant(lab: &Lab) -> Contestant {
 
 fn netfix_contestant(lab: &Lab) -> Contestant {
     start_in_node(lab, &mut netfix(lab, "snapshot"));
-    contestant(NETFIX, |lab| {
-        start_in_node(lab, &mut netfix(lab, "restore"));
-    })
+    Contestant {
+        name: NETFIX,
+        restore: Box::new(|lab| until_answer(lab, &mut netfix(lab, RESTORE))),
+    }
 }
 
-pub fn netfix(lab: &Lab, word: &str) -> Command {
+/// How long it takes until netfix prints that the pods are restored. After that it announces them once more, a second after
+/// the first time.
+pub fn until_answer(lab: &Lab, command: &mut Command) -> Duration {
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let start = Instant::now();
+    let child = lab.node.ns.enter(|| command.spawn());
+    let mut child = child.unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
+    let mut answer = child.stdout.take().expect("a pipe");
+    answer.read_exact(&mut [0]).expect("an answer");
+    let took = start.elapsed();
+    answer.read_to_end(&mut Vec::new()).expect("an answer");
+    let status = child.wait().expect("netfix ends");
+    assert!(status.success(), "{command:?}: {status}");
+    took
+}
+
+pub fn netfix(lab: &Lab, words: &str) -> Command {
     let mut command = Command::new(BINARY);
     command
-        .arg(word)
+        .args(words.split(' '))
         .arg("--state-dir")
         .arg(lab.node.state_dir())
         .args(["--netns", &lab.node.pods_glob()]);

@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use crate::common::background::{Background, tcpdump, wait_until};
-use crate::contestants::{netfix, start_in_node};
+use crate::contestants::{RESTORE, netfix, start_in_node, until_answer};
 use crate::lab::Lab;
 use crate::median;
 
@@ -122,14 +122,14 @@ fn lines(count: usize, line: fn(usize, usize) -> String) -> String {
     })
 }
 
-/// Milliseconds until all pods but the first are back, and until the restore has ended.
+/// Milliseconds until all pods but the first are back, and until netfix has printed its answer.
 fn times(lab: &Lab) -> (f64, f64) {
     start_in_node(lab, &mut netfix(lab, "snapshot"));
     lab.node.lose_and_reload();
     let wire = tcpdump(&lab.node, "-tt arp");
-    let (begin, clock) = (Instant::now(), SystemTime::now());
-    start_in_node(lab, &mut netfix(lab, "restore"));
-    let all = begin.elapsed().as_secs_f64() * 1000.0;
+    let clock = SystemTime::now();
+    let all = until_answer(lab, &mut netfix(lab, RESTORE));
+    let all = all.as_secs_f64() * 1000.0;
     lab.check("netfix restore");
     (others_back(lab, &wire, clock), all)
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 
+use super::probe::ProbeArgs;
 use crate::gateways::targets::Target as PodTarget;
 use crate::inventory::contest::CNI_CACHE;
 use crate::inventory::prepare::{self, Request};
@@ -219,6 +220,9 @@ pub struct UpgradeArgs {
     /// Work this long on one pod, then restore all others before the rest of it
     #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
     pub pod_budget: Duration,
+    /// How the restore probes addresses.
+    #[command(flatten)]
+    pub probe: ProbeArgs,
     /// Wait this long for the answers of the gateways
     #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
     pub timeout: Duration,
@@ -329,6 +333,9 @@ pub struct RestoreArgs {
     /// Work this long on one pod, then restore all others before the rest of it
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
     pub pod_budget: Duration,
+    /// The probe.
+    #[command(flatten)]
+    pub probe: ProbeArgs,
     /// After the restore, watch the links this long, restore what is lost again, and observe everything a last time
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = humantime::parse_duration)]
     pub settle: Duration,

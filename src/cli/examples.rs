@@ -53,7 +53,8 @@ EXAMPLES
   netfix restore                restore all pods
   netfix restore --wait 60s     wait for the NIC first
   netfix restore --settle 30s   restore what is lost again within 30 s after the restore
-  netfix restore shop/web-0 -v  restore one pod and print each step";
+  netfix restore shop/web-0 -v  restore one pod and print each step
+  netfix restore --conflict-probe off   do not probe whether another machine has an address";
 
 pub(super) const VERIFY: &str = "\
 EXAMPLES

@@ -2,6 +2,7 @@
 
 mod args;
 mod examples;
+mod probe;
 mod traits;
 
 use std::env;
@@ -21,6 +22,7 @@ pub use args::{
     Runtimes, Selectors, ShowArgs, SnapshotArgs, Source, SourceArgs, Target, UpgradeArgs,
     VerifyArgs,
 };
+pub use probe::ProbeArgs;
 
 /// Saves every pod's network before a NIC driver upgrade and restores it after
 ///

@@ -1,5 +1,7 @@
 //! `netfix restore`: restores what is missing.
 
+use std::mem;
+
 use super::diff;
 use crate::cli::RestoreArgs;
 use crate::context::Context;
@@ -20,8 +22,10 @@ pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document,
         manager_grace: args.manager_grace,
         settle: args.settle,
         pod_budget: args.pod_budget,
+        conflict_probe: args.probe.mode(),
     };
-    let restored = restore::run(&request, limits, &context.store, context.progress.as_mut())?;
+    let mut restored = restore::run(&request, limits, &context.store, context.progress.as_mut())?;
+    context.pending.add(mem::take(&mut restored.pending));
     abandoned::note_restore(&restored, began, context);
     let (changed, refused) = (restored.host.is_some(), restored.is_refused);
     let document = report::restore(restored);

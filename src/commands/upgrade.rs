@@ -59,6 +59,7 @@ fn request(args: &UpgradeArgs) -> Result<Request<'_>, Refusal> {
         wait: args.wait,
         manager_grace: args.manager_grace,
         pod_budget: args.pod_budget,
+        conflict_probe: args.probe.mode(),
         timeout: args.timeout,
         targets: args.targets.all(),
         settle: args.settle,

@@ -83,6 +83,13 @@ impl Pod {
         })
     }
 
+    /// Reads the links and the addresses alone; the calling thread must be inside the pod's namespace.
+    pub fn observe_claims_inside(&mut self, host: &Host) -> Result<NetState, Error> {
+        self.read(host, |socket, view| {
+            dump::links_and_addresses(socket, Some(view))
+        })
+    }
+
     /// Reads, and reads again what was read before the namespace had an id for the host's: its first link on a host link
     /// assigns one, and until then that link seems to be on another namespace's.
     fn read(

@@ -111,6 +111,11 @@ impl Pod {
         }
     }
 
+    /// Gives its socket away; `None` while it is closed.
+    pub(crate) fn take_socket(&mut self) -> Option<Socket> {
+        self.socket.take()
+    }
+
     /// The socket in the pod's namespace; only while there is work in it.
     pub(crate) fn socket(&mut self) -> Result<&mut Socket, Error> {
         self.socket.as_mut().ok_or(Error::Kernel(Errno::EBADF))

@@ -69,7 +69,7 @@ fn attempt(to: IpAddr, request: (u16, u16), until: Instant) -> io::Result<Option
 }
 
 /// Whether the socket has a packet before that moment.
-fn wait(socket: &OwnedFd, until: Instant) -> io::Result<bool> {
+pub(super) fn wait(socket: &OwnedFd, until: Instant) -> io::Result<bool> {
     let left = until.saturating_duration_since(Instant::now());
     if left.is_zero() {
         return Ok(false);
@@ -101,7 +101,7 @@ fn echo_request(to: IpAddr, (id, number): (u16, u16)) -> Vec<u8> {
 }
 
 /// The Internet checksum (RFC 1071).
-fn checksum(packet: &[u8]) -> u16 {
+pub(super) fn checksum(packet: &[u8]) -> u16 {
     let word =
         |pair: &[u8]| u64::from(pair[0]) << 8 | u64::from(pair.get(1).copied().unwrap_or_default());
     let mut sum: u64 = packet.chunks(2).map(word).sum();

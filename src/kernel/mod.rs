@@ -12,6 +12,7 @@ mod devconf;
 pub mod dump;
 pub(crate) mod ethtool;
 pub mod events;
+pub mod frame;
 pub mod icmp;
 pub mod link;
 mod message;

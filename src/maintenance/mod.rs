@@ -36,7 +36,7 @@ use std::time::Duration;
 
 use crate::gateways::targets::Target;
 use crate::matching::Selection;
-use crate::model::IfName;
+use crate::model::{ConflictProbe, IfName};
 use crate::runtime::Config;
 
 /// The request for a window.
@@ -57,6 +57,8 @@ pub(crate) struct Request<'a> {
     pub manager_grace: Duration,
     /// What the restore of one pod may cost, before the rest of its work waits for all others.
     pub pod_budget: Duration,
+    /// How the restore probes an address before it adds it.
+    pub conflict_probe: ConflictProbe,
     /// How long a gateway or target may take to answer.
     pub timeout: Duration,
     /// What each pod has to reach beyond its gateways.

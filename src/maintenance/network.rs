@@ -1,5 +1,6 @@
 //! The pods' network after COMMAND: restored from memory, and verified.
 
+use std::mem;
 use std::time::Duration;
 
 use crate::context::Context;
@@ -40,13 +41,16 @@ pub(crate) fn restore(
         manager_grace: request.manager_grace,
         settle: Duration::ZERO,
         pod_budget: request.pod_budget,
+        conflict_probe: request.conflict_probe,
     };
     let limit = WaitLimit::new(limits, Some(&interrupted));
     let restored = restore::restore(&wanted, limit, &context.store, context.progress.as_mut());
-    restored.unwrap_or_else(|refusal| Restored {
+    let mut restored = restored.unwrap_or_else(|refusal| Restored {
         problems: refusal.problems,
         ..Restored::default()
-    })
+    });
+    context.pending.add(mem::take(&mut restored.pending));
+    restored
 }
 
 impl Restored {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::model::problem::{ConflictCause, Holder, Others, Title};
-use crate::model::{Bytes, Claim, NetState, NetnsIdentity, Parent, PodInfo, Problem};
+use crate::model::{Bytes, Claim, NetState, NetnsIdentity, PodInfo, Problem};
 
 /// A pod or the host, with links on the host's links.
 #[derive(Debug, Clone)]
@@ -57,11 +57,7 @@ impl Claimant {
 
     /// The host: the addresses of its links, and the MACs of its macvlans.
     pub(crate) fn host(state: &NetState) -> Self {
-        let links = state.links.iter().map(|link| match &link.parent {
-            Some(Parent::Own(parent)) if link.kind.is_macvlan() => (link, parent),
-            _ => (link, &link.name),
-        });
-        let claims = state.claims_of(links).into_iter();
+        let claims = state.claims_of_host().into_iter();
         Self {
             pod: None,
             netns: String::new(),
@@ -180,7 +176,7 @@ impl Contest {
 mod tests {
     use super::*;
     use crate::model::link::{LinkKind, Macvlan, MacvlanMode};
-    use crate::model::{Address, IfName, Link, Mac, PodId};
+    use crate::model::{Address, IfName, Link, Mac, Parent, PodId};
 
     fn name(text: &str) -> IfName {
         text.parse().unwrap()

@@ -42,6 +42,9 @@ const PROTO_KERNEL_RA: u8 = 2;
 /// `IFAPROT_KERNEL_LL`: the kernel's link-local address.
 const PROTO_KERNEL_LL: u8 = 3;
 
+/// `RT_SCOPE_HOST`: no other machine sees such an address.
+pub(super) const SCOPE_HOST: u8 = 254;
+
 /// The prefix length of a link-local address that the kernel adds.
 const LINK_LOCAL_LEN: u8 = 64;
 
@@ -182,6 +185,11 @@ impl Address {
         let is_link_local = matches!(self.local, IpAddr::V6(ip) if is_link_local(ip));
         let is_plain = self.flags & NODAD == 0 && self.metric.is_none() && self.peer.is_none();
         is_link_local && is_plain && self.prefix_len == LINK_LOCAL_LEN
+    }
+
+    /// Whether several machines or pods may have it.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.local.is_multicast() || self.scope == SCOPE_HOST
     }
 
     /// Whether the kernel or the network adds this address once the link is up.

@@ -9,9 +9,6 @@ use ipnet::IpNet;
 use super::address::Maker;
 use super::{Address, IfName, Indexed, Link, Mac, NetState, Parent, Route};
 
-/// `RT_SCOPE_HOST`: no other machine sees such an address.
-const SCOPE_HOST: u8 = 254;
-
 /// A MAC or an address on one link of the host.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Claim {
@@ -39,8 +36,7 @@ impl Claim {
 
     /// An address of a link on this parent; none for one that several pods may have, or that the kernel derives from the MAC.
     pub(crate) fn of_address(address: &Address, parent: &IfName) -> Option<Self> {
-        let is_shared = address.local.is_multicast() || address.scope == SCOPE_HOST;
-        let is_own = address.maker == Maker::Admin && !is_shared;
+        let is_own = address.maker == Maker::Admin && !address.is_shared();
         is_own.then(|| Self::Address(parent.clone(), address.local))
     }
 }
@@ -53,6 +49,17 @@ impl NetState {
             _ => None,
         });
         self.claims_of(on_host)
+    }
+
+    /// What the host with this state claims, each with the link that has it: the addresses of its links, and the MACs of its
+    /// macvlans, which are on their parents.
+    pub(crate) fn claims_of_host(&self) -> Vec<(&Link, Claim)> {
+        let links = self.links.iter();
+        let links = links.map(|link| match &link.parent {
+            Some(Parent::Own(parent)) if link.kind.is_macvlan() => (link, parent),
+            _ => (link, &link.name),
+        });
+        self.claims_of(links)
     }
 
     /// What these links and their addresses claim on their parents.
@@ -131,6 +138,7 @@ impl<'a> Subnets<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::address::SCOPE_HOST;
     use crate::model::link::{LinkKind, Macvlan, MacvlanMode};
 
     fn name(text: &str) -> IfName {

@@ -62,6 +62,11 @@ impl LinkKind {
         matches!(self, Self::Macvlan(_) | Self::Macvtap(_))
     }
 
+    /// Whether it reaches the same neighbours as its parent.
+    pub(crate) fn shares_parent(&self) -> bool {
+        self.is_macvlan() || self.is_ipvlan()
+    }
+
     /// Whether it has its parent's MAC and no other (`ipvlan_link_new` in `drivers/net/ipvlan/ipvlan_main.c`).
     #[must_use]
     pub fn is_ipvlan(&self) -> bool {

@@ -39,7 +39,12 @@ pub(crate) fn steps(
         }
         match (address.maker, present.of(&address)) {
             (Maker::Admin, _) => recorded.extend(aged(address, observed.age, plan)),
-            (Maker::Kernel, None) => lost.push(address.dev),
+            (Maker::Kernel, None) => {
+                // It comes with carrier, and its route with it.
+                let route = address.connected_route().filter(|_| address.without_route);
+                plan.later.extend(route.map(Step::DeleteRoute));
+                lost.push(address.dev);
+            }
             (Maker::Kernel, Some(now)) => {
                 plan.steps.extend(connected_route(&address, now));
                 let route = address.connected_route().filter(|_| address.without_route);

@@ -68,6 +68,24 @@ pub enum Step {
     Rewrite(Box<Rewrite>),
 }
 
+impl Step {
+    /// The addresses that it adds.
+    pub(crate) fn added_addresses(&self) -> Vec<&Address> {
+        match self {
+            Self::AddAddress(address) => vec![address],
+            Self::Rewrite(rewrite) => {
+                let added = rewrite.added.iter();
+                let address = added.filter_map(|object| match object {
+                    Object::Address(address) => Some(address),
+                    Object::Route(_) | Object::Rule(_) => None,
+                });
+                address.collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// Objects that must be written anew, because the kernel changes neither their order nor some of their attributes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Rewrite {

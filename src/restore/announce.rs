@@ -1,117 +1,162 @@
-//! Announces restored pods to the network: ARP announcements (RFC 5227, section 2.3).
+//! Announces restored pods to the network: ARP announcements (RFC 5227, section 2.3) and unsolicited neighbour advertisements
+//! (RFC 4861, section 7.2.6), each twice.
 //!
-//! A new link sends nothing, so switches do not know its port. IPv6 needs no help: duplicate address detection
-//! multicasts from the new link.
+//! A new link sends nothing for IPv4, so switches do not know its port, and neighbours may know the MAC of another machine that
+//! had the address meanwhile.
 
+use std::collections::HashSet;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use super::job::Job;
+use crate::context::Pending;
 use crate::inventory::observe::Host;
 use crate::kernel::packet::Sender;
+use crate::kernel::{Socket, dump, frame};
+use crate::model::address::{DADFAILED, TENTATIVE};
 use crate::model::problem::RestoreCause;
-use crate::model::{Address, Link, LinkKind, Mac, Parent, Problem};
+use crate::model::{Address, Link, Mac, Parent, Problem};
 
-/// One address to announce.
+/// Between both announcements. A switch may lose the first one, when the NIC has just come up.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// An address to announce.
 struct Announcement {
     /// The ifindex of the host's link to send through.
     parent: u32,
     mac: Mac,
-    address: Ipv4Addr,
+    address: Address,
+    is_router: bool,
 }
 
-/// Announces the IPv4 addresses of all created links. A failure never fails a restore.
-pub(super) fn announce(jobs: &[&mut Job], host: &Host) -> Option<Problem> {
-    let all: Vec<Announcement> = jobs
-        .iter()
-        .flat_map(|job| job.created_links())
-        .flat_map(|(link, addresses)| of_link(link, &addresses, host))
-        .collect();
-    let (failed, error) = match send(&all) {
-        Ok(None) => return None,
-        Ok(Some(failed)) => failed,
-        Err(error) => (all.len(), error),
+/// Addresses of one pod that duplicate address detection still probes. Their owner may be another machine (RFC 4862, section
+/// 5.4), so they are not announced before its end.
+struct Tentative {
+    /// A socket in the pod's namespace.
+    socket: Socket,
+    addresses: Vec<Announcement>,
+}
+
+/// Announces the addresses that were restored, and again a second later. A failure never fails a restore.
+pub(super) fn announce(
+    jobs: &mut [&mut Job],
+    host: &Host,
+    pending: &mut Pending,
+) -> Option<Problem> {
+    let (mut all, mut tentative) = (Vec::new(), Vec::new());
+    for job in jobs {
+        let (usable, addresses): (Vec<_>, Vec<_>) =
+            of_job(job, host).partition(|one| one.address.flags & TENTATIVE == 0);
+        all.extend(usable);
+        if !addresses.is_empty()
+            && let Some(socket) = job.matched.pod.take_socket()
+        {
+            tentative.push(Tentative { socket, addresses });
+        }
+    }
+    if all.is_empty() && tentative.is_empty() {
+        return None;
+    }
+    let count = all.len();
+    let (failed, error) = match Sender::open() {
+        Ok(sender) => {
+            let failed = send(&sender, &all);
+            pending.extend(send_again(sender, all, tentative));
+            failed?
+        }
+        Err(error) => (count, error),
     };
     let cause = RestoreCause::NotAnnounced {
         failed,
-        all: all.len(),
+        all: count,
         error: error.to_string(),
     };
     Some(cause.info("announce"))
 }
 
-fn of_link(link: &Link, addresses: &[&Address], host: &Host) -> Vec<Announcement> {
+fn of_job(job: &Job, host: &Host) -> impl Iterator<Item = Announcement> {
+    let restored = job.restored_addresses().into_iter();
+    restored.filter_map(|(link, address)| {
+        let is_router = job.is_router(&link.name);
+        of_address(link, address, is_router, host)
+    })
+}
+
+/// The announcement of one address of a pod; `None` for one that is not for its neighbours, or that they cannot be reached for.
+fn of_address(
+    link: &Link,
+    address: &Address,
+    is_router: bool,
+    host: &Host,
+) -> Option<Announcement> {
     // A frame that leaves through a VLAN's parent has no tag, and reaches other neighbours than the pod's.
-    let (LinkKind::Macvlan(_), Some(Parent::Host(parent)), Some(mac)) =
-        (&link.kind, &link.parent, link.mac)
+    let (true, Some(Parent::Host(parent)), Some(mac)) =
+        (link.kind.shares_parent(), &link.parent, link.mac)
     else {
-        return Vec::new();
+        return None;
     };
-    let Some(parent) = host.state.link(parent).map(|parent| parent.index) else {
-        return Vec::new();
-    };
-    let announcement = |address| match address {
-        IpAddr::V4(address) => Some(Announcement {
-            parent,
-            mac,
-            address,
-        }),
-        IpAddr::V6(_) => None,
-    };
-    let addresses = addresses.iter();
-    addresses
-        .filter_map(|address| announcement(address.local))
-        .collect()
+    // An ipvlan in a mode of layer 3 answers no ARP.
+    if link.flags.noarp || address.flags & DADFAILED != 0 || address.is_shared() {
+        return None;
+    }
+    Some(Announcement {
+        parent: host.state.link(parent)?.index,
+        mac,
+        address: address.clone(),
+        is_router,
+    })
+}
+
+impl Announcement {
+    fn frame(&self) -> Vec<u8> {
+        match self.address.local {
+            IpAddr::V4(local) => frame::arp_announcement(self.mac, local),
+            IpAddr::V6(local) => frame::advertisement(self.mac, local, self.is_router),
+        }
+    }
+}
+
+impl Tentative {
+    /// The addresses that have passed duplicate address detection meanwhile; none where the pod cannot be read.
+    fn passed(mut self) -> Vec<Announcement> {
+        /// For one pod: it may have tens of thousands of addresses.
+        const LIMIT: Duration = Duration::from_millis(100);
+        self.socket.limit(Some(Instant::now() + LIMIT));
+        let state = dump::links_and_addresses(&mut self.socket, None);
+        let is_usable = |now: &&Address| now.flags & (TENTATIVE | DADFAILED) == 0;
+        let addresses = state.iter().flat_map(|state| &state.addresses);
+        let usable: HashSet<_> = addresses.filter(is_usable).map(Address::key).collect();
+        let mut passed = self.addresses;
+        passed.retain(|one| usable.contains(&one.address.key()));
+        passed
+    }
 }
 
 /// Sends all announcements through one socket; returns how many could not be sent, with the last errno.
-fn send(all: &[Announcement]) -> io::Result<Option<(usize, io::Error)>> {
-    if all.is_empty() {
-        return Ok(None);
-    }
-    let sender = Sender::open()?;
+fn send(sender: &Sender, all: &[Announcement]) -> Option<(usize, io::Error)> {
     let failed = all
         .iter()
-        .filter_map(|a| sender.send(a.parent, &frame(a.mac, a.address)).err());
-    Ok(failed.fold(None, |count, error| {
+        .filter_map(|one| sender.send(one.parent, &one.frame()).err());
+    failed.fold(None, |count, error| {
         Some((count.map_or(1, |(n, _)| n + 1), error))
-    }))
+    })
 }
 
-/// A broadcast ARP request for one's own address.
-fn frame(mac: Mac, address: Ipv4Addr) -> Vec<u8> {
-    const BROADCAST: [u8; 6] = [0xff; 6];
-    const ETHERTYPE_ARP: [u8; 2] = [0x08, 0x06];
-    // Ethernet, IPv4, address lengths 6 and 4, request (RFC 826).
-    const REQUEST: [u8; 8] = [0, 1, 0x08, 0, 6, 4, 0, 1];
-    const UNKNOWN: [u8; 6] = [0; 6];
-    let ip = address.octets();
-    [
-        &BROADCAST[..],
-        &mac.0,
-        &ETHERTYPE_ARP,
-        &REQUEST,
-        &mac.0,
-        &ip,
-        &UNKNOWN,
-        &ip,
-    ]
-    .concat()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_announcement_names_the_pod_as_sender_and_target() {
-        let frame = frame(Mac([2, 0, 0, 0, 0, 1]), Ipv4Addr::new(10, 0, 0, 9));
-        assert_eq!(frame.len(), 42);
-        assert_eq!(
-            frame[..12],
-            [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 1]
-        );
-        assert_eq!(frame[22..32], [2, 0, 0, 0, 0, 1, 10, 0, 0, 9]);
-        assert_eq!(frame[38..], [10, 0, 0, 9]);
-    }
+/// Sends them once more after the interval, and those that became usable meanwhile, from a thread in the host's namespace like
+/// this one. The restore continues.
+fn send_again(
+    sender: Sender,
+    mut all: Vec<Announcement>,
+    tentative: Vec<Tentative>,
+) -> Option<JoinHandle<()>> {
+    let due = Instant::now() + INTERVAL;
+    let work = move || {
+        thread::sleep(due.saturating_duration_since(Instant::now()));
+        all.extend(tentative.into_iter().flat_map(Tentative::passed));
+        // The first ones were sent, or their failure is reported.
+        let _ = send(&sender, &all);
+    };
+    thread::Builder::new().spawn(work).ok()
 }

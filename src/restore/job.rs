@@ -1,10 +1,11 @@
 //! One pod during a restore: observed, planned and worked on from inside, for a limited time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::slice;
 use std::time::{Duration, Instant};
 
 use super::apply::{self, Applied, Failure, remaining};
+use super::conflict::{self, Target};
 use super::{RestoreState, RestoredPod};
 use crate::inventory::cannot_observe;
 use crate::inventory::matched::Matched;
@@ -12,10 +13,11 @@ use crate::inventory::observe::{Host, Pod};
 use crate::journal;
 use crate::kernel::Error;
 use crate::model::address::TENTATIVE;
-use crate::model::problem::{Holder, RestoreCause};
-use crate::model::sysctl::Sysctls;
+use crate::model::problem::{ConflictCause, Holder, RestoreCause};
+use crate::model::sysctl::{SysctlKey, Sysctls};
 use crate::model::{
-    Address, Hardware, IfName, Indexed, Link, LinkKind, Mac, NetState, Parent, PodId, Problem,
+    Address, Claim, ConflictProbe, Hardware, IfName, Indexed, Link, LinkKind, Mac, NetState,
+    Parent, PodId, Problem,
 };
 use crate::plan::{self, HostLinks, Plan, Step};
 
@@ -29,8 +31,12 @@ pub(super) struct Job {
     pub(super) lost_devices: Vec<Hardware>,
     /// Missing links on the host's links.
     pub(super) missing: Vec<Link>,
+    /// Addresses to probe before they are added.
+    targets: Vec<Target>,
     /// Links that this run has created.
     created: Vec<IfName>,
+    /// Links with IPv6 forwarding.
+    routers: BTreeSet<IfName>,
     /// Steps that were carried out.
     done: Vec<Step>,
     failures: Vec<Failure>,
@@ -64,7 +70,9 @@ impl Job {
             before: None,
             lost_devices: Vec::new(),
             missing: Vec::new(),
+            targets: Vec::new(),
             created: Vec::new(),
+            routers: BTreeSet::new(),
             done: Vec::new(),
             failures: Vec::new(),
             last: None,
@@ -165,15 +173,23 @@ impl Job {
         self.lost_devices = devices(&claims).filter(is_lost).cloned().collect();
     }
 
-    /// Reads the links alone, which shows the missing ones; inside the pod's namespace.
-    pub(super) fn survey(&mut self, host: &Host, links: &HostLinks) {
+    /// Reads the links, which shows the missing ones, and for a probe the addresses; inside the pod's namespace.
+    pub(super) fn survey(&mut self, host: &Host, links: &HostLinks, probe: ConflictProbe) {
         if self.before.is_some() {
             return;
         }
-        let state = match self.matched.pod.observe_links_inside(host) {
+        let pod = &mut self.matched.pod;
+        let state = match probe {
+            ConflictProbe::Off => pod.observe_links_inside(host),
+            ConflictProbe::Fast | ConflictProbe::Rfc5227 => pod.observe_claims_inside(host),
+        };
+        let state = match state {
             Ok(state) => state,
             Err(error) => return self.give_up(&error),
         };
+        if probe != ConflictProbe::Off {
+            self.targets = conflict::targets(&self.matched, &state, links);
+        }
         self.before = Some(link_names(&state));
         let plan = self.matched.plan(&state, None, links, &self.created);
         let missing = plan.steps.into_iter().filter_map(|step| match step {
@@ -183,6 +199,23 @@ impl Job {
         self.missing = missing.collect();
         // It has the memory of all steps.
         self.missing.shrink_to_fit();
+    }
+
+    /// The addresses to probe, once.
+    pub(super) fn take_targets(&mut self) -> Vec<Target> {
+        std::mem::take(&mut self.targets)
+    }
+
+    /// Whether a link of the pod has this MAC by its record.
+    pub(super) fn has_mac(&self, mac: Mac) -> bool {
+        let claims = self.matched.claims();
+        claims.links.iter().any(|link| link.mac == Some(mac))
+    }
+
+    /// Leaves out an address that another one has, and the routes that need it.
+    pub(super) fn withhold(&mut self, claim: Claim, cause: ConflictCause) {
+        self.matched.contested.push(cause.error(&claim));
+        self.matched.withheld.insert(claim);
     }
 
     pub(super) fn give_up(&mut self, error: &Error) {
@@ -216,6 +249,7 @@ impl Job {
             .iter()
             .any(|address| address.flags & TENTATIVE != 0);
         self.finished = plan.steps.is_empty() || (stuck && !waiting);
+        self.routers = routers(&state);
         if self.finished && plan.later.is_empty() {
             // Most of what a thousand pods would keep, and nothing is compared with them any more.
             forget_settings(&mut state);
@@ -288,16 +322,25 @@ impl Job {
         }
     }
 
-    /// The links that this run created, each with its addresses.
-    pub(super) fn created_links(&self) -> Vec<(&Link, Vec<&Address>)> {
+    /// The addresses that this run restored, each with its link: all of a link that it created, and those that it added.
+    pub(super) fn restored_addresses(&self) -> Vec<(&Link, &Address)> {
         let Some((state, _)) = &self.last else {
             return Vec::new();
         };
+        let added = self.done.iter().flat_map(Step::added_addresses);
+        let added: HashSet<_> = added.map(Address::key).collect();
+        let is_restored = |address: &&Address| {
+            self.created.contains(&address.dev) || added.contains(&address.key())
+        };
         let state = Indexed::new(state);
-        let links = self.created.iter().filter_map(|name| state.link(name));
-        links
-            .map(|link| (link, state.addresses_of(&link.name).to_vec()))
-            .collect()
+        let restored = state.state.addresses.iter().filter(is_restored);
+        let with_link = restored.filter_map(|address| Some((state.link(&address.dev)?, address)));
+        with_link.collect()
+    }
+
+    /// Whether the pod forwards IPv6 packets that come in through this link.
+    pub(super) fn is_router(&self, link: &IfName) -> bool {
+        self.routers.contains(link)
     }
 
     /// The MAC and the parent of a link that could not go up because another link has that MAC.
@@ -319,7 +362,9 @@ impl Job {
             before,
             lost_devices: _,
             missing: _,
+            targets: _,
             created: _,
+            routers: _,
             done,
             failures,
             last,
@@ -368,6 +413,14 @@ fn link_names(state: &NetState) -> Vec<IfName> {
         .iter()
         .filter(|link| link.kind != LinkKind::Loopback);
     links.map(|link| link.name.clone()).collect()
+}
+
+/// The links with IPv6 forwarding.
+fn routers(state: &NetState) -> BTreeSet<IfName> {
+    const FORWARDING: SysctlKey = SysctlKey::known("forwarding");
+    let is_router = |link: &&Link| link.sysctls.ipv6.get(&FORWARDING) == Some(&1);
+    let routers = state.links.iter().filter(is_router);
+    routers.map(|link| link.name.clone()).collect()
 }
 
 fn forget_settings(state: &mut NetState) {

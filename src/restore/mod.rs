@@ -3,12 +3,13 @@
 mod announce;
 mod apply;
 pub(crate) mod compare;
+mod conflict;
 mod create_links;
 mod detour;
+mod holders;
 mod host;
 pub(crate) mod inspect;
 mod job;
-mod mac_owners;
 mod managed;
 mod pods;
 pub(crate) mod request;
@@ -22,8 +23,9 @@ use std::time::Duration;
 use self::host::HostJob;
 use self::job::Job;
 use self::managed::Managed;
-use self::turns::Ground;
+use self::turns::{Ground, Turns};
 use self::wait_nic::WaitLimit;
+use crate::context::Pending;
 use crate::inventory::matched::Matched;
 use crate::inventory::prepare::{Request, prepare};
 use crate::inventory::rejected::name_successors;
@@ -31,7 +33,7 @@ use crate::inventory::survey::{Lost, Surveyed, settle_bare};
 use crate::kernel::Error;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::RestoreCause;
-use crate::model::{IfName, NodeIdentity, PodSummary, Problem};
+use crate::model::{ConflictProbe, IfName, NodeIdentity, PodSummary, Problem};
 use crate::plan::Step;
 use crate::progress::{Listener, Phase, Progress, Wait};
 use crate::refusal::Refusal;
@@ -53,6 +55,8 @@ pub(crate) struct Restored {
     pub is_refused: bool,
     /// Whether nothing was missing after a restore before this one.
     pub was_complete: bool,
+    /// Announcements that are still to be sent.
+    pub pending: Pending,
 }
 
 /// What a restore did in one pod, and what is left.
@@ -107,7 +111,7 @@ impl RestoreState {
     }
 }
 
-/// How long a restore may take for what it does not do itself.
+/// How long a restore may take for what it does not do itself, and how it probes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// For the NIC and its carrier.
@@ -118,6 +122,8 @@ pub(crate) struct Limits {
     pub settle: Duration,
     /// For one pod, before the rest of its work waits for all others.
     pub pod_budget: Duration,
+    /// How to probe an address before it is added.
+    pub conflict_probe: ConflictProbe,
 }
 
 /// Restores under the lock: a snapshot must not record a network that is half restored.
@@ -199,7 +205,7 @@ fn once(
     let mut surveyed = prepare(request.clone(), store)?;
     let matched = std::mem::take(&mut surveyed.matched);
     let (mut host, mut pods, mut problems) = (None, Vec::new(), Vec::new());
-    let mut parents = Parents::Same;
+    let (mut parents, mut pending) = (Parents::Same, Pending::default());
     if !matched.is_empty() {
         let work = carry_out(&mut surveyed, matched, limit, progress).map_err(|error| {
             let error = error.to_string();
@@ -208,6 +214,7 @@ fn once(
         parents = work.parents;
         problems.extend(work.host.problems());
         problems.extend(work.notes);
+        pending = work.pending;
         host = Some((work.host.done.clone(), work.host.state()));
         for job in work.jobs {
             let (pod, left) = job.finish();
@@ -215,7 +222,10 @@ fn once(
             problems.extend(left);
         }
     }
-    let restored = sum_up(surveyed, host, pods, problems, &runtimes);
+    let restored = Restored {
+        pending,
+        ..sum_up(surveyed, host, pods, problems, &runtimes)
+    };
     Ok((restored, parents))
 }
 
@@ -259,6 +269,7 @@ fn sum_up(
         problems: all,
         is_refused,
         was_complete: false,
+        pending: Pending::default(),
     }
 }
 
@@ -267,6 +278,7 @@ struct Work {
     host: HostJob,
     jobs: Vec<Job>,
     notes: Vec<Problem>,
+    pending: Pending,
     parents: Parents,
 }
 
@@ -295,7 +307,11 @@ fn carry_out(
         managed: &mut managed,
         links: &links,
     };
-    let (mut jobs, found) = turns::restore(jobs, &mut ground, limit, progress)?;
+    let Turns {
+        mut jobs,
+        notes: found,
+        pending,
+    } = turns::restore(jobs, &mut ground, limit, progress)?;
     notes.extend(found);
     host_job.restore_again(host, baseline, &mut managed, progress)?;
     notes.extend(managed.findings(&host_job.done));
@@ -305,6 +321,7 @@ fn carry_out(
         host: host_job,
         jobs,
         notes,
+        pending,
     })
 }
 

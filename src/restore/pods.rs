@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use super::job::Job;
 use super::turns::Turn;
-use super::{create_links, mac_owners};
+use super::{create_links, holders};
 use crate::inventory::observe::Host;
 use crate::inventory::visit;
 use crate::kernel::Error;
 use crate::model::problem::InventoryCause;
-use crate::model::{Hardware, Link};
+use crate::model::{ConflictProbe, Hardware, Link};
 use crate::plan::HostLinks;
 use crate::progress::{Listener, Progress};
 
@@ -29,7 +29,7 @@ pub(super) fn find_mac_owners(jobs: &mut [Job], host: &Host) {
     if contested.is_empty() {
         return;
     }
-    let mut owners = mac_owners::owners_of_macs(host);
+    let mut owners = holders::owners_of_macs(host);
     for (at, contested) in contested {
         let owner = owners.remove(&contested);
         jobs[at].owner = owner.map(|owner| (contested.0, owner));
@@ -46,32 +46,46 @@ pub(super) fn lost_devices(jobs: &mut [Job], host: &Host) -> Vec<Hardware> {
         .collect()
 }
 
-/// Restores every pod as far as possible in this turn.
-pub(super) fn restore(
+/// Begins a turn: finds what every pod lacks.
+pub(super) fn survey(
     jobs: &mut [&mut Job],
     turn: Turn,
-    host: &mut Host,
+    host: &Host,
     links: &HostLinks,
-    progress: &mut dyn Listener,
-) -> Result<(), Error> {
-    let limit = turn.limit();
+    probe: ConflictProbe,
+) {
     for job in jobs.iter_mut() {
         job.begin_turn();
     }
-    visit(jobs, limit, |job| job.survey(host, links));
+    visit(jobs, turn.limit(), |job| job.survey(host, links, probe));
+}
+
+/// Creates the missing links on links of the host.
+pub(super) fn create(jobs: &mut [&mut Job], turn: Turn, host: &mut Host) -> Result<(), Error> {
     if turn == Turn::Small {
-        create_links(jobs, usize::MAX, host)?;
-    } else {
-        for job in jobs.iter_mut() {
-            create_links_of(job, limit, host)?;
-        }
+        return create_links(jobs, usize::MAX, host);
     }
+    for job in jobs.iter_mut() {
+        create_links_of(job, turn.limit(), host)?;
+    }
+    Ok(())
+}
+
+/// Restores the rest of every pod, as far as possible in this turn.
+pub(super) fn restore(
+    jobs: &mut [&mut Job],
+    turn: Turn,
+    host: &Host,
+    links: &HostLinks,
+    progress: &mut dyn Listener,
+) {
+    let limit = turn.limit();
     let count_open = |jobs: &[&mut Job]| jobs.iter().filter(|job| is_open(job)).count();
     let mut deadline = None;
     loop {
         let open_before = count_open(jobs);
         if open_before == 0 || deadline.is_some_and(|deadline| Instant::now() > deadline) {
-            return Ok(());
+            return;
         }
         work_on(jobs, limit, host, links);
         let open = count_open(jobs);

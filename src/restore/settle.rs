@@ -154,6 +154,7 @@ impl Restored {
             return self;
         }
         let mut both = second;
+        both.pending.add(mem::take(&mut self.pending));
         both.was_complete |= self.was_complete || self.is_complete();
         for pod in &mut both.pods {
             let mut first = self.pods.iter();

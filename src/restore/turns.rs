@@ -3,16 +3,21 @@
 //! Pods that need little come first. Each of the others has a budget of time, and when that is used up, the rest of its work
 //! waits until all others are restored. Nothing is left out: the last turn has no limit.
 
+use std::collections::BTreeSet;
+use std::mem;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::conflict::Search;
 use super::host::HostJob;
 use super::job::Job;
 use super::managed::Managed;
 use super::wait_nic::{self, WaitLimit};
 use super::{announce, pods, waiting};
+use crate::context::Pending;
 use crate::inventory::observe::Host;
 use crate::kernel::Error;
+use crate::matching::NetnsKey;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::Problem;
 use crate::plan::HostLinks;
@@ -57,15 +62,25 @@ pub(super) struct Ground<'a, 'user> {
     pub links: &'a HostLinks,
 }
 
-/// Restores all pods; returns them sorted by id, and the problems of the host's links.
+/// What all turns did.
+pub(super) struct Turns {
+    /// Sorted by id.
+    pub jobs: Vec<Job>,
+    /// The problems of the host's links, of probes and announcements.
+    pub notes: Vec<Problem>,
+    pub pending: Pending,
+}
+
+/// Restores all pods.
 pub(super) fn restore(
     mut jobs: Vec<Job>,
     ground: &mut Ground<'_, '_>,
     limit: WaitLimit<'_>,
     progress: &mut dyn Listener,
-) -> Result<(Vec<Job>, Vec<Problem>), Error> {
+) -> Result<Turns, Error> {
     let budget = limit.pod_budget;
-    let mut notes = Vec::new();
+    let known = jobs.iter().map(|job| job.matched.pod.netns.key()).collect();
+    let (mut notes, mut pending) = (Vec::new(), Pending::default());
     for turn in [Turn::Small, Turn::Budget(budget), Turn::Rest] {
         let is_open = |job: &&mut Job| !job.is_through && turn.takes(job);
         let mut taken: Vec<&mut Job> = jobs.iter_mut().filter(is_open).collect();
@@ -74,35 +89,100 @@ pub(super) fn restore(
         }
         taken.sort_by_cached_key(|job| job.order());
         progress.notice(Progress::Phase(Phase::RestoringPods, taken.len()));
-        pods::restore(&mut taken, turn, ground.host, ground.links, progress)?;
-        if turn == Turn::Small {
-            notes.extend(wait_for_carrier(ground, limit, progress)?);
-        }
+        let mut carrier = Carrier {
+            is_awaited: turn != Turn::Small,
+            limit,
+        };
+        let search = create(&mut taken, turn, ground, limit)?;
+        notes.extend(finish_search(
+            search,
+            &mut taken,
+            &known,
+            (ground, &mut carrier),
+            progress,
+        )?);
+        pods::restore(&mut taken, turn, ground.host, ground.links, progress);
+        notes.extend(carrier.wait(ground, progress)?);
         taken.retain(|job| !job.is_late());
         finish_later(&mut taken, ground, progress)?;
-        notes.extend(announce::announce(&taken, ground.host));
+        notes.extend(announce::announce(&mut taken, ground.host, &mut pending));
         for job in taken {
             job.is_through = true;
             job.postponed = (turn == Turn::Rest).then_some(budget);
         }
     }
     jobs.sort_by(|a, b| a.id().cmp(b.id()));
-    Ok((jobs, notes))
+    Ok(Turns {
+        jobs,
+        notes,
+        pending,
+    })
 }
 
-fn wait_for_carrier(
+/// Creates the links of a turn, while the probes of addresses are under way.
+fn create(
+    jobs: &mut [&mut Job],
+    turn: Turn,
     ground: &mut Ground<'_, '_>,
     limit: WaitLimit<'_>,
+) -> Result<Option<Search>, Error> {
+    let probe = limit.conflict_probe;
+    pods::survey(jobs, turn, ground.host, ground.links, probe);
+    let mut search = Search::of(jobs, ground.host, probe);
+    if let Some(search) = &mut search
+        && search.has_carrier(ground.host)
+    {
+        search.start(ground.host);
+    }
+    pods::create(jobs, turn, ground.host)?;
+    Ok(search)
+}
+
+/// Waits for the answers to the probes. `known` are the namespaces of all pods with a record.
+fn finish_search(
+    search: Option<Search>,
+    jobs: &mut [&mut Job],
+    known: &BTreeSet<NetnsKey>,
+    (ground, carrier): (&mut Ground<'_, '_>, &mut Carrier<'_>),
     progress: &mut dyn Listener,
 ) -> Result<Vec<Problem>, Error> {
-    let Ground {
-        host,
-        baseline,
-        links,
-        ..
-    } = ground;
-    progress.notice(waiting(Wait::Carrier, limit.for_carrier(), baseline));
-    wait_nic::for_carrier(host, baseline, links, limit)
+    let Some(mut search) = search else {
+        return Ok(Vec::new());
+    };
+    let mut notes = Vec::new();
+    if !search.is_started() {
+        // A probe without carrier reaches no other machine.
+        notes.extend(carrier.wait(ground, progress)?);
+        search.start(ground.host);
+    }
+    notes.extend(search.finish(jobs, ground.host, known));
+    Ok(notes)
+}
+
+/// The one wait for carrier.
+struct Carrier<'user> {
+    is_awaited: bool,
+    limit: WaitLimit<'user>,
+}
+
+impl Carrier<'_> {
+    fn wait(
+        &mut self,
+        ground: &mut Ground<'_, '_>,
+        progress: &mut dyn Listener,
+    ) -> Result<Vec<Problem>, Error> {
+        if mem::replace(&mut self.is_awaited, true) {
+            return Ok(Vec::new());
+        }
+        let Ground {
+            host,
+            baseline,
+            links,
+            ..
+        } = ground;
+        progress.notice(waiting(Wait::Carrier, self.limit.for_carrier(), baseline));
+        wait_nic::for_carrier(host, baseline, links, self.limit)
+    }
 }
 
 /// The steps that had to wait for carrier. Carrier spreads from the NIC to VLANs and macvlans by separate events, which

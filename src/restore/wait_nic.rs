@@ -10,7 +10,7 @@ use crate::kernel::events::{self, LATE_LINKWATCH, LINKWATCH};
 use crate::kernel::{Error, link, udev};
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::RestoreCause;
-use crate::model::{Hardware, IfName, Link, Problem};
+use crate::model::{ConflictProbe, Hardware, IfName, Link, Problem};
 use crate::plan::HostLinks;
 
 /// How long udev may take to finish with a new device.
@@ -28,6 +28,8 @@ pub(crate) struct WaitLimit<'a> {
     pub(super) grace: Duration,
     /// What one pod may cost, before the rest of its work waits for all others.
     pub(super) pod_budget: Duration,
+    /// How to probe an address before it is added.
+    pub(super) conflict_probe: ConflictProbe,
     /// Whether a signal ends the wait, where signals may.
     interrupted: Option<&'a dyn Fn() -> bool>,
 }
@@ -39,12 +41,14 @@ impl<'a> WaitLimit<'a> {
             manager_grace,
             settle: _,
             pod_budget,
+            conflict_probe,
         } = limits;
         Self {
             until: Instant::now() + wait,
             limit: wait,
             grace: manager_grace,
             pod_budget,
+            conflict_probe,
             interrupted,
         }
     }

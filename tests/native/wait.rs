@@ -104,7 +104,7 @@ fn a_nic_that_is_remade_without_end_is_an_error() {
     }
     let output = child.wait_with_output().expect("netfix ends");
     let run = Run::from_output(line, &output);
-    run.exits(5).names("degraded", "", &["remade 4 times"]);
+    run.exits(1).names("degraded", "", &["remade 4 times"]);
     node.give_carrier();
     node.netfix("restore").exits(0);
     for (pod, before) in pods.iter().zip(&before) {

@@ -65,6 +65,10 @@ sentences! {
             to neither" (others = and(others.iter())),
         AddressOfAnother { owner, title } => "{owner} {title}: a restore does not add it here",
         AddressKept { others } => "{others} claims it as well; a restore adds it only here" (others = and(others.iter())),
+        AddressInUse { owner, mac } => "{owner} has it now{mac}: a restore does not add it here, nor the routes that need it"
+            (mac = or_nothing(", with MAC ", mac.as_ref())),
+        AddressAnswered { mac, link } => "another machine has it: {mac} answered the probe on {link}. A restore does not add \
+            it here, nor the routes that need it, until that machine gives it up",
     }
 }
 
@@ -127,8 +131,10 @@ sentences! {
             manager or a second reset of the driver does that" (pods = count(*pods, "pod")),
         Unsettled { times } => "the links under the pods were remade {times} times during this restore: pods can be without \
             network. Find what removes them (`journalctl -b`, `dmesg`), then run `netfix restore`",
+        NotProbed { failed, all, error } => "cannot send {failed} of {all}: {error}. netfix adds these addresses without a probe"
+            (all = count(*all, "probe")),
         NotAnnounced { failed, all, error } => "cannot send {failed} of {all}: {error}"
-            (all = count(*all, "ARP announcement")),
+            (all = count(*all, "announcement")),
     }
 }
 

@@ -40,7 +40,7 @@ attacks! { RIGHTS;
         ip addr add $WEB/16 dev m0 && ip addr add $WEB/32 dev eth0";
     the_hosts_address: BeforeSnapshot, ["address-conflict"],
         "ip addr add $HOST/32 dev eth0";
-    the_gateways_address: BeforeSnapshot, [],
+    the_gateways_address: BeforeSnapshot, ["address-conflict"],
         "ip addr add $GATEWAY/32 dev eth0";
     a_proxy_for_its_neighbours: BeforeSnapshot, [],
         "ip neigh add proxy $WEB dev eth0 && echo 1 >/proc/sys/net/ipv4/conf/eth0/proxy_arp";

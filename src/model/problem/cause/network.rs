@@ -41,6 +41,8 @@ causes! {
         AddressClaimed { others: Others } => AddressConflict,
         AddressOfAnother { owner: Holder, title: Title } => AddressConflict,
         AddressKept { others: Others } => AddressConflict,
+        AddressInUse { owner: Holder, mac: Option<Mac> } => AddressConflict,
+        AddressAnswered { mac: Mac, link: IfName } => AddressConflict,
     }
 }
 
@@ -120,6 +122,7 @@ causes! {
         Unsettled { times: usize } => Degraded,
         HostFailed { error: String } => Failed,
         Postponed { budget: Duration } => PodBudget,
+        NotProbed { failed: usize, all: usize, error: String } => Failed,
         NotAnnounced { failed: usize, all: usize, error: String } => Failed,
     }
 }

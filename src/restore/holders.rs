@@ -1,0 +1,89 @@
+//! Finds who on this machine has a contested MAC or an address that a pod is to get: reads every namespace.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use crate::inventory::discover;
+use crate::inventory::observe::{self, Host};
+use crate::matching::{NetnsKey, Selection};
+use crate::model::problem::Holder;
+use crate::model::{Claim, IfName, Link, Mac, NetState, Parent};
+
+/// Every macvlan of the machine by MAC and parent. Used only on a conflict.
+pub(super) fn owners_of_macs(host: &Host) -> BTreeMap<(Mac, IfName), Holder> {
+    let mut owners = BTreeMap::new();
+    for (link, claim) in host.state.claims_of_host() {
+        if let Claim::Mac(parent, mac) = claim {
+            owners.insert((mac, parent), of_host(&link.name));
+        }
+    }
+    for (holder, state) in read_all(host, &BTreeSet::new()).unwrap_or_default() {
+        for link in state.links {
+            if let (Some(Parent::Host(parent)), Some(mac)) = (&link.parent, link.mac) {
+                let owner = Holder {
+                    link: Some(link.name),
+                    ..holder.clone()
+                };
+                owners.insert((mac, parent.clone()), owner);
+            }
+        }
+    }
+    owners
+}
+
+/// The links that are up and have one of these addresses on these host links, each with its MAC. Namespaces `besides` are
+/// not read.
+///
+/// # Errors
+/// `/proc` or the mount table cannot be read.
+pub(super) fn owners_of_addresses(
+    host: &Host,
+    besides: &BTreeSet<NetnsKey>,
+    wanted: &BTreeSet<Claim>,
+) -> io::Result<BTreeMap<Claim, (Holder, Option<Mac>)>> {
+    let mut owners = BTreeMap::new();
+    let is_it = |link: &Link, claim: &Claim| link.flags.up && wanted.contains(claim);
+    for (link, claim) in host.state.claims_of_host() {
+        if is_it(link, &claim) {
+            owners.insert(claim, (of_host(&link.name), link.mac));
+        }
+    }
+    for (holder, state) in read_all(host, besides)? {
+        for (link, claim) in state.claims() {
+            if is_it(link, &claim) {
+                let owner = Holder {
+                    link: Some(link.name.clone()),
+                    ..holder.clone()
+                };
+                owners.insert(claim, (owner, link.mac));
+            }
+        }
+    }
+    Ok(owners)
+}
+
+fn of_host(link: &IfName) -> Holder {
+    Holder {
+        pod: None,
+        netns: String::new(),
+        link: Some(link.clone()),
+    }
+}
+
+/// Every namespace of the machine with its links and addresses.
+fn read_all(host: &Host, besides: &BTreeSet<NetnsKey>) -> io::Result<Vec<(Holder, NetState)>> {
+    let (mut found, _) = discover::discover(&Selection::everything())?;
+    found.retain(|one| !besides.contains(&one.netns.key()));
+    let (mut pods, _) = observe::open_pods(found, host, &mut Vec::new());
+    let states = observe::observe_claims(&mut pods, host);
+    let read = pods.iter().zip(states).filter_map(|(pod, state)| {
+        let holder = Holder {
+            pod: Some(pod.info.id.clone()),
+            netns: pod.netns.shown(),
+            link: None,
+        };
+        // One that cannot be entered any more has ended.
+        Some((holder, state.ok()?))
+    });
+    Ok(read.collect())
+}

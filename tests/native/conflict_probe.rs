@@ -1,0 +1,431 @@
+//! The probe before an address is added (RFC 5227), and the announcements after it. What was sent is what tcpdump shows at the
+//! gateway, what a pod has is what ip(8) shows.
+
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use crate::common::background::{Background, tcpdump, wait_until};
+use crate::common::namespace::Namespace;
+use crate::common::{GATEWAY4, Node, Pod, Run};
+
+/// The MAC of the gateway's end of the wire.
+const GATEWAY_MAC: &str = "02:00:00:88:00:01";
+/// The port of datagrams that mark a moment.
+const MARK: u16 = 4242;
+/// ARP, the messages of neighbour discovery that probe or announce, and marks.
+const FRAMES: &str = "arp or udp dst port 4242 or (icmp6 and (ip6[40] == 135 or ip6[40] == 136))";
+const CONFLICT: &str = "address-conflict";
+const SLOW: &str = "restore --conflict-probe rfc5227";
+
+fn has(pod: &Pod<'_>, address: &str) -> bool {
+    pod.ip("addr show dev eth0")
+        .contains(&format!("{address}/"))
+}
+
+/// Two pods after the loss; the gateway has the address of the first one.
+fn contested(node: &Node) -> Vec<Pod<'_>> {
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    node.lose_and_reload();
+    let address = pods[0].address();
+    node.gateway.ip(&format!("addr add {address}/16 dev up0"));
+    pods
+}
+
+/// Sends a datagram to the gateway.
+fn send_from(ns: &Namespace) {
+    let send = || UdpSocket::bind("0.0.0.0:0")?.send_to(b"mark", (GATEWAY4, MARK));
+    ns.enter(send).expect("a datagram is sent");
+}
+
+/// Everything that was sent before a mark from the node.
+fn text_until_now(node: &Node, tcpdump: &Background) -> String {
+    send_from(&node.ns);
+    tcpdump.wait_for(&format!("{GATEWAY4}.{MARK}"));
+    tcpdump.text()
+}
+
+fn lines_with<'a>(text: &'a str, what: &str) -> Vec<&'a str> {
+    text.lines().filter(|line| line.contains(what)).collect()
+}
+
+/// Seconds since midnight at the beginning of a line of tcpdump.
+fn time_of(line: &str) -> f64 {
+    let time = line.split(' ').next().unwrap_or_default();
+    let parts = time.split(':').map(str::parse::<f64>);
+    parts.fold(0.0, |sum, part| {
+        60.0 * sum + part.unwrap_or_else(|e| panic!("no time in {line:?}: {e}"))
+    })
+}
+
+#[test]
+fn a_pod_stays_without_an_address_that_another_machine_has() {
+    let node = Node::new();
+    let pods = contested(&node);
+    let [first, second] = [&pods[0], &pods[1]];
+    first.ip("link show lo");
+    let run = node.netfix_json("restore").exits(5);
+    let address = first.address();
+    let run = run.errors(&[(CONFLICT, first.name())]).names(
+        CONFLICT,
+        first.name(),
+        &[&address, GATEWAY_MAC, "eth0"],
+    );
+    assert!(
+        first.has_eth0() && !has(first, &address),
+        "{}",
+        run.transcript()
+    );
+    assert_eq!(first.ip("route show"), "", "{}", run.transcript());
+    assert!(has(second, &second.address()), "{}", run.transcript());
+    assert!(second.ip("route show").contains(GATEWAY4));
+    assert_eq!(run.pod(second)["state"], "restored");
+
+    let again = node.netfix_json("restore").exits(5);
+    again.errors(&[(CONFLICT, first.name())]);
+    assert!(!has(first, &address));
+}
+
+#[test]
+fn a_restore_after_the_end_of_the_conflict_completes_and_corrects_the_gateway() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    let before: Vec<_> = pods.iter().map(Pod::capture).collect();
+    node.snapshot();
+    node.lose_and_reload();
+    let address = pods[0].address();
+    // A machine behind the gateway's link, which learns it.
+    node.gateway
+        .ip("link add other link up0 type macvlan mode bridge");
+    let other = Namespace::new(&format!("{}other", node.ns.name()));
+    node.gateway
+        .ip(&format!("link set other netns {}", other.name()));
+    other.ip(&format!("addr add {address}/16 dev other"));
+    other.ip("link set other up");
+    node.netfix_json("restore")
+        .exits(5)
+        .errors(&[(CONFLICT, pods[0].name())]);
+    other.ip("link del other");
+    node.gateway.ip(&format!(
+        "neigh replace {address} lladdr 02:00:00:88:00:99 dev up0 nud reachable"
+    ));
+    node.restore();
+    for (pod, before) in pods.iter().zip(&before) {
+        pod.assert_same_as(before);
+    }
+    let neighbour = node.gateway.ip(&format!("neigh show {address}"));
+    assert!(neighbour.contains(&pods[0].mac()), "{neighbour}");
+}
+
+#[test]
+fn a_pod_of_this_node_without_a_checkpoint_keeps_the_address_that_it_has() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    node.lose_and_reload();
+    node.ns.ip("link set eth0 up");
+    let (first, address) = (&pods[0], pods[0].address());
+    let other = node.bystander("other");
+    other.macvlan("mode bridge", "");
+    other.ip("link set eth0 up");
+    other.ip(&format!("addr add {address}/16 dev eth0"));
+    let words = [address.as_str(), &other.mac(), other.name(), "eth0"];
+    let run = node.netfix_json("restore").exits(5);
+    let run = run
+        .errors(&[(CONFLICT, first.name())])
+        .names(CONFLICT, first.name(), &words);
+    assert!(!has(first, &address), "{}", run.transcript());
+    assert!(has(&other, &address) && has(&pods[1], &pods[1].address()));
+    other.ip("link del eth0");
+    node.restore();
+    assert!(has(first, &address));
+}
+
+#[test]
+fn a_probe_names_no_sender_and_comes_before_everything_else_of_the_address() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    pods[0].ip(&format!("addr add {}/64 dev eth0", pods[0].address6()));
+    node.snapshot();
+    node.lose_and_reload();
+    let tcpdump = tcpdump(&node, FRAMES);
+    node.restore();
+    let text = text_until_now(&node, &tcpdump);
+    for pod in &pods {
+        let (address, mac) = (pod.address(), pod.mac());
+        let about = lines_with(&text, &format!("{address} "));
+        let first = about.first().unwrap_or_else(|| panic!("{address}: {text}"));
+        assert!(
+            first.contains(&format!("{mac} > ff:ff:ff:ff:ff:ff"))
+                && first.contains(&format!("Request who-has {address} tell 0.0.0.0")),
+            "{text}"
+        );
+        let of_pod = lines_with(&text, &format!(" {mac} > "));
+        let is_right = |line: &&&str| {
+            let tells = ["tell 0.0.0.0", &format!("tell {address},")];
+            !line.contains("ARP") || tells.iter().any(|tell| line.contains(*tell))
+        };
+        assert!(of_pod.iter().all(|line| is_right(&line)), "{text}");
+        let probes = about.iter().filter(|line| line.contains("tell 0.0.0.0"));
+        assert_eq!(probes.count(), 2, "{text}");
+    }
+    let [mac, address6] = [pods[0].mac(), pods[0].address6()];
+    let solicited = lines_with(&text, &format!("who has {address6}"));
+    let is_probe = |line: &&str| {
+        line.contains(&format!("{mac} > 33:33:ff:")) && line.contains(":: > ff02::1:ff")
+    };
+    assert!(solicited.first().is_some_and(is_probe), "{text}");
+}
+
+/// Announces an address that the namespace does not have, once a second.
+fn forge(node: &Node, ns: &Namespace, dev: &str, address: &str) -> Background {
+    ns.set_sysctl("ipv4/ip_nonlocal_bind", "1");
+    let mut arping = ns.exec("arping");
+    arping.args(["-U", "-I", dev, "-s", address, address]);
+    let tcpdump = tcpdump(node, "arp");
+    let forger = Background::start(&mut arping, node.temp().join("arping"));
+    tcpdump.wait_for(&format!("tell {address},"));
+    forger
+}
+
+#[test]
+fn an_announcement_of_another_machine_is_a_conflict() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    node.lose_and_reload();
+    node.ns.ip("link set eth0 up");
+    let address = pods[0].address();
+    let forger = forge(&node, &node.gateway, "up0", &address);
+    let run = node.netfix_json(SLOW).exits(5);
+    run.names(CONFLICT, pods[0].name(), &[&address, GATEWAY_MAC, "eth0"]);
+    assert!(!has(&pods[0], &address) && has(&pods[1], &pods[1].address()));
+    drop(forger);
+    node.restore();
+    assert!(has(&pods[0], &address));
+}
+
+#[test]
+fn a_pod_of_this_node_cannot_forge_a_conflict() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    node.lose_and_reload();
+    node.ns.ip("link set eth0 up");
+    let other = node.bystander("other");
+    other.macvlan("mode bridge", "");
+    other.ip("link set eth0 up");
+    let _forger = forge(&node, &other.ns, "eth0", &pods[0].address());
+    node.netfix(SLOW).exits(0);
+    assert!(pods.iter().all(|pod| has(pod, &pod.address())));
+}
+
+#[test]
+fn an_ipv6_address_without_duplicate_address_detection_is_probed() {
+    let node = Node::new();
+    let pod = node.pod_with_dad("web").simple();
+    pod.ip("addr add fd88::9:1/64 dev eth0 nodad");
+    pod.ip("addr add fd88::9:2/64 dev eth0 nodad");
+    node.snapshot();
+    node.lose_and_reload();
+    node.gateway.ip("addr add fd88::9:1/64 dev up0 nodad");
+    let run = node.netfix_json("restore").exits(1);
+    let run = run.errors(&[(CONFLICT, pod.name())]).names(
+        CONFLICT,
+        pod.name(),
+        &["fd88::9:1", GATEWAY_MAC, "eth0"],
+    );
+    assert!(!has(&pod, "fd88::9:1"), "{}", run.transcript());
+    assert!(
+        has(&pod, "fd88::9:2") && has(&pod, &pod.address()),
+        "{}",
+        run.transcript()
+    );
+    node.gateway.ip("addr del fd88::9:1/64 dev up0");
+    node.restore();
+    assert!(has(&pod, "fd88::9:1"));
+}
+
+#[test]
+fn the_kernel_finds_the_conflict_where_it_probes_itself() {
+    let node = Node::new();
+    let pod = node.pod_with_dad("web").simple();
+    pod.ip("addr add fd88::9:1/64 dev eth0");
+    let usable = || !pod.ip("-6 addr show dev eth0").contains("tentative");
+    assert!(wait_until(Duration::from_secs(10), usable), "tentative");
+    node.snapshot();
+    node.lose_and_reload();
+    node.gateway.ip("addr add fd88::9:1/64 dev up0 nodad");
+    node.netfix_json("restore");
+    let failed = || pod.ip("-6 addr show dev eth0").contains("dadfailed");
+    assert!(wait_until(Duration::from_secs(10), failed), "no dadfailed");
+    let run = node.netfix_json("restore").exits(1);
+    run.names(CONFLICT, pod.name(), &["fd88::9:1"]);
+}
+
+fn probes_after(prepare: impl FnOnce(&Node), words: &str) -> (Run, usize, String) {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    node.snapshot();
+    node.lose_and_reload();
+    prepare(&node);
+    let tcpdump = tcpdump(&node, FRAMES);
+    let run = node.netfix_json(words).exits(0);
+    assert!(pods.iter().all(|pod| has(pod, &pod.address())));
+    let text = text_until_now(&node, &tcpdump);
+    let probes = lines_with(&text, "tell 0.0.0.0").len();
+    (run, probes, text)
+}
+
+#[test]
+fn without_a_conflict_probe_none_is_sent() {
+    for words in [
+        "restore --conflict-probe off",
+        "restore --no-conflict-probe",
+    ] {
+        let (_, probes, text) = probes_after(|_| (), words);
+        assert_eq!(probes, 0, "{text}");
+        assert_eq!(lines_with(&text, "tell 10.88.1.10,").len(), 2, "{text}");
+    }
+}
+
+#[test]
+fn a_restore_with_nothing_to_do_sends_nothing() {
+    let restored = |node: &Node| drop(node.restore());
+    let (_, probes, text) = probes_after(restored, "restore");
+    assert_eq!(probes, 0, "{text}");
+    assert!(!text.contains("tell 10.88.1."), "{text}");
+}
+
+#[test]
+fn rfc5227_sends_three_probes() {
+    let (_, probes, text) = probes_after(|_| (), SLOW);
+    assert_eq!(probes, 6, "{text}");
+    let of_one: Vec<f64> = lines_with(&text, "who-has 10.88.1.10 tell 0.0.0.0")
+        .iter()
+        .map(|line| time_of(line))
+        .collect();
+    for pair in of_one.windows(2) {
+        let pause = (pair[1] - pair[0]).rem_euclid(86400.0);
+        assert!((0.9..4.0).contains(&pause), "{text}");
+    }
+}
+
+#[test]
+fn an_address_that_many_pods_may_have_is_not_probed() {
+    let node = Node::new();
+    let pods = node.simple_pods(2);
+    for pod in &pods {
+        pod.ip("addr add 10.88.9.9/32 dev eth0 scope host");
+    }
+    node.snapshot();
+    node.lose_and_reload();
+    node.gateway.ip("addr add 10.88.9.9/32 dev up0");
+    let tcpdump = tcpdump(&node, FRAMES);
+    node.restore();
+    assert!(pods.iter().all(|pod| has(pod, "10.88.9.9")));
+    let text = text_until_now(&node, &tcpdump);
+    assert!(!text.contains("10.88.9.9"), "{text}");
+}
+
+#[test]
+fn fifty_pods_wait_together() {
+    let node = Node::new();
+    let pods = node.simple_pods(50);
+    node.snapshot();
+    node.lose_and_reload();
+    let tcpdump = tcpdump(&node, FRAMES);
+    node.restore();
+    let text = text_until_now(&node, &tcpdump);
+    let arp = lines_with(&text, "who-has 10.88.1.");
+    assert_eq!(arp.len(), 4 * pods.len(), "{text}");
+    let (probes, announcements) = arp.split_at(2 * pods.len());
+    let is_probe = |line: &&str| line.contains("tell 0.0.0.0");
+    assert!(probes.iter().all(is_probe), "{text}");
+    assert!(!announcements.iter().any(is_probe), "{text}");
+    assert!(pods.iter().all(|pod| has(pod, &pod.address())));
+}
+
+#[test]
+fn a_learning_bridge_and_a_stale_neighbour_follow_the_pod() {
+    let node = Node::new();
+    let pod = node.pod("web").simple();
+    let (mac, address) = (pod.mac(), pod.address());
+    node.snapshot();
+    node.lose_and_reload();
+    let gateway = &node.gateway;
+    gateway.ip("link add br0 type bridge");
+    gateway.ip("addr flush dev up0");
+    gateway.ip("link set up0 master br0");
+    gateway.ip("link set br0 up");
+    gateway.ip(&format!("addr add {GATEWAY4}/16 dev br0"));
+    // The pod's MAC is sent from the other port.
+    let other = Namespace::new(&format!("{}other", node.ns.name()));
+    gateway.ip(&format!(
+        "link add port2 type veth peer name eth0 address {mac} netns {}",
+        other.name()
+    ));
+    gateway.ip("link set port2 master br0");
+    gateway.ip("link set port2 up");
+    other.ip("link set eth0 up");
+    other.ip("addr add 10.88.9.9/16 dev eth0");
+    let fdb = || {
+        let mut bridge = gateway.exec("bridge");
+        let output = bridge.args(["fdb", "show", "br", "br0"]).output();
+        let text = output.expect("bridge fdb").stdout;
+        String::from_utf8_lossy(&text).into_owned()
+    };
+    let learnt = |port: &str| fdb().contains(&format!("{mac} dev {port}"));
+    let is_learnt = || {
+        send_from(&other);
+        learnt("port2")
+    };
+    assert!(wait_until(Duration::from_secs(10), is_learnt), "{}", fdb());
+    let stale = "02:00:00:88:00:99";
+    gateway.ip(&format!(
+        "neigh replace {address} lladdr {stale} dev br0 nud reachable"
+    ));
+    other.ip("link set eth0 down");
+    node.restore();
+    let neighbour = gateway.ip(&format!("neigh show {address}"));
+    assert!(neighbour.contains(&mac), "{neighbour}");
+    assert!(learnt("up0") && !learnt("port2"), "{}", fdb());
+}
+
+#[test]
+fn every_address_is_announced_twice() {
+    let node = Node::new();
+    let pod = node.pod("web");
+    // Addresses are usable at once.
+    pod.ns.set_sysctl("ipv6/conf/default/accept_dad", "0");
+    let pod = pod.simple();
+    pod.ip(&format!("addr add {}/64 dev eth0 nodad", pod.address6()));
+    let link_local = |pod: &Pod<'_>| {
+        let text = pod.ip("-6 addr show dev eth0 scope link");
+        let word = text
+            .split_whitespace()
+            .find(|word| word.starts_with("fe80"));
+        let word = word.unwrap_or_else(|| panic!("{text}"));
+        word.split('/').next().unwrap_or_default().to_owned()
+    };
+    let link_local = link_local(&pod);
+    node.snapshot();
+    node.lose_and_reload();
+    let tcpdump = tcpdump(&node, FRAMES);
+    node.restore();
+    let text = text_until_now(&node, &tcpdump);
+    let announcement = format!("Request who-has {0} tell {0},", pod.address());
+    let advertisements = [pod.address6(), link_local].map(|address| {
+        format!("{address} > ff02::1: ICMP6, neighbor advertisement, tgt is {address}, length")
+    });
+    for what in [vec![announcement], advertisements.to_vec()].concat() {
+        let sent = lines_with(&text, &what);
+        assert_eq!(sent.len(), 2, "{what}\n{text}");
+        assert!(
+            sent.iter()
+                .all(|line| line.contains(&format!(" {} > ", pod.mac())))
+        );
+        let pause = (time_of(sent[1]) - time_of(sent[0])).rem_euclid(86400.0);
+        assert!((0.9..5.0).contains(&pause), "{what}\n{text}");
+    }
+}
