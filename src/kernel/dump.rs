@@ -1,4 +1,4 @@
-//! Dumps of a whole namespace: links, addresses, routes, rules, neighbours.
+//! Dumps of a whole namespace: links with their qdiscs, addresses, routes, rules, neighbours.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::codec::{Dump, Undecodable};
 use super::link::RawLink;
 use super::nsid::HostId;
 use super::{
-    Errno, Error, Socket, address, connected, link, neighbour, ntable, route, rule, sysctl,
+    Errno, Error, Socket, address, connected, link, neighbour, ntable, route, rule, sysctl, traffic,
 };
 use crate::model::address::Maker;
 use crate::model::sysctl::Sysctls;
@@ -49,6 +49,7 @@ pub fn state(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState
         link.sysctls.neigh6 = table6.of_link.get(&link.index).cloned().unwrap_or_default();
         sysctl::complete(&mut link.sysctls, &link.name);
     }
+    traffic::read(socket, &mut state.links)?;
     let links = by_index(&state.links);
     let unsupported = &mut state.unsupported;
     state.rules = rules(socket, unsupported)?;
@@ -349,5 +350,6 @@ pub fn state_in(datagrams: &[u8]) -> Result<NetState, Error> {
     state.rules = rules_in(dump()?, unsupported);
     state.neighbours = neighbours_in(dump()?, &links, unsupported);
     connected::separate(&mut state, routes);
+    traffic::read_from(&mut state.links, |_| dump())?;
     Ok(state)
 }

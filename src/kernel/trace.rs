@@ -126,6 +126,12 @@ fn kind(message: &RouteNetlinkMessage) -> &'static str {
         Message::NewRule(_) => "RTM_NEWRULE",
         Message::DelRule(_) => "RTM_DELRULE",
         Message::GetRule(_) => "RTM_GETRULE",
+        Message::NewQueueDiscipline(_) => "RTM_NEWQDISC",
+        Message::GetQueueDiscipline(_) => "RTM_GETQDISC",
+        Message::NewTrafficClass(_) => "RTM_NEWTCLASS",
+        Message::GetTrafficClass(_) => "RTM_GETTCLASS",
+        Message::NewTrafficFilter(_) => "RTM_NEWTFILTER",
+        Message::GetTrafficFilter(_) => "RTM_GETTFILTER",
         Message::NewNsId(_) => "RTM_NEWNSID",
         Message::GetNsId(_) => "RTM_GETNSID",
         // netfix sends no other, and subscribes to no other.
