@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Change, HostLinks, Observed, Plan, Step, addresses, routes};
+use super::{Change, HostLinks, Observed, Plan, Step, addresses, routes, traffic};
 use crate::model::bond::Bond;
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{IfName, Indexed, Link, LinkKind, NetState, Parent};
@@ -103,6 +103,7 @@ impl<'a> Planner<'a> {
         link_diff::attributes(wanted, now, &self.wanted, &self.now, &mut self.plan);
         link_diff::port(wanted, now, &self.wanted, &self.now, &mut self.plan);
         link_diff::sysctls(wanted, now, &self.wanted, &mut self.plan);
+        traffic::steps(wanted, now, &self.now, &mut self.plan);
         link_diff::up(wanted, now, &self.wanted, &mut self.plan);
     }
 
@@ -220,6 +221,7 @@ impl<'a> Planner<'a> {
         link_diff::port(wanted, now, &self.wanted, &self.now, &mut self.plan);
         link_diff::kind_data(wanted, now, &mut self.plan);
         link_diff::sysctls(wanted, now, &self.wanted, &mut self.plan);
+        traffic::steps(wanted, now, &self.now, &mut self.plan);
         if let (LinkKind::Bond(then), LinkKind::Bond(bond)) = (&wanted.kind, &now.kind) {
             self.bond(wanted, then, bond);
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Display;
 use std::hash::Hash;
 
-use super::{HostLinks, Observed, Plan, Step, addresses, routes};
+use super::{HostLinks, Observed, Plan, Step, addresses, routes, traffic};
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{Address, Claim, IfName, Indexed, Link, NetState, Parent, Problem, Route};
 use crate::plan::link_diff::{self, fresh_link};
@@ -85,6 +85,7 @@ impl Planner<'_> {
         link_diff::port(wanted, now, &self.wanted, &self.now, &mut self.plan);
         link_diff::kind_data(wanted, now, &mut self.plan);
         link_diff::sysctls(wanted, now, &self.wanted, &mut self.plan);
+        traffic::steps(wanted, now, &self.now, &mut self.plan);
         link_diff::up(wanted, now, &self.wanted, &mut self.plan);
     }
 
@@ -174,6 +175,12 @@ impl Planner<'_> {
             now.alias.is_some() && then.is_some_and(|then| then.alias.is_none())
         };
         let aliases = links.iter().filter(has_new_alias).map(|now| &now.name);
+        let qdiscs = links
+            .iter()
+            .filter_map(|now| Some((*known.get(&now.name)?, now)));
+        let qdiscs: Vec<String> = qdiscs
+            .flat_map(|(then, now)| traffic::surplus(then, now))
+            .collect();
         let links = links.iter().map(|now| &now.name);
         let links = links.filter(|now| !known.contains_key(now));
         let key = |address: &Address| (address.dev.clone(), address.identity());
@@ -182,6 +189,7 @@ impl Planner<'_> {
         let problems = &mut self.plan.problems;
         problems.extend(surplus_of("link", links));
         problems.extend(surplus_of("alias of link", aliases));
+        problems.extend(qdiscs.into_iter().map(|now| PlanCause::Surplus.info(now)));
         problems.extend(surplus_of("address", addresses.iter().filter(is_other)));
         // A version of a recorded route is changed, and then no other one is in its place.
         let changed = self.plan.steps.iter().filter_map(|step| match step {

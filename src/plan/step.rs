@@ -9,7 +9,9 @@ use crate::model::raw::RawAttribute;
 use crate::model::route::Position;
 use crate::model::sysctl::{Folder, SysctlKey, Sysctls};
 use crate::model::text::join;
-use crate::model::{Address, Bytes, IfName, Link, LinkKind, Mac, Neighbour, Parent, Route, Rule};
+use crate::model::{
+    Address, Bytes, IfName, Link, LinkKind, Mac, Neighbour, Parent, Route, Rule, TrafficObject,
+};
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -37,6 +39,20 @@ pub enum Step {
         value: String,
         /// The value that is there; empty where it is not known.
         now: String,
+    },
+    /// Adds a qdisc, class or filter.
+    AddTraffic {
+        /// The link.
+        dev: IfName,
+        /// The object.
+        object: Box<TrafficObject>,
+    },
+    /// Changes the options of a qdisc, class or filter in place.
+    ChangeTraffic {
+        /// The link.
+        dev: IfName,
+        /// The object.
+        object: Box<TrafficObject>,
     },
     /// Adds an address.
     AddAddress(Address),
@@ -160,7 +176,10 @@ impl Step {
     pub(crate) fn devs(&self) -> Vec<&IfName> {
         match self {
             Self::AddLink(link) => vec![&link.name],
-            Self::SetLink { dev, .. } | Self::Sysctl { dev, .. } => vec![dev],
+            Self::SetLink { dev, .. }
+            | Self::Sysctl { dev, .. }
+            | Self::AddTraffic { dev, .. }
+            | Self::ChangeTraffic { dev, .. } => vec![dev],
             Self::AddAddress(address) | Self::ChangeAddress(address) => vec![&address.dev],
             Self::AddNeighbour(neighbour) => vec![&neighbour.dev],
             Self::AddRoute { route, .. } | Self::ChangeRoute(route) | Self::DeleteRoute(route) => {
@@ -206,6 +225,8 @@ impl fmt::Display for Step {
                     write!(f, " (now {now})")
                 }
             }
+            Self::AddTraffic { dev, object } => write!(f, "+ {object} dev {dev}"),
+            Self::ChangeTraffic { dev, object } => write!(f, "~ {object} dev {dev}"),
             Self::AddAddress(address) => write!(f, "+ address {address}"),
             Self::ChangeAddress(address) => write!(f, "~ address {address}"),
             Self::AddNeighbour(neighbour) => write!(f, "+ neighbour {neighbour}"),

@@ -9,6 +9,7 @@ mod bond;
 mod link;
 mod route;
 mod sysctl;
+mod traffic;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -107,6 +108,8 @@ impl Kernel {
                 value,
                 ..
             } => self.write_sysctl(dev, *folder, key, value),
+            Step::AddTraffic { dev, object } => self.add_traffic(dev, object),
+            Step::ChangeTraffic { dev, object } => self.change_traffic(dev, object),
             Step::AddAddress(address) => self.add_address(address),
             Step::ChangeAddress(address) => self.change_address(address),
             Step::AddNeighbour(neighbour) => {
