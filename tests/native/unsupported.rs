@@ -74,12 +74,7 @@ const OBJECTS: [(&str, Make); 4] = [
         pod.ip("nexthop add id 7 via 10.88.0.1 dev eth0");
         pod.ip("route add 203.0.113.0/24 nhid 7");
     }),
-    ("tbf", |_, pod| {
-        let words = "qdisc add dev eth0 root tbf rate 10mbit burst 10k latency 50ms";
-        let mut shape = pod.ns.exec("tc");
-        let shaped = shape.args(words.split_whitespace()).status().expect("tc");
-        assert!(shaped.success(), "tc {words}");
-    }),
+    ("filter bpf", |_, pod| pod.add_bpf_filter()),
 ];
 
 #[test]
@@ -115,7 +110,7 @@ fn a_check_finds_an_object_that_the_checkpoint_does_not_have() {
         .exits(2)
         .errors(&[("unsupported", saved.name()), ("unsupported", late.name())])
         .names("unsupported", saved.name(), &["nexthop"])
-        .names("unsupported", late.name(), &["tbf"]);
+        .names("unsupported", late.name(), &["filter bpf"]);
 }
 
 #[test]
