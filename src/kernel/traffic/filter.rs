@@ -82,6 +82,9 @@ pub(super) fn storable(
     if let Some(flags) = kind.flags {
         keep_settable_flags(&mut nested, flags);
     }
+    if kind.name == "flower" && CVLAN.iter().any(|key| nested.get(*key).is_some()) {
+        return Err("an inner VLAN".to_owned());
+    }
     if kind.name == "u32"
         && let Some(mark) = nested.get_mut(TCA_U32_MARK)
     {
@@ -110,11 +113,23 @@ fn keep_settable_flags(nested: &mut Nested, number: u16) {
     }
 }
 
-/// The options to send for stored ones.
-pub(super) fn sendable(name: &str, options: &[u8]) -> Vec<u8> {
+/// `TCA_FLOWER_KEY_ETH_TYPE`, and those of a VLAN and of the VLAN in it. Of the latter the kernel does not report the protocol.
+const ETH_TYPE: u16 = 8;
+const VLAN: [u16; 3] = [23, 24, 25];
+const CVLAN: [u16; 3] = [77, 78, 79];
+
+/// The options to send for stored ones, of a filter for this protocol (network byte order).
+pub(super) fn sendable(name: &str, options: &[u8], protocol: [u8; 2]) -> Vec<u8> {
     let (Some(kind), Some(mut nested)) = (of(name), Nested::parse(options)) else {
         return options.to_vec();
     };
+    // A VLAN is in the request as the type of the frame; the kernel reports the type inside.
+    let is_vlan = matches!(u16::from_be_bytes(protocol), 0x8100 | 0x88a8);
+    let has_vlan = || VLAN.iter().any(|key| nested.get(*key).is_some());
+    if kind.name == "flower" && is_vlan && has_vlan() {
+        nested.remove(&[ETH_TYPE]);
+        nested.push(ETH_TYPE, protocol.to_vec());
+    }
     if let Some(list) = nested.get_mut(kind.actions) {
         *list = action::sendable(list);
     }
@@ -188,7 +203,7 @@ mod tests {
             (2, &nested(&[(1, &expected)])),
         ]);
         assert_eq!(stored, expected);
-        assert_eq!(sendable("matchall", &stored), stored);
+        assert_eq!(sendable("matchall", &stored, [8, 0]), stored);
     }
 
     #[test]
@@ -212,7 +227,7 @@ mod tests {
         let options = nested(&[(1, &police), (6, &[9; 32])]);
         let list = nested(&[(1, &nested(&[(1, b"police\0"), (2, &options)]))]);
         let stored = stored(&nested(&[(2, &list)]), &mut Vec::new()).unwrap();
-        let sent = Nested::parse(&sendable("matchall", &stored)).unwrap();
+        let sent = Nested::parse(&sendable("matchall", &stored, [8, 0])).unwrap();
         let list = Nested::parse(sent.get(2).unwrap()).unwrap();
         let action = Nested::parse(list.get(1).unwrap()).unwrap();
         let options = Nested::parse(action.get(2).unwrap()).unwrap();
@@ -221,6 +236,15 @@ mod tests {
         assert_eq!(options.get(6), None);
         let police = options.get(1).unwrap();
         assert_eq!((police[20], word(police, 44)), (1, Some(0)));
+    }
+
+    #[test]
+    fn a_vlan_is_sent_as_the_type_of_the_frame() {
+        let reported = nested(&[(8, &[8, 0]), (23, &[0, 5]), (25, &[8, 0])]);
+        let sent = |protocol| Nested::parse(&sendable("flower", &reported, protocol)).unwrap();
+        assert_eq!(sent([0x81, 0]).get(ETH_TYPE), Some(&[0x81, 0][..]));
+        assert_eq!(sent([0x81, 0]).get(25), Some(&[8, 0][..]));
+        assert_eq!(sent([8, 0]).bytes(), reported);
     }
 
     #[test]

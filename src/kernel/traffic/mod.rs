@@ -56,9 +56,10 @@ fn request(index: u32, object: &TrafficObject, flags: u16) -> Request {
     message.header.info = *info;
     let mut kind_text = kind.as_bytes().to_vec();
     kind_text.push(0);
+    let [low, high, ..] = info.to_ne_bytes();
     let attribute = |raw: &RawAttribute| {
         let value = match (raw.number, which) {
-            (OPTIONS, ObjectKind::Filter) => filter::sendable(kind, &raw.value),
+            (OPTIONS, ObjectKind::Filter) => filter::sendable(kind, &raw.value, [low, high]),
             (OPTIONS, _) => options::sendable(kind, &raw.value, is_new),
             _ => raw.value.clone(),
         };

@@ -95,6 +95,7 @@ pub(super) fn sendable(kind: &str, options: &[u8], is_new: bool) -> Vec<u8> {
         "codel" => CODEL_TIMES,
         "fq_codel" => FQ_CODEL_TIMES,
         "tbf" => return with_bursts(options),
+        "sfq" => return with_flows(options),
         _ => return options.to_vec(),
     };
     let Some(mut nested) = Nested::parse(options) else {
@@ -120,6 +121,19 @@ fn codel_time(reported: u32) -> u32 {
     let units = (u64::from(reported) * MICROSECOND).div_ceil(UNIT);
     let sent = (units * UNIT).div_ceil(MICROSECOND);
     u32::try_from(sent).unwrap_or(u32::MAX)
+}
+
+/// The options of an `sfq` that has more flows than packets: it was made without a limit, and with one the kernel would lower
+/// the flows to it (`sfq_change`).
+fn with_flows(options: &[u8]) -> Vec<u8> {
+    /// `limit` and `flows` in `struct tc_sfq_qopt` (`linux/pkt_sched.h`).
+    const LIMIT: usize = 8;
+    const FLOWS: usize = 16;
+    let mut options = options.to_vec();
+    if word(&options, FLOWS) > word(&options, LIMIT) {
+        set_word(&mut options, LIMIT, 0);
+    }
+    options
 }
 
 const TCA_TBF_PARMS: u16 = 1;
@@ -238,6 +252,14 @@ mod tests {
                 assert_eq!(rate.burst(ticks), Some(bytes), "{}", rate.bytes_per_second);
             }
         }
+    }
+
+    #[test]
+    fn an_sfq_keeps_its_flows() {
+        let options = |limit: u32| [1514, 10, limit, 1024, 128].map(u32::to_ne_bytes).concat();
+        assert_eq!(sendable("sfq", &options(127), true), options(0));
+        assert_eq!(sendable("sfq", &options(200), true), options(200));
+        assert_eq!(sendable("sfq", &[1, 2], true), [1, 2]);
     }
 
     #[test]
