@@ -58,6 +58,7 @@ const BOOTS: [Boot; 10] = [
             "ipvlan",
             "cni-cache",
             "neighbour-table",
+            "qdiscs",
         ],
     },
     Boot {

@@ -53,6 +53,8 @@ fn force_runs_the_window_and_reports_what_is_missing() {
         .upgrade("--force -o json", &scene.reload())
         .exits(5)
         .errors(&[("unsupported", scene.pods[0].name())]);
+    // The scene was captured before.
+    scene.pods[0].tc("qdisc del dev eth0 clsact");
     scene.assert_whole();
     assert_eq!(scene.record()["exit"], 5);
 }
