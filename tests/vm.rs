@@ -59,6 +59,7 @@ const BOOTS: [Boot; 10] = [
             "cni-cache",
             "cni-plugins",
             "neighbour-table",
+            "qdiscs",
         ],
     },
     Boot {

@@ -1,4 +1,4 @@
-//! Dumps of a whole namespace: links, addresses, routes, rules, neighbours.
+//! Dumps of a whole namespace: links with their qdiscs, addresses, routes, rules, neighbours.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::link::RawLink;
 use super::nsid::HostId;
 use super::{
     Errno, Error, Socket, address, connected, link, multicast, neighbour, nexthop, ntable, route,
-    rule, sysctl,
+    rule, sysctl, traffic,
 };
 use crate::model::address::Maker;
 use crate::model::sysctl::Sysctls;
@@ -56,6 +56,7 @@ pub fn state(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState
         link.sysctls.neigh6 = table6.of_link.get(&link.index).cloned().unwrap_or_default();
         sysctl::complete(&mut link.sysctls, &link.name);
     }
+    traffic::read(socket, &mut state.links)?;
     let links = by_index(&state.links);
     let unsupported = &mut state.unsupported;
     state.nexthops = nexthops(socket, &links, unsupported)?;
@@ -385,5 +386,6 @@ pub fn state_in(datagrams: &[u8]) -> Result<NetState, Error> {
     state.rules = rules_in(dump()?, unsupported);
     state.neighbours = neighbours_in(dump()?, &links, unsupported);
     connected::separate(&mut state, routes);
+    traffic::read_from(&mut state.links, |_| dump())?;
     Ok(state)
 }

@@ -30,6 +30,7 @@ pub mod sysctl;
 mod text;
 pub mod trace;
 mod trace_words;
+pub mod traffic;
 pub(crate) mod udev;
 
 pub use netns::Netns;

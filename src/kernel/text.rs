@@ -1,7 +1,7 @@
 //! Names and aliases in rtnetlink messages.
 //!
 //! They are bytes, but netlink-packet-route has them as UTF-8 strings, and refuses a whole message for one that is not.
-//! Therefore netfix receives and sends them as raw attributes.
+//! Therefore netfix receives and sends them as raw attributes; so it does with all attributes of traffic control.
 
 use std::borrow::Cow;
 
@@ -20,6 +20,10 @@ pub(super) const MESSAGE_HEADER: usize = 16;
 pub(super) const LINK_HEADER: usize = 16;
 const ADDRESS_HEADER: usize = 8;
 const RULE_HEADER: usize = 12;
+/// `struct tcmsg` in bytes (linux/rtnetlink.h).
+const TRAFFIC_HEADER: usize = 20;
+/// Every `TCA_*` (linux/rtnetlink.h): netfix stores them as bytes.
+const TRAFFIC: [u16; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16];
 
 const IFLA_IFNAME: u16 = 3;
 const IFLA_IFALIAS: u16 = 20;
@@ -38,6 +42,14 @@ pub(super) fn with_raw_texts(message: &[u8]) -> Cow<'_, [u8]> {
         }
         Some(libc::RTM_NEWADDR | libc::RTM_DELADDR) => (ADDRESS_HEADER, &[IFA_LABEL]),
         Some(libc::RTM_NEWRULE | libc::RTM_DELRULE) => (RULE_HEADER, &[FRA_IIFNAME, FRA_OIFNAME]),
+        Some(
+            libc::RTM_NEWQDISC
+            | libc::RTM_DELQDISC
+            | libc::RTM_NEWTCLASS
+            | libc::RTM_DELTCLASS
+            | libc::RTM_NEWTFILTER
+            | libc::RTM_DELTFILTER,
+        ) => (TRAFFIC_HEADER, &TRAFFIC),
         _ => return message.into(),
     };
     let mut message = message.to_vec();

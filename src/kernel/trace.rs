@@ -144,6 +144,12 @@ fn kind(message: &RouteNetlinkMessage) -> &'static str {
         Kind::GetRule(_) => "RTM_GETRULE",
         Kind::NewNsId(_) => "RTM_NEWNSID",
         Kind::GetNsId(_) => "RTM_GETNSID",
+        Kind::NewQueueDiscipline(_) => "RTM_NEWQDISC",
+        Kind::GetQueueDiscipline(_) => "RTM_GETQDISC",
+        Kind::NewTrafficClass(_) => "RTM_NEWTCLASS",
+        Kind::GetTrafficClass(_) => "RTM_GETTCLASS",
+        Kind::NewTrafficFilter(_) => "RTM_NEWTFILTER",
+        Kind::GetTrafficFilter(_) => "RTM_GETTFILTER",
         // netfix sends no other, and subscribes to no other.
         _ => "RTM_?",
     }

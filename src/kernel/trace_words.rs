@@ -14,7 +14,7 @@ use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourFlags, Neighb
 use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
 
 use super::text::LinkText;
-use super::{address, bond, neighbour, route, rule};
+use super::{address, bond, neighbour, route, rule, traffic};
 use crate::model::{IfName, Mac};
 
 /// The objects of a message; `all` for a whole table.
@@ -35,6 +35,9 @@ pub(super) fn content(message: &RouteNetlinkMessage) -> String {
             of_model(route::parse(route, if_name))
         }
         Message::NewRule(rule) | Message::DelRule(rule) => of_model(rule::parse(rule.clone())),
+        Message::NewQueueDiscipline(_)
+        | Message::NewTrafficClass(_)
+        | Message::NewTrafficFilter(_) => of_traffic(message),
         Message::NewNsId(nsid) | Message::GetNsId(nsid) => of_nsid(nsid),
         Message::NewNeighbourTable(table) => Words::of("family", table.header.family),
         _ => Words::default(),
@@ -62,6 +65,15 @@ impl Words {
         // A String takes everything.
         let _ = write!(self.0, "{space}{word} {value}");
     }
+}
+
+fn of_traffic(message: &RouteNetlinkMessage) -> Words {
+    let mut words = Words::default();
+    if let Some((index, object)) = traffic::parse(message) {
+        words.add("dev", dev(index));
+        words.add("is", object);
+    }
+    words
 }
 
 fn dev(index: u32) -> String {

@@ -4,7 +4,7 @@ use super::host_baseline::HostBaseline;
 use crate::model::link::{Flags, Vlan, VlanId};
 use crate::model::partial::Attachment;
 use crate::model::problem::{ForeignCause, MatchingCause};
-use crate::model::{IfName, Link, LinkKind, NetState, Parent, Problem, Route, stack};
+use crate::model::{IfName, Link, LinkKind, NetState, Parent, Problem, Route, Traffic, stack};
 
 /// A parent of pods and the links below it, as far as `wanted` does not have them; and the devices at the bottom.
 ///
@@ -36,6 +36,7 @@ pub(crate) fn links_under(
         Link {
             flags,
             qdisc: None,
+            traffic: Traffic::default(),
             ..link.clone()
         }
     };

@@ -9,7 +9,7 @@ use super::Bytes;
 use super::text::Invalid;
 
 /// The largest payload of an attribute, in bytes.
-const PAYLOAD: usize = u16::MAX as usize - HEADER;
+pub(crate) const PAYLOAD: usize = u16::MAX as usize - HEADER;
 /// `NLA_HDRLEN`.
 const HEADER: usize = 4;
 /// What else is beside a list in `IFLA_LINKINFO`, in bytes: kind, mode, flags.
@@ -31,6 +31,10 @@ pub(super) const INGRESS: usize = 8;
 pub(super) const BOND_TARGETS: usize = 16;
 /// Hops in a group of nexthops: `struct nexthop_grp` has 8 bytes (linux/nexthop.h).
 pub(super) const MEMBERS: usize = PAYLOAD / 8;
+/// Qdiscs, classes and filters of a link. The kernel has no limit; this many are 1 MB in a file, and added in a second.
+pub(crate) const TRAFFIC: usize = 4096;
+/// Attributes of one of them that are stored, and links that its actions name (`TCA_ACT_MAX_PRIO`, `linux/pkt_cls.h`).
+pub(super) const TRAFFIC_ATTRIBUTES: usize = 32;
 /// `struct rtnexthop` (linux/rtnetlink.h).
 const NEXTHOP: usize = 8;
 
@@ -77,6 +81,18 @@ pub(super) fn altnames<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Bytes>,
     }
     Err(D::Error::custom(
         "alternative names that the kernel cannot have (each 1 to 127 bytes, all together 64 KiB)",
+    ))
+}
+
+/// `TCA_KIND`, shorter than `IFNAMSIZ` (linux/if.h).
+pub(super) fn traffic_kind<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    const KIND: usize = 15;
+    let kind = String::deserialize(from)?;
+    if kind.len() <= KIND {
+        return Ok(kind);
+    }
+    Err(D::Error::custom(
+        "the kind of a qdisc, class or filter has at most 15 bytes",
     ))
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::raw::RawAttribute;
 use super::sysctl::Sysctls;
-use super::{Bytes, IfName, Mac, is_false, limits};
+use super::{Bytes, IfName, Mac, Traffic, is_false, limits};
 
 pub use super::kind::{Ipvlan, IpvlanMode, LinkKind, Macvlan, MacvlanMode};
 pub use super::vlan::{Vlan, VlanId, VlanProtocol};
@@ -47,9 +47,12 @@ pub struct Link {
     /// Number of transmit and receive queues, fixed at creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queues: Option<Queues>,
-    /// Kind of the root qdisc (`IFLA_QDISC`): compared, not restored.
+    /// Kind of the root qdisc (`IFLA_QDISC`). Where that is the kernel's default one, it is compared and not restored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qdisc: Option<String>,
+    /// Qdiscs, classes and filters beyond the kernel's defaults.
+    #[serde(default, skip_serializing_if = "Traffic::is_empty")]
+    pub traffic: Traffic,
     /// The bond, bridge or VRF that the link is a port of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master: Option<IfName>,
@@ -124,6 +127,7 @@ impl Link {
             group: 0,
             queues: None,
             qdisc: None,
+            traffic: Traffic::default(),
             master: None,
             port: Vec::new(),
             broadcast: None,

@@ -33,6 +33,7 @@ pub mod state;
 pub mod summary;
 pub mod sysctl;
 pub(crate) mod text;
+pub mod traffic;
 mod vlan;
 pub mod window;
 
@@ -57,6 +58,7 @@ pub use rule::Rule;
 pub use state::NetState;
 pub(crate) use summary::interfaces;
 pub use summary::{GatewayAnswer, Interface, PodSummary, State, TargetAnswer, TargetKind};
+pub use traffic::{Traffic, TrafficObject};
 pub use window::Window;
 
 /// For keys that are stored only if they are true.

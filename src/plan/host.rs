@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Change, HostDevice, HostLinks, Observed, Plan, Step, addresses, nexthops, routes};
+use super::{
+    Change, HostDevice, HostLinks, Observed, Plan, Step, addresses, nexthops, routes, traffic,
+};
 use crate::model::bond::Bond;
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{IfName, Indexed, Link, LinkKind, NetState, Nexthop, Parent};
@@ -106,6 +108,7 @@ impl<'a> Planner<'a> {
         link_diff::attributes(wanted, now, &self.wanted, &self.now, &mut self.plan);
         link_diff::port(wanted, now, &self.wanted, &self.now, &mut self.plan);
         link_diff::sysctls(wanted, now, &self.wanted, &mut self.plan);
+        traffic::steps(wanted, now, &self.now, &mut self.plan);
         link_diff::up(wanted, now, &self.wanted, &mut self.plan);
     }
 
@@ -225,6 +228,7 @@ impl<'a> Planner<'a> {
         link_diff::port(wanted, now, &self.wanted, &self.now, &mut self.plan);
         link_diff::kind_data(wanted, now, &mut self.plan);
         link_diff::sysctls(wanted, now, &self.wanted, &mut self.plan);
+        traffic::steps(wanted, now, &self.now, &mut self.plan);
         if let (LinkKind::Bond(then), LinkKind::Bond(bond)) = (&wanted.kind, &now.kind) {
             self.bond(wanted, then, bond);
         }

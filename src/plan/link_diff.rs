@@ -7,8 +7,8 @@ use crate::model::link::Flags;
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::raw::RawAttribute;
 use crate::model::sysctl::{Folder, SysctlKey};
-use crate::model::{IfName, Indexed, Link, LinkKind, Mac, Problem};
-use crate::plan::{Change, Observed, Plan, Step};
+use crate::model::{IfName, Indexed, Link, LinkKind, Mac, Problem, Traffic};
+use crate::plan::{Change, Observed, Plan, Step, traffic};
 
 /// `net/ipv6/conf/<interface>/mtu`.
 const IPV6_MTU: SysctlKey = SysctlKey::known("mtu");
@@ -44,6 +44,7 @@ pub(crate) fn fresh_link(wanted: &Link, observed: Observed<'_>) -> Option<Link> 
         protodown: false,
         dormant: false,
         token: None,
+        traffic: Traffic::default(),
         sysctls,
         ..wanted.clone()
     })
@@ -258,10 +259,7 @@ pub(crate) fn up(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut Plan
     }
 }
 
-/// The default qdisc of software links.
-const NO_QDISC: &str = "noqueue";
-
-/// Reports what no step restores: the place in a team or another master, and the root qdisc.
+/// Reports what no step restores: the place in a team or another master, and some of the traffic control.
 pub(crate) fn cannot_restore(
     wanted: &Link,
     now: Option<&Link>,
@@ -271,20 +269,7 @@ pub(crate) fn cannot_restore(
 ) {
     plan.problems
         .extend(lost_master(wanted, now, state, present));
-    plan.problems.extend(lost_qdisc(wanted, now));
-}
-
-fn lost_qdisc(wanted: &Link, now: Option<&Link>) -> Option<Problem> {
-    let then = wanted.qdisc.as_deref()?;
-    // A link that is down has none yet, and one that is missing will get the plain one.
-    let current = match now {
-        Some(now) if !now.flags.up => return None,
-        Some(now) => now.qdisc.as_deref()?,
-        None => NO_QDISC,
-    };
-    let is_lost = wanted.flags.up && then != current;
-    let (now, then) = (current.to_owned(), then.to_owned());
-    is_lost.then(|| PlanCause::QdiscLost { now, then }.error(&wanted.name))
+    traffic::cannot_restore(wanted, now, plan);
 }
 
 /// Whether the link is a port of a bond, which decides its MAC, its MTU and whether it is up.

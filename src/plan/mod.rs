@@ -15,6 +15,7 @@ mod pod;
 mod routes;
 pub mod snapshot_quality;
 mod step;
+mod traffic;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Display;
 use std::hash::Hash;
 
-use super::{HostDevice, HostLinks, Observed, Plan, Step, addresses, nexthops, routes};
+use super::{HostDevice, HostLinks, Observed, Plan, Step, addresses, nexthops, routes, traffic};
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{
     Address, Claim, IfName, Indexed, Link, LinkKind, NetState, Nexthop, Parent, Problem, Route,
@@ -87,6 +87,7 @@ impl Planner<'_> {
         link_diff::port(wanted, now, &self.wanted, &self.now, &mut self.plan);
         link_diff::kind_data(wanted, now, &mut self.plan);
         link_diff::sysctls(wanted, now, &self.wanted, &mut self.plan);
+        traffic::steps(wanted, now, &self.now, &mut self.plan);
         link_diff::up(wanted, now, &self.wanted, &mut self.plan);
     }
 
@@ -230,6 +231,12 @@ impl Planner<'_> {
             let groups = now.groups.iter().filter(|group| !then.contains(group));
             groups.map(|group| format!("{group} dev {}", now.name))
         });
+        let qdiscs = links
+            .iter()
+            .filter_map(|now| Some((*known.get(&now.name)?, now)));
+        let qdiscs: Vec<String> = qdiscs
+            .flat_map(|(then, now)| traffic::surplus(then, now))
+            .collect();
         let links = links.iter().map(|now| &now.name);
         let links = links.filter(|now| !known.contains_key(now));
         let key = |address: &Address| (address.dev.clone(), address.identity());
@@ -239,6 +246,7 @@ impl Planner<'_> {
         problems.extend(surplus_of("link", links));
         problems.extend(surplus_of("alias of link", aliases));
         problems.extend(surplus_of("group", new_groups));
+        problems.extend(qdiscs.into_iter().map(|now| PlanCause::Surplus.info(now)));
         problems.extend(surplus_of("address", addresses.iter().filter(is_other)));
         // A version of a recorded route is changed, and then no other one is in its place.
         let changed = self.plan.steps.iter().filter_map(|step| match step {

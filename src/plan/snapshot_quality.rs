@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use crate::model::address::MCAUTOJOIN;
 use crate::model::problem::SnapshotCause;
 use crate::model::text::escape;
+use crate::model::traffic::LostTraffic;
 use crate::model::{Address, Hardware, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
 use crate::plan::link_diff;
 
@@ -55,7 +56,8 @@ pub fn unsupported_in_pod(state: &NetState) -> Vec<Problem> {
     let ports = ports(state, |link| link.kind.can_be_made());
     let ports = ports.map(|(link, cause)| cause.error(link));
     let all = unsupported(state).into_iter().chain(ports);
-    all.chain(devices_inside(state))
+    all.chain(traffic(state, |link| link.kind.can_be_made()))
+        .chain(devices_inside(state))
         .chain(memberships(state))
         .collect()
 }
@@ -72,10 +74,10 @@ fn memberships(state: &NetState) -> impl Iterator<Item = Problem> {
 
 /// The links and other objects of a namespace that netfix could not restore.
 fn unsupported(state: &NetState) -> Vec<Problem> {
-    let links = state.links.iter().filter_map(|link| {
-        let object = format!("{} {}", link.kind.name(), link.name);
-        Some(lost_for_good(link)?.error(object))
-    });
+    let links = state
+        .links
+        .iter()
+        .filter_map(|link| Some(lost_for_good(link)?.error(named(link))));
     let others = state
         .unsupported
         .iter()
@@ -88,12 +90,28 @@ fn lost_for_good(link: &Link) -> Option<SnapshotCause> {
         (LinkKind::Loopback, _) => None,
         (_, Some(Parent::Elsewhere)) => Some(SnapshotCause::OnThirdNamespace),
         (kind, Some(_)) if !kind.can_be_made() => Some(SnapshotCause::KindCannotBeMade),
-        (kind, _) if kind.can_be_made() => {
-            let qdisc = link.qdisc.clone().filter(|qdisc| qdisc != "noqueue")?;
-            Some(SnapshotCause::QdiscCannotBeRestored { qdisc })
-        }
         _ => None,
     }
+}
+
+/// The parts of traffic control that netfix could not restore, of the links that are lost.
+fn traffic(state: &NetState, is_lost: impl Fn(&Link) -> bool) -> Vec<Problem> {
+    let links = state.links.iter().filter(|link| is_lost(link));
+    let parts = links.flat_map(|link| link.traffic.lost.iter().map(move |lost| (link, lost)));
+    let problem = |(link, lost): (&Link, &LostTraffic)| {
+        let what = escape(&lost.what);
+        let cause = if lost.is_program {
+            SnapshotCause::ProgramCannotBeRestored { what }
+        } else {
+            SnapshotCause::TrafficCannotBeRestored { what }
+        };
+        cause.error(named(link))
+    };
+    parts.map(problem).collect()
+}
+
+fn named(link: &Link) -> String {
+    format!("{} {}", link.kind.name(), link.name)
 }
 
 /// A device inside a pod goes with its driver and comes back in the host's namespace, where it must be recognised.
@@ -110,8 +128,9 @@ pub fn unsupported_on_host(state: &NetState) -> Vec<Problem> {
     let can_be_port = |link: &Link| link.kind == LinkKind::Physical || link.kind.can_be_made();
     let ports = ports(state, can_be_port);
     let ports = ports.map(|(link, cause)| cause.warning(link));
-    let others = unsupported(state).into_iter().map(Problem::demoted);
-    others.chain(ports).collect()
+    let others = unsupported(state).into_iter();
+    let others = others.chain(traffic(state, can_be_port));
+    others.map(Problem::demoted).chain(ports).collect()
 }
 
 /// The ports of a master to which netfix cannot add one, among the links that `can_be_port`.

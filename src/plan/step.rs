@@ -12,6 +12,7 @@ use crate::model::sysctl::{Folder, SysctlKey, Sysctls};
 use crate::model::text::join;
 use crate::model::{
     Address, Bytes, IfName, Link, LinkKind, Mac, Neighbour, Nexthop, Parent, Route, Rule,
+    TrafficObject,
 };
 
 /// One change.
@@ -40,6 +41,20 @@ pub enum Step {
         value: String,
         /// The value that is there; empty where it is not known.
         now: String,
+    },
+    /// Adds a qdisc, class or filter.
+    AddTraffic {
+        /// The link.
+        dev: IfName,
+        /// The object.
+        object: Box<TrafficObject>,
+    },
+    /// Changes the options of a qdisc, class or filter in place.
+    ChangeTraffic {
+        /// The link.
+        dev: IfName,
+        /// The object.
+        object: Box<TrafficObject>,
     },
     /// Adds an address.
     AddAddress(Address),
@@ -187,7 +202,10 @@ impl Step {
     pub(crate) fn devs(&self) -> Vec<&IfName> {
         match self {
             Self::AddLink(link) => vec![&link.name],
-            Self::SetLink { dev, .. } | Self::Sysctl { dev, .. } => vec![dev],
+            Self::SetLink { dev, .. }
+            | Self::Sysctl { dev, .. }
+            | Self::AddTraffic { dev, .. }
+            | Self::ChangeTraffic { dev, .. } => vec![dev],
             Self::AddAddress(address) | Self::ChangeAddress(address) => vec![&address.dev],
             Self::AddNeighbour(neighbour) => vec![&neighbour.dev],
             Self::AddRoute { route, .. } | Self::ChangeRoute(route) | Self::DeleteRoute(route) => {
@@ -236,6 +254,8 @@ impl fmt::Display for Step {
                     write!(f, " (now {now})")
                 }
             }
+            Self::AddTraffic { dev, object } => write!(f, "+ {object} dev {dev}"),
+            Self::ChangeTraffic { dev, object } => write!(f, "~ {object} dev {dev}"),
             Self::AddAddress(address) => write!(f, "+ address {address}"),
             Self::ChangeAddress(address) => write!(f, "~ address {address}"),
             Self::AddNeighbour(neighbour) => write!(f, "+ neighbour {neighbour}"),

@@ -3,7 +3,7 @@
 use super::text::{Facts, count, escape, list_or_dash, or_dash, seconds};
 use super::view::{PodView, ShowView};
 use crate::model::checkpoint::{Extension, StackLink};
-use crate::model::{Hardware, NetState, State};
+use crate::model::{Hardware, Link, NetState, State, Traffic};
 use crate::plan::Step;
 
 /// The pod's names, its present state, and what is stored.
@@ -124,6 +124,15 @@ fn under(link: &StackLink) -> Facts {
     facts
 }
 
+/// The qdiscs, classes and filters of a link, and what of them netfix cannot restore.
+fn traffic(link: &Link) -> Vec<String> {
+    let Traffic { objects, lost } = &link.traffic;
+    let objects = objects.iter().map(|one| format!("{one} dev {}", link.name));
+    let lost = lost.iter();
+    let lost = lost.map(|one| format!("{} dev {} (not restored)", one.what, link.name));
+    objects.chain(lost).collect()
+}
+
 fn contents(state: &NetState) -> Facts {
     fn each<T: ToString>(
         about: &'static str,
@@ -136,7 +145,9 @@ fn contents(state: &NetState) -> Facts {
     let links = links.map(|step| step.trim_start_matches("+ ").to_owned());
     // The kernel's own three are in every namespace.
     let rules = state.rules.iter().filter(|rule| !rule.is_made_by_kernel());
+    let traffic = state.links.iter().flat_map(traffic);
     each("link", links)
+        .chain(each("traffic", traffic))
         .chain(each("address", state.addresses.iter()))
         .chain(each("route", state.routes.iter()))
         .chain(each("rule", rules))

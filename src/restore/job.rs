@@ -104,7 +104,8 @@ impl Job {
         } = &*self.matched.claims();
         let others =
             addresses.len() + routes.len() + nexthops.len() + rules.len() + neighbours.len();
-        OF_LINK * links.len() + others
+        let qdiscs = links.iter().map(|link| link.traffic.objects.len());
+        OF_LINK * links.len() + others + qdiscs.sum::<usize>()
     }
 
     pub(super) fn id(&self) -> &PodId {

@@ -1,6 +1,6 @@
 //! From a step to its netlink requests.
 
-use crate::kernel::{Errno, Request, address, link, neighbour, nexthop, route, rule};
+use crate::kernel::{Errno, Request, address, link, neighbour, nexthop, route, rule, traffic};
 use crate::model::address::{DADFAILED, NODAD, TENTATIVE};
 use crate::model::route::Position;
 use crate::model::{Address, IfName};
@@ -15,6 +15,8 @@ pub(crate) fn of(
     let request = match step {
         Step::AddLink(_) | Step::Sysctl { .. } => return Err(Errno::EINVAL),
         Step::SetLink { dev, change, .. } => set_link(at(dev)?, change, &at)?,
+        Step::AddTraffic { dev, object } => traffic::add(at(dev)?, object),
+        Step::ChangeTraffic { dev, object } => traffic::change(at(dev)?, object),
         Step::AddAddress(a) => address::add(at(&a.dev)?, a),
         Step::ChangeAddress(a) => address::change(at(&a.dev)?, a),
         Step::AddNeighbour(n) => neighbour::put(at(&n.dev)?, n),

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::diff;
 use super::namespace::Namespace;
+use super::qdiscs;
 use super::tool;
 
 /// The queries to ip(8), by address family.
@@ -114,6 +115,7 @@ impl Capture {
             order_kernel_routes(&mut value[family]);
         }
         value["sysctl"] = json!(ns.enter(sysctls));
+        value["traffic"] = ns.enter(qdiscs::shown);
         Self(value)
     }
 

@@ -33,6 +33,7 @@ pub mod node;
 pub mod old_kernel;
 pub mod pod;
 pub mod problem;
+pub mod qdiscs;
 pub mod reuse;
 pub mod run;
 pub mod runtimes;

@@ -11,6 +11,7 @@ use super::capture::Capture;
 use super::cni::Attachment;
 use super::namespace::Namespace;
 use super::node::{GATEWAY4, Node};
+use super::tool;
 
 pub struct Pod<'n> {
     pub ns: Namespace,
@@ -51,6 +52,24 @@ impl<'n> Pod<'n> {
 
     pub fn ip(&self, words: &(impl AsRef<[u8]> + ?Sized)) -> String {
         self.ns.ip(words)
+    }
+
+    /// tc(8) in the pod.
+    pub fn tc(&self, words: &str) {
+        self.tc_batch(&format!("{words}\n"));
+    }
+
+    /// A filter of a kind that netfix does not restore.
+    pub fn add_bpf_filter(&self) {
+        self.tc("qdisc add dev eth0 clsact");
+        self.tc("filter add dev eth0 egress pref 5 bpf bytecode \"1,6 0 0 0\" direct-action");
+    }
+
+    /// tc(8) in the pod, one command a line; a word with spaces is in quotes.
+    pub fn tc_batch(&self, lines: &str) {
+        let words = ["-c", "printf %s \"$1\" | tc -batch -", "sh", lines];
+        let mut command = tool::command("sh", words);
+        self.ns.enter(|| tool::run(&mut command));
     }
 
     /// Adds a macvlan `eth0` with the pod's MAC, and leaves it down. `kind` is what follows `type

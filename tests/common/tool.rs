@@ -7,8 +7,9 @@ use std::process::Command;
 use std::sync::Once;
 
 pub const CNI_MACVLAN: &str = "/usr/lib/cni/macvlan";
-const NEEDED: [&str; 13] = [
+const NEEDED: [&str; 14] = [
     "ip",
+    "tc",
     "strace",
     "tcpdump",
     "setpriv",

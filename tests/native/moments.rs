@@ -126,26 +126,3 @@ fn a_gateway_with_a_permanent_neighbour_entry_is_unknown_not_unreachable() {
         "{gateway}"
     );
 }
-
-#[test]
-fn a_qdisc_that_would_be_lost_is_reported_before_and_after() {
-    let node = Node::new();
-    let pod = node.pod("web").simple();
-    pod.ns
-        .exec("tc")
-        .args([
-            "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "10mbit", "burst", "10k",
-            "latency", "50ms",
-        ])
-        .status()
-        .expect("tc");
-    node.netfix("snapshot")
-        .exits(5)
-        .errors(&[("unsupported", pod.name())])
-        .names("unsupported", pod.name(), &["tbf"]);
-    node.lose_and_reload();
-    node.netfix("restore")
-        .exits(5)
-        .errors(&[("unsupported", pod.name())])
-        .names("unsupported", pod.name(), &["tbf"]);
-}

@@ -73,12 +73,7 @@ const OBJECTS: [(&str, Make); 4] = [
     ("autojoin", |_, pod| {
         pod.ip("addr add ff05::7/128 dev eth0 autojoin");
     }),
-    ("tbf", |_, pod| {
-        let words = "qdisc add dev eth0 root tbf rate 10mbit burst 10k latency 50ms";
-        let mut shape = pod.ns.exec("tc");
-        let shaped = shape.args(words.split_whitespace()).status().expect("tc");
-        assert!(shaped.success(), "tc {words}");
-    }),
+    ("filter bpf", |_, pod| pod.add_bpf_filter()),
 ];
 
 #[test]
@@ -114,7 +109,7 @@ fn a_check_finds_an_object_that_the_checkpoint_does_not_have() {
         .exits(2)
         .errors(&[("unsupported", saved.name()), ("unsupported", late.name())])
         .names("unsupported", saved.name(), &["autojoin"])
-        .names("unsupported", late.name(), &["tbf"]);
+        .names("unsupported", late.name(), &["filter bpf"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Loses every object of a case, one at a time, on the model kernel: the plan restores it.
 
 use netfix::model::address::Maker;
-use netfix::model::{IfName, Link, LinkKind, NetState, Parent};
+use netfix::model::{IfName, Link, LinkKind, NetState, Parent, TrafficObject};
 
 use super::carried_out::{end, kernel, whole};
 use super::kernel::Kernel;
@@ -22,6 +22,12 @@ fn intact(mut case: Case) -> Case {
         link.sysctls
             .ipv4
             .retain(|key, _| known.ipv4.contains_key(key));
+        // What the snapshot names, and what the kernel gives a link.
+        link.traffic.lost.clear();
+        link.qdisc = None;
+        let index = link.index;
+        let is_known = |object: &TrafficObject| object.links.iter().all(|to| to.index == index);
+        link.traffic.objects.retain(is_known);
     }
     case.wanted
         .addresses
@@ -89,6 +95,16 @@ fn losses(case: &Case) -> Vec<Loss> {
                 *value += 1;
             }
         });
+        for at in 0..link.traffic.objects.len() {
+            lose(
+                format!("all of {dev} from {}", link.traffic.objects[at]),
+                &|kernel| {
+                    let mut links = kernel.state.links.iter_mut();
+                    let link = links.find(|link| link.name == *dev).expect("a link");
+                    link.traffic.objects.truncate(at);
+                },
+            );
+        }
     }
     let NetState {
         links: _,

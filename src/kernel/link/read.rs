@@ -4,7 +4,7 @@ use netlink_packet_core::{NlasIterator, Parseable, ParseableParametrized};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     InfoBridge, InfoBridgePort, InfoData, InfoKind, InfoPortData, LinkAttribute, LinkFlags,
-    LinkInfo, LinkLayerType, LinkMessage, LinkMode, State,
+    LinkInfo, LinkLayerType, LinkMessage, LinkMode, LinkXdp, State, XdpAttached,
 };
 
 use super::kind;
@@ -13,6 +13,7 @@ use crate::kernel::{Error, Socket, bond, devconf};
 use crate::model::fidelity::BRIDGE_PORT;
 use crate::model::link::{Flags, OffloadLimit, Queues};
 use crate::model::raw::RawAttribute;
+use crate::model::traffic::LostTraffic;
 use crate::model::{IfName, Link, LinkKind, Mac};
 
 /// A link of one namespace's dump, which refers to other links by ifindex.
@@ -166,6 +167,9 @@ impl RawLink {
                 link.sysctls = devconf::parse(&specs);
                 link.token = devconf::token(&specs);
             }
+            LinkAttribute::Xdp(parts) if has_program(&parts) => {
+                link.traffic.lost.push(LostTraffic::program("XDP program"));
+            }
             LinkAttribute::ProtoDown(value) => link.protodown = value != 0,
             LinkAttribute::Mode(mode) => link.dormant = mode == LinkMode::Dormant,
             LinkAttribute::GsoMaxSize(value) => self.limit(OffloadLimit::GsoMaxSize, value),
@@ -240,6 +244,13 @@ fn flags(flags: LinkFlags) -> Flags {
     }
 }
 
+/// Whether an XDP program is attached to the link.
+fn has_program(parts: &[LinkXdp]) -> bool {
+    let is_there =
+        |part: &LinkXdp| matches!(part, LinkXdp::Attached(how) if *how != XdpAttached::None);
+    parts.iter().any(is_there)
+}
+
 #[cfg(test)]
 mod tests {
     use netlink_packet_core::{DefaultNla, Emitable, NetlinkMessage};
@@ -248,6 +259,7 @@ mod tests {
     use super::*;
     use crate::model::link::{Macvlan, MacvlanMode};
 
+    const IFLA_IFNAME: u16 = 3;
     const IFLA_MTU: u16 = 4;
     const IFLA_LINK: u16 = 5;
     const IFLA_INFO_DATA: u16 = 2;
@@ -283,6 +295,21 @@ mod tests {
         message.extend(header);
         message.extend(body);
         text::with_raw_texts(&message).into_owned()
+    }
+
+    #[test]
+    fn an_xdp_program_is_lost_with_its_link() {
+        for (attached, expected) in [(0, 0), (2, 1), (4, 1)] {
+            let mut message = LinkMessage::default();
+            message.header.index = 7;
+            let name = DefaultNla::new(IFLA_IFNAME, b"eth0".to_vec());
+            message.attributes.push(LinkAttribute::Other(name));
+            let how = LinkXdp::Attached(XdpAttached::try_from(attached).unwrap());
+            message.attributes.push(LinkAttribute::Xdp(vec![how]));
+            let lost = parse(message).unwrap().link.traffic.lost;
+            assert_eq!(lost.len(), expected, "{attached}");
+            assert!(lost.iter().all(|one| one.is_program));
+        }
     }
 
     const MTU: &[u8] = &1400_u32.to_ne_bytes();

@@ -1,6 +1,6 @@
 //! Addresses, nexthop objects, rules and neighbours.
 
-use super::Fate::{NotRead, Restored, SentBack, State, Used};
+use super::Fate::{Named, NotRead, Restored, SentBack, State, Used};
 use super::{Table, row};
 
 /// `IFA_*`.
@@ -112,5 +112,34 @@ pub const NEIGHBOUR: Table = Table {
         row(8, "NDA_IFINDEX", Used, ""),
         row(12, "NDA_PROTOCOL", Restored, "fidelity/half_lost").since("5.0"),
         row(15, "NDA_FLAGS_EXT", Restored, "fidelity/half_lost").since("5.16"),
+    ],
+};
+
+/// `TCA_*`.
+pub const TRAFFIC: Table = Table {
+    title: "Qdiscs, classes and filters",
+    source: "`TCA_*` of `RTM_NEWQDISC`, `RTM_NEWTCLASS` and `RTM_NEWTFILTER`. [checkpoint-format.md](checkpoint-format.md#traffic) has \
+             the kinds whose options can be sent back; others are named at the snapshot",
+    rows: &[
+        row(1, "TCA_KIND", Restored, "fidelity/qdiscs, qdiscs"),
+        row(2, "TCA_OPTIONS", SentBack, "fidelity/qdiscs, qdiscs"),
+        row(3, "TCA_STATS", State, ""),
+        row(4, "TCA_XSTATS", State, ""),
+        row(
+            5,
+            "TCA_RATE",
+            NotRead("a rate estimator counts, and delays no packet"),
+            "",
+        ),
+        row(6, "TCA_FCNT", State, ""),
+        row(7, "TCA_STATS2", State, ""),
+        row(8, "TCA_STAB", Named, ""),
+        row(10, "TCA_DUMP_INVISIBLE", State, ""),
+        row(11, "TCA_CHAIN", Restored, "fidelity/qdiscs"),
+        row(12, "TCA_HW_OFFLOAD", State, ""),
+        row(13, "TCA_INGRESS_BLOCK", Named, "").since("4.16"),
+        row(14, "TCA_EGRESS_BLOCK", Named, "").since("4.16"),
+        row(15, "TCA_DUMP_FLAGS", State, ""),
+        row(16, "TCA_EXT_WARN_MSG", State, "").since("6.3"),
     ],
 };

@@ -40,7 +40,10 @@ sentences! {
         HostLinkDown => "is down under stored checkpoints: netfix keeps the good state of the host",
         OnThirdNamespace => "is on a link of a third namespace: a restore could not recreate it",
         KindCannotBeMade => "is of a kind that netfix cannot create: a restore could not recreate it",
-        QdiscCannotBeRestored { qdisc } => "has qdisc {qdisc}: a restore could not recreate that",
+        TrafficCannotBeRestored { what } => "has {what}: a restore could not recreate that. After a restore, configure it again \
+            with tc(8)",
+        ProgramCannotBeRestored { what } => "has {what}: a restore cannot load programs. After a restore, let its owner (such as \
+            Cilium) install it again",
         CannotBeRestored => "a restore could not recreate this",
         DeviceInPod => "is a device without a permanent MAC and a bus address: a restore could not find it to move it back into the \
             pod",

@@ -17,6 +17,11 @@ sentences! {
         KindMissing { kind } => "is missing, and netfix cannot create links of kind {kind}",
         MasterLost { master } => "was a port of {master}, and netfix cannot give it its former place there",
         QdiscLost { now, then } => "has qdisc {now} now; netfix cannot restore its qdisc {then}",
+        TrafficLost { what } => "has lost {what}, and netfix cannot restore it. Configure it again with tc(8)",
+        ProgramLost { what } => "has lost {what}, and netfix cannot load programs. Let its owner (such as Cilium) install it \
+            again",
+        RedirectLost { filter, link } => "cannot restore {filter}: it sends packets to {link}, which is missing or has \
+            another ifindex now. Configure it again with tc(8)",
         ObjectLost => "is missing, and netfix cannot restore it",
         IfindexDiffers { now, then } => "has ifindex {now} now, {then} in the checkpoint: sockets bound to the old one \
             receive nothing",
@@ -57,6 +62,8 @@ sentences! {
         OtherMaster { now, then } => "is a port of {now} now, of {then} in the checkpoint",
         DeviceInUse { device, role } => "cannot be moved into the pod: the host uses it as {device}, {role}. Release it there \
             and let no network manager take it",
+        OtherTraffic { now, then } => "has {now} in the place of {then}: netfix does not replace it. Remove it with tc(8), \
+            then run `netfix restore`",
         MacClaimed { others } => "{others} claims it as well, and nothing shows whose claim is older: a restore creates \
             this link for neither" (others = and(others.iter())),
         MacOfAnother { owner, title } => "{owner} {title}: a restore does not create this link here",

@@ -7,6 +7,7 @@ mod link_local;
 mod links;
 mod nexthops;
 mod ports;
+mod qdiscs;
 mod routes;
 mod rules;
 mod shared;
@@ -39,8 +40,12 @@ fn is_repaired(lines: &[&str], harm: &[&str]) {
 }
 
 fn is_repaired_by(lines: &[&str], harm: impl Fn(&Pod<'_>)) {
+    is_repaired_by_from(|node| prepared(node, lines), harm);
+}
+
+fn is_repaired_by_from(prepare: impl Fn(&Node) -> Pod<'_>, harm: impl Fn(&Pod<'_>)) {
     let node = Node::new();
-    let pod = prepared(&node, lines);
+    let pod = prepare(&node);
     let before = pod.capture();
     node.snapshot();
     harm(&pod);

@@ -83,7 +83,9 @@ attacks! { RIGHTS;
         "for i in $(seq 50); do ip link add v$i type veth peer name w$i; done";
     another_name_for_its_link: BeforeSnapshot, ["degraded"],
         "ip link set eth0 down && ip link set eth0 name eth7 && ip link set eth7 up";
-    a_qdisc_on_its_link: BeforeSnapshot, ["unsupported"],
+    a_program_on_its_link: BeforeSnapshot, ["unsupported"],
+        "tc qdisc add dev eth0 clsact && tc filter add dev eth0 egress bpf bytecode '1,6 0 0 0' direct-action";
+    a_qdisc_on_its_link: BeforeSnapshot, [],
         "tc qdisc add dev eth0 root tbf rate 1mbit burst 10k latency 50ms";
     its_link_in_a_bridge: BeforeSnapshot, [],
         "ip link add br0 type bridge && ip link set eth0 master br0";

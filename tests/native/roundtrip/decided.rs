@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use netfix::model::fidelity::{
     ADDRESS, BRIDGE_PORT, HOP, INET6, LINK, LINK_INFO, MACVLAN, METRIC, NEIGHBOUR, NEXTHOP,
-    RESILIENT, ROUTE, RULE, Table,
+    RESILIENT, ROUTE, RULE, TRAFFIC, Table,
 };
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
@@ -18,13 +18,14 @@ const DONE: u16 = 3;
 const MESSAGE_HEADER: usize = 16;
 
 /// The request for all objects of a type, with the size of the header of that type.
-const DUMPS: [(u16, usize, &Table); 6] = [
+const DUMPS: [(u16, usize, &Table); 7] = [
     (18, 16, &LINK),
     (22, 8, &ADDRESS),
     (26, 12, &ROUTE),
     (30, 12, &NEIGHBOUR),
     (34, 12, &RULE),
     (106, 8, &NEXTHOP),
+    (38, 20, &TRAFFIC),
 ];
 
 /// The attributes that no table has.

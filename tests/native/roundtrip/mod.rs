@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::common::{Node, Pod};
 
-/// Lines for ip(8) in a pod; the kernel may refuse some. `sysctl KEY VALUE` writes below `/proc/sys/net`.
+/// Lines for ip(8) in a pod; the kernel may refuse some. `sysctl KEY VALUE` writes below `/proc/sys/net`, and `tc` is a line
+/// for tc(8).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
@@ -56,25 +57,14 @@ enum Ending {
 
 /// Returns how many lines the kernel accepted.
 fn run_lines(pod: &Pod<'_>, lines: &[String]) -> usize {
-    use std::io::Write as _;
-    let batch: String = lines
+    let (of_tc, others): (Vec<&str>, Vec<&str>) = lines
         .iter()
-        .filter(|line| !line.starts_with("sysctl "))
-        .flat_map(|line| [line.as_str(), "\n"])
-        .collect();
-    let mut ip = crate::common::tool::command("ip", ["-n", pod.name(), "-force", "-batch", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("ip -batch");
-    let mut stdin = ip.stdin.take().expect("the input of ip");
-    stdin.write_all(batch.as_bytes()).expect("the lines");
-    drop(stdin);
-    let ended = ip.wait_with_output().expect("the end of ip");
-    let errors = String::from_utf8_lossy(&ended.stderr);
-    let refused = errors.matches("Command failed").count();
-    let is_refused = |line: &&String| {
+        .map(String::as_str)
+        .partition(|line| line.starts_with("tc "));
+    let (settings, of_ip): (Vec<&str>, Vec<&str>) = others
+        .into_iter()
+        .partition(|line| line.starts_with("sysctl "));
+    let is_refused = |line: &&&str| {
         let words: Vec<&str> = line.splitn(3, ' ').collect();
         let ["sysctl", key, value] = words[..] else {
             return false;
@@ -82,7 +72,31 @@ fn run_lines(pod: &Pod<'_>, lines: &[String]) -> usize {
         let path = Path::new("/proc/sys/net").join(key);
         pod.ns.enter(|| fs::write(path, value)).is_err()
     };
-    lines.len() - refused - lines.iter().filter(is_refused).count()
+    let refused = refused_by(pod, "ip", &of_ip) + settings.iter().filter(is_refused).count();
+    let of_tc: Vec<&str> = of_tc.iter().map(|line| &line["tc ".len()..]).collect();
+    lines.len() - refused - refused_by(pod, "tc", &of_tc)
+}
+
+/// How many of the lines for ip(8) or tc(8) the kernel refuses.
+fn refused_by(pod: &Pod<'_>, tool: &str, lines: &[&str]) -> usize {
+    use std::io::Write as _;
+    if lines.is_empty() {
+        return 0;
+    }
+    let words = ["-n", pod.name(), "-force", "-batch", "-"];
+    let mut tool = crate::common::tool::command(tool, words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the batch");
+    let mut stdin = tool.stdin.take().expect("the input of the batch");
+    let batch = lines.join("\n") + "\n";
+    stdin.write_all(batch.as_bytes()).expect("the lines");
+    drop(stdin);
+    let ended = tool.wait_with_output().expect("the end of the batch");
+    let errors = String::from_utf8_lossy(&ended.stderr);
+    errors.matches("Command failed").count()
 }
 
 /// A pod with the links of a case, which are down.

@@ -3,7 +3,7 @@
 
 use nix::sys::signal::Signal;
 
-use super::refused::shaped;
+use super::refused::with_program;
 use super::scene::{KUBELET, Scene};
 use super::units::{PLAIN, install};
 use crate::common::disk::Disk;
@@ -47,13 +47,13 @@ fn predicts(scene: &Scene<'_>, options: &str, error: (&str, &str)) {
 fn an_object_that_no_restore_could_bring_back_refuses_the_dry_run_too() {
     for snapshot in [false, true] {
         let node = Node::new();
-        let scene = shaped(&node);
+        let scene = with_program(&node);
         if snapshot {
             scene.netfix("snapshot").exits(5);
         }
         predicts(&scene, "", ("unsupported", scene.pods[0].name()));
         let forced = dry_run(&scene, "--force").exits(0).errors(&[]);
-        forced.names("unsupported", scene.pods[0].name(), &["tbf"]);
+        forced.names("unsupported", scene.pods[0].name(), &["filter bpf"]);
         let other = scene.pods[1].ns.path();
         let run = dry_run(&scene, &format!("--netns {}", other.display())).exits(0);
         assert_eq!(run.json()["pods"].as_array().map(Vec::len), Some(1));
@@ -63,10 +63,10 @@ fn an_object_that_no_restore_could_bring_back_refuses_the_dry_run_too() {
 #[test]
 fn a_refused_dry_run_says_why_and_lists_no_phases() {
     let node = Node::new();
-    let scene = shaped(&node);
+    let scene = with_program(&node);
     let run = scene.netfix("upgrade --dry-run -- true").exits(4);
     assert!(run.out.is_empty(), "{}", run.transcript());
-    run.stderr_has(&[scene.pods[0].name(), "tbf", "--force"]);
+    run.stderr_has(&[scene.pods[0].name(), "filter bpf", "--force"]);
 }
 
 #[test]

@@ -1,27 +1,16 @@
 //! An object that cannot be restored stops the window before kubelet is paused, unless --force is given.
 
 use super::scene::{Scene, quick};
+use crate::common::Node;
 use crate::common::systemd::PACKAGES;
-use crate::common::{Node, Pod};
 
-fn shape(pod: &Pod<'_>) {
-    let words = "qdisc add dev eth0 root tbf rate 10mbit burst 10k latency 50ms";
-    let shaped = pod
-        .ns
-        .exec("tc")
-        .args(words.split_whitespace())
-        .status()
-        .expect("tc");
-    assert!(shaped.success(), "tc {words}");
-}
-
-/// Two pods, one of them shaped.
-pub fn shaped(node: &Node) -> Scene<'_> {
+/// Two pods, one of them with an object that cannot be restored.
+pub fn with_program(node: &Node) -> Scene<'_> {
     let pods = vec![
         quick(node.pod("web")).simple(),
         quick(node.pod("api")).simple(),
     ];
-    shape(&pods[0]);
+    pods[0].add_bpf_filter();
     let scene = Scene::with_pods(node, pods);
     scene.machine.start_kubelet(PACKAGES);
     scene
@@ -31,7 +20,7 @@ pub fn shaped(node: &Node) -> Scene<'_> {
 fn an_unsupported_object_stops_the_window_and_is_reported() {
     for foreground in ["", "--foreground"] {
         let node = Node::new();
-        let scene = shaped(&node);
+        let scene = with_program(&node);
         let kubelet = scene.touchable();
         let ran = scene.path("ran");
         let words = format!(
@@ -42,7 +31,7 @@ fn an_unsupported_object_stops_the_window_and_is_reported() {
             .netfix(&words)
             .exits(4)
             .errors(&[("unsupported", scene.pods[0].name()), ("unsupported", "")])
-            .names("unsupported", scene.pods[0].name(), &["tbf"])
+            .names("unsupported", scene.pods[0].name(), &["filter bpf"])
             .names("unsupported", "", &["--force"]);
         assert!(
             !run.out
@@ -59,11 +48,13 @@ fn an_unsupported_object_stops_the_window_and_is_reported() {
 fn force_runs_the_window_and_reports_what_is_missing() {
     let node = Node::new();
     let scene = Scene::new(&node);
-    shape(&scene.pods[0]);
+    scene.pods[0].add_bpf_filter();
     scene
         .upgrade("--force -o json", &scene.reload())
         .exits(5)
         .errors(&[("unsupported", scene.pods[0].name())]);
+    // The scene was captured before.
+    scene.pods[0].tc("qdisc del dev eth0 clsact");
     scene.assert_whole();
     assert_eq!(scene.record()["exit"], 5);
 }
@@ -71,7 +62,7 @@ fn force_runs_the_window_and_reports_what_is_missing() {
 #[test]
 fn pods_outside_the_selection_do_not_stop_the_window() {
     let node = Node::new();
-    let scene = shaped(&node);
+    let scene = with_program(&node);
     let netns = scene.pods[1].ns.path();
     let run = scene
         .upgrade(&format!("--netns {} -o json", netns.display()), "true")

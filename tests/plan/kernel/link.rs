@@ -2,7 +2,7 @@
 
 use netfix::model::link::{Flags, Hardware, MacvlanMode, Vlan};
 use netfix::model::sysctl::SysctlKey;
-use netfix::model::{Bytes, IfName, Link, LinkKind, Mac, NetState, Parent};
+use netfix::model::{Bytes, IfName, Link, LinkKind, Mac, NetState, Parent, Traffic};
 use netfix::plan::Change;
 
 use super::sysctl::{ADDR_GEN_MODE, DISABLE_IPV6, MODE_NONE, setting};
@@ -63,6 +63,7 @@ impl Kernel {
             altnames: Vec::new(),
             group: 0,
             qdisc: None,
+            traffic: Traffic::default(),
             master: None,
             broadcast: None,
             groups: Vec::new(),

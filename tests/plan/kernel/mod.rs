@@ -10,6 +10,7 @@ mod link;
 mod nexthop;
 mod route;
 mod sysctl;
+mod traffic;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -108,6 +109,8 @@ impl Kernel {
                 value,
                 ..
             } => self.write_sysctl(dev, *folder, key, value),
+            Step::AddTraffic { dev, object } => self.add_traffic(dev, object),
+            Step::ChangeTraffic { dev, object } => self.change_traffic(dev, object),
             Step::AddAddress(address) => self.add_address(address),
             Step::ChangeAddress(address) => self.change_address(address),
             Step::AddNeighbour(neighbour) => {

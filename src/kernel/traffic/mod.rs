@@ -1,0 +1,116 @@
+//! Qdiscs, classes and filters: between rtnetlink messages and the model (`tc qdisc`, `tc class`, `tc filter`).
+//!
+//! netfix stores the attributes of the kernel and sends them back. Only what differs between a report and a request is
+//! interpreted (`options`, `filter`, `action`).
+
+mod action;
+mod filter;
+mod nested;
+mod options;
+mod read;
+mod u32;
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, Nla};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
+
+use super::{Request, text};
+use crate::model::raw::RawAttribute;
+use crate::model::traffic::{OPTIONS, ObjectKind};
+use crate::model::{TrafficObject, limits};
+
+pub(super) use read::read;
+#[cfg(feature = "fuzzing")]
+pub(super) use read::read_from;
+
+/// `TCA_KIND` (`linux/rtnetlink.h`).
+const KIND: u16 = 1;
+
+/// `tc qdisc add`, `tc class add` or `tc filter add` on the link with that index.
+pub fn add(index: u32, object: &TrafficObject) -> Request {
+    request(index, object, NLM_F_CREATE | NLM_F_EXCL)
+}
+
+/// `tc qdisc change`, `tc class change` or `tc filter change`: only of an object that is there.
+pub fn change(index: u32, object: &TrafficObject) -> Request {
+    request(index, object, 0)
+}
+
+fn request(index: u32, object: &TrafficObject, flags: u16) -> Request {
+    let TrafficObject {
+        object: which,
+        kind,
+        handle,
+        table,
+        parent,
+        info,
+        attributes,
+        links: _,
+    } = object;
+    let is_new = flags & NLM_F_CREATE != 0;
+    let mut message = TcMessage::default();
+    message.header.index = index.cast_signed();
+    let table = if is_new { 0 } else { *table };
+    message.header.handle = TcHandle::from(*handle | table);
+    message.header.parent = TcHandle::from(*parent);
+    message.header.info = *info;
+    let mut kind_text = kind.as_bytes().to_vec();
+    kind_text.push(0);
+    let [low, high, ..] = info.to_ne_bytes();
+    let attribute = |raw: &RawAttribute| {
+        let value = match (raw.number, which) {
+            (OPTIONS, ObjectKind::Filter) => filter::sendable(kind, &raw.value, [low, high]),
+            (OPTIONS, _) => options::sendable(kind, &raw.value, is_new),
+            _ => raw.value.clone(),
+        };
+        // A stored file can have options to which nothing can be added.
+        let fits = value.len() <= limits::PAYLOAD;
+        let value = if fits { &value } else { &raw.value };
+        TcAttribute::Other(text::write(raw.number, value))
+    };
+    message.attributes = vec![TcAttribute::Other(text::write(KIND, &kind_text))];
+    message.attributes.extend(attributes.iter().map(attribute));
+    let message = match which {
+        ObjectKind::Qdisc => RouteNetlinkMessage::NewQueueDiscipline(message),
+        ObjectKind::Class => RouteNetlinkMessage::NewTrafficClass(message),
+        ObjectKind::Filter => RouteNetlinkMessage::NewTrafficFilter(message),
+    };
+    Request::new(message, flags)
+}
+
+/// An object as the kernel reports it, with all its attributes, and the index of its link.
+pub(super) fn parse(message: &RouteNetlinkMessage) -> Option<(u32, TrafficObject)> {
+    let (which, message) = match message {
+        RouteNetlinkMessage::NewQueueDiscipline(message) => (ObjectKind::Qdisc, message),
+        RouteNetlinkMessage::NewTrafficClass(message) => (ObjectKind::Class, message),
+        RouteNetlinkMessage::NewTrafficFilter(message) => (ObjectKind::Filter, message),
+        _ => return None,
+    };
+    let header = &message.header;
+    let raw = |attribute: &TcAttribute| match attribute {
+        TcAttribute::Other(raw) => text::stored(raw),
+        known => RawAttribute {
+            number: known.kind(),
+            value: Vec::new(),
+        },
+    };
+    let mut attributes: Vec<RawAttribute> = message.attributes.iter().map(raw).collect();
+    let kind = attributes.iter().position(|raw| raw.number == KIND)?;
+    let kind = attributes.remove(kind).value;
+    let kind = String::from_utf8_lossy(&kind);
+    let info = match which {
+        ObjectKind::Filter => header.info,
+        ObjectKind::Qdisc | ObjectKind::Class => 0,
+    };
+    let object = TrafficObject {
+        object: which,
+        kind: kind.trim_end_matches('\0').to_owned(),
+        handle: header.handle.into(),
+        table: 0,
+        parent: header.parent.into(),
+        info,
+        attributes,
+        links: Vec::new(),
+    };
+    Some((header.index.cast_unsigned(), object))
+}

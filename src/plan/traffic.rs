@@ -1,0 +1,126 @@
+//! The steps for the qdiscs, classes and filters of a link. They are added and changed, and never deleted.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::model::problem::{ConflictCause, PlanCause};
+use crate::model::text::escape;
+use crate::model::traffic::{ObjectKind, TrafficObject};
+use crate::model::{Indexed, Link, Problem};
+use crate::plan::{Plan, Step};
+
+/// The steps for what is missing or differs, each object after those that it needs.
+pub(crate) fn steps(wanted: &Link, now: &Link, present: &Indexed<'_>, plan: &mut Plan) {
+    let there: HashMap<_, _> = now
+        .traffic
+        .objects
+        .iter()
+        .map(|object| (object.key(), object))
+        .collect();
+    // Handles of what another object has the place of: nothing below them can be restored.
+    let mut blocked: HashSet<u32> = HashSet::new();
+    for object in &wanted.traffic.objects {
+        if blocked.contains(&object.parent) || blocked.contains(&object.above()) {
+            blocked.extend(Some(object.handle).filter(|_| object.object != ObjectKind::Filter));
+            continue;
+        }
+        let same = there.get(&object.key()).copied();
+        if same.is_some_and(|now| object.is_as(now)) {
+            continue;
+        }
+        if let Some(other) = in_its_place(object, same, &now.traffic.objects) {
+            blocked.insert(object.handle);
+            let (now_is, then) = (other.to_string(), object.to_string());
+            let cause = ConflictCause::OtherTraffic { now: now_is, then };
+            plan.problems.push(cause.error(&wanted.name));
+        } else if let Some(problem) = moved_link(object, wanted, present) {
+            plan.problems.push(problem);
+        } else {
+            let (dev, mut object) = (now.name.clone(), Box::new(object.clone()));
+            plan.steps.push(match same {
+                Some(same) => {
+                    object.table = same.table;
+                    Step::ChangeTraffic { dev, object }
+                }
+                None => Step::AddTraffic { dev, object },
+            });
+        }
+    }
+}
+
+/// Another object that would have to be deleted first.
+fn in_its_place<'a>(
+    object: &TrafficObject,
+    same: Option<&'a TrafficObject>,
+    present: &'a [TrafficObject],
+) -> Option<&'a TrafficObject> {
+    let is_other = |now: &&TrafficObject| (&now.kind, now.parent) != (&object.kind, object.parent);
+    let is_beside =
+        |now: &&TrafficObject| now.object == ObjectKind::Qdisc && now.parent == object.parent;
+    match (same, object.object) {
+        (Some(now), _) => Some(now).filter(is_other),
+        (None, ObjectKind::Qdisc) => present.iter().find(is_beside),
+        (None, _) => None,
+    }
+}
+
+/// A filter sends packets to a link that has another ifindex now, or is missing.
+fn moved_link(object: &TrafficObject, wanted: &Link, present: &Indexed<'_>) -> Option<Problem> {
+    let is_elsewhere = |link: &&crate::model::traffic::RedirectLink| {
+        let now = present.link(&link.name);
+        now.is_none_or(|now| now.index != link.index)
+    };
+    let link = object.links.iter().find(is_elsewhere)?;
+    let cause = PlanCause::RedirectLost {
+        filter: object.to_string(),
+        link: link.name.clone(),
+    };
+    Some(cause.error(&wanted.name))
+}
+
+/// The default qdisc of software links.
+const NO_QDISC: &str = "noqueue";
+
+/// Reports what no step restores: another default qdisc, other kinds of qdisc and filter, programs.
+pub(crate) fn cannot_restore(wanted: &Link, now: Option<&Link>, plan: &mut Plan) {
+    // A link that is down has no qdisc yet, and one that is missing will get the plain one.
+    if !wanted.flags.up || now.is_some_and(|now| !now.flags.up) {
+        return;
+    }
+    let has_root = |link: &Link| link.traffic.has_root();
+    let current = now.map_or(Some(NO_QDISC), |now| now.qdisc.as_deref());
+    if let (Some(then), Some(current)) = (wanted.qdisc.as_deref(), current)
+        && then != current
+        && !has_root(wanted)
+        && !now.is_some_and(has_root)
+    {
+        let (now, then) = (current.to_owned(), then.to_owned());
+        let cause = PlanCause::QdiscLost { now, then };
+        plan.problems.push(cause.error(&wanted.name));
+    }
+    let is_there = |lost| now.is_some_and(|now| now.traffic.lost.contains(lost));
+    let lost = wanted.traffic.lost.iter().filter(|lost| !is_there(lost));
+    let problems = lost.map(|lost| {
+        let what = escape(&lost.what);
+        let cause = if lost.is_program {
+            PlanCause::ProgramLost { what }
+        } else {
+            PlanCause::TrafficLost { what }
+        };
+        cause.error(&wanted.name)
+    });
+    plan.problems.extend(problems);
+}
+
+/// The objects that the checkpoint lacks, each with its link.
+pub(crate) fn surplus(wanted: &Link, now: &Link) -> Vec<String> {
+    let known: HashSet<_> = wanted
+        .traffic
+        .objects
+        .iter()
+        .map(TrafficObject::key)
+        .collect();
+    let objects = now.traffic.objects.iter();
+    let others = objects.filter(|object| !known.contains(&object.key()));
+    let named = |object: &TrafficObject| format!("{object} dev {}", now.name);
+    others.map(named).collect()
+}

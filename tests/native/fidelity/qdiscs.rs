@@ -1,0 +1,282 @@
+//! Qdiscs, classes and filters: of each kind that this kernel has.
+
+use crate::common::{GATEWAY4, Node, Pod};
+
+/// A pod with a macvlan, and what these lines for tc(8) add.
+fn shaped<'n>(node: &'n Node, lines: &[&str]) -> Pod<'n> {
+    let pod = node.pod("web").simple();
+    for line in lines {
+        pod.tc(line);
+    }
+    pod
+}
+
+/// The lines for a qdisc or a tree of them.
+const TREES: [&[&str]; 13] = [
+    &["qdisc add dev eth0 root tbf rate 10mbit burst 10k latency 50ms"],
+    &[
+        "qdisc add dev eth0 root handle 1: tbf rate 7mbit burst 1514 limit 90k peakrate 9mbit mtu 1600 overhead 4",
+        "qdisc add dev eth0 parent 1:1 handle 10: pfifo limit 33",
+    ],
+    &["qdisc add dev eth0 root handle 1: pfifo limit 77"],
+    &["qdisc add dev eth0 root bfifo limit 99k"],
+    &["qdisc add dev eth0 root pfifo_head_drop limit 12"],
+    &["qdisc add dev eth0 root handle 3: pfifo_fast"],
+    &["qdisc add dev eth0 root handle 4: noqueue"],
+    &["qdisc add dev eth0 ingress"],
+    &["qdisc add dev eth0 clsact"],
+    &[
+        "qdisc add dev eth0 root handle 1: htb default 30 r2q 5 direct_qlen 70",
+        "class add dev eth0 parent 1: classid 1:1 htb rate 10mbit ceil 20mbit quantum 3000",
+        "class add dev eth0 parent 1:1 classid 1:30 htb rate 1mbit ceil 3mbit burst 20k prio 3",
+        "class add dev eth0 parent 1:1 classid 1:10 htb rate 50gbit",
+        "class add dev eth0 parent 1:30 classid 1:5 htb rate 300kbit overhead 8",
+        "qdisc add dev eth0 parent 1:10 handle 10: bfifo limit 9000",
+        "qdisc add dev eth0 parent 1:5 handle 5: tbf rate 1mbit burst 5k latency 20ms",
+        "qdisc add dev eth0 parent 5:1 handle 6: pfifo limit 5",
+    ],
+    &["qdisc add dev eth0 root stab overhead 24 tbf rate 10mbit burst 10k latency 50ms"],
+    &[
+        "qdisc add dev eth0 root handle 1: htb",
+        "qdisc add dev eth0 clsact",
+        "filter add dev eth0 egress protocol ip pref 7 u32 match ip dst 10.0.0.0/8 classid 1:3",
+        "filter add dev eth0 ingress protocol all pref 9 chain 4 u32 match u8 17 0xff at 9 action mirred egress \
+         redirect dev eth0",
+    ],
+    &[
+        "qdisc add dev eth0 root handle 1: htb",
+        "class add dev eth0 parent 1: classid 1:1 htb rate 10mbit",
+        "class add dev eth0 parent 1:1 classid 1:2 htb rate 1mbit",
+        "filter add dev eth0 parent 1: protocol ipv6 pref 5 u32 match ip6 dst fd00::/8 flowid 1:2",
+        "filter add dev eth0 parent 1: protocol ip pref 2 handle 2: u32 divisor 16",
+        "filter add dev eth0 parent 1: protocol ip pref 2 u32 ht 2:3 match ip dport 53 0xffff flowid 1:2",
+        "filter add dev eth0 parent 1: protocol ip pref 2 handle ::5 u32 match ip src 10.0.0.0/8 link 2: hashkey mask 0xf at 12",
+        "filter add dev eth0 parent 1: protocol ip pref 2 u32 match mark 7 0xff flowid 1:1",
+        "filter add dev eth0 parent 1:1 protocol ip pref 3 u32 match ip tos 16 0xff flowid 1:2 action mirred egress \
+         mirror dev lo",
+    ],
+];
+
+#[test]
+fn every_tree_of_qdiscs_comes_back_with_its_classes_and_filters() {
+    let node = Node::new();
+    let pods: Vec<_> = TREES.iter().map(|lines| shaped(&node, lines)).collect();
+    node.assert_all_survive_a_loss(&pods);
+    let diff = node.netfix("diff").exits(0);
+    assert!(!diff.out.contains("qdisc"), "{}", diff.transcript());
+}
+
+#[test]
+fn the_children_of_a_multiqueue_qdisc_come_back() {
+    let node = Node::new();
+    let pod = node.pod("web");
+    pod.macvlan("mode bridge", "numtxqueues 4");
+    pod.up_with_address();
+    pod.tc("qdisc add dev eth0 root handle 8: mq");
+    pod.tc("qdisc add dev eth0 parent 8:2 handle 9: pfifo limit 7");
+    node.assert_all_survive_a_loss(&[pod]);
+}
+
+#[test]
+fn a_link_that_is_down_gets_its_qdisc_back() {
+    let node = Node::new();
+    let pod = node.pod("web");
+    pod.macvlan("mode bridge", "");
+    pod.tc("qdisc add dev eth0 root tbf rate 10mbit burst 10k latency 50ms");
+    node.assert_all_survive_a_loss(&[pod]);
+}
+
+#[test]
+fn the_largest_packet_still_passes_a_restored_tbf() {
+    let node = Node::new();
+    let tree = "qdisc add dev eth0 root tbf rate 7mbit burst 1514 latency 50ms";
+    let pod = shaped(&node, &[tree]);
+    let passes = || {
+        let words = ["ping", "-c", "2", "-W", "2", "-s", "1472", GATEWAY4];
+        let mut ping = pod.ns.exec("busybox");
+        ping.args(words).output().expect("ping").status.success()
+    };
+    assert!(passes(), "before");
+    node.snapshot();
+    node.lose_and_reload();
+    node.restore();
+    assert!(passes(), "after");
+}
+
+/// A pod with these qdiscs suffers this on a link that stays, and is repaired.
+fn is_repaired(lines: &[&str], harm: &[&str]) {
+    let harm_it = |pod: &Pod<'_>| harm.iter().for_each(|line| pod.tc(line));
+    super::is_repaired_by_from(|node| shaped(node, lines), harm_it);
+}
+
+const TBF: &str = "qdisc add dev eth0 root handle 1: tbf rate 10mbit burst 10k latency 50ms";
+
+#[test]
+fn a_changed_option_is_repaired_in_place() {
+    is_repaired(
+        &[TBF],
+        &["qdisc change dev eth0 handle 1: root tbf rate 5mbit burst 20k latency 50ms"],
+    );
+    let tree = TREES[9];
+    for harm in [
+        "class change dev eth0 parent 1:1 classid 1:10 htb rate 2mbit",
+        "qdisc change dev eth0 parent 1:10 handle 10: bfifo limit 500",
+        "qdisc change dev eth0 parent 5:1 handle 6: pfifo limit 500",
+    ] {
+        is_repaired(tree, &[harm]);
+    }
+}
+
+#[test]
+fn what_was_lost_of_a_tree_is_added() {
+    for harm in ["qdisc del dev eth0 root", "qdisc del dev eth0 parent 1:10"] {
+        is_repaired(TREES[9], &[harm]);
+    }
+    is_repaired(
+        TREES[9],
+        &[
+            "qdisc del dev eth0 parent 1:5",
+            "class del dev eth0 classid 1:5",
+        ],
+    );
+    is_repaired(TREES[8], &["qdisc del dev eth0 clsact"]);
+}
+
+#[test]
+fn a_lost_filter_alone_is_added() {
+    let place = "filter del dev eth0 parent 1: protocol ip pref 2";
+    for node in ["2:3:800", "801::5"] {
+        let handle = format!("{place} handle {node} u32");
+        is_repaired(TREES[12], &[&handle]);
+    }
+    is_repaired(
+        TREES[11],
+        &["filter del dev eth0 ingress protocol all pref 9 chain 4"],
+    );
+}
+
+#[test]
+fn a_changed_class_of_a_filter_is_repaired_in_place() {
+    is_repaired(
+        TREES[11],
+        &["filter change dev eth0 egress protocol ip pref 7 handle 800::800 u32 classid 1:9"],
+    );
+}
+
+#[test]
+fn a_filter_comes_back_into_the_first_table_whatever_its_number_is() {
+    let node = Node::new();
+    let pod = shaped(&node, TREES[11]);
+    node.snapshot();
+    pod.tc("filter del dev eth0 egress protocol ip pref 7");
+    let diff = node.netfix("diff").exits(3);
+    assert!(diff.out.contains("handle ::800 dev eth0"), "{}", diff.out);
+    node.restore();
+    node.netfix("diff").exits(0);
+    let shown = pod
+        .ns
+        .exec("tc")
+        .args(["filter", "show", "dev", "eth0", "egress"])
+        .output();
+    let shown = String::from_utf8_lossy(&shown.expect("tc").stdout).into_owned();
+    assert!(shown.contains("match 0a000000/ff000000 at 16"), "{shown}");
+}
+
+#[test]
+fn a_plan_names_each_object_as_tc_does() {
+    let node = Node::new();
+    let _pod = shaped(&node, TREES[12]);
+    let other = shaped(&node, TREES[1]);
+    node.snapshot();
+    node.lose_and_reload();
+    let plan = node.netfix("plan");
+    for line in [
+        "+ qdisc tbf 1: root dev eth0",
+        "+ qdisc pfifo 10: parent 1:1 dev eth0",
+        "+ class htb 1:2 parent 1:1 dev eth0",
+        "+ filter u32 parent 1: protocol ip pref 2 handle 2:3:800 dev eth0",
+    ] {
+        assert!(plan.out.contains(line), "{line}\n{}", plan.transcript());
+    }
+    let shown = node.netfix(&format!("show {}", other.name())).exits(0);
+    assert!(
+        shown.out.contains("qdisc tbf 1: root dev eth0"),
+        "{}",
+        shown.out
+    );
+}
+
+#[test]
+fn a_qdisc_beyond_the_checkpoint_is_left_and_noted() {
+    let node = Node::new();
+    let pod = node.pod("web").simple();
+    node.snapshot();
+    pod.tc(TBF);
+    let with = pod.capture();
+    let diff = node.netfix_json("diff").exits(0);
+    diff.names("surplus", pod.name(), &["qdisc tbf 1: root dev eth0"]);
+    node.restore();
+    pod.assert_same_as(&with);
+}
+
+#[test]
+fn another_qdisc_in_the_place_of_the_stored_one_is_reported_and_left() {
+    let node = Node::new();
+    let pod = shaped(&node, TREES[9]);
+    node.snapshot();
+    pod.tc("qdisc del dev eth0 root");
+    pod.tc("qdisc add dev eth0 root handle 7: pfifo limit 9");
+    let with = pod.capture();
+    node.netfix("restore")
+        .exits(1)
+        .errors(&[("link-conflict", pod.name())])
+        .names(
+            "link-conflict",
+            pod.name(),
+            &["qdisc pfifo 7: root", "qdisc htb 1: root"],
+        );
+    pod.assert_same_as(&with);
+}
+
+#[test]
+fn what_cannot_be_restored_is_named_before_and_after() {
+    let tree = [
+        "qdisc add dev eth0 clsact",
+        "filter add dev eth0 egress pref 5 bpf bytecode \"1,6 0 0 0\" direct-action",
+    ];
+    let stab = "qdisc add dev eth0 root stab mtu 2048 tsize 512 mpu 64 overhead 4 linklayer ethernet \
+                tbf rate 10mbit burst 10k latency 50ms";
+    for (lines, words) in [
+        (&tree[..], ["filter bpf egress", "owner"]),
+        (&[stab], ["qdisc tbf", "size table"]),
+    ] {
+        let node = Node::new();
+        let pod = shaped(&node, lines);
+        node.netfix("snapshot")
+            .exits(5)
+            .errors(&[("unsupported", pod.name())])
+            .names("unsupported", pod.name(), &words);
+        node.netfix("check")
+            .exits(2)
+            .names("unsupported", pod.name(), &words);
+        node.lose_and_reload();
+        node.netfix("restore")
+            .exits(5)
+            .errors(&[("unsupported", pod.name())])
+            .names("unsupported", pod.name(), &words[..1]);
+    }
+}
+
+#[test]
+fn a_thousand_filters_come_back() {
+    let node = Node::new();
+    let pod = shaped(&node, &["qdisc add dev eth0 root handle 1: htb"]);
+    let line = |i: u32| {
+        let ip = format!("10.{}.{}.{}", i >> 16, i >> 8 & 255, i & 255);
+        format!(
+            "filter add dev eth0 parent 1: protocol ip pref 1 u32 match ip dst {ip}/32 flowid 1:1\n"
+        )
+    };
+    pod.tc_batch(&(0..1200).map(line).collect::<String>());
+    node.assert_all_survive_a_loss(&[pod]);
+}
