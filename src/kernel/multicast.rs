@@ -8,6 +8,7 @@ use std::os::fd::AsRawFd;
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
+use crate::fault::point;
 use crate::model::{IfName, Mac};
 
 /// The memberships in the calling thread's namespace (`dev_mc_seq_show` in `net/core/dev_addr_lists.c`).
@@ -60,6 +61,8 @@ pub fn join(dev: &IfName, group: Mac) -> Result<(), Errno> {
     let name = dev.as_bytes();
     request.name[..name.len()].copy_from_slice(name);
     request.group[..6].copy_from_slice(&group.0);
+    point("group join")
+        .map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))?;
     // SAFETY: `request` is laid out like `struct ifreq` and as large, alive and exclusively borrowed for the call.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCADDMULTI, &raw mut request) };
     Errno::result(result).map(drop)

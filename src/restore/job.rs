@@ -16,8 +16,8 @@ use crate::model::address::TENTATIVE;
 use crate::model::problem::{ConflictCause, Holder, RestoreCause};
 use crate::model::sysctl::{SysctlKey, Sysctls};
 use crate::model::{
-    Address, Claim, ConflictProbe, Hardware, IfName, Indexed, Link, LinkKind, Mac, NetState,
-    Parent, PodId, Problem,
+    Address, Claim, ConflictProbe, IfName, Indexed, Link, LinkKind, Mac, NetState, Parent, PodId,
+    Problem,
 };
 use crate::plan::{self, HostLinks, Plan, Step};
 
@@ -27,8 +27,6 @@ pub(super) struct Job {
     pub(super) matched: Matched,
     /// The links that it had before, once they were read.
     before: Option<Vec<IfName>>,
-    /// Devices of the pod that are not in it.
-    pub(super) lost_devices: Vec<Hardware>,
     /// Missing links on the host's links.
     pub(super) missing: Vec<Link>,
     /// Addresses to probe before they are added.
@@ -68,7 +66,6 @@ impl Job {
         Self {
             matched,
             before: None,
-            lost_devices: Vec::new(),
             missing: Vec::new(),
             targets: Vec::new(),
             created: Vec::new(),
@@ -156,22 +153,6 @@ impl Job {
         self.last
             .as_ref()
             .is_some_and(|(_, plan)| !plan.later.is_empty())
-    }
-
-    /// Whether it had devices inside that can be recognised.
-    pub(super) fn has_devices(&self) -> bool {
-        devices(&self.matched.claims()).next().is_some()
-    }
-
-    /// Finds the devices that are gone; inside the pod's namespace.
-    pub(super) fn find_lost_devices(&mut self, host: &Host) {
-        let state = match self.matched.pod.observe_links_inside(host) {
-            Ok(state) => state,
-            Err(error) => return self.give_up(&error),
-        };
-        let claims = self.matched.claims();
-        let is_lost = |then: &&Hardware| !devices(&state).any(|now| now.is_same(then));
-        self.lost_devices = devices(&claims).filter(is_lost).cloned().collect();
     }
 
     /// Reads the links, which shows the missing ones, and for a probe the addresses; inside the pod's namespace.
@@ -361,7 +342,6 @@ impl Job {
         let Self {
             matched,
             before,
-            lost_devices: _,
             missing: _,
             targets: _,
             created: _,
@@ -400,12 +380,6 @@ impl Job {
 
 fn log_done(matched: &Matched, steps: &[Step]) {
     journal::applied(Some((&matched.info, &matched.checkpoint.netns)), steps);
-}
-
-/// The devices of a pod that can be recognised.
-fn devices(state: &NetState) -> impl Iterator<Item = &Hardware> {
-    let hardware = state.links.iter().filter_map(|link| link.hardware.as_ref());
-    hardware.filter(|hardware| hardware.is_known())
 }
 
 fn link_names(state: &NetState) -> Vec<IfName> {

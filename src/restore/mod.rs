@@ -6,6 +6,7 @@ pub(crate) mod compare;
 mod conflict;
 mod create_links;
 mod detour;
+mod devices;
 mod holders;
 mod host;
 pub(crate) mod inspect;
@@ -295,7 +296,7 @@ fn carry_out(
     progress.notice(waiting(Wait::Device, limit, baseline));
     let mut managed = Managed::begin(limit);
     let mut jobs: Vec<Job> = matched.into_iter().map(Job::new).collect();
-    let inside = pods::lost_devices(&mut jobs, host);
+    let inside = devices::lost(&mut jobs, host);
     let mut notes = wait_nic::for_devices(host, baseline, &inside, limit)?;
     progress.notice(Progress::Phase(Phase::RestoringHost, 1));
     let links = host_job.restore(host, baseline, &mut managed, progress)?;

@@ -11,7 +11,7 @@ use crate::inventory::observe::Host;
 use crate::inventory::visit;
 use crate::kernel::Error;
 use crate::model::problem::InventoryCause;
-use crate::model::{ConflictProbe, Hardware, Link};
+use crate::model::{ConflictProbe, Link};
 use crate::plan::HostLinks;
 use crate::progress::{Listener, Progress};
 
@@ -34,16 +34,6 @@ pub(super) fn find_mac_owners(jobs: &mut [Job], host: &Host) {
         let owner = owners.remove(&contested);
         jobs[at].owner = owner.map(|owner| (contested.0, owner));
     }
-}
-
-/// The devices that pods had inside, and that are gone from them.
-pub(super) fn lost_devices(jobs: &mut [Job], host: &Host) -> Vec<Hardware> {
-    let having = jobs.iter_mut().filter(|job| job.has_devices());
-    let mut having: Vec<&mut Job> = having.collect();
-    visit(&mut having, None, |job| job.find_lost_devices(host));
-    let lost = having.iter_mut();
-    lost.flat_map(|job| std::mem::take(&mut job.lost_devices))
-        .collect()
 }
 
 /// Begins a turn: finds what every pod lacks.

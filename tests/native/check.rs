@@ -357,8 +357,7 @@ fn a_device_leaves_out_the_pods_on_other_drivers_but_no_lost_pod() {
             .errors(&[("not-found", "")])
             .names("not-found", "", &[device]);
     }
-    aside.ip("nexthop add id 7 via 172.31.0.1 dev eth0");
-    aside.ip("route add 203.0.113.0/24 nhid 7");
+    aside.ip("addr add ff05::7/128 dev eth0 autojoin");
     node.netfix("check")
         .exits(2)
         .errors(&[("unsupported", aside.name())]);

@@ -34,7 +34,7 @@ for number in 27 28; do
 done
 
 step "a macvtap, and a port of a VRF"
-#MACVTAP pod_of 10.3.0 30 "$NIC.3" macvtap mode bridge
+pod_of 10.3.0 30 "$NIC.3" macvtap mode bridge
 pod_ns pod31
 pod_link pod31 "$NIC.3" -
 ip -n pod31 link add blue type vrf table 10
