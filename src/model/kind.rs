@@ -62,6 +62,11 @@ impl LinkKind {
         matches!(self, Self::Macvlan(_) | Self::Macvtap(_))
     }
 
+    /// Whether it has a character device.
+    pub(crate) fn is_tap(&self) -> bool {
+        matches!(self, Self::Macvtap(_) | Self::Ipvtap(_))
+    }
+
     /// Whether it reaches the same neighbours as its parent.
     pub(crate) fn shares_parent(&self) -> bool {
         self.is_macvlan() || self.is_ipvlan()

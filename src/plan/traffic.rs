@@ -87,7 +87,9 @@ pub(crate) fn cannot_restore(wanted: &Link, now: Option<&Link>, plan: &mut Plan)
         return;
     }
     let has_root = |link: &Link| link.traffic.has_root();
-    let current = now.map_or(Some(NO_QDISC), |now| now.qdisc.as_deref());
+    // A new tap gets the qdisc that is the default of its namespace.
+    let of_new = (!wanted.kind.is_tap()).then_some(NO_QDISC);
+    let current = now.map_or(of_new, |now| now.qdisc.as_deref());
     if let (Some(then), Some(current)) = (wanted.qdisc.as_deref(), current)
         && then != current
         && !has_root(wanted)

@@ -183,8 +183,8 @@ fn sweep(case: &Case, actions: &[&'static str], some: &[usize]) -> Row {
         next: AtomicUsize::new(0),
         row,
     };
-    // Most of the time is spent waiting, for the kernel and far more for systemd.
-    let share = if case.start.kubelet().is_some() { 6 } else { 2 };
+    // Most of the time is spent waiting: for answers to probes, for the second announcement, and for systemd.
+    let share = if case.start.kubelet().is_some() { 8 } else { 5 };
     let workers = share * std::thread::available_parallelism().map_or(2, usize::from);
     std::thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(|| work.carry_out()))));
     let mut row = work.row.into_inner().expect("no worker has failed");

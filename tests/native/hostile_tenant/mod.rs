@@ -5,6 +5,7 @@
 
 mod capable;
 mod planted;
+mod ten;
 mod unprivileged;
 
 use std::process::Command;
