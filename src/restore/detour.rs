@@ -6,7 +6,7 @@ use super::request;
 use crate::kernel::{Errno, Request, address, rule};
 use crate::model::address::MCAUTOJOIN;
 use crate::model::route::TABLE_MAIN;
-use crate::model::{Address, Bytes, IfName, NetState, Route, Rule};
+use crate::model::{Address, Bytes, IfName, NetState, Rule};
 use crate::plan::Step;
 
 /// Another way to carry out a step that the kernel refused with `errno`, if there is one.
@@ -16,16 +16,25 @@ pub(super) fn of(
     state: &NetState,
     at: impl Fn(&IfName) -> Result<u32, Errno>,
 ) -> Option<Detour> {
-    match (step, errno) {
-        (Step::AddAddress(address), Errno::EADDRINUSE) if address.flags & MCAUTOJOIN != 0 => {
-            Some(autojoin(address, at(&address.dev).ok()?))
-        }
-        (
-            Step::AddRoute { route, .. } | Step::ChangeRoute(route),
-            Errno::EACCES | Errno::EHOSTUNREACH | Errno::EINVAL | Errno::ENETUNREACH | Errno::ESRCH,
-        ) => through_rules(step, route, state, at),
-        _ => None,
+    if let (Step::AddAddress(address), Errno::EADDRINUSE) = (step, errno) {
+        let index = at(&address.dev).ok()?;
+        return (address.flags & MCAUTOJOIN != 0).then(|| autojoin(address, index));
     }
+    let gateways = match step {
+        Step::AddRoute { route, .. } | Step::ChangeRoute(route) => route.gateways(),
+        Step::AddNexthop(nexthop) | Step::ChangeNexthop(nexthop) => nexthop
+            .gateway
+            .zip(nexthop.dev.as_ref())
+            .into_iter()
+            .collect(),
+        _ => return None,
+    };
+    let is_of_gateway = matches!(
+        errno,
+        Errno::EACCES | Errno::EHOSTUNREACH | Errno::EINVAL | Errno::ENETUNREACH | Errno::ESRCH
+    );
+    let own = request::of(step, at).ok().filter(|_| is_of_gateway)?;
+    through_rules(own, &gateways, state)
 }
 
 /// Requests that are sent at once.
@@ -56,13 +65,10 @@ fn autojoin(address: &Address, index: u32) -> Detour {
 /// that were added after the route may lead elsewhere. For one send, a rule before all others leads what is bound to the
 /// interface to the gateway.
 fn through_rules(
-    step: &Step,
-    route: &Route,
+    mut own: Vec<Request>,
+    gateways: &[(IpAddr, &IfName)],
     state: &NetState,
-    at: impl Fn(&IfName) -> Result<u32, Errno>,
 ) -> Option<Detour> {
-    let gateways = route.gateways();
-    let mut own = request::of(step, at).ok()?;
     if gateways.is_empty() || own.len() != 1 {
         return None;
     }
