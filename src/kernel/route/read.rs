@@ -14,7 +14,7 @@ use super::{Family, pair};
 use crate::kernel::text;
 use crate::model::fidelity::ROUTE;
 use crate::model::raw::RawAttribute;
-use crate::model::route::{Hop, Metric, Remaining, RouteOf};
+use crate::model::route::{Hop, KIND_BLACKHOLE, KIND_UNICAST, Metric, Remaining, RouteOf};
 use crate::model::{IfName, Route};
 
 /// Reads one route of a dump.
@@ -125,6 +125,10 @@ fn parse_family<A: Family>(
             RouteAttribute::NhId(id) => route.nexthop = Some(*id),
             other => route.extra.push(uninterpreted(other)?),
         }
+    }
+    // The kernel reports the type of the object here, and finds the route by its own (`fib_dump_info`).
+    if route.nexthop.is_some() && route.kind == KIND_BLACKHOLE {
+        route.kind = KIND_UNICAST;
     }
     if route.hops.is_empty() && (single.gateway().is_some() || single.dev.is_some()) {
         route.hops.push(single);

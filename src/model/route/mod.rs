@@ -23,6 +23,8 @@ const PROTOCOL_BOOT: u8 = 3;
 pub(crate) const PROTOCOL_RA: u8 = 9;
 /// `RTN_UNICAST`.
 pub const KIND_UNICAST: u8 = 1;
+/// `RTN_BLACKHOLE`.
+pub(crate) const KIND_BLACKHOLE: u8 = 6;
 /// `RT_SCOPE_LINK`.
 pub(crate) const SCOPE_LINK: u8 = 253;
 /// `RT_SCOPE_UNIVERSE`, the widest scope: a route to it needs the narrower ones first.
