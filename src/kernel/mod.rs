@@ -18,6 +18,7 @@ pub mod link;
 mod message;
 pub mod multicast;
 pub mod neighbour;
+mod nested;
 pub mod netns;
 pub mod nexthop;
 pub mod nsid;

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use netlink_packet_core::{DefaultNla, NLA_F_NESTED, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 
 use super::message::{NexthopMessage, RTM_GETNEXTHOP, RTM_NEWNEXTHOP};
+use super::nested::Nested;
 use super::{Errno, Request, text};
 use crate::model::IfName;
 use crate::model::fidelity::{Fate, NEXTHOP};
@@ -96,17 +97,10 @@ fn member_bytes(member: Member) -> [u8; 8] {
 /// The settings of a resilient group without its state.
 fn without_times(attribute: &DefaultNla) -> RawAttribute {
     let mut raw = text::stored(attribute);
-    let mut kept = Vec::new();
-    let mut rest = raw.value.as_slice();
-    while let [low, high, kind_low, kind_high, ..] = *rest {
-        let length = usize::from(u16::from_ne_bytes([low, high])).max(4);
-        let (one, others) = rest.split_at(length.next_multiple_of(4).min(rest.len()));
-        if u16::from_ne_bytes([kind_low, kind_high]) != UNBALANCED_TIME {
-            kept.extend_from_slice(one);
-        }
-        rest = others;
+    if let Some(mut settings) = Nested::parse(&raw.value) {
+        settings.remove(&[UNBALANCED_TIME]);
+        raw.value = settings.bytes();
     }
-    raw.value = kept;
     raw
 }
 

@@ -4,7 +4,11 @@
 mod answers;
 mod check;
 mod exit;
+#[cfg(test)]
+mod fidelity;
 mod generations;
+#[cfg(test)]
+mod listed_part;
 mod messages;
 mod metrics;
 mod pods;

@@ -116,10 +116,7 @@ fn detour(
     host: &NetState,
     creation: &Creation<'_>,
 ) -> Result<(), Error> {
-    let mut empty = match between.take() {
-        Some(empty) => empty,
-        None => Between::open()?,
-    };
+    let mut empty = between.take().map_or_else(Between::open, Ok)?;
     socket.run_one(request(host, creation.1, None, None, &empty.netns)?)??;
     // The name that the kernel gives to the first link of a kind (`rtnl_newlink_create`).
     let name = format!("{}0", creation.1.kind.name());
@@ -139,10 +136,7 @@ fn take_device(
     host: &NetState,
     creation: &Creation<'_>,
 ) -> Result<(), Error> {
-    let mut empty = match between.take() {
-        Some(empty) => empty,
-        None => Between::open()?,
-    };
+    let mut empty = between.take().map_or_else(Between::open, Ok)?;
     let device = parent_of(host, creation.1)?;
     socket.run_one(link::move_to(device.index, empty.netns.raw_fd(), 0))??;
     let index = link::index_of(&mut empty.socket, &device.name)?;

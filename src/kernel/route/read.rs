@@ -65,24 +65,14 @@ fn parse_family<A: Family>(
 ) -> Result<RouteOf<A, A::Net>, String> {
     let header = &message.header;
     let bad = |what: &str| what.to_owned();
-    let unspecified = |len: u8| A::UNSPECIFIED.net(len);
+    let dst = A::UNSPECIFIED.net(header.destination_prefix_length);
     let mut route = RouteOf {
-        dst: unspecified(header.destination_prefix_length).ok_or_else(|| bad("prefix length"))?,
-        src: None,
         table: header.table.into(),
         protocol: header.protocol.into(),
         scope: header.scope.into(),
         kind: header.kind.into(),
         tos: header.tos,
-        priority: None,
-        prefsrc: None,
-        hops: Vec::new(),
-        metrics: BTreeMap::new(),
-        preference: None,
-        congctl: None,
-        extra: Vec::new(),
-        nexthop: None,
-        expires: None,
+        ..RouteOf::bare(dst.ok_or_else(|| bad("prefix length"))?)
     };
     let mut single = Hop {
         gateway: None,

@@ -1,6 +1,6 @@
 //! The actions of filters: from what the kernel reports to what is stored, and to what it takes (`net/sched/act_*.c`).
 
-use super::nested::{Nested, clear, word};
+use crate::kernel::nested::{Nested, clear, word};
 use crate::model::traffic::RedirectLink;
 
 /// The links of the namespace, by ifindex.

@@ -1,7 +1,7 @@
 //! The options of filters: from what the kernel reports to what is stored, and to what it takes (`net/sched/cls_*.c`).
 
 use super::action::{self, LinkAt};
-use super::nested::{Nested, clear, set_word, word};
+use crate::kernel::nested::{Nested, clear, set_word, word};
 use crate::model::traffic::RedirectLink;
 
 /// The attributes of one kind of filter (`linux/pkt_cls.h`).

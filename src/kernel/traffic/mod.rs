@@ -5,7 +5,6 @@
 
 mod action;
 mod filter;
-mod nested;
 mod options;
 mod read;
 mod u32;

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcHandle, TcMessage};
 
-use super::{filter, nested::Nested, nested::word, options, parse, u32};
+use super::{filter, options, parse, u32};
 use crate::kernel::codec::Dump;
+use crate::kernel::nested::{Nested, word};
 use crate::kernel::{Errno, Error, Socket};
 use crate::model::traffic::{
     CHAIN, HOOK_EGRESS, HOOK_INGRESS, INGRESS, LostTraffic, OPTIONS, ObjectKind, ROOT,

@@ -72,14 +72,16 @@ impl Table {
     /// What netfix does with an attribute; `None` for one that is not known yet.
     #[must_use]
     pub fn fate(&self, number: u16) -> Option<Fate> {
-        let row = self.rows.iter().find(|row| row.number == number);
-        row.map(|row| row.fate)
+        self.row(number).map(|row| row.fate)
     }
 
-    /// The name of an attribute that is stored as bytes.
+    /// The name of an attribute.
     pub(crate) fn name(&self, number: u16) -> Option<&'static str> {
-        let row = self.rows.iter().find(|row| row.number == number);
-        row.map(|row| row.name)
+        self.row(number).map(|row| row.name)
+    }
+
+    fn row(&self, number: u16) -> Option<&'static Row> {
+        self.rows.iter().find(|row| row.number == number)
     }
 
     /// Whether an attribute is stored as bytes.
@@ -108,94 +110,3 @@ pub const TABLES: [&Table; 17] = [
     &NEIGHBOUR,
     &TRAFFIC,
 ];
-
-#[cfg(test)]
-mod tests {
-    use std::fmt::Write;
-    use std::path::Path;
-
-    use super::*;
-
-    const BEGIN: &str = "<!-- attributes -->\n";
-    const END: &str = "<!-- end of attributes -->\n";
-
-    fn words(fate: Fate) -> &'static str {
-        match fate {
-            Fate::Restored => "restored",
-            Fate::SentBack => "restored, as bytes",
-            Fate::Used => "used to read the others",
-            Fate::Named => "named at the snapshot",
-            Fate::State => "state, count or ability",
-            Fate::NotRead(_) => "not read",
-        }
-    }
-
-    fn line(text: &mut String, row: &Row) {
-        let reason = match row.fate {
-            Fate::NotRead(reason) => format!(": {reason}"),
-            _ => String::new(),
-        };
-        let Row {
-            name, tests, since, ..
-        } = row;
-        let what = words(row.fate);
-        let _ = writeln!(text, "| `{name}` | {what}{reason} | {since} | {tests} |");
-    }
-
-    fn listed() -> String {
-        let mut text = BEGIN.to_owned();
-        for table in TABLES {
-            let _ = writeln!(text, "\n### {}\n\n{}\n", table.title, table.source);
-            text += "| attribute | netfix | since Linux | tests |\n|---|---|---|---|\n";
-            for row in table.rows {
-                line(&mut text, row);
-            }
-        }
-        text + "\n" + END
-    }
-
-    fn root() -> &'static Path {
-        Path::new(env!("CARGO_MANIFEST_DIR"))
-    }
-
-    #[test]
-    fn the_documentation_lists_every_attribute() {
-        let path = root().join("docs/fidelity.md");
-        let page = std::fs::read_to_string(&path).unwrap();
-        let begin = page.find(BEGIN).unwrap();
-        let end = page.find(END).unwrap() + END.len();
-        if std::env::var_os("NETFIX_BLESS").is_some() {
-            let new = format!("{}{}{}", &page[..begin], listed(), &page[end..]);
-            return std::fs::write(&path, new).unwrap();
-        }
-        assert!(
-            page[begin..end] == listed(),
-            "docs/fidelity.md does not list the attributes as they are: run \
-             NETFIX_BLESS=1 cargo test --lib fidelity, and read what it wrote"
-        );
-    }
-
-    #[test]
-    fn an_attribute_that_is_restored_has_a_test() {
-        for table in TABLES {
-            assert!(
-                table.rows.is_sorted_by(|a, b| a.number < b.number),
-                "{}",
-                table.title
-            );
-            for row in table.rows {
-                let needs_test = matches!(row.fate, Fate::Restored | Fate::SentBack);
-                assert_eq!(needs_test, !row.tests.is_empty(), "{}", row.name);
-                for test in row.tests.split(", ").filter(|test| !test.is_empty()) {
-                    let files = [
-                        format!("tests/native/{test}.rs"),
-                        format!("tests/native/{test}/mod.rs"),
-                        format!("tests/vm/scenarios/{test}.sh"),
-                    ];
-                    let exists = files.iter().any(|file| root().join(file).exists());
-                    assert!(exists, "{}: no test {test}", row.name);
-                }
-            }
-        }
-    }
-}

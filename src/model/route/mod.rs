@@ -307,6 +307,14 @@ impl<A, N> RouteOf<A, N> {
     /// `ip route add DST dev DEV`, with the scope of a route to a gateway.
     pub(crate) fn plain(dst: N, dev: &IfName) -> Self {
         Self {
+            hops: vec![Hop::direct(dev.clone())],
+            ..Self::bare(dst)
+        }
+    }
+
+    /// The same without a hop.
+    pub(crate) fn bare(dst: N) -> Self {
+        Self {
             dst,
             src: None,
             table: TABLE_MAIN,
@@ -316,7 +324,7 @@ impl<A, N> RouteOf<A, N> {
             tos: 0,
             priority: None,
             prefsrc: None,
-            hops: vec![Hop::direct(dev.clone())],
+            hops: Vec::new(),
             metrics: BTreeMap::new(),
             preference: None,
             congctl: None,

@@ -97,7 +97,6 @@ trait Sentences {
 mod tests {
     use std::collections::BTreeMap;
     use std::fmt::Write as _;
-    use std::path::Path;
 
     use super::*;
     use crate::model::problem::{
@@ -106,6 +105,7 @@ mod tests {
         RecordCause, RestoreCause, RollbackCause, SnapshotCause, StoreCause, UsageCause,
         WindowCause,
     };
+    use crate::report::listed_part;
 
     const BEGIN: &str =
         "<!-- generated: cargo test --lib messages, NETFIX_BLESS=1 writes it anew -->\n";
@@ -168,21 +168,7 @@ mod tests {
 
     #[test]
     fn the_documentation_lists_every_message() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/problems.md");
-        let page = std::fs::read_to_string(&path).unwrap();
-        let (begin, end) = (
-            page.find(BEGIN).unwrap(),
-            page.find(END).unwrap() + END.len(),
-        );
-        if std::env::var_os("NETFIX_BLESS").is_some() {
-            let new = format!("{}{}{}", &page[..begin], list(), &page[end..]);
-            return std::fs::write(&path, new).unwrap();
-        }
-        assert!(
-            page[begin..end] == list(),
-            "docs/problems.md does not list the messages as they are: run \
-             NETFIX_BLESS=1 cargo test --lib messages, and read what it wrote"
-        );
+        listed_part::compare("docs/problems.md", BEGIN, END, &list(), "messages");
     }
 
     #[test]
