@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::observe::Pod;
+use super::observe::{Host, Pod};
 use super::stored::summary_of;
+use crate::kernel::{Error, sysfs};
 use crate::model::sysctl::Sysctls;
 use crate::model::{
     Checkpoint, Claim, IfName, NetState, Partial, PodInfo, PodSummary, Problem, interfaces,
@@ -37,6 +38,17 @@ pub(crate) struct Matched {
 }
 
 impl Matched {
+    /// Reads the pod's namespace, in which the calling thread must be, and from its sysfs only what its record has: mounting one
+    /// takes as long as all the rest.
+    pub(crate) fn observe_inside(&mut self, host: &Host) -> Result<NetState, Error> {
+        let mut state = self.pod.observe_inside(host)?;
+        let recorded = self.claims();
+        if recorded.links.iter().any(|link| !link.sysfs.is_empty()) {
+            sysfs::complete(&mut state.links)?;
+        }
+        Ok(state)
+    }
+
     /// The MACs and addresses that its record gives the pod.
     pub(crate) fn claims(&self) -> Cow<'_, NetState> {
         match (&self.partial, &self.checkpoint.netfix) {

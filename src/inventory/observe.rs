@@ -9,7 +9,7 @@ use crate::inventory::discover::Found;
 use crate::inventory::visit::{prove, visit};
 use crate::kernel::dump::{self, HostView, Names};
 use crate::kernel::nsid::{self, HostId};
-use crate::kernel::{Error, Netns, Socket, netns};
+use crate::kernel::{Error, Netns, Socket, netns, sysfs};
 use crate::matching::PodFacts;
 use crate::model::problem::InventoryCause;
 use crate::model::{NetState, NetnsIdentity, NodeIdentity, PodInfo, Problem};
@@ -42,6 +42,7 @@ impl Host {
     /// Reads it again.
     pub fn refresh(&mut self) -> Result<(), Error> {
         self.state = dump::state(&mut self.socket, None)?;
+        sysfs::complete(&mut self.state.links)?;
         self.names = self
             .state
             .links
@@ -213,7 +214,8 @@ pub fn observe_pods_twice(
     host: &Host,
 ) -> Vec<Result<(NetState, Option<String>), Error>> {
     let read = |pod: &mut Pod| {
-        let state = pod.observe_inside(host)?;
+        let mut state = pod.observe_inside(host)?;
+        sysfs::complete(&mut state.links)?;
         let torn = snapshot_quality::torn(&state, &dump::bare_links(pod.socket()?)?);
         Ok((state, torn))
     };

@@ -28,6 +28,7 @@ pub mod route;
 pub mod rule;
 pub mod socket;
 pub mod sysctl;
+pub mod sysfs;
 mod text;
 pub mod trace;
 mod trace_words;

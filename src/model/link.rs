@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::raw::RawAttribute;
 use super::sysctl::Sysctls;
+use super::sysfs::SysfsSettings;
 use super::{Bytes, IfName, Mac, Traffic, is_false, limits};
 
 pub use super::kind::{Ipvlan, IpvlanMode, LinkKind, Macvlan, MacvlanMode};
@@ -92,6 +93,9 @@ pub struct Link {
     /// Per-interface sysctls; empty for the loopback device.
     #[serde(default)]
     pub sysctls: Sysctls,
+    /// Packet steering and NAPI settings; read for links that can be lost with a NIC.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sysfs: SysfsSettings,
 }
 
 impl Link {
@@ -141,6 +145,7 @@ impl Link {
             kind,
             hardware: None,
             sysctls: Sysctls::default(),
+            sysfs: SysfsSettings::new(),
         }
     }
 }

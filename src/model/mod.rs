@@ -32,6 +32,7 @@ pub mod stack;
 pub mod state;
 pub mod summary;
 pub mod sysctl;
+pub mod sysfs;
 pub(crate) mod text;
 pub mod traffic;
 mod vlan;

@@ -7,6 +7,7 @@ use crate::model::link::Flags;
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::raw::RawAttribute;
 use crate::model::sysctl::{Folder, SysctlKey};
+use crate::model::sysfs::SysfsSettings;
 use crate::model::{IfName, Indexed, Link, LinkKind, Mac, Problem, Traffic};
 use crate::plan::{Change, Observed, Plan, Step, traffic};
 
@@ -46,6 +47,7 @@ pub(crate) fn fresh_link(wanted: &Link, observed: Observed<'_>) -> Option<Link> 
         token: None,
         traffic: Traffic::default(),
         sysctls,
+        sysfs: SysfsSettings::new(),
         ..wanted.clone()
     })
 }
@@ -144,6 +146,12 @@ fn beyond_defaults(wanted: &Link, now: &Link, plan: &mut Plan) {
     if let Some(token) = wanted.token.filter(|token| now.token != Some(*token)) {
         plan.steps.push(Step::set(&now.name, Change::Token(token)));
     }
+    let settings = wanted.sysfs.iter();
+    let differ = settings.filter(|(key, value)| now.sysfs.get(key) != Some(value));
+    plan.steps.extend(differ.map(|(key, value)| {
+        let change = Change::Sysfs(key.clone(), value.clone());
+        Step::set(&now.name, change)
+    }));
 }
 
 /// Whether a bridge has the MAC of a port that is missing: it gets it with the port, and would keep one that was set.

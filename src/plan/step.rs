@@ -9,6 +9,7 @@ use crate::model::link::{Flags, OffloadLimit};
 use crate::model::raw::RawAttribute;
 use crate::model::route::Position;
 use crate::model::sysctl::{Folder, SysctlKey, Sysctls};
+use crate::model::sysfs::{SysfsKey, SysfsValue};
 use crate::model::text::join;
 use crate::model::{
     Address, Bytes, IfName, Link, LinkKind, Mac, Neighbour, Nexthop, Parent, Route, Rule,
@@ -189,6 +190,8 @@ pub enum Change {
     BondPrimary(IfName),
     /// `IN6_ADDR_GEN_MODE_*`, without making an address at once as a write of the sysctl does.
     AddrGenMode(u8),
+    /// A packet steering or NAPI setting in `/sys/class/net`.
+    Sysfs(SysfsKey, SysfsValue),
 }
 
 impl Step {
@@ -347,6 +350,7 @@ impl fmt::Display for Change {
             }
             Self::BondPrimary(port) => write!(f, "type bond primary {port}"),
             Self::AddrGenMode(mode) => write!(f, "addrgenmode {mode}"),
+            Self::Sysfs(key, value) => write!(f, "{key} = {value}"),
         }
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{detour, request};
-use crate::kernel::{Errno, Error, Request, Socket, link, multicast, sysctl};
+use crate::kernel::{Errno, Error, Request, Socket, link, multicast, sysctl, sysfs};
 use crate::model::problem::{Holder, RestoreCause};
 use crate::model::{IfName, Indexed, Link, Mac, NetState, Parent, Problem};
 use crate::plan::{Change, Plan, Step};
@@ -176,6 +176,15 @@ impl Runner<'_> {
                 let result = groups
                     .iter()
                     .try_for_each(|group| multicast::join(dev, *group));
+                self.note(step, result);
+            }
+            Step::SetLink {
+                dev,
+                change: Change::Sysfs(key, value),
+                ..
+            } => {
+                self.flush();
+                let result = sysfs::write(dev, key, value);
                 self.note(step, result);
             }
             other => match request::of(other, |name| self.index(name)) {

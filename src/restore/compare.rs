@@ -94,7 +94,6 @@ impl Matched {
         depth: Depth,
     ) -> Result<Compared, Problem> {
         let state = self
-            .pod
             .observe_inside(host)
             .map_err(|error| cannot_observe("netns", &error))?;
         let drivers = PodDrivers::of(&state, &host.state);

@@ -217,7 +217,7 @@ impl Job {
 
     /// Observes and plans; the calling thread is inside the pod's namespace.
     pub(super) fn observe(&mut self, host: &Host, links: &HostLinks) {
-        let mut state = match self.matched.pod.observe_inside(host) {
+        let mut state = match self.matched.observe_inside(host) {
             Ok(state) => state,
             Err(error) => return self.give_up(&error),
         };

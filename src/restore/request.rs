@@ -6,7 +6,7 @@ use crate::model::route::Position;
 use crate::model::{Address, IfName};
 use crate::plan::{Change, Object, Rewrite, Step};
 
-/// The requests for a step that neither creates a link, writes a sysctl nor joins groups: those are no mere messages. `at` returns the
+/// The requests for a step that neither creates a link, writes a file nor joins groups: those are no mere messages. `at` returns the
 /// ifindex of an interface.
 pub(crate) fn of(
     step: &Step,
@@ -87,8 +87,8 @@ fn set_link(
         Change::Down => link::set_up(index, false),
         Change::Mac(mac) => link::set(index, |link| link.address(mac.0.to_vec())),
         Change::Broadcast(mac) => link::set_broadcast(index, *mac),
-        // By ioctl.
-        Change::Groups(_) => return Err(Errno::EINVAL),
+        // By ioctl, and in a file.
+        Change::Groups(_) | Change::Sysfs(..) => return Err(Errno::EINVAL),
         Change::Mtu(mtu) => link::set(index, |link| link.mtu(*mtu)),
         Change::TxQueueLen(length) => link::set(index, |link| link.txqueuelen(*length)),
         Change::Group(group) => link::set(index, |link| link.link_group(*group)),

@@ -32,6 +32,9 @@ parts() {
         "${ip[@]}" -6 -d -j -batch - <<<$'address show\nroute show table all\nrule show\nneighbour show nud permanent\nneighbour show proxy\nnexthop show'
     } >"$2"
     "${enter[@]}" grep -r . /proc/sys/net/ipv{4,6}/{conf,neigh} >"$2.sysctl" 2>/dev/null || :
+    # The sysfs here shows the links of the host.
+    [ "$1" != host ] ||
+        grep . "/sys/class/net/$NIC/"{gro_flush_timeout,napi_defer_hard_irqs,queues/rx-*/rps_*} >>"$2.sysctl" 2>/dev/null || :
 }
 
 # Addresses under duplicate detection and devices waiting for their carrier will change their state.

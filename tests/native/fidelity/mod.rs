@@ -11,6 +11,7 @@ mod qdiscs;
 mod routes;
 mod rules;
 mod shared;
+mod sysfs;
 
 use crate::common::{Node, Pod};
 

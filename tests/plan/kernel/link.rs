@@ -2,6 +2,7 @@
 
 use netfix::model::link::{Flags, Hardware, MacvlanMode, Vlan};
 use netfix::model::sysctl::SysctlKey;
+use netfix::model::sysfs::SysfsSettings;
 use netfix::model::{Bytes, IfName, Link, LinkKind, Mac, NetState, Parent, Traffic};
 use netfix::plan::Change;
 
@@ -67,6 +68,7 @@ impl Kernel {
             master: None,
             broadcast: None,
             groups: Vec::new(),
+            sysfs: SysfsSettings::new(),
             protodown: false,
             dormant: false,
             token: None,
@@ -231,6 +233,10 @@ impl Kernel {
             Change::Broadcast(mac) => {
                 let is_usual = mac.0 == [0xff; 6];
                 self.link_mut(dev)?.broadcast = Some(*mac).filter(|_| !is_usual);
+            }
+            Change::Sysfs(key, value) => {
+                let settings = &mut self.link_mut(dev)?.sysfs;
+                settings.insert(key.clone(), value.clone());
             }
             Change::Groups(groups) => self.link_mut(dev)?.groups.extend(groups),
             Change::Group(group) => self.link_mut(dev)?.group = *group,

@@ -5,6 +5,8 @@
 
 host_extras() {
     ip link set "$NIC" txqueuelen 2000
+    echo 2 >"/sys/class/net/$NIC/queues/rx-0/rps_cpus"
+    echo 20000 >"/sys/class/net/$NIC/gro_flush_timeout"
     ip addr add 192.0.2.2/24 dev "$NIC"
     ip addr add 192.0.2.3/24 dev "$NIC"
     ip -6 addr add fd00:1::2/64 dev "$NIC"

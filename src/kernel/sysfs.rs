@@ -1,0 +1,106 @@
+//! Packet steering and NAPI settings of links, through a sysfs of the calling thread's namespace that is mounted nowhere.
+
+use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+
+use crate::fault::point;
+use crate::model::sysfs::{OF_LINK, OF_QUEUE, SysfsKey, SysfsSettings, SysfsValue};
+use crate::model::{IfName, Link, LinkKind};
+
+/// A sysfs that shows the links of the namespace in which it was made. It is gone with this value.
+struct Sysfs(OwnedFd);
+
+impl Sysfs {
+    fn here() -> io::Result<Self> {
+        let context = fsopen("sysfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+        fsconfig_create(&context)?;
+        let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
+            | MountAttrFlags::MOUNT_ATTR_NODEV
+            | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+        let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
+        Ok(Self(mount))
+    }
+
+    fn folder(&self, dev: &IfName) -> PathBuf {
+        let links = format!("/proc/self/fd/{}/class/net", self.0.as_raw_fd());
+        Path::new(&links).join(OsStr::from_bytes(dev.as_bytes()))
+    }
+
+    fn settings(&self, link: &Link) -> io::Result<SysfsSettings> {
+        let folder = self.folder(&link.name);
+        let mut settings = SysfsSettings::new();
+        for setting in OF_LINK {
+            read_into(&mut settings, &folder, setting.to_owned());
+        }
+        for queue in fs::read_dir(folder.join("queues"))? {
+            let queue = queue?.file_name();
+            let queue = queue.to_string_lossy();
+            let of_queue = OF_QUEUE.iter();
+            let of_queue = of_queue.filter(|(prefix, _)| queue.starts_with(prefix));
+            // The driver of a device decides which processor uses which transmit queue.
+            let is_drivers = link.hardware.is_some() && queue.starts_with("tx-");
+            for (_, names) in of_queue.filter(|_| !is_drivers) {
+                for setting in names {
+                    read_into(&mut settings, &folder, format!("queues/{queue}/{setting}"));
+                }
+            }
+        }
+        Ok(settings)
+    }
+}
+
+/// Reads a setting that is not the default. A link without the feature has no such file, or one that cannot be read.
+fn read_into(settings: &mut SysfsSettings, folder: &Path, key: String) {
+    let value = fs::read_to_string(folder.join(&key)).ok();
+    let value = value.and_then(|text| SysfsValue::try_from(text.trim().to_owned()).ok());
+    if let Some(value) = value.filter(|value| !value.is_default())
+        && let Ok(key) = SysfsKey::try_from(key)
+    {
+        settings.insert(key, value);
+    }
+}
+
+/// Adds their settings to the links of the calling thread's namespace that can be lost with a NIC.
+///
+/// # Errors
+/// A sysfs cannot be mounted, for a reason other than a kernel before 5.2, which cannot mount one in this way.
+pub fn complete(links: &mut [Link]) -> io::Result<()> {
+    let mut links = links.iter_mut().filter(|link| can_be_lost(link)).peekable();
+    if links.peek().is_none() {
+        return Ok(());
+    }
+    let sysfs = match Sysfs::here() {
+        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => return Ok(()),
+        sysfs => sysfs?,
+    };
+    for link in links {
+        match sysfs.settings(link) {
+            // It was deleted since.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            settings => link.sysfs = settings?,
+        }
+    }
+    Ok(())
+}
+
+fn can_be_lost(link: &Link) -> bool {
+    !matches!(link.kind, LinkKind::Loopback | LinkKind::Other { .. })
+}
+
+/// Writes one setting of a link of the calling thread's namespace.
+///
+/// # Errors
+/// The kernel refuses the value, or the link has no such setting.
+pub fn write(dev: &IfName, key: &SysfsKey, value: &SysfsValue) -> io::Result<()> {
+    let sysfs = Sysfs::here()?;
+    let file = sysfs.folder(dev).join(key.to_string());
+    let mut file = OpenOptions::new().write(true).open(file)?;
+    point("sysfs write")?;
+    file.write_all(value.as_str().as_bytes())
+}
