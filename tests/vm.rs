@@ -2,7 +2,7 @@
 //! `scripts/lab`; several scenarios run one after the other in one machine.
 //!
 //! There, ip(8) and arping check the network, never netfix. `cargo test --test vm [-- WORD…]` runs the scenarios whose
-//! `BOOT::NAME` contains a word.
+//! `BOOT::NAME.sh` contains a word.
 
 #![allow(clippy::double_ended_iterator_last, reason = "a short list")]
 #![allow(clippy::print_stdout, reason = "the results are for people")]
@@ -155,7 +155,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// The machines to boot, the last one first, each with the scenarios that match a word.
 fn chosen(words: &[String]) -> Vec<(&'static str, Vec<&'static str>)> {
     let is_chosen = |boot: &Boot, scenario: &str| {
-        let name = format!("{}::{scenario}", boot.name);
+        let name = format!("{}::{scenario}.sh", boot.name);
         words.is_empty() || words.iter().any(|word| name.contains(word.as_str()))
     };
     let scenarios = |boot: &'static Boot| {

@@ -3,8 +3,8 @@
 //!
 //! `cargo test --features failpoints --test sweep [-- WORD…]`: each point gets `kill` and one errno, the next point the next
 //! errno. A word selects the commands whose names contain it, (`kill` or an errno) the faults of each point, or (a number) a
-//! point; `all`, also as `NETFIX_SWEEP=all`, gives each point all of them, but those of the slow commands, which run only with it
-//! or by name.
+//! point; `all`, also as `NETFIX_SWEEP=all`, gives each point all of them, but those of the slow commands. Those and variants of
+//! a command run only with it, or by name.
 
 #![allow(
     clippy::expect_used,
@@ -50,6 +50,8 @@ pub struct Case {
     pub again: &'static [i32],
     /// Whether it waits long at each point.
     pub is_slow: bool,
+    /// Whether most of its points are those of another case.
+    pub is_variant: bool,
 }
 
 const fn case(name: &'static str, words: &'static str, start: Start) -> Case {
@@ -62,6 +64,7 @@ const fn case(name: &'static str, words: &'static str, start: Start) -> Case {
         exit: 0,
         again: &[0],
         is_slow: false,
+        is_variant: false,
     }
 }
 
@@ -82,17 +85,21 @@ const CASES: [Case; 10] = [
         Start::Older,
     ),
     case("restore", "restore", Start::Loss),
-    case(
-        "restore, an index taken",
-        "restore --conflict-probe off",
-        Start::TakenIndex,
-    ),
+    Case {
+        is_variant: true,
+        ..case(
+            "restore, an index taken",
+            "restore --conflict-probe off",
+            Start::TakenIndex,
+        )
+    },
     Case {
         again: PAUSE,
         ..case("pause", "pause", Start::Running(PACKAGES))
     },
     Case {
         again: PAUSE,
+        is_variant: true,
         ..case(
             "pause, unit in /etc",
             "pause",
@@ -100,11 +107,14 @@ const CASES: [Case; 10] = [
         )
     },
     case("resume", "resume", Start::Paused(PACKAGES)),
-    case(
-        "resume, unit in /etc",
-        "resume",
-        Start::Paused(ADMINISTRATOR),
-    ),
+    Case {
+        is_variant: true,
+        ..case(
+            "resume, unit in /etc",
+            "resume",
+            Start::Paused(ADMINISTRATOR),
+        )
+    },
     case("upgrade", UPGRADE, Start::Upgrade(PACKAGES)),
     // A window that was rolled back is no good one, although every pod is back. A rollback never runs twice in a window.
     Case {
@@ -136,7 +146,7 @@ fn main() -> ExitCode {
     let points: Vec<usize> = numbers.iter().flat_map(|word| word.parse()).collect();
     let is_all = chosen.iter().any(|word| *word == "all");
     let is_wanted = |case: &&Case| match &names[..] {
-        [] => is_all || !case.is_slow,
+        [] => is_all || !(case.is_slow || case.is_variant),
         names => names.iter().any(|name| case.name.contains(*name)),
     };
     let actions: Vec<_> = ACTIONS

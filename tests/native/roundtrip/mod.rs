@@ -25,6 +25,9 @@ struct Case {
     /// What `eth0` is, as ip(8) has it; a macvlan where it is empty, or the kernel lacks the kind.
     #[serde(default)]
     kind: String,
+    /// The link of the node below the pod: a VLAN, a bond, or a VLAN on a bond; `eth0` where it is empty, or the kernel lacks it.
+    #[serde(default)]
+    parent: String,
     /// Whether the pod has a second macvlan `eth1`.
     #[serde(default)]
     second: bool,
@@ -99,13 +102,47 @@ fn refused_by(pod: &Pod<'_>, tool: &str, lines: &[&str]) -> usize {
     errors.matches("Command failed").count()
 }
 
+const BOND: &str = "bond4";
+
+/// Makes the link of the node below the pod, and returns its name.
+fn parent_of<'c>(node: &Node, case: &'c Case) -> &'c str {
+    let parent = case.parent.as_str();
+    let bond = "link add bond4 type bond mode active-backup miimon 100";
+    let mut below = "eth0";
+    if parent.starts_with(BOND) {
+        if node.ns.try_ip(bond).is_err() {
+            return below;
+        }
+        for line in [
+            "addr flush dev eth0",
+            "link set eth0 down",
+            "link set eth0 master bond4",
+            "link set bond4 up",
+            "addr add 10.88.0.2/16 dev bond4",
+        ] {
+            node.ns.ip(line);
+        }
+        below = BOND;
+    }
+    if parent.ends_with(".3") {
+        let vlan = format!("link add link {below} name {parent} type vlan id 3");
+        if node.ns.try_ip(&vlan).is_err() {
+            return below;
+        }
+        node.ns.ip(&format!("link set {parent} up"));
+        below = parent;
+    }
+    below
+}
+
 /// A pod with the links of a case, which are down.
 fn pod_of<'n>(node: &'n Node, case: &Case) -> Pod<'n> {
     let pod = node.pod("web");
     let name = pod.name().to_owned();
+    let parent = parent_of(node, case);
     let add = |link: &str, kind: &str| {
         let added = node.ns.try_ip(&format!(
-            "link add link eth0 name new0 netns {name} type {kind}"
+            "link add link {parent} name new0 netns {name} type {kind}"
         ));
         added
             .is_ok()
@@ -113,7 +150,7 @@ fn pod_of<'n>(node: &'n Node, case: &Case) -> Pod<'n> {
             .is_some()
     };
     if case.kind.is_empty() || !add("eth0", &case.kind) {
-        pod.macvlan("mode bridge", "");
+        assert!(add("eth0", "macvlan mode bridge"), "a macvlan on {parent}");
     }
     if case.second {
         // One link cannot be the parent of ipvlans and macvlans.
@@ -126,15 +163,18 @@ fn ending(case: &Case) -> Ending {
     let node = Node::new();
     let pod = pod_of(&node, case);
     let accepted = run_lines(&pod, &case.lines);
-    let before = pod.capture();
+    let (host, before) = (node.capture(), pod.capture());
     let snapshot = node.netfix_json("snapshot");
     let is_named = snapshot.code == Some(5) && !snapshot.coded("unsupported").is_empty();
     if case.loss == Loss::Nic {
+        // A bond without ports would keep what is on it.
+        let _ = node.ns.try_ip("link del bond4");
         node.lose_and_reload();
     }
     let accepted = accepted + run_lines(&pod, &case.harm);
     let restore = node.netfix("restore");
-    let lines = before.becomes(|| pod.capture());
+    let mut lines = before.becomes(|| pod.capture());
+    lines.extend(host.becomes(|| node.capture()));
     let diff = node.netfix("diff");
     if lines.is_empty() && restore.code == Some(0) && diff.code == Some(0) {
         return Ending::Equal(accepted);
