@@ -296,7 +296,11 @@ impl Captured {
         let is_pair =
             |link: &Link| matches!(&link.kind, LinkKind::Other { driver } if driver == "veth");
         let carries = |link: &Link| {
-            let on_it = |upper: &Link| upper.parent == Some(Parent::Own(link.name.clone()));
+            let on_it = |upper: &Link| {
+                let is_bond = matches!(upper.kind, LinkKind::Bond(_));
+                upper.parent == Some(Parent::Own(link.name.clone()))
+                    || is_bond && link.master.as_ref() == Some(&upper.name)
+            };
             let under_pod = |one: &PodSnapshot| {
                 let mut interfaces = one.pod.interfaces.iter();
                 interfaces.any(|interface| interface.parent.as_ref() == Some(&link.name))
