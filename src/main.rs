@@ -76,7 +76,7 @@ fn context(cli: &Cli, style: Style) -> Context {
     let global = &cli.global;
     // Lines of a log on stderr and a bar there do not go together.
     let shows_bar = style.detail == Detail::Normal
-        && style.form != Form::Json
+        && !style.form.is_json()
         && !cli.command.logs_to_stderr()
         && io::stderr().is_terminal();
     let notify = if global.quiet {
@@ -88,7 +88,7 @@ fn context(cli: &Cli, style: Style) -> Context {
     let progress = report::listener(shows_bar, style.ascii);
     let mut context = Context::new(store, progress);
     context.quiet = global.quiet;
-    context.json = style.form == Form::Json;
+    context.json = style.form.is_json();
     context
 }
 
@@ -105,7 +105,7 @@ fn style(global: &Global, is_plugin: bool) -> Style {
     let no_color = || env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     Style {
         form: match output {
-            Form::Json => Form::Json,
+            form if form.is_json() => *form,
             _ if is_plugin => Form::Plugin,
             other => *other,
         },

@@ -5,7 +5,6 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 
 use super::probe::ProbeArgs;
@@ -22,10 +21,7 @@ use crate::runtime::{Config, Which};
 const PODS: &str = "Pods";
 const RUNTIME: &str = "Container runtime";
 const SOURCE: &str = "Restore source";
-const KUBELET: &str = "kubelet";
-const TIMEOUTS: &str = "Timeouts";
 const TARGETS: &str = "Connectivity from inside the pods";
-const ROLLBACK: &str = "Rollback";
 
 /// The pods that a command is about.
 #[derive(Debug, Clone, Default, Args)]
@@ -144,122 +140,6 @@ impl Target {
             cni_cache: source.cni_cache_dir.clone(),
         })
     }
-}
-
-/// The unit that is paused, and for how long.
-#[derive(Debug, Clone, Args)]
-pub struct HoldArgs {
-    /// kubelet's unit; default: the running one of kubelet, k3s, k3s-agent, rke2-server, rke2-agent,
-    /// snap.microk8s.daemon-kubelite, k0sworker, k0scontroller
-    #[arg(long, help_heading = KUBELET, value_name = "UNIT")]
-    pub unit: Option<String>,
-    /// systemd starts the unit again after this time, even if netfix is gone
-    #[arg(long, help_heading = KUBELET, value_name = "DURATION", default_value = "10m", value_parser = deadline)]
-    pub deadline: Duration,
-}
-
-/// A deadline; a shorter one would pass before the pods are restored.
-fn deadline(text: &str) -> Result<Duration, String> {
-    const LEAST: Duration = Duration::from_secs(5);
-    let deadline = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    if deadline < LEAST {
-        Err("at least 5s".to_owned())
-    } else {
-        Ok(deadline)
-    }
-}
-
-/// A size in bytes, or with a suffix in units of 1024.
-fn size(text: &str) -> Result<u64, String> {
-    const LEAST: u64 = 64 << 10;
-    const MOST: u64 = 1 << 30;
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let shift = match &text[digits.len()..] {
-        "" => 0,
-        "K" | "KiB" => 10,
-        "M" | "MiB" => 20,
-        "G" | "GiB" => 30,
-        _ => return Err("a number, with K, M or G behind it".to_owned()),
-    };
-    let number: u64 = digits.parse().map_err(|error| format!("{error}"))?;
-    match number.checked_mul(1 << shift) {
-        Some(size @ LEAST..=MOST) => Ok(size),
-        _ => Err("at least 64K, at most 1G".to_owned()),
-    }
-}
-
-/// A whole maintenance window.
-#[derive(Debug, Clone, Args)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-pub struct UpgradeArgs {
-    /// Which pods.
-    #[command(flatten)]
-    pub selectors: Selectors,
-    /// The runtimes that name the pods and show whether one was rebuilt.
-    #[command(flatten)]
-    pub runtimes: Runtimes,
-    /// COMMAND reloads only the driver of this NIC of the host: leave out the pods on NICs of other drivers. Can be given several
-    /// times. Default: the NICs under the pods
-    #[arg(long = "device", value_name = "IFNAME")]
-    pub devices: Vec<IfName>,
-    /// What is paused.
-    #[command(flatten)]
-    pub hold: HoldArgs,
-    /// Do not pause kubelet; one that runs may rebuild pods while they have no network
-    #[arg(long, help_heading = KUBELET, conflicts_with_all = ["unit", "keep_paused"])]
-    pub no_pause: bool,
-    /// What the pods have to reach.
-    #[command(flatten)]
-    pub targets: TargetArgs,
-    /// After COMMAND, wait this long for the NIC and its carrier
-    #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
-    pub wait: Duration,
-    /// Wait this long for the network manager that owns a missing host link to bring it back, then recreate it
-    #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
-    pub manager_grace: Duration,
-    /// Work this long on one pod, then restore all others before the rest of it
-    #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
-    pub pod_budget: Duration,
-    /// How the restore probes addresses.
-    #[command(flatten)]
-    pub probe: ProbeArgs,
-    /// Wait this long for the answers of the gateways
-    #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
-    pub timeout: Duration,
-    /// After kubelet's start, watch this long whether a pod is rebuilt
-    #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "30s", value_parser = humantime::parse_duration)]
-    pub settle: Duration,
-    /// Keep this many generations of the checkpoints
-    #[arg(long, value_name = "COUNT", default_value_t = super::DEFAULT_KEEP)]
-    pub keep: NonZeroUsize,
-    /// Keep this much of the window's log and COMMAND's output, head and tail, such as 512K or 50M
-    #[arg(long, value_name = "SIZE", default_value = "10M", value_parser = size)]
-    pub log_limit: u64,
-    /// Do not ask for confirmation
-    #[arg(short, long)]
-    pub yes: bool,
-    /// Run in this shell instead of as a systemd unit
-    #[arg(long)]
-    pub foreground: bool,
-    /// If a pod is not restored, keep kubelet paused until `netfix resume` or the deadline
-    #[arg(long = "hold")]
-    pub keep_paused: bool,
-    /// Continue even if some pods cannot be restored
-    #[arg(long)]
-    pub force: bool,
-    /// Run this once, with `sh -c`, if the NIC or its carrier is not back within --wait, or too many pods are lost after the
-    /// restore; then restore again
-    #[arg(long, help_heading = ROLLBACK, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
-    pub rollback: Option<String>,
-    /// Accept this many lost pods without a rollback
-    #[arg(long, help_heading = ROLLBACK, value_name = "COUNT", default_value_t = 0, requires = "rollback")]
-    pub max_lost: usize,
-    /// Check and print the phases and the pods; change nothing. Exit code 4: the window would be refused
-    #[arg(long)]
-    pub dry_run: bool,
-    /// The command that upgrades the driver, and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
-    pub command: Vec<String>,
 }
 
 /// A snapshot of these pods.
@@ -398,20 +278,6 @@ pub struct CheckArgs {
     /// Write Prometheus metrics to this file too; the file is replaced atomically
     #[arg(long, value_name = "FILE")]
     pub textfile: Option<PathBuf>,
-}
-
-/// The window to report.
-#[derive(Debug, Args)]
-pub struct ReportArgs {
-    /// The window's id or its beginning; default: the newest
-    #[arg(id = "WINDOW", value_name = "WINDOW")]
-    pub window: Option<String>,
-    /// Write the report to this file too, as one self-contained HTML page
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// List all windows, one a line
-    #[arg(long, conflicts_with_all = ["WINDOW", "html"])]
-    pub list: bool,
 }
 
 /// The checkpoints to import.

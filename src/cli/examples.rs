@@ -82,12 +82,18 @@ EXAMPLES
   netfix upgrade --dry-run -- sh upgrade.sh   would the window begin? print its phases and pods
   netfix upgrade -- sh upgrade.sh             run the window
   netfix upgrade --hold --deadline 30m -- sh upgrade.sh
-  netfix upgrade --rollback 'sh old-driver.sh' --max-lost 2 -- sh upgrade.sh";
+  netfix upgrade --rollback 'sh old-driver.sh' --max-lost 2 -- sh upgrade.sh
+  netfix upgrade --yes --detach --driver-version i40e=2.28.7 -- sh upgrade.sh   from an engine; then: netfix wait";
 
 pub(super) const STATUS: &str = "\
 EXAMPLES
   netfix status
   netfix status --follow        the log of the open window";
+
+pub(super) const WAIT: &str = "\
+EXAMPLES
+  netfix wait                                    until the open window is closed
+  netfix wait 20261121T031500Z --timeout 20m     this window; exit code 124 after 20 minutes";
 
 pub(super) const REPORT: &str = "\
 EXAMPLES

@@ -4,6 +4,7 @@ mod args;
 mod examples;
 mod probe;
 mod traits;
+mod window;
 
 use std::env;
 use std::io::{self, Write};
@@ -18,11 +19,11 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use crate::report::Form;
 
 pub use args::{
-    CheckArgs, DiffArgs, HoldArgs, ImportArgs, PlanArgs, PodArgs, ReportArgs, RestoreArgs,
-    Runtimes, Selectors, ShowArgs, SnapshotArgs, Source, SourceArgs, Target, UpgradeArgs,
-    VerifyArgs,
+    CheckArgs, DiffArgs, ImportArgs, PlanArgs, PodArgs, RestoreArgs, Runtimes, Selectors, ShowArgs,
+    SnapshotArgs, Source, SourceArgs, Target, TargetArgs, VerifyArgs,
 };
 pub use probe::ProbeArgs;
+pub use window::{HoldArgs, ReportArgs, UpgradeArgs, WaitArgs};
 
 /// Saves every pod's network before a NIC driver upgrade and restores it after
 ///
@@ -199,13 +200,20 @@ pub enum Command {
     /// Show the last snapshot, the checkpoints, the runtimes, the lock and the open window
     #[command(after_help = examples::STATUS)]
     Status {
-        /// Print the log of the open window until it is closed
+        /// Print the log of the open window until it is closed; the exit code is the window's
         #[arg(long)]
         follow: bool,
         /// Which runtimes.
         #[command(flatten)]
         runtimes: Runtimes,
     },
+    /// Wait for the end of a window; the exit code is the window's
+    ///
+    /// For an engine that ran `netfix upgrade --detach`, from any login: the window does not need the process that waits.
+    ///
+    /// Exit codes: those of the window; 124 when --timeout passes first.
+    #[command(after_help = examples::WAIT)]
+    Wait(WaitArgs),
     /// Report a maintenance window: phases, kubelet's pause, every pod before and after, its outage
     ///
     /// `upgrade` and `pause` leave a record; the last 50 are kept. The open window is reported too.

@@ -19,6 +19,7 @@ impl Command {
             Self::Pause(_) => "pause",
             Self::Resume { .. } => "resume",
             Self::Upgrade(_) => "upgrade",
+            Self::Wait(_) => "wait",
             Self::Report(_) => "report",
             Self::Import(_) => "import",
             Self::Prune { .. } => "prune",

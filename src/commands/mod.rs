@@ -15,6 +15,7 @@ mod status;
 mod text;
 mod upgrade;
 mod verify;
+mod wait;
 
 use crate::cli::{Command, PlanArgs, ReportArgs};
 use crate::context::Context;
@@ -79,6 +80,7 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
         Command::Status { runtimes, .. } => status::run(runtimes, context),
         Command::Pause(hold) => pause::pause(hold, context),
         Command::Resume { runtimes } => pause::resume(runtimes, context),
+        Command::Wait(args) => wait::run(args, context),
         Command::Report(ReportArgs { list: true, .. }) => report::list(context),
         Command::Report(args) => report::run(args, context),
         Command::Import(args) => import::run(args, context),

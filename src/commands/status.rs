@@ -67,7 +67,11 @@ pub(super) fn follow(context: &mut Context) -> Result<Document, Refusal> {
     match followed {
         Followed::NoWindow => document.problems = vec![WindowCause::NoneOpen.info("window")],
         Followed::ReaderGone => {}
-        Followed::Closed(status) => document.extra = window(status.map(|status| *status)),
+        Followed::Closed(status) => {
+            let exit = status.as_ref().and_then(|status| status.window.exit);
+            document.exit = exit.unwrap_or_default();
+            document.extra = window(status.map(|status| *status));
+        }
     }
     Ok(document)
 }

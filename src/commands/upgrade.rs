@@ -5,12 +5,16 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use super::Answer;
 use crate::cli::UpgradeArgs;
 use crate::context::Context;
+use crate::maintenance::condition::Conditions;
+use crate::maintenance::launch::Launched;
 use crate::maintenance::preview::{self, Preview};
 use crate::maintenance::upgrade::{self, Upgraded};
+use crate::maintenance::window_status::WindowStatus;
 use crate::maintenance::{Request, Rollback, kubelet_pause, launch};
+use crate::model::Window;
 use crate::model::problem::WindowCause;
 use crate::refusal::Refusal;
-use crate::report::{self, Document, Extra, ReportView, Standing};
+use crate::report::{self, Document, Exit, Extra, ReportView, Standing};
 use crate::systemd;
 
 pub(super) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, Refusal> {
@@ -22,6 +26,9 @@ pub(super) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, R
         }));
     }
     let request = request(args)?;
+    if let Some(done) = already_done(args, context)? {
+        return Ok(Answer::Document(done));
+    }
     if !args.yes {
         confirm(&request, context)?;
     }
@@ -35,15 +42,41 @@ pub(super) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, R
         Some(bus) if systemd::is_at_home() => {
             // The unit takes the lock. A lock that another command holds is reported here.
             drop(context.store.lock("upgrade")?);
-            Ok(Answer::Printed(launch::run(bus, &context.store)?))
+            match launch::run(bus, &context.store, args.detach)? {
+                Launched::Ended(code) => Ok(Answer::Printed(code)),
+                Launched::Opened(window) => Ok(Answer::Document(opened(*window))),
+            }
         }
+        _ if args.detach => Err(WindowCause::NoUnit.error("upgrade --detach").into()),
         _ => Ok(Answer::Document(answer(upgrade::run(&request, context)?))),
     }
+}
+
+/// The answer if no window is needed. One that is open must be completed in any case.
+fn already_done(args: &UpgradeArgs, context: &Context) -> Result<Option<Document>, Refusal> {
+    if args.needed || context.store.has_window_file() {
+        return Ok(None);
+    }
+    let conditions = Conditions {
+        unless: args.unless.as_deref(),
+        drivers: &args.drivers,
+    };
+    let done = conditions.already_done()?;
+    Ok(done.map(|problem| super::answer(Exit::Done, vec![problem], None)))
+}
+
+/// The window that a unit has opened.
+fn opened(window: Window) -> Document {
+    let status = WindowStatus::new(window, None);
+    super::answer(Exit::Done, Vec::new(), super::pause::window(Some(status)))
 }
 
 /// What the window would do, or why it would be refused.
 fn dry_run(args: &UpgradeArgs, context: &mut Context) -> Result<Document, Refusal> {
     let request = request(args)?;
+    if let Some(done) = already_done(args, context)? {
+        return Ok(done);
+    }
     let preview = preview::rehearse(&request, context)?;
     Ok(report::preview(&request, preview))
 }
@@ -68,6 +101,10 @@ fn request(args: &UpgradeArgs) -> Result<Request<'_>, Refusal> {
         force: args.force,
         log_limit: args.log_limit,
         command: &args.command,
+        before: args.before.as_deref(),
+        after: args.after.as_deref(),
+        drivers: &args.drivers,
+        echo: !args.no_echo,
         rollback: args.rollback.as_deref().map(|command| Rollback {
             command,
             max_lost: args.max_lost,

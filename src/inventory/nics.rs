@@ -5,6 +5,15 @@ use std::collections::BTreeSet;
 use crate::kernel::{Error, Socket, dump, ethtool};
 use crate::model::{IfName, LinkKind, Nic};
 
+/// The links of this driver, of any kind, in the host's namespace.
+pub(crate) fn of_driver(driver: &str) -> Result<Vec<Nic>, Error> {
+    let mut socket = Socket::open_here()?;
+    let links = dump::links(&mut socket, None, &mut Vec::new())?;
+    let nics = links.iter().map(ethtool::nic);
+    let is_of_driver = |nic: &Nic| nic.driver.as_deref() == Some(driver);
+    Ok(nics.filter(is_of_driver).collect())
+}
+
 /// Reads them from the host's namespace, in ascending order of their ifindex; `under_pods` are the devices at the bottom of
 /// the pods' links.
 pub(crate) fn read(under_pods: &BTreeSet<IfName>) -> Result<Vec<Nic>, Error> {

@@ -6,6 +6,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
 use crate::inventory::procfs;
 use crate::maintenance::signals::Signals;
 use crate::maintenance::window_log::WindowLog;
@@ -22,8 +25,9 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// Starts COMMAND without input, in a new process group: a terminal's Ctrl-C reaches it through netfix only.
-    pub(crate) fn start(argv: &[String], window: &str, log: &WindowLog) -> Self {
+    /// Starts COMMAND without input and with these variables in its environment, in a new process group: a terminal's Ctrl-C
+    /// reaches it through netfix only.
+    pub(crate) fn start(argv: &[String], variables: &[(&str, &str)], log: &WindowLog) -> Self {
         let mut run = Run::new(argv);
         let Some((program, arguments)) = argv.split_first() else {
             return Self { run, child: None };
@@ -31,7 +35,7 @@ impl Started {
         let mut command = Command::new(program);
         command
             .args(arguments)
-            .env("NETFIX_WINDOW", window)
+            .envs(variables.iter().copied())
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(log.output())
@@ -49,8 +53,8 @@ impl Started {
         Self { run, child }
     }
 
-    /// Waits for its end and passes signals on to it; calls `meanwhile` often.
-    pub(crate) fn wait(mut self, signals: &Signals, meanwhile: &mut dyn FnMut()) -> Run {
+    /// Waits for its end and passes signals on to it; calls `meanwhile` often, and kills it once that returns false.
+    pub(crate) fn wait(mut self, signals: &Signals, meanwhile: &mut dyn FnMut() -> bool) -> Run {
         if let Some(child) = &mut self.child {
             signals.pass_on_to(Some(child.id()));
             match wait(child, meanwhile) {
@@ -63,12 +67,16 @@ impl Started {
     }
 }
 
-fn wait(child: &mut Child, meanwhile: &mut dyn FnMut()) -> io::Result<ExitStatus> {
+fn wait(child: &mut Child, meanwhile: &mut dyn FnMut() -> bool) -> io::Result<ExitStatus> {
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
-        meanwhile();
+        if !meanwhile() {
+            // With its own children, which would keep the log open.
+            let group = Pid::from_raw(child.id().cast_signed());
+            let _ = killpg(group, Signal::SIGKILL);
+        }
         thread::sleep(INTERVAL);
     }
 }

@@ -34,6 +34,8 @@ pub(super) struct Driver<'a> {
     pub losses: LossWatch,
     pub left_out: LeftOut,
     pub budget: Option<Watch>,
+    /// Whether the check and the snapshot have passed.
+    pub is_prepared: bool,
 }
 
 /// The phases, in their order.
@@ -121,7 +123,11 @@ impl Driver<'_> {
     ) -> Option<CommandCause> {
         let losses = watch::losses();
         let mut seen = 0;
-        let started = Started::start(argv, &self.session.window.id, &self.session.log_file);
+        let started = Started::start(
+            argv,
+            &[("NETFIX_WINDOW", &self.session.window.id)],
+            &self.session.log_file,
+        );
         // The next process must not run it beside this one.
         note(&mut self.session.window, started.run.clone());
         self.session.save_if_possible();
@@ -133,6 +139,7 @@ impl Driver<'_> {
                 record::losses(&mut self.session.window, &lost, baseline);
                 self.session.save_if_possible();
             }
+            true
         });
         let lost = losses.map(Losses::end).unwrap_or_default();
         let failure = command::failure(&run);

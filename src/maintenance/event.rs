@@ -25,6 +25,10 @@ pub(crate) enum Event {
     Running {
         argv: Vec<String>,
     },
+    /// `--before` or `--after`.
+    RunningHook {
+        command: String,
+    },
     CommandSucceeded {
         elapsed: Duration,
     },

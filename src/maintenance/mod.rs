@@ -3,10 +3,12 @@
 pub(crate) mod abandoned;
 pub(crate) mod clock;
 mod command;
+pub(crate) mod condition;
 mod driver;
 pub(crate) mod event;
 mod findings;
 pub(crate) mod follow;
+mod hook;
 pub(crate) mod kubelet_pause;
 pub(crate) mod launch;
 mod left_out;
@@ -26,6 +28,7 @@ mod rollback;
 pub(crate) mod signals;
 pub(crate) mod status;
 pub(crate) mod upgrade;
+pub(crate) mod wait;
 mod watch;
 pub(crate) mod window;
 mod window_log;
@@ -35,6 +38,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use crate::gateways::targets::Target;
+use crate::maintenance::condition::DriverVersion;
 use crate::matching::Selection;
 use crate::model::{ConflictProbe, IfName};
 use crate::runtime::Config;
@@ -74,6 +78,14 @@ pub(crate) struct Request<'a> {
     /// The size of the window's log, in bytes.
     pub log_limit: u64,
     pub command: &'a [String],
+    /// For `sh -c`, before kubelet is paused.
+    pub before: Option<&'a str>,
+    /// For `sh -c`, when all is done.
+    pub after: Option<&'a str>,
+    /// The versions in which drivers are to run after COMMAND.
+    pub drivers: &'a [DriverVersion],
+    /// Whether the log is copied to stderr.
+    pub echo: bool,
     pub rollback: Option<Rollback<'a>>,
 }
 

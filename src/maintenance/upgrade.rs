@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::context::Context;
 use crate::journal;
+use crate::maintenance::condition::other_versions;
 use crate::maintenance::driver::{Driver, panicked};
 use crate::maintenance::findings::{Area, Findings};
 use crate::maintenance::left_out::LeftOut;
@@ -40,7 +41,12 @@ pub(crate) fn run(request: &Request<'_>, context: &mut Context) -> Result<Upgrad
         WindowCause::Signals { error }.error("signals")
     })?;
     let bus = kubelet_pause::systemd()?;
-    let session = window::open_or_resume(guard, &context.store, !context.quiet, request.log_limit)?;
+    let session = window::open_or_resume(
+        guard,
+        &context.store,
+        request.echo && !context.quiet,
+        request.log_limit,
+    )?;
     if session.is_saved {
         journal::continues(COMMAND, &session.window.id);
     } else {
@@ -58,6 +64,7 @@ pub(crate) fn run(request: &Request<'_>, context: &mut Context) -> Result<Upgrad
         losses: LossWatch::start(&[]),
         left_out: LeftOut::default(),
         budget: None,
+        is_prepared: false,
     };
     // From here on kubelet is resumed on every path, even after a panic.
     let prepared = catch_unwind(AssertUnwindSafe(|| driver.prepare()));
@@ -83,6 +90,11 @@ impl Driver<'_> {
             self.check_and_snapshot()?
         };
         self.stop_if_interrupted(CommandCause::InterruptedUnchanged)?;
+        self.is_prepared = true;
+        if !self.session.window.has_begun() {
+            self.before()?;
+            self.stop_if_interrupted(CommandCause::InterruptedUnchanged)?;
+        }
         self.pause()?;
         self.stop_if_interrupted(CommandCause::InterruptedBefore)?;
         Ok(baseline)
@@ -99,6 +111,10 @@ impl Driver<'_> {
         let is_interrupted = self.bring_back(baseline);
         if self.roll_back(baseline, is_interrupted) {
             self.bring_back(baseline);
+        }
+        if self.session.window.rollback.is_none() {
+            let other = other_versions(self.request.drivers);
+            self.findings.add(Area::Command, other);
         }
         if self.report_broken() && self.request.keep_paused && self.session.window.is_paused() {
             self.hold_for_repair();
@@ -121,6 +137,9 @@ impl Driver<'_> {
         if self.session.window.is_paused() && !was_paused {
             self.resume();
         }
+        if self.is_prepared && !self.session.window.is_paused() {
+            self.after(Exit::Refused);
+        }
         let mut problems = self.findings.into_problems();
         self.session.window.problems.clone_from(&problems);
         let window = &self.session.window;
@@ -140,6 +159,9 @@ impl Driver<'_> {
 
     fn close(mut self) -> Upgraded {
         let mut end = self.findings.end();
+        if !self.session.window.is_paused() {
+            self.after(end);
+        }
         let mut problems = self.findings.into_problems();
         let record = &mut self.session.window.problems;
         // The last probe reports those that are still silent.

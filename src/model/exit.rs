@@ -15,6 +15,8 @@ pub enum Exit {
     Refused = 4,
     /// Some pods were handled, some not; or kubelet is not as it was.
     Partly = 5,
+    /// `wait`: the window is still open after `--timeout`, as with timeout(1).
+    TimedOut = 124,
 }
 
 impl Exit {

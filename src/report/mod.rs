@@ -54,8 +54,11 @@ pub fn render(
     out: &mut dyn Write,
     messages: &mut dyn Write,
 ) -> io::Result<()> {
-    if style.form == Form::Json {
-        serde_json::to_writer_pretty(&mut *out, document)?;
+    if style.form.is_json() {
+        match style.form {
+            Form::Jsonl => serde_json::to_writer(&mut *out, document)?,
+            _ => serde_json::to_writer_pretty(&mut *out, document)?,
+        }
         return writeln!(out);
     }
     let body = print(style, out, &body(document, style));
@@ -92,6 +95,7 @@ fn body(document: &Document, style: Style) -> String {
             let pods = document.pods.iter();
             text::facts(pods.flat_map(|pod| show::facts(pod, view)).collect())
         }
+        (Some(Extra::Window(view)), "upgrade") => format!("{}\n", view.id),
         (Some(Extra::Report(view)), "report") => window::report(view, style),
         (_, "report" | "status") if document.extra.is_none() => String::new(),
         (_, "plan" | "diff") if !is_refused(document) => steps::plan(document, style),

@@ -92,6 +92,7 @@ fn phases(request: &Request<'_>, unit: Option<&str>, pods: &str) -> Vec<String> 
     let lines = [
         ("check", Some(check.to_owned())),
         ("snapshot", Some(snapshot.to_owned())),
+        ("before", request.before.map(escape)),
         ("pause", Some(pause)),
         ("command", Some(command_line(request.command))),
         ("restore", Some(restore)),
@@ -102,6 +103,7 @@ fn phases(request: &Request<'_>, unit: Option<&str>, pods: &str) -> Vec<String> 
             Some(resume.unwrap_or_else(|| "nothing".to_owned())),
         ),
         ("proof", Some(proof)),
+        ("after", request.after.map(escape)),
     ];
     let lines = lines
         .into_iter()

@@ -37,9 +37,19 @@ pub enum Form {
     Name,
     /// One JSON document.
     Json,
+    /// The same on one line.
+    Jsonl,
     /// The status line of a monitoring plugin.
     #[value(skip)]
     Plugin,
+}
+
+impl Form {
+    /// Whether it is a JSON document.
+    #[must_use]
+    pub fn is_json(self) -> bool {
+        matches!(self, Self::Json | Self::Jsonl)
+    }
 }
 
 /// How much is printed.

@@ -19,6 +19,7 @@ pub use cause::*;
 #[allow(missing_docs)] // the words are explained in docs/problems.md
 pub enum Code {
     AddressConflict,
+    AlreadyDone,
     CheckpointCorrupt,
     CheckpointMissing,
     CheckpointStale,
@@ -26,6 +27,7 @@ pub enum Code {
     Degraded,
     DeviceRenamed,
     Drift,
+    DriverVersion,
     Failed,
     GatewayUnknown,
     GatewayUnreachable,

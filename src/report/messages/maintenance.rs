@@ -1,8 +1,8 @@
 //! Sentences about a window: its record, COMMAND, kubelet and rebuilt pods.
 
 use crate::model::problem::{
-    CommandCause, DetachedCause, KubeletCause, RebuildCause, RecordCause, RollbackCause,
-    WindowCause,
+    CommandCause, ConditionCause, DetachedCause, HookCause, KubeletCause, RebuildCause,
+    RecordCause, RollbackCause, WindowCause,
 };
 use crate::model::text::{count, duration, escape, join};
 use crate::model::window::ContainerChange;
@@ -22,8 +22,12 @@ sentences! {
         NoSuchDevice => "the host has no such device",
         NoPodOnDevice => "no pod has an interface on this device, or on another device of the same driver",
         NoneOpen => "no window is open",
+        StillOpen { limit } => "still open after {limit}. Run `netfix wait` again, or `netfix status`"
+            (limit = duration(*limit)),
         NothingPaused => "no window is open: netfix has paused nothing",
         NoTerminal => "cannot ask for confirmation: stdin or stderr is not a terminal. Use --yes",
+        NoUnit => "needs a unit of systemd, which does not run this process's network namespace or does not run at all. \
+            Nothing was changed. Use --foreground",
         NotConfirmed => "not confirmed; nothing was changed",
         Signals { error } => "cannot catch signals: {error}",
         NotRestorable { problems } => "{problems} would prevent a full restore (listed above). Nothing was changed. Use \
@@ -71,6 +75,26 @@ sentences! {
         InterruptedRestore => "interrupted: netfix stopped waiting for the NIC",
         InterruptedRepair => "interrupted: netfix resumed kubelet without the repair",
         InterruptedRebuildCheck => "interrupted: netfix stopped watching whether a pod is rebuilt",
+    }
+}
+
+sentences! {
+    ConditionCause {
+        UnlessSucceeded => "succeeded (--unless): already done, no window is needed",
+        InVersion => "in the wanted version (--driver-version): already done, no window is needed",
+        UnlessFailed { cause } => "--unless {cause}: cannot determine whether a window is needed. Nothing was changed",
+        VersionUnreadable { error } => "cannot read the version of this driver: {error}",
+        OtherVersion { running: Some(running), version } => "runs in version {running}, not in {version}"
+            (running = escape(running), version = escape(version)),
+        OtherVersion { running: None, version } => "is not loaded, or reports no version: it does not run in version \
+            {version}" (version = escape(version)),
+    }
+}
+
+sentences! {
+    HookCause {
+        BeforeFailed { cause } => "--before {cause}: COMMAND did not run, nothing was changed",
+        AfterFailed { cause } => "--after {cause}; the pods are not affected",
     }
 }
 

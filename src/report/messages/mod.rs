@@ -52,6 +52,8 @@ sentences! {
         Detached(cause) => "{cause}",
         Record(cause) => "{cause}",
         Command(cause) => "{cause}",
+        Condition(cause) => "{cause}",
+        Hook(cause) => "{cause}",
         Rollback(cause) => "{cause}",
         Kubelet(cause) => "{cause}",
         Rebuild(cause) => "{cause}",
@@ -100,10 +102,10 @@ mod tests {
 
     use super::*;
     use crate::model::problem::{
-        CheckCause, CommandCause, ConflictCause, DetachedCause, ForeignCause, GatewayCause,
-        InventoryCause, KubeletCause, MatchingCause, PartialCause, PlanCause, RebuildCause,
-        RecordCause, RestoreCause, RollbackCause, SnapshotCause, StoreCause, UsageCause,
-        WindowCause,
+        CheckCause, CommandCause, ConditionCause, ConflictCause, DetachedCause, ForeignCause,
+        GatewayCause, HookCause, InventoryCause, KubeletCause, MatchingCause, PartialCause,
+        PlanCause, RebuildCause, RecordCause, RestoreCause, RollbackCause, SnapshotCause,
+        StoreCause, UsageCause, WindowCause,
     };
     use crate::report::listed_part;
 
@@ -125,7 +127,7 @@ mod tests {
         let areas = messages! {
             InventoryCause StoreCause MatchingCause ForeignCause PlanCause ConflictCause PartialCause RestoreCause
             SnapshotCause CheckCause GatewayCause WindowCause DetachedCause RecordCause CommandCause KubeletCause
-            RebuildCause RollbackCause UsageCause
+            RebuildCause RollbackCause UsageCause ConditionCause HookCause
         };
         let mut by_code: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (codes, sentences) in areas {

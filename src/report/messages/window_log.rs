@@ -1,7 +1,7 @@
 //! The lines of a window's log.
 
 use crate::maintenance::event::{Budget, Event};
-use crate::model::text::{count, duration};
+use crate::model::text::{count, duration, escape};
 use crate::model::window::command_line;
 use crate::report::verdict::gateways;
 use crate::report::window::reason;
@@ -15,6 +15,7 @@ sentences! {
         SilentGateways { count: silent } => "no answer from {gateways} before the upgrade"
             (gateways = count(*silent, "gateway")),
         Running { argv } => "running {argv}" (argv = command_line(argv)),
+        RunningHook { command } => "running {command}" (command = escape(command)),
         CommandSucceeded { elapsed } => "COMMAND succeeded (exit 0, {elapsed})" (elapsed = duration(*elapsed)),
         CommandFailed(problem) => "{problem}; restoring the pods nevertheless",
         RollingBack(rollback) => "{why}: running the rollback {argv}" (

@@ -12,6 +12,7 @@ mod detached;
 mod device;
 mod disk;
 mod dry_run;
+mod engine;
 mod gateways;
 mod killed;
 mod kubelets;

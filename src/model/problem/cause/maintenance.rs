@@ -15,8 +15,10 @@ causes! {
         NoSuchDevice => NotFound,
         NoPodOnDevice => NotFound,
         NoneOpen => NotFound,
+        StillOpen { limit: Duration } => WindowOpen,
         NothingPaused => NotFound,
         NoTerminal => Interrupted,
+        NoUnit => SystemdUnreachable,
         NotConfirmed => Interrupted,
         Signals { error: String } => Failed,
         NotRestorable { problems: usize } => Unsupported,
@@ -63,6 +65,25 @@ causes! {
         InterruptedRestore => Interrupted,
         InterruptedRepair => Interrupted,
         InterruptedRebuildCheck => Interrupted,
+    }
+}
+
+causes! {
+    /// Causes found in what makes a window unnecessary, and in the versions of drivers.
+    ConditionCause {
+        UnlessSucceeded => AlreadyDone,
+        InVersion => AlreadyDone,
+        UnlessFailed { cause: CommandCause } => CommandFailed,
+        VersionUnreadable { error: String } => Unreadable,
+        OtherVersion { running: Option<String>, version: String } => DriverVersion,
+    }
+}
+
+causes! {
+    /// Causes found in the commands around a window.
+    HookCause {
+        BeforeFailed { cause: CommandCause } => CommandFailed,
+        AfterFailed { cause: CommandCause } => CommandFailed,
     }
 }
 

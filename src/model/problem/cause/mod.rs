@@ -9,8 +9,8 @@ use super::{Code, Problem, Severity};
 
 pub use files::{CheckCause, SnapshotCause, StoreCause, StoreEffect, UsageCause};
 pub use maintenance::{
-    CommandCause, DetachedCause, KubeletCause, RebuildCause, RecordCause, RollbackCause,
-    WindowCause,
+    CommandCause, ConditionCause, DetachedCause, HookCause, KubeletCause, RebuildCause,
+    RecordCause, RollbackCause, WindowCause,
 };
 pub use network::{ConflictCause, GatewayCause, Holder, Others, PlanCause, RestoreCause, Title};
 pub use pods::{ForeignCause, InventoryCause, MatchingCause, NoNetns, PartialCause};
@@ -110,6 +110,8 @@ areas! {
     Detached(DetachedCause),
     Record(RecordCause),
     Command(CommandCause),
+    Condition(ConditionCause),
+    Hook(HookCause),
     Rollback(RollbackCause),
     Kubelet(KubeletCause),
     Rebuild(RebuildCause),

@@ -1,0 +1,255 @@
+//! What an engine needs that upgrades many nodes: a window that it starts and leaves, its end, and what is already done.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use super::rollback::{count, lose, marked};
+use super::scene::{KUBELET, LOSING, Scene, hasty};
+use crate::common::Node;
+use crate::common::run::Run;
+
+/// COMMAND that waits for a file of the test before it reloads the driver.
+fn waiting(scene: &Scene<'_>, end: &str) -> String {
+    let go = scene.path("go");
+    let text = format!(
+        "echo $$ >{}\nuntil [ -e {} ]; do sleep 0.05; done\n{}\n{end}",
+        scene.path("begun").display(),
+        go.display(),
+        scene.reloading()
+    );
+    scene.script("waiting", &text)
+}
+
+fn let_go(scene: &Scene<'_>) {
+    fs::write(scene.path("go"), "").expect("a file");
+}
+
+/// Starts a window and leaves it: its id.
+fn detached(scene: &Scene<'_>, options: &str, command: &str) -> String {
+    let run = scene
+        .netfix(&hasty(&format!("--detach {options}"), command))
+        .exits(0);
+    let window = scene.window().expect("an open window");
+    let id = window["id"].as_str().expect("an id").to_owned();
+    assert_eq!(run.out, format!("{id}\n"));
+    id
+}
+
+#[test]
+fn a_detached_window_is_printed_and_needs_no_caller() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let command = waiting(&scene, "");
+    let id = detached(&scene, "", &command);
+    scene.wait_for_file("begun");
+    let open = scene
+        .netfix(&format!("wait {id} --timeout 300ms -o json"))
+        .exits(124);
+    open.errors(&[("window-open", "")]);
+    let_go(&scene);
+    let run = scene.netfix("wait --timeout 60s").exits(0);
+    assert!(run.out.contains("2 of 2"), "{}", run.transcript());
+    assert_eq!(scene.record()["id"], *id);
+    scene.assert_whole();
+    // It is closed.
+    scene.netfix(&format!("wait {id}")).exits(0);
+}
+
+#[test]
+fn waiting_and_following_end_with_the_exit_code_of_the_window() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let command = waiting(&scene, "exit 9");
+    let id = detached(&scene, "", &command);
+    scene.wait_for_file("begun");
+    let follow = scene.start("status --follow");
+    let wait = scene.start(&format!("wait {id} --timeout 60s"));
+    let_go(&scene);
+    assert_eq!(
+        (wait.finish().code, follow.finish().code),
+        (Some(1), Some(1))
+    );
+    scene.assert_whole();
+}
+
+#[test]
+fn waiting_reports_pods_that_are_not_restored() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let command = lose(&scene);
+    let words =
+        format!("upgrade --yes --detach --settle 0s --wait 500ms --timeout 1s -- {command}");
+    scene.netfix(&words).exits(0);
+    scene.netfix("wait --timeout 60s").exits(5);
+    scene.load_driver();
+    scene.netfix("restore --wait 20s").exits(0);
+    scene.assert_whole();
+}
+
+#[test]
+fn a_refused_window_is_refused_when_it_is_detached_too() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let kubelet = scene.touchable();
+    let run = scene
+        .netfix(&hasty("--detach --device none -o json", "true"))
+        .exits(4);
+    run.errors(&[("not-found", "")]);
+    scene.assert_untouched(&kubelet);
+    scene.netfix("wait").exits(4).names("not-found", "", &[]);
+}
+
+#[test]
+fn what_is_already_done_opens_no_window() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let kubelet = scene.touchable();
+    let command = lose(&scene);
+    // The version of a module of this machine's kernel, as modinfo(8) would print it.
+    let version = fs::read_to_string("/sys/module/vxlan/version").expect("vxlan has a version");
+    let vxlan = format!("--driver-version vxlan={}", version.trim());
+    for options in [
+        "--unless true",
+        &vxlan,
+        &format!("{vxlan} --unless true --detach"),
+        "--driver-version veth=1.0 --dry-run",
+    ] {
+        let run = scene.netfix(&hasty(&format!("-o json {options}"), &command));
+        let run = run.exits(0);
+        assert_eq!(run.coded("already-done").len(), 1, "{}", run.transcript());
+    }
+    let unless = scene.script("unless", "exec /nowhere/program");
+    let run = scene.netfix(&hasty(&format!("-o json --unless {unless}"), &command));
+    run.exits(4).errors(&[("command-failed", "")]);
+    assert_eq!(count(&scene, "lose-ran"), 0);
+    scene.assert_untouched(&kubelet);
+}
+
+#[test]
+fn what_is_not_done_opens_one_and_the_driver_must_run_in_the_wanted_version() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let reload = scene.reload();
+    let options = "-o json --unless false --driver-version veth=2.0 --driver-version none=1";
+    let run = scene.netfix(&hasty(options, &reload)).exits(1);
+    run.errors(&[("driver-version", ""), ("driver-version", "")]);
+    assert_eq!(scene.record()["exit"], 1);
+    scene.assert_whole();
+}
+
+#[test]
+fn an_open_window_is_completed_even_if_the_driver_is_new() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let command = waiting(&scene, "");
+    let upgrade = scene.start(&hasty("--foreground", &command));
+    scene.wait_for_file("begun");
+    upgrade.kill();
+    scene.assert_held(KUBELET);
+    let_go(&scene);
+    scene.wait_for_end(&fs::read_to_string(scene.path("begun")).expect("a pid"));
+    let run = scene.netfix(&hasty("--foreground --unless true", "true"));
+    run.exits(0).has_no("already-done");
+    scene.assert_whole();
+}
+
+#[test]
+fn hooks_run_before_the_pause_and_after_the_resume() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let state = "systemctl is-active kubelet.service";
+    let before = marked(
+        &scene,
+        "before",
+        &format!("{state} >{}", scene.path("b").display()),
+    );
+    let after = marked(
+        &scene,
+        "after",
+        &format!(
+            "echo $NETFIX_VERDICT $({state}) >{}",
+            scene.path("a").display()
+        ),
+    );
+    let reload = scene.reload();
+    scene
+        .netfix(&hasty(
+            &format!("--before {before} --after {after}"),
+            &reload,
+        ))
+        .exits(0);
+    let id = scene.record()["id"].as_str().expect("an id").to_owned();
+    let text = |name: &str| fs::read_to_string(scene.path(name)).expect("a mark");
+    assert_eq!(
+        (text("b"), text("a")),
+        ("active\n".into(), "0 active\n".into())
+    );
+    assert_eq!(
+        (text("before-ran"), text("after-ran")),
+        (format!("{id}\n"), format!("{id}\n"))
+    );
+    scene.assert_whole();
+}
+
+#[test]
+fn a_hook_that_fails_before_refuses_the_window_and_the_other_hook_runs() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let kubelet = scene.touchable();
+    let before = marked(&scene, "before", "exit 3");
+    let after = marked(
+        &scene,
+        "after",
+        &format!("echo $NETFIX_VERDICT >{}", scene.path("a").display()),
+    );
+    let command = lose(&scene);
+    let options = format!("-o json --before {before} --after {after}");
+    let run = scene.netfix(&hasty(&options, &command)).exits(4);
+    run.errors(&[("command-failed", "")])
+        .names("command-failed", "", &["3", "before"]);
+    assert_eq!(fs::read_to_string(scene.path("a")).expect("a mark"), "4\n");
+    assert_eq!(count(&scene, "lose-ran"), 0);
+    scene.assert_untouched(&kubelet);
+}
+
+#[test]
+fn a_failure_after_the_window_is_a_warning() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let after = marked(&scene, "after", "exit 3");
+    let command = scene.script("fails", &format!("{}\nexit 7", scene.reloading()));
+    let run = scene
+        .netfix(&hasty(&format!("-o json --after {after}"), &command))
+        .exits(1);
+    let codes: Vec<_> = run
+        .coded("command-failed")
+        .iter()
+        .map(|one| one.severity.clone())
+        .collect();
+    assert_eq!(codes, ["error", "warning"]);
+    scene.assert_whole();
+}
+
+#[test]
+fn waiting_for_a_window_whose_netfix_was_killed_names_that_at_once() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let command = scene.script(
+        "hangs",
+        &format!(
+            "touch {}\n{LOSING}\nsleep 60",
+            scene.path("begun").display()
+        ),
+    );
+    let upgrade = scene.start(&hasty("--foreground --deadline 600s", &command));
+    scene.wait_for_file("begun");
+    upgrade.kill();
+    let begin = Instant::now();
+    let run: Run = scene.netfix("wait --timeout 1s").exits(124);
+    assert!(begin.elapsed() < Duration::from_secs(20));
+    assert!(
+        run.err.contains("warning: window-open"),
+        "{}",
+        run.transcript()
+    );
+}
