@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
+use clap_complete::ArgValueCompleter;
 
+use super::complete;
 use super::probe::ProbeArgs;
 use crate::gateways::targets::Target as PodTarget;
 use crate::inventory::contest::CNI_CACHE;
@@ -31,10 +33,10 @@ const ROLLBACK: &str = "Rollback";
 #[derive(Debug, Clone, Default, Args)]
 pub struct Selectors {
     /// Only these pods, by name, namespace/name, id or glob such as 'shop/*'
-    #[arg(value_name = "POD")]
+    #[arg(value_name = "POD", add = ArgValueCompleter::new(complete::pods))]
     pub pods: Vec<OsString>,
     /// Only these pods, like POD (repeatable)
-    #[arg(long, help_heading = PODS, value_name = "POD")]
+    #[arg(long, help_heading = PODS, value_name = "POD", add = ArgValueCompleter::new(complete::pods))]
     pub pod: Vec<OsString>,
     /// Only the network namespaces with this path or glob (repeatable)
     #[arg(long, help_heading = PODS, value_name = "PATH-OR-GLOB")]
@@ -58,7 +60,7 @@ pub struct PodArgs {
     #[command(flatten)]
     pub selectors: Selectors,
     /// Use this generation of the checkpoints instead of the newest; `list --generations` prints the numbers
-    #[arg(long, value_name = "NUMBER", help_heading = PODS)]
+    #[arg(long, value_name = "NUMBER", help_heading = PODS, add = ArgValueCompleter::new(complete::generations))]
     pub generation: Option<u64>,
 }
 
@@ -66,10 +68,10 @@ pub struct PodArgs {
 #[derive(Debug, Clone, Args)]
 pub struct Runtimes {
     /// Query this container runtime for pod names; auto: every runtime whose socket exists
-    #[arg(long, help_heading = RUNTIME, value_enum, value_name = "RUNTIME", env = "NETFIX_RUNTIME", default_value_t = Which::Auto)]
+    #[arg(long, help_heading = RUNTIME, value_enum, value_name = "RUNTIME", env = "NETFIX_RUNTIME", hide_env_values = true, default_value_t = Which::Auto)]
     pub runtime: Which,
     /// The runtime's socket, if it is not at its usual path
-    #[arg(long, help_heading = RUNTIME, value_name = "unix:///PATH", env = "NETFIX_RUNTIME_ENDPOINT", value_parser = endpoint)]
+    #[arg(long, help_heading = RUNTIME, value_name = "unix:///PATH", env = "NETFIX_RUNTIME_ENDPOINT", hide_env_values = true, value_parser = endpoint)]
     pub runtime_endpoint: Option<PathBuf>,
 }
 
@@ -258,7 +260,7 @@ pub struct UpgradeArgs {
     #[arg(long)]
     pub dry_run: bool,
     /// The command that upgrades the driver, and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, required = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<String>,
 }
 
@@ -280,10 +282,10 @@ pub struct SnapshotArgs {
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// The pod's id or name, or the beginning of either
-    #[arg(id = "POD", value_name = "POD")]
+    #[arg(id = "POD", value_name = "POD", add = ArgValueCompleter::new(complete::pods))]
     pub pod: OsString,
     /// Use this generation of the checkpoints instead of the newest; `list --generations` prints the numbers
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", add = ArgValueCompleter::new(complete::generations))]
     pub generation: Option<u64>,
     /// Which runtimes.
     #[command(flatten)]
@@ -404,7 +406,7 @@ pub struct CheckArgs {
 #[derive(Debug, Args)]
 pub struct ReportArgs {
     /// The window's id or its beginning; default: the newest
-    #[arg(id = "WINDOW", value_name = "WINDOW")]
+    #[arg(id = "WINDOW", value_name = "WINDOW", add = ArgValueCompleter::new(complete::windows))]
     pub window: Option<String>,
     /// Write the report to this file too, as one self-contained HTML page
     #[arg(long, value_name = "FILE")]
