@@ -68,7 +68,7 @@ pub(super) fn pods(typed: &OsStr) -> Vec<CompletionCandidate> {
     candidates(found, typed)
 }
 
-/// The words that select a pod, the best one first. A shell puts them into the command line as they are, and whoever starts a
+/// The words that select a pod, the best one first. A shell puts them into the command line as they are, and any user who starts a
 /// process or a container chooses its name: only harmless letters are offered.
 fn words(pod: &PodInfo) -> Vec<String> {
     let name = pod.name.as_ref().map(ToString::to_string);
@@ -106,7 +106,7 @@ pub(super) fn windows(typed: &OsStr) -> Vec<CompletionCandidate> {
 /// The commands of netfix.
 pub(super) fn commands(typed: &OsStr) -> Vec<CompletionCandidate> {
     let program = Cli::command();
-    let names = program.get_subcommands().map(|one| one.get_name());
+    let names = program.get_subcommands().map(clap::Command::get_name);
     candidates(names.map(str::to_owned), typed)
 }
 

@@ -64,75 +64,96 @@ fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// The exit codes of a command.
-fn exit_status(command: &str) -> Vec<String> {
-    let own = match command {
-        "snapshot" => {
-            "0  every pod is saved\n\
+/// The exit codes of each command, without that of wrong usage.
+const EXIT_STATUS: &[(&str, &str)] = &[
+    (
+        "snapshot",
+        "0  every pod is saved\n\
             1  no pod is saved, or every pod has lost an interface since its good checkpoint\n\
             4  refused before anything was changed: a runtime cannot be queried, the lock is held, not root\n\
-            5  incomplete: some pods, or parts of one, are not saved; stderr names each"
-        }
-        "list" => {
-            "0  done\n1  no checkpoint can be read\n4  refused: no such generation, not root\n5  some checkpoints cannot be read"
-        }
-        "show" => {
-            "0  done\n1  no pod, or more than one, fits POD\n4  refused: no such generation, not root"
-        }
-        "diff" => {
-            "0  nothing is missing\n\
+            5  incomplete: some pods, or parts of one, are not saved; stderr names each",
+    ),
+    (
+        "list",
+        "0  done\n1  no checkpoint can be read\n4  refused: no such generation, not root\n5  some checkpoints cannot be read",
+    ),
+    (
+        "show",
+        "0  done\n1  no pod, or more than one, fits POD\n4  refused: no such generation, not root",
+    ),
+    (
+        "diff",
+        "0  nothing is missing\n\
             1  no pod can be compared\n\
             3  something is missing or differs\n\
             4  refused: no checkpoint of this boot, a runtime cannot be queried, not root\n\
-            5  some pods cannot be compared; stderr names each"
-        }
-        "plan" => {
-            "0  done; with --exit-code: nothing is missing\n\
+            5  some pods cannot be compared; stderr names each",
+    ),
+    (
+        "plan",
+        "0  done; with --exit-code: nothing is missing\n\
             1  no pod can be compared\n\
             3  with --exit-code: something is missing or differs\n\
             4  refused: no checkpoint of this boot, a runtime cannot be queried, not root\n\
-            5  some pods cannot be restored; stderr names each"
-        }
-        "restore" => {
-            "0  the kernel has everything that the checkpoints have\n\
+            5  some pods cannot be restored; stderr names each",
+    ),
+    (
+        "restore",
+        "0  the kernel has everything that the checkpoints have\n\
             1  no pod is restored\n\
             4  refused before anything was changed: no checkpoint of this boot, the lock is held, not root\n\
-            5  incomplete: some pods, or parts of one, are not restored; stderr names each"
-        }
-        "verify" => {
-            "0  the host and every pod reach their gateways and targets\n\
+            5  incomplete: some pods, or parts of one, are not restored; stderr names each",
+    ),
+    (
+        "verify",
+        "0  the host and every pod reach their gateways and targets\n\
             1  no pod reaches all of its own\n\
             4  refused: a runtime cannot be queried, not root\n\
-            5  some pods, or the host, do not reach one; stderr names each"
-        }
-        "check" => "0  OK\n1  WARNING\n2  CRITICAL\n3  UNKNOWN, and wrong usage with --nagios",
-        "pause" => {
-            "0  kubelet is stopped and the deadline is armed\n4  refused; kubelet runs as before"
-        }
-        "resume" => {
-            "0  kubelet runs, or no window was open\n\
+            5  some pods, or the host, do not reach one; stderr names each",
+    ),
+    (
+        "check",
+        "0  OK\n1  WARNING\n2  CRITICAL\n3  UNKNOWN, and wrong usage with --nagios",
+    ),
+    (
+        "pause",
+        "0  kubelet is stopped and the deadline is armed\n4  refused; kubelet runs as before",
+    ),
+    (
+        "resume",
+        "0  kubelet runs, or no window was open\n\
             1  kubelet cannot be started\n\
             4  refused: the lock is held, not root\n\
-            5  a pod lacks something, is gone, was rebuilt or does not reach a gateway as before"
-        }
-        "upgrade" => {
-            "0  COMMAND succeeded, all pods are back\n\
+            5  a pod lacks something, is gone, was rebuilt or does not reach a gateway as before",
+    ),
+    (
+        "upgrade",
+        "0  COMMAND succeeded, all pods are back\n\
             1  COMMAND failed, all pods are back\n\
             4  refused; nothing was changed\n\
-            5  a pod or kubelet needs attention, whatever COMMAND returned"
-        }
-        "report" => {
-            "0  done\n1  the page cannot be written\n4  refused: no such window, not root\n5  with --list: a record cannot be read"
-        }
-        "completions" | "man" => "0  done\n1  the text cannot be written",
-        _ => {
-            "0  done\n\
+            5  a pod or kubelet needs attention, whatever COMMAND returned",
+    ),
+    (
+        "report",
+        "0  done\n1  the page cannot be written\n4  refused: no such window, not root\n5  with --list: a record cannot be read",
+    ),
+    ("completions", "0  done\n1  the text cannot be written"),
+    ("man", "0  done\n1  the text cannot be written"),
+    (
+        "status",
+        "0  done\n1  something needs attention: stderr names it\n4  refused: not root",
+    ),
+];
+/// Those of every other command.
+const GENERAL: &str = "0  done\n\
             1  failed\n\
             4  refused before anything was changed\n\
-            5  incomplete: stderr names what failed"
-        }
-    };
-    let mut all = lines(own);
+            5  incomplete: stderr names what failed";
+
+/// The exit codes of a command.
+fn exit_status(command: &str) -> Vec<String> {
+    let own = EXIT_STATUS.iter().find(|(name, _)| *name == command);
+    let mut all = lines(own.map_or(GENERAL, |(_, text)| text));
     if command != "check" {
         let at = all.iter().position(|line| line.as_str() > "2");
         all.insert(at.unwrap_or(all.len()), "2  wrong usage".to_owned());
