@@ -77,6 +77,7 @@ plain_kubelet
 step "installed: every file is there, no timer is enabled, nothing runs"
 dpkg -i "$deb"
 is_installed
+dpkg -L netfix >"$WORK/paths"
 [ -z "$(dpkg --verify netfix)" ] || fail "files differ: $(dpkg --verify netfix)"
 timers_are "disabled disabled inactive inactive"
 [ ! -e $STATE ] || fail "netfix was run"
@@ -153,5 +154,8 @@ dpkg -i "$deb"
 timers_are "disabled disabled inactive inactive"
 expect_exit 0 nf diff
 dpkg --purge netfix
-left=$(find /etc /usr /var/lib -xdev -name 'netfix*' -not -path "$LAB_REPO/*")
+while read -r path; do
+    [ -d "$path" ] || [ ! -e "$path" ] || fail "left after the purge: $path"
+done <"$WORK/paths"
+left=$(find /etc/systemd /run/systemd/system /var/lib/systemd $STATE -name '*netfix*' -not -name '*.timer.d' 2>/dev/null || :)
 [ -z "$left" ] || fail "left after the purge: $left"
