@@ -360,7 +360,7 @@ pub(crate) fn applied<'a>(
     }
     let rest = steps.count();
     if rest > 0 {
-        let rest = format_args!("{} more, not logged one by one", count(rest, "step"));
+        let rest = format!("{} more, not logged one by one", count(rest, "step"));
         record(Level::Debug, STEP, &fields, &rest);
     }
 }

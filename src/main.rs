@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use netfix::cli::{Cli, Color, Command, Global};
+use netfix::cli::{self, Cli, Color, Command, Global};
 use netfix::commands::{self, Answer};
 use netfix::context::Context;
 use netfix::journal::{self, Ended};
@@ -14,6 +14,9 @@ use netfix::report::{self, Detail, Form, Style};
 use netfix::store::Store;
 
 fn main() -> ExitCode {
+    if cli::complete() {
+        return ExitCode::SUCCESS;
+    }
     let cli = Cli::of_process();
     let code = match cli.command.text() {
         Ok(None) => run(&cli),

@@ -68,7 +68,7 @@ const BOOTS: [Boot; 10] = [
     },
     Boot {
         name: "systemd",
-        scenarios: &["window-clock", "units"],
+        scenarios: &["window-clock", "package", "units"],
     },
     Boot {
         name: "bonds",

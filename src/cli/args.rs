@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use clap_complete::ArgValueCompleter;
 
+use super::complete;
 use super::probe::ProbeArgs;
 use crate::gateways::targets::Target as PodTarget;
 use crate::inventory::contest::CNI_CACHE;
@@ -27,10 +29,10 @@ const TARGETS: &str = "Connectivity from inside the pods";
 #[derive(Debug, Clone, Default, Args)]
 pub struct Selectors {
     /// Only these pods, by name, namespace/name, id or glob such as 'shop/*'
-    #[arg(value_name = "POD")]
+    #[arg(value_name = "POD", add = ArgValueCompleter::new(complete::pods))]
     pub pods: Vec<OsString>,
     /// Only these pods, like POD (repeatable)
-    #[arg(long, help_heading = PODS, value_name = "POD")]
+    #[arg(long, help_heading = PODS, value_name = "POD", add = ArgValueCompleter::new(complete::pods))]
     pub pod: Vec<OsString>,
     /// Only the network namespaces with this path or glob (repeatable)
     #[arg(long, help_heading = PODS, value_name = "PATH-OR-GLOB")]
@@ -54,7 +56,7 @@ pub struct PodArgs {
     #[command(flatten)]
     pub selectors: Selectors,
     /// Use this generation of the checkpoints instead of the newest; `list --generations` prints the numbers
-    #[arg(long, value_name = "NUMBER", help_heading = PODS)]
+    #[arg(long, value_name = "NUMBER", help_heading = PODS, add = ArgValueCompleter::new(complete::generations))]
     pub generation: Option<u64>,
 }
 
@@ -62,10 +64,10 @@ pub struct PodArgs {
 #[derive(Debug, Clone, Args)]
 pub struct Runtimes {
     /// Query this container runtime for pod names; auto: every runtime whose socket exists
-    #[arg(long, help_heading = RUNTIME, value_enum, value_name = "RUNTIME", env = "NETFIX_RUNTIME", default_value_t = Which::Auto)]
+    #[arg(long, help_heading = RUNTIME, value_enum, value_name = "RUNTIME", env = "NETFIX_RUNTIME", hide_env_values = true, default_value_t = Which::Auto)]
     pub runtime: Which,
     /// The runtime's socket, if it is not at its usual path
-    #[arg(long, help_heading = RUNTIME, value_name = "unix:///PATH", env = "NETFIX_RUNTIME_ENDPOINT", value_parser = endpoint)]
+    #[arg(long, help_heading = RUNTIME, value_name = "unix:///PATH", env = "NETFIX_RUNTIME_ENDPOINT", hide_env_values = true, value_parser = endpoint)]
     pub runtime_endpoint: Option<PathBuf>,
 }
 
@@ -160,10 +162,10 @@ pub struct SnapshotArgs {
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// The pod's id or name, or the beginning of either
-    #[arg(id = "POD", value_name = "POD")]
+    #[arg(id = "POD", value_name = "POD", add = ArgValueCompleter::new(complete::pods))]
     pub pod: OsString,
     /// Use this generation of the checkpoints instead of the newest; `list --generations` prints the numbers
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", add = ArgValueCompleter::new(complete::generations))]
     pub generation: Option<u64>,
     /// Which runtimes.
     #[command(flatten)]

@@ -111,8 +111,12 @@ EXAMPLES
 
 pub(super) const COMPLETIONS: &str = "\
 EXAMPLES
-  netfix completions bash > /etc/bash_completion.d/netfix";
+  netfix completions bash > /etc/bash_completion.d/netfix
+  netfix completions zsh > /usr/local/share/zsh/site-functions/_netfix
+  netfix completions fish > /etc/fish/completions/netfix.fish";
 
 pub(super) const MAN: &str = "\
 EXAMPLES
-  netfix man | man -l -";
+  netfix man | man -l -                all commands
+  netfix man restore | man -l -        one command
+  netfix man --dir /usr/local/share/man/man8";

@@ -1,7 +1,9 @@
 //! The command line: what users type, as types.
 
 mod args;
+mod complete;
 mod examples;
+mod pages;
 mod probe;
 mod traits;
 mod window;
@@ -15,6 +17,7 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap_complete::ArgValueCompleter;
 
 use crate::report::Form;
 
@@ -22,6 +25,8 @@ pub use args::{
     CheckArgs, DiffArgs, ImportArgs, PlanArgs, PodArgs, RestoreArgs, Runtimes, Selectors, ShowArgs,
     SnapshotArgs, Source, SourceArgs, Target, TargetArgs, VerifyArgs,
 };
+pub use complete::{COMPLETE, complete};
+pub use pages::{Page, page};
 pub use probe::ProbeArgs;
 pub use window::{HoldArgs, ReportArgs, UpgradeArgs, WaitArgs};
 
@@ -33,7 +38,7 @@ pub use window::{HoldArgs, ReportArgs, UpgradeArgs, WaitArgs};
 /// No pod is rebuilt. netfix changes only what is missing or differs, so every
 /// command can be repeated at any time.
 #[derive(Debug, Parser)]
-#[command(name = "netfix", version, verbatim_doc_comment, max_term_width = 110, arg_required_else_help = true,
+#[command(name = "netfix", version = env!("NETFIX_VERSION"), verbatim_doc_comment, max_term_width = 110, arg_required_else_help = true,
     after_help = examples::NETFIX)]
 pub struct Cli {
     /// Options of every command.
@@ -47,6 +52,10 @@ pub struct Cli {
 /// Headings of the help texts.
 const GLOBAL: &str = "Global options";
 
+/// The variable with the state directory, and the directory without it.
+const STATE_DIR: &str = "NETFIX_STATE_DIR";
+const DEFAULT_STATE_DIR: &str = "/var/lib/netfix";
+
 /// How many generations are kept unless the user sets another number.
 pub const DEFAULT_KEEP: NonZeroUsize = NonZeroUsize::new(5).unwrap();
 
@@ -54,9 +63,9 @@ pub const DEFAULT_KEEP: NonZeroUsize = NonZeroUsize::new(5).unwrap();
 #[derive(Debug, Args)]
 pub struct Global {
     /// Directory of the checkpoints and the node's state
-    #[arg(long, global = true, help_heading = GLOBAL, env = "NETFIX_STATE_DIR", hide_env_values = true,
+    #[arg(long, global = true, help_heading = GLOBAL, env = STATE_DIR, hide_env_values = true,
         value_name = "DIR",
-        default_value = "/var/lib/netfix"
+        default_value = DEFAULT_STATE_DIR
     )]
     pub state_dir: PathBuf,
     /// Output format
@@ -233,12 +242,24 @@ pub enum Command {
         keep: NonZeroUsize,
     },
     /// Print a completion script for a shell
+    ///
+    /// The script runs netfix for the candidates: commands, options, stored pods, generations and windows. Only root can read
+    /// the stored ones.
     #[command(after_help = examples::COMPLETIONS)]
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
     },
-    /// Print the manual page (roff)
+    /// Print the manual pages (roff)
+    ///
+    /// Without COMMAND the page has all commands.
     #[command(after_help = examples::MAN)]
-    Man,
+    Man {
+        /// The page of this command only
+        #[arg(value_parser = pages::command, add = ArgValueCompleter::new(complete::commands))]
+        command: Option<String>,
+        /// Write all pages to this directory, netfix.8 and one per command, and print their paths
+        #[arg(long, value_name = "DIR", conflicts_with = "command")]
+        dir: Option<PathBuf>,
+    },
 }

@@ -24,7 +24,7 @@ impl Command {
             Self::Import(_) => "import",
             Self::Prune { .. } => "prune",
             Self::Completions { .. } => "completions",
-            Self::Man => "man",
+            Self::Man { .. } => "man",
         }
     }
 

@@ -4,10 +4,12 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, ValueHint};
+use clap_complete::ArgValueCompleter;
 
 use super::args::{Runtimes, Selectors, TargetArgs};
+use super::complete;
 use super::probe::ProbeArgs;
 use crate::maintenance::condition::DriverVersion;
 use crate::model::IfName;
@@ -153,7 +155,7 @@ pub struct UpgradeArgs {
     #[arg(long)]
     pub dry_run: bool,
     /// The command that upgrades the driver, and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, required = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<String>,
 }
 
@@ -161,7 +163,7 @@ pub struct UpgradeArgs {
 #[derive(Debug, Args)]
 pub struct ReportArgs {
     /// The window's id or its beginning; default: the newest
-    #[arg(id = "WINDOW", value_name = "WINDOW")]
+    #[arg(id = "WINDOW", value_name = "WINDOW", add = ArgValueCompleter::new(complete::windows))]
     pub window: Option<String>,
     /// Write the report to this file too, as one self-contained HTML page
     #[arg(long, value_name = "FILE")]
@@ -175,7 +177,7 @@ pub struct ReportArgs {
 #[derive(Debug, Args)]
 pub struct WaitArgs {
     /// The window's id or its beginning; default: the open window, else the newest
-    #[arg(id = "WINDOW", value_name = "WINDOW")]
+    #[arg(id = "WINDOW", value_name = "WINDOW", add = ArgValueCompleter::new(complete::windows))]
     pub window: Option<String>,
     /// Stop waiting after this time, with exit code 124; default: wait without a limit
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]

@@ -85,7 +85,7 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
         Command::Report(args) => report::run(args, context),
         Command::Import(args) => import::run(args, context),
         Command::Prune { keep } => prune::run(*keep, context),
-        Command::Upgrade(_) | Command::Completions { .. } | Command::Man => {
+        Command::Upgrade(_) | Command::Completions { .. } | Command::Man { .. } => {
             Err(UsageCause::TextOnly.error("").into())
         }
     }

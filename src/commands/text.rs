@@ -1,51 +1,151 @@
 //! `netfix completions` and `netfix man`: texts about netfix itself.
 
+use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 
 use clap::CommandFactory;
+use clap_complete::env::Shells;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
 
-use crate::cli::{Cli, Command};
+use crate::cli::{COMPLETE, Cli, Command, Page, page};
+
+/// The section of the manual: commands for the administrator.
+const SECTION: &str = "8";
 
 impl Command {
     /// The text, if the command only prints one about netfix itself.
     ///
     /// # Errors
-    /// When the manual page cannot be made.
+    /// When a manual page cannot be made or written.
     pub fn text(&self) -> io::Result<Option<Vec<u8>>> {
         let mut text = Vec::new();
         match self {
-            Self::Completions { shell } => {
-                clap_complete::generate(*shell, &mut Cli::command(), "netfix", &mut text);
-            }
-            Self::Man => manual(&mut text)?,
+            Self::Completions { shell } => completions(&shell.to_string(), &mut text)?,
+            Self::Man { dir: Some(dir), .. } => all_pages(dir, &mut text)?,
+            Self::Man {
+                command: Some(name),
+                ..
+            } => manual(name, &mut text)?,
+            Self::Man { .. } => whole_manual(&mut text)?,
             _ => return Ok(None),
         }
         Ok(Some(text))
     }
 }
 
-/// The manual page: the program, then each command with its own options.
-fn manual(out: &mut dyn Write) -> io::Result<()> {
-    let mut program = Cli::command();
-    program.build();
-    clap_mangen::Man::new(program.clone()).render(out)?;
-    for command in program
+/// A script that runs netfix for the candidates.
+fn completions(shell: &str, out: &mut dyn Write) -> io::Result<()> {
+    let shells = Shells::builtins();
+    let known = shells.completer(shell);
+    let known =
+        known.ok_or_else(|| io::Error::other(format!("no completion script for {shell}")))?;
+    known.write_registration(COMPLETE, "netfix", "netfix", "netfix", out)?;
+    // zsh loads the file at the first TAB, as the function of its name: that has to answer too.
+    if shell == "zsh" {
+        let answer = "_clap_dynamic_completer_netfix \"$@\"";
+        writeln!(out, "[[ ${{funcstack[1]}} != _netfix ]] || {answer}")?;
+    }
+    Ok(())
+}
+
+/// Writes every page to the directory, and its path to `out`.
+fn all_pages(dir: &Path, out: &mut dyn Write) -> io::Result<()> {
+    let mut save = |name: &str, text: &[u8]| {
+        let path = dir.join(format!("{name}.{SECTION}"));
+        let failed = |error| io::Error::other(format!("{}: {error}", path.display()));
+        fs::write(&path, text).map_err(failed)?;
+        writeln!(out, "{}", path.display())
+    };
+    let mut text = Vec::new();
+    whole_manual(&mut text)?;
+    save("netfix", &text)?;
+    for command in Cli::command().get_subcommands() {
+        let mut text = Vec::new();
+        manual(command.get_name(), &mut text)?;
+        save(&format!("netfix-{}", command.get_name()), &text)?;
+    }
+    Ok(())
+}
+
+/// The page of the program, with all commands: it serves a reader who has no other page.
+fn whole_manual(out: &mut dyn Write) -> io::Result<()> {
+    let Page { command, sections } = page(None);
+    let man = titled(command.clone());
+    man.render_title(out)?;
+    man.render_name_section(out)?;
+    man.render_synopsis_section(out)?;
+    man.render_description_section(out)?;
+    man.render_options_section(out)?;
+    man.render_subcommands_section(out)?;
+    for command in command
         .get_subcommands()
         .filter(|command| command.get_name() != "help")
     {
         writeln!(out, ".SH \"NETFIX {}\"", command.get_name().to_uppercase())?;
-        let own = command
-            .get_arguments()
-            .filter(|argument| argument.is_global_set())
-            .map(|a| a.get_id().clone());
-        let hidden: Vec<_> = own.collect();
-        let command = hidden.iter().fold(command.clone(), |command, id| {
-            command.mut_arg(id, |a| a.hide(true))
-        });
-        let page = clap_mangen::Man::new(command);
-        page.render_synopsis_section(out)?;
-        page.render_description_section(out)?;
-        page.render_options_section(out)?;
+        let man = Man::new(without_global(command.clone()));
+        man.render_synopsis_section(out)?;
+        man.render_description_section(out)?;
+        man.render_options_section(out)?;
     }
-    Ok(())
+    tail(sections, out)
+}
+
+/// The page of one command.
+fn manual(name: &str, out: &mut dyn Write) -> io::Result<()> {
+    let Page { command, sections } = page(Some(name));
+    let man = titled(without_global(command));
+    man.render_title(out)?;
+    man.render_name_section(out)?;
+    man.render_synopsis_section(out)?;
+    man.render_description_section(out)?;
+    man.render_options_section(out)?;
+    let mut global = Roff::default();
+    global.control("SH", ["GLOBAL OPTIONS"]);
+    global.text([roman("The options of every command are in netfix(8).")]);
+    global.to_writer(out)?;
+    tail(sections, out)
+}
+
+fn titled(command: clap::Command) -> Man {
+    let source = concat!("netfix ", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(command).section(SECTION).source(source);
+    man.manual("netfix")
+}
+
+/// A command without the options of every command.
+fn without_global(command: clap::Command) -> clap::Command {
+    let global = command.get_arguments().filter(|one| one.is_global_set());
+    let ids: Vec<_> = global.map(|one| one.get_id().clone()).collect();
+    let hide = |command: clap::Command, id| command.mut_arg(id, |one| one.hide(true));
+    ids.into_iter().fold(command, hide)
+}
+
+/// The sections that clap does not know. A line is a word and, after two spaces, its meaning; or a sentence.
+fn tail(sections: Vec<(&'static str, Vec<String>)>, out: &mut dyn Write) -> io::Result<()> {
+    let mut roff = Roff::default();
+    for (heading, lines) in sections {
+        roff.control("SH", [heading]);
+        for line in lines.iter().map(|line| line.trim()) {
+            match line.split_once("  ") {
+                Some((word, meaning)) => {
+                    roff.control("TP", []);
+                    roff.text([bold(word)]);
+                    roff.text([roman(meaning.trim())]);
+                }
+                None if line.is_empty() => {
+                    roff.control("PP", []);
+                }
+                None if heading == "EXAMPLES" => {
+                    roff.control("PP", []);
+                    roff.text([bold(line)]);
+                }
+                None => {
+                    roff.text([roman(line)]);
+                }
+            }
+        }
+    }
+    roff.to_writer(out)
 }

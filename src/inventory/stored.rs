@@ -53,6 +53,14 @@ pub(super) fn load_light(
     Ok(sort(store.load_light(large)?.into_iter(), selection))
 }
 
+/// The pods that have a checkpoint, as far as it can be read; none where the directory cannot be read.
+pub(crate) fn pods(store: &Store) -> Vec<PodInfo> {
+    let node = store.load_node().ok().flatten();
+    let stored = load_light(store, &Selection::default(), node.as_ref()).unwrap_or_default();
+    let named = stored.checkpoints.into_iter().map(|(info, _)| info);
+    named.chain(stored.damaged).collect()
+}
+
 fn sort(loaded: impl Iterator<Item = Loaded<Light>>, selection: &Selection) -> Stored {
     let mut stored = Stored::default();
     for (id, checkpoint) in loaded {

@@ -71,8 +71,8 @@ fn decode(mut text: &[u8], backslash: &[u8]) -> Vec<u8> {
                 bytes.extend(backslash);
                 rest
             }
-            [b'\\', b'x', high, low, rest @ ..] if let Some(byte) = number(*high, *low) => {
-                bytes.push(byte);
+            [b'\\', b'x', high, low, rest @ ..] if number(*high, *low).is_some() => {
+                bytes.extend(number(*high, *low));
                 rest
             }
             [byte, rest @ ..] => {

@@ -30,8 +30,8 @@ pub(crate) fn routes(dev: &IfName, wanted: &[CniRoute]) -> (Vec<Route>, Vec<Stri
         let same_place = routes
             .iter()
             .position(|other| other.shares_place_with(&route));
-        match (same_place, route) {
-            (Some(at), Route::V6(more)) if let Route::V6(first) = &mut routes[at] => {
+        match (same_place.map(|at| (at, &mut routes[at])), route) {
+            (Some((_, Route::V6(first))), Route::V6(more)) => {
                 if first.hops.len() < limits::hops(size_of::<Ipv6Addr>()) {
                     first.hops.extend(more.hops);
                 } else {
@@ -43,7 +43,7 @@ pub(crate) fn routes(dev: &IfName, wanted: &[CniRoute]) -> (Vec<Route>, Vec<Stri
                     impossible.push(text);
                 }
             }
-            (Some(at), route) => routes.insert(at, route),
+            (Some((at, _)), route) => routes.insert(at, route),
             (None, route) => routes.push(route),
         }
     }

@@ -62,15 +62,15 @@ impl Planner<'_> {
     fn link(&mut self, wanted: &Link) {
         let now = self.now.link(&wanted.name);
         match now {
-            Some(now) if let Some(problem) = link_diff::conflict(wanted, now) => {
-                self.plan.problems.push(problem);
-            }
             Some(now) => self.existing(wanted, now),
             None => self.missing(wanted),
         }
     }
 
     fn existing(&mut self, wanted: &Link, now: &Link) {
+        if let Some(problem) = link_diff::conflict(wanted, now) {
+            return self.plan.problems.push(problem);
+        }
         if let Some(cause) = self.other_parent(wanted, now) {
             return self.plan.problems.push(cause.error(&wanted.name));
         }

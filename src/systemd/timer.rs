@@ -123,7 +123,20 @@ fn end(bus: &Bus, which: impl Fn(&str) -> bool) -> Result<(), Error> {
 pub(super) fn own_program() -> Result<String, Error> {
     let program = std::env::current_exe();
     let program = program.map_err(|error| Error::State(format!("netfix's own path: {error}")))?;
-    Ok(program.display().to_string())
+    Ok(installed(&program.display().to_string(), |path| {
+        path.exists()
+    }))
+}
+
+/// The path at which a running program is installed. The kernel appends a word to the path of a file that was replaced, as by an
+/// upgrade of the package during a window: the new file is at the path without it.
+fn installed(path: &str, exists: impl Fn(&Path) -> bool) -> String {
+    match path.strip_suffix(" (deleted)") {
+        Some(replaced) if !exists(Path::new(path)) && exists(Path::new(replaced)) => {
+            replaced.to_owned()
+        }
+        _ => path.to_owned(),
+    }
 }
 
 /// An argument for systemd, which expands `$NAME`, and turns `$$` into `$` (systemd.service(5)).
@@ -138,4 +151,21 @@ fn program(name: &str) -> Result<String, Error> {
     paths
         .find(|path| Path::new(path).exists())
         .ok_or_else(|| Error::State(format!("cannot arm the deadline: {name} is missing")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_was_replaced_while_it_runs_is_at_its_old_path() {
+        let only = |known: &'static str| move |path: &Path| path == Path::new(known);
+        let running = "/usr/bin/netfix (deleted)";
+        assert_eq!(
+            installed(running, only("/usr/bin/netfix")),
+            "/usr/bin/netfix"
+        );
+        assert_eq!(installed(running, only(running)), running);
+        assert_eq!(installed(running, |_| false), running);
+    }
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Once;
 
 pub const CNI_MACVLAN: &str = "/usr/lib/cni/macvlan";
-const NEEDED: [&str; 14] = [
+const NEEDED: [&str; 17] = [
     "ip",
     "tc",
     "strace",
@@ -22,6 +22,9 @@ const NEEDED: [&str; 14] = [
     "ctr",
     "runc",
     "busybox",
+    "fish",
+    "zsh",
+    "script",
 ];
 
 /// Fails a test that cannot run, with the list of missing tools: such a test must never pass.

@@ -18,6 +18,7 @@ mod checkpoints;
 mod churn;
 mod claims;
 mod cni;
+mod completions;
 mod conflict_probe;
 mod conflicts;
 mod containerd;

@@ -198,8 +198,8 @@ nf() {
 
 # install_units: like an administrator.
 install_units() {
-    ln -s "$NETFIX" /usr/local/sbin/netfix
-    install -m 644 "$LAB_REPO"/scripts/netfix-* /etc/systemd/system/
+    ln -s "$NETFIX" /usr/bin/netfix
+    install -m 644 "$LAB_REPO"/contrib/systemd/netfix-* /etc/systemd/system/
     systemctl daemon-reload
 }
 

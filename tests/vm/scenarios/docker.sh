@@ -11,7 +11,7 @@ tidy() {
     docker rm -f "${WEBS[@]}" side host
     systemctl disable --now docker.socket docker.service containerd.service netfix-snapshot.service
     umount /var/lib/docker /var/lib/containerd
-    rm -rf /run/docker.sock /etc/default/docker /etc/systemd/system/netfix-* /usr/local/sbin/netfix /var/lib/netfix
+    rm -rf /run/docker.sock /etc/default/docker /etc/systemd/system/netfix-* /usr/bin/netfix /var/lib/netfix
     systemctl daemon-reload
     busybox sysctl -qw net.ipv4.ip_forward=0
 }

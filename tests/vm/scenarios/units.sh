@@ -38,13 +38,13 @@ pod_at() {
 }
 
 # The part of a service that limits its rights; both services must have the same.
-sandbox() { sed -n '/^NoNewPrivileges=/,$p' "$LAB_REPO/scripts/$1"; }
+sandbox() { sed -n '/^NoNewPrivileges=/,$p' "$LAB_REPO/contrib/systemd/$1"; }
 
 well_formed() {
-    [ -z "$(systemd-analyze verify "$LAB_REPO"/scripts/netfix-* 2>&1)" ] || fail "systemd-analyze verify complains"
+    [ -z "$(systemd-analyze verify --man=no "$LAB_REPO"/contrib/systemd/netfix-* 2>&1)" ] || fail "systemd-analyze verify complains"
     local unit
     for unit in check snapshot; do
-        systemd-analyze security --offline=true --threshold=25 "$LAB_REPO/scripts/netfix-$unit.service" >"$OUT" ||
+        systemd-analyze security --offline=true --threshold=25 "$LAB_REPO/contrib/systemd/netfix-$unit.service" >"$OUT" ||
             fail "netfix-$unit.service is exposed: $(tail -n 1 "$OUT")"
     done
     diff <(sandbox netfix-snapshot.service) <(sandbox netfix-check.service) || fail "two sandboxes"

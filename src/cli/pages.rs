@@ -1,0 +1,280 @@
+//! The manual pages: which there are, and their sections that the command line does not have.
+
+use clap::{Command, CommandFactory};
+
+use super::Cli;
+
+/// One page: a command with its own arguments, and the sections after its options.
+pub struct Page {
+    /// The command; the program itself for `netfix.8`.
+    pub command: Command,
+    /// Heading and lines of each section.
+    pub sections: Vec<(&'static str, Vec<String>)>,
+}
+
+/// The name of a command, or why it is none.
+pub(super) fn command(word: &str) -> Result<String, String> {
+    let program = Cli::command();
+    let known = program.get_subcommands().any(|one| one.get_name() == word);
+    if known {
+        return Ok(word.to_owned());
+    }
+    let names: Vec<&str> = program.get_subcommands().map(Command::get_name).collect();
+    Err(format!("the commands are {}", names.join(", ")))
+}
+
+/// The page of this command, else that of the program.
+#[must_use]
+pub fn page(name: Option<&str>) -> Page {
+    let mut program = Cli::command();
+    program.build();
+    let command = name.and_then(|name| program.find_subcommand(name)).cloned();
+    let command = command.unwrap_or(program);
+    let mut sections = of_help(&command);
+    if let Some(name) = name {
+        sections.push(("EXIT STATUS", exit_status(name)));
+    }
+    sections.push(("ENVIRONMENT", environment(&command, name)));
+    sections.push(("FILES", files(name)));
+    sections.push(("SEE ALSO", see_also(name)));
+    Page { command, sections }
+}
+
+/// The sections at the end of the help: a line in capitals, and the lines below it.
+fn of_help(command: &Command) -> Vec<(&'static str, Vec<String>)> {
+    let help = command.get_after_help().map(ToString::to_string);
+    let mut sections: Vec<(&'static str, Vec<String>)> = Vec::new();
+    for line in help.as_deref().unwrap_or_default().lines() {
+        match (line, sections.last_mut()) {
+            ("EXAMPLES", _) => sections.push(("EXAMPLES", Vec::new())),
+            ("EXIT CODES", _) => sections.push(("EXIT STATUS", Vec::new())),
+            (line, Some((_, lines))) => lines.push(line.to_owned()),
+            (_, None) => {}
+        }
+    }
+    for (_, lines) in &mut sections {
+        while lines.last().is_some_and(String::is_empty) {
+            lines.pop();
+        }
+    }
+    sections
+}
+
+fn lines(text: &str) -> Vec<String> {
+    text.lines().map(str::to_owned).collect()
+}
+
+/// The exit codes of each command, without that of wrong usage.
+const EXIT_STATUS: &[(&str, &str)] = &[
+    (
+        "snapshot",
+        "0  every pod is saved\n\
+            1  no pod is saved, or every pod has lost an interface since its good checkpoint\n\
+            4  refused before anything was changed: a runtime cannot be queried, the lock is held, not root\n\
+            5  incomplete: some pods, or parts of one, are not saved; stderr names each",
+    ),
+    (
+        "list",
+        "0  done\n1  no checkpoint can be read\n4  refused: no such generation, not root\n5  some checkpoints cannot be read",
+    ),
+    (
+        "show",
+        "0  done\n1  no pod, or more than one, fits POD\n4  refused: no such generation, not root",
+    ),
+    (
+        "diff",
+        "0  nothing is missing\n\
+            1  no pod can be compared\n\
+            3  something is missing or differs\n\
+            4  refused: no checkpoint of this boot, a runtime cannot be queried, not root\n\
+            5  some pods cannot be compared; stderr names each",
+    ),
+    (
+        "plan",
+        "0  done; with --exit-code: nothing is missing\n\
+            1  no pod can be compared\n\
+            3  with --exit-code: something is missing or differs\n\
+            4  refused: no checkpoint of this boot, a runtime cannot be queried, not root\n\
+            5  some pods cannot be restored; stderr names each",
+    ),
+    (
+        "restore",
+        "0  the kernel has everything that the checkpoints have\n\
+            1  no pod is restored\n\
+            4  refused before anything was changed: no checkpoint of this boot, the lock is held, not root\n\
+            5  incomplete: some pods, or parts of one, are not restored; stderr names each",
+    ),
+    (
+        "verify",
+        "0  the host and every pod reach their gateways and targets\n\
+            1  no pod reaches all of its own\n\
+            4  refused: a runtime cannot be queried, not root\n\
+            5  some pods, or the host, do not reach one; stderr names each",
+    ),
+    (
+        "check",
+        "0  OK\n1  WARNING\n2  CRITICAL\n3  UNKNOWN, and wrong usage with --nagios",
+    ),
+    (
+        "pause",
+        "0  kubelet is stopped and the deadline is armed\n4  refused; kubelet runs as before",
+    ),
+    (
+        "resume",
+        "0  kubelet runs, or no window was open\n\
+            1  kubelet cannot be started\n\
+            4  refused: the lock is held, not root\n\
+            5  a pod lacks something, is gone, was rebuilt or does not reach a gateway as before",
+    ),
+    (
+        "upgrade",
+        "0  COMMAND succeeded, all pods are back\n\
+            1  COMMAND failed, all pods are back\n\
+            4  refused; nothing was changed\n\
+            5  a pod or kubelet needs attention, whatever COMMAND returned",
+    ),
+    (
+        "report",
+        "0  done\n1  the page cannot be written\n4  refused: no such window, not root\n5  with --list: a record cannot be read",
+    ),
+    (
+        "wait",
+        "0..5  that of the window, as of `netfix upgrade`\n\
+            4  also refused: no window, no such window, not root\n\
+            124  the window is still open after --timeout",
+    ),
+    ("completions", "0  done\n1  the text cannot be written"),
+    ("man", "0  done\n1  the text cannot be written"),
+    (
+        "status",
+        "0  done\n1  something needs attention: stderr names it\n4  refused: not root",
+    ),
+];
+/// Those of every other command.
+const GENERAL: &str = "0  done\n\
+            1  failed\n\
+            4  refused before anything was changed\n\
+            5  incomplete: stderr names what failed";
+
+/// The exit codes of a command.
+fn exit_status(command: &str) -> Vec<String> {
+    let own = EXIT_STATUS.iter().find(|(name, _)| *name == command);
+    let mut all = lines(own.map_or(GENERAL, |(_, text)| text));
+    if command != "check" {
+        let at = all.iter().position(|line| line.as_str() > "2");
+        all.insert(at.unwrap_or(all.len()), "2  wrong usage".to_owned());
+    }
+    all
+}
+
+/// The variables that a command reads.
+fn environment(command: &Command, name: Option<&str>) -> Vec<String> {
+    let variables = command.get_arguments().filter_map(|argument| {
+        let variable = argument.get_env()?.to_string_lossy().into_owned();
+        Some(format!(
+            "{variable}  the default of --{}",
+            argument.get_long()?
+        ))
+    });
+    let mut all: Vec<String> = variables.collect();
+    all.sort();
+    if !matches!(name, Some("completions" | "man")) {
+        all.extend(lines(
+            "NO_COLOR  if not empty: no colors without --color always\n\
+            COLUMNS  the width of the output; default: that of the terminal\n\
+            LC_ALL, LC_CTYPE, LANG  without UTF-8 in the first that is set, the output is ASCII",
+        ));
+    }
+    if name == Some("upgrade") {
+        all.extend(lines(
+            "PATH, HOME, LANG, LC_ALL, TZ, TERM, NETFIX_*  what COMMAND gets from this shell, unless --foreground is given",
+        ));
+    }
+    all
+}
+
+/// The files that a command reads and writes.
+fn files(name: Option<&str>) -> Vec<String> {
+    const STATE: &str =
+        "/var/lib/netfix  the state directory, readable by root only; --state-dir sets another one";
+    const CHECKPOINTS: &str =
+        "/var/lib/netfix/checkpoints, node.json, generations  the checkpoints and the host's state";
+    const WINDOW: &str =
+        "/var/lib/netfix/window.json, windows  the open window; records and logs of closed ones";
+    const UNITS: &str =
+        "/etc/default/netfix  options of netfix-snapshot.service and netfix-check.service";
+    const LOCK: &str = "/var/lib/netfix/lock  held by the command that changes the node";
+    const CACHE: &str = "/var/lib/cni  libcni's cache; --cni-cache-dir sets another one";
+    const MASK: &str =
+        "/run/systemd  the mask of kubelet's unit, until the next boot at the latest";
+    let own: &[&str] = match name {
+        None => &[CHECKPOINTS, WINDOW, LOCK, UNITS],
+        Some("snapshot") => &[CHECKPOINTS, LOCK, UNITS],
+        Some("restore" | "plan") => &[CHECKPOINTS, LOCK, CACHE],
+        Some("check") => &[CHECKPOINTS, UNITS],
+        Some("upgrade") => &[CHECKPOINTS, WINDOW, LOCK, MASK],
+        Some("pause" | "resume") => &[WINDOW, LOCK, MASK],
+        Some("report" | "status" | "wait") => &[WINDOW],
+        Some("completions") => &[
+            "/usr/share/bash-completion/completions/netfix, /usr/share/zsh/vendor-completions/_netfix, \
+            /usr/share/fish/vendor_completions.d/netfix.fish  the scripts of the package",
+        ],
+        Some("man") => &["/usr/share/man/man8/netfix*.8.gz  the pages of the package"],
+        Some(_) => &[CHECKPOINTS, LOCK],
+    };
+    let state = [STATE].into_iter();
+    let state = state.filter(|_| !matches!(name, Some("completions" | "man")));
+    state
+        .chain(own.iter().copied())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The other pages.
+fn see_also(name: Option<&str>) -> Vec<String> {
+    let program = Cli::command();
+    let others = program.get_subcommands().map(Command::get_name);
+    let others = others.filter(|other| name.is_none_or(|name| name != *other));
+    let mut pages: Vec<String> = others.map(|other| format!("netfix-{other}(8)")).collect();
+    if name.is_some() {
+        pages.insert(0, "netfix(8)".to_owned());
+    }
+    let manuals =
+        "/usr/share/doc/netfix has the format of -o json, every problem code and the runbooks.";
+    vec![pages.join(", "), String::new(), manuals.to_owned()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_page_has_examples_exit_status_environment_and_files() {
+        let program = Cli::command();
+        let names = program.get_subcommands().map(|one| Some(one.get_name()));
+        for name in names.chain([None]) {
+            let sections = page(name).sections;
+            for wanted in ["EXAMPLES", "EXIT STATUS", "ENVIRONMENT", "FILES"] {
+                let found = sections.iter().find(|(heading, _)| *heading == wanted);
+                assert!(
+                    found.is_some_and(|(_, lines)| !lines.is_empty()),
+                    "{name:?} has no {wanted}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn exit_codes_are_in_their_order() {
+        for command in ["check", "diff", "man", "prune", "upgrade"] {
+            let codes = exit_status(command);
+            assert!(codes.is_sorted() && codes.len() > 2, "{codes:?}");
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_no_command_has_no_page() {
+        assert!(command("restore").is_ok());
+        assert!(command("frobnicate").unwrap_err().contains("snapshot"));
+    }
+}
