@@ -1,4 +1,4 @@
-//! The arrows between the parts of `src`, as docs/architecture.md draws them: which part may use which.
+//! The arrows between the parts of `src`, as docs/architecture.md draws them: which part may use which. And the links of the documents.
 
 #![allow(clippy::expect_used, reason = "a test that cannot read src fails")]
 
@@ -268,4 +268,68 @@ fn every_native_test_that_a_virtual_machine_runs_exists() {
     let (found, missing): (Vec<_>, Vec<_>) = names.partition(exists);
     assert!(missing.is_empty(), "{missing:?}");
     assert!(!found.is_empty(), "the scenario names no test");
+}
+
+/// The documents that readers start from, and what they link to.
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let entries = fs::read_dir(root.join("docs")).expect("docs").flatten();
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .collect();
+    paths.push(root.join("README.md"));
+    paths
+}
+
+/// The text without code blocks, whose `#` and brackets are not Markdown.
+fn prose(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let outside = text.split("```").step_by(2);
+    outside.collect()
+}
+
+/// The anchors of the headings, as GitHub and Forgejo make them.
+fn anchors(path: &Path) -> BTreeSet<String> {
+    let anchor = |heading: &str| {
+        let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+        let text: String = heading.trim().chars().filter(kept).collect();
+        text.to_lowercase().replace(' ', "-")
+    };
+    let text = prose(path);
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    headings
+        .map(|line| anchor(line.trim_start_matches('#')))
+        .collect()
+}
+
+/// The targets of `[text](target)`.
+fn targets(text: &str) -> Vec<&str> {
+    let starts = text.split("](").skip(1);
+    starts.filter_map(|rest| rest.split(')').next()).collect()
+}
+
+#[test]
+fn every_link_of_the_documents_leads_to_a_file_and_a_heading() {
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for path in documents() {
+        let text = prose(&path);
+        for target in targets(&text) {
+            if target.contains("://") {
+                continue;
+            }
+            count += 1;
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let other = match file {
+                "" => path.clone(),
+                file => path.with_file_name(file),
+            };
+            if !other.exists() || !(anchor.is_empty() || anchors(&other).contains(anchor)) {
+                wrong.push(format!("{}: {target}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 100, "only {count} links were found");
 }

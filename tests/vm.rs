@@ -76,6 +76,7 @@ const BOOTS: [Boot; 10] = [
             "bond-port-lost",
             "bond-gone",
             "on-bond",
+            "immune",
             "native",
             "roundtrip",
         ],
