@@ -239,6 +239,7 @@ pub struct TargetArgs {
 
 impl TargetArgs {
     /// All of them.
+    #[must_use]
     pub fn all(&self) -> Vec<PodTarget> {
         [self.ping.as_slice(), &self.tcp].concat()
     }

@@ -44,6 +44,10 @@ use crate::model::{ConflictProbe, IfName};
 use crate::runtime::Config;
 
 /// The request for a window.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(crate) struct Request<'a> {
     pub selection: Selection,
     pub runtimes: Config,
