@@ -281,6 +281,12 @@ pub struct CheckArgs {
     /// Write Prometheus metrics to this file too; the file is replaced atomically
     #[arg(long, value_name = "FILE")]
     pub textfile: Option<PathBuf>,
+    /// Do not check: merge the documents that `check -o json` printed on many nodes; `-` is stdin
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["devices", "nagios", "pod", "pods", "netns", "textfile"])]
+    pub merge: Vec<PathBuf>,
+    /// Write the merged documents to this file too, as one self-contained HTML page
+    #[arg(long, value_name = "FILE", requires = "merge")]
+    pub html: Option<PathBuf>,
 }
 
 /// The checkpoints to import.

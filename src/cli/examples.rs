@@ -17,7 +17,7 @@ EXIT CODES
   `netfix check` has the exit codes of monitoring plugins: see `netfix help check`.
 
 Results go to stdout, messages to stderr. `-o json` prints one document: docs/json.md describes it,
-docs/problems.md the problem codes. Where journald runs, steps and problems are in the journal:
+`netfix explain` the problem codes. Where journald runs, steps and problems are in the journal:
 `journalctl -t netfix`, with the fields POD=, NETNS=, CODE=.";
 
 pub(super) const SNAPSHOT: &str = "\
@@ -66,6 +66,7 @@ pub(super) const CHECK: &str = "\
 EXAMPLES
   netfix check                  for people
   netfix check --nagios         for a monitoring plugin
+  netfix check --merge *.json   the answers of many nodes
   netfix check -q --textfile /var/lib/node_exporter/netfix.prom";
 
 pub(super) const PAUSE: &str = "\
@@ -99,7 +100,8 @@ pub(super) const REPORT: &str = "\
 EXAMPLES
   netfix report                        the newest window
   netfix report --list                 all windows
-  netfix report --html ticket.html     the newest window as a page for a change ticket";
+  netfix report --html ticket.html     the newest window as a page for a change ticket
+  netfix report --merge *.json --html fleet.html    the reports of many nodes";
 
 pub(super) const IMPORT: &str = "\
 EXAMPLES
@@ -108,6 +110,17 @@ EXAMPLES
 pub(super) const PRUNE: &str = "\
 EXAMPLES
   netfix prune --keep 3";
+
+pub(super) const EXPLAIN: &str = "\
+EXAMPLES
+  netfix explain no-carrier     the meaning of one code, and what to do
+  netfix explain                all codes";
+
+pub(super) const SCHEMA: &str = "\
+EXAMPLES
+  netfix schema > netfix-v1.json                  of every document
+  netfix check -o json > check.json; netfix schema check > schema.json
+  check-jsonschema --schemafile schema.json check.json";
 
 pub(super) const COMPLETIONS: &str = "\
 EXAMPLES

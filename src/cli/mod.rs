@@ -15,11 +15,12 @@ use std::path::PathBuf;
 use std::process;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
-use crate::report::Form;
+use crate::report::{self, Form};
 
 pub use args::{
     CheckArgs, DiffArgs, ImportArgs, PlanArgs, PodArgs, RestoreArgs, Runtimes, Selectors, ShowArgs,
@@ -240,6 +241,22 @@ pub enum Command {
         /// Keep this many
         #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_KEEP)]
         keep: NonZeroUsize,
+    },
+    /// Explain the code of a problem: what it means, what netfix did, what to do
+    ///
+    /// Without CODE: list all codes.
+    #[command(after_help = examples::EXPLAIN)]
+    Explain {
+        /// The code, as in `error: no-carrier: ...`
+        #[arg(value_parser = PossibleValuesParser::new(report::codes()), hide_possible_values = true)]
+        code: Option<String>,
+    },
+    /// Print the JSON Schema of the documents of `-o json`
+    #[command(after_help = examples::SCHEMA)]
+    Schema {
+        /// The document of this command only
+        #[arg(value_parser = PossibleValuesParser::new(report::DOCUMENTED), hide_possible_values = true)]
+        command: Option<String>,
     },
     /// Print a completion script for a shell
     ///

@@ -143,6 +143,8 @@ const EXIT_STATUS: &[(&str, &str)] = &[
             4  also refused: no window, no such window, not root\n\
             124  the window is still open after --timeout",
     ),
+    ("explain", "0  done\n1  the text cannot be written"),
+    ("schema", "0  done\n1  the text cannot be written"),
     ("completions", "0  done\n1  the text cannot be written"),
     ("man", "0  done\n1  the text cannot be written"),
     (
@@ -178,7 +180,7 @@ fn environment(command: &Command, name: Option<&str>) -> Vec<String> {
     });
     let mut all: Vec<String> = variables.collect();
     all.sort();
-    if !matches!(name, Some("completions" | "man")) {
+    if !matches!(name, Some("completions" | "man" | "schema")) {
         all.extend(lines(
             "NO_COLOR  if not empty: no colors without --color always\n\
             COLUMNS  the width of the output; default: that of the terminal\n\
@@ -219,11 +221,18 @@ fn files(name: Option<&str>) -> Vec<String> {
             "/usr/share/bash-completion/completions/netfix, /usr/share/zsh/vendor-completions/_netfix, \
             /usr/share/fish/vendor_completions.d/netfix.fish  the scripts of the package",
         ],
+        Some("explain") => {
+            &["/usr/share/doc/netfix/docs/problems.md  the same text in the package"]
+        }
+        Some("schema") => {
+            &["/usr/share/doc/netfix/docs/schema.json  the same schema in the package"]
+        }
         Some("man") => &["/usr/share/man/man8/netfix*.8.gz  the pages of the package"],
         Some(_) => &[CHECKPOINTS, LOCK],
     };
     let state = [STATE].into_iter();
-    let state = state.filter(|_| !matches!(name, Some("completions" | "man")));
+    let state =
+        state.filter(|_| !matches!(name, Some("completions" | "explain" | "man" | "schema")));
     state
         .chain(own.iter().copied())
         .map(str::to_owned)

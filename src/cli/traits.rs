@@ -23,6 +23,8 @@ impl Command {
             Self::Report(_) => "report",
             Self::Import(_) => "import",
             Self::Prune { .. } => "prune",
+            Self::Explain { .. } => "explain",
+            Self::Schema { .. } => "schema",
             Self::Completions { .. } => "completions",
             Self::Man { .. } => "man",
         }

@@ -171,6 +171,9 @@ pub struct ReportArgs {
     /// List all windows, one a line
     #[arg(long, conflicts_with_all = ["WINDOW", "html"])]
     pub list: bool,
+    /// Report many nodes: the documents that `report`, `upgrade` or `wait` printed there with -o json or -o jsonl; `-` is stdin
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["WINDOW", "list"], value_hint = ValueHint::FilePath)]
+    pub merge: Vec<PathBuf>,
 }
 
 /// The window to wait for.

@@ -2,6 +2,7 @@
 
 mod check;
 mod diff;
+mod fleet;
 mod generations;
 mod import;
 mod list;
@@ -56,6 +57,15 @@ fn prepare() -> Result<(), Refusal> {
 }
 
 fn document(command: &Command, context: &mut Context) -> Result<Document, Refusal> {
+    match command {
+        Command::Report(args) if !args.merge.is_empty() => {
+            return Ok(fleet::reports(&args.merge, args.html.as_deref()));
+        }
+        Command::Check(args) if !args.merge.is_empty() => {
+            return Ok(fleet::checks(&args.merge, args.html.as_deref()));
+        }
+        _ => {}
+    }
     // `check` ends with a verdict, whatever happens.
     if !matches!(command, Command::Check(_)) {
         prepare()?;
@@ -85,9 +95,11 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
         Command::Report(args) => report::run(args, context),
         Command::Import(args) => import::run(args, context),
         Command::Prune { keep } => prune::run(*keep, context),
-        Command::Upgrade(_) | Command::Completions { .. } | Command::Man { .. } => {
-            Err(UsageCause::TextOnly.error("").into())
-        }
+        Command::Upgrade(_)
+        | Command::Explain { .. }
+        | Command::Schema { .. }
+        | Command::Completions { .. }
+        | Command::Man { .. } => Err(UsageCause::TextOnly.error("").into()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `netfix completions` and `netfix man`: texts about netfix itself.
 
+use std::env;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
@@ -10,6 +11,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::cli::{COMPLETE, Cli, Command, Page, page};
+use crate::report;
 
 /// The section of the manual: commands for the administrator.
 const SECTION: &str = "8";
@@ -22,6 +24,8 @@ impl Command {
     pub fn text(&self) -> io::Result<Option<Vec<u8>>> {
         let mut text = Vec::new();
         match self {
+            Self::Explain { code } => text = explained(code.as_deref()).into_bytes(),
+            Self::Schema { command } => text = report::schema(command.as_deref()).into_bytes(),
             Self::Completions { shell } => completions(&shell.to_string(), &mut text)?,
             Self::Man { dir: Some(dir), .. } => all_pages(dir, &mut text)?,
             Self::Man {
@@ -32,6 +36,20 @@ impl Command {
             _ => return Ok(None),
         }
         Ok(Some(text))
+    }
+}
+
+/// The widest text, in columns: longer lines are hard to read.
+const TEXT_WIDTH: usize = 100;
+
+/// What is known about one code, or about each.
+fn explained(code: Option<&str>) -> String {
+    let columns = env::var("COLUMNS").ok();
+    let width = report::width(columns.as_deref());
+    let width = width.unwrap_or(TEXT_WIDTH).min(TEXT_WIDTH);
+    match code {
+        Some(code) => report::explain(code, width).unwrap_or_default(),
+        None => report::list_codes(width),
     }
 }
 

@@ -4,9 +4,12 @@
 mod answers;
 mod check;
 mod exit;
+mod explain;
 #[cfg(test)]
 mod fidelity;
+mod fleet;
 mod generations;
+mod layout;
 #[cfg(test)]
 mod listed_part;
 mod messages;
@@ -15,6 +18,7 @@ mod pods;
 mod problems;
 mod progress;
 mod prospect;
+mod schema;
 mod show;
 mod status;
 mod steps;
@@ -32,9 +36,12 @@ use std::io::{self, Write};
 pub use crate::model::{Exit, State};
 use crate::model::{Problem, Severity};
 pub(crate) use answers::{check, drift, restore, snapshot, verify};
+pub use explain::{codes, explain, list as list_codes};
+pub use fleet::{FleetView, NodeDocument, NodeResult, page as fleet_page};
 pub(crate) use metrics::metrics;
 pub use progress::{line, listener};
 pub(crate) use prospect::{preview, prospect};
+pub use schema::{DOCUMENTED, schema};
 pub(crate) use show::setting;
 use style::Tone;
 pub use style::{Detail, Form, Style, is_utf8, width};
@@ -96,6 +103,7 @@ fn body(document: &Document, style: Style) -> String {
             text::facts(pods.flat_map(|pod| show::facts(pod, view)).collect())
         }
         (Some(Extra::Window(view)), "upgrade") => format!("{}\n", view.id),
+        (Some(Extra::Fleet(view)), _) => fleet::text(view, style),
         (Some(Extra::Report(view)), "report") => window::report(view, style),
         (_, "report" | "status") if document.extra.is_none() => String::new(),
         (_, "plan" | "diff") if !is_refused(document) => steps::plan(document, style),
@@ -149,6 +157,7 @@ fn last_line(document: &Document, style: Style) -> Option<String> {
         |commands: &[&str]| !style.is_quiet() || commands.contains(&document.command);
     match &document.extra {
         Some(Extra::Check(check)) => return check::verdict(check, style),
+        Some(Extra::Fleet(view)) => return Some(fleet::verdict(view, style)),
         Some(Extra::Report(view)) if is_asked_for(&["report"]) => {
             return Some(window::verdict(view, style));
         }

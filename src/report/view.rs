@@ -8,6 +8,7 @@ use serde::Serialize;
 
 pub use crate::snapshot::Generations as KeptView;
 
+use super::fleet::FleetView;
 use super::window::{ReportView, WindowView};
 use crate::model::text::word;
 use crate::model::window::{PhaseName, Rollback, Run};
@@ -52,6 +53,8 @@ pub enum Extra {
     Windows(Vec<WindowView>),
     /// `snapshot` and `prune`
     Kept(KeptView),
+    /// `report --merge` and `check --merge`
+    Fleet(Box<FleetView>),
     /// `pause`, `resume` and `upgrade`
     Window(Box<HoldView>),
     /// `upgrade --dry-run`

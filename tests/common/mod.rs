@@ -37,6 +37,7 @@ pub mod qdiscs;
 pub mod reuse;
 pub mod run;
 pub mod runtimes;
+pub mod schema;
 pub mod systemd;
 pub mod tenant;
 pub mod tool;

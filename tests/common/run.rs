@@ -10,6 +10,7 @@ use super::machine::Machine;
 use super::node::Node;
 use super::pod::Pod;
 use super::problem::{self, ReportedProblem};
+use super::schema;
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_netfix");
 /// The time limit of every command.
@@ -202,14 +203,22 @@ impl Run {
         self
     }
 
-    /// stdout, which must be one JSON document.
+    /// stdout, which must be one JSON document that follows the schema.
+    #[track_caller]
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|e| {
+        let document = serde_json::from_str(&self.out).unwrap_or_else(|e| {
             panic!(
                 "stdout is not one JSON document: {e}\n{}",
                 self.transcript()
             )
-        })
+        });
+        let faults = schema::faults(&document);
+        assert!(
+            faults.is_empty(),
+            "the document does not follow the schema: {faults:#?}\n{}",
+            self.transcript()
+        );
+        document
     }
 
     /// The entry of a pod, found by its namespace's path.

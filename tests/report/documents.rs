@@ -298,7 +298,7 @@ fn pod(at: usize, state: State) -> PodView {
             uid: Some(format!("5c1c2e5e-0000-4000-8000-{at:012x}")),
             sandbox: Some(format!("{id}{:052x}", at * 31)),
             attempt: Some(0),
-            source: "containerd".to_owned(),
+            source: "cri".to_owned(),
             id,
         },
         netns: Some(format!("/run/netns/cni-5c1c2e5e-{at:04x}").into()),

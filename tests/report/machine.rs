@@ -8,6 +8,8 @@ use netfix::model::Window;
 use netfix::store::Store;
 use serde_json::Value;
 
+use crate::schema_file::faults;
+
 pub const NAMES: [&str; 5] = ["well", "troubled", "killed", "pause", "rolled-back"];
 
 pub fn testdata(name: &str) -> PathBuf {
@@ -73,7 +75,10 @@ impl Machine {
 
     pub fn json(&self, words: &[&str]) -> Value {
         let output = self.netfix(&[words, &["-o", "json"]].concat());
-        serde_json::from_slice(&output.stdout).unwrap()
+        let document = serde_json::from_slice(&output.stdout).unwrap();
+        let faults = faults(&document);
+        assert!(faults.is_empty(), "{faults:#?}\n{document:#}");
+        document
     }
 
     /// The page of the newest window.

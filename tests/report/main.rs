@@ -9,6 +9,10 @@
 mod answers;
 mod documents;
 mod drivers;
+mod fleet;
 mod machine;
 mod page;
+mod schema;
+#[path = "../common/schema.rs"]
+mod schema_file;
 mod screens;

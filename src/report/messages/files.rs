@@ -1,7 +1,9 @@
 //! Sentences about the state folder, and what snapshots and the pre-check find.
 
 use super::{and, or_nothing};
-use crate::model::problem::{CheckCause, SnapshotCause, StoreCause, StoreEffect, UsageCause};
+use crate::model::problem::{
+    CheckCause, FleetCause, SnapshotCause, StoreCause, StoreEffect, UsageCause,
+};
 use crate::model::text::{count, duration};
 
 sentences! {
@@ -88,5 +90,13 @@ sentences! {
     UsageCause {
         NotRoot => "netfix enters network namespaces of other processes: run it as root",
         TextOnly => "this command only prints a text",
+    }
+}
+
+sentences! {
+    FleetCause {
+        Unreadable { error } => "{error}",
+        NoDocument { error } => "is no document of `netfix -o json`: {error}. The rest of the file is skipped",
+        Empty => "the file is empty",
     }
 }

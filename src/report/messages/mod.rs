@@ -58,6 +58,7 @@ sentences! {
         Kubelet(cause) => "{cause}",
         Rebuild(cause) => "{cause}",
         Usage(cause) => "{cause}",
+        Fleet(cause) => "{cause}",
         Recorded { code: _, message } => "{message}",
     }
 }
@@ -102,10 +103,10 @@ mod tests {
 
     use super::*;
     use crate::model::problem::{
-        CheckCause, CommandCause, ConditionCause, ConflictCause, DetachedCause, ForeignCause,
-        GatewayCause, HookCause, InventoryCause, KubeletCause, MatchingCause, PartialCause,
-        PlanCause, RebuildCause, RecordCause, RestoreCause, RollbackCause, SnapshotCause,
-        StoreCause, UsageCause, WindowCause,
+        CheckCause, CommandCause, ConditionCause, ConflictCause, DetachedCause, FleetCause,
+        ForeignCause, GatewayCause, HookCause, InventoryCause, KubeletCause, MatchingCause,
+        PartialCause, PlanCause, RebuildCause, RecordCause, RestoreCause, RollbackCause,
+        SnapshotCause, StoreCause, UsageCause, WindowCause,
     };
     use crate::report::listed_part;
 
@@ -127,7 +128,7 @@ mod tests {
         let areas = messages! {
             InventoryCause StoreCause MatchingCause ForeignCause PlanCause ConflictCause PartialCause RestoreCause
             SnapshotCause CheckCause GatewayCause WindowCause DetachedCause RecordCause CommandCause KubeletCause
-            RebuildCause RollbackCause UsageCause ConditionCause HookCause
+            RebuildCause RollbackCause UsageCause ConditionCause HookCause FleetCause
         };
         let mut by_code: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (codes, sentences) in areas {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
+use super::super::layout::head;
 use super::super::style::{Style, Tone};
 use super::super::table::{self, Cell, Column, KEPT};
 use super::super::text::{UNKNOWN, escape, join, or_dash};
-use super::{ReportView, tables};
+use super::ReportView;
 use crate::model::{Nic, Window, WindowNic};
 
 type NicColumn<'a> = Column<&'a WindowNic>;
@@ -40,7 +41,7 @@ pub(super) fn section(view: &ReportView) -> Markup {
             div.sheet {
                 table.nics {
                     caption { "Driver and firmware before the window, and when netfix last read them" }
-                    (tables::head(&["NIC", "Before", "After", "Firmware", "Bus"], 0..0))
+                    (head(&["NIC", "Before", "After", "Firmware", "Bus"], 0..0))
                     tbody { @for nic in nics { (row(nic)) } }
                 }
             }

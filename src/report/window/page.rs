@@ -1,8 +1,8 @@
 //! A window's report as one HTML page: it loads nothing else and needs no script.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
-use super::super::style::Tone;
+use super::super::layout::{self, sign};
 use super::super::text::{count, escape, join, milliseconds, or_dash};
 use super::terminal::{ended, limits, pause};
 use super::text::{self, clock, printed};
@@ -10,52 +10,32 @@ use super::verdict::lasted;
 use super::{ReportView, chart, figures, histogram, nics, tables};
 use crate::model::window::{PhaseName, Rollback};
 
-const STYLE: &str = include_str!("page.css");
-/// The page loads and runs nothing, even if a text on it contains markup.
-const POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
-
 /// The page, with the last lines of the window's log where there are any.
 #[must_use]
 pub fn page(view: &ReportView, log: Option<&[String]>) -> String {
     let window = &view.window;
     let node = window.node.hostname.as_deref().map(escape);
     let node = node.unwrap_or_else(|| "unknown node".to_owned());
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="referrer" content="no-referrer";
-                title { "netfix " (window.id) " on " (node) ": " (view.computed.verdict.title()) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                main {
-                    (header(view, &node))
-                    (figures::figures(view))
-                    @if !window.phases.is_empty() {
-                        section aria-labelledby="timeline" {
-                            h2 id="timeline" { "Timeline" }
-                            div.card.scroll { (chart::timeline(view)) }
-                            (tables::phases(view))
-                        }
-                    }
-                    (nics::section(view))
-                    (pods(view))
-                    (problems(view))
-                    (facts(view))
-                    (last_lines(log))
-                    footer { "netfix " (env!("CARGO_PKG_VERSION")) ", from the record of window "
-                        span.mono { (window.id) } ". Clock times are UTC; durations use the monotonic clock." }
-                }
+    let main = html! {
+        (header(view, &node))
+        (figures::figures(view))
+        @if !window.phases.is_empty() {
+            section aria-labelledby="timeline" {
+                h2 id="timeline" { "Timeline" }
+                div.card.scroll { (chart::timeline(view)) }
+                (tables::phases(view))
             }
         }
+        (nics::section(view))
+        (pods(view))
+        (problems(view))
+        (facts(view))
+        (last_lines(log))
+        footer { "netfix " (env!("CARGO_PKG_VERSION")) ", from the record of window "
+            span.mono { (window.id) } ". Clock times are UTC; durations use the monotonic clock." }
     };
-    page.into_string()
+    let title = view.computed.verdict.title();
+    layout::document(&format!("netfix {} on {node}: {title}", window.id), &main)
 }
 
 fn header(view: &ReportView, node: &str) -> Markup {
@@ -78,22 +58,6 @@ fn header(view: &ReportView, node: &str) -> Markup {
                     p.sentence { (view.computed.sentence) }
                 }
             }
-        }
-    }
-}
-
-/// A sign with the same meaning as the colour.
-fn sign(tone: Tone) -> Markup {
-    let path = match tone {
-        Tone::Good => "M7 12.5l3.5 3.5L17 9",
-        Tone::Calm => "M12 7v5.5l3.5 2",
-        Tone::Warning => "M12 6.5v7M12 16.6v.4",
-        Tone::Bad => "M8 8l8 8M16 8l-8 8",
-    };
-    html! {
-        svg.sign viewBox="0 0 24 24" width="32" height="32" aria-hidden="true" xmlns="http://www.w3.org/2000/svg" {
-            circle cx="12" cy="12" r="11" {}
-            path d=(path) {}
         }
     }
 }

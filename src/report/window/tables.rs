@@ -1,9 +1,8 @@
 //! The page's tables and lists.
 
-use std::ops::Range;
-
 use maud::{Markup, html};
 
+use super::super::layout::head;
 use super::super::problems::word;
 use super::super::text::{UNKNOWN, escape, milliseconds, or_dash};
 use super::ReportView;
@@ -12,19 +11,6 @@ use super::text::{self, Answered, clock, milliseconds_or_dash};
 use super::verdict::PodOutcome;
 use crate::model::window::{Phase, PodFingerprint, WindowPod};
 use crate::model::{Interface, Problem};
-
-/// The heads of a table's columns, some of which hold numbers.
-pub(super) fn head(names: &[&str], numbers: Range<usize>) -> Markup {
-    html! {
-        thead {
-            tr {
-                @for (at, name) in names.iter().enumerate() {
-                    th class=[numbers.contains(&at).then_some("number")] scope="col" { (name) }
-                }
-            }
-        }
-    }
-}
 
 /// The phases.
 pub(super) fn phases(view: &ReportView) -> Markup {

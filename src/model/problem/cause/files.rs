@@ -76,3 +76,12 @@ causes! {
         TextOnly => Failed,
     }
 }
+
+causes! {
+    /// Causes found in the documents of many nodes.
+    FleetCause {
+        Unreadable { error: String } => Unreadable,
+        NoDocument { error: String } => Unreadable,
+        Empty => Unreadable,
+    }
+}

@@ -7,7 +7,7 @@ mod pods;
 
 use super::{Code, Problem, Severity};
 
-pub use files::{CheckCause, SnapshotCause, StoreCause, StoreEffect, UsageCause};
+pub use files::{CheckCause, FleetCause, SnapshotCause, StoreCause, StoreEffect, UsageCause};
 pub use maintenance::{
     CommandCause, ConditionCause, DetachedCause, HookCause, KubeletCause, RebuildCause,
     RecordCause, RollbackCause, WindowCause,
@@ -116,4 +116,5 @@ areas! {
     Kubelet(KubeletCause),
     Rebuild(RebuildCause),
     Usage(UsageCause),
+    Fleet(FleetCause),
 }

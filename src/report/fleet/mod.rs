@@ -1,0 +1,371 @@
+//! Many nodes in one answer: the documents of `report` or `check` from each, merged.
+
+mod page;
+mod terminal;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::text::natural;
+pub use page::page;
+pub(super) use terminal::{text, verdict};
+
+/// What is read of a document. It may be from another version of netfix, so only these keys have to be there, and words are not
+/// limited to those of this version.
+#[derive(Debug, Clone, Deserialize)]
+pub struct NodeDocument {
+    /// The command that printed it.
+    pub command: String,
+    /// Its exit code.
+    pub exit: u8,
+    node: NodeName,
+    problems: Vec<FleetProblem>,
+    report: Option<WindowPart>,
+    check: Option<CheckPart>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct NodeName {
+    hostname: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct WindowPart {
+    id: String,
+    started: String,
+    node: NodeName,
+    nics: Option<Vec<NicPart>>,
+    problems: Vec<FleetProblem>,
+    computed: ComputedPart,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct ComputedPart {
+    verdict: String,
+    pods: CountsPart,
+    pause_ms: Option<u64>,
+    outages: OutagesPart,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct CountsPart {
+    total: usize,
+    back: usize,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct OutagesPart {
+    worst_ms: Option<u64>,
+    median_ms: Option<u64>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct NicPart {
+    before: Option<DriverPart>,
+    after: Option<DriverPart>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+struct DriverPart {
+    driver: Option<String>,
+    version: Option<String>,
+    firmware: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct CheckPart {
+    status: String,
+    pods: BTreeMap<String, usize>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct FleetProblem {
+    code: String,
+    severity: String,
+    message: String,
+}
+
+/// The verdict of a document that has neither a report nor a check.
+const NO_REPORT: &str = "no-report";
+
+/// All nodes.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct FleetView {
+    /// Each document, by host name.
+    pub nodes: Vec<NodeResult>,
+    /// Number of documents by verdict.
+    pub verdicts: BTreeMap<String, usize>,
+    /// Problems of all nodes, errors first, then by number of nodes.
+    pub problems: Vec<ProblemGroup>,
+    /// Drivers before and after the windows.
+    pub drivers: Vec<DriverChange>,
+    /// Files that could not be read, or not to their end.
+    pub unread: usize,
+    /// The page that was written.
+    pub html: Option<String>,
+}
+
+/// One document.
+#[derive(Debug, Clone, Serialize)]
+pub struct NodeResult {
+    /// The file that has it.
+    pub file: String,
+    /// The node; null when it is unknown.
+    pub hostname: Option<String>,
+    /// The window's verdict or the check's status; `no-report` when the document has neither.
+    pub verdict: String,
+    /// The exit code.
+    pub exit: u8,
+    /// The window's id; null for a check.
+    pub window: Option<String>,
+    /// When the window was opened (RFC 3339); null for a check.
+    pub started: Option<String>,
+    /// Its pods.
+    pub pods: usize,
+    /// Those that are well: back after the window, or restorable.
+    pub pods_well: usize,
+    /// The longest outage of a pod.
+    pub worst_outage_ms: Option<u64>,
+    /// The median of the outages.
+    pub median_outage_ms: Option<u64>,
+    /// For how long kubelet was paused.
+    pub pause_ms: Option<u64>,
+}
+
+/// One code on all nodes.
+#[derive(Debug, Clone, Serialize)]
+pub struct ProblemGroup {
+    /// `error` or `warning`.
+    pub severity: String,
+    /// The code.
+    pub code: String,
+    /// How many problems.
+    pub count: usize,
+    /// The nodes that have one.
+    pub nodes: BTreeSet<String>,
+    /// The message of the first.
+    pub example: String,
+}
+
+/// What happened to the NICs of one driver.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct DriverChange {
+    /// The driver.
+    pub driver: String,
+    /// Version and firmware before.
+    pub before: String,
+    /// Version and firmware after; null when the NIC is missing.
+    pub after: Option<String>,
+    /// How many NICs.
+    pub nics: usize,
+    /// Their nodes.
+    pub nodes: BTreeSet<String>,
+}
+
+impl NodeDocument {
+    fn hostname(&self) -> Option<&String> {
+        let window = self
+            .report
+            .as_ref()
+            .and_then(|report| report.node.hostname.as_ref());
+        window.or(self.node.hostname.as_ref())
+    }
+
+    /// The problems of the document, and those of its window.
+    fn all_problems(&self) -> impl Iterator<Item = &FleetProblem> {
+        let window = self.report.iter().flat_map(|report| &report.problems);
+        let all = self.problems.iter().chain(window);
+        all.filter(|problem| problem.severity != "info")
+    }
+
+    fn result(&self, file: &str) -> NodeResult {
+        let mut result = NodeResult {
+            file: file.to_owned(),
+            hostname: self.hostname().cloned(),
+            verdict: NO_REPORT.to_owned(),
+            exit: self.exit,
+            window: None,
+            started: None,
+            pods: 0,
+            pods_well: 0,
+            worst_outage_ms: None,
+            median_outage_ms: None,
+            pause_ms: None,
+        };
+        if let Some(report) = &self.report {
+            let computed = &report.computed;
+            result.verdict.clone_from(&computed.verdict);
+            result.window = Some(report.id.clone());
+            result.started = Some(report.started.clone());
+            (result.pods, result.pods_well) = (computed.pods.total, computed.pods.back);
+            result.worst_outage_ms = computed.outages.worst_ms;
+            result.median_outage_ms = computed.outages.median_ms;
+            result.pause_ms = computed.pause_ms;
+        } else if let Some(check) = &self.check {
+            let count = |state: &str| check.pods.get(state).copied().unwrap_or_default();
+            result.verdict.clone_from(&check.status);
+            result.pods = check.pods.values().sum();
+            result.pods_well = count("in-sync") + count("empty");
+        }
+        result
+    }
+}
+
+impl NodeResult {
+    /// The name for people.
+    fn name(&self) -> &str {
+        self.hostname.as_deref().unwrap_or(&self.file)
+    }
+
+    /// Whether the document is that of a check.
+    #[must_use]
+    pub fn is_checked(&self) -> bool {
+        self.window.is_none() && self.verdict != NO_REPORT
+    }
+
+    fn is_well(&self) -> bool {
+        matches!(self.verdict.as_str(), "well" | "OK")
+    }
+}
+
+impl FleetView {
+    /// Merges the documents, each with the name of its file.
+    #[must_use]
+    pub fn new(documents: &[(String, NodeDocument)]) -> Self {
+        let mut view = Self::default();
+        for (file, document) in documents {
+            let result = document.result(file);
+            *view.verdicts.entry(result.verdict.clone()).or_default() += 1;
+            view.add_problems(result.name(), document);
+            view.add_drivers(result.name(), document);
+            view.nodes.push(result);
+        }
+        view.nodes.sort_by(|a, b| natural(a.name(), b.name()));
+        view.drivers.sort();
+        view.problems
+            .sort_by_key(|group| (group.severity != "error", usize::MAX - group.nodes.len()));
+        view
+    }
+
+    fn add_problems(&mut self, node: &str, document: &NodeDocument) {
+        for problem in document.all_problems() {
+            let is_same = |group: &ProblemGroup| {
+                group.severity == problem.severity && group.code == problem.code
+            };
+            if !self.problems.iter().any(is_same) {
+                self.problems.push(ProblemGroup {
+                    severity: problem.severity.clone(),
+                    code: problem.code.clone(),
+                    count: 0,
+                    nodes: BTreeSet::new(),
+                    example: problem.message.clone(),
+                });
+            }
+            if let Some(group) = self.problems.iter_mut().find(|group| is_same(group)) {
+                group.count += 1;
+                group.nodes.insert(node.to_owned());
+            }
+        }
+    }
+
+    fn add_drivers(&mut self, node: &str, document: &NodeDocument) {
+        let nics = document
+            .report
+            .iter()
+            .filter_map(|report| report.nics.as_ref());
+        for nic in nics.flatten() {
+            let Some(before) = nic.before.as_ref() else {
+                continue;
+            };
+            let Some(driver) = before.driver.clone() else {
+                continue;
+            };
+            let change = DriverChange {
+                driver,
+                before: before.version(),
+                after: nic.after.as_ref().map(DriverPart::version),
+                nics: 0,
+                nodes: BTreeSet::new(),
+            };
+            let is_same = |known: &DriverChange| {
+                (&known.driver, &known.before, &known.after)
+                    == (&change.driver, &change.before, &change.after)
+            };
+            let place = self.drivers.iter().position(is_same).unwrap_or_else(|| {
+                self.drivers.push(change.clone());
+                self.drivers.len() - 1
+            });
+            self.drivers[place].nics += 1;
+            self.drivers[place].nodes.insert(node.to_owned());
+        }
+    }
+}
+
+impl DriverPart {
+    /// Version and firmware in one text.
+    fn version(&self) -> String {
+        let known = [&self.version, &self.firmware].map(|text| text.as_deref());
+        match known {
+            [Some(version), Some(firmware)] => format!("{version}, firmware {firmware}"),
+            [Some(version), None] => version.to_owned(),
+            [None, Some(firmware)] => format!("firmware {firmware}"),
+            [None, None] => "unknown".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn node(hostname: &str, verdict: &str, worst: u64) -> (String, NodeDocument) {
+        let document = json!({
+            "schema": "netfix/v1", "command": "report", "exit": 0, "node": {"hostname": "control"}, "pods": [], "problems": [],
+            "report": {
+                "id": "20261121T031500Z", "started": "2026-11-21T03:15:00Z", "node": {"hostname": hostname},
+                "nics": [{"before": {"driver": "i40e", "version": "1", "firmware": null},
+                          "after": {"driver": "i40e", "version": "2", "firmware": null}}],
+                "problems": [{"code": "gateway-unreachable", "severity": "error", "pod": "web", "object": "x", "message": "no answer"}],
+                "computed": {"verdict": verdict, "pods": {"total": 3, "back": 2}, "pause_ms": 5,
+                             "outages": {"worst_ms": worst, "median_ms": 1}},
+            },
+        });
+        let file = format!("{hostname}.json");
+        (file, serde_json::from_value(document).expect("a document"))
+    }
+
+    #[test]
+    fn nodes_are_in_natural_order_and_problems_and_drivers_are_counted_once() {
+        let view = FleetView::new(&[
+            node("node10", "well", 7),
+            node("node9", "pods-affected", 9),
+            node("node9", "well", 3),
+        ]);
+        let names: Vec<&str> = view.nodes.iter().map(NodeResult::name).collect();
+        assert_eq!(names, ["node9", "node9", "node10"]);
+        assert_eq!(
+            view.verdicts,
+            [("pods-affected".into(), 1), ("well".into(), 2)].into()
+        );
+        let [group] = view.problems.as_slice() else {
+            panic!("{:?}", view.problems)
+        };
+        assert_eq!((group.count, group.nodes.len()), (3, 2));
+        let [change] = view.drivers.as_slice() else {
+            panic!("{:?}", view.drivers)
+        };
+        assert_eq!((change.nics, change.after.as_deref()), (3, Some("2")));
+    }
+
+    #[test]
+    fn a_document_without_report_and_check_is_never_well() {
+        let document =
+            json!({"command": "upgrade", "exit": 4, "node": {"hostname": "a"}, "problems": []});
+        let document = serde_json::from_value(document).expect("a document");
+        let view = FleetView::new(&[("a.json".to_owned(), document)]);
+        assert!(!view.nodes[0].is_well());
+        assert_eq!(view.nodes[0].verdict, "no-report");
+    }
+}

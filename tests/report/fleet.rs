@@ -1,0 +1,235 @@
+//! `report --merge` and `check --merge`: the documents of many nodes, as netfix printed them, in one answer.
+
+use std::fs;
+
+use scraper::{Html, Selector};
+use serde_json::Value;
+
+use crate::machine::{Machine, fixture};
+use crate::schema_file::faults;
+
+/// The document of `netfix report` for this record, on a node of this name.
+fn report(name: &str, hostname: &str, form: &str) -> String {
+    let mut window = fixture(name);
+    window.node.hostname = Some(hostname.to_owned());
+    let output = Machine::with(&[window]).netfix(&["report", "-o", form]);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A machine with the reports of nodes, one file each.
+fn fleet(nodes: &[(&str, &str)]) -> Machine {
+    let machine = Machine::new();
+    for (name, hostname) in nodes {
+        let file = machine.folder.path().join(format!("{hostname}.json"));
+        fs::write(file, report(name, hostname, "json")).unwrap();
+    }
+    machine
+}
+
+fn document(machine: &Machine, words: &[&str], exit: i32) -> Value {
+    let output = machine.netfix(&[words, &["-o", "json"]].concat());
+    assert_eq!(output.status.code(), Some(exit), "{output:?}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(faults(&document), [""; 0], "{document:#}");
+    document
+}
+
+#[test]
+fn every_node_has_its_row_and_the_worst_is_not_hidden() {
+    let machine = fleet(&[
+        ("well", "node9"),
+        ("troubled", "node10"),
+        ("rolled-back", "node2"),
+    ]);
+    let words = [
+        "report",
+        "--merge",
+        "node9.json",
+        "node10.json",
+        "node2.json",
+    ];
+    let document = document(&machine, &words, 0);
+    let fleet = &document["fleet"];
+    let of = |key: &str| -> Vec<&str> {
+        let nodes = fleet["nodes"].as_array().unwrap();
+        nodes
+            .iter()
+            .map(|node| node[key].as_str().unwrap())
+            .collect()
+    };
+    assert_eq!(of("hostname"), ["node2", "node9", "node10"]);
+    assert_eq!(of("verdict"), ["rolled-back", "well", "pods-affected"]);
+    assert_eq!(fleet["verdicts"]["well"], 1);
+    // The figures are those of the record.
+    let worst = |at: usize| &fleet["nodes"][at]["worst_outage_ms"];
+    let single = Machine::with(&[fixture("troubled")]).json(&["report"]);
+    assert_eq!(
+        worst(2),
+        &single["report"]["computed"]["outages"]["worst_ms"]
+    );
+    let errors = single["report"]["problems"].as_array().unwrap();
+    let code = errors
+        .iter()
+        .find(|problem| problem["severity"] == "error")
+        .unwrap()["code"]
+        .clone();
+    let groups = fleet["problems"].as_array().unwrap();
+    let group = groups.iter().find(|group| group["code"] == code).unwrap();
+    assert!(
+        group["nodes"]
+            .as_array()
+            .unwrap()
+            .contains(&"node10".into())
+    );
+
+    let output = machine.netfix(&words);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let last = text.lines().last().unwrap();
+    assert_eq!(last, "1 of 3 nodes: well; 1 pods-affected, 1 rolled-back");
+}
+
+#[test]
+fn files_with_several_documents_one_a_line_or_indented_are_read_whole() {
+    let machine = Machine::new();
+    let text = ["a", "b"]
+        .map(|node| report("well", node, "jsonl"))
+        .concat()
+        + &report("well", "c", "json");
+    fs::write(machine.folder.path().join("all"), text).unwrap();
+    let document = document(&machine, &["report", "--merge", "all"], 0);
+    assert_eq!(document["fleet"]["nodes"].as_array().unwrap().len(), 3);
+    let output = machine.netfix(&["report", "--merge", "all"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.ends_with("3 nodes: all well\n"), "{text}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named_and_the_others_are_merged() {
+    let machine = fleet(&[("well", "good")]);
+    let folder = machine.folder.path();
+    let whole = report("well", "cut", "json");
+    fs::write(folder.join("cut.json"), &whole[..whole.len() / 2]).unwrap();
+    fs::write(folder.join("empty.json"), "").unwrap();
+    fs::write(folder.join("binary.json"), [0xff, 0xfe, 0]).unwrap();
+    fs::write(folder.join("other.json"), "{\"a\": 1}").unwrap();
+    let bad = [
+        "cut.json",
+        "empty.json",
+        "binary.json",
+        "other.json",
+        "missing.json",
+    ];
+    let merged = document(
+        &machine,
+        &[&["report", "--merge", "good.json"], &bad[..]].concat(),
+        5,
+    );
+    assert_eq!(merged["fleet"]["nodes"].as_array().unwrap().len(), 1);
+    let problems = merged["problems"].as_array().unwrap();
+    let named: Vec<&str> = problems
+        .iter()
+        .map(|one| one["object"].as_str().unwrap())
+        .collect();
+    assert_eq!(named, bad);
+    assert_eq!(merged["fleet"]["unread"], bad.len());
+    let verdict = |words: &[&str]| {
+        let output = machine.netfix(words);
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().last().unwrap().to_owned()
+    };
+    let words = ["report", "--merge", "good.json", "cut.json"];
+    assert_eq!(verdict(&words), "1 of 1 node: well; 1 file not read");
+    assert_eq!(
+        verdict(&["check", "--merge", "cut.json"]),
+        "0 of 0 nodes: well; 1 file not read"
+    );
+    document(&machine, &[&["report", "--merge"], &bad[..]].concat(), 1);
+}
+
+#[test]
+fn the_worst_check_is_the_exit_code() {
+    let machine = Machine::new();
+    let check = |node: &str, status: &str, exit: u8, pods: &str| {
+        let text = format!(
+            r#"{{"schema":"netfix/v1","command":"check","exit":{exit},"node":{{"hostname":"{node}","created":null}},"pods":[],
+            "problems":[],"check":{{"status":"{status}","pods":{pods},"left_out":0,"oldest_age":1,"steps":0,"unsupported":0,
+            "last_success":null}}}}"#
+        );
+        let file = machine.folder.path().join(node);
+        fs::write(file, text).unwrap();
+    };
+    check("a", "OK", 0, r#"{"in-sync":3,"empty":1}"#);
+    check("b", "WARNING", 1, r#"{"in-sync":3,"stale":1}"#);
+    check("c", "UNKNOWN", 3, "{}");
+    check("d", "CRITICAL", 2, r#"{"degraded":2}"#);
+    for (files, exit) in [
+        (&["a"][..], 0),
+        (&["a", "b"], 1),
+        (&["a", "b", "c"], 3),
+        (&["a", "c", "d"], 2),
+        (&["a", "missing"], 3),
+        (&["d", "missing"], 2),
+    ] {
+        let words = [&["check", "--merge"], files].concat();
+        let document = document(&machine, &words, exit);
+        assert_eq!(document["exit"], exit, "{files:?}");
+        assert_eq!(document["fleet"]["nodes"][0]["hostname"], files[0]);
+    }
+    // A document of another command is no check.
+    fs::write(machine.folder.path().join("e"), report("well", "e", "json")).unwrap();
+    document(&machine, &["check", "--merge", "a", "e"], 3);
+}
+
+#[test]
+fn the_page_has_every_node_and_escapes_what_nodes_say() {
+    let hostile = "<script>alert(1)</script>";
+    let machine = fleet(&[("well", "node1"), ("troubled", "node2")]);
+    fs::write(
+        machine.folder.path().join("x.json"),
+        report("well", hostile, "json"),
+    )
+    .unwrap();
+    let words = [
+        "report",
+        "--merge",
+        "node1.json",
+        "node2.json",
+        "x.json",
+        "--html",
+        "fleet.html",
+    ];
+    let document = document(&machine, &words, 0);
+    assert_eq!(document["fleet"]["html"], "fleet.html");
+    let page = fs::read_to_string(machine.folder.path().join("fleet.html")).unwrap();
+    let html = Html::parse_document(&page);
+    assert!(html.errors.is_empty(), "{:?}", html.errors);
+    let select = |selector: &str| -> Vec<String> {
+        let selector = Selector::parse(selector).unwrap();
+        html.select(&selector)
+            .map(|one| one.text().collect())
+            .collect()
+    };
+    let mut nodes = select("#nodes ~ div tbody th");
+    nodes.sort();
+    assert_eq!(nodes, [hostile, "node1", "node2"]);
+    assert!(select("script").is_empty() && select("link").is_empty() && select("img").is_empty());
+    assert!(page.contains("default-src 'none'"));
+    assert!(!select("#problems ~ div tbody tr").is_empty());
+    assert!(!select("#drivers ~ div tbody tr").is_empty());
+}
+
+#[test]
+fn a_page_that_cannot_be_written_is_a_failure_and_the_table_is_still_printed() {
+    let machine = fleet(&[("well", "node1")]);
+    let words = [
+        "report",
+        "--merge",
+        "node1.json",
+        "--html",
+        "no/such/folder.html",
+    ];
+    let document = document(&machine, &words, 1);
+    assert_eq!(document["fleet"]["html"], Value::Null);
+    assert_eq!(document["fleet"]["nodes"][0]["hostname"], "node1");
+    assert_eq!(document["problems"].as_array().unwrap().len(), 1);
+}
