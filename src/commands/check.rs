@@ -1,12 +1,18 @@
 //! `netfix check`: could every running pod be restored now? For cron and monitoring, so it always ends with a verdict.
 
+use std::collections::BTreeSet;
+
 use crate::check::{self, Check};
 use crate::cli::CheckArgs;
 use crate::context::Context;
+use crate::inventory::nics;
+use crate::maintenance::status;
 use crate::model::{Code, Problem, Severity};
 use crate::refusal::Refusal;
-use crate::report::{self, Document, Extra, Verdict};
-use crate::store;
+use crate::report::{
+    self, Document, Extra, HoldView, OpenWindow, ReportView, Standing, Surroundings, Verdict,
+};
+use crate::store::{self, Store};
 
 /// Checks, and writes the metrics where they are wanted.
 pub(super) fn run(args: &CheckArgs, context: &mut Context) -> Document {
@@ -15,7 +21,8 @@ pub(super) fn run(args: &CheckArgs, context: &mut Context) -> Document {
     view.status = verdict(&answer.problems);
     view.max_age = args.max_age;
     if let Some(path) = &args.textfile {
-        let metrics = report::metrics(&view, &answer.problems);
+        let around = surroundings(&context.store);
+        let metrics = report::metrics(&view, &answer.problems, &around);
         if let Err(error) = store::replace(path, metrics.as_bytes(), 0o644) {
             answer.problems.push(error.problem());
             // Monitoring does not get the metrics.
@@ -28,6 +35,25 @@ pub(super) fn run(args: &CheckArgs, context: &mut Context) -> Document {
         exit: view.status as u8,
         extra: Some(Extra::Check(view)),
         ..answer
+    }
+}
+
+/// Windows and NICs, for the metrics. What cannot be read is left out; the check itself reports it.
+fn surroundings(store: &Store) -> Surroundings {
+    let ids = store.windows().unwrap_or_default();
+    let mut closed = ids.iter().rev();
+    let last = closed.find_map(|id| store.load_window(id).ok().flatten());
+    let mut unread = Vec::new();
+    let open = status::window(store, &mut unread);
+    let open = match open {
+        Some(status) => OpenWindow::Open(HoldView::new(&status)),
+        None if unread.is_empty() => OpenWindow::Closed,
+        None => OpenWindow::Unknown,
+    };
+    Surroundings {
+        open,
+        last: last.map(|window| ReportView::new(window, Standing::Closed)),
+        nics: nics::read(&BTreeSet::new()).unwrap_or_default(),
     }
 }
 

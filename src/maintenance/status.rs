@@ -11,6 +11,7 @@ use crate::matching::Selection;
 use crate::model::{NodeIdentity, NodeState, Problem};
 use crate::refusal::Refusal;
 use crate::runtime;
+use crate::store::Store;
 
 /// The state of everything.
 pub(crate) struct Status {
@@ -63,7 +64,7 @@ pub(crate) fn run(runtimes: &runtime::Config, context: &Context) -> Result<Statu
         problems.push(error.problem());
         0
     });
-    let window = window(context, &mut problems);
+    let window = window(store, &mut problems);
     problems.extend(found);
     Ok(Status {
         node,
@@ -80,8 +81,8 @@ pub(crate) fn run(runtimes: &runtime::Config, context: &Context) -> Result<Statu
 }
 
 /// The open window, and the state of kubelet's unit.
-fn window(context: &Context, problems: &mut Vec<Problem>) -> Option<WindowStatus> {
-    let open = context.store.open_window().map_err(|error| error.problem());
+pub(crate) fn window(store: &Store, problems: &mut Vec<Problem>) -> Option<WindowStatus> {
+    let open = store.open_window().map_err(|error| error.problem());
     let window = open.map_err(|problem| problems.push(problem)).ok()??;
     let bus = kubelet_pause::systemd().map_err(|problem| problems.push(problem.demoted()));
     Some(WindowStatus::new(window, bus.ok().flatten().as_ref()))

@@ -1,114 +1,248 @@
 //! The metrics of one check in Prometheus' text format, for `node_exporter`'s textfile collector.
 //!
-//! Nothing here can fail, so a half of the metrics never replaces a whole file. Names and label values are words of netfix,
-//! and no label value needs an escape.
+//! Nothing here can fail, so a half of the metrics never replaces a whole file.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use jiff::Timestamp;
 
-use super::view::CheckView;
-use crate::model::Problem;
+use super::view::{CheckView, HoldView};
+use super::window::ReportView;
+use crate::model::{Nic, Problem};
 
-/// The metrics of one check, sorted by name.
-pub(crate) fn metrics(check: &CheckView, problems: &[Problem]) -> String {
-    let mut text = String::new();
-    let mut gauge = |name: &str, help: &str, value: &dyn ToString| {
-        family(&mut text, name, help, [(String::new(), value.to_string())]);
-    };
-    gauge(
+/// What the metrics have besides the findings of the check.
+#[derive(Debug, Default)]
+pub(crate) struct Surroundings {
+    /// The open window.
+    pub open: OpenWindow,
+    /// The newest closed window.
+    pub last: Option<ReportView>,
+    /// The NICs of the host.
+    pub nics: Vec<Nic>,
+}
+
+/// Whether a window is open.
+#[derive(Debug, Default)]
+pub(crate) enum OpenWindow {
+    /// Its record cannot be read.
+    #[default]
+    Unknown,
+    /// None is.
+    Closed,
+    /// This one.
+    Open(HoldView),
+}
+
+/// The metrics of one check.
+pub(crate) fn metrics(check: &CheckView, problems: &[Problem], around: &Surroundings) -> String {
+    let mut text = Text::default();
+    text.gauge(
+        "netfix_build_info",
+        "The netfix that wrote this.",
+        [(
+            labels(&[
+                ("version", env!("CARGO_PKG_VERSION")),
+                ("commit", env!("NETFIX_COMMIT")),
+            ]),
+            1,
+        )],
+    );
+    of_check(check, problems, &mut text);
+    of_windows(around, &mut text);
+    text.gauge(
+        "netfix_nic_info",
+        "A NIC of the host, with what its driver reports.",
+        around.nics.iter().map(|nic| (of_nic(nic), 1)),
+    );
+    text.gauge(
+        "netfix_nic_carrier",
+        "Whether a NIC of the host has carrier.",
+        around.nics.iter().map(|nic| {
+            let device = labels(&[("device", &nic.name.to_string())]);
+            (device, u8::from(nic.carrier))
+        }),
+    );
+    text.0
+}
+
+fn of_check(check: &CheckView, problems: &[Problem], text: &mut Text) {
+    text.one(
         "netfix_check_status",
         "What netfix check found: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.",
-        &(check.status as u8),
+        Some(check.status as u8),
     );
-    gauge(
+    text.one(
         "netfix_check_timestamp_seconds",
         "When netfix check ran.",
-        &Timestamp::now().as_second(),
+        Some(Timestamp::now().as_second()),
     );
-    if let Some(age) = check.oldest_age {
-        gauge(
-            "netfix_checkpoint_oldest_age_seconds",
-            "Age of the oldest checkpoint of a running pod, counted from the last snapshot that found it true.",
-            &age,
-        );
-    }
-    gauge(
+    text.one(
+        "netfix_checkpoint_oldest_age_seconds",
+        "Age of the oldest checkpoint of a running pod, counted from the last snapshot that found it true.",
+        check.oldest_age,
+    );
+    text.one(
         "netfix_drift_steps",
         "Steps that a restore would take now, on the host and in all pods.",
-        &check.steps,
+        Some(check.steps),
     );
-    family(
-        &mut text,
+    text.gauge(
         "netfix_findings",
         "Findings of netfix check.",
         findings(problems),
     );
-    let by_state =
-        |(state, count): (&_, &usize)| (format!("{{state=\"{state}\"}}"), count.to_string());
-    family(
-        &mut text,
+    let by_state = |(state, count): (&_, &usize)| (format!("{{state=\"{state}\"}}"), *count);
+    text.gauge(
         "netfix_pods",
         "Running pods by state.",
         check.pods.iter().map(by_state),
     );
-    family(
-        &mut text,
+    text.one(
         "netfix_pods_left_out",
         "Running pods that are not among netfix_pods: their devices have other drivers.",
-        [(String::new(), check.left_out.to_string())],
+        Some(check.left_out),
     );
-    family(
-        &mut text,
+    text.one(
         "netfix_snapshot_last_success_timestamp_seconds",
         "When the last snapshot was completed that covered all pods.",
-        check.last_success.as_deref().and_then(timestamp),
+        check.last_success.as_deref().and_then(seconds),
     );
-    let unsupported = check
-        .unsupported
-        .map(|count| (String::new(), count.to_string()));
-    family(
-        &mut text,
+    text.one(
         "netfix_unsupported_objects",
         "Objects of running pods that no restore could bring back.",
-        unsupported,
+        check.unsupported,
     );
-    text
 }
 
-/// A moment (RFC 3339) as a sample.
-fn timestamp(time: &str) -> Option<(String, String)> {
+fn of_windows(around: &Surroundings, text: &mut Text) {
+    // Whether a window is open, and whether kubelet is paused in it.
+    let open = match &around.open {
+        OpenWindow::Unknown => None,
+        OpenWindow::Closed => Some((false, Some(false))),
+        OpenWindow::Open(window) if window.unit.is_none() => Some((true, Some(false))),
+        OpenWindow::Open(window) => Some((true, window.held)),
+    };
+    text.one(
+        "netfix_window_open",
+        "Whether a maintenance window is open.",
+        open.map(|(is_open, _)| u8::from(is_open)),
+    );
+    text.one(
+        "netfix_kubelet_paused",
+        "Whether kubelet's unit is stopped and masked by netfix; absent where systemd does not answer.",
+        open.and_then(|(_, is_held)| is_held).map(u8::from),
+    );
+    let Some(ReportView { window, computed }) = &around.last else {
+        return;
+    };
+    let started = seconds(&window.started);
+    let lasted = window.ended.map(in_seconds);
+    text.one(
+        "netfix_last_window_start_timestamp_seconds",
+        "When the last closed window was opened.",
+        started,
+    );
+    text.one(
+        "netfix_last_window_end_timestamp_seconds",
+        "When the last closed window was closed.",
+        started
+            .zip(lasted)
+            .map(|(started, lasted)| started + lasted),
+    );
+    text.one(
+        "netfix_last_window_duration_seconds",
+        "How long the last closed window was open.",
+        lasted,
+    );
+    text.one(
+        "netfix_last_window_exit_code",
+        "Exit code of the last closed window.",
+        window.exit,
+    );
+    let verdict = computed.verdict.to_string();
+    text.gauge(
+        "netfix_last_window_verdict",
+        "How the last closed window went; the value is always 1.",
+        [(labels(&[("verdict", &verdict)]), 1)],
+    );
+    text.one(
+        "netfix_last_window_worst_outage_seconds",
+        "The longest outage of a pod in the last closed window.",
+        computed.outages.worst_ms.map(in_seconds),
+    );
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "a window is shorter than 2^53 ms"
+)]
+fn in_seconds(milliseconds: u64) -> f64 {
+    milliseconds as f64 / 1000.0
+}
+
+fn of_nic(nic: &Nic) -> String {
+    let known = |text: &Option<String>| text.clone().unwrap_or_default();
+    labels(&[
+        ("device", &nic.name.to_string()),
+        ("driver", &known(&nic.driver)),
+        ("version", &known(&nic.version)),
+        ("firmware", &known(&nic.firmware)),
+        ("bus", &known(&nic.bus)),
+    ])
+}
+
+/// Labels of a sample. A value may have any character.
+fn labels(pairs: &[(&str, &str)]) -> String {
+    let pairs = pairs.iter().map(|(name, value)| {
+        let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+        format!("{name}=\"{}\"", value.replace('\n', "\\n"))
+    });
+    format!("{{{}}}", pairs.collect::<Vec<_>>().join(","))
+}
+
+/// A moment (RFC 3339) in seconds since 1970.
+fn seconds(time: &str) -> Option<f64> {
     let time: Timestamp = time.parse().ok()?;
-    Some((String::new(), time.as_duration().as_secs_f64().to_string()))
+    Some(time.as_duration().as_secs_f64())
 }
 
 /// How many problems there are of each code and severity.
-fn findings(problems: &[Problem]) -> impl Iterator<Item = (String, String)> {
+fn findings(problems: &[Problem]) -> impl Iterator<Item = (String, usize)> {
     let mut counts: BTreeMap<(String, String), usize> = BTreeMap::new();
     for problem in problems {
         let key = (problem.code().to_string(), problem.severity.to_string());
         *counts.entry(key).or_default() += 1;
     }
-    counts.into_iter().map(|((code, severity), count)| {
-        let labels = format!("{{code=\"{code}\",severity=\"{severity}\"}}");
-        (labels, count.to_string())
-    })
+    let sample = |((code, severity), count): ((String, String), usize)| {
+        (labels(&[("code", &code), ("severity", &severity)]), count)
+    };
+    counts.into_iter().map(sample)
 }
 
-/// One gauge: its labels and values. Without a value, nothing is written.
-fn family(
-    text: &mut String,
-    name: &str,
-    help: &str,
-    samples: impl IntoIterator<Item = (String, String)>,
-) {
-    let mut samples = samples.into_iter().peekable();
-    if samples.peek().is_some() {
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
+#[derive(Default)]
+struct Text(String);
+
+impl Text {
+    /// One gauge: its labels and values. Without a value, nothing is written.
+    fn gauge<V: Display>(
+        &mut self,
+        name: &str,
+        help: &str,
+        samples: impl IntoIterator<Item = (String, V)>,
+    ) {
+        let mut samples = samples.into_iter().peekable();
+        if samples.peek().is_some() {
+            let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} gauge");
+        }
+        for (labels, value) in samples {
+            let _ = writeln!(self.0, "{name}{labels} {value}");
+        }
     }
-    for (labels, value) in samples {
-        let _ = writeln!(text, "{name}{labels} {value}");
+
+    /// A gauge without labels.
+    fn one<V: Display>(&mut self, name: &str, help: &str, value: Option<V>) {
+        self.gauge(name, help, value.map(|value| (String::new(), value)));
     }
 }
 
@@ -134,9 +268,23 @@ mod tests {
             "code": "degraded", "severity": "error", "pod": null, "object": "eth0", "message": "",
         }))
         .unwrap();
-        let text = metrics(&check, &[problem.clone(), problem]);
+        let around = Surroundings {
+            open: OpenWindow::Closed,
+            last: None,
+            nics: vec![Nic {
+                name: "eth0".parse().unwrap(),
+                driver: Some("i40e".to_owned()),
+                version: Some("2.28.7 \"x\" \\\n".to_owned()),
+                firmware: None,
+                bus: Some("0000:3b:00.0".to_owned()),
+                permanent_mac: None,
+                carrier: true,
+            }],
+        };
+        let text = metrics(&check, &[problem.clone(), problem], &around);
         let (before, after) = text.split_once("netfix_check_timestamp_seconds 1").unwrap();
         let after = after.split_once('\n').unwrap().1;
+        let before = before.split_once("} 1\n").unwrap().1;
         assert_eq!(
             before,
             "# HELP netfix_check_status What netfix check found: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.\n\
@@ -160,6 +308,10 @@ mod tests {
                 "netfix_pods_left_out 1",
                 "netfix_snapshot_last_success_timestamp_seconds 1795294859.5",
                 "netfix_unsupported_objects 3",
+                "netfix_window_open 0",
+                "netfix_kubelet_paused 0",
+                r#"netfix_nic_info{device="eth0",driver="i40e",version="2.28.7 \"x\" \\\n",firmware="",bus="0000:3b:00.0"} 1"#,
+                "netfix_nic_carrier{device=\"eth0\"} 1",
             ]
         );
     }
@@ -170,9 +322,15 @@ mod tests {
             status: Verdict::Unknown,
             ..CheckView::default()
         };
-        let text = metrics(&check, &[]);
+        let text = metrics(&check, &[], &Surroundings::default());
         assert!(text.contains("\nnetfix_check_status 3\n"), "{text}");
         assert!(text.contains("\nnetfix_drift_steps 0\n"), "{text}");
-        assert!(!text.contains("netfix_unsupported_objects"), "{text}");
+        for absent in [
+            "netfix_unsupported_objects",
+            "netfix_window_open",
+            "netfix_last_window",
+        ] {
+            assert!(!text.contains(absent), "{text}");
+        }
     }
 }

@@ -38,7 +38,7 @@ use crate::model::{Problem, Severity};
 pub(crate) use answers::{check, drift, restore, snapshot, verify};
 pub use explain::{codes, explain, list as list_codes};
 pub use fleet::{FleetView, NodeDocument, NodeResult, page as fleet_page};
-pub(crate) use metrics::metrics;
+pub(crate) use metrics::{OpenWindow, Surroundings, metrics};
 pub use progress::{line, listener};
 pub(crate) use prospect::{preview, prospect};
 pub use schema::{DOCUMENTED, schema};

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::super::style::Tone;
 use super::super::text::{count, escape, join, milliseconds};
 use super::{nics, text};
+use crate::model::text::word;
 use crate::model::window::{Phase, PhaseName, REBOOT, Rollback, Run, Standing, Window, WindowPod};
 use crate::model::{Problem, Severity, State};
 
@@ -39,6 +40,12 @@ pub enum Ending {
     Failed,
     /// Nothing is known to have failed, but not everything is known.
     Unknown,
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        word(self, f)
+    }
 }
 
 impl Ending {

@@ -55,6 +55,47 @@ fn a_detached_window_is_printed_and_needs_no_caller() {
     scene.netfix(&format!("wait {id}")).exits(0);
 }
 
+/// The metrics that `check` writes now.
+fn metrics(scene: &Scene<'_>) -> String {
+    let file = scene.path("netfix.prom");
+    scene.netfix(&format!("check -q --textfile {}", file.display()));
+    fs::read_to_string(file).expect("the metrics")
+}
+
+#[test]
+fn the_metrics_follow_a_window_from_the_pause_of_kubelet_to_its_verdict() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    scene.netfix("snapshot").exits(0);
+    let before = metrics(&scene);
+    for line in ["netfix_window_open 0", "netfix_kubelet_paused 0"] {
+        assert!(before.lines().any(|one| one == line), "{before}");
+    }
+    assert!(!before.contains("netfix_last_window"), "{before}");
+    let command = waiting(&scene, "");
+    let id = detached(&scene, "", &command);
+    scene.wait_for_file("begun");
+    let during = metrics(&scene);
+    for line in ["netfix_window_open 1", "netfix_kubelet_paused 1"] {
+        assert!(during.lines().any(|one| one == line), "{during}");
+    }
+    let_go(&scene);
+    scene.netfix(&format!("wait {id}")).exits(0);
+    let after = metrics(&scene);
+    for line in [
+        "netfix_window_open 0",
+        "netfix_kubelet_paused 0",
+        "netfix_last_window_verdict{verdict=\"well\"} 1",
+        "netfix_last_window_exit_code 0",
+    ] {
+        assert!(after.lines().any(|one| one == line), "{line}: {after}");
+    }
+    for name in ["end_timestamp", "duration", "worst_outage"] {
+        let name = format!("\nnetfix_last_window_{name}_seconds ");
+        assert!(after.contains(&name), "{name}: {after}");
+    }
+}
+
 #[test]
 fn waiting_and_following_end_with_the_exit_code_of_the_window() {
     let node = Node::new();
