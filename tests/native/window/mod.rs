@@ -18,6 +18,7 @@ mod killed;
 mod kubelets;
 mod lock;
 mod lost_again;
+mod monitored;
 mod nic;
 mod nics;
 mod proof;
