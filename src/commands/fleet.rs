@@ -61,8 +61,9 @@ fn merge(files: &[PathBuf], html: Option<&Path>) -> (FleetView, Vec<Problem>, bo
     }
     let mut view = FleetView::new(&documents);
     view.unread = problems.len();
-    let Some(path) = html else {
-        return (view, problems, true);
+    // A page without a node would replace a good one.
+    let Some(path) = html.filter(|_| !view.nodes.is_empty()) else {
+        return (view, problems, html.is_none());
     };
     let written = store::publish(path, &fleet_page(&view));
     view.html = written.is_ok().then(|| path.display().to_string());

@@ -1,11 +1,12 @@
 //! `report --merge` and `check --merge`: the documents of many nodes, as netfix printed them, in one answer.
 
+use std::env;
 use std::fs;
 
 use scraper::{Html, Selector};
 use serde_json::Value;
 
-use crate::machine::{Machine, fixture};
+use crate::machine::{Machine, fixture, testdata};
 use crate::schema_file::faults;
 
 /// The document of `netfix report` for this record, on a node of this name.
@@ -84,6 +85,11 @@ fn every_node_has_its_row_and_the_worst_is_not_hidden() {
 
     let output = machine.netfix(&words);
     let text = String::from_utf8(output.stdout).unwrap();
+    let file = testdata("fleet.txt");
+    if env::var_os("NETFIX_BLESS").is_some() {
+        fs::write(&file, &text).unwrap();
+    }
+    assert_eq!(text, fs::read_to_string(&file).unwrap());
     let last = text.lines().last().unwrap();
     assert_eq!(last, "1 of 3 nodes: well; 1 pods-affected, 1 rolled-back");
 }
@@ -144,6 +150,14 @@ fn a_file_that_cannot_be_read_is_named_and_the_others_are_merged() {
         "0 of 0 nodes: well; 1 file not read"
     );
     document(&machine, &[&["report", "--merge"], &bad[..]].concat(), 1);
+    // A page of no node does not replace a good one.
+    fs::write(folder.join("page"), "good").unwrap();
+    document(
+        &machine,
+        &["report", "--merge", "cut.json", "--html", "page"],
+        1,
+    );
+    assert_eq!(fs::read_to_string(folder.join("page")).unwrap(), "good");
 }
 
 #[test]

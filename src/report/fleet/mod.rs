@@ -83,6 +83,7 @@ struct CheckPart {
 struct FleetProblem {
     code: String,
     severity: String,
+    object: String,
     message: String,
 }
 
@@ -144,7 +145,7 @@ pub struct ProblemGroup {
     pub count: usize,
     /// The nodes that have one.
     pub nodes: BTreeSet<String>,
-    /// The message of the first.
+    /// Object and message of the first.
     pub example: String,
 }
 
@@ -212,6 +213,16 @@ impl NodeDocument {
     }
 }
 
+impl FleetProblem {
+    fn text(&self) -> String {
+        if self.object.is_empty() {
+            self.message.clone()
+        } else {
+            format!("{}: {}", self.object, self.message)
+        }
+    }
+}
+
 impl NodeResult {
     /// The name for people.
     fn name(&self) -> &str {
@@ -259,7 +270,7 @@ impl FleetView {
                     code: problem.code.clone(),
                     count: 0,
                     nodes: BTreeSet::new(),
-                    example: problem.message.clone(),
+                    example: problem.text(),
                 });
             }
             if let Some(group) = self.problems.iter_mut().find(|group| is_same(group)) {
