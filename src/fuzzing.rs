@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::inventory::stored::summary_of;
-use crate::kernel::{dump, frame, link};
+use crate::kernel::{frame, link, state};
 use crate::matching::StoredRecord;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::sysctl::Sysctls;
@@ -169,7 +169,7 @@ pub fn frame(bytes: &[u8]) {
 
 /// Datagrams of the kernel.
 pub fn netlink(datagrams: &[u8]) {
-    if let Ok(decoded) = dump::state_in(datagrams) {
+    if let Ok(decoded) = state::state_in(datagrams) {
         is_written_as_it_was_read(&decoded);
         state(&decoded);
     }

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use super::observe::{Host, Pod};
 use super::stored::summary_of;
-use crate::kernel::{Error, sysfs};
+use crate::kernel::{Error, state, sysfs};
 use crate::model::sysctl::Sysctls;
 use crate::model::{
-    Checkpoint, Claim, IfName, NetState, Partial, PodInfo, PodSummary, Problem, interfaces,
+    Checkpoint, Claim, IfName, Link, NetState, Partial, PodInfo, PodSummary, Problem, interfaces,
 };
 use crate::plan::{self, HostLinks, Observed, Plan};
 use crate::store::Whole;
@@ -41,7 +41,13 @@ impl Matched {
     /// Reads the pod's namespace, in which the calling thread must be, and from its sysfs only what its record has: mounting one
     /// takes as long as all the rest.
     pub(crate) fn observe_inside(&mut self, host: &Host) -> Result<NetState, Error> {
-        let mut state = self.pod.observe_inside(host)?;
+        let state = self.pod.observe_links_inside(host)?;
+        self.complete_inside(state)
+    }
+
+    /// The same, where the links were read a moment ago.
+    pub(crate) fn complete_inside(&mut self, links: NetState) -> Result<NetState, Error> {
+        let mut state = state::complete(self.pod.socket()?, links)?;
         let recorded = self.claims();
         if recorded.links.iter().any(|link| !link.sysfs.is_empty()) {
             sysfs::complete(&mut state.links)?;
@@ -106,6 +112,12 @@ impl Matched {
         plan.problems.extend(problems);
         plan.problems.extend(self.contested.iter().cloned());
         plan
+    }
+
+    /// The links on links of the host that are missing among those in `state`.
+    pub(crate) fn missing(&self, state: &NetState, links: &HostLinks) -> Vec<Link> {
+        let (wanted, _) = self.wanted(state, links, &[]);
+        plan::missing_links(&wanted, &self.withheld, state, links)
     }
 
     /// The pod as its record describes it.

@@ -9,7 +9,7 @@ use crate::inventory::discover::Found;
 use crate::inventory::visit::{prove, visit};
 use crate::kernel::dump::{self, HostView, Names};
 use crate::kernel::nsid::{self, HostId};
-use crate::kernel::{Error, Netns, Socket, netns, sysfs};
+use crate::kernel::{Error, Netns, Socket, netns, state, sysfs};
 use crate::matching::PodFacts;
 use crate::model::problem::InventoryCause;
 use crate::model::{NetState, NetnsIdentity, NodeIdentity, PodInfo, Problem};
@@ -41,7 +41,7 @@ impl Host {
 
     /// Reads it again.
     pub fn refresh(&mut self) -> Result<(), Error> {
-        self.state = dump::state(&mut self.socket, None)?;
+        self.state = state::whole(&mut self.socket, None)?;
         sysfs::complete(&mut self.state.links)?;
         self.names = self
             .state
@@ -72,23 +72,26 @@ pub struct Pod {
 impl Pod {
     /// Reads the pod's namespace; the calling thread must be inside it.
     pub fn observe_inside(&mut self, host: &Host) -> Result<NetState, Error> {
-        self.read(host, |socket, view| dump::state(socket, Some(view)))
+        self.read(host, |socket, view| state::whole(socket, Some(view)))
     }
 
     /// Reads the links alone; the calling thread must be inside the pod's namespace.
     pub fn observe_links_inside(&mut self, host: &Host) -> Result<NetState, Error> {
-        self.read(host, |socket, view| {
-            let mut state = NetState::default();
-            state.links = dump::links(socket, Some(view), &mut state.unsupported)?;
-            Ok(state)
-        })
+        self.read(host, |socket, view| state::links(socket, Some(view)))
     }
 
-    /// Reads the links and the addresses alone; the calling thread must be inside the pod's namespace.
-    pub fn observe_claims_inside(&mut self, host: &Host) -> Result<NetState, Error> {
-        self.read(host, |socket, view| {
-            dump::links_and_addresses(socket, Some(view))
-        })
+    /// Reads what changed since the namespace was `before`, if links went up, and addresses and routes were added; `None` if
+    /// more must be read. The calling thread must be inside it.
+    pub(crate) fn observe_additions_inside(
+        &mut self,
+        host: &Host,
+        before: &NetState,
+    ) -> Result<Option<NetState>, Error> {
+        let view = HostView {
+            id: self.host_id,
+            names: &host.names,
+        };
+        state::after_additions(self.socket()?, Some(view), before)
     }
 
     /// Reads, and reads again what was read before the namespace had an id for the host's: its first link on a host link
@@ -184,17 +187,17 @@ fn open_inside(found: &Found, host: &Host) -> Result<(Socket, Option<u64>, HostI
 
 /// Reads every pod, side by side; the results are in their order.
 pub fn observe_pods(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
-    observe_part(pods, host, dump::state)
+    observe_part(pods, host, state::whole)
 }
 
 /// Reads what every pod has that others may claim too, side by side: its links and addresses.
 pub fn observe_claims(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
-    observe_part(pods, host, dump::links_and_addresses)
+    observe_part(pods, host, state::links_and_addresses)
 }
 
 /// Reads what decides where every pod's packets go, side by side: its links, addresses and routes.
 pub fn observe_reach(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
-    observe_part(pods, host, dump::links_addresses_and_routes)
+    observe_part(pods, host, state::links_addresses_and_routes)
 }
 
 fn observe_part(

@@ -1,6 +1,8 @@
 //! Per-interface settings from the link dump (`IFLA_AF_SPEC`), under the names of their files in `/proc/sys/net`.
 
+use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
+use std::sync::OnceLock;
 
 use netlink_packet_route::link::{
     AfSpecInet, AfSpecInet6, AfSpecUnspec, Inet6DevConf, InetDevConf,
@@ -52,20 +54,55 @@ pub(super) fn token(specs: &[AfSpecUnspec]) -> Option<Ipv6Addr> {
     tokens.find(|token| !token.is_unspecified())
 }
 
-/// The settings that this kernel has: the decoder fills the shorter dump of an older kernel with zeros.
+/// The settings of a link dump that this kernel has: the decoder fills the shorter dump of an older kernel with zeros.
 fn settings(folder: Folder, pairs: &[(&'static str, i32)]) -> Settings {
-    let known = sysctl::known_keys(folder);
-    let value = |name: &str, value: i32| {
+    let value = |(name, value): (&str, i32)| {
         if name == UNSIGNED {
             i64::from(value.cast_unsigned())
         } else {
             value.into()
         }
     };
-    let pairs = pairs
-        .iter()
-        .map(|(name, number)| (SysctlKey::known(name), value(name, *number)));
-    pairs.filter(|(key, _)| known.contains(key)).collect()
+    let places = Places::of(folder, pairs).dumped.iter();
+    places.map(|(key, at)| (*key, value(pairs[*at]))).collect()
+}
+
+/// The settings of one folder that this kernel has and that its link dump lacks.
+pub(super) fn undumped(folder: Folder) -> &'static [SysctlKey] {
+    let pairs = match folder {
+        Folder::Ipv4Conf | Folder::Ipv4Neigh => ipv4(&InetDevConf::default()),
+        Folder::Ipv6Conf | Folder::Ipv6Neigh => ipv6(&Inet6DevConf::default()),
+    };
+    &Places::of(folder, &pairs).undumped
+}
+
+/// Where this kernel has the settings of a folder.
+struct Places {
+    /// The place of each in the dump, in ascending order of the keys.
+    dumped: Vec<(SysctlKey, usize)>,
+    undumped: Vec<SysctlKey>,
+}
+
+impl Places {
+    fn of(folder: Folder, pairs: &[(&'static str, i32)]) -> &'static Self {
+        static IPV4: OnceLock<Places> = OnceLock::new();
+        static IPV6: OnceLock<Places> = OnceLock::new();
+        let find = || {
+            let known = sysctl::known_keys(folder);
+            let places = pairs.iter().enumerate();
+            let places = places.map(|(at, (name, _))| (SysctlKey::known(name), at));
+            let dumped: BTreeMap<_, _> = places.filter(|(key, _)| known.contains(key)).collect();
+            let undumped = known.iter().filter(|key| !dumped.contains_key(key));
+            Places {
+                undumped: undumped.copied().collect(),
+                dumped: dumped.into_iter().collect(),
+            }
+        };
+        match folder {
+            Folder::Ipv4Conf | Folder::Ipv4Neigh => IPV4.get_or_init(find),
+            Folder::Ipv6Conf | Folder::Ipv6Neigh => IPV6.get_or_init(find),
+        }
+    }
 }
 
 /// Fields under their own names.

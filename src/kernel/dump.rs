@@ -1,4 +1,4 @@
-//! Dumps of a whole namespace: links with their qdiscs, addresses, routes, rules, neighbours.
+//! Dumps of the tables of a namespace: links, addresses, routes, nexthop objects, rules, neighbours.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,9 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use super::codec::{Dump, Undecodable};
 use super::link::RawLink;
 use super::nsid::HostId;
-use super::{
-    Errno, Error, Socket, address, connected, link, multicast, neighbour, nexthop, ntable, route,
-    rule, sysctl, traffic,
-};
+use super::{Errno, Error, Socket, address, link, neighbour, nexthop, route, rule};
 use crate::model::address::Maker;
-use crate::model::sysctl::Sysctls;
-use crate::model::{
-    Address, IfName, Link, LinkKind, Mac, Neighbour, NetState, Nexthop, Route, Rule,
-};
+use crate::model::{Address, IfName, Link, Mac, Neighbour, Nexthop, Route, Rule};
 
 /// Interface names by ifindex.
 pub type Names = BTreeMap<u32, IfName>;
@@ -37,84 +31,6 @@ pub struct HostView<'a> {
 /// the dump of its family there (`netlink_dump` in `net/netlink/af_netlink.c`).
 const CUT_ROUTES: &str = "routes: a multipath route has too many hops for a netlink message (EMSGSIZE); the kernel lists \
                           neither it nor the routes of its family after it";
-
-/// Everything in the calling thread's namespace, read through a socket of that namespace. An object that the model
-/// cannot hold goes to [`NetState::unsupported`].
-pub fn state(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState, Error> {
-    let mut state = links_addresses_and_routes(socket, host)?;
-    let (table4, table6) = ntable::read(socket)?;
-    let mut groups = multicast::joined().map_err(Error::from)?;
-    for link in &mut state.links {
-        link.groups = groups.remove(&link.index).unwrap_or_default();
-    }
-    for link in state
-        .links
-        .iter_mut()
-        .filter(|link| link.kind != LinkKind::Loopback)
-    {
-        link.sysctls.neigh4 = table4.of_link.get(&link.index).cloned().unwrap_or_default();
-        link.sysctls.neigh6 = table6.of_link.get(&link.index).cloned().unwrap_or_default();
-        sysctl::complete(&mut link.sysctls, &link.name);
-    }
-    traffic::read(socket, &mut state.links)?;
-    let links = by_index(&state.links);
-    let unsupported = &mut state.unsupported;
-    state.nexthops = nexthops(socket, &links, unsupported)?;
-    state.rules = rules(socket, unsupported)?;
-    state.neighbours = neighbours(socket, &links, unsupported)?;
-    Ok(state)
-}
-
-/// The links and the addresses alone: what others may claim too.
-pub fn links_and_addresses(
-    socket: &mut Socket,
-    host: Option<HostView<'_>>,
-) -> Result<NetState, Error> {
-    let mut state = NetState::default();
-    state.links = links(socket, host, &mut state.unsupported)?;
-    state.addresses = addresses(socket, &by_index(&state.links), &mut state.unsupported)?;
-    Ok(state)
-}
-
-/// The links, addresses and routes alone: what the namespace reaches.
-pub fn links_addresses_and_routes(
-    socket: &mut Socket,
-    host: Option<HostView<'_>>,
-) -> Result<NetState, Error> {
-    let mut state = NetState::default();
-    state.links = links(socket, host, &mut state.unsupported)?;
-    let names = by_index(&state.links);
-    let of_links = state.unsupported.clone();
-    let mut before = Vec::new();
-    for _ in 0..READINGS {
-        state.unsupported.clone_from(&of_links);
-        state.addresses = addresses(socket, &names, &mut state.unsupported)?;
-        let routes = routes(socket, &names, &mut state.unsupported)?;
-        connected::separate(&mut state, routes);
-        let lacking = connected::lacking(&state);
-        if lacking == before {
-            break;
-        }
-        before = lacking;
-        // It lists an address a moment before its routes, under the lock that a dump of links needs.
-        link_table(socket, &mut Vec::new())?;
-    }
-    Ok(state)
-}
-
-/// How often addresses and routes are read, at most, where an address lacks a route.
-const READINGS: usize = 4;
-
-/// The initial settings of a new link in the calling thread's namespace.
-pub fn new_link_settings(socket: &mut Socket) -> Result<Sysctls, Error> {
-    let (table4, table6) = ntable::read(socket)?;
-    let (neigh4, neigh6) = (table4.of_new_link, table6.of_new_link);
-    Ok(Sysctls {
-        neigh4,
-        neigh6,
-        ..sysctl::defaults()?
-    })
-}
 
 /// The links of the calling thread's namespace, in ascending order of their index.
 pub fn links(
@@ -140,7 +56,10 @@ pub fn bare_links(socket: &mut Socket) -> Result<Vec<Link>, Error> {
     Ok(raws.into_iter().map(|raw| raw.link).collect())
 }
 
-fn link_table(socket: &mut Socket, unsupported: &mut Vec<String>) -> Result<Vec<RawLink>, Error> {
+pub(super) fn link_table(
+    socket: &mut Socket,
+    unsupported: &mut Vec<String>,
+) -> Result<Vec<RawLink>, Error> {
     let mut request = LinkMessage::default();
     request
         .attributes
@@ -149,7 +68,7 @@ fn link_table(socket: &mut Socket, unsupported: &mut Vec<String>) -> Result<Vec<
     Ok(links_in(whole(socket, request)?, unsupported))
 }
 
-fn links_in(dump: Dump, unsupported: &mut Vec<String>) -> Vec<RawLink> {
+pub(super) fn links_in(dump: Dump, unsupported: &mut Vec<String>) -> Vec<RawLink> {
     let Dump {
         objects,
         undecodable,
@@ -180,7 +99,7 @@ fn links_in(dump: Dump, unsupported: &mut Vec<String>) -> Vec<RawLink> {
 
 /// What a link means to the addresses and routes that refer to it.
 #[derive(Debug)]
-struct LinkFacts {
+pub(super) struct LinkFacts {
     name: IfName,
     mac: Option<Mac>,
     /// It adds link-local addresses.
@@ -188,7 +107,7 @@ struct LinkFacts {
 }
 
 /// The links by ifindex.
-type LinkNames = BTreeMap<u32, LinkFacts>;
+pub(super) type LinkNames = BTreeMap<u32, LinkFacts>;
 
 /// A dump that has every object.
 fn whole(socket: &mut Socket, request: RouteNetlinkMessage) -> Result<Dump, Error> {
@@ -199,7 +118,7 @@ fn whole(socket: &mut Socket, request: RouteNetlinkMessage) -> Result<Dump, Erro
     Ok(dump)
 }
 
-fn by_index(links: &[Link]) -> LinkNames {
+pub(super) fn by_index(links: &[Link]) -> LinkNames {
     let known = |link: &Link| {
         let facts = LinkFacts {
             name: link.name.clone(),
@@ -236,7 +155,7 @@ fn parsed<T>(
     parsed
 }
 
-fn addresses(
+pub(super) fn addresses(
     socket: &mut Socket,
     links: &LinkNames,
     unsupported: &mut Vec<String>,
@@ -245,7 +164,11 @@ fn addresses(
     Ok(addresses_in(whole(socket, request)?, links, unsupported))
 }
 
-fn addresses_in(dump: Dump, links: &LinkNames, unsupported: &mut Vec<String>) -> Vec<Address> {
+pub(super) fn addresses_in(
+    dump: Dump,
+    links: &LinkNames,
+    unsupported: &mut Vec<String>,
+) -> Vec<Address> {
     let read = parsed(dump, "address", unsupported, |object| {
         let RouteNetlinkMessage::NewAddress(message) = object else {
             return Ok(None);
@@ -262,7 +185,7 @@ fn addresses_in(dump: Dump, links: &LinkNames, unsupported: &mut Vec<String>) ->
     read.into_iter().map(with_maker).collect()
 }
 
-fn routes(
+pub(super) fn routes(
     socket: &mut Socket,
     links: &LinkNames,
     unsupported: &mut Vec<String>,
@@ -285,7 +208,11 @@ fn routes(
     Ok(routes)
 }
 
-fn routes_in(dump: Dump, links: &LinkNames, unsupported: &mut Vec<String>) -> Vec<Route> {
+pub(super) fn routes_in(
+    dump: Dump,
+    links: &LinkNames,
+    unsupported: &mut Vec<String>,
+) -> Vec<Route> {
     parsed(dump, "route", unsupported, |object| {
         let RouteNetlinkMessage::NewRoute(message) = object else {
             return Ok(None);
@@ -295,7 +222,7 @@ fn routes_in(dump: Dump, links: &LinkNames, unsupported: &mut Vec<String>) -> Ve
     })
 }
 
-fn nexthops(
+pub(super) fn nexthops(
     socket: &mut Socket,
     links: &LinkNames,
     unsupported: &mut Vec<String>,
@@ -308,7 +235,11 @@ fn nexthops(
     Ok(nexthops_in(&dump, links, unsupported))
 }
 
-fn nexthops_in(dump: &Dump, links: &LinkNames, unsupported: &mut Vec<String>) -> Vec<Nexthop> {
+pub(super) fn nexthops_in(
+    dump: &Dump,
+    links: &LinkNames,
+    unsupported: &mut Vec<String>,
+) -> Vec<Nexthop> {
     let mut nexthops = Vec::with_capacity(dump.nexthops.len());
     for message in &dump.nexthops {
         let name = |index| links.get(&index).map(|link| link.name.clone());
@@ -320,19 +251,22 @@ fn nexthops_in(dump: &Dump, links: &LinkNames, unsupported: &mut Vec<String>) ->
     nexthops
 }
 
-fn rules(socket: &mut Socket, unsupported: &mut Vec<String>) -> Result<Vec<Rule>, Error> {
+pub(super) fn rules(
+    socket: &mut Socket,
+    unsupported: &mut Vec<String>,
+) -> Result<Vec<Rule>, Error> {
     let request = RouteNetlinkMessage::GetRule(RuleMessage::default());
     Ok(rules_in(whole(socket, request)?, unsupported))
 }
 
-fn rules_in(dump: Dump, unsupported: &mut Vec<String>) -> Vec<Rule> {
+pub(super) fn rules_in(dump: Dump, unsupported: &mut Vec<String>) -> Vec<Rule> {
     parsed(dump, "rule", unsupported, |object| match object {
         RouteNetlinkMessage::NewRule(message) => rule::parse(message),
         _ => Ok(None),
     })
 }
 
-fn neighbours(
+pub(super) fn neighbours(
     socket: &mut Socket,
     links: &LinkNames,
     unsupported: &mut Vec<String>,
@@ -347,7 +281,11 @@ fn neighbours(
     Ok(neighbours)
 }
 
-fn neighbours_in(dump: Dump, links: &LinkNames, unsupported: &mut Vec<String>) -> Vec<Neighbour> {
+pub(super) fn neighbours_in(
+    dump: Dump,
+    links: &LinkNames,
+    unsupported: &mut Vec<String>,
+) -> Vec<Neighbour> {
     parsed(dump, "neighbour", unsupported, |object| {
         let RouteNetlinkMessage::NewNeighbour(message) = object else {
             return Ok(None);
@@ -355,37 +293,4 @@ fn neighbours_in(dump: Dump, links: &LinkNames, unsupported: &mut Vec<String>) -
         let link = links.get(&message.header.ifindex);
         Ok(link.and_then(|link| neighbour::parse(&message, &link.name, link.mac)))
     })
-}
-
-/// The state that datagrams describe, as far as they alone do: without what is read from files and by ioctl.
-#[cfg(feature = "fuzzing")]
-pub fn state_in(datagrams: &[u8]) -> Result<NetState, Error> {
-    let dump = || super::codec::decode_dump(datagrams);
-    let mut state = NetState::default();
-    let unsupported = &mut state.unsupported;
-    let raws = links_in(dump()?, unsupported);
-    let links = raws
-        .iter()
-        .map(|raw| (raw.link.index, raw.link.name.clone()));
-    let names: Names = links.collect();
-    let host = HostView {
-        id: HostId::Known(0),
-        names: &names,
-    };
-    let resolved = raws.into_iter().map(|raw| RawLink {
-        has_hardware: false,
-        ..raw
-    });
-    state.links = resolved
-        .map(|raw| link::resolve(raw, &names, Some(host)))
-        .collect();
-    let links = by_index(&state.links);
-    state.addresses = addresses_in(dump()?, &links, unsupported);
-    let routes = routes_in(dump()?, &links, unsupported);
-    state.nexthops = nexthops_in(&dump()?, &links, unsupported);
-    state.rules = rules_in(dump()?, unsupported);
-    state.neighbours = neighbours_in(dump()?, &links, unsupported);
-    connected::separate(&mut state, routes);
-    traffic::read_from(&mut state.links, |_| dump())?;
-    Ok(state)
 }

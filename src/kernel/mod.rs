@@ -27,6 +27,7 @@ pub mod packet;
 pub mod route;
 pub mod rule;
 pub mod socket;
+pub mod state;
 pub mod sysctl;
 pub mod sysfs;
 mod text;

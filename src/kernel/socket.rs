@@ -4,6 +4,7 @@
 //! an ACK, which rtnetlink's own connection cannot do. The rtnetlink crate only composes link messages (`link/add`, `link/change`).
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -39,6 +40,11 @@ const MAX_SEND: usize = 128 << 10;
 /// The least size of one read. The kernel makes a dump's datagrams as large as the reads that it has seen, up to 32 KiB; few
 /// large ones are faster and raced less often.
 const DATAGRAM: usize = 64 << 10;
+thread_local! {
+    /// For the datagrams of dumps. No socket keeps a buffer: there are as many as pods.
+    static DATAGRAM_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
 /// How long a raced dump is repeated, with growing pauses.
 const DUMP_PATIENCE: Duration = Duration::from_secs(3);
 const MAX_PAUSE: Duration = Duration::from_millis(50);
@@ -198,12 +204,32 @@ impl Socket {
     /// One attempt; `None` when it was raced. Decoding comes after the last datagram, which keeps the race short.
     fn read_dump(&mut self, request: &Message) -> Result<Option<Dump>, Error> {
         let sequence = self.send(&[(request, NLM_F_DUMP)])?;
-        let (mut bytes, mut datagram) = (Vec::new(), Vec::new());
+        let bytes =
+            DATAGRAM_BUFFER.with_borrow_mut(|datagram| self.receive_dump(sequence, datagram))?;
+        let Some((bytes, is_stuck)) = bytes else {
+            return Ok(None);
+        };
+        let mut dump = decode_dump(&bytes)?;
+        dump.is_cut |= is_stuck;
+        Ok(Some(dump))
+    }
+
+    /// The messages of a dump, and whether the kernel came no further; `None` when it was raced, or when a datagram was
+    /// larger than the buffer, which has grown then.
+    fn receive_dump(
+        &mut self,
+        sequence: u32,
+        datagram: &mut Vec<u8>,
+    ) -> Result<Option<(Vec<u8>, bool)>, Error> {
+        let mut bytes = Vec::new();
         let (mut raced, mut ended, mut is_stuck) = (false, false, false);
         while !ended && !is_stuck && !self.is_late() {
-            self.receive_datagram(&mut datagram)?;
+            if !self.receive_into(datagram)? {
+                self.leave_dump()?;
+                return Ok(None);
+            }
             is_stuck = datagram.is_empty();
-            for part in split(&datagram) {
+            for part in split(datagram) {
                 let (header, message) = part?;
                 if header.sequence_number == sequence {
                     raced |= header.flags & NLM_F_DUMP_INTR != 0;
@@ -218,12 +244,8 @@ impl Socket {
         }
         if !ended && !is_stuck {
             return Err(Error::Late);
-        } else if !is_stuck && raced {
-            return Ok(None);
         }
-        let mut dump = decode_dump(&bytes)?;
-        dump.is_cut |= is_stuck;
-        Ok(Some(dump))
+        Ok(Some((bytes, is_stuck)).filter(|_| is_stuck || !raced))
     }
 
     /// Ends a dump before its end: the kernel allows only one at a time.
@@ -351,23 +373,28 @@ impl Socket {
 
     /// Waits for the next datagram: each message's header, with the message or the reason why it cannot be decoded.
     pub fn receive(&mut self) -> Result<Vec<Received>, Error> {
-        let mut datagram = Vec::new();
-        self.receive_datagram(&mut datagram)?;
+        const LENGTH_ONLY: libc::c_int = libc::MSG_PEEK | libc::MSG_TRUNC;
+        let length =
+            retry_interrupted(|| self.raw.recv(&mut [0_u8; 0].as_mut_slice(), LENGTH_ONLY))?;
+        let mut datagram = Vec::with_capacity(length);
+        retry_interrupted(|| self.raw.recv(&mut datagram, 0))?;
         split(&datagram)
             .map(|part| part.map(|(header, message)| (header, decode(message))))
             .collect()
     }
 
-    /// Waits for the next datagram and puts it into the buffer, which grows with it: a link that has thousands of source
-    /// MACs is one message. No socket keeps a buffer: there are as many as pods.
-    fn receive_datagram(&mut self, buffer: &mut Vec<u8>) -> Result<(), Error> {
-        const LENGTH_ONLY: libc::c_int = libc::MSG_PEEK | libc::MSG_TRUNC;
-        let length =
-            retry_interrupted(|| self.raw.recv(&mut [0_u8; 0].as_mut_slice(), LENGTH_ONLY))?;
+    /// Waits for the next datagram of a dump and puts it into the buffer. Returns whether it fitted: if not, it is lost, and the
+    /// buffer has grown. A link that has thousands of source MACs is one message.
+    fn receive_into(&self, buffer: &mut Vec<u8>) -> Result<bool, Error> {
         buffer.clear();
-        buffer.reserve(length.max(DATAGRAM));
-        retry_interrupted(|| self.raw.recv(buffer, 0))?;
-        Ok(())
+        buffer.reserve(DATAGRAM);
+        let length = retry_interrupted(|| self.raw.recv(buffer, libc::MSG_TRUNC))?;
+        let fitted = length <= buffer.len();
+        if !fitted {
+            buffer.clear();
+            buffer.reserve(length);
+        }
+        Ok(fitted)
     }
 }
 

@@ -4,11 +4,17 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::net::Ipv6Addr;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::OnceLock;
 
+use nix::fcntl::{self, OFlag};
+use nix::sys::stat::Mode;
+use nix::unistd;
+
+use super::devconf;
 use crate::fault::point;
 use crate::model::IfName;
 use crate::model::sysctl::{Folder, Settings, SysctlKey, Sysctls};
@@ -29,33 +35,52 @@ pub fn write(folder: Folder, dev: &IfName, key: &SysctlKey, value: &str) -> io::
     file.write_all(value.as_bytes())
 }
 
-/// The interface's secret for stable privacy addresses (RFC 7217), if one is set.
-pub fn stable_secret(dev: &IfName) -> Option<Ipv6Addr> {
-    let file = path(Folder::Ipv6Conf, dev.as_bytes()).join("stable_secret");
-    fs::read_to_string(file).ok()?.trim().parse().ok()
-}
-
 /// Not restored: only the kernel changes the first, and the second is no number.
 const NOT_SETTINGS: [SysctlKey; 2] = [
     SysctlKey::known("mc_forwarding"),
-    SysctlKey::known("stable_secret"),
+    SysctlKey::known(STABLE_SECRET),
 ];
+/// The interface's secret for stable privacy addresses (RFC 7217); without one it cannot be read.
+const STABLE_SECRET: &str = "stable_secret";
 
-/// Adds the settings that this kernel has and that its link dump lacks, from their files.
+/// Adds what this kernel has and its link dump lacks, from files.
 pub(super) fn complete(settings: &mut Sysctls, dev: &IfName) {
     for folder in [Folder::Ipv4Conf, Folder::Ipv6Conf] {
-        let dumped = settings.folder_mut(folder);
-        let is_beyond = |key: &&SysctlKey| !dumped.contains_key(key) && !NOT_SETTINGS.contains(key);
-        if dumped.is_empty() {
+        if settings.folder_mut(folder).is_empty() {
             continue;
         }
-        let beyond: Vec<&SysctlKey> = known_keys(folder).iter().filter(is_beyond).collect();
-        for key in beyond {
-            let file = path(folder, dev.as_bytes()).join(key.as_str());
-            let value = fs::read_to_string(file).ok();
-            let value = value.and_then(|text| text.trim().parse().ok());
-            dumped.extend(value.map(|value| (*key, value)));
+        let (undumped, has_secret) = (devconf::undumped(folder), folder == Folder::Ipv6Conf);
+        if undumped.is_empty() && !has_secret {
+            continue;
         }
+        let Ok(files) = Files::open(folder, dev) else {
+            continue;
+        };
+        let value = |key: &SysctlKey| Some((*key, files.read(key.as_str())?));
+        let values: Vec<_> = undumped.iter().filter_map(value).collect();
+        settings.folder_mut(folder).extend(values);
+        if has_secret {
+            settings.stable_secret = files.read(STABLE_SECRET);
+        }
+    }
+}
+
+/// The files of one interface. Names in `/proc/sys/net` cost the more, the more namespaces there are: each has its own file
+/// of the same name, and the kernel compares with all of them (`proc_sys_compare`). So the folder is found once.
+struct Files(OwnedFd);
+
+impl Files {
+    fn open(folder: Folder, dev: &IfName) -> nix::Result<Self> {
+        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        fcntl::open(&path(folder, dev.as_bytes()), flags, Mode::empty()).map(Self)
+    }
+
+    fn read<T: FromStr>(&self, name: &str) -> Option<T> {
+        let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+        let file = fcntl::openat(&self.0, name, flags, Mode::empty()).ok()?;
+        let mut text = [0; 64];
+        let length = unistd::read(&file, &mut text).ok()?;
+        str::from_utf8(&text[..length]).ok()?.trim().parse().ok()
     }
 }
 
@@ -70,10 +95,10 @@ pub fn defaults() -> io::Result<Sysctls> {
 }
 
 fn read_all(folder: Folder) -> io::Result<Settings> {
-    let mut settings = Settings::new();
+    let mut settings = Vec::new();
     let folder = path(folder, DEFAULT);
     let entries = match fs::read_dir(&folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(settings),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Settings::new()),
         entries => entries?,
     };
     for entry in entries {
@@ -85,13 +110,13 @@ fn read_all(folder: Folder) -> io::Result<Settings> {
             .ok()
             .and_then(|text| text.trim().parse().ok())
         {
-            settings.insert(key, value);
+            settings.push((key, value));
         }
     }
-    Ok(settings)
+    Ok(settings.into_iter().collect())
 }
 
-/// The settings that this kernel has, from the folder `all`.
+/// The settings that this kernel has and that can be restored, from the folder `all`.
 pub(super) fn known_keys(folder: Folder) -> &'static BTreeSet<SysctlKey> {
     static IPV4: OnceLock<BTreeSet<SysctlKey>> = OnceLock::new();
     static IPV6: OnceLock<BTreeSet<SysctlKey>> = OnceLock::new();
@@ -103,6 +128,7 @@ pub(super) fn known_keys(folder: Folder) -> &'static BTreeSet<SysctlKey> {
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
         names
             .filter_map(|name| SysctlKey::try_from(name).ok())
+            .filter(|key| !NOT_SETTINGS.contains(key))
             .collect()
     };
     match folder {

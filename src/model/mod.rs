@@ -28,6 +28,7 @@ pub mod problem;
 pub mod raw;
 pub mod route;
 pub mod rule;
+pub mod settings;
 pub mod stack;
 pub mod state;
 pub mod summary;

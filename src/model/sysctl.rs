@@ -1,6 +1,6 @@
 //! Per-interface sysctls: `/proc/sys/net/ipv{4,6}/{conf,neigh}/<interface>/<key>`.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::net::Ipv6Addr;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -8,6 +8,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use super::settings::Settings;
 use super::text::Invalid;
 
 /// The name of one per-interface sysctl, such as `arp_notify`: lower-case letters, digits and `_` only, so that no
@@ -36,16 +37,24 @@ impl<'de> Deserialize<'de> for SysctlKey {
     }
 }
 
-impl TryFrom<String> for SysctlKey {
+impl TryFrom<&str> for SysctlKey {
     type Error = Invalid;
 
-    fn try_from(text: String) -> Result<Self, Invalid> {
+    fn try_from(text: &str) -> Result<Self, Invalid> {
         let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
         if !text.is_empty() && text.bytes().all(allowed) {
             Ok(Self(interned(text)))
         } else {
             Err(Invalid::new(&text, "the name of a per-interface sysctl"))
         }
+    }
+}
+
+impl TryFrom<String> for SysctlKey {
+    type Error = Invalid;
+
+    fn try_from(text: String) -> Result<Self, Invalid> {
+        text.as_str().try_into()
     }
 }
 
@@ -56,56 +65,31 @@ impl fmt::Display for SysctlKey {
 }
 
 /// The one copy of a name: each of a thousand pods has a hundred settings, and the kernel some hundred names.
-fn interned(name: String) -> &'static str {
+fn interned(name: &str) -> &'static str {
     static NAMES: LazyLock<Mutex<HashSet<&'static str>>> = LazyLock::new(Mutex::default);
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = names.get(name.as_str()) {
+    if let Some(known) = names.get(name) {
         return known;
     }
-    let name = name.leak();
+    let name = name.to_owned().leak();
     names.insert(name);
     name
-}
-
-/// One family's integer settings, in the units of their files in `/proc/sys`.
-pub type Settings = BTreeMap<SysctlKey, i64>;
-
-/// Settings in half the memory: a map that is made at once, and not entry by entry, has full nodes.
-fn packed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Settings, D::Error> {
-    let settings = Settings::deserialize(deserializer)?;
-    Ok(settings.into_iter().collect())
 }
 
 /// All per-interface settings of one link.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sysctls {
     /// `/proc/sys/net/ipv4/conf/<interface>`.
-    #[serde(
-        default,
-        skip_serializing_if = "BTreeMap::is_empty",
-        deserialize_with = "packed"
-    )]
+    #[serde(default, skip_serializing_if = "Settings::is_empty")]
     pub ipv4: Settings,
     /// `/proc/sys/net/ipv6/conf/<interface>`.
-    #[serde(
-        default,
-        skip_serializing_if = "BTreeMap::is_empty",
-        deserialize_with = "packed"
-    )]
+    #[serde(default, skip_serializing_if = "Settings::is_empty")]
     pub ipv6: Settings,
     /// `/proc/sys/net/ipv4/neigh/<interface>`.
-    #[serde(
-        default,
-        skip_serializing_if = "BTreeMap::is_empty",
-        deserialize_with = "packed"
-    )]
+    #[serde(default, skip_serializing_if = "Settings::is_empty")]
     pub neigh4: Settings,
     /// `/proc/sys/net/ipv6/neigh/<interface>`.
-    #[serde(
-        default,
-        skip_serializing_if = "BTreeMap::is_empty",
-        deserialize_with = "packed"
-    )]
+    #[serde(default, skip_serializing_if = "Settings::is_empty")]
     pub neigh6: Settings,
     /// `/proc/sys/net/ipv6/conf/<interface>/stable_secret` where one is set (RFC 7217).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,6 +113,22 @@ impl Sysctls {
             (Folder::Ipv4Neigh, neigh4),
             (Folder::Ipv6Neigh, neigh6),
         ]
+    }
+
+    /// Adds what `other` has and this lacks.
+    pub(crate) fn complete_from(&mut self, other: &Self) {
+        let Self {
+            ipv4,
+            ipv6,
+            neigh4,
+            neigh6,
+            stable_secret,
+        } = other;
+        self.ipv4.complete_from(ipv4);
+        self.ipv6.complete_from(ipv6);
+        self.neigh4.complete_from(neigh4);
+        self.neigh6.complete_from(neigh6);
+        self.stable_secret = self.stable_secret.or(*stable_secret);
     }
 
     /// Whether the link adds link-local addresses of its own (`addr_gen_mode` is not `IN6_ADDR_GEN_MODE_NONE`).

@@ -185,7 +185,7 @@ impl Completion<'_> {
         let dev = &attachment.ifname;
         let wanted = attachment.tuning.sysctls.folders();
         for ((folder, wanted), (_, known)) in wanted.into_iter().zip(now.sysctls.folders()) {
-            for (key, value) in wanted.iter().filter(|(key, _)| !known.contains_key(*key)) {
+            for (key, value) in wanted.iter().filter(|(key, _)| !known.contains_key(key)) {
                 let object = format!("sysctl net/{}/{dev}/{key} = {value}", folder.as_str());
                 self.problems
                     .push(PartialCause::SettingUnknown.error(object));
@@ -262,7 +262,7 @@ fn tune(attachment: &Attachment, link: &mut Link) {
     for from in [implied, sysctls] {
         let into = &mut link.sysctls;
         for (folder, settings) in from.folders() {
-            into.folder_mut(folder).extend(settings.clone());
+            into.folder_mut(folder).extend(settings.iter().copied());
         }
         into.stable_secret = from.stable_secret.or(into.stable_secret);
     }

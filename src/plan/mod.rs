@@ -24,7 +24,7 @@ use crate::model::{Hardware, IfName, Indexed, Link, Mac, NetState, Parent, Probl
 
 pub use crate::plan::cni_complete::complete;
 pub use host::host;
-pub use pod::pod;
+pub use pod::{missing_links, pod};
 pub use step::{Change, Object, Rewrite, Step};
 
 /// The observation of one namespace.

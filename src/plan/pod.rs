@@ -20,28 +20,48 @@ pub fn pod(
     observed: Observed<'_>,
     host: &HostLinks,
 ) -> Plan {
-    let wanted = if withheld.is_empty() {
-        Cow::Borrowed(recorded)
-    } else {
-        Cow::Owned(recorded.without(withheld))
-    };
-    let wanted = &*wanted;
-    let mut planner = Planner {
-        recorded,
-        wanted: Indexed::new(wanted),
-        now: Indexed::new(observed.state),
-        observed,
-        host,
-        plan: Plan::default(),
-        settled: BTreeSet::new(),
-        added: BTreeSet::new(),
-    };
-    for link in &wanted.links {
-        planner.link(link);
-    }
+    let wanted = without(recorded, withheld);
+    let mut planner = Planner::new(recorded, &wanted, observed, host);
+    planner.links();
     planner.finish();
     planner.surplus();
     planner.plan
+}
+
+/// The links on links of the host that the pod's plan creates, where these links are there now.
+#[must_use]
+pub fn missing_links(
+    recorded: &NetState,
+    withheld: &BTreeSet<Claim>,
+    now: &NetState,
+    host: &HostLinks,
+) -> Vec<Link> {
+    let observed = Observed {
+        state: now,
+        new_link: None,
+        age: 0,
+    };
+    let wanted = without(recorded, withheld);
+    let mut planner = Planner::new(recorded, &wanted, observed, host);
+    planner.links();
+    let missing = planner
+        .plan
+        .steps
+        .into_iter()
+        .filter_map(|step| match step {
+            Step::AddLink(link) if link.is_on_host() => Some(*link),
+            _ => None,
+        });
+    // Not in the memory of all steps.
+    missing.collect::<Vec<_>>().into_boxed_slice().into_vec()
+}
+
+fn without<'a>(recorded: &'a NetState, withheld: &BTreeSet<Claim>) -> Cow<'a, NetState> {
+    if withheld.is_empty() {
+        Cow::Borrowed(recorded)
+    } else {
+        Cow::Owned(recorded.without(withheld))
+    }
 }
 
 struct Planner<'a> {
@@ -58,7 +78,31 @@ struct Planner<'a> {
     added: BTreeSet<IfName>,
 }
 
-impl Planner<'_> {
+impl<'a> Planner<'a> {
+    fn new(
+        recorded: &'a NetState,
+        wanted: &'a NetState,
+        observed: Observed<'a>,
+        host: &'a HostLinks,
+    ) -> Self {
+        Self {
+            recorded,
+            wanted: Indexed::new(wanted),
+            now: Indexed::new(observed.state),
+            observed,
+            host,
+            plan: Plan::default(),
+            settled: BTreeSet::new(),
+            added: BTreeSet::new(),
+        }
+    }
+
+    fn links(&mut self) {
+        for link in &self.wanted.state.links {
+            self.link(link);
+        }
+    }
+
     fn link(&mut self, wanted: &Link) {
         let now = self.now.link(&wanted.name);
         match now {

@@ -85,6 +85,15 @@ pub enum Step {
 }
 
 impl Step {
+    /// Whether it only adds an address or a route, or takes a link up.
+    pub(crate) fn is_addition(&self) -> bool {
+        match self {
+            Self::AddAddress(_) | Self::AddRoute { .. } => true,
+            Self::SetLink { change, .. } => *change == Change::Up,
+            _ => false,
+        }
+    }
+
     /// The addresses that it adds.
     pub(crate) fn added_addresses(&self) -> Vec<&Address> {
         match self {

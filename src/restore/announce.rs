@@ -14,7 +14,7 @@ use super::job::Job;
 use crate::context::Pending;
 use crate::inventory::observe::Host;
 use crate::kernel::packet::Sender;
-use crate::kernel::{Socket, dump, frame};
+use crate::kernel::{Socket, frame, state};
 use crate::model::address::{DADFAILED, TENTATIVE};
 use crate::model::problem::RestoreCause;
 use crate::model::{Address, Link, Mac, Parent, Problem};
@@ -124,7 +124,7 @@ impl Tentative {
         /// For one pod: it may have tens of thousands of addresses.
         const LIMIT: Duration = Duration::from_millis(100);
         self.socket.limit(Some(Instant::now() + LIMIT));
-        let state = dump::links_and_addresses(&mut self.socket, None);
+        let state = state::links_and_addresses(&mut self.socket, None);
         let is_usable = |now: &&Address| now.flags & (TENTATIVE | DADFAILED) == 0;
         let addresses = state.iter().flat_map(|state| &state.addresses);
         let usable: HashSet<_> = addresses.filter(is_usable).map(Address::key).collect();

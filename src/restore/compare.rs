@@ -5,7 +5,7 @@ use crate::inventory::matched::Matched;
 use crate::inventory::observe::Host;
 use crate::inventory::survey::Surveyed;
 use crate::inventory::visit::visit;
-use crate::kernel::dump;
+use crate::kernel::state;
 use crate::matching::at_risk::PodDrivers;
 use crate::model::sysctl::Sysctls;
 use crate::model::{Code, NetState, Problem};
@@ -68,7 +68,7 @@ pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Compariso
         matched,
         ..
     } = surveyed;
-    let new_link = dump::new_link_settings(&mut host.socket)
+    let new_link = state::new_link_settings(&mut host.socket)
         .map_err(|error| cannot_observe("host", &error))?;
     let observed = baseline.observed(&host.state, Some(&new_link));
     let (host_plan, links) = plan::host(&baseline.state, observed, &baseline.devices);
@@ -99,7 +99,7 @@ impl Matched {
         let drivers = PodDrivers::of(&state, &host.state);
         let (mut compared, creates) = self.planned(&state, links, None);
         if depth == Depth::Complete && creates {
-            let settings = self.pod.socket().and_then(dump::new_link_settings);
+            let settings = self.pod.socket().and_then(state::new_link_settings);
             let settings = settings.map_err(|error| cannot_observe("conf/default", &error))?;
             (compared, _) = self.planned(&state, links, Some(&settings));
         }

@@ -7,7 +7,7 @@ use crate::inventory::rejected::Reason;
 use crate::inventory::stored::Stored;
 use crate::inventory::survey::{Surveyed, survey};
 use crate::inventory::visit::visit;
-use crate::kernel::dump;
+use crate::kernel::state;
 use crate::matching::Selection;
 use crate::model::{Checkpoint, NetState, PodInfo, Problem};
 use crate::plan::{HostLinks, Step};
@@ -101,7 +101,7 @@ fn inspect_surveyed(mut surveyed: Surveyed) -> Inspected {
 
 /// The settings that a restore would write if the pod had no link at all; none where they cannot be read.
 fn settings(matched: &mut Matched, links: &HostLinks) -> Vec<Step> {
-    let read = |pod: &mut Pod| dump::new_link_settings(pod.socket()?);
+    let read = |pod: &mut Pod| state::new_link_settings(pod.socket()?);
     let pods = std::slice::from_mut(&mut matched.pod);
     let Some(Ok(Ok(new_link))) = visit(pods, read).pop() else {
         return Vec::new();

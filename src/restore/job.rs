@@ -5,41 +5,37 @@ use std::slice;
 use std::time::{Duration, Instant};
 
 use super::apply::{self, Applied, Failure, remaining};
-use super::conflict::{self, Target};
+use super::conflict::Target;
+use super::look::link_names;
 use super::{RestoreState, RestoredPod};
 use crate::inventory::cannot_observe;
 use crate::inventory::matched::Matched;
 use crate::inventory::observe::{Host, Pod};
 use crate::journal;
 use crate::kernel::Error;
-use crate::model::address::TENTATIVE;
 use crate::model::problem::{ConflictCause, Holder, RestoreCause};
-use crate::model::sysctl::{SysctlKey, Sysctls};
-use crate::model::{
-    Address, Claim, ConflictProbe, IfName, Indexed, Link, LinkKind, Mac, NetState, Parent, PodId,
-    Problem,
-};
-use crate::plan::{self, HostLinks, Plan, Step};
+use crate::model::{Address, Claim, IfName, Indexed, Link, Mac, NetState, Parent, PodId, Problem};
+use crate::plan::{self, Plan, Step};
 
 /// One pod during a restore.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) matched: Matched,
     /// The links that it had before, once they were read.
-    before: Option<Vec<IfName>>,
+    pub(super) before: Option<Vec<IfName>>,
     /// Missing links on the host's links.
     pub(super) missing: Vec<Link>,
     /// Addresses to probe before they are added.
-    targets: Vec<Target>,
+    pub(super) targets: Vec<Target>,
     /// Links that this run has created.
-    created: Vec<IfName>,
+    pub(super) created: Vec<IfName>,
     /// Links with IPv6 forwarding.
-    routers: BTreeSet<IfName>,
+    pub(super) routers: BTreeSet<IfName>,
     /// Steps that were carried out.
     done: Vec<Step>,
     failures: Vec<Failure>,
     /// The last observation and what it shows to be missing.
-    last: Option<(NetState, Plan)>,
+    pub(super) last: Option<(NetState, Plan)>,
     /// Why it cannot be observed.
     broken: Option<Problem>,
     /// The link that has the MAC of this pod's link.
@@ -155,34 +151,6 @@ impl Job {
             .is_some_and(|(_, plan)| !plan.later.is_empty())
     }
 
-    /// Reads the links, which shows the missing ones, and for a probe the addresses; inside the pod's namespace.
-    pub(super) fn survey(&mut self, host: &Host, links: &HostLinks, probe: ConflictProbe) {
-        if self.before.is_some() {
-            return;
-        }
-        let pod = &mut self.matched.pod;
-        let state = match probe {
-            ConflictProbe::Off => pod.observe_links_inside(host),
-            ConflictProbe::Fast | ConflictProbe::Rfc5227 => pod.observe_claims_inside(host),
-        };
-        let state = match state {
-            Ok(state) => state,
-            Err(error) => return self.give_up(&error),
-        };
-        if probe != ConflictProbe::Off {
-            self.targets = conflict::targets(&self.matched, &state, links);
-        }
-        self.before = Some(link_names(&state));
-        let plan = self.matched.plan(&state, None, links, &self.created);
-        let missing = plan.steps.into_iter().filter_map(|step| match step {
-            Step::AddLink(link) if link.is_on_host() => Some(*link),
-            _ => None,
-        });
-        self.missing = missing.collect();
-        // It has the memory of all steps.
-        self.missing.shrink_to_fit();
-    }
-
     /// The addresses to probe, once.
     pub(super) fn take_targets(&mut self) -> Vec<Target> {
         std::mem::take(&mut self.targets)
@@ -215,46 +183,29 @@ impl Job {
         self.finished = true;
     }
 
-    /// Observes and plans; the calling thread is inside the pod's namespace.
-    pub(super) fn observe(&mut self, host: &Host, links: &HostLinks) {
-        let mut state = match self.matched.observe_inside(host) {
-            Ok(state) => state,
-            Err(error) => return self.give_up(&error),
-        };
-        let plan = self.matched.plan(&state, None, links, &self.created);
-        let stuck = self
-            .last
-            .as_ref()
-            .is_some_and(|(_, last)| last.steps == plan.steps);
-        let waiting = state
-            .addresses
-            .iter()
-            .any(|address| address.flags & TENTATIVE != 0);
-        self.finished = plan.steps.is_empty() || (stuck && !waiting);
-        self.routers = routers(&state);
-        if self.finished && plan.later.is_empty() {
-            // Most of what a thousand pods would keep, and nothing is compared with them any more.
-            forget_settings(&mut state);
-            if let Some(recorded) = &mut self.matched.checkpoint.netfix {
-                forget_settings(&mut recorded.state);
-            }
-        }
-        self.last = Some((state, plan));
-    }
-
-    /// Applies what was planned from inside; links on the host's were created before.
-    pub(super) fn act(&mut self) {
+    /// Applies what was planned from inside; links on the host's were created before. Returns whether that only added addresses
+    /// and routes and took links up.
+    pub(super) fn act(&mut self) -> bool {
         let Some((state, plan)) = &self.last else {
-            return;
+            return false;
         };
+        let only_adds = plan.steps.iter().all(Step::is_addition);
         let from_inside = |step: &&Step| !is_from_host(step);
         let steps: Vec<Step> = plan.steps.iter().filter(from_inside).cloned().collect();
         self.failures.retain(|failure| is_from_host(&failure.step));
         let socket = match self.matched.pod.socket() {
             Ok(socket) => socket,
-            Err(error) => return self.give_up(&error),
+            Err(error) => {
+                self.give_up(&error);
+                return false;
+            }
         };
-        let Applied { done, failures } = apply::run(socket, state, steps);
+        let Applied {
+            done,
+            failures,
+            detoured,
+        } = apply::run(socket, state, steps);
+        let is_plain = only_adds && !detoured && failures.is_empty();
         let gone = if socket.is_late() {
             BTreeSet::new()
         } else {
@@ -276,6 +227,7 @@ impl Job {
             }
             self.finished = true;
         }
+        is_plain
     }
 
     /// Whether nothing is known of what it has now.
@@ -380,28 +332,6 @@ impl Job {
 
 fn log_done(matched: &Matched, steps: &[Step]) {
     journal::applied(Some((&matched.info, &matched.checkpoint.netns)), steps);
-}
-
-fn link_names(state: &NetState) -> Vec<IfName> {
-    let links = state
-        .links
-        .iter()
-        .filter(|link| link.kind != LinkKind::Loopback);
-    links.map(|link| link.name.clone()).collect()
-}
-
-/// The links with IPv6 forwarding.
-fn routers(state: &NetState) -> BTreeSet<IfName> {
-    const FORWARDING: SysctlKey = SysctlKey::known("forwarding");
-    let is_router = |link: &&Link| link.sysctls.ipv6.get(&FORWARDING) == Some(&1);
-    let routers = state.links.iter().filter(is_router);
-    routers.map(|link| link.name.clone()).collect()
-}
-
-fn forget_settings(state: &mut NetState) {
-    for link in &mut state.links {
-        link.sysctls = Sysctls::default();
-    }
 }
 
 fn is_from_host(step: &Step) -> bool {

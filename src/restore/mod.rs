@@ -11,6 +11,7 @@ mod holders;
 mod host;
 pub(crate) mod inspect;
 mod job;
+mod look;
 mod managed;
 mod pods;
 pub(crate) mod request;

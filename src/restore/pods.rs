@@ -72,6 +72,7 @@ pub(super) fn restore(
     let limit = turn.limit();
     let count_open = |jobs: &[&mut Job]| jobs.iter().filter(|job| is_open(job)).count();
     let mut deadline = None;
+    progress.notice(Progress::Advance(jobs.len() - count_open(jobs)));
     loop {
         let open_before = count_open(jobs);
         if open_before == 0 || deadline.is_some_and(|deadline| Instant::now() > deadline) {
@@ -112,10 +113,10 @@ fn work_on(jobs: &mut [&mut Job], limit: Option<Duration>, host: &Host, links: &
         if job.is_unread() {
             job.observe(host, links);
         }
-        if !job.finished {
-            job.act();
-        }
-        if !job.finished {
+        let only_added = !job.finished && job.act();
+        if !job.finished && only_added {
+            job.observe_additions(host, links);
+        } else if !job.finished {
             job.observe(host, links);
         }
     });

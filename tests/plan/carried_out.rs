@@ -94,14 +94,9 @@ pub(super) fn kernel(case: &Case, state: &NetState) -> Kernel {
     }
     kernel.new_link = new_link(case);
     let accepts = wanted().filter_map(|link| {
-        Some(
-            *link
-                .sysctls
-                .ipv6
-                .iter()
-                .find(|(key, _)| key.as_str() == "accept_ra")?
-                .1,
-        )
+        let mut settings = link.sysctls.ipv6.iter();
+        let (_, value) = settings.find(|(key, _)| key.as_str() == "accept_ra")?;
+        Some(*value)
     });
     kernel.router = accepts.max() == Some(0);
     kernel

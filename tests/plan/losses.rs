@@ -19,9 +19,9 @@ fn intact(mut case: Case) -> Case {
         .iter_mut()
         .filter(|link| link.kind != LinkKind::Loopback)
     {
-        link.sysctls
-            .ipv4
-            .retain(|key, _| known.ipv4.contains_key(key));
+        let settings = link.sysctls.ipv4.iter();
+        let settings = settings.filter(|(key, _)| known.ipv4.contains_key(key));
+        link.sysctls.ipv4 = settings.copied().collect();
         // What the snapshot names, and what the kernel gives a link.
         link.traffic.lost.clear();
         link.qdisc = None;
@@ -91,9 +91,8 @@ fn losses(case: &Case) -> Vec<Loss> {
             (link.txqueuelen, link.group) = (77, 7);
             // A bond decides which flags its ports have.
             link.flags.allmulti ^= link.master.is_none();
-            for value in link.sysctls.ipv4.values_mut() {
-                *value += 1;
-            }
+            let settings = link.sysctls.ipv4.iter();
+            link.sysctls.ipv4 = settings.map(|(key, value)| (*key, value + 1)).collect();
         });
         for at in 0..link.traffic.objects.len() {
             lose(

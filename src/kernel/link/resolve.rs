@@ -2,8 +2,8 @@
 
 use super::RawLink;
 use crate::kernel::dump::{HostView, Names};
+use crate::kernel::ethtool;
 use crate::kernel::nsid::HostId;
-use crate::kernel::{ethtool, sysctl};
 use crate::model::{Link, LinkKind, Parent};
 
 /// Kinds whose `IFLA_LINK` is their peer, not their parent.
@@ -28,9 +28,6 @@ pub(in crate::kernel) fn resolve(raw: RawLink, names: &Names, host: Option<HostV
     }
     if has_hardware {
         link.hardware = Some(ethtool::hardware(&link.name));
-    }
-    if !link.sysctls.ipv6.is_empty() {
-        link.sysctls.stable_secret = sysctl::stable_secret(&link.name);
     }
     link
 }

@@ -1,0 +1,168 @@
+//! What a namespace holds, from all its tables or some, its settings and its qdiscs.
+
+use super::dump::{self, HostView};
+use super::{Error, Socket, connected, multicast, ntable, sysctl, traffic};
+use crate::model::sysctl::Sysctls;
+use crate::model::{Link, LinkKind, NetState};
+
+/// Everything in the calling thread's namespace, read through a socket of that namespace. An object that the model
+/// cannot hold goes to [`NetState::unsupported`].
+pub fn whole(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState, Error> {
+    let state = links(socket, host)?;
+    complete(socket, state)
+}
+
+/// The same, of a namespace whose links were read a moment ago.
+pub fn complete(socket: &mut Socket, links: NetState) -> Result<NetState, Error> {
+    let mut state = addresses_and_routes(socket, links)?;
+    let (table4, table6) = ntable::read(socket)?;
+    let mut groups = multicast::joined().map_err(Error::from)?;
+    for link in &mut state.links {
+        link.groups = groups.remove(&link.index).unwrap_or_default();
+    }
+    for link in state
+        .links
+        .iter_mut()
+        .filter(|link| link.kind != LinkKind::Loopback)
+    {
+        link.sysctls.neigh4 = table4.of_link.get(&link.index).cloned().unwrap_or_default();
+        link.sysctls.neigh6 = table6.of_link.get(&link.index).cloned().unwrap_or_default();
+        sysctl::complete(&mut link.sysctls, &link.name);
+    }
+    traffic::read(socket, &mut state.links)?;
+    let links = dump::by_index(&state.links);
+    let unsupported = &mut state.unsupported;
+    state.nexthops = dump::nexthops(socket, &links, unsupported)?;
+    state.rules = dump::rules(socket, unsupported)?;
+    state.neighbours = dump::neighbours(socket, &links, unsupported)?;
+    Ok(state)
+}
+
+/// The state of a namespace that was `before` a moment ago, and in which since then links went up, and addresses and routes were
+/// added: only these are read again. `None` if that does not suffice.
+pub fn after_additions(
+    socket: &mut Socket,
+    host: Option<HostView<'_>>,
+    before: &NetState,
+) -> Result<Option<NetState>, Error> {
+    if !before.unsupported.is_empty() {
+        return Ok(None);
+    }
+    let mut state = links(socket, host)?;
+    for link in &mut state.links {
+        let is_it = |then: &&Link| (then.index, &then.name) == (link.index, &link.name);
+        let Some(then) = before.links.iter().find(is_it) else {
+            return Ok(None);
+        };
+        link.groups.clone_from(&then.groups);
+        link.sysfs.clone_from(&then.sysfs);
+        link.traffic.clone_from(&then.traffic);
+        link.sysctls.complete_from(&then.sysctls);
+    }
+    let mut state = addresses_and_routes(socket, state)?;
+    state.nexthops.clone_from(&before.nexthops);
+    state.rules.clone_from(&before.rules);
+    state.neighbours.clone_from(&before.neighbours);
+    Ok(Some(state))
+}
+
+/// The links alone, without what only files or other tables have.
+pub fn links(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState, Error> {
+    let mut state = NetState::default();
+    state.links = dump::links(socket, host, &mut state.unsupported)?;
+    Ok(state)
+}
+
+/// The links and the addresses alone: what others may claim too.
+pub fn links_and_addresses(
+    socket: &mut Socket,
+    host: Option<HostView<'_>>,
+) -> Result<NetState, Error> {
+    let state = links(socket, host)?;
+    with_addresses(socket, state)
+}
+
+/// The same, where the links were read a moment ago.
+pub fn with_addresses(socket: &mut Socket, links: NetState) -> Result<NetState, Error> {
+    let mut state = links;
+    let names = dump::by_index(&state.links);
+    state.addresses = dump::addresses(socket, &names, &mut state.unsupported)?;
+    Ok(state)
+}
+
+/// The links, addresses and routes alone: what the namespace reaches.
+pub fn links_addresses_and_routes(
+    socket: &mut Socket,
+    host: Option<HostView<'_>>,
+) -> Result<NetState, Error> {
+    let state = links(socket, host)?;
+    addresses_and_routes(socket, state)
+}
+
+/// How often addresses and routes are read, at most, where an address lacks a route.
+const READINGS: usize = 4;
+
+fn addresses_and_routes(socket: &mut Socket, links: NetState) -> Result<NetState, Error> {
+    let mut state = links;
+    let names = dump::by_index(&state.links);
+    let of_links = state.unsupported.clone();
+    let mut before = Vec::new();
+    for _ in 0..READINGS {
+        state.unsupported.clone_from(&of_links);
+        state.addresses = dump::addresses(socket, &names, &mut state.unsupported)?;
+        let routes = dump::routes(socket, &names, &mut state.unsupported)?;
+        connected::separate(&mut state, routes);
+        let lacking = connected::lacking(&state);
+        if lacking == before {
+            break;
+        }
+        before = lacking;
+        // It lists an address a moment before its routes, under the lock that a dump of links needs.
+        dump::link_table(socket, &mut Vec::new())?;
+    }
+    Ok(state)
+}
+
+/// The initial settings of a new link in the calling thread's namespace.
+pub fn new_link_settings(socket: &mut Socket) -> Result<Sysctls, Error> {
+    let (table4, table6) = ntable::read(socket)?;
+    let (neigh4, neigh6) = (table4.of_new_link, table6.of_new_link);
+    Ok(Sysctls {
+        neigh4,
+        neigh6,
+        ..sysctl::defaults()?
+    })
+}
+
+/// The state that datagrams describe, as far as they alone do: without what is read from files and by ioctl.
+#[cfg(feature = "fuzzing")]
+pub fn state_in(datagrams: &[u8]) -> Result<NetState, Error> {
+    let answer = || super::codec::decode_dump(datagrams);
+    let mut state = NetState::default();
+    let unsupported = &mut state.unsupported;
+    let raws = dump::links_in(answer()?, unsupported);
+    let links = raws
+        .iter()
+        .map(|raw| (raw.link.index, raw.link.name.clone()));
+    let names: dump::Names = links.collect();
+    let host = HostView {
+        id: super::nsid::HostId::Known(0),
+        names: &names,
+    };
+    let resolved = raws.into_iter().map(|raw| super::link::RawLink {
+        has_hardware: false,
+        ..raw
+    });
+    state.links = resolved
+        .map(|raw| super::link::resolve(raw, &names, Some(host)))
+        .collect();
+    let links = dump::by_index(&state.links);
+    state.addresses = dump::addresses_in(answer()?, &links, unsupported);
+    let routes = dump::routes_in(answer()?, &links, unsupported);
+    state.nexthops = dump::nexthops_in(&answer()?, &links, unsupported);
+    state.rules = dump::rules_in(answer()?, unsupported);
+    state.neighbours = dump::neighbours_in(answer()?, &links, unsupported);
+    connected::separate(&mut state, routes);
+    traffic::read_from(&mut state.links, |_| answer())?;
+    Ok(state)
+}

@@ -1,0 +1,116 @@
+//! What a pod has, read from inside its namespace during a restore, and what it lacks.
+
+use std::collections::BTreeSet;
+
+use super::conflict;
+use super::job::Job;
+use crate::inventory::observe::Host;
+use crate::kernel::state;
+use crate::model::address::TENTATIVE;
+use crate::model::sysctl::{SysctlKey, Sysctls};
+use crate::model::{ConflictProbe, IfName, Link, LinkKind, NetState};
+use crate::plan::HostLinks;
+
+impl Job {
+    /// Reads the links, which shows the missing ones, and for a probe the addresses. Of a pod without a missing link everything
+    /// is read: it may be correct.
+    pub(super) fn survey(&mut self, host: &Host, links: &HostLinks, probe: ConflictProbe) {
+        if self.before.is_some() {
+            return;
+        }
+        let pod = &mut self.matched.pod;
+        let state = match pod.observe_links_inside(host) {
+            Ok(state) => state,
+            Err(error) => return self.give_up(&error),
+        };
+        self.before = Some(link_names(&state));
+        self.missing = self.matched.missing(&state, links);
+        let state = if self.missing.is_empty() {
+            self.matched.complete_inside(state)
+        } else if probe == ConflictProbe::Off {
+            return;
+        } else {
+            let socket = self.matched.pod.socket();
+            socket.and_then(|socket| state::with_addresses(socket, state))
+        };
+        let state = match state {
+            Ok(state) => state,
+            Err(error) => return self.give_up(&error),
+        };
+        if probe != ConflictProbe::Off {
+            self.targets = conflict::targets(&self.matched, &state, links);
+        }
+        if self.missing.is_empty() {
+            self.note(state, links);
+            if !self.finished {
+                // Its turn comes later, and begins with a new observation.
+                self.last = None;
+            }
+        }
+    }
+
+    /// Observes and plans; the calling thread is inside the pod's namespace.
+    pub(super) fn observe(&mut self, host: &Host, links: &HostLinks) {
+        match self.matched.observe_inside(host) {
+            Ok(state) => self.note(state, links),
+            Err(error) => self.give_up(&error),
+        }
+    }
+
+    /// The same, where since the last observation, a moment ago, addresses and routes were added and links taken up.
+    pub(super) fn observe_additions(&mut self, host: &Host, links: &HostLinks) {
+        let Some((before, _)) = &self.last else {
+            return self.observe(host, links);
+        };
+        match self.matched.pod.observe_additions_inside(host, before) {
+            Ok(Some(state)) => self.note(state, links),
+            Ok(None) => self.observe(host, links),
+            Err(error) => self.give_up(&error),
+        }
+    }
+
+    /// Plans what is missing in this state.
+    fn note(&mut self, mut state: NetState, links: &HostLinks) {
+        let plan = self.matched.plan(&state, None, links, &self.created);
+        let stuck = self
+            .last
+            .as_ref()
+            .is_some_and(|(_, last)| last.steps == plan.steps);
+        let waiting = state
+            .addresses
+            .iter()
+            .any(|address| address.flags & TENTATIVE != 0);
+        self.finished = plan.steps.is_empty() || (stuck && !waiting);
+        self.routers = routers(&state);
+        if self.finished && plan.later.is_empty() {
+            // Most of what a thousand pods would keep, and nothing is compared with them any more.
+            forget_settings(&mut state);
+            if let Some(recorded) = &mut self.matched.checkpoint.netfix {
+                forget_settings(&mut recorded.state);
+            }
+        }
+        self.last = Some((state, plan));
+    }
+}
+
+pub(super) fn link_names(state: &NetState) -> Vec<IfName> {
+    let links = state
+        .links
+        .iter()
+        .filter(|link| link.kind != LinkKind::Loopback);
+    links.map(|link| link.name.clone()).collect()
+}
+
+/// The links with IPv6 forwarding.
+fn routers(state: &NetState) -> BTreeSet<IfName> {
+    const FORWARDING: SysctlKey = SysctlKey::known("forwarding");
+    let is_router = |link: &&Link| link.sysctls.ipv6.get(&FORWARDING) == Some(&1);
+    let routers = state.links.iter().filter(is_router);
+    routers.map(|link| link.name.clone()).collect()
+}
+
+fn forget_settings(state: &mut NetState) {
+    for link in &mut state.links {
+        link.sysctls = Sysctls::default();
+    }
+}
