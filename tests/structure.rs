@@ -333,3 +333,24 @@ fn every_link_of_the_documents_leads_to_a_file_and_a_heading() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(count > 100, "only {count} links were found");
 }
+
+/// A collection has no link to a file outside of it.
+#[test]
+fn the_role_of_ansible_has_the_units_of_the_packages() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let units = |folder: &str| {
+        let entries = fs::read_dir(root.join(folder)).expect("a folder").flatten();
+        let texts = entries.map(|entry| {
+            (
+                entry.file_name(),
+                fs::read_to_string(entry.path()).expect("a unit"),
+            )
+        });
+        texts.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    assert_eq!(
+        units("contrib/ansible/roles/netfix/files"),
+        units("contrib/systemd"),
+        "copy contrib/systemd to contrib/ansible/roles/netfix/files"
+    );
+}

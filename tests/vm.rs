@@ -21,7 +21,7 @@ struct Boot {
 }
 
 /// The longest first. All scenarios of one machine have the same line `# lab:`.
-const BOOTS: [Boot; 10] = [
+const BOOTS: [Boot; 11] = [
     Boot {
         name: "dockershim",
         scenarios: &["dockershim", "dockershim-bond"],
@@ -45,6 +45,10 @@ const BOOTS: [Boot; 10] = [
     Boot {
         name: "unattended",
         scenarios: &["unattended"],
+    },
+    Boot {
+        name: "ansible",
+        scenarios: &["ansible"],
     },
     Boot {
         name: "links",

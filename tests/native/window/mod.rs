@@ -2,6 +2,7 @@
 
 mod abandoned;
 mod abandoned_cri;
+mod ansible;
 mod beside;
 mod bus;
 mod command;

@@ -1,0 +1,192 @@
+//! The playbook for many nodes, and the window of one.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::control::{Control, Played, upgrading};
+use crate::common::Node;
+use crate::common::run::BINARY;
+use crate::window::scene::{Scene, Untouched};
+
+/// The playbook of the collection.
+const ROLLING: &str = "netfix.node.rolling_upgrade";
+/// With the names and the order of the inventory.
+const NAMES: [&str; 4] = ["node1", "node2", "node3", "node4"];
+
+fn nodes() -> Vec<Node> {
+    NAMES.map(|_| Node::new()).into()
+}
+
+/// Four nodes with kubelet and two pods each, and the control machine.
+fn fleet(nodes: &[Node]) -> (Vec<Scene<'_>>, Control) {
+    let mut control = Control::new();
+    let scenes: Vec<Scene<'_>> = nodes.iter().map(Scene::new).collect();
+    for (name, scene) in NAMES.iter().zip(&scenes) {
+        let done = scene.path("done").display().to_string();
+        let script = scene.script(
+            "upgrade",
+            &format!("set -e\n{}\ntouch {done}", scene.reloading()),
+        );
+        control.add(name, scene.node, &scene.machine, upgrading(&script));
+        control.set(name, "netfix_unless", format!("test -e {done}"));
+    }
+    (scenes, control)
+}
+
+fn touchables(scenes: &[Scene<'_>]) -> Vec<Untouched> {
+    scenes.iter().map(Scene::touchable).collect()
+}
+
+fn assert_untouched(scenes: &[Scene<'_>], kubelets: &[Untouched]) {
+    for (scene, kubelet) in scenes.iter().zip(kubelets) {
+        scene.assert_untouched(kubelet);
+    }
+}
+
+/// What `report --merge` made of all nodes.
+fn verdicts(control: &Control) -> Vec<(String, String)> {
+    let names = NAMES.iter().filter_map(|name| {
+        let text = control.report(&format!("{name}.json"))?;
+        let document: Value = serde_json::from_str(&text).expect("a document");
+        let verdict = &document["report"]["computed"]["verdict"];
+        Some((
+            (*name).to_owned(),
+            verdict.as_str().unwrap_or("none").to_owned(),
+        ))
+    });
+    names.collect()
+}
+
+#[test]
+fn a_node_that_is_not_well_stops_the_wave_and_the_rest_is_untouched() {
+    let nodes = nodes();
+    let (scenes, mut control) = fleet(&nodes);
+    let fails = scenes[1].script("fails", &format!("{}\nexit 7", scenes[1].reloading()));
+    control.set("node2", "netfix_argv", json!([fails]));
+    let kubelets = touchables(&scenes);
+
+    let played = control.play(ROLLING, &["--check", "--diff"]).exits(0);
+    for (name, scene) in NAMES.iter().zip(&scenes) {
+        played.counts(name, &[("changed", 1), ("failed", 0)]);
+        played.prints(&[&format!("pod {}", scene.pods[0].name())]);
+    }
+    assert_untouched(&scenes, &kubelets);
+    assert!(control.report("fleet.html").is_none());
+
+    let cordon = ["-e", "netfix_kubectl_host=localhost"];
+    let played = control.play(ROLLING, &cordon).exits(2);
+    played.counts("node1", &[("failed", 0), ("unreachable", 0)]);
+    played.counts("node2", &[("failed", 1), ("unreachable", 0)]);
+    scenes[0].assert_whole();
+    scenes[1].assert_whole();
+    assert_eq!(scenes[0].record()["exit"], 0);
+    assert_eq!(scenes[1].record()["exit"], 1);
+    assert_untouched(&scenes[2..], &kubelets[2..]);
+    let expected = [("node1", "well"), ("node2", "command-failed")];
+    assert_eq!(verdicts(&control), expected.map(owned));
+    assert_on_page(&control, &["node1", "node2"], &["node3", "node4"]);
+    // The node that is not well stays cordoned.
+    let calls = ["cordon node1", "uncordon node1", "cordon node2"];
+    assert_eq!(control.kubectl_calls(), calls);
+
+    // Again, with a command that works: the first node is already done, and the last wave has two nodes.
+    let works = scenes[1].path("upgrade").display().to_string();
+    control.set("node2", "netfix_argv", json!([works]));
+    let serial = ["-e", "{\"netfix_serial\": [1, 1, 2]}"];
+    let played = control.play(ROLLING, &serial).exits(0);
+    played.counts("node1", &[("failed", 0), ("changed", 0)]);
+    for (at, scene) in scenes.iter().enumerate() {
+        scene.assert_networks();
+        assert_eq!(scene.records().len(), if at == 1 { 2 } else { 1 });
+    }
+    assert_eq!(verdicts(&control), NAMES.map(|name| owned((name, "well"))));
+    assert_on_page(&control, &NAMES, &[]);
+    assert_eq!(control.kubectl_calls(), calls);
+}
+
+fn owned((name, verdict): (&str, &str)) -> (String, String) {
+    (name.to_owned(), verdict.to_owned())
+}
+
+#[track_caller]
+fn assert_on_page(control: &Control, names: &[&str], others: &[&str]) {
+    let page = control.report("fleet.html").expect("the page");
+    for name in names {
+        assert!(page.contains(name), "{name} is not on the page");
+    }
+    for name in others {
+        assert!(!page.contains(name), "{name} is on the page");
+    }
+}
+
+#[test]
+fn one_node_that_refuses_or_cannot_be_reached_keeps_all_nodes_as_they_are() {
+    let nodes = nodes();
+    let (scenes, mut control) = fleet(&nodes);
+    let kubelets = touchables(&scenes);
+    control.set("node4", "netfix_device", json!(["none0"]));
+    let played = control.play(ROLLING, &[]).exits(2);
+    played.counts("node4", &[("failed", 1)]);
+    played.prints(&["refused, nothing was changed: not-found none0"]);
+    assert_untouched(&scenes, &kubelets);
+
+    control.set("node4", "netfix_device", json!([]));
+    let stopped = scenes[3].machine.systemctl("stop node-ssh.service");
+    stopped.expect("no sshd");
+    let played = control.play(ROLLING, &[]);
+    assert_ne!(played.run.code, Some(0), "{}", played.run.transcript());
+    assert_untouched(&scenes, &kubelets);
+    assert!(control.report("node1.json").is_none());
+}
+
+/// A playbook with one task.
+fn task(control: &Control, options: &Value) -> Played {
+    let plays = json!([{
+        "hosts": "all",
+        "gather_facts": false,
+        "tasks": [{"netfix.node.netfix_upgrade": options}],
+    }]);
+    let file = control.path("task.yml");
+    fs::write(&file, plays.to_string()).expect("a playbook");
+    control.play(file, &["-vv"]).exits(0)
+}
+
+#[test]
+fn the_answer_to_the_start_is_lost_with_the_connection_and_the_window_is_found() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let mut control = Control::new();
+    control.add("node1", &node, &scene.machine, json!({}));
+    // It ends the connection over which the task waits for the id of the window.
+    let cut = scene.script(
+        "cut",
+        &format!(
+            "kill -9 $(pgrep -f '^sshd: root')\ntouch {}",
+            scene.path("was-cut").display()
+        ),
+    );
+    let mut options = json!({
+        "argv": [scene.reload()],
+        "before": cut,
+        "executable": BINARY,
+        "settle": "0s",
+        "wait": "20s",
+        "delay": 1,
+    });
+    let played = task(&control, &options);
+    played.counts(
+        "node1",
+        &[("changed", 1), ("failed", 0), ("unreachable", 0)],
+    );
+    played.prints(&["node1: no connection", "\"verdict\": \"well\""]);
+    assert!(scene.path("was-cut").exists());
+    assert_eq!(scene.records().len(), 1);
+    scene.assert_whole();
+
+    options["unless"] = format!("test -e {}", scene.path("was-cut").display()).into();
+    let played = task(&control, &options);
+    played.counts("node1", &[("changed", 0), ("failed", 0)]);
+    played.prints(&["\"already_done\": true"]);
+    assert_eq!(scene.records().len(), 1);
+}
