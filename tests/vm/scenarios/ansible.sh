@@ -68,7 +68,7 @@ play() {
     local want=$1 got=0
     shift
     ip netns exec gw env -C "$WORK" PWD="$WORK" HOME="$WORK" ANSIBLE_HOME="$WORK/ansible" ANSIBLE_COLLECTIONS_PATH="$WORK/collections" \
-        ANSIBLE_HOST_KEY_CHECKING=false ANSIBLE_TIMEOUT=60 ANSIBLE_NOCOLOR=true PYTHONDONTWRITEBYTECODE=1 LC_ALL=C.UTF-8 \
+        ANSIBLE_HOST_KEY_CHECKING=false ANSIBLE_PIPELINING=true ANSIBLE_TIMEOUT=15 ANSIBLE_NOCOLOR=true PYTHONDONTWRITEBYTECODE=1 LC_ALL=C.UTF-8 \
         unshare --pid --fork --kill-child --mount-proc \
         "$ANSIBLE" -i "$WORK/inventory.json" netfix.node.rolling_upgrade "$@" >"$OUT" 2>"$OUT.err" </dev/null || got=$?
     cat "$OUT" "$OUT.err"
@@ -87,18 +87,12 @@ mkdir -p "$SSH" /run/sshd "$WORK/collections/ansible_collections/netfix"
 ln -s "$LAB_REPO/contrib/ansible" "$WORK/collections/ansible_collections/netfix/node"
 ssh-keygen -q -t ed25519 -N '' -f "$SSH/key"
 sshd node1 192.0.2.2
-# Longer than ssh waits for a dead connection.
-host node1 192.0.2.2 '/run/netns/pod*' "modprobe -r e1000e; sleep 25; modprobe e1000e"
+# Longer than ssh waits for a dead connection, and for a new one.
+host node1 192.0.2.2 '/run/netns/pod*' "modprobe -r e1000e; sleep 45; modprobe e1000e"
 for n in 2 3 4; do other_node $n; done
 inventory
 before_window
 others >"$WORK/others"
-
-step "check mode: every window would begin, and nothing is changed"
-play 0 --check --diff
-[ "$(grep -c 'failed=0' "$OUT")" = 4 ] || fail "not all nodes are ready"
-[ -z "$(find "$WORK/state" -name '*.json')" ] || fail "check mode has written something"
-kubelet_runs
 
 step "the wave: the connection is lost with the NIC, the second node stops it"
 play 2 -vv
@@ -107,7 +101,7 @@ printed '^node1 .* failed=0'
 printed '^node2 .* failed=1'
 STATE=$WORK/state/node1
 recorded '.command == "upgrade" and .exit == 0 and .run.exit == 0'
-recorded '.pods | length == 3 and all(.state == "restored" and .answered - .lost >= 20000)'
+recorded '.pods | length == 3 and all(.state == "restored" and .answered - .lost >= 40000)'
 untouched
 
 step "the nodes after the failed one are as before: no window, no command, the same network"
@@ -120,4 +114,5 @@ done
 step "the report has the nodes of the waves that were run"
 [ "$(verdict_of node1) $(verdict_of node2)" = "well none" ] || fail "the verdicts are $(verdict_of node1) $(verdict_of node2)"
 [ ! -e "$WORK/netfix-reports/node3.json" ] || fail "node3 has a report"
+grep -q node2 "$WORK/netfix-reports/fleet.html" || fail "the page lacks the node that was refused"
 grep -q "$(record -r .id)" "$WORK/netfix-reports/fleet.html" || fail "the page lacks the window of node1"

@@ -192,6 +192,8 @@ class ActionModule(ActionBase):
             return
         if document is None:
             document = self._without_answer(found)
+        # A document without a report may lack the name.
+        document["node"]["hostname"] = document["node"]["hostname"] or self._host()
         folder = os.path.abspath(os.path.expanduser(folder))
         os.makedirs(folder, exist_ok=True)
         path = os.path.join(folder, "%s.json" % os.path.basename(self._host()))
