@@ -18,6 +18,12 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let cli = Cli::of_process();
+    if let Some(interval) = cli.command.every() {
+        return ExitCode::from(commands::repeat(interval));
+    }
+    if let Command::Host { command } = &cli.command {
+        return ExitCode::from(commands::on_host(command));
+    }
     let code = match cli.command.text() {
         Ok(None) => run(&cli),
         Ok(Some(text)) => u8::from(has_failed(io::stdout().write_all(&text))),

@@ -279,6 +279,7 @@ fn documents() -> Vec<PathBuf> {
         .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
         .collect();
     paths.push(root.join("README.md"));
+    paths.push(root.join("contrib/kubernetes/README.md"));
     paths
 }
 

@@ -156,6 +156,9 @@ pub struct SnapshotArgs {
     /// Keep this many generations of the checkpoints, this one included
     #[arg(long, value_name = "COUNT", default_value_t = super::DEFAULT_KEEP)]
     pub keep: NonZeroUsize,
+    /// Take a snapshot again and again, at this interval, until a signal: for a container, where no timer runs netfix
+    #[arg(long, value_name = "DURATION", value_parser = super::interval)]
+    pub every: Option<Duration>,
 }
 
 /// The pod to show.
@@ -281,6 +284,9 @@ pub struct CheckArgs {
     /// Write Prometheus metrics to this file too; the file is replaced atomically
     #[arg(long, value_name = "FILE")]
     pub textfile: Option<PathBuf>,
+    /// Check again and again, at this interval, until a signal: for a container, where no timer runs netfix
+    #[arg(long, value_name = "DURATION", value_parser = super::interval, conflicts_with_all = ["nagios", "merge"])]
+    pub every: Option<Duration>,
     /// Do not check: merge the documents that `check -o json` printed on many nodes; `-` is stdin
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["devices", "nagios", "pod", "pods", "netns", "textfile"])]
     pub merge: Vec<PathBuf>,

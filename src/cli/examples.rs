@@ -24,7 +24,8 @@ pub(super) const SNAPSHOT: &str = "\
 EXAMPLES
   netfix snapshot               save all pods
   netfix snapshot 'shop/*'      save the pods of one namespace
-  netfix snapshot --keep 30     keep 30 generations";
+  netfix snapshot --keep 30     keep 30 generations
+  netfix snapshot --every 1h    in a container";
 
 pub(super) const LIST: &str = "\
 EXAMPLES
@@ -95,6 +96,11 @@ pub(super) const WAIT: &str = "\
 EXAMPLES
   netfix wait                                    until the open window is closed
   netfix wait 20261121T031500Z --timeout 20m     this window; exit code 124 after 20 minutes";
+
+pub(super) const HOST: &str = "\
+EXAMPLES
+  netfix host -- netfix status
+  netfix host -- sh -c 'id=$(netfix upgrade --yes --detach -- sh upgrade.sh) && netfix wait $id'";
 
 pub(super) const REPORT: &str = "\
 EXAMPLES

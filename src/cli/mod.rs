@@ -9,6 +9,7 @@ mod traits;
 mod window;
 
 use std::env;
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -122,6 +123,15 @@ impl Cli {
     }
 }
 
+/// An interval of at least one second: a shorter one would keep the processor busy.
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if interval < Duration::from_secs(1) {
+        return Err("shorter than 1s".to_owned());
+    }
+    Ok(interval)
+}
+
 /// Ends the process for wrong usage. A monitoring plugin follows the convention of those: exit code 2 means CRITICAL there.
 fn refuse(error: &clap::Error) -> ! {
     if error.use_stderr() && env::args_os().any(|word| word == "--nagios") {
@@ -224,6 +234,23 @@ pub enum Command {
     /// Exit codes: those of the window; 124 when --timeout passes first.
     #[command(after_help = examples::WAIT)]
     Wait(WaitArgs),
+    /// Run a command on the host of this container: in the namespaces of process 1
+    ///
+    /// For a privileged container with the host's process ids: its image needs no nsenter(1) and no shell, COMMAND is a
+    /// program of the host. It does not outlive the container; a window of `netfix upgrade` does.
+    ///
+    /// Exit codes: that of COMMAND; 4 refused; 126 COMMAND cannot be started, 127 it does not exist.
+    #[command(after_help = examples::HOST)]
+    Host {
+        /// A program of the host and its arguments
+        #[arg(
+            value_name = "COMMAND",
+            required = true,
+            trailing_var_arg = true,
+            allow_hyphen_values = true
+        )]
+        command: Vec<OsString>,
+    },
     /// Report a maintenance window: phases, kubelet's pause, every pod before and after, its outage
     ///
     /// `upgrade` and `pause` leave a record; the last 50 are kept. The open window is reported too.

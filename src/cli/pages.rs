@@ -143,6 +143,13 @@ const EXIT_STATUS: &[(&str, &str)] = &[
             4  also refused: no window, no such window, not root\n\
             124  the window is still open after --timeout",
     ),
+    (
+        "host",
+        "0..255  that of COMMAND\n\
+            4  also refused: not root, or process 1 is not that of the host\n\
+            126  COMMAND cannot be started\n\
+            127  the host has no such program",
+    ),
     ("explain", "0  done\n1  the text cannot be written"),
     ("schema", "0  done\n1  the text cannot be written"),
     ("completions", "0  done\n1  the text cannot be written"),
@@ -180,12 +187,18 @@ fn environment(command: &Command, name: Option<&str>) -> Vec<String> {
     });
     let mut all: Vec<String> = variables.collect();
     all.sort();
-    if !matches!(name, Some("completions" | "man" | "schema")) {
+    if !matches!(name, Some("completions" | "host" | "man" | "schema")) {
         all.extend(lines(
             "NO_COLOR  if not empty: no colors without --color always\n\
             COLUMNS  the width of the output; default: that of the terminal\n\
             LC_ALL, LC_CTYPE, LANG  without UTF-8 in the first that is set, the output is ASCII",
         ));
+    }
+    if name == Some("host") {
+        all.push(
+            "PATH  where COMMAND is searched on the host; if not set, the usual directories"
+                .to_owned(),
+        );
     }
     if name == Some("upgrade") {
         all.extend(lines(
@@ -227,12 +240,17 @@ fn files(name: Option<&str>) -> Vec<String> {
         Some("schema") => {
             &["/usr/share/doc/netfix/docs/schema.json  the same schema in the package"]
         }
+        Some("host") => &["/proc/1/ns  the namespaces of the host"],
         Some("man") => &["/usr/share/man/man8/netfix*.8.gz  the pages of the package"],
         Some(_) => &[CHECKPOINTS, LOCK],
     };
     let state = [STATE].into_iter();
-    let state =
-        state.filter(|_| !matches!(name, Some("completions" | "explain" | "man" | "schema")));
+    let state = state.filter(|_| {
+        !matches!(
+            name,
+            Some("completions" | "explain" | "host" | "man" | "schema")
+        )
+    });
     state
         .chain(own.iter().copied())
         .map(str::to_owned)

@@ -1,6 +1,8 @@
 //! What the program knows of a command before it carries it out.
 
-use super::{CheckArgs, Command, RestoreArgs};
+use std::time::Duration;
+
+use super::{CheckArgs, Command, RestoreArgs, SnapshotArgs};
 
 impl Command {
     /// The command's word.
@@ -20,6 +22,7 @@ impl Command {
             Self::Resume { .. } => "resume",
             Self::Upgrade(_) => "upgrade",
             Self::Wait(_) => "wait",
+            Self::Host { .. } => "host",
             Self::Report(_) => "report",
             Self::Import(_) => "import",
             Self::Prune { .. } => "prune",
@@ -27,6 +30,17 @@ impl Command {
             Self::Schema { .. } => "schema",
             Self::Completions { .. } => "completions",
             Self::Man { .. } => "man",
+        }
+    }
+
+    /// The interval at which the command is repeated.
+    #[must_use]
+    pub fn every(&self) -> Option<Duration> {
+        match self {
+            Self::Snapshot(SnapshotArgs { every, .. }) | Self::Check(CheckArgs { every, .. }) => {
+                *every
+            }
+            _ => None,
         }
     }
 

@@ -2,8 +2,10 @@
 
 mod check;
 mod diff;
+mod every;
 mod fleet;
 mod generations;
+mod host;
 mod import;
 mod list;
 mod pause;
@@ -25,6 +27,9 @@ use crate::model::Problem;
 use crate::model::problem::UsageCause;
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit, Extra, NodeView};
+
+pub use every::repeat;
+pub use host::on_host;
 
 /// What a command answers.
 pub enum Answer {
@@ -96,6 +101,7 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
         Command::Import(args) => import::run(args, context),
         Command::Prune { keep } => prune::run(*keep, context),
         Command::Upgrade(_)
+        | Command::Host { .. }
         | Command::Explain { .. }
         | Command::Schema { .. }
         | Command::Completions { .. }

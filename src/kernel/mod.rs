@@ -1,7 +1,7 @@
 //! The only module that calls the kernel's network interfaces: rtnetlink, ethtool, namespaces, `/proc/sys/net`.
 //!
 //! Verbs have the names of ip(8), and errors keep their errno. Only scratch threads enter a namespace; every other thread
-//! stays in the one in which it started.
+//! stays in the one in which it started, but for `enter_host`, after which this process becomes another program.
 
 pub mod ability;
 pub mod address;
@@ -13,6 +13,7 @@ pub mod dump;
 pub(crate) mod ethtool;
 pub mod events;
 pub mod frame;
+mod host;
 pub mod icmp;
 pub mod link;
 mod message;
@@ -36,6 +37,7 @@ mod trace_words;
 pub mod traffic;
 pub(crate) mod udev;
 
+pub use host::enter_host;
 pub use netns::Netns;
 pub use nix::errno::Errno;
 pub use socket::{Error, Request, Socket};

@@ -55,6 +55,17 @@ impl CriNode {
     pub fn with_macvlan(keys: &Value) -> Self {
         let node = Node::new();
         let machine = Machine::start(&node);
+        Self::on(node, machine, keys)
+    }
+
+    /// On a machine with systemd.
+    pub fn with_systemd() -> Self {
+        let node = Node::new();
+        let machine = Machine::with_systemd(&node);
+        Self::on(node, machine, &json!({"mode": "bridge"}))
+    }
+
+    fn on(node: Node, machine: Machine, keys: &Value) -> Self {
         let image = image::pause(&node.temp().join("image"));
         configure(&node.temp(), keys);
         let mut this = Self {
@@ -63,13 +74,18 @@ impl CriNode {
             node,
         };
         this.start();
+        this.import(&image);
+        this
+    }
+
+    /// Loads an image into containerd.
+    pub fn import(&self, archive: &Path) {
         tool::run(
-            this.machine
+            self.machine
                 .exec("ctr")
                 .args(["-n", "k8s.io", "images", "import"])
-                .arg(image),
+                .arg(archive),
         );
-        this
     }
 
     /// Starts containerd; it finds its running sandboxes again.

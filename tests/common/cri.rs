@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use k8s_cri::v1::runtime_service_client::RuntimeServiceClient;
 use k8s_cri::v1::{
-    ContainerConfig, ContainerMetadata, CreateContainerRequest, ImageSpec, LinuxPodSandboxConfig,
+    ContainerConfig, ContainerMetadata, ContainerStatus, ContainerStatusRequest,
+    ContainerStatusResponse, CreateContainerRequest, ImageSpec, LinuxPodSandboxConfig,
     LinuxSandboxSecurityContext, ListPodSandboxRequest, NamespaceMode, NamespaceOption,
     PodSandboxConfig, PodSandboxMetadata, PodSandboxState, PodSandboxStatusRequest,
     RemovePodSandboxRequest, RunPodSandboxRequest, StartContainerRequest, StopContainerRequest,
@@ -207,7 +208,6 @@ impl Cri {
 
     /// Starts a container of the pause image in a sandbox; returns its id.
     pub fn run_container(&self, sandbox: &str, name: &str) -> String {
-        let mut client = self.client.clone();
         let Sandbox {
             namespace,
             name: pod,
@@ -230,16 +230,29 @@ impl Cri {
             }),
             ..ContainerConfig::default()
         };
-        let request = CreateContainerRequest {
+        self.start_container(CreateContainerRequest {
             pod_sandbox_id: sandbox.to_owned(),
             config: Some(config),
             sandbox_config: spec.request().config,
-        };
+        })
+    }
+
+    /// Creates a sandbox; returns its id.
+    pub fn run_sandbox(&self, request: RunPodSandboxRequest) -> String {
+        let mut client = self.client.clone();
+        let created = self.runtime.block_on(client.run_pod_sandbox(request));
+        let created = created.unwrap_or_else(|e| panic!("RunPodSandbox: {e}"));
+        created.into_inner().pod_sandbox_id
+    }
+
+    /// Creates and starts a container; returns its id.
+    pub fn start_container(&self, request: CreateContainerRequest) -> String {
+        let mut client = self.client.clone();
         self.runtime.block_on(async {
             let created = client
                 .create_container(request)
                 .await
-                .unwrap_or_else(|e| panic!("CreateContainer {name}: {e}"));
+                .unwrap_or_else(|e| panic!("CreateContainer: {e}"));
             let container_id = created.into_inner().container_id;
             let start = StartContainerRequest {
                 container_id: container_id.clone(),
@@ -247,9 +260,33 @@ impl Cri {
             client
                 .start_container(start)
                 .await
-                .unwrap_or_else(|e| panic!("StartContainer {name}: {e}"));
+                .unwrap_or_else(|e| panic!("StartContainer: {e}"));
             container_id
         })
+    }
+
+    pub fn container_status(&self, id: &str) -> ContainerStatus {
+        let status = self.container(id).status;
+        status.unwrap_or_else(|| panic!("no status of {id}"))
+    }
+
+    /// The first process of a container, by its id inside the runtime's machine.
+    pub fn container_pid(&self, id: &str) -> u32 {
+        let answer = self.container(id);
+        let info: Value = serde_json::from_str(&answer.info["info"]).expect("JSON");
+        let pid = info["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+        pid.unwrap_or_else(|| panic!("no pid in {info}"))
+    }
+
+    fn container(&self, id: &str) -> ContainerStatusResponse {
+        let mut client = self.client.clone();
+        let request = ContainerStatusRequest {
+            container_id: id.to_owned(),
+            verbose: true,
+        };
+        let answer = self.runtime.block_on(client.container_status(request));
+        let answer = answer.unwrap_or_else(|e| panic!("ContainerStatus of {id}: {e}"));
+        answer.into_inner()
     }
 
     /// Ends a container.

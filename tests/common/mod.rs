@@ -27,6 +27,7 @@ pub mod leftovers;
 pub mod libcni;
 pub mod load;
 pub mod machine;
+pub mod manifest;
 pub mod moment;
 pub mod namespace;
 pub mod node;
@@ -43,6 +44,7 @@ pub mod tenant;
 pub mod tool;
 pub mod trace;
 pub mod traffic;
+pub mod workload;
 
 pub use containerd::{CriNode, CriPod};
 pub use node::{GATEWAY4, GATEWAY6, Node, OTHER_NIC};

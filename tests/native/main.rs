@@ -39,6 +39,7 @@ mod identity;
 mod interrupted;
 mod kept;
 mod killed;
+mod kubernetes;
 mod left_over;
 mod links;
 mod lock;

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
-use crate::common::{Node, Run};
+use crate::common::{Node, Run, tool};
 
 #[test]
 fn a_plugin_that_cannot_check_prints_one_line_and_is_unknown() {
@@ -169,4 +170,62 @@ fn metrics_that_cannot_be_written_are_reported() {
         .exits(3)
         .errors(&[("unwritable", "")])
         .names("unwritable", "", &["/nowhere/at/all.prom", "No such file"]);
+}
+
+/// The lines of docs/check.md for a file.
+fn documented(file: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/check.md");
+    let text = fs::read_to_string(path).expect("docs/check.md");
+    let lines = text.lines().skip_while(|line| *line != format!("# {file}"));
+    let lines = lines
+        .skip(1)
+        .take_while(|line| !line.starts_with('#') && !line.starts_with("```"));
+    lines.map(str::to_owned).collect()
+}
+
+/// Whether visudo(8) accepts a file of sudoers.
+fn is_sudoers(node: &Node, text: &str) -> bool {
+    let file = node.temp().join("sudoers");
+    fs::write(&file, text).expect("a file");
+    let unpacked = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/lab/sudo/usr");
+    let visudo = unpacked.join("sbin/visudo");
+    assert!(
+        visudo.exists(),
+        "{} is missing: run scripts/setup",
+        visudo.display()
+    );
+    let mut command = tool::command(&visudo.display().to_string(), ["-c", "-f"]);
+    command
+        .arg(file)
+        .env("LD_LIBRARY_PATH", unpacked.join("libexec/sudo"));
+    tool::try_run(&mut command).is_ok()
+}
+
+#[test]
+fn the_documented_lines_for_nrpe_and_sudo_fit_each_other_and_the_package() {
+    let node = Node::new();
+    let [sudoers, nrpe] =
+        ["/etc/sudoers.d/netfix", "/etc/nagios/nrpe.d/netfix.cfg"].map(documented);
+    let [(sudoers, nrpe)] = [(&*sudoers, &*nrpe)].map(|pair| match pair {
+        ([sudoers], [nrpe]) => (sudoers.as_str(), nrpe.as_str()),
+        other => panic!("one line each: {other:?}"),
+    });
+    assert!(is_sudoers(&node, &format!("{sudoers}\n")), "{sudoers}");
+    let wrong = sudoers.replace("NOPASSWD", "NOPASSWORD");
+    assert!(!is_sudoers(&node, &format!("{wrong}\n")), "{wrong}");
+    // The agent may run what NRPE runs, and the packages install it there.
+    let command = sudoers.split_once("NOPASSWD: ").expect("a command").1;
+    assert_eq!(
+        nrpe,
+        format!("command[check_netfix]=/usr/bin/sudo -n {command}")
+    );
+    let package = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"))
+        .expect("Cargo.toml");
+    let program = command.split(' ').next().unwrap_or_default();
+    assert!(
+        package.contains(&format!("dest = \"{program}\"")),
+        "{program}"
+    );
+    Run::of(&mut node.netfix_command(&[], command.split_once(' ').expect("arguments").1))
+        .stdout_has(&["NETFIX "]);
 }

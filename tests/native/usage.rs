@@ -1,5 +1,6 @@
 //! Refusals and their messages: wrong usage, missing rights, no checkpoints.
 
+use crate::common::machine::Machine;
 use crate::common::namespace::Namespace;
 use crate::common::run::BINARY;
 use crate::common::{Node, Run, tool};
@@ -12,6 +13,9 @@ fn wrong_usage_exits_with_2() {
         "show",
         "restore --wait soon",
         "snapshot -o yaml",
+        "snapshot --every 10ms",
+        "check --every 5m --merge x.json",
+        "host",
     ] {
         let run = Run::of(&mut tool::command(BINARY, words.split_whitespace())).exits(2);
         assert!(
@@ -25,6 +29,36 @@ fn wrong_usage_exits_with_2() {
     assert!(help.contains("Usage: netfix"), "{help}");
     let configured = Run::of(bare.env("NETFIX_STATE_DIR", "/nowhere")).exits(2);
     assert_eq!(configured.err, help);
+}
+
+#[test]
+fn host_runs_a_program_of_the_host_and_ends_with_its_exit_code() {
+    let node = Node::new();
+    let machine = Machine::start(&node);
+    let namespaces = "cd /proc/self/ns && for one in cgroup ipc mnt net pid uts; do \
+        [ $one -ef /proc/1/ns/$one ] || exit 8; done; exit 9";
+    let container = ["--mount", "--uts", "--ipc", "--net", "--cgroup"];
+    let run = |options: &[&str], words: &[&str]| {
+        let mut command = machine.exec("unshare");
+        Run::of(
+            command
+                .args(options)
+                .args([BINARY, "host", "--"])
+                .args(words),
+        )
+    };
+    for (words, code) in [
+        (&["sh", "-c", namespaces][..], 9),
+        (&["/nowhere/program"], 127),
+        (&["/etc"], 126),
+    ] {
+        run(&container, words).exits(code);
+    }
+    // Without the process ids of the host, process 1 is netfix itself.
+    let own = ["--pid", "--fork", "--mount-proc"];
+    run(&own, &["true"]).exits(4).stderr_has(&["hostPID"]);
+    let user = ["--setuid", "4242"];
+    run(&user, &["true"]).exits(4).stderr_has(&["/proc/1/ns"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::scene::{Scene, hasty};
 use crate::common::background::{Background, wait_until};
-use crate::common::{Node, tool};
+use crate::common::{Node, manifest, tool};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -187,5 +187,21 @@ fn each_alert_fires_when_it_should_and_not_before() {
     for alert in alerts {
         let fires = format!("alertname: {alert}\n        exp_alerts:\n");
         assert!(tests.contains(&fires), "no test shows that {alert} fires");
+    }
+    let rules = manifest::documents(&rules).remove(0);
+    for rule in rules["groups"][0]["rules"].as_array().expect("rules") {
+        let has = |place: &str| rule.pointer(place).is_some_and(Value::is_string);
+        let [severity, runbook, summary] = [
+            "/labels/severity",
+            "/annotations/runbook_url",
+            "/annotations/summary",
+        ]
+        .map(has);
+        assert!(severity && runbook && summary, "{rule}");
+        // The record of a window does not flap.
+        assert!(
+            has("/for") || rule["alert"] == "NetfixWindowFailed",
+            "{rule}"
+        );
     }
 }
