@@ -79,7 +79,7 @@ impl Control {
     }
 
     /// Starts sshd on a machine, and makes that a host with these variables.
-    pub fn add(&mut self, name: &str, node: &Node, machine: &Machine, variables: Value) {
+    pub fn add(&mut self, name: &str, node: &Node, machine: &Machine, variables: &Value) {
         tool::run(machine.exec("hostname").arg(name));
         self.keygen(&format!("{name}.key"));
         let config = format!(

@@ -124,7 +124,7 @@ fn the_role_installs_a_package_once_and_check_mode_installs_nothing() {
             "netfix_package": package,
             "netfix_options": {"NETFIX_CHECK_OPTIONS": "--max-age 3h", "NETFIX_RUNTIME": "none"},
         });
-        control.add(name, node, machine, options);
+        control.add(name, node, machine, &options);
     }
     let file = playbook(&control);
 

@@ -28,7 +28,7 @@ fn fleet(nodes: &[Node]) -> (Vec<Scene<'_>>, Control) {
             "upgrade",
             &format!("set -e\n{}\ntouch {done}", scene.reloading()),
         );
-        control.add(name, scene.node, &scene.machine, upgrading(&script));
+        control.add(name, scene.node, &scene.machine, &upgrading(&script));
         control.set(name, "netfix_unless", format!("test -e {done}"));
     }
     (scenes, control)
@@ -157,7 +157,7 @@ fn the_answer_to_the_start_is_lost_with_the_connection_and_the_window_is_found()
     let node = Node::new();
     let scene = Scene::new(&node);
     let mut control = Control::new();
-    control.add("node1", &node, &scene.machine, json!({}));
+    control.add("node1", &node, &scene.machine, &json!({}));
     // It ends the connection over which the task waits for the id of the window.
     let cut = scene.script(
         "cut",
