@@ -4,6 +4,8 @@
 //! `cargo bench --bench restore -- huge` compares the restore of many pods with and without one that has tens of thousands of
 //! objects.
 //!
+//! `cargo bench --bench restore -- commands [PODS [ROUNDS]]` times the commands that find nothing to do.
+//!
 //! `cargo bench --bench restore -- [PODS [ROUNDS]]`, or `NETFIX_BENCH_PODS` and `NETFIX_BENCH_ROUNDS`. Needs
 //! root. The benchmark times whole processes, in turn, and checks every run. Absolute times differ
 //! between machines: quote ratios.
@@ -14,6 +16,7 @@
 )]
 #![allow(clippy::print_stdout, reason = "the table is the answer")]
 
+mod commands;
 #[path = "../../tests/common/mod.rs"]
 mod common;
 mod contestants;
@@ -49,6 +52,10 @@ fn main() -> ExitCode {
     {
         return huge::run(rest);
     }
+    let is_commands = arguments
+        .first()
+        .is_some_and(|first| first == commands::COMMAND);
+    let arguments = &arguments[usize::from(is_commands)..];
     let number = |at: usize, variable: &str, default: usize| {
         let text = arguments
             .get(at)
@@ -61,6 +68,10 @@ fn main() -> ExitCode {
     };
     let pods = number(0, "NETFIX_BENCH_PODS", PODS);
     let rounds = number(1, "NETFIX_BENCH_ROUNDS", ROUNDS);
+    if is_commands {
+        commands::run(pods, rounds);
+        return ExitCode::SUCCESS;
+    }
     compare(&Lab::new(pods), pods, rounds)
 }
 

@@ -10,6 +10,7 @@ mod codec;
 mod connected;
 mod devconf;
 pub mod dump;
+mod error;
 pub(crate) mod ethtool;
 pub mod events;
 pub mod frame;
@@ -37,10 +38,11 @@ mod trace_words;
 pub mod traffic;
 pub(crate) mod udev;
 
+pub use error::Error;
 pub use host::enter_host;
 pub use netns::Netns;
 pub use nix::errno::Errno;
-pub use socket::{Error, Request, Socket};
+pub use socket::{Request, Socket};
 
 /// The errno of an error, or its message.
 pub(crate) fn words(error: &std::io::Error) -> String {

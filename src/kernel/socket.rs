@@ -3,7 +3,6 @@
 //! Requests are batched over netlink-sys: one send carries a pod's addresses and routes, and only the last message requests
 //! an ACK, which rtnetlink's own connection cannot do. The rtnetlink crate only composes link messages (`link/add`, `link/change`).
 
-use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
@@ -18,6 +17,7 @@ use nix::errno::Errno;
 use nix::{getsockopt_impl, sockopt_impl};
 
 use super::codec::{Dump, NLMSG_DONE, NLMSG_ERROR, Received, decode, decode_dump, encode, split};
+use super::error::Error;
 use super::message::Message;
 use super::trace;
 use crate::fault::{point, retry_interrupted};
@@ -51,57 +51,6 @@ const MAX_PAUSE: Duration = Duration::from_millis(50);
 
 /// The waits before a send that found no memory is repeated, in milliseconds.
 const SEND_PAUSES: [u64; 3] = [1, 10, 50];
-
-/// Why a request failed.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum Error {
-    /// The kernel's answer.
-    #[error("{0}")]
-    Kernel(Errno),
-    /// The kernel's answer could not be decoded.
-    #[error("the kernel's answer cannot be decoded: {0}")]
-    Decode(String),
-    /// The time for it is over, see [`Socket::limit`].
-    #[error("the time for it is over")]
-    Late,
-    /// The tables changed during every attempt to read them.
-    #[error("the tables kept changing while they were read (NLM_F_DUMP_INTR)")]
-    Raced,
-    /// netfix itself is wrong: the text of a panic.
-    #[error("internal error of netfix: {0}")]
-    Panic(String),
-}
-
-impl Error {
-    /// What a thread left that panicked.
-    pub(super) fn of_panic(panic: &(dyn Any + Send)) -> Self {
-        const MOST: usize = 200;
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        Self::Panic(text.unwrap_or("panic").chars().take(MOST).collect())
-    }
-
-    /// The errno, where the kernel gave one.
-    pub fn errno(&self) -> Option<Errno> {
-        if let Self::Kernel(errno) = self {
-            Some(*errno)
-        } else {
-            None
-        }
-    }
-}
-
-impl From<io::Error> for Error {
-    fn from(error: io::Error) -> Self {
-        Self::Kernel(Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))
-    }
-}
-
-impl From<Errno> for Error {
-    fn from(errno: Errno) -> Self {
-        Self::Kernel(errno)
-    }
-}
 
 /// An rtnetlink socket of the namespace in which it was opened.
 #[derive(Debug)]

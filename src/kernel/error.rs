@@ -1,0 +1,57 @@
+//! Why the kernel did not do something, with its errno.
+
+use std::any::Any;
+use std::io;
+
+use nix::errno::Errno;
+
+/// Why a request failed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// The kernel's answer.
+    #[error("{0}")]
+    Kernel(Errno),
+    /// The kernel's answer could not be decoded.
+    #[error("the kernel's answer cannot be decoded: {0}")]
+    Decode(String),
+    /// The time for it is over, see [`Socket::limit`](super::Socket::limit).
+    #[error("the time for it is over")]
+    Late,
+    /// The tables changed during every attempt to read them.
+    #[error("the tables kept changing while they were read (NLM_F_DUMP_INTR)")]
+    Raced,
+    /// netfix itself is wrong: the text of a panic.
+    #[error("internal error of netfix: {0}")]
+    Panic(String),
+}
+
+impl Error {
+    /// What a thread left that panicked.
+    pub(super) fn of_panic(panic: &(dyn Any + Send)) -> Self {
+        const MOST: usize = 200;
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+        Self::Panic(text.unwrap_or("panic").chars().take(MOST).collect())
+    }
+
+    /// The errno, where the kernel gave one.
+    pub fn errno(&self) -> Option<Errno> {
+        if let Self::Kernel(errno) = self {
+            Some(*errno)
+        } else {
+            None
+        }
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Kernel(Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))
+    }
+}
+
+impl From<Errno> for Error {
+    fn from(errno: Errno) -> Self {
+        Self::Kernel(errno)
+    }
+}
