@@ -68,7 +68,7 @@ play() {
     local want=$1 got=0
     shift
     ip netns exec gw env -C "$WORK" PWD="$WORK" HOME="$WORK" ANSIBLE_HOME="$WORK/ansible" ANSIBLE_COLLECTIONS_PATH="$WORK/collections" \
-        ANSIBLE_HOST_KEY_CHECKING=false ANSIBLE_PIPELINING=true ANSIBLE_TIMEOUT=15 ANSIBLE_NOCOLOR=true PYTHONDONTWRITEBYTECODE=1 LC_ALL=C.UTF-8 \
+        ANSIBLE_HOST_KEY_CHECKING=false ANSIBLE_PIPELINING=true ANSIBLE_FORKS=1 ANSIBLE_TIMEOUT=15 ANSIBLE_NOCOLOR=true PYTHONDONTWRITEBYTECODE=1 LC_ALL=C.UTF-8 \
         unshare --pid --fork --kill-child --mount-proc \
         "$ANSIBLE" -i "$WORK/inventory.json" netfix.node.rolling_upgrade "$@" >"$OUT" 2>"$OUT.err" </dev/null || got=$?
     cat "$OUT" "$OUT.err"
