@@ -83,6 +83,8 @@ verdict_of() { jq -r '.report.computed.verdict // "none"' "$WORK/netfix-reports/
 plain_node
 plain_kubelet
 ip addr add 192.0.2.2/24 dev $NIC
+# The shell of a login reads what this machine's own root has there, and may wait for it.
+mount -t tmpfs tmpfs /root
 mkdir -p "$SSH" /run/sshd "$WORK/collections/ansible_collections/netfix"
 ln -s "$LAB_REPO/contrib/ansible" "$WORK/collections/ansible_collections/netfix/node"
 ssh-keygen -q -t ed25519 -N '' -f "$SSH/key"

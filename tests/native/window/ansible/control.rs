@@ -82,6 +82,12 @@ impl Control {
     /// Starts sshd on a machine, and makes that a host with these variables.
     pub fn add(&mut self, name: &str, node: &Node, machine: &Machine, variables: &Value) {
         tool::run(machine.exec("hostname").arg(name));
+        // The shell of a login reads what this machine's own root has there, and may wait for it.
+        tool::run(
+            machine
+                .exec("mount")
+                .args(["-t", "tmpfs", "tmpfs", "/root"]),
+        );
         self.keygen(&format!("{name}.key"));
         let config = format!(
             "ListenAddress {ADDRESS}\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\nPidFile none\n\
