@@ -6,7 +6,7 @@
 . "$LAB_REPO/tests/vm/window.sh"
 
 ANSIBLE=$LAB_REPO/target/ansible/bin/ansible-playbook
-[ -x "$ANSIBLE" ] || fail "no $ANSIBLE: run scripts/setup first"
+[ -x "$ANSIBLE" ] || fail "no $ANSIBLE: run scripts/setup --all first"
 SSH=$WORK/ssh
 HOSTS="{}"
 

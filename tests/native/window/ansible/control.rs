@@ -28,12 +28,15 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A program of the Ansible that scripts/setup has installed.
+/// A program of the Ansible that `scripts/setup --all` has installed.
 pub fn program(name: &str) -> PathBuf {
     let path = root().join("target/ansible/bin").join(name);
     let needed = PROGRAMS.map(Path::new).into_iter().chain([path.as_path()]);
     let missing: Vec<_> = needed.filter(|path| !path.exists()).collect();
-    assert!(missing.is_empty(), "missing {missing:?}: run scripts/setup");
+    assert!(
+        missing.is_empty(),
+        "missing {missing:?}: run scripts/setup --all"
+    );
     path
 }
 
