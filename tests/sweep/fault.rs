@@ -9,11 +9,14 @@ pub const ACTIONS: [&str; 7] = [
     "kill", "ENOMEM", "EBUSY", "EINTR", "ENOBUFS", "ENOSPC", "EIO",
 ];
 
-/// The faults of this many points: `kill`, and an errno that rotates from point to point; or all of the chosen ones.
-pub fn faults(points: usize, chosen: &[&'static str]) -> Vec<Fault> {
+/// The faults of this many points: `kill`, and an errno that rotates from point to point; or all of the chosen ones. With
+/// `in_turn`, every other point has only the one, the next only the other.
+pub fn faults(points: usize, chosen: &[&'static str], in_turn: bool) -> Vec<Fault> {
     let [kill, errnos @ ..] = ACTIONS;
     let at_point = |point: usize| {
         let actions = match chosen {
+            [] if in_turn && point % 2 == 0 => vec![kill],
+            [] if in_turn => vec![errnos[point / 2 % errnos.len()]],
             [] => vec![kill, errnos[point % errnos.len()]],
             chosen => chosen.to_vec(),
         };

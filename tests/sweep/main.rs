@@ -2,7 +2,7 @@
 //! of an undisturbed run, and lose nothing meanwhile. Needs root and a build with the feature `failpoints`.
 //!
 //! `cargo test --features failpoints --test sweep [-- WORD…]`: each point gets `kill` and one errno, the next point the next
-//! errno. A word selects the commands whose names contain it, (`kill` or an errno) the faults of each point, or (a number) a
+//! errno; of `upgrade`, which has the points of the others too, every other point gets `kill`, the rest an errno. A word selects the commands whose names contain it, (`kill` or an errno) the faults of each point, or (a number) a
 //! point; `all`, also as `NETFIX_SWEEP=all`, gives each point all of them, but those of the slow commands. Those and variants of
 //! a command run only with it, or by name.
 
@@ -52,6 +52,13 @@ pub struct Case {
     pub is_slow: bool,
     /// Whether most of its points are those of another case.
     pub is_variant: bool,
+}
+
+impl Case {
+    /// Whether most of its points are also those of the commands that it consists of.
+    fn has_others(&self) -> bool {
+        matches!(self.start, Start::Upgrade(_))
+    }
 }
 
 const fn case(name: &'static str, words: &'static str, start: Start) -> Case {
@@ -184,7 +191,8 @@ struct Work<'a> {
 fn sweep(case: &Case, actions: &[&'static str], some: &[usize]) -> Row {
     let since = Instant::now();
     let points = points_of(case);
-    let mut faults = fault::faults(points.len(), actions);
+    let in_turn = case.has_others() && some.is_empty();
+    let mut faults = fault::faults(points.len(), actions, in_turn);
     faults.retain(|fault| some.is_empty() || some.contains(&fault.point));
     println!(
         "{}: {} points, {} runs",

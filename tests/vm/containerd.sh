@@ -18,6 +18,7 @@ containerd_node() {
     import_image
 }
 
+# On a busy machine a shim may be silent for more than two seconds: containerd then takes its task for process 0.
 configure_containerd() {
     mkdir -p /etc/containerd
     cat >/etc/containerd/config.toml <<END
@@ -27,6 +28,9 @@ sandbox_image = "$IMAGE"
 [plugins."io.containerd.grpc.v1.cri".cni]
 bin_dir = "/usr/lib/cni"
 conf_dir = "/etc/cni/net.d"
+[timeouts]
+"io.containerd.timeout.task.state" = "60s"
+"io.containerd.timeout.shim.load" = "60s"
 END
 }
 

@@ -46,8 +46,8 @@ kubernetes_node() {
     find_pods
 }
 
-# containers_run ATTEMPT: one container runs in each pod.
-containers_run() { [ "$(containers state attempt | grep -cx "CONTAINER_RUNNING $1")" = ${#WEBS[@]} ]; }
+# containers_run ATTEMPT: one container runs in each pod. It computes more than what it waits for: once a second.
+containers_run() { sleep 1 && [ "$(containers state attempt | grep -cx "CONTAINER_RUNNING $1")" = ${#WEBS[@]} ]; }
 
 # find_pods: makes the existing sandboxes pods for the helpers in lib.sh.
 find_pods() {
