@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use super::observe::{Host, Pod};
 use super::stored::summary_of;
-use crate::kernel::{Error, state, sysfs};
+use crate::kernel::state::{self, Needs};
+use crate::kernel::{Error, sysfs};
 use crate::model::sysctl::Sysctls;
 use crate::model::{
     Checkpoint, Claim, IfName, Link, NetState, Partial, PodInfo, PodSummary, Problem, interfaces,
@@ -42,17 +43,29 @@ impl Matched {
     /// takes as long as all the rest.
     pub(crate) fn observe_inside(&mut self, host: &Host) -> Result<NetState, Error> {
         let state = self.pod.observe_links_inside(host)?;
-        self.complete_inside(state)
+        self.complete_inside(state, Needs::ALL)
     }
 
-    /// The same, where the links were read a moment ago.
-    pub(crate) fn complete_inside(&mut self, links: NetState) -> Result<NetState, Error> {
-        let mut state = state::complete(self.pod.socket()?, links)?;
+    /// The same, where the links were read a moment ago, as far as it is needed.
+    pub(crate) fn complete_inside(
+        &mut self,
+        links: NetState,
+        needs: Needs,
+    ) -> Result<NetState, Error> {
+        let mut state = state::complete(self.pod.socket()?, links, needs)?;
         let recorded = self.claims();
         if recorded.links.iter().any(|link| !link.sysfs.is_empty()) {
             sysfs::complete(&mut state.links)?;
         }
         Ok(state)
+    }
+
+    /// What must be read to see whether something of its record is missing.
+    pub(crate) fn needs(&self) -> Needs {
+        match self.whole {
+            Some(_) => Needs::of(&self.recorded().0),
+            None => Needs::of(&self.claims()),
+        }
     }
 
     /// The MACs and addresses that its record gives the pod.

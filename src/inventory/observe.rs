@@ -12,6 +12,7 @@ use crate::kernel::nsid::{self, HostId};
 use crate::kernel::{Error, Netns, Socket, netns, state, sysfs};
 use crate::matching::PodFacts;
 use crate::model::problem::InventoryCause;
+use crate::model::sysctl::Sysctls;
 use crate::model::{NetState, NetnsIdentity, NodeIdentity, PodInfo, Problem};
 use crate::plan::snapshot_quality;
 
@@ -23,6 +24,8 @@ pub struct Host {
     /// A socket in it.
     pub socket: Socket,
     pub state: NetState,
+    /// The neighbour settings of every new link of this machine.
+    pub initial_settings: Sysctls,
     names: Names,
 }
 
@@ -33,6 +36,7 @@ impl Host {
             netns: Netns::host()?,
             socket: Socket::open_here()?,
             state: NetState::default(),
+            initial_settings: Sysctls::default(),
             names: Names::new(),
         };
         host.refresh()?;
@@ -43,6 +47,7 @@ impl Host {
     pub fn refresh(&mut self) -> Result<(), Error> {
         self.state = state::whole(&mut self.socket, None)?;
         sysfs::complete(&mut self.state.links)?;
+        self.initial_settings = state::initial_neighbour_settings(&mut self.socket)?;
         self.names = self
             .state
             .links

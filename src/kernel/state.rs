@@ -5,37 +5,96 @@ use super::{Error, Socket, connected, multicast, ntable, sysctl, traffic};
 use crate::model::sysctl::Sysctls;
 use crate::model::{Link, LinkKind, NetState};
 
+/// What to read besides links, addresses, routes, rules and settings.
+#[derive(Debug, Clone, Copy)]
+pub struct Needs {
+    groups: bool,
+    qdiscs: bool,
+    nexthops: bool,
+    neighbours: bool,
+    secrets: bool,
+}
+
+impl Needs {
+    /// Everything.
+    pub const ALL: Self = Self {
+        groups: true,
+        qdiscs: true,
+        nexthops: true,
+        neighbours: true,
+        secrets: true,
+    };
+
+    /// What must be read to see whether something of this record is missing: what it has nothing of cannot be.
+    #[must_use]
+    pub fn of(recorded: &NetState) -> Self {
+        if !recorded.unsupported.is_empty() {
+            return Self::ALL;
+        }
+        let links = &recorded.links;
+        Self {
+            groups: links.iter().any(|link| !link.groups.is_empty()),
+            qdiscs: links.iter().any(|link| !link.traffic.is_empty()),
+            nexthops: !recorded.nexthops.is_empty(),
+            neighbours: !recorded.neighbours.is_empty(),
+            secrets: links
+                .iter()
+                .any(|link| link.sysctls.stable_secret.is_some()),
+        }
+    }
+}
+
 /// Everything in the calling thread's namespace, read through a socket of that namespace. An object that the model
 /// cannot hold goes to [`NetState::unsupported`].
 pub fn whole(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState, Error> {
     let state = links(socket, host)?;
-    complete(socket, state)
+    complete(socket, state, Needs::ALL)
 }
 
-/// The same, of a namespace whose links were read a moment ago.
-pub fn complete(socket: &mut Socket, links: NetState) -> Result<NetState, Error> {
+/// The same, of a namespace whose links were read a moment ago, as far as it is needed. Settings of neighbours that its links
+/// have already are not read.
+pub fn complete(socket: &mut Socket, links: NetState, needs: Needs) -> Result<NetState, Error> {
     let mut state = addresses_and_routes(socket, links)?;
-    let (table4, table6) = ntable::read(socket)?;
-    let mut groups = multicast::joined().map_err(Error::from)?;
-    for link in &mut state.links {
-        link.groups = groups.remove(&link.index).unwrap_or_default();
+    if needs.groups {
+        let mut groups = multicast::joined().map_err(Error::from)?;
+        for link in &mut state.links {
+            link.groups = groups.remove(&link.index).unwrap_or_default();
+        }
     }
-    for link in state
-        .links
-        .iter_mut()
-        .filter(|link| link.kind != LinkKind::Loopback)
-    {
-        link.sysctls.neigh4 = table4.of_link.get(&link.index).cloned().unwrap_or_default();
-        link.sysctls.neigh6 = table6.of_link.get(&link.index).cloned().unwrap_or_default();
-        sysctl::complete(&mut link.sysctls, &link.name);
+    settings(socket, &mut state.links, needs)?;
+    if needs.qdiscs {
+        traffic::read(socket, &mut state.links)?;
     }
-    traffic::read(socket, &mut state.links)?;
     let links = dump::by_index(&state.links);
     let unsupported = &mut state.unsupported;
-    state.nexthops = dump::nexthops(socket, &links, unsupported)?;
     state.rules = dump::rules(socket, unsupported)?;
-    state.neighbours = dump::neighbours(socket, &links, unsupported)?;
+    if needs.nexthops {
+        state.nexthops = dump::nexthops(socket, &links, unsupported)?;
+    }
+    if needs.neighbours {
+        state.neighbours = dump::neighbours(socket, &links, unsupported)?;
+    }
     Ok(state)
+}
+
+/// The settings that the dump of links lacks.
+fn settings(socket: &mut Socket, links: &mut [Link], needs: Needs) -> Result<(), Error> {
+    let is_set = |link: &&mut Link| link.kind != LinkKind::Loopback;
+    let mut links: Vec<&mut Link> = links.iter_mut().filter(is_set).collect();
+    let lacks_some =
+        |link: &&mut Link| link.sysctls.neigh4.is_empty() && link.sysctls.neigh6.is_empty();
+    if links.iter().any(lacks_some) {
+        let (table4, table6) = ntable::read(socket)?;
+        let of = |table: &ntable::Table, link: &Link| table.of_link.get(&link.index).cloned();
+        for link in &mut links {
+            link.sysctls.neigh4 = of(&table4, link).unwrap_or_default();
+            link.sysctls.neigh6 = of(&table6, link).unwrap_or_default();
+        }
+    }
+    for link in links {
+        sysctl::complete(&mut link.sysctls, &link.name, needs.secrets);
+    }
+    Ok(())
 }
 
 /// The state of a namespace that was `before` a moment ago, and in which since then links went up, and addresses and routes were
@@ -123,10 +182,20 @@ fn addresses_and_routes(socket: &mut Socket, links: NetState) -> Result<NetState
     Ok(state)
 }
 
+/// The neighbour settings that the kernel gives to every new link, in whatever namespace (`neigh_parms_alloc` copies those of
+/// the table, which all namespaces share).
+pub fn initial_neighbour_settings(socket: &mut Socket) -> Result<Sysctls, Error> {
+    let (table4, table6) = ntable::read(socket)?;
+    Ok(Sysctls {
+        neigh4: table4.of_new_link,
+        neigh6: table6.of_new_link,
+        ..Sysctls::default()
+    })
+}
+
 /// The initial settings of a new link in the calling thread's namespace.
 pub fn new_link_settings(socket: &mut Socket) -> Result<Sysctls, Error> {
-    let (table4, table6) = ntable::read(socket)?;
-    let (neigh4, neigh6) = (table4.of_new_link, table6.of_new_link);
+    let Sysctls { neigh4, neigh6, .. } = initial_neighbour_settings(socket)?;
     Ok(Sysctls {
         neigh4,
         neigh6,

@@ -43,13 +43,16 @@ const NOT_SETTINGS: [SysctlKey; 2] = [
 /// The interface's secret for stable privacy addresses (RFC 7217); without one it cannot be read.
 const STABLE_SECRET: &str = "stable_secret";
 
-/// Adds what this kernel has and its link dump lacks, from files.
-pub(super) fn complete(settings: &mut Sysctls, dev: &IfName) {
+/// Adds what this kernel has and its link dump lacks, from files; the secret only on request.
+pub(super) fn complete(settings: &mut Sysctls, dev: &IfName, with_secret: bool) {
     for folder in [Folder::Ipv4Conf, Folder::Ipv6Conf] {
         if settings.folder_mut(folder).is_empty() {
             continue;
         }
-        let (undumped, has_secret) = (devconf::undumped(folder), folder == Folder::Ipv6Conf);
+        let (undumped, has_secret) = (
+            devconf::undumped(folder),
+            with_secret && folder == Folder::Ipv6Conf,
+        );
         if undumped.is_empty() && !has_secret {
             continue;
         }

@@ -312,8 +312,9 @@ impl<'a> Planner<'a> {
 
 /// The objects of `all` that `known` lacks, in their order.
 fn beyond<'a, T: Eq + Hash>(all: &'a [T], known: &'a [T]) -> impl Iterator<Item = &'a T> {
-    let known: HashSet<&T> = known.iter().collect();
-    all.iter().filter(move |one| !known.contains(one))
+    let same = all == known;
+    let known: HashSet<&T> = known.iter().filter(|_| !same).collect();
+    all.iter().filter(move |one| !same && !known.contains(one))
 }
 
 /// A note for each object of one kind that the checkpoint lacks.

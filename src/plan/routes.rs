@@ -20,6 +20,9 @@ pub(crate) fn steps(
     plan: &mut Plan,
 ) {
     let wanted: Vec<Route> = wanted.filter_map(|route| aged(route, age, plan)).collect();
+    if wanted == observed && nexthops.is_empty() {
+        return;
+    }
     let mut places: HashMap<_, (Vec<&Route>, Vec<&Route>)> = HashMap::new();
     for route in observed {
         places.entry(route.place()).or_default().1.push(route);
@@ -133,6 +136,9 @@ fn aged(mut route: Route, age: u32, plan: &mut Plan) -> Option<Route> {
 
 /// The steps for rules: of those with the same priority, the kernel applies the first that matches.
 pub(crate) fn rules(wanted: &[Rule], observed: &[Rule], plan: &mut Plan) {
+    if wanted == observed {
+        return;
+    }
     let priority = |rule: &Rule| (rule.ipv6, rule.priority);
     let mut places: HashMap<_, (Vec<&Rule>, Vec<&Rule>)> = HashMap::new();
     for rule in observed {

@@ -242,6 +242,12 @@ impl Job {
         }
     }
 
+    /// Whether nothing was changed in the pod yet but that links were created.
+    pub(super) fn has_only_created(&self) -> bool {
+        let mut done = self.done.iter();
+        done.all(|step| matches!(step, Step::AddLink(_)))
+    }
+
     /// Notes the result of the creation of a link from the host's namespace.
     pub(super) fn note_creation(&mut self, link: Link, result: Result<(), Error>) {
         let name = link.name.clone();

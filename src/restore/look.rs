@@ -26,7 +26,8 @@ impl Job {
         self.before = Some(link_names(&state));
         self.missing = self.matched.missing(&state, links);
         let state = if self.missing.is_empty() {
-            self.matched.complete_inside(state)
+            let needs = self.matched.needs();
+            self.matched.complete_inside(state, needs)
         } else if probe == ConflictProbe::Off {
             return;
         } else {
@@ -49,11 +50,38 @@ impl Job {
         }
     }
 
-    /// Observes and plans; the calling thread is inside the pod's namespace.
+    /// Observes as far as its record needs it, and plans; the calling thread is inside the pod's namespace.
     pub(super) fn observe(&mut self, host: &Host, links: &HostLinks) {
-        match self.matched.observe_inside(host) {
+        let needs = self.matched.needs();
+        let state = self.matched.pod.observe_links_inside(host);
+        let state = state.and_then(|mut state| {
+            self.settle_new(&mut state, host);
+            self.matched.complete_inside(state, needs)
+        });
+        match state {
             Ok(state) => self.note(state, links),
             Err(error) => self.give_up(&error),
+        }
+    }
+
+    /// The neighbour settings of links that this run has created, and not changed since, are known.
+    fn settle_new(&self, state: &mut NetState, host: &Host) {
+        if !self.has_only_created() {
+            return;
+        }
+        let initial = &host.initial_settings;
+        for link in &mut state.links {
+            let settings = &mut link.sysctls;
+            if !self.created.contains(&link.name) {
+                continue;
+            }
+            // Without IPv6 a link has no settings for it.
+            if !settings.ipv4.is_empty() {
+                settings.neigh4.clone_from(&initial.neigh4);
+            }
+            if !settings.ipv6.is_empty() {
+                settings.neigh6.clone_from(&initial.neigh6);
+            }
         }
     }
 
