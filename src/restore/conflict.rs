@@ -8,7 +8,7 @@
 //! A frame that a parent sends does not reach the macvlans on it. What those have is read from the kernel, and their frames do
 //! not count: a tenant on this machine cannot claim the address of another pod.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::IpAddr;
@@ -18,18 +18,13 @@ use std::time::{Duration, Instant};
 
 use super::holders;
 use super::job::Job;
-use crate::inventory::matched::Matched;
+use super::probe_targets::Target;
 use crate::inventory::observe::Host;
 use crate::kernel::packet::Listener;
 use crate::kernel::{frame, words};
 use crate::matching::NetnsKey;
-use crate::model::address::NODAD;
 use crate::model::problem::{ConflictCause, RestoreCause};
-use crate::model::sysctl::SysctlKey;
-use crate::model::{
-    Address, Claim, ConflictProbe, IfName, Indexed, Link, Mac, NetState, Parent, Problem,
-};
-use crate::plan::HostLinks;
+use crate::model::{Claim, ConflictProbe, Mac, Problem};
 
 /// `fast`: after each of the two rounds. An answer on an Ethernet comes within a few milliseconds. The second round is for
 /// machines whose link has just got carrier: Linux drops what it sends before it has activated the link's queue.
@@ -40,73 +35,6 @@ const PROBE_NUM: usize = 3;
 const PROBE_MIN: Duration = Duration::from_secs(1);
 const PROBE_MAX: Duration = Duration::from_secs(2);
 const ANNOUNCE_WAIT: Duration = Duration::from_secs(2);
-
-/// An address that a pod has lost and is to get again.
-#[derive(Debug)]
-pub(super) struct Target {
-    claim: Claim,
-    /// The present name of the host's link.
-    parent: IfName,
-    /// The MAC of the pod's link.
-    mac: Mac,
-    address: IpAddr,
-}
-
-/// The addresses to probe for a pod that has these links and addresses now: those that are missing on macvlans and ipvlans of the
-/// host's links, that only one pod may have, and for which the kernel does not probe itself.
-pub(super) fn targets(matched: &Matched, now: &NetState, links: &HostLinks) -> Vec<Target> {
-    let recorded = matched.claims();
-    let recorded = Indexed::new(&recorded);
-    let present = now.addresses.iter();
-    let present: HashSet<_> = present.map(|one| (&one.dev, one.identity())).collect();
-    let is_withheld =
-        |claim: Option<&Claim>| claim.is_some_and(|one| matched.withheld.contains(one));
-    let is_lost = |address: &&&Address| {
-        let is_over = address.valid_lft.is_some_and(|valid| valid <= matched.age);
-        !is_over && !present.contains(&(&address.dev, address.identity()))
-    };
-    let mut targets = Vec::new();
-    for link in &recorded.state.links {
-        let parent = link.parent.as_ref().filter(|_| link.kind.shares_parent());
-        let Some(Parent::Host(parent)) = parent else {
-            continue;
-        };
-        let mac = now.link(&link.name).and_then(|now| now.mac).or(link.mac);
-        let is_used = link.flags.up && !link.flags.noarp;
-        let Some(mac) = mac.filter(|_| is_used) else {
-            continue;
-        };
-        if is_withheld(Claim::of_link(link, parent).as_ref()) {
-            continue;
-        }
-        let addresses = recorded.addresses_of(&link.name).iter().filter(is_lost);
-        let unprobed = addresses.filter(|address| !is_probed_by_kernel(link, address));
-        targets.extend(unprobed.filter_map(|address| {
-            let claim = Claim::of_address(address, parent)?;
-            (!is_withheld(Some(&claim))).then(|| Target {
-                claim,
-                parent: links.name_now(parent),
-                mac,
-                address: address.local,
-            })
-        }));
-    }
-    targets
-}
-
-/// Whether the kernel adds an address only after duplicate address detection (`addrconf_dad_begin` in
-/// `net/ipv6/addrconf.c`). An optimistic one is in use before its end.
-fn is_probed_by_kernel(link: &Link, address: &Address) -> bool {
-    const ACCEPT_DAD: SysctlKey = SysctlKey::known("accept_dad");
-    const DAD_TRANSMITS: SysctlKey = SysctlKey::known("dad_transmits");
-    const OPTIMISTIC_DAD: SysctlKey = SysctlKey::known("optimistic_dad");
-    let is_set = |key, default: i64| link.sysctls.ipv6.get(&key).copied().unwrap_or(default) > 0;
-    address.local.is_ipv6()
-        && address.flags & NODAD == 0
-        && is_set(ACCEPT_DAD, 1)
-        && is_set(DAD_TRANSMITS, 1)
-        && !is_set(OPTIMISTIC_DAD, 0)
-}
 
 /// A probe of one address, for the pod at this place in the list of jobs.
 struct Probe {
@@ -229,28 +157,6 @@ impl Search {
         let error = error.map(|error| words(&error))?;
         let cause = RestoreCause::NotProbed { failed, all, error };
         Some(cause.warning("conflict probe"))
-    }
-}
-
-impl Target {
-    /// The claim by the present name of the host's link.
-    fn claim_now(&self) -> Claim {
-        Claim::Address(self.parent.clone(), self.address)
-    }
-
-    fn frame(&self) -> Vec<u8> {
-        match self.address {
-            IpAddr::V4(address) => frame::arp_probe(self.mac, address),
-            IpAddr::V6(address) => frame::solicitation(self.mac, address),
-        }
-    }
-
-    /// The MACs to which an answer is sent.
-    fn reply_macs(&self) -> Vec<Mac> {
-        match self.address {
-            IpAddr::V4(_) => vec![self.mac],
-            IpAddr::V6(address) => frame::probe_groups(address).to_vec(),
-        }
     }
 }
 

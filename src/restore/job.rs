@@ -5,8 +5,8 @@ use std::slice;
 use std::time::{Duration, Instant};
 
 use super::apply::{self, Applied, Failure, remaining};
-use super::conflict::Target;
 use super::look::link_names;
+use super::probe_targets::Target;
 use super::{RestoreState, RestoredPod};
 use crate::inventory::cannot_observe;
 use crate::inventory::matched::Matched;

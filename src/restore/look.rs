@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::conflict;
 use super::job::Job;
+use super::probe_targets;
 use crate::inventory::observe::Host;
 use crate::kernel::state;
 use crate::model::address::TENTATIVE;

@@ -14,6 +14,7 @@ mod job;
 mod look;
 mod managed;
 mod pods;
+mod probe_targets;
 pub(crate) mod request;
 pub(crate) mod settle;
 mod turns;
