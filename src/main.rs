@@ -141,5 +141,5 @@ fn log_waiting(holder: &str) {
 
 fn say_waiting(holder: &str) {
     log_waiting(holder);
-    report::line(&format!("netfix: waiting for the lock held by {holder}"));
+    report::waits_for_lock(holder);
 }

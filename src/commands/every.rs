@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use crate::report;
 
+/// This program, also after its file was replaced.
+const OWN: &str = "/proc/self/exe";
 /// The option that the repeated command does not get.
 const OPTION: &str = "--every";
 
@@ -20,11 +22,9 @@ pub fn repeat(interval: Duration) -> u8 {
     let words = without_option(env::args_os().skip(1));
     loop {
         let begin = Instant::now();
-        let run = process::Command::new("/proc/self/exe")
-            .args(&words)
-            .status();
+        let run = process::Command::new(OWN).args(&words).status();
         if let Err(error) = run {
-            report::line(&format!("netfix: cannot start /proc/self/exe: {error}"));
+            report::cannot_start(OWN.as_ref(), &error);
             return 1;
         }
         thread::sleep(interval.saturating_sub(begin.elapsed()));

@@ -24,7 +24,7 @@ pub fn on_host(command: &[OsString]) -> u8 {
         return REFUSED;
     };
     if let Err(error) = kernel::enter_host() {
-        report::line(&format!("netfix: cannot enter the host: {error}"));
+        report::cannot_enter_host(&error);
         return REFUSED;
     }
     let mut command = process::Command::new(program);
@@ -33,10 +33,7 @@ pub fn on_host(command: &[OsString]) -> u8 {
         command.env("PATH", PATH);
     }
     let error = command.exec();
-    report::line(&format!(
-        "netfix: cannot start {}: {error}",
-        program.display()
-    ));
+    report::cannot_start(program, &error);
     if error.kind() == io::ErrorKind::NotFound {
         NOT_FOUND
     } else {
