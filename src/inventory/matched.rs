@@ -60,12 +60,13 @@ impl Matched {
         Ok(state)
     }
 
-    /// What must be read to see whether something of its record is missing.
-    pub(crate) fn needs(&self) -> Needs {
-        match self.whole {
-            Some(_) => Needs::of(&self.recorded().0),
-            None => Needs::of(&self.claims()),
-        }
+    /// What must be read, with these links, to see whether something of its record is missing.
+    pub(crate) fn needs(&self, links: &NetState) -> Needs {
+        let recorded = match self.whole {
+            Some(_) => self.recorded().0,
+            None => self.claims(),
+        };
+        Needs::of(&recorded, &links.links)
     }
 
     /// The MACs and addresses that its record gives the pod.

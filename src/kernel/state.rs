@@ -7,6 +7,7 @@ use crate::model::{Link, LinkKind, NetState};
 
 /// What to read besides links, addresses, routes, rules and settings.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools, reason = "one for each table")]
 pub struct Needs {
     groups: bool,
     qdiscs: bool,
@@ -25,16 +26,23 @@ impl Needs {
         secrets: true,
     };
 
-    /// What must be read to see whether something of this record is missing: what it has nothing of cannot be.
+    /// What must be read to see whether something of this record is missing: what it has nothing of cannot be. `links` are there
+    /// now; a link that is up and has another kind of qdisc shows that there is more to read.
     #[must_use]
-    pub fn of(recorded: &NetState) -> Self {
+    pub fn of(recorded: &NetState, links: &[Link]) -> Self {
         if !recorded.unsupported.is_empty() {
             return Self::ALL;
         }
+        let has_other_qdisc = |now: &Link| {
+            let then = recorded.link(&now.name);
+            now.flags.up && then.is_some_and(|then| then.qdisc != now.qdisc)
+        };
+        let now = links;
         let links = &recorded.links;
         Self {
             groups: links.iter().any(|link| !link.groups.is_empty()),
-            qdiscs: links.iter().any(|link| !link.traffic.is_empty()),
+            qdiscs: links.iter().any(|link| !link.traffic.is_empty())
+                || now.iter().any(has_other_qdisc),
             nexthops: !recorded.nexthops.is_empty(),
             neighbours: !recorded.neighbours.is_empty(),
             secrets: links

@@ -26,7 +26,7 @@ impl Job {
         self.before = Some(link_names(&state));
         self.missing = self.matched.missing(&state, links);
         let state = if self.missing.is_empty() {
-            let needs = self.matched.needs();
+            let needs = self.matched.needs(&state);
             self.matched.complete_inside(state, needs)
         } else if probe == ConflictProbe::Off {
             return;
@@ -39,7 +39,7 @@ impl Job {
             Err(error) => return self.give_up(&error),
         };
         if probe != ConflictProbe::Off {
-            self.targets = conflict::targets(&self.matched, &state, links);
+            self.targets = probe_targets::targets(&self.matched, &state, links);
         }
         if self.missing.is_empty() {
             self.note(state, links);
@@ -52,10 +52,10 @@ impl Job {
 
     /// Observes as far as its record needs it, and plans; the calling thread is inside the pod's namespace.
     pub(super) fn observe(&mut self, host: &Host, links: &HostLinks) {
-        let needs = self.matched.needs();
         let state = self.matched.pod.observe_links_inside(host);
         let state = state.and_then(|mut state| {
             self.settle_new(&mut state, host);
+            let needs = self.matched.needs(&state);
             self.matched.complete_inside(state, needs)
         });
         match state {

@@ -9,7 +9,7 @@ use netlink_packet_route::link::{
 
 use super::kind;
 use crate::kernel::text::{self, LinkText};
-use crate::kernel::{Error, Socket, bond, devconf};
+use crate::kernel::{Errno, Error, Socket, bond, devconf};
 use crate::model::fidelity::BRIDGE_PORT;
 use crate::model::link::{Flags, OffloadLimit, Queues};
 use crate::model::raw::RawAttribute;
@@ -49,11 +49,14 @@ pub(super) fn get(socket: &mut Socket, message: LinkMessage) -> Result<LinkMessa
 }
 
 /// Whether the link of that index has carrier, and the kernel has not declared it operational yet. A work queue does that, up
-/// to a second later, and later on a busy machine (`net/core/link_watch.c`).
+/// to a second later, and later on a busy machine (`net/core/link_watch.c`). A link that is gone is not.
 pub fn is_coming_up(socket: &mut Socket, index: u32) -> Result<bool, Error> {
     let mut message = LinkMessage::default();
     message.header.index = index;
-    Ok(is_undeclared(&get(socket, message)?))
+    match get(socket, message) {
+        Err(Error::Kernel(Errno::ENODEV)) => Ok(false),
+        link => Ok(is_undeclared(&link?)),
+    }
 }
 
 /// Without carrier these are the states of a link; with it, only until the kernel has declared another one.
