@@ -15,7 +15,7 @@ pub fn faults(points: usize, chosen: &[&'static str], in_turn: bool) -> Vec<Faul
     let [kill, errnos @ ..] = ACTIONS;
     let at_point = |point: usize| {
         let actions = match chosen {
-            [] if in_turn && point % 2 == 0 => vec![kill],
+            [] if in_turn && point.is_multiple_of(2) => vec![kill],
             [] if in_turn => vec![errnos[point / 2 % errnos.len()]],
             [] => vec![kill, errnos[point % errnos.len()]],
             chosen => chosen.to_vec(),
