@@ -59,13 +59,13 @@ fn netfix_contestant(lab: &Lab) -> Contestant {
     start_in_node(lab, &mut netfix(lab, "snapshot"));
     Contestant {
         name: NETFIX,
-        restore: Box::new(|lab| until_answer(lab, &mut netfix(lab, RESTORE))),
+        restore: Box::new(|lab| until_answer(lab, &mut netfix(lab, RESTORE), || ())),
     }
 }
 
-/// How long it takes until netfix prints that the pods are restored. After that it announces them once more, a second after
-/// the first time.
-pub fn until_answer(lab: &Lab, command: &mut Command) -> Duration {
+/// How long it takes until netfix prints that the pods are restored; `then` is called at that moment. After that netfix announces
+/// the pods once more, a second after the first time.
+pub fn until_answer(lab: &Lab, command: &mut Command, then: impl FnOnce()) -> Duration {
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     let start = Instant::now();
     let child = lab.node.ns.enter(|| command.spawn());
@@ -73,6 +73,7 @@ pub fn until_answer(lab: &Lab, command: &mut Command) -> Duration {
     let mut answer = child.stdout.take().expect("a pipe");
     answer.read_exact(&mut [0]).expect("an answer");
     let took = start.elapsed();
+    then();
     answer.read_to_end(&mut Vec::new()).expect("an answer");
     let status = child.wait().expect("netfix ends");
     assert!(status.success(), "{command:?}: {status}");

@@ -128,7 +128,7 @@ fn times(lab: &Lab) -> (f64, f64) {
     lab.node.lose_and_reload();
     let wire = tcpdump(&lab.node, "-tt arp");
     let clock = SystemTime::now();
-    let all = until_answer(lab, &mut netfix(lab, RESTORE));
+    let all = until_answer(lab, &mut netfix(lab, RESTORE), || ());
     let all = all.as_secs_f64() * 1000.0;
     lab.check("netfix restore");
     (others_back(lab, &wire, clock), all)

@@ -47,6 +47,12 @@ fn main() -> ExitCode {
         floor::run(rest);
         return ExitCode::SUCCESS;
     }
+    if arguments
+        .first()
+        .is_some_and(|first| first == commands::NOTHING)
+    {
+        return ExitCode::SUCCESS;
+    }
     if let [first, rest @ ..] = arguments.as_slice()
         && first == huge::COMMAND
     {
