@@ -2,7 +2,8 @@
 //! of an undisturbed run, and lose nothing meanwhile. Needs root and a build with the feature `failpoints`.
 //!
 //! `cargo test --features failpoints --test sweep [-- WORD…]`: each point gets `kill` and one errno, the next point the next
-//! errno; of `upgrade`, which has the points of the others too, every other point gets `kill`, the rest an errno. A word selects the commands whose names contain it, (`kill` or an errno) the faults of each point, or (a number) a
+//! errno; of `upgrade`, which has the points of the others too, and of `pause` and `resume` every other point gets `kill`, the rest an
+//! errno. A word selects the commands whose names contain it, (`kill` or an errno) the faults of each point, or (a number) a
 //! point; `all`, also as `NETFIX_SWEEP=all`, gives each point all of them, but those of the slow commands. Those and variants of
 //! a command run only with it, or by name.
 
@@ -55,9 +56,9 @@ pub struct Case {
 }
 
 impl Case {
-    /// Whether most of its points are also those of the commands that it consists of.
-    fn has_others(&self) -> bool {
-        matches!(self.start, Start::Upgrade(_))
+    /// Whether most of its points are also those of `upgrade` or of the commands that that consists of.
+    fn shares_points(&self) -> bool {
+        self.start.kubelet().is_some()
     }
 }
 
@@ -191,7 +192,7 @@ struct Work<'a> {
 fn sweep(case: &Case, actions: &[&'static str], some: &[usize]) -> Row {
     let since = Instant::now();
     let points = points_of(case);
-    let in_turn = case.has_others() && some.is_empty();
+    let in_turn = case.shares_points() && some.is_empty();
     let mut faults = fault::faults(points.len(), actions, in_turn);
     faults.retain(|fault| some.is_empty() || some.contains(&fault.point));
     println!(
