@@ -193,7 +193,7 @@ pub(super) fn for_carrier(
         now.is_some_and(|link| link.flags.carrier || !link.flags.up)
     };
     let all_have_carrier = |host: &mut Host| {
-        // Asked about a single link, Linux declares it operational at once since 6.8 (`rtnl_getlink` synchronizes its work queue).
+        // Asked about a single link, newer kernels, such as 6.18, declare it operational at once (`rtnl_getlink`).
         any_is_coming_up(host, &names)?;
         host.refresh()?;
         Ok(names.iter().all(|name| has_carrier(host, name)))
