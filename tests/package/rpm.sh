@@ -11,7 +11,8 @@ package=$(printf '%s\n' "$PWD"/target/package/netfix-*.x86_64.rpm | head -n 1)
 
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-mkdir -p "$root"/{bin,tmp,run/systemd/system,var/lib/netfix/checkpoints}
+mkdir -p "$root"/{bin,dev,tmp,run/systemd/system,var/lib/netfix/checkpoints}
+mknod -m 666 "$root/dev/null" c 1 3
 cp "$(command -v busybox)" "$root/bin/busybox"
 for name in sh rm echo; do ln -s busybox "$root/bin/$name"; done
 # Notes what the scripts of the package ask systemd for.
