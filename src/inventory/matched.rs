@@ -62,11 +62,7 @@ impl Matched {
 
     /// What must be read, with these links, to see whether something of its record is missing.
     pub(crate) fn needs(&self, links: &NetState) -> Needs {
-        let recorded = match self.whole {
-            Some(_) => self.recorded().0,
-            None => self.claims(),
-        };
-        Needs::of(&recorded, &links.links)
+        Needs::of(&self.recorded().0, &links.links)
     }
 
     /// The MACs and addresses that its record gives the pod.

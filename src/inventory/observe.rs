@@ -24,7 +24,7 @@ pub struct Host {
     /// A socket in it.
     pub socket: Socket,
     pub state: NetState,
-    /// The neighbour settings of every new link of this machine.
+    /// The neighbour settings of every new link of this machine, once they were read.
     pub initial_settings: Sysctls,
     names: Names,
 }
@@ -47,13 +47,18 @@ impl Host {
     pub fn refresh(&mut self) -> Result<(), Error> {
         self.state = state::whole(&mut self.socket, None)?;
         sysfs::complete(&mut self.state.links)?;
-        self.initial_settings = state::initial_neighbour_settings(&mut self.socket)?;
         self.names = self
             .state
             .links
             .iter()
             .map(|link| (link.index, link.name.clone()))
             .collect();
+        Ok(())
+    }
+
+    /// Reads the neighbour settings that a new link gets: to be called before links are created.
+    pub(crate) fn learn_initial_settings(&mut self) -> Result<(), Error> {
+        self.initial_settings = state::initial_neighbour_settings(&mut self.socket)?;
         Ok(())
     }
 }

@@ -26,10 +26,10 @@ impl Needs {
         secrets: true,
     };
 
-    /// What must be read to see whether something of this record is missing: what it has nothing of cannot be. `links` are there
-    /// now; a link that is up and has another kind of qdisc shows that there is more to read.
+    /// What must be read to see whether something of this record is missing: what it has nothing of cannot be. Of the links
+    /// that are there `now`, one that is up and has another kind of qdisc shows that there is more to read.
     #[must_use]
-    pub fn of(recorded: &NetState, links: &[Link]) -> Self {
+    pub fn of(recorded: &NetState, now: &[Link]) -> Self {
         if !recorded.unsupported.is_empty() {
             return Self::ALL;
         }
@@ -37,7 +37,6 @@ impl Needs {
             let then = recorded.link(&now.name);
             now.flags.up && then.is_some_and(|then| then.qdisc != now.qdisc)
         };
-        let now = links;
         let links = &recorded.links;
         Self {
             groups: links.iter().any(|link| !link.groups.is_empty()),

@@ -52,6 +52,9 @@ pub(super) fn survey(
 
 /// Creates the missing links on links of the host.
 pub(super) fn create(jobs: &mut [&mut Job], turn: Turn, host: &mut Host) -> Result<(), Error> {
+    if jobs.iter().any(|job| !job.missing.is_empty()) {
+        host.learn_initial_settings()?;
+    }
     if turn == Turn::Small {
         return create_links(jobs, usize::MAX, host);
     }
