@@ -17,7 +17,7 @@ use crate::model::{Address, Bytes, IfName};
 /// `INFINITY_LIFE_TIME`: valid forever.
 const FOREVER: u32 = u32::MAX;
 
-/// Reads one address of a dump; `None` for families other than IP. Its [`Maker`] is to be found out.
+/// Reads one address of a dump; `None` for families other than IP. Its `Maker` is to be found out.
 pub(super) fn parse(message: AddressMessage, dev: &IfName) -> Option<Address> {
     let header = message.header;
     let mut flags = u32::from(header.flags.bits());

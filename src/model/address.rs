@@ -37,6 +37,8 @@ pub const NOPREFIXROUTE: u32 = 0x200;
 pub const MCAUTOJOIN: u32 = 0x400;
 /// Derived from a secret (RFC 7217).
 const STABLE_PRIVACY: u32 = 0x800;
+/// `IFAPROT_KERNEL_LO`: the address of the loopback device.
+const PROTO_KERNEL_LO: u8 = 1;
 /// `IFAPROT_KERNEL_RA`: learnt from a router advertisement.
 const PROTO_KERNEL_RA: u8 = 2;
 /// `IFAPROT_KERNEL_LL`: the kernel's link-local address.
@@ -196,6 +198,11 @@ impl Address {
     #[must_use]
     pub fn comes_by_itself(&self) -> bool {
         self.maker != Maker::Admin
+    }
+
+    /// Whether it has no connected route that comes with it if it is added by hand: the loopback device's has none.
+    pub(crate) fn has_no_route(&self) -> bool {
+        self.without_route || self.protocol == Some(PROTO_KERNEL_LO)
     }
 
     /// Whether both are the same address on the same interface; their attributes may differ.

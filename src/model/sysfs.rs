@@ -10,7 +10,7 @@ use super::text::Invalid;
 /// The settings that are not the kernel's default, which is zero.
 pub type SysfsSettings = BTreeMap<SysfsKey, SysfsValue>;
 
-/// The path of a setting below `/sys/class/net/<interface>`: one of those in [`OF_LINK`] and [`OF_QUEUE`], so that no
+/// The path of a setting below `/sys/class/net/<interface>`: one of those in `OF_LINK` and `OF_QUEUE`, so that no
 /// checkpoint can make netfix write to another file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
-use super::link_diff::{ADDR_GEN_MODE, DISABLE_IPV6, NO_ADDRESS};
+use super::link_ipv6::{ADDR_GEN_MODE, DISABLE_IPV6, NO_ADDRESS};
 use super::order::{self, Rewritten};
 use crate::model::address::{DADFAILED, Maker, in_adding_order};
 use crate::model::problem::PlanCause;
@@ -80,7 +80,7 @@ fn own_addresses(
         match present.of(address) {
             None => {
                 plan.steps.push(Step::AddAddress(address.clone()));
-                superfluous.extend(superfluous_route);
+                superfluous.extend(address.connected_route().filter(|_| address.has_no_route()));
             }
             Some(now) => {
                 if !now.has_changeable_of(address) {

@@ -8,7 +8,8 @@ use crate::model::partial::{Attachment, Made, Partial, Tuning};
 use crate::model::problem::PartialCause;
 use crate::model::sysctl::Sysctls;
 use crate::model::{Address, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
-use crate::plan::link_diff::{self, DISABLE_IPV6};
+use crate::plan::link_diff;
+use crate::plan::link_ipv6::DISABLE_IPV6;
 use crate::plan::{HostLinks, Plan, cni_routes};
 
 /// The state that such a source describes, and the problems with it.

@@ -9,6 +9,7 @@ use crate::model::bond::Bond;
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{IfName, Indexed, Link, LinkKind, NetState, Nexthop, Parent};
 use crate::plan::link_diff::{self, closure, fresh_link};
+use crate::plan::link_ipv6;
 
 /// The plan for the host's namespace, and the parents that its pods' links then have.
 ///
@@ -105,11 +106,13 @@ impl<'a> Planner<'a> {
         }
         self.can_be_parent(wanted);
         link_diff::cannot_restore(wanted, Some(now), &self.wanted, &self.now, &mut self.plan);
-        link_diff::attributes(wanted, now, &self.wanted, &self.now, &mut self.plan);
+        let states = (&self.wanted, &self.now);
+        let new_link = self.observed.new_link;
+        let now = &*link_diff::attributes_with_ipv6(wanted, now, states, new_link, &mut self.plan);
         link_diff::port(wanted, now, &self.wanted, &self.now, &mut self.plan);
         link_diff::sysctls(wanted, now, &self.wanted, &mut self.plan);
         traffic::steps(wanted, now, &self.now, &mut self.plan);
-        link_diff::up(wanted, now, &self.wanted, &mut self.plan);
+        link_ipv6::up(wanted, now, &self.wanted, &mut self.plan);
     }
 
     /// The link exists or will, and can be a parent.
@@ -224,7 +227,9 @@ impl<'a> Planner<'a> {
         if self.inherits_mac(wanted) && self.parent_changes_mac(wanted) {
             target.mac = now.mac;
         }
-        link_diff::attributes(&target, now, &self.wanted, &self.now, &mut self.plan);
+        let states = (&self.wanted, &self.now);
+        let new_link = self.observed.new_link;
+        let now = &*link_diff::attributes_with_ipv6(&target, now, states, new_link, &mut self.plan);
         link_diff::port(wanted, now, &self.wanted, &self.now, &mut self.plan);
         link_diff::kind_data(wanted, now, &mut self.plan);
         link_diff::sysctls(wanted, now, &self.wanted, &mut self.plan);
@@ -232,7 +237,7 @@ impl<'a> Planner<'a> {
         if let (LinkKind::Bond(then), LinkKind::Bond(bond)) = (&wanted.kind, &now.kind) {
             self.bond(wanted, then, bond);
         }
-        link_diff::up(wanted, now, &self.wanted, &mut self.plan);
+        link_ipv6::up(wanted, now, &self.wanted, &mut self.plan);
     }
 
     /// Options before ports, and ports before `primary`, which must be one of them.
@@ -312,7 +317,7 @@ impl<'a> Planner<'a> {
 
     /// Addresses, neighbours and routes of every link in scope that exists.
     fn finish(&mut self, links: &[&Link]) {
-        let wanted = self.wanted.state;
+        let wanted = &*link_ipv6::addable(self.wanted.state, self.observed, &self.plan);
         let links: BTreeSet<&IfName> = links.iter().map(|link| &link.name).collect();
         let settled = |then: &IfName| {
             let in_scope = links.contains(then) && self.links.present.contains(then);

@@ -1,27 +1,20 @@
 //! The steps from a link's present state to its stored one, without its creation.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crate::model::address::Maker;
 use crate::model::link::Flags;
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::raw::RawAttribute;
-use crate::model::sysctl::{Folder, SysctlKey};
+use crate::model::sysctl::{Folder, SysctlKey, Sysctls};
 use crate::model::sysfs::SysfsSettings;
 use crate::model::{IfName, Indexed, Link, LinkKind, Mac, Problem, Traffic};
+use crate::plan::link_ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6, IPV6_MTU};
 use crate::plan::{Change, Observed, Plan, Step, traffic};
 
-/// `net/ipv6/conf/<interface>/mtu`.
-const IPV6_MTU: SysctlKey = SysctlKey::known("mtu");
-
-/// `net/ipv6/conf/<interface>/addr_gen_mode`, and its value once a secret is written (`IN6_ADDR_GEN_MODE_*`).
+/// `net/ipv6/conf/<interface>/stable_secret`, and the mode that is set when it is written (`IN6_ADDR_GEN_MODE_STABLE_PRIVACY`).
 const STABLE_SECRET: SysctlKey = SysctlKey::known("stable_secret");
-pub(super) const ADDR_GEN_MODE: SysctlKey = SysctlKey::known("addr_gen_mode");
 const STABLE_PRIVACY: i64 = 2;
-/// The mode in which the kernel adds no link-local address.
-pub(super) const NO_ADDRESS: i64 = 1;
-/// `net/ipv6/conf/<interface>/disable_ipv6`.
-pub(super) const DISABLE_IPV6: SysctlKey = SysctlKey::known("disable_ipv6");
 
 /// A new link right after its creation: down, with initial settings.
 pub(crate) fn fresh_link(wanted: &Link, observed: Observed<'_>) -> Option<Link> {
@@ -52,6 +45,22 @@ pub(crate) fn fresh_link(wanted: &Link, observed: Observed<'_>) -> Option<Link> 
     })
 }
 
+/// The steps for one link's own attributes. Returns the link as it then is: one that gets IPv6 by its MTU has the settings of
+/// a new link.
+pub(crate) fn attributes_with_ipv6<'a>(
+    wanted: &Link,
+    now: &'a Link,
+    (state, present): (&Indexed<'_>, &Indexed<'_>),
+    new_link: Option<&Sysctls>,
+    plan: &mut Plan,
+) -> Cow<'a, Link> {
+    attributes(wanted, now, state, present, plan);
+    if !decides_mtu(wanted, now, state) {
+        return Cow::Borrowed(now);
+    }
+    link_ipv6::with_new_mtu(wanted, now, new_link, plan)
+}
+
 /// The steps for one link's own attributes, before it goes up.
 pub(crate) fn attributes(
     wanted: &Link,
@@ -70,7 +79,7 @@ pub(crate) fn attributes(
             now: was,
         });
     };
-    // A bond decides its ports' MAC and MTU.
+    // A bond decides its ports' MAC.
     if !is_bond_port {
         let mac = wanted
             .mac
@@ -78,9 +87,9 @@ pub(crate) fn attributes(
         if let Some(mac) = mac.filter(|mac| now.mac != Some(*mac)) {
             set(Change::Mac(mac), now.mac.map(|mac| mac.to_string()));
         }
-        if wanted.mtu != now.mtu {
-            set(Change::Mtu(wanted.mtu), Some(now.mtu.to_string()));
-        }
+    }
+    if wanted.mtu != now.mtu && decides_mtu(wanted, now, state) {
+        set(Change::Mtu(wanted.mtu), Some(now.mtu.to_string()));
     }
     if wanted.broadcast != now.broadcast {
         let usual = Mac([0xff; 6]);
@@ -119,6 +128,11 @@ pub(crate) fn attributes(
     if !is_bond_port && settable(wanted.flags) != settable(now.flags) {
         set(Change::Flags(now.flags, wanted.flags), None);
     }
+}
+
+/// Whether its MTU is its own: a bond gives its own one to a port, once.
+fn decides_mtu(wanted: &Link, now: &Link, state: &Indexed<'_>) -> bool {
+    now.master == wanted.master || !is_bond_port(wanted, state)
 }
 
 /// The steps for what is not the default; a default may be that of another driver.
@@ -199,8 +213,10 @@ pub(crate) fn sysctls(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut
             *mode = STABLE_PRIVACY;
         }
     }
-    // Set by netlink: unlike a write to the sysctl, that adds no address to a link that is down.
     let mode_now = current.ipv6.remove(&ADDR_GEN_MODE);
+    if link_ipv6::to_switch_on(wanted, now).is_some() {
+        current.ipv6.remove(&DISABLE_IPV6);
+    }
     let folders = wanted.sysctls.folders().into_iter();
     for ((folder, wanted), (_, current)) in folders.zip(current.folders()) {
         for (key, value) in wanted {
@@ -217,54 +233,7 @@ pub(crate) fn sysctls(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut
         }
     }
     beyond_defaults(wanted, now, plan);
-    let mode = wanted.sysctls.ipv6.get(&ADDR_GEN_MODE).copied();
-    if mode_now.is_some() && mode != mode_now && !adds_link_local(wanted, state) {
-        plan.steps.extend(mode.and_then(|mode| set_mode(now, mode)));
-    }
-}
-
-fn set_mode(now: &Link, mode: i64) -> Option<Step> {
-    let mode = u8::try_from(mode).ok()?;
-    Some(Step::set(&now.name, Change::AddrGenMode(mode)))
-}
-
-/// Whether the kernel would add a link-local IPv6 address when the link goes up, and the link had none.
-fn adds_link_local(wanted: &Link, state: &Indexed<'_>) -> bool {
-    let has_ipv6 = wanted.sysctls.ipv6.get(&DISABLE_IPV6) == Some(&0);
-    let mode = wanted.sysctls.ipv6.get(&ADDR_GEN_MODE);
-    let makes_one = mode.is_some_and(|mode| *mode != NO_ADDRESS);
-    let mut addresses = state.addresses_of(&wanted.name).iter();
-    let had_one = addresses.any(|address| address.maker == Maker::Kernel);
-    let master = wanted.master.as_ref().map(|name| state.link(name));
-    let decides = master.is_none_or(|master| master.is_some_and(Link::takes_ports));
-    // Without carrier no link has one yet.
-    let is_plain = wanted.flags.up && wanted.flags.carrier && decides;
-    has_ipv6 && makes_one && is_plain && !had_one
-}
-
-/// The steps that take a link up.
-pub(crate) fn up(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut Plan) {
-    let adds_link_local = adds_link_local(wanted, state);
-    // A bond takes a port up when it gets it, and not later.
-    let waits_for_bond = is_bond_port(wanted, state) && now.master != wanted.master;
-    let goes_up = wanted.flags.up && !now.flags.up && !waits_for_bond;
-    let mode_now = now.sysctls.ipv6.get(&ADDR_GEN_MODE).copied();
-    if goes_up && adds_link_local {
-        plan.steps.extend(set_mode(now, NO_ADDRESS));
-    }
-    if goes_up {
-        plan.steps.push(Step::set(&now.name, Change::Up));
-    }
-    let mode = wanted.sysctls.ipv6.get(&ADDR_GEN_MODE).copied();
-    let Some(mode) = mode.filter(|_| adds_link_local) else {
-        return;
-    };
-    if goes_up || (now.flags.up && !now.flags.carrier && mode_now != Some(mode)) {
-        // With another mode, the kernel would add the address as soon as there is carrier.
-        plan.later.extend(set_mode(now, mode));
-    } else if mode_now != Some(mode) {
-        plan.steps.extend(set_mode(now, mode));
-    }
+    link_ipv6::switch_on(wanted, now, mode_now, state, plan);
 }
 
 /// Reports what no step restores: the place in a team or another master, and some of the traffic control.

@@ -9,6 +9,7 @@ mod cni_complete;
 mod cni_routes;
 mod host;
 pub(crate) mod link_diff;
+pub(crate) mod link_ipv6;
 mod nexthops;
 mod order;
 mod pod;

@@ -6,11 +6,13 @@ use std::fmt::Display;
 use std::hash::Hash;
 
 use super::{HostDevice, HostLinks, Observed, Plan, Step, addresses, nexthops, routes, traffic};
+use crate::model::address::Maker;
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{
     Address, Claim, IfName, Indexed, Link, LinkKind, NetState, Nexthop, Parent, Problem, Route,
 };
 use crate::plan::link_diff::{self, fresh_link};
+use crate::plan::link_ipv6;
 
 /// The plan for a pod's namespace, with the host's links as parents. What is `withheld` is neither restored nor surplus.
 #[must_use]
@@ -127,12 +129,14 @@ impl<'a> Planner<'a> {
             };
             self.plan.problems.push(cause.warning(&wanted.name));
         }
-        link_diff::attributes(wanted, now, &self.wanted, &self.now, &mut self.plan);
+        let states = (&self.wanted, &self.now);
+        let new_link = self.observed.new_link;
+        let now = &*link_diff::attributes_with_ipv6(wanted, now, states, new_link, &mut self.plan);
         link_diff::port(wanted, now, &self.wanted, &self.now, &mut self.plan);
         link_diff::kind_data(wanted, now, &mut self.plan);
         link_diff::sysctls(wanted, now, &self.wanted, &mut self.plan);
         traffic::steps(wanted, now, &self.now, &mut self.plan);
-        link_diff::up(wanted, now, &self.wanted, &mut self.plan);
+        link_ipv6::up(wanted, now, &self.wanted, &mut self.plan);
     }
 
     fn other_parent(&self, wanted: &Link, now: &Link) -> Option<ConflictCause> {
@@ -230,7 +234,7 @@ impl<'a> Planner<'a> {
     }
 
     fn finish(&mut self) {
-        let wanted = self.wanted.state;
+        let wanted = &*link_ipv6::addable(self.wanted.state, self.observed, &self.plan);
         let now = self.observed.state;
         let settled = |dev: &IfName| self.settled.contains(dev).then(|| dev.clone());
         let superfluous = addresses::steps(wanted, self.observed, &settled, &mut self.plan);
@@ -285,7 +289,19 @@ impl<'a> Planner<'a> {
         let links = links.filter(|now| !known.contains_key(now));
         let key = |address: &Address| (address.dev.clone(), address.identity());
         let known: HashSet<_> = wanted.addresses.iter().map(key).collect();
-        let is_other = |now: &&Address| !now.comes_by_itself() && !known.contains(&key(now));
+        let recorded = Indexed::new(wanted);
+        // A link without the kernel's address, which was removed or is not to be made.
+        let lacked = |dev: &IfName| {
+            let link = recorded.link(dev);
+            link.is_some_and(|link| {
+                link.sysctls.ipv6.contains_key(&link_ipv6::DISABLE_IPV6)
+                    && link_ipv6::lacks_link_local(link, &recorded)
+            })
+        };
+        let is_other = |now: &&Address| {
+            let is_new = !now.comes_by_itself() || (now.maker == Maker::Kernel && lacked(&now.dev));
+            is_new && !known.contains(&key(now))
+        };
         let problems = &mut self.plan.problems;
         problems.extend(surplus_of("link", links));
         problems.extend(surplus_of("alias of link", aliases));

@@ -9,7 +9,7 @@ use crate::kernel::state;
 use crate::matching::at_risk::PodDrivers;
 use crate::model::sysctl::Sysctls;
 use crate::model::{Code, NetState, Problem};
-use crate::plan::{self, HostLinks, Plan, Step, snapshot_quality};
+use crate::plan::{self, HostLinks, Plan, link_ipv6, snapshot_quality};
 use crate::refusal::Refusal;
 
 /// What is missing on the host and in each pod.
@@ -97,8 +97,8 @@ impl Matched {
             .observe_inside(host)
             .map_err(|error| cannot_observe("netns", &error))?;
         let drivers = PodDrivers::of(&state, &host.state);
-        let (mut compared, creates) = self.planned(&state, links, None);
-        if depth == Depth::Complete && creates {
+        let (mut compared, begins_anew) = self.planned(&state, links, None);
+        if depth == Depth::Complete && begins_anew {
             let settings = self.pod.socket().and_then(state::new_link_settings);
             let settings = settings.map_err(|error| cannot_observe("conf/default", &error))?;
             (compared, _) = self.planned(&state, links, Some(&settings));
@@ -109,7 +109,7 @@ impl Matched {
         })
     }
 
-    /// The comparison, and whether its plan creates links.
+    /// The comparison, and whether links of its plan get initial settings.
     fn planned(
         &self,
         state: &NetState,
@@ -118,16 +118,13 @@ impl Matched {
     ) -> (Compared, bool) {
         let lost = snapshot_quality::loss(&self.wanted(state, links, &[]).0, state);
         let plan = self.plan(state, new_link, links, &[]);
-        let creates = plan
-            .steps
-            .iter()
-            .any(|step| matches!(step, Step::AddLink(_)));
+        let begins_anew = plan.steps.iter().any(link_ipv6::begins_anew);
         let compared = Compared {
             plan,
             lost,
             unsupported: snapshot_quality::unsupported_in_pod(state),
             drivers: PodDrivers::default(),
         };
-        (compared, creates)
+        (compared, begins_anew)
     }
 }

@@ -81,6 +81,9 @@ fn losses(case: &Case) -> Vec<Loss> {
         lose(format!("{dev} up"), &|kernel| {
             kernel.down(dev).expect("a link");
         });
+        lose(format!("IPv6 of {dev} with its MTU"), &|kernel| {
+            kernel.set_mtu(dev, 1000).expect("a link");
+        });
         lose(format!("attributes of {dev}"), &|kernel| {
             let link = kernel
                 .state

@@ -96,3 +96,60 @@ fn a_link_local_address_without_its_route_comes_back_without_it() {
         &["-6 route add fe80::/64 dev eth0 proto kernel metric 256"],
     );
 }
+
+/// A smaller MTU takes a link's IPv6 with all its settings; with a larger one it begins anew.
+const TOO_SMALL: &str = "link set eth0 mtu 1200";
+
+#[test]
+fn ipv6_that_went_with_the_mtu_comes_back_with_its_settings() {
+    let node = Node::new();
+    let pod = prepared(&node, &["-6 addr add 2001:db8::5/64 dev eth0 nodad"]);
+    let conf = |key: &str, value: &str| {
+        let key = format!("ipv6/conf/eth0/{key}");
+        pod.ns.set_sysctl(&key, value);
+    };
+    conf("accept_ra", "0");
+    conf("dad_transmits", "3");
+    pod.ns
+        .set_sysctl("ipv6/neigh/eth0/base_reachable_time_ms", "77000");
+    let before = pod.capture();
+    node.snapshot();
+    pod.ip(TOO_SMALL);
+    node.restore();
+    pod.assert_same_as(&before);
+    assert_eq!(node.netfix("diff").code, Some(0));
+}
+
+#[test]
+fn no_address_comes_with_the_mtu_to_a_link_that_had_none() {
+    is_repaired(
+        &["link set eth0 addrgenmode none", "-6 addr flush dev eth0"],
+        &[TOO_SMALL],
+    );
+    is_repaired(&["-6 addr flush dev eth0"], &[TOO_SMALL]);
+}
+
+#[test]
+fn no_address_comes_to_a_link_that_had_none_when_its_ipv6_goes_on() {
+    is_repaired_by(&["-6 addr flush dev eth0"], |pod| {
+        pod.ns.set_sysctl("ipv6/conf/eth0/disable_ipv6", "1");
+    });
+}
+
+#[test]
+fn the_loopback_address_that_went_with_the_mtu_comes_back() {
+    is_repaired(&[], &["link set lo mtu 1000"]);
+}
+
+#[test]
+fn an_address_of_the_kernel_on_a_link_that_had_none_is_told() {
+    let node = Node::new();
+    let pod = prepared(&node, &["-6 addr flush dev eth0"]);
+    node.snapshot();
+    for mtu in ["1200", "1500"] {
+        pod.ip(&format!("link set eth0 mtu {mtu}"));
+    }
+    let diff = node.netfix("diff -v");
+    let said = diff.transcript();
+    assert!(said.contains("fe80:") && said.contains("surplus"), "{said}");
+}

@@ -96,7 +96,7 @@ pub(super) fn case(seed: u64) -> Case {
 
 fn link(n: &mut Numbers) -> String {
     let change = match n.below(16) {
-        0 => format!("mtu {}", 1280 + n.below(221)),
+        0 => format!("mtu {}", 1240 + n.below(261)),
         1 => format!("txqueuelen {}", n.below(3000)),
         2 => format!("alias {}", n.of(&["a", "caf\\xe9", "net-of-the-shop"])),
         3 => format!("group {}", n.below(9)),
@@ -406,6 +406,7 @@ fn harm(n: &mut Numbers, lines: &[String]) -> String {
         "-6 route flush dev eth0",
         "link set eth0 down",
         "link set eth0 mtu 1300",
+        "link set eth0 mtu 1200",
         "link set eth0 address 02:00:00:00:00:77",
         "link set eth0 promisc on",
         "tc qdisc change dev eth0 root handle 1: pfifo limit 5",

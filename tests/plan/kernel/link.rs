@@ -1,17 +1,16 @@
 //! Links: creation, changes, up and down, and what is deleted with a link.
 
 use netfix::model::link::{Flags, Hardware, MacvlanMode, Vlan};
-use netfix::model::sysctl::SysctlKey;
 use netfix::model::sysfs::SysfsSettings;
 use netfix::model::{Bytes, IfName, Link, LinkKind, Mac, NetState, Parent, Traffic};
 use netfix::plan::Change;
 
+use super::mtu::IPV6_MTU;
 use super::sysctl::{ADDR_GEN_MODE, DISABLE_IPV6, MODE_NONE, setting};
 use super::{Errno, Kernel, bond};
 
 /// `VLAN_FLAG_LOOSE_BINDING`.
 const LOOSE_BINDING: u32 = 4;
-const IPV6_MTU: SysctlKey = SysctlKey::known("mtu");
 
 impl Kernel {
     pub(super) fn add_link(&mut self, wanted: &Link) -> Result<(), Errno> {
@@ -146,7 +145,7 @@ impl Kernel {
     }
 
     /// The MTU of the link's parent.
-    fn mtu_below(&self, link: &Link) -> Result<Option<u32>, Errno> {
+    pub(super) fn mtu_below(&self, link: &Link) -> Result<Option<u32>, Errno> {
         match (&link.kind, &link.parent) {
             (LinkKind::Bond(_), None) => Ok(None),
             (_, Some(Parent::Own(name))) => {
@@ -363,36 +362,6 @@ impl Kernel {
             .map(|link| link.name.clone())
             .collect();
         upper.iter().try_for_each(|name| self.mac_is_now(name, mac))
-    }
-
-    fn set_mtu(&mut self, dev: &IfName, mtu: u32) -> Result<(), Errno> {
-        let link = self.link(dev)?;
-        let (below, is_vlan) = (self.mtu_below(link), matches!(link.kind, LinkKind::Vlan(_)));
-        if let Ok(Some(below)) = below
-            && mtu > below
-        {
-            return Err(if is_vlan {
-                Errno::ERANGE
-            } else {
-                Errno::EINVAL
-            });
-        }
-        let link = self.link_mut(dev)?;
-        link.mtu = mtu;
-        if let Some(setting) = link.sysctls.ipv6.get_mut(&IPV6_MTU) {
-            *setting = mtu.into();
-        }
-        // Links on it go down with it, but not up.
-        let is_pulled =
-            |link: &&Link| link.parent == Some(Parent::Own(dev.clone())) && link.mtu > mtu;
-        let pulled: Vec<IfName> = self
-            .state
-            .links
-            .iter()
-            .filter(is_pulled)
-            .map(|link| link.name.clone())
-            .collect();
-        pulled.iter().try_for_each(|name| self.set_mtu(name, mtu))
     }
 }
 

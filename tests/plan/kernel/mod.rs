@@ -7,6 +7,7 @@
 mod address;
 mod bond;
 mod link;
+mod mtu;
 mod nexthop;
 mod route;
 mod sysctl;

@@ -7,12 +7,12 @@ use netfix::model::sysctl::{Folder, SysctlKey};
 use netfix::model::{Address, IfName, Link, Mac};
 
 use super::link::makes_link_local;
+use super::mtu::IPV6_MTU;
 use super::{Errno, Kernel};
 
 pub(super) const DISABLE_IPV6: SysctlKey = SysctlKey::known("disable_ipv6");
 pub(super) const ADDR_GEN_MODE: SysctlKey = SysctlKey::known("addr_gen_mode");
 const ACCEPT_RA: SysctlKey = SysctlKey::known("accept_ra");
-const IPV6_MTU: SysctlKey = SysctlKey::known("mtu");
 /// `IN6_ADDR_GEN_MODE_NONE`, `IN6_ADDR_GEN_MODE_STABLE_PRIVACY`.
 pub(super) const MODE_NONE: i64 = 1;
 const MODE_STABLE: i64 = 2;
@@ -96,7 +96,7 @@ impl Kernel {
         }
     }
 
-    fn make_link_local(&mut self, dev: &IfName) {
+    pub(super) fn make_link_local(&mut self, dev: &IfName) {
         let Ok(link) = self.link(dev) else { return };
         let Some(mac) = link.mac.filter(|_| makes_link_local(link)) else {
             return;
