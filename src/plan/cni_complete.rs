@@ -9,7 +9,7 @@ use crate::model::problem::PartialCause;
 use crate::model::sysctl::Sysctls;
 use crate::model::{Address, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
 use crate::plan::link_diff;
-use crate::plan::link_ipv6::DISABLE_IPV6;
+use crate::plan::link_ipv6::{ADDR_GEN_MODE, DISABLE_IPV6};
 use crate::plan::{HostLinks, Plan, cni_routes};
 
 /// The state that such a source describes, and the problems with it.
@@ -98,6 +98,8 @@ impl Completion<'_> {
     fn existing(&mut self, attachment: &Attachment, now: &Link) -> Link {
         let is_own = self.made.contains(&attachment.ifname);
         let mut link = now.clone();
+        // No source says whether the kernel had added an address.
+        link.sysctls.ipv6.remove(&ADDR_GEN_MODE);
         link.mac = attachment.mac.or(now.mac);
         link.flags = Flags {
             up: true,

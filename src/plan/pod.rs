@@ -294,7 +294,7 @@ impl<'a> Planner<'a> {
         let lacked = |dev: &IfName| {
             let link = recorded.link(dev);
             link.is_some_and(|link| {
-                link.sysctls.ipv6.contains_key(&link_ipv6::DISABLE_IPV6)
+                link.sysctls.ipv6.contains_key(&link_ipv6::ADDR_GEN_MODE)
                     && link_ipv6::lacks_link_local(link, &recorded)
             })
         };

@@ -266,4 +266,7 @@ fn a_missing_ipv6_address_is_added_to_a_link_that_is_up_with_ipv6_off() {
     it.pod.ns.set_sysctl("ipv6/conf/eth0/disable_ipv6", "1");
     let run = restore(&node).exits(0);
     it.assert_back(&run);
+    // No source has the kernel's own address.
+    let said = run.transcript();
+    assert!(!said.contains("surplus"), "{said}");
 }
