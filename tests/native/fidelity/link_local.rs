@@ -121,6 +121,17 @@ fn ipv6_that_went_with_the_mtu_comes_back_with_its_settings() {
 }
 
 #[test]
+fn ipv6_that_went_with_the_mtu_of_the_nic_comes_back() {
+    let node = Node::new();
+    let pod = prepared(&node, &["-6 addr add 2001:db8::5/64 dev eth0 nodad"]);
+    let before = pod.capture();
+    node.snapshot();
+    node.ns.ip("link set eth0 mtu 1200");
+    node.restore();
+    pod.assert_same_as(&before);
+}
+
+#[test]
 fn no_address_comes_with_the_mtu_to_a_link_that_had_none() {
     is_repaired(
         &["link set eth0 addrgenmode none", "-6 addr flush dev eth0"],
