@@ -1,6 +1,6 @@
 //! Dumps of the tables of a namespace: links, addresses, routes, nexthop objects, rules, neighbours.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use netlink_packet_route::address::AddressMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkExtentMask, LinkMessage};
@@ -14,7 +14,7 @@ use super::link::RawLink;
 use super::nsid::HostId;
 use super::{Errno, Error, Socket, address, link, neighbour, nexthop, route, rule};
 use crate::model::address::Maker;
-use crate::model::{Address, IfName, Link, Mac, Neighbour, Nexthop, Route, Rule};
+use crate::model::{Address, IfName, Link, LinkKind, Mac, Neighbour, Nexthop, Route, Rule};
 
 /// Interface names by ifindex.
 pub type Names = BTreeMap<u32, IfName>;
@@ -293,4 +293,43 @@ pub(super) fn neighbours_in(
         let link = links.get(&message.header.ifindex);
         Ok(link.and_then(|link| neighbour::parse(&message, &link.name, link.mac)))
     })
+}
+
+/// The entries that somebody added to the forwarding tables of bridges for their ports, as text: those of ports that can be lost
+/// with a NIC.
+pub(super) fn added_forwarding(socket: &mut Socket, links: &[Link]) -> Result<Vec<String>, Error> {
+    let is_bridge = |name: &IfName| {
+        links
+            .iter()
+            .any(|link| link.name == *name && link.kind.name() == "bridge")
+    };
+    let is_port = |link: &&Link| {
+        let can_be_lost = link.kind.can_be_made() || link.kind == LinkKind::Physical;
+        can_be_lost && link.master.as_ref().is_some_and(is_bridge)
+    };
+    let ports: Names = links
+        .iter()
+        .filter(is_port)
+        .map(|port| (port.index, port.name.clone()))
+        .collect();
+    if ports.is_empty() {
+        return Ok(Vec::new());
+    }
+    let macs: BTreeSet<Mac> = links.iter().filter_map(|link| link.mac).collect();
+    let mut request = NeighbourMessage::default();
+    request.header.family = AddressFamily::Bridge;
+    let dump = whole(socket, RouteNetlinkMessage::GetNeighbour(request))?;
+    let mut unsupported = Vec::new();
+    let added = parsed(dump, "forwarding entry", &mut unsupported, |object| {
+        let RouteNetlinkMessage::NewNeighbour(message) = object else {
+            return Ok(None);
+        };
+        let port = ports.get(&message.header.ifindex);
+        let mac = neighbour::added_to_bridge(&message).filter(|mac| !macs.contains(mac));
+        Ok(port
+            .zip(mac)
+            .map(|(port, mac)| format!("forwarding entry {mac} dev {port} master")))
+    });
+    unsupported.extend(added);
+    Ok(unsupported)
 }

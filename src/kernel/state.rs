@@ -80,6 +80,7 @@ pub fn complete(socket: &mut Socket, links: NetState, needs: Needs) -> Result<Ne
     }
     if needs.neighbours {
         state.neighbours = dump::neighbours(socket, &links, unsupported)?;
+        unsupported.extend(dump::added_forwarding(socket, &state.links)?);
     }
     Ok(state)
 }

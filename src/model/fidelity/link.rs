@@ -191,7 +191,7 @@ pub const BOND: Table = Table {
 pub const BRIDGE_PORT: Table = Table {
     title: "Ports of bridges",
     source: "`IFLA_BRPORT_*` in `IFLA_INFO_SLAVE_DATA`; settings have the words of bridge(8). A port of a bridge with VLAN \
-             filtering is named at the snapshot. Forwarding entries of a port are not read",
+             filtering, and one with forwarding entries that were added (`bridge fdb`), are named at the snapshot",
     rows: &[
         row(1, "IFLA_BRPORT_STATE", State, ""),
         row(2, "priority", SentBack, "fidelity/ports"),
