@@ -65,6 +65,12 @@ impl<'n> Pod<'n> {
         self.tc("filter add dev eth0 egress pref 5 bpf bytecode \"1,6 0 0 0\" direct-action");
     }
 
+    /// Attaches a program to `eth0` through tcx, at the ingress, as `bpf(2)` does it.
+    pub fn add_tcx_program(&self) {
+        let mut command = tool::command("python3", ["-c", include_str!("tcx.py"), "eth0"]);
+        self.ns.enter(|| tool::run(&mut command));
+    }
+
     /// tc(8) in the pod, one command a line; a word with spaces is in quotes.
     pub fn tc_batch(&self, lines: &str) {
         let words = ["-c", "printf %s \"$1\" | tc -batch -", "sh", lines];

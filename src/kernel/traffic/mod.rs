@@ -7,6 +7,7 @@ mod action;
 mod filter;
 mod options;
 mod read;
+mod tcx;
 mod u32;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, Nla};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcHandle, TcMessage};
 
-use super::{filter, options, parse, u32};
+use super::{filter, options, parse, tcx, u32};
 use crate::kernel::codec::Dump;
 use crate::kernel::nested::{Nested, word};
 use crate::kernel::{Errno, Error, Socket};
@@ -26,7 +26,9 @@ pub(in crate::kernel) fn read(socket: &mut Socket, links: &mut [Link]) -> Result
         // A kernel without traffic control.
         Err(Error::Kernel(Errno::EOPNOTSUPP)) => Ok(Dump::default()),
         dump => dump,
-    })
+    })?;
+    tcx::read(links);
+    Ok(())
 }
 
 /// The same from these answers to dumps.
