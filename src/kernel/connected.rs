@@ -9,8 +9,6 @@ use crate::model::address::Maker;
 use crate::model::route::{KIND_UNICAST, PROTOCOL_KERNEL, PROTOCOL_RA};
 use crate::model::{Address, IfName, Link, LinkKind, NetState, Route};
 
-/// The kind of a VRF (`ip link add type vrf`), which has the connected routes of its ports in a table of its own.
-const VRF: &str = "vrf";
 /// `RT_TABLE_LOCAL`.
 const TABLE_LOCAL: u32 = 255;
 /// `RTN_LOCAL`.
@@ -64,7 +62,7 @@ struct Device {
 
 fn devices(state: &NetState) -> HashMap<IfName, Device> {
     let links = state.links.iter();
-    let vrfs = links.clone().filter(|link| link.kind.name() == VRF);
+    let vrfs = links.clone().filter(|link| link.is_vrf());
     let vrfs: HashSet<&IfName> = vrfs.map(|link| &link.name).collect();
     let device = |link: &Link| {
         let device = Device {

@@ -108,8 +108,13 @@ impl Link {
     pub(crate) fn takes_ports(&self) -> bool {
         match self.kind.name() {
             "bridge" => !self.vlan_filtering,
-            kind => kind == "vrf",
+            _ => self.is_vrf(),
         }
+    }
+
+    /// Whether it is a VRF, which has the connected routes of its ports in a table of its own.
+    pub(crate) fn is_vrf(&self) -> bool {
+        self.kind.name() == "vrf"
     }
 
     /// A link with default attributes: up, with multicast, and an index of the kernel's choice.

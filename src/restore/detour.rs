@@ -6,7 +6,7 @@ use super::request;
 use crate::kernel::{Errno, Request, address, rule};
 use crate::model::address::MCAUTOJOIN;
 use crate::model::route::TABLE_MAIN;
-use crate::model::{Address, Bytes, IfName, NetState, Rule};
+use crate::model::{Address, Bytes, IfName, Link, NetState, Rule};
 use crate::plan::Step;
 
 /// Another way to carry out a step that the kernel refused with `errno`, if there is one.
@@ -85,18 +85,28 @@ fn through_rules(
     })
 }
 
-/// The rule that finds the direct route to the gateway, in whichever table that is.
+/// The rule that finds the direct route to the gateway, in whichever table that is: a port's of a VRF is in that of the VRF.
 fn towards(gateway: IpAddr, dev: &IfName, state: &NetState) -> Rule {
     const TO_TABLE: u8 = 1;
-    let mut routes = state.routes.iter();
-    let direct = routes.find_map(|route| route.direct_table(dev, gateway));
     let length = if gateway.is_ipv4() { 32 } else { 128 };
-    Rule {
+    let rule = Rule {
         ipv6: gateway.is_ipv6(),
         to: Some((gateway, length)),
-        oif: Some(Bytes::from(dev.as_bytes().to_vec())),
         action: TO_TABLE,
-        table: direct.unwrap_or(TABLE_MAIN),
         ..Rule::default()
+    };
+    let master = state.link(dev).and_then(|link| link.master.as_ref());
+    if master.is_some_and(|name| state.link(name).is_some_and(Link::is_vrf)) {
+        return Rule {
+            l3mdev: true,
+            ..rule
+        };
+    }
+    let mut routes = state.routes.iter();
+    let direct = routes.find_map(|route| route.direct_table(dev, gateway));
+    Rule {
+        oif: Some(Bytes::from(dev.as_bytes().to_vec())),
+        table: direct.unwrap_or(TABLE_MAIN),
+        ..rule
     }
 }
