@@ -1,6 +1,7 @@
 //! One file a command: gather, decide, act, answer.
 
 mod check;
+mod confirm;
 mod diff;
 mod every;
 mod fleet;

@@ -1,13 +1,11 @@
 //! `netfix upgrade`.
 
-use std::io::{self, BufRead, IsTerminal, Write};
-
-use super::Answer;
+use super::{Answer, confirm};
 use crate::cli::UpgradeArgs;
 use crate::context::Context;
 use crate::maintenance::condition::Conditions;
 use crate::maintenance::launch::Launched;
-use crate::maintenance::preview::{self, Preview};
+use crate::maintenance::preview;
 use crate::maintenance::upgrade::{self, Upgraded};
 use crate::maintenance::window_status::WindowStatus;
 use crate::maintenance::{Request, Rollback, kubelet_pause, launch};
@@ -30,7 +28,7 @@ pub(super) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, R
         return Ok(Answer::Document(done));
     }
     if !args.yes {
-        confirm(&request, context)?;
+        confirm::opening(&request, context)?;
     }
     let bus = if args.foreground {
         None
@@ -110,33 +108,6 @@ fn request(args: &UpgradeArgs) -> Result<Request<'_>, Refusal> {
             max_lost: args.max_lost,
         }),
     })
-}
-
-/// Asks once, with the list of the pods that may lose their network.
-fn confirm(request: &Request<'_>, context: &Context) -> Result<(), Refusal> {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return Err(WindowCause::NoTerminal.error("upgrade").into());
-    }
-    let preview = preview::run(request, context)?;
-    if is_confirmed(request, preview).unwrap_or(false) {
-        Ok(())
-    } else {
-        Err(WindowCause::NotConfirmed.error("upgrade").into())
-    }
-}
-
-fn is_confirmed(request: &Request<'_>, preview: Preview) -> io::Result<bool> {
-    let mut terminal = io::stderr().lock();
-    for problem in &preview.problems {
-        writeln!(terminal, "{}: {problem}", problem.severity)?;
-    }
-    let shown = report::preview(request, preview);
-    let prospect = report::prospect(&shown.node.steps, &shown.pods);
-    write!(terminal, "{prospect}\nContinue? [yes/no] ")?;
-    terminal.flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "yes" | "y"))
 }
 
 fn answer(upgraded: Upgraded) -> Document {
