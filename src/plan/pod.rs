@@ -287,27 +287,13 @@ impl<'a> Planner<'a> {
             .collect();
         let links = links.iter().map(|now| &now.name);
         let links = links.filter(|now| !known.contains_key(now));
-        let key = |address: &Address| (address.dev.clone(), address.identity());
-        let known: HashSet<_> = wanted.addresses.iter().map(key).collect();
-        let recorded = Indexed::new(wanted);
-        // A link without the kernel's address, which was removed or is not to be made.
-        let lacked = |dev: &IfName| {
-            let link = recorded.link(dev);
-            link.is_some_and(|link| {
-                link.sysctls.ipv6.contains_key(&link_ipv6::ADDR_GEN_MODE)
-                    && link_ipv6::lacks_link_local(link, &recorded)
-            })
-        };
-        let is_other = |now: &&Address| {
-            let is_new = !now.comes_by_itself() || (now.maker == Maker::Kernel && lacked(&now.dev));
-            is_new && !known.contains(&key(now))
-        };
+        let other_addresses = other_addresses(wanted, addresses);
         let problems = &mut self.plan.problems;
         problems.extend(surplus_of("link", links));
         problems.extend(surplus_of("alias of link", aliases));
         problems.extend(surplus_of("group", new_groups));
         problems.extend(qdiscs.into_iter().map(|now| PlanCause::Surplus.info(now)));
-        problems.extend(surplus_of("address", addresses.iter().filter(is_other)));
+        problems.extend(surplus_of("address", other_addresses));
         // A version of a recorded route is changed, and then no other one is in its place.
         let changed = self.plan.steps.iter().filter_map(|step| match step {
             Step::ChangeRoute(route) => Some(route.place()),
@@ -324,6 +310,27 @@ impl<'a> Planner<'a> {
         let neighbours = beyond(neighbours, &wanted.neighbours);
         problems.extend(surplus_of("neighbour", neighbours));
     }
+}
+
+/// The addresses that the record lacks, without those that are to come by themselves.
+fn other_addresses<'a>(
+    recorded: &NetState,
+    now: &'a [Address],
+) -> impl Iterator<Item = &'a Address> {
+    let recorded = Indexed::new(recorded);
+    let key = |address: &Address| (address.dev.clone(), address.identity());
+    let known: HashSet<_> = recorded.state.addresses.iter().map(key).collect();
+    // A link without the kernel's address, which was removed or is not to be made.
+    let lacked = move |dev: &IfName| {
+        recorded.link(dev).is_some_and(|link| {
+            link.sysctls.ipv6.contains_key(&link_ipv6::ADDR_GEN_MODE)
+                && link_ipv6::lacks_link_local(link, &recorded)
+        })
+    };
+    now.iter().filter(move |now| {
+        let is_new = !now.comes_by_itself() || (now.maker == Maker::Kernel && lacked(&now.dev));
+        is_new && !known.contains(&key(now))
+    })
 }
 
 /// The objects of `all` that `known` lacks, in their order.
