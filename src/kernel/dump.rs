@@ -14,7 +14,7 @@ use super::link::RawLink;
 use super::nsid::HostId;
 use super::{Errno, Error, Socket, address, link, neighbour, nexthop, route, rule};
 use crate::model::address::Maker;
-use crate::model::{Address, IfName, Link, LinkKind, Mac, Neighbour, Nexthop, Route, Rule};
+use crate::model::{Address, IfName, Link, Mac, Neighbour, Nexthop, Route, Rule};
 
 /// Interface names by ifindex.
 pub type Names = BTreeMap<u32, IfName>;
@@ -295,18 +295,16 @@ pub(super) fn neighbours_in(
     })
 }
 
-/// The entries that somebody added to the forwarding tables of bridges for their ports, as text: those of ports that can be lost
-/// with a NIC.
+/// The entries that were added to the forwarding tables of bridges and not learnt, as text: those of ports that can be lost with
+/// a NIC.
 pub(super) fn added_forwarding(socket: &mut Socket, links: &[Link]) -> Result<Vec<String>, Error> {
     let is_bridge = |name: &IfName| {
         links
             .iter()
             .any(|link| link.name == *name && link.kind.name() == "bridge")
     };
-    let is_port = |link: &&Link| {
-        let can_be_lost = link.kind.can_be_made() || link.kind == LinkKind::Physical;
-        can_be_lost && link.master.as_ref().is_some_and(is_bridge)
-    };
+    let is_port =
+        |link: &&Link| link.kind.can_be_lost() && link.master.as_ref().is_some_and(is_bridge);
     let ports: Names = links
         .iter()
         .filter(is_port)

@@ -56,6 +56,11 @@ impl LinkKind {
         !matches!(self, Self::Loopback | Self::Physical | Self::Other { .. })
     }
 
+    /// Whether such a link can be lost with a NIC: a device, or a link on one.
+    pub(crate) fn can_be_lost(&self) -> bool {
+        *self == Self::Physical || self.can_be_made()
+    }
+
     /// Whether it is a macvlan or a macvtap: it has a MAC of its own on its parent.
     #[must_use]
     pub fn is_macvlan(&self) -> bool {

@@ -3,12 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
-use super::link_ipv6::{ADDR_GEN_MODE, DISABLE_IPV6, NO_ADDRESS};
+use super::link_ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6, NO_ADDRESS};
 use super::order::{self, Rewritten};
 use crate::model::address::{DADFAILED, Maker, in_adding_order};
 use crate::model::problem::PlanCause;
 use crate::model::route::Position;
-use crate::model::sysctl::Folder;
 use crate::model::{Address, IfName, Indexed, Neighbour, NetState, Route};
 use crate::plan::{Change, Observed, Plan, Step};
 
@@ -146,13 +145,7 @@ fn link_local(devs: &[IfName], now: &NetState, plan: &mut Plan) {
         let Some(mode) = mode.filter(|mode| is_ready && *mode != NO_ADDRESS) else {
             continue;
         };
-        let set = |value: i64, now: i64| Step::Sysctl {
-            dev: link.name.clone(),
-            folder: Folder::Ipv6Conf,
-            key: ADDR_GEN_MODE,
-            value: value.to_string(),
-            now: now.to_string(),
-        };
+        let set = |value, now| link_ipv6::write(link, ADDR_GEN_MODE, value, now);
         let steps = [set(NO_ADDRESS, mode), set(mode, NO_ADDRESS)];
         plan.steps.extend(steps);
     }

@@ -25,13 +25,25 @@ pub(super) const DISABLE_IPV6: SysctlKey = SysctlKey::known("disable_ipv6");
 pub(crate) fn begins_anew(step: &Step) -> bool {
     match step {
         Step::AddLink(_) => true,
+        other => gives_ipv6(other),
+    }
+}
+
+/// Whether this step sets an MTU with which its link gets IPv6.
+fn gives_ipv6(step: &Step) -> bool {
+    match step {
         Step::SetLink {
             change: Change::Mtu(mtu),
             now: Some(now),
             ..
-        } => *mtu >= MIN_MTU && now.parse().is_ok_and(|now: u32| now < MIN_MTU),
+        } => now.parse().is_ok_and(|now| is_enough(now, *mtu)),
         _ => false,
     }
+}
+
+/// Whether the second MTU is enough for IPv6, and the first was not.
+fn is_enough(now: u32, then: u32) -> bool {
+    then >= MIN_MTU && now < MIN_MTU
 }
 
 /// The link after a new MTU is set. If it gets IPv6 with it, that is switched off until all settings are those of the record:
@@ -42,13 +54,15 @@ pub(super) fn with_new_mtu<'a>(
     new_link: Option<&Sysctls>,
     plan: &mut Plan,
 ) -> Cow<'a, Link> {
-    let gets_ipv6 = wanted.mtu >= MIN_MTU && now.mtu < MIN_MTU;
-    if !gets_ipv6 || now.kind == LinkKind::Loopback || wanted.sysctls.ipv6.is_empty() {
+    if !is_enough(now.mtu, wanted.mtu)
+        || now.kind == LinkKind::Loopback
+        || wanted.sysctls.ipv6.is_empty()
+    {
         return Cow::Borrowed(now);
     }
     let off = new_link.and_then(|initial| initial.ipv6.get(&DISABLE_IPV6));
     let off = off.copied().unwrap_or_default();
-    plan.steps.push(switch_off(now, 1, off));
+    plan.steps.push(write(now, DISABLE_IPV6, 1, off));
     let Some(initial) = new_link else {
         return Cow::Borrowed(now);
     };
@@ -67,9 +81,12 @@ pub(super) fn addable<'a>(
     observed: Observed<'_>,
     plan: &Plan,
 ) -> Cow<'a, NetState> {
-    let steps = plan.steps.iter().filter(|step| begins_anew(step));
+    if observed.new_link.is_some() {
+        return Cow::Borrowed(wanted);
+    }
+    let steps = plan.steps.iter().filter(|step| gives_ipv6(step));
     let unknown: BTreeSet<&IfName> = steps.flat_map(Step::devs).collect();
-    if unknown.is_empty() || observed.new_link.is_some() {
+    if unknown.is_empty() {
         return Cow::Borrowed(wanted);
     }
     let mut wanted = wanted.clone();
@@ -87,11 +104,12 @@ pub(super) fn addable<'a>(
     Cow::Owned(wanted)
 }
 
-fn switch_off(link: &Link, value: i64, now: i64) -> Step {
+/// The step that writes a setting of the link's IPv6.
+pub(super) fn write(link: &Link, key: SysctlKey, value: i64, now: i64) -> Step {
     Step::Sysctl {
         dev: link.name.clone(),
         folder: Folder::Ipv6Conf,
-        key: DISABLE_IPV6,
+        key,
         value: value.to_string(),
         now: now.to_string(),
     }
@@ -123,7 +141,7 @@ pub(super) fn switch_on(
     if adds_link_local && now.flags.up {
         plan.steps.extend(set_mode(now, NO_ADDRESS));
     }
-    plan.steps.push(switch_off(now, 0, off));
+    plan.steps.push(write(now, DISABLE_IPV6, 0, off));
 }
 
 /// By netlink: unlike a write to the sysctl, that adds no address to a link.

@@ -125,7 +125,7 @@ fn devices_inside(state: &NetState) -> impl Iterator<Item = Problem> {
 /// The same for the host, where it is a warning: no pod is lost by it.
 #[must_use]
 pub fn unsupported_on_host(state: &NetState) -> Vec<Problem> {
-    let can_be_port = |link: &Link| link.kind == LinkKind::Physical || link.kind.can_be_made();
+    let can_be_port = |link: &Link| link.kind.can_be_lost();
     let ports = ports(state, can_be_port);
     let ports = ports.map(|(link, cause)| cause.warning(link));
     let others = unsupported(state).into_iter();

@@ -7,9 +7,11 @@ use std::process::Command;
 use std::sync::Once;
 
 pub const CNI_MACVLAN: &str = "/usr/lib/cni/macvlan";
-const NEEDED: [&str; 17] = [
+const NEEDED: [&str; 19] = [
     "ip",
     "tc",
+    "bridge",
+    "python3",
     "strace",
     "tcpdump",
     "setpriv",

@@ -1,9 +1,9 @@
 //! Link-local IPv6 addresses: the kernel's own, and those that were added by hand.
 
-use super::{is_repaired, is_repaired_by, prepared};
-use crate::common::Node;
+use super::{is_repaired, is_repaired_by, is_repaired_by_from, prepared};
+use crate::common::{Node, Pod};
 
-fn derived(pod: &crate::common::Pod<'_>) -> String {
+fn derived(pod: &Pod<'_>) -> String {
     let mac = pod.mac();
     let last = mac.rsplit(':').next().expect("a MAC");
     format!("fe80::ff:fe88:1{last}")
@@ -100,33 +100,33 @@ fn a_link_local_address_without_its_route_comes_back_without_it() {
 /// A smaller MTU takes a link's IPv6 with all its settings; with a larger one it begins anew.
 const TOO_SMALL: &str = "link set eth0 mtu 1200";
 
+const OWN_ADDRESS: &str = "-6 addr add 2001:db8::5/64 dev eth0 nodad";
+
 #[test]
 fn ipv6_that_went_with_the_mtu_comes_back_with_its_settings() {
-    let node = Node::new();
-    let pod = prepared(&node, &["-6 addr add 2001:db8::5/64 dev eth0 nodad"]);
-    let conf = |key: &str, value: &str| {
-        let key = format!("ipv6/conf/eth0/{key}");
-        pod.ns.set_sysctl(&key, value);
-    };
-    conf("accept_ra", "0");
-    conf("dad_transmits", "3");
-    pod.ns
-        .set_sysctl("ipv6/neigh/eth0/base_reachable_time_ms", "77000");
-    let before = pod.capture();
-    node.snapshot();
-    pod.ip(TOO_SMALL);
-    node.restore();
-    pod.assert_same_as(&before);
-    assert_eq!(node.netfix("diff").code, Some(0));
+    fn with_settings(node: &Node) -> Pod<'_> {
+        let pod = prepared(node, &[OWN_ADDRESS]);
+        for (key, value) in [
+            ("conf/eth0/accept_ra", "0"),
+            ("conf/eth0/dad_transmits", "3"),
+            ("neigh/eth0/base_reachable_time_ms", "77000"),
+        ] {
+            pod.ns.set_sysctl(&format!("ipv6/{key}"), value);
+        }
+        pod
+    }
+    is_repaired_by_from(with_settings, |pod| {
+        pod.ip(TOO_SMALL);
+    });
 }
 
 #[test]
 fn ipv6_that_went_with_the_mtu_of_the_nic_comes_back() {
     let node = Node::new();
-    let pod = prepared(&node, &["-6 addr add 2001:db8::5/64 dev eth0 nodad"]);
+    let pod = prepared(&node, &[OWN_ADDRESS]);
     let before = pod.capture();
     node.snapshot();
-    node.ns.ip("link set eth0 mtu 1200");
+    node.ns.ip(TOO_SMALL);
     node.restore();
     pod.assert_same_as(&before);
 }

@@ -82,6 +82,11 @@ impl Kernel {
         Ok(())
     }
 
+    pub(super) fn take_ipv6_addresses(&mut self, dev: &IfName) {
+        let stays = |address: &Address| address.dev != *dev || address.local.is_ipv4();
+        self.state.addresses.retain(stays);
+    }
+
     /// Deletes an address, its secondaries and the routes that have it as their source.
     pub fn delete_address(&mut self, gone: &Address) {
         let is_secondary = |a: &Address| a.local.is_ipv4() && a.flags & SECONDARY != 0;

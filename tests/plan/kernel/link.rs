@@ -319,9 +319,7 @@ impl Kernel {
         let state = &mut self.state;
         state.routes.retain(|route| !route.devs().contains(&dev));
         state.neighbours.retain(|neighbour| neighbour.dev != *dev);
-        state
-            .addresses
-            .retain(|address| address.dev != *dev || address.local.is_ipv4());
+        self.take_ipv6_addresses(dev);
         for vlan in self.bound_vlans(dev) {
             self.down(&vlan)?;
         }

@@ -70,13 +70,11 @@ impl Kernel {
         let state = &mut self.state;
         let is_v6 = |route: &Route| matches!(route, Route::V6(_));
         state
-            .addresses
-            .retain(|address| address.dev != *dev || address.local.is_ipv4());
-        state
             .routes
             .retain(|route| !is_v6(route) || !route.devs().contains(&dev));
         state
             .neighbours
             .retain(|neighbour| neighbour.dev != *dev || neighbour.dst.is_ipv4());
+        self.take_ipv6_addresses(dev);
     }
 }

@@ -62,8 +62,7 @@ impl Kernel {
             return Err(Errno::EINVAL);
         }
         if *key == DISABLE_IPV6 && value != 0 {
-            let gone = |address: &Address| address.dev == *dev && address.local.is_ipv6();
-            self.state.addresses.retain(|address| !gone(address));
+            self.take_ipv6_addresses(dev);
         } else if is_change && (*key == ADDR_GEN_MODE || *key == DISABLE_IPV6) {
             self.make_link_local(dev);
         }
