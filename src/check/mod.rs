@@ -139,17 +139,11 @@ fn examine(
         unsupported,
         mut pods,
     } = compare(&mut surveyed, Depth::Creation)?;
-    let left_out = leave_out(&mut surveyed, &mut pods, check.devices).unwrap_or_else(|problem| {
-        problems.push(problem);
-        BTreeSet::new()
-    });
-    problems.retain(|problem| !problem.pod.as_ref().is_some_and(|id| left_out.contains(id)));
+    let left_out = leave_out(&mut surveyed, &mut pods, check.devices, &mut problems);
     problems.extend(unsupported);
     let host_lines = host.lines();
-    let is_calm = host_lines.is_empty()
-        && !pods
-            .iter()
-            .any(|one| one.as_ref().is_ok_and(|one| one.lost.is_some()));
+    let has_lost = |one: &Result<Compared, _>| one.as_ref().is_ok_and(|one| one.lost.is_some());
+    let is_calm = host_lines.is_empty() && !pods.iter().any(has_lost);
     problems.extend(of_host(host));
     let carrier = node::carrier(&mut surveyed, &links);
     let lacks_carrier = !carrier.problems.is_empty();
@@ -190,13 +184,14 @@ fn examine(
     Ok((checked, passing))
 }
 
-/// Removes the running pods that the loss of these devices would not affect, and returns them. One that cannot be read or has
-/// lost a link stays in.
+/// Removes the running pods that the loss of these devices would not affect, and returns them; their problems, too. One
+/// that cannot be read or has lost a link stays in.
 fn leave_out(
     surveyed: &mut Surveyed,
     compared: &mut Vec<Result<Compared, Problem>>,
     devices: &[IfName],
-) -> Result<BTreeSet<PodId>, Problem> {
+    problems: &mut Vec<Problem>,
+) -> BTreeSet<PodId> {
     let host = &surveyed.host.state;
     let matched = surveyed.matched.iter().zip(compared.iter_mut());
     let matched = matched.filter_map(|(matched, compared)| {
@@ -210,12 +205,16 @@ fn leave_out(
     let unmatched = surveyed.unmatched.iter();
     let unmatched = unmatched.map(|one| (&one.pod.info.id, PodDrivers::of(&one.state, host)));
     let pods: Vec<_> = matched.chain(unmatched).collect();
-    let left_out = at_risk::left_out(&pods, devices, host)?;
+    let left_out = at_risk::left_out(&pods, devices, host).unwrap_or_else(|problem| {
+        problems.push(problem);
+        BTreeSet::new()
+    });
     let stays = |id: &PodId| !left_out.contains(id);
     let both = surveyed.matched.drain(..).zip(compared.drain(..));
     (surveyed.matched, *compared) = both.filter(|(one, _)| stays(&one.info.id)).unzip();
     surveyed.unmatched.retain(|one| stays(&one.pod.info.id));
-    Ok(left_out)
+    problems.retain(|problem| problem.pod.as_ref().is_none_or(stays));
+    left_out
 }
 
 /// What a restore needs besides the pods' checkpoints.

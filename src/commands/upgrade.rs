@@ -6,13 +6,13 @@ use crate::context::Context;
 use crate::maintenance::condition::Conditions;
 use crate::maintenance::launch::Launched;
 use crate::maintenance::preview;
-use crate::maintenance::upgrade::{self, Upgraded};
+use crate::maintenance::upgrade;
 use crate::maintenance::window_status::WindowStatus;
 use crate::maintenance::{Request, Rollback, kubelet_pause, launch};
 use crate::model::Window;
 use crate::model::problem::WindowCause;
 use crate::refusal::Refusal;
-use crate::report::{self, Document, Exit, Extra, ReportView, Standing};
+use crate::report::{self, Document, Exit, Extra};
 use crate::systemd;
 
 pub(super) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, Refusal> {
@@ -46,7 +46,9 @@ pub(super) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, R
             }
         }
         _ if args.detach => Err(WindowCause::NoUnit.error("upgrade --detach").into()),
-        _ => Ok(Answer::Document(answer(upgrade::run(&request, context)?))),
+        _ => Ok(Answer::Document(report::upgrade(upgrade::run(
+            &request, context,
+        )?))),
     }
 }
 
@@ -108,21 +110,4 @@ fn request(args: &UpgradeArgs) -> Result<Request<'_>, Refusal> {
             max_lost: args.max_lost,
         }),
     })
-}
-
-fn answer(upgraded: Upgraded) -> Document {
-    let standing = if upgraded.is_open {
-        Standing::Left
-    } else {
-        Standing::Closed
-    };
-    let report = upgraded
-        .window
-        .map(|window| Extra::Report(Box::new(ReportView::new(window, standing))));
-    Document {
-        exit: upgraded.end as u8,
-        problems: upgraded.problems,
-        extra: report,
-        ..report::restore(upgraded.restored)
-    }
 }

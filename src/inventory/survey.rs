@@ -22,8 +22,7 @@ use crate::matching::host_baseline::HostBaseline;
 use crate::matching::host_parents::{self, Parents};
 use crate::model::problem::MatchingCause;
 use crate::model::{
-    IfName, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, PodInfo, PodSummary,
-    Problem,
+    IfName, LinkKind, NetState, NodeIdentity, NodeState, PodInfo, PodSummary, Problem,
 };
 use crate::refusal::Refusal;
 use crate::runtime::{self, Answer};
@@ -155,16 +154,7 @@ pub(super) fn survey_from(
     problems.append(&mut paired.problems);
     let partials = paired.matched.iter_mut().filter_map(|m| m.partial.as_mut());
     problems.extend(parents.assign(partials.flat_map(|partial| &mut partial.attachments)));
-    let known_empty = node_state
-        .as_ref()
-        .map(|recorded| recorded.empty.as_slice());
-    let mut unmatched = unmatched(
-        std::mem::take(&mut paired.unmatched),
-        &host,
-        known_empty.unwrap_or_default(),
-        &paired.damaged,
-        &paired.rejected,
-    );
+    let mut unmatched = unmatched(&mut paired, &host, node_state.as_ref());
     let known = paired.matched.iter().map(|matched| &matched.info);
     mark_private(&mut unmatched, &known.collect::<Vec<_>>(), answer.as_ref());
     let baseline = baseline(node_state.as_ref(), &paired.matched, selection, &host);
@@ -202,13 +192,11 @@ pub(super) fn survey_from(
 }
 
 /// What missing records mean: a pod without any interface may have lost it.
-fn unmatched(
-    mut pods: Vec<Pod>,
-    host: &Host,
-    known_empty: &[NetnsIdentity],
-    damaged: &[PodInfo],
-    rejected: &[Rejected],
-) -> Vec<Unmatched> {
+fn unmatched(paired: &mut Paired, host: &Host, recorded: Option<&NodeState>) -> Vec<Unmatched> {
+    let mut pods = std::mem::take(&mut paired.unmatched);
+    let (damaged, rejected) = (&paired.damaged, &paired.rejected);
+    let known_empty = recorded.map(|node| node.empty.as_slice());
+    let known_empty = known_empty.unwrap_or_default();
     let states = observe::observe_claims(&mut pods, host);
     let finding = |(pod, state): (Pod, Result<NetState, _>)| {
         let is_link = |state: &NetState| {

@@ -154,10 +154,9 @@ fn ipv4(conf: &InetDevConf) -> Vec<(&'static str, i32)> {
     renamed.into_iter().chain(same).collect()
 }
 
-/// `DEVCONF_*` (linux/ipv6.h) by file name (net/ipv6/addrconf.c).
-#[allow(clippy::too_many_lines)] // one line a setting
-fn ipv6(conf: &Inet6DevConf) -> Vec<(&'static str, i32)> {
-    let renamed = [
+/// The settings whose files have names of their own, in the files' units.
+fn ipv6_renamed(conf: &Inet6DevConf) -> [(&'static str, i32); 7] {
+    [
         ("hop_limit", conf.hoplimit),
         ("mtu", conf.mtu6),
         ("router_solicitations", conf.rtr_solicits),
@@ -177,7 +176,11 @@ fn ipv6(conf: &Inet6DevConf) -> Vec<(&'static str, i32)> {
             "router_solicitation_max_interval",
             conf.rtr_solicit_max_interval / MILLISECONDS,
         ),
-    ];
+    ]
+}
+
+/// `DEVCONF_*` (linux/ipv6.h) by file name (net/ipv6/addrconf.c).
+fn ipv6(conf: &Inet6DevConf) -> Vec<(&'static str, i32)> {
     let same = named!(
         conf,
         forwarding,
@@ -232,5 +235,5 @@ fn ipv6(conf: &Inet6DevConf) -> Vec<(&'static str, i32)> {
         accept_ra_min_lft,
         force_forwarding,
     );
-    renamed.into_iter().chain(same).collect()
+    ipv6_renamed(conf).into_iter().chain(same).collect()
 }

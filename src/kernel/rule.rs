@@ -3,7 +3,7 @@
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::route::RouteRealm;
 use netlink_packet_route::rule::{
-    RuleAttribute, RuleFlags, RuleMessage, RulePortRange, RuleUidRange,
+    RuleAttribute, RuleFlags, RuleHeader, RuleMessage, RulePortRange, RuleUidRange,
 };
 use netlink_packet_route::{AddressFamily, IpProtocol, RouteNetlinkMessage};
 
@@ -75,19 +75,37 @@ pub fn del(rule: &Rule) -> Request {
     Request::new(RouteNetlinkMessage::DelRule(message(rule)), 0)
 }
 
+fn header(rule: &Rule) -> RuleHeader {
+    let mut flags = RuleFlags::empty();
+    flags.set(RuleFlags::Invert, rule.invert);
+    RuleHeader {
+        family: if rule.ipv6 {
+            AddressFamily::Inet6
+        } else {
+            AddressFamily::Inet
+        },
+        src_len: rule.from.map_or(0, |(_, len)| len),
+        dst_len: rule.to.map_or(0, |(_, len)| len),
+        tos: rule.tos,
+        action: rule.action.into(),
+        flags,
+        ..RuleHeader::default()
+    }
+}
+
 fn message(rule: &Rule) -> RuleMessage {
     let Rule {
-        ipv6,
+        ipv6: _,
         priority,
         from,
         to,
         iif,
         oif,
-        tos,
-        invert,
+        tos: _,
+        invert: _,
         fwmark,
         fwmask,
-        action,
+        action: _,
         table,
         goto,
         suppress_prefix_len,
@@ -102,18 +120,6 @@ fn message(rule: &Rule) -> RuleMessage {
         protocol,
         extra,
     } = rule;
-    let mut message = RuleMessage::default();
-    let header = &mut message.header;
-    header.family = if *ipv6 {
-        AddressFamily::Inet6
-    } else {
-        AddressFamily::Inet
-    };
-    header.src_len = from.map_or(0, |(_, len)| len);
-    header.dst_len = to.map_or(0, |(_, len)| len);
-    header.tos = *tos;
-    header.action = (*action).into();
-    header.flags.set(RuleFlags::Invert, *invert);
     let name = |kind, name: Option<&Bytes>| {
         name.map(|name| RuleAttribute::Other(text::write(kind, name.as_slice())))
     };
@@ -123,6 +129,7 @@ fn message(rule: &Rule) -> RuleMessage {
         source,
         destination,
     };
+    let mut message = RuleMessage::default();
     let attributes = [
         Some(RuleAttribute::Priority(*priority)),
         (*table != 0).then_some(RuleAttribute::Table(*table)),
@@ -144,6 +151,7 @@ fn message(rule: &Rule) -> RuleMessage {
         sport.map(|pair| RuleAttribute::SourcePortRange(range(pair))),
         dport.map(|pair| RuleAttribute::DestinationPortRange(range(pair))),
     ];
+    message.header = header(rule);
     message.attributes = attributes.into_iter().flatten().collect();
     let extra = extra.iter().map(|raw| text::restored(raw, 0));
     message.attributes.extend(extra.map(RuleAttribute::Other));

@@ -1,10 +1,11 @@
 //! From the facts of an engine to its document, but for the exit code.
 
-use super::{CheckView, Document, Extra, NodeView, PodView, State};
+use super::{CheckView, Document, Extra, NodeView, PodView, ReportView, Standing, State};
 use crate::check::{CheckState, Checked, CheckedPod};
 use crate::gateways::{Reachability, Verified, VerifiedPod};
 use crate::inventory::matched::Matched;
 use crate::inventory::survey::{Lost, Surveyed};
+use crate::maintenance::upgrade::Upgraded;
 use crate::model::{Code, NodeIdentity, NodeState, PodSummary, Problem};
 use crate::plan::Step;
 use crate::refusal::Refusal;
@@ -128,6 +129,24 @@ pub(crate) fn restore(restored: Restored) -> Document {
         node.state = Some(state.into());
     }
     Document::of(node, restored.pods.into_iter().map(pod), restored.problems)
+}
+
+/// The answer, with its exit code.
+pub(crate) fn upgrade(upgraded: Upgraded) -> Document {
+    let standing = if upgraded.is_open {
+        Standing::Left
+    } else {
+        Standing::Closed
+    };
+    let report = upgraded
+        .window
+        .map(|window| Extra::Report(Box::new(ReportView::new(window, standing))));
+    Document {
+        exit: upgraded.end as u8,
+        problems: upgraded.problems,
+        extra: report,
+        ..restore(upgraded.restored)
+    }
 }
 
 /// The answer, but for its exit code.

@@ -36,7 +36,7 @@ use std::io::{self, Write};
 
 pub use crate::model::{Exit, State};
 use crate::model::{Problem, Severity};
-pub(crate) use answers::{check, drift, restore, snapshot, verify};
+pub(crate) use answers::{check, drift, restore, snapshot, upgrade, verify};
 pub use explain::{codes, explain, list as list_codes};
 pub use fleet::{FleetView, NodeDocument, NodeResult, page as fleet_page};
 pub(crate) use metrics::{OpenWindow, Surroundings, metrics};

@@ -61,6 +61,20 @@ fn message(
     }
 }
 
+fn header<A: Family>(route: &RouteOf<A, A::Net>) -> RouteHeader {
+    RouteHeader {
+        address_family: A::FAMILY,
+        destination_prefix_length: A::split(route.dst).1,
+        source_prefix_length: route.src.map_or(0, |src| A::split(src).1),
+        tos: route.tos,
+        table: u8::try_from(route.table).unwrap_or_default(),
+        protocol: route.protocol.into(),
+        scope: route.scope.into(),
+        kind: route.kind.into(),
+        flags: RouteFlags::empty(),
+    }
+}
+
 fn build<A: Family>(
     route: &RouteOf<A, A::Net>,
     index: &impl Fn(&IfName) -> Result<u32, Errno>,
@@ -69,10 +83,10 @@ fn build<A: Family>(
         dst,
         src,
         table,
-        protocol,
-        scope,
-        kind,
-        tos,
+        protocol: _,
+        scope: _,
+        kind: _,
+        tos: _,
         priority,
         prefsrc,
         hops,
@@ -85,17 +99,7 @@ fn build<A: Family>(
     } = route;
     let (dst, dst_len) = A::split(*dst);
     let src = src.map(A::split);
-    let mut header = RouteHeader {
-        address_family: A::FAMILY,
-        destination_prefix_length: dst_len,
-        source_prefix_length: src.map_or(0, |(_, len)| len),
-        tos: *tos,
-        table: u8::try_from(*table).unwrap_or_default(),
-        protocol: (*protocol).into(),
-        scope: (*scope).into(),
-        kind: (*kind).into(),
-        flags: RouteFlags::empty(),
-    };
+    let mut header = header(route);
     let mut attributes = vec![RouteAttribute::Table(*table)];
     if dst_len > 0 {
         attributes.push(RouteAttribute::Destination(dst.into_route()));
