@@ -65,9 +65,10 @@ impl<'n> Pod<'n> {
         self.tc("filter add dev eth0 egress pref 5 bpf bytecode \"1,6 0 0 0\" direct-action");
     }
 
-    /// Attaches a program to `eth0` through tcx, at the ingress, as `bpf(2)` does it.
-    pub fn add_tcx_program(&self) {
-        let mut command = tool::command("python3", ["-c", include_str!("tcx.py"), "eth0"]);
+    /// Attaches a program to `eth0`: `tcx`, at its ingress, or `xdp`.
+    pub fn attach(&self, kind: &str) {
+        let words = ["-c", include_str!("bpf.py"), kind, "eth0"];
+        let mut command = tool::command("python3", words);
         self.ns.enter(|| tool::run(&mut command));
     }
 

@@ -74,7 +74,8 @@ const OBJECTS: [(&str, Make); 6] = [
         pod.ip("addr add ff05::7/128 dev eth0 autojoin");
     }),
     ("filter bpf", |_, pod| pod.add_bpf_filter()),
-    ("tcx program", |_, pod| pod.add_tcx_program()),
+    ("tcx program", |_, pod| pod.attach("tcx")),
+    ("XDP program", |_, pod| pod.attach("xdp")),
     ("forwarding entry 02:00:00:00:00:99 dev eth0", |_, pod| {
         pod.ip("link add br0 type bridge");
         pod.ip("link set eth0 master br0");

@@ -46,7 +46,7 @@ pub const LINK: Table = Table {
         row(39, "IFLA_PROTO_DOWN", Restored, "fidelity/links"),
         row(40, "IFLA_GSO_MAX_SEGS", Restored, "fidelity/links"),
         row(41, "IFLA_GSO_MAX_SIZE", Restored, "fidelity/links"),
-        row(43, "IFLA_XDP", Named, ""),
+        row(43, "IFLA_XDP", Named, "unsupported"),
         row(47, "IFLA_CARRIER_UP_COUNT", State, ""),
         row(48, "IFLA_CARRIER_DOWN_COUNT", State, ""),
         row(50, "IFLA_MIN_MTU", State, "").since("4.20"),
