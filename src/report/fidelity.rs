@@ -54,7 +54,7 @@ fn the_documentation_lists_every_attribute() {
 }
 
 #[test]
-fn an_attribute_that_is_restored_has_a_test() {
+fn an_attribute_that_is_restored_or_named_has_a_test() {
     for table in TABLES {
         assert!(
             table.rows.is_sorted_by(|a, b| a.number < b.number),
@@ -62,7 +62,7 @@ fn an_attribute_that_is_restored_has_a_test() {
             table.title
         );
         for row in table.rows {
-            let needs_test = matches!(row.fate, Fate::Restored | Fate::SentBack);
+            let needs_test = matches!(row.fate, Fate::Restored | Fate::SentBack | Fate::Named);
             assert_eq!(needs_test, !row.tests.is_empty(), "{}", row.name);
             for test in row.tests.split(", ").filter(|test| !test.is_empty()) {
                 let files = [

@@ -66,7 +66,7 @@ impl<'n> Pod<'n> {
     }
 
     /// Attaches a program to `eth0`: `tcx`, at its ingress, or `xdp`.
-    pub fn attach(&self, kind: &str) {
+    pub fn attach_program(&self, kind: &str) {
         let words = ["-c", include_str!("bpf.py"), kind, "eth0"];
         let mut command = tool::command("python3", words);
         self.ns.enter(|| tool::run(&mut command));

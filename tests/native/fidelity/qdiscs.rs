@@ -246,9 +246,11 @@ fn what_cannot_be_restored_is_named_before_and_after() {
     ];
     let stab = "qdisc add dev eth0 root stab mtu 2048 tsize 512 mpu 64 overhead 4 linklayer ethernet \
                 tbf rate 10mbit burst 10k latency 50ms";
+    let blocks = "qdisc add dev eth0 ingress_block 22 egress_block 23 clsact";
     for (lines, words) in [
         (&tree[..], ["filter bpf egress", "owner"]),
         (&[stab], ["qdisc tbf", "size table"]),
+        (&[blocks], ["qdisc clsact", "shared block"]),
     ] {
         let node = Node::new();
         let pod = shaped(&node, lines);
