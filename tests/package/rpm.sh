@@ -7,11 +7,13 @@ fail() { echo "FAIL $*" >&2; exit 1; }
 [ "$(id -u)" = 0 ] || fail "must run as root"
 for program in rpm busybox; do command -v "$program" >/dev/null || fail "no $program: run scripts/setup --all"; done
 package=$(printf '%s\n' "$PWD"/target/package/netfix-*.x86_64.rpm | head -n 1)
-[ -e "$package" ] || fail "no package: run scripts/package first"
+archive=${package%.x86_64.rpm}-x86_64-linux.tar.gz
+[ -e "$package" ] && [ -e "$archive" ] || fail "no package: run scripts/package first"
 
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-mkdir -p "$root"/{bin,dev,tmp,run/systemd/system,var/lib/netfix/checkpoints}
+mkdir -p "$root"/{bin,dev,tmp/archive,run/systemd/system,var/lib/netfix/checkpoints}
+tar -xzf "$archive" -C "$root/tmp/archive" --strip-components 1
 mknod -m 666 "$root/dev/null" c 1 3
 cp "$(command -v busybox)" "$root/bin/busybox"
 for name in sh rm echo; do ln -s busybox "$root/bin/$name"; done
@@ -29,11 +31,11 @@ echo kept >"$root/var/lib/netfix/checkpoints/web-0"
 
 echo "== install"
 in_root -i --nodeps "$package"
-diff <(cd target/package/root && find . -type f -o -type l | sed 's,^\./,,' | sort) <(files) || fail "other files than in the archive"
+diff <(cd "$root/tmp/archive" && find usr etc -type f -o -type l | sort) <(files) || fail "other files than in the archive"
 in_root -V --nodeps netfix || fail "the installed files differ from the package"
 asked daemon-reload install
 ! grep -Eq 'enable|start' "$root/tmp/systemctl" || fail "the installation enabled or started something"
-[ "$(chroot "$root" /usr/bin/netfix --version)" = "$(target/package/root/usr/bin/netfix --version)" ] || fail "it does not run there"
+[ "$(chroot "$root" /usr/bin/netfix --version)" = "$("$root/tmp/archive/usr/bin/netfix" --version)" ] || fail "it does not run there"
 
 echo "== update: options that were changed stay, and nothing is stopped"
 echo 'NETFIX_KEEP=7' >>"$root/etc/default/netfix"
