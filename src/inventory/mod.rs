@@ -53,7 +53,7 @@ impl Inventory {
         let host = Host::observe().map_err(|error| cannot_observe("host", &error))?;
         let (found, mut problems) =
             discover::discover(selection).map_err(|error| cannot_observe("/proc", &error))?;
-        let (pods, closed) = observe::open_pods(found, &host, &mut problems);
+        let (pods, closed) = observe::open_pods(found, &mut problems);
         Ok(Self {
             node: observe::node_identity(),
             host,

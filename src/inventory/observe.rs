@@ -13,7 +13,7 @@ use crate::kernel::{Error, Netns, Socket, netns, state, sysfs};
 use crate::matching::PodFacts;
 use crate::model::problem::InventoryCause;
 use crate::model::sysctl::Sysctls;
-use crate::model::{NetState, NetnsIdentity, NodeIdentity, PodInfo, Problem};
+use crate::model::{Link, NetState, NetnsIdentity, NodeIdentity, Parent, PodInfo, Problem};
 use crate::plan::snapshot_quality;
 
 /// The host's own namespace, with a socket in it and what it held when it was last read.
@@ -105,26 +105,36 @@ impl Pod {
     }
 
     /// Reads, and reads again what was read before the namespace had an id for the host's: its first link on a host link
-    /// assigns one, and until then that link seems to be on another namespace's.
+    /// assigns one, and without it that link seems to be on another namespace's.
     fn read(
         &mut self,
         host: &Host,
         read: impl Fn(&mut Socket, HostView<'_>) -> Result<NetState, Error>,
     ) -> Result<NetState, Error> {
         loop {
+            self.learn_host_id(host)?;
             let view = HostView {
                 id: self.host_id,
                 names: &host.names,
             };
             let state = read(self.socket()?, view)?;
-            if self.host_id != HostId::Unassigned {
+            let is_elsewhere = |link: &Link| link.parent == Some(Parent::Elsewhere);
+            if self.host_id != HostId::Unassigned || !state.links.iter().any(is_elsewhere) {
                 return Ok(state);
             }
-            self.host_id = nsid::of(self.socket()?, &host.netns)?;
+            self.learn_host_id(host)?;
             if self.host_id == HostId::Unassigned {
                 return Ok(state);
             }
         }
+    }
+
+    /// An id that is assigned stays.
+    fn learn_host_id(&mut self, host: &Host) -> Result<(), Error> {
+        if self.host_id == HostId::Unassigned {
+            self.host_id = nsid::of(self.socket()?, &host.netns)?;
+        }
+        Ok(())
     }
 
     /// What stored records are matched with.
@@ -141,16 +151,15 @@ impl Pod {
 /// the end of the result.
 pub fn open_pods(
     mut found: Vec<Found>,
-    host: &Host,
     problems: &mut Vec<Problem>,
 ) -> (Vec<Pod>, Vec<NetnsIdentity>) {
     let open = |found: &mut Found| {
-        let opened = open_inside(found, host);
+        let opened = open_inside(found);
         let stays_open = !found.netns.is_transient;
         if !stays_open {
             found.netns.close();
         }
-        opened.map(|(socket, cookie, id)| (Some(socket).filter(|_| stays_open), cookie, id))
+        opened.map(|(socket, cookie)| (Some(socket).filter(|_| stays_open), cookie))
     };
     let opened = netns::visit(&mut found, |found| found.netns.reopen(), open);
     let opened = opened.into_iter().map(|opened| opened?);
@@ -163,14 +172,14 @@ pub fn open_pods(
             owner,
         } = found;
         match opened {
-            Ok((socket, cookie, host_id)) => pods.push(Pod {
+            Ok((socket, cookie)) => pods.push(Pod {
                 identity: netns.identity(cookie),
                 netns,
                 info,
                 paths,
                 owner,
                 socket,
-                host_id,
+                host_id: HostId::Unassigned,
             }),
             Err(error) => {
                 let error = error.to_string();
@@ -183,16 +192,15 @@ pub fn open_pods(
     (pods, closed)
 }
 
-/// A socket in the namespace that the calling thread is in, with the namespace's cookie and its nsid of the host's.
-fn open_inside(found: &Found, host: &Host) -> Result<(Socket, Option<u64>, HostId), Error> {
-    let mut socket = Socket::open_here()?;
+/// A socket in the namespace that the calling thread is in, with the namespace's cookie.
+fn open_inside(found: &Found) -> Result<(Socket, Option<u64>), Error> {
+    let socket = Socket::open_here()?;
     let cookie = socket.netns_cookie()?;
     if found.netns.is_transient {
         // It was closed since it was found.
         prove(&found.netns, &found.netns.identity(None), cookie)?;
     }
-    let host_id = nsid::of(&mut socket, &host.netns)?;
-    Ok((socket, cookie, host_id))
+    Ok((socket, cookie))
 }
 
 /// Reads every pod, side by side; the results are in their order.

@@ -45,11 +45,7 @@ where
     T: AsMut<Pod> + Send,
     R: Send,
 {
-    let results = enter(items, |item| {
-        let result = item.as_mut().connect().map(|()| work(item));
-        item.as_mut().release();
-        result
-    });
+    let results = enter(items, |item| in_connected(item, &work));
     // Those in which nothing was done, or in which it panicked.
     for item in items {
         item.as_mut().release();
@@ -57,7 +53,38 @@ where
     results
 }
 
-/// The same, and the pods stay open after it, until [`Pod::release`].
+/// The same for about `count` items, each of which is begun when the iterator has it: each with its result, in any order.
+pub(crate) fn visit_as_they_come<'a, T, R>(
+    items: impl Iterator<Item = &'a mut T> + Send,
+    count: usize,
+    work: impl Fn(&mut T) -> R + Sync,
+) -> Vec<(&'a mut T, Result<R, Error>)>
+where
+    T: AsMut<Pod> + Send,
+    R: Send,
+{
+    let visited = netns::visit_as_they_come(
+        items,
+        count,
+        |item| item.as_mut().netns.reopen(),
+        |item| in_connected(&mut **item, &work),
+    );
+    let visited = visited.into_iter();
+    visited
+        .map(|(item, result)| {
+            item.as_mut().release();
+            (item, result.and_then(|result| result))
+        })
+        .collect()
+}
+
+fn in_connected<T: AsMut<Pod>, R>(item: &mut T, work: impl Fn(&mut T) -> R) -> Result<R, Error> {
+    let result = item.as_mut().connect().map(|()| work(item));
+    item.as_mut().release();
+    result
+}
+
+/// The same as [`visit`], and the pods stay open after it, until [`Pod::release`].
 pub(crate) fn hold<T, R>(
     items: &mut [T],
     work: impl Fn(&mut T) -> Result<R, Error> + Sync,

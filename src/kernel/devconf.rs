@@ -1,12 +1,12 @@
 //! Per-interface settings from the link dump (`IFLA_AF_SPEC`), under the names of their files in `/proc/sys/net`.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 use std::sync::OnceLock;
 
-use netlink_packet_route::link::{
-    AfSpecInet, AfSpecInet6, AfSpecUnspec, Inet6DevConf, InetDevConf,
-};
+use netlink_packet_core::{DecodeError, NlaBuffer, NlasIterator, Parseable};
+use netlink_packet_route::link::{AfSpecInet, AfSpecInet6, Inet6DevConf, InetDevConf};
 
 use super::sysctl;
 use crate::model::sysctl::{Folder, Settings, SysctlKey, Sysctls};
@@ -16,42 +16,88 @@ const MILLISECONDS: i32 = 1000;
 /// The one setting that is an unsigned number.
 const UNSIGNED: &str = "ioam6_id_wide";
 
-/// All settings of the dump but `mc_forwarding`, which only the kernel changes.
-pub(super) fn parse(specs: &[AfSpecUnspec]) -> Sysctls {
-    let mut sysctls = Sysctls::default();
-    for spec in specs {
-        match spec {
-            AfSpecUnspec::Inet(parts) => {
-                for part in parts {
-                    if let AfSpecInet::DevConf(conf) = part {
-                        sysctls.ipv4 = settings(Folder::Ipv4Conf, &ipv4(conf));
-                    }
+/// `IFLA_INET_CONF` and `IFLA_INET6_CONF` (`linux/if_link.h`), in the attributes of `AF_INET` and `AF_INET6`.
+const IFLA_INET_CONF: u16 = 1;
+const IFLA_INET6_CONF: u16 = 2;
+const IFLA_INET6_TOKEN: u16 = 7;
+/// The families of both (`linux/socket.h`).
+const AF_INET: u16 = 2;
+const AF_INET6: u16 = 10;
+
+/// All settings in `IFLA_AF_SPEC` but `mc_forwarding`, which only the kernel changes; and the token of the link for addresses
+/// from router advertisements, where one is set.
+pub(super) fn parse(specs: &[u8]) -> Result<(Sysctls, Option<Ipv6Addr>), DecodeError> {
+    let (mut sysctls, mut token) = (Sysctls::default(), None);
+    for spec in NlasIterator::new(specs) {
+        let spec = spec?;
+        for part in NlasIterator::new(spec.value()) {
+            let part = part?;
+            match (spec.kind(), part.kind()) {
+                (AF_INET, IFLA_INET_CONF) => {
+                    sysctls.ipv4 = known(Folder::Ipv4Conf, &part, decode4)?;
                 }
-            }
-            AfSpecUnspec::Inet6(parts) => {
-                for part in parts {
-                    if let AfSpecInet6::DevConf(conf) = part {
-                        sysctls.ipv6 = settings(Folder::Ipv6Conf, &ipv6(conf));
-                    }
+                (AF_INET6, IFLA_INET6_CONF) => {
+                    sysctls.ipv6 = known(Folder::Ipv6Conf, &part, decode6)?;
                 }
+                (AF_INET6, IFLA_INET6_TOKEN) => token = decode_token(&part)?,
+                _ => {}
             }
-            _ => {}
         }
     }
-    sysctls
+    Ok((sysctls, token))
 }
 
-/// The token of a link for addresses from router advertisements; an unset one is `::`.
-pub(super) fn token(specs: &[AfSpecUnspec]) -> Option<Ipv6Addr> {
-    let parts = specs.iter().flat_map(|spec| match spec {
-        AfSpecUnspec::Inet6(parts) => parts.as_slice(),
-        _ => &[],
-    });
-    let mut tokens = parts.filter_map(|part| match part {
-        AfSpecInet6::Token(token) => Some(*token),
+type Part<'a> = NlaBuffer<&'a [u8]>;
+
+fn decode4(part: &Part<'_>) -> Result<Settings, DecodeError> {
+    Ok(match AfSpecInet::parse(part)? {
+        AfSpecInet::DevConf(conf) => settings(Folder::Ipv4Conf, &ipv4(&conf)),
+        _ => Settings::default(),
+    })
+}
+
+fn decode6(part: &Part<'_>) -> Result<Settings, DecodeError> {
+    Ok(match AfSpecInet6::parse(part)? {
+        AfSpecInet6::DevConf(conf) => settings(Folder::Ipv6Conf, &ipv6(&conf)),
+        _ => Settings::default(),
+    })
+}
+
+/// An unset one is `::`.
+fn decode_token(part: &Part<'_>) -> Result<Option<Ipv6Addr>, DecodeError> {
+    Ok(match AfSpecInet6::parse(part)? {
+        AfSpecInet6::Token(token) => Some(token).filter(|token| !token.is_unspecified()),
         _ => None,
-    });
-    tokens.find(|token| !token.is_unspecified())
+    })
+}
+
+/// The settings of one folder, and what they were decoded from.
+type Decoded = (Folder, Vec<u8>, Settings);
+
+thread_local! {
+    /// Those that this thread decoded last.
+    static RECENT: RefCell<Vec<Decoded>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The settings in an attribute, decoded unless this thread has had the same bytes a moment ago.
+fn known(
+    folder: Folder,
+    part: &Part<'_>,
+    decode: impl FnOnce(&Part<'_>) -> Result<Settings, DecodeError>,
+) -> Result<Settings, DecodeError> {
+    /// Two folders of the links that most pods have, new and settled.
+    const MOST: usize = 8;
+    RECENT.with_borrow_mut(|recent| {
+        let is_it = |one: &Decoded| one.0 == folder && one.1 == part.value();
+        if let Some(at) = recent.iter().position(is_it) {
+            recent[..=at].rotate_right(1);
+            return Ok(recent[0].2.clone());
+        }
+        let settings = decode(part)?;
+        recent.truncate(MOST - 1);
+        recent.insert(0, (folder, part.value().to_vec(), settings.clone()));
+        Ok(settings)
+    })
 }
 
 /// The settings of a link dump that this kernel has: the decoder fills the shorter dump of an older kernel with zeros.

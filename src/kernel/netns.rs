@@ -11,9 +11,11 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::statfs::fstatfs;
+use nix::unistd::close;
 
 use super::Error;
 use crate::checked;
@@ -217,23 +219,45 @@ where
     R: Send,
 {
     let count = items.len();
-    let visit_one = |item: &mut T| {
-        netns(item)?.enter()?;
-        catch_unwind(AssertUnwindSafe(|| work(item))).map_err(|panic| Error::of_panic(&*panic))
+    let items = items.iter_mut().enumerate();
+    let mut visited = visit_as_they_come(
+        items,
+        count,
+        |(_, item)| netns(item),
+        |(_, item)| work(item),
+    );
+    visited.sort_unstable_by_key(|((at, _), _)| *at);
+    visited.into_iter().map(|(_, result)| result).collect()
+}
+
+/// The same for about `count` items, each of which is begun when the iterator has it: each with its result, in any order.
+pub fn visit_as_they_come<T, R>(
+    items: impl Iterator<Item = T> + Send,
+    count: usize,
+    netns: impl Fn(&mut T) -> io::Result<&Netns> + Sync,
+    work: impl Fn(&mut T) -> R + Sync,
+) -> Vec<(T, Result<R, Error>)>
+where
+    T: Send,
+    R: Send,
+{
+    let visit_one = |mut item: T| {
+        let visit = || {
+            netns(&mut item)?.enter()?;
+            Ok(work(&mut item))
+        };
+        let result = catch_unwind(AssertUnwindSafe(visit));
+        let result = result.unwrap_or_else(|panic| Err(Error::of_panic(&*panic)));
+        (item, result)
     };
-    let queue = Mutex::new(items.iter_mut().enumerate());
+    let queue = Mutex::new(items);
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let run = || {
-        let next = iter::from_fn(next);
-        next.map(|(at, item)| (at, visit_one(item)))
-            .collect::<Vec<_>>()
-    };
+    let run = || iter::from_fn(next).map(visit_one).collect::<Vec<_>>();
     let (visited, error) = on_threads(workers(count), run);
-    let mut results: Vec<_> = (0..count).map(|_| Err(error.clone())).collect();
-    for (at, result) in visited.into_iter().flatten() {
-        results[at] = result;
-    }
-    results
+    let mut visited: Vec<_> = visited.into_iter().flatten().collect();
+    let left = queue.into_inner().unwrap_or_else(PoisonError::into_inner);
+    visited.extend(left.map(|item| (item, Err(error.clone()))));
+    visited
 }
 
 /// Runs the same on as many threads as there can be, up to `most`: their results, and what came of the others.
@@ -269,12 +293,19 @@ pub fn free_files() -> usize {
         .saturating_sub(open)
 }
 
-/// Raises the soft limit of open files to the hard one: every namespace and its socket stay open at once.
+/// Raises the soft limit of open files to the hard one: every namespace and its socket stay open at once. To be called before
+/// there are threads: from then on the kernel waits for an RCU grace period, of some milliseconds, each time that the table of
+/// open files grows (`expand_fdtable` in `fs/file.c`).
 pub fn raise_file_limit() {
+    /// Those of a thousand pods. A table of this size has 32 KiB.
+    const ROOM: i32 = 4096;
     if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
         && soft < hard
     {
         // If refused, fewer namespaces stay open.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
+    // If refused, the table grows later.
+    let last = fcntl(io::stderr(), FcntlArg::F_DUPFD_CLOEXEC(ROOM - 1));
+    let _ = last.map(close);
 }

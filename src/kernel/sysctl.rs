@@ -4,17 +4,11 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::OnceLock;
 
-use nix::fcntl::{self, OFlag};
-use nix::sys::stat::Mode;
-use nix::unistd;
-
-use super::devconf;
+use super::{devconf, folder};
 use crate::fault::point;
 use crate::model::IfName;
 use crate::model::sysctl::{Folder, Settings, SysctlKey, Sysctls};
@@ -56,34 +50,16 @@ pub(super) fn complete(settings: &mut Sysctls, dev: &IfName, with_secret: bool) 
         if undumped.is_empty() && !has_secret {
             continue;
         }
-        let Ok(files) = Files::open(folder, dev) else {
+        let Ok(files) = folder::Folder::open(&path(folder, dev.as_bytes())) else {
             continue;
         };
-        let value = |key: &SysctlKey| Some((*key, files.read(key.as_str())?));
+        let number = |text: &str| text.parse().ok();
+        let value = |key: &SysctlKey| Some((*key, files.read(key.as_str(), number)?));
         let values: Vec<_> = undumped.iter().filter_map(value).collect();
         settings.folder_mut(folder).extend(values);
         if has_secret {
-            settings.stable_secret = files.read(STABLE_SECRET);
+            settings.stable_secret = files.read(STABLE_SECRET, |text| text.parse().ok());
         }
-    }
-}
-
-/// The files of one interface. Names in `/proc/sys/net` cost the more, the more namespaces there are: each has its own file
-/// of the same name, and the kernel compares with all of them (`proc_sys_compare`). So the folder is found once.
-struct Files(OwnedFd);
-
-impl Files {
-    fn open(folder: Folder, dev: &IfName) -> nix::Result<Self> {
-        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        fcntl::open(&path(folder, dev.as_bytes()), flags, Mode::empty()).map(Self)
-    }
-
-    fn read<T: FromStr>(&self, name: &str) -> Option<T> {
-        let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
-        let file = fcntl::openat(&self.0, name, flags, Mode::empty()).ok()?;
-        let mut text = [0; 64];
-        let length = unistd::read(&file, &mut text).ok()?;
-        str::from_utf8(&text[..length]).ok()?.trim().parse().ok()
     }
 }
 

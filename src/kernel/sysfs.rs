@@ -1,14 +1,15 @@
 //! Packet steering and NAPI settings of links, through a sysfs of the calling thread's namespace that is mounted nowhere.
 
 use std::ffi::OsStr;
-use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
+use super::Errno;
+use super::folder::Folder;
 use crate::fault::point;
 use crate::model::sysfs::{OF_LINK, OF_QUEUE, SysfsKey, SysfsSettings, SysfsValue};
 use crate::model::{IfName, Link, LinkKind};
@@ -27,27 +28,30 @@ impl Sysfs {
         Ok(Self(mount))
     }
 
-    fn folder(&self, dev: &IfName) -> PathBuf {
-        let links = format!("/proc/self/fd/{}/class/net", self.0.as_raw_fd());
-        Path::new(&links).join(OsStr::from_bytes(dev.as_bytes()))
+    /// The folder of a link.
+    fn folder(&self, dev: &IfName) -> nix::Result<Folder> {
+        let links = Path::new("class/net");
+        Folder::below(&self.0, &links.join(OsStr::from_bytes(dev.as_bytes())))
     }
 
-    fn settings(&self, link: &Link) -> io::Result<SysfsSettings> {
-        let folder = self.folder(&link.name);
+    fn settings(&self, link: &Link) -> nix::Result<SysfsSettings> {
+        let folder = self.folder(&link.name)?;
         let mut settings = SysfsSettings::new();
         for setting in OF_LINK {
-            read_into(&mut settings, &folder, setting.to_owned());
+            read_into(&mut settings, &folder, setting, "");
         }
-        for queue in fs::read_dir(folder.join("queues"))? {
-            let queue = queue?.file_name();
-            let queue = queue.to_string_lossy();
-            let of_queue = OF_QUEUE.iter();
-            let of_queue = of_queue.filter(|(prefix, _)| queue.starts_with(prefix));
+        for (prefix, names) in OF_QUEUE {
             // The driver of a device decides which processor uses which transmit queue.
-            let is_drivers = link.hardware.is_some() && queue.starts_with("tx-");
-            for (_, names) in of_queue.filter(|_| !is_drivers) {
+            if link.hardware.is_some() && prefix == "tx-" {
+                continue;
+            }
+            for number in 0.. {
+                let queue = format!("queues/{prefix}{number}");
+                let Ok(files) = Folder::below(&folder, Path::new(&queue)) else {
+                    break;
+                };
                 for setting in names {
-                    read_into(&mut settings, &folder, format!("queues/{queue}/{setting}"));
+                    read_into(&mut settings, &files, setting, &format!("{queue}/"));
                 }
             }
         }
@@ -56,11 +60,10 @@ impl Sysfs {
 }
 
 /// Reads a setting that is not the default. A link without the feature has no such file, or one that cannot be read.
-fn read_into(settings: &mut SysfsSettings, folder: &Path, key: String) {
-    let value = fs::read_to_string(folder.join(&key)).ok();
-    let value = value.and_then(|text| SysfsValue::try_from(text.trim().to_owned()).ok());
+fn read_into(settings: &mut SysfsSettings, files: &Folder, name: &str, prefix: &str) {
+    let value = files.read(name, |text| SysfsValue::try_from(text.to_owned()).ok());
     if let Some(value) = value.filter(|value| !value.is_default())
-        && let Ok(key) = SysfsKey::try_from(key)
+        && let Ok(key) = SysfsKey::try_from(format!("{prefix}{name}"))
     {
         settings.insert(key, value);
     }
@@ -82,7 +85,7 @@ pub fn complete(links: &mut [Link]) -> io::Result<()> {
     for link in links {
         match sysfs.settings(link) {
             // It was deleted since.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(Errno::ENOENT) => {}
             settings => link.sysfs = settings?,
         }
     }
@@ -99,8 +102,7 @@ fn can_be_lost(link: &Link) -> bool {
 /// The kernel refuses the value, or the link has no such setting.
 pub fn write(dev: &IfName, key: &SysfsKey, value: &SysfsValue) -> io::Result<()> {
     let sysfs = Sysfs::here()?;
-    let file = sysfs.folder(dev).join(key.to_string());
-    let mut file = OpenOptions::new().write(true).open(file)?;
+    let mut file = sysfs.folder(dev)?.open_to_write(&key.to_string())?;
     point("sysfs write")?;
     file.write_all(value.as_str().as_bytes())
 }

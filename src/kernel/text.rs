@@ -1,7 +1,8 @@
 //! Names and aliases in rtnetlink messages.
 //!
 //! They are bytes, but netlink-packet-route has them as UTF-8 strings, and refuses a whole message for one that is not.
-//! Therefore netfix receives and sends them as raw attributes; so it does with all attributes of traffic control.
+//! Therefore netfix receives and sends them as raw attributes; so it does with all attributes of traffic control. It receives
+//! the settings of links so, too, which are nearly the same in every pod and need not be decoded in each.
 
 use std::borrow::Cow;
 
@@ -27,6 +28,7 @@ const TRAFFIC: [u16; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 1
 
 const IFLA_IFNAME: u16 = 3;
 const IFLA_IFALIAS: u16 = 20;
+pub(super) const IFLA_AF_SPEC: u16 = 26;
 const IFLA_PROP_LIST: u16 = 52;
 const IFLA_ALT_IFNAME: u16 = 53;
 const IFA_LABEL: u16 = 3;
@@ -38,7 +40,8 @@ pub(super) fn with_raw_texts(message: &[u8]) -> Cow<'_, [u8]> {
     let kind = message.get(4..6).map(|kind| [kind[0], kind[1]]);
     let (header, texts): (usize, &[u16]) = match kind.map(u16::from_ne_bytes) {
         Some(libc::RTM_NEWLINK | libc::RTM_DELLINK) => {
-            (LINK_HEADER, &[IFLA_IFNAME, IFLA_IFALIAS, IFLA_ALT_IFNAME])
+            const RAW: [u16; 4] = [IFLA_IFNAME, IFLA_IFALIAS, IFLA_AF_SPEC, IFLA_ALT_IFNAME];
+            (LINK_HEADER, &RAW)
         }
         Some(libc::RTM_NEWADDR | libc::RTM_DELADDR) => (ADDRESS_HEADER, &[IFA_LABEL]),
         Some(libc::RTM_NEWRULE | libc::RTM_DELRULE) => (RULE_HEADER, &[FRA_IIFNAME, FRA_OIFNAME]),
@@ -102,6 +105,11 @@ pub(super) fn stored(attribute: &impl Nla) -> RawAttribute {
         number: attribute.kind() & NLA_TYPE_MASK & !RAW,
         value,
     }
+}
+
+/// Whether a received attribute is of this type.
+pub(super) fn is(attribute: &DefaultNla, kind: u16) -> bool {
+    attribute.kind() & NLA_TYPE_MASK & !RAW == kind
 }
 
 /// A stored attribute, to be sent.

@@ -3,6 +3,7 @@
 //! Most of what netfix stores and compares, and nearly the same in every pod: equal ones share their memory.
 
 use std::cell::RefCell;
+use std::cmp::Ordering;
 use std::fmt;
 use std::slice;
 use std::sync::Arc;
@@ -78,10 +79,30 @@ impl Settings {
 
     /// Adds the settings that `other` has and this lacks.
     pub(crate) fn complete_from(&mut self, other: &Self) {
-        let value = |(key, value): &Entry| (*key, self.get(key).copied().unwrap_or(*value));
-        let is_only_here = |(key, _): &&Entry| !other.contains_key(key);
-        let own = self.iter().filter(is_only_here).copied();
-        *self = other.iter().map(value).chain(own).collect();
+        let mut all: Vec<Entry> = self.iter().chain(other).copied().collect();
+        // Of two that are equal, the own one stays first.
+        all.sort_by_key(|(key, _)| *key);
+        all.dedup_by_key(|(key, _)| *key);
+        *self = Self::shared(all);
+    }
+
+    /// The settings that `now` has with another value: key, the value here, and the one there.
+    pub(crate) fn differing<'a>(
+        &'a self,
+        now: &'a Self,
+    ) -> impl Iterator<Item = (SysctlKey, i64, i64)> + 'a {
+        let mut rest = now.0.as_slice();
+        self.iter().filter_map(move |(key, value)| {
+            // Both are sorted, and mostly of the same keys.
+            while let Some(((next, was), others)) = rest.split_first() {
+                match next.cmp(key) {
+                    Ordering::Less => rest = others,
+                    Ordering::Equal => return (was != value).then_some((*key, *value, *was)),
+                    Ordering::Greater => break,
+                }
+            }
+            None
+        })
     }
 
     fn find(&self, key: &SysctlKey) -> Result<usize, usize> {
@@ -226,6 +247,27 @@ mod tests {
         assert_eq!(all, [(key("a"), 2), (key("b"), 3)]);
         assert_eq!(settings.get(&key("b")), Some(&3));
         assert_eq!(settings.get(&key("c")), None);
+    }
+
+    #[test]
+    fn settings_differ_where_both_have_them_with_other_values() {
+        let then = Settings::from([(key("a"), 1), (key("c"), 2), (key("d"), 3), (key("f"), 4)]);
+        let now = Settings::from([(key("b"), 9), (key("c"), 8), (key("d"), 3), (key("f"), 7)]);
+        let differing: Vec<_> = then.differing(&now).collect();
+        assert_eq!(differing, [(key("c"), 2, 8), (key("f"), 4, 7)]);
+        assert_eq!(then.differing(&then.clone()).next(), None);
+        assert_eq!(then.differing(&Settings::new()).next(), None);
+    }
+
+    #[test]
+    fn a_setting_that_is_there_is_not_replaced_when_others_are_added() {
+        let mut settings = Settings::from([(key("b"), 1), (key("d"), 2)]);
+        settings.complete_from(&[(key("a"), 3), (key("b"), 4), (key("c"), 5)].into());
+        let all: Vec<_> = settings.iter().copied().collect();
+        assert_eq!(
+            all,
+            [(key("a"), 3), (key("b"), 1), (key("c"), 5), (key("d"), 2)]
+        );
     }
 
     #[test]

@@ -198,9 +198,9 @@ pub(crate) fn kind_data(wanted: &Link, now: &Link, plan: &mut Plan) {
 
 /// The steps for one link's sysctls: what differs, nothing else.
 pub(crate) fn sysctls(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut Plan) {
-    let mut current = now.sysctls.clone();
+    let mut mode_now = now.sysctls.ipv6.get(&ADDR_GEN_MODE).copied();
     let secret = wanted.sysctls.stable_secret;
-    if let Some(secret) = secret.filter(|secret| current.stable_secret != Some(*secret)) {
+    if let Some(secret) = secret.filter(|secret| now.sysctls.stable_secret != Some(*secret)) {
         plan.steps.push(Step::Sysctl {
             dev: now.name.clone(),
             folder: Folder::Ipv6Conf,
@@ -209,28 +209,26 @@ pub(crate) fn sysctls(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut
             now: String::new(),
         });
         // Writing the secret changes the mode too, so the mode is always written after it.
-        if let Some(mode) = current.ipv6.get_mut(&ADDR_GEN_MODE) {
-            *mode = STABLE_PRIVACY;
-        }
+        mode_now = mode_now.map(|_| STABLE_PRIVACY);
     }
-    let mode_now = current.ipv6.remove(&ADDR_GEN_MODE);
-    if link_ipv6::to_switch_on(wanted, now).is_some() {
-        current.ipv6.remove(&DISABLE_IPV6);
-    }
+    let is_switched_on = link_ipv6::to_switch_on(wanted, now).is_some();
+    // Steps of their own.
+    let is_apart = |folder, key| {
+        folder == Folder::Ipv6Conf
+            && (key == ADDR_GEN_MODE || (key == DISABLE_IPV6 && is_switched_on))
+    };
     let folders = wanted.sysctls.folders().into_iter();
-    for ((folder, wanted), (_, current)) in folders.zip(current.folders()) {
-        for (key, value) in wanted {
-            let Some(was) = current.get(key).filter(|was| *was != value) else {
-                continue;
-            };
-            plan.steps.push(Step::Sysctl {
+    for ((folder, wanted), (_, current)) in folders.zip(now.sysctls.folders()) {
+        let differing = wanted.differing(current);
+        let differing = differing.filter(|(key, ..)| !is_apart(folder, *key));
+        plan.steps
+            .extend(differing.map(|(key, value, was)| Step::Sysctl {
                 dev: now.name.clone(),
                 folder,
-                key: *key,
+                key,
                 value: value.to_string(),
                 now: was.to_string(),
-            });
-        }
+            }));
     }
     beyond_defaults(wanted, now, plan);
     link_ipv6::switch_on(wanted, now, mode_now, state, plan);

@@ -74,7 +74,7 @@ fn of_host(link: &IfName) -> Holder {
 fn read_all(host: &Host, besides: &BTreeSet<NetnsKey>) -> io::Result<Vec<(Holder, NetState)>> {
     let (mut found, _) = discover::discover(&Selection::everything())?;
     found.retain(|one| !besides.contains(&one.netns.key()));
-    let (mut pods, _) = observe::open_pods(found, host, &mut Vec::new());
+    let (mut pods, _) = observe::open_pods(found, &mut Vec::new());
     let states = observe::observe_claims(&mut pods, host);
     let read = pods.iter().zip(states).filter_map(|(pod, state)| {
         let holder = Holder {

@@ -1,17 +1,20 @@
 //! Restores all pods: their links in few sends from the host, then each pod's settings, addresses and routes from inside,
 //! in parallel, until a new observation of the pod shows nothing missing.
 
+use std::panic::resume_unwind;
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::job::Job;
 use super::turns::Turn;
 use super::{create_links, holders};
+use crate::fault::point;
 use crate::inventory::observe::Host;
 use crate::inventory::visit;
-use crate::kernel::Error;
+use crate::kernel::{Error, Socket};
 use crate::model::problem::InventoryCause;
-use crate::model::{ConflictProbe, Link};
+use crate::model::{ConflictProbe, Link, NetState};
 use crate::plan::HostLinks;
 use crate::progress::{Listener, Progress};
 
@@ -68,20 +71,19 @@ pub(super) fn create(jobs: &mut [&mut Job], turn: Turn, host: &mut Host) -> Resu
 pub(super) fn restore(
     jobs: &mut [&mut Job],
     turn: Turn,
-    host: &Host,
+    host: &mut Host,
     links: &HostLinks,
     progress: &mut dyn Listener,
-) {
-    let limit = turn.limit();
+) -> Result<(), Error> {
     let count_open = |jobs: &[&mut Job]| jobs.iter().filter(|job| is_open(job)).count();
     let mut deadline = None;
     progress.notice(Progress::Advance(jobs.len() - count_open(jobs)));
     loop {
         let open_before = count_open(jobs);
         if open_before == 0 || deadline.is_some_and(|deadline| Instant::now() > deadline) {
-            return;
+            return Ok(());
         }
-        work_on(jobs, limit, host, links);
+        create_and_work_on(jobs, turn, host, links)?;
         let open = count_open(jobs);
         progress.notice(Progress::Advance(open_before - open));
         if deadline.is_some() && open == open_before {
@@ -110,19 +112,79 @@ fn is_open(job: &Job) -> bool {
     !job.finished && !job.is_late()
 }
 
-/// One round inside every unfinished pod: the planned steps, and a new observation.
-fn work_on(jobs: &mut [&mut Job], limit: Option<Duration>, host: &Host, links: &HostLinks) {
-    visit(jobs, limit, |job| {
-        if job.is_unread() {
-            job.observe(host, links);
+/// One round for every unfinished pod: the links that are still missing, then the work inside.
+fn create_and_work_on(
+    jobs: &mut [&mut Job],
+    turn: Turn,
+    host: &mut Host,
+    links: &HostLinks,
+) -> Result<(), Error> {
+    let limit = turn.limit();
+    if jobs.iter().any(|job| !job.missing.is_empty()) {
+        let stay_open = visit::room(jobs) >= jobs.len();
+        if turn == Turn::Small && stay_open {
+            host.learn_initial_settings()?;
+            return work_on_created(jobs, limit, host, links);
         }
-        let only_added = !job.finished && job.act();
-        if !job.finished && only_added {
-            job.observe_additions(host, links);
-        } else if !job.finished {
-            job.observe(host, links);
+        create(jobs, turn, host)?;
+    }
+    visit(jobs, limit, |job| work_inside(job, host, links));
+    Ok(())
+}
+
+/// The same, where the links of some pods are created while there is work in others. The kernel creates one link at a time,
+/// whoever requests it.
+fn work_on_created(
+    jobs: &mut [&mut Job],
+    limit: Option<Duration>,
+    host: &Host,
+    links: &HostLinks,
+) -> Result<(), Error> {
+    let socket = Socket::open_here()?;
+    let count = jobs.len();
+    let (send, created) = mpsc::channel();
+    thread::scope(|scope| {
+        point("thread")?;
+        let create = move || create_in_parts(jobs, &send, socket, &host.state);
+        let creation = thread::Builder::new().spawn_scoped(scope, create)?;
+        let work = |job: &mut Job| job.within(limit, |job| work_inside(job, host, links));
+        let visited = visit::visit_as_they_come(created.into_iter(), count, work);
+        give_up_closed(visited.into_iter());
+        creation.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
+}
+
+/// Creates the missing links, and sends each open pod when it has them.
+fn create_in_parts<'a>(
+    jobs: &'a mut [&mut Job],
+    created: &mpsc::Sender<&'a mut Job>,
+    mut socket: Socket,
+    host: &NetState,
+) -> Result<(), Error> {
+    /// The links of so many pods are one send.
+    const PART: usize = 64;
+    for part in jobs.chunks_mut(PART) {
+        create_in_open(part, usize::MAX, &mut socket, host)?;
+        let open = part.iter_mut().map(|job| &mut **job);
+        for job in open.filter(|job| is_open(job)) {
+            // It is received as long as there are threads to work in it.
+            let _ = created.send(job);
         }
-    });
+    }
+    Ok(())
+}
+
+/// The planned steps, and a new observation.
+fn work_inside(job: &mut Job, host: &Host, links: &HostLinks) {
+    if job.is_unread() {
+        job.observe(host, links);
+    }
+    let only_added = !job.finished && job.act();
+    if !job.finished && only_added {
+        job.observe_additions(host, links);
+    } else if !job.finished {
+        job.observe(host, links);
+    }
 }
 
 fn visit(jobs: &mut [&mut Job], limit: Option<Duration>, work: impl Fn(&mut Job) + Sync) {
@@ -167,7 +229,7 @@ fn create_links(jobs: &mut [&mut Job], most: usize, host: &mut Host) -> Result<(
         let mut closed: Vec<&mut Job> = closed.filter(is_needed).collect();
         let opened = visit::hold(&mut closed, |_| Ok(()));
         give_up_closed(closed.into_iter().zip(opened));
-        let created = create_in_open(part, most, host);
+        let created = create_in_open(part, most, &mut host.socket, &host.state);
         for job in part {
             job.matched.pod.release();
         }
@@ -177,7 +239,12 @@ fn create_links(jobs: &mut [&mut Job], most: usize, host: &mut Host) -> Result<(
 }
 
 /// The same, for pods that are open.
-fn create_in_open(jobs: &mut [&mut Job], most: usize, host: &mut Host) -> Result<(), Error> {
+fn create_in_open(
+    jobs: &mut [&mut Job],
+    most: usize,
+    socket: &mut Socket,
+    host: &NetState,
+) -> Result<(), Error> {
     let mut wanted = Vec::new();
     for (at, job) in jobs.iter_mut().enumerate() {
         let some = job.missing.len().min(most);
@@ -187,7 +254,7 @@ fn create_in_open(jobs: &mut [&mut Job], most: usize, host: &mut Host) -> Result
         .iter()
         .map(|(at, link): &(usize, Link)| (&jobs[*at].matched.pod.netns, link))
         .collect();
-    let results = create_links::create(&mut host.socket, &host.state, &creations)?;
+    let results = create_links::create(socket, host, &creations)?;
     for ((at, link), result) in wanted.into_iter().zip(results) {
         jobs[at].note_creation(link, result);
     }

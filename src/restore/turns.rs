@@ -93,7 +93,7 @@ pub(super) fn restore(
             is_awaited: turn != Turn::Small,
             limit,
         };
-        let search = create(&mut taken, turn, ground, limit)?;
+        let search = begin(&mut taken, turn, ground, limit)?;
         notes.extend(finish_search(
             search,
             &mut taken,
@@ -101,7 +101,7 @@ pub(super) fn restore(
             (ground, &mut carrier),
             progress,
         )?);
-        pods::restore(&mut taken, turn, ground.host, ground.links, progress);
+        pods::restore(&mut taken, turn, ground.host, ground.links, progress)?;
         notes.extend(carrier.wait(ground, progress)?);
         taken.retain(|job| !job.is_late());
         finish_later(&mut taken, ground, progress)?;
@@ -119,8 +119,9 @@ pub(super) fn restore(
     })
 }
 
-/// Creates the links of a turn, while the probes of addresses are under way.
-fn create(
+/// Begins a turn. Creates the links while the probes of addresses are under way; without probes they are created later, while
+/// there is work in other pods.
+fn begin(
     jobs: &mut [&mut Job],
     turn: Turn,
     ground: &mut Ground<'_, '_>,
@@ -134,7 +135,9 @@ fn create(
     {
         search.start(ground.host);
     }
-    pods::create(jobs, turn, ground.host)?;
+    if search.is_some() {
+        pods::create(jobs, turn, ground.host)?;
+    }
     Ok(search)
 }
 

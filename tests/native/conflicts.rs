@@ -1,10 +1,12 @@
 //! Two claims on one object: netfix reports both sides and changes neither.
 
-use crate::common::background::Monitor;
+use std::process::Command;
+
+use crate::common::background::{Background, Monitor};
 use crate::common::capture::Capture;
 use crate::common::{Node, Pod};
 
-/// Three pods; after the loss a macvlan elsewhere on the parent has the MAC of the second one.
+/// Some pods; after the loss a macvlan elsewhere on the parent has the MAC of the second one.
 struct TakenMac<'n> {
     pods: Vec<Pod<'n>>,
     before: Vec<Capture>,
@@ -13,8 +15,12 @@ struct TakenMac<'n> {
 
 impl<'n> TakenMac<'n> {
     fn new(node: &'n Node) -> Self {
+        Self::among(node, 3)
+    }
+
+    fn among(node: &'n Node, count: usize) -> Self {
         let thief = node.bystander("thief");
-        let pods = node.simple_pods(3);
+        let pods = node.simple_pods(count);
         let before = pods.iter().map(Pod::capture).collect();
         node.snapshot();
         node.lose_and_reload();
@@ -49,6 +55,32 @@ fn a_taken_mac_is_a_conflict_and_the_other_pods_are_restored() {
     node.netfix_json("restore")
         .exits(5)
         .errors(&[("mac-conflict", taken.pods[1].name())]);
+}
+
+#[test]
+fn among_many_pods_a_taken_mac_and_a_namespace_that_dies_cost_only_their_pods() {
+    const DEAD: usize = 70;
+    // Their links are created in several batches: without probes while there is work in the first ones.
+    for probe in ["off", "fast"] {
+        let node = Node::new();
+        let taken = TakenMac::among(&node, 130);
+        let dead = taken.pods[DEAD].name();
+        let script = format!("sleep 0.03; exec ip netns del {dead}");
+        let log = node.temp().join("deletion");
+        let deletion = Background::start(Command::new("sh").args(["-c", &script]), log);
+        let words = format!("restore --conflict-probe {probe}");
+        let restored = node.netfix(&words);
+        drop(deletion);
+        let (robbed, thief) = (&taken.pods[1], taken.thief.name());
+        restored
+            .exits(5)
+            .names("mac-conflict", robbed.name(), &[thief]);
+        for (number, before) in taken.before.iter().enumerate() {
+            if number != 1 && number != DEAD {
+                taken.pods[number].assert_same_as(before);
+            }
+        }
+    }
 }
 
 #[test]

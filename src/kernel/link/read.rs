@@ -166,9 +166,8 @@ impl RawLink {
             LinkAttribute::LinkNetNsId(id) => self.parent_netns = Some(id),
             LinkAttribute::Controller(index) => self.master = Some(index),
             LinkAttribute::LinkInfo(infos) => self.take_infos(infos),
-            LinkAttribute::AfSpecUnspec(specs) if link.kind != LinkKind::Loopback => {
-                link.sysctls = devconf::parse(&specs);
-                link.token = devconf::token(&specs);
+            LinkAttribute::Other(raw) if text::is(&raw, text::IFLA_AF_SPEC) => {
+                self.take_settings(&text::stored(&raw));
             }
             LinkAttribute::Xdp(parts) if has_program(&parts) => {
                 link.traffic.lost.push(LostTraffic::program("XDP program"));
@@ -191,6 +190,16 @@ impl RawLink {
     fn limit(&mut self, limit: OffloadLimit, value: u32) {
         if value != limit.default_value() {
             self.link.offload.insert(limit, value);
+        }
+    }
+
+    fn take_settings(&mut self, raw: &RawAttribute) {
+        if self.link.kind == LinkKind::Loopback {
+            return;
+        }
+        match devconf::parse(&raw.value) {
+            Ok((sysctls, token)) => (self.link.sysctls, self.link.token) = (sysctls, token),
+            Err(why) => self.flaws.push(format!("attribute {}: {why}", raw.number)),
         }
     }
 
