@@ -1,8 +1,9 @@
 //! Observes everything and decides what to write. Nothing is written here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
+use super::by_netns::ByNetns;
 use super::write::{Captured, Draft};
 use super::{PodSnapshot, Request, SnapshotState};
 use crate::inventory::contest::{self, CNI_CACHE};
@@ -22,7 +23,7 @@ use crate::plan::snapshot_quality;
 use crate::progress::{Listener, Phase, Progress};
 use crate::refusal::Refusal;
 use crate::runtime::Answer;
-use crate::store::{self, Loaded, Store};
+use crate::store::{Loaded, Store};
 
 /// Observes the host and the selected pods.
 pub(super) fn capture(
@@ -58,11 +59,13 @@ pub(super) fn capture(
     let everything = request.selection.is_everything();
     let known_empty = old_node.as_ref().filter(|_| !everything);
     problems.extend(contested(&pods, &observed, &host.state, &node, store));
+    let stored: BTreeMap<_, _> = stored.into_iter().collect();
     let mut captured = Captured {
+        by_netns: ByNetns::new(&stored),
         empty: known_empty
             .map(|node| node.empty.clone())
             .unwrap_or_default(),
-        stored: stored.into_iter().collect(),
+        stored,
         node,
         old_node,
         host: host.state,
@@ -240,31 +243,26 @@ impl Captured {
     /// Checkpoints of the same namespace under another id, from before a runtime reported its sandbox.
     fn note_others(&mut self, pod: &Pod) {
         let at = self.pods.len();
-        let is_other = |id: &PodId, stored: &Result<Checkpoint, store::Error>| {
-            *id != pod.info.id
-                && stored
-                    .as_ref()
-                    .is_ok_and(|checkpoint| is_of(checkpoint, &self.node, pod))
-        };
-        let others = self
-            .stored
-            .iter()
-            .filter(|(id, stored)| is_other(id, stored));
-        let others: Vec<_> = others.map(|(id, _)| (id.clone(), Some(at))).collect();
+        let others = self.checkpoints_of(pod).map(|(id, _)| id);
+        let others = others.filter(|id| **id != pod.info.id);
+        let others: Vec<_> = others.map(|id| (id.clone(), Some(at))).collect();
         self.gone.extend(others);
     }
 
     /// The stored checkpoint of this namespace.
     fn good_checkpoint_of(&self, pod: &Pod) -> Option<&Extension> {
-        let usable = self
-            .stored
-            .values()
-            .filter_map(|stored| stored.as_ref().ok());
-        let about = usable.filter(|checkpoint| is_of(checkpoint, &self.node, pod));
+        let about = self.checkpoints_of(pod).map(|(_, checkpoint)| checkpoint);
         about
             .max_by_key(|checkpoint| checkpoint.rank())?
             .netfix
             .as_ref()
+    }
+
+    /// All stored checkpoints of this namespace; one of them may come twice.
+    fn checkpoints_of(&self, pod: &Pod) -> impl Iterator<Item = (&PodId, &Checkpoint)> {
+        let candidates = self.by_netns.candidates(&pod.identity);
+        let usable = candidates.filter_map(|id| Some((id, self.stored.get(id)?.as_ref().ok()?)));
+        usable.filter(|(_, checkpoint)| is_of(checkpoint, &self.node, pod))
     }
 
     /// A pod that runs and cannot be read. Its checkpoint stays, and the others' generation does not wait for it: its tenant
@@ -290,13 +288,13 @@ impl Captured {
 
     /// Finds the checkpoints of pods that are gone. Only valid when every namespace could be read.
     fn find_gone(&mut self, pods: &[Pod]) {
-        let is_alive =
-            |checkpoint: &Checkpoint| pods.iter().any(|pod| is_of(checkpoint, &self.node, pod));
-        let written = |id: &PodId| self.pods.iter().any(|one| one.pod.info.id == *id);
+        let alive = pods.iter().flat_map(|pod| self.checkpoints_of(pod));
+        let alive = alive.map(|(id, _)| id);
+        let written = self.pods.iter().map(|one| &one.pod.info.id);
+        let kept: HashSet<&PodId> = alive.chain(written).collect();
         let gone = self.stored.iter().filter(|(id, stored)| {
-            let of_netfix =
-                |checkpoint: &Checkpoint| checkpoint.netfix.is_some() && !is_alive(checkpoint);
-            !written(id) && stored.as_ref().is_ok_and(of_netfix)
+            let is_own = |checkpoint: &Checkpoint| checkpoint.netfix.is_some();
+            !kept.contains(id) && stored.as_ref().is_ok_and(is_own)
         });
         let gone: Vec<_> = gone.map(|(id, _)| (id.clone(), None)).collect();
         self.gone.extend(gone);
@@ -312,12 +310,29 @@ fn is_of(checkpoint: &Checkpoint, node: &NodeIdentity, pod: &Pod) -> bool {
 
 /// Whether two checkpoints differ in the time alone; then the disk is spared.
 fn has_same_content(old: &Checkpoint, new: &Checkpoint) -> bool {
-    let timeless = |checkpoint: &Checkpoint| {
-        let mut checkpoint = checkpoint.clone();
-        if let Some(extension) = &mut checkpoint.netfix {
-            extension.created.clear();
-        }
-        checkpoint
+    let Checkpoint {
+        netns,
+        podname,
+        sandbox,
+        ifname,
+        result,
+        netfix,
+    } = old;
+    let is_same = (netns, podname, sandbox) == (&new.netns, &new.podname, &new.sandbox)
+        && (ifname, result) == (&new.ifname, &new.result);
+    let (Some(old), Some(new)) = (netfix, &new.netfix) else {
+        return is_same && netfix == &new.netfix;
     };
-    timeless(old) == timeless(new)
+    let Extension {
+        schema,
+        created: _,
+        node,
+        identity,
+        pod,
+        stack,
+        state,
+    } = old;
+    is_same
+        && (schema, node, identity) == (&new.schema, &new.node, &new.identity)
+        && (pod, stack, state) == (&new.pod, &new.stack, &new.state)
 }

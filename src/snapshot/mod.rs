@@ -1,5 +1,6 @@
 //! Records the network of every pod and of the host, and never loses a good checkpoint to a bad moment.
 
+mod by_netns;
 mod capture;
 mod write;
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
+use super::by_netns::ByNetns;
 use super::{Generations, PodSnapshot, Snapshot, SnapshotState};
 use crate::model::checkpoint::{Large, SCHEMA, schema_of};
 use crate::model::problem::{SnapshotCause, StoreEffect};
@@ -25,6 +26,7 @@ pub(super) struct Draft {
 /// What a snapshot observed, and what is stored.
 pub(super) struct Captured {
     pub stored: BTreeMap<PodId, Result<Checkpoint, store::Error>>,
+    pub by_netns: ByNetns,
     pub node: NodeIdentity,
     /// The host's state as it was stored before.
     pub old_node: Option<NodeState>,
