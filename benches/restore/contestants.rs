@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::common::run::BINARY;
 use crate::common::tool;
 use crate::floor;
-use crate::lab::{BenchPod, Lab, pod_lines};
+use crate::lab::{BenchPod, IFINDEX, Lab, pod_lines};
 
 pub const NETFIX: &str = "netfix restore";
 /// Without the probe, which is a wait that no other contestant has.
@@ -23,17 +23,13 @@ pub struct Contestant {
 
 /// Prepares the input of each contestant.
 pub fn all(lab: &Lab) -> Vec<Contestant> {
-    let mut all = vec![
+    vec![
         floor_contestant(lab),
         netfix_contestant(lab),
         tuned_contestant(lab),
         batch_contestant(lab),
-    ];
-    // Some 40 ms a pod: a minute for a thousand.
-    if lab.pods.len() <= 250 {
-        all.push(shell_contestant(lab));
-    }
-    all
+        shell_contestant(lab),
+    ]
 }
 
 fn contestant(name: &'static str, restore: impl Fn(&Lab) + 'static) -> Contestant {
@@ -124,14 +120,22 @@ fn tuned_contestant(lab: &Lab) -> Contestant {
     })
 }
 
-/// One ip(8) for each change, as people type it.
+/// One ip(8) for each change, as people type it: seven for a pod.
 fn shell_contestant(lab: &Lab) -> Contestant {
     let node = lab.node.ns.name();
     let mut script = format!("set -e\nip -n {node} link set eth0 up\n");
-    for (pod, line) in lab.pods.iter().zip(lab.link_lines().lines()) {
-        let _ = writeln!(script, "ip -n {node} {line}");
+    for pod in &lab.pods {
+        let (name, mac) = (pod.ns.name(), pod.mac_text());
+        // The index stays when the link is moved.
+        let _ = writeln!(
+            script,
+            "ip -n {node} link add link eth0 name moved index {IFINDEX} type macvlan mode bridge\n\
+             ip -n {node} link set moved netns {name}\n\
+             ip -n {name} link set moved name eth0\n\
+             ip -n {name} link set eth0 address {mac}"
+        );
         for line in pod_lines(pod).lines() {
-            let _ = writeln!(script, "ip -n {} {line}", pod.ns.name());
+            let _ = writeln!(script, "ip -n {name} {line}");
         }
     }
     let script = lab.file("shell", &script);

@@ -6,6 +6,8 @@
 //!
 //! `cargo bench --bench restore -- commands [PODS [ROUNDS]]` times the commands that find nothing to do.
 //!
+//! `cargo bench --bench restore -- profile [PODS]` shows where the time of a restore goes; it needs perf(1).
+//!
 //! `cargo bench --bench restore -- [PODS [ROUNDS]]`, or `NETFIX_BENCH_PODS` and `NETFIX_BENCH_ROUNDS`. Needs
 //! root. The benchmark times whole processes, in turn, and checks every run. Absolute times differ
 //! between machines: quote ratios.
@@ -23,6 +25,7 @@ mod contestants;
 mod floor;
 mod huge;
 mod lab;
+mod profile;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -33,7 +36,7 @@ use lab::Lab;
 const PODS: usize = 250;
 const ROUNDS: usize = 9;
 /// The time that netfix may take, as a multiple of the floor, from this number of pods on.
-const TARGET: f64 = 4.0;
+const TARGET: f64 = 3.6;
 const TARGET_FROM: usize = 250;
 
 fn main() -> ExitCode {
@@ -58,10 +61,9 @@ fn main() -> ExitCode {
     {
         return huge::run(rest);
     }
-    let is_commands = arguments
-        .first()
-        .is_some_and(|first| first == commands::COMMAND);
-    let arguments = &arguments[usize::from(is_commands)..];
+    let is = |word: &str| arguments.first().is_some_and(|first| first == word);
+    let (is_commands, is_profile) = (is(commands::COMMAND), is(profile::COMMAND));
+    let arguments = &arguments[usize::from(is_commands || is_profile)..];
     let number = |at: usize, variable: &str, default: usize| {
         let text = arguments
             .get(at)
@@ -78,65 +80,77 @@ fn main() -> ExitCode {
         commands::run(pods, rounds);
         return ExitCode::SUCCESS;
     }
+    if is_profile {
+        profile::run(pods);
+        return ExitCode::SUCCESS;
+    }
     compare(&Lab::new(pods), pods, rounds)
 }
 
 fn compare(lab: &Lab, pods: usize, rounds: usize) -> ExitCode {
     let contestants = contestants::all(lab);
-    let mut times: Vec<Vec<Duration>> = contestants.iter().map(|_| Vec::new()).collect();
+    let mut times: Vec<Vec<Cost>> = contestants.iter().map(|_| Vec::new()).collect();
     for round in 0..=rounds {
         for turn in 0..contestants.len() {
             // The order rotates; the first round warms up and does not count.
             let at = (turn + round) % contestants.len();
-            let took = lab.lose_restore_and_check(&contestants[at]);
+            let cost = lab.lose_restore_and_check(&contestants[at]);
             if round > 0 {
-                times[at].push(took);
+                times[at].push(cost);
             }
         }
     }
     report(&contestants, &times, pods, rounds)
 }
 
-fn report(
-    contestants: &[Contestant],
-    times: &[Vec<Duration>],
-    pods: usize,
-    rounds: usize,
-) -> ExitCode {
+/// What one run cost: the time on the clock, and that of processors in programs and in the kernel.
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    took: Duration,
+    user: Duration,
+    system: Duration,
+}
+
+fn report(contestants: &[Contestant], costs: &[Vec<Cost>], pods: usize, rounds: usize) -> ExitCode {
     println!("{pods} pods, {rounds} rounds in turn, every run checked");
     println!(
-        "{:<28} {:>10} {:>10} {:>10} {:>9}",
-        "restore by", "median ms", "least ms", "most ms", "x floor"
+        "{:<28} {:>10} {:>10} {:>10} {:>9} {:>9} {:>9}",
+        "restore by", "median ms", "least ms", "most ms", "user ms", "system ms", "x floor"
     );
-    let mut worst_allowed = true;
-    for (contestant, own) in contestants.iter().zip(times) {
-        let ratio = median(&ratios(own, &times[0]));
-        let ms: Vec<f64> = own.iter().map(|time| time.as_secs_f64() * 1000.0).collect();
-        let (least, most) = (
-            ms.iter().copied().fold(f64::MAX, f64::min),
-            ms.iter().copied().fold(0.0, f64::max),
-        );
+    let mut is_in_target = true;
+    for (contestant, own) in contestants.iter().zip(costs) {
+        let ratio = median(&ratios(own, &costs[0]));
+        let of = |part: fn(&Cost) -> Duration| -> Vec<f64> {
+            own.iter()
+                .map(|cost| part(cost).as_secs_f64() * 1000.0)
+                .collect()
+        };
+        let took = of(|cost| cost.took);
         println!(
-            "{:<28} {:>10.1} {least:>10.1} {most:>10.1} {ratio:>9.2}",
+            "{:<28} {:>10.1} {:>10.1} {:>10.1} {:>9.1} {:>9.1} {ratio:>9.2}",
             contestant.name,
-            median(&ms)
+            median(&took),
+            took.iter().copied().fold(f64::MAX, f64::min),
+            took.iter().copied().fold(0.0, f64::max),
+            median(&of(|cost| cost.user)),
+            median(&of(|cost| cost.system)),
         );
         if contestant.name == contestants::NETFIX && pods >= TARGET_FROM {
-            worst_allowed = ratio <= TARGET;
+            is_in_target = ratio <= TARGET;
         }
     }
-    if worst_allowed {
+    if is_in_target {
         return ExitCode::SUCCESS;
     }
-    println!("netfix is above its target of {TARGET}x the floor");
+    println!("netfix is above {TARGET} times the floor");
     ExitCode::FAILURE
 }
 
 /// Each run compared with the floor's run of the same round.
-fn ratios(own: &[Duration], floor: &[Duration]) -> Vec<f64> {
+fn ratios(own: &[Cost], floor: &[Cost]) -> Vec<f64> {
     own.iter()
         .zip(floor)
-        .map(|(own, floor)| own.as_secs_f64() / floor.as_secs_f64())
+        .map(|(own, floor)| own.took.as_secs_f64() / floor.took.as_secs_f64())
         .collect()
 }
 
