@@ -121,8 +121,8 @@ fn create_and_work_on(
 ) -> Result<(), Error> {
     let limit = turn.limit();
     if jobs.iter().any(|job| !job.missing.is_empty()) {
-        let stay_open = visit::room(jobs) >= jobs.len();
-        if turn == Turn::Small && stay_open {
+        let mut namespaces = jobs.iter().map(|job| &job.matched.pod.netns);
+        if turn == Turn::Small && namespaces.all(|netns| !netns.is_transient) {
             host.learn_initial_settings()?;
             return work_on_created(jobs, limit, host, links);
         }
