@@ -9,6 +9,7 @@ use netlink_packet_core::{DecodeError, NlaBuffer, NlasIterator, Parseable};
 use netlink_packet_route::link::{AfSpecInet, AfSpecInet6, Inet6DevConf, InetDevConf};
 
 use super::sysctl;
+use crate::model::recent::Recent;
 use crate::model::sysctl::{Folder, Settings, SysctlKey, Sysctls};
 
 /// Timers are milliseconds in the dump and seconds in their files.
@@ -76,7 +77,7 @@ type Decoded = (Folder, Vec<u8>, Settings);
 
 thread_local! {
     /// Those that this thread decoded last.
-    static RECENT: RefCell<Vec<Decoded>> = const { RefCell::new(Vec::new()) };
+    static RECENT: RefCell<Recent<Decoded>> = const { RefCell::new(Recent::new()) };
 }
 
 /// The settings in an attribute, decoded unless this thread has had the same bytes a moment ago.
@@ -85,17 +86,13 @@ fn known(
     part: &Part<'_>,
     decode: impl FnOnce(&Part<'_>) -> Result<Settings, DecodeError>,
 ) -> Result<Settings, DecodeError> {
-    /// Two folders of the links that most pods have, new and settled.
-    const MOST: usize = 8;
     RECENT.with_borrow_mut(|recent| {
         let is_it = |one: &Decoded| one.0 == folder && one.1 == part.value();
-        if let Some(at) = recent.iter().position(is_it) {
-            recent[..=at].rotate_right(1);
-            return Ok(recent[0].2.clone());
+        if let Some((_, _, settings)) = recent.find(is_it) {
+            return Ok(settings.clone());
         }
         let settings = decode(part)?;
-        recent.truncate(MOST - 1);
-        recent.insert(0, (folder, part.value().to_vec(), settings.clone()));
+        recent.add((folder, part.value().to_vec(), settings.clone()));
         Ok(settings)
     })
 }

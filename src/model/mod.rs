@@ -26,6 +26,7 @@ pub mod nic;
 pub mod partial;
 pub mod problem;
 pub mod raw;
+pub(crate) mod recent;
 pub mod route;
 pub mod rule;
 pub mod settings;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde::de::{DeserializeSeed, Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::recent::Recent;
 use super::sysctl::SysctlKey;
 
 /// A setting with its value.
@@ -22,7 +23,7 @@ pub struct Settings(Arc<Vec<Entry>>);
 
 thread_local! {
     /// The settings that this thread made last.
-    static RECENT: RefCell<Vec<Settings>> = const { RefCell::new(Vec::new()) };
+    static RECENT: RefCell<Recent<Settings>> = const { RefCell::new(Recent::new()) };
 }
 
 impl Settings {
@@ -111,24 +112,20 @@ impl Settings {
 
     /// Entries in ascending order of their keys, in the memory of equal ones if there are any.
     fn shared(entries: Vec<Entry>) -> Self {
-        /// Four folders of the links that most pods have.
-        const MOST: usize = 8;
         RECENT.with_borrow_mut(|recent| {
-            let equal = recent.iter().position(|one| *one.0 == entries);
-            let settings = match equal {
-                Some(at) => recent.remove(at),
-                None => Self(Arc::new(entries)),
-            };
-            recent.truncate(MOST - 1);
-            recent.insert(0, settings.clone());
+            if let Some(equal) = recent.find(|one| *one.0 == entries) {
+                return equal.clone();
+            }
+            let settings = Self(Arc::new(entries));
+            recent.add(settings.clone());
             settings
         })
     }
 
     /// The settings that this thread made last among those that begin with `key`.
     fn recent(key: SysctlKey) -> Self {
-        let begins = |one: &&Self| one.iter().next().is_some_and(|first| first.0 == key);
-        RECENT.with_borrow(|recent| recent.iter().find(begins).cloned().unwrap_or_default())
+        let begins = |one: &Self| one.iter().next().is_some_and(|first| first.0 == key);
+        RECENT.with_borrow_mut(|recent| recent.find(begins).cloned().unwrap_or_default())
     }
 }
 
