@@ -63,6 +63,12 @@ impl NetnsIdentity {
         self.device == other.device && self.inode == other.inode
     }
 
+    /// At least one of them is among those of each identity that may be of the same namespace.
+    pub(crate) fn signs(&self) -> impl Iterator<Item = NetnsSign> {
+        let cookie = self.cookie.map(NetnsSign::Cookie);
+        cookie.into_iter().chain([NetnsSign::Inode(self.inode)])
+    }
+
     /// Whether both are surely the same namespace: by cookie, by a mount that never went away, or by a process that still
     /// runs.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
@@ -71,6 +77,13 @@ impl NetnsIdentity {
             proves_cookie || is_known(self.made, other.made) || is_known(self.holder, other.holder);
         proven && self.may_be(other)
     }
+}
+
+/// What identities have in common that may be of one namespace ([`NetnsIdentity::may_be`]): by these they are found among many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum NetnsSign {
+    Cookie(u64),
+    Inode(u64),
 }
 
 /// Whether both are known and the same.
@@ -179,6 +192,24 @@ mod tests {
         assert!(!with_cookie(1, held(5, 7)).may_be(&other));
         assert!(!with_cookie(1, held(5, 7)).is_same(&other));
         assert!(with_cookie(2, held(6, 8)).is_same(&other));
+    }
+
+    #[test]
+    fn identities_that_may_be_of_one_namespace_have_a_sign_in_common() {
+        let all = [
+            (None, 1),
+            (Some(5), 1),
+            (Some(5), 2),
+            (Some(6), 2),
+            (None, 2),
+        ];
+        let all = all.map(|(cookie, inode)| identity(cookie, inode));
+        for one in &all {
+            for other in &all {
+                let is_found = one.signs().any(|sign| other.signs().any(|its| its == sign));
+                assert!(is_found || !one.may_be(other), "{one:?} {other:?}");
+            }
+        }
     }
 
     #[test]
