@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use crate::common::run::BINARY;
 use crate::common::tool;
 use crate::contestants::{RESTORE, netfix, start_in_node};
 use crate::lab::Lab;
@@ -36,19 +35,9 @@ pub fn run(pods: usize) {
     let restore = netfix(&lab, RESTORE);
     let mut record = Command::new("perf");
     record
-        .args([
-            "record",
-            "-q",
-            "-F",
-            "9000",
-            "-e",
-            "cpu-clock",
-            "--call-graph",
-            "fp",
-            "-o",
-        ])
+        .args("record -q -F 9000 -e cpu-clock --call-graph fp -o".split(' '))
         .arg(&file)
-        .arg(BINARY)
+        .arg(restore.get_program())
         .args(restore.get_args());
     start_in_node(&lab, &mut record);
     lab.check("a restore under perf");

@@ -111,8 +111,8 @@ impl Pod {
         host: &Host,
         read: impl Fn(&mut Socket, HostView<'_>) -> Result<NetState, Error>,
     ) -> Result<NetState, Error> {
+        self.learn_host_id(host)?;
         loop {
-            self.learn_host_id(host)?;
             let view = HostView {
                 id: self.host_id,
                 names: &host.names,

@@ -13,7 +13,7 @@ pub mod dump;
 mod error;
 pub(crate) mod ethtool;
 pub mod events;
-mod folder;
+mod files;
 pub mod frame;
 mod host;
 pub mod icmp;

@@ -8,7 +8,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::{devconf, folder};
+use super::devconf;
+use super::files::Files;
 use crate::fault::point;
 use crate::model::IfName;
 use crate::model::sysctl::{Folder, Settings, SysctlKey, Sysctls};
@@ -50,7 +51,7 @@ pub(super) fn complete(settings: &mut Sysctls, dev: &IfName, with_secret: bool) 
         if undumped.is_empty() && !has_secret {
             continue;
         }
-        let Ok(files) = folder::Folder::open(&path(folder, dev.as_bytes())) else {
+        let Ok(files) = Files::of(&path(folder, dev.as_bytes())) else {
             continue;
         };
         let number = |text: &str| text.parse().ok();

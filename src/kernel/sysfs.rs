@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 use super::Errno;
-use super::folder::Folder;
+use super::files::Files;
 use crate::fault::point;
 use crate::model::sysfs::{OF_LINK, OF_QUEUE, SysfsKey, SysfsSettings, SysfsValue};
 use crate::model::{IfName, Link, LinkKind};
@@ -28,17 +28,17 @@ impl Sysfs {
         Ok(Self(mount))
     }
 
-    /// The folder of a link.
-    fn folder(&self, dev: &IfName) -> nix::Result<Folder> {
+    /// The files of a link.
+    fn files(&self, dev: &IfName) -> nix::Result<Files> {
         let links = Path::new("class/net");
-        Folder::below(&self.0, &links.join(OsStr::from_bytes(dev.as_bytes())))
+        Files::below(&self.0, &links.join(OsStr::from_bytes(dev.as_bytes())))
     }
 
     fn settings(&self, link: &Link) -> nix::Result<SysfsSettings> {
-        let folder = self.folder(&link.name)?;
+        let of_link = self.files(&link.name)?;
         let mut settings = SysfsSettings::new();
         for setting in OF_LINK {
-            read_into(&mut settings, &folder, setting, "");
+            read_into(&mut settings, &of_link, setting, "");
         }
         for (prefix, names) in OF_QUEUE {
             // The driver of a device decides which processor uses which transmit queue.
@@ -47,7 +47,7 @@ impl Sysfs {
             }
             for number in 0.. {
                 let queue = format!("queues/{prefix}{number}");
-                let Ok(files) = Folder::below(&folder, Path::new(&queue)) else {
+                let Ok(files) = Files::below(&of_link, Path::new(&queue)) else {
                     break;
                 };
                 for setting in names {
@@ -60,7 +60,7 @@ impl Sysfs {
 }
 
 /// Reads a setting that is not the default. A link without the feature has no such file, or one that cannot be read.
-fn read_into(settings: &mut SysfsSettings, files: &Folder, name: &str, prefix: &str) {
+fn read_into(settings: &mut SysfsSettings, files: &Files, name: &str, prefix: &str) {
     let value = files.read(name, |text| SysfsValue::try_from(text.to_owned()).ok());
     if let Some(value) = value.filter(|value| !value.is_default())
         && let Ok(key) = SysfsKey::try_from(format!("{prefix}{name}"))
@@ -102,7 +102,7 @@ fn can_be_lost(link: &Link) -> bool {
 /// The kernel refuses the value, or the link has no such setting.
 pub fn write(dev: &IfName, key: &SysfsKey, value: &SysfsValue) -> io::Result<()> {
     let sysfs = Sysfs::here()?;
-    let mut file = sysfs.folder(dev)?.open_to_write(&key.to_string())?;
+    let mut file = sysfs.files(dev)?.open_to_write(&key.to_string())?;
     point("sysfs write")?;
     file.write_all(value.as_str().as_bytes())
 }

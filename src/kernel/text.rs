@@ -129,11 +129,8 @@ impl LinkText {
     /// The text of an attribute, received or to be sent.
     pub fn of(attribute: &LinkAttribute) -> Option<Self> {
         match attribute {
-            LinkAttribute::Other(raw) => match read(raw) {
-                (IFLA_IFNAME, name) => Some(Self::Name(name)),
-                (IFLA_IFALIAS, alias) => Some(Self::Alias(alias)),
-                _ => None,
-            },
+            LinkAttribute::Other(raw) if is(raw, IFLA_IFNAME) => Some(Self::Name(read(raw).1)),
+            LinkAttribute::Other(raw) if is(raw, IFLA_IFALIAS) => Some(Self::Alias(read(raw).1)),
             LinkAttribute::PropList(props) => {
                 let names = props.iter().filter_map(|prop| match prop {
                     Prop::Other(raw) => {

@@ -132,8 +132,7 @@ fn create_and_work_on(
     Ok(())
 }
 
-/// The same, where the links of some pods are created while there is work in others. The kernel creates one link at a time,
-/// whoever requests it.
+/// The same, where the links of some pods are created while there is work in others: the kernel creates one link at a time.
 fn work_on_created(
     jobs: &mut [&mut Job],
     limit: Option<Duration>,

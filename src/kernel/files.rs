@@ -1,4 +1,4 @@
-//! A folder of small text files, each of which holds one value, as in `/proc/sys` and sysfs.
+//! The files of one folder of `/proc/sys` or sysfs: each holds one value as text.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,16 +12,16 @@ const OF_FOLDER: OFlag = OFlag::O_PATH
     .union(OFlag::O_DIRECTORY)
     .union(OFlag::O_CLOEXEC);
 
-/// It is found once. Names in `/proc/sys/net` cost the more, the more namespaces there are: each has its own file of the same
+/// The folder, which is found once. Names in `/proc/sys/net` cost the more, the more namespaces there are: each has its own file of the same
 /// name, and the kernel compares with all of them (`proc_sys_compare`).
-pub(super) struct Folder(OwnedFd);
+pub(super) struct Files(OwnedFd);
 
-impl Folder {
-    pub(super) fn open(path: &Path) -> nix::Result<Self> {
-        fcntl::open(path, OF_FOLDER, Mode::empty()).map(Self)
+impl Files {
+    pub(super) fn of(folder: &Path) -> nix::Result<Self> {
+        fcntl::open(folder, OF_FOLDER, Mode::empty()).map(Self)
     }
 
-    /// The folder of this path below another one.
+    /// Those in the folder of this path below another one.
     pub(super) fn below(above: &impl AsFd, path: &Path) -> nix::Result<Self> {
         fcntl::openat(above, path, OF_FOLDER, Mode::empty()).map(Self)
     }
@@ -32,8 +32,9 @@ impl Folder {
         fcntl::openat(&self.0, path, flags, Mode::empty()).map(File::from)
     }
 
-    /// The text of a file, trimmed and handed to `parse`; `None` as well where it cannot be read, or is longer than any value.
+    /// The text of a file, trimmed and handed to `parse`; `None` as well where it cannot be read.
     pub(super) fn read<T>(&self, name: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        /// The kernel makes no value longer: a page.
         const LONGEST: usize = 4096;
         let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
         let file = fcntl::openat(&self.0, name, flags, Mode::empty()).ok()?;
@@ -43,7 +44,7 @@ impl Folder {
     }
 }
 
-impl AsFd for Folder {
+impl AsFd for Files {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
