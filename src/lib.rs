@@ -28,6 +28,7 @@ mod refusal;
 pub mod report;
 mod restore;
 mod runtime;
+mod side_by_side;
 mod snapshot;
 pub mod store;
 mod systemd;

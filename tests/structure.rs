@@ -12,7 +12,14 @@ type Arrows = (&'static str, &'static [&'static str]);
 
 /// Small shared parts that every engine may use.
 const SHARED: &[&str] = &[
-    "checked", "context", "fault", "journal", "model", "progress", "refusal",
+    "checked",
+    "context",
+    "fault",
+    "journal",
+    "model",
+    "progress",
+    "refusal",
+    "side_by_side",
 ];
 /// The parts that use the kernel, runtimes, systemd and disks.
 const CLIENTS: &[&str] = &["cni", "kernel", "managers", "runtime", "systemd"];
@@ -24,12 +31,13 @@ const ARROWS: &[Arrows] = &[
     ("cni", &["model"]),
     ("checked", &[]),
     ("fault", &[]),
+    ("side_by_side", &["fault"]),
     ("kernel", &["checked", "fault", "model"]),
     ("runtime", &["fault", "kernel", "model"]),
     ("dbus", &["fault", "model"]),
     ("systemd", &["dbus", "fault", "model"]),
     ("managers", &["checked", "dbus", "model"]),
-    ("store", &["fault", "model"]),
+    ("store", &["fault", "model", "side_by_side"]),
     ("refusal", &["model", "store"]),
     ("progress", &["model"]),
     ("journal", &["kernel", "model", "plan"]),

@@ -24,7 +24,7 @@ pub(super) fn separate(state: &mut NetState, routes: Vec<Route>) {
     let is_local = |route: &&Route| route.nature() == (KIND_LOCAL, TABLE_LOCAL, PROTOCOL_KERNEL);
     let local = routes.iter().filter(is_local);
     let local: HashSet<IpAddr> = local.map(|route| route.destination().addr()).collect();
-    let devices = devices(state);
+    let devices = devices(&state.links);
     let addresses = state.addresses.iter();
     let lacking: Vec<(bool, bool)> = addresses
         .map(|address| {
@@ -60,23 +60,23 @@ struct Device {
     is_on_vrf: bool,
 }
 
-fn devices(state: &NetState) -> HashMap<IfName, Device> {
-    let links = state.links.iter();
-    let vrfs = links.clone().filter(|link| link.is_vrf());
+fn devices(links: &[Link]) -> HashMap<&IfName, Device> {
+    let vrfs = links.iter().filter(|link| link.is_vrf());
     let vrfs: HashSet<&IfName> = vrfs.map(|link| &link.name).collect();
-    let device = |link: &Link| {
+    let is_on_vrf = |link: &Link| link.master.as_ref().is_some_and(|name| vrfs.contains(name));
+    let devices = links.iter().map(|link| {
         let device = Device {
             is_routed: link.flags.up && link.kind != LinkKind::Loopback,
-            is_on_vrf: link.master.as_ref().is_some_and(|name| vrfs.contains(name)),
+            is_on_vrf: is_on_vrf(link),
         };
-        (link.name.clone(), device)
-    };
-    links.map(device).collect()
+        (&link.name, device)
+    });
+    devices.collect()
 }
 
 /// Whether the kernel has the routes of the address in the tables `main` and `local`. Whether a router's prefix is on-link,
 /// the router decides.
-fn is_routed(address: &Address, devices: &HashMap<IfName, Device>) -> bool {
+fn is_routed(address: &Address, devices: &HashMap<&IfName, Device>) -> bool {
     let device = devices.get(&address.dev);
     address.maker != Maker::Network
         && device.is_some_and(|device| device.is_routed && !device.is_on_vrf)
@@ -98,7 +98,7 @@ fn lacks_route(address: &Address, present: &HashSet<WithMetric<'_>>) -> bool {
 
 /// Whether the route is the kernel's own: added for an address, a link with IPv6 or a router. A connected route that was moved
 /// to another table is none of these.
-fn is_own(route: &Route, devices: &HashMap<IfName, Device>, explained: &Connections<'_>) -> bool {
+fn is_own(route: &Route, devices: &HashMap<&IfName, Device>, explained: &Connections<'_>) -> bool {
     let (kind, table, protocol) = route.nature();
     if protocol != PROTOCOL_KERNEL {
         return protocol == PROTOCOL_RA;

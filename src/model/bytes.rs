@@ -52,6 +52,9 @@ impl Bytes {
     }
 
     fn escaped_with(&self, readable: impl Fn(&str) -> String) -> String {
+        if let Ok(text) = str::from_utf8(&self.0) {
+            return readable(text);
+        }
         let mut text = String::with_capacity(self.0.len());
         for chunk in self.0.utf8_chunks() {
             text.push_str(&readable(chunk.valid()));
@@ -63,6 +66,9 @@ impl Bytes {
 
 /// Undoes escapes; `backslash` is what two of them become.
 fn decode(mut text: &[u8], backslash: &[u8]) -> Vec<u8> {
+    if !text.contains(&b'\\') {
+        return text.to_vec();
+    }
     let mut bytes = Vec::with_capacity(text.len());
     loop {
         text = match text {

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::Bytes;
 use super::text::Invalid;
 
-/// The longest interface name in bytes: `IFNAMSIZ` without the terminating NUL.
-const MAX_BYTES: usize = 15;
+/// `IFNAMSIZ`: the size of a name in the kernel, with at least one NUL at its end.
+const SIZE: usize = 16;
 
 /// A network interface name: 1 to 15 bytes, no slash, colon, percent sign or white space, not `.` or `..`. It need not be UTF-8.
 ///
@@ -18,15 +18,18 @@ const MAX_BYTES: usize = 15;
 /// assert!("eth0.3".parse::<IfName>().is_ok());
 /// assert!("../etc".parse::<IfName>().is_err());
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "Bytes")]
-pub struct IfName(Bytes);
+///
+/// It is as in the kernel, with NULs to its end.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "Bytes", into = "Bytes")]
+pub struct IfName([u8; SIZE]);
 
 impl IfName {
     /// The name in the kernel. It may contain anything: print it with `Display`.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        self.0.as_slice()
+        let end = self.0.iter().position(|byte| *byte == 0);
+        &self.0[..end.unwrap_or(SIZE)]
     }
 
     /// The name as text, for programs that know UTF-8 names only; `None` for any other name.
@@ -49,18 +52,26 @@ impl TryFrom<Bytes> for IfName {
         let bytes = name.as_slice();
         // The kernel takes `%` for a place of a number, and no link keeps one.
         let forbidden = |byte: &u8| b"/:%\0\x0b".contains(byte) || byte.is_ascii_whitespace();
-        let valid = (1..=MAX_BYTES).contains(&bytes.len())
+        let valid = (1..SIZE).contains(&bytes.len())
             && bytes != b"."
             && bytes != b".."
             && !bytes.iter().any(forbidden);
         if valid {
-            Ok(Self(name))
+            let mut padded = [0; SIZE];
+            padded[..bytes.len()].copy_from_slice(bytes);
+            Ok(Self(padded))
         } else {
             Err(Invalid::new(
                 &name,
                 "an interface name (1 to 15 bytes, no '/', ':', '%' or white space)",
             ))
         }
+    }
+}
+
+impl From<IfName> for Bytes {
+    fn from(name: IfName) -> Self {
+        name.as_bytes().to_vec().into()
     }
 }
 
@@ -84,7 +95,13 @@ impl FromStr for IfName {
 /// Escapes control characters, because a pod chooses its interface names.
 impl fmt::Display for IfName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        Bytes::from(self.clone()).fmt(f)
+    }
+}
+
+impl fmt::Debug for IfName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Bytes::from(self.clone()).fmt(f)
     }
 }
 

@@ -80,6 +80,10 @@ impl Settings {
 
     /// Adds the settings that `other` has and this lacks.
     pub(crate) fn complete_from(&mut self, other: &Self) {
+        if self.is_empty() || Arc::ptr_eq(&self.0, &other.0) {
+            self.clone_from(other);
+            return;
+        }
         let mut all: Vec<Entry> = self.iter().chain(other).copied().collect();
         // Of two that are equal, the own one stays first.
         all.sort_by_key(|(key, _)| *key);

@@ -23,6 +23,9 @@ impl Invalid {
 /// Untrusted text on one line, without anything that a terminal obeys or that hides what is there: control, format and
 /// invisible characters are shown as their numbers. To escape a text twice changes nothing.
 pub(crate) fn escape(text: &str) -> String {
+    if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        return text.to_owned();
+    }
     let shown = |c: char| match c {
         '"' | '\'' | '\\' => c.to_string(),
         _ => c.escape_debug().to_string(),

@@ -41,6 +41,7 @@ use crate::plan::Step;
 use crate::progress::{Listener, Phase, Progress, Wait};
 use crate::refusal::Refusal;
 use crate::runtime;
+use crate::side_by_side;
 use crate::store::Store;
 
 /// What a restore did, and what is left.
@@ -219,8 +220,7 @@ fn once(
         problems.extend(work.notes);
         pending = work.pending;
         host = Some((work.host.done.clone(), work.host.state()));
-        for job in work.jobs {
-            let (pod, left) = job.finish();
+        for (pod, left) in side_by_side::map(work.jobs, Job::finish) {
             pods.push(pod);
             problems.extend(left);
         }

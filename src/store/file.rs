@@ -1,5 +1,6 @@
 //! Whole files: read without following links, verified, written atomically.
 
+use std::fmt::Write as _;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -168,12 +169,11 @@ fn digest(parts: &[&str]) -> String {
     for part in parts {
         hasher.update(part.as_bytes());
     }
-    let bytes: Vec<String> = hasher
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    bytes.concat()
+    let mut text = String::with_capacity(BLANK.len());
+    for byte in hasher.finalize() {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 /// Writes a value, with a checksum under the key at the end of `keys`.

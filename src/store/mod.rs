@@ -22,6 +22,7 @@ use std::time::Duration;
 use crate::model::checkpoint::{Large, SCHEMA};
 use crate::model::problem::{StoreCause, StoreEffect};
 use crate::model::{Checkpoint, NodeState, PodId, Problem};
+use crate::side_by_side;
 
 pub(crate) use crate::store::retention::{Kept, Prune};
 pub(crate) use cni_cache::cni_cache;
@@ -252,12 +253,16 @@ impl Store {
         self.each(|path, id| light::load(path, id, large))
     }
 
-    fn each<T>(&self, load: impl Fn(&Path, &PodId) -> T) -> Result<Vec<(PodId, T)>, Error> {
+    /// On all processors: most of the time goes into parsing.
+    fn each<T: Send>(
+        &self,
+        load: impl Fn(&Path, &PodId) -> T + Sync,
+    ) -> Result<Vec<(PodId, T)>, Error> {
         let load = |id: PodId| {
             let loaded = load(&self.checkpoint_path(&id), &id);
             (id, loaded)
         };
-        Ok(self.ids()?.into_iter().map(load).collect())
+        Ok(side_by_side::map(self.ids()?, load))
     }
 
     /// The node's state; `None` when the file is missing.
