@@ -106,17 +106,13 @@ fn settings(folder: Folder, pairs: &[(&'static str, i32)]) -> Settings {
             value.into()
         }
     };
-    let places = Places::of(folder, pairs).dumped.iter();
+    let places = Places::of(folder).dumped.iter();
     places.map(|(key, at)| (*key, value(pairs[*at]))).collect()
 }
 
 /// The settings of one folder that this kernel has and that its link dump lacks.
 pub(super) fn undumped(folder: Folder) -> &'static [SysctlKey] {
-    let pairs = match folder {
-        Folder::Ipv4Conf | Folder::Ipv4Neigh => ipv4(&InetDevConf::default()),
-        Folder::Ipv6Conf | Folder::Ipv6Neigh => ipv6(&Inet6DevConf::default()),
-    };
-    &Places::of(folder, &pairs).undumped
+    &Places::of(folder).undumped
 }
 
 /// Where this kernel has the settings of a folder.
@@ -127,10 +123,10 @@ struct Places {
 }
 
 impl Places {
-    fn of(folder: Folder, pairs: &[(&'static str, i32)]) -> &'static Self {
+    fn of(folder: Folder) -> &'static Self {
         static IPV4: OnceLock<Places> = OnceLock::new();
         static IPV6: OnceLock<Places> = OnceLock::new();
-        let find = || {
+        let find = |pairs: Vec<(&'static str, i32)>| {
             let known = sysctl::known_keys(folder);
             let places = pairs.iter().enumerate();
             let places = places.map(|(at, (name, _))| (SysctlKey::known(name), at));
@@ -142,8 +138,12 @@ impl Places {
             }
         };
         match folder {
-            Folder::Ipv4Conf | Folder::Ipv4Neigh => IPV4.get_or_init(find),
-            Folder::Ipv6Conf | Folder::Ipv6Neigh => IPV6.get_or_init(find),
+            Folder::Ipv4Conf | Folder::Ipv4Neigh => {
+                IPV4.get_or_init(|| find(ipv4(&InetDevConf::default())))
+            }
+            Folder::Ipv6Conf | Folder::Ipv6Neigh => {
+                IPV6.get_or_init(|| find(ipv6(&Inet6DevConf::default())))
+            }
         }
     }
 }

@@ -41,8 +41,8 @@ const MAX_SEND: usize = 128 << 10;
 /// large ones are faster and raced less often.
 const DATAGRAM: usize = 64 << 10;
 thread_local! {
-    /// For the datagrams of dumps. No socket keeps a buffer: there are as many as pods.
-    static DATAGRAM_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    /// For a datagram, and for the messages of a dump. No socket keeps a buffer: there are as many as pods.
+    static BUFFERS: RefCell<[Vec<u8>; 2]> = const { RefCell::new([Vec::new(), Vec::new()]) };
 }
 
 /// How long a raced dump is repeated, with growing pauses.
@@ -153,24 +153,25 @@ impl Socket {
     /// One attempt; `None` when it was raced. Decoding comes after the last datagram, which keeps the race short.
     fn read_dump(&mut self, request: &Message) -> Result<Option<Dump>, Error> {
         let sequence = self.send(&[(request, NLM_F_DUMP)])?;
-        let bytes =
-            DATAGRAM_BUFFER.with_borrow_mut(|datagram| self.receive_dump(sequence, datagram))?;
-        let Some((bytes, is_stuck)) = bytes else {
-            return Ok(None);
-        };
-        let mut dump = decode_dump(&bytes)?;
-        dump.is_cut |= is_stuck;
-        Ok(Some(dump))
+        BUFFERS.with_borrow_mut(|[datagram, messages]| {
+            messages.clear();
+            let Some(is_stuck) = self.receive_dump(sequence, datagram, messages)? else {
+                return Ok(None);
+            };
+            let mut dump = decode_dump(messages)?;
+            dump.is_cut |= is_stuck;
+            Ok(Some(dump))
+        })
     }
 
-    /// The messages of a dump, and whether the kernel came no further; `None` when it was raced, or when a datagram was
+    /// Collects the messages of a dump: whether the kernel came no further; `None` when it was raced, or when a datagram was
     /// larger than the buffer, which has grown then.
     fn receive_dump(
         &mut self,
         sequence: u32,
         datagram: &mut Vec<u8>,
-    ) -> Result<Option<(Vec<u8>, bool)>, Error> {
-        let mut bytes = Vec::new();
+        messages: &mut Vec<u8>,
+    ) -> Result<Option<bool>, Error> {
         let (mut raced, mut ended, mut is_stuck) = (false, false, false);
         while !ended && !is_stuck && !self.is_late() {
             if !self.receive_into(datagram)? {
@@ -183,8 +184,8 @@ impl Socket {
                 if header.sequence_number == sequence {
                     raced |= header.flags & NLM_F_DUMP_INTR != 0;
                     ended |= [NLMSG_DONE, NLMSG_ERROR].contains(&header.message_type);
-                    bytes.extend_from_slice(message);
-                    bytes.resize(bytes.len().next_multiple_of(4), 0);
+                    messages.extend_from_slice(message);
+                    messages.resize(messages.len().next_multiple_of(4), 0);
                 }
             }
         }
@@ -194,7 +195,7 @@ impl Socket {
         if !ended && !is_stuck {
             return Err(Error::Late);
         }
-        Ok(Some((bytes, is_stuck)).filter(|_| is_stuck || !raced))
+        Ok(Some(is_stuck).filter(|_| is_stuck || !raced))
     }
 
     /// Ends a dump before its end: the kernel allows only one at a time.

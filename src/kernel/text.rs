@@ -2,7 +2,8 @@
 //!
 //! They are bytes, but netlink-packet-route has them as UTF-8 strings, and refuses a whole message for one that is not.
 //! Therefore netfix receives and sends them as raw attributes; so it does with all attributes of traffic control. It receives
-//! the settings of links so, too, which are nearly the same in every pod and need not be decoded in each.
+//! the settings of links so, too, which are nearly the same in every pod and need not be decoded in each. What no part of netfix
+//! reads of a link is left out.
 
 use std::borrow::Cow;
 
@@ -31,6 +32,10 @@ const IFLA_IFALIAS: u16 = 20;
 pub(super) const IFLA_AF_SPEC: u16 = 26;
 const IFLA_PROP_LIST: u16 = 52;
 const IFLA_ALT_IFNAME: u16 = 53;
+/// Counters and limits of a link's hardware (`linux/if_link.h`): `IFLA_STATS`, `IFLA_MAP`, `IFLA_STATS64`, `IFLA_PROMISCUITY`,
+/// `IFLA_CARRIER`, `IFLA_CARRIER_CHANGES`, `IFLA_CARRIER_UP_COUNT`, `IFLA_CARRIER_DOWN_COUNT`, `IFLA_MIN_MTU`, `IFLA_MAX_MTU`,
+/// `IFLA_TSO_MAX_SIZE`, `IFLA_TSO_MAX_SEGS`, `IFLA_ALLMULTI`.
+const UNREAD: [u16; 13] = [7, 14, 23, 30, 33, 35, 47, 48, 50, 51, 59, 60, 61];
 const IFA_LABEL: u16 = 3;
 pub(super) const FRA_IIFNAME: u16 = 3;
 pub(super) const FRA_OIFNAME: u16 = 17;
@@ -55,29 +60,50 @@ pub(super) fn with_raw_texts(message: &[u8]) -> Cow<'_, [u8]> {
         ) => (TRAFFIC_HEADER, &TRAFFIC),
         _ => return message.into(),
     };
-    let mut message = message.to_vec();
-    if let Some(attributes) = message.get_mut(MESSAGE_HEADER + header..) {
-        mark(attributes, texts);
+    let Some((header, attributes)) = message.split_at_checked(MESSAGE_HEADER + header) else {
+        return message.into();
+    };
+    let unread: &[u16] = if texts.contains(&IFLA_AF_SPEC) {
+        &UNREAD
+    } else {
+        &[]
+    };
+    let mut raw = Vec::with_capacity(message.len());
+    raw.extend_from_slice(header);
+    copy(attributes, texts, unread, &mut raw);
+    if let Ok(length) = u32::try_from(raw.len()) {
+        raw[..4].copy_from_slice(&length.to_ne_bytes());
     }
-    message.into()
+    raw.into()
 }
 
-/// Marks the attributes of these types.
-fn mark(mut attributes: &mut [u8], texts: &[u16]) {
+/// Copies attributes with these texts marked, and without those that are `unread`.
+fn copy(mut attributes: &[u8], texts: &[u16], unread: &[u16], to: &mut Vec<u8>) {
     const HEADER: usize = 4;
     while let [low, high, kind_low, kind_high, ..] = attributes {
         let length = usize::from(u16::from_ne_bytes([*low, *high])).max(HEADER);
-        let kind = u16::from_ne_bytes([*kind_low, *kind_high]);
-        if texts.contains(&(kind & NLA_TYPE_MASK)) {
-            [*kind_low, *kind_high] = (kind | RAW).to_ne_bytes();
-        }
-        let (attribute, rest) =
-            attributes.split_at_mut(length.next_multiple_of(4).min(attributes.len()));
-        if kind & NLA_TYPE_MASK == IFLA_PROP_LIST {
-            mark(&mut attribute[HEADER..], texts);
-        }
+        let flags = u16::from_ne_bytes([*kind_low, *kind_high]);
+        let kind = flags & NLA_TYPE_MASK;
+        let end = length.next_multiple_of(4).min(attributes.len());
+        let (attribute, rest) = attributes.split_at(end);
         attributes = rest;
+        if unread.contains(&kind) {
+            continue;
+        }
+        let marked = if texts.contains(&kind) {
+            flags | RAW
+        } else {
+            flags
+        };
+        to.extend_from_slice(&attribute[..2]);
+        to.extend_from_slice(&marked.to_ne_bytes());
+        if kind == IFLA_PROP_LIST {
+            copy(&attribute[HEADER..], texts, &[], to);
+        } else {
+            to.extend_from_slice(&attribute[HEADER..]);
+        }
     }
+    to.extend_from_slice(attributes);
 }
 
 /// Type and text of a raw attribute.
