@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 use super::observe::{Host, Pod};
 use super::stored::summary_of;
 use crate::kernel::state::{self, Needs};
-use crate::kernel::{Error, sysfs};
+use crate::kernel::{Error, sysctl, sysfs};
 use crate::model::sysctl::Sysctls;
 use crate::model::{
-    Checkpoint, Claim, IfName, Link, NetState, Partial, PodInfo, PodSummary, Problem, interfaces,
+    Checkpoint, Claim, IfName, Link, LinkKind, NetState, Partial, PodInfo, PodSummary, Problem,
+    interfaces,
 };
 use crate::plan::{self, HostLinks, Observed, Plan};
 use crate::store::Whole;
@@ -58,6 +59,37 @@ impl Matched {
             sysfs::complete(&mut state.links)?;
         }
         Ok(state)
+    }
+
+    /// The state of the pod if of these links those of the names `new` have nothing but their settings yet, and all else is as
+    /// recorded; `None` where more than links, addresses, routes and rules is recorded.
+    pub(crate) fn expected(&self, links: NetState, new: &[IfName]) -> Option<NetState> {
+        let is_known = |link: &Link| link.kind == LinkKind::Loopback || new.contains(&link.name);
+        if self.partial.is_some() || !links.links.iter().all(is_known) {
+            return None;
+        }
+        let recorded = self.recorded().0;
+        let has_more = Needs::of(&recorded, &links.links) != Needs::default()
+            || recorded
+                .links
+                .iter()
+                .any(|link| !link.sysfs.is_empty() || !sysctl::are_initial(&link.sysctls));
+        if has_more {
+            return None;
+        }
+        let is_old = |dev: &IfName| !new.contains(dev);
+        let addresses = recorded
+            .addresses
+            .iter()
+            .filter(|address| is_old(&address.dev));
+        let routes = recorded.routes.iter();
+        let routes = routes.filter(|route| route.devs().into_iter().all(is_old));
+        Some(NetState {
+            addresses: addresses.cloned().collect(),
+            routes: routes.cloned().collect(),
+            rules: recorded.rules.clone(),
+            ..links
+        })
     }
 
     /// What must be read, with these links, to see whether something of its record is missing.

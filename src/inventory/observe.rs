@@ -90,20 +90,6 @@ impl Pod {
         self.read(host, |socket, view| state::links(socket, Some(view)))
     }
 
-    /// Reads what changed since the namespace was `before`, if links went up, and addresses and routes were added; `None` if
-    /// more must be read. The calling thread must be inside it.
-    pub(crate) fn observe_additions_inside(
-        &mut self,
-        host: &Host,
-        before: &NetState,
-    ) -> Result<Option<NetState>, Error> {
-        let view = HostView {
-            id: self.host_id,
-            names: &host.names,
-        };
-        state::after_additions(self.socket()?, Some(view), before)
-    }
-
     /// Reads, and reads again what was read before the namespace had an id for the host's: its first link on a host link
     /// assigns one, and without it that link seems to be on another namespace's.
     fn read(

@@ -6,7 +6,7 @@ use crate::model::sysctl::Sysctls;
 use crate::model::{Link, LinkKind, NetState};
 
 /// What to read besides links, addresses, routes, rules and settings.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "one for each table")]
 pub struct Needs {
     groups: bool,
@@ -103,34 +103,6 @@ fn settings(socket: &mut Socket, links: &mut [Link], needs: Needs) -> Result<(),
         sysctl::complete(&mut link.sysctls, &link.name, needs.secrets);
     }
     Ok(())
-}
-
-/// The state of a namespace that was `before` a moment ago, and in which since then links went up, and addresses and routes were
-/// added: only these are read again. `None` if that does not suffice.
-pub fn after_additions(
-    socket: &mut Socket,
-    host: Option<HostView<'_>>,
-    before: &NetState,
-) -> Result<Option<NetState>, Error> {
-    if !before.unsupported.is_empty() {
-        return Ok(None);
-    }
-    let mut state = links(socket, host)?;
-    for link in &mut state.links {
-        let is_it = |then: &&Link| (then.index, &then.name) == (link.index, &link.name);
-        let Some(then) = before.links.iter().find(is_it) else {
-            return Ok(None);
-        };
-        link.groups.clone_from(&then.groups);
-        link.sysfs.clone_from(&then.sysfs);
-        link.traffic.clone_from(&then.traffic);
-        link.sysctls.complete_from(&then.sysctls);
-    }
-    let mut state = addresses_and_routes(socket, state)?;
-    state.nexthops.clone_from(&before.nexthops);
-    state.rules.clone_from(&before.rules);
-    state.neighbours.clone_from(&before.neighbours);
-    Ok(Some(state))
 }
 
 /// The links alone, without what only files or other tables have.

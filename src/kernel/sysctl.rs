@@ -64,6 +64,28 @@ pub(super) fn complete(settings: &mut Sysctls, dev: &IfName, with_secret: bool) 
     }
 }
 
+/// Whether a new interface starts with these settings, as far as its link dump lacks them, unless its namespace was told otherwise
+/// (`ipv6_devconf` in net/ipv6/addrconf.c).
+pub fn are_initial(settings: &Sysctls) -> bool {
+    const INITIAL: [(SysctlKey, i64); 3] = [
+        (SysctlKey::known("ra_honor_pio_life"), 0),
+        (SysctlKey::known("ra_honor_pio_pflag"), 0),
+        (SysctlKey::known("regen_min_advance"), 2),
+    ];
+    [
+        (Folder::Ipv4Conf, &settings.ipv4),
+        (Folder::Ipv6Conf, &settings.ipv6),
+    ]
+    .into_iter()
+    .all(|(folder, settings)| {
+        let mut undumped = devconf::undumped(folder).iter();
+        undumped.all(|key| {
+            let value = settings.get(key);
+            value.is_none_or(|value| INITIAL.contains(&(*key, *value)))
+        })
+    })
+}
+
 /// The initial `conf` of a new interface in the calling thread's namespace (`conf/default`). A file that cannot be read
 /// is left out.
 pub fn defaults() -> io::Result<Sysctls> {

@@ -78,19 +78,6 @@ impl Settings {
         Some(Arc::make_mut(&mut self.0).remove(at).1)
     }
 
-    /// Adds the settings that `other` has and this lacks.
-    pub(crate) fn complete_from(&mut self, other: &Self) {
-        if self.is_empty() || Arc::ptr_eq(&self.0, &other.0) {
-            self.clone_from(other);
-            return;
-        }
-        let mut all: Vec<Entry> = self.iter().chain(other).copied().collect();
-        // Of two that are equal, the own one stays first.
-        all.sort_by_key(|(key, _)| *key);
-        all.dedup_by_key(|(key, _)| *key);
-        *self = Self::shared(all);
-    }
-
     /// The settings that `now` has with another value: key, the value here, and the one there.
     pub(crate) fn differing<'a>(
         &'a self,
@@ -258,17 +245,6 @@ mod tests {
         assert_eq!(differing, [(key("c"), 2, 8), (key("f"), 4, 7)]);
         assert_eq!(then.differing(&then.clone()).next(), None);
         assert_eq!(then.differing(&Settings::new()).next(), None);
-    }
-
-    #[test]
-    fn a_setting_that_is_there_is_not_replaced_when_others_are_added() {
-        let mut settings = Settings::from([(key("b"), 1), (key("d"), 2)]);
-        settings.complete_from(&[(key("a"), 3), (key("b"), 4), (key("c"), 5)].into());
-        let all: Vec<_> = settings.iter().copied().collect();
-        assert_eq!(
-            all,
-            [(key("a"), 3), (key("b"), 1), (key("c"), 5), (key("d"), 2)]
-        );
     }
 
     #[test]

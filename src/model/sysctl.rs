@@ -115,22 +115,6 @@ impl Sysctls {
         ]
     }
 
-    /// Adds what `other` has and this lacks.
-    pub(crate) fn complete_from(&mut self, other: &Self) {
-        let Self {
-            ipv4,
-            ipv6,
-            neigh4,
-            neigh6,
-            stable_secret,
-        } = other;
-        self.ipv4.complete_from(ipv4);
-        self.ipv6.complete_from(ipv6);
-        self.neigh4.complete_from(neigh4);
-        self.neigh6.complete_from(neigh6);
-        self.stable_secret = self.stable_secret.or(*stable_secret);
-    }
-
     /// Whether the link adds link-local addresses of its own (`addr_gen_mode` is not `IN6_ADDR_GEN_MODE_NONE`).
     pub(crate) fn derives_addresses(&self) -> bool {
         const MODE: SysctlKey = SysctlKey::known("addr_gen_mode");

@@ -86,8 +86,6 @@ pub(crate) fn remaining(
 pub(crate) struct Applied {
     pub done: Vec<Step>,
     pub failures: Vec<Failure>,
-    /// Whether a step was carried out in another way than planned.
-    pub detoured: bool,
 }
 
 /// Carries out steps in the calling thread's namespace, through a socket opened in it, as far as the socket's time reaches.
@@ -227,7 +225,6 @@ impl Runner<'_> {
         let Some(detour) = detour::of(step, errno, self.state, |name| self.index(name)) else {
             return Err(errno);
         };
-        self.applied.detoured = true;
         let results = self.socket.run(&detour.requests).map_err(|_| errno)?;
         results.get(detour.which).copied().unwrap_or(Err(errno))
     }

@@ -183,29 +183,19 @@ impl Job {
         self.finished = true;
     }
 
-    /// Applies what was planned from inside; links on the host's were created before. Returns whether that only added addresses
-    /// and routes and took links up.
-    pub(super) fn act(&mut self) -> bool {
+    /// Applies what was planned from inside; links on the host's were created before.
+    pub(super) fn act(&mut self) {
         let Some((state, plan)) = &self.last else {
-            return false;
+            return;
         };
-        let only_adds = plan.steps.iter().all(Step::is_addition);
         let from_inside = |step: &&Step| !is_from_host(step);
         let steps: Vec<Step> = plan.steps.iter().filter(from_inside).cloned().collect();
         self.failures.retain(|failure| is_from_host(&failure.step));
         let socket = match self.matched.pod.socket() {
             Ok(socket) => socket,
-            Err(error) => {
-                self.give_up(&error);
-                return false;
-            }
+            Err(error) => return self.give_up(&error),
         };
-        let Applied {
-            done,
-            failures,
-            detoured,
-        } = apply::run(socket, state, steps);
-        let is_plain = only_adds && !detoured && failures.is_empty();
+        let Applied { done, failures } = apply::run(socket, state, steps);
         let gone = if socket.is_late() {
             BTreeSet::new()
         } else {
@@ -227,7 +217,6 @@ impl Job {
             }
             self.finished = true;
         }
-        is_plain
     }
 
     /// Whether nothing is known of what it has now.
@@ -242,10 +231,10 @@ impl Job {
         }
     }
 
-    /// Whether nothing was changed in the pod yet but that links were created.
-    pub(super) fn has_only_created(&self) -> bool {
+    /// Whether nothing was changed in the pod yet but that links were created and taken up, and addresses and routes added.
+    pub(super) fn has_only_added(&self) -> bool {
         let mut done = self.done.iter();
-        done.all(|step| matches!(step, Step::AddLink(_)))
+        done.all(|step| matches!(step, Step::AddLink(_)) || step.is_addition())
     }
 
     /// Notes the result of the creation of a link from the host's namespace.

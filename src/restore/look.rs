@@ -50,6 +50,27 @@ impl Job {
         }
     }
 
+    /// Plans what is missing after links were created; the calling thread is inside the pod's namespace. In a pod that has no other
+    /// links these have nothing yet, and the rest is taken to be as recorded: whether it is, the next observation shows.
+    pub(super) fn look(&mut self, host: &Host, links: &HostLinks) {
+        if self.before.as_ref().is_none_or(|before| !before.is_empty()) {
+            return self.observe(host, links);
+        }
+        let state = self.matched.pod.observe_links_inside(host);
+        let state = state.map(|mut state| {
+            self.settle_new(&mut state, host);
+            self.matched.expected(state, &self.created)
+        });
+        match state {
+            Ok(Some(state)) => {
+                let plan = self.matched.plan(&state, None, links, &self.created);
+                self.last = Some((state, plan));
+            }
+            Ok(None) => self.observe(host, links),
+            Err(error) => self.give_up(&error),
+        }
+    }
+
     /// Observes as far as its record needs it, and plans; the calling thread is inside the pod's namespace.
     pub(super) fn observe(&mut self, host: &Host, links: &HostLinks) {
         let state = self.matched.pod.observe_links_inside(host);
@@ -66,7 +87,7 @@ impl Job {
 
     /// The neighbour settings of links that this run has created, and not changed since, are known.
     fn settle_new(&self, state: &mut NetState, host: &Host) {
-        if !self.has_only_created() {
+        if !self.has_only_added() {
             return;
         }
         let initial = &host.initial_settings;
@@ -82,18 +103,6 @@ impl Job {
             if !settings.ipv6.is_empty() {
                 settings.neigh6.clone_from(&initial.neigh6);
             }
-        }
-    }
-
-    /// The same, where since the last observation, a moment ago, addresses and routes were added and links taken up.
-    pub(super) fn observe_additions(&mut self, host: &Host, links: &HostLinks) {
-        let Some((before, _)) = &self.last else {
-            return self.observe(host, links);
-        };
-        match self.matched.pod.observe_additions_inside(host, before) {
-            Ok(Some(state)) => self.note(state, links),
-            Ok(None) => self.observe(host, links),
-            Err(error) => self.give_up(&error),
         }
     }
 

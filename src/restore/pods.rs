@@ -176,12 +176,12 @@ fn create_in_parts<'a>(
 /// The planned steps, and a new observation.
 fn work_inside(job: &mut Job, host: &Host, links: &HostLinks) {
     if job.is_unread() {
-        job.observe(host, links);
+        job.look(host, links);
     }
-    let only_added = !job.finished && job.act();
-    if !job.finished && only_added {
-        job.observe_additions(host, links);
-    } else if !job.finished {
+    if !job.finished {
+        job.act();
+    }
+    if !job.finished {
         job.observe(host, links);
     }
 }
