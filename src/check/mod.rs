@@ -87,11 +87,30 @@ pub(crate) fn run(
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Checked, Refusal> {
+    // A silent runtime is a finding: the kernel knows the running pods without it.
+    let open = |_: &mut dyn Listener| {
+        let mut inventory = Inventory::open(check.selection)?;
+        if let Err(refusal) = inventory.attribute(check.runtimes, check.selection) {
+            inventory.problems.extend(refusal.problems);
+        }
+        Ok(inventory)
+    };
+    run_with(check, store, progress, open)
+}
+
+/// The same, with what `look` finds: each time a new look at the machine.
+pub(crate) fn run_with(
+    check: &Check<'_>,
+    store: &Store,
+    progress: &mut dyn Listener,
+    mut look: impl FnMut(&mut dyn Listener) -> Result<Inventory, Refusal>,
+) -> Result<Checked, Refusal> {
     let begin = Instant::now();
     let is_degraded = |one: &CheckedPod| one.state == CheckState::Degraded;
     let mut is_second = false;
     loop {
-        let (checked, passing) = examine(check, store, progress)?;
+        let inventory = look(progress)?;
+        let (checked, passing) = examine(check, inventory, store, progress)?;
         let may_pass = match passing {
             Passing::Surely => begin.elapsed() < LATE_LINKWATCH,
             Passing::Perhaps => !is_second,
@@ -118,16 +137,12 @@ enum Passing {
 /// One check.
 fn examine(
     check: &Check<'_>,
+    inventory: Inventory,
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<(Checked, Passing), Refusal> {
     let stored = load(store, check.selection)?;
     let mut problems = node::folder(store);
-    let mut inventory = Inventory::open(check.selection)?;
-    // A silent runtime is a finding: the kernel knows the running pods without it.
-    if let Err(refusal) = inventory.attribute(check.runtimes, check.selection) {
-        problems.extend(refusal.problems);
-    }
     let mut surveyed = survey(inventory, stored, check.selection, store)?;
     surveyed.read_unmatched();
     problems.append(&mut surveyed.problems);

@@ -2,6 +2,7 @@
 
 use crate::cli::VerifyArgs;
 use crate::context::Context;
+use crate::inventory::Inventory;
 use crate::inventory::stored::{load, load_node};
 use crate::maintenance::abandoned;
 use crate::refusal::Refusal;
@@ -15,7 +16,16 @@ pub(super) fn run(args: &VerifyArgs, context: &mut Context) -> Result<Document, 
     let progress = context.progress.as_mut();
     let targets = args.targets.all();
     let node = node.as_ref();
-    let verified = gateways::verify(stored, node, &selection, &targets, args.timeout, progress)?;
+    let inventory = Inventory::open(&selection)?;
+    let verified = gateways::verify(
+        inventory,
+        stored,
+        node,
+        &selection,
+        &targets,
+        args.timeout,
+        progress,
+    )?;
     abandoned::note_verify(&verified, &context.store);
     Ok(report::verify(verified).judged())
 }

@@ -74,6 +74,7 @@ pub(crate) enum Reachability {
 
 /// Probes the gateways that the pods and the host have, and those that they had by these records.
 pub(crate) fn verify(
+    mut inventory: Inventory,
     mut stored: Stored,
     node: Option<&NodeState>,
     selection: &Selection,
@@ -81,7 +82,6 @@ pub(crate) fn verify(
     timeout: Duration,
     progress: &mut dyn Listener,
 ) -> Result<Verified, Refusal> {
-    let mut inventory = Inventory::open(selection)?;
     inventory.learn_names(&stored.records());
     inventory.select(selection)?;
     let all = std::mem::take(&mut inventory.pods);

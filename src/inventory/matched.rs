@@ -44,6 +44,9 @@ impl Matched {
     /// takes as long as all the rest.
     pub(crate) fn observe_inside(&mut self, host: &Host) -> Result<NetState, Error> {
         let state = self.pod.observe_links_inside(host)?;
+        if self.pod.is_seen() {
+            return Ok(state);
+        }
         self.complete_inside(state, Needs::ALL)
     }
 

@@ -9,6 +9,7 @@ pub mod discover;
 pub(crate) mod import;
 pub(crate) mod kubelet_endpoint;
 pub(crate) mod kubelets;
+pub(crate) mod look;
 pub(crate) mod matched;
 pub(crate) mod nics;
 pub mod observe;

@@ -43,6 +43,17 @@ impl Host {
         Ok(host)
     }
 
+    /// A copy as it was last read, with a socket of its own.
+    pub(super) fn copy(&self) -> Result<Self, Error> {
+        Ok(Self {
+            netns: Netns::host()?,
+            socket: Socket::open_here()?,
+            state: self.state.clone(),
+            initial_settings: self.initial_settings.clone(),
+            names: self.names.clone(),
+        })
+    }
+
     /// Reads it again.
     pub fn refresh(&mut self) -> Result<(), Error> {
         self.state = state::whole(&mut self.socket, None)?;
@@ -76,8 +87,13 @@ pub struct Pod {
     pub(crate) owner: Owner,
     /// A socket in it; `None` while it is closed.
     pub(super) socket: Option<Socket>,
+    /// Its whole state, where one look serves several purposes: it is not read again.
+    pub(super) seen: Option<NetState>,
     host_id: HostId,
 }
+
+/// The state of a pod, and the link that it lost while it was read.
+pub(crate) type Observed = Result<(NetState, Option<String>), Error>;
 
 impl Pod {
     /// Reads the pod's namespace; the calling thread must be inside it.
@@ -97,6 +113,9 @@ impl Pod {
         host: &Host,
         read: impl Fn(&mut Socket, HostView<'_>) -> Result<NetState, Error>,
     ) -> Result<NetState, Error> {
+        if let Some(seen) = &self.seen {
+            return Ok(seen.clone());
+        }
         self.learn_host_id(host)?;
         loop {
             let view = HostView {
@@ -121,6 +140,25 @@ impl Pod {
             self.host_id = nsid::of(self.socket()?, &host.netns)?;
         }
         Ok(())
+    }
+
+    /// Whether its state was seen, and is not read again.
+    pub(crate) fn is_seen(&self) -> bool {
+        self.seen.is_some()
+    }
+
+    /// A copy that is not open, of a pod that was seen so.
+    pub(super) fn closed_copy(&self, seen: Option<NetState>) -> Self {
+        Self {
+            netns: self.netns.closed_copy(),
+            info: self.info.clone(),
+            identity: self.identity.clone(),
+            paths: self.paths.clone(),
+            owner: self.owner.clone(),
+            socket: None,
+            seen,
+            host_id: self.host_id,
+        }
     }
 
     /// What stored records are matched with.
@@ -165,6 +203,7 @@ pub fn open_pods(
                 paths,
                 owner,
                 socket,
+                seen: None,
                 host_id: HostId::Unassigned,
             }),
             Err(error) => {
@@ -216,10 +255,7 @@ fn observe_part(
 
 /// Reads every pod, side by side, and its table of links once more afterwards: the state, and the link that was lost while
 /// it was read. The results are in the order of the pods.
-pub fn observe_pods_twice(
-    pods: &mut [Pod],
-    host: &Host,
-) -> Vec<Result<(NetState, Option<String>), Error>> {
+pub fn observe_pods_twice(pods: &mut [Pod], host: &Host) -> Vec<Observed> {
     let read = |pod: &mut Pod| {
         let mut state = pod.observe_inside(host)?;
         sysfs::complete(&mut state.links)?;

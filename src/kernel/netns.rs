@@ -108,6 +108,16 @@ impl Netns {
         self.file = None;
     }
 
+    /// The same, closed, and open only while there is work in it.
+    pub fn closed_copy(&self) -> Self {
+        Self {
+            file: None,
+            path: self.path.clone(),
+            is_transient: true,
+            ..*self
+        }
+    }
+
     /// Opens it again where it was closed.
     ///
     /// # Errors

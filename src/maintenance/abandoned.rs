@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::check::drift;
 use crate::context::Context;
 use crate::gateways::{self, Verified};
+use crate::inventory::Inventory;
 use crate::inventory::contest::CNI_CACHE;
 use crate::inventory::prepare::{self, Source, prepare};
 use crate::inventory::stored::{Stored, load, load_node};
@@ -90,7 +91,8 @@ fn probe(context: &mut Context) -> Result<Verified, Refusal> {
     let mut stored = load(&context.store, &selection)?;
     let node = load_node(&context.store, &mut stored.problems);
     let progress = context.progress.as_mut();
-    gateways::verify(stored, node.as_ref(), &selection, &[], TIMEOUT, progress)
+    let (inventory, node) = (Inventory::open(&selection)?, node.as_ref());
+    gateways::verify(inventory, stored, node, &selection, &[], TIMEOUT, progress)
 }
 
 /// What was observed before kubelet started; `None` where that took too long.

@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use crate::context::Context;
+use crate::inventory::Inventory;
 use crate::maintenance::Request;
 use crate::maintenance::command::{self, Started};
 use crate::maintenance::event::Event;
 use crate::maintenance::findings::{Area, Findings};
 use crate::maintenance::left_out::LeftOut;
 use crate::maintenance::network;
-use crate::maintenance::preflight::{self, Baseline};
+use crate::maintenance::preflight::{self, Baseline, Seen};
 use crate::maintenance::signals::Signals;
 use crate::maintenance::watch::{self, Losses, Watch};
 use crate::maintenance::window::WindowSession;
@@ -57,15 +58,21 @@ impl Driver<'_> {
             ..
         } = self;
         session.begin(PhaseName::Check, &Event::Checking);
-        let (mut blockers, left_out) = preflight::check(request, context)?;
+        let Seen {
+            mut blockers,
+            left_out,
+            captured,
+            inventory,
+        } = preflight::look(request, context)?;
         session.end(preflight::gate(blockers.clone(), request.force).is_ok());
 
         session.begin(PhaseName::Snapshot, &Event::TakingSnapshot);
         let Some(guard) = &session.guard else {
             return Err(panicked().into());
         };
+        let progress = context.progress.as_mut();
         let (restored, pods, problems) =
-            preflight::take_snapshot(Some(guard), request, &left_out, context)?;
+            preflight::write_snapshot(captured, Some(guard), request, &left_out, progress);
         self.restored = restored;
         blockers.extend(preflight::others_than(&blockers, problems));
         session.window.pods = pods;
@@ -75,7 +82,7 @@ impl Driver<'_> {
         baseline.runtimes = preflight::note_fingerprints(pods, request)?;
         session.window.nics = record::nics_before(&baseline);
         // Without an answer every silent gateway counts against the window.
-        if let Ok(mut verified) = network::verify(&baseline, request, context) {
+        if let Ok(mut verified) = network::verify(inventory, &baseline, request, context) {
             verified.retain(&session.window.pods);
             baseline.silent = verified.silent();
             session.window.problems.extend_from_slice(&baseline.silent);
@@ -199,7 +206,9 @@ impl Driver<'_> {
     }
 
     fn probe(&mut self, baseline: &Baseline) -> bool {
-        let problems = match network::verify(baseline, self.request, self.context) {
+        let verified = Inventory::open(&self.request.selection)
+            .and_then(|inventory| network::verify(inventory, baseline, self.request, self.context));
+        let problems = match verified {
             Ok(mut verified) => {
                 verified.retain(&self.session.window.pods);
                 verified.excuse(&baseline.silent);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::context::Context;
 use crate::gateways::{self, Reachability, Verified};
+use crate::inventory::Inventory;
 use crate::inventory::contest::CNI_CACHE;
 use crate::inventory::prepare::{self, Source};
 use crate::maintenance::Request;
@@ -96,11 +97,13 @@ pub(crate) fn is_silent_before(problem: &Problem) -> bool {
 
 /// Probes the gateways of every pod and of the host, and the targets; from memory too.
 pub(crate) fn verify(
+    inventory: Inventory,
     baseline: &Baseline,
     request: &Request<'_>,
     context: &mut Context,
 ) -> Result<Verified, Refusal> {
     gateways::verify(
+        inventory,
         baseline.stored.clone(),
         baseline.node.as_ref(),
         &request.selection,

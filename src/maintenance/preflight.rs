@@ -2,22 +2,27 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::thread;
 use std::time::Duration;
 
 use crate::check::{self, Check};
 use crate::context::Context;
+use crate::inventory::Inventory;
+use crate::inventory::look::Look;
 use crate::inventory::procfs;
 use crate::inventory::stored::{Stored, load, load_node};
+use crate::maintenance::driver::panicked;
 use crate::maintenance::left_out::LeftOut;
 use crate::maintenance::network;
 use crate::maintenance::{Request, rebuild_watch};
 use crate::model::problem::{Cause, WindowCause};
 use crate::model::window::{Run, WindowPod};
 use crate::model::{Code, IfName, NodeState, Problem, Window, stack};
+use crate::progress::Listener;
 use crate::refusal::Refusal;
 use crate::restore::Restored;
 use crate::runtime::Config;
-use crate::snapshot::{self, PodSnapshot, SnapshotState};
+use crate::snapshot::{Captured, PodSnapshot, SECOND_LOOK, SnapshotState, capture};
 use crate::store::Guard;
 
 /// What was true before the window, in memory: a restore from here needs no disk.
@@ -81,19 +86,47 @@ pub(crate) fn read_back(request: &Request<'_>, context: &Context) -> Result<Base
     })
 }
 
-/// Finds what a restore could not put back, and what the snapshot that follows does not cure. What cannot be queried or
-/// written is an error: --force does not help there. Also returns the pods that are left out.
-pub(crate) fn check(
-    request: &Request<'_>,
-    context: &mut Context,
-) -> Result<(Vec<Problem>, LeftOut), Refusal> {
+/// What one look at the machine found before the first change.
+pub(crate) struct Seen {
+    /// What a restore could not put back, and what the snapshot does not cure.
+    pub blockers: Vec<Problem>,
+    pub left_out: LeftOut,
+    /// The snapshot, not written yet.
+    pub captured: Captured,
+    /// The pods, which are not read again.
+    pub inventory: Inventory,
+}
+
+/// Looks at the machine, and once more where what a pod has lost may be gone a moment later. What cannot be queried or written is
+/// an error: --force does not help there.
+pub(crate) fn look(request: &Request<'_>, context: &mut Context) -> Result<Seen, Refusal> {
+    let seen = look_once(request, context)?;
+    if !seen.captured.has_degraded() {
+        return Ok(seen);
+    }
+    drop(seen);
+    thread::sleep(SECOND_LOOK);
+    look_once(request, context)
+}
+
+fn look_once(request: &Request<'_>, context: &mut Context) -> Result<Seen, Refusal> {
+    let Context {
+        store, progress, ..
+    } = context;
     let check = Check {
         selection: &request.selection,
         runtimes: &request.runtimes,
         max_age: Duration::MAX,
         devices: &request.devices,
     };
-    let checked = check::run(&check, &context.store, context.progress.as_mut())?;
+    let mut last = None;
+    let look = |progress: &mut dyn Listener| {
+        let look = Look::take(check.selection, check.runtimes, store, progress)?;
+        let copy = look.copy();
+        last = Some(look);
+        copy
+    };
+    let checked = check::run_with(&check, store, progress.as_mut(), look)?;
     let mut blockers = checked.problems;
     blockers.retain(|problem| problem.is_error() && !is_cured(problem));
     let is_final =
@@ -101,7 +134,16 @@ pub(crate) fn check(
     if let Some(at) = blockers.iter().position(is_final) {
         return Err(blockers.swap_remove(at).into());
     }
-    Ok((blockers, LeftOut::new(checked.left_out)))
+    let Some(mut look) = last else {
+        return Err(panicked().into());
+    };
+    look.keep();
+    Ok(Seen {
+        blockers,
+        left_out: LeftOut::new(checked.left_out),
+        captured: capture(&mut look, check.selection, store),
+        inventory: look.inventory,
+    })
 }
 
 /// The problems of the snapshot that the check has not found.
@@ -151,23 +193,18 @@ fn is_cured(problem: &Problem) -> bool {
     )
 }
 
-/// Takes the snapshot under the window's lock, or without a lock in memory alone; returns what a restore starts from, the
-/// pods and the problems that stand against the window.
-pub(crate) fn take_snapshot(
+/// Writes the snapshot under the window's lock, or without a lock nothing; returns what a restore starts from, the pods and the
+/// problems that stand against the window.
+pub(crate) fn write_snapshot(
+    captured: Captured,
     guard: Option<&Guard>,
     request: &Request<'_>,
     left_out: &LeftOut,
-    context: &mut Context,
-) -> Result<(Restored, Vec<WindowPod>, Vec<Problem>), Refusal> {
-    let wanted = snapshot::Request {
-        selection: &request.selection,
-        runtimes: &request.runtimes,
-        keep: request.keep,
-    };
-    let progress = context.progress.as_mut();
+    progress: &mut dyn Listener,
+) -> (Restored, Vec<WindowPod>, Vec<Problem>) {
     let taken = match guard {
-        Some(guard) => snapshot::run_locked(guard, &wanted, &context.store, progress)?,
-        None => snapshot::rehearse(&wanted, &context.store, progress)?,
+        Some(guard) => captured.write(guard, request.keep, progress),
+        None => captured.unwritten(),
     };
     let mut blockers = taken.problems;
     // The restore of this window repairs a degraded pod.
@@ -181,7 +218,7 @@ pub(crate) fn take_snapshot(
         recorded: taken.recorded,
         ..Restored::default()
     };
-    Ok((restored, pods, blockers))
+    (restored, pods, blockers)
 }
 
 /// Queries the runtimes for what shows a rebuild, and notes it for each pod; returns their sockets.

@@ -7,6 +7,7 @@ use crate::inventory::Inventory;
 use crate::inventory::observe;
 use crate::kernel;
 use crate::maintenance::left_out::LeftOut;
+use crate::maintenance::preflight::Seen;
 use crate::maintenance::rollback::already_rolled_back;
 use crate::maintenance::window::{self, Found, still_open};
 use crate::maintenance::{Request, kubelet_pause, preflight};
@@ -77,8 +78,15 @@ fn check_and_snapshot(
     request: &Request<'_>,
     context: &mut Context,
 ) -> Result<(Vec<Problem>, LeftOut), Refusal> {
-    let (mut blockers, left_out) = preflight::check(request, context)?;
-    let (_, mut pods, problems) = preflight::take_snapshot(None, request, &left_out, context)?;
+    let Seen {
+        mut blockers,
+        left_out,
+        captured,
+        inventory: _,
+    } = preflight::look(request, context)?;
+    let progress = context.progress.as_mut();
+    let (_, mut pods, problems) =
+        preflight::write_snapshot(captured, None, request, &left_out, progress);
     blockers.extend(preflight::others_than(&blockers, problems));
     preflight::note_fingerprints(&mut pods, request)?;
     Ok((preflight::gate(blockers, request.force)?, left_out))

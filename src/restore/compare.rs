@@ -11,6 +11,7 @@ use crate::model::sysctl::Sysctls;
 use crate::model::{Code, NetState, Problem};
 use crate::plan::{self, HostLinks, Plan, link_ipv6, snapshot_quality};
 use crate::refusal::Refusal;
+use crate::side_by_side;
 
 /// What is missing on the host and in each pod.
 #[derive(Default)]
@@ -73,10 +74,13 @@ pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Compariso
     let observed = baseline.observed(&host.state, Some(&new_link));
     let (host_plan, links) = plan::host(&baseline.state, observed, &baseline.devices);
     let compare = |matched: &mut Matched| matched.compare(host, &links, depth);
-    let pods = visit(matched, compare)
-        .into_iter()
-        .map(|plan| plan.unwrap_or_else(|error| Err(cannot_observe("netns", &error))))
-        .collect();
+    let pods = if matched.iter().all(|one| one.pod.is_seen()) {
+        side_by_side::map(matched.iter_mut().collect(), compare)
+    } else {
+        let compared = visit(matched, compare).into_iter();
+        let unread = |error| Err(cannot_observe("netns", &error));
+        compared.map(|one| one.unwrap_or_else(unread)).collect()
+    };
     Ok(Comparison {
         host: host_plan,
         links,

@@ -5,14 +5,15 @@ use std::path::Path;
 
 use super::by_netns::ByNetns;
 use super::write::{Captured, Draft};
-use super::{PodSnapshot, Request, SnapshotState};
+use super::{PodSnapshot, SnapshotState};
 use crate::inventory::contest::{self, CNI_CACHE};
-use crate::inventory::observe::{self, Pod};
+use crate::inventory::look::Look;
+use crate::inventory::observe::{Observed, Pod};
 use crate::inventory::private;
 use crate::inventory::stored::{load_node, now};
 use crate::inventory::{Inventory, cannot_observe};
 use crate::kernel::{Error, dump};
-use crate::matching::StoredRecord;
+use crate::matching::Selection;
 use crate::matching::claims::{Claimant, contests};
 use crate::model::checkpoint::{Extension, SCHEMA};
 use crate::model::problem::SnapshotCause;
@@ -20,35 +21,25 @@ use crate::model::{
     Checkpoint, NetState, NodeIdentity, PodId, PodSummary, Problem, interfaces, stack,
 };
 use crate::plan::snapshot_quality;
-use crate::progress::{Listener, Phase, Progress};
-use crate::refusal::Refusal;
 use crate::runtime::Answer;
-use crate::store::{Loaded, Store};
+use crate::store::Store;
 
-/// Observes the host and the selected pods.
-pub(super) fn capture(
-    request: &Request<'_>,
-    store: &Store,
-    progress: &mut dyn Listener,
-) -> Result<Captured, Refusal> {
-    let stored = store.load_all()?;
+/// Takes down what was seen of the host and the selected pods.
+pub(crate) fn capture(look: &mut Look, selection: &Selection, store: &Store) -> Captured {
     let created = now();
-    let records: Vec<_> = stored.iter().filter_map(record).collect();
-    let mut inventory = Inventory::named(request.selection, request.runtimes, &records)?;
-    progress.notice(Progress::Phase(
-        Phase::ReadingNamespaces,
-        inventory.pods.len(),
-    ));
-    let observed = observe::observe_pods_twice(&mut inventory.pods, &inventory.host);
+    let observed = std::mem::take(&mut look.observed);
+    let stored = std::mem::take(&mut look.stored);
+    let inventory = &mut look.inventory;
     let mut incomplete = !inventory.is_complete();
     let Inventory {
         node,
-        mut host,
+        host,
         pods,
         closed: _,
-        mut problems,
+        problems,
         answer,
     } = inventory;
+    let mut problems = std::mem::take(problems);
     let links_now = dump::links(&mut host.socket, None, &mut Vec::new());
     let links_now = links_now.unwrap_or_else(|error| {
         problems.push(cannot_observe("host", &error));
@@ -56,9 +47,9 @@ pub(super) fn capture(
         Vec::new()
     });
     let old_node = load_node(store, &mut problems);
-    let everything = request.selection.is_everything();
+    let everything = selection.is_everything();
     let known_empty = old_node.as_ref().filter(|_| !everything);
-    problems.extend(contested(&pods, &observed, &host.state, &node, store));
+    problems.extend(contested(pods, &observed, &host.state, node, store));
     let stored: BTreeMap<_, _> = stored.into_iter().collect();
     let mut captured = Captured {
         by_netns: ByNetns::new(&stored),
@@ -66,9 +57,9 @@ pub(super) fn capture(
             .map(|node| node.empty.clone())
             .unwrap_or_default(),
         stored,
-        node,
+        node: node.clone(),
         old_node,
-        host: host.state,
+        host: host.state.clone(),
         links_now,
         created,
         everything,
@@ -79,11 +70,11 @@ pub(super) fn capture(
         large: BTreeMap::new(),
         incomplete,
     };
-    captured.take(&pods, observed, answer.as_ref());
+    captured.take(pods, observed, answer.as_ref());
     if everything && !captured.incomplete {
-        captured.find_gone(&pods);
+        captured.find_gone(pods);
     }
-    Ok(captured)
+    captured
 }
 
 /// What several of the pods that could be read and the host have.
@@ -105,14 +96,6 @@ fn contested(
     let rulings = contest::decide(&contests(&claimants), &claimants, node, sources);
     rulings.into_iter().map(|ruling| ruling.problem).collect()
 }
-
-fn record((id, stored): &Loaded) -> Option<StoredRecord> {
-    let checkpoint = stored.as_ref().ok()?;
-    Some(StoredRecord::of_checkpoint(&checkpoint.pod(id), checkpoint))
-}
-
-/// The state of a pod, and the link that it lost meanwhile.
-type Observed = Result<(NetState, Option<String>), Error>;
 
 impl Captured {
     /// Takes down each pod's state.
@@ -147,7 +130,7 @@ impl Captured {
         private::among(pods.map(|one| (one.0, is_bare(one))), &[], answer)
     }
 
-    pub(super) fn has_degraded(&self) -> bool {
+    pub(crate) fn has_degraded(&self) -> bool {
         self.pods
             .iter()
             .any(|one| one.state == SnapshotState::Degraded)

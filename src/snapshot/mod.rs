@@ -10,15 +10,16 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use self::capture::capture;
-use self::write::Captured;
+pub(crate) use self::capture::capture;
+pub(crate) use self::write::Captured;
+use crate::inventory::look::Look;
 use crate::kernel::events::LINKWATCH;
 use crate::matching::Selection;
 use crate::model::{NodeIdentity, PodSummary, Problem};
 use crate::progress::Listener;
 use crate::refusal::Refusal;
 use crate::runtime;
-use crate::store::{Guard, Store};
+use crate::store::Store;
 
 /// A pod that is being deleted loses its interface a moment before its namespace, and a link that got carrier is
 /// operational up to a second later: netfix observes both once more before it reports them.
@@ -86,7 +87,7 @@ pub(crate) fn run(
     progress: &mut dyn Listener,
 ) -> Result<Snapshot, Refusal> {
     let guard = store.lock("snapshot")?;
-    let captured = capture(request, store, progress)?;
+    let captured = look(request, store, progress)?;
     if !captured.has_degraded() {
         return Ok(captured.write(&guard, request.keep, progress));
     }
@@ -94,39 +95,15 @@ pub(crate) fn run(
     drop(guard);
     thread::sleep(SECOND_LOOK);
     let guard = store.lock("snapshot")?;
-    let captured = capture(request, store, progress)?;
+    let captured = look(request, store, progress)?;
     Ok(captured.write(&guard, request.keep, progress))
 }
 
-/// Takes a snapshot under a lock that is held already.
-pub(crate) fn run_locked(
-    guard: &Guard,
-    request: &Request<'_>,
-    store: &Store,
-    progress: &mut dyn Listener,
-) -> Result<Snapshot, Refusal> {
-    let captured = capture_settled(request, store, progress)?;
-    Ok(captured.write(guard, request.keep, progress))
-}
-
-/// Takes a snapshot in memory: finds the same problems, and writes nothing.
-pub(crate) fn rehearse(
-    request: &Request<'_>,
-    store: &Store,
-    progress: &mut dyn Listener,
-) -> Result<Snapshot, Refusal> {
-    Ok(capture_settled(request, store, progress)?.unwritten())
-}
-
-fn capture_settled(
+fn look(
     request: &Request<'_>,
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Captured, Refusal> {
-    let captured = capture(request, store, progress)?;
-    if !captured.has_degraded() {
-        return Ok(captured);
-    }
-    thread::sleep(SECOND_LOOK);
-    capture(request, store, progress)
+    let mut look = Look::take(request.selection, request.runtimes, store, progress)?;
+    Ok(capture(&mut look, request.selection, store))
 }

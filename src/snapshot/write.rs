@@ -24,34 +24,34 @@ pub(super) struct Draft {
 }
 
 /// What a snapshot observed, and what is stored.
-pub(super) struct Captured {
-    pub stored: BTreeMap<PodId, Result<Checkpoint, store::Error>>,
-    pub by_netns: ByNetns,
-    pub node: NodeIdentity,
+pub(crate) struct Captured {
+    pub(super) stored: BTreeMap<PodId, Result<Checkpoint, store::Error>>,
+    pub(super) by_netns: ByNetns,
+    pub(super) node: NodeIdentity,
     /// The host's state as it was stored before.
-    pub old_node: Option<NodeState>,
-    pub host: NetState,
+    pub(super) old_node: Option<NodeState>,
+    pub(super) host: NetState,
     /// The host's links after everything else was read.
-    pub links_now: Vec<Link>,
-    pub created: String,
+    pub(super) links_now: Vec<Link>,
+    pub(super) created: String,
     /// Whether all pods were observed.
-    pub everything: bool,
-    pub pods: Vec<PodSnapshot>,
-    pub problems: Vec<Problem>,
-    pub drafts: Vec<Draft>,
+    pub(super) everything: bool,
+    pub(super) pods: Vec<PodSnapshot>,
+    pub(super) problems: Vec<Problem>,
+    pub(super) drafts: Vec<Draft>,
     /// Namespaces with nothing to record.
-    pub empty: Vec<NetnsIdentity>,
+    pub(super) empty: Vec<NetnsIdentity>,
     /// Checkpoints to remove: of pods that are gone, and of pods that have one under another id, with their place.
-    pub gone: BTreeMap<PodId, Option<usize>>,
+    pub(super) gone: BTreeMap<PodId, Option<usize>>,
     /// What of large checkpoints that were written concerns other pods.
-    pub large: BTreeMap<PodId, Large>,
+    pub(super) large: BTreeMap<PodId, Large>,
     /// Whether something could not be read or written.
-    pub incomplete: bool,
+    pub(super) incomplete: bool,
 }
 
 impl Captured {
     /// Writes what was decided.
-    pub(super) fn write(
+    pub(crate) fn write(
         mut self,
         guard: &Guard,
         keep: NonZeroUsize,
@@ -82,7 +82,7 @@ impl Captured {
     }
 
     /// What `write` would find, without what only a write shows.
-    pub(super) fn unwritten(mut self) -> Snapshot {
+    pub(crate) fn unwritten(mut self) -> Snapshot {
         self.has_lost();
         let node = self.old_node.take();
         self.finish(node.as_ref(), Generations::default())

@@ -1,5 +1,7 @@
 //! A window without problems.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::scene::{FOLDERS, Scene, codes, of_pods, phases};
@@ -163,6 +165,23 @@ fn a_harmless_command_is_a_good_window_without_an_outage() {
     assert_eq!(of_pods(&record, "state"), ["in-sync", "in-sync"]);
     assert_eq!(of_pods(&record, "lost"), [Value::Null, Value::Null]);
     assert_eq!(of_pods(&record, "rebuilt"), [false, false]);
+}
+
+#[test]
+fn before_the_pause_each_namespace_is_read_once() {
+    let node = Node::new();
+    let scene = Scene::new(&node);
+    let run = scene.upgrade("-vv", "true").exits(0);
+    let (before, _) = run.err.split_once("netfix: pausing").expect("a pause");
+    let mut readings = BTreeMap::new();
+    for line in before.lines().filter(|line| line.contains("> RTM_GETADDR")) {
+        let (_, place) = line.split_once(" netns ").expect("the namespace's cookie");
+        let cookie = place.split(':').next().unwrap_or_default();
+        *readings.entry(cookie.to_owned()).or_insert(0) += 1;
+    }
+    let pods_and_host = vec![1; scene.pods.len() + 1];
+    let readings: Vec<_> = readings.into_values().collect();
+    assert_eq!(readings, pods_and_host, "{}", run.transcript());
 }
 
 #[test]
