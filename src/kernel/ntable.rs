@@ -10,17 +10,16 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use super::{Error, Socket};
 use crate::model::sysctl::{Settings, SysctlKey};
 
-/// The settings of one family's tables: of each interface by ifindex, and the initial ones of a new interface.
-#[derive(Debug, Default)]
-pub(super) struct Table {
-    pub of_link: BTreeMap<u32, Settings>,
-    pub of_new_link: Settings,
-}
+/// The settings of one family's table by ifindex; those of [`NEW_LINK`] are the initial ones.
+pub(super) type Table = BTreeMap<u32, Settings>;
 
-/// Both families' tables of the socket's namespace: IPv4, IPv6.
-pub(super) fn read(socket: &mut Socket) -> Result<(Table, Table), Error> {
+/// No link's ifindex.
+pub(super) const NEW_LINK: u32 = 0;
+
+/// The settings of these links, in ascending order of their indexes, in both tables of the socket's namespace: IPv4, IPv6.
+pub(super) fn read(socket: &mut Socket, links: &[u32]) -> Result<(Table, Table), Error> {
     let request = RouteNetlinkMessage::GetNeighbourTable(NeighbourTableMessage::default());
-    let (mut v4, mut v6) = (Table::default(), Table::default());
+    let (mut v4, mut v6) = (Table::new(), Table::new());
     for object in socket.dump(request)?.objects {
         let RouteNetlinkMessage::NewNeighbourTable(message) = object else {
             continue;
@@ -32,26 +31,20 @@ pub(super) fn read(socket: &mut Socket) -> Result<(Table, Table), Error> {
         };
         for attribute in message.attributes {
             if let NeighbourTableAttribute::Parms(parameters) = attribute {
-                table.take(&parameters);
+                let index = parameters.iter().find_map(index).unwrap_or(NEW_LINK);
+                if links.binary_search(&index).is_ok() {
+                    table.insert(index, parameters.iter().filter_map(setting).collect());
+                }
             }
         }
     }
     Ok((v4, v6))
 }
 
-impl Table {
-    fn take(&mut self, parameters: &[Parameter]) {
-        let index = parameters.iter().find_map(|p| match p {
-            Parameter::Ifindex(index) => Some(*index),
-            _ => None,
-        });
-        let settings = parameters.iter().filter_map(setting).collect();
-        match index {
-            Some(index) if index != 0 => {
-                self.of_link.insert(index, settings);
-            }
-            _ => self.of_new_link = settings,
-        }
+fn index(parameter: &Parameter) -> Option<u32> {
+    match parameter {
+        Parameter::Ifindex(index) => Some(*index),
+        _ => None,
     }
 }
 

@@ -92,11 +92,11 @@ fn settings(socket: &mut Socket, links: &mut [Link], needs: Needs) -> Result<(),
     let lacks_some =
         |link: &&mut Link| link.sysctls.neigh4.is_empty() && link.sysctls.neigh6.is_empty();
     if links.iter().any(lacks_some) {
-        let (table4, table6) = ntable::read(socket)?;
-        let of = |table: &ntable::Table, link: &Link| table.of_link.get(&link.index).cloned();
+        let indexes: Vec<u32> = links.iter().map(|link| link.index).collect();
+        let (mut table4, mut table6) = ntable::read(socket, &indexes)?;
         for link in &mut links {
-            link.sysctls.neigh4 = of(&table4, link).unwrap_or_default();
-            link.sysctls.neigh6 = of(&table6, link).unwrap_or_default();
+            link.sysctls.neigh4 = table4.remove(&link.index).unwrap_or_default();
+            link.sysctls.neigh6 = table6.remove(&link.index).unwrap_or_default();
         }
     }
     for link in links {
@@ -165,10 +165,11 @@ fn addresses_and_routes(socket: &mut Socket, links: NetState) -> Result<NetState
 /// The neighbour settings that the kernel gives to every new link, in whatever namespace (`neigh_parms_alloc` copies those of
 /// the table, which all namespaces share).
 pub fn initial_neighbour_settings(socket: &mut Socket) -> Result<Sysctls, Error> {
-    let (table4, table6) = ntable::read(socket)?;
+    const NEW_LINK: u32 = ntable::NEW_LINK;
+    let (mut table4, mut table6) = ntable::read(socket, &[NEW_LINK])?;
     Ok(Sysctls {
-        neigh4: table4.of_new_link,
-        neigh6: table6.of_new_link,
+        neigh4: table4.remove(&NEW_LINK).unwrap_or_default(),
+        neigh6: table6.remove(&NEW_LINK).unwrap_or_default(),
         ..Sysctls::default()
     })
 }
