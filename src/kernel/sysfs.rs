@@ -28,10 +28,11 @@ impl Sysfs {
         Ok(Self(mount))
     }
 
-    /// The files of a link.
+    /// The files of a link. Those of one without hardware are found sooner by its place than by its class.
     fn files(&self, dev: &IfName) -> nix::Result<Files> {
-        let links = Path::new("class/net");
-        Files::below(&self.0, &links.join(OsStr::from_bytes(dev.as_bytes())))
+        let dev = OsStr::from_bytes(dev.as_bytes());
+        let below = |folder: &str| Files::below(&self.0, &Path::new(folder).join(dev));
+        below("devices/virtual/net").or_else(|_| below("class/net"))
     }
 
     fn settings(&self, link: &Link) -> nix::Result<SysfsSettings> {
@@ -45,7 +46,13 @@ impl Sysfs {
             if link.hardware.is_some() && prefix == "tx-" {
                 continue;
             }
-            for number in 0.. {
+            let count = link.queues.map_or(u32::MAX, |queues| match prefix {
+                // A link with one has nothing to choose from (`xps_cpus_show` in net/core/net-sysfs.c).
+                "tx-" if queues.tx == 1 => 0,
+                "tx-" => queues.tx,
+                _ => queues.rx,
+            });
+            for number in 0..count {
                 let queue = format!("queues/{prefix}{number}");
                 let Ok(files) = Files::below(&of_link, Path::new(&queue)) else {
                     break;

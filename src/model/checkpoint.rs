@@ -260,20 +260,23 @@ impl Checkpoint {
     pub fn new(netns: Bytes, extension: Extension) -> Option<Self> {
         let ifname = main_interface(&extension.state)?;
         let result = cni_result(&extension.state, &ifname, &netns.escaped());
-        let mut checkpoint = Self {
+        Some(Self {
             netns,
             podname: extension.pod.name.clone().unwrap_or_default(),
             sandbox: extension.pod.sandbox.clone().unwrap_or_default(),
             ifname,
             result,
-            netfix: None,
-        };
-        let schema = schema_of(&(&checkpoint, &extension));
-        checkpoint.netfix = Some(Extension {
-            schema,
-            ..extension
-        });
-        Some(checkpoint)
+            netfix: Some(extension),
+        })
+    }
+
+    /// The same in the oldest schema that can hold it.
+    pub(crate) fn in_oldest_schema(mut self) -> Self {
+        let schema = schema_of(&self);
+        if let Some(extension) = &mut self.netfix {
+            extension.schema = schema;
+        }
+        self
     }
 
     /// The part that concerns other pods, of a checkpoint of netfix.

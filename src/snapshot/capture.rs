@@ -218,7 +218,7 @@ impl Captured {
         }
         self.drafts.push(Draft {
             at: self.pods.len(),
-            checkpoint,
+            checkpoint: checkpoint.in_oldest_schema(),
         });
         SnapshotState::Saved
     }
@@ -306,8 +306,9 @@ fn has_same_content(old: &Checkpoint, new: &Checkpoint) -> bool {
     let (Some(old), Some(new)) = (netfix, &new.netfix) else {
         return is_same && netfix == &new.netfix;
     };
+    // What is the same is so in any schema.
     let Extension {
-        schema,
+        schema: _,
         created: _,
         node,
         identity,
@@ -316,6 +317,6 @@ fn has_same_content(old: &Checkpoint, new: &Checkpoint) -> bool {
         state,
     } = old;
     is_same
-        && (schema, node, identity) == (&new.schema, &new.node, &new.identity)
+        && (node, identity) == (&new.node, &new.identity)
         && (pod, stack, state) == (&new.pod, &new.stack, &new.state)
 }
