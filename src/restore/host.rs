@@ -69,8 +69,8 @@ impl HostJob {
         !self.last.later.is_empty()
     }
 
-    /// Plans and applies in rounds: a layer's settings can only be compared when it exists. In each, what an owner of links
-    /// still brings is left to it.
+    /// Plans and applies in rounds, from the host's state as it was read last: a layer's settings can only be compared when it
+    /// exists. In each, what an owner of links still brings is left to it.
     pub(super) fn restore(
         &mut self,
         host: &mut Host,
@@ -81,7 +81,6 @@ impl HostJob {
         self.last = Plan::default();
         let mut rounds = 0;
         loop {
-            host.refresh()?;
             baseline.learn(&host.state);
             let (plan, mut links) = plan_of(host, baseline);
             if plan.steps.is_empty() || plan.steps == self.last.steps || rounds == HOST_ROUNDS {
@@ -89,12 +88,12 @@ impl HostJob {
                 self.last = plan;
                 return Ok(links);
             }
-            if managed.go_first(&plan, host, baseline, progress)? {
-                continue;
+            if !managed.go_first(&plan, host, baseline, progress)? {
+                self.apply(host, &plan.steps);
+                self.last = plan;
+                rounds += 1;
             }
-            self.apply(host, &plan.steps);
-            self.last = plan;
-            rounds += 1;
+            host.refresh()?;
         }
     }
 

@@ -207,6 +207,7 @@ fn finish_later(
     let deadline = Instant::now() + MOMENT;
     loop {
         if host_job.waits() {
+            host.refresh()?;
             host_job.restore(host, baseline, managed, progress)?;
         }
         pods::finish_later(jobs, host, links);
