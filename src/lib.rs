@@ -27,6 +27,8 @@ pub mod progress;
 mod refusal;
 pub mod report;
 mod restore;
+#[cfg(feature = "engine")]
+pub use restore::engine;
 mod runtime;
 mod side_by_side;
 mod snapshot;

@@ -32,8 +32,8 @@ pub(super) struct Job {
     /// Links with IPv6 forwarding.
     pub(super) routers: BTreeSet<IfName>,
     /// Steps that were carried out.
-    done: Vec<Step>,
-    failures: Vec<Failure>,
+    pub(super) done: Vec<Step>,
+    pub(super) failures: Vec<Failure>,
     /// The last observation and what it shows to be missing.
     pub(super) last: Option<(NetState, Plan)>,
     /// Why it cannot be observed.

@@ -7,6 +7,8 @@ mod conflict;
 mod create_links;
 mod detour;
 mod devices;
+#[cfg(feature = "engine")]
+pub mod engine;
 mod holders;
 mod host;
 pub(crate) mod inspect;

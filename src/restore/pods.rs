@@ -124,7 +124,8 @@ fn create_and_work_on(
         let mut namespaces = jobs.iter().map(|job| &job.matched.pod.netns);
         if turn == Turn::Small && namespaces.all(|netns| !netns.is_transient) {
             host.learn_initial_settings()?;
-            return work_on_created(jobs, limit, host, links);
+            let host = &*host;
+            return work_on_created(jobs, limit, host, |job| work_inside(job, host, links));
         }
         create(jobs, turn, host)?;
     }
@@ -132,12 +133,12 @@ fn create_and_work_on(
     Ok(())
 }
 
-/// The same, where the links of some pods are created while there is work in others: the kernel creates one link at a time.
-fn work_on_created(
+/// The same, where the links of some pods are created while there is `work` in others: the kernel creates one link at a time.
+pub(super) fn work_on_created(
     jobs: &mut [&mut Job],
     limit: Option<Duration>,
     host: &Host,
-    links: &HostLinks,
+    work: impl Fn(&mut Job) + Sync,
 ) -> Result<(), Error> {
     let socket = Socket::open_here()?;
     let count = jobs.len();
@@ -146,7 +147,7 @@ fn work_on_created(
         point("thread")?;
         let create = move || create_in_parts(jobs, &send, socket, &host.state);
         let creation = thread::Builder::new().spawn_scoped(scope, create)?;
-        let work = |job: &mut Job| job.within(limit, |job| work_inside(job, host, links));
+        let work = |job: &mut Job| job.within(limit, &work);
         let visited = visit::visit_as_they_come(created.into_iter(), count, work);
         give_up_closed(visited.into_iter());
         creation.join().unwrap_or_else(|panic| resume_unwind(panic))
