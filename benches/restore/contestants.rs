@@ -1,4 +1,4 @@
-//! The programs that restore; the floor first, because it is the reference.
+//! The programs that restore.
 
 use std::fmt::Write as _;
 use std::io::Read;
@@ -8,17 +8,21 @@ use std::time::{Duration, Instant};
 
 use crate::common::run::BINARY;
 use crate::common::tool;
-use crate::floor;
+use crate::cost::Cost;
 use crate::lab::{BenchPod, IFINDEX, Lab, pod_lines};
+use crate::{engine, floor};
 
 pub const NETFIX: &str = "netfix restore";
+const FLOOR: &str = "floor: hand-made messages";
+const READY_FLOOR: &str = "floor, from a ready plan";
 /// Without the probe, which is a wait that no other contestant has.
 pub const RESTORE: &str = "restore --conflict-probe off";
 
 pub struct Contestant {
     pub name: &'static str,
-    /// Returns how long it took.
-    pub restore: Box<dyn Fn(&Lab) -> Duration>,
+    /// The contestant that it is compared with.
+    pub reference: &'static str,
+    pub restore: Box<dyn Fn(&Lab) -> Cost>,
 }
 
 /// Prepares the input of each contestant.
@@ -29,33 +33,69 @@ pub fn all(lab: &Lab) -> Vec<Contestant> {
         tuned_contestant(lab),
         batch_contestant(lab),
         shell_contestant(lab),
+        ready_floor_contestant(lab),
+        engine_contestant(),
     ]
 }
 
 fn contestant(name: &'static str, restore: impl Fn(&Lab) + 'static) -> Contestant {
     Contestant {
         name,
-        restore: Box::new(move |lab| {
-            let start = Instant::now();
-            restore(lab);
-            start.elapsed()
-        }),
+        reference: FLOOR,
+        restore: Box::new(move |lab| Cost::of_programs(|| restore(lab))),
     }
 }
 
 fn floor_contestant(lab: &Lab) -> Contestant {
     let plan = lab.file("floor", &floor::plan(lab));
-    contestant("floor: hand-made messages", move |lab| {
-        let own = std::env::current_exe().expect("this program's path");
-        start_in_node(lab, Command::new(own).arg(floor::COMMAND).arg(&plan));
+    contestant(FLOOR, move |lab| {
+        start_in_node(lab, own_program(floor::COMMAND).arg(&plan));
     })
+}
+
+/// One that prints what it costs itself, from the moment when its plan is ready.
+fn ready_contestant(name: &'static str, command: impl Fn(&Lab) -> Command + 'static) -> Contestant {
+    Contestant {
+        name,
+        reference: READY_FLOOR,
+        restore: Box::new(move |lab| Cost::printed(&output_in_node(lab, &mut command(lab)))),
+    }
+}
+
+fn ready_floor_contestant(lab: &Lab) -> Contestant {
+    let plan = lab.file("floor", &floor::plan(lab));
+    ready_contestant(READY_FLOOR, move |_| {
+        let mut command = own_program(floor::READY_COMMAND);
+        command.arg(&plan);
+        command
+    })
+}
+
+/// It needs the snapshot of [`netfix_contestant`].
+fn engine_contestant() -> Contestant {
+    ready_contestant("engine alone", |lab| {
+        let mut command = own_program(engine::COMMAND);
+        command.arg(lab.node.state_dir()).arg(lab.node.pods_glob());
+        command
+    })
+}
+
+/// This program, as one of those that it runs.
+fn own_program(word: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("this program's path"));
+    command.arg(word);
+    command
 }
 
 fn netfix_contestant(lab: &Lab) -> Contestant {
     start_in_node(lab, &mut netfix(lab, "snapshot"));
     Contestant {
         name: NETFIX,
-        restore: Box::new(|lab| until_answer(lab, &mut netfix(lab, RESTORE), || ())),
+        reference: FLOOR,
+        restore: Box::new(|lab| {
+            let restore = || until_answer(lab, &mut netfix(lab, RESTORE), || ());
+            Cost::of_programs_timed(restore)
+        }),
     }
 }
 
@@ -157,13 +197,19 @@ fn batch_contestant(lab: &Lab) -> Contestant {
 
 /// Starts a program in the node's namespace without ip(8), whose start must not be measured.
 pub fn start_in_node(lab: &Lab, command: &mut Command) {
+    output_in_node(lab, command);
+}
+
+/// The same: what it prints.
+fn output_in_node(lab: &Lab, command: &mut Command) -> String {
     let output = lab.node.ns.enter(|| command.stdin(Stdio::null()).output());
     let output = output.unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
     let text = String::from_utf8_lossy(&output.stderr);
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         output.status.success(),
-        "{command:?}: {}\n{}{text}",
-        output.status,
-        String::from_utf8_lossy(&output.stdout)
+        "{command:?}: {}\n{printed}{text}",
+        output.status
     );
+    printed
 }

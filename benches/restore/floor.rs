@@ -12,9 +12,11 @@ use nix::sched::{CloneFlags, setns};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::common::GATEWAY4;
+use crate::cost::Cost;
 use crate::lab::{IFINDEX, Lab};
 
 pub const COMMAND: &str = "run-the-floor";
+pub const READY_COMMAND: &str = "run-the-floor-from-a-ready-plan";
 const LINKS_A_SEND: usize = 64;
 const MTU: u32 = 1500;
 
@@ -27,8 +29,17 @@ const CREATE_EXCLUSIVELY: u16 = 0x200 | 0x400;
 const IFF_UP: u32 = 1;
 const MACVLAN_MODE_BRIDGE: u32 = 4;
 
+/// What is lost, and a socket of the node.
+struct Floor {
+    parent: u32,
+    socket: Socket,
+    targets: Vec<Target>,
+}
+
 struct Target {
     netns: File,
+    /// In the pod; `None` until it is needed.
+    socket: Option<Socket>,
     mac: Vec<u8>,
     address: Ipv4Addr,
 }
@@ -47,26 +58,58 @@ pub fn plan(lab: &Lab) -> String {
     })
 }
 
+/// `COMMAND PLAN`
 pub fn run(arguments: &[String]) {
-    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("the limit of open files");
-    setrlimit(Resource::RLIMIT_NOFILE, hard, hard).expect("more open files");
-    let text = fs::read_to_string(&arguments[0]).expect("the plan");
-    let targets: Vec<Target> = text.lines().map(target).collect();
-    let parent = if_nametoindex("eth0").expect("eth0");
-    let mut socket = open();
-    let mut up = Message::link(parent, IFF_UP, 0);
-    up.request_ack();
-    exchange(&mut socket, &up.finish());
-    for chunk in targets.chunks(LINKS_A_SEND) {
-        let mut bytes = Vec::new();
-        for (number, target) in chunk.iter().enumerate() {
-            bytes.extend(create(target, parent, number + 1 == chunk.len()));
-        }
-        exchange(&mut socket, &bytes);
+    Floor::prepare(&arguments[0]).restore();
+}
+
+/// The same, and prints what it costs once the plan is read and every pod has an open socket.
+pub fn run_from_ready_plan(arguments: &[String]) {
+    let mut floor = Floor::prepare(&arguments[0]);
+    for target in &mut floor.targets {
+        target.enter();
+        target.socket = Some(open());
     }
-    for target in &targets {
-        setns(&target.netns, CloneFlags::CLONE_NEWNET).expect("setns");
-        exchange(&mut open(), &configure(target));
+    Cost::print(|| floor.restore());
+}
+
+impl Floor {
+    fn prepare(plan: &str) -> Self {
+        let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("the limit of open files");
+        setrlimit(Resource::RLIMIT_NOFILE, hard, hard).expect("more open files");
+        let text = fs::read_to_string(plan).expect("the plan");
+        Self {
+            targets: text.lines().map(target).collect(),
+            parent: if_nametoindex("eth0").expect("eth0"),
+            socket: open(),
+        }
+    }
+
+    fn restore(&mut self) {
+        let mut up = Message::link(self.parent, IFF_UP, 0);
+        up.request_ack();
+        exchange(&mut self.socket, &up.finish());
+        for chunk in self.targets.chunks(LINKS_A_SEND) {
+            let mut bytes = Vec::new();
+            for (number, target) in chunk.iter().enumerate() {
+                bytes.extend(create(target, self.parent, number + 1 == chunk.len()));
+            }
+            exchange(&mut self.socket, &bytes);
+        }
+        for target in &mut self.targets {
+            target.enter();
+            let bytes = configure(target);
+            match &mut target.socket {
+                Some(socket) => exchange(socket, &bytes),
+                None => exchange(&mut open(), &bytes),
+            }
+        }
+    }
+}
+
+impl Target {
+    fn enter(&self) {
+        setns(&self.netns, CloneFlags::CLONE_NEWNET).expect("setns");
     }
 }
 
@@ -80,6 +123,7 @@ fn target(line: &str) -> Target {
         .collect();
     Target {
         netns,
+        socket: None,
         mac,
         address: next().parse().expect("an address"),
     }

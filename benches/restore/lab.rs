@@ -4,17 +4,14 @@ use std::fmt::Write as _;
 use std::fs;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::if_nametoindex;
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeVal;
 
-use crate::Cost;
 use crate::common::namespace::Namespace;
 use crate::common::{GATEWAY4, Node, tool};
 use crate::contestants::Contestant;
+use crate::cost::Cost;
 
 /// The index of every pod's `eth0`, so that all contestants can restore it.
 pub const IFINDEX: u32 = 77;
@@ -72,15 +69,9 @@ impl Lab {
 
     pub fn lose_restore_and_check(&self, contestant: &Contestant) -> Cost {
         self.node.lose_and_reload();
-        let (user, system) = processor_time();
-        let took = (contestant.restore)(self);
-        let (user_then, system_then) = processor_time();
+        let cost = (contestant.restore)(self);
         self.check(contestant.name);
-        Cost {
-            took,
-            user: user_then.saturating_sub(user),
-            system: system_then.saturating_sub(system),
-        }
+        cost
     }
 
     pub fn check(&self, who: &str) {
@@ -90,16 +81,6 @@ impl Lab {
             }
         }
     }
-}
-
-/// That of all programs that were started and have ended, in themselves and in the kernel.
-fn processor_time() -> (Duration, Duration) {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("the times of children");
-    let duration = |time: TimeVal| {
-        let seconds = u64::try_from(time.tv_sec()).unwrap_or_default();
-        Duration::from_secs(seconds) + Duration::from_micros(time.tv_usec().unsigned_abs())
-    };
-    (duration(usage.user_time()), duration(usage.system_time()))
 }
 
 fn new_pod(node: &Node, number: usize) -> BenchPod {

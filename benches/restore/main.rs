@@ -22,6 +22,8 @@ mod commands;
 #[path = "../../tests/common/mod.rs"]
 mod common;
 mod contestants;
+mod cost;
+mod engine;
 mod floor;
 mod huge;
 mod lab;
@@ -31,6 +33,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use contestants::Contestant;
+use cost::Cost;
 use lab::Lab;
 
 const PODS: usize = 250;
@@ -44,19 +47,21 @@ fn main() -> ExitCode {
         .skip(1)
         .filter(|argument| argument != "--bench")
         .collect();
-    if let [first, rest @ ..] = arguments.as_slice()
-        && first == floor::COMMAND
-    {
-        floor::run(rest);
+    if let [first, rest @ ..] = arguments.as_slice() {
+        match &**first {
+            floor::COMMAND => floor::run(rest),
+            floor::READY_COMMAND => floor::run_from_ready_plan(rest),
+            engine::COMMAND => engine::run(rest),
+            commands::NOTHING => {}
+            _ => return measure(&arguments),
+        }
         return ExitCode::SUCCESS;
     }
-    if arguments
-        .first()
-        .is_some_and(|first| first == commands::NOTHING)
-    {
-        return ExitCode::SUCCESS;
-    }
-    if let [first, rest @ ..] = arguments.as_slice()
+    measure(&arguments)
+}
+
+fn measure(arguments: &[String]) -> ExitCode {
+    if let [first, rest @ ..] = arguments
         && first == huge::COMMAND
     {
         return huge::run(rest);
@@ -103,14 +108,6 @@ fn compare(lab: &Lab, pods: usize, rounds: usize) -> ExitCode {
     report(&contestants, &times, pods, rounds)
 }
 
-/// What one run cost: the time on the clock, and that of processors in programs and in the kernel.
-#[derive(Debug, Clone, Copy)]
-struct Cost {
-    took: Duration,
-    user: Duration,
-    system: Duration,
-}
-
 fn report(contestants: &[Contestant], costs: &[Vec<Cost>], pods: usize, rounds: usize) -> ExitCode {
     println!("{pods} pods, {rounds} rounds in turn, every run checked");
     println!(
@@ -119,7 +116,10 @@ fn report(contestants: &[Contestant], costs: &[Vec<Cost>], pods: usize, rounds: 
     );
     let mut is_in_target = true;
     for (contestant, own) in contestants.iter().zip(costs) {
-        let ratio = median(&ratios(own, &costs[0]));
+        let is_reference = |other: &Contestant| other.name == contestant.reference;
+        let reference = contestants.iter().position(is_reference);
+        let reference = &costs[reference.expect("the floor is a contestant")];
+        let ratio = median(&ratios(own, reference));
         let of = |part: fn(&Cost) -> Duration| -> Vec<f64> {
             own.iter()
                 .map(|cost| part(cost).as_secs_f64() * 1000.0)
