@@ -3,6 +3,7 @@
 mod host;
 mod names;
 mod probe;
+mod recorded;
 pub mod targets;
 
 use std::collections::BTreeSet;
@@ -12,13 +13,13 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 
 use self::probe::{Answer, Place, Question};
+use self::recorded::Recorded;
 use self::targets::{Found, Queries, Target};
 use crate::inventory::observe::{self, Pod};
 use crate::inventory::stored::Stored;
 use crate::inventory::{Inventory, cannot_observe, private};
 use crate::kernel::Error;
 use crate::matching::Selection;
-use crate::model::checkpoint::Extension;
 use crate::model::problem::{GatewayCause, MatchingCause};
 use crate::model::{
     GatewayAnswer, IfName, NetState, NetnsIdentity, NodeIdentity, NodeState, PodSummary, Problem,
@@ -85,12 +86,8 @@ pub(crate) fn verify(
     inventory.learn_names(&stored.records());
     inventory.select(selection)?;
     let all = std::mem::take(&mut inventory.pods);
-    let has_checkpoint = |pod: &Pod| {
-        let checkpoints = stored.checkpoints.iter();
-        let mut own = checkpoints.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
-        own.any(|extension| extension.identity.may_be(&pod.identity))
-    };
-    inventory.pods = private::split(all, &inventory.host, None, has_checkpoint).0;
+    let recorded = Recorded::of(&stored.checkpoints);
+    inventory.pods = private::split(all, &inventory.host, None, |pod| recorded.has(pod)).0;
     let mut problems = std::mem::take(&mut stored.problems);
     problems.append(&mut inventory.problems);
     let known_empty = node.map(|node| node.empty.as_slice()).unwrap_or_default();
@@ -99,7 +96,7 @@ pub(crate) fn verify(
         mut questions,
         under_pods,
         without_network,
-    } = survey(&mut inventory, &stored, known_empty, &mut problems);
+    } = survey(&mut inventory, &recorded, known_empty, &mut problems);
     let scope = host::Scope {
         now: &inventory.host.state,
         recorded: node.map(|node| &node.state),
@@ -188,24 +185,17 @@ struct Survey {
 
 fn survey(
     inventory: &mut Inventory,
-    stored: &Stored,
+    recorded: &Recorded<'_>,
     known_empty: &[NetnsIdentity],
     problems: &mut Vec<Problem>,
 ) -> Survey {
-    let checkpoints = stored.checkpoints.iter();
-    let extensions: Vec<&Extension> = checkpoints
-        .filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref())
-        .collect();
     let states = observe::observe_reach(&mut inventory.pods, &inventory.host);
     let mut survey = Survey::default();
     for (at, (pod, state)) in inventory.pods.iter().zip(states).enumerate() {
         let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));
         let mut verified = VerifiedPod::new(summary, Reachability::NoGateway);
         let object = pod.netns.shown();
-        let is_about =
-            |then: &&&Extension| then.is_about(&inventory.node, &pod.identity, &pod.info);
-        let about = extensions.iter().filter(is_about);
-        let then = about.max_by_key(|extension| &extension.created);
+        let then = recorded.about(&inventory.node, pod);
         survey.stands_on(then.map(|extension| extension.stack.as_slice()));
         let problem = match state {
             Ok(state) => {

@@ -7,10 +7,11 @@ use std::thread;
 use super::Inventory;
 use super::cni_cache;
 use super::contest;
-use super::observe::Pod;
 use super::stored::{Stored, load_light, load_node};
 use super::survey::{Records, Surveyed, survey_from};
 use crate::matching::Selection;
+use crate::model::by_netns::ByNetns;
+use crate::model::checkpoint::Extension;
 use crate::model::problem::{ForeignCause, MatchingCause};
 use crate::model::{Checkpoint, IfName, NodeState, Problem};
 use crate::refusal::Refusal;
@@ -118,23 +119,33 @@ fn read(
 fn needs_runtime(records: &Records, inventory: &Inventory, selection: &Selection) -> bool {
     match records {
         Records::Cache(_) => true,
-        Records::Stored(stored) => stored
-            .checkpoints
-            .iter()
-            .filter(|(info, _)| selection.wants_pod(info))
-            .any(|(_, checkpoint)| inventory.cannot_tell(checkpoint)),
+        Records::Stored(stored) => {
+            let checkpoints = stored.checkpoints.iter();
+            let selected = checkpoints.filter(|(info, _)| selection.wants_pod(info));
+            inventory.cannot_tell(selected.map(|(_, checkpoint)| checkpoint))
+        }
     }
 }
 
 impl Inventory {
-    /// Whether the kernel alone cannot identify the pod of a checkpoint.
-    pub(crate) fn cannot_tell(&self, checkpoint: &Checkpoint) -> bool {
-        let Some(extension) = &checkpoint.netfix else {
-            return true;
+    /// Whether the kernel alone cannot identify the pod of one of these checkpoints.
+    pub(crate) fn cannot_tell<'a>(
+        &self,
+        checkpoints: impl IntoIterator<Item = &'a Checkpoint>,
+    ) -> bool {
+        let identities = self.pods.iter().map(|pod| &pod.identity);
+        let by_netns = ByNetns::new(identities.map(|identity| (identity, identity)));
+        let is_doubtful = |extension: &Extension| {
+            let then = &extension.identity;
+            let mut candidates = by_netns.candidates(then);
+            candidates.any(|now| then.may_be(now) && !then.is_same(now))
         };
-        let doubtful = |pod: &Pod| {
-            extension.identity.may_be(&pod.identity) && !extension.identity.is_same(&pod.identity)
+        let cannot_tell = |checkpoint: &Checkpoint| {
+            let Some(extension) = &checkpoint.netfix else {
+                return true;
+            };
+            extension.node.is_same(&self.node) && is_doubtful(extension)
         };
-        extension.node.is_same(&self.node) && self.pods.iter().any(doubtful)
+        checkpoints.into_iter().any(cannot_tell)
     }
 }

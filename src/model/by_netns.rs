@@ -1,30 +1,28 @@
-//! The stored checkpoints by the namespace that they may describe: there may be a thousand, and as many pods.
+//! What is known of network namespaces, by the namespace: there may be a thousand records, and as many pods.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use crate::model::identity::NetnsSign;
-use crate::model::{Checkpoint, NetnsIdentity, PodId};
-use crate::store;
+use super::NetnsIdentity;
+use super::identity::NetnsSign;
 
-/// The ids of checkpoints.
-#[derive(Debug, Default)]
-pub(super) struct ByNetns(HashMap<NetnsSign, Vec<PodId>>);
+/// Things that are each of a namespace.
+#[derive(Debug)]
+pub(crate) struct ByNetns<T>(HashMap<NetnsSign, Vec<T>>);
 
-impl ByNetns {
-    pub(super) fn new(stored: &BTreeMap<PodId, Result<Checkpoint, store::Error>>) -> Self {
-        let mut ids: HashMap<_, Vec<_>> = HashMap::new();
-        for (id, checkpoint) in stored {
-            let extension = checkpoint.as_ref().ok().and_then(|one| one.netfix.as_ref());
-            for sign in extension.into_iter().flat_map(|one| one.identity.signs()) {
-                ids.entry(sign).or_default().push(id.clone());
+impl<T: Clone> ByNetns<T> {
+    pub(crate) fn new<'a>(things: impl IntoIterator<Item = (&'a NetnsIdentity, T)>) -> Self {
+        let mut by_sign: HashMap<_, Vec<_>> = HashMap::new();
+        for (identity, thing) in things {
+            for sign in identity.signs() {
+                by_sign.entry(sign).or_default().push(thing.clone());
             }
         }
-        Self(ids)
+        Self(by_sign)
     }
 
-    /// Those that may describe this namespace; some of them twice.
-    pub(super) fn candidates(&self, identity: &NetnsIdentity) -> impl Iterator<Item = &PodId> {
-        let ids = identity.signs().filter_map(|sign| self.0.get(&sign));
-        ids.flatten()
+    /// All that may be of this namespace ([`NetnsIdentity::may_be`]), and perhaps others; in no order, some of them twice.
+    pub(crate) fn candidates(&self, identity: &NetnsIdentity) -> impl Iterator<Item = &T> {
+        let things = identity.signs().filter_map(|sign| self.0.get(&sign));
+        things.flatten()
     }
 }

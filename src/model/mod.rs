@@ -4,6 +4,7 @@
 
 pub mod address;
 pub mod bond;
+pub(crate) mod by_netns;
 pub mod bytes;
 pub mod checkpoint;
 pub mod claim;

@@ -52,7 +52,7 @@ fn survey_one(
 ) -> Result<Surveyed, Refusal> {
     let selection = Selection::everything();
     let mut inventory = Inventory::open(&selection)?;
-    if inventory.cannot_tell(checkpoint) {
+    if inventory.cannot_tell([checkpoint]) {
         inventory.attribute(config, &selection)?;
     }
     let stored = Stored {

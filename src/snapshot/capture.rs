@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use super::by_netns::ByNetns;
 use super::write::{Captured, Draft};
 use super::{PodSnapshot, SnapshotState};
 use crate::inventory::contest::{self, CNI_CACHE};
@@ -15,14 +14,16 @@ use crate::inventory::{Inventory, cannot_observe};
 use crate::kernel::{Error, dump};
 use crate::matching::Selection;
 use crate::matching::claims::{Claimant, contests};
+use crate::model::by_netns::ByNetns;
 use crate::model::checkpoint::{Extension, SCHEMA};
 use crate::model::problem::SnapshotCause;
 use crate::model::{
-    Checkpoint, NetState, NodeIdentity, PodId, PodSummary, Problem, interfaces, stack,
+    Checkpoint, NetState, NetnsIdentity, NodeIdentity, PodId, PodSummary, Problem, interfaces,
+    stack,
 };
 use crate::plan::snapshot_quality;
 use crate::runtime::Answer;
-use crate::store::Store;
+use crate::store::{self, Store};
 
 /// Takes down what was seen of the host and the selected pods.
 pub(crate) fn capture(look: &mut Look, selection: &Selection, store: &Store) -> Captured {
@@ -52,7 +53,7 @@ pub(crate) fn capture(look: &mut Look, selection: &Selection, store: &Store) -> 
     problems.extend(contested(pods, &observed, &host.state, node, store));
     let stored: BTreeMap<_, _> = stored.into_iter().collect();
     let mut captured = Captured {
-        by_netns: ByNetns::new(&stored),
+        by_netns: ByNetns::new(stored.iter().filter_map(with_netns)),
         empty: known_empty
             .map(|node| node.empty.clone())
             .unwrap_or_default(),
@@ -282,6 +283,14 @@ impl Captured {
         let gone: Vec<_> = gone.map(|(id, _)| (id.clone(), None)).collect();
         self.gone.extend(gone);
     }
+}
+
+/// The namespace of a stored checkpoint, and its id.
+fn with_netns<'a>(
+    (id, checkpoint): (&PodId, &'a Result<Checkpoint, store::Error>),
+) -> Option<(&'a NetnsIdentity, PodId)> {
+    let extension = checkpoint.as_ref().ok()?.netfix.as_ref()?;
+    Some((&extension.identity, id.clone()))
 }
 
 fn is_of(checkpoint: &Checkpoint, node: &NodeIdentity, pod: &Pod) -> bool {

@@ -1,6 +1,5 @@
 //! Records the network of every pod and of the host, and never loses a good checkpoint to a bad moment.
 
-mod by_netns;
 mod capture;
 mod write;
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
-use super::by_netns::ByNetns;
 use super::{Generations, PodSnapshot, Snapshot, SnapshotState};
+use crate::model::by_netns::ByNetns;
 use crate::model::checkpoint::{Large, SCHEMA, schema_of};
 use crate::model::problem::{SnapshotCause, StoreEffect};
 use crate::model::{
@@ -26,7 +26,8 @@ pub(super) struct Draft {
 /// What a snapshot observed, and what is stored.
 pub(crate) struct Captured {
     pub(super) stored: BTreeMap<PodId, Result<Checkpoint, store::Error>>,
-    pub(super) by_netns: ByNetns,
+    /// The ids of what is stored.
+    pub(super) by_netns: ByNetns<PodId>,
     pub(super) node: NodeIdentity,
     /// The host's state as it was stored before.
     pub(super) old_node: Option<NodeState>,
