@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::run::BINARY;
 use crate::common::tool;
 use crate::cost::Cost;
+use crate::floor;
 use crate::lab::{BenchPod, IFINDEX, Lab, pod_lines};
-use crate::{engine, floor};
 
 pub const NETFIX: &str = "netfix restore";
 const FLOOR: &str = "floor: hand-made messages";
@@ -71,10 +71,11 @@ fn ready_floor_contestant(lab: &Lab) -> Contestant {
     })
 }
 
-/// It needs the snapshot of [`netfix_contestant`].
+/// The example `engine`, which `scripts/bench` builds. It needs the snapshot of [`netfix_contestant`].
 fn engine_contestant() -> Contestant {
-    ready_contestant("engine alone", |lab| {
-        let mut command = own_program(engine::COMMAND);
+    let program = Path::new(BINARY).with_file_name("examples").join("engine");
+    ready_contestant("engine alone", move |lab| {
+        let mut command = Command::new(&program);
         command.arg(lab.node.state_dir()).arg(lab.node.pods_glob());
         command
     })

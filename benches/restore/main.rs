@@ -9,8 +9,8 @@
 //! `cargo bench --bench restore -- profile [PODS]` shows where the time of a restore goes; it needs perf(1).
 //!
 //! `cargo bench --bench restore -- [PODS [ROUNDS]]`, or `NETFIX_BENCH_PODS` and `NETFIX_BENCH_ROUNDS`. Needs
-//! root. The benchmark times whole processes, in turn, and checks every run. Absolute times differ
-//! between machines: quote ratios.
+//! root, and the example `engine`, which `scripts/bench` builds first. The benchmark times whole processes, in turn, and checks every
+//! run. Absolute times differ between machines: quote ratios.
 
 #![allow(
     clippy::expect_used,
@@ -23,7 +23,6 @@ mod commands;
 mod common;
 mod contestants;
 mod cost;
-mod engine;
 mod floor;
 mod huge;
 mod lab;
@@ -51,7 +50,6 @@ fn main() -> ExitCode {
         match &**first {
             floor::COMMAND => floor::run(rest),
             floor::READY_COMMAND => floor::run_from_ready_plan(rest),
-            engine::COMMAND => engine::run(rest),
             commands::NOTHING => {}
             _ => return measure(&arguments),
         }
