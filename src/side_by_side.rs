@@ -1,16 +1,25 @@
 //! Work on many items, on all processors.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use crate::fault::point;
+
+/// The number of processors that this process may use. It is asked for once: the answer is in the files of cgroups.
+pub(crate) fn processors() -> usize {
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    *PROCESSORS.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
+}
 
 /// The results of `work` on each item, in the order of the items. A panic of `work` is passed on.
 pub(crate) fn map<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     /// A thread takes so many at a time; fewer are not worth one.
     const PART: usize = 16;
-    let processors = thread::available_parallelism().map_or(1, usize::from);
-    let others = items.len().div_ceil(PART).min(processors).saturating_sub(1);
+    let others = items
+        .len()
+        .div_ceil(PART)
+        .min(processors())
+        .saturating_sub(1);
     let results = Mutex::new(Vec::with_capacity(items.len()));
     let queue = Mutex::new(items.into_iter().enumerate());
     let next = || {

@@ -32,7 +32,7 @@ const ARROWS: &[Arrows] = &[
     ("checked", &[]),
     ("fault", &[]),
     ("side_by_side", &["fault"]),
-    ("kernel", &["checked", "fault", "model"]),
+    ("kernel", &["checked", "fault", "model", "side_by_side"]),
     ("runtime", &["fault", "kernel", "model"]),
     ("dbus", &["fault", "model"]),
     ("systemd", &["dbus", "fault", "model"]),

@@ -22,6 +22,7 @@ use crate::checked;
 use crate::fault::point;
 use crate::model::identity::Holder;
 use crate::model::{Bytes, NetnsIdentity};
+use crate::side_by_side::processors;
 
 /// Magic number of nsfs (linux/magic.h).
 const NSFS_MAGIC: i64 = 0x6e73_6673;
@@ -210,8 +211,7 @@ fn is_namespace(file: &File) -> io::Result<()> {
 /// The number of threads: two already saturate the RTNL lock, more speed up reads from `/proc`.
 fn workers(items: usize) -> usize {
     const ITEMS_PER_WORKER: usize = 16;
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    items.div_ceil(ITEMS_PER_WORKER).min(cores.min(4))
+    items.div_ceil(ITEMS_PER_WORKER).min(processors().min(4))
 }
 
 /// Runs `work` once for each item, on scratch threads inside the item's namespace, which `netns` opens if it is closed. The

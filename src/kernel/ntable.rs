@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use netlink_packet_route::neighbour_table::{
-    NeighbourTableAttribute, NeighbourTableMessage, NeighbourTableParameter as Parameter,
-};
+use netlink_packet_core::{NlaBuffer, NlasIterator};
+use netlink_packet_route::neighbour_table::{NeighbourTableAttribute, NeighbourTableMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
+use super::text::{self, NDTA_PARMS};
 use super::{Error, Socket};
 use crate::model::sysctl::{Settings, SysctlKey};
 
@@ -29,11 +29,15 @@ pub(super) fn read(socket: &mut Socket, links: &[u32]) -> Result<(Table, Table),
             AddressFamily::Inet6 => &mut v6,
             _ => continue,
         };
-        for attribute in message.attributes {
-            if let NeighbourTableAttribute::Parms(parameters) = attribute {
-                let index = parameters.iter().find_map(index).unwrap_or(NEW_LINK);
+        for attribute in &message.attributes {
+            if let NeighbourTableAttribute::Other(raw) = attribute
+                && text::is(raw, NDTA_PARMS)
+            {
+                let numbers = numbers(&text::stored(raw).value);
+                let index = numbers[NDTPA_IFINDEX].unwrap_or_default();
+                let index = u32::try_from(index).unwrap_or_default();
                 if links.binary_search(&index).is_ok() {
-                    table.insert(index, parameters.iter().filter_map(setting).collect());
+                    table.insert(index, settings(&numbers));
                 }
             }
         }
@@ -41,34 +45,54 @@ pub(super) fn read(socket: &mut Socket, links: &[u32]) -> Result<(Table, Table),
     Ok((v4, v6))
 }
 
-fn index(parameter: &Parameter) -> Option<u32> {
-    match parameter {
-        Parameter::Ifindex(index) => Some(*index),
-        _ => None,
+/// The highest `NDTPA_*` of [`SETTINGS`].
+const LAST: usize = 19;
+const NDTPA_IFINDEX: usize = 1;
+
+/// The value of each `NDTPA_*`.
+type Numbers = [Option<i64>; LAST + 1];
+
+fn numbers(parameters: &[u8]) -> Numbers {
+    let mut numbers = [None; LAST + 1];
+    for parameter in NlasIterator::new(parameters).map_while(Result::ok) {
+        if let Some(place) = numbers.get_mut(usize::from(parameter.kind())) {
+            *place = number(&parameter);
+        }
     }
+    numbers
 }
 
-/// `NDTPA_*` (linux/neighbour.h) in the unit of its file: seconds, milliseconds or hundredths of a second.
-fn setting(parameter: &Parameter) -> Option<(SysctlKey, i64)> {
-    const SECOND: u64 = 1000;
-    const HUNDREDTH: u64 = 10;
-    let number = |value: u32| u64::from(value);
-    let (name, value) = match parameter {
-        Parameter::BaseReachableTime(ms) => ("base_reachable_time_ms", *ms),
-        Parameter::RetransTime(ms) => ("retrans_time_ms", *ms),
-        Parameter::GcStaletime(ms) => ("gc_stale_time", ms / SECOND),
-        Parameter::DelayProbeTime(ms) => ("delay_first_probe_time", ms / SECOND),
-        Parameter::IntervalProbeTimeMs(ms) => ("interval_probe_time_ms", *ms),
-        Parameter::AnycastDelay(ms) => ("anycast_delay", ms / HUNDREDTH),
-        Parameter::ProxyDelay(ms) => ("proxy_delay", ms / HUNDREDTH),
-        Parameter::Locktime(ms) => ("locktime", ms / HUNDREDTH),
-        Parameter::AppProbes(count) => ("app_solicit", number(*count)),
-        Parameter::UcastProbes(count) => ("ucast_solicit", number(*count)),
-        Parameter::McastProbes(count) => ("mcast_solicit", number(*count)),
-        Parameter::McastReprobes(count) => ("mcast_resolicit", number(*count)),
-        Parameter::ProxyQlen(length) => ("proxy_qlen", number(*length)),
-        Parameter::QueueLenbytes(bytes) => ("unres_qlen_bytes", number(*bytes)),
-        _ => return None,
-    };
-    Some((SysctlKey::known(name), i64::try_from(value).ok()?))
+fn number(parameter: &NlaBuffer<&[u8]>) -> Option<i64> {
+    let value = parameter.value();
+    let short = value.try_into().map(u32::from_ne_bytes);
+    let long = || i64::try_from(u64::from_ne_bytes(value.try_into().ok()?)).ok();
+    short.map(i64::from).ok().or_else(long)
+}
+
+/// In the kernel times are milliseconds; this is the unit of a file that has another one.
+const SECOND: i64 = 1000;
+const HUNDREDTH: i64 = 10;
+
+/// The files, in ascending order: name, `NDTPA_*` (linux/neighbour.h) and unit.
+const SETTINGS: [(SysctlKey, usize, i64); 14] = [
+    (SysctlKey::known("anycast_delay"), 12, HUNDREDTH),
+    (SysctlKey::known("app_solicit"), 9, 1),
+    (SysctlKey::known("base_reachable_time_ms"), 4, 1),
+    (SysctlKey::known("delay_first_probe_time"), 7, SECOND),
+    (SysctlKey::known("gc_stale_time"), 6, SECOND),
+    (SysctlKey::known("interval_probe_time_ms"), LAST, 1),
+    (SysctlKey::known("locktime"), 15, HUNDREDTH),
+    (SysctlKey::known("mcast_resolicit"), 17, 1),
+    (SysctlKey::known("mcast_solicit"), 11, 1),
+    (SysctlKey::known("proxy_delay"), 13, HUNDREDTH),
+    (SysctlKey::known("proxy_qlen"), 14, 1),
+    (SysctlKey::known("retrans_time_ms"), 5, 1),
+    (SysctlKey::known("ucast_solicit"), 10, 1),
+    (SysctlKey::known("unres_qlen_bytes"), 16, 1),
+];
+
+fn settings(numbers: &Numbers) -> Settings {
+    let setting =
+        |(key, parameter, unit): &(_, usize, _)| Some((*key, numbers[*parameter]? / unit));
+    SETTINGS.iter().filter_map(setting).collect()
 }

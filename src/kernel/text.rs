@@ -2,8 +2,8 @@
 //!
 //! They are bytes, but netlink-packet-route has them as UTF-8 strings, and refuses a whole message for one that is not.
 //! Therefore netfix receives and sends them as raw attributes; so it does with all attributes of traffic control. It receives
-//! the settings of links so, too, which are nearly the same in every pod and need not be decoded in each. What no part of netfix
-//! reads of a link is left out.
+//! the settings of links and of their neighbour tables so, too, which are nearly the same in every pod and need not be decoded in
+//! each. What no part of netfix reads of a link is left out.
 
 use std::borrow::Cow;
 
@@ -37,6 +37,9 @@ const IFLA_ALT_IFNAME: u16 = 53;
 /// `IFLA_TSO_MAX_SIZE`, `IFLA_TSO_MAX_SEGS`, `IFLA_ALLMULTI`.
 const UNREAD: [u16; 13] = [7, 14, 23, 30, 33, 35, 47, 48, 50, 51, 59, 60, 61];
 const IFA_LABEL: u16 = 3;
+/// `struct ndtmsg` in bytes (linux/neighbour.h).
+const TABLE_HEADER: usize = 4;
+pub(super) const NDTA_PARMS: u16 = 6;
 pub(super) const FRA_IIFNAME: u16 = 3;
 pub(super) const FRA_OIFNAME: u16 = 17;
 
@@ -50,6 +53,7 @@ pub(super) fn with_raw_texts(message: &[u8]) -> Cow<'_, [u8]> {
         }
         Some(libc::RTM_NEWADDR | libc::RTM_DELADDR) => (ADDRESS_HEADER, &[IFA_LABEL]),
         Some(libc::RTM_NEWRULE | libc::RTM_DELRULE) => (RULE_HEADER, &[FRA_IIFNAME, FRA_OIFNAME]),
+        Some(libc::RTM_NEWNEIGHTBL) => (TABLE_HEADER, &[NDTA_PARMS]),
         Some(
             libc::RTM_NEWQDISC
             | libc::RTM_DELQDISC
@@ -196,4 +200,33 @@ pub(super) fn label(label: &[u8]) -> DefaultNla {
 pub(super) fn read_label(attribute: &DefaultNla) -> Option<Bytes> {
     let (kind, label) = read(attribute);
     (kind == IFA_LABEL).then_some(label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_reads_of_a_link_is_left_out_and_its_texts_are_raw() {
+        const NAME: [u8; 12] = *b"\x09\0\x03\0eth0\0\0\0\0";
+        let unread: Vec<u8> = UNREAD
+            .iter()
+            .flat_map(|kind| [[8, 0], kind.to_ne_bytes(), [1; 2], [1; 2]].concat())
+            .collect();
+        let message = |attributes: &[&[u8]]| {
+            let mut bytes = vec![0; MESSAGE_HEADER + LINK_HEADER];
+            bytes[4..6].copy_from_slice(&libc::RTM_NEWLINK.to_ne_bytes());
+            bytes.extend(attributes.concat());
+            let length = u32::try_from(bytes.len()).unwrap();
+            bytes[..4].copy_from_slice(&length.to_ne_bytes());
+            bytes
+        };
+        let mut raw = NAME;
+        raw[2..4].copy_from_slice(&(IFLA_IFNAME | RAW).to_ne_bytes());
+        let read = with_raw_texts(&message(&[&unread, &NAME, &unread])).into_owned();
+        assert_eq!(read, message(&[&raw]));
+        // One that ends too early is not read beyond its end.
+        let cut = message(&[&NAME[..6]]);
+        assert_eq!(with_raw_texts(&cut).len(), cut.len());
+    }
 }
