@@ -231,10 +231,10 @@ impl Job {
         }
     }
 
-    /// Whether nothing was changed in the pod yet but that links were created and taken up, and addresses and routes added.
-    pub(super) fn has_only_added(&self) -> bool {
+    /// Whether nothing was changed in the pod yet but that links were created, and by steps that are `others`.
+    pub(super) fn has_only_created_or(&self, others: impl Fn(&Step) -> bool) -> bool {
         let mut done = self.done.iter();
-        done.all(|step| matches!(step, Step::AddLink(_)) || step.is_addition())
+        done.all(|step| matches!(step, Step::AddLink(_)) || others(step))
     }
 
     /// Notes the result of the creation of a link from the host's namespace.

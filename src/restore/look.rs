@@ -9,7 +9,7 @@ use crate::kernel::state;
 use crate::model::address::TENTATIVE;
 use crate::model::sysctl::{SysctlKey, Sysctls};
 use crate::model::{ConflictProbe, IfName, Link, LinkKind, NetState};
-use crate::plan::HostLinks;
+use crate::plan::{HostLinks, Step};
 
 impl Job {
     /// Reads the links, which shows the missing ones, and for a probe the addresses. Of a pod without a missing link everything
@@ -53,7 +53,8 @@ impl Job {
     /// Plans what is missing after links were created; the calling thread is inside the pod's namespace. In a pod that has no other
     /// links these have nothing yet, and the rest is taken to be as recorded: whether it is, the next observation shows.
     pub(super) fn look(&mut self, host: &Host, links: &HostLinks) {
-        if self.before.as_ref().is_none_or(|before| !before.is_empty()) {
+        let had_none = self.before.as_ref().is_some_and(Vec::is_empty);
+        if !had_none || !self.has_only_created_or(|_| false) {
             return self.observe(host, links);
         }
         let state = self.matched.pod.observe_links_inside(host);
@@ -87,7 +88,7 @@ impl Job {
 
     /// The neighbour settings of links that this run has created, and not changed since, are known.
     fn settle_new(&self, state: &mut NetState, host: &Host) {
-        if !self.has_only_added() {
+        if !self.has_only_created_or(Step::is_addition) {
             return;
         }
         let initial = &host.initial_settings;

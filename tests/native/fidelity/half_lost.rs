@@ -1,6 +1,6 @@
 //! One part is lost or changed, and the link stays.
 
-use super::is_repaired;
+use super::{is_repaired, is_repaired_by};
 
 const OBJECTS: &[&str] = &[
     "link set eth0 alias own",
@@ -41,6 +41,26 @@ fn each_single_loss_is_repaired_in_place() {
     ] {
         is_repaired(OBJECTS, &[harm]);
     }
+}
+
+#[test]
+fn what_is_lost_beside_the_only_link_comes_back_with_it() {
+    let objects = [
+        "addr add 10.7.7.7/32 dev lo",
+        "rule add pref 100 from 10.7.7.7 lookup 100",
+        "route add blackhole 172.31.0.0/16",
+        "route add 10.7.0.0/16 dev lo table 100",
+    ];
+    is_repaired_by(&objects, |pod| {
+        for harm in [
+            "addr del 10.7.7.7/32 dev lo",
+            "rule del pref 100",
+            "route del blackhole 172.31.0.0/16",
+            "link del eth0",
+        ] {
+            pod.ip(harm);
+        }
+    });
 }
 
 #[test]
