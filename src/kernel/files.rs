@@ -1,29 +1,47 @@
 //! The files of one folder of `/proc/sys` or sysfs: each holds one value as text.
 
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use nix::fcntl::{self, OFlag};
 use nix::sys::stat::Mode;
 use nix::unistd;
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 const OF_FOLDER: OFlag = OFlag::O_PATH
     .union(OFlag::O_DIRECTORY)
     .union(OFlag::O_CLOEXEC);
 
-/// The folder, which is found once. Names in `/proc/sys/net` cost the more, the more namespaces there are: each has its own file of the same
-/// name, and the kernel compares with all of them (`proc_sys_compare`).
+/// The folder, which is found once.
 pub(super) struct Files(OwnedFd);
 
 impl Files {
+    /// A new instance of a file system of the kernel, such as `sysfs`. It is mounted nowhere, and gone with this value.
+    ///
+    /// # Errors
+    /// `ENOSYS` before Linux 5.2.
+    pub(super) fn mount(filesystem: &str) -> io::Result<Self> {
+        let context = fsopen(filesystem, FsOpenFlags::FSOPEN_CLOEXEC)?;
+        fsconfig_create(&context)?;
+        let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
+            | MountAttrFlags::MOUNT_ATTR_NODEV
+            | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+        Ok(Self(fsmount(
+            &context,
+            FsMountFlags::FSMOUNT_CLOEXEC,
+            attributes,
+        )?))
+    }
+
     pub(super) fn of(folder: &Path) -> nix::Result<Self> {
         fcntl::open(folder, OF_FOLDER, Mode::empty()).map(Self)
     }
 
-    /// Those in the folder of this path below another one.
-    pub(super) fn below(above: &impl AsFd, path: &Path) -> nix::Result<Self> {
-        fcntl::openat(above, path, OF_FOLDER, Mode::empty()).map(Self)
+    /// Those in the folder of this path below.
+    pub(super) fn below(&self, path: &Path) -> nix::Result<Self> {
+        fcntl::openat(&self.0, path, OF_FOLDER, Mode::empty()).map(Self)
     }
 
     /// A file of this path, to be written.
@@ -41,11 +59,5 @@ impl Files {
         let mut text = [0; LONGEST];
         let length = unistd::read(&file, &mut text).ok()?;
         parse(str::from_utf8(&text[..length]).ok()?.trim())
-    }
-}
-
-impl AsFd for Files {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
     }
 }

@@ -1,5 +1,6 @@
 //! Per-interface sysctls through `/proc/sys/net`, which shows the namespace of the calling thread.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
@@ -51,7 +52,7 @@ pub(super) fn complete(settings: &mut Sysctls, dev: &IfName, with_secret: bool) 
         if undumped.is_empty() && !has_secret {
             continue;
         }
-        let Ok(files) = Files::of(&path(folder, dev.as_bytes())) else {
+        let Ok(files) = files_of(folder, dev) else {
             continue;
         };
         let number = |text: &str| text.parse().ok();
@@ -62,6 +63,34 @@ pub(super) fn complete(settings: &mut Sysctls, dev: &IfName, with_secret: bool) 
             settings.stable_secret = files.read(STABLE_SECRET, |text| text.parse().ok());
         }
     }
+}
+
+thread_local! {
+    /// A `/proc` of this thread's own, and for how many interfaces it was used.
+    static OWN: RefCell<Option<(Files, usize)>> = const { RefCell::new(None) };
+}
+
+/// The files of an interface of the calling thread's namespace.
+///
+/// In one `/proc` the kernel compares a name with those of all namespaces that were ever looked at there (`proc_sys_compare` in
+/// `fs/proc/proc_sysctl.c`), which costs more than all else that is read of a pod. A new instance knows no name yet. Where none can be
+/// mounted, it is that of all.
+fn files_of(folder: Folder, dev: &IfName) -> nix::Result<Files> {
+    /// More cost the comparison again, fewer the mount.
+    const USES: usize = 16;
+    OWN.with_borrow_mut(|own| {
+        let (proc, uses) = match own.take() {
+            Some((proc, uses)) if uses < USES => (proc, uses),
+            _ => {
+                let shared = |_| Files::of(Path::new("/proc"));
+                (Files::mount("proc").or_else(shared)?, 0)
+            }
+        };
+        let path = Path::new("sys/net").join(folder.as_str());
+        let files = proc.below(&path.join(OsStr::from_bytes(dev.as_bytes())));
+        *own = Some((proc, uses + 1));
+        files
+    })
 }
 
 /// Whether a new interface starts with these settings, as far as its link dump lacks them, unless its namespace was told otherwise

@@ -2,11 +2,8 @@
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-
-use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 use super::Errno;
 use super::files::Files;
@@ -15,23 +12,17 @@ use crate::model::sysfs::{OF_LINK, OF_QUEUE, SysfsKey, SysfsSettings, SysfsValue
 use crate::model::{IfName, Link, LinkKind};
 
 /// A sysfs that shows the links of the namespace in which it was made. It is gone with this value.
-struct Sysfs(OwnedFd);
+struct Sysfs(Files);
 
 impl Sysfs {
     fn here() -> io::Result<Self> {
-        let context = fsopen("sysfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-        fsconfig_create(&context)?;
-        let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
-            | MountAttrFlags::MOUNT_ATTR_NODEV
-            | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-        let mount = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
-        Ok(Self(mount))
+        Files::mount("sysfs").map(Self)
     }
 
     /// The files of a link. Those of one without hardware are found sooner by its place than by its class.
     fn files(&self, dev: &IfName) -> nix::Result<Files> {
         let dev = OsStr::from_bytes(dev.as_bytes());
-        let below = |folder: &str| Files::below(&self.0, &Path::new(folder).join(dev));
+        let below = |folder: &str| self.0.below(&Path::new(folder).join(dev));
         below("devices/virtual/net").or_else(|_| below("class/net"))
     }
 
@@ -54,7 +45,7 @@ impl Sysfs {
             });
             for number in 0..count {
                 let queue = format!("queues/{prefix}{number}");
-                let Ok(files) = Files::below(&of_link, Path::new(&queue)) else {
+                let Ok(files) = of_link.below(Path::new(&queue)) else {
                     break;
                 };
                 for setting in names {

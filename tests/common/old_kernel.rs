@@ -1,5 +1,5 @@
-//! A kernel without cookies of network namespaces, as Linux before 5.14: a filter answers the query with the errno
-//! of those kernels.
+//! A kernel without cookies of network namespaces, as Linux before 5.14, or without fsopen(2), as before 5.2: a filter answers with
+//! the errno of those kernels.
 
 use std::collections::BTreeMap;
 use std::process::{Child, Command};
@@ -20,23 +20,31 @@ impl Node {
     pub fn netfix_on_old_kernel(&self, words: &str) -> Run {
         run(&mut self.netfix_command(&["timeout", "120"], words))
     }
+
+    /// The same on a kernel without fsopen(2).
+    pub fn netfix_without_fsopen(&self, words: &str) -> Run {
+        let rules = BTreeMap::from([(libc::SYS_fsopen, Vec::new())]);
+        let filter = filter(rules, libc::ENOSYS);
+        let mut command = self.netfix_command(&["timeout", "120"], words);
+        within(&filter, || Run::of(&mut command))
+    }
 }
 
 /// Runs a command until it ends.
 pub fn run(command: &mut Command) -> Run {
-    within(|| Run::of(command))
+    within(&without_cookies(), || Run::of(command))
 }
 
 /// Starts a command.
 pub fn spawn(command: &mut Command) -> std::io::Result<Child> {
-    within(|| command.spawn())
+    within(&without_cookies(), || command.spawn())
 }
 
 /// Processes that the thread starts inherit its filter.
-fn within<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+fn within<T: Send>(filter: &BpfProgram, work: impl FnOnce() -> T + Send) -> T {
     let result = std::thread::scope(|scope| {
         let inside = scope.spawn(|| {
-            seccompiler::apply_filter(&filter())
+            seccompiler::apply_filter(filter)
                 .expect("a filter of system calls on a scratch thread");
             work()
         });
@@ -45,7 +53,7 @@ fn within<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-fn filter() -> BpfProgram {
+fn without_cookies() -> BpfProgram {
     let is = |argument, value| {
         SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
             .expect("a condition")
@@ -54,11 +62,13 @@ fn filter() -> BpfProgram {
         is(1, u64::from(libc::SOL_SOCKET.unsigned_abs())),
         is(2, SO_NETNS_COOKIE),
     ];
-    let rules = BTreeMap::from([(
-        libc::SYS_getsockopt,
-        vec![SeccompRule::new(conditions).expect("a rule")],
-    )]);
-    let refuse = SeccompAction::Errno(libc::ENOPROTOOPT.unsigned_abs());
+    let rule = SeccompRule::new(conditions).expect("a rule");
+    let rules = BTreeMap::from([(libc::SYS_getsockopt, vec![rule])]);
+    filter(rules, libc::ENOPROTOOPT)
+}
+
+fn filter(rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32) -> BpfProgram {
+    let refuse = SeccompAction::Errno(errno.unsigned_abs());
     let machine = std::env::consts::ARCH
         .try_into()
         .expect("an architecture that can be filtered");

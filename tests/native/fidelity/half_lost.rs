@@ -1,6 +1,9 @@
 //! One part is lost or changed, and the link stays.
 
+use std::path::Path;
+
 use super::{is_repaired, is_repaired_by};
+use crate::common::{Node, Pod};
 
 const OBJECTS: &[&str] = &[
     "link set eth0 alias own",
@@ -85,10 +88,8 @@ fn flags_and_an_alias_of_255_bytes_come_back() {
     ]);
 }
 
-#[test]
-fn settings_that_the_link_dump_lacks_come_back() {
-    use std::path::Path;
-    let node = crate::common::Node::new();
+/// A pod with other values of them.
+fn with_undumped_settings(node: &Node) -> Pod<'_> {
     let pod = node.pod("web").simple();
     let keys = [
         "ra_honor_pio_life",
@@ -99,5 +100,23 @@ fn settings_that_the_link_dump_lacks_come_back() {
     for key in keys.iter().filter(exists) {
         pod.ns.set_sysctl(&format!("ipv6/conf/eth0/{key}"), "1");
     }
+    pod
+}
+
+#[test]
+fn settings_that_the_link_dump_lacks_come_back() {
+    let node = Node::new();
+    let pod = with_undumped_settings(&node);
     node.assert_all_survive_a_loss(&[pod]);
+}
+
+#[test]
+fn without_a_proc_of_its_own_netfix_reads_that_of_all() {
+    let node = Node::new();
+    let pod = with_undumped_settings(&node);
+    let before = pod.capture();
+    node.netfix_without_fsopen("snapshot").exits(0);
+    node.lose_and_reload();
+    node.netfix_without_fsopen("restore").exits(0);
+    pod.assert_same_as(&before);
 }
