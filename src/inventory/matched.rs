@@ -64,35 +64,32 @@ impl Matched {
         Ok(state)
     }
 
-    /// The state of the pod if of these links those of the names `new` have nothing but their settings yet, and all else is as
-    /// recorded; `None` where more than links, addresses, routes and rules is recorded.
-    pub(crate) fn expected(&self, links: NetState, new: &[IfName]) -> Option<NetState> {
+    /// Whether the pod has no links but those of the names `new`, and its record nothing but links, addresses, routes and rules.
+    pub(crate) fn has_only_links(&self, links: &NetState, new: &[IfName]) -> bool {
         let is_known = |link: &Link| link.kind == LinkKind::Loopback || new.contains(&link.name);
         if self.partial.is_some() || !links.links.iter().all(is_known) {
-            return None;
+            return false;
         }
         let recorded = self.recorded().0;
-        let has_more = Needs::of(&recorded, &links.links) != Needs::default()
-            || recorded
-                .links
-                .iter()
-                .any(|link| !link.sysfs.is_empty() || !sysctl::are_initial(&link.sysctls));
-        if has_more {
-            return None;
-        }
+        let is_plain = |link: &Link| link.sysfs.is_empty() && sysctl::are_initial(&link.sysctls);
+        Needs::of(&recorded, &links.links) == Needs::default()
+            && recorded.links.iter().all(is_plain)
+    }
+
+    /// The state of such a pod if the links `new` have nothing but their settings yet, and all else is as recorded.
+    pub(crate) fn expected(&self, links: NetState, new: &[IfName]) -> NetState {
+        let recorded = self.recorded().0;
         let is_old = |dev: &IfName| !new.contains(dev);
-        let addresses = recorded
-            .addresses
-            .iter()
-            .filter(|address| is_old(&address.dev));
+        let addresses = recorded.addresses.iter();
+        let addresses = addresses.filter(|address| is_old(&address.dev));
         let routes = recorded.routes.iter();
         let routes = routes.filter(|route| route.devs().into_iter().all(is_old));
-        Some(NetState {
+        NetState {
             addresses: addresses.cloned().collect(),
             routes: routes.cloned().collect(),
             rules: recorded.rules.clone(),
             ..links
-        })
+        }
     }
 
     /// What must be read, with these links, to see whether something of its record is missing.

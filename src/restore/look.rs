@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::job::Job;
 use super::probe_targets;
 use crate::inventory::observe::Host;
-use crate::kernel::state;
+use crate::kernel::{Error, state};
 use crate::model::address::TENTATIVE;
 use crate::model::sysctl::{SysctlKey, Sysctls};
 use crate::model::{ConflictProbe, IfName, Link, LinkKind, NetState};
@@ -53,34 +53,39 @@ impl Job {
     /// Plans what is missing after links were created; the calling thread is inside the pod's namespace. In a pod that has no other
     /// links these have nothing yet, and the rest is taken to be as recorded: whether it is, the next observation shows.
     pub(super) fn look(&mut self, host: &Host, links: &HostLinks) {
+        let state = match self.links_inside(host) {
+            Ok(state) => state,
+            Err(error) => return self.give_up(&error),
+        };
         let had_none = self.before.as_ref().is_some_and(Vec::is_empty);
-        if !had_none || !self.has_only_created_or(|_| false) {
-            return self.observe(host, links);
-        }
-        let state = self.matched.pod.observe_links_inside(host);
-        let state = state.map(|mut state| {
-            self.settle_new(&mut state, host);
-            self.matched.expected(state, &self.created)
-        });
-        match state {
-            Ok(Some(state)) => {
-                let plan = self.matched.plan(&state, None, links, &self.created);
-                self.last = Some((state, plan));
-            }
-            Ok(None) => self.observe(host, links),
-            Err(error) => self.give_up(&error),
+        let is_new = had_none && self.has_only_created_or(|_| false);
+        if is_new && self.matched.has_only_links(&state, &self.created) {
+            let state = self.matched.expected(state, &self.created);
+            let plan = self.matched.plan(&state, None, links, &self.created);
+            self.last = Some((state, plan));
+        } else {
+            self.complete(state, links);
         }
     }
 
     /// Observes as far as its record needs it, and plans; the calling thread is inside the pod's namespace.
     pub(super) fn observe(&mut self, host: &Host, links: &HostLinks) {
-        let state = self.matched.pod.observe_links_inside(host);
-        let state = state.and_then(|mut state| {
-            self.settle_new(&mut state, host);
-            let needs = self.matched.needs(&state);
-            self.matched.complete_inside(state, needs)
-        });
-        match state {
+        match self.links_inside(host) {
+            Ok(state) => self.complete(state, links),
+            Err(error) => self.give_up(&error),
+        }
+    }
+
+    fn links_inside(&mut self, host: &Host) -> Result<NetState, Error> {
+        let mut state = self.matched.pod.observe_links_inside(host)?;
+        self.settle_new(&mut state, host);
+        Ok(state)
+    }
+
+    /// Reads the rest, and plans.
+    fn complete(&mut self, state: NetState, links: &HostLinks) {
+        let needs = self.matched.needs(&state);
+        match self.matched.complete_inside(state, needs) {
             Ok(state) => self.note(state, links),
             Err(error) => self.give_up(&error),
         }
