@@ -2,7 +2,7 @@
 //! read twice.
 
 use super::Inventory;
-use super::observe::{self, Observed};
+use super::observe::{self, Observed, Pod};
 use crate::matching::{Selection, StoredRecord};
 use crate::progress::{Listener, Phase, Progress};
 use crate::refusal::Refusal;
@@ -39,37 +39,34 @@ impl Look {
         })
     }
 
-    /// A copy of the inventory whose pods are as they were seen: none is open, and what could be read is not read again.
-    pub(crate) fn copy(&self) -> Result<Inventory, Refusal> {
-        let Inventory {
+    /// From now on what could be read is not read again, by whomever.
+    pub(crate) fn keep(&mut self) {
+        for (pod, observed) in self.inventory.pods.iter_mut().zip(&self.observed) {
+            pod.seen = observed.as_ref().ok().map(|(state, _)| state.clone());
+        }
+    }
+}
+
+impl Inventory {
+    /// The same, and none of its pods is open.
+    pub(crate) fn closed_copy(&self) -> Result<Self, Refusal> {
+        let Self {
             node,
             host,
             pods,
             closed,
             problems,
             answer,
-        } = &self.inventory;
+        } = self;
         let host = host.copy();
-        let pods = pods.iter().zip(&self.observed);
-        let pods = pods.map(|(pod, observed)| {
-            let seen = observed.as_ref().ok().map(|(state, _)| state.clone());
-            pod.closed_copy(seen)
-        });
-        Ok(Inventory {
+        Ok(Self {
             node: node.clone(),
             host: host.map_err(|error| super::cannot_observe("host", &error))?,
-            pods: pods.collect(),
+            pods: pods.iter().map(Pod::closed_copy).collect(),
             closed: closed.clone(),
             problems: problems.clone(),
             answer: answer.clone(),
         })
-    }
-
-    /// From now on what could be read is not read again.
-    pub(crate) fn keep(&mut self) {
-        for (pod, observed) in self.inventory.pods.iter_mut().zip(&self.observed) {
-            pod.seen = observed.as_ref().ok().map(|(state, _)| state.clone());
-        }
     }
 }
 

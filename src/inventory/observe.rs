@@ -147,8 +147,8 @@ impl Pod {
         self.seen.is_some()
     }
 
-    /// A copy that is not open, of a pod that was seen so.
-    pub(super) fn closed_copy(&self, seen: Option<NetState>) -> Self {
+    /// The same, not open.
+    pub(super) fn closed_copy(&self) -> Self {
         Self {
             netns: self.netns.closed_copy(),
             info: self.info.clone(),
@@ -156,7 +156,7 @@ impl Pod {
             paths: self.paths.clone(),
             owner: self.owner.clone(),
             socket: None,
-            seen,
+            seen: self.seen.clone(),
             host_id: self.host_id,
         }
     }

@@ -100,16 +100,22 @@ pub(crate) struct Seen {
 /// Looks at the machine, and once more where what a pod has lost may be gone a moment later. What cannot be queried or written is
 /// an error: --force does not help there.
 pub(crate) fn look(request: &Request<'_>, context: &mut Context) -> Result<Seen, Refusal> {
-    let seen = look_once(request, context)?;
-    if !seen.captured.has_degraded() {
-        return Ok(seen);
+    let mut looks = 0;
+    loop {
+        let seen = look_and_check(request, context, &mut looks)?;
+        if looks > 1 || !seen.captured.has_degraded() {
+            return Ok(seen);
+        }
+        thread::sleep(SECOND_LOOK);
     }
-    drop(seen);
-    thread::sleep(SECOND_LOOK);
-    look_once(request, context)
 }
 
-fn look_once(request: &Request<'_>, context: &mut Context) -> Result<Seen, Refusal> {
+/// The same, as often as the check needs it; counts the looks.
+fn look_and_check(
+    request: &Request<'_>,
+    context: &mut Context,
+    looks: &mut usize,
+) -> Result<Seen, Refusal> {
     let Context {
         store, progress, ..
     } = context;
@@ -121,8 +127,10 @@ fn look_once(request: &Request<'_>, context: &mut Context) -> Result<Seen, Refus
     };
     let mut last = None;
     let look = |progress: &mut dyn Listener| {
-        let look = Look::take(check.selection, check.runtimes, store, progress)?;
-        let copy = look.copy();
+        *looks += 1;
+        let mut look = Look::take(check.selection, check.runtimes, store, progress)?;
+        look.keep();
+        let copy = look.inventory.closed_copy();
         last = Some(look);
         copy
     };
@@ -134,15 +142,15 @@ fn look_once(request: &Request<'_>, context: &mut Context) -> Result<Seen, Refus
     if let Some(at) = blockers.iter().position(is_final) {
         return Err(blockers.swap_remove(at).into());
     }
-    let Some(mut look) = last else {
+    let Some(look) = last else {
         return Err(panicked().into());
     };
-    look.keep();
+    let (captured, inventory) = capture(look, check.selection, store);
     Ok(Seen {
         blockers,
         left_out: LeftOut::new(checked.left_out),
-        captured: capture(&mut look, check.selection, store),
-        inventory: look.inventory,
+        captured,
+        inventory,
     })
 }
 

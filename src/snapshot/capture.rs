@@ -25,12 +25,14 @@ use crate::plan::snapshot_quality;
 use crate::runtime::Answer;
 use crate::store::{self, Store};
 
-/// Takes down what was seen of the host and the selected pods.
-pub(crate) fn capture(look: &mut Look, selection: &Selection, store: &Store) -> Captured {
+/// Takes down what was seen of the host and the selected pods; returns these too, without their problems.
+pub(crate) fn capture(look: Look, selection: &Selection, store: &Store) -> (Captured, Inventory) {
     let created = now();
-    let observed = std::mem::take(&mut look.observed);
-    let stored = std::mem::take(&mut look.stored);
-    let inventory = &mut look.inventory;
+    let Look {
+        stored,
+        mut inventory,
+        observed,
+    } = look;
     let mut incomplete = !inventory.is_complete();
     let Inventory {
         node,
@@ -39,7 +41,7 @@ pub(crate) fn capture(look: &mut Look, selection: &Selection, store: &Store) -> 
         closed: _,
         problems,
         answer,
-    } = inventory;
+    } = &mut inventory;
     let mut problems = std::mem::take(problems);
     let links_now = dump::links(&mut host.socket, None, &mut Vec::new());
     let links_now = links_now.unwrap_or_else(|error| {
@@ -75,7 +77,7 @@ pub(crate) fn capture(look: &mut Look, selection: &Selection, store: &Store) -> 
     if everything && !captured.incomplete {
         captured.find_gone(pods);
     }
-    captured
+    (captured, inventory)
 }
 
 /// What several of the pods that could be read and the host have.

@@ -103,6 +103,6 @@ fn look(
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Captured, Refusal> {
-    let mut look = Look::take(request.selection, request.runtimes, store, progress)?;
-    Ok(capture(&mut look, request.selection, store))
+    let look = Look::take(request.selection, request.runtimes, store, progress)?;
+    Ok(capture(look, request.selection, store).0)
 }
