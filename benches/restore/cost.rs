@@ -16,12 +16,7 @@ pub struct Cost {
 impl Cost {
     /// That of `work`, which is done by programs that have ended after it.
     pub fn of_programs(work: impl FnOnce()) -> Self {
-        let timed = || {
-            let start = Instant::now();
-            work();
-            start.elapsed()
-        };
-        Self::with_clock(UsageWho::RUSAGE_CHILDREN, timed)
+        Self::of_programs_timed(|| timed(work))
     }
 
     /// The same, where `work` returns the time on the clock.
@@ -31,12 +26,7 @@ impl Cost {
 
     /// That of `work` in this process, printed for [`Cost::printed`].
     pub fn print(work: impl FnOnce()) {
-        let timed = || {
-            let start = Instant::now();
-            work();
-            start.elapsed()
-        };
-        let Self { took, user, system } = Self::with_clock(UsageWho::RUSAGE_SELF, timed);
+        let Self { took, user, system } = Self::with_clock(UsageWho::RUSAGE_SELF, || timed(work));
         println!(
             "{} {} {}",
             took.as_nanos(),
@@ -69,6 +59,12 @@ impl Cost {
             system: system_then.saturating_sub(system),
         }
     }
+}
+
+fn timed(work: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    work();
+    start.elapsed()
 }
 
 fn processor_time(who: UsageWho) -> (Duration, Duration) {

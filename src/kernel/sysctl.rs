@@ -18,8 +18,14 @@ use crate::model::sysctl::{Folder, Settings, SysctlKey, Sysctls};
 /// The folder with the initial values of a new interface.
 const DEFAULT: &[u8] = b"default";
 
+const PROC: &str = "/proc";
+
 fn path(folder: Folder, dev: &[u8]) -> PathBuf {
-    let folder = Path::new("/proc/sys/net").join(folder.as_str());
+    Path::new(PROC).join(below_proc(folder, dev))
+}
+
+fn below_proc(folder: Folder, dev: &[u8]) -> PathBuf {
+    let folder = Path::new("sys/net").join(folder.as_str());
     folder.join(OsStr::from_bytes(dev))
 }
 
@@ -82,12 +88,11 @@ fn files_of(folder: Folder, dev: &IfName) -> nix::Result<Files> {
         let (proc, uses) = match own.take() {
             Some((proc, uses)) if uses < USES => (proc, uses),
             _ => {
-                let shared = |_| Files::of(Path::new("/proc"));
+                let shared = |_| Files::of(Path::new(PROC));
                 (Files::mount("proc").or_else(shared)?, 0)
             }
         };
-        let path = Path::new("sys/net").join(folder.as_str());
-        let files = proc.below(&path.join(OsStr::from_bytes(dev.as_bytes())));
+        let files = proc.below(&below_proc(folder, dev.as_bytes()));
         *own = Some((proc, uses + 1));
         files
     })

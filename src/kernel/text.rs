@@ -46,14 +46,16 @@ pub(super) const FRA_OIFNAME: u16 = 17;
 /// A message with its texts as raw attributes.
 pub(super) fn with_raw_texts(message: &[u8]) -> Cow<'_, [u8]> {
     let kind = message.get(4..6).map(|kind| [kind[0], kind[1]]);
-    let (header, texts): (usize, &[u16]) = match kind.map(u16::from_ne_bytes) {
+    let (header, texts, unread): (usize, &[u16], &[u16]) = match kind.map(u16::from_ne_bytes) {
         Some(libc::RTM_NEWLINK | libc::RTM_DELLINK) => {
             const RAW: [u16; 4] = [IFLA_IFNAME, IFLA_IFALIAS, IFLA_AF_SPEC, IFLA_ALT_IFNAME];
-            (LINK_HEADER, &RAW)
+            (LINK_HEADER, &RAW, &UNREAD)
         }
-        Some(libc::RTM_NEWADDR | libc::RTM_DELADDR) => (ADDRESS_HEADER, &[IFA_LABEL]),
-        Some(libc::RTM_NEWRULE | libc::RTM_DELRULE) => (RULE_HEADER, &[FRA_IIFNAME, FRA_OIFNAME]),
-        Some(libc::RTM_NEWNEIGHTBL) => (TABLE_HEADER, &[NDTA_PARMS]),
+        Some(libc::RTM_NEWADDR | libc::RTM_DELADDR) => (ADDRESS_HEADER, &[IFA_LABEL], &[]),
+        Some(libc::RTM_NEWRULE | libc::RTM_DELRULE) => {
+            (RULE_HEADER, &[FRA_IIFNAME, FRA_OIFNAME], &[])
+        }
+        Some(libc::RTM_NEWNEIGHTBL) => (TABLE_HEADER, &[NDTA_PARMS], &[]),
         Some(
             libc::RTM_NEWQDISC
             | libc::RTM_DELQDISC
@@ -61,16 +63,11 @@ pub(super) fn with_raw_texts(message: &[u8]) -> Cow<'_, [u8]> {
             | libc::RTM_DELTCLASS
             | libc::RTM_NEWTFILTER
             | libc::RTM_DELTFILTER,
-        ) => (TRAFFIC_HEADER, &TRAFFIC),
+        ) => (TRAFFIC_HEADER, &TRAFFIC, &[]),
         _ => return message.into(),
     };
     let Some((header, attributes)) = message.split_at_checked(MESSAGE_HEADER + header) else {
         return message.into();
-    };
-    let unread: &[u16] = if texts.contains(&IFLA_AF_SPEC) {
-        &UNREAD
-    } else {
-        &[]
     };
     let mut raw = Vec::with_capacity(message.len());
     raw.extend_from_slice(header);

@@ -16,7 +16,8 @@ use crate::inventory::survey::Surveyed;
 use crate::inventory::visit::visit;
 use crate::kernel::{Error, netns, state};
 use crate::matching::Selection;
-use crate::model::{Bytes, Problem};
+use crate::model::Bytes;
+use crate::model::text::join;
 use crate::plan::{HostLinks, Step};
 use crate::refusal::Refusal;
 use crate::runtime::{Config, Which};
@@ -41,7 +42,7 @@ impl Ready {
             baseline,
             matched,
             ..
-        } = survey(state_dir, netns).map_err(|refusal| lines(&refusal.problems))?;
+        } = survey(state_dir, netns).map_err(|refusal| join(&refusal.problems, "\n"))?;
         let (host_plan, mut links) = plan_of(&host, &baseline);
         links.confirm(&host.state);
         let mut jobs: Vec<Job> = matched.into_iter().map(Job::new).collect();
@@ -118,9 +119,4 @@ fn check(failures: &[Failure]) -> Result<(), String> {
     first.map_or(Ok(()), |Failure { step, error }| {
         Err(format!("{step}: {error}"))
     })
-}
-
-fn lines(problems: &[Problem]) -> String {
-    let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    lines.join("\n")
 }
