@@ -1,10 +1,11 @@
 //! Exports to the code which source this build is of, for `env!`:
 //!
-//! - `NETFIX_COMMIT`: the commit, such as `5d5c03e`; `unknown` without one
+//! - `NETFIX_BUILT_COMMIT`: the commit, such as `5d5c03e`; `unknown` without one
 //! - `NETFIX_VERSION`: `0.1.0 (5d5c03e 2026-11-23)`, with the day of the commit
 //!
 //! From git where this folder is a checkout, else from the variable `NETFIX_COMMIT` of the build's environment, which holds the
-//! commit and may hold its day: `NETFIX_COMMIT="5d5c03e 2026-11-23"`.
+//! commit and may hold its day: `NETFIX_COMMIT="5d5c03e 2026-11-23"`. That has another name than what is exported: cargo sets the
+//! exported variables for tests, and a test that runs cargo would build everything anew, below the other tests.
 
 #![allow(clippy::print_stdout, reason = "cargo reads it")]
 
@@ -26,7 +27,7 @@ fn main() {
         .unwrap_or_else(|| "unknown".to_owned());
     let id = commit.split_whitespace().next().unwrap_or_default();
     let version = env::var("CARGO_PKG_VERSION").unwrap_or_default();
-    println!("cargo::rustc-env=NETFIX_COMMIT={id}");
+    println!("cargo::rustc-env=NETFIX_BUILT_COMMIT={id}");
     println!("cargo::rustc-env=NETFIX_VERSION={version} ({commit})");
 }
 

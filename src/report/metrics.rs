@@ -43,7 +43,7 @@ pub(crate) fn metrics(check: &CheckView, problems: &[Problem], around: &Surround
         [(
             labels(&[
                 ("version", env!("CARGO_PKG_VERSION")),
-                ("commit", env!("NETFIX_COMMIT")),
+                ("commit", env!("NETFIX_BUILT_COMMIT")),
             ]),
             1,
         )],
