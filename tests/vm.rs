@@ -223,26 +223,22 @@ fn native_tests(work: &Work) -> String {
         .stderr(Stdio::inherit());
     let text = cargo.output().map(|output| output.stdout);
     let text = String::from_utf8(text.unwrap_or_default()).unwrap_or_default();
-    let messages = text
+    let messages: Vec<_> = text
         .lines()
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let is_netfix =
-        |message: &serde_json::Value| message["executable"] == env!("CARGO_BIN_EXE_netfix");
-    let mut path = String::new();
-    for message in messages {
-        if is_netfix(&message) && message["fresh"] != true {
-            let text = "cargo has built netfix anew for a test that runs cargo".to_owned();
-            lock(&work.results).add("netfix_is_built_once".to_owned(), "0", Some(text));
-        }
-        if message["target"]["name"] == "native" {
-            path = message["executable"]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned();
-        }
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .collect();
+    let is_new = |message: &serde_json::Value| {
+        message["executable"] == env!("CARGO_BIN_EXE_netfix") && message["fresh"] != true
+    };
+    if messages.iter().any(is_new) {
+        let text = "cargo has built netfix anew for a test that runs cargo".to_owned();
+        lock(&work.results).add("netfix_is_built_once".to_owned(), "0", Some(text));
     }
+    let mut binaries = messages.iter().rev();
+    let binary = binaries.find(|message| message["target"]["name"] == "native");
+    let path = binary.and_then(|message| message["executable"].as_str());
     // If it is empty, the scenario that runs it fails.
-    path
+    path.unwrap_or_default().to_owned()
 }
 
 impl Work {

@@ -7,9 +7,9 @@ use crate::checked;
 use crate::inventory::cgroup::Owner;
 use crate::inventory::discover::Found;
 use crate::inventory::visit::{prove, visit};
-use crate::kernel::dump::{self, HostView, Names};
+use crate::kernel::dump::{HostView, Names};
 use crate::kernel::nsid::{self, HostId};
-use crate::kernel::{Error, Netns, Socket, netns, state, sysfs};
+use crate::kernel::{Error, Netns, Socket, ifreq, netns, state, sysfs};
 use crate::matching::PodFacts;
 use crate::model::problem::InventoryCause;
 use crate::model::sysctl::Sysctls;
@@ -253,13 +253,13 @@ fn observe_part(
     states.into_iter().map(|state| state?).collect()
 }
 
-/// Reads every pod, side by side, and its table of links once more afterwards: the state, and the link that was lost while
-/// it was read. The results are in the order of the pods.
+/// Reads every pod, side by side, and asks once more for its links afterwards: the state, and the link that was lost while it
+/// was read. The results are in the order of the pods.
 pub fn observe_pods_twice(pods: &mut [Pod], host: &Host) -> Vec<Observed> {
     let read = |pod: &mut Pod| {
         let mut state = pod.observe_inside(host)?;
         sysfs::complete(&mut state.links)?;
-        let torn = snapshot_quality::torn(&state, &dump::bare_links(pod.socket()?)?);
+        let torn = ifreq::lost(pod.socket()?, &state.links)?.map(snapshot_quality::what);
         Ok((state, torn))
     };
     let states = visit(pods, read);

@@ -50,12 +50,6 @@ pub fn links(
         .collect())
 }
 
-/// The links of the namespace from their table alone, without parents, hardware and secrets.
-pub fn bare_links(socket: &mut Socket) -> Result<Vec<Link>, Error> {
-    let raws = link_table(socket, &mut Vec::new())?;
-    Ok(raws.into_iter().map(|raw| raw.link).collect())
-}
-
 pub(super) fn link_table(
     socket: &mut Socket,
     unsupported: &mut Vec<String>,

@@ -2,10 +2,9 @@
 //!
 //! By ioctl(2), because kernels before 5.6 report the permanent MAC nowhere else.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
-
+use super::ifreq;
 use crate::model::{Hardware, IfName, Link, Mac, Nic};
 
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
@@ -31,17 +30,16 @@ struct PermanentAddress {
     data: [u8; 32],
 }
 
-/// `struct ifreq` with the member that ethtool uses.
+/// A pointer to one, padded to the size of the union in `struct ifreq`.
 #[repr(C)]
-struct Request<T> {
-    name: [u8; libc::IFNAMSIZ],
-    data: *mut T,
+struct Data<T> {
+    pointer: *mut T,
     rest: [u8; 16],
 }
 
 /// Queries a device of the calling thread's namespace; what the driver does not report is `None`.
 pub(super) fn hardware(name: &IfName) -> Hardware {
-    let Some(socket) = open() else {
+    let Ok(socket) = ifreq::open() else {
         return Hardware::default();
     };
     let info = driver(&socket, name);
@@ -54,7 +52,9 @@ pub(super) fn hardware(name: &IfName) -> Hardware {
 
 /// The same with the versions of driver and firmware, of a link of any kind.
 pub(crate) fn nic(link: &Link) -> Nic {
-    let info = open().and_then(|socket| driver(&socket, &link.name));
+    let info = ifreq::open()
+        .ok()
+        .and_then(|socket| driver(&socket, &link.name));
     let info = info.as_ref();
     let hardware = link.hardware.as_ref();
     Nic {
@@ -66,12 +66,6 @@ pub(crate) fn nic(link: &Link) -> Nic {
         permanent_mac: hardware.and_then(|hardware| hardware.permanent_mac),
         carrier: link.flags.carrier,
     }
-}
-
-fn open() -> Option<OwnedFd> {
-    // A socket of any family does. The services of the timers may open no Internet socket.
-    let (family, kind) = (AddressFamily::Unix, SockType::Datagram);
-    socket(family, kind, SockFlag::SOCK_CLOEXEC, None).ok()
 }
 
 fn driver(socket: &OwnedFd, name: &IfName) -> Option<DriverInfo> {
@@ -100,17 +94,15 @@ fn permanent_mac(socket: &OwnedFd, name: &IfName) -> Option<Mac> {
 
 #[allow(unsafe_code)]
 fn ethtool<T>(socket: &OwnedFd, name: &IfName, data: &mut T) -> Option<()> {
-    let mut request = Request {
-        name: [0; libc::IFNAMSIZ],
-        data,
+    let data = Data {
+        pointer: &raw mut *data,
         rest: [0; 16],
     };
-    let bytes = name.as_bytes();
-    request.name[..bytes.len()].copy_from_slice(bytes);
-    // SAFETY: `request` is laid out like `struct ifreq` and is at least as large; `data` points to the
-    // structure that the command in its first word names, alive and exclusively borrowed for the call.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
-    (result == 0).then_some(())
+    // SAFETY: `ifr_data`, padded to the size of the union; it points to the structure that the command in its first word names,
+    // alive and exclusively borrowed for the call.
+    unsafe { ifreq::ioctl(socket, SIOCETHTOOL, name, data) }
+        .ok()
+        .map(drop)
 }
 
 /// A fixed-size C string; `None` when it is empty or `N/A`.

@@ -17,6 +17,7 @@ mod files;
 pub mod frame;
 mod host;
 pub mod icmp;
+pub mod ifreq;
 pub mod link;
 mod message;
 pub mod multicast;

@@ -1,23 +1,21 @@
 //! Static memberships of links in link-layer groups (`ip maddress add`): no netlink message reports or adds them.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
-use std::os::fd::AsRawFd;
+use std::fs::File;
+use std::io::{self, Read};
 
 use nix::errno::Errno;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
+use super::ifreq;
 use crate::fault::point;
 use crate::model::{IfName, Mac};
 
 /// The memberships in the calling thread's namespace (`dev_mc_seq_show` in `net/core/dev_addr_lists.c`).
 const FILE: &str = "/proc/thread-self/net/dev_mcast";
 
-/// `struct ifreq` with a hardware address.
+/// `struct sockaddr` with a hardware address, padded to the size of the union in `struct ifreq`.
 #[repr(C)]
-struct Request {
-    name: [u8; libc::IFNAMSIZ],
+struct Address {
     family: u16,
     group: [u8; 14],
     rest: [u8; 8],
@@ -25,7 +23,9 @@ struct Request {
 
 /// The groups that were joined by hand in the calling thread's namespace, by ifindex, each in ascending order.
 pub(super) fn joined() -> io::Result<BTreeMap<u32, Vec<Mac>>> {
-    let bytes = fs::read(FILE)?;
+    // One that grows would be read in small parts.
+    let mut bytes = Vec::with_capacity(4096);
+    File::open(FILE)?.read_to_end(&mut bytes)?;
     let mut groups: BTreeMap<u32, Vec<Mac>> = BTreeMap::new();
     for (index, group) in String::from_utf8_lossy(&bytes).lines().filter_map(by_hand) {
         groups.entry(index).or_default().push(group);
@@ -50,22 +50,17 @@ fn by_hand(line: &str) -> Option<(u32, Mac)> {
 /// `ip maddress add`, in the calling thread's namespace.
 #[allow(unsafe_code)]
 pub fn join(dev: &IfName, group: Mac) -> Result<(), Errno> {
-    let (family, kind) = (AddressFamily::Unix, SockType::Datagram);
-    let socket = socket(family, kind, SockFlag::SOCK_CLOEXEC, None)?;
-    let mut request = Request {
-        name: [0; libc::IFNAMSIZ],
+    let socket = ifreq::open()?;
+    let mut address = Address {
         family: 0,
         group: [0; 14],
         rest: [0; 8],
     };
-    let name = dev.as_bytes();
-    request.name[..name.len()].copy_from_slice(name);
-    request.group[..6].copy_from_slice(&group.0);
+    address.group[..6].copy_from_slice(&group.0);
     point("group join")
         .map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))?;
-    // SAFETY: `request` is laid out like `struct ifreq` and as large, alive and exclusively borrowed for the call.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCADDMULTI, &raw mut request) };
-    Errno::result(result).map(drop)
+    // SAFETY: `ifr_hwaddr`.
+    unsafe { ifreq::ioctl(&socket, libc::SIOCADDMULTI, dev, address) }.map(drop)
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! What a snapshot is worth: whether the moment is a bad one to write things down, and what no checkpoint could bring
 //! back.
 
-use std::collections::HashMap;
-
 use crate::model::address::MCAUTOJOIN;
 use crate::model::problem::SnapshotCause;
 use crate::model::text::escape;
@@ -25,17 +23,6 @@ pub fn loss(good: &NetState, now: &NetState) -> Option<String> {
     first_link(good, is_lost)
 }
 
-/// What disappeared while a pod was read: a link that is gone, down or replaced. The kernel takes a link down before
-/// it removes its routes and addresses, so an earlier read may lack them.
-#[must_use]
-pub fn torn(read: &NetState, links: &[Link]) -> Option<String> {
-    let links: HashMap<_, _> = links.iter().map(|link| (&link.name, link)).collect();
-    first_link(read, |link| {
-        let now = links.get(&link.name).copied();
-        is_gone(link, now) || now.is_some_and(|now| now.index != link.index)
-    })
-}
-
 fn is_gone(link: &Link, now: Option<&Link>) -> bool {
     now.is_none_or(|now| link.flags.up && !now.flags.up)
 }
@@ -45,9 +32,13 @@ fn first_link(state: &NetState, is_it: impl Fn(&Link) -> bool) -> Option<String>
         .links
         .iter()
         .filter(|link| link.kind != LinkKind::Loopback);
-    links
-        .find(|link| is_it(link))
-        .map(|link| format!("{} {}", link.kind.name(), link.name))
+    links.find(|link| is_it(link)).map(what)
+}
+
+/// A link as messages call it that was lost.
+#[must_use]
+pub fn what(link: &Link) -> String {
+    format!("{} {}", link.kind.name(), link.name)
 }
 
 /// What a driver reload would take from a pod and netfix could not restore.

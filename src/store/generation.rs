@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::{Error, Store, file, load_checkpoint, lock};
 use crate::model::problem::StoreCause;
 use crate::model::{NodeState, PodId};
+use crate::side_by_side;
 
 /// One generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +101,9 @@ impl Store {
                     (Ok(here), Ok(there)) if here.is_equal_but_for_times(&there)
                 )
         };
-        ids.into_iter().all(same_checkpoint) && same_node()
+        let ids = ids.into_iter().collect();
+        let held = side_by_side::map(ids, same_checkpoint);
+        held.into_iter().all(|is_held| is_held) && same_node()
     }
 }
 
