@@ -50,10 +50,13 @@ impl Files {
         fcntl::openat(&self.0, path, flags, Mode::empty()).map(File::from)
     }
 
-    /// The text of a file, trimmed and handed to `parse`; `None` as well where it cannot be read.
-    pub(super) fn read<T>(&self, name: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
-        /// The kernel makes no value longer: a page.
-        const LONGEST: usize = 4096;
+    /// The text of a file, trimmed and handed to `parse`; `None` as well where it cannot be read. For `/proc/sys` the kernel
+    /// allocates and clears as much as the `LONGEST` text has (`proc_sys_call_handler`).
+    pub(super) fn read<const LONGEST: usize, T>(
+        &self,
+        name: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
         let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
         let file = fcntl::openat(&self.0, name, flags, Mode::empty()).ok()?;
         let mut text = [0; LONGEST];

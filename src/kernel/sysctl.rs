@@ -62,14 +62,18 @@ pub(super) fn complete(settings: &mut Sysctls, dev: &IfName, with_secret: bool) 
             continue;
         };
         let number = |text: &str| text.parse().ok();
-        let value = |key: &SysctlKey| Some((*key, files.read(key.as_str(), number)?));
+        let value = |key: &SysctlKey| Some((*key, files.read::<LONGEST, _>(key.as_str(), number)?));
         let values: Vec<_> = undumped.iter().filter_map(value).collect();
         settings.folder_mut(folder).extend(values);
         if has_secret {
-            settings.stable_secret = files.read(STABLE_SECRET, |text| text.parse().ok());
+            settings.stable_secret =
+                files.read::<LONGEST, _>(STABLE_SECRET, |text| text.parse().ok());
         }
     }
 }
+
+/// Longer than a number or an IPv6 address.
+const LONGEST: usize = 128;
 
 thread_local! {
     /// A `/proc` of this thread's own, and for how many interfaces it was used.

@@ -59,7 +59,9 @@ impl Sysfs {
 
 /// Reads a setting that is not the default. A link without the feature has no such file, or one that cannot be read.
 fn read_into(settings: &mut SysfsSettings, files: &Files, name: &str, prefix: &str) {
-    let value = files.read(name, |text| SysfsValue::try_from(text.to_owned()).ok());
+    /// The kernel makes no value longer: a page.
+    const LONGEST: usize = 4096;
+    let value = files.read::<LONGEST, _>(name, |text| SysfsValue::try_from(text.to_owned()).ok());
     if let Some(value) = value.filter(|value| !value.is_default())
         && let Ok(key) = SysfsKey::try_from(format!("{prefix}{name}"))
     {
