@@ -8,6 +8,7 @@ use std::process::{Child, Stdio};
 use serde_json::Value;
 
 use crate::common::background::Background;
+use crate::common::moment::Moment;
 use crate::common::{Node, Pod};
 
 /// Enough addresses for a dump of several datagrams.
@@ -68,4 +69,49 @@ fn changing_addresses_never_hide_permanent_ones() {
         short.is_empty(),
         "of {STABLE} addresses only {short:?} were written"
     );
+}
+
+/// A macvlan that is up, under a name that no other link of the machine has.
+fn add_link(pod: &Pod<'_>, words: &str) {
+    pod.macvlan("mode bridge", words);
+    pod.ip("link set eth0 name net7 up");
+}
+
+/// The first snapshot; `change` comes when all but the last of a pod is read.
+fn assert_is_not_recorded(change: impl FnOnce(&Pod<'_>)) {
+    let node = Node::new();
+    let pod = node.pod("web");
+    add_link(&pod, "");
+    pod.ip("addr add 10.77.0.1/24 dev net7");
+    let moment = Moment {
+        call: "openat",
+        holds: "virtual/net/net7",
+        cookies: true,
+    };
+    let run = node.netfix_while("snapshot", &moment, || change(&pod));
+    run.exits(1).errors(&[("unreadable", pod.name())]).names(
+        "unreadable",
+        pod.name(),
+        &["macvlan net7"],
+    );
+    let files = node.state_dir().join("checkpoints").read_dir();
+    assert_eq!(files.expect("the folder").count(), 0);
+}
+
+#[test]
+fn a_pod_whose_link_is_deleted_while_it_is_read_is_not_recorded() {
+    assert_is_not_recorded(|pod| drop(pod.ip("link del net7")));
+}
+
+#[test]
+fn a_pod_whose_link_goes_down_while_it_is_read_is_not_recorded() {
+    assert_is_not_recorded(|pod| drop(pod.ip("link set net7 down")));
+}
+
+#[test]
+fn a_pod_whose_link_is_replaced_while_it_is_read_is_not_recorded() {
+    assert_is_not_recorded(|pod| {
+        pod.ip("link del net7");
+        add_link(pod, "index 77");
+    });
 }
