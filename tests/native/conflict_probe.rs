@@ -415,17 +415,25 @@ fn every_address_is_announced_twice() {
     node.restore();
     let text = text_until_now(&node, &tcpdump);
     let announcement = format!("Request who-has {0} tell {0},", pod.address());
-    let advertisements = [pod.address6(), link_local].map(|address| {
+    let advertisement = |address: &str| {
         format!("{address} > ff02::1: ICMP6, neighbor advertisement, tgt is {address}, length")
-    });
-    for what in [vec![announcement], advertisements.to_vec()].concat() {
+    };
+    // The kernel makes an address usable in a work queue, maybe after the first time.
+    let all = [
+        (announcement, 2),
+        (advertisement(&pod.address6()), 2),
+        (advertisement(&link_local), 1),
+    ];
+    for (what, least) in all {
         let sent = lines_with(&text, &what);
-        assert_eq!(sent.len(), 2, "{what}\n{text}");
+        assert!((least..=2).contains(&sent.len()), "{what}\n{text}");
         assert!(
             sent.iter()
                 .all(|line| line.contains(&format!(" {} > ", pod.mac())))
         );
-        let pause = (time_of(sent[1]) - time_of(sent[0])).rem_euclid(86400.0);
-        assert!((0.9..5.0).contains(&pause), "{what}\n{text}");
+        if let [first, second] = sent[..] {
+            let pause = (time_of(second) - time_of(first)).rem_euclid(86400.0);
+            assert!((0.9..5.0).contains(&pause), "{what}\n{text}");
+        }
     }
 }
