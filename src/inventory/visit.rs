@@ -54,7 +54,9 @@ where
 }
 
 /// The same for about `count` items, each of which is begun when the iterator has it: each with its result, in any order.
+/// `first` may send them: one of the threads begins with it, in the host's namespace.
 pub(crate) fn visit_as_they_come<'a, T, R>(
+    first: impl FnOnce() + Send,
     items: impl Iterator<Item = &'a mut T> + Send,
     count: usize,
     work: impl Fn(&mut T) -> R + Sync,
@@ -64,6 +66,7 @@ where
     R: Send,
 {
     let visited = netns::visit_as_they_come(
+        first,
         items,
         count,
         |item| item.as_mut().netns.reopen(),

@@ -231,6 +231,7 @@ where
     let count = items.len();
     let items = items.iter_mut().enumerate();
     let mut visited = visit_as_they_come(
+        || (),
         items,
         count,
         |(_, item)| netns(item),
@@ -241,7 +242,9 @@ where
 }
 
 /// The same for about `count` items, each of which is begun when the iterator has it: each with its result, in any order.
+/// `first` may send them: one of the threads begins with it, in the namespace of the calling one.
 pub fn visit_as_they_come<T, R>(
+    first: impl FnOnce() + Send,
     items: impl Iterator<Item = T> + Send,
     count: usize,
     netns: impl Fn(&mut T) -> io::Result<&Netns> + Sync,
@@ -262,8 +265,17 @@ where
     };
     let queue = Mutex::new(items);
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let run = || iter::from_fn(next).map(visit_one).collect::<Vec<_>>();
+    let first = Mutex::new(Some(first));
+    let take_first = || first.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let run = || {
+        if let Some(first) = take_first() {
+            first();
+        }
+        iter::from_fn(next).map(visit_one).collect::<Vec<_>>()
+    };
     let (visited, error) = on_threads(workers(count), run);
+    // Without any thread nothing comes.
+    drop(take_first());
     let mut visited: Vec<_> = visited.into_iter().flatten().collect();
     let left = queue.into_inner().unwrap_or_else(PoisonError::into_inner);
     visited.extend(left.map(|item| (item, Err(error.clone()))));

@@ -1,7 +1,7 @@
 //! Restores all pods: their links in few sends from the host, then each pod's settings, addresses and routes from inside,
 //! in parallel, until a new observation of the pod shows nothing missing.
 
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 use super::job::Job;
 use super::turns::Turn;
 use super::{create_links, holders};
-use crate::fault::point;
 use crate::inventory::observe::Host;
 use crate::inventory::visit;
-use crate::kernel::{Error, Socket};
+use crate::kernel::{Errno, Error, Socket};
 use crate::model::problem::InventoryCause;
 use crate::model::{ConflictProbe, Link, NetState};
 use crate::plan::HostLinks;
@@ -133,7 +132,8 @@ fn create_and_work_on(
     Ok(())
 }
 
-/// The same, where the links of some pods are created while there is `work` in others: the kernel creates one link at a time.
+/// The same, where the links of some pods are created while there is `work` in others: the kernel creates one link at a time, so
+/// one thread creates all, and works like the others then.
 pub(super) fn work_on_created(
     jobs: &mut [&mut Job],
     limit: Option<Duration>,
@@ -143,15 +143,17 @@ pub(super) fn work_on_created(
     let socket = Socket::open_here()?;
     let count = jobs.len();
     let (send, created) = mpsc::channel();
-    thread::scope(|scope| {
-        point("thread")?;
-        let create = move || create_in_parts(jobs, &send, socket, &host.state);
-        let creation = thread::Builder::new().spawn_scoped(scope, create)?;
-        let work = |job: &mut Job| job.within(limit, &work);
-        let visited = visit::visit_as_they_come(created.into_iter(), count, work);
-        give_up_closed(visited.into_iter());
-        creation.join().unwrap_or_else(|panic| resume_unwind(panic))
-    })
+    let mut result = Ok(Err(Errno::EAGAIN.into()));
+    let create = || {
+        let all = || create_in_parts(jobs, &send, socket, &host.state);
+        result = catch_unwind(AssertUnwindSafe(all));
+        // Then no more come.
+        drop(send);
+    };
+    let work = |job: &mut Job| job.within(limit, &work);
+    let visited = visit::visit_as_they_come(create, created.into_iter(), count, work);
+    give_up_closed(visited.into_iter());
+    result.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// Creates the missing links, and sends each open pod when it has them.
@@ -162,7 +164,7 @@ fn create_in_parts<'a>(
     host: &NetState,
 ) -> Result<(), Error> {
     /// The links of so many pods are one send.
-    const PART: usize = 64;
+    const PART: usize = 16;
     for part in jobs.chunks_mut(PART) {
         create_in_open(part, usize::MAX, &mut socket, host)?;
         let open = part.iter_mut().map(|job| &mut **job);
