@@ -17,13 +17,14 @@ use std::{env, process, str};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::inventory::stored::summary_of;
-use crate::kernel::{frame, link, state};
+use crate::kernel::wire::frame;
+use crate::kernel::{link, state};
 use crate::matching::StoredRecord;
 use crate::matching::host_baseline::HostBaseline;
-use crate::model::sysctl::Sysctls;
+use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{Checkpoint, IfName, NetState, Partial, PodInfo, Problem};
 use crate::plan::{self, HostLinks, Observed, Plan, Step};
+use crate::records::stored::summary_of;
 use crate::store::{Store, foreign, with_checksum};
 use crate::{cni, restore, runtime};
 

@@ -8,8 +8,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub(crate) use self::pods::drift;
-use crate::inventory::stored::load;
-use crate::inventory::survey::{Surveyed, survey};
 use crate::inventory::{Inventory, no_match};
 use crate::kernel::events::LATE_LINKWATCH;
 use crate::matching::Selection;
@@ -17,6 +15,8 @@ use crate::matching::at_risk::{self, PodDrivers};
 use crate::model::{IfName, NodeIdentity, PodId, PodSummary, Problem};
 use crate::plan::Plan;
 use crate::progress::{Listener, Phase, Progress};
+use crate::records::stored::load;
+use crate::records::survey::{Surveyed, survey};
 use crate::refusal::Refusal;
 use crate::restore::compare::{Compared, Comparison, Depth, compare};
 use crate::runtime;

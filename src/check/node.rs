@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::inventory::matched::Matched;
-use crate::inventory::stored::age;
-use crate::inventory::survey::Surveyed;
 use crate::inventory::{cannot_observe, procfs};
 use crate::kernel::{ability, link};
 use crate::model::problem::CheckCause;
 use crate::model::{IfName, Link, NodeIdentity, NodeState, Parent, Problem, Window};
 use crate::plan::HostLinks;
+use crate::records::matched::Matched;
+use crate::records::stored::age;
+use crate::records::survey::Surveyed;
 use crate::store::Store;
 
 /// A snapshot of any size needs this many free bytes.

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::{CheckState, CheckedPod};
-use crate::inventory::matched::Matched;
-use crate::inventory::rejected::Rejected;
-use crate::inventory::stored::age;
-use crate::inventory::survey::{Finding, Surveyed, Unmatched};
 use crate::model::problem::CheckCause;
 use crate::model::{NodeState, PodId, PodSummary, Problem, Severity};
 use crate::plan::{Plan, snapshot_quality};
+use crate::records::matched::Matched;
+use crate::records::rejected::Rejected;
+use crate::records::stored::age;
+use crate::records::survey::{Finding, Surveyed, Unmatched};
 use crate::restore::compare::Compared;
 
 /// Collects the findings, one for each running pod that has or needs a checkpoint.

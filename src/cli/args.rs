@@ -11,11 +11,12 @@ use clap_complete::ArgValueCompleter;
 use super::complete;
 use super::probe::ProbeArgs;
 use crate::gateways::targets::Target as PodTarget;
-use crate::inventory::contest::CNI_CACHE;
-use crate::inventory::prepare::{self, Request};
 use crate::inventory::selectors;
 use crate::matching::Selection;
 use crate::model::{Bytes, IfName};
+use crate::records::contest::CNI_CACHE;
+use crate::records::prepare;
+use crate::records::prepare::Request;
 use crate::refusal::Refusal;
 use crate::runtime::{Config, Which};
 

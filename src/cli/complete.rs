@@ -10,8 +10,8 @@ use clap::CommandFactory;
 use clap_complete::{CompleteEnv, CompletionCandidate};
 
 use super::{Cli, DEFAULT_STATE_DIR, STATE_DIR};
-use crate::inventory::stored;
 use crate::model::PodInfo;
+use crate::records::stored;
 use crate::store::Store;
 
 /// The variable in which a completion script names its shell. No other program's `COMPLETE` may keep a command from running.

@@ -11,8 +11,8 @@ use clap_complete::ArgValueCompleter;
 use super::args::{Runtimes, Selectors, TargetArgs};
 use super::complete;
 use super::probe::ProbeArgs;
-use crate::maintenance::condition::DriverVersion;
 use crate::model::IfName;
+use crate::upgrade::condition::DriverVersion;
 
 /// Headings of the help texts.
 const KUBELET: &str = "kubelet";

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::config::{Arguments, Chain};
 use super::{result, spare_mac};
-use crate::model::partial::{Attachment, Made};
+use crate::model::pod::partial::{Attachment, Made};
 use crate::model::text::escape;
 use crate::model::{Bytes, IfName, PodId, PodInfo};
 

@@ -4,9 +4,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::tuning;
-use crate::model::link::{MacvlanMode, VlanId};
-use crate::model::partial::{Attachment, Made};
-use crate::model::sysctl::{SysctlKey, Sysctls};
+use crate::model::net::link::sysctl::{SysctlKey, Sysctls};
+use crate::model::net::link::{MacvlanMode, VlanId};
+use crate::model::pod::partial::{Attachment, Made};
 use crate::model::text::escape;
 use crate::model::{IfName, Mac};
 

@@ -1,7 +1,7 @@
 //! A checkpoint of `i40e_net_fix`.
 
 use super::{result, spare_mac};
-use crate::model::partial::{Attachment, Made};
+use crate::model::pod::partial::{Attachment, Made};
 use crate::model::{Checkpoint, Partial};
 
 /// One macvlan, whose parent is unknown, with every address and route of the result.

@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::model::IfName;
-use crate::model::cni_result::{CniInterface, CniIp, CniResult, CniRoute};
-use crate::model::partial::Attachment;
-use crate::model::sysctl::SysctlKey;
+use crate::model::net::link::sysctl::SysctlKey;
+use crate::model::pod::cni_result::{CniInterface, CniIp, CniResult, CniRoute};
+use crate::model::pod::partial::Attachment;
 
 /// Results before CNI 0.3 have at most one address of each family and name no interface.
 #[derive(Deserialize)]

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::config::Arguments;
-use crate::model::partial::{Attachment, Tuning};
-use crate::model::sysctl::{Settings, SysctlKey, Sysctls};
+use crate::model::net::link::sysctl::{Settings, SysctlKey, Sysctls};
+use crate::model::pod::partial::{Attachment, Tuning};
 use crate::model::{IfName, Mac};
 
 /// Its options, in its configuration and in `args.cni`, which has precedence.

@@ -6,13 +6,13 @@ use crate::check::{self, Check};
 use crate::cli::CheckArgs;
 use crate::context::Context;
 use crate::inventory::nics;
-use crate::maintenance::status;
 use crate::model::{Code, Problem, Severity};
 use crate::refusal::Refusal;
 use crate::report::{
     self, Document, Extra, HoldView, OpenWindow, ReportView, Standing, Surroundings, Verdict,
 };
 use crate::store::{self, Store};
+use crate::upgrade::status;
 
 /// Checks, and writes the metrics where they are wanted.
 pub(super) fn run(args: &CheckArgs, context: &mut Context) -> Document {

@@ -2,12 +2,12 @@
 
 use crate::cli::DiffArgs;
 use crate::context::Context;
-use crate::inventory::contest::CNI_CACHE;
-use crate::inventory::prepare::{Request, Source, prepare};
-use crate::inventory::rejected::name_successors;
-use crate::inventory::survey::settle_bare;
 use crate::model::Problem;
 use crate::progress::{Phase, Progress};
+use crate::records::contest::CNI_CACHE;
+use crate::records::prepare::{Request, Source, prepare};
+use crate::records::rejected::name_successors;
+use crate::records::survey::settle_bare;
 use crate::refusal::Refusal;
 use crate::report::{self, Document, Exit};
 use crate::restore::compare::{Comparison, Depth, compare};

@@ -2,8 +2,8 @@
 
 use crate::cli::ImportArgs;
 use crate::context::Context;
-use crate::inventory::import::{Imported, import};
 use crate::model::PodSummary;
+use crate::records::import::{Imported, import};
 use crate::refusal::Refusal;
 use crate::report::{Document, NodeView, PodView, State};
 

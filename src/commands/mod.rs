@@ -1,25 +1,19 @@
 //! One file a command: gather, decide, act, answer.
 
 mod check;
-mod confirm;
 mod diff;
 mod every;
-mod fleet;
 mod generations;
 mod host;
 mod import;
 mod list;
-mod pause;
 mod prune;
-mod report;
 mod restore;
 mod show;
 mod snapshot;
-mod status;
 mod text;
-mod upgrade;
 mod verify;
-mod wait;
+mod window;
 
 use crate::cli::{Command, PlanArgs, ReportArgs};
 use crate::context::Context;
@@ -44,7 +38,7 @@ pub enum Answer {
 pub fn run(command: &Command, context: &mut Context) -> Answer {
     crate::kernel::netns::raise_file_limit();
     let result = match command {
-        Command::Upgrade(args) => prepare().and_then(|()| upgrade::run(args, context)),
+        Command::Upgrade(args) => prepare().and_then(|()| window::upgrade::run(args, context)),
         command => document(command, context).map(Answer::Document),
     };
     let mut answer = result.unwrap_or_else(|refusal| Answer::Document(refusal.into()));
@@ -65,10 +59,10 @@ fn prepare() -> Result<(), Refusal> {
 fn document(command: &Command, context: &mut Context) -> Result<Document, Refusal> {
     match command {
         Command::Report(args) if !args.merge.is_empty() => {
-            return Ok(fleet::reports(&args.merge, args.html.as_deref()));
+            return Ok(window::fleet::reports(&args.merge, args.html.as_deref()));
         }
         Command::Check(args) if !args.merge.is_empty() => {
-            return Ok(fleet::checks(&args.merge, args.html.as_deref()));
+            return Ok(window::fleet::checks(&args.merge, args.html.as_deref()));
         }
         _ => {}
     }
@@ -92,13 +86,13 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
         Command::Restore(args) => restore::run(args, context),
         Command::Verify(args) => verify::run(args, context),
         Command::Check(args) => Ok(check::run(args, context)),
-        Command::Status { follow: true, .. } => status::follow(context),
-        Command::Status { runtimes, .. } => status::run(runtimes, context),
-        Command::Pause(hold) => pause::pause(hold, context),
-        Command::Resume { runtimes } => pause::resume(runtimes, context),
-        Command::Wait(args) => wait::run(args, context),
-        Command::Report(ReportArgs { list: true, .. }) => report::list(context),
-        Command::Report(args) => report::run(args, context),
+        Command::Status { follow: true, .. } => window::status::follow(context),
+        Command::Status { runtimes, .. } => window::status::run(runtimes, context),
+        Command::Pause(hold) => window::pause::pause(hold, context),
+        Command::Resume { runtimes } => window::pause::resume(runtimes, context),
+        Command::Wait(args) => window::wait::run(args, context),
+        Command::Report(ReportArgs { list: true, .. }) => window::report::list(context),
+        Command::Report(args) => window::report::run(args, context),
         Command::Import(args) => import::run(args, context),
         Command::Prune { keep } => prune::run(*keep, context),
         Command::Upgrade(_)

@@ -5,10 +5,11 @@ use std::mem;
 use super::diff;
 use crate::cli::RestoreArgs;
 use crate::context::Context;
-use crate::maintenance::{abandoned, clock};
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit};
 use crate::restore::Limits;
+use crate::upgrade::abandoned;
+use crate::window::clock;
 use crate::{report, restore};
 
 pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document, Refusal> {

@@ -2,7 +2,7 @@
 
 use crate::cli::SnapshotArgs;
 use crate::context::Context;
-use crate::maintenance::overdue;
+use crate::kubelet::overdue;
 use crate::refusal::Refusal;
 use crate::report::Document;
 use crate::{report, snapshot};

@@ -3,10 +3,10 @@
 use crate::cli::VerifyArgs;
 use crate::context::Context;
 use crate::inventory::Inventory;
-use crate::inventory::stored::{load, load_node};
-use crate::maintenance::abandoned;
+use crate::records::stored::{load, load_node};
 use crate::refusal::Refusal;
 use crate::report::Document;
+use crate::upgrade::abandoned;
 use crate::{gateways, report};
 
 pub(super) fn run(args: &VerifyArgs, context: &mut Context) -> Result<Document, Refusal> {

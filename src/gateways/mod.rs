@@ -16,16 +16,17 @@ use self::probe::{Answer, Place, Question};
 use self::recorded::Recorded;
 use self::targets::{Found, Queries, Target};
 use crate::inventory::observe::{self, Pod};
-use crate::inventory::stored::Stored;
 use crate::inventory::{Inventory, cannot_observe, private};
 use crate::kernel::Error;
 use crate::matching::Selection;
+use crate::model::net::stack;
 use crate::model::problem::{GatewayCause, MatchingCause};
 use crate::model::{
     GatewayAnswer, IfName, NetState, NetnsIdentity, NodeIdentity, NodeState, PodSummary, Problem,
-    Route, StackLink, TargetAnswer, interfaces, stack,
+    Route, StackLink, TargetAnswer, interfaces,
 };
 use crate::progress::{Listener, Phase, Progress};
+use crate::records::stored::Stored;
 use crate::refusal::Refusal;
 
 /// What the gateways of all pods and of the host answered.

@@ -16,7 +16,7 @@ use simple_dns::{CLASS, Name, Packet, PacketFlag, QCLASS, QTYPE, Question, TYPE}
 use crate::checked;
 use crate::inventory::procfs;
 use crate::kernel::words;
-use crate::model::identity::Holder;
+use crate::model::pod::identity::Holder;
 use crate::model::problem::GatewayCause;
 
 /// A pod may have made the file: what is behind this many bytes is not read.

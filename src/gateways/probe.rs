@@ -12,7 +12,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::inventory::observe::Pod;
 use crate::inventory::{Inventory, visit};
-use crate::kernel::neighbour::{self, Entry, Reachability};
+use crate::kernel::address::neighbour;
+use crate::kernel::address::neighbour::{Entry, Reachability};
 use crate::kernel::{Error, Socket};
 use crate::model::{IfName, Mac};
 

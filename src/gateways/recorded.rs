@@ -1,8 +1,8 @@
 //! The recorded states of the pods, by namespace.
 
 use crate::inventory::observe::Pod;
-use crate::model::by_netns::ByNetns;
 use crate::model::checkpoint::Extension;
+use crate::model::pod::by_netns::ByNetns;
 use crate::model::{Checkpoint, NodeIdentity, PodInfo};
 
 /// What netfix recorded of pods.

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use super::names::Resolver;
 use crate::inventory::observe::Pod;
 use crate::inventory::visit;
-use crate::kernel::{Errno, icmp, words};
-use crate::model::identity::Holder;
+use crate::kernel::wire::icmp;
+use crate::kernel::{Errno, words};
+use crate::model::pod::identity::Holder;
+use crate::model::pod::summary::{TargetAnswer, TargetKind};
 use crate::model::problem::GatewayCause;
-use crate::model::summary::{TargetAnswer, TargetKind};
 
 /// An address or name that every pod has to reach.
 #[derive(Debug, Clone, PartialEq, Eq)]

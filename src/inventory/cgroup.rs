@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 
 use crate::inventory::procfs;
-use crate::model::identity::Holder;
+use crate::model::pod::identity::Holder;
 use crate::runtime::names::{KubeName, non_empty};
 
 /// Container ids of every runtime are the hexadecimal digits of a SHA-256 sum or as many random ones.

@@ -11,7 +11,7 @@ use super::procfs;
 use super::visit::can_stay_open;
 use crate::kernel::Netns;
 use crate::matching::Selection;
-use crate::model::identity::Holder;
+use crate::model::pod::identity::Holder;
 use crate::model::problem::InventoryCause;
 use crate::model::{Bytes, PodId, PodInfo, Problem};
 use crate::runtime::names;

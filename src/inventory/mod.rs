@@ -1,28 +1,19 @@
-//! What is on this machine now: the host, network namespaces with their processes, and the pods that container runtimes
-//! report. And what is stored about them.
+//! What runs on this machine now: the host, network namespaces with their processes, and the pods that container runtimes
+//! report.
 
 mod attribution;
 mod cgroup;
-mod cni_cache;
-pub(crate) mod contest;
 pub mod discover;
-pub(crate) mod import;
 pub(crate) mod kubelet_endpoint;
 pub(crate) mod kubelets;
 pub(crate) mod look;
-pub(crate) mod matched;
 pub(crate) mod nics;
 pub mod observe;
-mod pair;
 mod pod_ids;
-pub(crate) mod prepare;
 pub(crate) mod private;
 pub mod procfs;
-pub(crate) mod rejected;
 pub mod sandbox_match;
 pub(crate) mod selectors;
-pub(crate) mod stored;
-pub(crate) mod survey;
 pub(crate) mod visit;
 
 use crate::inventory::observe::{Host, Pod};
@@ -123,7 +114,7 @@ pub(crate) fn no_match(selection: &Selection) -> Option<Problem> {
 }
 
 /// The facts from which records are matched with the running pods.
-fn machine(
+pub(crate) fn machine(
     node: &NodeIdentity,
     pods: &[Pod],
     closed: &[NetnsIdentity],

@@ -7,12 +7,14 @@ use crate::checked;
 use crate::inventory::cgroup::Owner;
 use crate::inventory::discover::Found;
 use crate::inventory::visit::{prove, visit};
+use crate::kernel::conf::sysfs;
 use crate::kernel::dump::{HostView, Names};
-use crate::kernel::nsid::{self, HostId};
-use crate::kernel::{Error, Netns, Socket, ifreq, netns, state, sysfs};
+use crate::kernel::netns::nsid;
+use crate::kernel::netns::nsid::HostId;
+use crate::kernel::{Error, Netns, Socket, ifreq, netns, state};
 use crate::matching::PodFacts;
+use crate::model::net::link::sysctl::Sysctls;
 use crate::model::problem::InventoryCause;
-use crate::model::sysctl::Sysctls;
 use crate::model::{Link, NetState, NetnsIdentity, NodeIdentity, Parent, PodInfo, Problem};
 use crate::plan::snapshot_quality;
 

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
 
-use crate::model::identity::Holder;
+use crate::model::pod::identity::Holder;
 
 /// The file through which a process's network namespace is opened.
 pub(crate) fn netns_path(pid: u32) -> PathBuf {

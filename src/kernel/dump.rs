@@ -11,9 +11,11 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::codec::{Dump, Undecodable};
 use super::link::RawLink;
-use super::nsid::HostId;
-use super::{Errno, Error, Socket, address, link, neighbour, nexthop, route, rule};
-use crate::model::address::Maker;
+use super::{Errno, Error, Socket, address, link, route};
+use crate::kernel::address::neighbour;
+use crate::kernel::netns::nsid::HostId;
+use crate::kernel::route::{nexthop, rule};
+use crate::model::net::address::Maker;
 use crate::model::{Address, IfName, Link, Mac, Neighbour, Nexthop, Route, Rule};
 
 /// Interface names by ifindex.

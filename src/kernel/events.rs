@@ -9,9 +9,10 @@ use netlink_packet_route::link::LinkFlags;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::message::Message;
 use super::udev::UdevEvents;
-use super::{Error, Netns, Socket, link, nsid, trace};
+use super::{Error, Netns, Socket, link, trace};
+use crate::kernel::codec::message::Message;
+use crate::kernel::netns::nsid;
 use crate::model::IfName;
 
 /// The multicast group of link changes (linux/rtnetlink.h).

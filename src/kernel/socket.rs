@@ -18,9 +18,9 @@ use nix::{getsockopt_impl, sockopt_impl};
 
 use super::codec::{Dump, NLMSG_DONE, NLMSG_ERROR, Received, decode, decode_dump, encode, split};
 use super::error::Error;
-use super::message::Message;
 use super::trace;
 use crate::fault::{point, retry_interrupted};
+use crate::kernel::codec::message::Message;
 
 sockopt_impl!(
     /// `SO_NETNS_COOKIE` (Linux 5.14): the number of the socket's namespace, unique until the next boot.

@@ -1,8 +1,11 @@
 //! What a namespace holds, from all its tables or some, its settings and its qdiscs.
 
 use super::dump::{self, HostView};
-use super::{Error, Socket, connected, multicast, ntable, sysctl, traffic};
-use crate::model::sysctl::Sysctls;
+use super::{Error, Socket, traffic};
+use crate::kernel::address::connected;
+use crate::kernel::conf::{ntable, sysctl};
+use crate::kernel::link::multicast;
+use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{Link, LinkKind, NetState};
 
 /// What to read besides links, addresses, routes, rules and settings.
@@ -196,7 +199,7 @@ pub fn state_in(datagrams: &[u8]) -> Result<NetState, Error> {
         .map(|raw| (raw.link.index, raw.link.name.clone()));
     let names: dump::Names = links.collect();
     let host = HostView {
-        id: super::nsid::HostId::Known(0),
+        id: crate::kernel::netns::nsid::HostId::Known(0),
         names: &names,
     };
     let resolved = raws.into_iter().map(|raw| super::link::RawLink {

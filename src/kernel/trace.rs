@@ -4,8 +4,9 @@ use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST};
 use netlink_packet_route::RouteNetlinkMessage;
 
 use super::codec::Dump;
-use super::message::{Message, NexthopMessage, RTM_DELNEXTHOP, RTM_NEWNEXTHOP};
-use super::{Errno, Error, Socket, nexthop, trace_words};
+use super::{Errno, Error, Socket, trace_words};
+use crate::kernel::codec::message::{Message, NexthopMessage, RTM_DELNEXTHOP, RTM_NEWNEXTHOP};
+use crate::kernel::route::nexthop;
 
 /// The log's target for netlink messages.
 pub const TARGET: &str = "netlink";

@@ -13,8 +13,11 @@ use netlink_packet_route::link::{
 use netlink_packet_route::neighbour::{NeighbourAttribute, NeighbourFlags, NeighbourMessage};
 use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
 
-use super::text::LinkText;
-use super::{address, bond, neighbour, route, rule, traffic};
+use super::{address, route, traffic};
+use crate::kernel::address::neighbour;
+use crate::kernel::codec::text::LinkText;
+use crate::kernel::link::bond;
+use crate::kernel::route::rule;
 use crate::model::{IfName, Mac};
 
 /// The objects of a message; `all` for a whole table.
@@ -260,11 +263,11 @@ fn of_nsid(message: &NsidMessage) -> Words {
 mod tests {
     use super::*;
     use crate::kernel::Request;
-    use crate::kernel::message::Message;
+    use crate::kernel::codec::message::Message;
     use netlink_packet_route::route::RouteMessage;
 
     use crate::kernel::link::{self, Placement};
-    use crate::model::link::Macvlan;
+    use crate::model::net::link::Macvlan;
     use crate::model::{Address, Link, LinkKind, Neighbour};
 
     fn name(text: &str) -> IfName {
@@ -280,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_macvlan_is_named_as_by_ip_link_add() {
-        let kind = LinkKind::Macvlan(Macvlan::plain(crate::model::link::MacvlanMode::Bridge));
+        let kind = LinkKind::Macvlan(Macvlan::plain(crate::model::net::link::MacvlanMode::Bridge));
         let mut link = Link::plain(name("eth0"), kind);
         link.mac = Mac::from_slice(&[2, 0, 0, 0, 0, 1]);
         link.mtu = 1500;

@@ -220,7 +220,7 @@ fn is_in(lists: &[&str], fact: &str, is_mac: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::link::{Vlan, VlanProtocol};
+    use crate::model::net::link::{Vlan, VlanProtocol};
     use crate::model::{Hardware, Mac};
 
     fn nic(name: &str) -> Link {

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::model::net::stack;
 use crate::model::problem::WindowCause;
 use crate::model::text::join;
-use crate::model::{IfName, LinkKind, NetState, PodId, Problem, StackLink, stack};
+use crate::model::{IfName, LinkKind, NetState, PodId, Problem, StackLink};
 
 /// Drivers of devices; `None` for a device whose driver is not known.
 type Drivers = BTreeSet<Option<String>>;
@@ -88,7 +89,7 @@ fn drivers(stack: &[StackLink]) -> Drivers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::link::{Macvlan, MacvlanMode};
+    use crate::model::net::link::{Macvlan, MacvlanMode};
     use crate::model::{Hardware, Link, Parent};
 
     fn name(text: &str) -> IfName {

@@ -175,7 +175,7 @@ impl Contest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::link::{LinkKind, Macvlan, MacvlanMode};
+    use crate::model::net::link::{LinkKind, Macvlan, MacvlanMode};
     use crate::model::{Address, IfName, Link, Mac, Parent, PodId};
 
     fn name(text: &str) -> IfName {

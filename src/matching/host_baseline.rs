@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::host_parents;
-use crate::model::address::DADFAILED;
-use crate::model::sysctl::Sysctls;
-use crate::model::{Address, IfName, LinkKind, NetState, StackLink, stack};
+use crate::model::net::address::DADFAILED;
+use crate::model::net::link::sysctl::Sysctls;
+use crate::model::net::stack;
+use crate::model::{Address, IfName, LinkKind, NetState, StackLink};
 use crate::plan::Observed;
 
 /// The host's state under the pods, and the devices at the bottom of it.

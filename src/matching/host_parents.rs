@@ -1,10 +1,11 @@
 //! The host's links under pods whose source has only their name, or not even that.
 
 use super::host_baseline::HostBaseline;
-use crate::model::link::{Flags, Vlan, VlanId};
-use crate::model::partial::Attachment;
+use crate::model::net::link::{Flags, Vlan, VlanId};
+use crate::model::net::stack;
+use crate::model::pod::partial::Attachment;
 use crate::model::problem::{ForeignCause, MatchingCause};
-use crate::model::{IfName, Link, LinkKind, NetState, Parent, Problem, Route, Traffic, stack};
+use crate::model::{IfName, Link, LinkKind, NetState, Parent, Problem, Route, Traffic};
 
 /// A parent of pods and the links below it, as far as `wanted` does not have them; and the devices at the bottom.
 ///

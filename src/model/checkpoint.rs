@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::cni_result::{CniResult, cni_result, main_interface};
-use super::link::Vlan;
 use super::text::escape;
 use super::{Bytes, Hardware, IfName, Mac, NetState, NetnsIdentity, NodeIdentity, PodId};
+use crate::model::net::link::Vlan;
+use crate::model::pod::cni_result::{CniResult, cni_result, main_interface};
 
 /// The newest schema; netfix reads every older one and refuses newer ones. Schema 1 has names as they are, schema 2 escaped.
 pub const SCHEMA: u32 = 2;

@@ -51,13 +51,13 @@ macro_rules! shown_by_word {
 }
 
 shown_by_word! {
-    super::bond::BondOption,
-    super::link::IpvlanMode,
-    super::link::MacvlanMode,
-    super::link::VlanProtocol,
+    crate::model::net::link::bond::BondOption,
+    crate::model::net::link::IpvlanMode,
+    crate::model::net::link::MacvlanMode,
+    crate::model::net::link::VlanProtocol,
     super::problem::Code,
     super::problem::Severity,
-    super::summary::State,
+    crate::model::pod::summary::State,
     super::window::PhaseName,
 }
 

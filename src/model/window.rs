@@ -5,12 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::identity::Holder;
 use super::text::escape;
 use super::{
     GatewayAnswer, IfName, Interface, NodeIdentity, PodInfo, Problem, State, TargetAnswer,
     WindowNic,
 };
+use crate::model::pod::identity::Holder;
 
 /// Version of the format: 2 has [`Window::nics`] and [`Window::rollback`].
 pub const SCHEMA: u32 = 2;

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 
 use super::link_ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6, NO_ADDRESS};
 use super::order::{self, Rewritten};
-use crate::model::address::{DADFAILED, Maker, in_adding_order};
+use crate::model::net::address::{DADFAILED, Maker, in_adding_order};
+use crate::model::net::route::Position;
 use crate::model::problem::PlanCause;
-use crate::model::route::Position;
 use crate::model::{Address, IfName, Indexed, Neighbour, NetState, Route};
 use crate::plan::{Change, Observed, Plan, Step};
 

@@ -2,11 +2,11 @@
 
 use ipnet::{IpNet, Ipv4Net};
 
-use crate::model::address::in_adding_order;
-use crate::model::link::{Flags, Macvlan, MacvlanMode, Vlan};
-use crate::model::partial::{Attachment, Made, Partial, Tuning};
+use crate::model::net::address::in_adding_order;
+use crate::model::net::link::sysctl::Sysctls;
+use crate::model::net::link::{Flags, Macvlan, MacvlanMode, Vlan};
+use crate::model::pod::partial::{Attachment, Made, Partial, Tuning};
 use crate::model::problem::PartialCause;
-use crate::model::sysctl::Sysctls;
 use crate::model::{Address, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
 use crate::plan::link_diff;
 use crate::plan::link_ipv6::{ADDR_GEN_MODE, DISABLE_IPV6};

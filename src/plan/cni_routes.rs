@@ -5,9 +5,10 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv6Net};
 
-use crate::model::cni_result::CniRoute;
-use crate::model::route::{Hop, Metric, RouteOf, SCOPE_UNIVERSE, TABLE_MAIN};
-use crate::model::{IfName, Route, limits};
+use crate::model::net::limits;
+use crate::model::net::route::{Hop, Metric, RouteOf, SCOPE_UNIVERSE, TABLE_MAIN};
+use crate::model::pod::cni_result::CniRoute;
+use crate::model::{IfName, Route};
 
 /// The metric of an IPv6 route for which none is given (`IP6_RT_PRIO_USER`).
 const METRIC_V6: u32 = 1024;

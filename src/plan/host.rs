@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{
     Change, HostDevice, HostLinks, Observed, Plan, Step, addresses, nexthops, routes, traffic,
 };
-use crate::model::bond::Bond;
+use crate::model::net::link::bond::Bond;
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{IfName, Indexed, Link, LinkKind, NetState, Nexthop, Parent};
 use crate::plan::link_diff::{self, closure, fresh_link};

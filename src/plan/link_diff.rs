@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crate::model::link::Flags;
+use crate::model::net::link::Flags;
+use crate::model::net::link::sysctl::{Folder, SysctlKey, Sysctls};
+use crate::model::net::link::sysfs::SysfsSettings;
+use crate::model::net::raw::RawAttribute;
 use crate::model::problem::{ConflictCause, PlanCause};
-use crate::model::raw::RawAttribute;
-use crate::model::sysctl::{Folder, SysctlKey, Sysctls};
-use crate::model::sysfs::SysfsSettings;
 use crate::model::{IfName, Indexed, Link, LinkKind, Mac, Problem, Traffic};
 use crate::plan::link_ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6, IPV6_MTU};
 use crate::plan::{Change, Observed, Plan, Step, traffic};

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::link_diff::is_bond_port;
-use crate::model::address::Maker;
-use crate::model::sysctl::{Folder, SysctlKey, Sysctls};
+use crate::model::net::address::Maker;
+use crate::model::net::link::sysctl::{Folder, SysctlKey, Sysctls};
 use crate::model::{IfName, Indexed, Link, LinkKind, NetState};
 use crate::plan::{Change, Observed, Plan, Step};
 

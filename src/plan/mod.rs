@@ -20,7 +20,7 @@ mod traffic;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::sysctl::Sysctls;
+use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{Hardware, IfName, Indexed, Link, Mac, NetState, Parent, Problem};
 
 pub use crate::plan::cni_complete::complete;

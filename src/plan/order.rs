@@ -9,7 +9,7 @@ use ipnet::IpNet;
 
 use super::addresses::Identity;
 use super::step::{Object, Rewrite};
-use crate::model::address::in_adding_order;
+use crate::model::net::address::in_adding_order;
 use crate::model::{Address, IfName, NetState, Route};
 use crate::plan::Step;
 

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::hash::Hash;
 
 use super::{HostDevice, HostLinks, Observed, Plan, Step, addresses, nexthops, routes, traffic};
-use crate::model::address::Maker;
+use crate::model::net::address::Maker;
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{
     Address, Claim, IfName, Indexed, Link, LinkKind, NetState, Nexthop, Parent, Problem, Route,

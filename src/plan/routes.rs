@@ -5,8 +5,8 @@ use std::hash::Hash;
 
 use super::order;
 use super::step::{Object, Rewrite};
+use crate::model::net::route::Position;
 use crate::model::problem::PlanCause;
-use crate::model::route::Position;
 use crate::model::{Route, Rule};
 use crate::plan::{Plan, Step};
 

@@ -1,10 +1,10 @@
 //! What a snapshot is worth: whether the moment is a bad one to write things down, and what no checkpoint could bring
 //! back.
 
-use crate::model::address::MCAUTOJOIN;
+use crate::model::net::address::MCAUTOJOIN;
+use crate::model::net::traffic::LostTraffic;
 use crate::model::problem::SnapshotCause;
 use crate::model::text::escape;
-use crate::model::traffic::LostTraffic;
 use crate::model::{Address, Hardware, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
 use crate::plan::link_diff;
 

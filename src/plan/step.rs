@@ -3,13 +3,13 @@
 use std::fmt;
 use std::net::Ipv6Addr;
 
-use crate::model::bond::{Bond, BondOption};
 use crate::model::fidelity::BRIDGE_PORT;
-use crate::model::link::{Flags, OffloadLimit};
-use crate::model::raw::RawAttribute;
-use crate::model::route::Position;
-use crate::model::sysctl::{Folder, SysctlKey, Sysctls};
-use crate::model::sysfs::{SysfsKey, SysfsValue};
+use crate::model::net::link::bond::{Bond, BondOption};
+use crate::model::net::link::sysctl::{Folder, SysctlKey, Sysctls};
+use crate::model::net::link::sysfs::{SysfsKey, SysfsValue};
+use crate::model::net::link::{Flags, OffloadLimit};
+use crate::model::net::raw::RawAttribute;
+use crate::model::net::route::Position;
 use crate::model::text::join;
 use crate::model::{
     Address, Bytes, IfName, Link, LinkKind, Mac, Neighbour, Nexthop, Parent, Route, Rule,

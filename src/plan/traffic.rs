@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::model::net::traffic::{ObjectKind, TrafficObject};
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::text::escape;
-use crate::model::traffic::{ObjectKind, TrafficObject};
 use crate::model::{Indexed, Link, Problem};
 use crate::plan::{Plan, Step};
 
@@ -65,7 +65,7 @@ fn in_its_place<'a>(
 
 /// A filter sends packets to a link that has another ifindex now, or is missing.
 fn moved_link(object: &TrafficObject, wanted: &Link, present: &Indexed<'_>) -> Option<Problem> {
-    let is_elsewhere = |link: &&crate::model::traffic::RedirectLink| {
+    let is_elsewhere = |link: &&crate::model::net::traffic::RedirectLink| {
         let now = present.link(&link.name);
         now.is_none_or(|now| now.index != link.index)
     };

@@ -3,15 +3,15 @@
 use super::{CheckView, Document, Extra, NodeView, PodView, ReportView, Standing, State};
 use crate::check::{CheckState, Checked, CheckedPod};
 use crate::gateways::{Reachability, Verified, VerifiedPod};
-use crate::inventory::matched::Matched;
-use crate::inventory::survey::{Lost, Surveyed};
-use crate::maintenance::upgrade::Upgraded;
 use crate::model::{Code, NodeIdentity, NodeState, PodSummary, Problem};
 use crate::plan::Step;
+use crate::records::matched::Matched;
+use crate::records::survey::{Lost, Surveyed};
 use crate::refusal::Refusal;
 use crate::restore::compare::{Compared, Comparison};
 use crate::restore::{RestoreState, Restored, RestoredPod};
 use crate::snapshot::{PodSnapshot, Snapshot, SnapshotState};
+use crate::upgrade::run::Upgraded;
 
 impl NodeView {
     /// The host, of which only the name is known.

@@ -3,10 +3,10 @@
 use super::pods::sorted;
 use super::text::{count, duration, escape, lines, list_or_dash};
 use super::view::{Document, NodeView, PodView};
-use crate::maintenance::preview::Preview;
-use crate::maintenance::{Request, Rollback};
 use crate::model::window::command_line;
 use crate::model::{Exit, State};
+use crate::upgrade::preview::Preview;
+use crate::upgrade::{Request, Rollback};
 
 /// So many pods are listed; a screen holds no more.
 const MOST: usize = 20;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::style::Tone;
 use super::text::{count, join, others, part};
 use super::view::{Document, Extra, KeptView};
-use crate::maintenance::event::Reached;
 use crate::model::problem::{Cause, PlanCause};
 use crate::model::{Code, GatewayAnswer, PodId, Problem, State};
+use crate::window::event::Reached;
 
 /// The verdict of a command that lists pods.
 pub(super) fn of_pods(document: &Document) -> (String, Tone) {

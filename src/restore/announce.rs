@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 use super::job::Job;
 use crate::context::Pending;
 use crate::inventory::observe::Host;
-use crate::kernel::packet::Sender;
-use crate::kernel::{Socket, frame, state};
-use crate::model::address::{DADFAILED, TENTATIVE};
+use crate::kernel::wire::frame;
+use crate::kernel::wire::packet::Sender;
+use crate::kernel::{Socket, state};
+use crate::model::net::address::{DADFAILED, TENTATIVE};
 use crate::model::problem::RestoreCause;
 use crate::model::{Address, Link, Mac, Parent, Problem};
 

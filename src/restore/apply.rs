@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::{detour, request};
-use crate::kernel::{Errno, Error, Request, Socket, link, multicast, sysctl, sysfs};
+use crate::kernel::conf::{sysctl, sysfs};
+use crate::kernel::link::multicast;
+use crate::kernel::{Errno, Error, Request, Socket, link};
 use crate::model::problem::{Holder, RestoreCause};
 use crate::model::{IfName, Indexed, Link, Mac, NetState, Parent, Problem};
 use crate::plan::{Change, Plan, Step};

@@ -1,15 +1,15 @@
 //! The host and each pod compared with their records: what is missing, and the steps that restore it.
 
 use crate::inventory::cannot_observe;
-use crate::inventory::matched::Matched;
 use crate::inventory::observe::Host;
-use crate::inventory::survey::Surveyed;
 use crate::inventory::visit::visit;
 use crate::kernel::state;
 use crate::matching::at_risk::PodDrivers;
-use crate::model::sysctl::Sysctls;
+use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{Code, NetState, Problem};
 use crate::plan::{self, HostLinks, Plan, link_ipv6, snapshot_quality};
+use crate::records::matched::Matched;
+use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
 use crate::side_by_side;
 

@@ -154,7 +154,7 @@ mod tests {
 
     use super::*;
     use crate::model::LinkKind;
-    use crate::model::link::{Macvlan, MacvlanMode};
+    use crate::model::net::link::{Macvlan, MacvlanMode};
 
     fn index_of(socket: &mut Socket, name: &str) -> Option<u32> {
         link::index_of(socket, &name.parse().unwrap()).ok()

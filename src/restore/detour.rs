@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 
 use super::request;
-use crate::kernel::{Errno, Request, address, rule};
-use crate::model::address::MCAUTOJOIN;
-use crate::model::route::TABLE_MAIN;
+use crate::kernel::route::rule;
+use crate::kernel::{Errno, Request, address};
+use crate::model::net::address::MCAUTOJOIN;
+use crate::model::net::route::TABLE_MAIN;
 use crate::model::{Address, Bytes, IfName, Link, NetState, Rule};
 use crate::plan::Step;
 

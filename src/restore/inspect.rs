@@ -1,16 +1,16 @@
 //! One checkpoint beside the running pod that it is about.
 
 use crate::inventory::Inventory;
-use crate::inventory::matched::Matched;
 use crate::inventory::observe::Pod;
-use crate::inventory::rejected::Reason;
-use crate::inventory::stored::Stored;
-use crate::inventory::survey::{Surveyed, survey};
 use crate::inventory::visit::visit;
 use crate::kernel::state;
 use crate::matching::Selection;
 use crate::model::{Checkpoint, NetState, PodInfo, Problem};
 use crate::plan::{HostLinks, Step};
+use crate::records::matched::Matched;
+use crate::records::rejected::Reason;
+use crate::records::stored::Stored;
+use crate::records::survey::{Surveyed, survey};
 use crate::refusal::Refusal;
 use crate::restore::compare::{Compared, Comparison, Depth, compare};
 use crate::runtime;

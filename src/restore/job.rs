@@ -9,13 +9,13 @@ use super::look::link_names;
 use super::probe_targets::Target;
 use super::{RestoreState, RestoredPod};
 use crate::inventory::cannot_observe;
-use crate::inventory::matched::Matched;
 use crate::inventory::observe::{Host, Pod};
 use crate::journal;
 use crate::kernel::Error;
 use crate::model::problem::{ConflictCause, Holder, RestoreCause};
 use crate::model::{Address, Claim, IfName, Indexed, Link, Mac, NetState, Parent, PodId, Problem};
 use crate::plan::{self, Plan, Step};
+use crate::records::matched::Matched;
 
 /// One pod during a restore.
 #[derive(Debug)]

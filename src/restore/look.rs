@@ -6,8 +6,8 @@ use super::job::Job;
 use super::probe_targets;
 use crate::inventory::observe::Host;
 use crate::kernel::{Error, state};
-use crate::model::address::TENTATIVE;
-use crate::model::sysctl::{SysctlKey, Sysctls};
+use crate::model::net::address::TENTATIVE;
+use crate::model::net::link::sysctl::{SysctlKey, Sysctls};
 use crate::model::{ConflictProbe, IfName, Link, LinkKind, NetState};
 use crate::plan::{HostLinks, Step};
 

@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::net::IpAddr;
 
-use crate::inventory::matched::Matched;
-use crate::kernel::frame;
-use crate::model::address::NODAD;
-use crate::model::sysctl::SysctlKey;
+use crate::kernel::wire::frame;
+use crate::model::net::address::NODAD;
+use crate::model::net::link::sysctl::SysctlKey;
 use crate::model::{Address, Claim, IfName, Indexed, Link, Mac, NetState, Parent};
 use crate::plan::HostLinks;
+use crate::records::matched::Matched;
 
 /// An address that a pod has lost and is to get again.
 #[derive(Debug)]

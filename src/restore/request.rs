@@ -1,8 +1,10 @@
 //! From a step to its netlink requests.
 
-use crate::kernel::{Errno, Request, address, link, neighbour, nexthop, route, rule, traffic};
-use crate::model::address::{DADFAILED, NODAD, TENTATIVE};
-use crate::model::route::Position;
+use crate::kernel::address::neighbour;
+use crate::kernel::route::{nexthop, rule};
+use crate::kernel::{Errno, Request, address, link, route, traffic};
+use crate::model::net::address::{DADFAILED, NODAD, TENTATIVE};
+use crate::model::net::route::Position;
 use crate::model::{Address, IfName};
 use crate::plan::{Change, Object, Rewrite, Step};
 

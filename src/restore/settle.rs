@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use super::managed;
 use super::wait_nic::WaitLimit;
 use super::{AGAIN, Limits, Restored, RestoredPod, restore};
-use crate::inventory::prepare::Request;
 use crate::journal;
 use crate::kernel::Netns;
 use crate::kernel::events::LinkEvents;
 use crate::model::Problem;
 use crate::model::problem::RestoreCause;
 use crate::progress::{Listener, Progress, Wait};
+use crate::records::prepare::Request;
 use crate::refusal::Refusal;
 use crate::store::Store;
 

@@ -5,23 +5,24 @@ use std::path::Path;
 
 use super::write::{Captured, Draft};
 use super::{PodSnapshot, SnapshotState};
-use crate::inventory::contest::{self, CNI_CACHE};
 use crate::inventory::look::Look;
 use crate::inventory::observe::{Observed, Pod};
 use crate::inventory::private;
-use crate::inventory::stored::{load_node, now};
 use crate::inventory::{Inventory, cannot_observe};
 use crate::kernel::{Error, dump};
 use crate::matching::Selection;
 use crate::matching::claims::{Claimant, contests};
-use crate::model::by_netns::ByNetns;
 use crate::model::checkpoint::{Extension, SCHEMA};
+use crate::model::net::stack;
+use crate::model::pod::by_netns::ByNetns;
 use crate::model::problem::SnapshotCause;
 use crate::model::{
     Checkpoint, NetState, NetnsIdentity, NodeIdentity, PodId, PodSummary, Problem, interfaces,
-    stack,
 };
 use crate::plan::snapshot_quality;
+use crate::records::contest;
+use crate::records::contest::CNI_CACHE;
+use crate::records::stored::{load_node, now};
 use crate::runtime::Answer;
 use crate::store::{self, Store};
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
 use super::{Generations, PodSnapshot, Snapshot, SnapshotState};
-use crate::model::by_netns::ByNetns;
 use crate::model::checkpoint::{Large, SCHEMA, schema_of};
+use crate::model::pod::by_netns::ByNetns;
 use crate::model::problem::{SnapshotCause, StoreEffect};
 use crate::model::{
     Checkpoint, IfName, Link, LinkKind, NetState, NetnsIdentity, NodeIdentity, NodeState, Parent,

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use super::{Error, file, load_checkpoint};
 use crate::model::checkpoint::Large;
-use crate::model::cni_result::CniResult;
+use crate::model::pod::cni_result::CniResult;
 use crate::model::{Checkpoint, NetState, PodId, Problem};
 
 /// A large checkpoint's file.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use netfix::model::sysctl::Sysctls;
+use netfix::model::net::link::sysctl::Sysctls;
 use netfix::model::{IfName, Link, LinkKind, NetState, Parent};
 use netfix::plan::{Change, HostLinks, Plan, Step};
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use netfix::cni;
-use netfix::model::sysctl::Sysctls;
+use netfix::model::net::link::sysctl::Sysctls;
 use netfix::model::{IfName, Link, NetState, Partial};
 use netfix::plan::{self, HostLinks, Observed};
 use serde::Deserialize;

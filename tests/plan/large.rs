@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use netfix::model::route::Position;
+use netfix::model::net::route::Position;
 use netfix::model::{Address, IfName, Link, LinkKind, NetState, Route, Rule};
 use netfix::plan::{self, HostLinks, Object, Observed, Plan, Rewrite, Step};
 use serde_json::json;

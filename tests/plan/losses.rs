@@ -1,6 +1,6 @@
 //! Loses every object of a case, one at a time, on the model kernel: the plan restores it.
 
-use netfix::model::address::Maker;
+use netfix::model::net::address::Maker;
 use netfix::model::{IfName, Link, LinkKind, NetState, Parent, TrafficObject};
 
 use super::carried_out::{end, kernel, whole};

@@ -16,7 +16,7 @@ mod numbers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netfix::model::sysctl::Sysctls;
+use netfix::model::net::link::sysctl::Sysctls;
 use netfix::model::{IfName, NetState, Problem};
 use netfix::plan::{self, HostLinks, Observed, Plan};
 use serde::Deserialize;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use netfix::model::identity::Holder;
+use netfix::model::pod::identity::Holder;
 use netfix::model::window::WindowPod;
 use netfix::model::{Code, Problem, Severity, Window};
 use serde_json::Value;

@@ -8,8 +8,9 @@ use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use rtnetlink::{LinkMessageBuilder, LinkUnspec};
 
 use super::kind;
-use crate::kernel::{Errno, Request, text};
-use crate::model::link::Queues;
+use crate::kernel::codec::text;
+use crate::kernel::{Errno, Request};
+use crate::model::net::link::Queues;
 use crate::model::{IfName, Link};
 
 /// Namespace, name and ifindex of a new link.

@@ -12,10 +12,12 @@ use netlink_packet_route::link::{
 use rtnetlink::{LinkBond, LinkMessageBuilder, LinkUnspec};
 
 use super::{kind, read};
-use crate::kernel::{Errno, Error, Request, Socket, bond, text};
-use crate::model::bond::{Bond, BondOption};
-use crate::model::link::{Flags, OffloadLimit};
-use crate::model::raw::RawAttribute;
+use crate::kernel::codec::text;
+use crate::kernel::link::bond;
+use crate::kernel::{Errno, Error, Request, Socket};
+use crate::model::net::link::bond::{Bond, BondOption};
+use crate::model::net::link::{Flags, OffloadLimit};
+use crate::model::net::raw::RawAttribute;
 use crate::model::{Bytes, IfName, LinkKind, Mac};
 
 /// `ip link set`: changes the link with that index.

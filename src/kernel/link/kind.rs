@@ -7,8 +7,10 @@ use netlink_packet_route::link::{
     VlanQosMapping,
 };
 
-use crate::kernel::text;
-use crate::model::link::{Ipvlan, IpvlanMode, Macvlan, MacvlanMode, Vlan, VlanId, VlanProtocol};
+use crate::kernel::codec::text;
+use crate::model::net::link::{
+    Ipvlan, IpvlanMode, Macvlan, MacvlanMode, Vlan, VlanId, VlanProtocol,
+};
 use crate::model::{LinkKind, Mac};
 
 /// The kind with this data, of those that the model knows; or what the model cannot hold. Bonds are a case of their own.

@@ -1,8 +1,10 @@
 //! Links: between rtnetlink messages and the model (`ip link`).
 
 mod add;
+pub(crate) mod bond;
 mod change;
 mod kind;
+pub mod multicast;
 mod read;
 mod resolve;
 

@@ -8,12 +8,15 @@ use netlink_packet_route::link::{
 };
 
 use super::kind;
-use crate::kernel::text::{self, LinkText};
-use crate::kernel::{Errno, Error, Socket, bond, devconf};
+use crate::kernel::codec::text;
+use crate::kernel::codec::text::LinkText;
+use crate::kernel::conf::devconf;
+use crate::kernel::link::bond;
+use crate::kernel::{Errno, Error, Socket};
 use crate::model::fidelity::BRIDGE_PORT;
-use crate::model::link::{Flags, OffloadLimit, Queues};
-use crate::model::raw::RawAttribute;
-use crate::model::traffic::LostTraffic;
+use crate::model::net::link::{Flags, OffloadLimit, Queues};
+use crate::model::net::raw::RawAttribute;
+use crate::model::net::traffic::LostTraffic;
 use crate::model::{IfName, Link, LinkKind, Mac};
 
 /// A link of one namespace's dump, which refers to other links by ifindex.
@@ -269,7 +272,7 @@ mod tests {
     use netlink_packet_route::RouteNetlinkMessage;
 
     use super::*;
-    use crate::model::link::{Macvlan, MacvlanMode};
+    use crate::model::net::link::{Macvlan, MacvlanMode};
 
     const IFLA_IFNAME: u16 = 3;
     const IFLA_MTU: u16 = 4;

@@ -3,7 +3,7 @@
 use super::RawLink;
 use crate::kernel::dump::{HostView, Names};
 use crate::kernel::ethtool;
-use crate::kernel::nsid::HostId;
+use crate::kernel::netns::nsid::HostId;
 use crate::model::{Link, LinkKind, Parent};
 
 /// Kinds whose `IFLA_LINK` is their peer, not their parent.

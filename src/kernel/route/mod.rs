@@ -1,6 +1,8 @@
 //! Routes: between rtnetlink messages and the model (`ip route`).
 
+pub mod nexthop;
 mod read;
+pub mod rule;
 mod write;
 
 use std::hash::Hash;
@@ -10,7 +12,7 @@ use ipnet::{Ipv4Net, Ipv6Net};
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::{RouteAddress, RouteMetric};
 
-use crate::model::route::Metric;
+use crate::model::net::route::Metric;
 
 pub(super) use read::parse;
 pub use write::{add, change, del};

@@ -11,10 +11,10 @@ use netlink_packet_route::route::{
 };
 
 use super::{Family, pair};
-use crate::kernel::text;
+use crate::kernel::codec::text;
 use crate::model::fidelity::ROUTE;
-use crate::model::raw::RawAttribute;
-use crate::model::route::{Hop, KIND_BLACKHOLE, KIND_UNICAST, Metric, Remaining, RouteOf};
+use crate::model::net::raw::RawAttribute;
+use crate::model::net::route::{Hop, KIND_BLACKHOLE, KIND_UNICAST, Metric, Remaining, RouteOf};
 use crate::model::{IfName, Route};
 
 /// Reads one route of a dump.

@@ -8,9 +8,10 @@ use netlink_packet_route::route::{
 };
 
 use super::{Family, metric};
-use crate::kernel::{Errno, Request, text};
-use crate::model::raw::RawAttribute;
-use crate::model::route::{Hop, Position, Remaining, RouteOf};
+use crate::kernel::codec::text;
+use crate::kernel::{Errno, Request};
+use crate::model::net::raw::RawAttribute;
+use crate::model::net::route::{Hop, Position, Remaining, RouteOf};
 use crate::model::{IfName, Route};
 
 /// The nested attribute of an encapsulation (linux/rtnetlink.h).

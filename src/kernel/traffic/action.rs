@@ -1,7 +1,7 @@
 //! The actions of filters: from what the kernel reports to what is stored, and to what it takes (`net/sched/act_*.c`).
 
-use crate::kernel::nested::{Nested, clear, word};
-use crate::model::traffic::RedirectLink;
+use crate::kernel::codec::nested::{Nested, clear, word};
+use crate::model::net::traffic::RedirectLink;
 
 /// The links of the namespace, by ifindex.
 pub(super) type LinkAt<'a> = &'a dyn Fn(u32) -> Option<RedirectLink>;

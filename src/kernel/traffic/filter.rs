@@ -1,8 +1,8 @@
 //! The options of filters: from what the kernel reports to what is stored, and to what it takes (`net/sched/cls_*.c`).
 
 use super::action::{self, LinkAt};
-use crate::kernel::nested::{Nested, clear, set_word, word};
-use crate::model::traffic::RedirectLink;
+use crate::kernel::codec::nested::{Nested, clear, set_word, word};
+use crate::model::net::traffic::RedirectLink;
 
 /// The attributes of one kind of filter (`linux/pkt_cls.h`).
 struct Kind {

@@ -14,10 +14,12 @@ use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, Nla};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 
-use super::{Request, text};
-use crate::model::raw::RawAttribute;
-use crate::model::traffic::{OPTIONS, ObjectKind};
-use crate::model::{TrafficObject, limits};
+use super::Request;
+use crate::kernel::codec::text;
+use crate::model::TrafficObject;
+use crate::model::net::limits;
+use crate::model::net::raw::RawAttribute;
+use crate::model::net::traffic::{OPTIONS, ObjectKind};
 
 pub(super) use read::read;
 #[cfg(feature = "fuzzing")]

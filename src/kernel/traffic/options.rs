@@ -3,7 +3,7 @@
 //! Both are the same bytes, but for statistics, and for what the kernel reports in another form than it takes it
 //! (`net/sched/sch_*.c`).
 
-use crate::kernel::nested::{Nested, clear, set_word, word};
+use crate::kernel::codec::nested::{Nested, clear, set_word, word};
 
 /// The qdiscs that netfix restores: the kernel takes the options that it reports.
 const QDISCS: [&str; 16] = [

@@ -7,13 +7,14 @@ use netlink_packet_route::tc::{TcHandle, TcMessage};
 
 use super::{filter, options, parse, tcx, u32};
 use crate::kernel::codec::Dump;
-use crate::kernel::nested::{Nested, word};
+use crate::kernel::codec::nested::{Nested, word};
 use crate::kernel::{Errno, Error, Socket};
-use crate::model::traffic::{
+use crate::model::Link;
+use crate::model::net::limits;
+use crate::model::net::traffic::{
     CHAIN, HOOK_EGRESS, HOOK_INGRESS, INGRESS, LostTraffic, OPTIONS, ObjectKind, ROOT,
     RedirectLink, Traffic, TrafficObject,
 };
-use crate::model::{Link, limits};
 
 /// `TCA_STAB`, `TCA_INGRESS_BLOCK`, `TCA_EGRESS_BLOCK` (`linux/rtnetlink.h`).
 const STAB: u16 = 8;

@@ -2,7 +2,7 @@
 
 use nix::libc;
 
-use crate::model::traffic::LostTraffic;
+use crate::model::net::traffic::LostTraffic;
 use crate::model::{Link, LinkKind};
 
 /// `BPF_PROG_QUERY` (`linux/bpf.h`).

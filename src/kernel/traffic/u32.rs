@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::filter::{number, set_number};
-use crate::model::traffic::{OPTIONS, TrafficObject};
+use crate::model::net::traffic::{OPTIONS, TrafficObject};
 
 const TCA_U32_HASH: u16 = 2;
 const TCA_U32_LINK: u16 = 3;
@@ -92,8 +92,8 @@ fn in_first(filter: &mut TrafficObject) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::raw::RawAttribute;
-    use crate::model::traffic::ObjectKind;
+    use crate::model::net::raw::RawAttribute;
+    use crate::model::net::traffic::ObjectKind;
 
     fn filter(pref: u32, handle: u32, options: Option<(u16, u32)>) -> TrafficObject {
         let attribute = |(number, value): (u16, u32)| {

@@ -1,10 +1,10 @@
 //! The lines of a window's log.
 
-use crate::maintenance::event::{Budget, Event};
 use crate::model::text::{count, duration, escape};
 use crate::model::window::command_line;
 use crate::report::verdict::gateways;
 use crate::report::window::reason;
+use crate::window::event::{Budget, Event};
 
 sentences! {
     Event {

@@ -3,7 +3,9 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use netfix::model::address::{DADFAILED, NODAD, PERMANENT, REQUESTED_FLAGS, TEMPORARY, TENTATIVE};
+use netfix::model::net::address::{
+    DADFAILED, NODAD, PERMANENT, REQUESTED_FLAGS, TEMPORARY, TENTATIVE,
+};
 use netfix::model::{Address, IfName, Route};
 
 use super::sysctl::{DISABLE_IPV6, setting};
@@ -118,7 +120,7 @@ impl Kernel {
 
     /// Whether a connected route that came with an address of the link leads to `target`.
     pub(super) fn is_connected(&self, dev: &IfName, target: IpAddr) -> bool {
-        use netfix::model::address::NOPREFIXROUTE;
+        use netfix::model::net::address::NOPREFIXROUTE;
         let mut addresses = self.state.addresses_of(dev);
         addresses.any(|address| {
             address.flags & NOPREFIXROUTE == 0

@@ -1,7 +1,7 @@
 //! Bonds: their options, and the state of their ports.
 
-use netfix::model::bond::{Bond, BondOption};
-use netfix::model::raw::RawAttribute;
+use netfix::model::net::link::bond::{Bond, BondOption};
+use netfix::model::net::raw::RawAttribute;
 use netfix::model::{IfName, Link, LinkKind, Mac, Parent};
 
 use super::{Errno, Kernel};

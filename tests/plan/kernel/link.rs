@@ -1,7 +1,7 @@
 //! Links: creation, changes, up and down, and what is deleted with a link.
 
-use netfix::model::link::{Flags, Hardware, MacvlanMode, Vlan};
-use netfix::model::sysfs::SysfsSettings;
+use netfix::model::net::link::sysfs::SysfsSettings;
+use netfix::model::net::link::{Flags, Hardware, MacvlanMode, Vlan};
 use netfix::model::{Bytes, IfName, Link, LinkKind, Mac, NetState, Parent, Traffic};
 use netfix::plan::Change;
 

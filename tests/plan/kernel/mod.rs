@@ -15,8 +15,8 @@ mod traffic;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netfix::model::route::Position;
-use netfix::model::sysctl::Sysctls;
+use netfix::model::net::link::sysctl::Sysctls;
+use netfix::model::net::route::Position;
 use netfix::model::{IfName, Link, LinkKind, NetState, Parent, Rule};
 use netfix::plan::{Object, Rewrite, Step};
 

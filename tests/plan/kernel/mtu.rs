@@ -1,7 +1,7 @@
 //! The MTU: of links on others, and what IPv6 needs.
 
-use netfix::model::settings::Settings;
-use netfix::model::sysctl::SysctlKey;
+use netfix::model::net::link::settings::Settings;
+use netfix::model::net::link::sysctl::SysctlKey;
 use netfix::model::{IfName, Link, LinkKind, Parent, Route};
 
 use super::{Errno, Kernel};

@@ -1,6 +1,6 @@
 //! Nexthop objects.
 
-use netfix::model::route::RouteOf;
+use netfix::model::net::route::RouteOf;
 use netfix::model::{Nexthop, Route};
 
 use super::{Errno, Kernel};

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use netfix::model::address::TENTATIVE;
-use netfix::model::route::{Hop, Position, RouteOf};
+use netfix::model::net::address::TENTATIVE;
+use netfix::model::net::route::{Hop, Position, RouteOf};
 use netfix::model::{Address, IfName, Route};
 
 use super::{Errno, Kernel};

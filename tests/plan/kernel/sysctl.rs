@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use netfix::model::address::{Maker, PERMANENT};
-use netfix::model::sysctl::{Folder, SysctlKey};
+use netfix::model::net::address::{Maker, PERMANENT};
+use netfix::model::net::link::sysctl::{Folder, SysctlKey};
 use netfix::model::{Address, IfName, Link, Mac};
 
 use super::link::makes_link_local;

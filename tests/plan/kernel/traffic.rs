@@ -1,6 +1,6 @@
 //! Qdiscs, classes and filters: what must be there before them, and what has their place.
 
-use netfix::model::traffic::{ObjectKind, TrafficObject};
+use netfix::model::net::traffic::{ObjectKind, TrafficObject};
 use netfix::model::{IfName, Link};
 
 use super::{Errno, Kernel};

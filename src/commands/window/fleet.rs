@@ -1,0 +1,114 @@
+//! `netfix report --merge` and `netfix check --merge`: the documents of many nodes in one answer. It observes nothing, so it
+//! needs neither root nor a node.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::{fs, iter};
+
+use serde_json::Deserializer;
+
+use crate::model::Problem;
+use crate::model::problem::FleetCause;
+use crate::report::{
+    Document, Exit, Extra, FleetView, NodeDocument, NodeResult, Verdict, fleet_page,
+};
+use crate::store;
+
+/// The reports of windows. The exit code is about the files, as that of `report` is about the record.
+pub(crate) fn reports(files: &[PathBuf], html: Option<&Path>) -> Document {
+    let (view, problems, is_written) = merge(files, html);
+    let exit = match (view.nodes.is_empty() || !is_written, problems.is_empty()) {
+        (true, _) => Exit::Failed,
+        (false, false) => Exit::Partly,
+        (false, true) => Exit::Done,
+    };
+    answer(exit as u8, view, problems)
+}
+
+/// The answers of checks. The exit code is the worst of theirs; a file that cannot be read is unknown.
+pub(crate) fn checks(files: &[PathBuf], html: Option<&Path>) -> Document {
+    let (view, problems, _) = merge(files, html);
+    let has = |verdict: Verdict| view.verdicts.contains_key(&verdict.to_string());
+    let is_known = view.nodes.iter().all(NodeResult::is_checked);
+    let exit = if has(Verdict::Critical) {
+        Verdict::Critical
+    } else if !is_known || !problems.is_empty() || has(Verdict::Unknown) {
+        Verdict::Unknown
+    } else if has(Verdict::Warning) {
+        Verdict::Warning
+    } else {
+        Verdict::Ok
+    };
+    answer(exit as u8, view, problems)
+}
+
+fn answer(exit: u8, view: FleetView, problems: Vec<Problem>) -> Document {
+    Document {
+        exit,
+        problems,
+        extra: Some(Extra::Fleet(Box::new(view))),
+        ..Document::default()
+    }
+}
+
+/// Merges the files, and writes the page where it is wanted; whether that succeeded.
+fn merge(files: &[PathBuf], html: Option<&Path>) -> (FleetView, Vec<Problem>, bool) {
+    let (mut documents, mut problems) = (Vec::new(), Vec::new());
+    for file in files {
+        let (read, problem) = read(file);
+        documents.extend(read);
+        problems.extend(problem);
+    }
+    let mut view = FleetView::new(&documents);
+    view.unread = problems.len();
+    // A page without a node would replace a good one.
+    let Some(path) = html.filter(|_| !view.nodes.is_empty()) else {
+        return (view, problems, html.is_none());
+    };
+    let written = store::publish(path, &fleet_page(&view));
+    view.html = written.is_ok().then(|| path.display().to_string());
+    problems.extend(written.err().map(|error| error.problem()));
+    let is_written = view.html.is_some();
+    (view, problems, is_written)
+}
+
+/// The documents of one file, one after the other, and why the rest of it cannot be read.
+fn read(file: &Path) -> (Vec<(String, NodeDocument)>, Option<Problem>) {
+    let name = file.display().to_string();
+    let text = match text(file) {
+        Ok(text) => text,
+        Err(error) => {
+            let error = error.to_string();
+            return (
+                Vec::new(),
+                Some(FleetCause::Unreadable { error }.error(&name)),
+            );
+        }
+    };
+    let mut all = Deserializer::from_str(&text).into_iter();
+    let mut documents: Vec<(String, NodeDocument)> = Vec::new();
+    let mut problem = None;
+    for document in iter::from_fn(|| all.next()) {
+        match document {
+            Ok(document) => documents.push((name.clone(), document)),
+            Err(error) => {
+                let error = error.to_string();
+                problem = Some(FleetCause::NoDocument { error }.error(&name));
+                break;
+            }
+        }
+    }
+    if documents.is_empty() && problem.is_none() {
+        problem = Some(FleetCause::Empty.error(&name));
+    }
+    (documents, problem)
+}
+
+fn text(file: &Path) -> io::Result<String> {
+    if file == Path::new("-") {
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text)?;
+        return Ok(text);
+    }
+    fs::read_to_string(file)
+}

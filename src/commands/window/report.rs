@@ -1,0 +1,65 @@
+//! `netfix report`: the record of a maintenance window, as text and as an HTML page; takes no lock.
+
+use std::path::Path;
+
+use crate::cli::ReportArgs;
+use crate::commands::answer;
+use crate::context::Context;
+use crate::model::Problem;
+use crate::refusal::Refusal;
+use crate::report::{Document, Exit, Extra, ReportView, WindowView, page};
+use crate::store::{self, Error, Store};
+use crate::window::records;
+use crate::window::records::{Found, Listed};
+
+/// The page has this many lines of a window's log.
+const LOG_LINES: usize = 200;
+
+/// The window that is named by its id or the beginning of that, else the newest.
+pub(crate) fn run(args: &ReportArgs, context: &mut Context) -> Result<Document, Refusal> {
+    let store = &context.store;
+    let Found {
+        window,
+        standing,
+        mut problems,
+    } = records::find(args.window.as_deref(), store)?;
+    let mut view = ReportView::new(window, standing);
+    let mut exit = Exit::Done;
+    if let Some(path) = &args.html {
+        match write(&view, path, store, &mut problems) {
+            Ok(()) => view.computed.html = Some(path.display().to_string()),
+            Err(error) => {
+                problems.push(error.problem());
+                exit = Exit::Failed;
+            }
+        }
+    }
+    Ok(answer(exit, problems, Some(Extra::Report(Box::new(view)))))
+}
+
+/// Writes the page. If the log cannot be read, the page lacks it and a warning reports it.
+fn write(
+    view: &ReportView,
+    path: &Path,
+    store: &Store,
+    problems: &mut Vec<Problem>,
+) -> Result<(), Error> {
+    let log = store.window_log(&view.window, LOG_LINES);
+    let log = log.unwrap_or_else(|error| {
+        problems.push(error.problem().demoted());
+        None
+    });
+    store::publish(path, &page(view, log.as_deref()))
+}
+
+/// Every window in one line, the newest last.
+pub(crate) fn list(context: &mut Context) -> Result<Document, Refusal> {
+    let (listed, problems) = records::list(&context.store)?;
+    let view = |Listed { id, window }| match window {
+        Some((window, standing)) => WindowView::new(ReportView::new(window, standing)),
+        None => WindowView { id, window: None },
+    };
+    let windows = listed.into_iter().map(view).collect();
+    let exit = Exit::Partly.if_errors(&problems);
+    Ok(answer(exit, problems, Some(Extra::Windows(windows))))
+}

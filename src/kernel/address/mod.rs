@@ -1,0 +1,143 @@
+//! Addresses: between rtnetlink messages and the model (`ip address`).
+
+pub(crate) mod connected;
+pub mod neighbour;
+
+use std::fs;
+use std::net::IpAddr;
+use std::sync::LazyLock;
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
+use netlink_packet_route::address::{
+    AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage, CacheInfo,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use crate::kernel::Request;
+use crate::kernel::codec::text;
+use crate::model::net::address::REQUESTED_FLAGS;
+use crate::model::{Address, Bytes, IfName};
+
+/// `INFINITY_LIFE_TIME`: valid forever.
+const FOREVER: u32 = u32::MAX;
+
+/// Reads one address of a dump; `None` for families other than IP. Its `Maker` is to be found out.
+pub(crate) fn parse(message: AddressMessage, dev: &IfName) -> Option<Address> {
+    let header = message.header;
+    let mut flags = u32::from(header.flags.bits());
+    let (mut local, mut other) = (None, None);
+    let mut address = Address::plain(dev.clone(), IpAddr::from([0, 0, 0, 0]), header.prefix_len);
+    address.scope = header.scope.into();
+    for attribute in message.attributes {
+        match attribute {
+            AddressAttribute::Local(ip) => local = Some(ip),
+            AddressAttribute::Address(ip) => other = Some(ip),
+            AddressAttribute::Broadcast(ip) => address.broadcast = Some(ip),
+            AddressAttribute::Other(raw) => {
+                if let Some(label) = text::read_label(&raw) {
+                    let differs = label.as_slice() != dev.as_bytes();
+                    address.label = differs.then_some(label);
+                }
+            }
+            AddressAttribute::Flags(all) => flags = all.bits(),
+            AddressAttribute::RoutePriority(metric) => {
+                address.metric = Some(metric).filter(|m| *m != 0);
+            }
+            AddressAttribute::Protocol(protocol) => address.protocol = Some(protocol.into()),
+            AddressAttribute::CacheInfo(info) => {
+                address.valid_lft = Some(info.ifa_valid).filter(|s| *s != FOREVER);
+                address.preferred_lft = Some(info.ifa_preferred).filter(|s| *s != FOREVER);
+            }
+            _ => {}
+        }
+    }
+    // IPv6 sends IFA_LOCAL only with a peer; IPv4 always sends both, which differ only with a peer.
+    address.local = local.or(other)?;
+    address.peer = other.filter(|ip| *ip != address.local);
+    address.flags = flags;
+    Some(address)
+}
+
+/// Whether this kernel reports the origin of addresses (`IFA_PROTO`), as far as its release shows.
+pub(crate) fn reports_origin() -> bool {
+    const SINCE: (u32, u32) = (5, 18);
+    static IS_NEW: LazyLock<bool> = LazyLock::new(|| {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let mut numbers = release.split(['.', '-']).map(str::parse);
+        let mut next = || numbers.next()?.ok();
+        next().zip(next()).is_some_and(|release| release >= SINCE)
+    });
+    *IS_NEW
+}
+
+/// `ip address add` on the link with that index.
+pub fn add(index: u32, address: &Address) -> Request {
+    put(index, address, NLM_F_CREATE | NLM_F_EXCL)
+}
+
+/// `ip address change`: the address exists, with other attributes.
+pub fn change(index: u32, address: &Address) -> Request {
+    put(index, address, NLM_F_REPLACE)
+}
+
+/// `ip address del`: only of an address that is added again at once, or that this run has added.
+pub fn del(index: u32, address: &Address) -> Request {
+    let message = message(index, address);
+    Request::new(RouteNetlinkMessage::DelAddress(message), 0)
+}
+
+fn put(index: u32, address: &Address, request_flags: u16) -> Request {
+    let message = message(index, address);
+    Request::new(RouteNetlinkMessage::NewAddress(message), request_flags)
+}
+
+fn message(index: u32, address: &Address) -> AddressMessage {
+    let Address {
+        dev,
+        local,
+        prefix_len,
+        peer,
+        broadcast,
+        scope,
+        flags,
+        label,
+        valid_lft,
+        preferred_lft,
+        metric,
+        protocol,
+        maker: _,
+        without_route: _,
+        without_local: _,
+    } = address;
+    let mut message = AddressMessage::default();
+    message.header.family = if local.is_ipv4() {
+        AddressFamily::Inet
+    } else {
+        AddressFamily::Inet6
+    };
+    message.header.prefix_len = *prefix_len;
+    message.header.scope = (*scope).into();
+    message.header.index = index;
+    let flags = flags & REQUESTED_FLAGS;
+    message.header.flags = AddressHeaderFlags::from_bits_retain(flags.to_le_bytes()[0]);
+    let mut attributes = vec![
+        AddressAttribute::Local(*local),
+        AddressAttribute::Address(peer.unwrap_or(*local)),
+        AddressAttribute::Flags(AddressFlags::from_bits_retain(flags)),
+    ];
+    attributes.extend(broadcast.map(AddressAttribute::Broadcast));
+    if local.is_ipv4() {
+        let label = label.as_ref().map_or(dev.as_bytes(), Bytes::as_slice);
+        attributes.push(AddressAttribute::Other(text::label(label)));
+    }
+    attributes.extend(metric.map(AddressAttribute::RoutePriority));
+    attributes.extend(protocol.map(|protocol| AddressAttribute::Protocol(protocol.into())));
+    if valid_lft.is_some() || preferred_lft.is_some() {
+        let mut info = CacheInfo::default();
+        info.ifa_valid = valid_lft.unwrap_or(FOREVER);
+        info.ifa_preferred = preferred_lft.unwrap_or(FOREVER);
+        attributes.push(AddressAttribute::CacheInfo(info));
+    }
+    message.attributes = attributes;
+    message
+}

@@ -1,0 +1,135 @@
+//! The messages of rtnetlink: those of netlink-packet-route, and those about nexthop objects, which it lacks.
+
+use netlink_packet_core::{
+    DecodeError, DefaultNla, Emitable, NetlinkDeserializable, NetlinkHeader, NetlinkSerializable,
+    NlasIterator, Parseable,
+};
+use netlink_packet_route::RouteNetlinkMessage;
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    /// One that netlink-packet-route knows.
+    Route(RouteNetlinkMessage),
+    /// One about a nexthop object.
+    Nexthop(NexthopMessage),
+}
+
+/// A message about a nexthop object (`struct nhmsg`, linux/nexthop.h).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NexthopMessage {
+    /// `RTM_NEWNEXTHOP`, `RTM_DELNEXTHOP` or `RTM_GETNEXTHOP`.
+    pub kind: u16,
+    /// `AF_*`.
+    pub family: u8,
+    /// `RTPROT_*`.
+    pub protocol: u8,
+    /// `RTNH_F_*`.
+    pub flags: u32,
+    /// `NHA_*`.
+    pub attributes: Vec<DefaultNla>,
+}
+
+/// The types of [`NexthopMessage`] (linux/rtnetlink.h).
+pub const RTM_NEWNEXTHOP: u16 = 104;
+pub const RTM_DELNEXTHOP: u16 = 105;
+pub const RTM_GETNEXTHOP: u16 = 106;
+/// The size of `struct nhmsg` in bytes.
+const HEADER: usize = 8;
+
+impl From<RouteNetlinkMessage> for Message {
+    fn from(message: RouteNetlinkMessage) -> Self {
+        Self::Route(message)
+    }
+}
+
+impl From<NexthopMessage> for Message {
+    fn from(message: NexthopMessage) -> Self {
+        Self::Nexthop(message)
+    }
+}
+
+impl NetlinkSerializable for Message {
+    fn message_type(&self) -> u16 {
+        match self {
+            Self::Route(message) => message.message_type(),
+            Self::Nexthop(message) => message.kind,
+        }
+    }
+
+    fn buffer_len(&self) -> usize {
+        match self {
+            Self::Route(message) => NetlinkSerializable::buffer_len(message),
+            Self::Nexthop(message) => HEADER + message.attributes.as_slice().buffer_len(),
+        }
+    }
+
+    fn serialize(&self, buffer: &mut [u8]) {
+        match self {
+            Self::Route(message) => message.serialize(buffer),
+            Self::Nexthop(message) => {
+                let (header, attributes) = buffer.split_at_mut(HEADER);
+                header[..4].copy_from_slice(&[message.family, 0, message.protocol, 0]);
+                header[4..].copy_from_slice(&message.flags.to_ne_bytes());
+                message.attributes.as_slice().emit(attributes);
+            }
+        }
+    }
+}
+
+impl NetlinkDeserializable for Message {
+    type Error = DecodeError;
+
+    fn deserialize(header: &NetlinkHeader, payload: &[u8]) -> Result<Self, DecodeError> {
+        match header.message_type {
+            kind @ (RTM_NEWNEXTHOP | RTM_DELNEXTHOP) => {
+                NexthopMessage::parse(kind, payload).map(Self::Nexthop)
+            }
+            _ => RouteNetlinkMessage::deserialize(header, payload).map(Self::Route),
+        }
+    }
+}
+
+impl NexthopMessage {
+    fn parse(kind: u16, payload: &[u8]) -> Result<Self, DecodeError> {
+        let Some((&[family, _scope, protocol, _, a, b, c, d], attributes)) =
+            payload.split_first_chunk::<HEADER>()
+        else {
+            return Err(DecodeError::from("a nexthop message without its header"));
+        };
+        let attributes = NlasIterator::new(attributes).map(|attribute| {
+            let attribute = attribute?;
+            DefaultNla::parse(&attribute)
+        });
+        Ok(Self {
+            kind,
+            family,
+            protocol,
+            flags: u32::from_ne_bytes([a, b, c, d]),
+            attributes: attributes.collect::<Result<_, DecodeError>>()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::kernel::codec::message::*;
+
+    #[test]
+    fn a_message_about_a_nexthop_is_read_as_it_is_written() {
+        let message = NexthopMessage {
+            kind: RTM_NEWNEXTHOP,
+            family: 2,
+            protocol: 4,
+            flags: 4,
+            attributes: vec![DefaultNla::new(1, vec![7, 0, 0, 0])],
+        };
+        let message = Message::from(message);
+        let mut bytes = vec![0; message.buffer_len()];
+        message.serialize(&mut bytes);
+        let mut header = NetlinkHeader::default();
+        header.message_type = message.message_type();
+        assert_eq!(Message::deserialize(&header, &bytes).unwrap(), message);
+        assert!(Message::deserialize(&header, &bytes[..7]).is_err());
+    }
+}

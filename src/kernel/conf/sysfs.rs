@@ -1,0 +1,108 @@
+//! Packet steering and NAPI settings of links, through a sysfs of the calling thread's namespace that is mounted nowhere.
+
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use crate::fault::point;
+use crate::kernel::Errno;
+use crate::kernel::conf::files::Files;
+use crate::model::net::link::sysfs::{OF_LINK, OF_QUEUE, SysfsKey, SysfsSettings, SysfsValue};
+use crate::model::{IfName, Link, LinkKind};
+
+/// A sysfs that shows the links of the namespace in which it was made. It is gone with this value.
+struct Sysfs(Files);
+
+impl Sysfs {
+    fn here() -> io::Result<Self> {
+        Files::mount("sysfs").map(Self)
+    }
+
+    /// The files of a link. Those of one without hardware are found sooner by its place than by its class.
+    fn files(&self, dev: &IfName) -> nix::Result<Files> {
+        let dev = OsStr::from_bytes(dev.as_bytes());
+        let below = |folder: &str| self.0.below(&Path::new(folder).join(dev));
+        below("devices/virtual/net").or_else(|_| below("class/net"))
+    }
+
+    fn settings(&self, link: &Link) -> nix::Result<SysfsSettings> {
+        let of_link = self.files(&link.name)?;
+        let mut settings = SysfsSettings::new();
+        for setting in OF_LINK {
+            read_into(&mut settings, &of_link, setting, "");
+        }
+        for (prefix, names) in OF_QUEUE {
+            // The driver of a device decides which processor uses which transmit queue.
+            if link.hardware.is_some() && prefix == "tx-" {
+                continue;
+            }
+            let count = link.queues.map_or(u32::MAX, |queues| match prefix {
+                // A link with one has nothing to choose from (`xps_cpus_show` in net/core/net-sysfs.c).
+                "tx-" if queues.tx == 1 => 0,
+                "tx-" => queues.tx,
+                _ => queues.rx,
+            });
+            for number in 0..count {
+                let queue = format!("queues/{prefix}{number}");
+                let Ok(files) = of_link.below(Path::new(&queue)) else {
+                    break;
+                };
+                for setting in names {
+                    read_into(&mut settings, &files, setting, &format!("{queue}/"));
+                }
+            }
+        }
+        Ok(settings)
+    }
+}
+
+/// Reads a setting that is not the default. A link without the feature has no such file, or one that cannot be read.
+fn read_into(settings: &mut SysfsSettings, files: &Files, name: &str, prefix: &str) {
+    /// The kernel makes no value longer: a page.
+    const LONGEST: usize = 4096;
+    let value = files.read::<LONGEST, _>(name, |text| SysfsValue::try_from(text.to_owned()).ok());
+    if let Some(value) = value.filter(|value| !value.is_default())
+        && let Ok(key) = SysfsKey::try_from(format!("{prefix}{name}"))
+    {
+        settings.insert(key, value);
+    }
+}
+
+/// Adds their settings to the links of the calling thread's namespace that can be lost with a NIC.
+///
+/// # Errors
+/// A sysfs cannot be mounted, for a reason other than a kernel before 5.2, which cannot mount one in this way.
+pub fn complete(links: &mut [Link]) -> io::Result<()> {
+    let mut links = links.iter_mut().filter(|link| can_be_lost(link)).peekable();
+    if links.peek().is_none() {
+        return Ok(());
+    }
+    let sysfs = match Sysfs::here() {
+        Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => return Ok(()),
+        sysfs => sysfs?,
+    };
+    for link in links {
+        match sysfs.settings(link) {
+            // It was deleted since.
+            Err(Errno::ENOENT) => {}
+            settings => link.sysfs = settings?,
+        }
+    }
+    Ok(())
+}
+
+fn can_be_lost(link: &Link) -> bool {
+    !matches!(link.kind, LinkKind::Loopback | LinkKind::Other { .. })
+}
+
+/// Writes one setting of a link of the calling thread's namespace.
+///
+/// # Errors
+/// The kernel refuses the value, or the link has no such setting.
+pub fn write(dev: &IfName, key: &SysfsKey, value: &SysfsValue) -> io::Result<()> {
+    let sysfs = Sysfs::here()?;
+    let mut file = sysfs.files(dev)?.open_to_write(&key.to_string())?;
+    point("sysfs write")?;
+    file.write_all(value.as_str().as_bytes())
+}

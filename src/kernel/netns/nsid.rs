@@ -1,0 +1,54 @@
+//! nsids: the numbers by which one namespace refers to another (`IFLA_LINK_NETNSID`, ip-netns(8)).
+
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::nsid::{NsidAttribute, NsidMessage};
+
+use crate::kernel::{Errno, Error, Netns, Request, Socket};
+
+/// The kernel chooses one (`NETNSA_NSID_NOT_ASSIGNED`, `linux/net_namespace.h`).
+const ANY: i32 = -1;
+
+/// The host's nsid in another namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HostId {
+    /// This one.
+    Known(i32),
+    /// There is none: no link of that namespace has a parent on the host.
+    Unassigned,
+    /// The kernel has no nsids (before 4.0).
+    Unsupported,
+}
+
+/// The nsid of `host` in the socket's namespace.
+pub fn of(socket: &mut Socket, host: &Netns) -> Result<HostId, Error> {
+    let fd = u32::try_from(host.raw_fd()).unwrap_or(u32::MAX);
+    let mut request = NsidMessage::default();
+    request.attributes.push(NsidAttribute::Fd(fd));
+    let answer = match socket.get(RouteNetlinkMessage::GetNsId(request)) {
+        Err(Error::Kernel(Errno::EOPNOTSUPP)) => return Ok(HostId::Unsupported),
+        answer => answer?,
+    };
+    let RouteNetlinkMessage::NewNsId(answer) = answer else {
+        return Ok(HostId::Unassigned);
+    };
+    let id = answer.attributes.iter().find_map(|a| match a {
+        NsidAttribute::Id(id) => Some(*id),
+        _ => None,
+    });
+    Ok(id
+        .filter(|id| *id >= 0)
+        .map_or(HostId::Unassigned, HostId::Known))
+}
+
+/// Gives `other` an nsid in the socket's namespace, where it has none, as `ip netns set NAME auto` does. It lasts as long as
+/// `other`, and holds neither of them.
+pub fn assign(socket: &mut Socket, other: &Netns) -> Result<(), Error> {
+    let fd = u32::try_from(other.raw_fd()).unwrap_or(u32::MAX);
+    let mut request = NsidMessage::default();
+    request.attributes = vec![NsidAttribute::Fd(fd), NsidAttribute::Id(ANY)];
+    let message = RouteNetlinkMessage::NewNsId(request);
+    match socket.run_one(Request::new(message, 0))? {
+        Err(errno) if errno != Errno::EEXIST => Err(errno.into()),
+        _ => Ok(()),
+    }
+}

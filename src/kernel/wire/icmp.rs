@@ -1,0 +1,149 @@
+//! ICMP echo (RFC 792) and `ICMPv6` echo (RFC 4443) from the calling thread's namespace.
+//!
+//! Raw sockets: `net.ipv4.ping_group_range` of a pod usually allows the unprivileged ones to no user, root included.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrStorage, connect, recv,
+    send, socket,
+};
+
+/// Between two requests, as ping(8).
+const INTERVAL: Duration = Duration::from_secs(1);
+const PAYLOAD: &[u8] = b"netfix verify: is there an answer?";
+
+/// Sends echo requests until one is answered, and returns the round trip; `None` when none was answered in time. `id`
+/// distinguishes the answers from those to other programs.
+///
+/// # Errors
+/// The kernel's, of the last attempt: a source address may be tentative (RFC 4862) for the first seconds.
+pub fn echo(to: IpAddr, id: u16, deadline: Instant) -> io::Result<Option<Duration>> {
+    let mut failure = None;
+    let mut number = 0;
+    while Instant::now() < deadline {
+        let until = deadline.min(Instant::now() + INTERVAL);
+        match attempt(to, (id, number), until) {
+            Ok(Some(rtt)) => return Ok(Some(rtt)),
+            Ok(None) => failure = None,
+            Err(error) => {
+                failure = Some(error);
+                thread::sleep(until.saturating_duration_since(Instant::now()));
+            }
+        }
+        number = number.wrapping_add(1);
+    }
+    failure.map_or(Ok(None), Err)
+}
+
+/// One request, from a socket of its own: the kernel chooses the source address for it.
+fn attempt(to: IpAddr, request: (u16, u16), until: Instant) -> io::Result<Option<Duration>> {
+    let (family, protocol) = match to {
+        IpAddr::V4(_) => (AddressFamily::Inet, SockProtocol::Icmp),
+        IpAddr::V6(_) => (AddressFamily::Inet6, SockProtocol::IcmpV6),
+    };
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let socket = socket(family, SockType::Raw, flags, protocol)?;
+    let fd = socket.as_raw_fd();
+    // Only packets from that address are received.
+    connect(fd, &SockaddrStorage::from(SocketAddr::new(to, 0)))?;
+    let begin = Instant::now();
+    send(fd, &echo_request(to, request), MsgFlags::empty())?;
+    while wait(&socket, until)? {
+        let mut buffer = [0; 1500];
+        let length = match recv(fd, &mut buffer, MsgFlags::empty()) {
+            Err(Errno::EAGAIN | Errno::EINTR) => continue,
+            length => length?,
+        };
+        if is_answer(to, request, buffer.get(..length).unwrap_or_default()) {
+            return Ok(Some(begin.elapsed()));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether the socket has a packet before that moment.
+pub(crate) fn wait(socket: &OwnedFd, until: Instant) -> io::Result<bool> {
+    let left = until.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Ok(false);
+    }
+    let timeout =
+        PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
+    match poll(
+        &mut [PollFd::new(socket.as_fd(), PollFlags::POLLIN)],
+        timeout,
+    ) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::EINTR) => Ok(true),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// An echo request. The kernel adds the checksum of `ICMPv6`, which covers the IP header.
+fn echo_request(to: IpAddr, (id, number): (u16, u16)) -> Vec<u8> {
+    let kind = if to.is_ipv4() { 8 } else { 128 };
+    let mut packet = vec![kind, 0, 0, 0];
+    packet.extend(id.to_be_bytes());
+    packet.extend(number.to_be_bytes());
+    packet.extend(PAYLOAD);
+    if to.is_ipv4() {
+        let sum = checksum(&packet).to_be_bytes();
+        packet[2..4].copy_from_slice(&sum);
+    }
+    packet
+}
+
+/// The Internet checksum (RFC 1071).
+pub(crate) fn checksum(packet: &[u8]) -> u16 {
+    let word =
+        |pair: &[u8]| u64::from(pair[0]) << 8 | u64::from(pair.get(1).copied().unwrap_or_default());
+    let mut sum: u64 = packet.chunks(2).map(word).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !u16::try_from(sum).unwrap_or_default()
+}
+
+/// Whether a packet answers this request. An IPv4 packet has its IP header before the message.
+fn is_answer(from: IpAddr, (id, number): (u16, u16), packet: &[u8]) -> bool {
+    let (header, kind) = match from {
+        IpAddr::V4(_) => (usize::from(packet.first().unwrap_or(&0) & 0xf) * 4, 0),
+        IpAddr::V6(_) => (0, 129),
+    };
+    let [id, number] = [id.to_be_bytes(), number.to_be_bytes()];
+    packet.get(header) == Some(&kind)
+        && packet.get(header + 4..header + 6) == Some(&id)
+        && packet.get(header + 6..header + 8) == Some(&number)
+        && packet.get(header + 8..) == Some(PAYLOAD)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::kernel::wire::icmp::*;
+
+    #[test]
+    fn the_checksum_of_a_packet_with_its_checksum_is_zero() {
+        let packet = echo_request("10.0.0.1".parse().unwrap(), (0xabcd, 7));
+        assert_eq!(checksum(&packet), 0);
+    }
+
+    #[test]
+    fn only_an_answer_to_the_own_request_counts() {
+        let from: IpAddr = "fd00::1".parse().unwrap();
+        let mut packet = echo_request(from, (5, 3));
+        assert!(!is_answer(from, (5, 3), &packet), "the request itself");
+        packet[0] = 129;
+        assert!(is_answer(from, (5, 3), &packet));
+        assert!(!is_answer(from, (6, 3), &packet));
+        assert!(!is_answer(from, (5, 4), &packet));
+        assert!(!is_answer(from, (5, 3), &packet[..6]));
+        assert!(!is_answer("10.0.0.1".parse().unwrap(), (5, 3), &[0x4f]));
+    }
+}

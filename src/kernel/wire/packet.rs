@@ -1,0 +1,235 @@
+//! Raw Ethernet frames, sent and received through links of the calling thread's namespace (packet(7)).
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Instant;
+
+use nix::errno::Errno;
+use nix::sys::socket::sockopt::RcvBufForce;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, setsockopt, socket};
+
+use crate::fault::{point, retry_interrupted};
+use crate::kernel::wire::icmp::wait;
+use crate::model::Mac;
+
+/// A packet socket for sending only: with protocol 0 it receives nothing.
+#[derive(Debug)]
+pub struct Sender(OwnedFd);
+
+impl Sender {
+    /// Opens the socket. One is enough for all links, and closing each costs an RCU grace period.
+    pub fn open() -> io::Result<Self> {
+        Ok(Self(socket(
+            AddressFamily::Packet,
+            SockType::Raw,
+            SockFlag::SOCK_CLOEXEC,
+            None,
+        )?))
+    }
+
+    /// Sends a frame, including its Ethernet header, through the link with that index.
+    #[allow(unsafe_code)]
+    pub fn send(&self, index: u32, frame: &[u8]) -> io::Result<()> {
+        let (address, length) = link_address(index, 0)?;
+        let send = || {
+            point("packet send")?;
+            // SAFETY: `frame` and `address` are valid for reads of the lengths given, for the duration of the call.
+            let sent = unsafe {
+                libc::sendto(
+                    self.0.as_raw_fd(),
+                    frame.as_ptr().cast(),
+                    frame.len(),
+                    0,
+                    (&raw const address).cast(),
+                    length,
+                )
+            };
+            if sent < 0 {
+                Err(io::Error::last_os_error())
+            } else {
+                Ok(())
+            }
+        };
+        retry_interrupted(send)
+    }
+
+    #[allow(unsafe_code)]
+    fn set<T>(&self, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
+        let length = u32::try_from(size_of::<T>()).map_err(|_| io::Error::other("length"))?;
+        // SAFETY: `value` is valid for reads of its own size, for the duration of the call.
+        let result = unsafe {
+            libc::setsockopt(
+                self.0.as_raw_fd(),
+                level,
+                option,
+                (&raw const *value).cast(),
+                length,
+            )
+        };
+        if result < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+}
+
+/// A link's address for a packet socket, and its length. `protocol` is an `ETH_P_*` number.
+fn link_address(
+    index: u32,
+    protocol: libc::c_int,
+) -> io::Result<(libc::sockaddr_ll, libc::socklen_t)> {
+    let invalid = |_| io::Error::from_raw_os_error(libc::EINVAL);
+    let address = libc::sockaddr_ll {
+        sll_family: u16::try_from(libc::AF_PACKET).map_err(invalid)?,
+        sll_protocol: u16::try_from(protocol).map_err(invalid)?.to_be(),
+        sll_ifindex: i32::try_from(index).map_err(invalid)?,
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
+    let length = u32::try_from(size_of::<libc::sockaddr_ll>());
+    Ok((
+        address,
+        length.map_err(|_| io::Error::other("address length"))?,
+    ))
+}
+
+/// A packet socket that also receives ARP and neighbour discovery of every link.
+///
+/// It receives all protocols (`ETH_P_ALL`), because a link hands a unicast frame for a macvlan to that macvlan alone, but to
+/// such sockets before it does so. A filter in the kernel drops everything else.
+#[derive(Debug)]
+pub struct Listener(Sender);
+
+/// Bytes of a frame that are read: more than ARP and neighbour discovery have.
+const SNAPLEN: u32 = 256;
+/// For a thousand answers at once, in bytes of the kernel's own count.
+const RECEIVE_BUFFER: usize = 4 << 20;
+
+impl Listener {
+    /// Opens the socket. Closing it costs an RCU grace period.
+    #[allow(unsafe_code)]
+    pub fn open() -> io::Result<Self> {
+        let sender = Sender::open()?;
+        let filter = filter();
+        let program = libc::sock_fprog {
+            len: u16::try_from(filter.len()).unwrap_or_default(),
+            filter: filter.as_ptr().cast_mut(),
+        };
+        // The filter first: no other frame is ever queued.
+        sender.set(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)?;
+        setsockopt(&sender.0, RcvBufForce, &RECEIVE_BUFFER)?;
+        let (address, length) = link_address(0, libc::ETH_P_ALL)?;
+        // SAFETY: `address` is valid for reads of the length given, for the duration of the call.
+        let bound =
+            unsafe { libc::bind(sender.0.as_raw_fd(), (&raw const address).cast(), length) };
+        if bound < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self(sender))
+    }
+
+    /// The same socket, for sending: it does not receive what it sends.
+    pub fn sender(&self) -> &Sender {
+        &self.0
+    }
+
+    /// Lets the link with that index receive frames for this MAC, which is a group's or a link's that is not up yet, as long
+    /// as the socket is open: a NIC drops others.
+    pub fn accept(&self, index: u32, mac: Mac) -> io::Result<()> {
+        let invalid = |_| io::Error::from_raw_os_error(libc::EINVAL);
+        let kind = if mac.is_group() {
+            libc::PACKET_MR_MULTICAST
+        } else {
+            libc::PACKET_MR_UNICAST
+        };
+        let mut address = [0; 8];
+        address[..mac.0.len()].copy_from_slice(&mac.0);
+        let membership = libc::packet_mreq {
+            mr_ifindex: i32::try_from(index).map_err(invalid)?,
+            mr_type: u16::try_from(kind).map_err(invalid)?,
+            mr_alen: 6,
+            mr_address: address,
+        };
+        self.0
+            .set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
+    }
+
+    /// The next frame before that moment, with the index of the link that received it; `None` when there was none.
+    pub fn receive(&self, until: Instant) -> io::Result<Option<(u32, Vec<u8>)>> {
+        while wait(&self.0.0, until)? {
+            match self.receive_one() {
+                Ok(received) => return Ok(Some(received)),
+                // A signal came, or one of the links went down.
+                Err(Errno::EINTR | Errno::EAGAIN | Errno::ENETDOWN) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(None)
+    }
+
+    #[allow(unsafe_code)]
+    fn receive_one(&self) -> nix::Result<(u32, Vec<u8>)> {
+        let mut buffer = vec![0_u8; SNAPLEN as usize];
+        let (mut from, mut length) = link_address(0, 0).map_err(|_| Errno::EINVAL)?;
+        // SAFETY: `buffer` and `from` are valid for writes of the lengths given, for the duration of the call.
+        let received = unsafe {
+            libc::recvfrom(
+                self.0.0.as_raw_fd(),
+                buffer.as_mut_ptr().cast(),
+                buffer.len(),
+                libc::MSG_DONTWAIT,
+                (&raw mut from).cast(),
+                &raw mut length,
+            )
+        };
+        let received = usize::try_from(Errno::result(received)?).unwrap_or_default();
+        buffer.truncate(received);
+        Ok((u32::try_from(from.sll_ifindex).unwrap_or_default(), buffer))
+    }
+}
+
+/// ARP, neighbour solicitations and advertisements, as they come in. What this machine sends does not count, and a frame that
+/// still has a VLAN tag belongs to another link (linux/filter.h; classic BPF).
+fn filter() -> [libc::sock_filter; 14] {
+    const LOAD_WORD: u16 = 0x20;
+    const LOAD_HALF: u16 = 0x28;
+    const LOAD_BYTE: u16 = 0x30;
+    const JUMP_IF_EQUAL: u16 = 0x15;
+    const RETURN: u16 = 0x06;
+    /// `SKF_AD_OFF + SKF_AD_PKTTYPE` and `SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT`.
+    const PACKET_TYPE: u32 = 0xffff_f004;
+    const HAS_VLAN_TAG: u32 = 0xffff_f030;
+    const OUTGOING: u32 = libc::PACKET_OUTGOING as u32;
+    let load = |code, k| libc::sock_filter {
+        code,
+        jt: 0,
+        jf: 0,
+        k,
+    };
+    let jump = |k, jt, jf| libc::sock_filter {
+        code: JUMP_IF_EQUAL,
+        jt,
+        jf,
+        k,
+    };
+    [
+        load(LOAD_WORD, PACKET_TYPE),
+        jump(OUTGOING, 11, 0),
+        load(LOAD_WORD, HAS_VLAN_TAG),
+        jump(0, 0, 9),
+        // The type of the frame.
+        load(LOAD_HALF, 12),
+        jump(0x0806, 6, 0),
+        jump(0x86dd, 0, 6),
+        // The next header of IPv6, and the type of ICMPv6.
+        load(LOAD_BYTE, 20),
+        jump(58, 0, 4),
+        load(LOAD_BYTE, 54),
+        jump(135, 1, 0),
+        jump(136, 0, 1),
+        load(RETURN, SNAPLEN),
+        load(RETURN, 0),
+    ]
+}

@@ -1,0 +1,352 @@
+//! IP addresses of interfaces.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Bytes, IfName, Mac, is_false};
+
+/// `IFA_F_*` bits (`linux/if_addr.h`) that an administrator sets; the kernel derives the others (secondary, tentative,
+/// deprecated, permanent, dadfailed).
+pub const REQUESTED_FLAGS: u32 = NODAD | HOMEADDRESS | MANAGETEMPADDR | NOPREFIXROUTE | MCAUTOJOIN;
+/// Duplicate address detection is skipped.
+pub const NODAD: u32 = 0x02;
+/// Mobile IPv6 home address.
+pub const HOMEADDRESS: u32 = 0x10;
+/// Duplicate address detection found another owner.
+pub const DADFAILED: u32 = 0x08;
+/// Not usable yet: duplicate address detection is under way.
+pub const TENTATIVE: u32 = 0x40;
+/// Has no lifetime.
+pub const PERMANENT: u32 = 0x80;
+/// Usable although duplicate address detection is under way (RFC 4429).
+const OPTIMISTIC: u32 = 0x04;
+/// Phases of duplicate address detection.
+pub const PASSING_FLAGS: u32 = OPTIMISTIC | DADFAILED | TENTATIVE;
+/// A privacy address of the kernel (for IPv4, the same bit means secondary).
+pub const TEMPORARY: u32 = 0x01;
+/// `IFA_F_SECONDARY`, for IPv4.
+const SECONDARY: u32 = TEMPORARY;
+/// Template for privacy addresses.
+pub const MANAGETEMPADDR: u32 = 0x100;
+/// No connected route comes with the address.
+pub const NOPREFIXROUTE: u32 = 0x200;
+/// Joins the multicast group.
+pub const MCAUTOJOIN: u32 = 0x400;
+/// Derived from a secret (RFC 7217).
+const STABLE_PRIVACY: u32 = 0x800;
+/// `IFAPROT_KERNEL_LO`: the address of the loopback device.
+const PROTO_KERNEL_LO: u8 = 1;
+/// `IFAPROT_KERNEL_RA`: learnt from a router advertisement.
+const PROTO_KERNEL_RA: u8 = 2;
+/// `IFAPROT_KERNEL_LL`: the kernel's link-local address.
+const PROTO_KERNEL_LL: u8 = 3;
+
+/// `RT_SCOPE_HOST`: no other machine sees such an address.
+pub(crate) const SCOPE_HOST: u8 = 254;
+
+/// The prefix length of a link-local address that the kernel adds.
+const LINK_LOCAL_LEN: u8 = 64;
+
+/// One address of one interface.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Address {
+    /// The interface that has it.
+    pub dev: IfName,
+    /// The address itself (`IFA_LOCAL`).
+    pub local: IpAddr,
+    /// Prefix length in bits.
+    pub prefix_len: u8,
+    /// The peer of a point-to-point address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<IpAddr>,
+    /// IPv4 broadcast address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broadcast: Option<Ipv4Addr>,
+    /// Scope (`RT_SCOPE_*`): 0 global, 253 link, 254 host.
+    pub scope: u8,
+    /// `IFA_F_*` bits.
+    pub flags: u32,
+    /// IPv4 label, where it is not the interface's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<Bytes>,
+    /// Valid lifetime in seconds; `None`: forever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub valid_lft: Option<u32>,
+    /// Preferred lifetime in seconds; `None`: forever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preferred_lft: Option<u32>,
+    /// Metric of the connected route (`IFA_RT_PRIORITY`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<u32>,
+    /// Its origin (`IFA_PROTO`, Linux 5.18).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<u8>,
+    /// Its origin, as far as a restore is concerned.
+    pub maker: Maker,
+    /// Its connected route was deleted, or moved to another table.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub without_route: bool,
+    /// Its entry in the table `local` was deleted: packets for it are not delivered (IPv4).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub without_local: bool,
+}
+
+/// The origin of an address, which decides whether a restore adds it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Maker {
+    /// An administrator or a program on this machine.
+    #[default]
+    Admin,
+    /// The kernel, once the link is up: the link-local address derived from MAC or secret.
+    Kernel,
+    /// The network: router advertisements and privacy extensions.
+    Network,
+}
+
+impl Maker {
+    /// The origin of an address on a link with this MAC, which adds addresses of its own if `derives` (`addrgenmode` is not
+    /// `none`).
+    ///
+    /// Kernels before 5.18 do not report it (`reports`). There, a link-local address is the kernel's if the kernel would
+    /// derive the same one, and an address of a router is known by `mngtmpaddr`, which the kernel gives to each of them.
+    #[must_use]
+    pub fn of(address: &Address, reports: bool, mac: Option<Mac>, derives: bool) -> Self {
+        let Address {
+            local: IpAddr::V6(ip),
+            flags,
+            protocol,
+            ..
+        } = *address
+        else {
+            return Self::Admin;
+        };
+        // The kernel would not derive an address of an earlier MAC again.
+        let would_be_made =
+            || flags & STABLE_PRIVACY != 0 || mac.is_none_or(|mac| ip == link_local(mac));
+        match protocol {
+            Some(PROTO_KERNEL_RA) => Self::Network,
+            Some(PROTO_KERNEL_LL) if would_be_made() => Self::Kernel,
+            _ if flags & TEMPORARY != 0 => Self::Network,
+            _ if reports || protocol.is_some() => Self::Admin,
+            _ if flags & MANAGETEMPADDR != 0 => Self::Network,
+            _ if derives && address.looks_derived() && would_be_made() => Self::Kernel,
+            _ => Self::Admin,
+        }
+    }
+}
+
+fn is_link_local(ip: Ipv6Addr) -> bool {
+    ip.segments()[0] & 0xffc0 == 0xfe80
+}
+
+/// The link-local address derived from a MAC (RFC 4291, appendix A: modified EUI-64).
+fn link_local(Mac(mac): Mac) -> Ipv6Addr {
+    let pair = |high: u8, low: u8| u16::from_be_bytes([high, low]);
+    let (first, last) = (pair(mac[0] ^ 2, mac[1]), pair(mac[4], mac[5]));
+    Ipv6Addr::new(
+        0xfe80,
+        0,
+        0,
+        0,
+        first,
+        pair(mac[2], 0xff),
+        pair(0xfe, mac[3]),
+        last,
+    )
+}
+
+impl Address {
+    /// An address without lifetime and with default attributes.
+    #[must_use]
+    pub fn plain(dev: IfName, local: IpAddr, prefix_len: u8) -> Self {
+        Self {
+            dev,
+            local,
+            prefix_len,
+            peer: None,
+            broadcast: None,
+            scope: 0,
+            flags: 0,
+            label: None,
+            valid_lft: None,
+            preferred_lft: None,
+            metric: None,
+            protocol: None,
+            maker: Maker::Admin,
+            without_route: false,
+            without_local: false,
+        }
+    }
+
+    /// Whether it has the attributes that the kernel gives to a link-local address.
+    fn looks_derived(&self) -> bool {
+        let is_link_local = matches!(self.local, IpAddr::V6(ip) if is_link_local(ip));
+        let is_plain = self.flags & NODAD == 0 && self.metric.is_none() && self.peer.is_none();
+        is_link_local && is_plain && self.prefix_len == LINK_LOCAL_LEN
+    }
+
+    /// Whether several machines or pods may have it.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.local.is_multicast() || self.scope == SCOPE_HOST
+    }
+
+    /// Whether the kernel or the network adds this address once the link is up.
+    #[must_use]
+    pub fn comes_by_itself(&self) -> bool {
+        self.maker != Maker::Admin
+    }
+
+    /// Whether it has no connected route that comes with it if it is added by hand: the loopback device's has none.
+    pub(crate) fn has_no_route(&self) -> bool {
+        self.without_route || self.protocol == Some(PROTO_KERNEL_LO)
+    }
+
+    /// Whether both are the same address on the same interface; their attributes may differ.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+
+    /// What distinguishes it from the other addresses of its namespace.
+    pub(crate) fn key(&self) -> (&IfName, IpAddr, u8, Option<IpAddr>) {
+        (&self.dev, self.local, self.prefix_len, self.peer)
+    }
+
+    /// What the kernel compares to find it among the addresses of its link: of an IPv6 address, the address alone.
+    pub(crate) fn identity(&self) -> (IpAddr, u8, Option<IpAddr>) {
+        match self.local {
+            IpAddr::V4(_) => (self.local, self.prefix_len, self.peer),
+            IpAddr::V6(_) => (self.local, 0, None),
+        }
+    }
+
+    /// Whether the attributes that `ip address change` sets are equal. Of lifetimes only their presence counts: they pass, and
+    /// a DHCP client renews them.
+    pub(crate) fn has_changeable_of(&self, other: &Self) -> bool {
+        (self.flags ^ other.flags) & self.changeable_flags() == 0
+            && self.metric == other.metric
+            && self.protocol == other.protocol
+            && self.valid_lft.is_some() == other.valid_lft.is_some()
+            && self.preferred_lft.is_some() == other.preferred_lft.is_some()
+    }
+
+    /// Whether the attributes are equal that the kernel never changes (`inet_rtm_newaddr`, `inet6_addr_modify`).
+    pub(crate) fn has_fixed_of(&self, other: &Self) -> bool {
+        let fixed_flags = REQUESTED_FLAGS & !self.changeable_flags();
+        (self.flags ^ other.flags) & fixed_flags == 0
+            && self.scope == other.scope
+            && self.label == other.label
+            && self.broadcast == other.broadcast
+            && self.key() == other.key()
+    }
+
+    fn changeable_flags(&self) -> u32 {
+        if self.local.is_ipv4() {
+            0
+        } else {
+            REQUESTED_FLAGS & !MCAUTOJOIN
+        }
+    }
+
+    /// Whether it is behind the primary address of its subnet (`IFA_F_SECONDARY`).
+    pub(crate) fn is_secondary(&self) -> bool {
+        self.local.is_ipv4() && self.flags & SECONDARY != 0
+    }
+
+    /// The prefix that it connects to.
+    pub(crate) fn subnet(&self) -> Option<IpNet> {
+        let far = self.peer.unwrap_or(self.local);
+        IpNet::new(far, self.prefix_len).ok().map(|net| net.trunc())
+    }
+}
+
+/// The order in which to add addresses for the kernel to list them as before: it lists IPv4 addresses oldest first (the
+/// first of a subnet is primary), and IPv6 addresses newest first.
+pub(crate) fn in_adding_order<'a>(
+    listed: impl Iterator<Item = &'a Address>,
+) -> impl Iterator<Item = &'a Address> {
+    let (v4, v6): (Vec<_>, Vec<_>) = listed.partition(|address| address.local.is_ipv4());
+    v4.into_iter().chain(v6.into_iter().rev())
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.local)?;
+        if let Some(peer) = self.peer {
+            write!(f, " peer {peer}")?;
+        }
+        write!(f, "/{} dev {}", self.prefix_len, self.dev)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::net::address::*;
+
+    const MAC: Mac = Mac([0x02, 0x42, 0x0a, 0x03, 0x01, 0x01]);
+
+    fn maker(text: &str, flags: u32, protocol: Option<u8>, reports: bool) -> Maker {
+        let mut address = Address::plain("eth0".parse().unwrap(), text.parse().unwrap(), 64);
+        (address.flags, address.protocol) = (flags, protocol);
+        Maker::of(&address, reports, Some(MAC), true)
+    }
+
+    #[test]
+    fn a_link_local_address_is_the_kernels_only_if_the_kernel_would_make_it() {
+        const DERIVED: &str = "fe80::42:aff:fe03:101";
+        assert_eq!(maker(DERIVED, PERMANENT, None, false), Maker::Kernel);
+        assert_eq!(maker("fe80::88", PERMANENT, None, false), Maker::Admin);
+        assert_eq!(maker(DERIVED, PERMANENT, Some(3), true), Maker::Kernel);
+        assert_eq!(
+            maker(DERIVED, PERMANENT, None, true),
+            Maker::Admin,
+            "added by hand"
+        );
+        let stable = PERMANENT | STABLE_PRIVACY;
+        assert_eq!(maker("fe80::1234", stable, Some(3), true), Maker::Kernel);
+        assert_eq!(
+            maker("fe80::1234", PERMANENT, Some(3), true),
+            Maker::Admin,
+            "made from an earlier MAC"
+        );
+    }
+
+    #[test]
+    fn an_old_kernel_derives_no_address_with_other_attributes_or_without_a_mode() {
+        let derived = "fe80::42:aff:fe03:101".parse().unwrap();
+        let address = Address::plain("eth0".parse().unwrap(), derived, 64);
+        let of = |address: &Address, derives| Maker::of(address, false, Some(MAC), derives);
+        assert_eq!(of(&address, true), Maker::Kernel);
+        assert_eq!(of(&address, false), Maker::Admin);
+        for change in [
+            |address: &mut Address| address.prefix_len = 128,
+            |address: &mut Address| address.flags = NODAD,
+            |address: &mut Address| address.metric = Some(9),
+        ] {
+            let mut other = address.clone();
+            change(&mut other);
+            assert_eq!(of(&other, true), Maker::Admin, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn what_routers_advertise_comes_from_the_network() {
+        assert_eq!(maker("fd00::1", 0, Some(2), true), Maker::Network);
+        assert_eq!(
+            maker("fd00::1", MANAGETEMPADDR, None, false),
+            Maker::Network
+        );
+        assert_eq!(maker("fd00::1", TEMPORARY, None, true), Maker::Network);
+        assert_eq!(maker("fd00::1", MANAGETEMPADDR, None, true), Maker::Admin);
+        assert_eq!(maker("fd00::1", 0, None, false), Maker::Admin, "DHCPv6");
+        assert_eq!(
+            maker("10.0.0.1", TEMPORARY, None, true),
+            Maker::Admin,
+            "for IPv4 the bit means secondary"
+        );
+    }
+}

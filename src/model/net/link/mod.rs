@@ -1,0 +1,337 @@
+//! Links and their kind-specific data, as `ip -d link` shows them.
+
+pub mod bond;
+pub(crate) mod kind;
+pub mod settings;
+pub mod sysctl;
+pub mod sysfs;
+pub(crate) mod vlan;
+
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::net::limits;
+use crate::model::net::link::sysctl::Sysctls;
+use crate::model::net::link::sysfs::SysfsSettings;
+use crate::model::net::raw::RawAttribute;
+use crate::model::{Bytes, IfName, Mac, Traffic, is_false};
+
+pub use crate::model::net::link::kind::{Ipvlan, IpvlanMode, LinkKind, Macvlan, MacvlanMode};
+pub use crate::model::net::link::vlan::{Vlan, VlanId, VlanProtocol};
+
+/// One network interface with all attributes that `ip link add` or `ip link set` can give it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Link {
+    /// Interface name.
+    pub name: IfName,
+    /// Interface index, to which sockets with `SO_BINDTODEVICE` are bound.
+    pub index: u32,
+    /// Hardware address; `None` for links without an Ethernet one.
+    pub mac: Option<Mac>,
+    /// Maximum transmission unit in bytes.
+    pub mtu: u32,
+    /// Transmit queue length in packets.
+    pub txqueuelen: u32,
+    /// Flags that `ip link set` can change.
+    pub flags: Flags,
+    /// `ip link set alias`.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "limits::alias"
+    )]
+    pub alias: Option<Bytes>,
+    /// Alternative names (`ip link property add altname`).
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "limits::altnames"
+    )]
+    pub altnames: Vec<Bytes>,
+    /// Interface group.
+    #[serde(default)]
+    pub group: u32,
+    /// Number of transmit and receive queues, fixed at creation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queues: Option<Queues>,
+    /// Kind of the root qdisc (`IFLA_QDISC`). Where that is the kernel's default one, it is compared and not restored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qdisc: Option<String>,
+    /// Qdiscs, classes and filters beyond the kernel's defaults.
+    #[serde(default, skip_serializing_if = "Traffic::is_empty")]
+    pub traffic: Traffic,
+    /// The bond, bridge or VRF that the link is a port of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub master: Option<IfName>,
+    /// The settings of a port of a bridge, by the numbers in [`BRIDGE_PORT`](crate::model::fidelity::BRIDGE_PORT), ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub port: Vec<RawAttribute>,
+    /// The link-layer broadcast address where it is not `ff:ff:ff:ff:ff:ff`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broadcast: Option<Mac>,
+    /// Link-layer groups that were joined by hand (`ip maddress`), ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Mac>,
+    /// Limits of segmentation and aggregation offload that are not the kernel's defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub offload: BTreeMap<OffloadLimit, u32>,
+    /// `protodown on`: held down by a daemon.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub protodown: bool,
+    /// `mode dormant` (`IFLA_LINKMODE`): waits for a daemon to declare it operational.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub dormant: bool,
+    /// `ip token`: the lower half of the addresses that the link derives from router advertisements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<Ipv6Addr>,
+    /// A bridge with VLAN filtering, whose ports have VLANs of their own.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub vlan_filtering: bool,
+    /// The parent (`IFLA_LINK`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
+    /// The kind, with its data.
+    #[serde(flatten)]
+    pub kind: LinkKind,
+    /// The identity of a physical device, independent of its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<Hardware>,
+    /// Per-interface sysctls; empty for the loopback device.
+    #[serde(default)]
+    pub sysctls: Sysctls,
+    /// Packet steering and NAPI settings; read for links that can be lost with a NIC.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sysfs: SysfsSettings,
+}
+
+impl Link {
+    /// Whether it is on a link of the host.
+    pub(crate) fn is_on_host(&self) -> bool {
+        matches!(self.parent, Some(Parent::Host(_)))
+    }
+
+    /// Whether netfix can add a port to it: to a VRF, and to a bridge whose ports have no VLANs. A bond is a case of its own.
+    pub(crate) fn takes_ports(&self) -> bool {
+        match self.kind.name() {
+            "bridge" => !self.vlan_filtering,
+            _ => self.is_vrf(),
+        }
+    }
+
+    /// Whether it is a VRF, which has the connected routes of its ports in a table of its own.
+    pub(crate) fn is_vrf(&self) -> bool {
+        self.kind.name() == "vrf"
+    }
+
+    /// A link with default attributes: up, with multicast, and an index of the kernel's choice.
+    #[must_use]
+    pub fn plain(name: IfName, kind: LinkKind) -> Self {
+        Self {
+            name,
+            index: 0,
+            mac: None,
+            mtu: ETHERNET_MTU,
+            txqueuelen: DEFAULT_TXQUEUELEN,
+            flags: Flags {
+                up: true,
+                multicast: true,
+                ..Flags::default()
+            },
+            alias: None,
+            altnames: Vec::new(),
+            group: 0,
+            queues: None,
+            qdisc: None,
+            traffic: Traffic::default(),
+            master: None,
+            port: Vec::new(),
+            broadcast: None,
+            groups: Vec::new(),
+            offload: BTreeMap::new(),
+            protodown: false,
+            dormant: false,
+            token: None,
+            vlan_filtering: false,
+            parent: None,
+            kind,
+            hardware: None,
+            sysctls: Sysctls::default(),
+            sysfs: SysfsSettings::new(),
+        }
+    }
+}
+
+/// The kernel's defaults (`ETH_DATA_LEN`, `DEFAULT_TX_QUEUE_LEN`).
+const ETHERNET_MTU: u32 = 1500;
+const DEFAULT_TXQUEUELEN: u32 = 1000;
+
+/// Flags of a link that an administrator sets (`IFF_*`, linux/if.h).
+#[allow(clippy::struct_excessive_bools)] // each is one bit of the kernel's flag word
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Flags {
+    /// Administratively up.
+    pub up: bool,
+    /// Carrier (`LOWER_UP` and `RUNNING`); read only.
+    pub carrier: bool,
+    /// `arp off`.
+    pub noarp: bool,
+    /// `promisc on`.
+    pub promisc: bool,
+    /// `allmulticast on`.
+    pub allmulti: bool,
+    /// `multicast on`.
+    pub multicast: bool,
+    /// `dynamic on`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub dynamic: bool,
+    /// `trailers off`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub notrailers: bool,
+}
+
+/// A limit of segmentation or aggregation offload (`IFLA_*`, `linux/if_link.h`), in bytes or segments. The kernel lowers those for
+/// IPv4 with the others, which come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // each is documented in ip-link(8)
+pub enum OffloadLimit {
+    GsoMaxSize,
+    GsoMaxSegs,
+    GroMaxSize,
+    GsoIpv4MaxSize,
+    GroIpv4MaxSize,
+}
+
+impl OffloadLimit {
+    /// The kernel's default (`GSO_LEGACY_MAX_SIZE`, `GSO_MAX_SEGS`, `GRO_LEGACY_MAX_SIZE`, linux/netdevice.h).
+    pub(crate) fn default_value(self) -> u32 {
+        match self {
+            Self::GsoMaxSegs => 65_535,
+            _ => 65_536,
+        }
+    }
+
+    /// Its name in ip-link(8).
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::GsoMaxSize => "gso_max_size",
+            Self::GsoMaxSegs => "gso_max_segs",
+            Self::GroMaxSize => "gro_max_size",
+            Self::GsoIpv4MaxSize => "gso_ipv4_max_size",
+            Self::GroIpv4MaxSize => "gro_ipv4_max_size",
+        }
+    }
+}
+
+/// Queue counts of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Queues {
+    /// Transmit queues.
+    pub tx: u32,
+    /// Receive queues.
+    pub rx: u32,
+}
+
+/// The parent of a link, and its namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Parent {
+    /// In the same namespace.
+    Own(IfName),
+    /// In the host's namespace.
+    Host(IfName),
+    /// In a third namespace; netfix cannot recreate such a link.
+    Elsewhere,
+}
+
+impl Parent {
+    /// The parent's name; `None` for a link of a third namespace.
+    #[must_use]
+    pub fn name(&self) -> Option<&IfName> {
+        match self {
+            Self::Own(name) | Self::Host(name) => Some(name),
+            Self::Elsewhere => None,
+        }
+    }
+}
+
+/// The identity of a device.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Hardware {
+    /// The address burnt into the device (`ip -d link`: permaddr).
+    pub permanent_mac: Option<Mac>,
+    /// Bus address, such as `0000:00:02.0`.
+    pub bus: Option<String>,
+    /// Kernel driver, such as `i40e`.
+    pub driver: Option<String>,
+}
+
+impl Hardware {
+    /// Whether both are the same device: permanent MAC or bus address is known of both and equal, and the other one does
+    /// not differ.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let mac = same(self.permanent_mac.as_ref(), other.permanent_mac.as_ref());
+        let bus = same(self.bus.as_ref(), other.bus.as_ref());
+        match (mac, bus) {
+            (Some(mac), Some(bus)) => mac && bus,
+            (known, None) | (None, known) => known == Some(true),
+        }
+    }
+
+    /// Whether it can be recognised under another name.
+    pub(crate) fn is_known(&self) -> bool {
+        self.permanent_mac.is_some() || self.bus.is_some()
+    }
+}
+
+fn same<T: PartialEq>(a: Option<&T>, b: Option<&T>) -> Option<bool> {
+    Some(a? == b?)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::net::link::*;
+
+    fn hardware(mac: Option<u8>, bus: Option<&str>) -> Hardware {
+        let permanent_mac = mac.map(|last| Mac([2, 0, 0, 0, 0, last]));
+        Hardware {
+            permanent_mac,
+            bus: bus.map(str::to_owned),
+            driver: None,
+        }
+    }
+
+    #[test]
+    fn a_device_is_known_by_mac_or_bus_and_never_by_a_contradiction() {
+        let nic = hardware(Some(1), Some("0000:00:02.0"));
+        assert!(nic.is_same(&hardware(Some(1), None)));
+        assert!(nic.is_same(&hardware(None, Some("0000:00:02.0"))));
+        assert!(!nic.is_same(&hardware(Some(2), Some("0000:00:02.0"))));
+        assert!(!nic.is_same(&hardware(None, None)));
+    }
+
+    #[test]
+    fn a_port_can_be_added_to_a_vrf_and_to_a_bridge_without_vlans() {
+        let master = |kind: &str, vlan_filtering| {
+            let driver = kind.to_owned();
+            let kind = LinkKind::Other { driver };
+            Link {
+                vlan_filtering,
+                ..Link::plain("m0".parse().unwrap(), kind)
+            }
+        };
+        assert!(master("vrf", false).takes_ports());
+        assert!(master("bridge", false).takes_ports());
+        assert!(!master("bridge", true).takes_ports());
+        assert!(!master("team", false).takes_ports());
+    }
+
+    #[test]
+    fn vlan_ids_end_at_4094() {
+        assert!(VlanId::try_from(4094).is_ok());
+        assert!(VlanId::try_from(4095).is_err());
+    }
+}

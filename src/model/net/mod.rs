@@ -1,0 +1,18 @@
+//! What a network namespace holds: links, addresses, routes, rules, neighbours, traffic control.
+
+pub mod address;
+pub(crate) mod connected;
+pub(crate) mod index;
+pub(crate) mod limits;
+pub mod link;
+pub mod mac;
+pub mod name;
+pub mod neighbour;
+pub mod nexthop;
+pub mod nic;
+pub mod raw;
+pub mod route;
+pub mod rule;
+pub mod stack;
+pub mod state;
+pub mod traffic;

@@ -1,0 +1,87 @@
+//! The whole network state of one namespace.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::net::address::PASSING_FLAGS;
+use crate::model::{Address, IfName, Link, LinkKind, Neighbour, Nexthop, Route, Rule};
+
+/// Everything in one namespace that a restore may have to recreate.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetState {
+    /// Links in ascending order of their index: a parent comes before its children.
+    pub links: Vec<Link>,
+    /// Addresses in the kernel's order, on which the choice of the primary one depends.
+    pub addresses: Vec<Address>,
+    /// Routes of all tables, without those that the kernel adds.
+    pub routes: Vec<Route>,
+    /// Nexthop objects.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nexthops: Vec<Nexthop>,
+    /// Rules of both families.
+    pub rules: Vec<Rule>,
+    /// Permanent and proxy neighbours.
+    pub neighbours: Vec<Neighbour>,
+    /// Descriptions of objects that netfix cannot restore.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unsupported: Vec<String>,
+}
+
+impl NetState {
+    /// The link of that name.
+    #[must_use]
+    pub fn link(&self, name: &IfName) -> Option<&Link> {
+        self.links.iter().find(|link| link.name == *name)
+    }
+
+    /// The links without the loopback device, which is never lost.
+    pub(crate) fn links_but_loopback(&self) -> impl Iterator<Item = &Link> {
+        let links = self.links.iter();
+        links.filter(|link| link.kind != LinkKind::Loopback)
+    }
+
+    /// Gives spare memory back.
+    pub(crate) fn shrink(&mut self) {
+        let Self {
+            links,
+            addresses,
+            routes,
+            nexthops,
+            rules,
+            neighbours,
+            unsupported,
+        } = self;
+        links.shrink_to_fit();
+        addresses.shrink_to_fit();
+        routes.shrink_to_fit();
+        nexthops.shrink_to_fit();
+        rules.shrink_to_fit();
+        neighbours.shrink_to_fit();
+        unsupported.shrink_to_fit();
+    }
+
+    /// The state without the phases of duplicate address detection, which pass.
+    #[must_use]
+    pub fn lasting(mut self) -> Self {
+        for address in &mut self.addresses {
+            address.flags &= !PASSING_FLAGS;
+        }
+        self
+    }
+
+    /// The state without remaining lifetimes of addresses; whether an address has a lifetime stays.
+    #[must_use]
+    pub fn timeless(mut self) -> Self {
+        for address in &mut self.addresses {
+            address.valid_lft = address.valid_lft.map(|_| 0);
+            address.preferred_lft = address.preferred_lft.map(|_| 0);
+        }
+        self
+    }
+
+    /// The addresses of one link, in the kernel's order.
+    pub fn addresses_of<'a>(&'a self, dev: &'a IfName) -> impl Iterator<Item = &'a Address> {
+        self.addresses
+            .iter()
+            .filter(move |address| address.dev == *dev)
+    }
+}

@@ -1,0 +1,228 @@
+//! What only one pod on one link of the host can have.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use crate::model::net::address::Maker;
+use crate::model::{Address, IfName, Indexed, Link, Mac, NetState, Parent, Route};
+
+/// A MAC or an address on one link of the host.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Claim {
+    /// The MAC of a macvlan, on this parent.
+    Mac(IfName, Mac),
+    /// An address on a link with this parent.
+    Address(IfName, IpAddr),
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mac(parent, mac) => write!(f, "MAC {mac} on {parent}"),
+            Self::Address(parent, address) => write!(f, "{address} on {parent}"),
+        }
+    }
+}
+
+impl Claim {
+    /// The MAC of a macvlan on this parent.
+    pub(crate) fn of_link(link: &Link, parent: &IfName) -> Option<Self> {
+        let mac = link.mac.filter(|_| link.kind.is_macvlan())?;
+        Some(Self::Mac(parent.clone(), mac))
+    }
+
+    /// An address of a link on this parent; none for one that several pods may have, or that the kernel derives from the MAC.
+    pub(crate) fn of_address(address: &Address, parent: &IfName) -> Option<Self> {
+        let is_own = address.maker == Maker::Admin && !address.is_shared();
+        is_own.then(|| Self::Address(parent.clone(), address.local))
+    }
+}
+
+impl NetState {
+    /// What a pod with this state claims, each with the link that has it.
+    pub(crate) fn claims(&self) -> Vec<(&Link, Claim)> {
+        let on_host = self.links.iter().filter_map(|link| match &link.parent {
+            Some(Parent::Host(parent)) => Some((link, parent)),
+            _ => None,
+        });
+        self.claims_of(on_host)
+    }
+
+    /// What the host with this state claims, each with the link that has it: the addresses of its links, and the MACs of its
+    /// macvlans, which are on their parents.
+    pub(crate) fn claims_of_host(&self) -> Vec<(&Link, Claim)> {
+        let links = self.links.iter();
+        let links = links.map(|link| match &link.parent {
+            Some(Parent::Own(parent)) if link.kind.is_macvlan() => (link, parent),
+            _ => (link, &link.name),
+        });
+        self.claims_of(links)
+    }
+
+    /// What these links and their addresses claim on their parents.
+    pub(crate) fn claims_of<'a>(
+        &'a self,
+        links: impl Iterator<Item = (&'a Link, &'a IfName)>,
+    ) -> Vec<(&'a Link, Claim)> {
+        let state = Indexed::new(self);
+        let of_link = |(link, parent): (&'a Link, &'a IfName)| {
+            let addresses = state.addresses_of(&link.name).iter();
+            let addresses = addresses.filter_map(|address| Claim::of_address(address, parent));
+            let claims = Claim::of_link(link, parent).into_iter().chain(addresses);
+            claims.map(|claim| (link, claim)).collect::<Vec<_>>()
+        };
+        links.flat_map(of_link).collect()
+    }
+
+    /// The state of a pod without these claims: without the links whose MAC, and without the addresses that are among them,
+    /// and without the routes that only such an address makes possible.
+    pub(crate) fn without(&self, claims: &BTreeSet<Claim>) -> Self {
+        let parent_of = |link: Option<&Link>| match link?.parent.as_ref()? {
+            Parent::Host(parent) => Some(parent.clone()),
+            _ => None,
+        };
+        let is_among = |claim: Option<Claim>| claim.is_some_and(|claim| claims.contains(&claim));
+        let state = Indexed::new(self);
+        let is_contested = |address: &Address| {
+            let parent = parent_of(state.link(&address.dev));
+            is_among(parent.and_then(|parent| Claim::of_address(address, &parent)))
+        };
+        let is_given = |link: &&Link| {
+            let parent = parent_of(Some(link));
+            !is_among(parent.and_then(|parent| Claim::of_link(link, &parent)))
+        };
+        let (contested, addresses): (Vec<_>, Vec<_>) =
+            self.addresses.iter().cloned().partition(is_contested);
+        let sources: BTreeSet<IpAddr> = contested.iter().map(|address| address.local).collect();
+        let (lost, left) = (Subnets::of(&contested), Subnets::of(&addresses));
+        let is_possible = |route: &&Route| {
+            let is_reached = |(gateway, dev): (IpAddr, &IfName)| {
+                !lost.have(gateway, dev) || left.have(gateway, dev)
+            };
+            let has_source = route
+                .source()
+                .is_none_or(|source| !sources.contains(&source));
+            has_source && route.gateways().into_iter().all(is_reached)
+        };
+        Self {
+            links: self.links.iter().filter(is_given).cloned().collect(),
+            routes: self.routes.iter().filter(is_possible).cloned().collect(),
+            addresses,
+            ..self.clone()
+        }
+    }
+}
+
+/// The subnets of addresses, each with its interface.
+struct Subnets<'a>(BTreeSet<(&'a IfName, IpNet)>);
+
+impl<'a> Subnets<'a> {
+    fn of(addresses: &'a [Address]) -> Self {
+        let subnet = |address: &'a Address| {
+            let subnet = IpNet::new(address.local, address.prefix_len).ok()?;
+            Some((&address.dev, subnet.trunc()))
+        };
+        Self(addresses.iter().filter_map(subnet).collect())
+    }
+
+    fn have(&self, address: IpAddr, dev: &IfName) -> bool {
+        let around = |length| IpNet::new(address, length).ok();
+        let mut subnets = (0..=128).map_while(around);
+        subnets.any(|subnet| self.0.contains(&(dev, subnet.trunc())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::net::address::SCOPE_HOST;
+    use crate::model::net::link::{LinkKind, Macvlan, MacvlanMode};
+    use crate::model::pod::claim::*;
+
+    fn name(text: &str) -> IfName {
+        text.parse().unwrap()
+    }
+
+    fn address(text: &str) -> Address {
+        Address::plain(name("eth0"), text.parse().unwrap(), 24)
+    }
+
+    /// A route with this gateway and source, in the form of a checkpoint.
+    fn route(dst: &str, gateway: &str, source: Option<&str>) -> Route {
+        serde_json::from_value(serde_json::json!({
+            "family": "inet", "dst": dst, "table": 254, "protocol": 3, "scope": 0, "type": 1,
+            "prefsrc": source, "hops": [{"gateway": gateway, "dev": "eth0"}],
+        }))
+        .unwrap()
+    }
+
+    fn pod() -> NetState {
+        let link = Link {
+            mac: Some(Mac([2, 0, 0, 0, 0, 1])),
+            parent: Some(Parent::Host(name("eth0.3"))),
+            ..Link::plain(
+                name("eth0"),
+                LinkKind::Macvlan(Macvlan::plain(MacvlanMode::Bridge)),
+            )
+        };
+        let mut host_only = address("10.9.0.1");
+        host_only.scope = SCOPE_HOST;
+        NetState {
+            links: vec![link],
+            addresses: vec![
+                address("10.1.0.1"),
+                address("10.2.0.1"),
+                address("224.0.0.9"),
+                host_only,
+            ],
+            routes: vec![
+                route("10.5.0.0/16", "10.1.0.254", None),
+                route("10.6.0.0/16", "10.2.0.254", None),
+                route("10.7.0.0/16", "10.2.0.254", Some("10.1.0.1")),
+                route("10.8.0.0/16", "10.3.0.254", None),
+            ],
+            ..NetState::default()
+        }
+    }
+
+    #[test]
+    fn an_address_that_many_may_have_is_no_claim() {
+        let pod = pod();
+        let claims: Vec<String> = pod
+            .claims()
+            .iter()
+            .map(|(_, claim)| claim.to_string())
+            .collect();
+        assert_eq!(
+            claims,
+            [
+                "MAC 02:00:00:00:00:01 on eth0.3",
+                "10.1.0.1 on eth0.3",
+                "10.2.0.1 on eth0.3"
+            ]
+        );
+    }
+
+    #[test]
+    fn with_an_address_go_the_routes_that_need_it() {
+        let claim = Claim::Address(name("eth0.3"), "10.1.0.1".parse().unwrap());
+        let left = pod().without(&BTreeSet::from([claim.clone()]));
+        assert_eq!(left.links, pod().links);
+        assert_eq!(left.addresses, pod().addresses[1..]);
+        let routes = pod().routes;
+        assert_eq!(left.routes, [routes[1].clone(), routes[3].clone()]);
+        let mut second = pod();
+        second.addresses.push(address("10.1.0.2"));
+        let left = second.without(&BTreeSet::from([claim]));
+        assert_eq!(left.routes.len(), 3, "{:?}", left.routes);
+    }
+
+    #[test]
+    fn with_a_mac_goes_its_link_and_no_other() {
+        let claims = |parent| BTreeSet::from([Claim::Mac(name(parent), Mac([2, 0, 0, 0, 0, 1]))]);
+        assert!(pod().without(&claims("eth0.3")).links.is_empty());
+        assert_eq!(pod().without(&claims("eth0")), pod());
+    }
+}

@@ -1,0 +1,8 @@
+//! Pods: their identity, what only one of them can have, and what an answer or a CNI result says of them.
+
+pub(crate) mod by_netns;
+pub mod claim;
+pub mod cni_result;
+pub mod identity;
+pub mod partial;
+pub mod summary;

@@ -1,0 +1,289 @@
+//! `--source cni-cache`: reads libcni's cache, and pairs its entries with the running pods that they are about.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use crate::cni::{self, Entry};
+use crate::inventory::observe::Pod;
+use crate::matching::{
+    Machine, PodFacts, Rejection, Selection, StoredRecord, Verdict, match_records,
+};
+use crate::model::pod::cni_result::CniResult;
+use crate::model::pod::partial::Attachment;
+use crate::model::problem::ForeignCause;
+use crate::model::{
+    Bytes, Checkpoint, IfName, NetnsIdentity, NodeIdentity, Partial, PodInfo, PodSummary, Problem,
+};
+use crate::records::matched::Matched;
+use crate::records::pair::{Paired, take};
+use crate::records::rejected::{Reason, Rejected};
+use crate::refusal::Refusal;
+use crate::runtime::Answer;
+use crate::store;
+
+/// The cache as it was read.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    /// By sandbox id.
+    sandboxes: BTreeMap<Option<String>, Vec<Entry>>,
+    /// Files that cannot be used, and why.
+    damaged: Vec<(PathBuf, store::Error)>,
+}
+
+/// The object of problems of the whole cache.
+const CACHE: &str = "cni-cache";
+
+/// Reads it, or refuses where there is none.
+pub(crate) fn read(folder: &Path) -> Result<Cache, Refusal> {
+    let files = store::cni_cache(folder).map_err(|error| {
+        let problem = error.problem();
+        if !error.is_missing() {
+            return problem;
+        }
+        let error = error.to_string();
+        ForeignCause::NoCache { error }.error(problem.object)
+    })?;
+    let mut cache = Cache {
+        sandboxes: BTreeMap::new(),
+        damaged: Vec::new(),
+    };
+    for (path, text) in files {
+        let corrupt = |reason: String| store::Error::corrupt(&path, reason);
+        match text.and_then(|text| cni::parse(&text).map_err(corrupt)) {
+            Ok(Some(entry)) => cache
+                .sandboxes
+                .entry(entry.info.sandbox.clone())
+                .or_default()
+                .push(entry),
+            Ok(None) => {}
+            Err(error) => cache.damaged.push((path, error)),
+        }
+    }
+    Ok(cache)
+}
+
+/// Pairs the cache with the running pods.
+pub(crate) fn pair(
+    cache: Cache,
+    pods: Vec<Pod>,
+    closed: &[NetnsIdentity],
+    node: &NodeIdentity,
+    answer: Option<&Answer>,
+    selection: &Selection,
+) -> Paired {
+    let Cache { sandboxes, damaged } = cache;
+    let groups: Vec<Vec<Entry>> = sandboxes.into_values().collect();
+    let records: Vec<StoredRecord> = groups.iter().map(|entries| record(entries)).collect();
+    let machine = crate::inventory::machine(node, &pods, closed, &records);
+    let matching = match_records(&records, &machine, selection);
+    let mut pods: Vec<Option<Pod>> = pods.into_iter().map(Some).collect();
+    let mut paired = Paired {
+        unmatched: take(&mut pods, matching.unmatched),
+        ..Paired::default()
+    };
+    let mut gone = 0;
+    for ((entries, record), verdict) in groups.into_iter().zip(&records).zip(matching.verdicts) {
+        match verdict {
+            Verdict::Matched(at) => {
+                if let Some(pod) = pods[at].take() {
+                    paired.use_entries(entries, pod);
+                }
+            }
+            Verdict::Rejected(Rejection::Ambiguous { pod, records: all }) => {
+                // Once for the pod, with its first record.
+                if records.get(all[0]) == Some(record) {
+                    paired
+                        .rejected
+                        .push(ambiguous(&machine, pod, &all, &records));
+                }
+            }
+            Verdict::Rejected(Rejection::PodReplaced { pod }) => {
+                let then = record.info.clone();
+                let problem = ForeignCause::CacheOfFormerPod { then }.info(CACHE);
+                paired.problems.push(problem.of(&machine.pods[pod].info.id));
+            }
+            // The namespace itself is reported.
+            Verdict::Rejected(Rejection::NetnsClosed) | Verdict::NotSelected => {}
+            Verdict::Rejected(_) => gone += 1,
+        }
+    }
+    // Of a selection, netfix does not know whether the other pods run.
+    if gone > 0 && selection.is_everything() {
+        let problem = ForeignCause::CacheOfGonePods { pods: gone }.info(CACHE);
+        paired.problems.push(problem);
+    }
+    for (path, error) in &damaged {
+        paired.report_damaged(path, error, &machine.pods, answer, selection);
+    }
+    let other_plugins = paired.other_plugins();
+    paired.problems.extend(other_plugins);
+    paired
+}
+
+/// The record that the entries of one sandbox are.
+fn record(entries: &[Entry]) -> StoredRecord {
+    let paths: BTreeSet<&String> = entries.iter().flat_map(|entry| &entry.paths).collect();
+    StoredRecord {
+        info: entries[0].info.clone(),
+        paths: paths.into_iter().map(PathBuf::from).collect(),
+        proof: None,
+    }
+}
+
+fn ambiguous(machine: &Machine, pod: usize, all: &[usize], records: &[StoredRecord]) -> Rejected {
+    let pod = &machine.pods[pod];
+    let path = pod.paths.first();
+    let sandboxes = all
+        .iter()
+        .filter_map(|at| records[*at].info.sandbox.clone());
+    let cause = ForeignCause::AmbiguousSandboxes {
+        sandboxes: sandboxes.collect(),
+    };
+    let object = path.map(|path| Bytes::from(path.as_path()).to_string());
+    Rejected {
+        pod: PodSummary::bare(&pod.info, path.map(PathBuf::as_path)),
+        reason: Reason::NetnsGone,
+        problems: vec![cause.error(object.unwrap_or_default()).of(&pod.info.id)],
+    }
+}
+
+impl Paired {
+    fn use_entries(&mut self, entries: Vec<Entry>, pod: Pod) {
+        let info = info(&entries, &pod.info);
+        let (partial, problems) = partial(entries);
+        let problems = problems.into_iter().map(|problem| problem.of(&info.id));
+        let Some(first) = partial.attachments.first() else {
+            return self.rejected.push(Rejected {
+                pod: PodSummary::bare(&info, Some(&pod.netns.path)),
+                reason: Reason::Unusable,
+                problems: problems.collect(),
+            });
+        };
+        self.problems.extend(problems);
+        let checkpoint = Checkpoint {
+            netns: pod.netns.path.as_path().into(),
+            podname: info.name.clone().unwrap_or_default(),
+            sandbox: info.sandbox.clone().unwrap_or_default(),
+            ifname: first.ifname.clone(),
+            result: CniResult::default(),
+            netfix: None,
+        };
+        self.matched.push(Matched {
+            info,
+            checkpoint,
+            whole: None,
+            pod,
+            age: 0,
+            partial: Some(partial),
+            withheld: BTreeSet::new(),
+            contested: Vec::new(),
+        });
+    }
+
+    /// Reports a file that cannot be used, with its pod if the file name identifies one.
+    fn report_damaged(
+        &mut self,
+        path: &Path,
+        error: &store::Error,
+        running: &[PodFacts],
+        answer: Option<&Answer>,
+        selection: &Selection,
+    ) {
+        let file = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        let names = |info: &&PodInfo| {
+            let sandbox = info.sandbox.as_deref();
+            sandbox.is_some_and(|id| is_named(&file, id))
+        };
+        let mut matched = self.matched.iter().map(|matched| &matched.info);
+        if let Some(info) = matched.find(names) {
+            self.problems.push(error.problem().of(&info.id));
+            return;
+        }
+        if let Some(info) = running.iter().map(|pod| &pod.info).find(names) {
+            if selection.wants_pod(info) {
+                self.problems.push(error.problem().of(&info.id));
+                let is_unmatched = self.unmatched.iter().any(|pod| pod.info.id == info.id);
+                self.damaged.extend(is_unmatched.then(|| info.clone()));
+            }
+            return;
+        }
+        let is_gone = |answer: &Answer| {
+            let mut sandboxes = answer.sandboxes.iter();
+            !answer.queried.is_empty() && !sandboxes.any(|sandbox| is_named(&file, &sandbox.id))
+        };
+        if answer.is_some_and(is_gone) {
+            self.problems
+                .push(ForeignCause::CacheFileOfGonePod.info(file));
+        } else {
+            self.damaged_files += 1;
+            self.problems.push(error.problem());
+        }
+    }
+
+    /// Interfaces that other plugins made: whether the loss of a NIC removes them is unknown.
+    fn other_plugins(&self) -> Option<Problem> {
+        let partials = self.matched.iter().filter_map(|m| m.partial.as_ref());
+        let attachments = partials.flat_map(|partial| &partial.attachments);
+        let others = attachments.filter(|attachment| !attachment.can_be_made());
+        let plugins: BTreeSet<&str> = others.map(|attachment| attachment.made.name()).collect();
+        let plugins: Vec<String> = plugins.into_iter().map(str::to_owned).collect();
+        let cause = (!plugins.is_empty()).then_some(ForeignCause::OtherPlugins { plugins });
+        cause.map(|cause| cause.info(CACHE))
+    }
+}
+
+/// The pod: the id as everywhere else, the names as the runtime gave them to the plugins.
+fn info(entries: &[Entry], running: &PodInfo) -> PodInfo {
+    let mut info = PodInfo {
+        source: cni::SOURCE.to_owned(),
+        ..running.clone()
+    };
+    for PodInfo {
+        namespace,
+        name,
+        uid,
+        sandbox,
+        ..
+    } in entries.iter().map(|entry| entry.info.clone())
+    {
+        info.namespace = namespace.or(info.namespace);
+        info.name = name.or(info.name);
+        info.uid = uid.or(info.uid);
+        info.sandbox = sandbox;
+    }
+    info
+}
+
+/// One attachment for each interface. A plugin that calls others leaves its own entry beside theirs.
+fn partial(entries: Vec<Entry>) -> (Partial, Vec<Problem>) {
+    let mut by_name: BTreeMap<IfName, Vec<Entry>> = BTreeMap::new();
+    for entry in entries {
+        by_name
+            .entry(entry.attachment.ifname.clone())
+            .or_default()
+            .push(entry);
+    }
+    let (mut attachments, mut problems) = (Vec::<Attachment>::new(), Vec::new());
+    for (ifname, entries) in by_name {
+        let (mut made, others): (Vec<_>, Vec<_>) = entries
+            .into_iter()
+            .partition(|entry| entry.attachment.can_be_made());
+        if made.len() > 1 {
+            let networks = made.into_iter().map(|entry| entry.network).collect();
+            let cause = ForeignCause::TwoNetworks { networks };
+            problems.push(cause.error(ifname.to_string()));
+            continue;
+        }
+        let one = made.pop().or_else(|| others.into_iter().next());
+        attachments.extend(one.map(|entry| entry.attachment));
+    }
+    (Partial { attachments }, problems)
+}
+
+/// Whether a file of the cache (`<network>-<sandbox>-<interface>`) is named after that sandbox.
+fn is_named(file: &str, sandbox: &str) -> bool {
+    !sandbox.is_empty() && file.contains(&format!("-{sandbox}-"))
+}

@@ -1,0 +1,182 @@
+//! Which of several claimants gets what only one can have, as far as libcni's results and the generations show it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::cni;
+use crate::kernel::Netns;
+use crate::matching::NetnsKey;
+use crate::matching::claims::{Claimant, Contest, Owner};
+use crate::model::checkpoint::Extension;
+use crate::model::pod::partial::Attachment;
+use crate::model::problem::Title;
+use crate::model::{Claim, NetState, NodeIdentity, Problem};
+use crate::store::{self, Store};
+
+/// libcni's cache folder.
+pub(crate) const CNI_CACHE: &str = "/var/lib/cni";
+
+/// Where it is written who had something first.
+#[derive(Clone, Copy)]
+pub(crate) struct Sources<'a> {
+    pub store: &'a Store,
+    pub cni_cache: &'a Path,
+}
+
+/// What a contest means for one claimant that is a pod.
+pub(crate) struct Ruling {
+    /// Its place in the list of claimants.
+    pub at: usize,
+    /// What it does not get.
+    pub withheld: Option<Claim>,
+    pub problem: Problem,
+}
+
+/// Decides contests. What cannot be read shows nothing.
+pub(crate) fn decide(
+    contests: &[Contest],
+    claimants: &[Claimant],
+    node: &NodeIdentity,
+    sources: Sources<'_>,
+) -> Vec<Ruling> {
+    if contests.is_empty() {
+        return Vec::new();
+    }
+    let results = cni_results(sources.cni_cache);
+    let mut history = History::new(node, sources);
+    let mut rulings = Vec::new();
+    for contest in contests {
+        let claim = &contest.claim;
+        let is_given = |at: usize| is_given(claim, &claimants[at], &results);
+        let oldest = |among: &[usize]| history.oldest(claim, among, claimants);
+        let owner = contest.owner(claimants, is_given, oldest);
+        let ruling = |(at, problem)| {
+            let is_owner = owner.is_some_and(|(owner, _)| owner == at);
+            Ruling {
+                at,
+                withheld: (!is_owner).then(|| claim.clone()),
+                problem,
+            }
+        };
+        rulings.extend(contest.findings(claimants, owner).map(ruling));
+    }
+    rulings
+}
+
+/// libcni's results by the namespace to which their path leads.
+fn cni_results(folder: &Path) -> BTreeMap<NetnsKey, Vec<Attachment>> {
+    let mut results: BTreeMap<NetnsKey, Vec<Attachment>> = BTreeMap::new();
+    for (_, text) in store::cni_cache(folder).unwrap_or_default() {
+        let Some(entry) = text.ok().and_then(|text| cni::parse(&text).ok()?) else {
+            continue;
+        };
+        let mut namespaces = entry.paths.iter().map(|path| Netns::open(Path::new(path)));
+        if let Some(Ok(netns)) = namespaces.next() {
+            let of_netns = results.entry(netns.key()).or_default();
+            of_netns.push(entry.attachment);
+        }
+    }
+    results
+}
+
+fn is_given(
+    claim: &Claim,
+    claimant: &Claimant,
+    results: &BTreeMap<NetnsKey, Vec<Attachment>>,
+) -> bool {
+    let Some((_, identity)) = &claimant.pod else {
+        return false;
+    };
+    let results = results.get(&(identity.device, identity.inode));
+    let has = |one: &Attachment| {
+        let is_on = |parent| one.parent.as_ref().is_none_or(|known| known == parent);
+        match claim {
+            Claim::Mac(parent, mac) => is_on(parent) && one.mac == Some(*mac),
+            Claim::Address(parent, address) => {
+                let mut addresses = one.addresses.iter();
+                is_on(parent) && addresses.any(|known| known.addr() == *address)
+            }
+        }
+    };
+    results.is_some_and(|results| results.iter().any(has))
+}
+
+/// The generations, oldest first, each read when it is needed.
+struct History<'a> {
+    node: &'a NodeIdentity,
+    sources: Sources<'a>,
+    unread: Vec<u64>,
+    read: Vec<Past>,
+}
+
+/// One generation.
+struct Past {
+    number: u64,
+    checkpoints: Vec<Extension>,
+    /// What the claimant at each place had.
+    claims: BTreeMap<usize, BTreeSet<Claim>>,
+}
+
+impl<'a> History<'a> {
+    fn new(node: &'a NodeIdentity, sources: Sources<'a>) -> Self {
+        let generations = sources.store.generations().unwrap_or_default();
+        Self {
+            node,
+            sources,
+            unread: generations.iter().rev().map(|one| one.number).collect(),
+            read: Vec::new(),
+        }
+    }
+
+    /// The only one of these claimants that has the claim in the first generation where any of them has it.
+    fn oldest(&mut self, claim: &Claim, among: &[usize], claimants: &[Claimant]) -> Option<Owner> {
+        let mut at = 0;
+        loop {
+            if at == self.read.len() {
+                let number = self.unread.pop()?;
+                self.read.extend(self.sources.past(number));
+                continue;
+            }
+            let past = &mut self.read[at];
+            let had = among.iter().copied();
+            let had = had.filter(|one| past.has(claim, *one, &claimants[*one], self.node));
+            match had.collect::<Vec<_>>()[..] {
+                [] => at += 1,
+                [one] => {
+                    let generation = past.number;
+                    return Some((one, Title::Older { generation }));
+                }
+                _ => return None,
+            }
+        }
+    }
+}
+
+impl Sources<'_> {
+    /// A generation; `None` where a file of it cannot be read, or was not written by netfix: it may be about any pod.
+    fn past(self, number: u64) -> Option<Past> {
+        let files = self.store.generation(number).ok()?.load_all().ok()?;
+        let extension = |(_, file): store::Loaded| file.ok()?.netfix;
+        Some(Past {
+            number,
+            checkpoints: files.into_iter().map(extension).collect::<Option<_>>()?,
+            claims: BTreeMap::new(),
+        })
+    }
+}
+
+impl Past {
+    fn has(&mut self, claim: &Claim, at: usize, claimant: &Claimant, node: &NodeIdentity) -> bool {
+        let checkpoints = &self.checkpoints;
+        let claims = self.claims.entry(at).or_insert_with(|| {
+            let about = |one: &&Extension| {
+                let pod = claimant.pod.as_ref();
+                pod.is_some_and(|(info, identity)| one.is_about(node, identity, info))
+            };
+            let states = checkpoints.iter().filter(about).map(|one| &one.state);
+            let claims = states.flat_map(NetState::claims);
+            claims.map(|(_, claim)| claim).collect()
+        });
+        claims.contains(claim)
+    }
+}

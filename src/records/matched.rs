@@ -1,0 +1,179 @@
+//! A stored record beside the running pod that it is about.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use crate::inventory::observe::{Host, Pod};
+use crate::kernel::Error;
+use crate::kernel::conf::{sysctl, sysfs};
+use crate::kernel::state::{self, Needs};
+use crate::model::net::link::sysctl::Sysctls;
+use crate::model::{
+    Checkpoint, Claim, IfName, Link, LinkKind, NetState, Partial, PodInfo, PodSummary, Problem,
+    interfaces,
+};
+use crate::plan::{self, HostLinks, Observed, Plan};
+use crate::records::stored::summary_of;
+use crate::store::Whole;
+
+impl AsMut<Pod> for Matched {
+    fn as_mut(&mut self) -> &mut Pod {
+        &mut self.pod
+    }
+}
+
+/// A checkpoint and the running pod that it describes.
+#[derive(Debug)]
+pub(crate) struct Matched {
+    pub info: PodInfo,
+    pub checkpoint: Checkpoint,
+    /// The whole of a large checkpoint that was read in part.
+    pub whole: Option<Whole>,
+    pub pod: Pod,
+    /// Seconds since the checkpoint was written.
+    pub age: u32,
+    /// The gaps of an incomplete source; `None` where netfix recorded the whole state.
+    pub partial: Option<Partial>,
+    /// What it does not get because others claim it too.
+    pub withheld: BTreeSet<Claim>,
+    /// The findings about what others claim too.
+    pub contested: Vec<Problem>,
+}
+
+impl Matched {
+    /// Reads the pod's namespace, in which the calling thread must be, and from its sysfs only what its record has: mounting one
+    /// takes as long as all the rest.
+    pub(crate) fn observe_inside(&mut self, host: &Host) -> Result<NetState, Error> {
+        let state = self.pod.observe_links_inside(host)?;
+        if self.pod.is_seen() {
+            return Ok(state);
+        }
+        self.complete_inside(state, Needs::ALL)
+    }
+
+    /// The same, where the links were read a moment ago, as far as it is needed.
+    pub(crate) fn complete_inside(
+        &mut self,
+        links: NetState,
+        needs: Needs,
+    ) -> Result<NetState, Error> {
+        let mut state = state::complete(self.pod.socket()?, links, needs)?;
+        let recorded = self.claims();
+        if recorded.links.iter().any(|link| !link.sysfs.is_empty()) {
+            sysfs::complete(&mut state.links)?;
+        }
+        Ok(state)
+    }
+
+    /// Whether the pod has no links but those of the names `new`, and its record nothing but links, addresses, routes and rules.
+    pub(crate) fn has_only_links(&self, links: &NetState, new: &[IfName]) -> bool {
+        let is_known = |link: &Link| link.kind == LinkKind::Loopback || new.contains(&link.name);
+        if self.partial.is_some() || !links.links.iter().all(is_known) {
+            return false;
+        }
+        let recorded = self.recorded().0;
+        let is_plain = |link: &Link| link.sysfs.is_empty() && sysctl::are_initial(&link.sysctls);
+        Needs::of(&recorded, &links.links) == Needs::default()
+            && recorded.links.iter().all(is_plain)
+    }
+
+    /// The state of such a pod if the links `new` have nothing but their settings yet, and all else is as recorded.
+    pub(crate) fn expected(&self, links: NetState, new: &[IfName]) -> NetState {
+        let recorded = self.recorded().0;
+        let is_old = |dev: &IfName| !new.contains(dev);
+        let addresses = recorded.addresses.iter();
+        let addresses = addresses.filter(|address| is_old(&address.dev));
+        let routes = recorded.routes.iter();
+        let routes = routes.filter(|route| route.devs().into_iter().all(is_old));
+        NetState {
+            addresses: addresses.cloned().collect(),
+            routes: routes.cloned().collect(),
+            rules: recorded.rules.clone(),
+            ..links
+        }
+    }
+
+    /// What must be read, with these links, to see whether something of its record is missing.
+    pub(crate) fn needs(&self, links: &NetState) -> Needs {
+        Needs::of(&self.recorded().0, &links.links)
+    }
+
+    /// The MACs and addresses that its record gives the pod.
+    pub(crate) fn claims(&self) -> Cow<'_, NetState> {
+        match (&self.partial, &self.checkpoint.netfix) {
+            (Some(partial), _) => {
+                let nothing = NetState::default();
+                Cow::Owned(plan::complete(partial, &nothing, &[], &HostLinks::default()).0)
+            }
+            (None, Some(extension)) => Cow::Borrowed(&extension.state),
+            (None, None) => Cow::Owned(NetState::default()),
+        }
+    }
+
+    /// The state that the pod should have, and what its source leaves out; `made` are links that this run created.
+    pub(crate) fn wanted(
+        &self,
+        now: &NetState,
+        links: &HostLinks,
+        made: &[IfName],
+    ) -> (Cow<'_, NetState>, Vec<Problem>) {
+        let Some(partial) = &self.partial else {
+            return self.recorded();
+        };
+        let (wanted, problems) = plan::complete(partial, now, made, links);
+        (Cow::Owned(wanted), problems)
+    }
+
+    /// The state in its checkpoint; nothing where the rest of a large one cannot be read.
+    fn recorded(&self) -> (Cow<'_, NetState>, Vec<Problem>) {
+        match self.whole.as_ref().map(Whole::state) {
+            Some(Ok(state)) => (Cow::Borrowed(state), Vec::new()),
+            Some(Err(problem)) => {
+                let problem = problem.clone().of(&self.info.id);
+                (Cow::Owned(NetState::default()), vec![problem])
+            }
+            None => (self.claims(), Vec::new()),
+        }
+    }
+
+    /// What is missing in the pod, and the steps that restore it.
+    /// With the settings that a new link of the pod starts with, the plan continues after the creation of links.
+    pub(crate) fn plan(
+        &self,
+        state: &NetState,
+        new_link: Option<&Sysctls>,
+        links: &HostLinks,
+        made: &[IfName],
+    ) -> Plan {
+        let (wanted, problems) = self.wanted(state, links, made);
+        let observed = Observed {
+            state,
+            new_link,
+            age: self.age,
+        };
+        let mut plan = plan::pod(&wanted, &self.withheld, observed, links);
+        plan.problems.extend(problems);
+        plan.problems.extend(self.contested.iter().cloned());
+        plan
+    }
+
+    /// The links on links of the host that are missing among those in `state`.
+    pub(crate) fn missing(&self, state: &NetState, links: &HostLinks) -> Vec<Link> {
+        let (wanted, _) = self.wanted(state, links, &[]);
+        plan::missing_links(&wanted, &self.withheld, state, links)
+    }
+
+    /// The pod as its record describes it.
+    pub(crate) fn summary(&self) -> PodSummary {
+        let summary = summary_of(&self.info, &self.checkpoint);
+        let interfaces = match (&self.partial, &self.whole) {
+            (Some(partial), _) => partial.interfaces(),
+            (None, Some(_)) => interfaces(&self.recorded().0),
+            (None, None) => return summary,
+        };
+        PodSummary {
+            interfaces,
+            ..summary
+        }
+    }
+}

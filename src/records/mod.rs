@@ -1,0 +1,11 @@
+//! What is stored about pods: the records beside the running pods, why others are not used, and second sources.
+
+pub(crate) mod cni_cache;
+pub(crate) mod contest;
+pub(crate) mod import;
+pub(crate) mod matched;
+pub(crate) mod pair;
+pub(crate) mod prepare;
+pub(crate) mod rejected;
+pub(crate) mod stored;
+pub(crate) mod survey;

@@ -1,0 +1,128 @@
+//! What is stored: checkpoints, and the host's recorded state.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::cni;
+use crate::inventory::observe::node_identity;
+use crate::matching::{Selection, StoredRecord};
+use crate::model::problem::{MatchingCause, StoreEffect};
+use crate::model::{Checkpoint, NodeState, PodId, PodInfo, PodSummary, Problem, interfaces};
+use crate::refusal::Refusal;
+use crate::store::{Light, Loaded, Store, Whole};
+
+/// The stored checkpoints.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stored {
+    /// All of them: a checkpoint that is not selected may be about a selected pod.
+    pub checkpoints: Vec<(PodInfo, Checkpoint)>,
+    /// Selected pods whose checkpoint cannot be read.
+    pub damaged: Vec<PodInfo>,
+    /// Why.
+    pub problems: Vec<Problem>,
+    /// The rest of large checkpoints that were read in part.
+    pub whole: BTreeMap<PodId, Whole>,
+}
+
+impl Stored {
+    /// The checkpoints as records to match.
+    pub(crate) fn records(&self) -> Vec<StoredRecord> {
+        let record = |(info, checkpoint): &(PodInfo, Checkpoint)| {
+            StoredRecord::of_checkpoint(info, checkpoint)
+        };
+        self.checkpoints.iter().map(record).collect()
+    }
+}
+
+/// Reads the checkpoints. A damaged one does not stop the others.
+pub(crate) fn load(store: &Store, selection: &Selection) -> Result<Stored, Refusal> {
+    let whole = store.load_all()?.into_iter();
+    let whole = whole.map(|(id, loaded)| (id, loaded.map(|checkpoint| (checkpoint, None))));
+    Ok(sort(whole, selection))
+}
+
+/// The same, of the large ones that the node's state knows only what concerns other pods too.
+pub(crate) fn load_light(
+    store: &Store,
+    selection: &Selection,
+    node: Option<&NodeState>,
+) -> Result<Stored, Refusal> {
+    let empty = BTreeMap::new();
+    let large = node.map_or(&empty, |node| &node.large);
+    Ok(sort(store.load_light(large)?.into_iter(), selection))
+}
+
+/// The pods that have a checkpoint, as far as it can be read; none where the directory cannot be read.
+pub(crate) fn pods(store: &Store) -> Vec<PodInfo> {
+    let node = store.load_node().ok().flatten();
+    let stored = load_light(store, &Selection::default(), node.as_ref()).unwrap_or_default();
+    let named = stored.checkpoints.into_iter().map(|(info, _)| info);
+    named.chain(stored.damaged).collect()
+}
+
+fn sort(loaded: impl Iterator<Item = Loaded<Light>>, selection: &Selection) -> Stored {
+    let mut stored = Stored::default();
+    for (id, checkpoint) in loaded {
+        match checkpoint {
+            Ok((checkpoint, whole)) => {
+                stored.checkpoints.push((checkpoint.pod(&id), checkpoint));
+                stored.whole.extend(whole.map(|whole| (id, whole)));
+            }
+            Err(error) => {
+                let info = PodInfo::nameless(&id);
+                if selection.wants_pod(&info) {
+                    stored.problems.push(error.problem().of(&id));
+                    stored.damaged.push(info);
+                }
+            }
+        }
+    }
+    stored
+}
+
+/// A pod as its checkpoint describes it.
+pub(crate) fn summary_of(info: &PodInfo, checkpoint: &Checkpoint) -> PodSummary {
+    let extension = checkpoint.netfix.as_ref();
+    PodSummary {
+        info: info.clone(),
+        netns: Some(checkpoint.netns.clone()).filter(|path| !path.is_empty()),
+        created: extension.map(|extension| extension.created.clone()),
+        interfaces: match extension {
+            Some(extension) => interfaces(&extension.state),
+            None => cni::of_origin(checkpoint).interfaces(),
+        },
+    }
+}
+
+/// Now, as checkpoints have it (RFC 3339, UTC, whole seconds).
+pub(crate) fn now() -> String {
+    let now = Timestamp::now();
+    Timestamp::from_second(now.as_second())
+        .unwrap_or(now)
+        .to_string()
+}
+
+/// Seconds since a recorded time; 0 when the clock went backwards or the text is no time.
+pub(crate) fn age(created: &str) -> u32 {
+    let then = created.parse::<Timestamp>().ok();
+    let seconds = then.map(|then| Timestamp::now().as_second() - then.as_second());
+    u32::try_from(seconds.unwrap_or_default()).unwrap_or_default()
+}
+
+/// The stored node state, if it is of this machine and boot. Any other is a problem, not a reason to stop.
+pub(crate) fn load_node(store: &Store, problems: &mut Vec<Problem>) -> Option<NodeState> {
+    let node = node_identity();
+    let problem = match store.load_node() {
+        Ok(Some(stored)) if stored.node.machine_id != node.machine_id => {
+            MatchingCause::NodeOfOtherMachine.warning("node.json")
+        }
+        Ok(Some(stored)) if !stored.node.is_same(&node) => {
+            MatchingCause::NodeOfOtherBoot.warning("node.json")
+        }
+        Ok(stored) => return stored,
+        Err(error) => error.problem_with(StoreEffect::HostUnknown),
+    };
+    problems.push(problem);
+    None
+}

@@ -1,0 +1,271 @@
+//! The pods of a window whose netfix died: what later commands do and find belongs to its record.
+
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::check::drift;
+use crate::context::Context;
+use crate::gateways::{self, Verified};
+use crate::inventory::Inventory;
+use crate::matching::Selection;
+use crate::model::problem::CheckCause;
+use crate::model::window::{Phase, PhaseName, WindowPod};
+use crate::model::{PodId, Problem, State, Window};
+use crate::records::contest::CNI_CACHE;
+use crate::records::prepare;
+use crate::records::prepare::{Source, prepare};
+use crate::records::stored::{Stored, load, load_node};
+use crate::refusal::Refusal;
+use crate::restore::Restored;
+use crate::restore::compare::{Compared, Depth, compare};
+use crate::runtime::Config;
+use crate::store::Store;
+use crate::upgrade::preflight::{Baseline, with_containers};
+use crate::upgrade::{network, rebuild_watch, record};
+use crate::window::clock;
+use crate::window::event::Event;
+use crate::window::rebuild_check::After;
+use crate::window::session::{WindowSession, is_of_other_boot, is_owner_alive};
+
+/// How long the observation of the pods may delay the start of kubelet.
+const LIMIT: Duration = Duration::from_secs(10);
+/// How long a runtime that stops with kubelet may take to answer again.
+const BACK_AGAIN: Duration = Duration::from_secs(30);
+/// How long a gateway may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Whether the process of this window died and left pods behind.
+fn is_abandoned(window: &Window) -> bool {
+    let is_open = window.ended.is_none() && !is_owner_alive(window);
+    is_open && !window.pods.is_empty() && !is_of_other_boot(window)
+}
+
+fn find(store: &Store) -> Option<Window> {
+    store.open_window().ok().flatten().filter(is_abandoned)
+}
+
+/// Takes the lock and reads the abandoned window; `None` if there is no such window, or another command has the lock.
+fn session(command: &str, store: &Store) -> Option<WindowSession> {
+    find(store)?;
+    let guard = store.lock(command).ok()?;
+    Some(WindowSession::visit(find(store)?, guard))
+}
+
+/// Records what a person's `netfix restore`, or that of the deadline, did since `began` (milliseconds since the machine's
+/// boot), and which gateways answer after it.
+pub(crate) fn note_restore(restored: &Restored, began: u64, context: &mut Context) {
+    if find(&context.store).is_none() {
+        return;
+    }
+    let ended = clock::boottime();
+    // Without the lock: silent gateways take seconds.
+    let verified = probe(context);
+    let Some(mut session) = session("restore", &context.store) else {
+        return;
+    };
+    let began_window = session.window.started_boottime;
+    session.window.phases.push(Phase {
+        name: PhaseName::Restore,
+        from: began.saturating_sub(began_window),
+        to: Some(ended.saturating_sub(began_window)),
+        ok: Some(restored.is_complete()),
+    });
+    record::restored(&mut session.window, restored);
+    if let Ok(verified) = &verified {
+        record::verified(&mut session.window, verified);
+    }
+    session.save_if_possible();
+}
+
+/// Records what `netfix verify` found.
+pub(crate) fn note_verify(verified: &Verified, store: &Store) {
+    // A command that reads does not wait for the lock.
+    let store = store.clone().patient(Duration::ZERO, |_| {});
+    if let Some(mut session) = session("verify", &store) {
+        record::verified(&mut session.window, verified);
+        session.save_if_possible();
+    }
+}
+
+fn probe(context: &mut Context) -> Result<Verified, Refusal> {
+    let selection = Selection::everything();
+    let mut stored = load(&context.store, &selection)?;
+    let node = load_node(&context.store, &mut stored.problems);
+    let progress = context.progress.as_mut();
+    let (inventory, node) = (Inventory::open(&selection)?, node.as_ref());
+    gateways::verify(inventory, stored, node, &selection, &[], TIMEOUT, progress)
+}
+
+/// What was observed before kubelet started; `None` where that took too long.
+#[derive(Default)]
+pub(crate) struct Observed {
+    stored: Stored,
+    rebuilds: Option<(After, Vec<Problem>)>,
+    states: Option<States>,
+}
+
+/// The pods beside their checkpoints.
+#[derive(Default)]
+struct States {
+    pods: Vec<(PodId, State)>,
+    problems: Vec<Problem>,
+}
+
+enum Part {
+    Rebuilds(Stored, After, Vec<Problem>),
+    States(States),
+}
+
+impl WindowSession {
+    /// Observes the pods of an abandoned window. A kubelet that starts may rebuild them, so this comes first, in a thread
+    /// that can neither fail nor delay the start for long.
+    pub(crate) fn observe_pods(&mut self, config: &Config, store: &Store) -> Option<Observed> {
+        if !is_abandoned(&self.window) {
+            return None;
+        }
+        self.begin(PhaseName::RebuildCheck, &Event::LookingAgain);
+        let (sender, parts) = channel();
+        let (pods, config, store) = (self.window.pods.clone(), config.clone(), store.clone());
+        let thread = thread::Builder::new();
+        let _ = thread.spawn(move || observe(&pods, &config, &store, &sender));
+        let until = Instant::now() + LIMIT;
+        let mut observed = Observed::default();
+        // The sender is gone when the thread has ended, in whatever way.
+        while let Ok(part) = parts.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            match part {
+                Part::Rebuilds(stored, after, problems) => {
+                    observed.stored = stored;
+                    observed.rebuilds = Some((after, problems));
+                }
+                Part::States(states) => observed.states = Some(states),
+            }
+        }
+        let is_whole = observed.rebuilds.is_some() && observed.states.is_some();
+        self.end(is_whole);
+        Some(observed)
+    }
+
+    /// Records the pods as they were observed, and probes the gateways; returns the problems.
+    pub(crate) fn note_pods(
+        &mut self,
+        observed: Observed,
+        config: &Config,
+        context: &mut Context,
+    ) -> Vec<Problem> {
+        let Observed {
+            stored,
+            rebuilds,
+            states,
+        } = observed;
+        let states = states.map(|states| note_states(&mut self.window, states));
+        let mut problems = states.unwrap_or_default();
+        let baseline = Baseline {
+            stored,
+            ..Baseline::default()
+        };
+        if let Some((mut after, mut unreachable)) = rebuilds {
+            if after.sandboxes.is_none() {
+                let pods = &self.window.pods;
+                let again = query(pods, config, BACK_AGAIN);
+                (after.sandboxes, unreachable) = (again.0.sandboxes, again.1);
+            }
+            problems.extend(unreachable);
+            problems.extend(record::rebuilt(&mut self.window, &after, &baseline));
+        }
+        self.begin(PhaseName::Verify, &Event::Verifying);
+        let found = match probe(context) {
+            Ok(mut verified) => {
+                verified.excuse(&network::silent_before(&self.window));
+                self.log(&Event::Verified(verified.reached()));
+                record::verified(&mut self.window, &verified);
+                verified.problems
+            }
+            Err(refusal) => refusal.problems,
+        };
+        self.end(!found.iter().any(Problem::is_error));
+        let pods = &self.window.pods;
+        let is_known = |problem: &Problem| {
+            let id = problem.pod.as_ref();
+            id.is_none_or(|id| network::is_of_window(pods, id))
+        };
+        problems.extend(found);
+        problems.retain(is_known);
+        self.window.problems.extend_from_slice(&problems);
+        problems
+    }
+}
+
+/// First what a kubelet that starts would change.
+fn observe(pods: &[WindowPod], config: &Config, store: &Store, parts: &Sender<Part>) {
+    let (after, problems) = query(pods, config, Duration::ZERO);
+    let stored = load(store, &Selection::everything()).unwrap_or_default();
+    // The receiver waits no longer.
+    let _ = parts.send(Part::Rebuilds(stored, after, problems));
+    let states = states(config, store).unwrap_or_else(|refusal| States {
+        problems: refusal.problems,
+        ..States::default()
+    });
+    let _ = parts.send(Part::States(states));
+}
+
+fn query(pods: &[WindowPod], config: &Config, limit: Duration) -> (After, Vec<Problem>) {
+    let config = with_containers(config);
+    rebuild_watch::after(
+        pods,
+        &config,
+        &[],
+        (limit, &|| false),
+        &Selection::everything(),
+    )
+}
+
+fn states(config: &Config, store: &Store) -> Result<States, Refusal> {
+    let request = prepare::Request {
+        selection: Selection::everything(),
+        source: Source::Checkpoints { generation: None },
+        parent: None,
+        runtimes: config.clone(),
+        cni_cache: CNI_CACHE.into(),
+    };
+    let mut surveyed = prepare(request, store)?;
+    let comparison = compare(&mut surveyed, Depth::Creation)?;
+    let mut states = States::default();
+    let host = comparison.host.lines().into_iter();
+    states.problems.extend(drift(host, None));
+    for (matched, compared) in surveyed.matched.iter().zip(comparison.pods) {
+        let id = &matched.info.id;
+        let (state, problem) = state(compared, id);
+        states.pods.push((id.clone(), state));
+        states
+            .problems
+            .extend(problem.map(|problem| problem.of(id)));
+    }
+    Ok(states)
+}
+
+fn state(compared: Result<Compared, Problem>, id: &PodId) -> (State, Option<Problem>) {
+    match compared {
+        Err(problem) => (State::Failed, Some(problem)),
+        Ok(Compared {
+            lost: Some(lost), ..
+        }) => (State::Degraded, Some(CheckCause::LinkLost.error(lost))),
+        Ok(Compared { plan, .. }) => match drift(plan.lines().into_iter(), Some(id)) {
+            Some(problem) => (State::Drifted, Some(problem.into_error())),
+            None => (State::InSync, None),
+        },
+    }
+}
+
+/// Of a pod that is not there any more nothing is known.
+fn note_states(window: &mut Window, states: States) -> Vec<Problem> {
+    for pod in &mut window.pods {
+        let mut all = states.pods.iter();
+        let found = all.find(|(id, _)| *id == pod.info.id);
+        pod.state = found.map(|(_, state)| match state {
+            State::InSync if pod.steps > 0 => State::Restored,
+            state => *state,
+        });
+    }
+    states.problems
+}

@@ -1,0 +1,95 @@
+//! COMMAND of the user.
+
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use crate::inventory::procfs;
+use crate::model::problem::CommandCause;
+use crate::model::window::Run;
+use crate::window::signals::Signals;
+use crate::window::window_log::WindowLog;
+
+/// How often netfix checks whether COMMAND has ended.
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// COMMAND while it runs.
+pub(crate) struct Started {
+    pub run: Run,
+    child: Option<Child>,
+}
+
+impl Started {
+    /// Starts COMMAND without input and with these variables in its environment, in a new process group: a terminal's Ctrl-C
+    /// reaches it through netfix only.
+    pub(crate) fn start(argv: &[String], variables: &[(&str, &str)], log: &WindowLog) -> Self {
+        let mut run = Run::new(argv);
+        let Some((program, arguments)) = argv.split_first() else {
+            return Self { run, child: None };
+        };
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .envs(variables.iter().copied())
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(log.output())
+            .stderr(log.output());
+        let child = match command.spawn() {
+            Ok(child) => {
+                run.process = procfs::process(child.id());
+                Some(child)
+            }
+            Err(error) => {
+                run.error = Some(error.to_string());
+                None
+            }
+        };
+        Self { run, child }
+    }
+
+    /// Waits for its end and passes signals on to it; calls `meanwhile` often, and kills it once that returns false.
+    pub(crate) fn wait(mut self, signals: &Signals, meanwhile: &mut dyn FnMut() -> bool) -> Run {
+        if let Some(child) = &mut self.child {
+            signals.pass_on_to(Some(child.id()));
+            match wait(child, meanwhile) {
+                Ok(status) => (self.run.exit, self.run.signal) = (status.code(), status.signal()),
+                Err(error) => self.run.error = Some(error.to_string()),
+            }
+            signals.pass_on_to(None);
+        }
+        self.run
+    }
+}
+
+fn wait(child: &mut Child, meanwhile: &mut dyn FnMut() -> bool) -> io::Result<ExitStatus> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if !meanwhile() {
+            // With its own children, which would keep the log open.
+            let group = Pid::from_raw(child.id().cast_signed());
+            let _ = killpg(group, Signal::SIGKILL);
+        }
+        thread::sleep(INTERVAL);
+    }
+}
+
+/// Why COMMAND failed; `None` when it succeeded.
+pub(crate) fn failure(run: &Run) -> Option<CommandCause> {
+    Some(match (run.exit, run.signal, &run.error) {
+        (Some(0), ..) => return None,
+        (Some(code), ..) => CommandCause::Exited { code },
+        (None, Some(signal), _) => CommandCause::Killed { signal },
+        (None, None, Some(error)) => CommandCause::NotStarted {
+            error: error.clone(),
+        },
+        (None, None, None) => CommandCause::EndUnknown,
+    })
+}

@@ -1,0 +1,142 @@
+//! Whether a window is needed at all, and whether the driver runs in the version that it was for.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::str::FromStr;
+
+use crate::inventory::nics;
+use crate::model::Problem;
+use crate::model::problem::{CommandCause, ConditionCause};
+use crate::refusal::Refusal;
+
+/// A driver and the version in which it is to run, such as `i40e=2.28.7`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DriverVersion {
+    driver: String,
+    version: String,
+}
+
+impl FromStr for DriverVersion {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let is_name = |name: &str| {
+            let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+            !name.is_empty() && name.bytes().all(allowed)
+        };
+        match text.split_once('=') {
+            Some((driver, version)) if is_name(driver) && !version.is_empty() => Ok(Self {
+                driver: driver.to_owned(),
+                version: version.to_owned(),
+            }),
+            _ => Err("not DRIVER=VERSION, such as i40e=2.28.7".to_owned()),
+        }
+    }
+}
+
+/// What makes a window unnecessary, if all of it is true; nothing never does.
+pub(crate) struct Conditions<'a> {
+    /// A command for `sh -c` that succeeds.
+    pub unless: Option<&'a str>,
+    /// Drivers that run in these versions.
+    pub drivers: &'a [DriverVersion],
+}
+
+impl Conditions<'_> {
+    /// Why no window is needed; `None` where one is.
+    ///
+    /// # Errors
+    /// A version cannot be read, or the command does not run.
+    pub(crate) fn already_done(&self) -> Result<Option<Problem>, Refusal> {
+        for wanted in self.drivers {
+            if running(&wanted.driver)?.as_ref() != Some(&wanted.version) {
+                return Ok(None);
+            }
+        }
+        Ok(match (self.unless, self.drivers) {
+            (Some(command), _) => {
+                succeeds(command)?.then(|| ConditionCause::UnlessSucceeded.info(command))
+            }
+            (None, []) => None,
+            (None, drivers) => {
+                let drivers: Vec<&str> = drivers.iter().map(|one| one.driver.as_str()).collect();
+                Some(ConditionCause::InVersion.info(drivers.join(", ")))
+            }
+        })
+    }
+}
+
+/// The drivers that do not run in the wanted version.
+pub(crate) fn other_versions(wanted: &[DriverVersion]) -> Vec<Problem> {
+    let other = |wanted: &DriverVersion| {
+        let version = wanted.version.clone();
+        let cause = match running(&wanted.driver) {
+            Ok(Some(running)) if running == version => return None,
+            Ok(running) => ConditionCause::OtherVersion { running, version },
+            Err(problem) => return Some(problem),
+        };
+        Some(cause.error(wanted.driver.as_str()))
+    };
+    wanted.iter().filter_map(other).collect()
+}
+
+/// The version of the driver that runs: its module's (`MODULE_VERSION`), else the one that its NICs report (`ethtool -i`);
+/// `None` where it is not loaded, reports none, or its NICs differ.
+fn running(driver: &str) -> Result<Option<String>, Problem> {
+    let unreadable = |error: String| ConditionCause::VersionUnreadable { error }.error(driver);
+    // The kernel has `_` in the names of modules.
+    let module = Path::new("/sys/module").join(driver.replace('-', "_"));
+    match fs::read_to_string(module.join("version")) {
+        Ok(text) => return Ok(Some(text.trim().to_owned())),
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(unreadable(error.to_string())),
+    }
+    let nics = nics::of_driver(driver).map_err(|error| unreadable(error.to_string()))?;
+    let mut versions = nics.into_iter().map(|nic| nic.version);
+    let first = versions.next().flatten();
+    Ok(first.filter(|first| versions.all(|other| other.as_ref() == Some(first))))
+}
+
+/// Runs a command without input; its output goes to stderr, because stdout is for the answer.
+fn succeeds(command: &str) -> Result<bool, Problem> {
+    let failed = |cause| ConditionCause::UnlessFailed { cause }.error(command);
+    let run = || {
+        let output = || io::stderr().as_fd().try_clone_to_owned().map(Stdio::from);
+        Command::new("sh")
+            .args(["-c", command])
+            .stdin(Stdio::null())
+            .stdout(output()?)
+            .stderr(output()?)
+            .status()
+    };
+    let status = run().map_err(|error| {
+        let error = error.to_string();
+        failed(CommandCause::NotStarted { error })
+    })?;
+    match (status.code(), status.signal()) {
+        (Some(0), _) => Ok(true),
+        // A shell's codes for a command that it cannot execute or find (sh(1)).
+        (Some(code @ (126 | 127)), _) => Err(failed(CommandCause::Exited { code })),
+        (Some(_), _) => Ok(false),
+        (None, Some(signal)) => Err(failed(CommandCause::Killed { signal })),
+        (None, None) => Err(failed(CommandCause::EndUnknown)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::upgrade::condition::*;
+
+    #[test]
+    fn a_driver_has_a_name_and_a_version() {
+        let parsed: DriverVersion = "i40e=2.28.7-k=x".parse().unwrap();
+        assert_eq!((&*parsed.driver, &*parsed.version), ("i40e", "2.28.7-k=x"));
+        for text in ["", "i40e", "i40e=", "=1", "../net=1", "a/b=1", "a b=1"] {
+            assert!(text.parse::<DriverVersion>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What a window logs. The sentences are in `report/messages/window_log.rs`.
+
+use std::time::Duration;
+
+use crate::model::window::{PhaseName, Rollback};
+use crate::model::{GatewayAnswer, Problem, State};
+
+/// The journal's `TARGET` of phases and warnings.
+pub(crate) const TARGET: &str = "netfix::maintenance";
+
+/// One line of a window's log.
+#[derive(Debug, Clone)]
+pub(crate) enum Event {
+    /// An interrupted window continues.
+    ResumingWindow,
+    Checking,
+    TakingSnapshot,
+    SnapshotTaken {
+        pods: usize,
+    },
+    /// Gateways that do not answer before the window.
+    SilentGateways {
+        count: usize,
+    },
+    Running {
+        argv: Vec<String>,
+    },
+    /// `--before` or `--after`.
+    RunningHook {
+        command: String,
+    },
+    CommandSucceeded {
+        elapsed: Duration,
+    },
+    /// COMMAND or the rollback failed.
+    CommandFailed(Problem),
+    /// The rollback starts, for this reason.
+    RollingBack(Rollback),
+    /// The rollback succeeded.
+    RolledBack {
+        elapsed: Duration,
+    },
+    Restoring,
+    /// The first restore was incomplete.
+    RestoringAgain,
+    Restored {
+        restored: usize,
+        correct: usize,
+        failed: usize,
+    },
+    /// Pods that are not restored, before kubelet starts.
+    Unrestored {
+        pods: usize,
+    },
+    /// One of them.
+    UnrestoredPod {
+        title: String,
+        state: State,
+        is_bare: bool,
+    },
+    Verifying,
+    Verified(Reached),
+    /// Every pod, host link and gateway.
+    LookingAgain,
+    Watching {
+        settle: Duration,
+    },
+    RebuildChecked {
+        same: usize,
+        pods: usize,
+    },
+    PhaseEnded {
+        name: PhaseName,
+        ok: bool,
+    },
+    /// The record could not be written.
+    NotSaved(Problem),
+    Pausing {
+        unit: String,
+    },
+    /// The unit is stopped and masked.
+    Paused {
+        unit: String,
+        timer: String,
+        deadline: Duration,
+    },
+    /// The unit is paused since the interrupted window.
+    StillPaused,
+    NothingToPause,
+    /// The unit has been paused for so long that it matters.
+    PausedFor {
+        seconds: u64,
+        budget: Budget,
+    },
+    /// kubelet stays paused for a repair.
+    HeldForRepair,
+    Resuming {
+        unit: String,
+    },
+    Resumed {
+        unit: String,
+    },
+    Failed(Problem),
+    /// So much of the log is not kept.
+    LeftOut {
+        bytes: u64,
+    },
+}
+
+/// How many pods reach their gateways, and the answers of the host's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reached {
+    pub host: Vec<GatewayAnswer>,
+    /// All pods.
+    pub total: usize,
+    pub reachable: usize,
+    /// Pods that have no gateway.
+    pub without: usize,
+    /// Pods with a gateway that could not be probed.
+    pub unknown: usize,
+    /// Whether pods were to reach more than gateways.
+    pub has_targets: bool,
+}
+
+/// A limit on how long kubelet may be paused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Budget {
+    /// The node is marked `NotReady` after this many seconds.
+    NotReady(u64),
+    /// The pods are marked for eviction after this many seconds.
+    Eviction(u64),
+    /// The deadline starts kubelet after this many seconds.
+    Deadline(u64),
+}
+
+impl Budget {
+    /// The limit in seconds.
+    pub(crate) fn limit(self) -> u64 {
+        match self {
+            Self::NotReady(limit) | Self::Eviction(limit) | Self::Deadline(limit) => limit,
+        }
+    }
+}

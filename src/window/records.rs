@@ -1,0 +1,113 @@
+//! The records of windows, and the window that is open; takes no lock.
+
+use crate::model::problem::RecordCause;
+use crate::model::window::Standing;
+use crate::model::{Problem, Window};
+use crate::refusal::Refusal;
+use crate::store::Store;
+use crate::window::session::is_owner_alive;
+
+/// One window.
+pub(crate) struct Found {
+    pub window: Window,
+    pub standing: Standing,
+    /// Why another window could not be read.
+    pub problems: Vec<Problem>,
+}
+
+/// The window whose id is `wanted` or starts like it, else the newest.
+pub(crate) fn find(wanted: Option<&str>, store: &Store) -> Result<Found, Refusal> {
+    let mut ids = store.windows()?;
+    let mut problems = Vec::new();
+    let open = match (store.open_window(), wanted) {
+        // A closed window does not need the open one.
+        (Err(error), Some(wanted)) if ids.iter().any(|id| id.starts_with(wanted)) => {
+            problems.push(error.problem().demoted());
+            None
+        }
+        (open, _) => open?,
+    };
+    ids.extend(open.iter().map(|open| open.id.clone()));
+    let id = choose(wanted, &ids)?;
+    let (window, standing) = if let Some(open) = open.filter(|open| open.id == id) {
+        let standing = of_open(&open);
+        (open, standing)
+    } else {
+        let gone = || Refusal::from(RecordCause::Gone.error(id));
+        (store.load_window(id)?.ok_or_else(gone)?, Standing::Closed)
+    };
+    Ok(Found {
+        window,
+        standing,
+        problems,
+    })
+}
+
+/// Whether the process of an open window still runs.
+fn of_open(window: &Window) -> Standing {
+    if is_owner_alive(window) {
+        Standing::Kept
+    } else {
+        Standing::Left
+    }
+}
+
+/// The one of these ids, oldest first, that is wanted.
+fn choose<'a>(wanted: Option<&str>, ids: &'a [String]) -> Result<&'a str, Problem> {
+    let Some(wanted) = wanted else {
+        let newest = ids.last().map(String::as_str);
+        return newest.ok_or_else(|| RecordCause::Nothing.error(""));
+    };
+    let matching: Vec<&str> = ids
+        .iter()
+        .map(String::as_str)
+        .filter(|id| id.starts_with(wanted))
+        .collect();
+    match matching.as_slice() {
+        [one] => Ok(one),
+        // An id can be the beginning of another.
+        [one, ..] if *one == wanted => Ok(one),
+        [] => {
+            let windows = ids.to_vec();
+            Err(RecordCause::NoSuch { windows }.error(wanted))
+        }
+        several => {
+            let windows = several.iter().map(ToString::to_string).collect();
+            Err(RecordCause::Ambiguous { windows }.error(wanted))
+        }
+    }
+}
+
+/// One entry of the list of windows.
+pub(crate) struct Listed {
+    pub id: String,
+    /// The window; `None` where its record cannot be read.
+    pub window: Option<(Window, Standing)>,
+}
+
+/// Every window, the newest last, and why some cannot be read.
+pub(crate) fn list(store: &Store) -> Result<(Vec<Listed>, Vec<Problem>), Refusal> {
+    let (mut listed, mut problems) = (Vec::new(), Vec::new());
+    for id in store.windows()? {
+        let window = match store.load_window(&id) {
+            Ok(None) => continue,
+            Ok(Some(window)) => Some((window, Standing::Closed)),
+            Err(error) => {
+                problems.push(error.problem().demoted());
+                None
+            }
+        };
+        listed.push(Listed { id, window });
+    }
+    match store.open_window() {
+        Ok(open) => listed.extend(open.map(|open| Listed {
+            id: open.id.clone(),
+            window: {
+                let standing = of_open(&open);
+                Some((open, standing))
+            },
+        })),
+        Err(error) => problems.push(error.problem()),
+    }
+    Ok((listed, problems))
+}

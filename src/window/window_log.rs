@@ -1,0 +1,230 @@
+//! The log of a window: what netfix does, and the output of COMMAND. It is in memory while the window is open, and several
+//! processes may follow it.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use crate::checked;
+use crate::window::clock;
+use crate::window::event::Event;
+use crate::window::log_file;
+use crate::window::log_file::Kept;
+use crate::window::watch::Watch;
+
+/// In memory, so that a full disk does not matter; for root only.
+pub(crate) const FOLDER: &str = "/run/netfix";
+/// How often a follower reads the log.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// The log of an open window. Without a file, lines go to stderr.
+#[derive(Debug, Default)]
+pub(crate) struct WindowLog {
+    file: Option<(File, PathBuf)>,
+    /// How much of it is kept, in bytes.
+    limit: u64,
+    /// Copies the file to stderr as it grows.
+    echo: Option<Watch>,
+}
+
+impl WindowLog {
+    /// A new log.
+    pub(crate) fn open(id: &str, limit: u64) -> Self {
+        let path = Path::new(FOLDER)
+            .join(std::process::id().to_string())
+            .join(format!("{id}.log"));
+        let file = create(&path).ok().map(|file| (file, path));
+        Self {
+            file,
+            limit,
+            echo: None,
+        }
+    }
+
+    /// Copies the log to stderr from there on.
+    pub(crate) fn start_echo(&mut self, from: SeekFrom) {
+        let Some(path) = self.path().map(Path::to_owned) else {
+            return;
+        };
+        self.echo = Some(Watch::start(move |stop| {
+            let _ = follow(&path, from, &mut io::stderr(), || {
+                stop.load(Ordering::SeqCst)
+            });
+        }));
+    }
+
+    /// Adds what another process has logged before, at the same offsets.
+    pub(crate) fn continue_from(&self, earlier: &Path) {
+        let Some((mut file, kept)) = self.file.as_ref().map(|(file, _)| file).zip(
+            open(earlier)
+                .and_then(|earlier| log_file::read(&earlier, self.limit))
+                .ok(),
+        ) else {
+            return;
+        };
+        let begin = kept.head.len() as u64 + kept.left_out;
+        let _ = file
+            .write_all(&kept.head)
+            .and_then(|()| file.set_len(begin))
+            .and_then(|()| file.write_all(&kept.tail));
+    }
+
+    /// Keeps the file from growing.
+    pub(crate) fn trim(&self) {
+        if let Some((file, _)) = &self.file {
+            log_file::trim(file, self.limit);
+        }
+    }
+
+    /// What is kept of it, with a line where something is left out.
+    pub(crate) fn kept(&self) -> Vec<u8> {
+        let kept = self
+            .file
+            .as_ref()
+            .map(|(file, _)| log_file::read(file, self.limit));
+        let Some(Ok(Kept {
+            mut head,
+            left_out: bytes,
+            tail,
+        })) = kept
+        else {
+            return Vec::new();
+        };
+        if bytes > 0 {
+            head.extend(left_out(bytes).into_bytes());
+        }
+        head.extend(tail);
+        head
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.file.as_ref().map(|(_, path)| path.as_path())
+    }
+
+    /// The same file, for a thread.
+    pub(crate) fn for_thread(&self) -> Self {
+        let file = self
+            .file
+            .as_ref()
+            .and_then(|(file, path)| Some((file.try_clone().ok()?, path.clone())));
+        Self {
+            file,
+            limit: self.limit,
+            echo: None,
+        }
+    }
+
+    /// Logs a line. A failure stops nothing: the terminal may be gone, the memory full.
+    pub(crate) fn line(&self, event: &Event) {
+        let line = line(event);
+        self.trim();
+        let _ = match &self.file {
+            Some((file, _)) => (&*file).write_all(line.as_bytes()),
+            None => io::stderr().write_all(line.as_bytes()),
+        };
+    }
+
+    /// Where COMMAND writes: a file, so that COMMAND does not notice when netfix ends.
+    pub(crate) fn output(&self) -> Stdio {
+        let file = self
+            .file
+            .as_ref()
+            .and_then(|(file, _)| file.try_clone().ok());
+        file.map_or_else(Stdio::inherit, Stdio::from)
+    }
+
+    /// Ends the copy on stderr, once it is complete.
+    pub(crate) fn end_echo(&mut self) {
+        self.echo = None;
+    }
+}
+
+fn line(event: &Event) -> String {
+    format!("{} netfix: {event}\n", clock::of_day())
+}
+
+/// What stands for so many bytes, which may begin within a line.
+fn left_out(bytes: u64) -> String {
+    format!("\n{}", line(&Event::LeftOut { bytes }))
+}
+
+/// Whether this is the path of a log in memory: a record may name any path.
+pub(crate) fn is_live(path: &Path) -> bool {
+    path.starts_with(FOLDER) && path.extension().is_some_and(|extension| extension == "log")
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    checked::open(path, checked::is_regular)
+}
+
+/// Removes a log from memory.
+pub(crate) fn remove(path: &Path) {
+    let _ = fs::remove_file(path);
+    // Fails while other logs are there.
+    let _ = path.parent().map(fs::remove_dir);
+    let _ = fs::remove_dir(FOLDER);
+}
+
+/// Removes the logs of processes that are gone.
+pub(crate) fn sweep() {
+    for entry in fs::read_dir(FOLDER).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_pid = |name: &str| name.parse::<u32>().is_ok();
+        if name.to_str().is_some_and(is_pid) && !Path::new("/proc").join(&name).exists() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+    let _ = fs::remove_dir(FOLDER);
+}
+
+/// Creates a file in memory that others append to and this process may read.
+pub(crate) fn create(path: &Path) -> io::Result<File> {
+    let folder = path.parent().unwrap_or(Path::new(FOLDER));
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    let mut options = OpenOptions::new();
+    options
+        .create_new(true)
+        .read(true)
+        .append(true)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(path)
+}
+
+/// Copies what is new in a log; returns how many bytes there were.
+pub(crate) fn copy(log: &mut File, to: &mut dyn Write) -> io::Result<u64> {
+    log_file::copy(log, to, &mut |bytes, to| {
+        to.write_all(left_out(bytes).as_bytes())
+    })
+}
+
+/// Copies a log from there on, as it grows, until `ended` is true; returns where the copy ends. Fails when the log is
+/// gone, or the reader of the copy.
+pub(crate) fn follow(
+    path: &Path,
+    from: SeekFrom,
+    to: &mut dyn Write,
+    mut ended: impl FnMut() -> bool,
+) -> io::Result<u64> {
+    let mut log = open(path)?;
+    log.seek(from)?;
+    loop {
+        let is_last = ended();
+        let copied = copy(&mut log, to)?;
+        if is_last {
+            return log.stream_position();
+        }
+        if copied == 0 {
+            thread::sleep(INTERVAL);
+        }
+    }
+}
