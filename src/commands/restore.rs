@@ -8,8 +8,7 @@ use crate::context::Context;
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit};
 use crate::restore::Limits;
-use crate::upgrade::abandoned;
-use crate::window::clock;
+use crate::window::{abandoned, clock};
 use crate::{report, restore};
 
 pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document, Refusal> {

@@ -22,8 +22,8 @@ use crate::matching::Selection;
 use crate::model::net::stack;
 use crate::model::problem::{GatewayCause, MatchingCause};
 use crate::model::{
-    GatewayAnswer, IfName, NetState, NetnsIdentity, NodeIdentity, NodeState, PodSummary, Problem,
-    Route, StackLink, TargetAnswer, interfaces,
+    GatewayAnswer, IfName, NetState, NetnsIdentity, NodeIdentity, NodeState, PodId, PodSummary,
+    Problem, Route, StackLink, TargetAnswer, interfaces,
 };
 use crate::progress::{Listener, Phase, Progress};
 use crate::records::stored::Stored;
@@ -36,7 +36,37 @@ pub(crate) struct Verified {
     pub host: Answers,
     /// Sorted by id.
     pub pods: Vec<VerifiedPod>,
+    /// The problems of everything but gateways and targets.
     pub problems: Vec<Problem>,
+    pub unanswered: Vec<Unanswered>,
+}
+
+/// A gateway or target that did not answer, or could not be queried.
+#[derive(Debug, Clone)]
+pub(crate) struct Unanswered {
+    /// The pod; `None` for the host.
+    pub pod: Option<PodId>,
+    /// The gateway or target.
+    pub object: String,
+    pub cause: GatewayCause,
+}
+
+impl Unanswered {
+    pub(crate) fn problem(&self) -> Problem {
+        let problem = self.cause.clone().error(&self.object);
+        match &self.pod {
+            Some(pod) => problem.of(pod),
+            None => problem,
+        }
+    }
+}
+
+impl Verified {
+    /// All problems.
+    pub(crate) fn all_problems(&self) -> Vec<Problem> {
+        let unanswered = self.unanswered.iter().map(Unanswered::problem);
+        self.problems.iter().cloned().chain(unanswered).collect()
+    }
 }
 
 /// What the gateways of one pod answered.
@@ -119,13 +149,13 @@ pub(crate) fn verify(
         Refusal::failed(GatewayCause::ProbeFailed { error }.error("probe"))
     })?;
     let mut host = Answers::none(Reachability::NoGateway);
+    let mut unanswered = Vec::new();
     for (question, answer) in questions.iter().zip(answers) {
-        let problem = take(question, answer, &mut host, &mut pods, timeout);
-        problems.extend(problem);
+        unanswered.extend(take(question, answer, &mut host, &mut pods, timeout));
     }
     while let Some(part) = queries {
         for (at, found) in part.finish() {
-            problems.extend(pods[at].take(found));
+            unanswered.extend(pods[at].take(found));
         }
         queries = start(&mut inventory.pods);
     }
@@ -135,6 +165,7 @@ pub(crate) fn verify(
         host,
         pods,
         problems,
+        unanswered,
     })
 }
 
@@ -145,19 +176,20 @@ fn take(
     host: &mut Answers,
     pods: &mut [VerifiedPod],
     timeout: Duration,
-) -> Option<Problem> {
+) -> Option<Unanswered> {
     let object = format!("{} dev {}", question.gateway, question.dev);
-    match question.place {
-        Place::Host => {
-            let cause = host.take(question, answer, timeout)?;
-            Some(cause.error(format!("{object} of the host")))
-        }
-        Place::Pod(at) => {
-            let VerifiedPod { pod, answers, .. } = &mut pods[at];
-            let cause = answers.take(question, answer, timeout)?;
-            Some(cause.error(object).of(&pod.info.id))
-        }
-    }
+    Some(match question.place {
+        Place::Host => Unanswered {
+            cause: host.take(question, answer, timeout)?,
+            pod: None,
+            object: format!("{object} of the host"),
+        },
+        Place::Pod(at) => Unanswered {
+            cause: pods[at].answers.take(question, answer, timeout)?,
+            pod: Some(pods[at].pod.info.id.clone()),
+            object,
+        },
+    })
 }
 
 /// Adds the pods whose checkpoint cannot be read, and sorts all.
@@ -269,19 +301,22 @@ impl VerifiedPod {
     }
 
     /// Adds what the targets answered; returns what is wrong with them.
-    fn take(&mut self, found: Found) -> Vec<Problem> {
-        let mut problems = Vec::new();
+    fn take(&mut self, found: Found) -> Vec<Unanswered> {
+        let mut unanswered = Vec::new();
         for (answer, cause) in found {
             let state = match cause {
                 None => Reachability::Reachable,
                 Some(_) => Reachability::Unreachable,
             };
             self.answers.state = self.answers.state.max(state);
-            let object = format!("{} {}", answer.kind, answer.target);
-            problems.extend(cause.map(|cause| cause.error(object).of(&self.pod.info.id)));
+            unanswered.extend(cause.map(|cause| Unanswered {
+                pod: Some(self.pod.info.id.clone()),
+                object: format!("{} {}", answer.kind, answer.target),
+                cause,
+            }));
             self.targets.push(answer);
         }
-        problems
+        unanswered
     }
 }
 

@@ -11,7 +11,7 @@ use crate::refusal::Refusal;
 use crate::restore::compare::{Compared, Comparison};
 use crate::restore::{RestoreState, Restored, RestoredPod};
 use crate::snapshot::{PodSnapshot, Snapshot, SnapshotState};
-use crate::upgrade::run::Upgraded;
+use crate::upgrade::ending::Upgraded;
 
 impl NodeView {
     /// The host, of which only the name is known.
@@ -151,6 +151,7 @@ pub(crate) fn upgrade(upgraded: Upgraded) -> Document {
 
 /// The answer, but for its exit code.
 pub(crate) fn verify(verified: Verified) -> Document {
+    let problems = verified.all_problems();
     let pod = |one: VerifiedPod| PodView {
         gateways: one.answers.gateways,
         targets: one.targets,
@@ -161,7 +162,7 @@ pub(crate) fn verify(verified: Verified) -> Document {
         gateways: verified.host.gateways,
         ..NodeView::of(&verified.node)
     };
-    Document::of(node, verified.pods.into_iter().map(pod), verified.problems)
+    Document::of(node, verified.pods.into_iter().map(pod), problems)
 }
 
 /// Every state that a running pod can have.

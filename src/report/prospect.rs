@@ -3,10 +3,11 @@
 use super::pods::sorted;
 use super::text::{count, duration, escape, lines, list_or_dash};
 use super::view::{Document, NodeView, PodView};
+use crate::kubelet::unit::UnitToPause;
 use crate::model::window::command_line;
 use crate::model::{Exit, State};
 use crate::upgrade::preview::Preview;
-use crate::upgrade::{Request, Rollback};
+use crate::upgrade::request::{RollbackRequest, UpgradeRequest};
 
 /// So many pods are listed; a screen holds no more.
 const MOST: usize = 20;
@@ -35,7 +36,7 @@ pub(crate) fn prospect(course: &[String], pods: &[PodView]) -> String {
 }
 
 /// What `upgrade --dry-run` answers.
-pub(crate) fn preview(request: &Request<'_>, preview: Preview) -> Document {
+pub(crate) fn preview(request: &UpgradeRequest<'_>, preview: Preview) -> Document {
     let pods = count(preview.pods.len(), "pod");
     let steps = phases(request, preview.unit.as_deref(), &pods);
     let pod = |pod| PodView::new(pod, State::Unknown);
@@ -52,7 +53,7 @@ pub(crate) fn preview(request: &Request<'_>, preview: Preview) -> Document {
 }
 
 /// The phases, one line each.
-fn phases(request: &Request<'_>, unit: Option<&str>, pods: &str) -> Vec<String> {
+fn phases(request: &UpgradeRequest<'_>, unit: Option<&str>, pods: &str) -> Vec<String> {
     let [deadline, wait, timeout, settle] = [
         request.deadline,
         request.wait,
@@ -64,7 +65,7 @@ fn phases(request: &Request<'_>, unit: Option<&str>, pods: &str) -> Vec<String> 
     let snapshot = "save the host and every pod, on disk and in memory";
     let pause = unit.map_or_else(
         || {
-            let why = if request.no_pause {
+            let why = if request.pause == UnitToPause::Nothing {
                 "--no-pause"
             } else {
                 "no kubelet runs here"
@@ -84,7 +85,7 @@ fn phases(request: &Request<'_>, unit: Option<&str>, pods: &str) -> Vec<String> 
     let restore = format!("wait up to {wait} for the NIC, then restore up to {pods}{hold}");
     let verify = format!("probe every gateway, for up to {timeout}");
     let proof = format!("watch for {settle} that no pod is rebuilt");
-    let rollback = request.rollback.map(|Rollback { command, max_lost }| {
+    let rollback = request.rollback.map(|RollbackRequest { command, max_lost }| {
         let lost = count(max_lost, "pod");
         let command = escape(command);
         format!("only if the NIC is not back, or more than {lost} lost: {command}; then restore and verify again")

@@ -4,7 +4,7 @@ use super::text::{Facts, escape, or_dash, seconds};
 use super::view::HoldView;
 use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER};
 use crate::systemd::UnitState;
-use crate::window::window_status::WindowStatus;
+use crate::window::status::WindowStatus;
 
 impl HoldView {
     /// How a window stands.

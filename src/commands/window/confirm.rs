@@ -6,12 +6,12 @@ use crate::context::Context;
 use crate::model::problem::WindowCause;
 use crate::refusal::Refusal;
 use crate::report;
-use crate::upgrade::Request;
 use crate::upgrade::preview;
 use crate::upgrade::preview::Preview;
+use crate::upgrade::request::UpgradeRequest;
 
 /// Asks once, with the list of the pods that may lose their network.
-pub(crate) fn opening(request: &Request<'_>, context: &Context) -> Result<(), Refusal> {
+pub(crate) fn opening(request: &UpgradeRequest<'_>, context: &Context) -> Result<(), Refusal> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Err(WindowCause::NoTerminal.error("upgrade").into());
     }
@@ -23,7 +23,7 @@ pub(crate) fn opening(request: &Request<'_>, context: &Context) -> Result<(), Re
     }
 }
 
-fn is_confirmed(request: &Request<'_>, preview: Preview) -> io::Result<bool> {
+fn is_confirmed(request: &UpgradeRequest<'_>, preview: Preview) -> io::Result<bool> {
     let mut terminal = io::stderr().lock();
     for problem in &preview.problems {
         writeln!(terminal, "{}: {problem}", problem.severity)?;

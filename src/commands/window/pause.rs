@@ -11,7 +11,7 @@ use crate::model::PodSummary;
 use crate::model::window::WindowPod;
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit, Extra, HoldView, PodView, State};
-use crate::window::window_status::WindowStatus;
+use crate::window::status::WindowStatus;
 
 pub(crate) fn pause(hold: &HoldArgs, context: &mut Context) -> Result<Document, Refusal> {
     let Paused {

@@ -4,7 +4,7 @@ use crate::cli::UpgradeArgs;
 use crate::commands::Answer;
 use crate::commands::window::confirm;
 use crate::context::Context;
-use crate::kubelet::kubelet_pause;
+use crate::kubelet::unit::UnitToPause;
 use crate::model::Window;
 use crate::model::problem::WindowCause;
 use crate::refusal::Refusal;
@@ -13,9 +13,10 @@ use crate::systemd;
 use crate::upgrade::condition::Conditions;
 use crate::upgrade::launch::Launched;
 use crate::upgrade::preview;
-use crate::upgrade::run;
-use crate::upgrade::{Request, Rollback, launch};
-use crate::window::window_status::WindowStatus;
+use crate::upgrade::request::{RollbackRequest, UpgradeRequest};
+use crate::upgrade::{driver, launch};
+use crate::window::bus;
+use crate::window::status::WindowStatus;
 
 pub(crate) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, Refusal> {
     if args.dry_run {
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, R
     let bus = if args.foreground {
         None
     } else {
-        kubelet_pause::systemd()?
+        bus::connect()?
     };
     match bus {
         // A unit runs in the machine's namespaces, which may not be those of this process.
@@ -48,7 +49,7 @@ pub(crate) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, R
             }
         }
         _ if args.detach => Err(WindowCause::NoUnit.error("upgrade --detach").into()),
-        _ => Ok(Answer::Document(report::upgrade(run::run(
+        _ => Ok(Answer::Document(report::upgrade(driver::run(
             &request, context,
         )?))),
     }
@@ -87,13 +88,16 @@ fn dry_run(args: &UpgradeArgs, context: &mut Context) -> Result<Document, Refusa
     Ok(report::preview(&request, preview))
 }
 
-fn request(args: &UpgradeArgs) -> Result<Request<'_>, Refusal> {
-    Ok(Request {
+fn request(args: &UpgradeArgs) -> Result<UpgradeRequest<'_>, Refusal> {
+    Ok(UpgradeRequest {
         selection: args.selectors.selection()?,
         runtimes: args.runtimes.config(),
         devices: args.devices.clone(),
-        unit: args.hold.unit.as_deref(),
-        no_pause: args.no_pause,
+        pause: match &args.hold.unit {
+            _ if args.no_pause => UnitToPause::Nothing,
+            Some(unit) => UnitToPause::Named(unit),
+            None => UnitToPause::Kubelet,
+        },
         deadline: args.hold.deadline,
         wait: args.wait,
         manager_grace: args.manager_grace,
@@ -111,7 +115,7 @@ fn request(args: &UpgradeArgs) -> Result<Request<'_>, Refusal> {
         after: args.after.as_deref(),
         drivers: &args.drivers,
         echo: !args.no_echo,
-        rollback: args.rollback.as_deref().map(|command| Rollback {
+        rollback: args.rollback.as_deref().map(|command| RollbackRequest {
             command,
             max_lost: args.max_lost,
         }),

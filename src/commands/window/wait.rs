@@ -7,7 +7,7 @@ use crate::model::problem::WindowCause;
 use crate::model::window::Standing;
 use crate::refusal::Refusal;
 use crate::report::{self, Document, Exit, Extra, ReportView};
-use crate::window::session::still_open;
+use crate::window::records::still_open;
 use crate::window::wait;
 use crate::window::wait::Waited;
 

@@ -14,7 +14,7 @@ use signal_hook::iterator::{Handle, Signals as Arriving};
 const KILL_FROM: usize = 3;
 
 #[derive(Debug, Default)]
-struct Seen {
+struct SignalState {
     count: AtomicUsize,
     /// How many of them were acknowledged.
     acknowledged: AtomicUsize,
@@ -27,14 +27,14 @@ struct Seen {
 /// SIGINT and SIGTERM interrupt the current phase and are passed on to COMMAND. A lost terminal (SIGHUP) changes nothing.
 #[derive(Debug)]
 pub(crate) struct Signals {
-    seen: Arc<Seen>,
+    seen: Arc<SignalState>,
     handle: Handle,
 }
 
 impl Signals {
     pub(crate) fn catch() -> io::Result<Self> {
         let mut arriving = Arriving::new([SIGINT, SIGTERM, SIGHUP])?;
-        let (seen, handle) = (Arc::new(Seen::default()), arriving.handle());
+        let (seen, handle) = (Arc::new(SignalState::default()), arriving.handle());
         let noted = seen.clone();
         thread::Builder::new().spawn(move || {
             for number in arriving.forever().filter(|number| *number != SIGHUP) {
@@ -49,11 +49,15 @@ impl Signals {
         self.seen.count.load(Ordering::SeqCst) > self.seen.acknowledged.load(Ordering::SeqCst)
     }
 
-    /// The interruption has had its effect: what follows is not interrupted by it.
-    pub(crate) fn acknowledge(&self) {
+    /// Whether a signal interrupts the current phase; what follows is not interrupted by it.
+    pub(crate) fn acknowledge(&self) -> bool {
+        if !self.interrupted() {
+            return false;
+        }
         self.seen
             .acknowledged
             .store(self.seen.count.load(Ordering::SeqCst), Ordering::SeqCst);
+        true
     }
 
     /// Passes signals on to this process group from here on; `None`: to no process.
@@ -78,7 +82,7 @@ impl Drop for Signals {
     }
 }
 
-impl Seen {
+impl SignalState {
     fn arrived(&self, number: i32) {
         self.last.store(number, Ordering::SeqCst);
         let count = self.count.fetch_add(1, Ordering::SeqCst) + 1;

@@ -1,0 +1,96 @@
+//! The restore of the pods' network after COMMAND.
+
+use std::mem;
+use std::time::Duration;
+
+use crate::context::Context;
+use crate::model::PodId;
+use crate::model::window::WindowPod;
+use crate::records::contest::CNI_CACHE;
+use crate::records::prepare;
+use crate::records::prepare::Source;
+use crate::restore::wait_nic::WaitLimit;
+use crate::restore::{self, Limits, RestoreState, Restored};
+use crate::upgrade::baseline::Baseline;
+use crate::upgrade::left_out::LeftOut;
+use crate::upgrade::request::UpgradeRequest;
+use crate::upgrade::signals::Signals;
+use crate::window::event::Event;
+
+/// Restores from memory: the disk is not needed.
+pub(crate) fn run(
+    baseline: &Baseline,
+    request: &UpgradeRequest<'_>,
+    wait: Duration,
+    signals: &Signals,
+    context: &mut Context,
+) -> Restored {
+    let in_memory = (baseline.stored.clone(), baseline.node.clone());
+    let wanted = prepare::Request {
+        selection: request.selection.clone(),
+        source: Source::Memory(Box::new(in_memory)),
+        parent: None,
+        runtimes: request.runtimes.clone(),
+        cni_cache: CNI_CACHE.into(),
+    };
+    let interrupted = || signals.interrupted();
+    let limits = Limits {
+        wait,
+        manager_grace: request.manager_grace,
+        settle: Duration::ZERO,
+        pod_budget: request.pod_budget,
+        conflict_probe: request.conflict_probe,
+    };
+    let limit = WaitLimit::new(limits, Some(&interrupted));
+    let restored = restore::restore(&wanted, limit, &context.store, context.progress.as_mut());
+    let mut restored = restored.unwrap_or_else(|refusal| Restored {
+        problems: refusal.problems,
+        ..Restored::default()
+    });
+    context.pending.add(mem::take(&mut restored.pending));
+    restored
+}
+
+/// Leaves out the pods that are not of the window: kubelet may just be creating them.
+pub(crate) fn retain(restored: &mut Restored, window: &[WindowPod], left_out: &LeftOut) {
+    let is_known = |id: &PodId| {
+        let mut pods = window.iter();
+        pods.any(|pod| pod.info.id == *id) || left_out.had(id)
+    };
+    restored.pods.retain(|pod| is_known(&pod.pod.info.id));
+    restored
+        .problems
+        .retain(|problem| problem.pod.as_ref().is_none_or(is_known));
+}
+
+/// What a window logs of pods that are not restored: the start of kubelet rebuilds a pod without an address.
+pub(crate) fn unrestored(restored: &Restored) -> Vec<Event> {
+    let broken: Vec<_> = restored.broken().collect();
+    if broken.is_empty() {
+        return Vec::new();
+    }
+    let mut events = vec![Event::Unrestored { pods: broken.len() }];
+    events.extend(broken.into_iter().map(|pod| Event::UnrestoredPod {
+        title: pod.pod.info.title(),
+        state: pod.state.into(),
+        is_bare: pod.after.as_ref().is_none_or(Vec::is_empty),
+    }));
+    events
+}
+
+/// What a window logs of a restore.
+pub(crate) fn events(restored: &Restored) -> Vec<Event> {
+    if restored.is_unknown() {
+        return restored
+            .problems
+            .iter()
+            .cloned()
+            .map(Event::Failed)
+            .collect();
+    }
+    vec![Event::Restored {
+        restored: restored.count(RestoreState::Restored),
+        correct: restored.count(RestoreState::InSync),
+        failed: restored.broken().count(),
+    }]
+}
