@@ -68,8 +68,19 @@ const ARROWS: &[Arrows] = &[
             "store",
         ],
     ),
-    ("window", &["inventory", "matching", "records", "store"]),
-    ("kubelet", &["inventory", "store", "upgrade", "window"]),
+    (
+        "window",
+        &[
+            "check",
+            "gateways",
+            "inventory",
+            "matching",
+            "records",
+            "restore",
+            "store",
+        ],
+    ),
+    ("kubelet", &["inventory", "store", "window"]),
     (
         "upgrade",
         &[

@@ -18,11 +18,13 @@ const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// Whether the window's deadline has passed, and its process has not resumed kubelet and never will.
 fn is_overdue(window: &Window) -> bool {
+    has_passed(window, boottime()) && !is_of_other_boot(window) && !is_owner_alive(window)
+}
+
+/// Whether the deadline of a paused unit has passed; `now` is in milliseconds since the machine's boot.
+fn has_passed(window: &Window, now: u64) -> bool {
     let deadline_at = window.deadline_at();
-    window.is_paused()
-        && deadline_at.is_some_and(|at| window.started_boottime + at < boottime())
-        && !is_of_other_boot(window)
-        && !is_owner_alive(window)
+    window.is_paused() && deadline_at.is_some_and(|at| window.started_boottime + at < now)
 }
 
 /// Has systemd do at once what the deadline was to do, if kubelet is overdue and nothing is at work; returns what to report.
@@ -49,45 +51,34 @@ pub(crate) fn repeat_deadline(store: &Store) -> Option<Problem> {
 
 #[cfg(test)]
 mod tests {
-    use crate::inventory::observe::node_identity;
     use crate::kubelet::overdue::*;
-    use crate::model::pod::identity::Holder;
-    use crate::model::window::{KubeletPause, Phase, PhaseName};
 
-    /// A window that was opened when the machine booted, by a process that is gone, and paused kubelet then.
-    fn paused(armed: Option<u64>, deadline: u64) -> Window {
+    /// A window that paused kubelet for 600 s, and the end of that in milliseconds since the machine's boot.
+    fn paused() -> (Window, u64) {
         let text = include_str!("../../testdata/windows/well.json");
-        let window: Window = serde_json::from_str(text).unwrap();
-        let pause = KubeletPause {
-            armed,
-            deadline,
-            resumed: None,
-            ..window.pause.clone().unwrap()
-        };
-        Window {
-            node: node_identity(),
-            owner: Holder {
-                pid: u32::MAX,
-                ..window.owner
-            },
-            started_boottime: 0,
-            pause: Some(pause),
-            phases: vec![Phase {
-                name: PhaseName::Pause,
-                from: 1,
-                to: None,
-                ok: None,
-            }],
-            ..window
-        }
+        let mut window: Window = serde_json::from_str(text).unwrap();
+        let pause = window.pause.as_mut().unwrap();
+        pause.resumed = None;
+        let armed = window.started_boottime + pause.armed.unwrap();
+        (window, armed + 600_000)
     }
 
     #[test]
-    fn a_deadline_has_passed_although_a_full_disk_kept_its_begin_out_of_the_record() {
-        let far = boottime() + 60_000;
-        assert!(is_overdue(&paused(Some(1), 0)));
-        assert!(!is_overdue(&paused(Some(far), 0)));
-        assert!(is_overdue(&paused(None, 0)));
-        assert!(!is_overdue(&paused(None, far / 1000)));
+    fn a_deadline_passes_once() {
+        let (mut window, end) = paused();
+        assert_eq!(window.pause.as_ref().unwrap().deadline, 600);
+        assert!(!has_passed(&window, end));
+        assert!(has_passed(&window, end + 1));
+        window.pause.as_mut().unwrap().resumed = Some(1);
+        assert!(!has_passed(&window, end + 1));
+    }
+
+    #[test]
+    fn a_deadline_passes_although_a_full_disk_kept_its_begin_out_of_the_record() {
+        let (mut window, end) = paused();
+        window.pause.as_mut().unwrap().armed = None;
+        // The timer is armed soon after the phase has begun.
+        assert!(!has_passed(&window, end - 60_000));
+        assert!(has_passed(&window, end + 1));
     }
 }

@@ -159,6 +159,19 @@ pub struct Phase {
     pub ok: Option<bool>,
 }
 
+impl Phase {
+    /// A phase that begins at this moment.
+    #[must_use]
+    pub fn begun(name: PhaseName, from: u64) -> Self {
+        Self {
+            name,
+            from,
+            to: None,
+            ok: None,
+        }
+    }
+}
+
 /// The phases of a window, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -2,8 +2,7 @@
 
 use crate::model::{Exit, Problem, Window};
 use crate::restore::Restored;
-use crate::upgrade::problems::WindowProblems;
-use crate::window::session::WindowSession;
+use crate::upgrade::ledger::Ledger;
 
 /// How a window ended.
 pub(crate) struct Upgraded {
@@ -17,12 +16,8 @@ pub(crate) struct Upgraded {
 }
 
 /// Ends a window before COMMAND. One that was found paused stays paused and open.
-pub(crate) fn refused(
-    mut session: WindowSession,
-    problems: WindowProblems,
-    restored: Restored,
-) -> Upgraded {
-    let mut problems = problems.into_problems();
+pub(crate) fn refused(ledger: Ledger, restored: Restored) -> Upgraded {
+    let (mut session, mut problems) = (ledger.session, ledger.problems.into_problems());
     session.note_refusal(&problems);
     let window = session.window();
     if window.is_paused() || window.pause.is_none() {
@@ -40,13 +35,8 @@ pub(crate) fn refused(
 }
 
 /// Ends a window after COMMAND.
-pub(crate) fn closed(
-    mut session: WindowSession,
-    mut end: Exit,
-    problems: WindowProblems,
-    restored: Restored,
-) -> Upgraded {
-    let mut problems = problems.into_problems();
+pub(crate) fn closed(ledger: Ledger, mut end: Exit, restored: Restored) -> Upgraded {
+    let (mut session, mut problems) = (ledger.session, ledger.problems.into_problems());
     session.note_outcome(&problems);
     let is_open = session.window().is_paused();
     let window = if is_open {

@@ -8,6 +8,8 @@ use crate::model::window::REBOOT;
 use crate::refusal::Refusal;
 use crate::store::{Guard, Store};
 use crate::systemd::Bus;
+use crate::upgrade::ledger::Ledger;
+use crate::upgrade::problems::WindowProblems;
 use crate::upgrade::signals::Signals;
 use crate::window::bus;
 use crate::window::records::{EarlierWindow, find_earlier};
@@ -15,15 +17,12 @@ use crate::window::session::WindowSession;
 
 const COMMAND: &str = "upgrade";
 
-/// An open window: under the lock, and no signal ends this process.
-pub(crate) struct OpenedWindow {
-    pub signals: Signals,
-    pub bus: Option<Bus>,
-    pub session: WindowSession,
-}
-
-/// Opens it. A signal ends netfix while it waits for the lock.
-pub(crate) fn run(context: &Context, echo: bool, log_limit: u64) -> Result<OpenedWindow, Refusal> {
+/// Opens it, under the lock; from here on no signal ends this process. One ends netfix while it waits for the lock.
+pub(crate) fn run(
+    context: &Context,
+    echo: bool,
+    log_limit: u64,
+) -> Result<(Ledger, Option<Bus>), Refusal> {
     let guard = context.store.lock(COMMAND)?;
     let signals = Signals::catch().map_err(|error| {
         let error = error.to_string();
@@ -36,11 +35,12 @@ pub(crate) fn run(context: &Context, echo: bool, log_limit: u64) -> Result<Opene
     } else {
         journal::begins(COMMAND);
     }
-    Ok(OpenedWindow {
-        signals,
-        bus,
+    let ledger = Ledger {
         session,
-    })
+        problems: WindowProblems::default(),
+        signals,
+    };
+    Ok((ledger, bus))
 }
 
 fn open_or_resume(

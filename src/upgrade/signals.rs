@@ -10,6 +10,11 @@ use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals as Arriving};
 
+use crate::model::problem::{Cause, CommandCause};
+use crate::model::{Problem, Severity};
+
+/// The object of an interruption.
+const OBJECT: &str = "signal";
 /// From the third signal on COMMAND gets SIGKILL.
 const KILL_FROM: usize = 3;
 
@@ -49,15 +54,23 @@ impl Signals {
         self.seen.count.load(Ordering::SeqCst) > self.seen.acknowledged.load(Ordering::SeqCst)
     }
 
-    /// Whether a signal interrupts the current phase; what follows is not interrupted by it.
-    pub(crate) fn acknowledge(&self) -> bool {
+    /// Stops a window that has not changed anything.
+    pub(crate) fn stop_if_interrupted(&self, cause: CommandCause) -> Result<(), Problem> {
+        if self.interrupted() {
+            return Err(cause.error(OBJECT));
+        }
+        Ok(())
+    }
+
+    /// The interruption of the current phase, if there was one: an interruption ends one phase, and the next ones run.
+    pub(crate) fn acknowledge(&self, cause: impl Into<Cause>) -> Option<Problem> {
         if !self.interrupted() {
-            return false;
+            return None;
         }
         self.seen
             .acknowledged
             .store(self.seen.count.load(Ordering::SeqCst), Ordering::SeqCst);
-        true
+        Some(Problem::new(Severity::Error, OBJECT, cause))
     }
 
     /// Passes signals on to this process group from here on; `None`: to no process.

@@ -7,7 +7,7 @@ use crate::gateways::{Unanswered, Verified};
 use crate::inventory::{observe, procfs};
 use crate::model::problem::{GatewayCause, RebuildCause, WindowCause};
 use crate::model::window::{Phase, PhaseName, PodFingerprint, SCHEMA, WindowPod};
-use crate::model::{Code, IfName, PodId, Problem, Window};
+use crate::model::{Code, IfName, PodId, Problem, State, Window};
 use crate::records::stored::Stored;
 use crate::window::clock;
 use crate::window::rebuild_check;
@@ -55,6 +55,15 @@ pub(crate) fn first_loss(id: &PodId, lost: &BTreeMap<IfName, u64>, stored: &Stor
         .iter()
         .filter_map(|link| lost.get(&link.name));
     moments.min().copied()
+}
+
+/// The state of a pod, by those that were observed; of a pod that is gone nothing is known.
+pub(crate) fn state_of(pod: &WindowPod, states: &[(PodId, State)]) -> Option<State> {
+    let (_, state) = states.iter().find(|(id, _)| *id == pod.info.id)?;
+    Some(match state {
+        State::InSync if pod.steps > 0 => State::Restored,
+        state => *state,
+    })
 }
 
 /// The phase in which another process resumed the unit of this window. It may not have recorded the end of that yet.

@@ -23,8 +23,7 @@ use crate::window::event::{Event, TARGET};
 use crate::window::facts::{self, Silence};
 use crate::window::rebuild_check::After;
 use crate::window::records::is_of_other_boot;
-use crate::window::window_log;
-use crate::window::window_log::WindowLog;
+use crate::window::window_log::{self, WindowLog};
 
 /// The one writer of a window's record and log.
 #[derive(Debug)]
@@ -33,7 +32,7 @@ pub(crate) struct WindowSession {
     log_file: WindowLog,
     /// The lock on the state directory; `None` while other commands may run.
     guard: Option<Guard>,
-    /// Whether the window is on disk. The first pause writes it.
+    /// Whether the window is on disk; the first pause writes it.
     is_saved: bool,
     /// Whether the log has that the disk refuses the record.
     has_warned: bool,
@@ -131,12 +130,7 @@ impl WindowSession {
     pub(crate) fn begin(&mut self, name: PhaseName, event: &Event) {
         log::info!(target: TARGET, PHASE = name.to_string().as_str(); "{event}");
         self.log_file.line(event);
-        self.window.phases.push(Phase {
-            name,
-            from: self.now(),
-            to: None,
-            ok: None,
-        });
+        self.window.phases.push(Phase::begun(name, self.now()));
         self.save_if_possible();
     }
 
@@ -263,22 +257,18 @@ impl WindowSession {
                 continue;
             };
             let first = found.answers.first.map(clock::boottime_of);
-            let first = first.map(|first| first.saturating_sub(began));
-            pod.answered = pod.answered.or(first);
+            let first = || first.map(|first| first.saturating_sub(began));
+            pod.answered = pod.answered.or_else(first);
             pod.after = Some(found.pod.interfaces.clone());
             pod.gateways.clone_from(&found.answers.gateways);
             pod.targets.clone_from(&found.targets);
         }
     }
 
-    /// The pods' states, where no restore was part of this; of a pod that is gone nothing is known.
+    /// The pods' states, where no restore was part of this.
     pub(crate) fn note_states(&mut self, states: &[(PodId, State)]) {
         for pod in &mut self.window.pods {
-            let found = states.iter().find(|(id, _)| *id == pod.info.id);
-            pod.state = found.map(|(_, state)| match state {
-                State::InSync if pod.steps > 0 => State::Restored,
-                state => *state,
-            });
+            pod.state = facts::state_of(pod, states);
         }
     }
 
@@ -363,14 +353,9 @@ impl WindowSession {
         self.save_if_possible();
     }
 
-    /// Gives the lock back: other commands may run.
-    pub(crate) fn unlock(&mut self) {
-        self.guard = None;
-    }
-
-    /// Has the lock again.
-    pub(crate) fn relock(&mut self, guard: Guard) {
-        self.guard = Some(guard);
+    /// Gives the lock back (`None`), while other commands may run, or has it again.
+    pub(crate) fn set_guard(&mut self, guard: Option<Guard>) {
+        self.guard = guard;
     }
 
     /// Leaves the window as it is on disk; returns it.

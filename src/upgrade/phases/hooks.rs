@@ -4,42 +4,32 @@ use std::time::{Duration, Instant};
 
 use crate::model::problem::{CommandCause, HookCause};
 use crate::model::{Exit, Problem};
+use crate::upgrade::ledger::Ledger;
 use crate::upgrade::phases::command;
 use crate::upgrade::phases::command::Started;
-use crate::upgrade::signals::Signals;
 use crate::window::event::Event;
-use crate::window::session::WindowSession;
 
 /// How long `--after` may take: kubelet runs again, and the window is still open.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// Runs `--before`; if it fails, nothing is changed.
-pub(crate) fn before(
-    hook: Option<&str>,
-    session: &WindowSession,
-    signals: &Signals,
-) -> Result<(), Problem> {
+pub(crate) fn before(hook: Option<&str>, ledger: &Ledger) -> Result<(), Problem> {
     let Some(hook) = hook else { return Ok(()) };
-    match run(hook, &[], session, signals, &mut || true) {
+    match run(hook, &[], ledger, &mut || true) {
         None => Ok(()),
         Some(cause) => Err(HookCause::BeforeFailed { cause }.error(hook)),
     }
 }
 
 /// Runs `--after`, with the window's exit code; its failure changes nothing about the pods.
-pub(crate) fn after(
-    hook: Option<&str>,
-    end: Exit,
-    session: &WindowSession,
-    signals: &Signals,
-) -> Option<Problem> {
+pub(crate) fn after(hook: Option<&str>, end: Exit, ledger: &Ledger) -> Option<Problem> {
     let (hook, end) = (hook?, (end as u8).to_string());
     let variables = [("NETFIX_VERDICT", end.as_str())];
     let begin = Instant::now();
     let in_time = &mut || begin.elapsed() < LIMIT;
-    let cause = run(hook, &variables, session, signals, in_time)?;
+    let cause = run(hook, &variables, ledger, in_time)?;
     let problem = HookCause::AfterFailed { cause }.warning(hook);
-    session.log(&Event::Failed(problem.clone()));
+    ledger.session.log(&Event::Failed(problem.clone()));
     Some(problem)
 }
 
@@ -47,10 +37,12 @@ pub(crate) fn after(
 fn run(
     hook: &str,
     variables: &[(&str, &str)],
-    session: &WindowSession,
-    signals: &Signals,
+    ledger: &Ledger,
     meanwhile: &mut dyn FnMut() -> bool,
 ) -> Option<CommandCause> {
+    let Ledger {
+        session, signals, ..
+    } = ledger;
     let command = hook.to_owned();
     session.log(&Event::RunningHook { command });
     let argv = ["sh", "-c", hook].map(str::to_owned);

@@ -8,6 +8,9 @@ use crate::model::problem::KubeletCause;
 use crate::model::window::PhaseName;
 use crate::refusal::Refusal;
 use crate::systemd::Bus;
+use crate::upgrade::ledger::Ledger;
+use crate::upgrade::problems::Area;
+use crate::upgrade::request::UpgradeRequest;
 use crate::upgrade::watch;
 use crate::window::background::Background;
 use crate::window::event::Event;
@@ -15,13 +18,19 @@ use crate::window::session::WindowSession;
 
 /// Pauses the unit, if there is one.
 pub(crate) fn run(
-    session: &mut WindowSession,
+    ledger: &mut Ledger,
     bus: Option<&Bus>,
-    unit: Option<&str>,
-    deadline: Duration,
+    request: &UpgradeRequest<'_>,
 ) -> Result<(), Refusal> {
+    let session = &mut ledger.session;
+    if is_still_paused(session, bus, request.deadline)? {
+        return Ok(());
+    }
+    // An interrupted netfix may have died while it stopped or started its unit.
+    let (unit, note) = unit::find_for_upgrade(bus, request.pause, Some(session.window()))?;
+    ledger.problems.add(Area::Preflight, note);
     match (bus, unit) {
-        (Some(bus), Some(unit)) => pause::pause(session, bus, unit, deadline)?,
+        (Some(bus), Some(unit)) => pause::pause(session, bus, &unit, request.deadline)?,
         _ => {
             session.log(&Event::NothingToPause);
             session.save()?;
@@ -32,7 +41,7 @@ pub(crate) fn run(
 
 /// Whether the unit is paused since an interrupted window; arms a deadline of this process then. What the killed process
 /// requested from systemd may happen only now.
-pub(crate) fn is_still_paused(
+fn is_still_paused(
     session: &mut WindowSession,
     bus: Option<&Bus>,
     deadline: Duration,

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::model::{Problem, Window};
 use crate::store::Store;
-use crate::upgrade::signals::Signals;
-use crate::window::session::WindowSession;
+use crate::upgrade::ledger::Ledger;
 
 /// How often netfix reads the window's record.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -14,12 +13,11 @@ const INTERVAL: Duration = Duration::from_millis(250);
 const LOCK_LIMIT: Duration = Duration::from_secs(60);
 
 /// Waits without the lock; returns the window if `netfix resume` has resumed its unit.
-pub(crate) fn run(
-    session: &mut WindowSession,
-    store: &Store,
-    signals: &Signals,
-) -> Result<Option<Window>, Problem> {
-    session.unlock();
+pub(crate) fn run(ledger: &mut Ledger, store: &Store) -> Result<Option<Window>, Problem> {
+    let Ledger {
+        session, signals, ..
+    } = ledger;
+    session.set_guard(None);
     let until = Instant::now() + session.until_deadline();
     let mut resumed = None;
     while resumed.is_none() && Instant::now() < until && !signals.interrupted() {
@@ -29,6 +27,6 @@ pub(crate) fn run(
     }
     let store = store.clone().patient(LOCK_LIMIT, |_| {});
     let guard = store.lock("upgrade").map_err(|error| error.problem())?;
-    session.relock(guard);
+    session.set_guard(Some(guard));
     Ok(resumed)
 }

@@ -16,6 +16,7 @@ use crate::upgrade::left_out::LeftOut;
 use crate::upgrade::request::UpgradeRequest;
 use crate::upgrade::signals::Signals;
 use crate::window::event::Event;
+use crate::window::session::WindowSession;
 
 /// Restores from memory: the disk is not needed.
 pub(crate) fn run(
@@ -63,34 +64,33 @@ pub(crate) fn retain(restored: &mut Restored, window: &[WindowPod], left_out: &L
         .retain(|problem| problem.pod.as_ref().is_none_or(is_known));
 }
 
-/// What a window logs of pods that are not restored: the start of kubelet rebuilds a pod without an address.
-pub(crate) fn unrestored(restored: &Restored) -> Vec<Event> {
-    let broken: Vec<_> = restored.broken().collect();
-    if broken.is_empty() {
-        return Vec::new();
+/// Logs what a restore did.
+pub(crate) fn log(restored: &Restored, session: &WindowSession) {
+    if restored.is_unknown() {
+        for problem in &restored.problems {
+            session.log(&Event::Failed(problem.clone()));
+        }
+    } else {
+        session.log(&Event::Restored {
+            restored: restored.count(RestoreState::Restored),
+            correct: restored.count(RestoreState::InSync),
+            failed: restored.broken().count(),
+        });
     }
-    let mut events = vec![Event::Unrestored { pods: broken.len() }];
-    events.extend(broken.into_iter().map(|pod| Event::UnrestoredPod {
-        title: pod.pod.info.title(),
-        state: pod.state.into(),
-        is_bare: pod.after.as_ref().is_none_or(Vec::is_empty),
-    }));
-    events
 }
 
-/// What a window logs of a restore.
-pub(crate) fn events(restored: &Restored) -> Vec<Event> {
-    if restored.is_unknown() {
-        return restored
-            .problems
-            .iter()
-            .cloned()
-            .map(Event::Failed)
-            .collect();
+/// Logs the pods that are not restored: the start of kubelet rebuilds a pod without an address. Returns whether there are any.
+pub(crate) fn log_broken(restored: &Restored, session: &WindowSession) -> bool {
+    let pods = restored.broken().count();
+    if pods > 0 {
+        session.log(&Event::Unrestored { pods });
     }
-    vec![Event::Restored {
-        restored: restored.count(RestoreState::Restored),
-        correct: restored.count(RestoreState::InSync),
-        failed: restored.broken().count(),
-    }]
+    for pod in restored.broken() {
+        session.log(&Event::UnrestoredPod {
+            title: pod.pod.info.title(),
+            state: pod.state.into(),
+            is_bare: pod.after.as_ref().is_none_or(Vec::is_empty),
+        });
+    }
+    pods > 0
 }

@@ -1,7 +1,5 @@
 //! The rollback: brings the former driver back where COMMAND left the NIC or too many pods without network.
 
-use std::time::Duration;
-
 use crate::gateways::Unanswered;
 use crate::model::problem::{Cause, GatewayCause, PlanCause, RestoreCause, RollbackCause};
 use crate::model::text::join;
@@ -13,6 +11,12 @@ use crate::upgrade::request::UpgradeRequest;
 /// In a window that netfix rolled back before it died.
 pub(crate) fn already_rolled_back() -> Problem {
     RollbackCause::AlreadyRan.error("rollback")
+}
+
+/// A signal ended the wait for the NIC: that does not show that it stays away.
+pub(crate) fn not_run(request: &UpgradeRequest<'_>) -> Problem {
+    let command = request.rollback.map(|rollback| rollback.command);
+    RollbackCause::NotRun.warning(command.unwrap_or_default())
 }
 
 /// The network after COMMAND, as far as a rollback depends on it.
@@ -45,23 +49,33 @@ impl NetworkAfter {
     }
 }
 
-/// The rollback that is needed after a restore, at most one in a window. What is unknown needs none.
+/// The rollback that is needed after a restore, at most one in a window, and why. What is unknown needs none.
 pub(crate) fn needed(
     request: &UpgradeRequest<'_>,
     window: &Window,
     after: &NetworkAfter,
-) -> Option<Rollback> {
+) -> Option<(Rollback, Problem)> {
     let rollback = request.rollback.filter(|_| window.rollback.is_none())?;
     // Without --wait netfix does not wait for carrier.
     let waited = !request.wait.is_zero();
     let (reason, nics, lost) = reason(window, after, rollback.max_lost, waited)?;
+    let problem = {
+        let (nics, wait) = (join(&nics, ", "), request.wait);
+        let allowed = rollback.max_lost;
+        match reason {
+            RollbackReason::NicMissing => RollbackCause::NicMissing { wait }.error(nics),
+            RollbackReason::NoCarrier => RollbackCause::NoCarrier { wait }.error(nics),
+            RollbackReason::PodsLost => RollbackCause::PodsLost { lost, allowed }.error(""),
+        }
+    };
     let argv = ["sh", "-c", rollback.command].map(str::to_owned);
-    Some(Rollback {
+    let rollback = Rollback {
         reason,
         nics,
         lost,
         run: Run::new(&argv),
-    })
+    };
+    Some((rollback, problem))
 }
 
 /// Why a rollback is needed, the NICs that need it, and the number of pods that are lost.
@@ -80,19 +94,6 @@ fn reason(
         (true, false) => Some((RollbackReason::NoCarrier, silent, lost)),
         (true, true) if lost > max_lost => Some((RollbackReason::PodsLost, Vec::new(), lost)),
         (true, true) => None,
-    }
-}
-
-/// Why the rollback runs.
-pub(crate) fn problem(rollback: &Rollback, wait: Duration, allowed: usize) -> Problem {
-    let nics = join(&rollback.nics, ", ");
-    match rollback.reason {
-        RollbackReason::NicMissing => RollbackCause::NicMissing { wait }.error(nics),
-        RollbackReason::NoCarrier => RollbackCause::NoCarrier { wait }.error(nics),
-        RollbackReason::PodsLost => {
-            let lost = rollback.lost;
-            RollbackCause::PodsLost { lost, allowed }.error("")
-        }
     }
 }
 
@@ -131,7 +132,7 @@ mod tests {
 
     /// A record of three pods that are all back, with two NICs.
     fn window() -> Window {
-        let text = include_str!("../../testdata/windows/well.json");
+        let text = include_str!("../../../testdata/windows/well.json");
         serde_json::from_str(text).unwrap()
     }
 
@@ -197,8 +198,7 @@ mod tests {
         let silent = restored(vec![RestoreCause::NoCarrier.warning("eth0")]);
         let reason = reason_for(&window, &silent, 0);
         assert_eq!(reason, Some(RollbackReason::NoCarrier));
-        let without_wait = reason(&window, &silent, 0, false);
-        assert_eq!(without_wait, None);
+        assert!(super::reason(&window, &silent, 0, false).is_none());
         for nic in window.nics.iter_mut().flatten() {
             nic.before.as_mut().unwrap().carrier = false;
         }
