@@ -203,7 +203,7 @@ fn plan(document: &Document) -> String {
     let steps: usize = pods.iter().sum();
     let unknown = others([(
         pods_in(document, |state| {
-            !state.is_good() && state != State::Drifted
+            !state.is_good() && !matches!(state, State::Drifted | State::Degraded)
         }),
         "not compared",
     )]);
