@@ -164,7 +164,7 @@ impl Silence {
         };
         (!problem.is_error()).then(|| Self {
             pod: problem.pod.clone(),
-            object: problem.object.clone(),
+            object: problem.object.to_string(),
             kind,
         })
     }

@@ -35,7 +35,7 @@ impl NetworkAfter {
     pub(crate) fn of(restored: &Restored) -> Self {
         let mut after = Self::default();
         for problem in restored.problems.iter().filter(|one| one.pod.is_none()) {
-            let Ok(nic) = problem.object.parse() else {
+            let Some(nic) = problem.object.link().cloned() else {
                 continue;
             };
             match &*problem.cause {
@@ -180,9 +180,13 @@ mod tests {
         assert_eq!(reason_for(&window(), &NetworkAfter::default(), 0), None);
     }
 
+    fn nic() -> IfName {
+        "eth0".parse().unwrap()
+    }
+
     #[test]
     fn a_missing_nic_asks_for_one_and_a_pods_own_missing_parent_does_not() {
-        let missing = || PlanCause::DeviceMissing { hardware: None }.error("eth0");
+        let missing = || PlanCause::DeviceMissing { hardware: None }.error(nic());
         let reason = reason_for(&window(), &restored(vec![missing()]), 99);
         assert_eq!(reason, Some(RollbackReason::NicMissing));
         let id = window().pods[0].info.id.clone();
@@ -195,7 +199,7 @@ mod tests {
     #[test]
     fn a_nic_without_carrier_asks_for_one_if_it_had_carrier_before() {
         let mut window = window();
-        let silent = restored(vec![RestoreCause::NoCarrier.warning("eth0")]);
+        let silent = restored(vec![RestoreCause::NoCarrier.warning(nic())]);
         let reason = reason_for(&window, &silent, 0);
         assert_eq!(reason, Some(RollbackReason::NoCarrier));
         assert!(super::reason(&window, &silent, 0, false).is_none());
