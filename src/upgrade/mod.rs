@@ -2,7 +2,6 @@
 //! what follows from each; `phases` has their work.
 
 mod baseline;
-mod blockers;
 pub(crate) mod condition;
 pub(crate) mod driver;
 pub(crate) mod ending;
@@ -14,6 +13,6 @@ mod open;
 mod phases;
 pub(crate) mod preview;
 mod problems;
+pub(crate) mod rehearsal;
 pub(crate) mod request;
 mod signals;
-mod watch;

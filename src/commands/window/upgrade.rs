@@ -11,27 +11,60 @@ use crate::refusal::Refusal;
 use crate::report::{self, Document, Exit, Extra};
 use crate::systemd;
 use crate::upgrade::condition::Conditions;
+use crate::upgrade::driver;
+use crate::upgrade::launch;
 use crate::upgrade::launch::Launched;
 use crate::upgrade::preview;
+use crate::upgrade::rehearsal;
 use crate::upgrade::request::{RollbackRequest, UpgradeRequest};
-use crate::upgrade::{driver, launch};
 use crate::window::bus;
 use crate::window::status::WindowStatus;
 
 pub(crate) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, Refusal> {
-    if args.dry_run {
-        let answer = dry_run(args, context);
-        return Ok(Answer::Document(Document {
+    match carry_out(args, context) {
+        // A dry run shows a refusal as the answer.
+        Err(refusal) if args.dry_run => Ok(Answer::Document(Document {
             extra: Some(Extra::DryRun(true)),
-            ..answer.unwrap_or_else(Document::from)
-        }));
+            ..Document::from(refusal)
+        })),
+        answer => answer,
     }
+}
+
+/// Shows the window (`--dry-run`), or opens it.
+fn carry_out(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, Refusal> {
     let request = request(args)?;
-    if let Some(done) = already_done(args, context)? {
+    let conditions = Conditions {
+        unless: args.unless.as_deref(),
+        drivers: &args.drivers,
+    };
+    // A window that is open must be completed in any case.
+    if !args.needed
+        && !context.store.has_window_file()
+        && let Some(problem) = conditions.already_done()?
+    {
+        let extra = args.dry_run.then_some(Extra::DryRun(true));
+        let done = crate::commands::answer(Exit::Done, vec![problem], extra);
         return Ok(Answer::Document(done));
     }
-    if !args.yes {
-        confirm::opening(&request, context)?;
+    if args.dry_run || !args.yes {
+        let rehearsed = if args.dry_run {
+            Some(rehearsal::rehearse(&request, context))
+        } else {
+            confirm::check_terminal()?;
+            None
+        };
+        let preview = preview::observe(&request, context);
+        let preview = match rehearsed {
+            Some(rehearsed) => rehearsal::complete(rehearsed, preview),
+            None => preview,
+        };
+        let shown = report::preview(&request, preview?);
+        if args.dry_run {
+            let extra = Some(Extra::DryRun(true));
+            return Ok(Answer::Document(Document { extra, ..shown }));
+        }
+        confirm::opening(&shown)?;
     }
     let bus = if args.foreground {
         None
@@ -49,23 +82,11 @@ pub(crate) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, R
             }
         }
         _ if args.detach => Err(WindowCause::NoUnit.error("upgrade --detach").into()),
-        _ => Ok(Answer::Document(report::upgrade(driver::run(
-            &request, context,
-        )?))),
+        _ => {
+            let upgraded = driver::upgrade(&request, context)?;
+            Ok(Answer::Document(report::upgrade(upgraded)))
+        }
     }
-}
-
-/// The answer if no window is needed. One that is open must be completed in any case.
-fn already_done(args: &UpgradeArgs, context: &Context) -> Result<Option<Document>, Refusal> {
-    if args.needed || context.store.has_window_file() {
-        return Ok(None);
-    }
-    let conditions = Conditions {
-        unless: args.unless.as_deref(),
-        drivers: &args.drivers,
-    };
-    let done = conditions.already_done()?;
-    Ok(done.map(|problem| crate::commands::answer(Exit::Done, vec![problem], None)))
 }
 
 /// The window that a unit has opened.
@@ -76,16 +97,6 @@ fn opened(window: Window) -> Document {
         Vec::new(),
         crate::commands::window::pause::window(Some(status)),
     )
-}
-
-/// What the window would do, or why it would be refused.
-fn dry_run(args: &UpgradeArgs, context: &mut Context) -> Result<Document, Refusal> {
-    let request = request(args)?;
-    if let Some(done) = already_done(args, context)? {
-        return Ok(done);
-    }
-    let preview = preview::rehearse(&request, context)?;
-    Ok(report::preview(&request, preview))
 }
 
 fn request(args: &UpgradeArgs) -> Result<UpgradeRequest<'_>, Refusal> {

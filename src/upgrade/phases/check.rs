@@ -11,8 +11,8 @@ use crate::model::problem::WindowCause;
 use crate::progress::Listener;
 use crate::refusal::Refusal;
 use crate::snapshot::{Captured, SECOND_LOOK, capture};
-use crate::upgrade::blockers::Blockers;
 use crate::upgrade::left_out::LeftOut;
+use crate::upgrade::phases::blockers::Blockers;
 use crate::upgrade::request::UpgradeRequest;
 
 /// What one observation of the machine found before the first change.

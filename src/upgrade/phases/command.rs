@@ -12,9 +12,9 @@ use nix::unistd::Pid;
 use crate::inventory::procfs;
 use crate::model::problem::CommandCause;
 use crate::model::window::Run;
+use crate::upgrade::phases::watch;
+use crate::upgrade::phases::watch::{LinkLosses, Losses};
 use crate::upgrade::signals::Signals;
-use crate::upgrade::watch;
-use crate::upgrade::watch::{LinkLosses, Losses};
 use crate::window::window_log::WindowLog;
 
 /// How often netfix checks whether COMMAND has ended.

@@ -1,6 +1,7 @@
 //! The work of each phase: takes what it needs and returns facts. Only `upgrade::driver` logs them and writes them into the
 //! window's record; the pause alone has its own order of record and change.
 
+pub(crate) mod blockers;
 pub(crate) mod check;
 pub(crate) mod command;
 pub(crate) mod hooks;
@@ -11,3 +12,4 @@ pub(crate) mod restore;
 pub(crate) mod rollback;
 pub(crate) mod snapshot;
 pub(crate) mod verify;
+pub(crate) mod watch;

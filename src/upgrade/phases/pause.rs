@@ -9,9 +9,9 @@ use crate::model::window::PhaseName;
 use crate::refusal::Refusal;
 use crate::systemd::Bus;
 use crate::upgrade::ledger::Ledger;
+use crate::upgrade::phases::watch;
 use crate::upgrade::problems::Area;
 use crate::upgrade::request::UpgradeRequest;
-use crate::upgrade::watch;
 use crate::window::background::Background;
 use crate::window::event::Event;
 use crate::window::session::WindowSession;
@@ -29,12 +29,11 @@ pub(crate) fn run(
     // An interrupted netfix may have died while it stopped or started its unit.
     let (unit, note) = unit::find_for_upgrade(bus, request.pause, Some(session.window()))?;
     ledger.problems.add(Area::Preflight, note);
-    match (bus, unit) {
-        (Some(bus), Some(unit)) => pause::pause(session, bus, &unit, request.deadline)?,
-        _ => {
-            session.log(&Event::NothingToPause);
-            session.save()?;
-        }
+    if let (Some(bus), Some(unit)) = (bus, unit) {
+        pause::pause(session, bus, &unit, request.deadline)?;
+    } else {
+        session.log(&Event::NothingToPause);
+        session.save()?;
     }
     Ok(())
 }

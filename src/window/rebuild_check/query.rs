@@ -20,7 +20,8 @@ type Limit<'a> = (Duration, &'a dyn Fn() -> bool);
 
 /// The runtimes before the pause.
 pub(crate) fn before(config: &Config) -> Result<Answer, Vec<Problem>> {
-    kubelet_endpoint::query(&with_containers(config))
+    let config = with_containers(config);
+    kubelet_endpoint::query(&config)
 }
 
 /// A rebuild shows in the containers too.

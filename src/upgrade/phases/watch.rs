@@ -104,7 +104,7 @@ fn warnings(deadline: u64) -> Vec<(u64, Budget)> {
 
 #[cfg(test)]
 mod tests {
-    use crate::upgrade::watch::*;
+    use crate::upgrade::phases::watch::*;
 
     #[test]
     fn a_warning_comes_before_each_limit_and_at_it() {
