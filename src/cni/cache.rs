@@ -13,7 +13,7 @@ use crate::model::{Bytes, IfName, PodId, PodInfo};
 
 /// The contents of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct CacheEntry {
     /// The pod, under the beginning of its sandbox id.
     pub info: PodInfo,
     /// Name of the network.
@@ -55,7 +55,7 @@ const LOOPBACK: &str = "loopback";
 ///
 /// # Errors
 /// Why the text cannot be used.
-pub fn parse(text: &str) -> Result<Option<Entry>, String> {
+pub fn parse(text: &str) -> Result<Option<CacheEntry>, String> {
     if text.trim().is_empty() {
         return Err("the file is empty: libcni was interrupted while writing it".to_owned());
     }
@@ -78,7 +78,7 @@ pub fn parse(text: &str) -> Result<Option<Entry>, String> {
     entry(cached, &chain).map(Some)
 }
 
-fn entry(cached: Cached, chain: &Chain) -> Result<Entry, String> {
+fn entry(cached: Cached, chain: &Chain) -> Result<CacheEntry, String> {
     let if_name = IfName::try_from(cached.if_name.clone()).map_err(|error| error.to_string())?;
     let args = Arguments {
         pairs: &cached.cni_args,
@@ -112,7 +112,7 @@ fn entry(cached: Cached, chain: &Chain) -> Result<Entry, String> {
         attempt: None,
         source: SOURCE.to_owned(),
     };
-    Ok(Entry {
+    Ok(CacheEntry {
         info,
         paths: paths(&cached),
         network: cached.network_name,

@@ -59,7 +59,7 @@ impl<'a> Arguments<'a> {
 /// The options of the macvlan and vlan plugins, for which zero and empty mean absent.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Options {
+struct PluginOptions {
     master: String,
     mode: String,
     mtu: u32,
@@ -139,7 +139,7 @@ fn main(plugin: &Value, ifname: &IfName, args: Arguments<'_>) -> Result<Attachme
             Made::Other(name.to_owned()),
         ));
     }
-    let options = Options::deserialize(plugin).map_err(|error| error.to_string())?;
+    let options = PluginOptions::deserialize(plugin).map_err(|error| error.to_string())?;
     if options.link_in_container {
         let made = Made::Other(format!("{name} on a link in the pod (linkInContainer)"));
         return Ok(Attachment::bare(ifname.clone(), made));

@@ -8,7 +8,7 @@ mod origin;
 mod result;
 mod tuning;
 
-pub use cache::{Entry, SOURCE, parse};
+pub use cache::{CacheEntry, SOURCE, parse};
 pub use origin::partial as of_origin;
 
 use sha2::{Digest, Sha256};

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::kubelets::{self, Kubelet};
 use crate::checked;
+use crate::inventory::kubelets::{self, Kubelet};
 use crate::model::Problem;
-use crate::runtime::{self, Answer, Config, Configured};
+use crate::runtime::{self, Configured, RuntimeAnswer, RuntimeConfig};
 
 /// What kubeadm writes, for a kubelet that does not run now.
 const FLAGS: &str = "/var/lib/kubelet/kubeadm-flags.env";
@@ -19,7 +19,7 @@ const DOCKERSHIM: &str = "dockershim.sock";
 const DOCKER: &str = "/run/docker.sock";
 
 /// Queries every runtime that is there, the one that kubelet is configured for first.
-pub(crate) fn query(config: &Config) -> Result<Answer, Vec<Problem>> {
+pub(crate) fn query(config: &RuntimeConfig) -> Result<RuntimeAnswer, Vec<Problem>> {
     // In a window kubelet is stopped later on, and its command line is gone.
     static CONFIGURED: OnceLock<Option<Configured>> = OnceLock::new();
     let configured = config.uses_usual_sockets();

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 
-use super::cgroup::{self, Owner};
-use super::procfs;
+use crate::inventory::cgroup::{self, CgroupOwner};
+use crate::inventory::procfs;
 
 /// The processes that are a kubelet or have one in them: plain, k3s, RKE2, `MicroK8s`, k0s.
 const NAMES: [&str; 7] = [
@@ -82,9 +82,9 @@ fn kubelet(pid: u32, own: &BTreeSet<String>) -> Option<Kubelet> {
     if is_tool || !procfs::is_of_this_machine(pid) || !procfs::is_started_by_root(pid) {
         return None;
     }
-    match Owner::of(pid, own) {
-        Owner::Container { .. } => None,
-        Owner::System | Owner::Unknown => Some(Kubelet {
+    match CgroupOwner::of(pid, own) {
+        CgroupOwner::Container { .. } => None,
+        CgroupOwner::System | CgroupOwner::Unknown => Some(Kubelet {
             name,
             pid,
             units: cgroup::units(pid),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::slice;
 
-use crate::inventory::observe::observe_pods;
-use crate::inventory::{Inventory, machine};
+use crate::inventory::Inventory;
+use crate::inventory::pods::observe_pods;
 use crate::matching::{
     Machine, PodFacts, Rejection, Selection, StoredRecord, Verdict, match_records,
 };
@@ -13,7 +13,7 @@ use crate::model::problem::ForeignCause;
 use crate::model::{Checkpoint, LinkKind, NodeIdentity, PodId, PodInfo, PodSummary, Problem};
 use crate::records::stored::summary_of;
 use crate::refusal::Refusal;
-use crate::runtime;
+use crate::runtime::RuntimeConfig;
 use crate::store::{self, Content, Foreign, Guard, Store};
 
 /// The result of an import.
@@ -41,7 +41,7 @@ pub(crate) enum Imported {
 /// Imports every file of a folder. Holds the lock until the end.
 pub(crate) fn import(
     folder: &Path,
-    runtimes: &runtime::Config,
+    runtimes: &RuntimeConfig,
     store: &Store,
 ) -> Result<Import, Refusal> {
     let files = read(folder, store)?;
@@ -52,12 +52,7 @@ pub(crate) fn import(
     let stored = store.load_all()?.into_iter().collect();
     let problems = std::mem::take(&mut inventory.problems);
     let records: Vec<StoredRecord> = files.iter().filter_map(record).collect();
-    let machine = machine(
-        &inventory.node,
-        &inventory.pods,
-        &inventory.closed,
-        &records,
-    );
+    let machine = inventory.machine(&records);
     let verdicts = match_records(&records, &machine, &selection).verdicts;
     let mut importer = Importer {
         guard,
@@ -83,7 +78,7 @@ pub(crate) fn import(
     let Importer {
         mut import, taken, ..
     } = importer;
-    import.problems.extend(inventory.hint(&taken));
+    import.problems.extend(hint(&mut inventory, &taken));
     Ok(import)
 }
 
@@ -193,15 +188,13 @@ impl Importer {
     }
 }
 
-impl Inventory {
-    /// While an imported pod has its interface, a snapshot saves the whole state.
-    fn hint(&mut self, taken: &[usize]) -> Option<Problem> {
-        let states = observe_pods(&mut self.pods, &self.host);
-        let has_links = |at: &&usize| {
-            let links = states[**at].as_ref().map(|state| state.links.iter());
-            links.is_ok_and(|mut links| links.any(|link| link.kind != LinkKind::Loopback))
-        };
-        let pods = taken.iter().filter(has_links).count();
-        (pods > 0).then(|| ForeignCause::SnapshotSavesMore { pods }.info("import"))
-    }
+/// While an imported pod has its interface, a snapshot saves the whole state.
+fn hint(inventory: &mut Inventory, taken: &[usize]) -> Option<Problem> {
+    let states = observe_pods(&mut inventory.pods, &inventory.host);
+    let has_links = |at: &&usize| {
+        let links = states[**at].as_ref().map(|state| state.links.iter());
+        links.is_ok_and(|mut links| links.any(|link| link.kind != LinkKind::Loopback))
+    };
+    let pods = taken.iter().filter(has_links).count();
+    (pods > 0).then(|| ForeignCause::SnapshotSavesMore { pods }.info("import"))
 }

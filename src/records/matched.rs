@@ -51,7 +51,7 @@ impl Matched {
         self.complete_inside(state, Needs::ALL)
     }
 
-    /// The same, where the links were read a moment ago, as far as it is needed.
+    /// Reads the rest of the pod's state, as far as it is needed; its links were read a moment ago.
     pub(crate) fn complete_inside(
         &mut self,
         links: NetState,
@@ -81,13 +81,19 @@ impl Matched {
     pub(crate) fn expected(&self, links: NetState, new: &[IfName]) -> NetState {
         let recorded = self.recorded().0;
         let is_old = |dev: &IfName| !new.contains(dev);
-        let addresses = recorded.addresses.iter();
-        let addresses = addresses.filter(|address| is_old(&address.dev));
-        let routes = recorded.routes.iter();
-        let routes = routes.filter(|route| route.devs().into_iter().all(is_old));
         NetState {
-            addresses: addresses.cloned().collect(),
-            routes: routes.cloned().collect(),
+            addresses: recorded
+                .addresses
+                .iter()
+                .filter(|address| is_old(&address.dev))
+                .cloned()
+                .collect(),
+            routes: recorded
+                .routes
+                .iter()
+                .filter(|route| route.devs().into_iter().all(is_old))
+                .cloned()
+                .collect(),
             rules: recorded.rules.clone(),
             ..links
         }

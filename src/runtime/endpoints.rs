@@ -6,7 +6,7 @@ use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{Config, Configured, Which};
+use super::{Configured, RuntimeConfig, Which};
 use crate::model::Problem;
 use crate::model::problem::InventoryCause;
 
@@ -41,7 +41,7 @@ const DOCKER: [&str; 2] = ["/run/docker.sock", "/run/podman/podman.sock"];
 
 /// The sockets to query, each once, the configured one first. Fails when the user names a kind of runtime of which no socket exists.
 pub(super) fn to_ask(
-    config: &Config,
+    config: &RuntimeConfig,
     configured: Option<&Configured>,
 ) -> Result<Vec<Endpoint>, Problem> {
     let wanted = config.which;
@@ -130,8 +130,8 @@ fn usual(wanted: Which) -> Vec<Endpoint> {
 mod tests {
     use super::*;
 
-    fn config(which: Which, endpoint: Option<&str>) -> Config {
-        Config {
+    fn config(which: Which, endpoint: Option<&str>) -> RuntimeConfig {
+        RuntimeConfig {
             which,
             endpoint: endpoint.map(PathBuf::from),
             containers: false,
