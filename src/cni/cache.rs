@@ -69,8 +69,9 @@ pub fn parse(text: &str) -> Result<Option<CacheEntry>, String> {
     if cached.container_id.is_empty() {
         return Err("it has no containerId".to_owned());
     }
-    let bytes = BASE64_STANDARD.decode(&cached.config);
-    let bytes = bytes.map_err(|error| format!("its configuration is not base64: {error}"))?;
+    let bytes = BASE64_STANDARD
+        .decode(&cached.config)
+        .map_err(|error| format!("its configuration is not base64: {error}"))?;
     let chain = Chain::parse(&bytes).map_err(|error| format!("its configuration: {error}"))?;
     if chain.main_type() == LOOPBACK {
         return Ok(None);

@@ -140,13 +140,11 @@ pub(crate) fn occupants(holders: &BTreeMap<u64, Holder>) -> io::Result<BTreeMap<
         *times_seen.entry(container.id.clone()).or_default() += 1;
         containers.insert(*inode, (container, *holder));
     }
-    let is_alone = |container: &CgroupContainer| times_seen.get(&container.id) == Some(&1);
-    let alone = containers
+    Ok(containers
         .into_iter()
-        .filter(|(_, (container, _))| is_alone(container));
-    let occupants =
-        alone.map(|(inode, (container, holder))| (inode, occupant(container, holder.pid)));
-    Ok(occupants.collect())
+        .filter(|(_, (container, _))| times_seen.get(&container.id) == Some(&1))
+        .map(|(inode, (container, holder))| (inode, occupant(container, holder.pid)))
+        .collect())
 }
 
 /// Whether the cgroups of a process name this container.
@@ -178,16 +176,22 @@ pub(crate) fn units(pid: u32) -> Vec<String> {
 }
 
 fn units_in(text: &str) -> Vec<String> {
-    let is_unit = |name: &&str| {
-        let mut kinds = [".slice", ".service", ".scope"].into_iter();
-        container_id(name).is_none() && kinds.any(|kind| name.ends_with(kind))
-    };
-    let units = |path: &str| -> Vec<String> {
-        path.split('/').filter(is_unit).map(str::to_owned).collect()
-    };
-    // The hierarchies of cgroup v1 but systemd's have fewer of them, or none.
-    let all = text.lines().filter_map(path_in).map(units);
-    all.max_by_key(Vec::len).unwrap_or_default()
+    text.lines()
+        .filter_map(path_in)
+        .map(|path| -> Vec<String> {
+            path.split('/')
+                .filter(|name| is_unit(name))
+                .map(str::to_owned)
+                .collect()
+        })
+        // The hierarchies of cgroup v1 but systemd's have fewer of them, or none.
+        .max_by_key(Vec::len)
+        .unwrap_or_default()
+}
+
+fn is_unit(name: &str) -> bool {
+    let mut kinds = [".slice", ".service", ".scope"].into_iter();
+    container_id(name).is_none() && kinds.any(|kind| name.ends_with(kind))
 }
 
 /// The containers that netfix or PID 1 is in.
@@ -247,8 +251,11 @@ fn ids_of(process: &str) -> BTreeSet<String> {
 /// The innermost container in `/proc/PID/cgroup` (cgroups(7)) that is not in `own`.
 fn container_in(text: &str, own: &BTreeSet<String>) -> Option<CgroupContainer> {
     text.lines().filter_map(path_in).find_map(|path| {
-        let ids = path.split('/').filter_map(container_id);
-        let ids: Vec<_> = ids.filter(|(_, id)| !own.contains(*id)).collect();
+        let ids: Vec<_> = path
+            .split('/')
+            .filter_map(container_id)
+            .filter(|(_, id)| !own.contains(*id))
+            .collect();
         let (prefix, id) = *ids.last()?;
         let uid = path.rsplit('/').find_map(pod_uid);
         Some(CgroupContainer {

@@ -194,12 +194,11 @@ impl Candidate {
             attempt,
         } = occupant.unwrap_or_default();
         // Runtimes give the mounts of their sandboxes random names.
-        let name = name.map(Bytes::from);
-        let name = name.or(mount.filter(|_| sandbox.is_none()));
+        let mount = mount.filter(|_| sandbox.is_none());
         PodInfo {
             id,
             namespace,
-            name,
+            name: name.map(Bytes::from).or(mount),
             uid,
             sandbox,
             attempt,

@@ -187,10 +187,11 @@ impl Inventory {
             problems,
             answer,
         } = self;
-        let host = host.copy();
         Ok(Self {
             node: node.clone(),
-            host: host.map_err(|error| cannot_observe("host", &error))?,
+            host: host
+                .copy()
+                .map_err(|error| cannot_observe("host", &error))?,
             pods: pods.iter().map(Pod::closed_copy).collect(),
             closed: closed.clone(),
             is_complete: *is_complete,

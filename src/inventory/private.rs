@@ -3,7 +3,7 @@
 //! Only a namespace without interfaces and without a checkpoint can be one. In doubt it is a pod, which may have lost its
 //! interfaces.
 //!
-//! A user without rights can make any number of namespaces, and whatever interfaces inside, but no link on a link of the
+//! A user without rights can make any number of namespaces, with any interfaces inside, but no link on a link of the
 //! host: such a namespace is no pod either, unless a runtime reports it.
 
 use std::collections::BTreeSet;
@@ -76,7 +76,7 @@ fn is_whole(answer: &RuntimeAnswer, known: &[&PodInfo], sandboxes: &BTreeSet<&st
         && theirs.all(|sandbox| sandboxes.contains(sandbox.id.as_str()))
 }
 
-/// A namespace that no runtime reports. One that is mounted may be a pod's whatever the cgroup of its processes: a pod's
+/// A namespace that no runtime reports. One that is mounted may be a pod's, in any cgroup of its processes: a pod's
 /// virtual machine may run in the cgroup of the runtime.
 fn is_unreported_private(pod: &Pod, known: &[&PodInfo], is_whole: bool) -> bool {
     let is_mounted = pod.paths.iter().any(|path| procfs::pid_in(path).is_none());

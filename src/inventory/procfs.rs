@@ -97,14 +97,12 @@ pub(crate) fn machine_inode() -> io::Result<u64> {
 
 /// A kernel thread has no command line and no visible parent.
 fn is_kernel_thread(pid: u32) -> bool {
-    let is_empty = |bytes: Vec<u8>| bytes.is_empty();
-    let orphan = |status: String| {
-        status
-            .lines()
-            .any(|line| line.strip_prefix("PPid:").is_some_and(|p| p.trim() == "0"))
-    };
-    fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(is_empty)
-        && text(format!("/proc/{pid}/status")).is_ok_and(orphan)
+    fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.is_empty())
+        && text(format!("/proc/{pid}/status")).is_ok_and(|status| {
+            status
+                .lines()
+                .any(|line| line.strip_prefix("PPid:").is_some_and(|p| p.trim() == "0"))
+        })
 }
 
 /// Whether a process still is the one that it was.
@@ -147,7 +145,7 @@ pub fn process(pid: u32) -> Option<Holder> {
     holder(pid).ok().flatten()
 }
 
-/// The same; fails where it cannot be read.
+/// The process that has this id at the moment; fails where it cannot be read.
 fn holder(pid: u32) -> io::Result<Option<Holder>> {
     match stat(pid) {
         Ok(stat) => Ok(stat_field(&stat, 22).map(|start_time| Holder { pid, start_time })),

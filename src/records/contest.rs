@@ -159,10 +159,12 @@ impl Sources<'_> {
     /// A generation; `None` where a file of it cannot be read, or was not written by netfix: it may be about any pod.
     fn past(self, number: u64) -> Option<Past> {
         let files = self.store.generation(number).ok()?.load_all().ok()?;
-        let extension = |(_, file): store::Loaded| file.ok()?.netfix;
         Some(Past {
             number,
-            checkpoints: files.into_iter().map(extension).collect::<Option<_>>()?,
+            checkpoints: files
+                .into_iter()
+                .map(|(_, file)| file.ok()?.netfix)
+                .collect::<Option<_>>()?,
             claims: BTreeMap::new(),
         })
     }

@@ -10,7 +10,7 @@ use crate::matching::{
     Machine, PodFacts, Rejection, Selection, StoredRecord, Verdict, match_records,
 };
 use crate::model::problem::ForeignCause;
-use crate::model::{Checkpoint, LinkKind, NodeIdentity, PodId, PodInfo, PodSummary, Problem};
+use crate::model::{Checkpoint, NodeIdentity, PodId, PodInfo, PodSummary, Problem};
 use crate::records::stored::summary_of;
 use crate::refusal::Refusal;
 use crate::runtime::RuntimeConfig;
@@ -53,7 +53,9 @@ pub(crate) fn import(
     let problems = std::mem::take(&mut inventory.problems);
     let records: Vec<StoredRecord> = files.iter().filter_map(record).collect();
     let machine = inventory.machine(&records);
-    let verdicts = match_records(&records, &machine, &selection).verdicts;
+    let mut verdicts = match_records(&records, &machine, &selection)
+        .verdicts
+        .into_iter();
     let mut importer = Importer {
         guard,
         stored,
@@ -65,7 +67,6 @@ pub(crate) fn import(
         },
         taken: Vec::new(),
     };
-    let mut verdicts = verdicts.into_iter();
     for file in files {
         match file.content {
             Ok(content) => {
@@ -177,24 +178,24 @@ impl Importer {
 
     /// netfix's own checkpoint about this very namespace.
     fn own_checkpoint(&self, pod: &PodFacts) -> Option<&PodId> {
-        let is_own = |checkpoint: &Checkpoint| {
-            let extension = checkpoint.netfix.as_ref();
-            extension.is_some_and(|own| own.is_about(&self.machine.node, &pod.identity, &pod.info))
-        };
-        self.stored
-            .iter()
-            .find(|(_, stored)| stored.as_ref().is_ok_and(is_own))
-            .map(|(id, _)| id)
+        let node = &self.machine.node;
+        let (id, _) = self.stored.iter().find(|(_, stored)| {
+            let checkpoint = stored.as_ref().ok();
+            checkpoint
+                .and_then(|checkpoint| checkpoint.netfix.as_ref())
+                .is_some_and(|own| own.is_about(node, &pod.identity, &pod.info))
+        })?;
+        Some(id)
     }
 }
 
 /// While an imported pod has its interface, a snapshot saves the whole state.
 fn hint(inventory: &mut Inventory, taken: &[usize]) -> Option<Problem> {
     let states = observe_pods(&mut inventory.pods, &inventory.host);
-    let has_links = |at: &&usize| {
-        let links = states[**at].as_ref().map(|state| state.links.iter());
-        links.is_ok_and(|mut links| links.any(|link| link.kind != LinkKind::Loopback))
-    };
-    let pods = taken.iter().filter(has_links).count();
+    let pods = taken
+        .iter()
+        .filter_map(|at| states[*at].as_ref().ok())
+        .filter(|state| state.links_but_loopback().next().is_some())
+        .count();
     (pods > 0).then(|| ForeignCause::SnapshotSavesMore { pods }.info("import"))
 }

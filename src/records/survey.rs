@@ -15,9 +15,7 @@ use crate::matching::claims::{Claimant, contests};
 use crate::matching::host_baseline::HostBaseline;
 use crate::matching::host_parents::{self, Parents};
 use crate::model::problem::MatchingCause;
-use crate::model::{
-    IfName, LinkKind, NetState, NodeIdentity, NodeState, PodInfo, PodSummary, Problem,
-};
+use crate::model::{IfName, NetState, NodeIdentity, NodeState, PodInfo, PodSummary, Problem};
 use crate::records::cni_cache;
 use crate::records::cni_cache::Cache;
 use crate::records::contest;
@@ -198,8 +196,7 @@ pub(crate) fn survey_from(
 /// What missing records mean: a pod without any interface may have lost it.
 fn unmatched(paired: &mut Paired, host: &Host, recorded: Option<&NodeState>) -> Vec<Unmatched> {
     let mut pods = std::mem::take(&mut paired.unmatched);
-    let known_empty = recorded.map(|node| node.empty.as_slice());
-    let known_empty = known_empty.unwrap_or_default();
+    let known_empty = recorded.map_or(&[][..], |node| &node.empty);
     let states = observe_claims(&mut pods, host);
     let mut unmatched = Vec::with_capacity(pods.len());
     for (pod, state) in pods.into_iter().zip(states) {
@@ -207,10 +204,9 @@ fn unmatched(paired: &mut Paired, host: &Host, recorded: Option<&NodeState>) -> 
         let is_damaged = paired.damaged.iter().any(|info| info.id == *id);
         let is_rejected = paired.rejected.iter().any(|one| one.pod.info.id == *id);
         let was_empty = known_empty.iter().any(|known| known.is_same(&pod.identity));
-        let is_bare = state.as_ref().is_ok_and(|state| {
-            let mut links = state.links.iter();
-            links.all(|link| link.kind == LinkKind::Loopback)
-        });
+        let is_bare = state
+            .as_ref()
+            .is_ok_and(|state| state.links_but_loopback().next().is_none());
         unmatched.push(Unmatched {
             has_record: is_damaged || is_rejected,
             finding: match is_bare {

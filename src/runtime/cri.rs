@@ -36,8 +36,9 @@ pub(super) struct CriClient {
 impl CriClient {
     /// Connects and calls `Version`.
     pub async fn greet(socket: &str, until: Instant) -> Result<Self, RuntimeFailure> {
-        let channel = before(until, "connecting", Channel::connect(socket)).await?;
-        let channel = channel.map_err(RuntimeFailure::NotThere)?;
+        let channel = before(until, "connecting", Channel::connect(socket))
+            .await?
+            .map_err(RuntimeFailure::NotThere)?;
         let step = "Version";
         for service in SERVICES {
             let mut client = Self {
@@ -183,11 +184,14 @@ impl CriClient {
 /// runtime was given.
 fn process_and_netns(info: &Value) -> (Option<u32>, Option<PathBuf>) {
     let pid = info["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
-    let namespaces = info["runtimeSpec"]["linux"]["namespaces"].as_array();
-    let mut namespaces = namespaces.into_iter().flatten();
-    let network = namespaces.find(|namespace| namespace["type"] == "network");
-    let path = network.and_then(|network| network["path"].as_str());
-    let path = path.map(PathBuf::from).filter(|path| path.is_absolute());
+    let path = info["runtimeSpec"]["linux"]["namespaces"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|namespace| namespace["type"] == "network")
+        .and_then(|network| network["path"].as_str())
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute());
     (pid.filter(|pid| *pid != 0), path)
 }
 

@@ -6,7 +6,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::Sandbox;
 use super::call::{AT_ONCE, Listing, Patience, RuntimeFailure, before, cause};
-use super::docker_api::{self as api, InspectedContainer, Labels, ListedContainer};
+use super::docker_api::{self as api, InspectedContainer, ListedContainer};
 use super::names::{KubeName, non_empty, plain};
 use crate::model::window::Container;
 
@@ -38,8 +38,9 @@ impl DockerClient {
     /// Connects and queries the engine's name.
     pub async fn greet(socket: &str, until: Instant) -> Result<Self, RuntimeFailure> {
         let step = "GET /_ping";
-        let product = before(until, step, api::product(socket)).await?;
-        let product = product.map_err(|error| RuntimeFailure::of(step, cause(error.as_ref())))?;
+        let product = before(until, step, api::product(socket))
+            .await?
+            .map_err(|error| RuntimeFailure::of(step, cause(error.as_ref())))?;
         let kind = if product.name.eq_ignore_ascii_case(LIBPOD) {
             PODMAN
         } else {
@@ -56,13 +57,12 @@ impl DockerClient {
     pub async fn list_sandboxes(self, containers: bool) -> Result<Listing, RuntimeFailure> {
         let patience = &Patience::new();
         let step = "GET /containers/json";
-        let listed = patience.wait(step, api::list(&self.socket)).await?;
-        let listed = listed.map_err(|error| RuntimeFailure::of(step, cause(error.as_ref())))?;
-        let is_application =
-            |labels: &Labels| labels.get(TYPE).is_some_and(|kind| kind == APPLICATION);
-        let (of_pods, others): (Vec<_>, Vec<_>) = listed
+        let (of_pods, others): (Vec<_>, Vec<_>) = patience
+            .wait(step, api::list(&self.socket))
+            .await?
+            .map_err(|error| RuntimeFailure::of(step, cause(error.as_ref())))?
             .into_iter()
-            .partition(|container| container.labels.as_ref().is_some_and(is_application));
+            .partition(|container| container.has_type(APPLICATION));
         let others = others
             .into_iter()
             .map(|container| container.id.unwrap_or_default());
@@ -106,6 +106,14 @@ impl DockerClient {
         let container =
             container.map_err(|error| RuntimeFailure::of(&step, cause(error.as_ref())))?;
         Ok(container.and_then(|container| described(id, container, self.kind)))
+    }
+}
+
+impl ListedContainer {
+    /// Whether it has this type by dockershim's label.
+    fn has_type(&self, wanted: &str) -> bool {
+        let labels = self.labels.as_ref();
+        labels.and_then(|labels| labels.get(TYPE).map(String::as_str)) == Some(wanted)
     }
 }
 

@@ -76,10 +76,10 @@ pub(super) fn to_ask(
 fn put_first(configured: &Configured, wanted: Which, endpoints: &mut Vec<Endpoint>) {
     let file = |path: &Path| fs::metadata(path).map(|meta| (meta.dev(), meta.ino())).ok();
     let own = file(&configured.path);
-    let is_it = |endpoint: &Endpoint| {
+    let known = endpoints.iter().position(|endpoint| {
         endpoint.path == configured.path || (own.is_some() && file(&endpoint.path) == own)
-    };
-    let endpoint = match endpoints.iter().position(is_it) {
+    });
+    let endpoint = match known {
         Some(at) => endpoints.remove(at),
         None if wanted == Which::Docker || !(own.is_some() || configured.is_certain) => return,
         None => Endpoint {

@@ -39,11 +39,11 @@ pub(crate) fn query(
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build();
-    let runtime = runtime.map_err(|error| {
-        let error = error.to_string();
-        vec![InventoryCause::ClientFailed { error }.error("")]
-    })?;
+        .build()
+        .map_err(|error| {
+            let error = error.to_string();
+            vec![InventoryCause::ClientFailed { error }.error("")]
+        })?;
     let is_only = endpoints.len() == 1;
     let listing = runtime.block_on(join_all(endpoints.iter().map(|endpoint| {
         let is_needed = is_only || !endpoint.is_optional();
@@ -67,20 +67,20 @@ pub(crate) fn query(
         }
     }
     let other = answer.answering();
-    let is_left_over = |(endpoint, failure): &(Endpoint, RuntimeFailure)| {
+    let are_left_over = failed.iter().all(|(endpoint, failure)| {
         other.is_some() && endpoint.is_optional() && is_not_listening(&endpoint.path, failure)
-    };
-    if failed.iter().all(is_left_over) {
-        let refused = failed.into_iter();
-        answer.refused = refused
-            .map(|(endpoint, failure)| (endpoint.path, plain(&words(&failure))))
-            .collect();
-        return Ok(answer);
+    });
+    if !are_left_over {
+        return Err(failed
+            .iter()
+            .map(|(endpoint, failure)| unreachable(endpoint, failure, other))
+            .collect());
     }
-    let failed = failed.iter();
-    Err(failed
-        .map(|(endpoint, failure)| unreachable(endpoint, failure, other))
-        .collect())
+    answer.refused = failed
+        .into_iter()
+        .map(|(endpoint, failure)| (endpoint.path, plain(&words(&failure))))
+        .collect();
+    Ok(answer)
 }
 
 /// Queries one runtime, and repeats a failed query until the limit. An attempt that the limit cuts short has less
@@ -94,10 +94,9 @@ async fn persist(
     let mut before = None;
     loop {
         let settled = attempt(endpoint, containers, until).await;
-        let is_left_over = |failure| !is_needed && is_not_listening(&endpoint.path, failure);
         let may_pass = match &settled {
             Err(failure @ (RuntimeFailure::NotThere(_) | RuntimeFailure::Failed(_))) => {
-                !is_left_over(failure)
+                is_needed || !is_not_listening(&endpoint.path, failure)
             }
             _ => false,
         };
