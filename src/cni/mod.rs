@@ -2,6 +2,7 @@
 //!
 //! Documents in, [`Partial`](crate::model::Partial) out. This module reads no file and does not query the kernel.
 
+mod arguments;
 mod cache;
 mod config;
 mod origin;

@@ -271,7 +271,7 @@ fn partial(entries: Vec<CacheEntry>, info: &PodInfo) -> (Partial, Vec<Problem>) 
         if made.len() > 1 {
             let networks = made.into_iter().map(|entry| entry.network).collect();
             let cause = ForeignCause::TwoNetworks { networks };
-            problems.push(cause.error(ifname.to_string()).of(&info.id));
+            problems.push(cause.error(&ifname).of(&info.id));
             continue;
         }
         let one = made.pop().or_else(|| others.into_iter().next());

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 
-use super::Sandbox;
+use super::answer::Sandbox;
 
 /// How long a runtime that has identified itself may be silent. One under load answers late, and one after the other.
 const SILENCE: Duration = Duration::from_secs(8);

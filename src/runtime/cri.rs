@@ -10,7 +10,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use prost::Message;
 use serde_json::Value;
 
-use super::Sandbox;
+use super::answer::Sandbox;
 use super::call::{AT_ONCE, Listing, Patience, RuntimeFailure, before};
 use super::cri_api as api;
 use super::grpc::{Channel, GrpcError, NOT_FOUND, UNIMPLEMENTED};

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use super::Sandbox;
+use super::answer::Sandbox;
 use super::call::{AT_ONCE, Listing, Patience, RuntimeFailure, before, cause};
 use super::docker_api::{self as api, InspectedContainer, ListedContainer};
 use super::names::{KubeName, non_empty, plain};

@@ -10,7 +10,8 @@ use hyper::{Response, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::http::{Failed, get};
+use super::body::Failed;
+use super::http::get;
 
 /// `{"status":["running","paused"]}`: podman leaves out paused containers unless a request names them.
 const LIST: &str =

@@ -6,7 +6,7 @@ use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{Configured, RuntimeConfig, Which};
+use super::answer::{Configured, RuntimeConfig, Which};
 use crate::model::Problem;
 use crate::model::problem::InventoryCause;
 

@@ -10,12 +10,12 @@ use futures_util::future::join_all;
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect};
 
+use super::answer::{Configured, Queried, RuntimeAnswer, RuntimeConfig, Sandbox, Which};
 use super::call::{Listing, RuntimeFailure, cause};
 use super::cri::CriClient;
 use super::docker::DockerClient;
 use super::endpoints::{self, Endpoint};
 use super::names::plain;
-use super::{Configured, Queried, RuntimeAnswer, RuntimeConfig, Sandbox, Which};
 use crate::model::Problem;
 use crate::model::problem::InventoryCause;
 
