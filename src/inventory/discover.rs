@@ -94,7 +94,7 @@ fn candidates() -> io::Result<(BTreeMap<u64, Candidate>, Vec<u32>)> {
     for (inode, path) in procfs::mounted()? {
         candidates.entry(inode).or_default().mounts.push(path);
     }
-    let (holders, denied) = procfs::lived_in()?;
+    let (holders, denied) = procfs::of_processes()?;
     for (inode, holder) in holders {
         let oldest = &mut candidates.entry(inode).or_default().holder;
         if oldest.is_none_or(|known| holder.start_time < known.start_time) {

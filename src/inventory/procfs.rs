@@ -38,13 +38,13 @@ pub(crate) fn is_gone(error: &io::Error) -> bool {
 const DENIED_ATTEMPTS: u32 = 5;
 const DENIED_PAUSE: Duration = Duration::from_millis(20);
 
-/// The inode of a process's namespace, and the process.
-type Inhabitant = (u64, Holder);
+/// The inode of a namespace, and a process in it.
+type InNetns = (u64, Holder);
 
 /// The namespace of each process; and the processes whose namespace the kernel does not reveal.
 ///
 /// PID 1 is left out: its namespace is never a pod's.
-pub(crate) fn lived_in() -> io::Result<(Vec<Inhabitant>, Vec<u32>)> {
+pub(crate) fn of_processes() -> io::Result<(Vec<InNetns>, Vec<u32>)> {
     let mut holders = Vec::new();
     let mut left = processes()?;
     left.retain(|pid| *pid != 1);

@@ -65,7 +65,7 @@ pub(crate) fn read(folder: &Path) -> Result<Cache, Refusal> {
     Ok(cache)
 }
 
-/// Pairs the cache with the running pods, and takes the selected pods from the inventory.
+/// Pairs the cache with the running pods, and takes the pods out of the inventory.
 pub(crate) fn pair(cache: Cache, inventory: &mut Inventory, selection: &Selection) -> Paired {
     let Cache { sandboxes, damaged } = cache;
     let groups: Vec<Vec<CacheEntry>> = sandboxes.into_values().collect();

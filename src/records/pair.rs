@@ -25,7 +25,7 @@ pub(crate) struct Paired {
     pub problems: Vec<Problem>,
 }
 
-/// Pairs checkpoints with the pods that they are about, and takes the selected pods from the inventory.
+/// Pairs checkpoints with the pods that they are about, and takes the pods out of the inventory.
 pub(crate) fn pair(stored: Stored, inventory: &mut Inventory, selection: &Selection) -> Paired {
     let records = stored.records();
     let machine = inventory.machine(&records);

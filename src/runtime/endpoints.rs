@@ -40,7 +40,7 @@ const CRI: [&str; 6] = [
 const DOCKER: [&str; 2] = ["/run/docker.sock", "/run/podman/podman.sock"];
 
 /// The sockets to query, each once, the configured one first. Fails when the user names a kind of runtime of which no socket exists.
-pub(super) fn to_ask(
+pub(super) fn to_query(
     config: &RuntimeConfig,
     configured: Option<&Configured>,
 ) -> Result<Vec<Endpoint>, Problem> {
@@ -141,7 +141,10 @@ mod tests {
     #[test]
     fn runtime_none_queries_no_socket() {
         for endpoint in [None, Some("/run/containerd/containerd.sock")] {
-            assert_eq!(to_ask(&config(Which::None, endpoint), None), Ok(Vec::new()));
+            assert_eq!(
+                to_query(&config(Which::None, endpoint), None),
+                Ok(Vec::new())
+            );
         }
     }
 
@@ -160,7 +163,7 @@ mod tests {
                 configured: false,
             };
             assert_eq!(
-                to_ask(&config(which, Some("/nowhere/my.sock")), None),
+                to_query(&config(which, Some("/nowhere/my.sock")), None),
                 Ok(vec![named])
             );
         }
@@ -173,7 +176,7 @@ mod tests {
                 path: PathBuf::from("/nowhere/my.sock"),
                 is_certain,
             };
-            let endpoints = to_ask(&config(Which::Auto, None), Some(&configured)).unwrap();
+            let endpoints = to_query(&config(Which::Auto, None), Some(&configured)).unwrap();
             let first = endpoints.into_iter().next();
             first.filter(|first| first.configured && first.path == configured.path)
         };

@@ -33,7 +33,7 @@ pub(crate) fn query(
     configured: Option<&Configured>,
 ) -> Result<RuntimeAnswer, Vec<Problem>> {
     let until = Instant::now() + LIMIT;
-    let endpoints = endpoints::to_ask(config, configured).map_err(|problem| vec![problem])?;
+    let endpoints = endpoints::to_query(config, configured).map_err(|problem| vec![problem])?;
     if endpoints.is_empty() {
         return Ok(RuntimeAnswer::default());
     }
