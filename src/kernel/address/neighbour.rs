@@ -81,7 +81,7 @@ pub(crate) fn destination(message: &NeighbourMessage) -> Option<IpAddr> {
         })
 }
 
-fn lladdr(message: &NeighbourMessage) -> Option<Mac> {
+pub(crate) fn lladdr(message: &NeighbourMessage) -> Option<Mac> {
     message
         .attributes
         .iter()
