@@ -3,7 +3,7 @@
 use crate::cli::DiffArgs;
 use crate::context::Context;
 use crate::model::Problem;
-use crate::progress::{Phase, Progress};
+use crate::progress::{Progress, Stage};
 use crate::records::contest::CNI_CACHE;
 use crate::records::prepare::{Request, Source, prepare};
 use crate::records::rejected::name_successors;
@@ -38,7 +38,7 @@ pub(super) fn plan(
     } else {
         context
             .progress
-            .notice(Progress::Phase(Phase::Comparing, count));
+            .notice(Progress::Phase(Stage::Comparing, count));
         compare(&mut surveyed, Depth::Complete)?
     };
     let notes = name_successors(&mut surveyed.rejected, &runtimes);

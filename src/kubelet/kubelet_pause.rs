@@ -11,7 +11,7 @@ use crate::model::problem::KubeletCause;
 use crate::model::window::{KubeletPause, PhaseName, Window};
 use crate::refusal::Refusal;
 use crate::store::Guard;
-use crate::systemd::{self, Bus, Found};
+use crate::systemd::{self, Bus, KubeletUnit};
 use crate::upgrade::Request;
 use crate::window::event::Event;
 use crate::window::session::WindowSession;
@@ -55,10 +55,10 @@ pub(crate) fn find(
     let found = systemd::find(bus, named)
         .map_err(|error| not_paused(&error).error(named.unwrap_or("kubelet")))?;
     Ok(match found {
-        Found::Running(name) => (Some(name), None),
-        Found::Stopped(name) => (None, Some(KubeletCause::NotRunning.info(name))),
-        Found::Masked(name) => (None, Some(KubeletCause::Masked.info(name))),
-        Found::Nothing => (None, Some(KubeletCause::NoUnit.info("kubelet"))),
+        KubeletUnit::Running(name) => (Some(name), None),
+        KubeletUnit::Stopped(name) => (None, Some(KubeletCause::NotRunning.info(name))),
+        KubeletUnit::Masked(name) => (None, Some(KubeletCause::Masked.info(name))),
+        KubeletUnit::Nothing => (None, Some(KubeletCause::NoUnit.info("kubelet"))),
     })
 }
 

@@ -51,21 +51,21 @@ pub(crate) fn units_of_devices() -> Option<&'static str> {
 }
 
 /// Questions that are being answered.
-pub(crate) struct Query {
+pub(crate) struct OwnerQuery {
     answer: Receiver<Owners>,
     until: Instant,
 }
 
 /// Begins to query the managers, beside the caller's work.
-pub(crate) fn query() -> Query {
+pub(crate) fn query() -> OwnerQuery {
     let (sender, answer) = channel();
     // Without a thread there is no sender, and so no answer.
     let _ = thread::Builder::new().spawn(move || sender.send(Owners::read()).is_ok());
     let until = Instant::now() + LIMIT;
-    Query { answer, until }
+    OwnerQuery { answer, until }
 }
 
-impl Query {
+impl OwnerQuery {
     /// The answer; a manager that hangs costs this time from the question on.
     pub(crate) fn owners(self) -> Owners {
         let left = self.until.saturating_duration_since(Instant::now());

@@ -38,7 +38,7 @@ const fn object<'a>(path: &'a str, interface: &'a str) -> Object<'a> {
 }
 
 /// The settings of a profile: sections of keys and values.
-type Settings = HashMap<String, HashMap<String, OwnedVariant>>;
+type ProfileSettings = HashMap<String, HashMap<String, OwnedVariant>>;
 
 /// Its profiles of links with a name.
 #[derive(Debug, Default)]
@@ -58,7 +58,7 @@ impl Profiles {
         let paths: Vec<OwnedObjectPath> = bus.call(SETTINGS, "ListConnections", &())?;
         let mut profiles = Vec::new();
         for path in paths {
-            let settings: Settings =
+            let settings: ProfileSettings =
                 bus.call(object(path.as_str(), PROFILE), "GetSettings", &())?;
             profiles.extend(Profile::of(path, &settings));
         }
@@ -96,7 +96,7 @@ impl Profiles {
 }
 
 impl Profile {
-    fn of(path: OwnedObjectPath, settings: &Settings) -> Option<Self> {
+    fn of(path: OwnedObjectPath, settings: &ProfileSettings) -> Option<Self> {
         let connection = settings.get("connection")?;
         let link = connection.get("interface-name")?.try_clone().ok()?;
         let automatic = connection.get("autoconnect");

@@ -16,7 +16,7 @@ const UNITS: [&str; 8] = [
 
 /// kubelet's unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum KubeletUnit {
     /// Running; can be paused.
     Running(String),
     /// Not running; left unchanged.
@@ -29,7 +29,7 @@ pub enum Found {
 
 /// Finds kubelet's unit; `named` is the user's choice. Fails when the named unit does not exist, when several run, and
 /// when the running one is masked: netfix could stop it, and nothing could start it again.
-pub fn find(bus: &Bus, named: Option<&str>) -> Result<Found, Error> {
+pub fn find(bus: &Bus, named: Option<&str>) -> Result<KubeletUnit, Error> {
     let mut all = Vec::new();
     for name in named.map_or_else(
         || UNITS.map(str::to_owned).to_vec(),
@@ -45,7 +45,7 @@ pub fn find(bus: &Bus, named: Option<&str>) -> Result<Found, Error> {
     choose(all)
 }
 
-fn choose(all: Vec<(String, UnitState)>) -> Result<Found, Error> {
+fn choose(all: Vec<(String, UnitState)>) -> Result<KubeletUnit, Error> {
     let (mut running, idle): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|(_, state)| !state.is_stopped());
     if running.len() > 1 {
@@ -63,13 +63,13 @@ fn choose(all: Vec<(String, UnitState)>) -> Result<Found, Error> {
             );
             return Err(Error::State(message));
         }
-        return Ok(Found::Running(name));
+        return Ok(KubeletUnit::Running(name));
     }
     let masked = idle.iter().find(|(_, state)| state.is_masked());
     Ok(match (masked, idle.first()) {
-        (Some((name, _)), _) => Found::Masked(name.clone()),
-        (None, Some((name, _))) => Found::Stopped(name.clone()),
-        (None, None) => Found::Nothing,
+        (Some((name, _)), _) => KubeletUnit::Masked(name.clone()),
+        (None, Some((name, _))) => KubeletUnit::Stopped(name.clone()),
+        (None, None) => KubeletUnit::Nothing,
     })
 }
 
@@ -109,7 +109,7 @@ mod tests {
         ];
         assert_eq!(
             choose(all).unwrap(),
-            Found::Running("k3s.service".to_owned())
+            KubeletUnit::Running("k3s.service".to_owned())
         );
     }
 
@@ -118,22 +118,22 @@ mod tests {
         let all = vec![unit("kubelet.service", "loaded", "activating")];
         assert_eq!(
             choose(all).unwrap(),
-            Found::Running("kubelet.service".to_owned())
+            KubeletUnit::Running("kubelet.service".to_owned())
         );
     }
 
     #[test]
     fn a_unit_that_is_not_running_is_reported_as_such() {
-        assert_eq!(choose(Vec::new()).unwrap(), Found::Nothing);
+        assert_eq!(choose(Vec::new()).unwrap(), KubeletUnit::Nothing);
         let failed = vec![unit("k3s.service", "loaded", "failed")];
         assert_eq!(
             choose(failed).unwrap(),
-            Found::Stopped("k3s.service".to_owned())
+            KubeletUnit::Stopped("k3s.service".to_owned())
         );
         let masked = vec![unit("kubelet.service", "masked", "inactive")];
         assert_eq!(
             choose(masked).unwrap(),
-            Found::Masked("kubelet.service".to_owned())
+            KubeletUnit::Masked("kubelet.service".to_owned())
         );
     }
 

@@ -31,7 +31,7 @@ pub struct Detached {
 
 /// How a netfix that runs as a unit ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum UnitEnd {
     /// It ended with this exit code.
     Code(u8),
     Signal(u8),
@@ -39,7 +39,7 @@ pub enum Ended {
     Forgotten,
 }
 
-impl Ended {
+impl UnitEnd {
     /// From `ExecMainCode` and `ExecMainStatus`, read in the other order: a unit that systemd has forgotten has 0 in both.
     fn of(code: i32, status: i32) -> Self {
         let status = u8::try_from(status).unwrap_or(u8::MAX);
@@ -113,17 +113,17 @@ fn free_name(bus: &Bus) -> Result<String, Error> {
 
 impl Detached {
     /// How it ended; `None` while it runs.
-    pub fn ended(&self) -> Result<Option<Ended>, Error> {
+    pub fn ended(&self) -> Result<Option<UnitEnd>, Error> {
         let state = self.bus.unit(&self.unit)?;
         if !state.is_stopped() {
             return Ok(None);
         }
         if !state.exists() {
-            return Ok(Some(Ended::Forgotten));
+            return Ok(Some(UnitEnd::Forgotten));
         }
         let status = number(&self.bus, &self.unit, "ExecMainStatus")?;
         let code = number(&self.bus, &self.unit, "ExecMainCode")?;
-        Ok(Some(Ended::of(code, status)))
+        Ok(Some(UnitEnd::of(code, status)))
     }
 
     /// Sends a signal to its main process.
@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn a_unit_that_systemd_has_forgotten_was_not_killed() {
-        assert_eq!(Ended::of(1, 7), Ended::Code(7));
-        assert_eq!(Ended::of(2, 9), Ended::Signal(9));
-        assert_eq!(Ended::of(0, 0), Ended::Forgotten);
+        assert_eq!(UnitEnd::of(1, 7), UnitEnd::Code(7));
+        assert_eq!(UnitEnd::of(2, 9), UnitEnd::Signal(9));
+        assert_eq!(UnitEnd::of(0, 0), UnitEnd::Forgotten);
     }
 }

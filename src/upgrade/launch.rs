@@ -13,7 +13,7 @@ use crate::model::problem::DetachedCause;
 use crate::model::{Bytes, Problem, Window};
 use crate::refusal::Refusal;
 use crate::store::Store;
-use crate::systemd::{self, Bus, Detached, Ended};
+use crate::systemd::{self, Bus, Detached, UnitEnd};
 use crate::window::clock;
 use crate::window::log_file;
 use crate::window::session::is_owner_alive;
@@ -78,12 +78,12 @@ pub(crate) fn run(bus: Bus, store: &Store, detach: bool) -> Result<Launched, Ref
     };
     let _ = io::copy(&mut answer, &mut io::stdout());
     let cause = match ended {
-        Ended::Code(code) => return Ok(Launched::Ended(code)),
-        Ended::Forgotten => match window_of(&unit, since, store).and_then(|window| window.exit) {
+        UnitEnd::Code(code) => return Ok(Launched::Ended(code)),
+        UnitEnd::Forgotten => match window_of(&unit, since, store).and_then(|window| window.exit) {
             Some(code) => return Ok(Launched::Ended(code)),
             None => DetachedCause::EndUnknown,
         },
-        Ended::Signal(signal) => killed(signal.into(), store),
+        UnitEnd::Signal(signal) => killed(signal.into(), store),
     };
     Err(Refusal::failed(cause.error(systemd::UPGRADE_UNIT)))
 }
@@ -113,7 +113,7 @@ fn window_of(unit: &Detached, since: u64, store: &Store) -> Option<Window> {
 
 /// What the terminal's side has seen of the unit.
 enum Watched {
-    Ended(Ended),
+    Ended(UnitEnd),
     Opened(Box<Window>),
 }
 

@@ -174,7 +174,7 @@ pub fn reprobe(index: u32, dst: IpAddr) -> Request {
 
 /// The kernel's entry for a neighbour before the probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reachability {
+pub enum NeighbourEntry {
     /// There is none, or the neighbour did not answer.
     Unknown,
     /// The neighbour has answered before.
@@ -184,7 +184,7 @@ pub enum Reachability {
 }
 
 /// The entry of a neighbour in the socket's namespace.
-pub fn lookup(socket: &mut Socket, index: u32, dst: IpAddr) -> Result<Reachability, Error> {
+pub fn lookup(socket: &mut Socket, index: u32, dst: IpAddr) -> Result<NeighbourEntry, Error> {
     let request = RouteNetlinkMessage::GetNeighbour(entry(index, dst));
     let state = match socket.get(request) {
         Ok(RouteNetlinkMessage::NewNeighbour(found)) => Some(found.header.state),
@@ -194,14 +194,14 @@ pub fn lookup(socket: &mut Socket, index: u32, dst: IpAddr) -> Result<Reachabili
         Err(error) => return Err(error),
     };
     Ok(match state {
-        Some(NeighbourState::Permanent | NeighbourState::Noarp) => Reachability::Static,
+        Some(NeighbourState::Permanent | NeighbourState::Noarp) => NeighbourEntry::Static,
         Some(
             NeighbourState::Reachable
             | NeighbourState::Stale
             | NeighbourState::Delay
             | NeighbourState::Probe,
-        ) => Reachability::Known,
-        _ => Reachability::Unknown,
+        ) => NeighbourEntry::Known,
+        _ => NeighbourEntry::Unknown,
     })
 }
 
@@ -224,7 +224,7 @@ fn listed(socket: &mut Socket, index: u32, dst: IpAddr) -> Result<Option<Neighbo
 
 /// A change in a neighbour table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Entry {
+pub struct NeighbourEvent {
     pub index: u32,
     pub dst: IpAddr,
     /// Its hardware address, where the kernel has one.
@@ -241,9 +241,9 @@ pub fn subscribe() -> Result<Socket, Error> {
 }
 
 /// The next events of such a socket; blocks until there is one.
-pub fn events(socket: &mut Socket) -> Result<Vec<Entry>, Error> {
+pub fn events(socket: &mut Socket) -> Result<Vec<NeighbourEvent>, Error> {
     let change = |event| match event {
-        RouteNetlinkMessage::NewNeighbour(message) => Some(Entry {
+        RouteNetlinkMessage::NewNeighbour(message) => Some(NeighbourEvent {
             index: message.header.ifindex,
             dst: destination(&message)?,
             lladdr: lladdr(&message),

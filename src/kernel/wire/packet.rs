@@ -100,14 +100,14 @@ fn link_address(
 /// It receives all protocols (`ETH_P_ALL`), because a link hands a unicast frame for a macvlan to that macvlan alone, but to
 /// such sockets before it does so. A filter in the kernel drops everything else.
 #[derive(Debug)]
-pub struct Listener(Sender);
+pub struct FrameListener(Sender);
 
 /// Bytes of a frame that are read: more than ARP and neighbour discovery have.
 const SNAPLEN: u32 = 256;
 /// For a thousand answers at once, in bytes of the kernel's own count.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
-impl Listener {
+impl FrameListener {
     /// Opens the socket. Closing it costs an RCU grace period.
     #[allow(unsafe_code)]
     pub fn open() -> io::Result<Self> {

@@ -42,7 +42,7 @@ pub enum Position {
 }
 
 /// Destination, source, table, type of service and metric, by which the kernel finds a route.
-pub(crate) type Place = (IpNet, Option<IpNet>, u32, u8, Option<u32>);
+pub(crate) type RouteKey = (IpNet, Option<IpNet>, u32, u8, Option<u32>);
 
 /// One route of either family.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -285,7 +285,7 @@ impl Route {
     }
 
     /// What may be only once in a namespace.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> RouteKey {
         match self {
             Self::V4(route) => route.place(),
             Self::V6(route) => route.place(),
@@ -348,7 +348,7 @@ impl<A: Copy + Into<IpAddr>, N: Copy + Into<IpNet>> RouteOf<A, N> {
         hops.map(|hop| (hop.gateway(), hop.dev.as_ref())).collect()
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> RouteKey {
         let (dst, src) = (self.dst.into(), self.src.map(Into::into));
         (dst, src, self.table, self.tos, self.priority)
     }
