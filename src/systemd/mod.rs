@@ -9,7 +9,7 @@ mod mask;
 mod timer;
 mod transient_unit;
 
-pub use crate::systemd::bus::{Bus, Error, UnitState};
+pub use crate::systemd::bus::{Bus, UnitState};
 pub use crate::systemd::kubelet_unit::{KubeletUnit, find};
 pub use crate::systemd::mask::{is_held, pause, resume};
 pub use crate::systemd::timer::{arm, disarm, is_deadline_at_work, is_pending, timer_name};

@@ -64,10 +64,8 @@ pub(crate) fn run(bus: Bus, store: &Store, detach: bool) -> Result<Launched, Ref
         let _ = fs::remove_file(path);
     }
     let _ = fs::remove_dir(FOLDER);
-    let unit = started.map_err(|error| {
-        let error = error.to_string();
-        DetachedCause::NotDetached { error }.error(systemd::UPGRADE_UNIT)
-    })?;
+    let unit = started
+        .map_err(|cause| DetachedCause::NotDetached { cause }.error(systemd::UPGRADE_UNIT))?;
     let opened = || {
         let window = detach.then(|| window_of(&unit, since, store));
         window.flatten().map(Box::new)
@@ -125,10 +123,9 @@ fn watch(
     opened: impl Fn() -> Option<Box<Window>>,
 ) -> Result<Watched, Problem> {
     loop {
-        let ended = unit.ended().map_err(|error| {
-            let error = error.to_string();
-            DetachedCause::NotQueried { error }.error(systemd::UPGRADE_UNIT)
-        })?;
+        let ended = unit
+            .ended()
+            .map_err(|cause| DetachedCause::NotQueried { cause }.error(systemd::UPGRADE_UNIT))?;
         if window_log::copy(log, &mut io::stderr()).is_ok() {
             let shown = log.stream_position().unwrap_or_default();
             log_file::give_back(log, shown);
