@@ -12,8 +12,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::inventory::observe::Pod;
 use crate::inventory::{Inventory, visit};
-use crate::kernel::address::neighbour;
-use crate::kernel::address::neighbour::{NeighbourEntry, NeighbourEvent};
+use crate::kernel::address::neighbour_probe::{self, NeighbourEntry, NeighbourEvent};
 use crate::kernel::{Error, Socket};
 use crate::model::{IfName, Mac};
 
@@ -157,7 +156,7 @@ fn take_answers(
 ) -> Result<(), Error> {
     for at in ready(listeners, until)? {
         let (place, listener) = &mut listeners[at];
-        for event in neighbour::events(listener)? {
+        for event in neighbour_probe::events(listener)? {
             take(*place, event, probes, inventory)?;
         }
     }
@@ -199,7 +198,7 @@ fn start_some(
             }
             // This thread is in the host's namespace.
             Prober::Host => {
-                listeners.push((place, neighbour::subscribe()?));
+                listeners.push((place, neighbour_probe::subscribe()?));
                 for probe in of_place {
                     start(&mut host.socket, probe)?;
                 }
@@ -208,7 +207,7 @@ fn start_some(
     }
     let (places, mut of_pods): (Vec<Prober>, Vec<OfPod<'_, '_>>) = of_pods.into_iter().unzip();
     let started = visit::hold(&mut of_pods, |one| {
-        let listener = neighbour::subscribe()?;
+        let listener = neighbour_probe::subscribe()?;
         for probe in &mut *one.probes {
             start(one.pod.socket()?, probe)?;
         }
@@ -235,7 +234,7 @@ fn forget(inventory: &mut Inventory, probes: &[GatewayProbe<'_>]) {
         let Question { place, gateway, .. } = *probe.question;
         if let (Some(index), Ok(socket)) = (probe.question.index, socket(inventory, place)) {
             // One that is left serves the pod as any other.
-            let _ = socket.run_one(neighbour::forget(index, gateway));
+            let _ = socket.run_one(neighbour_probe::forget(index, gateway));
         }
     }
 }
@@ -254,16 +253,16 @@ fn start(socket: &mut Socket, probe: &mut GatewayProbe<'_>) -> Result<(), Error>
     let Some(index) = probe.question.index else {
         return Ok(());
     };
-    let request = match neighbour::lookup(socket, index, gateway)? {
+    let request = match neighbour_probe::lookup(socket, index, gateway)? {
         NeighbourEntry::Static => {
             probe.answer = Some(ProbeAnswer::Static);
             return Ok(());
         }
         NeighbourEntry::Unknown => {
             probe.is_own = true;
-            neighbour::resolve(index, gateway)
+            neighbour_probe::resolve(index, gateway)
         }
-        NeighbourEntry::Known => neighbour::reprobe(index, gateway),
+        NeighbourEntry::Known => neighbour_probe::reprobe(index, gateway),
     };
     probe.since = Instant::now();
     if let Err(errno) = socket.run_one(request)? {

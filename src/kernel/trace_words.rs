@@ -137,6 +137,7 @@ mod tests {
 
     use super::*;
     use crate::kernel::Request;
+    use crate::kernel::address::neighbour_probe;
     use crate::kernel::codec::message::Message;
     use crate::kernel::link;
     use crate::model::Address;
@@ -160,7 +161,7 @@ mod tests {
             text.starts_with("10.0.0.1/24") && text.contains("dev if4"),
             "{text}"
         );
-        let probe = neighbour::reprobe(4, "10.0.0.2".parse().unwrap());
+        let probe = neighbour_probe::reprobe(4, "10.0.0.2".parse().unwrap());
         assert_eq!(words(&probe), "10.0.0.2 dev if4 nud probe");
     }
 

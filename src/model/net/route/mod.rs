@@ -207,7 +207,7 @@ impl Route {
         }
     }
 
-    /// The same, to be changed.
+    /// The time after which the kernel deletes it, to change it.
     pub(crate) fn expires_mut(&mut self) -> &mut Option<Remaining> {
         match self {
             Self::V4(route) => &mut route.expires,
@@ -292,7 +292,7 @@ impl Route {
         }
     }
 
-    /// The same route with every interface name passed through `rename`.
+    /// The route with every interface name passed through `rename`.
     #[must_use]
     pub fn renamed(mut self, rename: impl Fn(&IfName) -> IfName) -> Self {
         match &mut self {
@@ -312,7 +312,7 @@ impl<A, N> RouteOf<A, N> {
         }
     }
 
-    /// The same without a hop.
+    /// `ip route add DST` without a hop, with the scope of a route to a gateway.
     pub(crate) fn bare(dst: N) -> Self {
         Self {
             dst,
