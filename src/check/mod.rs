@@ -14,7 +14,7 @@ use crate::matching::Selection;
 use crate::matching::at_risk::{self, PodDrivers};
 use crate::model::{IfName, NodeIdentity, PodId, PodSummary, Problem};
 use crate::plan::{Plan, PodVerdict};
-use crate::progress::{Listener, Phase, Progress};
+use crate::progress::{Listener, Progress, Stage};
 use crate::records::stored::load;
 use crate::records::survey::{Surveyed, survey};
 use crate::refusal::Refusal;
@@ -147,7 +147,7 @@ fn examine(
     surveyed.read_unmatched();
     problems.append(&mut surveyed.problems);
     problems.extend(of_node(check, store, &surveyed));
-    progress.notice(Progress::Phase(Phase::Comparing, surveyed.matched.len()));
+    progress.notice(Progress::Phase(Stage::Comparing, surveyed.matched.len()));
     let Comparison {
         host,
         links,

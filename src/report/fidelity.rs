@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use super::listed_part;
-use crate::model::fidelity::{Fate, Row, TABLES};
+use crate::model::fidelity::{Attribute, Fate, TABLES};
 
 const BEGIN: &str = "<!-- attributes -->\n";
 const END: &str = "<!-- end of attributes -->\n";
@@ -20,12 +20,12 @@ fn words(fate: Fate) -> &'static str {
     }
 }
 
-fn line(text: &mut String, row: &Row) {
+fn line(text: &mut String, row: &Attribute) {
     let reason = match row.fate {
         Fate::NotRead(reason) => format!(": {reason}"),
         _ => String::new(),
     };
-    let Row {
+    let Attribute {
         name, tests, since, ..
     } = row;
     let what = words(row.fate);

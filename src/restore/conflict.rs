@@ -21,7 +21,7 @@ use super::job::Job;
 use super::probe_targets::Target;
 use crate::inventory::observe::Host;
 use crate::kernel::wire::frame;
-use crate::kernel::wire::packet::Listener;
+use crate::kernel::wire::packet::FrameListener;
 use crate::kernel::words;
 use crate::matching::NetnsKey;
 use crate::model::problem::{ConflictCause, RestoreCause};
@@ -56,7 +56,7 @@ pub(super) struct Search {
 
 /// Probes that are on their way.
 struct Flight {
-    listener: Listener,
+    listener: FrameListener,
     /// When to send again.
     rounds: VecDeque<Instant>,
     /// After the last round.
@@ -165,7 +165,7 @@ impl Flight {
     fn start(mode: ConflictProbe, probes: &[Probe]) -> io::Result<Self> {
         let now = Instant::now();
         let mut flight = Self {
-            listener: Listener::open()?,
+            listener: FrameListener::open()?,
             rounds: rounds(mode).into_iter().map(|after| now + after).collect(),
             wait: match mode {
                 ConflictProbe::Rfc5227 => ANNOUNCE_WAIT,

@@ -12,7 +12,7 @@ use super::wait_nic::WaitLimit;
 use crate::inventory::observe::Host;
 use crate::journal;
 use crate::kernel::Error;
-use crate::managers::{self, Owners, Query};
+use crate::managers::{self, OwnerQuery, Owners};
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::manager::Manager;
 use crate::model::problem::RestoreCause;
@@ -30,7 +30,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// The managers of the host's links during a restore, and what they left to netfix.
 pub(super) struct Managed<'a> {
     limit: WaitLimit<'a>,
-    query: Option<Query>,
+    query: Option<OwnerQuery>,
     known: Option<Owners>,
     /// Until when they go first; it begins with the first wait for them.
     until: Option<Instant>,
@@ -161,7 +161,7 @@ impl<'a> Managed<'a> {
     /// The answer of the managers, with the owners of the links that are there now.
     fn known(&mut self, host: &Host, baseline: &HostBaseline) -> Option<Owners> {
         let known = self.known.take();
-        let known = known.or_else(|| self.query.take().map(Query::owners))?;
+        let known = known.or_else(|| self.query.take().map(OwnerQuery::owners))?;
         self.owners = owners_of_links(&known, host, baseline);
         Some(known)
     }

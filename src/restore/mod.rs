@@ -36,7 +36,7 @@ use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::RestoreCause;
 use crate::model::{ConflictProbe, IfName, NodeIdentity, PodSummary, Problem};
 use crate::plan::Step;
-use crate::progress::{Listener, Phase, Progress, Wait};
+use crate::progress::{Listener, Progress, Stage, Wait};
 use crate::records::matched::Matched;
 use crate::records::prepare::{SurveyRequest, prepare};
 use crate::records::survey::{Surveyed, Unrestorable};
@@ -299,7 +299,7 @@ fn carry_out(
     let mut jobs: Vec<Job> = matched.into_iter().map(Job::new).collect();
     let inside = devices::lost(&mut jobs, host);
     let mut notes = wait_nic::for_devices(host, baseline, &inside, limit)?;
-    progress.notice(Progress::Phase(Phase::RestoringHost, 1));
+    progress.notice(Progress::Phase(Stage::RestoringHost, 1));
     let links = host_job.restore(host, baseline, &mut managed, progress)?;
     let parents = host::parents(host, baseline);
     let mut ground = Ground {

@@ -21,7 +21,7 @@ use crate::matching::NetnsKey;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::Problem;
 use crate::plan::HostLinks;
-use crate::progress::{Listener, Phase, Progress, Wait};
+use crate::progress::{Listener, Progress, Stage, Wait};
 
 /// The pods that are worked on together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub(super) fn restore(
             continue;
         }
         taken.sort_by_cached_key(|job| job.order());
-        progress.notice(Progress::Phase(Phase::RestoringPods, taken.len()));
+        progress.notice(Progress::Phase(Stage::RestoringPods, taken.len()));
         let mut carrier = Carrier {
             is_awaited: turn != Turn::Small,
             limit,

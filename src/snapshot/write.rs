@@ -12,7 +12,7 @@ use crate::model::{
     PodId, Problem, StackLink,
 };
 use crate::plan::snapshot_quality;
-use crate::progress::{Listener, Phase, Progress};
+use crate::progress::{Listener, Progress, Stage};
 use crate::store::{self, Guard, Kept, Prune};
 
 /// A checkpoint to write.
@@ -60,7 +60,7 @@ impl Captured {
     ) -> Snapshot {
         let held = self.keep_before(guard);
         progress.notice(Progress::Phase(
-            Phase::WritingCheckpoints,
+            Stage::WritingCheckpoints,
             self.drafts.len(),
         ));
         for draft in std::mem::take(&mut self.drafts) {

@@ -9,8 +9,8 @@ use super::{Code, Object, Problem, Severity};
 
 pub use files::{CheckCause, FleetCause, SnapshotCause, StoreCause, StoreEffect, UsageCause};
 pub use maintenance::{
-    CommandCause, ConditionCause, DetachedCause, HookCause, KubeletCause, RebuildCause,
-    RecordCause, RollbackCause, WindowCause,
+    CommandCause, ConditionCause, DetachedCause, HookCause, JobEnd, KubeletCause, RebuildCause,
+    RecordCause, RollbackCause, SystemdCause, WindowCause,
 };
 pub use network::{ConflictCause, GatewayCause, Holder, Others, PlanCause, RestoreCause, Title};
 pub use pods::{ForeignCause, InventoryCause, MatchingCause, NoNetns, PartialCause};
@@ -113,6 +113,7 @@ areas! {
     Condition(ConditionCause),
     Hook(HookCause),
     Rollback(RollbackCause),
+    Systemd(SystemdCause),
     Kubelet(KubeletCause),
     Rebuild(RebuildCause),
     Usage(UsageCause),
