@@ -13,8 +13,7 @@ use crate::records::contest::CNI_CACHE;
 use crate::records::prepare;
 use crate::records::prepare::Source;
 use crate::refusal::Refusal;
-use crate::restore::wait_nic::WaitLimit;
-use crate::restore::{self, Limits, RestoreState, Restored, RestoredPod};
+use crate::restore::{self, Limits, Permit, RestoreState, Restored, RestoredPod, WaitLimit};
 use crate::upgrade::Request;
 use crate::upgrade::left_out::LeftOut;
 use crate::upgrade::preflight::Baseline;
@@ -26,6 +25,7 @@ pub(crate) fn restore(
     baseline: &Baseline,
     request: &Request<'_>,
     wait: Duration,
+    permit: Permit<'_>,
     signals: &Signals,
     context: &mut Context,
 ) -> Restored {
@@ -46,7 +46,8 @@ pub(crate) fn restore(
         conflict_probe: request.conflict_probe,
     };
     let limit = WaitLimit::new(limits, Some(&interrupted));
-    let restored = restore::restore(&wanted, limit, &context.store, context.progress.as_mut());
+    let progress = context.progress.as_mut();
+    let restored = restore::carry_out(&wanted, limit, permit, &context.store, progress);
     let mut restored = restored.unwrap_or_else(|refusal| Restored {
         problems: refusal.problems,
         ..Restored::default()
