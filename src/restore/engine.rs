@@ -47,7 +47,7 @@ impl Ready {
         } = survey(state_dir, netns).map_err(|refusal| join(&refusal.problems, "\n"))?;
         let (host_plan, mut links) = plan_of(&host, &baseline);
         links.confirm(&host.state);
-        let mut pods: Vec<PodJob> = matched.into_iter().map(PodJob::new).collect();
+        let mut pods = PodJob::all(matched);
         for planned in visit(&mut pods, |pod| plan(pod, &host, &links)) {
             planned
                 .and_then(|planned| planned)

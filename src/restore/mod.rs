@@ -15,11 +15,10 @@ pub(crate) mod inspect;
 mod permit;
 mod pods;
 pub(crate) mod request;
-mod session;
+pub(crate) mod session;
 pub(crate) mod settle;
 mod turns;
 
 pub(crate) use facts::{Limits, RestoreState, Restored, RestoredPod};
 pub(crate) use host::wait_nic::WaitLimit;
 pub(crate) use permit::Permit;
-pub(crate) use session::{carry_out, run};

@@ -6,10 +6,16 @@ use std::mem;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::journal;
 use crate::kernel::Netns;
 use crate::kernel::events::LinkEvents;
-use crate::restore::facts::RestoredPod;
+use crate::model::Problem;
+use crate::model::problem::RestoreCause;
+use crate::progress::{Listener, Progress, Wait};
+use crate::refusal::Refusal;
+use crate::restore::facts::{Limits, Restored, RestoredPod};
 use crate::restore::host::managed;
+use crate::restore::host::wait_nic::WaitLimit;
 
 /// So many losses let a restore, or the watch after it, begin anew: not those of a driver that resets without end.
 pub(super) const AGAIN: usize = 3;
@@ -88,5 +94,128 @@ impl LossWatch {
         };
         // Events that the kernel dropped may have been of losses.
         events.losses(limit).map_or(true, |names| !names.is_empty())
+    }
+}
+
+/// Watches for `limits.settle`, restores what is lost `again`, and observes everything a last time.
+pub(super) fn settle(
+    first: Restored,
+    limits: Limits,
+    progress: &mut dyn Listener,
+    mut again: impl FnMut(WaitLimit<'_>, &mut dyn Listener) -> Result<Restored, Refusal>,
+) -> Result<Restored, Refusal> {
+    let mut watch = LossWatch::start(&first.pods);
+    let (mut restored, mut notes) = (first, Vec::new());
+    let mut time = Settle::begin(limits.settle, limits.manager_grace);
+    journal::watches(limits.settle);
+    progress.notice(Progress::Waiting(Wait::Loss, Vec::new(), limits.settle));
+    while watch.has_losses(&mut time, &|| false) {
+        let next = again(WaitLimit::new(limits, None), progress)?;
+        if let Some(problem) = next.lost_again_after(&restored, false) {
+            notes.push(problem);
+            time.note_loss();
+        }
+        restored = restored.then(next);
+        progress.notice(Progress::Waiting(Wait::Loss, Vec::new(), time.left()));
+    }
+    let at_once = Limits {
+        wait: Duration::ZERO,
+        ..limits
+    };
+    let last = again(WaitLimit::new(at_once, None), progress)?;
+    notes.extend(last.lost_again_after(&restored, false));
+    restored = restored.then(last);
+    restored.problems.extend(notes);
+    Ok(restored)
+}
+
+impl Restored {
+    /// What was lost between the restores before and this one; `is_known` where a loss was seen. Else, where those left
+    /// something, this one does their work, unless that was a loss too: a NIC that was just missing.
+    pub(crate) fn lost_again_after(&self, before: &Self, is_known: bool) -> Option<Problem> {
+        let host = self.host.as_ref().map_or(0, |(steps, _)| steps.len());
+        let worked_on = |pod: &&RestoredPod| !pod.done.is_empty();
+        let pods = self.pods.iter().filter(worked_on).count();
+        let is_loss = is_known || before.was_complete || before.is_complete();
+        (is_loss && host + pods > 0).then(|| RestoreCause::LostAgain { pods }.warning("host"))
+    }
+
+    /// Whether it could not even begin: only its problems are known.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.host.is_none() && self.pods.is_empty()
+    }
+
+    /// What this restore and the one after it did: the steps of both, and how the last one that could begin left everything.
+    pub(crate) fn then(mut self, second: Self) -> Self {
+        if second.is_unknown() {
+            self.problems.extend(second.problems);
+            return self;
+        }
+        let mut both = second;
+        both.pending.add(mem::take(&mut self.pending));
+        both.was_complete |= self.was_complete || self.is_complete();
+        for pod in &mut both.pods {
+            let mut first = self.pods.iter();
+            let first = first.find(|first| first.pod.info.id == pod.pod.info.id);
+            let Some(first) = first else { continue };
+            pod.done.splice(..0, first.done.iter().cloned());
+            pod.before.clone_from(&first.before);
+            pod.state = pod.state.after(!pod.done.is_empty());
+        }
+        match (self.host, &mut both.host) {
+            (Some((first, _)), Some((done, state))) => {
+                done.splice(..0, first);
+                *state = state.after(!done.is_empty());
+            }
+            (first, None) => both.host = first,
+            (None, Some(_)) => {}
+        }
+        both
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Rule;
+    use crate::plan::Step;
+    use crate::restore::RestoreState;
+
+    #[test]
+    fn a_loss_that_is_seen_while_the_nic_is_missing_is_reported_once_it_is_restored() {
+        let step = || Step::AddRule(Rule::default());
+        let of = |steps: Vec<Step>, state| Restored {
+            host: Some((steps, state)),
+            ..Restored::default()
+        };
+        let failed = || Restored {
+            problems: vec![RestoreCause::NoCarrier.error("eth0")],
+            ..of(Vec::new(), RestoreState::Failed)
+        };
+        let complete = of(vec![step()], RestoreState::Restored);
+        let missing = failed();
+        assert!(missing.lost_again_after(&complete, false).is_none());
+        let before = complete.then(missing);
+        let again = of(vec![step()], RestoreState::Restored);
+        assert!(again.lost_again_after(&before, false).is_some());
+        assert!(again.lost_again_after(&failed(), false).is_none());
+        assert!(again.lost_again_after(&failed(), true).is_some());
+    }
+
+    #[test]
+    fn a_second_restore_that_cannot_begin_hides_nothing_of_the_first() {
+        let problem = || RestoreCause::NoCarrier.error("eth0");
+        let first = Restored {
+            host: Some((Vec::new(), RestoreState::Failed)),
+            problems: vec![problem()],
+            ..Restored::default()
+        };
+        let second = Restored {
+            problems: vec![problem()],
+            ..Restored::default()
+        };
+        let both = first.then(second);
+        assert_eq!(both.host, Some((Vec::new(), RestoreState::Failed)));
+        assert_eq!(both.problems.len(), 2);
     }
 }

@@ -13,7 +13,7 @@ use crate::records::contest::CNI_CACHE;
 use crate::records::prepare;
 use crate::records::prepare::Source;
 use crate::refusal::Refusal;
-use crate::restore::{self, Limits, Permit, RestoreState, Restored, RestoredPod, WaitLimit};
+use crate::restore::{Limits, Permit, RestoreState, Restored, RestoredPod, WaitLimit, session};
 use crate::upgrade::Request;
 use crate::upgrade::left_out::LeftOut;
 use crate::upgrade::preflight::Baseline;
@@ -47,7 +47,7 @@ pub(crate) fn restore(
     };
     let limit = WaitLimit::new(limits, Some(&interrupted));
     let progress = context.progress.as_mut();
-    let restored = restore::carry_out(&wanted, limit, permit, &context.store, progress);
+    let restored = session::carry_out(&wanted, limit, permit, &context.store, progress);
     let mut restored = restored.unwrap_or_else(|refusal| Restored {
         problems: refusal.problems,
         ..Restored::default()

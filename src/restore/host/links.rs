@@ -39,6 +39,9 @@ pub(in crate::restore) struct HostJob<'a> {
     has_awaited_carrier: bool,
 }
 
+/// The host's steps, its state after them, and its problems.
+pub(in crate::restore) type HostDone = ((Vec<Step>, RestoreState), Vec<Problem>);
+
 impl<'a> HostJob<'a> {
     pub(in crate::restore) fn new(
         host: &'a mut Host,
@@ -59,8 +62,8 @@ impl<'a> HostJob<'a> {
         }
     }
 
-    /// Its steps, its state after them, and what is left.
-    pub(in crate::restore) fn finish(self) -> ((Vec<Step>, RestoreState), Vec<Problem>) {
+    /// What was done, and what is left.
+    pub(in crate::restore) fn finish(self) -> HostDone {
         let problems = remaining(&self.last, &self.failures, None);
         let is_complete = self.last.steps.is_empty() && !problems.iter().any(Problem::is_error);
         let state = RestoreState::of(!self.done.is_empty(), is_complete);

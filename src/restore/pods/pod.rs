@@ -77,7 +77,7 @@ impl AsMut<Pod> for PodJob {
 }
 
 impl PodJob {
-    pub(in crate::restore) fn new(matched: Matched) -> Self {
+    fn new(matched: Matched) -> Self {
         Self {
             size: size(&matched),
             matched,
@@ -92,6 +92,10 @@ impl PodJob {
             failures: Vec::new(),
             owner: None,
         }
+    }
+
+    pub(in crate::restore) fn all(matched: Vec<Matched>) -> Vec<Self> {
+        matched.into_iter().map(Self::new).collect()
     }
 
     pub(in crate::restore) fn id(&self) -> &PodId {
