@@ -94,8 +94,11 @@ impl PodJob {
         }
     }
 
+    /// Sorted by id.
     pub(in crate::restore) fn all(matched: Vec<Matched>) -> Vec<Self> {
-        matched.into_iter().map(Self::new).collect()
+        let mut all: Vec<Self> = matched.into_iter().map(Self::new).collect();
+        all.sort_by(|a, b| a.id().cmp(b.id()));
+        all
     }
 
     pub(in crate::restore) fn id(&self) -> &PodId {
