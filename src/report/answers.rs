@@ -4,7 +4,7 @@ use super::{CheckView, Document, Extra, NodeView, PodView, ReportView, Standing,
 use crate::check::{CheckState, Checked, CheckedPod};
 use crate::gateways::{Reachability, Verified, VerifiedPod};
 use crate::model::{Code, NodeIdentity, NodeState, PodSummary, Problem};
-use crate::plan::Step;
+use crate::plan::{PodVerdict, Step};
 use crate::records::matched::Matched;
 use crate::records::survey::{Lost, Surveyed};
 use crate::refusal::Refusal;
@@ -237,22 +237,14 @@ pub(crate) fn drift(surveyed: &Surveyed, comparison: Comparison, notes: Vec<Prob
     Document::of(node, pods, problems)
 }
 
-fn pod(matched: &Matched, compared: Result<Compared, Problem>) -> (PodView, Vec<Problem>) {
-    let summary = matched.summary();
-    match compared {
-        Ok(compared) => {
-            let state = if compared.has_drift() {
-                State::Drifted
-            } else {
-                State::InSync
-            };
-            let mut view = PodView::new(summary, state);
-            view.steps = compared.plan.lines();
-            let mut problems = compared.plan.problems;
-            // A restore of what is missing now does not need these, so it would not fail.
-            problems.extend(compared.unsupported.into_iter().map(Problem::demoted));
-            (view, problems)
-        }
-        Err(problem) => (PodView::new(summary, State::Failed), vec![problem]),
+fn pod(matched: &Matched, compared: Compared) -> (PodView, Vec<Problem>) {
+    let mut view = PodView::new(matched.summary(), State::from(&compared.verdict));
+    if let PodVerdict::Unknown(problem) = compared.verdict {
+        return (view, vec![problem]);
     }
+    view.steps = compared.plan.lines();
+    let mut problems = compared.plan.problems;
+    // A restore of what is missing now does not need these, so it would not fail.
+    problems.extend(compared.unsupported.into_iter().map(Problem::demoted));
+    (view, problems)
 }
