@@ -25,6 +25,24 @@ pub(crate) struct Restored {
     pub pending: Pending,
 }
 
+impl Restored {
+    /// Whether every pod has its network back.
+    pub(crate) fn is_complete(&self) -> bool {
+        let has_errors = self.problems.iter().any(Problem::is_error);
+        self.host.is_some() && !has_errors && self.broken().next().is_none()
+    }
+
+    /// The number of pods in this state.
+    pub(crate) fn count(&self, state: RestoreState) -> usize {
+        self.pods.iter().filter(|pod| pod.state == state).count()
+    }
+
+    /// The pods that are not as they were.
+    pub(crate) fn broken(&self) -> impl Iterator<Item = &RestoredPod> {
+        self.pods.iter().filter(|pod| !pod.state.is_good())
+    }
+}
+
 /// What a restore did in one pod, and what is left.
 #[derive(Debug)]
 pub(crate) struct RestoredPod {

@@ -176,8 +176,7 @@ impl Driver<'_> {
     }
 
     fn restored_once(&mut self, baseline: &Baseline, wait: Duration) -> Restored {
-        let guard = self.session.guard.as_ref();
-        let permit = guard.map_or(Permit::LockNotRegained, Permit::locked);
+        let permit = Permit::of_window(self.session.guard.as_ref());
         let (signals, context) = (&self.signals, &mut *self.context);
         let mut restored = network::restore(baseline, self.request, wait, permit, signals, context);
         self.left_out.leave(&mut restored);

@@ -13,7 +13,7 @@ use crate::records::contest::CNI_CACHE;
 use crate::records::prepare;
 use crate::records::prepare::Source;
 use crate::refusal::Refusal;
-use crate::restore::{Limits, Permit, RestoreState, Restored, RestoredPod, WaitLimit, session};
+use crate::restore::{Limits, Permit, Restored, WaitLimit, session};
 use crate::upgrade::Request;
 use crate::upgrade::left_out::LeftOut;
 use crate::upgrade::preflight::Baseline;
@@ -57,27 +57,12 @@ pub(crate) fn restore(
 }
 
 impl Restored {
-    /// Whether every pod has its network back.
-    pub(crate) fn is_complete(&self) -> bool {
-        let has_errors = self.problems.iter().any(Problem::is_error);
-        self.host.is_some() && !has_errors && self.broken().next().is_none()
-    }
-
     /// Leaves out the pods that are not of the window: kubelet may just be creating them.
     pub(crate) fn retain(&mut self, window: &[WindowPod], left_out: &LeftOut) {
         let is_known = |id: &PodId| is_of_window(window, id) || left_out.had(id);
         self.pods.retain(|pod| is_known(&pod.pod.info.id));
         self.problems
             .retain(|problem| problem.pod.as_ref().is_none_or(is_known));
-    }
-
-    pub(crate) fn count(&self, state: RestoreState) -> usize {
-        self.pods.iter().filter(|pod| pod.state == state).count()
-    }
-
-    /// The pods that are not as they were.
-    pub(crate) fn broken(&self) -> impl Iterator<Item = &RestoredPod> {
-        self.pods.iter().filter(|pod| !pod.state.is_good())
     }
 }
 

@@ -23,7 +23,7 @@ const HOST_ROUNDS: usize = 8;
 /// The host's namespace during a restore.
 pub(in crate::restore) struct HostJob<'a> {
     pub host: &'a mut Host,
-    /// What it had.
+    /// The links that it had under the pods.
     baseline: &'a mut HostBaseline,
     /// The managers of its links.
     pub managed: Managed<'a>,
@@ -85,7 +85,7 @@ impl<'a> HostJob<'a> {
         scope::parents(self.host, self.baseline)
     }
 
-    /// A wait for the devices under the pods begins.
+    /// The event that a wait for the devices under the pods begins.
     pub(in crate::restore) fn waiting(&self, wait: Wait) -> Progress {
         let limit = match wait {
             Wait::Carrier => self.limit.for_carrier(),
