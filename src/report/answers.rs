@@ -6,7 +6,7 @@ use crate::gateways::{Reachability, Verified, VerifiedPod};
 use crate::model::{Code, NodeIdentity, NodeState, PodSummary, Problem};
 use crate::plan::{PodVerdict, Step};
 use crate::records::matched::Matched;
-use crate::records::survey::{Lost, Surveyed};
+use crate::records::survey::{Surveyed, Unrestorable};
 use crate::refusal::Refusal;
 use crate::restore::compare::{Compared, Comparison};
 use crate::restore::{RestoreState, Restored, RestoredPod};
@@ -222,8 +222,8 @@ pub(crate) fn drift(surveyed: &Surveyed, comparison: Comparison, notes: Vec<Prob
     problems.extend(comparison.host.problems);
     problems.extend(comparison.unsupported);
     let lost = |(pod, lost)| match lost {
-        Lost::Unusable => PodView::new(pod, State::Failed),
-        Lost::NoCheckpoint => PodView::new(pod, State::NoCheckpoint),
+        Unrestorable::Unusable => PodView::new(pod, State::Failed),
+        Unrestorable::NoCheckpoint => PodView::new(pod, State::NoCheckpoint),
     };
     let mut pods: Vec<PodView> = surveyed.lost_pods().into_iter().map(lost).collect();
     for (matched, compared) in surveyed.matched.iter().zip(comparison.pods) {

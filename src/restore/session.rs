@@ -15,9 +15,8 @@ use crate::model::Problem;
 use crate::model::problem::RestoreCause;
 use crate::plan::HostLinks;
 use crate::progress::{Listener, Phase, Progress, Wait};
-use crate::records::prepare::{Request, prepare};
-use crate::records::rejected::name_successors;
-use crate::records::survey::{Lost, Surveyed, settle_bare};
+use crate::records::prepare::{SurveyRequest, prepare};
+use crate::records::survey::{Surveyed, Unrestorable};
 use crate::refusal::Refusal;
 use crate::restore::conflict::announce::announce;
 use crate::restore::conflict::holders;
@@ -31,13 +30,13 @@ use crate::restore::pods::pod::PodJob;
 use crate::restore::pods::{batch, devices, round};
 use crate::restore::settle::{AGAIN, settle};
 use crate::restore::turns::Turn;
-use crate::runtime;
+use crate::runtime::RuntimeConfig;
 use crate::side_by_side;
 use crate::store::Store;
 
 /// Restores under the lock: a snapshot must not record a network that is half restored.
 pub(crate) fn run(
-    request: &Request,
+    request: &SurveyRequest,
     limits: Limits,
     store: &Store,
     progress: &mut dyn Listener,
@@ -59,7 +58,7 @@ pub(crate) fn run(
 
 /// Restores. Where the parents of the pods' links were lost again meanwhile, it begins again: a driver may reset twice.
 pub(crate) fn carry_out(
-    request: &Request,
+    request: &SurveyRequest,
     limit: WaitLimit<'_>,
     permit: Permit<'_>,
     store: &Store,
@@ -84,13 +83,13 @@ pub(crate) fn carry_out(
 
 /// Surveys and restores once; returns also how the parents of the pods' links changed meanwhile.
 fn once(
-    request: &Request,
+    request: &SurveyRequest,
     limit: WaitLimit<'_>,
     permit: Permit<'_>,
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<(Restored, ParentChange), Refusal> {
-    let surveyed = prepare(request.clone(), store)?;
+    let surveyed = prepare(request, store)?;
     // Without a record that may be used here, nothing is changed.
     if surveyed.matched.is_empty() {
         let restored = sum_up(surveyed, None, Vec::new(), Vec::new(), &request.runtimes);
@@ -105,7 +104,7 @@ fn once(
 /// The order of a restore.
 fn in_order(
     mut surveyed: Surveyed,
-    request: &Request,
+    request: &SurveyRequest,
     limit: WaitLimit<'_>,
     permit: Permit<'_>,
     progress: &mut dyn Listener,
@@ -228,24 +227,23 @@ fn sum_up(
     host: Option<HostDone>,
     pods: Vec<PodJob>,
     notes: Vec<Problem>,
-    runtimes: &runtime::Config,
+    runtimes: &RuntimeConfig,
 ) -> Restored {
     let is_refused = host.is_none() && surveyed.is_refused();
     let (host, of_host) = host.unzip();
     let (mut pods, of_pods): (Vec<_>, Vec<_>) =
         side_by_side::map(pods, PodJob::finish).into_iter().unzip();
-    let successors = name_successors(&mut surveyed.rejected, runtimes);
-    let known: Vec<_> = pods.iter().map(|one: &RestoredPod| &one.pod.info).collect();
-    settle_bare(&mut surveyed.unmatched, &known, runtimes);
+    let restored: Vec<_> = pods.iter().map(|one: &RestoredPod| &one.pod.info).collect();
+    let of_runtimes = surveyed.learn_from_runtimes(&restored, runtimes);
     let mut problems = surveyed.all_problems();
     problems.extend(of_host.into_iter().flatten().chain(notes));
-    problems.extend(of_pods.into_iter().flatten().chain(successors));
+    problems.extend(of_pods.into_iter().flatten().chain(of_runtimes));
     for (pod, lost) in surveyed.lost_pods() {
         pods.push(RestoredPod {
             pod,
             state: match lost {
-                Lost::Unusable => RestoreState::Failed,
-                Lost::NoCheckpoint => RestoreState::NoCheckpoint,
+                Unrestorable::Unusable => RestoreState::Failed,
+                Unrestorable::NoCheckpoint => RestoreState::NoCheckpoint,
             },
             before: None,
             after: None,
