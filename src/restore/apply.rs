@@ -11,6 +11,7 @@ use crate::kernel::{Errno, Error, Request, Socket, link};
 use crate::model::problem::{Holder, RestoreCause};
 use crate::model::{IfName, Indexed, Link, Mac, NetState, Parent, Problem};
 use crate::plan::{Change, Plan, Step};
+use crate::restore::permit::Permit;
 
 /// A step that failed.
 #[derive(Debug)]
@@ -93,7 +94,12 @@ pub(crate) struct Applied {
 /// Carries out steps in the calling thread's namespace, through a socket opened in it, as far as the socket's time reaches.
 ///
 /// `state` is what the namespace held when the steps were planned.
-pub(crate) fn run(socket: &mut Socket, state: &NetState, steps: Vec<Step>) -> Applied {
+pub(crate) fn run(
+    _: Permit<'_>,
+    socket: &mut Socket,
+    state: &NetState,
+    steps: Vec<Step>,
+) -> Applied {
     let indexes = state
         .links
         .iter()
@@ -275,6 +281,7 @@ impl Runner<'_> {
 ///
 /// Returns the names of those that were removed.
 pub(crate) fn take_back(
+    _: Permit<'_>,
     socket: &mut Socket,
     state: &NetState,
     failures: &[Failure],

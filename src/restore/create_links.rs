@@ -3,6 +3,7 @@
 use crate::kernel::link::{self, Placement};
 use crate::kernel::{Errno, Error, Netns, Request, Socket, netns};
 use crate::model::{IfName, Link, LinkKind, NetState, Parent};
+use crate::restore::permit::Permit;
 
 /// The namespace of a missing link, and the link.
 pub(crate) type Creation<'a> = (&'a Netns, &'a Link);
@@ -14,6 +15,7 @@ pub(crate) type Creation<'a> = (&'a Netns, &'a Link);
 /// them. Such a link, and one whose index is taken in its pod, goes through a namespace between the host and the pod.
 /// Fails when the host's socket fails.
 pub(crate) fn create(
+    _: Permit<'_>,
     socket: &mut Socket,
     host: &NetState,
     creations: &[Creation<'_>],

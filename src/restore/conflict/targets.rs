@@ -12,22 +12,22 @@ use crate::records::matched::Matched;
 
 /// An address that a pod has lost and is to get again.
 #[derive(Debug)]
-pub(super) struct Target {
-    pub(super) claim: Claim,
+pub(in crate::restore) struct ProbeTarget {
+    pub(in crate::restore) claim: Claim,
     /// The present name of the host's link.
-    pub(super) parent: IfName,
+    pub(in crate::restore) parent: IfName,
     /// The MAC of the pod's link.
-    pub(super) mac: Mac,
-    pub(super) address: IpAddr,
+    pub(in crate::restore) mac: Mac,
+    pub(in crate::restore) address: IpAddr,
 }
 
-impl Target {
+impl ProbeTarget {
     /// The claim by the present name of the host's link.
-    pub(super) fn claim_now(&self) -> Claim {
+    pub(in crate::restore) fn claim_now(&self) -> Claim {
         Claim::Address(self.parent.clone(), self.address)
     }
 
-    pub(super) fn frame(&self) -> Vec<u8> {
+    pub(in crate::restore) fn frame(&self) -> Vec<u8> {
         match self.address {
             IpAddr::V4(address) => frame::arp_probe(self.mac, address),
             IpAddr::V6(address) => frame::solicitation(self.mac, address),
@@ -35,7 +35,7 @@ impl Target {
     }
 
     /// The MACs to which an answer is sent.
-    pub(super) fn reply_macs(&self) -> Vec<Mac> {
+    pub(in crate::restore) fn reply_macs(&self) -> Vec<Mac> {
         match self.address {
             IpAddr::V4(_) => vec![self.mac],
             IpAddr::V6(address) => frame::probe_groups(address).to_vec(),
@@ -45,11 +45,18 @@ impl Target {
 
 /// The addresses to probe for a pod that has these links and addresses now: those that are missing on macvlans and ipvlans of the
 /// host's links, that only one pod may have, and for which the kernel does not probe itself.
-pub(super) fn targets(matched: &Matched, now: &NetState, links: &HostLinks) -> Vec<Target> {
+pub(in crate::restore) fn targets(
+    matched: &Matched,
+    now: &NetState,
+    links: &HostLinks,
+) -> Vec<ProbeTarget> {
     let recorded = matched.claims();
     let recorded = Indexed::new(&recorded);
-    let present = now.addresses.iter();
-    let present: HashSet<_> = present.map(|one| (&one.dev, one.identity())).collect();
+    let present: HashSet<_> = now
+        .addresses
+        .iter()
+        .map(|one| (&one.dev, one.identity()))
+        .collect();
     let is_withheld =
         |claim: Option<&Claim>| claim.is_some_and(|one| matched.withheld.contains(one));
     let is_lost = |address: &&&Address| {
@@ -71,16 +78,17 @@ pub(super) fn targets(matched: &Matched, now: &NetState, links: &HostLinks) -> V
             continue;
         }
         let addresses = recorded.addresses_of(&link.name).iter().filter(is_lost);
-        let unprobed = addresses.filter(|address| !is_probed_by_kernel(link, address));
-        targets.extend(unprobed.filter_map(|address| {
-            let claim = Claim::of_address(address, parent)?;
-            (!is_withheld(Some(&claim))).then(|| Target {
-                claim,
-                parent: links.name_now(parent),
-                mac,
-                address: address.local,
-            })
-        }));
+        for address in addresses.filter(|address| !is_probed_by_kernel(link, address)) {
+            let claim = Claim::of_address(address, parent);
+            if let Some(claim) = claim.filter(|claim| !is_withheld(Some(claim))) {
+                targets.push(ProbeTarget {
+                    claim,
+                    parent: links.name_now(parent),
+                    mac,
+                    address: address.local,
+                });
+            }
+        }
     }
     targets
 }

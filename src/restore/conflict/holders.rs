@@ -1,4 +1,4 @@
-//! Finds who on this machine has a contested MAC or an address that a pod is to get: reads every namespace.
+//! Finds the links of this machine that have a contested MAC, or an address that a pod is to get: reads every namespace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -9,9 +9,27 @@ use crate::inventory::pods::{observe_claims, open_pods};
 use crate::matching::{NetnsKey, Selection};
 use crate::model::problem::Holder;
 use crate::model::{Claim, IfName, Link, Mac, NetState, Parent};
+use crate::restore::pods::pod::PodJob;
+
+/// For pods whose MAC another link has, finds the pod of that link: a conflict names both sides.
+pub(in crate::restore) fn find_mac_owners(pods: &mut [PodJob], host: &Host) {
+    let contested: Vec<_> = pods
+        .iter()
+        .enumerate()
+        .filter_map(|(at, pod)| Some((at, pod.contested(host)?)))
+        .collect();
+    if contested.is_empty() {
+        return;
+    }
+    let mut owners = owners_of_macs(host);
+    for (at, contested) in contested {
+        let owner = owners.remove(&contested);
+        pods[at].owner = owner.map(|owner| (contested.0, owner));
+    }
+}
 
 /// Every macvlan of the machine by MAC and parent. Used only on a conflict.
-pub(super) fn owners_of_macs(host: &Host) -> BTreeMap<(Mac, IfName), Holder> {
+fn owners_of_macs(host: &Host) -> BTreeMap<(Mac, IfName), Holder> {
     let mut owners = BTreeMap::new();
     for (link, claim) in host.state.claims_of_host() {
         if let Claim::Mac(parent, mac) = claim {
@@ -77,14 +95,16 @@ fn read_all(host: &Host, besides: &BTreeSet<NetnsKey>) -> io::Result<Vec<(Holder
     found.retain(|one| !besides.contains(&one.netns.key()));
     let (mut pods, _) = open_pods(found, &mut Vec::new());
     let states = observe_claims(&mut pods, host);
-    let read = pods.iter().zip(states).filter_map(|(pod, state)| {
-        let holder = Holder {
-            pod: Some(pod.info.id.clone()),
-            netns: pod.netns.shown(),
-            link: None,
-        };
-        // One that cannot be entered any more has ended.
-        Some((holder, state.ok()?))
-    });
-    Ok(read.collect())
+    let all = pods.iter().zip(states);
+    Ok(all
+        .filter_map(|(pod, state)| {
+            let holder = Holder {
+                pod: Some(pod.info.id.clone()),
+                netns: pod.netns.shown(),
+                link: None,
+            };
+            // One that cannot be entered any more has ended.
+            Some((holder, state.ok()?))
+        })
+        .collect())
 }

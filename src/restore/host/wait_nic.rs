@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use super::Limits;
-use super::host::plan_of;
 use crate::inventory::observe::Host;
 use crate::kernel::events::{self, LATE_LINKWATCH, LINKWATCH};
 use crate::kernel::{Error, link, udev};
@@ -12,6 +10,8 @@ use crate::matching::host_baseline::HostBaseline;
 use crate::model::problem::RestoreCause;
 use crate::model::{ConflictProbe, Hardware, IfName, Link, Problem};
 use crate::plan::HostLinks;
+use crate::restore::facts::Limits;
+use crate::restore::host::scope::plan_of;
 
 /// How long udev may take to finish with a new device.
 const UDEV_LIMIT: Duration = Duration::from_secs(10);
@@ -27,9 +27,9 @@ pub(crate) struct WaitLimit<'a> {
     /// How long a network manager that owns a link goes first.
     pub(super) grace: Duration,
     /// What one pod may cost, before the rest of its work waits for all others.
-    pub(super) pod_budget: Duration,
+    pub(in crate::restore) pod_budget: Duration,
     /// How to probe an address before it is added.
-    pub(super) conflict_probe: ConflictProbe,
+    pub(in crate::restore) conflict_probe: ConflictProbe,
     /// Whether a signal ends the wait, where signals may.
     interrupted: Option<&'a dyn Fn() -> bool>,
 }
@@ -53,7 +53,7 @@ impl<'a> WaitLimit<'a> {
         }
     }
 
-    /// The same user, another limit.
+    /// With another limit, from now.
     fn of(self, limit: Duration) -> Self {
         Self {
             until: Instant::now() + limit,
@@ -62,7 +62,7 @@ impl<'a> WaitLimit<'a> {
         }
     }
 
-    /// The same for carrier, which no device that is up can have at once.
+    /// With the least time for carrier, which no device that is up can have at once.
     pub(super) fn for_carrier(self) -> Self {
         Self {
             until: self.until.max(Instant::now() + LINKWATCH),
@@ -108,20 +108,21 @@ pub(super) fn for_devices(
 
 /// The devices that a driver gave to the host and that were inside a pod.
 fn returned<'a>(host: &'a Host, inside: &'a [Hardware]) -> impl Iterator<Item = &'a Link> {
-    let is_it = |link: &&Link, then| link.hardware.as_ref().is_some_and(|now| now.is_same(then));
-    inside
-        .iter()
-        .filter_map(move |then| host.state.links.iter().find(|link| is_it(link, then)))
+    inside.iter().filter_map(|then| {
+        host.state
+            .links
+            .iter()
+            .find(|link| link.hardware.as_ref().is_some_and(|now| now.is_same(then)))
+    })
 }
 
 /// Each device under the pods that exists, as it was recorded and as it is.
 fn devices<'a>(host: &'a Host, baseline: &'a HostBaseline) -> Vec<(&'a Link, &'a Link)> {
     let (_, links) = plan_of(host, baseline);
-    let present = baseline
+    baseline
         .devices
         .iter()
-        .filter(|name| links.present.contains(*name));
-    present
+        .filter(|name| links.present.contains(*name))
         .filter_map(|name| {
             let then = baseline.state.link(name)?;
             Some((then, host.state.link(&links.name_now(name))?))
@@ -143,30 +144,32 @@ fn for_final_names(
     if udev::is_running() {
         limit.of(UDEV_LIMIT).wait(|| {
             host.refresh()?;
-            let devices = devices(host, baseline);
-            let new = devices.iter().filter(|device| is_new(device));
-            let mut new = new.map(|(_, now)| *now).chain(returned(host, inside));
-            Ok(new.all(|now| udev::has_finished(now.index)))
+            let finished = devices(host, baseline)
+                .iter()
+                .filter(|device| is_new(device))
+                .map(|(_, now)| *now)
+                .chain(returned(host, inside))
+                .all(|now| udev::has_finished(now.index));
+            Ok(finished)
         })?;
     }
     // Without udev, or after it, another program may give the name back.
     limit.of(RENAME_LIMIT).wait(|| {
         host.refresh()?;
+        let is_final = |(then, now): &(&Link, &Link)| {
+            then.name == now.name || now.flags.up || host.state.link(&then.name).is_some()
+        };
         let devices = devices(host, baseline);
-        let mut new = devices.iter().filter(|device| is_new(device));
-        let is_taken = |name| host.state.link(name).is_some();
-        Ok(new.all(|(then, now)| then.name == now.name || now.flags.up || is_taken(&then.name)))
+        Ok(devices.iter().filter(|one| is_new(one)).all(is_final))
     })?;
-    let unfinished = |(then, now): &(&Link, &Link)| {
-        is_new(&(then, now)) && udev::is_running() && !udev::has_finished(now.index)
-    };
-    let devices = devices(host, baseline);
-    let unfinished = devices.iter().filter(|device| unfinished(device));
-    let problem = |(_, now): &(&Link, &Link)| {
-        let limit = UDEV_LIMIT;
-        RestoreCause::UdevUnfinished { limit }.warning(&now.name)
-    };
-    Ok(unfinished.map(problem).collect())
+    let limit = UDEV_LIMIT;
+    let problems = devices(host, baseline)
+        .iter()
+        .filter(|device| is_new(device))
+        .filter(|(_, now)| udev::is_running() && !udev::has_finished(now.index))
+        .map(|(_, now)| RestoreCause::UdevUnfinished { limit }.warning(&now.name))
+        .collect();
+    Ok(problems)
 }
 
 /// Waits until every device that was up, and is up, has carrier; returns a problem for each that has none. A device that
@@ -177,14 +180,10 @@ pub(super) fn for_carrier(
     links: &HostLinks,
     limit: WaitLimit<'_>,
 ) -> Result<Vec<Problem>, Error> {
-    let was_up = |name: &&IfName| {
-        let then = baseline.state.link(name);
-        then.is_some_and(|link| link.flags.up)
-    };
     let names: BTreeSet<IfName> = baseline
         .devices
         .iter()
-        .filter(was_up)
+        .filter(|name| baseline.state.link(name).is_some_and(|link| link.flags.up))
         .filter(|name| links.present.contains(*name))
         .map(|name| links.name_now(name))
         .collect();
@@ -203,22 +202,26 @@ pub(super) fn for_carrier(
         limit.of(LATE_LINKWATCH).wait(|| all_have_carrier(host))?;
     }
     let silent = names.iter().filter(|name| !has_carrier(host, name));
-    let problem = |name| {
-        // Without --wait the user did not request carrier.
-        if limit.limit.is_zero() {
-            RestoreCause::NoCarrier.warning(name)
-        } else {
-            RestoreCause::NoCarrier.error(name)
-        }
-    };
-    Ok(silent.map(problem).collect())
+    // Without --wait the user did not request carrier.
+    Ok(if limit.limit.is_zero() {
+        silent
+            .map(|name| RestoreCause::NoCarrier.warning(name))
+            .collect()
+    } else {
+        silent
+            .map(|name| RestoreCause::NoCarrier.error(name))
+            .collect()
+    })
 }
 
 /// Whether the kernel has not declared one operational yet that has carrier.
 fn any_is_coming_up(host: &mut Host, names: &BTreeSet<IfName>) -> Result<bool, Error> {
-    let links = names.iter().filter_map(|name| host.state.link(name));
-    let silent = links.filter(|link| link.flags.up && !link.flags.carrier);
-    let indexes: Vec<u32> = silent.map(|link| link.index).collect();
+    let indexes: Vec<u32> = names
+        .iter()
+        .filter_map(|name| host.state.link(name))
+        .filter(|link| link.flags.up && !link.flags.carrier)
+        .map(|link| link.index)
+        .collect();
     for index in indexes {
         if link::is_coming_up(&mut host.socket, index)? {
             return Ok(true);

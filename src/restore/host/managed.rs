@@ -1,14 +1,12 @@
 //! Host links of network managers: their owner goes first, and netfix creates only what does not come.
 //!
-//! A manager adopts or remakes a link that another program made: VLANs of `NetworkManager` lose their profile by that, and
+//! A manager adopts or recreates a link that another program made: VLANs of `NetworkManager` lose their profile by that, and
 //! with it the renewal of leases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::host::{in_scope, plan_of};
-use super::wait_nic::WaitLimit;
 use crate::inventory::observe::Host;
 use crate::journal;
 use crate::kernel::Error;
@@ -19,6 +17,9 @@ use crate::model::problem::RestoreCause;
 use crate::model::{IfName, Problem};
 use crate::plan::{Change, Plan, Step};
 use crate::progress::{Listener, Progress, Wait};
+use crate::restore::host::scope::{in_scope, plan_of};
+use crate::restore::host::wait_nic::WaitLimit;
+use crate::restore::permit::Permit;
 use crate::systemd::{self, Bus};
 
 /// `NetworkManager` accepts the activation of a VLAN whose parent it is still taking over, and fails later: it is
@@ -28,8 +29,9 @@ const AGAIN: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// The managers of the host's links during a restore, and what they left to netfix.
-pub(super) struct Managed<'a> {
+pub(in crate::restore) struct Managed<'a> {
     limit: WaitLimit<'a>,
+    permit: Permit<'a>,
     query: Option<OwnerQuery>,
     known: Option<Owners>,
     /// Until when they go first; it begins with the first wait for them.
@@ -42,11 +44,12 @@ pub(super) struct Managed<'a> {
 
 /// Waits until no manager is about to take a device down: what it does after a driver's second reset, it may do long after
 /// that. Returns whether there was a reason to wait.
-pub(super) fn wait_until_idle(limit: Duration, interrupted: &dyn Fn() -> bool) -> bool {
+pub(in crate::restore) fn wait_until_idle(limit: Duration, interrupted: &dyn Fn() -> bool) -> bool {
     let is_busy = || {
-        let units = managers::units_of_devices().filter(|_| systemd::is_at_home());
-        let bus = units.and_then(|units| Some((Bus::connect().ok()?, units)));
-        bus.is_some_and(|(bus, units)| bus.is_busy(units).unwrap_or(false))
+        managers::units_of_devices()
+            .filter(|_| systemd::is_at_home())
+            .and_then(|units| Some((Bus::connect().ok()?, units)))
+            .is_some_and(|(bus, units)| bus.is_busy(units).unwrap_or(false))
     };
     let until = Instant::now() + limit;
     let mut has_waited = false;
@@ -83,26 +86,37 @@ fn owners_of_links(
     host: &Host,
     baseline: &HostBaseline,
 ) -> BTreeMap<IfName, Manager> {
-    let of = |(name, name_now): (IfName, IfName)| {
-        let mut link = baseline.state.link(&name)?.clone();
-        link.name = name_now;
-        let owner = known.of(&link)?;
-        Some((link.name, owner))
-    };
-    in_scope(host, baseline).filter_map(of).collect()
+    in_scope(host, baseline)
+        .filter_map(|(name, name_now)| {
+            let mut link = baseline.state.link(&name)?.clone();
+            link.name = name_now;
+            let owner = known.of(&link)?;
+            Some((link.name, owner))
+        })
+        .collect()
+}
+
+/// Requests the activation of a link's profile; returns the refusal.
+fn activate(_: Permit<'_>, owners: &Owners, name: &IfName) -> Option<String> {
+    owners.activate(name).err()
 }
 
 impl<'a> Managed<'a> {
-    /// Queries the managers beside the wait for the NIC.
-    pub(super) fn begin(limit: WaitLimit<'a>) -> Self {
+    pub(super) fn new(limit: WaitLimit<'a>, permit: Permit<'a>) -> Self {
         Self {
             limit,
-            query: may_wait(limit).then(managers::query),
+            permit,
+            query: None,
             known: None,
             until: None,
             owners: BTreeMap::new(),
             activated: BTreeMap::new(),
         }
+    }
+
+    /// Begins to query the managers, beside the wait for the NIC.
+    pub(in crate::restore) fn query(&mut self) {
+        self.query = may_wait(self.limit).then(managers::query);
     }
 
     /// Waits until the owners have brought back what is missing, or have finished without. Returns whether it waited: then
@@ -137,13 +151,15 @@ impl<'a> Managed<'a> {
             return Ok(());
         };
         let at_work = |owners: &BTreeMap<IfName, Manager>, host: &Host| {
-            let is_at_work = |(name, manager): &(&IfName, &Manager)| {
-                let has_addresses = host.state.addresses.iter().any(|one| one.dev == **name);
-                let link = host.state.link(name).filter(|_| has_addresses);
-                link.is_some_and(|link| known.is_at_work(**manager, name, link.index))
-            };
-            let names = owners.iter().filter(is_at_work);
-            names.map(|(name, _)| name.clone()).collect::<Vec<_>>()
+            owners
+                .iter()
+                .filter(|(name, manager)| {
+                    let has_addresses = host.state.addresses.iter().any(|one| one.dev == **name);
+                    let link = host.state.link(name).filter(|_| has_addresses);
+                    link.is_some_and(|link| known.is_at_work(**manager, name, link.index))
+                })
+                .map(|(name, _)| name.clone())
+                .collect::<Vec<_>>()
         };
         let names = at_work(&self.owners, host);
         if !names.is_empty() {
@@ -160,8 +176,10 @@ impl<'a> Managed<'a> {
 
     /// The answer of the managers, with the owners of the links that are there now.
     fn known(&mut self, host: &Host, baseline: &HostBaseline) -> Option<Owners> {
-        let known = self.known.take();
-        let known = known.or_else(|| self.query.take().map(OwnerQuery::owners))?;
+        let known = self
+            .known
+            .take()
+            .or_else(|| self.query.take().map(OwnerQuery::owners))?;
         self.owners = owners_of_links(&known, host, baseline);
         Some(known)
     }
@@ -181,8 +199,11 @@ impl<'a> Managed<'a> {
         let until = *self.until.get_or_insert(now + self.limit.grace);
         if now < until {
             // NetworkManager activates only automatic profiles.
-            let is_manual = |name: &&IfName| known.waits_for_a_person(name);
-            let manual = awaited.iter().filter(is_manual).cloned().collect();
+            let manual = awaited
+                .iter()
+                .filter(|name| known.waits_for_a_person(name))
+                .cloned()
+                .collect();
             let both = (awaited, manual);
             if !self.wait(known, both, until, at, progress)? {
                 self.until = Some(now);
@@ -201,16 +222,18 @@ impl<'a> Managed<'a> {
 
     /// The links of which something is missing that their owner may still bring.
     fn missing(&self, owners: &Owners, plan: &Plan, host: &Host) -> BTreeSet<IfName> {
-        let missing = plan.steps.iter().filter_map(made_on);
-        let is_awaited = |name: &&IfName| {
-            let now = host.state.link(name);
-            self.owners.get(*name).is_some_and(|manager| {
-                now.is_none_or(|now| !owners.has_finished(*manager, name, now.index))
-            })
-        };
         // The owner is queried once for each link.
-        let names: BTreeSet<&IfName> = missing.collect();
-        names.into_iter().filter(is_awaited).cloned().collect()
+        let names: BTreeSet<&IfName> = plan.steps.iter().filter_map(made_on).collect();
+        names
+            .into_iter()
+            .filter(|name| {
+                let now = host.state.link(name);
+                self.owners.get(*name).is_some_and(|manager| {
+                    now.is_none_or(|now| !owners.has_finished(*manager, name, now.index))
+                })
+            })
+            .cloned()
+            .collect()
     }
 
     /// Waits for the first links, and has the profiles of the second ones activated: as soon as `NetworkManager` knows the
@@ -230,7 +253,7 @@ impl<'a> Managed<'a> {
             let is_due = last.is_none_or(|last: Instant| last.elapsed() >= AGAIN);
             for name in profiles.iter().filter(|_| is_due) {
                 if host.state.link(name).is_none() {
-                    let refusal = owners.activate(name).err();
+                    let refusal = activate(self.permit, owners, name);
                     self.activated.insert(name.clone(), refusal);
                     last = Some(Instant::now());
                 }
@@ -253,21 +276,26 @@ impl<'a> Managed<'a> {
 
     /// The links that `NetworkManager` has a profile of, and did not make.
     fn unmade_profiles(&self, plan: &Plan) -> BTreeSet<IfName> {
-        let unmade = plan.steps.iter().filter_map(|step| match step {
-            Step::AddLink(link) => Some(&link.name),
-            _ => None,
-        });
-        let is_profile = |name: &&IfName| {
-            self.owners.get(*name) == Some(&Manager::NetworkManager)
-                && !self.activated.contains_key(*name)
-        };
-        unmade.filter(is_profile).cloned().collect()
+        plan.steps
+            .iter()
+            .filter_map(|step| match step {
+                Step::AddLink(link) => Some(&link.name),
+                _ => None,
+            })
+            .filter(|name| {
+                self.owners.get(*name) == Some(&Manager::NetworkManager)
+                    && !self.activated.contains_key(*name)
+            })
+            .cloned()
+            .collect()
     }
 
     /// What netfix did in place of an owner.
     pub(super) fn findings(&self, done: &[Step]) -> Vec<Problem> {
-        let unknown = self.known.iter().flat_map(|known| &known.unknown);
-        let mut findings: Vec<_> = unknown
+        let mut findings: Vec<_> = self
+            .known
+            .iter()
+            .flat_map(|known| &known.unknown)
             .filter(|_| !done.is_empty())
             .map(|(manager, error)| {
                 let object =

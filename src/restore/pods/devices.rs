@@ -1,28 +1,28 @@
 //! Devices that pods had inside. They return with their driver, in the host's namespace.
 
-use super::job::Job;
 use crate::inventory::observe::Host;
 use crate::inventory::visit;
 use crate::model::{Hardware, NetState};
+use crate::restore::pods::pod::PodJob;
 
 /// The devices that are gone from their pods. A pod that cannot be read is given up.
-pub(super) fn lost(jobs: &mut [Job], host: &Host) -> Vec<Hardware> {
-    let having = jobs.iter_mut();
-    let mut having: Vec<&mut Job> = having
-        .filter(|job| recognisable(&job.matched.claims()).next().is_some())
+pub(in crate::restore) fn lost(pods: &mut [PodJob], host: &Host) -> Vec<Hardware> {
+    let mut having: Vec<&mut PodJob> = pods
+        .iter_mut()
+        .filter(|pod| recognisable(&pod.matched.claims()).next().is_some())
         .collect();
-    let states = visit::visit(&mut having, |job| {
-        job.matched.pod.observe_links_inside(host)
+    let states = visit::visit(&mut having, |pod| {
+        pod.matched.pod.observe_links_inside(host)
     });
     let mut lost = Vec::new();
-    for (job, state) in having.into_iter().zip(states) {
+    for (pod, state) in having.into_iter().zip(states) {
         match state.and_then(|state| state) {
             Ok(now) => {
+                let claims = pod.matched.claims();
                 let is_gone = |then: &&Hardware| !recognisable(&now).any(|now| now.is_same(then));
-                let claims = job.matched.claims();
                 lost.extend(recognisable(&claims).filter(is_gone).cloned());
             }
-            Err(error) => job.give_up(&error),
+            Err(error) => pod.give_up(&error),
         }
     }
     lost
@@ -30,6 +30,8 @@ pub(super) fn lost(jobs: &mut [Job], host: &Host) -> Vec<Hardware> {
 
 /// The devices of a namespace that can be recognised.
 fn recognisable(state: &NetState) -> impl Iterator<Item = &Hardware> {
-    let hardware = state.links.iter().filter_map(|link| link.hardware.as_ref());
-    hardware.filter(|hardware| hardware.is_known())
+    let links = state.links.iter();
+    links
+        .filter_map(|link| link.hardware.as_ref())
+        .filter(|hardware| hardware.is_known())
 }

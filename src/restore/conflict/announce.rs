@@ -10,7 +10,6 @@ use std::net::IpAddr;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::job::Job;
 use crate::context::Pending;
 use crate::inventory::observe::Host;
 use crate::kernel::wire::frame;
@@ -19,6 +18,8 @@ use crate::kernel::{Socket, state};
 use crate::model::net::address::{DADFAILED, TENTATIVE};
 use crate::model::problem::RestoreCause;
 use crate::model::{Address, Link, Mac, Parent, Problem};
+use crate::restore::permit::Permit;
+use crate::restore::pods::pod::PodJob;
 
 /// Between both announcements. A switch may lose the first one, when the NIC has just come up.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -41,18 +42,21 @@ struct Tentative {
 }
 
 /// Announces the addresses that were restored, and again a second later. A failure never fails a restore.
-pub(super) fn announce(
-    jobs: &mut [&mut Job],
+pub(in crate::restore) fn announce(
+    pods: &mut [&mut PodJob],
     host: &Host,
+    _: Permit<'_>,
     pending: &mut Pending,
 ) -> Option<Problem> {
     let (mut all, mut tentative) = (Vec::new(), Vec::new());
-    for job in jobs {
-        let (usable, addresses): (Vec<_>, Vec<_>) =
-            of_job(job, host).partition(|one| one.address.flags & TENTATIVE == 0);
+    for pod in pods {
+        let restored = pod.restored_addresses().into_iter();
+        let (usable, addresses): (Vec<_>, Vec<_>) = restored
+            .filter_map(|(link, address, is_router)| of_address(link, address, is_router, host))
+            .partition(|one| one.address.flags & TENTATIVE == 0);
         all.extend(usable);
         if !addresses.is_empty()
-            && let Some(socket) = job.matched.pod.take_socket()
+            && let Some(socket) = pod.matched.pod.take_socket()
         {
             tentative.push(Tentative { socket, addresses });
         }
@@ -75,14 +79,6 @@ pub(super) fn announce(
         error: error.to_string(),
     };
     Some(cause.info("announce"))
-}
-
-fn of_job(job: &Job, host: &Host) -> impl Iterator<Item = Announcement> {
-    let restored = job.restored_addresses().into_iter();
-    restored.filter_map(|(link, address)| {
-        let is_router = job.is_router(&link.name);
-        of_address(link, address, is_router, host)
-    })
 }
 
 /// The announcement of one address of a pod; `None` for one that is not for its neighbours, or that they cannot be reached for.
@@ -126,9 +122,12 @@ impl Tentative {
         const LIMIT: Duration = Duration::from_millis(100);
         self.socket.limit(Some(Instant::now() + LIMIT));
         let state = state::links_and_addresses(&mut self.socket, None);
-        let is_usable = |now: &&Address| now.flags & (TENTATIVE | DADFAILED) == 0;
-        let addresses = state.iter().flat_map(|state| &state.addresses);
-        let usable: HashSet<_> = addresses.filter(is_usable).map(Address::key).collect();
+        let usable: HashSet<_> = state
+            .iter()
+            .flat_map(|state| &state.addresses)
+            .filter(|now| now.flags & (TENTATIVE | DADFAILED) == 0)
+            .map(Address::key)
+            .collect();
         let mut passed = self.addresses;
         passed.retain(|one| usable.contains(&one.address.key()));
         passed
@@ -137,12 +136,11 @@ impl Tentative {
 
 /// Sends all announcements through one socket; returns how many could not be sent, with the last errno.
 fn send(sender: &Sender, all: &[Announcement]) -> Option<(usize, io::Error)> {
-    let failed = all
-        .iter()
-        .filter_map(|one| sender.send(one.parent, &one.frame()).err());
-    failed.fold(None, |count, error| {
-        Some((count.map_or(1, |(n, _)| n + 1), error))
-    })
+    all.iter()
+        .filter_map(|one| sender.send(one.parent, &one.frame()).err())
+        .fold(None, |count, error| {
+            Some((count.map_or(1, |(n, _)| n + 1), error))
+        })
 }
 
 /// Sends them once more after the interval, and those that became usable meanwhile, from a thread in the host's namespace like
@@ -153,11 +151,12 @@ fn send_again(
     tentative: Vec<Tentative>,
 ) -> Option<JoinHandle<()>> {
     let due = Instant::now() + INTERVAL;
-    let work = move || {
-        thread::sleep(due.saturating_duration_since(Instant::now()));
-        all.extend(tentative.into_iter().flat_map(Tentative::passed));
-        // The first ones were sent, or their failure is reported.
-        let _ = send(&sender, &all);
-    };
-    thread::Builder::new().spawn(work).ok()
+    thread::Builder::new()
+        .spawn(move || {
+            thread::sleep(due.saturating_duration_since(Instant::now()));
+            all.extend(tentative.into_iter().flat_map(Tentative::passed));
+            // The first ones were sent, or their failure is reported.
+            let _ = send(&sender, &all);
+        })
+        .ok()
 }

@@ -16,9 +16,6 @@ use std::panic::resume_unwind;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::holders;
-use super::job::Job;
-use super::probe_targets::Target;
 use crate::inventory::observe::Host;
 use crate::kernel::wire::frame;
 use crate::kernel::wire::packet::FrameListener;
@@ -26,6 +23,9 @@ use crate::kernel::words;
 use crate::matching::NetnsKey;
 use crate::model::problem::{ConflictCause, RestoreCause};
 use crate::model::{Claim, ConflictProbe, Mac, Problem};
+use crate::restore::conflict::holders;
+use crate::restore::conflict::targets::ProbeTarget;
+use crate::restore::pods::pod::PodJob;
 
 /// `fast`: after each of the two rounds. An answer on an Ethernet comes within a few milliseconds. The second round is for
 /// machines whose link has just got carrier: Linux drops what it sends before it has activated the link's queue.
@@ -37,10 +37,10 @@ const PROBE_MIN: Duration = Duration::from_secs(1);
 const PROBE_MAX: Duration = Duration::from_secs(2);
 const ANNOUNCE_WAIT: Duration = Duration::from_secs(2);
 
-/// A probe of one address, for the pod at this place in the list of jobs.
-struct Probe {
-    job: usize,
-    target: Target,
+/// A probe of one address, for the pod at this place in the list of pods.
+struct AddressProbe {
+    pod: usize,
+    target: ProbeTarget,
     /// The index of the host's link, where it exists and has carrier.
     parent: Option<u32>,
     /// Other MACs that claim the address.
@@ -48,9 +48,9 @@ struct Probe {
 }
 
 /// The probes of all pods of a turn, on one clock.
-pub(super) struct Search {
+pub(in crate::restore) struct Search {
     mode: ConflictProbe,
-    probes: Vec<Probe>,
+    probes: Vec<AddressProbe>,
     flight: Option<io::Result<Flight>>,
 }
 
@@ -71,18 +71,23 @@ struct Flight {
 impl Search {
     /// Takes over the targets of these pods on parents that exist; `None` where there are none: then nothing is sent and
     /// nothing is waited for.
-    pub(super) fn of(jobs: &mut [&mut Job], host: &Host, mode: ConflictProbe) -> Option<Self> {
+    pub(in crate::restore) fn of(
+        pods: &mut [&mut PodJob],
+        host: &Host,
+        mode: ConflictProbe,
+    ) -> Option<Self> {
         let mut probes = Vec::new();
-        for (job, one) in jobs.iter_mut().enumerate() {
-            let mut targets = one.take_targets();
-            targets.retain(|target| host.state.link(&target.parent).is_some());
-            let targets = targets.into_iter();
-            probes.extend(targets.map(|target| Probe {
-                job,
-                target,
-                parent: None,
-                heard: BTreeSet::new(),
-            }));
+        for (pod, one) in pods.iter_mut().enumerate() {
+            for target in one.take_targets() {
+                if host.state.link(&target.parent).is_some() {
+                    probes.push(AddressProbe {
+                        pod,
+                        target,
+                        parent: None,
+                        heard: BTreeSet::new(),
+                    });
+                }
+            }
         }
         (!probes.is_empty()).then_some(Self {
             mode,
@@ -91,40 +96,44 @@ impl Search {
         })
     }
 
-    pub(super) fn is_started(&self) -> bool {
+    pub(in crate::restore) fn is_started(&self) -> bool {
         self.flight.is_some()
     }
 
     /// Whether every parent has carrier.
-    pub(super) fn has_carrier(&self, host: &Host) -> bool {
-        let mut parents = self.probes.iter().map(|probe| &probe.target.parent);
-        parents.all(|name| {
-            let parent = host.state.link(name);
+    pub(in crate::restore) fn has_carrier(&self, host: &Host) -> bool {
+        self.probes.iter().all(|probe| {
+            let parent = host.state.link(&probe.target.parent);
             parent.is_none_or(|parent| parent.flags.carrier)
         })
     }
 
     /// Begins, on the parents that have carrier.
-    pub(super) fn start(&mut self, host: &Host) {
+    pub(in crate::restore) fn start(&mut self, host: &Host) {
         for probe in &mut self.probes {
-            let parent = host.state.link(&probe.target.parent);
-            let parent = parent.filter(|parent| parent.flags.up && parent.flags.carrier);
-            probe.parent = parent.map(|parent| parent.index);
+            probe.parent = host
+                .state
+                .link(&probe.target.parent)
+                .filter(|parent| parent.flags.up && parent.flags.carrier)
+                .map(|parent| parent.index);
         }
         self.flight = Some(Flight::start(self.mode, &self.probes));
     }
 
     /// Takes the answers until the last probe had its time, and withholds what others have from the pods. What the namespaces
     /// `known` have was compared with all records before.
-    pub(super) fn finish(
+    pub(in crate::restore) fn finish(
         mut self,
-        jobs: &mut [&mut Job],
+        pods: &mut [&mut PodJob],
         host: &Host,
         known: &BTreeSet<NetnsKey>,
     ) -> Option<Problem> {
         let all = self.probes.len();
-        let claims = self.probes.iter().map(|probe| probe.target.claim_now());
-        let claims: BTreeSet<Claim> = claims.collect();
+        let claims: BTreeSet<Claim> = self
+            .probes
+            .iter()
+            .map(|probe| probe.target.claim_now())
+            .collect();
         let flight = self.flight.take()?;
         let (owners, result) = thread::scope(|scope| {
             let reading = scope.spawn(|| holders::owners_of_addresses(host, known, &claims));
@@ -140,8 +149,8 @@ impl Search {
         let owners = owners.unwrap_or_default();
         for probe in self.probes {
             let claim = probe.target.claim_now();
-            let own = |mac: &Mac| jobs[probe.job].has_mac(*mac);
-            let answered = probe.heard.iter().find(|mac| !own(mac));
+            let mut heard = probe.heard.iter();
+            let answered = heard.find(|mac| !pods[probe.pod].has_mac(**mac));
             let cause = match (owners.get(&claim), answered) {
                 (Some((owner, mac)), _) => ConflictCause::AddressInUse {
                     owner: owner.clone(),
@@ -153,7 +162,7 @@ impl Search {
                 },
                 (None, None) => continue,
             };
-            jobs[probe.job].withhold(probe.target.claim, cause);
+            pods[probe.pod].withhold(probe.target.claim, cause);
         }
         let error = error.map(|error| words(&error))?;
         let cause = RestoreCause::NotProbed { failed, all, error };
@@ -162,7 +171,7 @@ impl Search {
 }
 
 impl Flight {
-    fn start(mode: ConflictProbe, probes: &[Probe]) -> io::Result<Self> {
+    fn start(mode: ConflictProbe, probes: &[AddressProbe]) -> io::Result<Self> {
         let now = Instant::now();
         let mut flight = Self {
             listener: FrameListener::open()?,
@@ -191,7 +200,7 @@ impl Flight {
     }
 
     /// Sends one round, for the addresses that are not answered yet.
-    fn send(&mut self, probes: &[Probe]) {
+    fn send(&mut self, probes: &[AddressProbe]) {
         self.rounds.pop_front();
         for (at, probe) in probes.iter().enumerate() {
             let Some(parent) = probe.parent.filter(|_| probe.heard.is_empty()) else {
@@ -214,7 +223,7 @@ impl Flight {
     }
 
     /// Takes the answers of all rounds; returns how many probes could not be sent, with the last errno.
-    fn land(mut self, probes: &mut [Probe]) -> io::Result<(usize, Option<io::Error>)> {
+    fn land(mut self, probes: &mut [AddressProbe]) -> io::Result<(usize, Option<io::Error>)> {
         let heard = self.hear(probes);
         let Self {
             listener,
@@ -228,7 +237,7 @@ impl Flight {
     }
 
     /// Takes the answers of all rounds.
-    fn hear(&mut self, probes: &mut [Probe]) -> io::Result<()> {
+    fn hear(&mut self, probes: &mut [AddressProbe]) -> io::Result<()> {
         let mut places: BTreeMap<(u32, IpAddr), Vec<usize>> = BTreeMap::new();
         for (at, probe) in probes.iter().enumerate() {
             if let Some(parent) = probe.parent {
@@ -254,7 +263,7 @@ impl Flight {
     }
 }
 
-impl Probe {
+impl AddressProbe {
     /// Notes a MAC that claims the address. A few are enough, however many frames come.
     fn hear(&mut self, mac: Mac) {
         const MOST: usize = 8;
