@@ -1,65 +1,18 @@
 //! The steps from a link's present state to its stored one, without its creation.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::model::net::link::Flags;
-use crate::model::net::link::sysctl::{Folder, SysctlKey, Sysctls};
-use crate::model::net::link::sysfs::SysfsSettings;
+use crate::model::net::link::sysctl::{Folder, SysctlKey};
 use crate::model::net::raw::RawAttribute;
 use crate::model::problem::{ConflictCause, PlanCause};
-use crate::model::{IfName, Indexed, Link, LinkKind, Mac, Problem, Traffic};
-use crate::plan::link_ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6, IPV6_MTU};
-use crate::plan::{Change, Observed, Plan, Step, traffic};
+use crate::model::{IfName, Indexed, Link, LinkKind, Mac, Parent, Problem};
+use crate::plan::link_ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6};
+use crate::plan::{Change, NetlinkStep, Plan, Step};
 
 /// `net/ipv6/conf/<interface>/stable_secret`, and the mode that is set when it is written (`IN6_ADDR_GEN_MODE_STABLE_PRIVACY`).
 const STABLE_SECRET: SysctlKey = SysctlKey::known("stable_secret");
 const STABLE_PRIVACY: i64 = 2;
-
-/// A new link right after its creation: down, with initial settings.
-pub(crate) fn fresh_link(wanted: &Link, observed: Observed<'_>) -> Option<Link> {
-    let mut sysctls = observed.new_link?.clone();
-    // The one setting that is not from `default`: it follows the link's MTU.
-    if let Some(mtu) = sysctls.ipv6.get_mut(&IPV6_MTU) {
-        *mtu = wanted.mtu.into();
-    }
-    let flags = Flags {
-        multicast: true,
-        ..Flags::default()
-    };
-    Some(Link {
-        flags,
-        alias: None,
-        altnames: Vec::new(),
-        group: 0,
-        master: None,
-        broadcast: None,
-        groups: Vec::new(),
-        protodown: false,
-        dormant: false,
-        token: None,
-        traffic: Traffic::default(),
-        sysctls,
-        sysfs: SysfsSettings::new(),
-        ..wanted.clone()
-    })
-}
-
-/// The steps for one link's own attributes. Returns the link as it then is: one that gets IPv6 by its MTU has the settings of
-/// a new link.
-pub(crate) fn attributes_with_ipv6<'a>(
-    wanted: &Link,
-    now: &'a Link,
-    (state, present): (&Indexed<'_>, &Indexed<'_>),
-    new_link: Option<&Sysctls>,
-    plan: &mut Plan,
-) -> Cow<'a, Link> {
-    attributes(wanted, now, state, present, plan);
-    if !decides_mtu(wanted, now, state) {
-        return Cow::Borrowed(now);
-    }
-    link_ipv6::with_new_mtu(wanted, now, new_link, plan)
-}
 
 /// The steps for one link's own attributes, before it goes up.
 pub(crate) fn attributes(
@@ -73,7 +26,7 @@ pub(crate) fn attributes(
     let comes_with_port = comes_with_port(wanted, state, present);
     let dev = &now.name;
     let mut set = |change, was: Option<String>| {
-        plan.steps.push(Step::SetLink {
+        plan.push(NetlinkStep::SetLink {
             dev: dev.clone(),
             change,
             now: was,
@@ -131,7 +84,7 @@ pub(crate) fn attributes(
 }
 
 /// Whether its MTU is its own: a bond gives its own one to a port, once.
-fn decides_mtu(wanted: &Link, now: &Link, state: &Indexed<'_>) -> bool {
+pub(super) fn decides_mtu(wanted: &Link, now: &Link, state: &Indexed<'_>) -> bool {
     now.master == wanted.master || !is_bond_port(wanted, state)
 }
 
@@ -141,30 +94,30 @@ fn beyond_defaults(wanted: &Link, now: &Link, plan: &mut Plan) {
     let differs = limits.filter(|(limit, value)| now.offload.get(limit) != Some(value));
     let offload: Vec<_> = differs.map(|(limit, value)| (*limit, *value)).collect();
     if !offload.is_empty() {
-        plan.steps
-            .push(Step::set(&now.name, Change::Offload(offload)));
+        plan.push(Step::set(&now.name, Change::Offload(offload)));
     }
-    let missing = wanted.groups.iter();
-    let missing = missing.filter(|group| !now.groups.contains(group));
-    let missing: Vec<Mac> = missing.copied().collect();
-    if !missing.is_empty() {
-        plan.steps
-            .push(Step::set(&now.name, Change::Groups(missing)));
+    let groups = wanted.groups.iter();
+    let groups = groups.filter(|group| !now.groups.contains(group));
+    let groups: Vec<Mac> = groups.copied().collect();
+    if !groups.is_empty() {
+        let dev = now.name.clone();
+        plan.push(Step::JoinGroups { dev, groups });
     }
     if wanted.protodown && !now.protodown {
-        plan.steps.push(Step::set(&now.name, Change::ProtoDown));
+        plan.push(Step::set(&now.name, Change::ProtoDown));
     }
     if wanted.dormant && !now.dormant {
-        plan.steps.push(Step::set(&now.name, Change::Dormant));
+        plan.push(Step::set(&now.name, Change::Dormant));
     }
     if let Some(token) = wanted.token.filter(|token| now.token != Some(*token)) {
-        plan.steps.push(Step::set(&now.name, Change::Token(token)));
+        plan.push(Step::set(&now.name, Change::Token(token)));
     }
     let settings = wanted.sysfs.iter();
     let differ = settings.filter(|(key, value)| now.sysfs.get(key) != Some(value));
-    plan.steps.extend(differ.map(|(key, value)| {
-        let change = Change::Sysfs(key.clone(), value.clone());
-        Step::set(&now.name, change)
+    plan.extend(differ.map(|(key, value)| Step::Sysfs {
+        dev: now.name.clone(),
+        key: key.clone(),
+        value: value.clone(),
     }));
 }
 
@@ -192,7 +145,7 @@ pub(crate) fn kind_data(wanted: &Link, now: &Link, plan: &mut Plan) {
     };
     if differs {
         let change = Change::Kind(wanted.kind.clone());
-        plan.steps.push(Step::set(&now.name, change));
+        plan.push(Step::set(&now.name, change));
     }
 }
 
@@ -201,7 +154,7 @@ pub(crate) fn sysctls(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut
     let mut mode_now = now.sysctls.ipv6.get(&ADDR_GEN_MODE).copied();
     let secret = wanted.sysctls.stable_secret;
     if let Some(secret) = secret.filter(|secret| now.sysctls.stable_secret != Some(*secret)) {
-        plan.steps.push(Step::Sysctl {
+        plan.push(Step::Sysctl {
             dev: now.name.clone(),
             folder: Folder::Ipv6Conf,
             key: STABLE_SECRET,
@@ -221,30 +174,16 @@ pub(crate) fn sysctls(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut
     for ((folder, wanted), (_, current)) in folders.zip(now.sysctls.folders()) {
         let differing = wanted.differing(current);
         let differing = differing.filter(|(key, ..)| !is_apart(folder, *key));
-        plan.steps
-            .extend(differing.map(|(key, value, was)| Step::Sysctl {
-                dev: now.name.clone(),
-                folder,
-                key,
-                value: value.to_string(),
-                now: was.to_string(),
-            }));
+        plan.extend(differing.map(|(key, value, was)| Step::Sysctl {
+            dev: now.name.clone(),
+            folder,
+            key,
+            value: value.to_string(),
+            now: was.to_string(),
+        }));
     }
     beyond_defaults(wanted, now, plan);
     link_ipv6::switch_on(wanted, now, mode_now, state, plan);
-}
-
-/// Reports what no step restores: the place in a team or another master, and some of the traffic control.
-pub(crate) fn cannot_restore(
-    wanted: &Link,
-    now: Option<&Link>,
-    state: &Indexed<'_>,
-    present: &Indexed<'_>,
-    plan: &mut Plan,
-) {
-    plan.problems
-        .extend(lost_master(wanted, now, state, present));
-    traffic::cannot_restore(wanted, now, plan);
 }
 
 /// Whether the link is a port of a bond, which decides its MAC, its MTU and whether it is up.
@@ -253,7 +192,8 @@ pub(crate) fn is_bond_port(link: &Link, state: &Indexed<'_>) -> bool {
     master.is_some_and(|master| matches!(master.kind, LinkKind::Bond(_)))
 }
 
-fn lost_master(
+/// What is wrong if the link cannot become a port of its former master again.
+pub(super) fn lost_master(
     wanted: &Link,
     now: Option<&Link>,
     state: &Indexed<'_>,
@@ -298,15 +238,14 @@ pub(crate) fn port(
     };
     if now.master.is_none() && can_join(master, state, present) {
         let change = Change::Master(master.clone());
-        plan.steps.push(Step::set(&now.name, change));
+        plan.push(Step::set(&now.name, change));
     } else if now.master.as_ref() == Some(master) {
         let known = now.port.iter().map(|raw| raw.number);
         let known: BTreeSet<u16> = known.collect();
         let differs = |raw: &&RawAttribute| known.contains(&raw.number) && !now.port.contains(raw);
         let settings: Vec<_> = wanted.port.iter().filter(differs).cloned().collect();
         if !settings.is_empty() {
-            plan.steps
-                .push(Step::set(&now.name, Change::Port(settings)));
+            plan.push(Step::set(&now.name, Change::Port(settings)));
         }
     }
 }
@@ -336,7 +275,8 @@ pub(crate) fn closure(below: BTreeSet<IfName>, links: &[Link]) -> BTreeSet<IfNam
     let mut names = below;
     loop {
         let is_above = |link: &&Link| {
-            let on_parent = matches!(&link.parent, Some(crate::model::Parent::Own(parent)) if names.contains(parent));
+            let on_parent =
+                matches!(&link.parent, Some(Parent::Own(parent)) if names.contains(parent));
             let is_bond = matches!(link.kind, LinkKind::Bond(_));
             let has_port = is_bond
                 && links.iter().any(|port| {

@@ -8,10 +8,9 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::addresses::Identity;
-use super::step::{Object, Rewrite};
 use crate::model::net::address::in_adding_order;
 use crate::model::{Address, IfName, NetState, Route};
-use crate::plan::Step;
+use crate::plan::{NetlinkStep, OrderedObject, Rewrite};
 
 /// Where the present objects of an order end to be right: the first `usize` of the wanted ones stay, the others that are
 /// present must be written anew. `None` if the missing ones need only be appended, or nothing is missing.
@@ -26,7 +25,7 @@ pub(super) fn first_misplaced<T: Eq + Hash>(wanted: &[&T], present: &[&T]) -> Op
 /// The one step that writes addresses of a link anew.
 pub(super) struct Rewritten {
     /// Until it is planned.
-    pub step: Option<Step>,
+    pub step: Option<NetlinkStep>,
     /// The addresses that it adds.
     pub added: HashSet<Identity>,
 }
@@ -170,14 +169,16 @@ impl<'a> OnLink<'a> {
         };
         let mut routes: Vec<Route> = routes.iter().filter(goes).cloned().collect();
         routes.sort_by_cached_key(Route::rank);
-        let address = |one: &&Address| Object::Address((*one).clone());
+        let address = |one: &&Address| OrderedObject::Address((*one).clone());
         let again = added.iter().map(address);
         let step = Rewrite {
             gone: gone.iter().rev().map(address).collect(),
-            added: again.chain(routes.into_iter().map(Object::Route)).collect(),
+            added: again
+                .chain(routes.into_iter().map(OrderedObject::Route))
+                .collect(),
         };
         Rewritten {
-            step: Some(Step::Rewrite(Box::new(step))),
+            step: Some(NetlinkStep::Rewrite(Box::new(step))),
             added: added.iter().map(|one| one.identity()).collect(),
         }
     }

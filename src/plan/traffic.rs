@@ -6,7 +6,7 @@ use crate::model::net::traffic::{ObjectKind, TrafficObject};
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::text::escape;
 use crate::model::{Indexed, Link, Problem};
-use crate::plan::{Plan, Step};
+use crate::plan::{NetlinkStep, Plan};
 
 /// The steps for what is missing or differs, each object after those that it needs.
 pub(crate) fn steps(wanted: &Link, now: &Link, present: &Indexed<'_>, plan: &mut Plan) {
@@ -36,12 +36,12 @@ pub(crate) fn steps(wanted: &Link, now: &Link, present: &Indexed<'_>, plan: &mut
             plan.problems.push(problem);
         } else {
             let (dev, mut object) = (now.name.clone(), Box::new(object.clone()));
-            plan.steps.push(match same {
+            plan.push(match same {
                 Some(same) => {
                     object.table = same.table;
-                    Step::ChangeTraffic { dev, object }
+                    NetlinkStep::ChangeTraffic { dev, object }
                 }
-                None => Step::AddTraffic { dev, object },
+                None => NetlinkStep::AddTraffic { dev, object },
             });
         }
     }

@@ -4,7 +4,7 @@
 use std::mem;
 use std::path::PathBuf;
 
-use super::apply::{self, Failure};
+use super::apply::{self, FailedStep};
 use super::host::plan_of;
 use super::job::Job;
 use super::pods::work_on_created;
@@ -114,9 +114,9 @@ fn plan(job: &mut Job, host: &Host, links: &HostLinks) -> Result<(), Error> {
     Ok(())
 }
 
-fn check(failures: &[Failure]) -> Result<(), String> {
+fn check(failures: &[FailedStep]) -> Result<(), String> {
     let first = failures.first();
-    first.map_or(Ok(()), |Failure { step, error }| {
+    first.map_or(Ok(()), |FailedStep { step, error }| {
         Err(format!("{step}: {error}"))
     })
 }

@@ -6,11 +6,11 @@ use std::io;
 use crate::inventory::discover;
 use crate::inventory::observe::{self, Host};
 use crate::matching::{NetnsKey, Selection};
-use crate::model::problem::Holder;
+use crate::model::problem::ClaimHolder;
 use crate::model::{Claim, IfName, Link, Mac, NetState, Parent};
 
 /// Every macvlan of the machine by MAC and parent. Used only on a conflict.
-pub(super) fn owners_of_macs(host: &Host) -> BTreeMap<(Mac, IfName), Holder> {
+pub(super) fn owners_of_macs(host: &Host) -> BTreeMap<(Mac, IfName), ClaimHolder> {
     let mut owners = BTreeMap::new();
     for (link, claim) in host.state.claims_of_host() {
         if let Claim::Mac(parent, mac) = claim {
@@ -20,7 +20,7 @@ pub(super) fn owners_of_macs(host: &Host) -> BTreeMap<(Mac, IfName), Holder> {
     for (holder, state) in read_all(host, &BTreeSet::new()).unwrap_or_default() {
         for link in state.links {
             if let (Some(Parent::Host(parent)), Some(mac)) = (&link.parent, link.mac) {
-                let owner = Holder {
+                let owner = ClaimHolder {
                     link: Some(link.name),
                     ..holder.clone()
                 };
@@ -40,7 +40,7 @@ pub(super) fn owners_of_addresses(
     host: &Host,
     besides: &BTreeSet<NetnsKey>,
     wanted: &BTreeSet<Claim>,
-) -> io::Result<BTreeMap<Claim, (Holder, Option<Mac>)>> {
+) -> io::Result<BTreeMap<Claim, (ClaimHolder, Option<Mac>)>> {
     let mut owners = BTreeMap::new();
     let is_it = |link: &Link, claim: &Claim| link.flags.up && wanted.contains(claim);
     for (link, claim) in host.state.claims_of_host() {
@@ -51,7 +51,7 @@ pub(super) fn owners_of_addresses(
     for (holder, state) in read_all(host, besides)? {
         for (link, claim) in state.claims() {
             if is_it(link, &claim) {
-                let owner = Holder {
+                let owner = ClaimHolder {
                     link: Some(link.name.clone()),
                     ..holder.clone()
                 };
@@ -62,8 +62,8 @@ pub(super) fn owners_of_addresses(
     Ok(owners)
 }
 
-fn of_host(link: &IfName) -> Holder {
-    Holder {
+fn of_host(link: &IfName) -> ClaimHolder {
+    ClaimHolder {
         pod: None,
         netns: String::new(),
         link: Some(link.clone()),
@@ -71,13 +71,13 @@ fn of_host(link: &IfName) -> Holder {
 }
 
 /// Every namespace of the machine with its links and addresses.
-fn read_all(host: &Host, besides: &BTreeSet<NetnsKey>) -> io::Result<Vec<(Holder, NetState)>> {
+fn read_all(host: &Host, besides: &BTreeSet<NetnsKey>) -> io::Result<Vec<(ClaimHolder, NetState)>> {
     let (mut found, _) = discover::discover(&Selection::everything())?;
     found.retain(|one| !besides.contains(&one.netns.key()));
     let (mut pods, _) = observe::open_pods(found, &mut Vec::new());
     let states = observe::observe_claims(&mut pods, host);
     let read = pods.iter().zip(states).filter_map(|(pod, state)| {
-        let holder = Holder {
+        let holder = ClaimHolder {
             pod: Some(pod.info.id.clone()),
             netns: pod.netns.shown(),
             link: None,

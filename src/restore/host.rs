@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::RestoreState;
-use super::apply::{self, Failure, remaining};
+use super::apply::{self, FailedStep, remaining};
 use super::managed::Managed;
 use crate::inventory::observe::Host;
 use crate::journal;
@@ -11,7 +11,7 @@ use crate::kernel::Error;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::{IfName, LinkKind, Problem};
 use crate::plan::link_diff::closure;
-use crate::plan::{self, Change, HostLinks, Plan, Step};
+use crate::plan::{self, Change, HostLinks, NetlinkStep, Plan, Step};
 use crate::progress::Listener;
 
 /// The host's stack has at most this many layers, each of which may need a round.
@@ -48,7 +48,7 @@ pub(super) struct HostJob {
     /// Steps that were carried out.
     pub done: Vec<Step>,
     /// Steps that failed in the last round.
-    failures: Vec<Failure>,
+    failures: Vec<FailedStep>,
     /// What is still missing.
     last: Plan,
 }
@@ -129,7 +129,7 @@ impl HostJob {
             link.is_some_and(|link| matches!(link.kind, LinkKind::Bond(_)))
         };
         plan.steps.retain(|step| {
-            matches!(step, Step::SetLink { dev, change: Change::Mac(_), .. } if is_bond(dev))
+            matches!(step, Step::Netlink(NetlinkStep::SetLink { dev, change: Change::Mac(_), .. }) if is_bond(dev))
         });
         if !plan.steps.is_empty() {
             self.apply(host, &plan.steps);

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::slice;
 use std::time::{Duration, Instant};
 
-use super::apply::{self, Applied, Failure, remaining};
+use super::apply::{self, Applied, FailedStep, remaining};
 use super::look::link_names;
 use super::probe_targets::Target;
 use super::{RestoreState, RestoredPod};
@@ -12,9 +12,9 @@ use crate::inventory::cannot_observe;
 use crate::inventory::observe::{Host, Pod};
 use crate::journal;
 use crate::kernel::Error;
-use crate::model::problem::{ConflictCause, Holder, RestoreCause};
+use crate::model::problem::{ClaimHolder, ConflictCause, RestoreCause};
 use crate::model::{Address, Claim, IfName, Indexed, Link, Mac, NetState, Parent, PodId, Problem};
-use crate::plan::{self, Plan, Step};
+use crate::plan::{NetlinkStep, Plan, Step};
 use crate::records::matched::Matched;
 
 /// One pod during a restore.
@@ -33,13 +33,13 @@ pub(super) struct Job {
     pub(super) routers: BTreeSet<IfName>,
     /// Steps that were carried out.
     pub(super) done: Vec<Step>,
-    pub(super) failures: Vec<Failure>,
+    pub(super) failures: Vec<FailedStep>,
     /// The last observation and what it shows to be missing.
     pub(super) last: Option<(NetState, Plan)>,
     /// Why it cannot be observed.
     broken: Option<Problem>,
     /// The link that has the MAC of this pod's link.
-    pub(super) owner: Option<(Mac, Holder)>,
+    pub(super) owner: Option<(Mac, ClaimHolder)>,
     pub(super) finished: bool,
     /// The time that it has cost.
     spent: Duration,
@@ -247,7 +247,7 @@ impl Job {
                 log_done(&self.matched, slice::from_ref(&step));
                 self.done.push(step);
             }
-            Err(error) => self.failures.push(Failure { step, error }),
+            Err(error) => self.failures.push(FailedStep { step, error }),
         }
     }
 
@@ -274,7 +274,7 @@ impl Job {
 
     /// The MAC and the parent of a link that could not go up because another link has that MAC.
     pub(super) fn contested(&self, host: &Host) -> Option<(Mac, IfName)> {
-        let dev = self.failures.iter().find_map(Failure::contested_link)?;
+        let dev = self.failures.iter().find_map(FailedStep::contested_link)?;
         let claims = self.matched.claims();
         let link = claims.link(dev)?;
         let Some(Parent::Host(parent)) = &link.parent else {
@@ -334,7 +334,8 @@ fn is_from_host(step: &Step) -> bool {
 }
 
 fn is_up_of(step: &Step, names: &BTreeSet<IfName>) -> bool {
-    matches!(step, Step::SetLink { dev, change: plan::Change::Up, .. } if names.contains(dev))
+    let dev = step.netlink().and_then(NetlinkStep::takes_up);
+    dev.is_some_and(|dev| names.contains(dev))
 }
 
 fn is_about(step: &Step, names: &BTreeSet<IfName>) -> bool {

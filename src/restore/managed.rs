@@ -17,7 +17,7 @@ use crate::matching::host_baseline::HostBaseline;
 use crate::model::manager::Manager;
 use crate::model::problem::RestoreCause;
 use crate::model::{IfName, Problem};
-use crate::plan::{Change, Plan, Step};
+use crate::plan::{Change, NetlinkStep, Plan, Step};
 use crate::progress::{Listener, Progress, Wait};
 use crate::systemd::{self, Bus};
 
@@ -61,13 +61,15 @@ pub(super) fn wait_until_idle(limit: Duration, interrupted: &dyn Fn() -> bool) -
 fn made_on(step: &Step) -> Option<&IfName> {
     match step {
         Step::AddLink(_)
-        | Step::AddAddress(_)
-        | Step::AddRoute { .. }
-        | Step::Rewrite(_)
-        | Step::SetLink {
-            change: Change::Master(_),
-            ..
-        } => step.devs().first().copied(),
+        | Step::Netlink(
+            NetlinkStep::AddAddress(_)
+            | NetlinkStep::AddRoute { .. }
+            | NetlinkStep::Rewrite(_)
+            | NetlinkStep::SetLink {
+                change: Change::Master(_),
+                ..
+            },
+        ) => step.devs().first().copied(),
         _ => None,
     }
 }
