@@ -112,11 +112,11 @@ pub(super) type Identity = (IpAddr, u8, Option<IpAddr>);
 
 impl<'a> Present<'a> {
     fn new(addresses: &'a [Address]) -> Self {
-        let known = addresses.iter();
-        let known = known.map(|address| ((&address.dev, address.identity()), address));
-        Self {
-            known: known.collect(),
-        }
+        let known = addresses
+            .iter()
+            .map(|address| ((&address.dev, address.identity()), address))
+            .collect();
+        Self { known }
     }
 
     fn of(&self, address: &Address) -> Option<&'a Address> {
@@ -127,15 +127,18 @@ impl<'a> Present<'a> {
 
 /// Lets the kernel add its link-local addresses to these links again: it does so when the mode of a link that is up changes.
 fn link_local(devs: &[IfName], now: &NetState, plan: &mut Plan) {
-    let changed = plan.steps.iter().filter_map(|step| match step {
-        Step::Netlink(NetlinkStep::SetLink {
-            dev,
-            change: Change::AddrGenMode(_),
-            ..
-        }) => Some(dev.clone()),
-        _ => None,
-    });
-    let changed: HashSet<IfName> = changed.collect();
+    let changed: HashSet<IfName> = plan
+        .steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::Netlink(NetlinkStep::SetLink {
+                dev,
+                change: Change::AddrGenMode(_),
+                ..
+            }) => Some(dev.clone()),
+            _ => None,
+        })
+        .collect();
     let now = Indexed::new(now);
     let links = devs.iter().filter(|dev| !changed.contains(*dev));
     for link in links.filter_map(|dev| now.link(dev)) {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::link::LinkPlanner;
 use super::{addresses, link_diff, link_ipv6, routes};
 use crate::model::problem::{ConflictCause, PlanCause};
-use crate::model::{IfName, Link, LinkKind, NetState, Nexthop, Parent, Route};
+use crate::model::{IfName, Link, LinkKind, NetState, Nexthop, Parent};
 use crate::plan::{Change, HostDevice, HostLinks, NetlinkStep, Observed, Plan, Step};
 
 /// The plan for the host's namespace, and the parents that its pods' links then have.
@@ -225,48 +225,49 @@ impl<'a> HostPlanner<'a> {
     }
 
     /// Addresses, neighbours and routes of every link in scope that exists.
-    fn objects(&mut self, links: &[&Link]) {
-        let wanted = &*link_ipv6::addable(
-            self.links.wanted.state,
-            self.links.observed,
-            &self.links.plan,
-        );
-        let links: BTreeSet<&IfName> = links.iter().map(|link| &link.name).collect();
-        let settled = |then: &IfName| {
-            let in_scope = links.contains(then) && self.parents.present.contains(then);
-            let now = self.parents.name_now(then);
-            let exists =
-                self.links.observed.new_link.is_some() || self.links.now.link(&now).is_some();
-            (in_scope && exists).then_some(now)
+    fn objects(&mut self, in_scope: &[&Link]) {
+        let LinkPlanner {
+            wanted,
+            now,
+            observed,
+            plan,
+        } = &mut self.links;
+        let Observed { state, age, .. } = *observed;
+        let wanted = &*link_ipv6::addable(wanted.state, *observed, plan);
+        let in_scope: BTreeSet<&IfName> = in_scope.iter().map(|link| &link.name).collect();
+        let name_now = |then: &IfName| {
+            let name = self.parents.name_now(then);
+            let exists = observed.new_link.is_some() || now.link(&name).is_some();
+            let is_planned = in_scope.contains(then) && self.parents.present.contains(then);
+            (is_planned && exists).then_some(name)
         };
-        let superfluous =
-            addresses::steps(wanted, self.links.observed, &settled, &mut self.links.plan);
-        let through = |route: &&Route| {
-            let devs = route.devs();
-            !devs.is_empty() && devs.iter().all(|dev| settled(dev).is_some())
-        };
-        let routes = wanted.routes.iter().filter(through).cloned();
-        let routes = routes.map(|route| route.renamed(|dev| self.parents.name_now(dev)));
-        let Observed { state, age, .. } = self.links.observed;
-        let hops = wanted.nexthops.iter().filter_map(|nexthop| {
-            let dev = settled(nexthop.dev.as_ref()?)?;
-            let dev = Some(dev);
-            Some(Nexthop {
-                dev,
-                ..nexthop.clone()
+        let superfluous = addresses::steps(wanted, *observed, &name_now, plan);
+        let routes = wanted
+            .routes
+            .iter()
+            .filter(|route| {
+                let devs = route.devs();
+                !devs.is_empty() && devs.into_iter().all(|dev| name_now(dev).is_some())
             })
-        });
-        let hops: Vec<Nexthop> = hops.collect();
+            .map(|route| route.clone().renamed(|dev| self.parents.name_now(dev)));
+        let hops: Vec<Nexthop> = wanted
+            .nexthops
+            .iter()
+            .filter_map(|nexthop| {
+                let dev = Some(name_now(nexthop.dev.as_ref()?)?);
+                let nexthop = nexthop.clone();
+                Some(Nexthop { dev, ..nexthop })
+            })
+            .collect();
         let ids: BTreeSet<u32> = hops.iter().map(|nexthop| nexthop.id).collect();
-        let is_above = |nexthop: &&Nexthop| nexthop.group.iter().any(|hop| ids.contains(&hop.id));
-        let groups = wanted.nexthops.iter().filter(is_above).cloned();
-        let nexthops = hops.into_iter().chain(groups);
-        let nexthops = routes::nexthops(nexthops, &state.nexthops);
-        routes::steps(routes, &state.routes, nexthops, age, &mut self.links.plan);
-        let superfluous = superfluous.into_iter();
-        self.links
-            .plan
-            .extend(superfluous.map(NetlinkStep::DeleteRoute));
+        let groups = wanted
+            .nexthops
+            .iter()
+            .filter(|nexthop| nexthop.group.iter().any(|hop| ids.contains(&hop.id)))
+            .cloned();
+        let nexthops = routes::nexthops(hops.into_iter().chain(groups), &state.nexthops);
+        routes::steps(routes, &state.routes, nexthops, age, plan);
+        plan.extend(superfluous.into_iter().map(NetlinkStep::DeleteRoute));
     }
 }
 

@@ -60,9 +60,8 @@ pub(super) fn with_new_mtu<'a>(
     {
         return Cow::Borrowed(now);
     }
-    let off = new_link.and_then(|initial| initial.ipv6.get(&DISABLE_IPV6));
-    let off = off.copied().unwrap_or_default();
-    plan.push(write(now, DISABLE_IPV6, 1, off));
+    let off = new_link.and_then(|initial| initial.ipv6.get(&DISABLE_IPV6).copied());
+    plan.push(write(now, DISABLE_IPV6, 1, off.unwrap_or_default()));
     let Some(initial) = new_link else {
         return Cow::Borrowed(now);
     };
@@ -89,19 +88,19 @@ pub(super) fn addable<'a>(
     if unknown.is_empty() {
         return Cow::Borrowed(wanted);
     }
-    let mut wanted = wanted.clone();
+    let mut addable = wanted.clone();
     let is_on = |dev: &IfName| unknown.contains(dev);
-    wanted
+    addable
         .addresses
         .retain(|address| address.local.is_ipv4() || !is_on(&address.dev));
-    wanted
+    addable
         .neighbours
         .retain(|neighbour| neighbour.dst.is_ipv4() || !is_on(&neighbour.dev));
-    wanted.routes.retain(|route| {
+    addable.routes.retain(|route| {
         let is_v4 = route.destination().addr().is_ipv4();
         is_v4 || !route.devs().into_iter().any(is_on)
     });
-    Cow::Owned(wanted)
+    Cow::Owned(addable)
 }
 
 /// The step that writes a setting of the link's IPv6.

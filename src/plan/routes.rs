@@ -14,12 +14,14 @@ pub(crate) fn nexthops(wanted: impl Iterator<Item = Nexthop>, now: &[Nexthop]) -
     let now: HashMap<u32, &Nexthop> = now.iter().map(|nexthop| (nexthop.id, nexthop)).collect();
     let mut wanted: Vec<Nexthop> = wanted.collect();
     wanted.sort_by_key(Nexthop::rank);
-    let step = |wanted: Nexthop| match now.get(&wanted.id) {
-        None => Some(NetlinkStep::AddNexthop(wanted)),
-        Some(now) if **now != wanted => Some(NetlinkStep::ChangeNexthop(wanted)),
-        Some(_) => None,
-    };
-    wanted.into_iter().filter_map(step).collect()
+    wanted
+        .into_iter()
+        .filter_map(|wanted| match now.get(&wanted.id) {
+            None => Some(NetlinkStep::AddNexthop(wanted)),
+            Some(now) if **now != wanted => Some(NetlinkStep::ChangeNexthop(wanted)),
+            Some(_) => None,
+        })
+        .collect()
 }
 
 /// The steps for routes, with those for `nexthops` before the first that may need one; `age` in seconds since the checkpoint
@@ -47,8 +49,10 @@ pub(crate) fn steps(
         }
         here.push(route);
     }
-    let nexthops = nexthops.into_iter().map(|step| (Route::LAST, step));
-    let mut steps: Vec<(Rank, NetlinkStep)> = nexthops.collect();
+    let mut steps: Vec<(Rank, NetlinkStep)> = nexthops
+        .into_iter()
+        .map(|step| (Route::LAST, step))
+        .collect();
     for place in &order {
         let (wanted, present) = &places[place];
         in_one_place(wanted, present, &mut steps);
@@ -63,8 +67,11 @@ type Rank = (bool, u8);
 /// The steps for routes with the same destination, table and metric, of which the kernel uses the first.
 fn in_one_place(wanted: &[&Route], present: &[&Route], steps: &mut Vec<(Rank, NetlinkStep)>) {
     let known: HashSet<&Route> = present.iter().copied().collect();
-    let is_missing = |route: &&&Route| !known.contains(**route);
-    let missing: Vec<&Route> = wanted.iter().filter(is_missing).copied().collect();
+    let missing: Vec<&Route> = wanted
+        .iter()
+        .filter(|route| !known.contains(**route))
+        .copied()
+        .collect();
     if let ([then], [now]) = (wanted, present)
         && !missing.is_empty()
         && now.is_version_of(then)
@@ -86,14 +93,10 @@ fn in_one_place(wanted: &[&Route], present: &[&Route], steps: &mut Vec<(Rank, Ne
         };
         // Each behind the one before, although one of them might be accepted earlier.
         let rank = missing.iter().map(|route| route.rank()).max();
-        let added = missing.into_iter().cloned();
-        let add = |route| {
-            (
-                rank.unwrap_or_default(),
-                NetlinkStep::AddRoute { route, position },
-            )
-        };
-        steps.extend(added.map(add));
+        for route in missing.into_iter().cloned() {
+            let step = NetlinkStep::AddRoute { route, position };
+            steps.push((rank.unwrap_or_default(), step));
+        }
     }
 }
 
@@ -174,7 +177,8 @@ pub(crate) fn rules(wanted: &[Rule], observed: &[Rule], plan: &mut Plan) {
             plan.extend(missing.cloned().map(NetlinkStep::AddRule));
             continue;
         };
-        let object = |rule: &Rule| OrderedObject::Rule(rule.clone());
-        plan.push(rewrite(&wanted[right..], &known, object));
+        plan.push(rewrite(&wanted[right..], &known, |rule| {
+            OrderedObject::Rule(rule.clone())
+        }));
     }
 }

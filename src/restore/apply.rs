@@ -63,11 +63,13 @@ pub(crate) fn remaining(
     let later = plan.later.iter();
     problems.extend(later.map(|step| RestoreCause::WaitsForCarrier.warning(step)));
     let missing: HashSet<&Step> = plan.steps.iter().collect();
-    let counts =
-        |failure: &&FailedStep| missing.contains(&failure.step) || failure.takes_up().is_some();
     let before = problems.len();
-    let failed = failures.iter().filter(counts);
-    problems.extend(failed.map(|failure| failure.problem(owner)));
+    problems.extend(
+        failures
+            .iter()
+            .filter(|failed| missing.contains(&failed.step) || failed.takes_up().is_some())
+            .map(|failed| failed.problem(owner)),
+    );
     // A link that could not be created explains everything that is missing on it.
     if problems.len() == before {
         let steps = plan.steps.iter();
@@ -117,17 +119,19 @@ fn result_of(
     step: &NetlinkStep,
     results: impl Iterator<Item = Result<(), Errno>>,
 ) -> Result<(), Errno> {
-    let is_expected = |errno: Errno| match step {
-        NetlinkStep::Rewrite(_) => matches!(
-            errno,
-            Errno::EEXIST | Errno::ESRCH | Errno::EADDRNOTAVAIL | Errno::ENOENT
-        ),
-        NetlinkStep::DeleteRoute(_) => errno == Errno::ESRCH,
-        _ => false,
+    let expected: &[Errno] = match step {
+        NetlinkStep::Rewrite(_) => &[
+            Errno::EEXIST,
+            Errno::ESRCH,
+            Errno::EADDRNOTAVAIL,
+            Errno::ENOENT,
+        ],
+        NetlinkStep::DeleteRoute(_) => &[Errno::ESRCH],
+        _ => &[],
     };
     let mut failed = results.filter_map(Result::err);
     failed
-        .find(|errno| !is_expected(*errno))
+        .find(|errno| !expected.contains(errno))
         .map_or(Ok(()), Err)
 }
 
@@ -180,8 +184,9 @@ impl Runner<'_> {
                 ref groups,
             } => {
                 self.flush();
-                let mut groups = groups.iter();
-                let result = groups.try_for_each(|group| multicast::join(dev, *group));
+                let result = groups
+                    .iter()
+                    .try_for_each(|group| multicast::join(dev, *group));
                 self.note(step, result);
             }
             Step::Netlink(step) => match request::of(&step, |name| self.index(name)) {
@@ -204,8 +209,8 @@ impl Runner<'_> {
             Ok(results) => {
                 let mut results = results.into_iter();
                 for (step, count) in steps {
-                    let result = result_of(&step, results.by_ref().take(count));
-                    let result = result.or_else(|errno| self.around(&step, errno));
+                    let result = result_of(&step, results.by_ref().take(count))
+                        .or_else(|errno| self.around(&step, errno));
                     self.note(step, result);
                 }
             }
