@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::model::problem::{ConflictCause, Holder, Others, Title};
+use crate::model::problem::{ClaimHolder, ConflictCause, Others, Title};
 use crate::model::{Bytes, Claim, NetState, NetnsIdentity, PodInfo, Problem};
 
 /// A pod or the host, with links on the host's links.
@@ -66,8 +66,8 @@ impl Claimant {
         }
     }
 
-    fn holder(&self) -> Holder {
-        Holder {
+    fn holder(&self) -> ClaimHolder {
+        ClaimHolder {
             pod: self.pod.as_ref().map(|(info, _)| info.id.clone()),
             netns: self.netns.clone(),
             link: None,
@@ -130,7 +130,7 @@ impl Contest {
         owner: Option<Owner>,
     ) -> impl Iterator<Item = (usize, Problem)> + 'a {
         let all = self.holders.iter().map(|at| claimants[*at].holder());
-        let all: Arc<[Holder]> = all.collect();
+        let all: Arc<[ClaimHolder]> = all.collect();
         let finding = move |(but, at): (usize, &usize)| {
             let others = Others {
                 all: all.clone(),

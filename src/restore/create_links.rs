@@ -46,16 +46,17 @@ fn create_directly(
     creations: &[Creation<'_>],
 ) -> Result<Vec<Result<(), Errno>>, Error> {
     let mut requests = Vec::with_capacity(creations.len());
-    let mut note = |(netns, link): &Creation<'_>| {
+    let mut results: Vec<Result<(), Errno>> = Vec::with_capacity(creations.len());
+    for (netns, link) in creations {
         let index = Some(link.index).filter(|index| *index != 0);
-        requests.push(request(host, link, Some(&link.name), index, netns)?);
-        Ok(())
-    };
-    let refused: Vec<Result<(), Errno>> = creations.iter().map(&mut note).collect();
+        let request = request(host, link, Some(&link.name), index, netns);
+        results.push(request.map(|request| requests.push(request)));
+    }
     let mut answers = socket.run(&requests)?.into_iter();
-    let mut answer = || answers.next().unwrap_or(Err(Errno::EIO));
-    let results = refused.into_iter().map(|one| one.and_then(|()| answer()));
-    Ok(results.collect())
+    for sent in results.iter_mut().filter(|result| result.is_ok()) {
+        *sent = answers.next().unwrap_or(Err(Errno::EIO));
+    }
+    Ok(results)
 }
 
 /// The request for a link on one of the host's.

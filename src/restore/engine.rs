@@ -16,7 +16,7 @@ use crate::records::contest::CNI_CACHE;
 use crate::records::prepare::{RecordSource, SurveyRequest, prepare};
 use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
-use crate::restore::apply::{self, Failure};
+use crate::restore::apply::{self, FailedStep};
 use crate::restore::host::scope::plan_of;
 use crate::restore::permit::Permit;
 use crate::restore::pods::batch::work_on_created;
@@ -121,9 +121,9 @@ fn plan(pod: &mut PodJob, host: &Host, links: &HostLinks) -> Result<(), Error> {
     Ok(())
 }
 
-fn check(failures: &[Failure]) -> Result<(), String> {
+fn check(failures: &[FailedStep]) -> Result<(), String> {
     let first = failures.first();
-    first.map_or(Ok(()), |Failure { step, error }| {
+    first.map_or(Ok(()), |FailedStep { step, error }| {
         Err(format!("{step}: {error}"))
     })
 }

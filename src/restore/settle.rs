@@ -178,12 +178,12 @@ impl Restored {
 mod tests {
     use super::*;
     use crate::model::Rule;
-    use crate::plan::Step;
+    use crate::plan::{NetlinkStep, Step};
     use crate::restore::RestoreState;
 
     #[test]
     fn a_loss_that_is_seen_while_the_nic_is_missing_is_reported_once_it_is_restored() {
-        let step = || Step::AddRule(Rule::default());
+        let step = || Step::from(NetlinkStep::AddRule(Rule::default()));
         let of = |steps: Vec<Step>, state| Restored {
             host: Some((steps, state)),
             ..Restored::default()

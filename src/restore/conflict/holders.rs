@@ -7,7 +7,7 @@ use crate::inventory::discover;
 use crate::inventory::observe::Host;
 use crate::inventory::pods::{observe_claims, open_pods};
 use crate::matching::{NetnsKey, Selection};
-use crate::model::problem::Holder;
+use crate::model::problem::ClaimHolder;
 use crate::model::{Claim, IfName, Link, Mac, NetState, Parent};
 use crate::restore::pods::pod::PodJob;
 
@@ -29,7 +29,7 @@ pub(in crate::restore) fn find_mac_owners(pods: &mut [PodJob], host: &Host) {
 }
 
 /// Every macvlan of the machine by MAC and parent. Used only on a conflict.
-fn owners_of_macs(host: &Host) -> BTreeMap<(Mac, IfName), Holder> {
+fn owners_of_macs(host: &Host) -> BTreeMap<(Mac, IfName), ClaimHolder> {
     let mut owners = BTreeMap::new();
     for (link, claim) in host.state.claims_of_host() {
         if let Claim::Mac(parent, mac) = claim {
@@ -39,7 +39,7 @@ fn owners_of_macs(host: &Host) -> BTreeMap<(Mac, IfName), Holder> {
     for (holder, state) in read_all(host, &BTreeSet::new()).unwrap_or_default() {
         for link in state.links {
             if let (Some(Parent::Host(parent)), Some(mac)) = (&link.parent, link.mac) {
-                let owner = Holder {
+                let owner = ClaimHolder {
                     link: Some(link.name),
                     ..holder.clone()
                 };
@@ -59,7 +59,7 @@ pub(super) fn owners_of_addresses(
     host: &Host,
     besides: &BTreeSet<NetnsKey>,
     wanted: &BTreeSet<Claim>,
-) -> io::Result<BTreeMap<Claim, (Holder, Option<Mac>)>> {
+) -> io::Result<BTreeMap<Claim, (ClaimHolder, Option<Mac>)>> {
     let mut owners = BTreeMap::new();
     let is_it = |link: &Link, claim: &Claim| link.flags.up && wanted.contains(claim);
     for (link, claim) in host.state.claims_of_host() {
@@ -70,7 +70,7 @@ pub(super) fn owners_of_addresses(
     for (holder, state) in read_all(host, besides)? {
         for (link, claim) in state.claims() {
             if is_it(link, &claim) {
-                let owner = Holder {
+                let owner = ClaimHolder {
                     link: Some(link.name.clone()),
                     ..holder.clone()
                 };
@@ -81,8 +81,8 @@ pub(super) fn owners_of_addresses(
     Ok(owners)
 }
 
-fn of_host(link: &IfName) -> Holder {
-    Holder {
+fn of_host(link: &IfName) -> ClaimHolder {
+    ClaimHolder {
         pod: None,
         netns: String::new(),
         link: Some(link.clone()),
@@ -90,7 +90,7 @@ fn of_host(link: &IfName) -> Holder {
 }
 
 /// Every namespace of the machine with its links and addresses.
-fn read_all(host: &Host, besides: &BTreeSet<NetnsKey>) -> io::Result<Vec<(Holder, NetState)>> {
+fn read_all(host: &Host, besides: &BTreeSet<NetnsKey>) -> io::Result<Vec<(ClaimHolder, NetState)>> {
     let (mut found, _) = discover::discover(&Selection::everything())?;
     found.retain(|one| !besides.contains(&one.netns.key()));
     let (mut pods, _) = open_pods(found, &mut Vec::new());
@@ -98,7 +98,7 @@ fn read_all(host: &Host, besides: &BTreeSet<NetnsKey>) -> io::Result<Vec<(Holder
     let all = pods.iter().zip(states);
     Ok(all
         .filter_map(|(pod, state)| {
-            let holder = Holder {
+            let holder = ClaimHolder {
                 pod: Some(pod.info.id.clone()),
                 netns: pod.netns.shown(),
                 link: None,

@@ -8,9 +8,9 @@ use crate::journal;
 use crate::kernel::Error;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::{Hardware, IfName, LinkKind, Problem};
-use crate::plan::{Change, HostLinks, Plan, Step};
+use crate::plan::{Change, HostLinks, NetlinkStep, Plan, Step};
 use crate::progress::{Listener, Progress, Wait};
-use crate::restore::apply::{self, Failure, remaining};
+use crate::restore::apply::{self, FailedStep, remaining};
 use crate::restore::facts::RestoreState;
 use crate::restore::host::managed::Managed;
 use crate::restore::host::scope::{self, plan_of};
@@ -32,7 +32,7 @@ pub(in crate::restore) struct HostJob<'a> {
     /// Steps that were carried out.
     done: Vec<Step>,
     /// Steps that failed in the last round.
-    failures: Vec<Failure>,
+    failures: Vec<FailedStep>,
     /// What is still missing.
     last: Plan,
     /// Whether the one wait for carrier is over.
@@ -170,7 +170,7 @@ impl<'a> HostJob<'a> {
             link.is_some_and(|link| matches!(link.kind, LinkKind::Bond(_)))
         };
         plan.steps.retain(|step| {
-            matches!(step, Step::SetLink { dev, change: Change::Mac(_), .. } if is_bond(dev))
+            matches!(step, Step::Netlink(NetlinkStep::SetLink { dev, change: Change::Mac(_), .. }) if is_bond(dev))
         });
         if !plan.steps.is_empty() {
             self.apply(&plan.steps);

@@ -15,7 +15,7 @@ use crate::matching::host_baseline::HostBaseline;
 use crate::model::manager::Manager;
 use crate::model::problem::RestoreCause;
 use crate::model::{IfName, Problem};
-use crate::plan::{Change, Plan, Step};
+use crate::plan::{Change, NetlinkStep, Plan, Step};
 use crate::progress::{Listener, Progress, Wait};
 use crate::restore::host::scope::{in_scope, plan_of};
 use crate::restore::host::wait_nic::WaitLimit;
@@ -64,13 +64,15 @@ pub(in crate::restore) fn wait_until_idle(limit: Duration, interrupted: &dyn Fn(
 fn made_on(step: &Step) -> Option<&IfName> {
     match step {
         Step::AddLink(_)
-        | Step::AddAddress(_)
-        | Step::AddRoute { .. }
-        | Step::Rewrite(_)
-        | Step::SetLink {
-            change: Change::Master(_),
-            ..
-        } => step.devs().first().copied(),
+        | Step::Netlink(
+            NetlinkStep::AddAddress(_)
+            | NetlinkStep::AddRoute { .. }
+            | NetlinkStep::Rewrite(_)
+            | NetlinkStep::SetLink {
+                change: Change::Master(_),
+                ..
+            },
+        ) => step.devs().first().copied(),
         _ => None,
     }
 }

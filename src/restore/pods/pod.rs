@@ -10,13 +10,13 @@ use crate::inventory::observe::{Host, Pod};
 use crate::journal;
 use crate::kernel::Error;
 use crate::model::net::link::sysctl::SysctlKey;
-use crate::model::problem::{ConflictCause, Holder, RestoreCause};
+use crate::model::problem::{ClaimHolder, ConflictCause, RestoreCause};
 use crate::model::{
     Address, Claim, IfName, Indexed, Link, LinkKind, Mac, NetState, Parent, PodId, Problem,
 };
 use crate::plan::{Plan, Step};
 use crate::records::matched::Matched;
-use crate::restore::apply::{Failure, remaining};
+use crate::restore::apply::{FailedStep, remaining};
 use crate::restore::conflict::targets::ProbeTarget;
 use crate::restore::facts::{RestoreState, RestoredPod};
 
@@ -41,9 +41,9 @@ pub(in crate::restore) struct PodJob {
     pub created: Vec<IfName>,
     /// Steps that were carried out.
     pub done: Vec<Step>,
-    pub failures: Vec<Failure>,
+    pub failures: Vec<FailedStep>,
     /// The link that has the MAC of this pod's link.
-    pub owner: Option<(Mac, Holder)>,
+    pub owner: Option<(Mac, ClaimHolder)>,
 }
 
 /// How far the work on a pod is.
@@ -240,7 +240,7 @@ impl PodJob {
                 self.log_done(slice::from_ref(&step));
                 self.done.push(step);
             }
-            Err(error) => self.failures.push(Failure { step, error }),
+            Err(error) => self.failures.push(FailedStep { step, error }),
         }
     }
 
@@ -276,7 +276,7 @@ impl PodJob {
 
     /// The MAC and the parent of a link that could not go up because another link has that MAC.
     pub(in crate::restore) fn contested(&self, host: &Host) -> Option<(Mac, IfName)> {
-        let dev = self.failures.iter().find_map(Failure::contested_link)?;
+        let dev = self.failures.iter().find_map(FailedStep::contested_link)?;
         let claims = self.matched.claims();
         let link = claims.link(dev)?;
         let Some(Parent::Host(parent)) = &link.parent else {

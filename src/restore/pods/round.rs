@@ -7,7 +7,7 @@ use crate::kernel::{Error, state};
 use crate::model::net::address::TENTATIVE;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{ConflictProbe, IfName, NetState};
-use crate::plan::{self, HostLinks, Step};
+use crate::plan::{HostLinks, NetlinkStep, Step};
 use crate::restore::apply::{self, Applied};
 use crate::restore::conflict::targets;
 use crate::restore::permit::Permit;
@@ -188,7 +188,8 @@ pub(in crate::restore) fn apply_plan(pod: &mut PodJob, permit: Permit<'_>) {
 }
 
 fn is_up_of(step: &Step, names: &BTreeSet<IfName>) -> bool {
-    matches!(step, Step::SetLink { dev, change: plan::Change::Up, .. } if names.contains(dev))
+    let dev = step.netlink().and_then(NetlinkStep::takes_up);
+    dev.is_some_and(|dev| names.contains(dev))
 }
 
 fn is_about(step: &Step, names: &BTreeSet<IfName>) -> bool {
