@@ -2,14 +2,13 @@
 
 use crate::cli::DiffArgs;
 use crate::context::Context;
-use crate::model::Problem;
 use crate::progress::{Phase, Progress};
 use crate::records::contest::CNI_CACHE;
 use crate::records::prepare::{Request, Source, prepare};
 use crate::records::rejected::name_successors;
 use crate::records::survey::settle_bare;
 use crate::refusal::Refusal;
-use crate::report::{self, Document, Exit};
+use crate::report::{self, Document};
 use crate::restore::compare::{Comparison, Depth, compare};
 
 pub(super) fn diff(args: &DiffArgs, context: &mut Context) -> Result<Document, Refusal> {
@@ -45,16 +44,5 @@ pub(super) fn plan(
     let matched = surveyed.matched.iter();
     let known: Vec<_> = matched.map(|matched| &matched.info).collect();
     settle_bare(&mut surveyed.unmatched, &known, &runtimes);
-    let refused = surveyed.is_refused();
-    let drifted = exit_code && comparison.has_drift();
-    let answer = report::drift(&surveyed, comparison, notes);
-    let has_errors = answer.problems.iter().any(Problem::is_error);
-    let exit = match (count, has_errors, drifted) {
-        (0, ..) if refused => Exit::Refused,
-        (0, ..) => Exit::Failed,
-        (_, true, _) => Exit::Partly,
-        (_, false, true) => Exit::Drift,
-        (_, false, false) => Exit::Done,
-    };
-    Ok(answer.exits(exit))
+    Ok(report::drift(&surveyed, comparison, notes, exit_code))
 }

@@ -26,8 +26,8 @@ use crate::report::{Document, Exit, Extra, NodeView};
 pub use every::repeat;
 pub use host::on_host;
 
-/// What a command answers.
-pub enum Answer {
+/// How a command ended.
+pub enum Outcome {
     /// A document, which is not printed yet.
     Document(Document),
     /// Another process has printed it, and ended with this exit code.
@@ -35,17 +35,17 @@ pub enum Answer {
 }
 
 /// Carries out a command that observes the machine.
-pub fn run(command: &Command, context: &mut Context) -> Answer {
+pub fn run(command: &Command, context: &mut Context) -> Outcome {
     crate::kernel::netns::raise_file_limit();
     let result = match command {
         Command::Upgrade(args) => prepare().and_then(|()| window::upgrade::run(args, context)),
-        command => document(command, context).map(Answer::Document),
+        command => document(command, context).map(Outcome::Document),
     };
-    let mut answer = result.unwrap_or_else(|refusal| Answer::Document(refusal.into()));
-    if let Answer::Document(document) = &mut answer {
-        document.command = command.name();
+    let mut outcome = result.unwrap_or_else(|refusal| Outcome::Document(refusal.into()));
+    if let (Outcome::Document(document), Some(verb)) = (&mut outcome, command.verb()) {
+        document.command = verb;
     }
-    answer
+    outcome
 }
 
 /// What every command needs: root, and the identity of this machine.

@@ -7,6 +7,8 @@ use clap::ValueEnum;
 use jiff::Timestamp;
 use terminal_size::{Width, terminal_size_of};
 
+use crate::model::State;
+
 /// The style of an answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
@@ -37,7 +39,7 @@ pub enum Form {
     Name,
     /// One JSON document.
     Json,
-    /// The same on one line.
+    /// One JSON document on one line.
     Jsonl,
     /// The status line of a monitoring plugin.
     #[value(skip)]
@@ -73,6 +75,15 @@ pub(super) enum Tone {
 }
 
 impl Tone {
+    /// How good or bad a pod's state is.
+    pub(super) fn of(state: State) -> Self {
+        match state {
+            State::Unknown | State::Stale => Self::Warning,
+            state if state.is_good() => Self::Good,
+            _ => Self::Bad,
+        }
+    }
+
     /// Its class on the HTML page.
     pub(super) fn class(self) -> &'static str {
         match self {

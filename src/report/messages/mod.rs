@@ -108,7 +108,7 @@ mod tests {
         PartialCause, PlanCause, RebuildCause, RecordCause, RestoreCause, RollbackCause,
         SnapshotCause, StoreCause, UsageCause, WindowCause,
     };
-    use crate::report::listed_part;
+    use crate::report::docs::listed_part;
 
     const BEGIN: &str =
         "<!-- generated: cargo test --lib messages, NETFIX_BLESS=1 writes it anew -->\n";

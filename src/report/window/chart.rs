@@ -2,17 +2,17 @@
 
 use maud::{Markup, html};
 
-use super::super::style::Tone;
-use super::super::table::cut;
-use super::super::text::{join, milliseconds, part, seconds};
-use super::ReportView;
+use super::outcome::PodOutcome;
 use super::scale::{Px, Scale, mark, step};
-use super::terminal::{lasted, outage, result};
-use super::text::milliseconds_or_dash;
-use super::verdict::PodOutcome;
+use super::tables::{lasted, outage, result};
+use super::terminal::outages;
+use super::view::ReportView;
 use crate::model::window::{
     EVICTION_AFTER, KubeletPause, NOT_READY_AFTER, Phase, PhaseName, WindowPod,
 };
+use crate::report::style::Tone;
+use crate::report::table::cut;
+use crate::report::text::{join, milliseconds, milliseconds_or_dash, part, seconds};
 
 /// The drawing's width; one unit is one pixel on a wide screen.
 const WIDTH: u64 = 1080;
@@ -101,7 +101,7 @@ impl Chart<'_> {
         let phases = join(self.view.window.phases.iter().map(phase), ", ");
         let pause = self.view.computed.pause_ms;
         let pause = pause.map(|ms| format!("; kubelet paused for {}", milliseconds(ms)));
-        let outages = super::terminal::outages(self.view).into_iter();
+        let outages = outages(self.view).into_iter();
         let outages = outages.map(|line| format!("; outage {line}"));
         let others = join(pause.into_iter().chain(outages), "");
         format!("Phases: {phases}{others}.")

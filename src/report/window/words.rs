@@ -2,11 +2,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::super::pods::round_trip;
-use super::super::text::{UNKNOWN, count, escape, join, milliseconds, or_dash};
-use super::verdict::PodCounts;
-use crate::model::window::{Rollback, RollbackReason, Run, WindowPod};
+use super::outcome::PodCounts;
+use crate::model::window::{PhaseName, Rollback, RollbackReason, Run, WindowPod};
 use crate::model::{Interface, TargetAnswer, Window};
+use crate::report::text::{UNKNOWN, count, escape, join, milliseconds, or_dash, round_trip};
 
 /// A line of a program's output as a terminal shows it: without colours, and without what a carriage return overwrote.
 pub(super) fn printed(line: &str) -> String {
@@ -17,11 +16,6 @@ pub(super) fn printed(line: &str) -> String {
         .next()
         .unwrap_or_default();
     join(last.split('\t').map(escape), "\t")
-}
-
-/// A duration in milliseconds, or a dash.
-pub(super) fn milliseconds_or_dash(ms: Option<u64>) -> String {
-    or_dash(ms.map(milliseconds))
 }
 
 /// A moment of the window by the wall clock, in UTC, in a strftime format; a dash when the record has no start time.
@@ -67,6 +61,13 @@ pub(super) fn run_end(run: &Run, lasted: Option<u64>) -> String {
         (None, None, Some(exit)) => format!("failed (exit {exit}{time})"),
         (None, None, None) => "started; how it ended is unknown".to_owned(),
     }
+}
+
+/// How long COMMAND or the rollback ran, in milliseconds; `None` when that is not known.
+pub(super) fn run_lasted(window: &Window, name: PhaseName) -> Option<u64> {
+    let mut phases = window.phases.iter();
+    let phase = phases.find(|phase| phase.name == name)?;
+    phase.to?.checked_sub(phase.from)
 }
 
 /// Why a rollback ran.
