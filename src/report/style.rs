@@ -39,7 +39,7 @@ pub enum Form {
     Name,
     /// One JSON document.
     Json,
-    /// One JSON document on one line.
+    /// The same on one line.
     Jsonl,
     /// The status line of a monitoring plugin.
     #[value(skip)]
