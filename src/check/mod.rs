@@ -13,7 +13,7 @@ use crate::kernel::events::LATE_LINKWATCH;
 use crate::matching::Selection;
 use crate::matching::at_risk::{self, PodDrivers};
 use crate::model::{IfName, NodeIdentity, PodId, PodSummary, Problem};
-use crate::plan::Plan;
+use crate::plan::{Plan, PodVerdict};
 use crate::progress::{Listener, Phase, Progress};
 use crate::records::stored::load;
 use crate::records::survey::{Surveyed, survey};
@@ -157,7 +157,7 @@ fn examine(
     let left_out = leave_out(&mut surveyed, &mut pods, check.devices, &mut problems);
     problems.extend(unsupported);
     let host_lines = host.lines();
-    let has_lost = |one: &Result<Compared, _>| one.as_ref().is_ok_and(|one| one.lost.is_some());
+    let has_lost = |one: &Compared| matches!(one.verdict, PodVerdict::Lost(_));
     let is_calm = host_lines.is_empty() && !pods.iter().any(has_lost);
     problems.extend(of_host(host));
     let carrier = node::carrier(&mut surveyed, &links);
@@ -203,19 +203,18 @@ fn examine(
 /// that cannot be read or has lost a link stays in.
 fn leave_out(
     surveyed: &mut Surveyed,
-    compared: &mut Vec<Result<Compared, Problem>>,
+    compared: &mut Vec<Compared>,
     devices: &[IfName],
     problems: &mut Vec<Problem>,
 ) -> BTreeSet<PodId> {
     let host = &surveyed.host.state;
     let matched = surveyed.matched.iter().zip(compared.iter_mut());
     let matched = matched.filter_map(|(matched, compared)| {
-        let compared = compared.as_mut().ok()?;
-        if compared.lost.is_some() {
-            return None;
-        }
         let drivers = std::mem::take(&mut compared.drivers);
-        Some((&matched.info.id, drivers))
+        match compared.verdict {
+            PodVerdict::Lost(_) | PodVerdict::Unknown(_) => None,
+            PodVerdict::InSync | PodVerdict::Drifted => Some((&matched.info.id, drivers)),
+        }
     });
     let unmatched = surveyed.unmatched.iter();
     let unmatched = unmatched.map(|one| (&one.pod.info.id, PodDrivers::of(&one.state, host)));

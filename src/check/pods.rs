@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::{CheckState, CheckedPod};
-use crate::model::problem::CheckCause;
+use crate::model::problem::{CheckCause, Object};
 use crate::model::{NodeState, PodId, PodSummary, Problem, Severity};
-use crate::plan::{Plan, snapshot_quality};
+use crate::plan::{PodVerdict, snapshot_quality};
 use crate::records::matched::Matched;
 use crate::records::rejected::Rejected;
 use crate::records::stored::age;
@@ -29,11 +29,7 @@ pub(super) struct Findings<'a> {
 
 impl Findings<'_> {
     /// Checks all pods; returns the number of those that need no checkpoint.
-    pub(super) fn survey(
-        &mut self,
-        surveyed: &Surveyed,
-        compared: Vec<Result<Compared, Problem>>,
-    ) -> usize {
+    pub(super) fn survey(&mut self, surveyed: &Surveyed, compared: Vec<Compared>) -> usize {
         for one in &surveyed.rejected {
             self.rejected(one);
         }
@@ -111,7 +107,7 @@ impl Findings<'_> {
     }
 
     /// A running pod with a checkpoint: is it fresh, and does the pod have what it describes?
-    fn matched(&mut self, matched: &Matched, compared: Result<Compared, Problem>) {
+    fn matched(&mut self, matched: &Matched, compared: Compared) {
         let mut problems = Vec::new();
         let mut state = CheckState::InSync;
         let age = self.age(matched);
@@ -124,37 +120,30 @@ impl Findings<'_> {
         if matched.partial.is_some() {
             problems.push(CheckCause::OriginFormat.warning("checkpoint"));
         }
-        let mut lines = Vec::new();
-        match compared {
-            Err(problem) => {
+        let Compared {
+            verdict,
+            plan,
+            unsupported,
+            drivers: _,
+        } = compared;
+        let lines = plan.lines();
+        problems.extend(unsupported);
+        match verdict {
+            PodVerdict::Unknown(problem) => {
                 state = CheckState::Failed;
                 problems.push(problem);
             }
-            Ok(Compared {
-                plan,
-                lost,
-                unsupported,
-                ..
-            }) => {
-                lines = plan.lines();
-                problems.extend(unsupported);
-                if let Some(lost) = lost {
-                    state = CheckState::Degraded;
-                    problems.push(CheckCause::LinkLost.error(lost));
-                } else {
-                    let Plan {
-                        steps,
-                        later,
-                        problems: found,
-                    } = plan;
-                    let drift = drift(steps.iter().chain(&later), Some(&matched.info.id));
-                    let is_finding = |problem: &Problem| problem.severity > Severity::Info;
-                    if drift.is_some() || found.iter().any(is_finding) {
-                        state = CheckState::Drifted;
-                    }
-                    problems.extend(found.into_iter().chain(drift));
-                }
+            PodVerdict::Lost(link) => {
+                state = CheckState::Degraded;
+                problems.push(CheckCause::LinkLost.error(link));
             }
+            PodVerdict::Drifted => {
+                state = CheckState::Drifted;
+                let steps = plan.steps.iter().chain(&plan.later);
+                let drift = drift(steps, Some(&matched.info.id));
+                problems.extend(plan.problems.into_iter().chain(drift));
+            }
+            PodVerdict::InSync => problems.extend(plan.problems),
         }
         let of_pod = problems.into_iter();
         self.problems
@@ -174,7 +163,7 @@ impl Findings<'_> {
 }
 
 /// One problem for all steps that a restore would take in a pod, or on the host.
-pub(crate) fn drift<T: ToString>(
+pub(crate) fn drift<T: Into<Object>>(
     mut steps: impl Iterator<Item = T>,
     pod: Option<&PodId>,
 ) -> Option<Problem> {

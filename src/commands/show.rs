@@ -7,6 +7,7 @@ use crate::context::Context;
 use crate::matching::Selection;
 use crate::model::problem::MatchingCause;
 use crate::model::{Bytes, Checkpoint, PodInfo, Problem};
+use crate::plan::PodVerdict;
 use crate::records::stored::{Stored, age, load, summary_of};
 use crate::refusal::Refusal;
 use crate::report::{self, Document, Exit, Extra, PodView, ShowView, State};
@@ -87,12 +88,10 @@ fn one(
     let mut steps = Vec::new();
     if let Some(compared) = compared {
         steps = compared.plan.lines();
-        state = match (&compared.lost, steps.is_empty()) {
-            (Some(_), _) => State::Degraded,
-            (None, false) => State::Drifted,
-            (None, true) => State::InSync,
-        };
-        extra.lost = compared.lost;
+        state = State::from(&compared.verdict);
+        if let PodVerdict::Lost(link) = compared.verdict {
+            extra.lost = Some(link);
+        }
         let of_plan = compared.plan.problems.into_iter();
         problems.extend(of_plan.map(|problem| problem.of(&info.id)));
     }

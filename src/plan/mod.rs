@@ -17,6 +17,7 @@ mod routes;
 pub mod snapshot_quality;
 mod step;
 mod traffic;
+mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,6 +28,7 @@ pub use crate::plan::cni_complete::complete;
 pub use host::host;
 pub use pod::{missing_links, pod};
 pub use step::{Change, Object, Rewrite, Step};
+pub use verdict::PodVerdict;
 
 /// The observation of one namespace.
 #[derive(Debug, Clone, Copy)]

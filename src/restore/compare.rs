@@ -6,8 +6,8 @@ use crate::inventory::visit::visit;
 use crate::kernel::state;
 use crate::matching::at_risk::PodDrivers;
 use crate::model::net::link::sysctl::Sysctls;
-use crate::model::{Code, NetState, Problem};
-use crate::plan::{self, HostLinks, Plan, link_ipv6, snapshot_quality};
+use crate::model::{NetState, Problem};
+use crate::plan::{self, HostLinks, Plan, PodVerdict, link_ipv6, snapshot_quality};
 use crate::records::matched::Matched;
 use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
@@ -21,14 +21,14 @@ pub(crate) struct Comparison {
     /// What the host has now that no restore could bring back.
     pub unsupported: Vec<Problem>,
     /// One for each matched pod, in their order.
-    pub pods: Vec<Result<Compared, Problem>>,
+    pub pods: Vec<Compared>,
 }
 
 /// What a pod has, beside what it should have.
 pub(crate) struct Compared {
+    pub verdict: PodVerdict,
+    /// Empty where the pod could not be observed.
     pub plan: Plan,
-    /// The link that is lost, if one is.
-    pub lost: Option<String>,
     /// What the pod has now that no restore could bring back.
     pub unsupported: Vec<Problem>,
     /// The drivers of its devices.
@@ -36,20 +36,23 @@ pub(crate) struct Compared {
 }
 
 impl Comparison {
-    /// Whether a restore would change anything, or cannot bring back everything.
+    /// Whether something is missing or differs on the host or in a pod.
     pub(crate) fn has_drift(&self) -> bool {
-        let drifted = |pod: &Result<Compared, Problem>| pod.as_ref().is_ok_and(Compared::has_drift);
-        let renamed = |problem: &Problem| problem.code() == Code::DeviceRenamed;
         !self.host.lines().is_empty()
-            || self.host.problems.iter().any(renamed)
-            || self.pods.iter().any(drifted)
+            || !self.links.renamed.is_empty()
+            || self.pods.iter().any(|pod| pod.verdict.is_drift())
     }
 }
 
 impl Compared {
-    /// Whether a restore would change the pod, or cannot bring back everything.
-    pub(crate) fn has_drift(&self) -> bool {
-        !self.plan.lines().is_empty() || self.plan.problems.iter().any(Problem::is_error)
+    /// A pod that could not be observed.
+    fn unknown(reason: Problem) -> Self {
+        Self {
+            verdict: PodVerdict::Unknown(reason),
+            plan: Plan::default(),
+            unsupported: Vec::new(),
+            drivers: PodDrivers::default(),
+        }
     }
 }
 
@@ -73,12 +76,15 @@ pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Compariso
         .map_err(|error| cannot_observe("host", &error))?;
     let observed = baseline.observed(&host.state, Some(&new_link));
     let (host_plan, links) = plan::host(&baseline.state, observed, &baseline.devices);
-    let compare = |matched: &mut Matched| matched.compare(host, &links, depth);
+    let compare = |matched: &mut Matched| {
+        let compared = matched.compare(host, &links, depth);
+        compared.unwrap_or_else(Compared::unknown)
+    };
     let pods = if matched.iter().all(|one| one.pod.is_seen()) {
         side_by_side::map(matched.iter_mut().collect(), compare)
     } else {
         let compared = visit(matched, compare).into_iter();
-        let unread = |error| Err(cannot_observe("netns", &error));
+        let unread = |error| Compared::unknown(cannot_observe("netns", &error));
         compared.map(|one| one.unwrap_or_else(unread)).collect()
     };
     Ok(Comparison {
@@ -120,12 +126,12 @@ impl Matched {
         links: &HostLinks,
         new_link: Option<&Sysctls>,
     ) -> (Compared, bool) {
-        let lost = snapshot_quality::loss(&self.wanted(state, links, &[]).0, state);
         let plan = self.plan(state, new_link, links, &[]);
         let begins_anew = plan.steps.iter().any(link_ipv6::begins_anew);
+        let (wanted, _) = self.wanted(state, links, &[]);
         let compared = Compared {
+            verdict: PodVerdict::new(&wanted, state, &plan),
             plan,
-            lost,
             unsupported: snapshot_quality::unsupported_in_pod(state),
             drivers: PodDrivers::default(),
         };

@@ -6,7 +6,7 @@ use crate::inventory::visit::visit;
 use crate::kernel::state;
 use crate::matching::Selection;
 use crate::model::{Checkpoint, NetState, PodInfo, Problem};
-use crate::plan::{HostLinks, Step};
+use crate::plan::{HostLinks, PodVerdict, Step};
 use crate::records::matched::Matched;
 use crate::records::rejected::Reason;
 use crate::records::stored::Stored;
@@ -84,13 +84,12 @@ fn inspect_surveyed(mut surveyed: Surveyed) -> Inspected {
     match compare(&mut surveyed, Depth::Complete) {
         Ok(Comparison { links, pods, .. }) => {
             inspected.settings = settings(&mut surveyed.matched[0], &links);
-            for pod in pods {
-                match pod {
-                    Ok(compared) => {
-                        inspected.runs = Some(true);
-                        inspected.compared = Some(compared);
-                    }
-                    Err(problem) => inspected.problems.push(problem.of(&id)),
+            for compared in pods {
+                if let PodVerdict::Unknown(problem) = compared.verdict {
+                    inspected.problems.push(problem.of(&id));
+                } else {
+                    inspected.runs = Some(true);
+                    inspected.compared = Some(compared);
                 }
             }
         }

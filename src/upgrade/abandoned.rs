@@ -12,6 +12,7 @@ use crate::matching::Selection;
 use crate::model::problem::CheckCause;
 use crate::model::window::{Phase, PhaseName, WindowPod};
 use crate::model::{PodId, Problem, State, Window};
+use crate::plan::PodVerdict;
 use crate::records::contest::CNI_CACHE;
 use crate::records::prepare;
 use crate::records::prepare::{Source, prepare};
@@ -235,25 +236,28 @@ fn states(config: &Config, store: &Store) -> Result<States, Refusal> {
     states.problems.extend(drift(host, None));
     for (matched, compared) in surveyed.matched.iter().zip(comparison.pods) {
         let id = &matched.info.id;
-        let (state, problem) = state(compared, id);
-        states.pods.push((id.clone(), state));
+        states
+            .pods
+            .push((id.clone(), State::from(&compared.verdict)));
+        let problems = why(compared, id).into_iter();
         states
             .problems
-            .extend(problem.map(|problem| problem.of(id)));
+            .extend(problems.map(|problem| problem.of(id)));
     }
     Ok(states)
 }
 
-fn state(compared: Result<Compared, Problem>, id: &PodId) -> (State, Option<Problem>) {
-    match compared {
-        Err(problem) => (State::Failed, Some(problem)),
-        Ok(Compared {
-            lost: Some(lost), ..
-        }) => (State::Degraded, Some(CheckCause::LinkLost.error(lost))),
-        Ok(Compared { plan, .. }) => match drift(plan.lines().into_iter(), Some(id)) {
-            Some(problem) => (State::Drifted, Some(problem.into_error())),
-            None => (State::InSync, None),
-        },
+/// Why a pod is not in sync.
+fn why(compared: Compared, id: &PodId) -> Vec<Problem> {
+    match compared.verdict {
+        PodVerdict::InSync => Vec::new(),
+        PodVerdict::Unknown(problem) => vec![problem],
+        PodVerdict::Lost(link) => vec![CheckCause::LinkLost.error(link)],
+        PodVerdict::Drifted => {
+            let steps = drift(compared.plan.lines().into_iter(), Some(id));
+            let findings = compared.plan.findings().cloned();
+            findings.chain(steps.map(Problem::into_error)).collect()
+        }
     }
 }
 

@@ -13,6 +13,7 @@ mod losses;
 mod matching;
 #[path = "../common/numbers.rs"]
 mod numbers;
+mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 

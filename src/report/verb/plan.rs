@@ -6,6 +6,7 @@ use super::Screen;
 use super::pods::{PodColumn, count_in, framed, last_line, listed, steps, steps_of_host};
 use crate::model::problem::{Cause, PlanCause};
 use crate::model::{Code, Exit, PodId, Problem, State};
+use crate::plan::PodVerdict;
 use crate::records::matched::Matched;
 use crate::records::survey::{Lost, Surveyed};
 use crate::report::document::{Document, NodeView, PodView};
@@ -56,24 +57,16 @@ pub(crate) fn drift(
     Document::of(node, pods, problems).exits(exit)
 }
 
-fn pod(matched: &Matched, compared: Result<Compared, Problem>) -> (PodView, Vec<Problem>) {
-    let summary = matched.summary();
-    match compared {
-        Ok(compared) => {
-            let state = if compared.has_drift() {
-                State::Drifted
-            } else {
-                State::InSync
-            };
-            let mut view = PodView::new(summary, state);
-            view.steps = compared.plan.lines();
-            let mut problems = compared.plan.problems;
-            // A restore of what is missing now does not need these, so it would not fail.
-            problems.extend(compared.unsupported.into_iter().map(Problem::demoted));
-            (view, problems)
-        }
-        Err(problem) => (PodView::new(summary, State::Failed), vec![problem]),
+fn pod(matched: &Matched, compared: Compared) -> (PodView, Vec<Problem>) {
+    let mut view = PodView::new(matched.summary(), State::from(&compared.verdict));
+    if let PodVerdict::Unknown(problem) = compared.verdict {
+        return (view, vec![problem]);
     }
+    view.steps = compared.plan.lines();
+    let mut problems = compared.plan.problems;
+    // A restore of what is missing now does not need these, so it would not fail.
+    problems.extend(compared.unsupported.into_iter().map(Problem::demoted));
+    (view, problems)
 }
 
 /// Printed with `--quiet` too: it is what the command is for.
@@ -115,11 +108,11 @@ fn columns<'a>() -> Vec<PodColumn<'a>> {
 
 /// The devices of the host that are missing, and how many pods cannot be planned without them.
 fn missing_devices(document: &Document) -> Option<String> {
-    let devices: Vec<&str> = document
+    let devices: Vec<String> = document
         .problems
         .iter()
         .filter(|problem| matches!(*problem.cause, Cause::Plan(PlanCause::DeviceMissing { .. })))
-        .map(|problem| problem.object.as_str())
+        .map(|problem| problem.object.to_string())
         .collect();
     let waits = |problem: &&Problem| problem.code() == Code::ParentMissing;
     let waiting: BTreeSet<&PodId> = document
@@ -147,14 +140,14 @@ pub(super) fn words(document: &Document) -> String {
     let steps: usize = pods.iter().sum();
     let unknown = others([(
         count_in(document, |state| {
-            !state.is_good() && state != State::Drifted
+            !state.is_good() && !matches!(state, State::Drifted | State::Degraded)
         }),
         "not compared",
     )]);
     let missing = missing_devices(document);
     let is_renamed = |problem: &&Problem| problem.code() == Code::DeviceRenamed;
     let renamed = document.problems.iter().find(is_renamed);
-    let renamed = renamed.map(|problem| problem.object.as_str());
+    let renamed = renamed.map(|problem| problem.object.to_string());
     if host + steps == 0 {
         return match document.exit {
             _ if missing.is_some() => format!("cannot plan: {}", missing.unwrap_or_default()),

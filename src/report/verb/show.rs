@@ -83,6 +83,9 @@ fn now(pod: &PodView, show: &ShowView) -> String {
             )
         }
         (Some(true), None, State::InSync) => "running, has everything that is stored".to_owned(),
+        (Some(true), None, _) if pod.steps.is_empty() => {
+            format!("running, differs from what is stored. Run `netfix diff {id}`")
+        }
         (Some(true), None, _) => {
             let steps = count(pod.steps.len(), "step");
             format!("running, differs in {steps}. Run `netfix diff {id}`")

@@ -102,7 +102,7 @@ pub(super) fn problems(view: &ReportView) -> Table<'_, &Problem> {
         }),
         ProblemColumn::new("What", KEPT, |problem| problem.message()).content(|problem| {
             html! {
-                @if !problem.object.is_empty() { span.object { (escape(&problem.object)) } ": " }
+                @if !problem.object.is_empty() { span.object { (escape(&problem.object.text())) } ": " }
                 (escape(&problem.message()))
             }
         }),

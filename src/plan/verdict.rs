@@ -1,0 +1,62 @@
+//! When a pod is in sync with its checkpoint, when it has drifted, and when it is lost: the one rule for all commands.
+
+use crate::model::{NetState, Problem, Severity, State};
+use crate::plan::{Plan, snapshot_quality};
+
+/// A running pod beside its checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PodVerdict {
+    /// The pod has everything that the checkpoint describes.
+    InSync,
+    /// A restore would change the pod now or once a link has carrier, or there is a difference that it cannot remove.
+    Drifted,
+    /// This link is gone or down, or has lost all its addresses.
+    Lost(String),
+    /// The pod could not be observed, for this reason.
+    Unknown(Problem),
+}
+
+impl PodVerdict {
+    /// The verdict on a pod that should have `wanted` and has `now`, with the plan from one to the other. A surplus
+    /// object, which a restore keeps, is no drift.
+    #[must_use]
+    pub fn new(wanted: &NetState, now: &NetState, plan: &Plan) -> Self {
+        if let Some(link) = snapshot_quality::loss(wanted, now) {
+            return Self::Lost(link);
+        }
+        let has_steps = !plan.steps.is_empty() || !plan.later.is_empty();
+        if has_steps || plan.findings().next().is_some() {
+            Self::Drifted
+        } else {
+            Self::InSync
+        }
+    }
+
+    /// Whether something is missing or differs.
+    pub(crate) fn is_drift(&self) -> bool {
+        match self {
+            Self::Drifted | Self::Lost(_) => true,
+            Self::InSync | Self::Unknown(_) => false,
+        }
+    }
+}
+
+/// The word for it in documents and records.
+impl From<&PodVerdict> for State {
+    fn from(verdict: &PodVerdict) -> Self {
+        match verdict {
+            PodVerdict::InSync => Self::InSync,
+            PodVerdict::Drifted => Self::Drifted,
+            PodVerdict::Lost(_) => Self::Degraded,
+            PodVerdict::Unknown(_) => Self::Failed,
+        }
+    }
+}
+
+impl Plan {
+    /// The differences that matter, for which there is no step.
+    pub(crate) fn findings(&self) -> impl Iterator<Item = &Problem> {
+        let is_finding = |problem: &&Problem| problem.severity > Severity::Info;
+        self.problems.iter().filter(is_finding)
+    }
+}
