@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use netfix::cli::{self, Cli, Color, Command, Global};
-use netfix::commands::{self, Outcome};
+use netfix::commands::{self, Reply};
 use netfix::context::Context;
 use netfix::journal::{self, Ended};
 use netfix::progress::Progress;
@@ -44,11 +44,11 @@ fn run(cli: &Cli) -> u8 {
         journal::begins(cli.command.name());
     }
     let mut context = context(cli, style);
-    let outcome = commands::run(&cli.command, &mut context);
+    let reply = commands::run(&cli.command, &mut context);
     context.progress.notice(Progress::Done);
-    let document = match outcome {
-        Outcome::Document(document) => document,
-        Outcome::Printed(code) => return code,
+    let document = match reply {
+        Reply::Document(document) => document,
+        Reply::Printed(code) => return code,
     };
     journal::ends(&Ended {
         command: document.command.word(),

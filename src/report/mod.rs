@@ -1,6 +1,7 @@
 //! What commands answer: one document, rendered as JSON or for people, and progress as events. Sentences and tables are
 //! made here and nowhere else.
 
+mod answered;
 mod docs;
 mod document;
 mod fleet;
@@ -9,6 +10,7 @@ mod metrics;
 mod page;
 mod problems;
 mod progress;
+mod screen;
 mod style;
 mod table;
 mod text;
@@ -30,8 +32,8 @@ pub use fleet::page::page as fleet_page;
 pub use fleet::{FleetView, NodeDocument, NodeResult};
 pub(crate) use metrics::{OpenWindow, Surroundings, metrics};
 pub use progress::{cannot_enter_host, cannot_start, line, listener, waits_for_lock};
+use screen::Screen;
 pub use style::{Detail, Form, Style, is_utf8, width};
-use verb::Screen;
 pub(crate) use verb::check::check;
 pub(crate) use verb::plan::drift;
 pub(crate) use verb::restore::restore;

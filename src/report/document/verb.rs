@@ -1,14 +1,14 @@
 //! The commands that have a document.
 
-use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 macro_rules! verbs {
     ($($(#[$meta:meta])* $verb:ident = $word:literal,)*) => {
         /// A command that answers with a document.
-        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+        #[serde(rename_all = "lowercase")]
         pub enum Verb {
             $($(#[$meta])* $verb,)*
         }
@@ -64,12 +64,6 @@ verbs! {
     Prune = "prune",
 }
 
-impl fmt::Display for Verb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
-    }
-}
-
 impl FromStr for Verb {
     type Err = String;
 
@@ -78,11 +72,5 @@ impl FromStr for Verb {
         known
             .copied()
             .ok_or_else(|| format!("{text} has no document"))
-    }
-}
-
-impl Serialize for Verb {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.word())
     }
 }

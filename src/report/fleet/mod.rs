@@ -81,7 +81,7 @@ pub struct FleetView {
 }
 
 /// One document.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct NodeResult {
     /// The file that has it.
     pub file: String,
@@ -159,13 +159,7 @@ impl NodeDocument {
             hostname: self.hostname().cloned(),
             verdict: NO_REPORT.to_owned(),
             exit: self.exit,
-            window: None,
-            started: None,
-            pods: 0,
-            pods_well: 0,
-            worst_outage_ms: None,
-            median_outage_ms: None,
-            pause_ms: None,
+            ..NodeResult::default()
         };
         if let Some(report) = &self.report {
             let computed = &report.computed;
@@ -237,7 +231,7 @@ impl FleetView {
             let is_same = |group: &ProblemGroup| {
                 group.severity == problem.severity && group.code == problem.code
             };
-            if !self.problems.iter().any(is_same) {
+            let place = self.problems.iter().position(is_same).unwrap_or_else(|| {
                 self.problems.push(ProblemGroup {
                     severity: problem.severity.clone(),
                     code: problem.code.clone(),
@@ -245,26 +239,21 @@ impl FleetView {
                     nodes: BTreeSet::new(),
                     example: problem.text(),
                 });
-            }
-            if let Some(group) = self.problems.iter_mut().find(|group| is_same(group)) {
-                group.count += 1;
-                group.nodes.insert(node.to_owned());
-            }
+                self.problems.len() - 1
+            });
+            self.problems[place].count += 1;
+            self.problems[place].nodes.insert(node.to_owned());
         }
     }
 
     fn add_drivers(&mut self, node: &str, document: &NodeDocument) {
         let reports = document.report.iter();
         for nic in reports.flat_map(|report| report.nics.iter().flatten()) {
-            let Some((before, driver)) = nic
-                .before
-                .as_ref()
-                .and_then(|one| Some((one, one.driver.clone()?)))
-            else {
+            let Some(before) = nic.before.as_ref().filter(|nic| nic.driver.is_some()) else {
                 continue;
             };
             let change = DriverChange {
-                driver,
+                driver: before.driver.clone().unwrap_or_default(),
                 before: version(before),
                 after: nic.after.as_ref().map(version),
                 nics: 0,

@@ -4,11 +4,11 @@ use maud::html;
 
 use super::{DriverChange, FleetView, NodeResult, ProblemGroup};
 use crate::report::style::{Style, Tone};
-use crate::report::table::{Cell, Column, KEPT, Table};
+use crate::report::table::{Cell, Column, KEPT, Medium, Table};
 use crate::report::text::{count, escape, join, milliseconds_or_dash, or_dash, part};
 
 type NodeColumn<'a> = Column<'a, &'a NodeResult>;
-type ProblemColumn<'a> = Column<'a, &'a ProblemGroup>;
+type GroupColumn<'a> = Column<'a, &'a ProblemGroup>;
 type DriverColumn<'a> = Column<'a, &'a DriverChange>;
 
 /// Nodes, problems and drivers, each as a table.
@@ -52,25 +52,26 @@ pub(super) fn nodes(view: &FleetView) -> Table<'_, &NodeResult> {
 
 pub(super) fn problems(view: &FleetView) -> Table<'_, &ProblemGroup> {
     let columns = [
-        ProblemColumn::new("Severity", KEPT, |group| group.severity.clone()),
-        ProblemColumn::new("Code", KEPT, |group| group.code.clone())
-            .heads_rows()
-            .content(|group| html! { code { (escape(&group.code)) } }),
-        ProblemColumn::right("Nodes", KEPT, |group| group.nodes.len()).only_on_terminal(),
-        ProblemColumn::right("Count", 2, |group| group.count).page_title("Number"),
-        ProblemColumn::new("Nodes", KEPT, |group| {
+        GroupColumn::new("Severity", KEPT, |group| group.severity.clone()),
+        GroupColumn::new("Code", KEPT, |group| {
+            Cell::from(&group.code).on_page(html! { code { (escape(&group.code)) } })
+        })
+        .heads_rows(),
+        GroupColumn::right("Nodes", KEPT, |group| group.nodes.len()).only_on(Medium::Terminal),
+        GroupColumn::right("Count", 2, |group| group.count).page_title("Number"),
+        GroupColumn::new("Nodes", KEPT, |group| {
             format!(
                 "{}: {}",
                 count(group.nodes.len(), "node"),
                 join(&group.nodes, ", ")
             )
         })
-        .only_on_page(),
-        ProblemColumn::new("Example", 1, |group| {
+        .only_on(Medium::Page),
+        GroupColumn::new("Example", 1, |group| {
             let node = group.nodes.first().map(String::as_str);
-            format!("{}: {}", node.unwrap_or_default(), group.example)
-        })
-        .content(|group| html! { (escape(&group.example)) }),
+            let text = format!("{}: {}", node.unwrap_or_default(), group.example);
+            Cell::from(text).on_page(html! { (escape(&group.example)) })
+        }),
     ];
     Table::new(columns, &view.problems)
 }
@@ -83,8 +84,10 @@ pub(super) fn drivers(view: &FleetView) -> Table<'_, &DriverChange> {
             change.after.clone().unwrap_or_else(|| "missing".to_owned())
         }),
         DriverColumn::right("NICs", 1, |change| change.nics),
-        DriverColumn::right("Nodes", 1, |change| change.nodes.len())
-            .content(|change| html! { (escape(&join(&change.nodes, ", "))) }),
+        DriverColumn::right("Nodes", 1, |change| {
+            let names = escape(&join(&change.nodes, ", "));
+            Cell::from(change.nodes.len()).on_page(html! { (names) })
+        }),
     ];
     Table::new(columns, &view.drivers).marked(|change| change.after.is_none().then_some(Tone::Bad))
 }

@@ -2,31 +2,26 @@
 
 use maud::{Markup, html};
 
-use super::{Cell, NUMBER, OnPage, Table};
+use super::{Cell, Column, Medium, NUMBER, Table};
 use crate::report::style::Tone;
 
 impl<R> Table<'_, R> {
     /// For a page.
     pub(in crate::report) fn sheet(&self, class: Option<&str>, caption: &str) -> Markup {
-        let columns = self.columns.iter();
-        let shown: Vec<_> = columns
-            .filter_map(|column| Some((column, column.on_page.as_ref()?)))
-            .collect();
+        let columns = || {
+            self.columns
+                .iter()
+                .filter(|column| column.medium != Medium::Terminal)
+        };
         html! {
             div.sheet {
                 table class=[class] {
                     caption { (caption) }
-                    thead {
-                        tr {
-                            @for (_, page) in &shown {
-                                th class=[page.class.filter(|class| *class == NUMBER)] scope="col" { (page.title) }
-                            }
-                        }
-                    }
+                    thead { tr { @for column in columns() { (head(column)) } } }
                     tbody {
                         @for row in &self.rows {
-                            tr class=[(self.tone)(row).map(Tone::class)] {
-                                @for (column, page) in &shown { (page.cell(row, &(column.cell)(row))) }
+                            tr class=[(self.mark)(row).map(Tone::class)] {
+                                @for column in columns() { (column.on_row(row)) }
                             }
                         }
                     }
@@ -36,20 +31,18 @@ impl<R> Table<'_, R> {
     }
 }
 
-impl<R> OnPage<'_, R> {
-    fn cell(&self, row: &R, cell: &Cell) -> Markup {
-        let content = (self.content)(row, cell);
+fn head<R>(column: &Column<'_, R>) -> Markup {
+    let class = column.class.filter(|class| *class == NUMBER);
+    html! { th class=[class] scope="col" { (column.page_title) } }
+}
+
+impl<R> Column<'_, R> {
+    fn on_row(&self, row: &R) -> Markup {
+        let Cell { text, markup, .. } = (self.cell)(row);
+        let content = markup.unwrap_or_else(|| html! { (text) });
         html! {
             @if self.heads_rows { th class=[self.class] scope="row" { (content) } }
             @else { td class=[self.class] { (content) } }
         }
-    }
-}
-
-/// A word, marked if it has a tone.
-pub(super) fn badge(cell: &Cell) -> Markup {
-    let Cell { text, tone } = cell;
-    html! {
-        @if let Some(tone) = tone { span class={ "badge " (tone.class()) } { (text) } } @else { (text) }
     }
 }

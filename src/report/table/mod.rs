@@ -1,14 +1,12 @@
 //! Tables, each described once: its columns and rows. `terminal` and `html` render them.
 
 mod html;
-mod terminal;
+pub(super) mod terminal;
 
 use maud::{Markup, html};
 
 use crate::report::style::Tone;
 use crate::report::text::escape;
-
-pub(super) use terminal::cut;
 
 /// The rank of a column that is never left out.
 pub(super) const KEPT: u8 = 0;
@@ -18,29 +16,53 @@ pub(super) const WIDE: u8 = u8::MAX;
 /// On a page: the class of numbers, whose title is at the right too.
 pub(super) const NUMBER: &str = "number";
 
+type Of<'a, R, T> = Box<dyn Fn(&R) -> T + 'a>;
+
 /// Rows in columns, for the terminal and for an HTML page.
 pub(super) struct Table<'a, R> {
     columns: Vec<Column<'a, R>>,
     rows: Vec<R>,
-    tone: Box<dyn Fn(&R) -> Option<Tone> + 'a>,
+    /// On a page: how a row is marked.
+    mark: Of<'a, R, Option<Tone>>,
+}
+
+impl<'a, R> Table<'a, R> {
+    pub(super) fn new(
+        columns: impl Into<Vec<Column<'a, R>>>,
+        rows: impl IntoIterator<Item = R>,
+    ) -> Self {
+        Self {
+            columns: columns.into(),
+            rows: rows.into_iter().collect(),
+            mark: Box::new(|_| None),
+        }
+    }
+
+    /// On a page: with marked rows.
+    pub(super) fn marked(mut self, mark: impl Fn(&R) -> Option<Tone> + 'a) -> Self {
+        self.mark = Box::new(mark);
+        self
+    }
+}
+
+/// Where a column is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Medium {
+    Both,
+    Terminal,
+    Page,
 }
 
 /// One column: of the others, that with the highest rank is left out first on a terminal.
 pub(super) struct Column<'a, R> {
     title: &'static str,
     rank: u8,
+    cell: Of<'a, R, Cell>,
     is_right: bool,
-    cell: Box<dyn Fn(&R) -> Cell + 'a>,
-    on_terminal: bool,
-    on_page: Option<OnPage<'a, R>>,
-}
-
-/// What is different on a page.
-struct OnPage<'a, R> {
-    title: &'static str,
+    medium: Medium,
+    page_title: &'static str,
     class: Option<&'static str>,
     heads_rows: bool,
-    content: Box<dyn Fn(&R, &Cell) -> Markup + 'a>,
 }
 
 impl<'a, R> Column<'a, R> {
@@ -49,20 +71,19 @@ impl<'a, R> Column<'a, R> {
         rank: u8,
         cell: impl Fn(&R) -> C + 'a,
     ) -> Self {
-        let on_page = OnPage {
-            title,
-            class: None,
-            heads_rows: false,
-            content: Box::new(|_, cell| html! { (cell.text) }),
-        };
         Self {
             title,
             rank,
-            is_right: false,
             cell: Box::new(move |row| cell(row).into()),
-            on_terminal: true,
-            // What only a wide terminal shows is not on the page.
-            on_page: (rank != WIDE).then_some(on_page),
+            is_right: false,
+            medium: if rank == WIDE {
+                Medium::Terminal
+            } else {
+                Medium::Both
+            },
+            page_title: title,
+            class: None,
+            heads_rows: false,
         }
     }
 
@@ -78,59 +99,37 @@ impl<'a, R> Column<'a, R> {
         }
     }
 
-    fn with(mut self, change: impl FnOnce(&mut OnPage<'a, R>)) -> Self {
-        if let Some(page) = &mut self.on_page {
-            change(page);
-        }
+    /// Only there: the other has another column instead.
+    pub(super) fn only_on(mut self, medium: Medium) -> Self {
+        self.medium = medium;
         self
     }
 
-    /// The page has another column instead.
-    pub(super) fn only_on_terminal(self) -> Self {
-        Self {
-            on_page: None,
-            ..self
-        }
-    }
-
-    /// The terminal has another column instead.
-    pub(super) fn only_on_page(self) -> Self {
-        Self {
-            on_terminal: false,
-            ..self
-        }
-    }
-
     /// On a page: another title.
-    pub(super) fn page_title(self, title: &'static str) -> Self {
-        self.with(|page| page.title = title)
+    pub(super) fn page_title(mut self, title: &'static str) -> Self {
+        self.page_title = title;
+        self
     }
 
     /// On a page: the class of its cells.
-    pub(super) fn class(self, class: &'static str) -> Self {
-        self.with(|page| page.class = Some(class))
+    pub(super) fn class(mut self, class: &'static str) -> Self {
+        self.class = Some(class);
+        self
     }
 
     /// On a page: its cell is the heading of the row.
-    pub(super) fn heads_rows(self) -> Self {
-        self.with(|page| page.heads_rows = true)
-    }
-
-    /// On a page: this instead of the text.
-    pub(super) fn content(self, content: impl Fn(&R) -> Markup + 'a) -> Self {
-        self.with(|page| page.content = Box::new(move |row, _| content(row)))
-    }
-
-    /// On a page: a word with a tone is a badge.
-    pub(super) fn badges(self) -> Self {
-        self.with(|page| page.content = Box::new(|_, cell| html::badge(cell)))
+    pub(super) fn heads_rows(mut self) -> Self {
+        self.heads_rows = true;
+        self
     }
 }
 
-/// A word of a table.
+/// The content of a table's cell.
 pub(super) struct Cell {
     text: String,
     tone: Option<Tone>,
+    /// What a page has instead of the text.
+    markup: Option<Markup>,
 }
 
 impl<T: ToString> From<T> for Cell {
@@ -138,6 +137,7 @@ impl<T: ToString> From<T> for Cell {
         Self {
             text: escape(&text.to_string()),
             tone: None,
+            markup: None,
         }
     }
 }
@@ -149,24 +149,18 @@ impl Cell {
             ..Self::from(text)
         }
     }
-}
 
-impl<'a, R> Table<'a, R> {
-    pub(super) fn new(
-        columns: impl Into<Vec<Column<'a, R>>>,
-        rows: impl IntoIterator<Item = R>,
-    ) -> Self {
-        Self {
-            columns: columns.into(),
-            rows: rows.into_iter().collect(),
-            tone: Box::new(|_| None),
-        }
+    /// A word that is a badge on a page.
+    pub(super) fn badge(text: impl ToString, tone: Tone) -> Self {
+        let cell = Self::toned(text, Some(tone));
+        let badge = html! { span class={ "badge " (tone.class()) } { (cell.text) } };
+        cell.on_page(badge)
     }
 
-    /// On a page: rows that are marked.
-    pub(super) fn marked(self, tone: impl Fn(&R) -> Option<Tone> + 'a) -> Self {
+    /// On a page: this instead of the text.
+    pub(super) fn on_page(self, markup: Markup) -> Self {
         Self {
-            tone: Box::new(tone),
+            markup: Some(markup),
             ..self
         }
     }

@@ -5,7 +5,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, CellAlignment, Color, ContentArrangement};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::{Cell, Column, KEPT, Table, WIDE};
+use super::{Cell, Column, KEPT, Medium, Table, WIDE};
 use crate::report::style::{Form, Style, Tone};
 
 /// Spaces between two columns.
@@ -19,10 +19,10 @@ impl<R> Table<'_, R> {
         if self.rows.is_empty() {
             return String::new();
         }
-        let is_shown = |rank| style.form == Form::Wide || rank != WIDE;
+        let is_wide = style.form == Form::Wide;
         let columns = self.columns.iter();
         let mut shown: Vec<Filled<'_, R>> = columns
-            .filter(|column| column.on_terminal && is_shown(column.rank))
+            .filter(|column| column.medium != Medium::Page && (is_wide || column.rank != WIDE))
             .map(|column| Filled::new(column, &self.rows, style))
             .collect();
         fit(&mut shown, style.table_width());
@@ -41,9 +41,9 @@ struct Filled<'a, R> {
 impl<'a, R> Filled<'a, R> {
     fn new(column: &'a Column<'a, R>, rows: &[R], style: Style) -> Self {
         let cell = |row: &R| {
-            let Cell { text, tone } = (column.cell)(row);
-            let text = style.encode(&text).into_owned();
-            Cell { text, tone }
+            let cell = (column.cell)(row);
+            let text = style.encode(&cell.text).into_owned();
+            Cell { text, ..cell }
         };
         let cells: Vec<Cell> = rows.iter().map(cell).collect();
         let longest = cells.iter().map(|cell| cell.text.width()).max();

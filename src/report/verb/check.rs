@@ -2,13 +2,13 @@
 
 use jiff::Timestamp;
 
-use super::Screen;
 use super::pods::{listed, stored};
 use crate::check::{Checked, CheckedPod};
 use crate::model::{Code, PodId, PodInfo, Problem, Severity, State};
 use crate::refusal::Refusal;
 use crate::report::document::{CheckStatus, CheckView, Document, Extra, NodeView, PodView};
 use crate::report::problems;
+use crate::report::screen::Screen;
 use crate::report::style::{Form, Style, Tone};
 use crate::report::text::{ago, count, join, others};
 

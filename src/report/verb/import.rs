@@ -1,9 +1,9 @@
 //! `import`: which checkpoints were taken over.
 
-use super::Screen;
 use super::pods::{self, count_in, listed, stored};
 use crate::model::State;
 use crate::report::document::Document;
+use crate::report::screen::Screen;
 use crate::report::style::Style;
 use crate::report::text::{count, others};
 

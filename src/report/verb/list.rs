@@ -1,9 +1,9 @@
 //! `list`: what is stored, and in which generations.
 
-use super::Screen;
 use super::pods::{self, count_in, sorted, stored};
 use crate::model::State;
 use crate::report::document::{Document, Extra, GenerationView};
+use crate::report::screen::Screen;
 use crate::report::style::{Style, Tone};
 use crate::report::table::{Cell, Column, KEPT, Table};
 use crate::report::text::{ago, count, or_dash, others};
@@ -11,12 +11,10 @@ use crate::report::text::{ago, count, or_dash, others};
 pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
     match &document.extra {
         Some(Extra::Generations(_)) if style.is_quiet() => Screen::default(),
-        Some(Extra::Generations(all)) => Screen {
-            body: generations(all, style),
-            last: (!document.is_refused())
-                .then(|| style.paint(&count(all.len(), "generation"), Tone::Good)),
-            ..Screen::default()
-        },
+        Some(Extra::Generations(all)) => {
+            let last = style.paint(&count(all.len(), "generation"), Tone::Good);
+            Screen::new(generations(all, style), last)
+        }
         _ => {
             let table = stored(sorted(&document.pods), style);
             pods::screen(document, &table, &words(document), style)

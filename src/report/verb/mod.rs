@@ -17,31 +17,17 @@ pub(super) mod verify;
 
 use crate::check::CheckState;
 use crate::gateways::Reachability;
-use crate::model::{Problem, State};
+use crate::model::State;
 use crate::report::document::{Document, Verb};
+use crate::report::screen::Screen;
 use crate::report::style::{Form, Style};
 use crate::restore::RestoreState;
 use crate::snapshot::SnapshotState;
 
-/// What is printed of a document.
-#[derive(Default)]
-pub(super) struct Screen<'a> {
-    /// The tables and facts on stdout.
-    pub body: String,
-    /// The problems in it, which are not repeated on stderr.
-    pub listed: &'a [Problem],
-    /// The overall result.
-    pub last: Option<String>,
-}
-
 /// The screen of a command.
 pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
     if style.form == Form::Name {
-        let body = pods::names(document);
-        return Screen {
-            body,
-            ..Screen::default()
-        };
+        return Screen::new(pods::names(document), None);
     }
     match document.command {
         Verb::Snapshot => snapshot::screen(document, style),

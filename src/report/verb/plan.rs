@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::Screen;
 use super::pods::{PodColumn, count_in, framed, last_line, listed, steps, steps_of_host};
 use crate::model::problem::{Cause, PlanCause};
 use crate::model::{Code, Exit, PodId, Problem, State};
@@ -11,6 +10,7 @@ use crate::records::matched::Matched;
 use crate::records::survey::{Lost, Surveyed};
 use crate::report::document::{Document, NodeView, PodView};
 use crate::report::problems::FEW;
+use crate::report::screen::Screen;
 use crate::report::style::Style;
 use crate::report::table::Table;
 use crate::report::text::{count, list_or_dash, others, part};
@@ -74,11 +74,8 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
     if document.is_refused() {
         return Screen::default();
     }
-    Screen {
-        body: body(document, style),
-        last: Some(last_line(document, &words(document), style)),
-        ..Screen::default()
-    }
+    let last = last_line(document, &words(document), style);
+    Screen::new(body(document, style), last)
 }
 
 /// What `plan` and `diff` print: the steps of a few pods, one line for each of many.

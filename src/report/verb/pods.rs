@@ -1,9 +1,9 @@
 //! What the screens of several commands have in common: tables of pods, and steps. What needs attention is listed; pods that are
 //! well only with `-v` and `-o wide`.
 
-use super::Screen;
 use crate::model::{Interface, State};
 use crate::report::document::{Document, PodView};
+use crate::report::screen::Screen;
 use crate::report::style::{Style, Tone};
 use crate::report::table::{Cell, Column, KEPT, Table, WIDE};
 use crate::report::text::{ago, bounded, by_name, escape, join, lines, list_or_dash, or_dash};
@@ -53,11 +53,8 @@ pub(super) fn screen<'a, R>(
     } else {
         String::new()
     };
-    Screen {
-        body: steps + &table.text(style),
-        last: Some(last_line(document, words, style)),
-        ..Screen::default()
-    }
+    let last = last_line(document, words, style);
+    Screen::new(steps + &table.text(style), last)
 }
 
 /// One pod a line.
@@ -119,11 +116,11 @@ impl PodRow for &PodView {
     }
 }
 
-type Stored<'a> = (&'a PodView, Option<&'a Interface>);
-type StoredColumn<'a> = Column<'a, Stored<'a>>;
+type StoredRow<'a> = (&'a PodView, Option<&'a Interface>);
+type StoredColumn<'a> = Column<'a, StoredRow<'a>>;
 
 /// One row per interface; for a pod without one, a row of its own.
-impl PodRow for Stored<'_> {
+impl PodRow for StoredRow<'_> {
     fn pod(&self) -> &PodView {
         self.0
     }
@@ -145,7 +142,7 @@ pub(super) fn framed<'a, R: PodRow + 'a, const N: usize>(
 }
 
 /// What is stored of these pods.
-pub(super) fn stored<'a>(pods: Vec<&'a PodView>, style: Style) -> Table<'a, Stored<'a>> {
+pub(super) fn stored<'a>(pods: Vec<&'a PodView>, style: Style) -> Table<'a, StoredRow<'a>> {
     // How long ago a snapshot confirmed the checkpoint.
     let verified = move |pod: &PodView| Some(ago(pod.seen.as_deref()?.parse().ok()?, style.now));
     let columns = framed([

@@ -1,16 +1,15 @@
 //! `prune`: which generations were removed.
 
-use super::Screen;
 use crate::report::document::{Document, Extra, KeptView};
+use crate::report::screen::Screen;
 use crate::report::style::{Style, Tone};
 use crate::report::text::join;
 
 pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
     match &document.extra {
-        Some(Extra::Kept(kept)) if !document.is_refused() && !style.is_quiet() => Screen {
-            last: Some(style.paint(&words(kept), Tone::Good)),
-            ..Screen::default()
-        },
+        Some(Extra::Kept(kept)) if !document.is_refused() && !style.is_quiet() => {
+            Screen::new(String::new(), style.paint(&words(kept), Tone::Good))
+        }
         _ => Screen::default(),
     }
 }

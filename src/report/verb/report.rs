@@ -1,8 +1,8 @@
 //! `report` and `wait`: the record of a window, a list of windows, or the documents of many nodes.
 
-use super::Screen;
 use crate::report::document::{Document, Extra};
 use crate::report::fleet;
+use crate::report::screen::Screen;
 use crate::report::style::{Style, Tone};
 use crate::report::text::count;
 use crate::report::window::terminal;
@@ -12,17 +12,16 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
     match &document.extra {
         // Printed with `--quiet` too.
         Some(Extra::Report(view)) => window(view, style),
-        Some(Extra::Fleet(view)) => Screen {
-            body: fleet::tables::text(view, style),
-            last: Some(fleet::tables::verdict(view, style)),
-            ..Screen::default()
-        },
-        Some(Extra::Windows(all)) if !style.is_quiet() => Screen {
-            body: terminal::list(all, style),
-            last: (!document.is_refused())
-                .then(|| style.paint(&count(all.len(), "window"), Tone::Good)),
-            ..Screen::default()
-        },
+        Some(Extra::Fleet(view)) => Screen::new(
+            fleet::tables::text(view, style),
+            fleet::tables::verdict(view, style),
+        ),
+        Some(Extra::Windows(all)) if !style.is_quiet() => {
+            let last = style.paint(&count(all.len(), "window"), Tone::Good);
+            // Not if a record cannot be read.
+            let last = Some(last).filter(|_| document.exit == 0);
+            Screen::new(terminal::list(all, style), last)
+        }
         _ => Screen::default(),
     }
 }

@@ -1,10 +1,10 @@
 //! `restore`: the links of each pod before and after, and how many pods were restored.
 
-use super::Screen;
 use super::pods::{self, PodColumn, count_in, framed, listed};
 use crate::model::{Exit, IfName, State};
 use crate::plan::Step;
 use crate::report::document::{Document, NodeView, PodView};
+use crate::report::screen::Screen;
 use crate::report::style::Style;
 use crate::report::table::Table;
 use crate::report::text::{count, list_or_dash, or_dash, others, part};

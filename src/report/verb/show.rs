@@ -1,10 +1,10 @@
 //! `show`: everything about one pod.
 
-use super::Screen;
 use crate::model::checkpoint::{Extension, StackLink};
 use crate::model::{Hardware, Link, NetState, State, Traffic};
 use crate::plan::Step;
 use crate::report::document::{Document, Extra, PodView, ShowView};
+use crate::report::screen::Screen;
 use crate::report::text::{self, Facts, count, escape, list_or_dash, or_dash, seconds};
 
 /// Printed with `--quiet` too.
@@ -12,11 +12,8 @@ pub(super) fn screen(document: &Document) -> Screen<'_> {
     let Some(Extra::Show(view)) = &document.extra else {
         return Screen::default();
     };
-    let pods = document.pods.iter();
-    Screen {
-        body: text::facts(pods.flat_map(|pod| facts(pod, view)).collect()),
-        ..Screen::default()
-    }
+    let facts = document.pods.iter().flat_map(|pod| facts(pod, view));
+    Screen::new(text::facts(facts.collect()), None)
 }
 
 /// The pod's names, its present state, and what is stored.

@@ -1,9 +1,10 @@
 //! `snapshot`: what was saved, and as which generation.
 
+use super::pods::stored;
 use super::pods::{self, count_in, listed};
-use super::{Screen, pods::stored};
 use crate::model::State;
 use crate::report::document::{Document, Extra, KeptView, NodeView, PodView};
+use crate::report::screen::Screen;
 use crate::report::style::Style;
 use crate::report::text::{others, part};
 use crate::snapshot::{PodSnapshot, Snapshot};

@@ -1,7 +1,8 @@
 //! `status`: the snapshots, the pods, the runtimes, the lock and the open window on one screen.
 
-use super::{Screen, pause};
+use super::pause;
 use crate::report::document::{Document, Extra, RuntimeView, StatusView};
+use crate::report::screen::Screen;
 use crate::report::style::Style;
 use crate::report::text::{self, Facts, count, escape, or_dash, seconds};
 use crate::report::window::hold;
@@ -9,10 +10,7 @@ use crate::report::window::hold;
 /// Printed with `--quiet` too; with `--follow`, the window that was closed.
 pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
     match &document.extra {
-        Some(Extra::Status(view)) => Screen {
-            body: text::facts(facts(document, view)),
-            ..Screen::default()
-        },
+        Some(Extra::Status(view)) => Screen::new(text::facts(facts(document, view)), None),
         _ => pause::screen(document, style),
     }
 }

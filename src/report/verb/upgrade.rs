@@ -1,12 +1,12 @@
 //! `upgrade`: the report of the window; of a window that is not opened, what it would do, and to which pods.
 
-use super::Screen;
 use super::pods::sorted;
 use super::report::window;
 use super::restore::restore;
 use crate::model::window::command_line;
 use crate::model::{Exit, State};
 use crate::report::document::{Document, Extra, NodeView, PodView};
+use crate::report::screen::Screen;
 use crate::report::style::Style;
 use crate::report::text::{count, duration, escape, lines, list_or_dash};
 use crate::report::window::view::{ReportView, Standing};
@@ -43,10 +43,7 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
         }
         _ => String::new(),
     };
-    Screen {
-        body,
-        ..Screen::default()
-    }
+    Screen::new(body, None)
 }
 
 /// So many pods are listed; a screen holds no more.

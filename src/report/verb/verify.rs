@@ -1,10 +1,11 @@
 //! `verify`: which gateways and targets answered.
 
-use super::Screen;
 use super::pods::{self, PodRow, count_in, framed, listed, or_none};
 use crate::gateways::{Verified, VerifiedPod};
-use crate::model::{GatewayAnswer, PodId, PodInfo, PodSummary, State, TargetAnswer};
+use crate::model::{GatewayAnswer, PodId, PodInfo, PodSummary, State};
+use crate::report::answered::{Answered, answers};
 use crate::report::document::{Document, NodeView, PodView};
+use crate::report::screen::Screen;
 use crate::report::style::Style;
 use crate::report::table::{Column, Table};
 use crate::report::text::{join, or_dash, others, part, round_trip};
@@ -56,62 +57,35 @@ fn host(document: &Document) -> PodView {
 /// A pod, with one of its gateways or targets.
 struct Asked<'a> {
     pod: &'a PodView,
-    object: Option<Destination<'a>>,
+    one: Option<Answered<'a>>,
 }
 
 type AskedColumn<'a> = Column<'a, Asked<'a>>;
-
-#[derive(Clone, Copy)]
-enum Destination<'a> {
-    Gateway(&'a GatewayAnswer),
-    Target(&'a TargetAnswer),
-}
 
 impl PodRow for Asked<'_> {
     fn pod(&self) -> &PodView {
         self.pod
     }
 
+    /// That of the gateway or target, or else of the pod.
     fn state(&self) -> State {
-        self.object.map_or(self.pod.state, Destination::state)
+        self.one.as_ref().map_or(self.pod.state, state)
     }
 }
 
-impl Destination<'_> {
-    fn state(self) -> State {
-        let reachable = match self {
-            Self::Gateway(gateway) => gateway.reachable,
-            Self::Target(target) => Some(target.reachable),
-        };
-        match reachable {
-            Some(true) => State::Reachable,
-            Some(false) => State::Unreachable,
-            None => State::Unknown,
-        }
-    }
-
-    fn name(self) -> String {
-        match self {
-            Self::Gateway(gateway) => gateway.address.to_string(),
-            Self::Target(target) => format!("{} {}", target.kind, target.target),
-        }
-    }
-
-    fn rtt_us(self) -> Option<u64> {
-        match self {
-            Self::Gateway(gateway) => gateway.rtt_us,
-            Self::Target(target) => target.rtt_us,
-        }
+fn state(one: &Answered<'_>) -> State {
+    match one.reachable {
+        Some(true) => State::Reachable,
+        Some(false) => State::Unreachable,
+        None => State::Unknown,
     }
 }
 
 /// One row for each gateway and target; for a pod with a problem only those that did not answer.
 fn asked_of(pod: &PodView, style: Style) -> impl Iterator<Item = Asked<'_>> {
-    let gateways = pod.gateways.iter().map(Destination::Gateway);
-    let targets = pod.targets.iter().map(Destination::Target);
-    let is_listed =
-        move |one: &Destination<'_>| style.lists_all() || one.state() != State::Reachable;
-    or_none(gateways.chain(targets).filter(is_listed)).map(move |object| Asked { pod, object })
+    let is_listed = move |one: &Answered<'_>| style.lists_all() || state(one) != State::Reachable;
+    let listed = answers(&pod.gateways, &pod.targets).filter(is_listed);
+    or_none(listed).map(move |one| Asked { pod, one })
 }
 
 fn columns<'a>(has_targets: bool) -> Vec<AskedColumn<'a>> {
@@ -120,22 +94,19 @@ fn columns<'a>(has_targets: bool) -> Vec<AskedColumn<'a>> {
     } else {
         "Gateway"
     };
-    let gateway = |row: &Asked<'a>| match row.object {
-        Some(Destination::Gateway(gateway)) => Some(gateway),
-        _ => None,
-    };
     framed([
-        AskedColumn::new("Interface", 2, move |row| {
-            or_dash(gateway(row).map(|gateway| &gateway.dev))
+        AskedColumn::new("Interface", 2, |row| {
+            or_dash(row.one.as_ref().and_then(|one| one.dev))
         }),
         AskedColumn::new(destination, 1, |row| {
-            or_dash(row.object.map(Destination::name))
+            or_dash(row.one.as_ref().map(|one| &one.object))
         }),
-        AskedColumn::new("Answered by", 4, move |row| {
-            or_dash(gateway(row).and_then(|gateway| gateway.lladdr))
+        AskedColumn::new("Answered by", 4, |row| {
+            or_dash(row.one.as_ref().and_then(|one| one.lladdr))
         }),
         AskedColumn::right("Round trip", 3, |row| {
-            or_dash(row.object.and_then(Destination::rtt_us).map(round_trip))
+            let us = row.one.as_ref().and_then(|one| one.rtt_us);
+            or_dash(us.map(round_trip))
         }),
     ])
 }

@@ -1,12 +1,13 @@
 //! The tables of a window's report, for the terminal and the page.
 
-use maud::{Markup, html};
+use maud::html;
 
 use super::outcome::PodOutcome;
 use super::view::ReportView;
-use super::words::{self, Answered, clock};
+use super::words::{self, clock};
 use crate::model::window::{Phase, PhaseName, PodFingerprint, WindowPod};
 use crate::model::{Interface, Problem};
+use crate::report::answered::{Answered, answers};
 use crate::report::problems::word;
 use crate::report::style::Tone;
 use crate::report::table::{Cell, Column, KEPT, NUMBER, Table, WIDE};
@@ -15,7 +16,7 @@ use crate::report::text::{
 };
 
 type PhaseColumn<'a> = Column<'a, &'a Phase>;
-type PodColumn<'a> = Column<'a, &'a WindowPod>;
+type WindowPodColumn<'a> = Column<'a, &'a WindowPod>;
 type ProblemColumn<'a> = Column<'a, &'a Problem>;
 
 /// The phases.
@@ -34,9 +35,8 @@ pub(super) fn phases(view: &ReportView) -> Table<'_, &Phase> {
             .class(NUMBER),
         PhaseColumn::new("Result", KEPT, |phase| {
             let (word, tone) = result(view, phase);
-            Cell::toned(word, Some(tone))
-        })
-        .badges(),
+            Cell::badge(word, tone)
+        }),
     ];
     Table::new(columns, &view.window.phases)
 }
@@ -45,38 +45,28 @@ pub(super) fn phases(view: &ReportView) -> Table<'_, &Phase> {
 pub(super) fn pods(view: &ReportView, with_good: bool) -> Table<'_, &WindowPod> {
     let outcome = |pod: &WindowPod| PodOutcome::of(&view.window, pod);
     let columns = [
-        PodColumn::new("Pod", KEPT, |pod| pod.info.title())
-            .heads_rows()
-            .content(|pod| html! { (pod.info.title()) div.small.mono { (pod.info.id) } }),
-        PodColumn::new("Before", 4, |pod| interfaces(&pod.before))
-            .class("before")
-            .content(|pod| interface_list(&pod.before)),
-        PodColumn::new("After", 3, |pod| match &pod.after {
-            None => UNKNOWN.to_owned(),
-            Some(after) if *after == pod.before => "same".to_owned(),
+        WindowPodColumn::new("Pod", KEPT, |pod| {
+            let title = pod.info.title();
+            let page = html! { (title) div.small.mono { (pod.info.id) } };
+            Cell::from(title).on_page(page)
+        })
+        .heads_rows(),
+        WindowPodColumn::new("Before", 4, |pod| interfaces(&pod.before)).class("before"),
+        WindowPodColumn::new("After", 3, |pod| match &pod.after {
+            None => Cell::from(UNKNOWN),
+            Some(after) if *after == pod.before => {
+                Cell::from("same").on_page(html! { span.same { "same" } })
+            }
             Some(after) => interfaces(after),
-        })
-        .content(|pod| match &pod.after {
-            None => html! { (UNKNOWN) },
-            Some(after) if *after == pod.before => html! { span.same { "same" } },
-            Some(after) => interface_list(after),
         }),
-        PodColumn::right("Outage", 1, |pod| outage(pod)).class(NUMBER),
-        PodColumn::new("Gateways", 5, |pod| {
-            let answers = words::answers(pod).into_iter();
-            list_or_dash(answers.map(|one| format!("{} {}", one.object, one.answer)))
-        })
-        .content(|pod| answers(&words::answers(pod))),
-        PodColumn::new("ID", WIDE, |pod| pod.info.id.to_string()),
-        PodColumn::new("State", KEPT, |pod| {
-            Cell::toned(or_dash(pod.state), pod.state.map(Tone::of))
-        })
-        .badges(),
-        PodColumn::new("Rebuilt", KEPT, |pod| {
-            let is_bad = pod.rebuilt == Some(true);
-            Cell::toned(words::yes_or_no(pod.rebuilt), is_bad.then_some(Tone::Bad))
-        })
-        .content(|pod| rebuilt(pod)),
+        WindowPodColumn::right("Outage", 1, |pod| outage(pod)).class(NUMBER),
+        WindowPodColumn::new("Gateways", 5, |pod| gateways(pod)),
+        WindowPodColumn::new("ID", WIDE, |pod| pod.info.id.to_string()),
+        WindowPodColumn::new("State", KEPT, |pod| match pod.state {
+            Some(state) => Cell::badge(state, Tone::of(state)),
+            None => Cell::from(UNKNOWN),
+        }),
+        WindowPodColumn::new("Rebuilt", KEPT, |pod| rebuilt(pod)),
     ];
     let mut rows = view.pods();
     rows.retain(|pod| with_good || outcome(pod) != PodOutcome::Back);
@@ -91,20 +81,21 @@ pub(super) fn problems(view: &ReportView) -> Table<'_, &Problem> {
     let columns = [
         ProblemColumn::new("Severity", KEPT, |problem| {
             let (word, tone) = word(problem.severity);
-            Cell::toned(word, Some(tone))
-        })
-        .badges(),
+            Cell::badge(word, tone)
+        }),
         ProblemColumn::new("Code", KEPT, |problem| problem.code())
             .heads_rows()
             .class("mono"),
         ProblemColumn::new("Pod", KEPT, |problem| {
             or_dash(problem.pod.as_ref().map(|id| view.title_of(id)))
         }),
-        ProblemColumn::new("What", KEPT, |problem| problem.message()).content(|problem| {
-            html! {
-                @if !problem.object.is_empty() { span.object { (escape(&problem.object.text())) } ": " }
-                (escape(&problem.message()))
-            }
+        ProblemColumn::new("What", KEPT, |problem| {
+            let (object, message) = (problem.object.text(), problem.message());
+            let page = html! {
+                @if !object.is_empty() { span.object { (escape(&object)) } ": " }
+                (escape(&message))
+            };
+            Cell::from(message).on_page(page)
         }),
     ];
     Table::new(columns, &view.window.problems)
@@ -148,38 +139,13 @@ pub(super) fn outage(pod: &WindowPod) -> String {
 }
 
 /// A pod's interfaces.
-fn interfaces(all: &[Interface]) -> String {
-    if all.is_empty() {
-        return "none".to_owned();
-    }
-    join(all.iter().map(words::interface), ", ")
-}
-
-fn rebuilt(pod: &WindowPod) -> Markup {
-    html! {
-        @if pod.rebuilt == Some(true) {
-            span.badge.bad { "yes" }
-            @if let Some(words) = change(pod) { div.small.change { (words) } }
-        } @else { (words::yes_or_no(pod.rebuilt)) }
-    }
-}
-
-/// What shows that a pod was rebuilt.
-fn change(pod: &WindowPod) -> Option<String> {
-    let before = pod.fingerprint_before.as_ref()?;
-    let after = pod.fingerprint_after.as_ref()?;
-    let short = |fingerprint: &PodFingerprint| {
-        escape(&fingerprint.sandbox.chars().take(8).collect::<String>())
+fn interfaces(all: &[Interface]) -> Cell {
+    let text = if all.is_empty() {
+        "none".to_owned()
+    } else {
+        join(all.iter().map(words::interface), ", ")
     };
-    if before.sandbox != after.sandbox {
-        return Some(format!("sandbox {} became {}", short(before), short(after)));
-    }
-    let is_restarted = before.containers != after.containers;
-    is_restarted.then(|| "containers restarted".to_owned())
-}
-
-fn interface_list(all: &[Interface]) -> Markup {
-    html! {
+    Cell::from(text).on_page(html! {
         @if all.is_empty() { "none" }
         @for interface in all {
             div.interface {
@@ -194,19 +160,52 @@ fn interface_list(all: &[Interface]) -> Markup {
                 span.addresses { @for address in &interface.addresses { span.address { (address) } " " } }
             }
         }
-    }
+    })
 }
 
-fn answers(all: &[Answered]) -> Markup {
-    let class = |one: &Answered| match one.reachable {
+/// What its gateways and targets answered.
+fn gateways(pod: &WindowPod) -> Cell {
+    let all: Vec<Answered<'_>> = answers(&pod.gateways, &pod.targets).collect();
+    let texts = all
+        .iter()
+        .map(|one| format!("{} {}", one.object, one.words()));
+    let class = |reachable| match reachable {
         Some(true) => "rtt",
         Some(false) => "rtt bad",
         None => "rtt warning",
     };
-    html! {
+    Cell::from(list_or_dash(texts)).on_page(html! {
         @if all.is_empty() { (UNKNOWN) }
-        @for one in all {
-            div.gateway { span.address { (one.object) } span class=(class(one)) { (one.answer) } }
+        @for one in &all {
+            div.gateway {
+                span.address { (escape(&one.object)) }
+                span class=(class(one.reachable)) { (one.words()) }
+            }
         }
+    })
+}
+
+fn rebuilt(pod: &WindowPod) -> Cell {
+    let word = words::yes_or_no(pod.rebuilt);
+    if pod.rebuilt != Some(true) {
+        return Cell::from(word);
     }
+    Cell::toned(word, Some(Tone::Bad)).on_page(html! {
+        span.badge.bad { (word) }
+        @if let Some(words) = change(pod) { div.small.change { (words) } }
+    })
+}
+
+/// What shows that a pod was rebuilt.
+fn change(pod: &WindowPod) -> Option<String> {
+    let before = pod.fingerprint_before.as_ref()?;
+    let after = pod.fingerprint_after.as_ref()?;
+    let short = |fingerprint: &PodFingerprint| {
+        escape(&fingerprint.sandbox.chars().take(8).collect::<String>())
+    };
+    if before.sandbox != after.sandbox {
+        return Some(format!("sandbox {} became {}", short(before), short(after)));
+    }
+    let is_restarted = before.containers != after.containers;
+    is_restarted.then(|| "containers restarted".to_owned())
 }

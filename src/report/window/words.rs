@@ -3,9 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::outcome::PodCounts;
-use crate::model::window::{PhaseName, Rollback, RollbackReason, Run, WindowPod};
-use crate::model::{Interface, TargetAnswer, Window};
-use crate::report::text::{UNKNOWN, count, escape, join, milliseconds, or_dash, round_trip};
+use crate::model::window::{PhaseName, Rollback, RollbackReason, Run};
+use crate::model::{Interface, Window};
+use crate::report::text::{UNKNOWN, count, escape, join, milliseconds, or_dash};
 
 /// A line of a program's output as a terminal shows it: without colours, and without what a carriage return overwrote.
 pub(super) fn printed(line: &str) -> String {
@@ -90,38 +90,6 @@ pub(super) fn interface(interface: &Interface) -> String {
     let addresses = interface.addresses.iter();
     let addresses = join(addresses.map(|address| format!(" {address}")), "");
     format!("{}{addresses}", interface.name)
-}
-
-/// A target of a pod, with its answer.
-pub(super) struct Answered {
-    /// The gateway's address, or the target.
-    pub object: String,
-    pub reachable: Option<bool>,
-    pub answer: String,
-}
-
-/// The answers of a pod's gateways and targets.
-pub(super) fn answers(pod: &WindowPod) -> Vec<Answered> {
-    let one = |object, reachable, rtt| Answered {
-        object,
-        reachable,
-        answer: answer(reachable, rtt),
-    };
-    let gateways = pod.gateways.iter();
-    let gateways = gateways.map(|it| one(it.address.to_string(), it.reachable, it.rtt_us));
-    let targets = pod.targets.iter();
-    let target = |it: &TargetAnswer| format!("{} {}", it.kind, escape(&it.target));
-    let targets = targets.map(|it| one(target(it), Some(it.reachable), it.rtt_us));
-    gateways.chain(targets).collect()
-}
-
-fn answer(reachable: Option<bool>, rtt: Option<u64>) -> String {
-    match (reachable, rtt) {
-        (Some(true), Some(us)) => round_trip(us),
-        (Some(true), None) => "answers".to_owned(),
-        (Some(false), _) => "no answer".to_owned(),
-        (None, _) => "not probed".to_owned(),
-    }
 }
 
 /// How many pods are back.
