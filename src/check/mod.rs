@@ -26,7 +26,7 @@ use crate::store::Store;
 /// What to check.
 pub(crate) struct Check<'a> {
     pub selection: &'a Selection,
-    pub runtimes: &'a runtime::Config,
+    pub runtimes: &'a runtime::RuntimeConfig,
     /// How old a checkpoint may be.
     pub max_age: Duration,
     /// The devices of the host that may be lost; none: those under the pods.

@@ -64,7 +64,7 @@ impl Findings<'_> {
 
     /// A checkpoint without a pod is normal between two snapshots.
     fn rejected(&mut self, rejected: &Rejected) {
-        let mut problems = rejected.problems.clone();
+        let mut problems = rejected.problems();
         for problem in &mut problems {
             problem.severity = Severity::Info;
         }

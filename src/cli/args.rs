@@ -15,10 +15,9 @@ use crate::inventory::selectors;
 use crate::matching::Selection;
 use crate::model::{Bytes, IfName};
 use crate::records::contest::CNI_CACHE;
-use crate::records::prepare;
-use crate::records::prepare::Request;
+use crate::records::prepare::{RecordSource, SurveyRequest};
 use crate::refusal::Refusal;
-use crate::runtime::{Config, Which};
+use crate::runtime::{RuntimeConfig, Which};
 
 /// Headings of the help texts.
 const PODS: &str = "Pods";
@@ -75,8 +74,8 @@ pub struct Runtimes {
 impl Runtimes {
     /// The configuration of the queries.
     #[must_use]
-    pub fn config(&self) -> Config {
-        Config {
+    pub fn config(&self) -> RuntimeConfig {
+        RuntimeConfig {
             which: self.runtime,
             endpoint: self.runtime_endpoint.clone(),
             containers: false,
@@ -130,13 +129,13 @@ pub struct RestorePods {
 
 impl RestorePods {
     /// The request for the engine.
-    pub(crate) fn request(&self, source: &SourceArgs) -> Result<Request, Refusal> {
+    pub(crate) fn request(&self, source: &SourceArgs) -> Result<SurveyRequest, Refusal> {
         let generation = self.pods.generation;
-        Ok(Request {
+        Ok(SurveyRequest {
             selection: self.pods.selectors.selection()?,
             source: match source.source {
-                RestoreSource::Checkpoints => prepare::Source::Checkpoints { generation },
-                RestoreSource::CniCache => prepare::Source::CniCache(source.cni_cache_dir.clone()),
+                RestoreSource::Checkpoints => RecordSource::Checkpoints { generation },
+                RestoreSource::CniCache => RecordSource::CniCache(source.cni_cache_dir.clone()),
             },
             parent: self.parent.clone(),
             runtimes: source.runtimes.config(),

@@ -17,7 +17,7 @@ mod window;
 
 use crate::cli::{Command, PlanArgs, ReportArgs};
 use crate::context::Context;
-use crate::inventory::observe;
+use crate::inventory::node;
 use crate::model::Problem;
 use crate::model::problem::UsageCause;
 use crate::refusal::Refusal;
@@ -53,7 +53,7 @@ fn prepare() -> Result<(), Refusal> {
     if !nix::unistd::geteuid().is_root() {
         return Err(UsageCause::NotRoot.error("").into());
     }
-    Ok(observe::know_node()?)
+    Ok(node::know_node()?)
 }
 
 fn document(command: &Command, context: &mut Context) -> Result<Document, Refusal> {
@@ -82,7 +82,7 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
             target,
             source,
             exit_code,
-        }) => diff::plan(target.request(source)?, *exit_code, context),
+        }) => diff::plan(&target.request(source)?, *exit_code, context),
         Command::Restore(args) => restore::run(args, context),
         Command::Verify(args) => verify::run(args, context),
         Command::Check(args) => Ok(check::run(args, context)),
@@ -108,7 +108,7 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
 fn answer(exit: Exit, problems: Vec<Problem>, extra: Option<Extra>) -> Document {
     Document {
         exit: exit as u8,
-        node: NodeView::of(&observe::node_identity()),
+        node: NodeView::of(&node::node_identity()),
         problems,
         extra,
         ..Document::default()

@@ -15,7 +15,7 @@ use crate::{report, restore};
 pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document, Refusal> {
     let request = args.target.request(&args.source)?;
     if args.dry_run {
-        return diff::plan(request, false, context);
+        return diff::plan(&request, false, context);
     }
     let began = clock::boottime();
     let limits = Limits {

@@ -70,7 +70,7 @@ fn not_found(pod: &Bytes, stored: Stored) -> Vec<Problem> {
 fn one(
     info: &PodInfo,
     checkpoint: Checkpoint,
-    config: &runtime::Config,
+    config: &runtime::RuntimeConfig,
     store: &Store,
 ) -> Document {
     let summary = summary_of(info, &checkpoint);

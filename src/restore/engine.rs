@@ -9,7 +9,8 @@ use super::host::plan_of;
 use super::job::Job;
 use super::pods::work_on_created;
 use super::turns::Turn;
-use crate::inventory::observe::{self, Host};
+use crate::inventory::node;
+use crate::inventory::observe::Host;
 use crate::inventory::visit::visit;
 use crate::kernel::{Error, netns, state};
 use crate::matching::Selection;
@@ -17,10 +18,10 @@ use crate::model::Bytes;
 use crate::model::text::join;
 use crate::plan::{HostLinks, Step};
 use crate::records::contest::CNI_CACHE;
-use crate::records::prepare::{Request, Source, prepare};
+use crate::records::prepare::{RecordSource, SurveyRequest, prepare};
 use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
-use crate::runtime::{Config, Which};
+use crate::runtime::{RuntimeConfig, Which};
 use crate::store::Store;
 
 /// The host and pods, with what is missing in each.
@@ -85,19 +86,19 @@ impl Ready {
 }
 
 fn survey(state_dir: PathBuf, netns: &str) -> Result<Surveyed, Refusal> {
-    observe::know_node()?;
-    let request = Request {
+    node::know_node()?;
+    let request = SurveyRequest {
         selection: Selection::new(&[(Bytes::from(netns), None)], &[])?,
-        source: Source::Checkpoints { generation: None },
+        source: RecordSource::Checkpoints { generation: None },
         parent: None,
-        runtimes: Config {
+        runtimes: RuntimeConfig {
             which: Which::None,
             endpoint: None,
             containers: false,
         },
         cni_cache: CNI_CACHE.into(),
     };
-    prepare(request, &Store::new(state_dir))
+    prepare(&request, &Store::new(state_dir))
 }
 
 /// Plans one pod as a restore does once its links are created: with what a new link of the pod has. The calling thread is inside

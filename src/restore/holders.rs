@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use crate::inventory::discover;
-use crate::inventory::observe::{self, Host};
+use crate::inventory::observe::Host;
+use crate::inventory::pods::{observe_claims, open_pods};
 use crate::matching::{NetnsKey, Selection};
 use crate::model::problem::Holder;
 use crate::model::{Claim, IfName, Link, Mac, NetState, Parent};
@@ -74,8 +75,8 @@ fn of_host(link: &IfName) -> Holder {
 fn read_all(host: &Host, besides: &BTreeSet<NetnsKey>) -> io::Result<Vec<(Holder, NetState)>> {
     let (mut found, _) = discover::discover(&Selection::everything())?;
     found.retain(|one| !besides.contains(&one.netns.key()));
-    let (mut pods, _) = observe::open_pods(found, &mut Vec::new());
-    let states = observe::observe_claims(&mut pods, host);
+    let (mut pods, _) = open_pods(found, &mut Vec::new());
+    let states = observe_claims(&mut pods, host);
     let read = pods.iter().zip(states).filter_map(|(pod, state)| {
         let holder = Holder {
             pod: Some(pod.info.id.clone()),

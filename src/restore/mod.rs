@@ -38,9 +38,8 @@ use crate::model::{ConflictProbe, IfName, NodeIdentity, PodSummary, Problem};
 use crate::plan::Step;
 use crate::progress::{Listener, Phase, Progress, Wait};
 use crate::records::matched::Matched;
-use crate::records::prepare::{Request, prepare};
-use crate::records::rejected::name_successors;
-use crate::records::survey::{Lost, Surveyed, settle_bare};
+use crate::records::prepare::{SurveyRequest, prepare};
+use crate::records::survey::{Surveyed, Unrestorable};
 use crate::refusal::Refusal;
 use crate::runtime;
 use crate::side_by_side;
@@ -134,7 +133,7 @@ pub(crate) struct Limits {
 
 /// Restores under the lock: a snapshot must not record a network that is half restored.
 pub(crate) fn run(
-    request: &Request,
+    request: &SurveyRequest,
     limits: Limits,
     store: &Store,
     progress: &mut dyn Listener,
@@ -154,7 +153,7 @@ const AGAIN: usize = 3;
 /// Restores under a lock that is held already. Where the parents of the pods' links were lost again meanwhile, it begins
 /// anew: a driver may reset twice.
 pub(crate) fn restore(
-    request: &Request,
+    request: &SurveyRequest,
     limit: WaitLimit<'_>,
     store: &Store,
     progress: &mut dyn Listener,
@@ -202,13 +201,12 @@ impl Parents {
 
 /// The same, once; and the parents of the pods' links after it.
 fn once(
-    request: &Request,
+    request: &SurveyRequest,
     limit: WaitLimit<'_>,
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<(Restored, Parents), Refusal> {
-    let runtimes = request.runtimes.clone();
-    let mut surveyed = prepare(request.clone(), store)?;
+    let mut surveyed = prepare(request, store)?;
     let matched = std::mem::take(&mut surveyed.matched);
     let (mut host, mut pods, mut problems) = (None, Vec::new(), Vec::new());
     let (mut parents, mut pending) = (Parents::Same, Pending::default());
@@ -229,7 +227,7 @@ fn once(
     }
     let restored = Restored {
         pending,
-        ..sum_up(surveyed, host, pods, problems, &runtimes)
+        ..sum_up(surveyed, host, pods, problems, &request.runtimes)
     };
     Ok((restored, parents))
 }
@@ -240,12 +238,11 @@ fn sum_up(
     host: Option<(Vec<Step>, RestoreState)>,
     mut pods: Vec<RestoredPod>,
     problems: Vec<Problem>,
-    runtimes: &runtime::Config,
+    runtimes: &runtime::RuntimeConfig,
 ) -> Restored {
     let is_refused = host.is_none() && surveyed.is_refused();
-    let notes = name_successors(&mut surveyed.rejected, runtimes);
-    let known: Vec<_> = pods.iter().map(|one| &one.pod.info).collect();
-    settle_bare(&mut surveyed.unmatched, &known, runtimes);
+    let restored: Vec<_> = pods.iter().map(|one| &one.pod.info).collect();
+    let notes = surveyed.learn_from_runtimes(&restored, runtimes);
     let mut all = surveyed.all_problems();
     all.extend(problems);
     all.extend(notes);
@@ -256,8 +253,8 @@ fn sum_up(
             .map(|(pod, lost)| RestoredPod {
                 pod,
                 state: match lost {
-                    Lost::Unusable => RestoreState::Failed,
-                    Lost::NoCheckpoint => RestoreState::NoCheckpoint,
+                    Unrestorable::Unusable => RestoreState::Failed,
+                    Unrestorable::NoCheckpoint => RestoreState::NoCheckpoint,
                 },
                 before: None,
                 after: None,

@@ -16,7 +16,7 @@ use crate::kernel::events::LinkEvents;
 use crate::model::Problem;
 use crate::model::problem::RestoreCause;
 use crate::progress::{Listener, Progress, Wait};
-use crate::records::prepare::Request;
+use crate::records::prepare::SurveyRequest;
 use crate::refusal::Refusal;
 use crate::store::Store;
 
@@ -100,7 +100,7 @@ impl LossWatch {
 /// Watches for `settle`, restores what is lost again, and observes everything a last time.
 pub(super) fn settle(
     first: Restored,
-    (request, limits): (&Request, Limits),
+    (request, limits): (&SurveyRequest, Limits),
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Restored, Refusal> {

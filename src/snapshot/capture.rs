@@ -6,7 +6,8 @@ use std::path::Path;
 use super::write::{Captured, Draft};
 use super::{PodSnapshot, SnapshotState};
 use crate::inventory::look::Look;
-use crate::inventory::observe::{Observed, Pod};
+use crate::inventory::observe::Pod;
+use crate::inventory::pods::PodObservation;
 use crate::inventory::private;
 use crate::inventory::{Inventory, cannot_observe};
 use crate::kernel::{Error, dump};
@@ -23,7 +24,7 @@ use crate::plan::snapshot_quality;
 use crate::records::contest;
 use crate::records::contest::CNI_CACHE;
 use crate::records::stored::{load_node, now};
-use crate::runtime::Answer;
+use crate::runtime::RuntimeAnswer;
 use crate::store::{self, Store};
 
 /// Takes down what was seen of the host and the selected pods; returns these too, without their problems.
@@ -34,12 +35,13 @@ pub(crate) fn capture(look: Look, selection: &Selection, store: &Store) -> (Capt
         mut inventory,
         observed,
     } = look;
-    let mut incomplete = !inventory.is_complete();
+    let mut incomplete = !inventory.is_complete;
     let Inventory {
         node,
         host,
         pods,
         closed: _,
+        is_complete: _,
         problems,
         answer,
     } = &mut inventory;
@@ -84,7 +86,7 @@ pub(crate) fn capture(look: Look, selection: &Selection, store: &Store) -> (Capt
 /// What several of the pods that could be read and the host have.
 fn contested(
     pods: &[Pod],
-    observed: &[Observed],
+    observed: &[PodObservation],
     host: &NetState,
     node: &NodeIdentity,
     store: &Store,
@@ -103,7 +105,12 @@ fn contested(
 
 impl Captured {
     /// Takes down each pod's state.
-    fn take(&mut self, pods: &[Pod], observed: Vec<Observed>, answer: Option<&Answer>) {
+    fn take(
+        &mut self,
+        pods: &[Pod],
+        observed: Vec<PodObservation>,
+        answer: Option<&RuntimeAnswer>,
+    ) {
         let private = self.private_among(pods, &observed, answer);
         for ((pod, observed), is_private) in pods.iter().zip(observed).zip(private) {
             match observed {
@@ -120,10 +127,10 @@ impl Captured {
     fn private_among(
         &self,
         pods: &[Pod],
-        observed: &[Observed],
-        answer: Option<&Answer>,
+        observed: &[PodObservation],
+        answer: Option<&RuntimeAnswer>,
     ) -> Vec<bool> {
-        let is_bare = |(pod, observed): (&Pod, &Observed)| {
+        let is_bare = |(pod, observed): (&Pod, &PodObservation)| {
             let observed = observed.as_ref().ok();
             let is_torn = observed.is_some_and(|(_, torn)| torn.is_some());
             private::may_be(pod, observed.map(|(state, _)| state))

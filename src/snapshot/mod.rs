@@ -27,7 +27,7 @@ pub(crate) const SECOND_LOOK: Duration = LINKWATCH;
 /// What to record.
 pub(crate) struct Request<'a> {
     pub selection: &'a Selection,
-    pub runtimes: &'a runtime::Config,
+    pub runtimes: &'a runtime::RuntimeConfig,
     /// How many generations to keep.
     pub keep: NonZeroUsize,
 }

@@ -119,6 +119,11 @@ impl Error {
         matches!(self.cause, StoreCause::NoGeneration { .. })
     }
 
+    /// The file's name, or the option that requested it.
+    pub(crate) fn object(&self) -> &str {
+        &self.object
+    }
+
     /// The error as a problem.
     pub(crate) fn problem(&self) -> Problem {
         self.cause.clone().error(self.object.clone())

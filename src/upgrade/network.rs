@@ -10,8 +10,7 @@ use crate::model::problem::{Cause, Code, WindowCause};
 use crate::model::window::WindowPod;
 use crate::model::{PodId, Problem, Window};
 use crate::records::contest::CNI_CACHE;
-use crate::records::prepare;
-use crate::records::prepare::Source;
+use crate::records::prepare::{RecordSource, SurveyRequest};
 use crate::refusal::Refusal;
 use crate::restore::wait_nic::WaitLimit;
 use crate::restore::{self, Limits, RestoreState, Restored, RestoredPod};
@@ -30,9 +29,9 @@ pub(crate) fn restore(
     context: &mut Context,
 ) -> Restored {
     let in_memory = (baseline.stored.clone(), baseline.node.clone());
-    let wanted = prepare::Request {
+    let wanted = SurveyRequest {
         selection: request.selection.clone(),
-        source: Source::Memory(Box::new(in_memory)),
+        source: RecordSource::Memory(Box::new(in_memory)),
         parent: None,
         runtimes: request.runtimes.clone(),
         cni_cache: CNI_CACHE.into(),

@@ -7,7 +7,7 @@ use crate::model::problem::{Cause, PlanCause};
 use crate::model::{Code, Exit, PodId, Problem, State};
 use crate::plan::PodVerdict;
 use crate::records::matched::Matched;
-use crate::records::survey::{Lost, Surveyed};
+use crate::records::survey::{Surveyed, Unrestorable};
 use crate::report::document::{Document, NodeView, PodView};
 use crate::report::problems::FEW;
 use crate::report::screen::Screen;
@@ -34,8 +34,8 @@ pub(crate) fn drift(
     problems.extend(comparison.host.problems);
     problems.extend(comparison.unsupported);
     let lost = |(pod, lost)| match lost {
-        Lost::Unusable => PodView::new(pod, State::Failed),
-        Lost::NoCheckpoint => PodView::new(pod, State::NoCheckpoint),
+        Unrestorable::Unusable => PodView::new(pod, State::Failed),
+        Unrestorable::NoCheckpoint => PodView::new(pod, State::NoCheckpoint),
     };
     let mut pods: Vec<PodView> = surveyed.lost_pods().into_iter().map(lost).collect();
     for (matched, compared) in surveyed.matched.iter().zip(comparison.pods) {

@@ -12,17 +12,15 @@ use std::path::{Path, PathBuf};
 use nix::errno::Errno;
 
 use crate::inventory::cgroup::{self, Membership, membership};
+use crate::inventory::naming::pod_ids::Ids;
 use crate::inventory::observe::Pod;
-use crate::inventory::pod_ids::Ids;
 use crate::inventory::procfs;
 use crate::kernel::{self, Netns};
+use crate::matching::NetnsKey;
 use crate::model::problem::{InventoryCause, NoNetns};
 use crate::model::{Bytes, PodId, PodInfo, Problem};
 use crate::runtime::names::plain;
-use crate::runtime::{Answer, Sandbox};
-
-/// Device and inode of a namespace.
-type Key = (u64, u64);
+use crate::runtime::{RuntimeAnswer, Sandbox};
 
 /// The result of naming pods after sandboxes.
 #[derive(Debug, Default)]
@@ -44,6 +42,11 @@ pub struct Unfound {
 }
 
 impl Unfound {
+    /// Whether both are the same sandbox.
+    pub(in crate::inventory) fn is_same(&self, other: &Self) -> bool {
+        self.info.sandbox == other.info.sandbox
+    }
+
     /// The problem that it is, if it persists.
     pub fn problem(&self) -> Problem {
         let object = self.paths.first().map(|path| shown(path));
@@ -63,7 +66,7 @@ fn shown(path: &Path) -> String {
 #[derive(Debug)]
 enum Home {
     /// In this namespace; not certain if only the number of a process shows it.
-    In { key: Key, sure: bool },
+    In { key: NetnsKey, sure: bool },
     /// In the host's, so it is not a pod.
     Host,
     /// Not known, and why.
@@ -80,7 +83,7 @@ struct Here {
 }
 
 impl Here {
-    fn look() -> Self {
+    fn read() -> Self {
         let inodes = [procfs::netns_inode("self"), procfs::machine_inode()]
             .into_iter()
             .flatten()
@@ -94,20 +97,20 @@ impl Here {
 
 /// A sandbox that is reported in a namespace.
 #[derive(Debug)]
-struct Claim<'a> {
+struct SandboxClaim<'a> {
     id: PodId,
     sandbox: &'a Sandbox,
     /// False if only the number of a process shows it.
     sure: bool,
 }
 
-impl Claim<'_> {
+impl SandboxClaim<'_> {
     fn unfound(self, inode: Option<u64>, reason: NoNetns) -> Unfound {
         self.sandbox.unfound(self.id, inode, reason)
     }
 }
 
-impl Answer {
+impl RuntimeAnswer {
     /// Writes the names that the runtimes report into each pod.
     pub fn introduce<'a>(&self, pods: impl IntoIterator<Item = &'a mut Pod>) -> Introduction {
         let mut pods: Vec<&mut Pod> = pods.into_iter().collect();
@@ -117,10 +120,13 @@ impl Answer {
         let mut unclaimed = Vec::new();
         for (at, pod) in pods.iter_mut().enumerate() {
             let (weak, mut strong) = sort(claims.remove(&pod.netns.key()).unwrap_or_default());
-            let in_other = |claim: Claim<'_>| claim.unfound(None, NoNetns::InOtherPod);
-            introduction.unfound.extend(weak.into_iter().map(in_other));
+            for claim in weak {
+                introduction
+                    .unfound
+                    .push(claim.unfound(None, NoNetns::InOtherPod));
+            }
             match (strong.pop(), strong.is_empty()) {
-                (Some(Claim { id, sandbox, .. }), true) => pod.info = sandbox.info(id),
+                (Some(SandboxClaim { id, sandbox, .. }), true) => pod.info = sandbox.info(id),
                 (Some(claim), false) => {
                     strong.push(claim);
                     introduction.problems.push(shared(pod, &strong));
@@ -134,8 +140,11 @@ impl Answer {
             pod.info.id = ids.keep(&pod.info.id, pod.netns.key().1);
         }
         for ((_, inode), claims) in claims {
-            let absent = |claim: Claim<'_>| claim.unfound(Some(inode), NoNetns::NotDiscovered);
-            introduction.unfound.extend(claims.into_iter().map(absent));
+            for claim in claims {
+                introduction
+                    .unfound
+                    .push(claim.unfound(Some(inode), NoNetns::NotDiscovered));
+            }
         }
         introduction
     }
@@ -145,9 +154,9 @@ impl Answer {
         pods: &[&mut Pod],
         ids: &mut Ids,
         introduction: &mut Introduction,
-    ) -> BTreeMap<Key, Vec<Claim<'_>>> {
-        let here = Here::look();
-        let mut claims: BTreeMap<Key, Vec<Claim<'_>>> = BTreeMap::new();
+    ) -> BTreeMap<NetnsKey, Vec<SandboxClaim<'_>>> {
+        let here = Here::read();
+        let mut claims: BTreeMap<NetnsKey, Vec<SandboxClaim<'_>>> = BTreeMap::new();
         for sandbox in &self.sandboxes {
             let id = ids.of_sandbox(&sandbox.id);
             match sandbox.home(pods, &here) {
@@ -155,7 +164,7 @@ impl Answer {
                     claims
                         .entry(key)
                         .or_default()
-                        .push(Claim { id, sandbox, sure });
+                        .push(SandboxClaim { id, sandbox, sure });
                 }
                 Home::Host => {}
                 Home::Unknown(reason) => {
@@ -169,23 +178,22 @@ impl Answer {
 
 /// The claims by a pid alone where others are better, and the others; of these a Kubernetes pod comes before containers
 /// that were put into its namespace.
-fn sort(claims: Vec<Claim<'_>>) -> (Vec<Claim<'_>>, Vec<Claim<'_>>) {
+fn sort(claims: Vec<SandboxClaim<'_>>) -> (Vec<SandboxClaim<'_>>, Vec<SandboxClaim<'_>>) {
     let any_sure = claims.iter().any(|claim| claim.sure);
     let (weak, mut strong): (Vec<_>, Vec<_>) = claims
         .into_iter()
         .partition(|claim| any_sure && !claim.sure);
-    let is_pod = |claim: &Claim<'_>| claim.sandbox.uid.is_some();
+    let is_pod = |claim: &SandboxClaim<'_>| claim.sandbox.uid.is_some();
     if strong.iter().filter(|claim| is_pod(claim)).count() == 1 {
         strong.retain(is_pod);
     }
     (weak, strong)
 }
 
-fn shared(pod: &Pod, claims: &[Claim<'_>]) -> Problem {
-    let sandboxes = claims.iter().map(|claim| claim.sandbox.id.clone());
-    let sandboxes = sandboxes.collect();
-    let path = pod.netns.shown();
-    InventoryCause::SharedNetns { sandboxes }.info(path)
+fn shared(pod: &Pod, claims: &[SandboxClaim<'_>]) -> Problem {
+    let ids = claims.iter().map(|claim| claim.sandbox.id.clone());
+    let sandboxes = ids.collect();
+    InventoryCause::SharedNetns { sandboxes }.info(pod.netns.shown())
 }
 
 impl Sandbox {
@@ -218,7 +226,7 @@ impl Sandbox {
     }
 
     fn home(&self, pods: &[&mut Pod], here: &Here) -> Home {
-        let is_host = |key: Key| here.inodes.contains(&key.1);
+        let is_host = |key: NetnsKey| here.inodes.contains(&key.1);
         // A path through a process proves no more than the process.
         let through = self.netns.as_deref().and_then(procfs::pid_in);
         let path = self.netns.as_deref().filter(|_| through.is_none());
@@ -247,19 +255,19 @@ impl Sandbox {
                 sure: *sure,
             },
             _ => self.by_cgroup(pods).unwrap_or_else(|| {
-                let by_path = by_path
+                let path_error = by_path
                     .iter()
                     .filter_map(|(path, key)| Some((path, key.as_ref().err()?)));
-                let by_pid = by_pid
+                let pid_error = by_pid
                     .iter()
                     .filter_map(|(path, key)| Some((path, key.as_ref().err()?)));
-                nowhere(by_path.chain(by_pid))
+                nowhere(path_error.chain(pid_error))
             }),
         }
     }
 
     /// The namespace of the process that the runtime reports, and whether its cgroup confirms it.
-    fn key_of_process(&self, pid: u32, here: &Here) -> io::Result<(Key, bool)> {
+    fn key_of_process(&self, pid: u32, here: &Here) -> io::Result<(NetnsKey, bool)> {
         let key = key_of(&procfs::netns_path(pid))?;
         match membership(pid, &self.id, &here.containers) {
             Membership::Named => Ok((key, true)),
@@ -294,7 +302,7 @@ fn nowhere<'a>(tried: impl Iterator<Item = (&'a PathBuf, &'a io::Error)>) -> Hom
     })
 }
 
-fn key_of(path: &Path) -> io::Result<Key> {
+fn key_of(path: &Path) -> io::Result<NetnsKey> {
     // Opening anything else, such as a named pipe, may take for ever.
     if !fs::metadata(path)?.is_file() {
         return Err(Errno::EINVAL.into());

@@ -32,16 +32,15 @@ impl Ids {
     }
 
     fn first_free(&mut self, wanted: &[PodId]) -> PodId {
-        let numbered = |number: u32| {
+        let numbered = (2..=u32::MAX).flat_map(|number| {
             wanted
                 .iter()
                 .map(move |id| PodId::from_text(&format!("{number}-{id}")))
-        };
-        let mut choices = wanted
+        });
+        let id = wanted
             .iter()
             .cloned()
-            .chain((2..=u32::MAX).flat_map(numbered));
-        let id = choices
+            .chain(numbered)
             .find(|id| !self.0.contains(id))
             .unwrap_or_else(|| PodId::from_text(""));
         self.0.insert(id.clone());
