@@ -40,7 +40,7 @@ pub struct Selectors {
 }
 
 impl Selectors {
-    /// The same for the engine, or the selector that is not a pattern.
+    /// The selection for the engine, or the selector that is not a pattern.
     pub(crate) fn selection(&self) -> Result<Selection, Refusal> {
         let bytes = |text: &OsString| Bytes::from(text.as_os_str());
         let pods: Vec<Bytes> = self.pods.iter().chain(&self.pod).map(bytes).collect();
@@ -95,7 +95,7 @@ fn endpoint(text: &str) -> Result<PathBuf, String> {
 
 /// What a restore works from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Source {
+pub enum RestoreSource {
     /// The checkpoints that netfix wrote or imported.
     Checkpoints,
     /// The results that libcni cached when it created the pods.
@@ -106,8 +106,8 @@ pub enum Source {
 #[derive(Debug, Clone, Args)]
 pub struct SourceArgs {
     /// Restore from this source
-    #[arg(long, help_heading = SOURCE, value_enum, value_name = "SOURCE", default_value_t = Source::Checkpoints)]
-    pub source: Source,
+    #[arg(long, help_heading = SOURCE, value_enum, value_name = "SOURCE", default_value_t = RestoreSource::Checkpoints)]
+    pub source: RestoreSource,
     /// libcni's cache: for --source cni-cache, and to find out which of two pods an address belongs to
     #[arg(long, help_heading = SOURCE, value_name = "DIR", default_value = CNI_CACHE)]
     pub cni_cache_dir: PathBuf,
@@ -118,7 +118,7 @@ pub struct SourceArgs {
 
 /// The pods of a restore, and their parent link where the checkpoint has none.
 #[derive(Debug, Clone, Args)]
-pub struct Target {
+pub struct RestorePods {
     /// Which pods.
     #[command(flatten)]
     pub pods: PodArgs,
@@ -127,15 +127,15 @@ pub struct Target {
     pub parent: Option<crate::model::IfName>,
 }
 
-impl Target {
-    /// The same for the engine.
+impl RestorePods {
+    /// The request for the engine.
     pub(crate) fn request(&self, source: &SourceArgs) -> Result<SurveyRequest, Refusal> {
         let generation = self.pods.generation;
         Ok(SurveyRequest {
             selection: self.pods.selectors.selection()?,
             source: match source.source {
-                Source::Checkpoints => RecordSource::Checkpoints { generation },
-                Source::CniCache => RecordSource::CniCache(source.cni_cache_dir.clone()),
+                RestoreSource::Checkpoints => RecordSource::Checkpoints { generation },
+                RestoreSource::CniCache => RecordSource::CniCache(source.cni_cache_dir.clone()),
             },
             parent: self.parent.clone(),
             runtimes: source.runtimes.config(),
@@ -191,7 +191,7 @@ pub struct DiffArgs {
 pub struct PlanArgs {
     /// Which pods.
     #[command(flatten)]
-    pub target: Target,
+    pub target: RestorePods,
     /// Where from.
     #[command(flatten)]
     pub source: SourceArgs,
@@ -205,7 +205,7 @@ pub struct PlanArgs {
 pub struct RestoreArgs {
     /// Which pods.
     #[command(flatten)]
-    pub target: Target,
+    pub target: RestorePods,
     /// Where from.
     #[command(flatten)]
     pub source: SourceArgs,

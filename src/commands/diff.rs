@@ -2,12 +2,11 @@
 
 use crate::cli::DiffArgs;
 use crate::context::Context;
-use crate::model::Problem;
 use crate::progress::{Progress, Stage};
 use crate::records::contest::CNI_CACHE;
 use crate::records::prepare::{RecordSource, SurveyRequest, prepare};
 use crate::refusal::Refusal;
-use crate::report::{self, Document, Exit};
+use crate::report::{self, Document};
 use crate::restore::compare::{Comparison, Depth, compare};
 
 pub(super) fn diff(args: &DiffArgs, context: &mut Context) -> Result<Document, Refusal> {
@@ -39,16 +38,5 @@ pub(super) fn plan(
         compare(&mut surveyed, Depth::Complete)?
     };
     let notes = surveyed.learn_from_runtimes(&[], &request.runtimes);
-    let refused = surveyed.is_refused();
-    let drifted = exit_code && comparison.has_drift();
-    let answer = report::drift(&surveyed, comparison, notes);
-    let has_errors = answer.problems.iter().any(Problem::is_error);
-    let exit = match (count, has_errors, drifted) {
-        (0, ..) if refused => Exit::Refused,
-        (0, ..) => Exit::Failed,
-        (_, true, _) => Exit::Partly,
-        (_, false, true) => Exit::Drift,
-        (_, false, false) => Exit::Done,
-    };
-    Ok(answer.exits(exit))
+    Ok(report::drift(&surveyed, comparison, notes, exit_code))
 }

@@ -1,4 +1,4 @@
-//! One file a command: gather, decide, act, answer.
+//! One file per command: gather, decide, act, answer.
 
 mod check;
 mod diff;
@@ -27,7 +27,7 @@ pub use every::repeat;
 pub use host::on_host;
 
 /// What a command answers.
-pub enum Answer {
+pub enum Reply {
     /// A document, which is not printed yet.
     Document(Document),
     /// Another process has printed it, and ended with this exit code.
@@ -35,17 +35,17 @@ pub enum Answer {
 }
 
 /// Carries out a command that observes the machine.
-pub fn run(command: &Command, context: &mut Context) -> Answer {
+pub fn run(command: &Command, context: &mut Context) -> Reply {
     crate::kernel::netns::raise_file_limit();
     let result = match command {
         Command::Upgrade(args) => prepare().and_then(|()| window::upgrade::run(args, context)),
-        command => document(command, context).map(Answer::Document),
+        command => document(command, context).map(Reply::Document),
     };
-    let mut answer = result.unwrap_or_else(|refusal| Answer::Document(refusal.into()));
-    if let Answer::Document(document) = &mut answer {
-        document.command = command.name();
+    let mut reply = result.unwrap_or_else(|refusal| Reply::Document(refusal.into()));
+    if let (Reply::Document(document), Some(verb)) = (&mut reply, command.verb()) {
+        document.command = verb;
     }
-    answer
+    reply
 }
 
 /// What every command needs: root, and the identity of this machine.
@@ -66,7 +66,7 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
         }
         _ => {}
     }
-    // `check` ends with a verdict, whatever happens.
+    // `check` always ends with a verdict.
     if !matches!(command, Command::Check(_)) {
         prepare()?;
     }

@@ -7,7 +7,7 @@ use crate::cli::RestoreArgs;
 use crate::context::Context;
 use crate::refusal::Refusal;
 use crate::report;
-use crate::report::{Document, Exit};
+use crate::report::Document;
 use crate::restore::{Limits, session};
 use crate::upgrade::abandoned;
 use crate::window::clock;
@@ -28,11 +28,5 @@ pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document,
     let mut restored = session::run(&request, limits, &context.store, context.progress.as_mut())?;
     context.pending.add(mem::take(&mut restored.pending));
     abandoned::note_restore(&restored, began, context);
-    let (changed, refused) = (restored.host.is_some(), restored.is_refused);
-    let document = report::restore(restored);
-    Ok(match (changed, refused) {
-        (true, _) => document.judged(),
-        (false, true) => document.exits(Exit::Refused),
-        (false, false) => document.exits(Exit::Failed),
-    })
+    Ok(report::restore(restored))
 }

@@ -19,7 +19,7 @@ pub(super) fn run(args: &SnapshotArgs, context: &mut Context) -> Result<Document
     match taken {
         Ok(mut taken) => {
             taken.problems.extend(repeated);
-            Ok(report::snapshot(taken).judged())
+            Ok(report::snapshot(taken))
         }
         Err(mut refusal) => {
             refusal.problems.extend(repeated);

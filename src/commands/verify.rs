@@ -27,5 +27,5 @@ pub(super) fn run(args: &VerifyArgs, context: &mut Context) -> Result<Document, 
         progress,
     )?;
     abandoned::note_verify(&verified, &context.store);
-    Ok(report::verify(verified).judged())
+    Ok(report::verify(verified))
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::listed_part;
 use crate::model::fidelity::{Attribute, Fate, TABLES};
+use crate::report::docs::listed_part;
 
 const BEGIN: &str = "<!-- attributes -->\n";
 const END: &str = "<!-- end of attributes -->\n";

@@ -1,115 +1,53 @@
-//! Tables in the manner of kubectl: no borders, no wrapped cells. The least important columns go where the terminal is
-//! too narrow; as the last resort the longest names are cut in their middle.
+//! A table on a terminal, in the manner of kubectl: no borders, no wrapped cells. The least important columns go where the
+//! terminal is too narrow; as the last resort the longest names are cut in their middle.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Attribute, CellAlignment, Color, ContentArrangement};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::style::{Style, Tone};
+use super::{Cell, Column, KEPT, Medium, Table, WIDE};
+use crate::report::style::{Form, Style, Tone};
 
 /// Spaces between two columns.
 const GAP: usize = 2;
 /// No cell is cut shorter than this.
 const SHORTEST: usize = 12;
 
-/// The rank of a column that is never left out.
-pub(super) const KEPT: u8 = 0;
-/// The rank of a column that only `-o wide` shows.
-pub(super) const WIDE: u8 = u8::MAX;
-
-/// One column: of the others, that with the highest rank is left out first.
-pub(super) struct Column<R> {
-    head: &'static str,
-    rank: u8,
-    alignment: CellAlignment,
-    cell: Box<dyn Fn(&R) -> Cell>,
-}
-
-impl<R> Column<R> {
-    pub(super) fn new<C: Into<Cell>>(
-        head: &'static str,
-        rank: u8,
-        cell: impl Fn(&R) -> C + 'static,
-    ) -> Self {
-        Self {
-            head,
-            rank,
-            alignment: CellAlignment::Left,
-            cell: Box::new(move |row| cell(row).into()),
+impl<R> Table<'_, R> {
+    /// For the terminal; nothing if there are no rows.
+    pub(in crate::report) fn text(&self, style: Style) -> String {
+        if self.rows.is_empty() {
+            return String::new();
         }
+        let is_wide = style.form == Form::Wide;
+        let columns = self.columns.iter();
+        let mut shown: Vec<Filled<'_, R>> = columns
+            .filter(|column| column.medium != Medium::Page && (is_wide || column.rank != WIDE))
+            .map(|column| Filled::new(column, &self.rows, style))
+            .collect();
+        fit(&mut shown, style.table_width());
+        layout(&shown, self.rows.len(), style) + "\n"
     }
-
-    /// The same for numbers.
-    pub(super) fn right<C: Into<Cell>>(
-        head: &'static str,
-        rank: u8,
-        cell: impl Fn(&R) -> C + 'static,
-    ) -> Self {
-        Self {
-            alignment: CellAlignment::Right,
-            ..Self::new(head, rank, cell)
-        }
-    }
-}
-
-/// A word of a table.
-pub(super) struct Cell {
-    text: String,
-    tone: Option<Tone>,
-}
-
-impl<T: ToString> From<T> for Cell {
-    fn from(text: T) -> Self {
-        Self {
-            text: super::text::escape(&text.to_string()),
-            tone: None,
-        }
-    }
-}
-
-impl Cell {
-    pub(super) fn toned(text: impl ToString, tone: Option<Tone>) -> Self {
-        Self {
-            tone,
-            ..Self::from(text)
-        }
-    }
-}
-
-/// The table; nothing if there are no rows.
-pub(super) fn text<R>(columns: &[Column<R>], rows: &[R], style: Style) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let is_wide = style.form == super::Form::Wide;
-    let shown = columns
-        .iter()
-        .filter(|column| is_wide || column.rank != WIDE);
-    let mut shown: Vec<Filled<'_, R>> = shown
-        .map(|column| Filled::new(column, rows, style))
-        .collect();
-    fit(&mut shown, style.table_width());
-    layout(&shown, rows.len(), style) + "\n"
 }
 
 /// A column with its cells.
 struct Filled<'a, R> {
-    column: &'a Column<R>,
+    column: &'a Column<'a, R>,
     cells: Vec<Cell>,
     width: usize,
     sign: &'static str,
 }
 
 impl<'a, R> Filled<'a, R> {
-    fn new(column: &'a Column<R>, rows: &[R], style: Style) -> Self {
+    fn new(column: &'a Column<'a, R>, rows: &[R], style: Style) -> Self {
         let cell = |row: &R| {
-            let Cell { text, tone } = (column.cell)(row);
-            let text = style.encode(&text).into_owned();
-            Cell { text, tone }
+            let cell = (column.cell)(row);
+            let text = style.encode(&cell.text).into_owned();
+            Cell { text, ..cell }
         };
         let cells: Vec<Cell> = rows.iter().map(cell).collect();
         let longest = cells.iter().map(|cell| cell.text.width()).max();
-        let head = if style.headers { column.head.len() } else { 0 };
+        let head = if style.headers { column.title.len() } else { 0 };
         Self {
             column,
             cells,
@@ -151,7 +89,7 @@ fn fit<R>(columns: &mut Vec<Filled<'_, R>>, width: usize) {
 }
 
 /// A text that fits: its beginning and its end, because the end distinguishes it.
-pub(super) fn cut(text: &str, width: usize, sign: &str) -> String {
+pub(in crate::report) fn cut(text: &str, width: usize, sign: &str) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
@@ -184,7 +122,11 @@ fn layout<R>(columns: &[Filled<'_, R>], rows: usize, style: Style) -> String {
         table.force_no_tty();
     }
     if style.headers {
-        table.set_header(columns.iter().map(|column| column.column.head));
+        table.set_header(
+            columns
+                .iter()
+                .map(|column| column.column.title.to_uppercase()),
+        );
     }
     for row in 0..rows {
         let cells = columns.iter().filter_map(|column| column.cells.get(row));
@@ -194,7 +136,11 @@ fn layout<R>(columns: &[Filled<'_, R>], rows: usize, style: Style) -> String {
     let last = columns.len().saturating_sub(1);
     for (at, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, if at == last { 0 } else { gap }));
-        column.set_cell_alignment(columns[at].column.alignment);
+        column.set_cell_alignment(if columns[at].column.is_right {
+            CellAlignment::Right
+        } else {
+            CellAlignment::Left
+        });
     }
     table.trim_fmt()
 }
@@ -216,11 +162,11 @@ mod tests {
     use super::*;
 
     fn rendered(width: usize, ascii: bool, headers: bool) -> String {
-        type Two = Column<(&'static str, u32)>;
+        type Two = Column<'static, (&'static str, u32)>;
         let columns = [
-            Two::new("POD", KEPT, |row| row.0),
+            Two::new("Pod", KEPT, |row| row.0),
             Two::new("MAC", 2, |_| "02:42:0a:03:00:0d"),
-            Two::right("STEPS", 1, |row| row.1),
+            Two::right("Steps", 1, |row| row.1),
             Two::new("NETNS", WIDE, |_| "/run/netns/x"),
         ];
         let style = Style {
@@ -230,7 +176,7 @@ mod tests {
             ..Style::plain()
         };
         let rows = [("shop/web-0", 3), ("monitoring/node-exporter-x7k2p", 15)];
-        text(&columns, &rows, style)
+        Table::new(columns, rows).text(style)
     }
 
     #[test]

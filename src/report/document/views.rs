@@ -1,4 +1,4 @@
-//! The document that every command answers with (`-o json`), schema `netfix/v1`.
+//! The parts of a document: the host, the pods, and what only one command has.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,98 +6,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-pub use crate::snapshot::Generations as KeptView;
-
-use super::fleet::FleetView;
-use super::window::{ReportView, WindowView};
 use crate::model::text::word;
-use crate::model::window::{PhaseName, Rollback, Run};
 use crate::model::{
-    Bytes, GatewayAnswer, IfName, Interface, PodId, PodInfo, Problem, State, TargetAnswer,
+    Bytes, Checkpoint, GatewayAnswer, IfName, Interface, NodeIdentity, NodeState, PodId, PodInfo,
+    PodSummary, State, TargetAnswer,
 };
-
-/// The answer of one command.
-#[derive(Debug, Default, Serialize)]
-#[serde(tag = "schema", rename = "netfix/v1")]
-pub struct Document {
-    /// The command.
-    pub command: &'static str,
-    /// The exit code.
-    pub exit: u8,
-    /// The host.
-    pub node: NodeView,
-    /// The pods.
-    pub pods: Vec<PodView>,
-    /// Errors, warnings and notes.
-    pub problems: Vec<Problem>,
-    /// The key of this command.
-    #[serde(flatten)]
-    pub extra: Option<Extra>,
-}
-
-/// A key of the document that only one command has.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Extra {
-    /// `check`
-    Check(CheckView),
-    /// `status`
-    Status(Box<StatusView>),
-    /// `show`
-    Show(ShowView),
-    /// `list --generations`
-    Generations(Vec<GenerationView>),
-    /// `report`
-    Report(Box<ReportView>),
-    /// `report --list`
-    Windows(Vec<WindowView>),
-    /// `snapshot` and `prune`
-    Kept(KeptView),
-    /// `report --merge` and `check --merge`
-    Fleet(Box<FleetView>),
-    /// `pause`, `resume` and `upgrade`
-    Window(Box<HoldView>),
-    /// `upgrade --dry-run`
-    #[serde(rename = "dry_run")]
-    DryRun(bool),
-}
-
-/// A maintenance window in short; `report` has all of it.
-#[derive(Debug, Clone, Serialize)]
-pub struct HoldView {
-    /// Its name.
-    pub id: String,
-    /// The command that opened it.
-    pub command: String,
-    /// When (RFC 3339).
-    pub started: String,
-    /// Whether the process that opened it is running.
-    pub kept: bool,
-    /// Whether a reboot has ended it.
-    pub ended_by_reboot: bool,
-    /// That process.
-    pub pid: u32,
-    /// The phase that runs, or in which netfix died; null between phases.
-    pub phase: Option<PhaseName>,
-    /// kubelet's unit; null when there is none.
-    pub unit: Option<String>,
-    /// The unit's state now, in systemd's words; null when systemd was not queried.
-    pub unit_state: Option<String>,
-    /// Whether the unit is masked now; null when systemd was not queried.
-    pub held: Option<bool>,
-    /// How long the unit was, or has been, paused, in seconds; null when it was not.
-    pub paused_for: Option<u64>,
-    /// Seconds until the deadline starts the unit; null when nothing is paused.
-    pub deadline_in: Option<u64>,
-    /// The user's command; null when none was started.
-    pub run: Option<Run>,
-    /// The rollback; null when none was started.
-    pub rollback: Option<Rollback>,
-    /// How the window ended; null while it is open.
-    pub exit: Option<u8>,
-    /// The file with the messages and COMMAND's output.
-    pub log: Option<String>,
-}
+use crate::report::window::hold::HoldView;
 
 /// One generation.
 #[derive(Debug, Clone, Serialize)]
@@ -148,7 +62,7 @@ pub struct StatusView {
     pub generations: usize,
     /// When the last snapshot that covered everything was completed (RFC 3339); null when none was in this boot.
     pub last_success: Option<String>,
-    /// The same in seconds before now.
+    /// How long ago that was, in seconds.
     pub last_success_age: Option<u64>,
     /// Running pods.
     pub running: usize,
@@ -179,7 +93,7 @@ pub struct RuntimeView {
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct CheckView {
     /// The worst finding.
-    pub status: Verdict,
+    pub status: CheckStatus,
     /// Running pods by state; every state that `check` gives is there.
     pub pods: BTreeMap<State, usize>,
     /// Running pods that are not among them, because their devices have other drivers.
@@ -201,7 +115,7 @@ pub struct CheckView {
 /// What `check` found; the number is its exit code.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
-pub enum Verdict {
+pub enum CheckStatus {
     /// Every running pod could be restored.
     #[default]
     Ok = 0,
@@ -213,7 +127,7 @@ pub enum Verdict {
     Unknown = 3,
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for CheckStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         word(self, f)
     }
@@ -270,5 +184,57 @@ pub struct PodView {
     pub targets: Vec<TargetAnswer>,
     /// The whole checkpoint (`show`).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub checkpoint: Option<Box<crate::model::Checkpoint>>,
+    pub checkpoint: Option<Box<Checkpoint>>,
+}
+
+impl NodeView {
+    /// The host, of which only the name is known.
+    pub(crate) fn of(node: &NodeIdentity) -> Self {
+        Self {
+            hostname: node.hostname.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// The host, and when its state was recorded.
+    pub(crate) fn recorded(node: &NodeIdentity, created: Option<String>) -> Self {
+        Self {
+            created,
+            ..Self::of(node)
+        }
+    }
+}
+
+impl PodView {
+    /// A pod and what a command found or did.
+    pub(crate) fn new(pod: PodSummary, state: State) -> Self {
+        let PodSummary {
+            info,
+            netns,
+            created,
+            interfaces,
+        } = pod;
+        Self {
+            info,
+            netns,
+            state,
+            created,
+            seen: None,
+            interfaces,
+            before: None,
+            after: None,
+            steps: Vec::new(),
+            gateways: Vec::new(),
+            targets: Vec::new(),
+            checkpoint: None,
+        }
+    }
+
+    /// With the time at which a snapshot last verified its checkpoint.
+    pub(crate) fn verified_in(mut self, node: Option<&NodeState>) -> Self {
+        self.seen = node
+            .and_then(|node| node.seen(&self.info.id))
+            .map(str::to_owned);
+        self
+    }
 }

@@ -2,14 +2,10 @@
 
 use serde_json::{Value, json};
 
-/// Of every command's document.
-const SCHEMA: &str = include_str!("../../docs/schema.json");
+use crate::report::document::Verb;
 
-/// The commands that have a document.
-pub const DOCUMENTED: [&str; 16] = [
-    "snapshot", "list", "show", "diff", "plan", "restore", "verify", "check", "status", "pause",
-    "resume", "upgrade", "wait", "report", "import", "prune",
-];
+/// Of every command's document.
+const SCHEMA: &str = include_str!("../../../docs/schema.json");
 
 /// The schema as text: of every document, or of this command's.
 ///
@@ -17,14 +13,14 @@ pub const DOCUMENTED: [&str; 16] = [
 /// Never: the file is part of the program and read by its tests.
 #[must_use]
 #[allow(clippy::expect_used, reason = "the file is a part of the program")]
-pub fn schema(command: Option<&str>) -> String {
+pub fn schema(command: Option<Verb>) -> String {
     let Some(command) = command else {
         return SCHEMA.to_owned();
     };
     let mut schema: Value = serde_json::from_str(SCHEMA).expect("docs/schema.json is JSON");
     // A dry run of it is `plan`.
     let words = match command {
-        "restore" => vec!["restore", "plan"],
+        Verb::Restore => vec![Verb::Restore, Verb::Plan],
         command => vec![command],
     };
     schema["properties"]["command"] = json!({ "enum": words });
@@ -38,7 +34,7 @@ mod tests {
 
     #[test]
     fn the_schema_of_a_command_accepts_no_other_command() {
-        let schema: Value = serde_json::from_str(&schema(Some("restore"))).expect("JSON");
+        let schema: Value = serde_json::from_str(&schema(Some(Verb::Restore))).expect("JSON");
         assert_eq!(
             schema["properties"]["command"],
             json!({ "enum": ["restore", "plan"] })
@@ -52,7 +48,7 @@ mod tests {
     #[test]
     fn the_schema_has_the_commands() {
         let schema: Value = serde_json::from_str(SCHEMA).expect("JSON");
-        assert_eq!(schema["properties"]["command"]["enum"], json!(DOCUMENTED));
+        assert_eq!(schema["properties"]["command"]["enum"], json!(Verb::ALL));
     }
 
     #[test]
@@ -60,7 +56,12 @@ mod tests {
         let schema: Value = serde_json::from_str(SCHEMA).expect("JSON");
         let codes = &schema["$defs"]["problem"]["properties"]["code"]["enum"];
         let codes: Vec<String> = serde_json::from_value(codes.clone()).expect("words");
-        assert!(codes.iter().map(String::as_str).eq(crate::report::codes()));
+        assert!(
+            codes
+                .iter()
+                .map(String::as_str)
+                .eq(crate::report::docs::explain::codes())
+        );
         for code in codes {
             serde_json::from_value::<Code>(code.into()).expect("a code");
         }

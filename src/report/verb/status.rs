@@ -1,11 +1,22 @@
 //! `status`: the snapshots, the pods, the runtimes, the lock and the open window on one screen.
 
-use super::text::{Facts, count, escape, or_dash, seconds};
-use super::view::{Document, RuntimeView, StatusView};
-use super::window_status;
+use super::pause;
+use crate::report::document::{Document, Extra, RuntimeView, StatusView};
+use crate::report::screen::Screen;
+use crate::report::style::Style;
+use crate::report::text::{self, Facts, count, escape, or_dash, seconds};
+use crate::report::window::hold;
+
+/// Printed with `--quiet` too; with `--follow`, the window that was closed.
+pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
+    match &document.extra {
+        Some(Extra::Status(view)) => Screen::new(text::facts(facts(document, view)), None),
+        _ => pause::screen(document, style),
+    }
+}
 
 /// One fact a line.
-pub(super) fn facts(document: &Document, status: &StatusView) -> Facts {
+fn facts(document: &Document, status: &StatusView) -> Facts {
     let StatusView {
         state_dir,
         checkpoints,
@@ -59,7 +70,7 @@ pub(super) fn facts(document: &Document, status: &StatusView) -> Facts {
     let lock = lock.as_deref().map(|by| format!("held by {}", escape(by)));
     facts.push(("lock", lock.unwrap_or_else(|| "free".to_owned())));
     match window {
-        Some(window) => facts.extend(window_status::facts(window)),
+        Some(window) => facts.extend(hold::facts(window)),
         None => facts.push(("window", "none open".to_owned())),
     }
     facts

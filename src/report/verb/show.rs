@@ -1,13 +1,23 @@
 //! `show`: everything about one pod.
 
-use super::text::{Facts, count, escape, list_or_dash, or_dash, seconds};
-use super::view::{PodView, ShowView};
 use crate::model::checkpoint::{Extension, StackLink};
 use crate::model::{Hardware, Link, NetState, State, Traffic};
 use crate::plan::Step;
+use crate::report::document::{Document, Extra, PodView, ShowView};
+use crate::report::screen::Screen;
+use crate::report::text::{self, Facts, count, escape, list_or_dash, or_dash, seconds};
+
+/// Printed with `--quiet` too.
+pub(super) fn screen(document: &Document) -> Screen<'_> {
+    let Some(Extra::Show(view)) = &document.extra else {
+        return Screen::default();
+    };
+    let facts = document.pods.iter().flat_map(|pod| facts(pod, view));
+    Screen::new(text::facts(facts.collect()), None)
+}
 
 /// The pod's names, its present state, and what is stored.
-pub(super) fn facts(pod: &PodView, show: &ShowView) -> Facts {
+fn facts(pod: &PodView, show: &ShowView) -> Facts {
     let info = &pod.info;
     let known = |text: Option<&String>| or_dash(text.map(|text| escape(text)));
     let age = show.written_age;

@@ -3,7 +3,7 @@
 use textwrap::Options;
 
 /// The one source: a section for each code, and below the last heading the sentences of each code.
-const PROBLEMS: &str = include_str!("../../docs/problems.md");
+const PROBLEMS: &str = include_str!("../../../docs/problems.md");
 
 /// The code and the Markdown of each section.
 fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {

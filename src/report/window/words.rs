@@ -2,11 +2,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::super::pods::round_trip;
-use super::super::text::{UNKNOWN, count, escape, join, milliseconds, or_dash};
-use super::verdict::PodCounts;
-use crate::model::window::{Rollback, RollbackReason, Run, WindowPod};
-use crate::model::{Interface, TargetAnswer, Window};
+use super::outcome::PodCounts;
+use crate::model::window::{PhaseName, Rollback, RollbackReason, Run};
+use crate::model::{Interface, Window};
+use crate::report::text::{UNKNOWN, count, escape, join, milliseconds, or_dash};
 
 /// A line of a program's output as a terminal shows it: without colours, and without what a carriage return overwrote.
 pub(super) fn printed(line: &str) -> String {
@@ -17,11 +16,6 @@ pub(super) fn printed(line: &str) -> String {
         .next()
         .unwrap_or_default();
     join(last.split('\t').map(escape), "\t")
-}
-
-/// A duration in milliseconds, or a dash.
-pub(super) fn milliseconds_or_dash(ms: Option<u64>) -> String {
-    or_dash(ms.map(milliseconds))
 }
 
 /// A moment of the window by the wall clock, in UTC, in a strftime format; a dash when the record has no start time.
@@ -69,6 +63,13 @@ pub(super) fn run_end(run: &Run, lasted: Option<u64>) -> String {
     }
 }
 
+/// How long COMMAND or the rollback ran, in milliseconds; `None` when that is not known.
+pub(super) fn run_lasted(window: &Window, name: PhaseName) -> Option<u64> {
+    let mut phases = window.phases.iter();
+    let phase = phases.find(|phase| phase.name == name)?;
+    phase.to?.checked_sub(phase.from)
+}
+
 /// Why a rollback ran.
 pub(in crate::report) fn reason(rollback: &Rollback) -> String {
     let nics = join(rollback.nics.iter().map(ToString::to_string), ", ");
@@ -89,38 +90,6 @@ pub(super) fn interface(interface: &Interface) -> String {
     let addresses = interface.addresses.iter();
     let addresses = join(addresses.map(|address| format!(" {address}")), "");
     format!("{}{addresses}", interface.name)
-}
-
-/// A target of a pod, with its answer.
-pub(super) struct Answered {
-    /// The gateway's address, or the target.
-    pub object: String,
-    pub reachable: Option<bool>,
-    pub answer: String,
-}
-
-/// The answers of a pod's gateways and targets.
-pub(super) fn answers(pod: &WindowPod) -> Vec<Answered> {
-    let one = |object, reachable, rtt| Answered {
-        object,
-        reachable,
-        answer: answer(reachable, rtt),
-    };
-    let gateways = pod.gateways.iter();
-    let gateways = gateways.map(|it| one(it.address.to_string(), it.reachable, it.rtt_us));
-    let targets = pod.targets.iter();
-    let target = |it: &TargetAnswer| format!("{} {}", it.kind, escape(&it.target));
-    let targets = targets.map(|it| one(target(it), Some(it.reachable), it.rtt_us));
-    gateways.chain(targets).collect()
-}
-
-fn answer(reachable: Option<bool>, rtt: Option<u64>) -> String {
-    match (reachable, rtt) {
-        (Some(true), Some(us)) => round_trip(us),
-        (Some(true), None) => "answers".to_owned(),
-        (Some(false), _) => "no answer".to_owned(),
-        (None, _) => "not probed".to_owned(),
-    }
 }
 
 /// How many pods are back.

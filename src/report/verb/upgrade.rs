@@ -1,12 +1,50 @@
-//! What a window would do, and to which pods.
+//! `upgrade`: the report of the window; of a window that is not opened, what it would do, and to which pods.
 
 use super::pods::sorted;
-use super::text::{count, duration, escape, lines, list_or_dash};
-use super::view::{Document, NodeView, PodView};
+use super::report::window;
+use super::restore::restore;
 use crate::model::window::command_line;
 use crate::model::{Exit, State};
+use crate::report::document::{Document, Extra, NodeView, PodView};
+use crate::report::screen::Screen;
+use crate::report::style::Style;
+use crate::report::text::{count, duration, escape, lines, list_or_dash};
+use crate::report::window::view::{ReportView, Standing};
 use crate::upgrade::preview::Preview;
+use crate::upgrade::run::Upgraded;
 use crate::upgrade::{Request, Rollback};
+
+/// The document.
+pub(crate) fn upgrade(upgraded: Upgraded) -> Document {
+    let standing = if upgraded.is_open {
+        Standing::Left
+    } else {
+        Standing::Closed
+    };
+    let report = upgraded
+        .window
+        .map(|window| Extra::Report(Box::new(ReportView::new(window, standing))));
+    Document {
+        exit: upgraded.end as u8,
+        problems: upgraded.problems,
+        extra: report,
+        ..restore(upgraded.restored)
+    }
+}
+
+pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
+    let body = match &document.extra {
+        // For scripts, which give it to `netfix wait`.
+        Some(Extra::Window(view)) => format!("{}\n", view.id),
+        _ if style.is_quiet() => String::new(),
+        Some(Extra::Report(view)) => return window(view, style),
+        Some(Extra::DryRun(_)) if document.exit == 0 => {
+            prospect(&document.node.steps, &document.pods)
+        }
+        _ => String::new(),
+    };
+    Screen::new(body, None)
+}
 
 /// So many pods are listed; a screen holds no more.
 const MOST: usize = 20;
@@ -34,7 +72,7 @@ pub(crate) fn prospect(course: &[String], pods: &[PodView]) -> String {
     format!("{course}\n{pods} may lose the network while COMMAND runs:\n{shown}{more}")
 }
 
-/// What `upgrade --dry-run` answers.
+/// The document of `upgrade --dry-run`.
 pub(crate) fn preview(request: &Request<'_>, preview: Preview) -> Document {
     let pods = count(preview.pods.len(), "pod");
     let steps = phases(request, preview.unit.as_deref(), &pods);

@@ -1,10 +1,48 @@
 //! The open maintenance window, and kubelet's unit in it.
 
-use super::text::{Facts, escape, or_dash, seconds};
-use super::view::HoldView;
-use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER};
+use serde::Serialize;
+
+use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER, PhaseName, Rollback, Run};
+use crate::report::text::{Facts, escape, or_dash, seconds};
 use crate::systemd::UnitState;
 use crate::window::window_status::WindowStatus;
+
+/// A maintenance window in short; `report` has all of it.
+#[derive(Debug, Clone, Serialize)]
+pub struct HoldView {
+    /// Its name.
+    pub id: String,
+    /// The command that opened it.
+    pub command: String,
+    /// When (RFC 3339).
+    pub started: String,
+    /// Whether the process that opened it is running.
+    pub kept: bool,
+    /// Whether a reboot has ended it.
+    pub ended_by_reboot: bool,
+    /// That process.
+    pub pid: u32,
+    /// The phase that runs, or in which netfix died; null between phases.
+    pub phase: Option<PhaseName>,
+    /// kubelet's unit; null when there is none.
+    pub unit: Option<String>,
+    /// The unit's state now, in systemd's words; null when systemd was not queried.
+    pub unit_state: Option<String>,
+    /// Whether the unit is masked now; null when systemd was not queried.
+    pub held: Option<bool>,
+    /// How long the unit was, or has been, paused, in seconds; null when it was not.
+    pub paused_for: Option<u64>,
+    /// Seconds until the deadline starts the unit; null when nothing is paused.
+    pub deadline_in: Option<u64>,
+    /// The user's command; null when none was started.
+    pub run: Option<Run>,
+    /// The rollback; null when none was started.
+    pub rollback: Option<Rollback>,
+    /// How the window ended; null while it is open.
+    pub exit: Option<u8>,
+    /// The file with the messages and COMMAND's output.
+    pub log: Option<String>,
+}
 
 impl HoldView {
     /// How a window stands.
@@ -53,7 +91,7 @@ impl HoldView {
 }
 
 /// A few lines, one fact each.
-pub(super) fn facts(view: &HoldView) -> Facts {
+pub(in crate::report) fn facts(view: &HoldView) -> Facts {
     let [id, started, command] = [&view.id, &view.started, &view.command].map(|text| escape(text));
     let by = format!("opened {started} by netfix {command} (pid {})", view.pid);
     let mut facts = vec![("window", format!("{id}, {}", progress(view))), ("", by)];
@@ -113,15 +151,4 @@ fn kubelet(view: &HoldView, unit: &str) -> Facts {
     });
     facts.extend(deadline.map(|deadline| ("", deadline)));
     facts
-}
-
-/// The next command after `pause`.
-pub(super) fn next(command: &str, view: &HoldView) -> String {
-    match (command, view.held) {
-        ("pause", Some(true)) => {
-            let unit = or_dash(view.unit.as_deref().map(escape));
-            format!("Run `netfix resume` to start {unit}.\n")
-        }
-        _ => String::new(),
-    }
 }

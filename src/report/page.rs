@@ -1,12 +1,10 @@
-//! What every HTML page has: its head, and the parts that several pages use.
-
-use std::ops::Range;
+//! What every HTML page has: its head, and the sign of a verdict.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::style::Tone;
+use crate::report::style::Tone;
 
-const STYLE: &str = include_str!("window/page.css");
+const STYLE: &str = include_str!("page.css");
 /// The page loads and runs nothing, even if a text on it contains markup.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
@@ -43,19 +41,6 @@ pub(super) fn sign(tone: Tone) -> Markup {
         svg.sign viewBox="0 0 24 24" width="32" height="32" aria-hidden="true" xmlns="http://www.w3.org/2000/svg" {
             circle cx="12" cy="12" r="11" {}
             path d=(path) {}
-        }
-    }
-}
-
-/// The heads of a table's columns, some of which hold numbers.
-pub(super) fn head(names: &[&str], numbers: Range<usize>) -> Markup {
-    html! {
-        thead {
-            tr {
-                @for (at, name) in names.iter().enumerate() {
-                    th class=[numbers.contains(&at).then_some("number")] scope="col" { (name) }
-                }
-            }
         }
     }
 }

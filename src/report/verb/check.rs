@@ -1,15 +1,84 @@
-//! The answers of `check`: lines for people, and one line for monitoring plugins.
+//! `check`: lines for people, and one line for monitoring plugins.
 
 use jiff::Timestamp;
 
-use super::problems;
-use super::style::{Style, Tone};
-use super::text::{ago, count, join, others};
-use super::view::{CheckView, Document, Verdict};
-use crate::model::{PodId, PodInfo, Problem, Severity, State};
+use super::pods::{listed, stored};
+use crate::check::{Checked, CheckedPod};
+use crate::model::{Code, PodId, PodInfo, Problem, Severity, State};
+use crate::refusal::Refusal;
+use crate::report::document::{CheckStatus, CheckView, Document, Extra, NodeView, PodView};
+use crate::report::problems;
+use crate::report::screen::Screen;
+use crate::report::style::{Form, Style, Tone};
+use crate::report::text::{ago, count, join, others};
 
-/// One line a finding, the worst last; notes only with `-v`.
-pub(super) fn findings(document: &Document, style: Style) -> String {
+/// Every state that a running pod can have.
+const STATES: [State; 7] = [
+    State::InSync,
+    State::Stale,
+    State::Drifted,
+    State::Degraded,
+    State::NoCheckpoint,
+    State::Empty,
+    State::Failed,
+];
+
+/// The document and its figures, without the verdict.
+pub(crate) fn check(checked: Result<Checked, Refusal>) -> (Document, CheckView) {
+    let mut view = CheckView {
+        pods: STATES.into_iter().map(|state| (state, 0)).collect(),
+        ..CheckView::default()
+    };
+    let checked = match checked {
+        Ok(checked) => checked,
+        Err(refusal) => return (refusal.into(), view),
+    };
+    let of_pods = checked.pods.iter().map(|one| one.steps.len());
+    view.steps = checked.host.len() + of_pods.sum::<usize>();
+    let is_unsupported = |problem: &&Problem| {
+        problem.is_error() && problem.code() == Code::Unsupported && problem.pod.is_some()
+    };
+    view.unsupported = Some(checked.problems.iter().filter(is_unsupported).count());
+    view.oldest_age = checked.oldest_age;
+    view.last_success = checked.last_success;
+    view.pods.insert(State::Empty, checked.empty);
+    view.left_out = checked.left_out.len();
+    for one in &checked.pods {
+        *view.pods.entry(one.state.into()).or_default() += 1;
+    }
+    let pod = |one: CheckedPod| PodView {
+        steps: one.steps,
+        ..PodView::new(one.pod, one.state.into())
+    };
+    let node = NodeView {
+        steps: checked.host,
+        ..NodeView::recorded(&checked.node, checked.recorded)
+    };
+    let pods = checked.pods.into_iter().map(pod);
+    (Document::of(node, pods, checked.problems), view)
+}
+
+/// All problems are in it, also with `--quiet`.
+pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
+    let Some(Extra::Check(check)) = &document.extra else {
+        return super::report::screen(document, style);
+    };
+    let body = if style.form == Form::Plugin {
+        plugin_line(document, check)
+    } else if style.lists_all() {
+        stored(listed(document, style), style).text(style) + &findings(document, style)
+    } else {
+        findings(document, style)
+    };
+    Screen {
+        body,
+        listed: &document.problems,
+        last: verdict(check, style),
+    }
+}
+
+/// One line per finding, the worst last; notes only with `-v`.
+fn findings(document: &Document, style: Style) -> String {
     let least = if style.is_verbose() {
         Severity::Info
     } else {
@@ -34,21 +103,21 @@ fn word(severity: Severity) -> (&'static str, Tone) {
 }
 
 /// The overall result of the findings; nothing with --quiet and without an error.
-pub(super) fn verdict(check: &CheckView, style: Style) -> Option<String> {
-    if style.is_quiet() && check.status == Verdict::Ok {
+fn verdict(check: &CheckView, style: Style) -> Option<String> {
+    if style.is_quiet() && check.status == CheckStatus::Ok {
         return None;
     }
     let tone = match check.status {
-        Verdict::Ok => Tone::Good,
-        Verdict::Warning | Verdict::Unknown => Tone::Warning,
-        Verdict::Critical => Tone::Bad,
+        CheckStatus::Ok => Tone::Good,
+        CheckStatus::Warning | CheckStatus::Unknown => Tone::Warning,
+        CheckStatus::Critical => Tone::Bad,
     };
     let word = style.paint(&check.status.to_string(), tone);
     Some(format!("{word}: {}", sum(check, style.now)))
 }
 
 /// The status line of a monitoring plugin, with performance data behind the bar.
-pub(super) fn plugin_line(document: &Document, check: &CheckView) -> String {
+fn plugin_line(document: &Document, check: &CheckView) -> String {
     let worth = |problem: &&Problem| problem.severity > Severity::Info;
     // The worst, a pod's before the node's, the first of its sort; the bar begins the performance data.
     let rank = |problem: &&Problem| (problem.severity, problem.pod.is_some());
@@ -93,7 +162,7 @@ fn limits(state: State) -> &'static str {
 fn sum(check: &CheckView, now: Timestamp) -> String {
     let total: usize = check.pods.values().sum();
     let pods = match total {
-        0 if check.status == Verdict::Ok => "no pod is running".to_owned(),
+        0 if check.status == CheckStatus::Ok => "no pod is running".to_owned(),
         0 => "no pod was checked".to_owned(),
         _ => coverage(check, total),
     };
