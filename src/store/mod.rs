@@ -24,7 +24,7 @@ use crate::model::problem::{StoreCause, StoreEffect};
 use crate::model::{Checkpoint, NodeState, PodId, Problem};
 use crate::side_by_side;
 
-pub(crate) use crate::store::retention::{Kept, Prune};
+pub(crate) use crate::store::retention::{NewestGeneration, Prune};
 pub(crate) use cni_cache::cni_cache;
 #[cfg(feature = "fuzzing")]
 pub(crate) use file::with_checksum;

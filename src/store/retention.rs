@@ -20,7 +20,7 @@ const GONE: &str = ".gone";
 
 /// The generation that holds all present files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum NewestGeneration {
     /// A new one.
     Made(u64),
     /// The newest one: apart from times, nothing has changed since.
@@ -52,16 +52,16 @@ impl Guard {
     }
 
     /// Creates a generation of all present files, unless the newest one holds them and is not marked as put aside.
-    pub(crate) fn keep(&self) -> Result<Kept, Error> {
+    pub(crate) fn keep(&self) -> Result<NewestGeneration, Error> {
         let newest = self.store.generations()?.pop();
         if let Some(newest) = newest.filter(|newest| !newest.aside) {
             let held = self.store.generation(newest.number);
             let is_whole = held.and_then(|held| self.store.is_whole_in(&held));
             if is_whole.unwrap_or(false) {
-                return Ok(Kept::Already(newest.number));
+                return Ok(NewestGeneration::Already(newest.number));
             }
         }
-        self.make(false).map(Kept::Made)
+        self.make(false).map(NewestGeneration::Made)
     }
 
     fn make(&self, aside: bool) -> Result<u64, Error> {
