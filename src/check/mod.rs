@@ -35,7 +35,7 @@ pub(crate) struct Check<'a> {
 
 /// What a check found.
 #[derive(Debug)]
-pub(crate) struct Checked {
+pub(crate) struct Readiness {
     pub node: NodeIdentity,
     /// When the host's state was recorded (RFC 3339).
     pub recorded: Option<String>,
@@ -86,7 +86,7 @@ pub(crate) fn run(
     check: &Check<'_>,
     store: &Store,
     progress: &mut dyn Listener,
-) -> Result<Checked, Refusal> {
+) -> Result<Readiness, Refusal> {
     // A silent runtime is a finding: the kernel knows the running pods without it.
     let open = |_: &mut dyn Listener| {
         let mut inventory = Inventory::open(check.selection)?;
@@ -104,7 +104,7 @@ pub(crate) fn run_with(
     store: &Store,
     progress: &mut dyn Listener,
     mut look: impl FnMut(&mut dyn Listener) -> Result<Inventory, Refusal>,
-) -> Result<Checked, Refusal> {
+) -> Result<Readiness, Refusal> {
     let begin = Instant::now();
     let is_degraded = |one: &CheckedPod| one.state == CheckState::Degraded;
     let mut is_second = false;
@@ -140,7 +140,7 @@ fn examine(
     inventory: Inventory,
     store: &Store,
     progress: &mut dyn Listener,
-) -> Result<(Checked, Passing), Refusal> {
+) -> Result<(Readiness, Passing), Refusal> {
     let stored = load(store, check.selection)?;
     let mut problems = node::folder(store);
     let mut surveyed = survey(inventory, stored, check.selection, store)?;
@@ -163,11 +163,11 @@ fn examine(
     let carrier = node::carrier(&mut surveyed, &links);
     let lacks_carrier = !carrier.problems.is_empty();
     problems.extend(carrier.problems);
-    let mut found = pods::Findings {
+    let mut found = pods::PodChecks {
         max_age: check.max_age,
         recorded: surveyed.node_state.as_ref(),
         is_calm,
-        ..pods::Findings::default()
+        ..pods::PodChecks::default()
     };
     problems.append(&mut surveyed.contested);
     let empty = found.survey(&surveyed, pods);
@@ -185,7 +185,7 @@ fn examine(
     let Surveyed {
         node, node_state, ..
     } = surveyed;
-    let checked = Checked {
+    let checked = Readiness {
         node,
         recorded: node_state.as_ref().map(|recorded| recorded.created.clone()),
         host: host_lines,

@@ -80,14 +80,14 @@ fn vlan_in(name: &IfName) -> Option<(IfName, VlanId)> {
 
 /// The parent of interfaces for which their source names none.
 #[derive(Debug, Default)]
-pub(crate) struct Parents {
+pub(crate) struct AssumedParent {
     /// `--parent`.
     named: Option<IfName>,
     /// The link that CNI plugins use when their configuration names no other.
     default: Option<IfName>,
 }
 
-impl Parents {
+impl AssumedParent {
     /// Refuses a `--parent` that does not exist, did not exist, and is not a VLAN of such a link.
     pub(crate) fn new(
         named: Option<&IfName>,

@@ -27,7 +27,7 @@ pub(crate) struct Cache {
     /// By sandbox id.
     sandboxes: BTreeMap<Option<String>, Vec<Entry>>,
     /// Files that cannot be used, and why.
-    damaged: Vec<(PathBuf, store::Error)>,
+    damaged: Vec<(PathBuf, store::StoreError)>,
 }
 
 /// The object of problems of the whole cache.
@@ -48,7 +48,7 @@ pub(crate) fn read(folder: &Path) -> Result<Cache, Refusal> {
         damaged: Vec::new(),
     };
     for (path, text) in files {
-        let corrupt = |reason: String| store::Error::corrupt(&path, reason);
+        let corrupt = |reason: String| store::StoreError::corrupt(&path, reason);
         match text.and_then(|text| cni::parse(&text).map_err(corrupt)) {
             Ok(Some(entry)) => cache
                 .sandboxes
@@ -184,7 +184,7 @@ impl Paired {
     fn report_damaged(
         &mut self,
         path: &Path,
-        error: &store::Error,
+        error: &store::StoreError,
         running: &[PodFacts],
         answer: Option<&Answer>,
         selection: &Selection,

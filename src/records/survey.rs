@@ -14,7 +14,7 @@ use crate::inventory::visit::visit;
 use crate::matching::Selection;
 use crate::matching::claims::{Claimant, contests};
 use crate::matching::host_baseline::HostBaseline;
-use crate::matching::host_parents::{self, Parents};
+use crate::matching::host_parents::{self, AssumedParent};
 use crate::model::problem::MatchingCause;
 use crate::model::{
     IfName, LinkKind, NetState, NodeIdentity, NodeState, PodInfo, PodSummary, Problem,
@@ -138,7 +138,7 @@ pub(crate) fn survey_from(
 ) -> Result<Surveyed, Refusal> {
     let recorded = node_state.as_ref().map(|recorded| &recorded.state);
     let by_plugins = matches!(records, Records::Cache(_));
-    let parents = Parents::new(parent, by_plugins, recorded, &inventory.host.state)?;
+    let parents = AssumedParent::new(parent, by_plugins, recorded, &inventory.host.state)?;
     let Inventory {
         node,
         host,

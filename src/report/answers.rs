@@ -1,7 +1,7 @@
 //! From the facts of an engine to its document, but for the exit code.
 
 use super::{CheckView, Document, Extra, NodeView, PodView, ReportView, Standing, State};
-use crate::check::{CheckState, Checked, CheckedPod};
+use crate::check::{CheckState, CheckedPod, Readiness};
 use crate::gateways::{Reachability, Verified, VerifiedPod};
 use crate::model::{Code, NodeIdentity, NodeState, PodSummary, Problem};
 use crate::plan::{PodVerdict, Step};
@@ -176,7 +176,7 @@ const STATES: [State; 7] = [
 ];
 
 /// The answer and its figures, without the verdict.
-pub(crate) fn check(checked: Result<Checked, Refusal>) -> (Document, CheckView) {
+pub(crate) fn check(checked: Result<Readiness, Refusal>) -> (Document, CheckView) {
     let mut view = CheckView {
         pods: STATES.into_iter().map(|state| (state, 0)).collect(),
         ..CheckView::default()

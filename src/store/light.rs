@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::{Error, file, load_checkpoint};
+use super::{StoreError, file, load_checkpoint};
 use crate::model::checkpoint::Large;
 use crate::model::pod::cni_result::CniResult;
 use crate::model::{Checkpoint, NetState, PodId, Problem};
@@ -49,7 +49,7 @@ pub(super) fn load(
     path: &Path,
     id: &PodId,
     known: &BTreeMap<PodId, Large>,
-) -> Result<Light, Error> {
+) -> Result<Light, StoreError> {
     if let Some(large) = known.get(id)
         && let Some((size, sha256)) = file::large(path)
         && sha256 == large.sha256
