@@ -6,72 +6,16 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::archive::Archive;
+use super::facts::{Archive, Moment, Observation, PodObservation, Reading};
 use super::host_state;
 use crate::model::checkpoint::{Extension, SCHEMA};
 use crate::model::net::stack;
 use crate::model::problem::SnapshotCause;
 use crate::model::{
-    Bytes, Checkpoint, Link, NetState, NetnsIdentity, NodeIdentity, NodeState, PodId, PodInfo,
+    Bytes, Checkpoint, NetState, NetnsIdentity, NodeIdentity, NodeState, PodId, PodInfo,
     PodSummary, Problem, interfaces,
 };
 use crate::plan::snapshot_quality;
-
-/// What runs now.
-#[derive(Debug)]
-#[cfg_attr(test, derive(serde::Deserialize))]
-pub(crate) struct Observation {
-    pub moment: Moment,
-    pub pods: Vec<PodObservation>,
-    /// What is known to be wrong before anything is decided: what could not be found or read, and what several pods claim,
-    /// with the one that has it by the generations and libcni's results.
-    #[cfg_attr(test, serde(default))]
-    pub problems: Vec<Problem>,
-}
-
-/// The machine, and how much of it was observed.
-#[derive(Debug)]
-#[cfg_attr(test, derive(serde::Deserialize))]
-pub(crate) struct Moment {
-    /// The time (RFC 3339).
-    pub created: String,
-    pub node: NodeIdentity,
-    pub host: NetState,
-    /// The host's links after everything else was read.
-    pub links_after: Vec<Link>,
-    /// Whether all pods were to be observed.
-    pub everything: bool,
-    /// Whether every namespace and the host's links were found and opened.
-    pub complete: bool,
-}
-
-/// A network namespace.
-#[derive(Debug)]
-#[cfg_attr(test, derive(serde::Deserialize))]
-pub(crate) struct PodObservation {
-    /// Its pod, as runtimes and earlier checkpoints name it.
-    pub info: PodInfo,
-    pub identity: NetnsIdentity,
-    /// A path that leads to it.
-    pub path: Bytes,
-    pub reading: Reading,
-}
-
-/// What was read in a namespace.
-#[derive(Debug)]
-#[cfg_attr(test, derive(serde::Deserialize))]
-#[cfg_attr(test, serde(rename_all = "kebab-case"))]
-pub(crate) enum Reading {
-    Whole(NetState),
-    /// This link vanished meanwhile.
-    Torn {
-        state: NetState,
-        link: String,
-    },
-    /// By the runtimes and its processes it belongs to no pod; it has no interface and no checkpoint.
-    NoPod,
-    Failed(Problem),
-}
 
 /// What a snapshot changes.
 #[derive(Debug)]
@@ -82,10 +26,9 @@ pub(crate) struct Changes {
     pub pods: Vec<PodDecision>,
     /// Checkpoints to remove.
     pub gone: BTreeMap<PodId, Gone>,
-    pub host: HostChange,
+    pub host: HostDecision,
     /// Problems of the observation and of the pods.
     pub problems: Vec<Problem>,
-    pub host_problems: Vec<Problem>,
     /// Whether all that is stored then becomes a generation.
     pub makes_generation: bool,
     /// Whether nothing is lost, and all pods were to be observed and could be read.
@@ -147,6 +90,15 @@ pub(crate) enum Gone {
     Renamed(PodId),
 }
 
+/// What a snapshot changes for the host.
+#[derive(Debug)]
+pub(crate) struct HostDecision {
+    pub change: HostChange,
+    /// Whether the host or a pod has lost something.
+    pub has_lost: bool,
+    pub problems: Vec<Problem>,
+}
+
 /// What happens to the host's recorded state.
 #[derive(Debug)]
 pub(crate) enum HostChange {
@@ -162,11 +114,6 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
         pods,
         mut problems,
     } = now;
-    let about = |pod: &PodObservation| {
-        let about = stored.about(&moment.node, &pod.identity, &pod.info);
-        about.map(|(id, _)| id.clone()).collect::<Vec<_>>()
-    };
-    let alive: HashSet<PodId> = pods.iter().flat_map(about).collect();
     let mut decider = Decider {
         moment: &moment,
         stored,
@@ -174,53 +121,45 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
         gone: BTreeMap::new(),
         problems: Vec::new(),
     };
+    // The checkpoints of running namespaces.
+    let mut alive = HashSet::new();
     let mut decisions = Vec::with_capacity(pods.len());
     for pod in pods {
         let id = pod.info.id.clone();
+        let about = stored.about(&moment.node, &pod.identity, &pod.info);
+        alive.extend(about.map(|(id, _)| id));
         decisions.extend(decider.pod(pod));
         problems.extend(decider.problems.drain(..).map(|problem| problem.of(&id)));
     }
-    let pods = decisions;
     let Decider {
         empty, mut gone, ..
     } = decider;
-    let any = |is_it: fn(&PodChange) -> bool| pods.iter().any(|one| is_it(&one.change));
+    let any = |is_it: fn(&PodChange) -> bool| decisions.iter().any(|one| is_it(&one.change));
     // A pod that cannot be read does not hold up the others: its tenant may change its tables without end.
     let is_whole = moment.complete && !any(|change| matches!(change, PodChange::HalfLost));
     let has_unread = any(|change| matches!(change, PodChange::Unread));
-    let has_lost_pod = any(|change| matches!(change, PodChange::Lost));
     // Only when every namespace could be read, a checkpoint without a pod is known to be one of a pod that is gone.
     if moment.everything && is_whole {
-        gone.extend(of_gone_pods(stored, &alive, &pods));
+        gone.extend(of_gone_pods(stored, alive, &decisions));
     }
-    let lost = if has_lost_pod {
-        None
-    } else {
-        host_state::lost_link(&moment, stored, &gone)
+    let known = host_state::Known {
+        moment: &moment,
+        stored,
+        pods: &decisions,
+        gone: &gone,
+        is_whole,
     };
-    let has_lost = has_lost_pod || lost.is_some();
-    let host_problems = if has_lost {
-        lost.into_iter().collect()
-    } else {
-        snapshot_quality::unsupported_on_host(&moment.host)
-    };
-    let host = if has_lost || (!is_whole && stored.node.is_some()) {
-        HostChange::Keep
-    } else {
-        let node = host_state::recorded(&moment, &pods, &gone, stored, empty);
-        HostChange::Record(Box::new(node))
-    };
-    let makes_generation = !has_lost && is_whole;
+    let host = known.decide(empty);
+    let makes_generation = !host.has_lost && is_whole;
     Changes {
         is_complete: makes_generation && moment.everything && !has_unread,
         makes_generation,
         created: moment.created,
         node: moment.node,
-        pods,
+        pods: decisions,
         gone,
         host,
         problems,
-        host_problems,
     }
 }
 
@@ -232,18 +171,20 @@ fn known_empty(stored: &Archive, everything: bool) -> Vec<NetnsIdentity> {
     }
 }
 
-/// The checkpoints of pods that are gone. `alive` are those of running namespaces.
+/// The checkpoints of pods that are gone; `alive` are those of running namespaces.
 fn of_gone_pods<'a>(
     stored: &'a Archive,
-    alive: &'a HashSet<PodId>,
+    mut alive: HashSet<&'a PodId>,
     pods: &'a [PodDecision],
-) -> impl Iterator<Item = (PodId, Gone)> + 'a {
-    let running: HashSet<&PodId> = pods.iter().map(|one| &one.pod.info.id).collect();
-    let own = stored
+) -> Vec<(PodId, Gone)> {
+    alive.extend(pods.iter().map(|one| &one.pod.info.id));
+    let of_netfix = stored
         .readable()
         .filter(|(_, checkpoint)| checkpoint.netfix.is_some());
-    own.filter(move |(id, _)| !alive.contains(*id) && !running.contains(id))
+    of_netfix
+        .filter(|(id, _)| !alive.contains(id))
         .map(|(id, _)| (id.clone(), Gone::Pod))
+        .collect()
 }
 
 /// Decides for one pod after the other.
@@ -253,7 +194,7 @@ struct Decider<'a> {
     /// Namespaces with nothing to record: one that has nothing now has lost nothing later, also where no runtime is queried.
     empty: Vec<NetnsIdentity>,
     gone: BTreeMap<PodId, Gone>,
-    /// Those of the pod that is decided.
+    /// The problems of the pod at hand.
     problems: Vec<Problem>,
 }
 
@@ -273,8 +214,8 @@ impl Decider<'_> {
             }
             Reading::Failed(problem) => {
                 self.problems.push(problem);
-                let recorded = self.stored.node.iter().flat_map(|node| &node.empty);
-                if recorded.into_iter().any(|known| known.is_same(&identity)) {
+                let mut recorded = self.stored.node.iter().flat_map(|node| &node.empty);
+                if recorded.any(|known| known.is_same(&identity)) {
                     self.note_empty(identity);
                 }
                 return Some(PodDecision {

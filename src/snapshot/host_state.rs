@@ -2,77 +2,99 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::archive::Archive;
-use super::decide::{Gone, Moment, PodDecision};
+use super::decide::{Gone, HostChange, HostDecision, PodChange, PodDecision};
+use super::facts::{Archive, Moment};
 use crate::model::checkpoint::SCHEMA;
 use crate::model::problem::SnapshotCause;
 use crate::model::{
     IfName, Link, LinkKind, NetState, NetnsIdentity, NodeState, Parent, PodId, Problem, StackLink,
 };
+use crate::plan::snapshot_quality;
 
-/// The problem with a link under a checkpoint of this boot that is gone under any name, or that was up and is down.
-pub(super) fn lost_link(
-    moment: &Moment,
-    stored: &Archive,
-    gone: &BTreeMap<PodId, Gone>,
-) -> Option<Problem> {
-    let is_same = |under: &StackLink, now: &Link| match (&under.hardware, &now.hardware) {
-        (Some(then), Some(now)) => then.is_same(now),
-        _ => false,
-    };
-    let was_up = |under: &StackLink| {
-        let recorded = stored.node.as_ref();
-        let then = recorded.and_then(|recorded| recorded.state.link(&under.name));
-        then.is_some_and(|then| then.flags.up)
-    };
-    let lost = |under: &StackLink| {
-        let mut links = moment.links_after.iter();
-        let now = links.find(|now| now.name == under.name || is_same(under, now));
-        let cause = match now {
-            None => SnapshotCause::HostLinkGone,
-            Some(now) if was_up(under) && !now.flags.up => SnapshotCause::HostLinkDown,
-            Some(_) => return None,
+/// What the decision for the host depends on.
+pub(super) struct Known<'a> {
+    pub moment: &'a Moment,
+    pub stored: &'a Archive,
+    pub pods: &'a [PodDecision],
+    /// Checkpoints that do not count any more.
+    pub gone: &'a BTreeMap<PodId, Gone>,
+    /// Whether every namespace was found and read.
+    pub is_whole: bool,
+}
+
+impl Known<'_> {
+    /// The host's present state is recorded, unless something is lost. One that was not read whole replaces no other.
+    /// `empty` are the namespaces with nothing to record.
+    pub(super) fn decide(&self, empty: Vec<NetnsIdentity>) -> HostDecision {
+        let mut pods = self.pods.iter();
+        let has_lost_pod = pods.any(|one| matches!(one.change, PodChange::Lost));
+        let lost = (!has_lost_pod).then(|| self.lost_link()).flatten();
+        let has_lost = has_lost_pod || lost.is_some();
+        let problems = if has_lost {
+            lost.into_iter().collect()
+        } else {
+            snapshot_quality::unsupported_on_host(&self.moment.host)
         };
-        Some(cause.error(&under.name))
-    };
-    links_under_pods(moment, stored, gone).find_map(lost)
-}
+        let change = if has_lost || (!self.is_whole && self.stored.node.is_some()) {
+            HostChange::Keep
+        } else {
+            HostChange::Record(Box::new(self.present(empty)))
+        };
+        HostDecision {
+            change,
+            has_lost,
+            problems,
+        }
+    }
 
-/// The host's links under every checkpoint of this boot that stays.
-fn links_under_pods<'a>(
-    moment: &Moment,
-    stored: &'a Archive,
-    gone: &'a BTreeMap<PodId, Gone>,
-) -> impl Iterator<Item = &'a StackLink> {
-    let all = stored.stacks(&moment.node);
-    all.filter(|(id, _)| !gone.contains_key(*id))
-        .map(|(_, link)| link)
-}
+    /// The problem with a link under a checkpoint of this boot that is gone under any name, or that was up and is down.
+    fn lost_link(&self) -> Option<Problem> {
+        let is_same = |under: &StackLink, now: &Link| match (&under.hardware, &now.hardware) {
+            (Some(then), Some(now)) => then.is_same(now),
+            _ => false,
+        };
+        let was_up = |under: &StackLink| {
+            let recorded = self.stored.node.as_ref();
+            let then = recorded.and_then(|recorded| recorded.state.link(&under.name));
+            then.is_some_and(|then| then.flags.up)
+        };
+        self.links_under_pods().find_map(|under| {
+            let mut links = self.moment.links_after.iter();
+            let now = links.find(|now| now.name == under.name || is_same(under, now));
+            let cause = match now {
+                None => SnapshotCause::HostLinkGone,
+                Some(now) if was_up(under) && !now.flags.up => SnapshotCause::HostLinkDown,
+                Some(_) => return None,
+            };
+            Some(cause.error(&under.name))
+        })
+    }
 
-/// The host's present state to record; `empty` are the namespaces with nothing to record.
-pub(super) fn recorded(
-    moment: &Moment,
-    pods: &[PodDecision],
-    gone: &BTreeMap<PodId, Gone>,
-    stored: &Archive,
-    empty: Vec<NetnsIdentity>,
-) -> NodeState {
-    let under_checkpoints: BTreeSet<&IfName> = links_under_pods(moment, stored, gone)
-        .map(|under| &under.name)
-        .collect();
-    let interfaces = pods.iter().flat_map(|one| &one.pod.interfaces);
-    let under_pods = interfaces.filter_map(|interface| interface.parent.as_ref());
-    let under = under_pods.chain(under_checkpoints).collect();
-    let old = stored.node.as_ref();
-    NodeState {
-        schema: SCHEMA,
-        created: moment.created.clone(),
-        node: moment.node.clone(),
-        state: lasting(&moment.host, &under),
-        empty,
-        seen: old.map(|old| old.seen.clone()).unwrap_or_default(),
-        complete: old.and_then(|old| old.complete.clone()),
-        large: BTreeMap::new(),
+    /// The host's links under every checkpoint of this boot that stays.
+    fn links_under_pods(&self) -> impl Iterator<Item = &StackLink> {
+        let all = self.stored.stacks(&self.moment.node);
+        all.filter(|(id, _)| !self.gone.contains_key(*id))
+            .map(|(_, link)| link)
+    }
+
+    /// The host's present state, as it is recorded.
+    fn present(&self, empty: Vec<NetnsIdentity>) -> NodeState {
+        let interfaces = self.pods.iter().flat_map(|one| &one.pod.interfaces);
+        let under = interfaces
+            .filter_map(|interface| interface.parent.as_ref())
+            .chain(self.links_under_pods().map(|under| &under.name))
+            .collect();
+        let old = self.stored.node.as_ref();
+        NodeState {
+            schema: SCHEMA,
+            created: self.moment.created.clone(),
+            node: self.moment.node.clone(),
+            state: lasting(&self.moment.host, &under),
+            empty,
+            seen: old.map(|old| old.seen.clone()).unwrap_or_default(),
+            complete: old.and_then(|old| old.complete.clone()),
+            large: BTreeMap::new(),
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 //! [`observe`] takes down what runs and what is stored, [`decide`] alone decides what is written, kept and removed, and
 //! [`write`] does it.
 
-mod archive;
 mod decide;
+mod facts;
 mod host_state;
 mod observe;
 mod write;

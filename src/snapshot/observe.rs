@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use super::archive::Archive;
-use super::decide::{Moment, Observation, PodObservation, Reading};
+use super::facts::{Archive, Moment, Observation, PodObservation, Reading};
 use crate::inventory::look::Look;
 use crate::inventory::observe::{Observed, Pod};
 use crate::inventory::private;

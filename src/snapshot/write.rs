@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::num::NonZeroUsize;
 
-use super::archive::Archive;
-use super::decide::{Changes, Gone, HostChange, PodChange, PodDecision};
+use super::decide::{Changes, Gone, HostChange, HostDecision, PodChange, PodDecision};
+use super::facts::Archive;
 use super::{Generations, PodSnapshot, Snapshot, SnapshotState};
 use crate::model::checkpoint::{Large, schema_of};
 use crate::model::problem::StoreEffect;
@@ -40,7 +40,6 @@ impl Captured {
             gone,
             host,
             problems,
-            host_problems,
             makes_generation,
             is_complete,
         } = changes;
@@ -59,10 +58,13 @@ impl Captured {
         if held.is_ok() {
             writing.remove(gone);
         }
-        writing.problems.extend(host_problems);
+        let HostDecision {
+            change, problems, ..
+        } = host;
+        writing.problems.extend(problems);
         let (mut recorded, mut generations) = (None, Generations::default());
         if let Ok(spare) = held {
-            recorded = writing.node_state(host, is_complete);
+            recorded = writing.node_state(change, is_complete);
             generations = writing.generations(keep, spare, makes_generation);
         }
         let Writing { pods, problems, .. } = writing;
@@ -76,10 +78,10 @@ impl Captured {
             node,
             pods,
             mut problems,
-            host_problems,
+            host,
             ..
         } = self.changes;
-        problems.extend(host_problems);
+        problems.extend(host.problems);
         let pods = pods.into_iter().map(|one| PodSnapshot {
             state: intended(&one.change),
             pod: one.pod,

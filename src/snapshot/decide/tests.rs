@@ -105,7 +105,6 @@ fn changes(case: Case) -> String {
         gone,
         host,
         problems,
-        host_problems,
         makes_generation,
         is_complete,
     } = decide(case.observed, &case.stored.archive());
@@ -113,7 +112,8 @@ fn changes(case: Case) -> String {
         Gone::Pod => (id, json!("its pod is gone")),
         Gone::Renamed(to) => (id, json!({ "renamed-to": to })),
     });
-    let host = match host {
+    let host_problems = host.problems;
+    let host = match host.change {
         HostChange::Record(node) => json!({
             "records": node.state.links.iter().map(|link| &link.name).collect::<Vec<_>>(),
             "empty": node.empty.iter().map(|netns| netns.inode).collect::<Vec<_>>(),

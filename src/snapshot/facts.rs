@@ -1,14 +1,71 @@
-//! What the state directory holds when a snapshot begins.
+//! What a snapshot decides by: what runs now, and what is stored. Pure.
 
 use std::collections::BTreeMap;
 
 use crate::model::checkpoint::Extension;
 use crate::model::pod::by_netns::ByNetns;
 use crate::model::{
-    Checkpoint, NetnsIdentity, NodeIdentity, NodeState, PodId, PodInfo, Problem, StackLink,
+    Bytes, Checkpoint, Link, NetState, NetnsIdentity, NodeIdentity, NodeState, PodId, PodInfo,
+    Problem, StackLink,
 };
 
-/// The present files: not those of the generations.
+/// What runs now.
+#[derive(Debug)]
+#[cfg_attr(test, derive(serde::Deserialize))]
+pub(crate) struct Observation {
+    pub moment: Moment,
+    pub pods: Vec<PodObservation>,
+    /// What is known to be wrong before anything is decided: what could not be found or read, and what several pods claim,
+    /// with the one that has it by the generations and libcni's results.
+    #[cfg_attr(test, serde(default))]
+    pub problems: Vec<Problem>,
+}
+
+/// The machine, and how much of it was observed.
+#[derive(Debug)]
+#[cfg_attr(test, derive(serde::Deserialize))]
+pub(crate) struct Moment {
+    /// The time (RFC 3339).
+    pub created: String,
+    pub node: NodeIdentity,
+    pub host: NetState,
+    /// The host's links after everything else was read.
+    pub links_after: Vec<Link>,
+    /// Whether all pods were to be observed.
+    pub everything: bool,
+    /// Whether every namespace and the host's links were found and opened.
+    pub complete: bool,
+}
+
+/// A network namespace.
+#[derive(Debug)]
+#[cfg_attr(test, derive(serde::Deserialize))]
+pub(crate) struct PodObservation {
+    /// Its pod, as runtimes and earlier checkpoints name it.
+    pub info: PodInfo,
+    pub identity: NetnsIdentity,
+    /// A path that leads to it.
+    pub path: Bytes,
+    pub reading: Reading,
+}
+
+/// What was read in a namespace.
+#[derive(Debug)]
+#[cfg_attr(test, derive(serde::Deserialize))]
+#[cfg_attr(test, serde(rename_all = "kebab-case"))]
+pub(crate) enum Reading {
+    Whole(NetState),
+    /// This link vanished meanwhile.
+    Torn {
+        state: NetState,
+        link: String,
+    },
+    /// By the runtimes and its processes it belongs to no pod; it has no interface and no checkpoint.
+    NoPod,
+    Failed(Problem),
+}
+
+/// The files of the state directory, without those of its generations.
 #[derive(Debug)]
 pub(crate) struct Archive {
     /// The checkpoints by the names of their files, or why one cannot be read.
