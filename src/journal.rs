@@ -329,7 +329,7 @@ fn log_problem(problem: &Problem, ended: &Ended<'_>) {
         fields.extend(title.as_deref().map(|title| ("POD_NAME", title)));
         fields.extend(netns.as_deref().map(|netns| ("NETNS", netns)));
     }
-    let object = escape(&problem.object);
+    let object = escape(&problem.object.text());
     if !object.is_empty() {
         fields.push(("OBJECT", &object));
     }

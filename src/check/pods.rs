@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{CheckState, CheckedPod};
-use crate::model::problem::CheckCause;
+use crate::model::problem::{CheckCause, Object};
 use crate::model::{NodeState, PodId, PodSummary, Problem, Severity};
 use crate::plan::{PodVerdict, snapshot_quality};
 use crate::records::matched::Matched;
@@ -171,7 +171,7 @@ impl PodChecks<'_> {
 }
 
 /// One problem for all steps that a restore would take in a pod, or on the host.
-pub(crate) fn drift<T: ToString>(
+pub(crate) fn drift<T: Into<Object>>(
     mut steps: impl Iterator<Item = T>,
     pod: Option<&PodId>,
 ) -> Option<Problem> {

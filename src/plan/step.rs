@@ -10,6 +10,7 @@ use crate::model::net::link::sysfs::{SysfsKey, SysfsValue};
 use crate::model::net::link::{Flags, OffloadLimit};
 use crate::model::net::raw::RawAttribute;
 use crate::model::net::route::Position;
+use crate::model::problem;
 use crate::model::text::join;
 use crate::model::{
     Address, Bytes, IfName, Link, LinkKind, Mac, Neighbour, Nexthop, Parent, Route, Rule,
@@ -239,6 +240,12 @@ impl Step {
             change,
             now: None,
         }
+    }
+}
+
+impl From<&Step> for problem::Object {
+    fn from(step: &Step) -> Self {
+        Self::Text(step.to_string())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Problems, one line each: `error: CODE: pod TITLE (ID): object: message`. Equal problems of several pods are one line
 //! with a count.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::style::{Style, Tone};
@@ -32,11 +33,11 @@ pub(super) fn text<'a>(
 ) -> String {
     let titles: Titles<'_> = pods.map(|info| (&info.id, escape(&info.title()))).collect();
     let mut groups: Vec<Group<'_>> = Vec::new();
-    let mut known: BTreeMap<(String, &str, String), usize> = BTreeMap::new();
+    let mut known: BTreeMap<(String, Cow<'_, str>, String), usize> = BTreeMap::new();
     for problem in problems {
         let key = (
             format!("{} {}", problem.severity, problem.code()),
-            problem.object.as_str(),
+            problem.object.text(),
             problem.message(),
         );
         let is_new = style.is_verbose() || problem.pod.is_none();
@@ -105,7 +106,7 @@ fn line(problem: &Problem, mut pods: Vec<&PodId>, titles: &Titles<'_>) -> String
         }
         many => format!("{}: ", count(many.len(), "pod")),
     };
-    let object = match escape(&problem.object) {
+    let object = match escape(&problem.object.text()) {
         object if object.is_empty() => object,
         object => format!("{object}: "),
     };

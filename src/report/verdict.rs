@@ -171,11 +171,11 @@ fn import(document: &Document) -> String {
 
 /// The devices of the host that are missing, and how many pods cannot be planned without them.
 fn missing_devices(document: &Document) -> Option<String> {
-    let devices: Vec<&str> = document
+    let devices: Vec<String> = document
         .problems
         .iter()
         .filter(|problem| matches!(*problem.cause, Cause::Plan(PlanCause::DeviceMissing { .. })))
-        .map(|problem| problem.object.as_str())
+        .map(|problem| problem.object.to_string())
         .collect();
     let waits = |problem: &&Problem| problem.code() == Code::ParentMissing;
     let waiting: BTreeSet<&PodId> = document
@@ -210,7 +210,7 @@ fn plan(document: &Document) -> String {
     let missing = missing_devices(document);
     let is_renamed = |problem: &&Problem| problem.code() == Code::DeviceRenamed;
     let renamed = document.problems.iter().find(is_renamed);
-    let renamed = renamed.map(|problem| problem.object.as_str());
+    let renamed = renamed.map(|problem| problem.object.to_string());
     if host + steps == 0 {
         return match document.exit {
             _ if missing.is_some() => format!("cannot plan: {}", missing.unwrap_or_default()),

@@ -87,15 +87,16 @@ fn wanted(
     argv: &[String],
 ) -> Option<Rollback> {
     let of_host = || network.iter().filter(|problem| problem.pod.is_none());
-    let missing = of_host()
-        .filter(|problem| matches!(*problem.cause, Cause::Plan(PlanCause::DeviceMissing { .. })));
+    let missing: Vec<IfName> = of_host()
+        .filter(|problem| matches!(*problem.cause, Cause::Plan(PlanCause::DeviceMissing { .. })))
+        .filter_map(|problem| problem.object.link().cloned())
+        .collect();
     // The second attempt of a restore does not wait, so it only warns.
-    let silent = of_host()
+    let silent: Vec<IfName> = of_host()
         .filter(|_| waited)
         .filter(|problem| matches!(*problem.cause, Cause::Restore(RestoreCause::NoCarrier)))
-        .filter_map(|problem| had_carrier(window, &problem.object));
-    let missing: Vec<IfName> = missing.filter_map(|one| one.object.parse().ok()).collect();
-    let silent: Vec<IfName> = silent.collect();
+        .filter_map(|problem| had_carrier(window, problem.object.link()?))
+        .collect();
     let pods = window.pods.iter();
     let lost = pods.filter(|pod| is_lost(pod, network)).count();
     let (reason, nics) = match (missing.is_empty(), silent.is_empty()) {
@@ -113,14 +114,12 @@ fn wanted(
 }
 
 /// The former name of a NIC, unless it had no carrier before the window either.
-fn had_carrier(window: &Window, now: &str) -> Option<IfName> {
+fn had_carrier(window: &Window, now: &IfName) -> Option<IfName> {
     let mut nics = window.nics.iter().flatten();
-    let now: IfName = now.parse().ok()?;
-    let is_now = |name: &IfName| *name == now;
-    let known = nics.find(|nic| nic.after.as_ref().is_some_and(|nic| is_now(&nic.name)));
+    let known = nics.find(|nic| nic.after.as_ref().is_some_and(|nic| nic.name == *now));
     match known.and_then(|nic| nic.before.as_ref()) {
         Some(before) => before.carrier.then(|| before.name.clone()),
-        None => Some(now),
+        None => Some(now.clone()),
     }
 }
 
@@ -180,9 +179,13 @@ mod tests {
         assert_eq!(reason_for(&window(), &[], 0), None);
     }
 
+    fn nic() -> IfName {
+        "eth0".parse().unwrap()
+    }
+
     #[test]
     fn a_missing_nic_asks_for_one_and_a_pods_own_missing_parent_does_not() {
-        let missing = || PlanCause::DeviceMissing { hardware: None }.error("eth0");
+        let missing = || PlanCause::DeviceMissing { hardware: None }.error(nic());
         let reason = reason_for(&window(), &[missing()], 99);
         assert_eq!(reason, Some(RollbackReason::NicMissing));
         let id = window().pods[0].info.id.clone();
@@ -192,7 +195,7 @@ mod tests {
     #[test]
     fn a_nic_without_carrier_asks_for_one_if_it_had_carrier_before() {
         let mut window = window();
-        let silent = [RestoreCause::NoCarrier.warning("eth0")];
+        let silent = [RestoreCause::NoCarrier.warning(nic())];
         let reason = reason_for(&window, &silent, 0);
         assert_eq!(reason, Some(RollbackReason::NoCarrier));
         let without_wait = wanted(&window, &[&silent[0]], 0, false, &[]);

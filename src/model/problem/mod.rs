@@ -3,6 +3,7 @@
 //! A cause is made where the fact is found. Its sentence is written in `report/messages`, once.
 
 mod cause;
+mod object;
 
 use std::fmt;
 
@@ -12,6 +13,7 @@ use super::PodId;
 use super::text::escape;
 
 pub use cause::*;
+pub use object::Object;
 
 /// The stable word for one sort of problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,8 +94,8 @@ pub struct Problem {
     pub severity: Severity,
     /// The pod, or `None` for the host or the command itself.
     pub pod: Option<PodId>,
-    /// What it is about: a link, an address, a file.
-    pub object: String,
+    /// What it is about.
+    pub object: Object,
     /// What is wrong.
     pub cause: Box<Cause>,
 }
@@ -115,7 +117,7 @@ impl From<Problem> for Written {
             message: problem.message(),
             severity: problem.severity,
             pod: problem.pod,
-            object: problem.object,
+            object: problem.object.to_string(),
         }
     }
 }
@@ -138,7 +140,7 @@ impl Problem {
     /// A problem of the command or the host.
     pub(crate) fn new(
         severity: Severity,
-        object: impl Into<String>,
+        object: impl Into<Object>,
         cause: impl Into<Cause>,
     ) -> Self {
         Self {
@@ -202,9 +204,9 @@ impl Problem {
             (Some(id), Some(title)) if title != id.as_str() => format!("pod {title} ({id}): "),
             (Some(id), _) => format!("pod {id}: "),
         };
-        let object = match self.object.as_str() {
-            "" => String::new(),
-            object => format!("{}: ", escape(object)),
+        let object = match escape(&self.object.text()) {
+            object if object.is_empty() => object,
+            object => format!("{object}: "),
         };
         format!("{}: {pod}{object}{}", self.code(), escape(&self.message()))
     }

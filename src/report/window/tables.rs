@@ -141,7 +141,7 @@ pub(super) fn problems(view: &ReportView) -> Markup {
                 th.mono scope="row" { (problem.code()) }
                 td { (or_dash(problem.pod.as_ref().map(|id| view.title_of(id)))) }
                 td {
-                    @if !problem.object.is_empty() { span.object { (escape(&problem.object)) } ": " }
+                    @if !problem.object.is_empty() { span.object { (escape(&problem.object.text())) } ": " }
                     (escape(&problem.message()))
                 }
             }

@@ -5,7 +5,7 @@ mod maintenance;
 mod network;
 mod pods;
 
-use super::{Code, Problem, Severity};
+use super::{Code, Object, Problem, Severity};
 
 pub use files::{CheckCause, FleetCause, SnapshotCause, StoreCause, StoreEffect, UsageCause};
 pub use maintenance::{
@@ -75,20 +75,20 @@ macro_rules! areas {
         impl $area {
             /// The pod or the command failed by it.
             #[must_use]
-            pub fn error(self, object: impl ToString) -> Problem {
-                Problem::new(Severity::Error, object.to_string(), self)
+            pub fn error(self, object: impl Into<Object>) -> Problem {
+                Problem::new(Severity::Error, object, self)
             }
 
             /// Something differs and is left as it is.
             #[must_use]
-            pub fn warning(self, object: impl ToString) -> Problem {
-                Problem::new(Severity::Warning, object.to_string(), self)
+            pub fn warning(self, object: impl Into<Object>) -> Problem {
+                Problem::new(Severity::Warning, object, self)
             }
 
             /// Worth knowing; nothing is missing.
             #[must_use]
-            pub fn info(self, object: impl ToString) -> Problem {
-                Problem::new(Severity::Info, object.to_string(), self)
+            pub fn info(self, object: impl Into<Object>) -> Problem {
+                Problem::new(Severity::Info, object, self)
             }
         })*
     };
