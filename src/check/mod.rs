@@ -54,6 +54,13 @@ pub(crate) struct Readiness {
     pub problems: Vec<Problem>,
 }
 
+impl Readiness {
+    fn has_degraded(&self) -> bool {
+        let mut pods = self.pods.iter();
+        pods.any(|one| one.state == CheckState::Degraded)
+    }
+}
+
 /// What a check found of one pod.
 #[derive(Debug)]
 pub(crate) struct CheckedPod {
@@ -98,7 +105,7 @@ pub(crate) fn run(
     run_with(check, store, progress, open)
 }
 
-/// The same, with what `look` finds: each time a new look at the machine.
+/// Checks what `look` finds, and once more where a finding may be gone a moment later: each time it observes the machine anew.
 pub(crate) fn run_with(
     check: &Check<'_>,
     store: &Store,
@@ -106,7 +113,6 @@ pub(crate) fn run_with(
     mut look: impl FnMut(&mut dyn Listener) -> Result<Inventory, Refusal>,
 ) -> Result<Readiness, Refusal> {
     let begin = Instant::now();
-    let is_degraded = |one: &CheckedPod| one.state == CheckState::Degraded;
     let mut is_second = false;
     loop {
         let inventory = look(progress)?;
@@ -114,7 +120,7 @@ pub(crate) fn run_with(
         let may_pass = match passing {
             Passing::Surely => begin.elapsed() < LATE_LINKWATCH,
             Passing::Perhaps => !is_second,
-            Passing::No => !is_second && checked.pods.iter().any(is_degraded),
+            Passing::No => !is_second && checked.has_degraded(),
         };
         if !may_pass {
             return Ok(checked);
@@ -157,8 +163,8 @@ fn examine(
     let left_out = leave_out(&mut surveyed, &mut pods, check.devices, &mut problems);
     problems.extend(unsupported);
     let host_lines = host.lines();
-    let has_lost = |one: &Compared| matches!(one.verdict, PodVerdict::Lost(_));
-    let is_calm = host_lines.is_empty() && !pods.iter().any(has_lost);
+    let is_lost = |one: &Compared| matches!(one.verdict, PodVerdict::Lost(_));
+    let is_calm = host_lines.is_empty() && !pods.iter().any(is_lost);
     problems.extend(of_host(host));
     let carrier = node::carrier(&mut surveyed, &links);
     let lacks_carrier = !carrier.problems.is_empty();
@@ -208,17 +214,18 @@ fn leave_out(
     problems: &mut Vec<Problem>,
 ) -> BTreeSet<PodId> {
     let host = &surveyed.host.state;
-    let matched = surveyed.matched.iter().zip(compared.iter_mut());
-    let matched = matched.filter_map(|(matched, compared)| {
-        let drivers = std::mem::take(&mut compared.drivers);
+    let mut pods = Vec::new();
+    for (matched, compared) in surveyed.matched.iter().zip(compared.iter_mut()) {
         match compared.verdict {
-            PodVerdict::Lost(_) | PodVerdict::Unknown(_) => None,
-            PodVerdict::InSync | PodVerdict::Drifted => Some((&matched.info.id, drivers)),
+            PodVerdict::Lost(_) | PodVerdict::Unknown(_) => {}
+            PodVerdict::InSync | PodVerdict::Drifted => {
+                pods.push((&matched.info.id, std::mem::take(&mut compared.drivers)));
+            }
         }
-    });
-    let unmatched = surveyed.unmatched.iter();
-    let unmatched = unmatched.map(|one| (&one.pod.info.id, PodDrivers::of(&one.state, host)));
-    let pods: Vec<_> = matched.chain(unmatched).collect();
+    }
+    for one in &surveyed.unmatched {
+        pods.push((&one.pod.info.id, PodDrivers::of(&one.state, host)));
+    }
     let left_out = at_risk::left_out(&pods, devices, host).unwrap_or_else(|problem| {
         problems.push(problem);
         BTreeSet::new()

@@ -51,8 +51,9 @@ impl PodChecks<'_> {
             self.matched(matched, compared);
         }
         let unmatched = surveyed.unmatched.iter();
-        let unmatched = unmatched.filter(|one| one.finding != Finding::Private);
-        unmatched.filter(|one| !self.has(&one.pod.info.id)).count()
+        unmatched
+            .filter(|one| one.finding != Finding::Private && !self.has(&one.pod.info.id))
+            .count()
     }
 
     fn has(&self, id: &PodId) -> bool {

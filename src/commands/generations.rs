@@ -33,16 +33,14 @@ pub(super) fn list(context: &mut Context) -> Result<Document, Refusal> {
 
 /// What cannot be read is a warning: it may have been kept as it was found.
 fn damage(contents: &Contents) -> Vec<Problem> {
-    let of_pod = |(id, written): (&PodId, &Result<_, StoreError>)| {
-        Some(written.as_ref().err()?.problem().of(id))
-    };
     let of_node = contents.node.as_ref().err().map(StoreError::problem);
-    let all = contents
+    contents
         .checkpoints
         .iter()
-        .filter_map(of_pod)
-        .chain(of_node);
-    all.map(Problem::demoted).collect()
+        .filter_map(|(id, written)| Some(written.as_ref().err()?.problem().of(id)))
+        .chain(of_node)
+        .map(Problem::demoted)
+        .collect()
 }
 
 fn view(generation: Generation, contents: &Contents, before: Option<&Contents>) -> GenerationView {

@@ -83,12 +83,13 @@ pub(crate) fn contests(claimants: &[Claimant]) -> Vec<Contest> {
             all.entry(claim).or_default().push(at);
         }
     }
-    let contested = all.into_iter().filter(|(_, holders)| holders.len() > 1);
-    let contest = |(claim, holders): (&Claim, Vec<usize>)| Contest {
-        claim: claim.clone(),
-        holders,
-    };
-    contested.map(contest).collect()
+    all.into_iter()
+        .filter(|(_, holders)| holders.len() > 1)
+        .map(|(claim, holders)| Contest {
+            claim: claim.clone(),
+            holders,
+        })
+        .collect()
 }
 
 impl Contest {
@@ -105,8 +106,7 @@ impl Contest {
         let among = |places: &[usize], is_it: &dyn Fn(&usize) -> bool| -> Vec<usize> {
             places.iter().copied().filter(is_it).collect()
         };
-        let is_host = |at: &usize| claimants[*at].pod.is_none();
-        if let [host] = among(&self.holders, &is_host)[..] {
+        if let [host] = among(&self.holders, &|at| claimants[*at].pod.is_none())[..] {
             return Some((host, Title::Host));
         }
         let users = among(&self.holders, &|at| {
@@ -131,14 +131,12 @@ impl Contest {
     ) -> impl Iterator<Item = (usize, Problem)> + 'a {
         let all = self.holders.iter().map(|at| claimants[*at].holder());
         let all: Arc<[Holder]> = all.collect();
-        let finding = move |(but, at): (usize, &usize)| {
-            let others = Others {
-                all: all.clone(),
-                but,
-            };
+        let holders = self.holders.iter().enumerate();
+        holders.filter_map(move |(but, at)| {
+            let all = all.clone();
+            let others = Others { all, but };
             Some((*at, self.finding(*at, others, claimants, owner)?))
-        };
-        self.holders.iter().enumerate().filter_map(finding)
+        })
     }
 
     fn finding(

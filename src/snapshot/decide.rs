@@ -285,12 +285,11 @@ impl Decider<'_> {
             stack: stack::under(&state, &self.moment.host),
             state,
         };
-        let change = match Checkpoint::new(path, extension) {
-            Some(checkpoint) => self.checkpoint(&mut pod, &identity, checkpoint),
-            None => {
-                self.note_empty(identity);
-                PodChange::Empty
-            }
+        let change = if let Some(checkpoint) = Checkpoint::new(path, extension) {
+            self.checkpoint(&mut pod, &identity, checkpoint)
+        } else {
+            self.note_empty(identity);
+            PodChange::Empty
         };
         PodDecision { pod, change }
     }

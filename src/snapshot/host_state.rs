@@ -49,25 +49,21 @@ impl Known<'_> {
 
     /// The problem with a link under a checkpoint of this boot that is gone under any name, or that was up and is down.
     fn lost_link(&self) -> Option<Problem> {
-        let is_same = |under: &StackLink, now: &Link| match (&under.hardware, &now.hardware) {
-            (Some(then), Some(now)) => then.is_same(now),
-            _ => false,
-        };
-        let was_up = |under: &StackLink| {
-            let recorded = self.stored.node.as_ref();
-            let then = recorded.and_then(|recorded| recorded.state.link(&under.name));
-            then.is_some_and(|then| then.flags.up)
-        };
         self.links_under_pods().find_map(|under| {
             let mut links = self.moment.links_after.iter();
-            let now = links.find(|now| now.name == under.name || is_same(under, now));
-            let cause = match now {
+            let cause = match links.find(|now| is_it(under, now)) {
                 None => SnapshotCause::HostLinkGone,
-                Some(now) if was_up(under) && !now.flags.up => SnapshotCause::HostLinkDown,
+                Some(now) if self.was_up(under) && !now.flags.up => SnapshotCause::HostLinkDown,
                 Some(_) => return None,
             };
             Some(cause.error(&under.name))
         })
+    }
+
+    fn was_up(&self, under: &StackLink) -> bool {
+        let recorded = self.stored.node.as_ref();
+        let then = recorded.and_then(|recorded| recorded.state.link(&under.name));
+        then.is_some_and(|then| then.flags.up)
     }
 
     /// The host's links under every checkpoint of this boot that stays.
@@ -98,18 +94,28 @@ impl Known<'_> {
     }
 }
 
+/// Whether a link of the host is the one of a checkpoint: by its name, or by its hardware under any name.
+fn is_it(under: &StackLink, now: &Link) -> bool {
+    let is_same_device = match (&under.hardware, &now.hardware) {
+        (Some(then), Some(now)) => then.is_same(now),
+        _ => false,
+    };
+    is_same_device || now.name == under.name
+}
+
 /// The host's state without the ends of pods' veth pairs, which come and go with the pods; `under` are links under pods.
 fn lasting(host: &NetState, under: &BTreeSet<&IfName>) -> NetState {
     let mut state = host.clone().lasting();
     let is_pair =
         |link: &Link| matches!(&link.kind, LinkKind::Other { driver } if driver == "veth");
     let carries = |link: &Link| {
-        let on_it = |upper: &Link| {
-            let is_bond = matches!(upper.kind, LinkKind::Bond(_));
-            upper.parent == Some(Parent::Own(link.name.clone()))
-                || is_bond && link.master.as_ref() == Some(&upper.name)
-        };
-        under.contains(&link.name) || host.links.iter().any(on_it)
+        let mut uppers = host.links.iter();
+        under.contains(&link.name)
+            || uppers.any(|upper| {
+                let is_bond = matches!(upper.kind, LinkKind::Bond(_));
+                upper.parent == Some(Parent::Own(link.name.clone()))
+                    || is_bond && link.master.as_ref() == Some(&upper.name)
+            })
     };
     state.links.retain(|link| !is_pair(link) || carries(link));
     let names: BTreeSet<IfName> = state.links.iter().map(|link| link.name.clone()).collect();

@@ -38,17 +38,19 @@ pub(super) fn observe(
         answer,
         ..
     } = &mut inventory;
-    let links_after = dump::links(&mut host.socket, None, &mut Vec::new());
-    let links_after = links_after.unwrap_or_else(|error| {
-        problems.push(cannot_observe("host", &error));
-        complete = false;
-        Vec::new()
-    });
+    let links_after =
+        dump::links(&mut host.socket, None, &mut Vec::new()).unwrap_or_else(|error| {
+            problems.push(cannot_observe("host", &error));
+            complete = false;
+            Vec::new()
+        });
     let recorded = load_node(store, &mut problems);
     problems.extend(contested(pods, &observed, &host.state, node, store));
-    let checkpoints = stored.into_iter();
-    let checkpoints = checkpoints.map(|(id, file)| (id, file.map_err(|error| error.problem())));
-    let archive = Archive::new(checkpoints.collect(), recorded);
+    let checkpoints = stored
+        .into_iter()
+        .map(|(id, file)| (id, file.map_err(|error| error.problem())))
+        .collect();
+    let archive = Archive::new(checkpoints, recorded);
     let moment = Moment {
         created,
         node: node.clone(),
@@ -122,14 +124,14 @@ fn private_among(
     node: &NodeIdentity,
     answer: Option<&Answer>,
 ) -> Vec<bool> {
-    let is_bare = |(pod, observed): (&Pod, &Observed)| {
-        let observed = observed.as_ref().ok();
-        let is_torn = observed.is_some_and(|(_, torn)| torn.is_some());
+    let pods = pods.iter().zip(observed).map(|(pod, observed)| {
+        let read = observed.as_ref().ok();
+        let is_torn = read.is_some_and(|(_, torn)| torn.is_some());
         let good = archive.best_about(node, &pod.identity, &pod.info);
-        private::may_be(pod, observed.map(|(state, _)| state))
+        let is_bare = private::may_be(pod, read.map(|(state, _)| state))
             && (!is_torn || pod.netns.is_foreign)
-            && good.is_none()
-    };
-    let pods = pods.iter().zip(observed);
-    private::among(pods.map(|one| (one.0, is_bare(one))), &[], answer)
+            && good.is_none();
+        (pod, is_bare)
+    });
+    private::among(pods, &[], answer)
 }

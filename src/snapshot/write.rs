@@ -21,8 +21,8 @@ pub(crate) struct Captured {
 impl Captured {
     /// Whether a pod has lost something.
     pub(crate) fn has_degraded(&self) -> bool {
-        let is_lost = |one: &PodDecision| matches!(one.change, PodChange::Lost);
-        self.changes.pods.iter().any(is_lost)
+        let mut pods = self.changes.pods.iter();
+        pods.any(|one| matches!(one.change, PodChange::Lost))
     }
 
     /// Writes what was decided.
@@ -68,8 +68,8 @@ impl Captured {
             generations = writing.generations(keep, spare, makes_generation);
         }
         let Writing { pods, problems, .. } = writing;
-        let recorded = recorded.or(stored.node);
-        Snapshot::new(identity, recorded.as_ref(), pods, generations, problems)
+        let stored = recorded.as_ref().or(stored.node.as_ref());
+        Snapshot::new(identity, stored, pods, generations, problems)
     }
 
     /// What `write` would find, without what only a write shows.
@@ -82,14 +82,14 @@ impl Captured {
             ..
         } = self.changes;
         problems.extend(host.problems);
-        let pods = pods.into_iter().map(|one| PodSnapshot {
-            state: intended(&one.change),
-            pod: one.pod,
-            seen: None,
-        });
+        let mut intentions = Vec::with_capacity(pods.len());
+        for PodDecision { pod, change } in pods {
+            let (state, seen) = (intended(&change), None);
+            intentions.push(PodSnapshot { pod, state, seen });
+        }
         let recorded = self.stored.node.as_ref();
         let generations = Generations::default();
-        Snapshot::new(node, recorded, pods.collect(), generations, problems)
+        Snapshot::new(node, recorded, intentions, generations, problems)
     }
 }
 
@@ -126,9 +126,13 @@ impl Writing<'_> {
         pods: &[PodDecision],
         gone: &BTreeMap<PodId, Gone>,
     ) -> Result<Option<u64>, ()> {
-        let replaced = pods.iter().filter(|one| one.change.replaces());
-        let replaced = replaced.map(|one| &one.pod.info.id).chain(gone.keys());
-        let replaced: Vec<PodId> = replaced.cloned().collect();
+        let replaced: Vec<PodId> = pods
+            .iter()
+            .filter(|one| one.change.replaces())
+            .map(|one| &one.pod.info.id)
+            .chain(gone.keys())
+            .cloned()
+            .collect();
         let problem = match self.guard.keep_before(&replaced) {
             Ok(number) => return Ok(number.filter(|_| !replaced.is_empty())),
             Err(error) => error.problem_with(StoreEffect::NothingReplaced),
@@ -190,12 +194,15 @@ impl Writing<'_> {
 
     /// Removes checkpoints, unless the new one of the same pod could not be written.
     fn remove(&mut self, gone: BTreeMap<PodId, Gone>) {
-        let failed = self.pods.iter();
-        let failed = failed.filter(|one| one.state == SnapshotState::Failed);
-        let failed: HashSet<&PodId> = failed.map(|one| &one.pod.info.id).collect();
-        let stays = |gone: &Gone| matches!(gone, Gone::Renamed(to) if failed.contains(to));
-        let gone = gone.into_iter().filter(|(_, gone)| !stays(gone));
-        for (id, _) in gone {
+        let pods = self.pods.iter();
+        let failed: HashSet<PodId> = pods
+            .filter(|one| one.state == SnapshotState::Failed)
+            .map(|one| one.pod.info.id.clone())
+            .collect();
+        for (id, gone) in gone {
+            if matches!(gone, Gone::Renamed(to) if failed.contains(&to)) {
+                continue;
+            }
             match self.guard.remove(&id) {
                 Ok(()) => drop(self.removed.insert(id)),
                 Err(error) => {
@@ -216,14 +223,14 @@ impl Writing<'_> {
         };
         node.large = self.all_large();
         node.schema = schema_of(&(&node.state, &node.large));
-        let is_true = |one: &&PodSnapshot| {
-            matches!(one.state, SnapshotState::Saved | SnapshotState::Unchanged)
-        };
-        let true_pods = self.pods.iter().filter(is_true);
-        let seen = true_pods.map(|one| one.pod.info.id.clone());
         node.seen
             .retain(|id, _| self.stored.has(id) && !self.removed.contains(id));
-        node.seen.extend(seen.map(|id| (id, self.created.clone())));
+        for one in &self.pods {
+            if matches!(one.state, SnapshotState::Saved | SnapshotState::Unchanged) {
+                let id = one.pod.info.id.clone();
+                node.seen.insert(id, self.created.clone());
+            }
+        }
         let mut pods = self.pods.iter();
         let has_failed = self.has_failed || pods.any(|one| one.state == SnapshotState::Failed);
         if is_complete && !has_failed {

@@ -88,22 +88,20 @@ impl Store {
         of: &Self,
         ids: impl IntoIterator<Item = &'a PodId>,
     ) -> bool {
-        let same_node = || match (self.load_node(), of.load_node()) {
-            (Ok(None), _) => true,
-            (Ok(Some(mine)), Ok(Some(held))) => mine.is_equal_but_for_times(&held),
-            _ => same(&self.node_path(), &of.node_path()),
-        };
-        let same_checkpoint = |id: &PodId| {
+        let held = side_by_side::map(ids.into_iter().collect(), |id: &PodId| {
             let (here, there) = (self.checkpoint_path(id), of.checkpoint_path(id));
             same(&here, &there)
                 || matches!(
                     (load_checkpoint(&here), load_checkpoint(&there)),
                     (Ok(here), Ok(there)) if here.is_equal_but_for_times(&there)
                 )
-        };
-        let ids = ids.into_iter().collect();
-        let held = side_by_side::map(ids, same_checkpoint);
-        held.into_iter().all(|is_held| is_held) && same_node()
+        });
+        held.into_iter().all(|is_held| is_held)
+            && match (self.load_node(), of.load_node()) {
+                (Ok(None), _) => true,
+                (Ok(Some(mine)), Ok(Some(held))) => mine.is_equal_but_for_times(&held),
+                _ => same(&self.node_path(), &of.node_path()),
+            }
     }
 }
 

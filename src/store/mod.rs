@@ -119,6 +119,11 @@ impl StoreError {
         matches!(self.cause, StoreCause::NoGeneration { .. })
     }
 
+    /// The file's name, or the option that requested it.
+    pub(crate) fn object(&self) -> &str {
+        &self.object
+    }
+
     /// The error as a problem.
     pub(crate) fn problem(&self) -> Problem {
         self.cause.clone().error(self.object.clone())
@@ -164,7 +169,7 @@ impl Store {
         }
     }
 
-    /// The same, with a wait for a lock that another process holds. `notify` receives the holder's name before the wait.
+    /// Waits for a lock that another process holds. `notify` receives the holder's name before the wait.
     #[must_use]
     pub fn patient(self, patience: Duration, notify: fn(&str)) -> Self {
         Self {
@@ -181,9 +186,10 @@ impl Store {
 
     /// The folder that holds the checkpoints' folder and the node's state.
     fn files(&self) -> PathBuf {
-        let of_generation = |number: u64| self.generations_folder().join(number.to_string());
-        self.generation
-            .map_or_else(|| self.folder.clone(), of_generation)
+        match self.generation {
+            Some(number) => self.generations_folder().join(number.to_string()),
+            None => self.folder.clone(),
+        }
     }
 
     /// Its path.
@@ -245,7 +251,7 @@ impl Store {
         self.each(|path, _| load_checkpoint(path))
     }
 
-    /// The same, of `large` ones only what concerns other pods too.
+    /// Every checkpoint, but of `large` ones only what concerns other pods too.
     pub(crate) fn load_light(
         &self,
         large: &BTreeMap<PodId, Large>,

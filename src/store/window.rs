@@ -109,9 +109,12 @@ impl Store {
         lines: usize,
     ) -> Result<Option<Vec<String>>, StoreError> {
         let kept = self.window_log_path(&window.id);
-        let stated = window.log.as_deref().map(PathBuf::from);
         // A record may name only its own log.
-        let stated = stated.filter(|path| path.file_name() == kept.file_name() && *path != kept);
+        let stated = window
+            .log
+            .as_deref()
+            .map(PathBuf::from)
+            .filter(|path| path.file_name() == kept.file_name() && *path != kept);
         for path in std::iter::once(kept).chain(stated) {
             if let Some(text) = file::tail(&path)? {
                 let all: Vec<&str> = text.lines().collect();
@@ -179,13 +182,12 @@ impl Guard {
         let kept = self.store.windows()?;
         let oldest = kept.iter().rev().take(KEPT).next_back();
         let is_old = |id: &str| is_id(id) && oldest.is_some_and(|oldest| id < oldest.as_str());
-        let may_go = |name: &str| {
+        let mut gone = file::names(&folder)?;
+        gone.retain(|name| {
             let id = name.strip_suffix(RECORD).or_else(|| name.strip_suffix(LOG));
             id.is_some_and(is_old)
                 || (name.starts_with(UNFINISHED.0) && name.ends_with(UNFINISHED.1))
-        };
-        let mut gone = file::names(&folder)?;
-        gone.retain(|name| may_go(name));
+        });
         for name in &gone {
             let path = folder.join(name);
             disk::remove(&path).map_err(StoreError::io("cannot remove", &path))?;
@@ -200,8 +202,8 @@ impl Guard {
 
 /// Whether a text can be a window's id, and so part of a file's name: `20261121T031500Z`.
 fn is_id(text: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    (1..=64).contains(&text.len()) && text.bytes().all(plain)
+    let mut bytes = text.bytes();
+    (1..=64).contains(&text.len()) && bytes.all(|one| one.is_ascii_alphanumeric() || one == b'-')
 }
 
 fn load(path: &Path) -> Result<Option<Window>, StoreError> {
