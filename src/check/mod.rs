@@ -186,23 +186,20 @@ fn examine(
         false if lacks_carrier || found.has_new => Passing::Perhaps,
         false => Passing::No,
     };
-    let (mut pods, oldest_age) = (found.pods, found.oldest_age);
-    pods.sort_by(|a, b| a.pod.info.id.cmp(&b.pod.info.id));
-    let Surveyed {
-        node, node_state, ..
-    } = surveyed;
-    let checked = Readiness {
-        node,
-        recorded: node_state.as_ref().map(|recorded| recorded.created.clone()),
+    let (pods, oldest_age) = (found.pods, found.oldest_age);
+    let recorded = surveyed.node_state;
+    let readiness = Readiness {
+        node: surveyed.node,
+        recorded: recorded.as_ref().map(|recorded| recorded.created.clone()),
         host: host_lines,
         pods,
         empty,
         left_out,
         oldest_age,
-        last_success: node_state.and_then(|recorded| recorded.complete),
+        last_success: recorded.and_then(|recorded| recorded.complete),
         problems,
     };
-    Ok((checked, passing))
+    Ok((readiness, passing))
 }
 
 /// Removes the running pods that the loss of these devices would not affect, and returns them; their problems, too. One

@@ -28,7 +28,7 @@ pub(super) struct PodChecks<'a> {
 }
 
 impl PodChecks<'_> {
-    /// Checks all pods; returns the number of those that need no checkpoint.
+    /// Checks all pods, and sorts them by id; returns the number of those that need no checkpoint.
     pub(super) fn survey(&mut self, surveyed: &Surveyed, compared: Vec<Compared>) -> usize {
         for one in &surveyed.rejected {
             self.rejected(one);
@@ -50,6 +50,7 @@ impl PodChecks<'_> {
         for (matched, compared) in surveyed.matched.iter().zip(compared) {
             self.matched(matched, compared);
         }
+        self.pods.sort_by(|a, b| a.pod.info.id.cmp(&b.pod.info.id));
         let unmatched = surveyed.unmatched.iter();
         unmatched
             .filter(|one| one.finding != Finding::Private && !self.has(&one.pod.info.id))
