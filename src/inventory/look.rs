@@ -2,7 +2,7 @@
 //! questions of a window use it.
 
 use crate::inventory::Inventory;
-use crate::inventory::pods::{PodObservation, observe_pods_twice};
+use crate::inventory::pods::{ObservedPod, observe_pods_twice};
 use crate::matching::{Selection, StoredRecord};
 use crate::progress::{Listener, Progress, Stage};
 use crate::refusal::Refusal;
@@ -15,7 +15,7 @@ pub(crate) struct Look {
     pub stored: Vec<Loaded>,
     pub inventory: Inventory,
     /// One for each pod of the inventory, in their order.
-    pub observed: Vec<PodObservation>,
+    pub observed: Vec<ObservedPod>,
 }
 
 impl Look {
