@@ -20,7 +20,7 @@ pub(crate) fn arm(
     deadline: Duration,
 ) -> Result<(), KubeletCause> {
     let words = words(session);
-    systemd::arm(bus, timer, unit, deadline, &words).map_err(|error| not_paused(&error))?;
+    systemd::arm(bus, timer, unit, deadline, &words).map_err(|cause| not_paused(cause))?;
     session.note_armed();
     Ok(())
 }
@@ -43,9 +43,9 @@ pub(crate) fn rearm(
 
 /// Stops what starts the unit again at the deadline, for a unit that runs.
 pub(crate) fn disarm(bus: &Bus, window: &Window) -> Option<Problem> {
-    let error = systemd::disarm(bus).err()?.to_string();
+    let cause = systemd::disarm(bus).err()?;
     let unit = window.pause.as_ref().map(|pause| pause.unit.clone());
-    Some(KubeletCause::TimerNotStopped { error }.warning(unit.unwrap_or_default()))
+    Some(KubeletCause::TimerNotStopped { cause }.warning(unit.unwrap_or_default()))
 }
 
 /// The arguments of netfix at the deadline of a unit that is still paused: a kubelet that starts while pods have no address may

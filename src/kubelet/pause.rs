@@ -139,11 +139,11 @@ fn arm_and_stop(
     deadline: Duration,
 ) -> Result<(), KubeletCause> {
     deadline::arm(session, bus, unit, timer, deadline)?;
-    systemd::pause(bus, unit).map_err(|error| not_paused(&error))?;
+    systemd::pause(bus, unit).map_err(|cause| not_paused(cause))?;
     // A deadline that came while the unit was stopping is used up: nothing would start the unit after that.
     match systemd::is_pending(bus, timer) {
         Ok(true) => Ok(()),
         Ok(false) => Err(KubeletCause::DeadlineTooShort),
-        Err(error) => Err(not_paused(&error)),
+        Err(cause) => Err(not_paused(cause)),
     }
 }

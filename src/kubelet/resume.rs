@@ -6,7 +6,7 @@ use crate::model::problem::{KubeletCause, WindowCause};
 use crate::model::window::PhaseName;
 use crate::model::{Exit, Problem, Window};
 use crate::refusal::Refusal;
-use crate::runtime::Config;
+use crate::runtime::RuntimeConfig;
 use crate::systemd::{self, Bus};
 use crate::window::event::Event;
 use crate::window::log_file::DEFAULT_LIMIT;
@@ -26,7 +26,7 @@ pub(crate) struct Resumed {
     pub problems: Vec<Problem>,
 }
 
-pub(crate) fn run(config: &Config, context: &mut Context) -> Result<Resumed, Refusal> {
+pub(crate) fn run(config: &RuntimeConfig, context: &mut Context) -> Result<Resumed, Refusal> {
     let none = || Resumed {
         status: None,
         has_lost: false,
@@ -59,7 +59,7 @@ pub(crate) fn run(config: &Config, context: &mut Context) -> Result<Resumed, Ref
 /// Observes the pods, starts kubelet, and closes the window; returns whether kubelet runs and pods are lost.
 fn end_abandoned(
     mut session: WindowSession,
-    config: &Config,
+    config: &RuntimeConfig,
     context: &mut Context,
 ) -> (Window, Vec<Problem>, bool) {
     let observed = abandoned::observe_pods(&mut session, config, &context.store);
@@ -93,11 +93,11 @@ pub(crate) fn resume(session: &mut WindowSession, bus: &Bus) -> Result<Option<Pr
     };
     let unit = pause.unit.clone();
     session.begin(PhaseName::Resume, &Event::Resuming { unit: unit.clone() });
-    if let Err(error) = systemd::resume(bus, &unit) {
+    if let Err(cause) = systemd::resume(bus, &unit) {
         session.end(false);
         let cause = KubeletCause::NotResumed {
             unit: unit.clone(),
-            error: error.to_string(),
+            cause,
         };
         return Err(cause.error(unit));
     }

@@ -3,10 +3,10 @@
 use crate::inventory::cannot_observe;
 use crate::inventory::kubelets::{self, Kubelet};
 use crate::model::Problem;
-use crate::model::problem::KubeletCause;
+use crate::model::problem::{KubeletCause, SystemdCause};
 use crate::model::window::Window;
 use crate::refusal::Refusal;
-use crate::systemd::{self, Bus, Found};
+use crate::systemd::{self, Bus, KubeletUnit};
 use crate::window::bus::not_queried;
 
 /// What a window is to pause.
@@ -19,10 +19,8 @@ pub(crate) enum UnitToPause<'a> {
 }
 
 /// The unit could not be paused.
-pub(crate) fn not_paused(error: &systemd::Error) -> KubeletCause {
-    KubeletCause::NotPaused {
-        error: error.to_string(),
-    }
+pub(crate) fn not_paused(cause: SystemdCause) -> KubeletCause {
+    KubeletCause::NotPaused { cause }
 }
 
 /// The unit to pause. Where no kubelet runs, a note has the reason.
@@ -38,12 +36,12 @@ pub(crate) fn find(
         };
     };
     let found = systemd::find(bus, named)
-        .map_err(|error| not_paused(&error).error(named.unwrap_or("kubelet")))?;
+        .map_err(|cause| not_paused(cause).error(named.unwrap_or("kubelet")))?;
     Ok(match found {
-        Found::Running(name) => (Some(name), None),
-        Found::Stopped(name) => (None, Some(KubeletCause::NotRunning.info(name))),
-        Found::Masked(name) => (None, Some(KubeletCause::Masked.info(name))),
-        Found::Nothing => (None, Some(KubeletCause::NoUnit.info("kubelet"))),
+        KubeletUnit::Running(name) => (Some(name), None),
+        KubeletUnit::Stopped(name) => (None, Some(KubeletCause::NotRunning.info(name))),
+        KubeletUnit::Masked(name) => (None, Some(KubeletCause::Masked.info(name))),
+        KubeletUnit::Nothing => (None, Some(KubeletCause::NoUnit.info("kubelet"))),
     })
 }
 
@@ -108,5 +106,5 @@ pub(crate) fn is_paused(window: &Window, bus: Option<&Bus>) -> Result<bool, Prob
     let (Some(pause), Some(bus)) = (&window.pause, bus) else {
         return Ok(true);
     };
-    systemd::is_held(bus, &pause.unit).map_err(|error| not_queried(&error).error(&pause.unit))
+    systemd::is_held(bus, &pause.unit).map_err(|cause| not_queried(cause).error(&pause.unit))
 }

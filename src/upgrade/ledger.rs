@@ -8,7 +8,7 @@ use crate::model::window::PhaseName;
 use crate::model::{Problem, Window};
 use crate::records::stored::Stored;
 use crate::restore::Restored;
-use crate::upgrade::phases::command::Progress;
+use crate::upgrade::phases::command::CommandProgress;
 use crate::upgrade::phases::snapshot::Before;
 use crate::upgrade::phases::verify::Probe;
 use crate::upgrade::phases::{command, restore};
@@ -91,8 +91,8 @@ impl Ledger {
         // The next process must not run it beside this one, and must know a loss that this one saw before it was killed.
         let (run, lost) = command::run(argv, &id, &log, &self.signals, &mut |progress| {
             match progress {
-                Progress::Started(run) => session.note_run(run.clone()),
-                Progress::Lost(lost) => session.note_losses(lost, stored),
+                CommandProgress::Started(run) => session.note_run(run.clone()),
+                CommandProgress::Lost(lost) => session.note_losses(lost, stored),
             }
             session.save_if_possible();
         });

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::context::Context;
-use crate::restore::Restored;
 use crate::restore::settle::{LossWatch, Settle};
+use crate::restore::{Permit, Restored};
 use crate::upgrade::baseline::Baseline;
 use crate::upgrade::ledger::Ledger;
 use crate::upgrade::left_out::LeftOut;
@@ -75,7 +75,8 @@ impl PodNetwork {
         ledger: &Ledger,
         context: &mut Context,
     ) -> Restored {
-        let mut restored = restore::run(&self.baseline, request, wait, &ledger.signals, context);
+        let (permit, signals) = (Permit::of_window(ledger.session.guard()), &ledger.signals);
+        let mut restored = restore::run(&self.baseline, request, wait, permit, signals, context);
         self.left_out.leave(&mut restored);
         restored
     }

@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::inventory::Inventory;
-use crate::inventory::observe;
+use crate::inventory::pods::observe_pods;
 use crate::kubelet::unit;
 use crate::matching::at_risk::{self, PodDrivers};
 use crate::model::problem::WindowCause;
@@ -41,7 +41,7 @@ pub(crate) fn observe(request: &UpgradeRequest<'_>, context: &Context) -> Result
     problems.extend(note);
     let open = context.store.open_window()?;
     problems.extend(open.map(|open| still_open(&open).demoted()));
-    let states = observe::observe_pods(&mut inventory.pods, &inventory.host);
+    let states = observe_pods(&mut inventory.pods, &inventory.host);
     let drivers = inventory.pods.iter().zip(&states);
     let drivers: Vec<_> = drivers
         .filter_map(|(pod, state)| {

@@ -3,17 +3,17 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use crate::gateways::targets::Target;
+use crate::gateways::targets::VerifyTarget;
 use crate::kubelet::unit::UnitToPause;
 use crate::matching::Selection;
 use crate::model::{ConflictProbe, IfName};
-use crate::runtime::Config;
+use crate::runtime::RuntimeConfig;
 use crate::upgrade::condition::DriverVersion;
 
 /// The request for a window.
 pub(crate) struct UpgradeRequest<'a> {
     pub selection: Selection,
-    pub runtimes: Config,
+    pub runtimes: RuntimeConfig,
     /// The devices of the host that COMMAND takes away; none: those that pods stand on.
     pub devices: Vec<IfName>,
     pub pause: UnitToPause<'a>,
@@ -30,7 +30,7 @@ pub(crate) struct UpgradeRequest<'a> {
     /// How long a gateway or target may take to answer.
     pub timeout: Duration,
     /// What each pod has to reach beyond its gateways.
-    pub targets: Vec<Target>,
+    pub targets: Vec<VerifyTarget>,
     /// How long to watch that no pod is rebuilt.
     pub settle: Duration,
     /// How many snapshots to keep.

@@ -14,13 +14,12 @@ use crate::model::window::{Phase, PhaseName, WindowPod};
 use crate::model::{PodId, Problem, State, Window};
 use crate::plan::PodVerdict;
 use crate::records::contest::CNI_CACHE;
-use crate::records::prepare;
-use crate::records::prepare::{Source, prepare};
+use crate::records::prepare::{RecordSource, SurveyRequest, prepare};
 use crate::records::stored::{Stored, load, load_node};
 use crate::refusal::Refusal;
 use crate::restore::Restored;
 use crate::restore::compare::{Compared, Depth, compare};
-use crate::runtime::Config;
+use crate::runtime::RuntimeConfig;
 use crate::store::Store;
 use crate::window::clock;
 use crate::window::event::{Event, Reached};
@@ -124,7 +123,7 @@ enum Part {
 /// can neither fail nor delay the start for long.
 pub(crate) fn observe_pods(
     session: &mut WindowSession,
-    config: &Config,
+    config: &RuntimeConfig,
     store: &Store,
 ) -> Option<PodObservation> {
     if !is_abandoned(session.window()) {
@@ -156,7 +155,7 @@ pub(crate) fn observe_pods(
 pub(crate) fn note_pods(
     session: &mut WindowSession,
     observed: PodObservation,
-    config: &Config,
+    config: &RuntimeConfig,
     context: &mut Context,
 ) -> Vec<Problem> {
     let PodObservation {
@@ -199,7 +198,7 @@ pub(crate) fn note_pods(
 }
 
 /// First what a kubelet that starts would change.
-fn observe(pods: &[WindowPod], config: &Config, store: &Store, parts: &Sender<Part>) {
+fn observe(pods: &[WindowPod], config: &RuntimeConfig, store: &Store, parts: &Sender<Part>) {
     let (after, problems) = query_rebuilds(pods, config, Duration::ZERO);
     let stored = load(store, &Selection::everything()).unwrap_or_default();
     // Fails where the receiver waits no longer.
@@ -211,20 +210,24 @@ fn observe(pods: &[WindowPod], config: &Config, store: &Store, parts: &Sender<Pa
     let _ = parts.send(Part::States(states));
 }
 
-fn query_rebuilds(pods: &[WindowPod], config: &Config, limit: Duration) -> (After, Vec<Problem>) {
+fn query_rebuilds(
+    pods: &[WindowPod],
+    config: &RuntimeConfig,
+    limit: Duration,
+) -> (After, Vec<Problem>) {
     let selection = Selection::everything();
     query::after(pods, config, &[], (limit, &|| false), &selection)
 }
 
-fn states(config: &Config, store: &Store) -> Result<States, Refusal> {
-    let request = prepare::Request {
+fn states(config: &RuntimeConfig, store: &Store) -> Result<States, Refusal> {
+    let request = SurveyRequest {
         selection: Selection::everything(),
-        source: Source::Checkpoints { generation: None },
+        source: RecordSource::Checkpoints { generation: None },
         parent: None,
         runtimes: config.clone(),
         cni_cache: CNI_CACHE.into(),
     };
-    let mut surveyed = prepare(request, store)?;
+    let mut surveyed = prepare(&request, store)?;
     let comparison = compare(&mut surveyed, Depth::Creation)?;
     let mut states = States::default();
     let host = comparison.host.lines().into_iter();

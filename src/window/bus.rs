@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::model::Problem;
-use crate::model::problem::KubeletCause;
-use crate::systemd::{self, Bus};
+use crate::model::problem::{KubeletCause, SystemdCause};
+use crate::systemd::Bus;
 
 /// Exists where systemd is process 1 (`sd_booted(3)`).
 const BOOTED: &str = "/run/systemd/system";
@@ -14,13 +14,11 @@ pub(crate) fn connect() -> Result<Option<Bus>, Problem> {
     if !Path::new(BOOTED).is_dir() {
         return Ok(None);
     }
-    let bus = Bus::connect().map_err(|error| not_queried(&error).error(""))?;
+    let bus = Bus::connect().map_err(|cause| not_queried(cause).error(""))?;
     Ok(Some(bus))
 }
 
 /// systemd did not answer a query.
-pub(crate) fn not_queried(error: &systemd::Error) -> KubeletCause {
-    KubeletCause::Systemd {
-        error: error.to_string(),
-    }
+pub(crate) fn not_queried(cause: SystemdCause) -> KubeletCause {
+    KubeletCause::Systemd { cause }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::mem;
 
 use crate::gateways::{Unanswered, Verified};
-use crate::inventory::{observe, procfs};
+use crate::inventory::{node, procfs};
 use crate::model::problem::{GatewayCause, RebuildCause, WindowCause};
 use crate::model::window::{Phase, PhaseName, PodFingerprint, SCHEMA, WindowPod};
 use crate::model::{Code, IfName, PodId, Problem, State, Window};
@@ -19,7 +19,7 @@ pub(crate) fn opened(id: String, command: &str) -> Window {
         schema: SCHEMA,
         id,
         command: command.to_owned(),
-        node: observe::node_identity(),
+        node: node::node_identity(),
         owner: procfs::own(),
         started: clock::wall(),
         started_boottime: clock::boottime(),

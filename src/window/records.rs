@@ -1,6 +1,6 @@
 //! Reads the records of windows, and the window that is open; takes no lock.
 
-use crate::inventory::{observe, procfs};
+use crate::inventory::{node, procfs};
 use crate::model::problem::{RecordCause, WindowCause};
 use crate::model::window::Standing;
 use crate::model::{Problem, Window};
@@ -14,7 +14,7 @@ pub(crate) fn is_owner_alive(window: &Window) -> bool {
 
 /// Whether a window is of another boot: masks and timers do not survive a reboot.
 pub(crate) fn is_of_other_boot(window: &Window) -> bool {
-    !window.node.is_same(&observe::node_identity())
+    !window.node.is_same(&node::node_identity())
 }
 
 /// Whether the process of this window died and left pods behind.

@@ -17,7 +17,7 @@ use crate::records::stored::Stored;
 use crate::refusal::Refusal;
 use crate::restore::Restored;
 use crate::runtime::Sandbox;
-use crate::store::{self, Guard, Store};
+use crate::store::{Guard, Store, StoreError};
 use crate::window::clock;
 use crate::window::event::{Event, TARGET};
 use crate::window::facts::{self, Silence};
@@ -146,7 +146,7 @@ impl WindowSession {
     }
 
     /// Writes the record, where it has to be on disk before the next change.
-    pub(crate) fn save(&mut self) -> Result<(), store::Error> {
+    pub(crate) fn save(&mut self) -> Result<(), StoreError> {
         if let Some(guard) = &self.guard {
             guard.save_window(&self.window)?;
             self.is_saved = true;
@@ -301,7 +301,7 @@ impl WindowSession {
     }
 
     /// A unit is about to be paused. From here on only the file shows the next process which one.
-    pub(crate) fn note_pausing(&mut self, pause: KubeletPause) -> Result<(), store::Error> {
+    pub(crate) fn note_pausing(&mut self, pause: KubeletPause) -> Result<(), StoreError> {
         self.window.pause = Some(pause);
         let saved = self.save();
         if saved.is_err() {
@@ -312,7 +312,7 @@ impl WindowSession {
     }
 
     /// Another timer is about to be armed for the paused unit.
-    pub(crate) fn note_rearming(&mut self, timer: &str, seconds: u64) -> Result<(), store::Error> {
+    pub(crate) fn note_rearming(&mut self, timer: &str, seconds: u64) -> Result<(), StoreError> {
         if let Some(pause) = &mut self.window.pause {
             (pause.timer, pause.deadline) = (timer.to_owned(), seconds);
         }

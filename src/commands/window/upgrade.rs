@@ -1,7 +1,7 @@
 //! `netfix upgrade`.
 
 use crate::cli::UpgradeArgs;
-use crate::commands::Answer;
+use crate::commands::Reply;
 use crate::commands::window::confirm;
 use crate::context::Context;
 use crate::kubelet::unit::UnitToPause;
@@ -20,10 +20,10 @@ use crate::upgrade::request::{RollbackRequest, UpgradeRequest};
 use crate::window::bus;
 use crate::window::status::WindowStatus;
 
-pub(crate) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, Refusal> {
+pub(crate) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Reply, Refusal> {
     match carry_out(args, context) {
         // A dry run shows a refusal as the answer.
-        Err(refusal) if args.dry_run => Ok(Answer::Document(Document {
+        Err(refusal) if args.dry_run => Ok(Reply::Document(Document {
             extra: Some(Extra::DryRun(true)),
             ..Document::from(refusal)
         })),
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, R
 }
 
 /// Shows the window (`--dry-run`), or opens it.
-fn carry_out(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, Refusal> {
+fn carry_out(args: &UpgradeArgs, context: &mut Context) -> Result<Reply, Refusal> {
     let request = request(args)?;
     let conditions = Conditions {
         unless: args.unless.as_deref(),
@@ -45,7 +45,7 @@ fn carry_out(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, Refusa
     {
         let extra = args.dry_run.then_some(Extra::DryRun(true));
         let done = crate::commands::answer(Exit::Done, vec![problem], extra);
-        return Ok(Answer::Document(done));
+        return Ok(Reply::Document(done));
     }
     if args.dry_run || !args.yes {
         let rehearsed = if args.dry_run {
@@ -62,7 +62,7 @@ fn carry_out(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, Refusa
         let shown = report::preview(&request, preview?);
         if args.dry_run {
             let extra = Some(Extra::DryRun(true));
-            return Ok(Answer::Document(Document { extra, ..shown }));
+            return Ok(Reply::Document(Document { extra, ..shown }));
         }
         confirm::opening(&shown)?;
     }
@@ -77,14 +77,14 @@ fn carry_out(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, Refusa
             // The unit takes the lock. A lock that another command holds is reported here.
             drop(context.store.lock("upgrade")?);
             match launch::run(bus, &context.store, args.detach)? {
-                Launched::Ended(code) => Ok(Answer::Printed(code)),
-                Launched::Opened(window) => Ok(Answer::Document(opened(*window))),
+                Launched::Ended(code) => Ok(Reply::Printed(code)),
+                Launched::Opened(window) => Ok(Reply::Document(opened(*window))),
             }
         }
         _ if args.detach => Err(WindowCause::NoUnit.error("upgrade --detach").into()),
         _ => {
             let upgraded = driver::upgrade(&request, context)?;
-            Ok(Answer::Document(report::upgrade(upgraded)))
+            Ok(Reply::Document(report::upgrade(upgraded)))
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::window::window_log::WindowLog;
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// What happens while COMMAND runs, and must be on disk before netfix may die.
-pub(crate) enum Progress<'a> {
+pub(crate) enum CommandProgress<'a> {
     Started(&'a Run),
     /// More links of the host are lost.
     Lost(&'a LinkLosses),
@@ -33,17 +33,17 @@ pub(crate) fn run(
     id: &str,
     log: &WindowLog,
     signals: &Signals,
-    report: &mut dyn FnMut(Progress<'_>),
+    report: &mut dyn FnMut(CommandProgress<'_>),
 ) -> (Run, LinkLosses) {
     let losses = watch::losses();
     let mut seen = 0;
     let started = Started::start(argv, &[("NETFIX_WINDOW", id)], log);
-    report(Progress::Started(&started.run));
+    report(CommandProgress::Started(&started.run));
     let run = started.wait(signals, &mut || {
         log.trim();
         let lost = losses.as_ref().map(Losses::seen).unwrap_or_default();
         if lost.len() > std::mem::replace(&mut seen, lost.len()) {
-            report(Progress::Lost(&lost));
+            report(CommandProgress::Lost(&lost));
         }
         true
     });

@@ -7,10 +7,8 @@ use crate::context::Context;
 use crate::model::PodId;
 use crate::model::window::WindowPod;
 use crate::records::contest::CNI_CACHE;
-use crate::records::prepare;
-use crate::records::prepare::Source;
-use crate::restore::wait_nic::WaitLimit;
-use crate::restore::{self, Limits, RestoreState, Restored};
+use crate::records::prepare::{RecordSource, SurveyRequest};
+use crate::restore::{Limits, Permit, RestoreState, Restored, WaitLimit, session};
 use crate::upgrade::baseline::Baseline;
 use crate::upgrade::left_out::LeftOut;
 use crate::upgrade::request::UpgradeRequest;
@@ -23,13 +21,14 @@ pub(crate) fn run(
     baseline: &Baseline,
     request: &UpgradeRequest<'_>,
     wait: Duration,
+    permit: Permit<'_>,
     signals: &Signals,
     context: &mut Context,
 ) -> Restored {
     let in_memory = (baseline.stored.clone(), baseline.node.clone());
-    let wanted = prepare::Request {
+    let wanted = SurveyRequest {
         selection: request.selection.clone(),
-        source: Source::Memory(Box::new(in_memory)),
+        source: RecordSource::Memory(Box::new(in_memory)),
         parent: None,
         runtimes: request.runtimes.clone(),
         cni_cache: CNI_CACHE.into(),
@@ -43,7 +42,8 @@ pub(crate) fn run(
         conflict_probe: request.conflict_probe,
     };
     let limit = WaitLimit::new(limits, Some(&interrupted));
-    let restored = restore::restore(&wanted, limit, &context.store, context.progress.as_mut());
+    let progress = context.progress.as_mut();
+    let restored = session::carry_out(&wanted, limit, permit, &context.store, progress);
     let mut restored = restored.unwrap_or_else(|refusal| Restored {
         problems: refusal.problems,
         ..Restored::default()
@@ -65,13 +65,13 @@ pub(crate) fn retain(restored: &mut Restored, window: &[WindowPod], left_out: &L
 }
 
 /// Logs what a restore did.
-pub(crate) fn log(restored: &Restored, session: &WindowSession) {
+pub(crate) fn log(restored: &Restored, window: &WindowSession) {
     if restored.is_unknown() {
         for problem in &restored.problems {
-            session.log(&Event::Failed(problem.clone()));
+            window.log(&Event::Failed(problem.clone()));
         }
     } else {
-        session.log(&Event::Restored {
+        window.log(&Event::Restored {
             restored: restored.count(RestoreState::Restored),
             correct: restored.count(RestoreState::InSync),
             failed: restored.broken().count(),
@@ -80,13 +80,13 @@ pub(crate) fn log(restored: &Restored, session: &WindowSession) {
 }
 
 /// Logs the pods that are not restored: the start of kubelet rebuilds a pod without an address. Returns whether there are any.
-pub(crate) fn log_broken(restored: &Restored, session: &WindowSession) -> bool {
+pub(crate) fn log_broken(restored: &Restored, window: &WindowSession) -> bool {
     let pods = restored.broken().count();
     if pods > 0 {
-        session.log(&Event::Unrestored { pods });
+        window.log(&Event::Unrestored { pods });
     }
     for pod in restored.broken() {
-        session.log(&Event::UnrestoredPod {
+        window.log(&Event::UnrestoredPod {
             title: pod.pod.info.title(),
             state: pod.state.into(),
             is_bare: pod.after.as_ref().is_none_or(Vec::is_empty),

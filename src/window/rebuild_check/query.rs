@@ -9,7 +9,7 @@ use crate::matching::Selection;
 use crate::model::Problem;
 use crate::model::problem::{InventoryCause, RebuildCause};
 use crate::model::window::WindowPod;
-use crate::runtime::{Answer, Config, Sandbox};
+use crate::runtime::{RuntimeAnswer, RuntimeConfig, Sandbox};
 use crate::window::rebuild_check::After;
 
 /// The time between two queries of a runtime that does not answer yet.
@@ -19,21 +19,21 @@ const INTERVAL: Duration = Duration::from_millis(200);
 type Limit<'a> = (Duration, &'a dyn Fn() -> bool);
 
 /// The runtimes before the pause.
-pub(crate) fn before(config: &Config) -> Result<Answer, Vec<Problem>> {
+pub(crate) fn before(config: &RuntimeConfig) -> Result<RuntimeAnswer, Vec<Problem>> {
     let config = with_containers(config);
     kubelet_endpoint::query(&config)
 }
 
 /// A rebuild shows in the containers too.
-fn with_containers(config: &Config) -> Config {
-    Config {
+fn with_containers(config: &RuntimeConfig) -> RuntimeConfig {
+    RuntimeConfig {
         containers: true,
         ..config.clone()
     }
 }
 
 /// The sockets of the runtimes that list their pods.
-pub(crate) fn answered(answer: &Answer) -> impl Iterator<Item = &PathBuf> {
+pub(crate) fn answered(answer: &RuntimeAnswer) -> impl Iterator<Item = &PathBuf> {
     answer
         .queried
         .iter()
@@ -45,7 +45,7 @@ pub(crate) fn answered(answer: &Answer) -> impl Iterator<Item = &PathBuf> {
 /// before it.
 pub(crate) fn after(
     pods: &[WindowPod],
-    config: &Config,
+    config: &RuntimeConfig,
     runtimes: &[PathBuf],
     limit: Limit<'_>,
     selection: &Selection,
@@ -66,7 +66,7 @@ pub(crate) fn after(
 /// The sandboxes. A runtime that does not answer yet gets more time.
 fn sandboxes(
     is_needed: bool,
-    config: &Config,
+    config: &RuntimeConfig,
     runtimes: &[PathBuf],
     (limit, is_interrupted): Limit<'_>,
 ) -> Result<Vec<Sandbox>, Vec<Problem>> {
@@ -85,7 +85,7 @@ fn sandboxes(
 }
 
 /// Queries the runtimes again. The pods of a runtime that answered before and has no socket now are not gone.
-fn query_again(config: &Config, before: &[PathBuf]) -> Result<Vec<Sandbox>, Vec<Problem>> {
+fn query_again(config: &RuntimeConfig, before: &[PathBuf]) -> Result<Vec<Sandbox>, Vec<Problem>> {
     let answer = kubelet_endpoint::query(config)
         .map_err(|problems| problems.into_iter().map(not_checked).collect::<Vec<_>>())?;
     let mut gone = Vec::new();
