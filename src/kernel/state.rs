@@ -165,7 +165,7 @@ fn addresses_and_routes(socket: &mut Socket, links: NetState) -> Result<NetState
     Ok(state)
 }
 
-/// The neighbour settings that the kernel gives to every new link, in whatever namespace (`neigh_parms_alloc` copies those of
+/// The neighbour settings that the kernel gives to every new link of any namespace (`neigh_parms_alloc` copies those of
 /// the table, which all namespaces share).
 pub fn initial_neighbour_settings(socket: &mut Socket) -> Result<Sysctls, Error> {
     const NEW_LINK: u32 = ntable::NEW_LINK;

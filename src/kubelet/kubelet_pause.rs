@@ -132,10 +132,9 @@ fn arm_and_stop(
     deadline: Duration,
 ) -> Result<(), KubeletCause> {
     let words = session.at_the_deadline();
-    systemd::arm(bus, &pause.timer, &pause.unit, deadline, &words)
-        .map_err(|error| not_paused(error))?;
+    systemd::arm(bus, &pause.timer, &pause.unit, deadline, &words).map_err(not_paused)?;
     session.note_pause(|pause, now| pause.armed = Some(now));
-    systemd::pause(bus, &pause.unit).map_err(|error| not_paused(error))?;
+    systemd::pause(bus, &pause.unit).map_err(not_paused)?;
     // A deadline that came while the unit was stopping is used up: nothing would start the unit after that.
     match systemd::is_pending(bus, &pause.timer) {
         Ok(true) => Ok(()),

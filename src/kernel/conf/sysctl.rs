@@ -82,7 +82,7 @@ thread_local! {
 
 /// The files of an interface of the calling thread's namespace.
 ///
-/// In one `/proc` the kernel compares a name with those of all namespaces that were ever looked at there (`proc_sys_compare` in
+/// In one `/proc` the kernel compares a name with those of all namespaces that were ever read there (`proc_sys_compare` in
 /// `fs/proc/proc_sysctl.c`), which costs more than all else that is read of a pod. A new instance knows no name yet. Where none can be
 /// mounted, it is that of all.
 fn files_of(folder: Folder, dev: &IfName) -> nix::Result<Files> {
