@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use netfix::cli::{self, Cli, Color, Command, Global};
-use netfix::commands::{self, Answer};
+use netfix::commands::{self, Reply};
 use netfix::context::Context;
 use netfix::journal::{self, CommandEnd};
 use netfix::progress::Progress;
@@ -44,14 +44,14 @@ fn run(cli: &Cli) -> u8 {
         journal::begins(cli.command.name());
     }
     let mut context = context(cli, style);
-    let answer = commands::run(&cli.command, &mut context);
+    let reply = commands::run(&cli.command, &mut context);
     context.progress.notice(Progress::Done);
-    let document = match answer {
-        Answer::Document(document) => document,
-        Answer::Printed(code) => return code,
+    let document = match reply {
+        Reply::Document(document) => document,
+        Reply::Printed(code) => return code,
     };
     journal::ends(&CommandEnd {
-        command: document.command,
+        command: document.command.word(),
         exit: document.exit,
         pods: document
             .pods

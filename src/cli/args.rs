@@ -15,10 +15,9 @@ use crate::inventory::selectors;
 use crate::matching::Selection;
 use crate::model::{Bytes, IfName};
 use crate::records::contest::CNI_CACHE;
-use crate::records::prepare;
-use crate::records::prepare::Request;
+use crate::records::prepare::{RecordSource, SurveyRequest};
 use crate::refusal::Refusal;
-use crate::runtime::{Config, Which};
+use crate::runtime::{RuntimeConfig, Which};
 
 /// Headings of the help texts.
 const PODS: &str = "Pods";
@@ -41,7 +40,7 @@ pub struct Selectors {
 }
 
 impl Selectors {
-    /// The same for the engine, or the selector that is not a pattern.
+    /// The selection for the engine, or the selector that is not a pattern.
     pub(crate) fn selection(&self) -> Result<Selection, Refusal> {
         let bytes = |text: &OsString| Bytes::from(text.as_os_str());
         let pods: Vec<Bytes> = self.pods.iter().chain(&self.pod).map(bytes).collect();
@@ -75,8 +74,8 @@ pub struct Runtimes {
 impl Runtimes {
     /// The configuration of the queries.
     #[must_use]
-    pub fn config(&self) -> Config {
-        Config {
+    pub fn config(&self) -> RuntimeConfig {
+        RuntimeConfig {
             which: self.runtime,
             endpoint: self.runtime_endpoint.clone(),
             containers: false,
@@ -96,7 +95,7 @@ fn endpoint(text: &str) -> Result<PathBuf, String> {
 
 /// What a restore works from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Source {
+pub enum RestoreSource {
     /// The checkpoints that netfix wrote or imported.
     Checkpoints,
     /// The results that libcni cached when it created the pods.
@@ -107,8 +106,8 @@ pub enum Source {
 #[derive(Debug, Clone, Args)]
 pub struct SourceArgs {
     /// Restore from this source
-    #[arg(long, help_heading = SOURCE, value_enum, value_name = "SOURCE", default_value_t = Source::Checkpoints)]
-    pub source: Source,
+    #[arg(long, help_heading = SOURCE, value_enum, value_name = "SOURCE", default_value_t = RestoreSource::Checkpoints)]
+    pub source: RestoreSource,
     /// libcni's cache: for --source cni-cache, and to find out which of two pods an address belongs to
     #[arg(long, help_heading = SOURCE, value_name = "DIR", default_value = CNI_CACHE)]
     pub cni_cache_dir: PathBuf,
@@ -119,7 +118,7 @@ pub struct SourceArgs {
 
 /// The pods of a restore, and their parent link where the checkpoint has none.
 #[derive(Debug, Clone, Args)]
-pub struct Target {
+pub struct RestorePods {
     /// Which pods.
     #[command(flatten)]
     pub pods: PodArgs,
@@ -128,15 +127,15 @@ pub struct Target {
     pub parent: Option<crate::model::IfName>,
 }
 
-impl Target {
-    /// The same for the engine.
-    pub(crate) fn request(&self, source: &SourceArgs) -> Result<Request, Refusal> {
+impl RestorePods {
+    /// The request for the engine.
+    pub(crate) fn request(&self, source: &SourceArgs) -> Result<SurveyRequest, Refusal> {
         let generation = self.pods.generation;
-        Ok(Request {
+        Ok(SurveyRequest {
             selection: self.pods.selectors.selection()?,
             source: match source.source {
-                Source::Checkpoints => prepare::Source::Checkpoints { generation },
-                Source::CniCache => prepare::Source::CniCache(source.cni_cache_dir.clone()),
+                RestoreSource::Checkpoints => RecordSource::Checkpoints { generation },
+                RestoreSource::CniCache => RecordSource::CniCache(source.cni_cache_dir.clone()),
             },
             parent: self.parent.clone(),
             runtimes: source.runtimes.config(),
@@ -192,7 +191,7 @@ pub struct DiffArgs {
 pub struct PlanArgs {
     /// Which pods.
     #[command(flatten)]
-    pub target: Target,
+    pub target: RestorePods,
     /// Where from.
     #[command(flatten)]
     pub source: SourceArgs,
@@ -206,7 +205,7 @@ pub struct PlanArgs {
 pub struct RestoreArgs {
     /// Which pods.
     #[command(flatten)]
-    pub target: Target,
+    pub target: RestorePods,
     /// Where from.
     #[command(flatten)]
     pub source: SourceArgs,

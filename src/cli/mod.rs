@@ -16,16 +16,16 @@ use std::path::PathBuf;
 use std::process;
 use std::time::Duration;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
-use crate::report::{self, Form};
+use crate::report::{self, Form, Verb};
 
 pub use args::{
-    CheckArgs, DiffArgs, ImportArgs, PlanArgs, PodArgs, RestoreArgs, Runtimes, Selectors, ShowArgs,
-    SnapshotArgs, Source, SourceArgs, Target, TargetArgs, VerifyArgs,
+    CheckArgs, DiffArgs, ImportArgs, PlanArgs, PodArgs, RestoreArgs, RestorePods, RestoreSource,
+    Runtimes, Selectors, ShowArgs, SnapshotArgs, SourceArgs, TargetArgs, VerifyArgs,
 };
 pub use complete::{COMPLETE, complete};
 pub use pages::{Page, page};
@@ -282,8 +282,8 @@ pub enum Command {
     #[command(after_help = examples::SCHEMA)]
     Schema {
         /// The document of this command only
-        #[arg(value_parser = PossibleValuesParser::new(report::DOCUMENTED), hide_possible_values = true)]
-        command: Option<String>,
+        #[arg(value_parser = PossibleValuesParser::new(Verb::ALL.iter().map(|verb| verb.word())).try_map(|word| word.parse::<Verb>()), hide_possible_values = true)]
+        command: Option<Verb>,
     },
     /// Print a completion script for a shell
     ///

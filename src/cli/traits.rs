@@ -3,33 +3,47 @@
 use std::time::Duration;
 
 use super::{CheckArgs, Command, RestoreArgs, SnapshotArgs};
+use crate::report::Verb;
 
 impl Command {
+    /// The command as its document has it; `None`: it only prints a text, or runs another program.
+    #[must_use]
+    pub fn verb(&self) -> Option<Verb> {
+        Some(match self {
+            Self::Snapshot(_) => Verb::Snapshot,
+            Self::List { .. } => Verb::List,
+            Self::Show(_) => Verb::Show,
+            Self::Diff(_) => Verb::Diff,
+            Self::Plan(_) | Self::Restore(RestoreArgs { dry_run: true, .. }) => Verb::Plan,
+            Self::Restore(_) => Verb::Restore,
+            Self::Verify(_) => Verb::Verify,
+            Self::Check(_) => Verb::Check,
+            Self::Status { .. } => Verb::Status,
+            Self::Pause(_) => Verb::Pause,
+            Self::Resume { .. } => Verb::Resume,
+            Self::Upgrade(_) => Verb::Upgrade,
+            Self::Wait(_) => Verb::Wait,
+            Self::Report(_) => Verb::Report,
+            Self::Import(_) => Verb::Import,
+            Self::Prune { .. } => Verb::Prune,
+            Self::Host { .. }
+            | Self::Explain { .. }
+            | Self::Schema { .. }
+            | Self::Completions { .. }
+            | Self::Man { .. } => return None,
+        })
+    }
+
     /// The command's word.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Snapshot(_) => "snapshot",
-            Self::List { .. } => "list",
-            Self::Show(_) => "show",
-            Self::Diff(_) => "diff",
-            Self::Plan(_) | Self::Restore(RestoreArgs { dry_run: true, .. }) => "plan",
-            Self::Restore(_) => "restore",
-            Self::Verify(_) => "verify",
-            Self::Check(_) => "check",
-            Self::Status { .. } => "status",
-            Self::Pause(_) => "pause",
-            Self::Resume { .. } => "resume",
-            Self::Upgrade(_) => "upgrade",
-            Self::Wait(_) => "wait",
             Self::Host { .. } => "host",
-            Self::Report(_) => "report",
-            Self::Import(_) => "import",
-            Self::Prune { .. } => "prune",
             Self::Explain { .. } => "explain",
             Self::Schema { .. } => "schema",
             Self::Completions { .. } => "completions",
             Self::Man { .. } => "man",
+            other => other.verb().unwrap_or_default().word(),
         }
     }
 

@@ -5,7 +5,8 @@ use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::config::{Arguments, Chain};
+use super::arguments::Arguments;
+use super::config::Chain;
 use super::{result, spare_mac};
 use crate::model::pod::partial::{Attachment, Made};
 use crate::model::text::escape;
@@ -13,7 +14,7 @@ use crate::model::{Bytes, IfName, PodId, PodInfo};
 
 /// The contents of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct CacheEntry {
     /// The pod, under the beginning of its sandbox id.
     pub info: PodInfo,
     /// Name of the network.
@@ -55,7 +56,7 @@ const LOOPBACK: &str = "loopback";
 ///
 /// # Errors
 /// Why the text cannot be used.
-pub fn parse(text: &str) -> Result<Option<Entry>, String> {
+pub fn parse(text: &str) -> Result<Option<CacheEntry>, String> {
     if text.trim().is_empty() {
         return Err("the file is empty: libcni was interrupted while writing it".to_owned());
     }
@@ -69,8 +70,9 @@ pub fn parse(text: &str) -> Result<Option<Entry>, String> {
     if cached.container_id.is_empty() {
         return Err("it has no containerId".to_owned());
     }
-    let bytes = BASE64_STANDARD.decode(&cached.config);
-    let bytes = bytes.map_err(|error| format!("its configuration is not base64: {error}"))?;
+    let bytes = BASE64_STANDARD
+        .decode(&cached.config)
+        .map_err(|error| format!("its configuration is not base64: {error}"))?;
     let chain = Chain::parse(&bytes).map_err(|error| format!("its configuration: {error}"))?;
     if chain.main_type() == LOOPBACK {
         return Ok(None);
@@ -78,7 +80,7 @@ pub fn parse(text: &str) -> Result<Option<Entry>, String> {
     entry(cached, &chain).map(Some)
 }
 
-fn entry(cached: Cached, chain: &Chain) -> Result<Entry, String> {
+fn entry(cached: Cached, chain: &Chain) -> Result<CacheEntry, String> {
     let if_name = IfName::try_from(cached.if_name.clone()).map_err(|error| error.to_string())?;
     let args = Arguments {
         pairs: &cached.cni_args,
@@ -112,7 +114,7 @@ fn entry(cached: Cached, chain: &Chain) -> Result<Entry, String> {
         attempt: None,
         source: SOURCE.to_owned(),
     };
-    Ok(Entry {
+    Ok(CacheEntry {
         info,
         paths: paths(&cached),
         network: cached.network_name,

@@ -1,14 +1,15 @@
 //! A network's configuration: one plugin, or a list in which the first creates the interface and the others change it.
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use super::arguments::Arguments;
 use super::tuning;
+use crate::model::IfName;
 use crate::model::net::link::sysctl::{SysctlKey, Sysctls};
 use crate::model::net::link::{MacvlanMode, VlanId};
 use crate::model::pod::partial::{Attachment, Made};
 use crate::model::text::escape;
-use crate::model::{IfName, Mac};
 
 /// The plugins of one network, in order; never empty.
 #[derive(Debug)]
@@ -17,49 +18,10 @@ pub(super) struct Chain {
     rest: Vec<Value>,
 }
 
-/// The runtime's arguments to the plugins, beside their configuration.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Arguments<'a> {
-    /// `CNI_ARGS`.
-    pub pairs: &'a [(String, String)],
-    /// Values for the capabilities that a plugin declares.
-    pub capabilities: &'a Map<String, Value>,
-}
-
-impl<'a> Arguments<'a> {
-    /// The value of one of `CNI_ARGS`.
-    pub(super) fn pair(self, key: &str) -> Option<&'a str> {
-        self.pairs
-            .iter()
-            .find(|(name, _)| name == key)
-            .map(|(_, value)| value.as_str())
-    }
-
-    /// The MAC for a plugin, from the source with the highest precedence.
-    pub(super) fn mac(self, plugin: &Value) -> Result<Option<Mac>, String> {
-        let declared = plugin["capabilities"]["mac"] == true;
-        let from_runtime = self
-            .capabilities
-            .get("mac")
-            .filter(|_| declared)
-            .and_then(Value::as_str);
-        let sources = [
-            plugin["runtimeConfig"]["mac"].as_str(),
-            from_runtime,
-            self.pair("MAC"),
-            plugin["mac"].as_str(),
-        ];
-        let text = sources.into_iter().flatten().find(|text| !text.is_empty());
-        text.map(str::parse)
-            .transpose()
-            .map_err(|error: crate::model::text::Invalid| error.to_string())
-    }
-}
-
 /// The options of the macvlan and vlan plugins, for which zero and empty mean absent.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Options {
+struct PluginOptions {
     master: String,
     mode: String,
     mtu: u32,
@@ -139,7 +101,7 @@ fn main(plugin: &Value, ifname: &IfName, args: Arguments<'_>) -> Result<Attachme
             Made::Other(name.to_owned()),
         ));
     }
-    let options = Options::deserialize(plugin).map_err(|error| error.to_string())?;
+    let options = PluginOptions::deserialize(plugin).map_err(|error| error.to_string())?;
     if options.link_in_container {
         let made = Made::Other(format!("{name} on a link in the pod (linkInContainer)"));
         return Ok(Attachment::bare(ifname.clone(), made));

@@ -53,11 +53,14 @@ pub(super) fn parse(value: &Value) -> Result<CniResult, String> {
 
 /// The addresses of one interface of a result.
 pub(super) fn own_addresses<'a>(ifname: &'a IfName, result: &'a CniResult) -> Vec<&'a CniIp> {
-    let is_own = |ip: &&CniIp| {
-        let interface = ip.interface.and_then(|at| result.interfaces.get(at));
-        interface.is_none_or(|interface| interface.name == *ifname)
-    };
-    result.ips.iter().filter(is_own).collect()
+    result
+        .ips
+        .iter()
+        .filter(|ip| {
+            let interface = ip.interface.and_then(|at| result.interfaces.get(at));
+            interface.is_none_or(|interface| interface.name == *ifname)
+        })
+        .collect()
 }
 
 /// The pod's interface of that name; a result also lists those that a plugin created on the host.
@@ -80,14 +83,18 @@ pub(super) fn fill(attachment: &mut Attachment, result: &CniResult, ips: &[&CniI
         attachment.mtu = attachment.mtu.or(interface.mtu).filter(|mtu| *mtu != 0);
     }
     let gateway_of = |dst: IpNet| {
-        let is_same_family = |gateway: &IpAddr| gateway.is_ipv4() == dst.addr().is_ipv4();
-        ips.iter().filter_map(|ip| ip.gateway).find(is_same_family)
+        ips.iter()
+            .filter_map(|ip| ip.gateway)
+            .find(|gateway| gateway.is_ipv4() == dst.addr().is_ipv4())
     };
-    let by_gateway = |route: &CniRoute| CniRoute {
-        gw: route.gw.or_else(|| gateway_of(route.dst)),
-        ..route.clone()
-    };
-    attachment.routes = result.routes.iter().map(by_gateway).collect();
+    attachment.routes = result
+        .routes
+        .iter()
+        .map(|route| CniRoute {
+            gw: route.gw.or_else(|| gateway_of(route.dst)),
+            ..route.clone()
+        })
+        .collect();
     attachment.addresses = ips.iter().map(|ip| ip.address).collect();
     if attachment
         .addresses

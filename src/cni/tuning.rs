@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::config::Arguments;
+use super::arguments::Arguments;
 use crate::model::net::link::sysctl::{Settings, SysctlKey, Sysctls};
 use crate::model::pod::partial::{Attachment, Tuning};
 use crate::model::{IfName, Mac};
@@ -13,7 +13,7 @@ use crate::model::{IfName, Mac};
 /// Its options, in its configuration and in `args.cni`, which has precedence.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Options {
+struct TuningOptions {
     sysctl: BTreeMap<String, String>,
     mac: Option<String>,
     promisc: Option<bool>,
@@ -29,11 +29,12 @@ pub(super) fn apply(
     args: Arguments<'_>,
     attachment: &mut Attachment,
 ) -> Result<(), String> {
-    let read =
-        |value: &Value| Options::deserialize(value).map_err(|error| format!("tuning: {error}"));
+    let read = |value: &Value| {
+        TuningOptions::deserialize(value).map_err(|error| format!("tuning: {error}"))
+    };
     let own = read(plugin)?;
     let stronger = match &plugin["args"]["cni"] {
-        Value::Null => Options::default(),
+        Value::Null => TuningOptions::default(),
         value => read(value)?,
     };
     let mac = match stronger.mac.as_deref().filter(|mac| !mac.is_empty()) {

@@ -9,7 +9,7 @@ use crate::inventory::nics;
 use crate::model::{Code, Problem, Severity};
 use crate::refusal::Refusal;
 use crate::report::{
-    self, Document, Extra, HoldView, OpenWindow, ReportView, Standing, Surroundings, Verdict,
+    self, CheckStatus, Document, Extra, HoldView, OpenWindow, ReportView, Standing, Surroundings,
 };
 use crate::store::{self, Store};
 use crate::upgrade::status;
@@ -26,8 +26,8 @@ pub(super) fn run(args: &CheckArgs, context: &mut Context) -> Document {
         if let Err(error) = store::replace(path, metrics.as_bytes(), 0o644) {
             answer.problems.push(error.problem());
             // Monitoring does not get the metrics.
-            if view.status != Verdict::Critical {
-                view.status = Verdict::Unknown;
+            if view.status != CheckStatus::Critical {
+                view.status = CheckStatus::Unknown;
             }
         }
     }
@@ -57,7 +57,7 @@ fn surroundings(store: &Store) -> Surroundings {
     }
 }
 
-fn checked(args: &CheckArgs, context: &mut Context) -> Result<check::Checked, Refusal> {
+fn checked(args: &CheckArgs, context: &mut Context) -> Result<check::Readiness, Refusal> {
     super::prepare()?;
     let check = Check {
         selection: &args.selectors.selection()?,
@@ -69,7 +69,7 @@ fn checked(args: &CheckArgs, context: &mut Context) -> Result<check::Checked, Re
 }
 
 /// The worst of the findings. What could not be read is unknown, unless something is known to be lost.
-fn verdict(problems: &[Problem]) -> Verdict {
+fn verdict(problems: &[Problem]) -> CheckStatus {
     let is_unknown = |problem: &Problem| {
         matches!(
             problem.code(),
@@ -81,12 +81,12 @@ fn verdict(problems: &[Problem]) -> Verdict {
         .iter()
         .filter(|problem| problem.severity == Severity::Warning);
     if errors().any(|problem| !is_unknown(problem)) {
-        Verdict::Critical
+        CheckStatus::Critical
     } else if errors().next().is_some() {
-        Verdict::Unknown
+        CheckStatus::Unknown
     } else if warnings.next().is_some() {
-        Verdict::Warning
+        CheckStatus::Warning
     } else {
-        Verdict::Ok
+        CheckStatus::Ok
     }
 }

@@ -2,35 +2,31 @@
 
 use crate::cli::DiffArgs;
 use crate::context::Context;
-use crate::model::Problem;
 use crate::progress::{Progress, Stage};
 use crate::records::contest::CNI_CACHE;
-use crate::records::prepare::{Request, Source, prepare};
-use crate::records::rejected::name_successors;
-use crate::records::survey::settle_bare;
+use crate::records::prepare::{RecordSource, SurveyRequest, prepare};
 use crate::refusal::Refusal;
-use crate::report::{self, Document, Exit};
+use crate::report::{self, Document};
 use crate::restore::compare::{Comparison, Depth, compare};
 
 pub(super) fn diff(args: &DiffArgs, context: &mut Context) -> Result<Document, Refusal> {
     let generation = args.pods.generation;
-    let request = Request {
+    let request = SurveyRequest {
         selection: args.pods.selectors.selection()?,
-        source: Source::Checkpoints { generation },
+        source: RecordSource::Checkpoints { generation },
         parent: None,
         runtimes: args.runtimes.config(),
         cni_cache: CNI_CACHE.into(),
     };
-    plan(request, true, context)
+    plan(&request, true, context)
 }
 
 /// With `exit_code`, drift has its own exit code, unless there is an error.
 pub(super) fn plan(
-    request: Request,
+    request: &SurveyRequest,
     exit_code: bool,
     context: &mut Context,
 ) -> Result<Document, Refusal> {
-    let runtimes = request.runtimes.clone();
     let mut surveyed = prepare(request, &context.store)?;
     let count = surveyed.matched.len();
     let comparison = if count == 0 {
@@ -41,20 +37,6 @@ pub(super) fn plan(
             .notice(Progress::Phase(Stage::Comparing, count));
         compare(&mut surveyed, Depth::Complete)?
     };
-    let notes = name_successors(&mut surveyed.rejected, &runtimes);
-    let matched = surveyed.matched.iter();
-    let known: Vec<_> = matched.map(|matched| &matched.info).collect();
-    settle_bare(&mut surveyed.unmatched, &known, &runtimes);
-    let refused = surveyed.is_refused();
-    let drifted = exit_code && comparison.has_drift();
-    let answer = report::drift(&surveyed, comparison, notes);
-    let has_errors = answer.problems.iter().any(Problem::is_error);
-    let exit = match (count, has_errors, drifted) {
-        (0, ..) if refused => Exit::Refused,
-        (0, ..) => Exit::Failed,
-        (_, true, _) => Exit::Partly,
-        (_, false, true) => Exit::Drift,
-        (_, false, false) => Exit::Done,
-    };
-    Ok(answer.exits(exit))
+    let notes = surveyed.learn_from_runtimes(&[], &request.runtimes);
+    Ok(report::drift(&surveyed, comparison, notes, exit_code))
 }

@@ -1,4 +1,4 @@
-//! One file a command: gather, decide, act, answer.
+//! One file per command: gather, decide, act, answer.
 
 mod check;
 mod diff;
@@ -17,7 +17,7 @@ mod window;
 
 use crate::cli::{Command, PlanArgs, ReportArgs};
 use crate::context::Context;
-use crate::inventory::observe;
+use crate::inventory::node;
 use crate::model::Problem;
 use crate::model::problem::UsageCause;
 use crate::refusal::Refusal;
@@ -27,7 +27,7 @@ pub use every::repeat;
 pub use host::on_host;
 
 /// What a command answers.
-pub enum Answer {
+pub enum Reply {
     /// A document, which is not printed yet.
     Document(Document),
     /// Another process has printed it, and ended with this exit code.
@@ -35,17 +35,17 @@ pub enum Answer {
 }
 
 /// Carries out a command that observes the machine.
-pub fn run(command: &Command, context: &mut Context) -> Answer {
+pub fn run(command: &Command, context: &mut Context) -> Reply {
     crate::kernel::netns::raise_file_limit();
     let result = match command {
         Command::Upgrade(args) => prepare().and_then(|()| window::upgrade::run(args, context)),
-        command => document(command, context).map(Answer::Document),
+        command => document(command, context).map(Reply::Document),
     };
-    let mut answer = result.unwrap_or_else(|refusal| Answer::Document(refusal.into()));
-    if let Answer::Document(document) = &mut answer {
-        document.command = command.name();
+    let mut reply = result.unwrap_or_else(|refusal| Reply::Document(refusal.into()));
+    if let (Reply::Document(document), Some(verb)) = (&mut reply, command.verb()) {
+        document.command = verb;
     }
-    answer
+    reply
 }
 
 /// What every command needs: root, and the identity of this machine.
@@ -53,7 +53,7 @@ fn prepare() -> Result<(), Refusal> {
     if !nix::unistd::geteuid().is_root() {
         return Err(UsageCause::NotRoot.error("").into());
     }
-    Ok(observe::know_node()?)
+    Ok(node::know_node()?)
 }
 
 fn document(command: &Command, context: &mut Context) -> Result<Document, Refusal> {
@@ -66,7 +66,7 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
         }
         _ => {}
     }
-    // `check` ends with a verdict, whatever happens.
+    // `check` always ends with a verdict.
     if !matches!(command, Command::Check(_)) {
         prepare()?;
     }
@@ -82,7 +82,7 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
             target,
             source,
             exit_code,
-        }) => diff::plan(target.request(source)?, *exit_code, context),
+        }) => diff::plan(&target.request(source)?, *exit_code, context),
         Command::Restore(args) => restore::run(args, context),
         Command::Verify(args) => verify::run(args, context),
         Command::Check(args) => Ok(check::run(args, context)),
@@ -108,7 +108,7 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
 fn answer(exit: Exit, problems: Vec<Problem>, extra: Option<Extra>) -> Document {
     Document {
         exit: exit as u8,
-        node: NodeView::of(&observe::node_identity()),
+        node: NodeView::of(&node::node_identity()),
         problems,
         extra,
         ..Document::default()

@@ -6,16 +6,16 @@ use super::diff;
 use crate::cli::RestoreArgs;
 use crate::context::Context;
 use crate::refusal::Refusal;
-use crate::report::{Document, Exit};
-use crate::restore::Limits;
+use crate::report;
+use crate::report::Document;
+use crate::restore::{Limits, session};
 use crate::upgrade::abandoned;
 use crate::window::clock;
-use crate::{report, restore};
 
 pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document, Refusal> {
     let request = args.target.request(&args.source)?;
     if args.dry_run {
-        return diff::plan(request, false, context);
+        return diff::plan(&request, false, context);
     }
     let began = clock::boottime();
     let limits = Limits {
@@ -25,14 +25,8 @@ pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document,
         pod_budget: args.pod_budget,
         conflict_probe: args.probe.mode(),
     };
-    let mut restored = restore::run(&request, limits, &context.store, context.progress.as_mut())?;
+    let mut restored = session::run(&request, limits, &context.store, context.progress.as_mut())?;
     context.pending.add(mem::take(&mut restored.pending));
     abandoned::note_restore(&restored, began, context);
-    let (changed, refused) = (restored.host.is_some(), restored.is_refused);
-    let document = report::restore(restored);
-    Ok(match (changed, refused) {
-        (true, _) => document.judged(),
-        (false, true) => document.exits(Exit::Refused),
-        (false, false) => document.exits(Exit::Failed),
-    })
+    Ok(report::restore(restored))
 }

@@ -8,7 +8,7 @@ use crate::report::Document;
 use crate::{report, snapshot};
 
 pub(super) fn run(args: &SnapshotArgs, context: &mut Context) -> Result<Document, Refusal> {
-    let request = snapshot::Request {
+    let request = snapshot::SnapshotRequest {
         selection: &args.selectors.selection()?,
         runtimes: &args.runtimes.config(),
         keep: args.keep,
@@ -19,7 +19,7 @@ pub(super) fn run(args: &SnapshotArgs, context: &mut Context) -> Result<Document
     match taken {
         Ok(mut taken) => {
             taken.problems.extend(repeated);
-            Ok(report::snapshot(taken).judged())
+            Ok(report::snapshot(taken))
         }
         Err(mut refusal) => {
             refusal.problems.extend(repeated);

@@ -25,7 +25,7 @@ impl Command {
         let mut text = Vec::new();
         match self {
             Self::Explain { code } => text = explained(code.as_deref()).into_bytes(),
-            Self::Schema { command } => text = report::schema(command.as_deref()).into_bytes(),
+            Self::Schema { command } => text = report::schema(*command).into_bytes(),
             Self::Completions { shell } => completions(&shell.to_string(), &mut text)?,
             Self::Man { dir: Some(dir), .. } => all_pages(dir, &mut text)?,
             Self::Man {

@@ -15,7 +15,8 @@ use nix::errno::Errno;
 use self::probe::{ProbeAnswer, Prober, Question};
 use self::recorded::Recorded;
 use self::targets::{Queries, TargetAnswers, VerifyTarget};
-use crate::inventory::observe::{self, Pod};
+use crate::inventory::observe::Pod;
+use crate::inventory::pods::observe_reach;
 use crate::inventory::{Inventory, cannot_observe, private};
 use crate::kernel::Error;
 use crate::matching::Selection;
@@ -190,7 +191,7 @@ fn survey(
     known_empty: &[NetnsIdentity],
     problems: &mut Vec<Problem>,
 ) -> ProbePlan {
-    let states = observe::observe_reach(&mut inventory.pods, &inventory.host);
+    let states = observe_reach(&mut inventory.pods, &inventory.host);
     let mut survey = ProbePlan::default();
     for (at, (pod, state)) in inventory.pods.iter().zip(states).enumerate() {
         let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));

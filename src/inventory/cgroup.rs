@@ -15,7 +15,7 @@ const MIN_UID: usize = 32;
 
 /// The container that a cgroup was made for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Container {
+pub(crate) struct CgroupContainer {
     /// Its whole id.
     pub id: String,
     /// The text before the id, such as `crio-`.
@@ -39,7 +39,7 @@ pub(crate) struct Occupant {
 
 /// Whose cgroup a process is in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum Owner {
+pub(crate) enum CgroupOwner {
     /// A container's, of this pod where the cgroup names it; empty where only the pod is named.
     Container { id: String, uid: Option<String> },
     /// A unit's or a login session's, or the one of netfix or PID 1.
@@ -49,7 +49,7 @@ pub(crate) enum Owner {
     Unknown,
 }
 
-impl Owner {
+impl CgroupOwner {
     /// The owner of a process's cgroup.
     pub fn of(pid: u32, own: &BTreeSet<String>) -> Self {
         let read = |process: &str| procfs::text(format!("/proc/{process}/cgroup")).ok();
@@ -63,7 +63,7 @@ impl Owner {
         Self::in_cgroups(&text, own, is_shared)
     }
 
-    /// The same of the text of `/proc/PID/cgroup`; `is_shared` with netfix or PID 1.
+    /// The owner by the text of `/proc/PID/cgroup`; `is_shared`: netfix or PID 1 is in the same cgroups.
     fn in_cgroups(text: &str, own: &BTreeSet<String>, is_shared: bool) -> Self {
         let paths: Vec<&str> = text.lines().filter_map(path_in).collect();
         let has =
@@ -72,7 +72,7 @@ impl Owner {
             return Self::System;
         }
         match container_in(text, own) {
-            Some(Container { id, uid, .. }) => Self::Container { id, uid },
+            Some(CgroupContainer { id, uid, .. }) => Self::Container { id, uid },
             None if is_shared => Self::System,
             None if paths.iter().any(|path| is_of_pod(path, own)) => Self::Container {
                 id: String::new(),
@@ -125,7 +125,7 @@ fn is_rootless(path: &str) -> bool {
 /// A cgroup that cannot be read: the id of a pod would be another one.
 pub(crate) fn occupants(holders: &BTreeMap<u64, Holder>) -> io::Result<BTreeMap<u64, Occupant>> {
     let own = own_ids();
-    let mut containers: BTreeMap<u64, (Container, Holder)> = BTreeMap::new();
+    let mut containers: BTreeMap<u64, (CgroupContainer, Holder)> = BTreeMap::new();
     let mut times_seen: BTreeMap<String, usize> = BTreeMap::new();
     for (inode, holder) in holders {
         let text = match procfs::text(format!("/proc/{}/cgroup", holder.pid)) {
@@ -140,13 +140,11 @@ pub(crate) fn occupants(holders: &BTreeMap<u64, Holder>) -> io::Result<BTreeMap<
         *times_seen.entry(container.id.clone()).or_default() += 1;
         containers.insert(*inode, (container, *holder));
     }
-    let is_alone = |container: &Container| times_seen.get(&container.id) == Some(&1);
-    let alone = containers
+    Ok(containers
         .into_iter()
-        .filter(|(_, (container, _))| is_alone(container));
-    let occupants =
-        alone.map(|(inode, (container, holder))| (inode, occupant(container, holder.pid)));
-    Ok(occupants.collect())
+        .filter(|(_, (container, _))| times_seen.get(&container.id) == Some(&1))
+        .map(|(inode, (container, holder))| (inode, occupant(container, holder.pid)))
+        .collect())
 }
 
 /// Whether the cgroups of a process name this container.
@@ -178,16 +176,22 @@ pub(crate) fn units(pid: u32) -> Vec<String> {
 }
 
 fn units_in(text: &str) -> Vec<String> {
-    let is_unit = |name: &&str| {
-        let mut kinds = [".slice", ".service", ".scope"].into_iter();
-        container_id(name).is_none() && kinds.any(|kind| name.ends_with(kind))
-    };
-    let units = |path: &str| -> Vec<String> {
-        path.split('/').filter(is_unit).map(str::to_owned).collect()
-    };
-    // The hierarchies of cgroup v1 but systemd's have fewer of them, or none.
-    let all = text.lines().filter_map(path_in).map(units);
-    all.max_by_key(Vec::len).unwrap_or_default()
+    text.lines()
+        .filter_map(path_in)
+        .map(|path| -> Vec<String> {
+            path.split('/')
+                .filter(|name| is_unit(name))
+                .map(str::to_owned)
+                .collect()
+        })
+        // The hierarchies of cgroup v1 but systemd's have fewer of them, or none.
+        .max_by_key(Vec::len)
+        .unwrap_or_default()
+}
+
+fn is_unit(name: &str) -> bool {
+    let mut kinds = [".slice", ".service", ".scope"].into_iter();
+    container_id(name).is_none() && kinds.any(|kind| name.ends_with(kind))
 }
 
 /// The containers that netfix or PID 1 is in.
@@ -195,8 +199,8 @@ pub(crate) fn own_ids() -> BTreeSet<String> {
     ["self", "1"].into_iter().flat_map(ids_of).collect()
 }
 
-fn occupant(container: Container, pid: u32) -> Occupant {
-    let Container {
+fn occupant(container: CgroupContainer, pid: u32) -> Occupant {
+    let CgroupContainer {
         id, prefix, uid, ..
     } = container;
     // The parent of the container's first process. One that is inside too may have any name.
@@ -245,13 +249,16 @@ fn ids_of(process: &str) -> BTreeSet<String> {
 }
 
 /// The innermost container in `/proc/PID/cgroup` (cgroups(7)) that is not in `own`.
-fn container_in(text: &str, own: &BTreeSet<String>) -> Option<Container> {
+fn container_in(text: &str, own: &BTreeSet<String>) -> Option<CgroupContainer> {
     text.lines().filter_map(path_in).find_map(|path| {
-        let ids = path.split('/').filter_map(container_id);
-        let ids: Vec<_> = ids.filter(|(_, id)| !own.contains(*id)).collect();
+        let ids: Vec<_> = path
+            .split('/')
+            .filter_map(container_id)
+            .filter(|(_, id)| !own.contains(*id))
+            .collect();
         let (prefix, id) = *ids.last()?;
         let uid = path.rsplit('/').find_map(pod_uid);
-        Some(Container {
+        Some(CgroupContainer {
             id: id.to_owned(),
             prefix: prefix.to_owned(),
             uid,

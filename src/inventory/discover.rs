@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-use super::cgroup::{self, Occupant, Owner};
-use super::pod_ids::Ids;
-use super::procfs;
-use super::visit::can_stay_open;
+use crate::inventory::cgroup::{self, CgroupOwner, Occupant};
+use crate::inventory::naming::pod_ids::Ids;
+use crate::inventory::procfs;
+use crate::inventory::visit::can_stay_open;
 use crate::kernel::Netns;
 use crate::matching::Selection;
 use crate::model::pod::identity::Holder;
@@ -18,27 +18,26 @@ use crate::runtime::names;
 
 /// A namespace that is neither the host's nor PID 1's.
 #[derive(Debug)]
-pub struct Found {
+pub struct FoundNetns {
     pub netns: Netns,
     pub info: PodInfo,
     /// Every path known to lead to it.
     pub paths: Vec<PathBuf>,
     /// Whose cgroup its oldest process is in.
-    pub(crate) owner: Owner,
+    pub(crate) owner: CgroupOwner,
 }
 
 /// Every selected namespace, each once, and the problems of those that cannot be opened. Fails when `/proc` or the
 /// mount table cannot be read: then the running pods are unknown.
-pub fn discover(selection: &Selection) -> io::Result<(Vec<Found>, Vec<Problem>)> {
+pub fn discover(selection: &Selection) -> io::Result<(Vec<FoundNetns>, Vec<Problem>)> {
     let excluded = [procfs::netns_inode("self")?, procfs::machine_inode()?];
     let (mut candidates, denied) = candidates()?;
     candidates.retain(|inode, _| !excluded.contains(inode));
     let mut found = Vec::new();
-    let unknown = |pid: &u32| InventoryCause::NetnsHidden.error(format!("pid {pid}"));
     let mut problems: Vec<Problem> = denied
         .iter()
         .filter(|_| selection.wants_every_netns())
-        .map(unknown)
+        .map(|pid| InventoryCause::NetnsHidden.error(format!("pid {pid}")))
         .collect();
     let own = cgroup::own_ids();
     let host = Netns::host()?.owner();
@@ -57,13 +56,15 @@ pub fn discover(selection: &Selection) -> io::Result<(Vec<Found>, Vec<Problem>)>
                 if is_transient {
                     netns.close();
                 }
-                let holder = netns.holder;
-                let owner = holder.map(|holder| Owner::of(holder.pid, &own));
-                found.push(Found {
+                let owner = netns
+                    .holder
+                    .map(|holder| CgroupOwner::of(holder.pid, &own))
+                    .unwrap_or_default();
+                found.push(FoundNetns {
                     netns,
                     info,
                     paths,
-                    owner: owner.unwrap_or_default(),
+                    owner,
                 });
             }
             // It was deleted meanwhile.
@@ -93,7 +94,7 @@ fn candidates() -> io::Result<(BTreeMap<u64, Candidate>, Vec<u32>)> {
     for (inode, path) in procfs::mounted()? {
         candidates.entry(inode).or_default().mounts.push(path);
     }
-    let (holders, denied) = procfs::lived_in()?;
+    let (holders, denied) = procfs::of_processes()?;
     for (inode, holder) in holders {
         let oldest = &mut candidates.entry(inode).or_default().holder;
         if oldest.is_none_or(|known| holder.start_time < known.start_time) {
@@ -113,27 +114,21 @@ fn identify(
         .filter_map(|(inode, candidate)| Some((*inode, candidate.holder?)));
     let mut occupants = cgroup::occupants(&holders.collect())?;
     let mut ids = Ids::default();
-    let has_sandbox = |inode: &u64, occupants: &BTreeMap<u64, Occupant>| {
-        occupants
-            .get(inode)
-            .is_some_and(|occupant| occupant.sandbox.is_some())
-    };
-    let (first, last): (Vec<_>, Vec<_>) = candidates
+    let sandbox_of = |occupant: Option<&Occupant>| occupant?.sandbox.clone();
+    let (with_sandbox, without): (Vec<_>, Vec<_>) = candidates
         .into_iter()
-        .partition(|(inode, _)| has_sandbox(inode, &occupants));
-    let identified = first.into_iter().chain(last).map(|(inode, candidate)| {
+        .partition(|(inode, _)| sandbox_of(occupants.get(inode)).is_some());
+    let mut identified = BTreeMap::new();
+    for (inode, candidate) in with_sandbox.into_iter().chain(without) {
         let occupant = occupants.remove(&inode);
-        let id = match occupant
-            .as_ref()
-            .and_then(|occupant| occupant.sandbox.as_deref())
-        {
-            Some(sandbox) => ids.of_sandbox(sandbox),
+        let id = match sandbox_of(occupant.as_ref()) {
+            Some(sandbox) => ids.of_sandbox(&sandbox),
             None => ids.of_namespace(candidate.mount_name().as_ref(), inode),
         };
         let info = candidate.info(occupant, id);
-        (inode, (candidate, info))
-    });
-    Ok(identified.collect())
+        identified.insert(inode, (candidate, info));
+    }
+    Ok(identified)
 }
 
 impl Candidate {
@@ -199,12 +194,11 @@ impl Candidate {
             attempt,
         } = occupant.unwrap_or_default();
         // Runtimes give the mounts of their sandboxes random names.
-        let name = name.map(Bytes::from);
-        let name = name.or(mount.filter(|_| sandbox.is_none()));
+        let mount = mount.filter(|_| sandbox.is_none());
         PodInfo {
             id,
             namespace,
-            name,
+            name: name.map(Bytes::from).or(mount),
             uid,
             sandbox,
             attempt,

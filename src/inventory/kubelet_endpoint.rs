@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::kubelets::{self, Kubelet};
 use crate::checked;
+use crate::inventory::kubelets::{self, Kubelet};
 use crate::model::Problem;
-use crate::runtime::{self, Answer, Config, Configured};
+use crate::runtime::{self, Configured, RuntimeAnswer, RuntimeConfig};
 
 /// What kubeadm writes, for a kubelet that does not run now.
 const FLAGS: &str = "/var/lib/kubelet/kubeadm-flags.env";
@@ -19,12 +19,15 @@ const DOCKERSHIM: &str = "dockershim.sock";
 const DOCKER: &str = "/run/docker.sock";
 
 /// Queries every runtime that is there, the one that kubelet is configured for first.
-pub(crate) fn query(config: &Config) -> Result<Answer, Vec<Problem>> {
+pub(crate) fn query(config: &RuntimeConfig) -> Result<RuntimeAnswer, Vec<Problem>> {
     // In a window kubelet is stopped later on, and its command line is gone.
     static CONFIGURED: OnceLock<Option<Configured>> = OnceLock::new();
-    let configured = config.uses_usual_sockets();
-    let configured = configured.then(|| CONFIGURED.get_or_init(find).as_ref());
-    runtime::query(config, configured.flatten())
+    let configured = if config.uses_usual_sockets() {
+        CONFIGURED.get_or_init(find).as_ref()
+    } else {
+        None
+    };
+    runtime::query(config, configured)
 }
 
 fn find() -> Option<Configured> {
@@ -43,18 +46,22 @@ fn find() -> Option<Configured> {
             is_certain: true,
         });
     }
-    let is_k3s = |kubelet: &&Kubelet| ["k3s", "rke2"].iter().any(|k| kubelet.name.starts_with(k));
-    let path = if running.iter().any(|kubelet| is_k3s(&kubelet)) {
+    let path = if running.iter().any(is_k3s) {
         PathBuf::from(K3S)
     } else {
-        let flags = checked::text(FLAGS).ok();
-        let flags = flags.and_then(|text| in_flags(&text));
-        flags.or_else(|| in_config(Path::new(CONFIG)))?
+        checked::text(FLAGS)
+            .ok()
+            .and_then(|text| in_flags(&text))
+            .or_else(|| in_config(Path::new(CONFIG)))?
     };
     Some(Configured {
         path,
         is_certain: false,
     })
+}
+
+fn is_k3s(kubelet: &Kubelet) -> bool {
+    ["k3s", "rke2"].iter().any(|k| kubelet.name.starts_with(k))
 }
 
 /// The value of an option on a command line; the last one counts.

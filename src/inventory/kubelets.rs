@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 
-use super::cgroup::{self, Owner};
-use super::procfs;
+use crate::inventory::cgroup::{self, CgroupOwner};
+use crate::inventory::procfs;
 
 /// The processes that are a kubelet or have one in them: plain, k3s, RKE2, `MicroK8s`, k0s.
 const NAMES: [&str; 7] = [
@@ -59,8 +59,7 @@ fn kind(unit: &str) -> &str {
 /// The kubelets of this machine. A process in a container, in another pid namespace or of another user may have any name.
 pub(crate) fn running() -> io::Result<Vec<Kubelet>> {
     let own = cgroup::own_ids();
-    let pids = procfs::processes()?;
-    Ok(pids
+    Ok(procfs::processes()?
         .into_iter()
         .filter_map(|pid| kubelet(pid, &own))
         .collect())
@@ -76,15 +75,16 @@ fn has_role(pid: u32) -> bool {
 
 fn kubelet(pid: u32, own: &BTreeSet<String>) -> Option<Kubelet> {
     let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
-    let is_it = |known: &&str| name.trim_ascii_end() == known.as_bytes();
-    let name = NAMES.into_iter().find(is_it)?;
+    let name = NAMES
+        .into_iter()
+        .find(|known| name.trim_ascii_end() == known.as_bytes())?;
     let is_tool = TOOLS.contains(&name) && !has_role(pid);
     if is_tool || !procfs::is_of_this_machine(pid) || !procfs::is_started_by_root(pid) {
         return None;
     }
-    match Owner::of(pid, own) {
-        Owner::Container { .. } => None,
-        Owner::System | Owner::Unknown => Some(Kubelet {
+    match CgroupOwner::of(pid, own) {
+        CgroupOwner::Container { .. } => None,
+        CgroupOwner::System | CgroupOwner::Unknown => Some(Kubelet {
             name,
             pid,
             units: cgroup::units(pid),

@@ -1,28 +1,28 @@
-//! One look at the machine that serves several purposes: what it found is judged, written down and asked from, and no namespace is
-//! read twice.
+//! One observation of the machine for several purposes, so that no namespace is read twice: a check, a snapshot and the
+//! questions of a window use it.
 
-use super::Inventory;
-use super::observe::{self, Observed, Pod};
+use crate::inventory::Inventory;
+use crate::inventory::pods::{ObservedPod, observe_pods_twice};
 use crate::matching::{Selection, StoredRecord};
 use crate::progress::{Listener, Progress, Stage};
 use crate::refusal::Refusal;
-use crate::runtime;
+use crate::runtime::RuntimeConfig;
 use crate::store::{Loaded, Store};
 
-/// What is stored, what runs, and the state of that.
+/// What is stored, the pods that run, and their state.
 pub(crate) struct Look {
     /// Sorted by id.
     pub stored: Vec<Loaded>,
     pub inventory: Inventory,
     /// One for each pod of the inventory, in their order.
-    pub observed: Vec<Observed>,
+    pub observed: Vec<ObservedPod>,
 }
 
 impl Look {
     /// Reads the checkpoints, finds the selected pods with all names that are known of them, and reads each.
     pub(crate) fn take(
         selection: &Selection,
-        runtimes: &runtime::Config,
+        runtimes: &RuntimeConfig,
         store: &Store,
         progress: &mut dyn Listener,
     ) -> Result<Self, Refusal> {
@@ -31,7 +31,7 @@ impl Look {
         let mut inventory = Inventory::named(selection, runtimes, &records)?;
         let pods = inventory.pods.len();
         progress.notice(Progress::Phase(Stage::ReadingNamespaces, pods));
-        let observed = observe::observe_pods_twice(&mut inventory.pods, &inventory.host);
+        let observed = observe_pods_twice(&mut inventory.pods, &inventory.host);
         Ok(Self {
             stored,
             inventory,
@@ -39,34 +39,11 @@ impl Look {
         })
     }
 
-    /// From now on what could be read is not read again, by whomever.
+    /// Keeps the states that could be read in their pods: later reads of these pods return them.
     pub(crate) fn keep(&mut self) {
         for (pod, observed) in self.inventory.pods.iter_mut().zip(&self.observed) {
             pod.seen = observed.as_ref().ok().map(|(state, _)| state.clone());
         }
-    }
-}
-
-impl Inventory {
-    /// The same, and none of its pods is open.
-    pub(crate) fn closed_copy(&self) -> Result<Self, Refusal> {
-        let Self {
-            node,
-            host,
-            pods,
-            closed,
-            problems,
-            answer,
-        } = self;
-        let host = host.copy();
-        Ok(Self {
-            node: node.clone(),
-            host: host.map_err(|error| super::cannot_observe("host", &error))?,
-            pods: pods.iter().map(Pod::closed_copy).collect(),
-            closed: closed.clone(),
-            problems: problems.clone(),
-            answer: answer.clone(),
-        })
     }
 }
 

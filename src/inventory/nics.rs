@@ -9,9 +9,11 @@ use crate::model::{IfName, LinkKind, Nic};
 pub(crate) fn of_driver(driver: &str) -> Result<Vec<Nic>, Error> {
     let mut socket = Socket::open_here()?;
     let links = dump::links(&mut socket, None, &mut Vec::new())?;
-    let nics = links.iter().map(ethtool::nic);
-    let is_of_driver = |nic: &Nic| nic.driver.as_deref() == Some(driver);
-    Ok(nics.filter(is_of_driver).collect())
+    Ok(links
+        .iter()
+        .map(ethtool::nic)
+        .filter(|nic| nic.driver.as_deref() == Some(driver))
+        .collect())
 }
 
 /// Reads them from the host's namespace, in ascending order of their ifindex; `under_pods` are the devices at the bottom of
@@ -19,10 +21,12 @@ pub(crate) fn of_driver(driver: &str) -> Result<Vec<Nic>, Error> {
 pub(crate) fn read(under_pods: &BTreeSet<IfName>) -> Result<Vec<Nic>, Error> {
     let mut socket = Socket::open_here()?;
     let links = dump::links(&mut socket, None, &mut Vec::new())?;
-    let nic = |link| {
-        let nic = ethtool::nic(link);
-        let is_device = link.kind == LinkKind::Physical && nic.bus.is_some();
-        (is_device || under_pods.contains(&link.name)).then_some(nic)
-    };
-    Ok(links.iter().filter_map(nic).collect())
+    Ok(links
+        .iter()
+        .filter_map(|link| {
+            let nic = ethtool::nic(link);
+            let is_device = link.kind == LinkKind::Physical && nic.bus.is_some();
+            (is_device || under_pods.contains(&link.name)).then_some(nic)
+        })
+        .collect())
 }

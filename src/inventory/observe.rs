@@ -1,22 +1,17 @@
-//! Reading the kernel into plain data: the host, and every pod at once.
+//! The host and a pod, and how each is read into plain data.
 
-use std::io;
-use std::sync::OnceLock;
+use std::path::PathBuf;
 
-use crate::checked;
-use crate::inventory::cgroup::Owner;
-use crate::inventory::discover::Found;
-use crate::inventory::visit::{prove, visit};
+use crate::inventory::cgroup::CgroupOwner;
+use crate::inventory::procfs;
 use crate::kernel::conf::sysfs;
 use crate::kernel::dump::{HostView, Names};
 use crate::kernel::netns::nsid;
 use crate::kernel::netns::nsid::HostId;
-use crate::kernel::{Error, Netns, Socket, ifreq, netns, state};
+use crate::kernel::{Errno, Error, Netns, Socket, state};
 use crate::matching::PodFacts;
 use crate::model::net::link::sysctl::Sysctls;
-use crate::model::problem::InventoryCause;
-use crate::model::{Link, NetState, NetnsIdentity, NodeIdentity, Parent, PodInfo, Problem};
-use crate::plan::snapshot_quality;
+use crate::model::{Link, NetState, NetnsIdentity, Parent, PodInfo};
 
 /// The host's own namespace, with a socket in it and what it held when it was last read.
 #[derive(Debug)]
@@ -84,18 +79,15 @@ pub struct Pod {
     /// What distinguishes it from every other namespace.
     pub identity: NetnsIdentity,
     /// Every path known to lead to it.
-    pub paths: Vec<std::path::PathBuf>,
+    pub paths: Vec<PathBuf>,
     /// Whose cgroup its oldest process is in.
-    pub(crate) owner: Owner,
+    pub(crate) owner: CgroupOwner,
     /// A socket in it; `None` while it is closed.
     pub(super) socket: Option<Socket>,
-    /// Its whole state, where one look serves several purposes: it is not read again.
+    /// Its whole state, where one observation serves several purposes: it is not read again.
     pub(super) seen: Option<NetState>,
-    host_id: HostId,
+    pub(super) host_id: HostId,
 }
-
-/// The state of a pod, and the link that it lost while it was read.
-pub(crate) type Observed = Result<(NetState, Option<String>), Error>;
 
 impl Pod {
     /// Reads the pod's namespace; the calling thread must be inside it.
@@ -110,7 +102,7 @@ impl Pod {
 
     /// Reads, and reads again what was read before the namespace had an id for the host's: its first link on a host link
     /// assigns one, and without it that link seems to be on another namespace's.
-    fn read(
+    pub(super) fn read(
         &mut self,
         host: &Host,
         read: impl Fn(&mut Socket, HostView<'_>) -> Result<NetState, Error>,
@@ -149,7 +141,7 @@ impl Pod {
         self.seen.is_some()
     }
 
-    /// The same, not open.
+    /// A copy without a socket, whose namespace is not open.
     pub(super) fn closed_copy(&self) -> Self {
         Self {
             netns: self.netns.closed_copy(),
@@ -171,130 +163,59 @@ impl Pod {
             paths: self.paths.clone(),
         }
     }
-}
 
-/// Opens a socket in each namespace and learns its identity. One that cannot be entered is a problem, and among those at
-/// the end of the result.
-pub fn open_pods(
-    mut found: Vec<Found>,
-    problems: &mut Vec<Problem>,
-) -> (Vec<Pod>, Vec<NetnsIdentity>) {
-    let open = |found: &mut Found| {
-        let opened = open_inside(found);
-        let stays_open = !found.netns.is_transient;
-        if !stays_open {
-            found.netns.close();
+    /// Opens the socket again where it was closed; the calling thread must be inside the namespace.
+    ///
+    /// # Errors
+    /// `ESTALE` if this is not the namespace from before.
+    pub(super) fn connect(&mut self) -> Result<(), Error> {
+        if self.socket.is_none() {
+            let socket = Socket::open_here()?;
+            prove(&self.netns, &self.identity, socket.netns_cookie()?)?;
+            self.socket = Some(socket);
         }
-        opened.map(|(socket, cookie)| (Some(socket).filter(|_| stays_open), cookie))
-    };
-    let opened = netns::visit(&mut found, |found| found.netns.reopen(), open);
-    let opened = opened.into_iter().map(|opened| opened?);
-    let (mut pods, mut closed) = (Vec::with_capacity(found.len()), Vec::new());
-    for (found, opened) in found.into_iter().zip(opened) {
-        let Found {
-            netns,
-            info,
-            paths,
-            owner,
-        } = found;
-        match opened {
-            Ok((socket, cookie)) => pods.push(Pod {
-                identity: netns.identity(cookie),
-                netns,
-                info,
-                paths,
-                owner,
-                socket,
-                seen: None,
-                host_id: HostId::Unassigned,
-            }),
-            Err(error) => {
-                let error = error.to_string();
-                let problem = InventoryCause::CannotEnterNetns { error }.error("");
-                problems.push(problem.of(&info.id));
-                closed.push(netns.identity(None));
-            }
+        Ok(())
+    }
+
+    /// Closes what cannot stay open.
+    pub(crate) fn release(&mut self) {
+        if self.netns.is_transient {
+            self.socket = None;
+            self.netns.close();
         }
     }
-    (pods, closed)
-}
 
-/// A socket in the namespace that the calling thread is in, with the namespace's cookie.
-fn open_inside(found: &Found) -> Result<(Socket, Option<u64>), Error> {
-    let socket = Socket::open_here()?;
-    let cookie = socket.netns_cookie()?;
-    if found.netns.is_transient {
-        // It was closed since it was found.
-        prove(&found.netns, &found.netns.identity(None), cookie)?;
+    /// Gives its socket away; `None` while it is closed.
+    pub(crate) fn take_socket(&mut self) -> Option<Socket> {
+        self.socket.take()
     }
-    Ok((socket, cookie))
+
+    /// The socket in the pod's namespace; only while there is work in it.
+    pub(crate) fn socket(&mut self) -> Result<&mut Socket, Error> {
+        self.socket.as_mut().ok_or(Error::Kernel(Errno::EBADF))
+    }
 }
 
-/// Reads every pod, side by side; the results are in their order.
-pub fn observe_pods(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
-    observe_part(pods, host, state::whole)
+impl AsMut<Pod> for Pod {
+    fn as_mut(&mut self) -> &mut Pod {
+        self
+    }
 }
 
-/// Reads what every pod has that others may claim too, side by side: its links and addresses.
-pub fn observe_claims(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
-    observe_part(pods, host, state::links_and_addresses)
-}
-
-/// Reads what decides where every pod's packets go, side by side: its links, addresses and routes.
-pub fn observe_reach(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
-    observe_part(pods, host, state::links_addresses_and_routes)
-}
-
-fn observe_part(
-    pods: &mut [Pod],
-    host: &Host,
-    part: impl Fn(&mut Socket, Option<HostView<'_>>) -> Result<NetState, Error> + Sync,
-) -> Vec<Result<NetState, Error>> {
-    let read = |pod: &mut Pod| pod.read(host, |socket, view| part(socket, Some(view)));
-    let states = visit(pods, read);
-    states.into_iter().map(|state| state?).collect()
-}
-
-/// Reads every pod, side by side, and asks once more for its links afterwards: the state, and the link that was lost while it
-/// was read. The results are in the order of the pods.
-pub fn observe_pods_twice(pods: &mut [Pod], host: &Host) -> Vec<Observed> {
-    let read = |pod: &mut Pod| {
-        let mut state = pod.observe_inside(host)?;
-        sysfs::complete(&mut state.links)?;
-        let torn = ifreq::lost(pod.socket()?, &state.links)?.map(snapshot_quality::what);
-        Ok((state, torn))
+/// Proves that a namespace that was closed meanwhile is the known one.
+pub(super) fn prove(
+    netns: &Netns,
+    known: &NetnsIdentity,
+    cookie: Option<u64>,
+) -> Result<(), Error> {
+    let inode = netns.key().1;
+    let holder = netns.holder.filter(|one| procfs::is_in(*one, inode));
+    let now = NetnsIdentity {
+        holder,
+        ..netns.identity(cookie)
     };
-    let states = visit(pods, read);
-    states.into_iter().map(|state| state?).collect()
-}
-
-/// Which machine and which boot this is; both are unknown unless [`know_node`] succeeded.
-pub fn node_identity() -> NodeIdentity {
-    NODE.get().cloned().unwrap_or_default()
-}
-
-/// It is the same for the whole process.
-static NODE: OnceLock<NodeIdentity> = OnceLock::new();
-
-/// Reads it, before anything else can use up what reading needs, such as open files.
-///
-/// # Errors
-/// A file is there and cannot be read. A machine or boot that is not known must never be taken for another one, nor be recorded.
-pub(crate) fn know_node() -> Result<(), Problem> {
-    let read = |path: &str| {
-        let text = match checked::text(path) {
-            Ok(text) => text,
-            // Not every machine has a machine-id.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(super::cannot_observe(path, &error)),
-        };
-        Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty()))
-    };
-    let node = NodeIdentity {
-        machine_id: read("/etc/machine-id")?,
-        boot_id: read("/proc/sys/kernel/random/boot_id")?,
-        hostname: read("/proc/sys/kernel/hostname")?,
-    };
-    NODE.get_or_init(|| node);
-    Ok(())
+    if now.is_same(known) {
+        return Ok(());
+    }
+    Err(Errno::ESTALE.into())
 }

@@ -38,13 +38,13 @@ pub(crate) fn is_gone(error: &io::Error) -> bool {
 const DENIED_ATTEMPTS: u32 = 5;
 const DENIED_PAUSE: Duration = Duration::from_millis(20);
 
-/// The inode of a process's namespace, and the process.
-type Inhabitant = (u64, Holder);
+/// The inode of a namespace, and a process in it.
+type InNetns = (u64, Holder);
 
 /// The namespace of each process; and the processes whose namespace the kernel does not reveal.
 ///
 /// PID 1 is left out: its namespace is never a pod's.
-pub(crate) fn lived_in() -> io::Result<(Vec<Inhabitant>, Vec<u32>)> {
+pub(crate) fn of_processes() -> io::Result<(Vec<InNetns>, Vec<u32>)> {
     let mut holders = Vec::new();
     let mut left = processes()?;
     left.retain(|pid| *pid != 1);
@@ -97,14 +97,12 @@ pub(crate) fn machine_inode() -> io::Result<u64> {
 
 /// A kernel thread has no command line and no visible parent.
 fn is_kernel_thread(pid: u32) -> bool {
-    let is_empty = |bytes: Vec<u8>| bytes.is_empty();
-    let orphan = |status: String| {
-        status
-            .lines()
-            .any(|line| line.strip_prefix("PPid:").is_some_and(|p| p.trim() == "0"))
-    };
-    fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(is_empty)
-        && text(format!("/proc/{pid}/status")).is_ok_and(orphan)
+    fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.is_empty())
+        && text(format!("/proc/{pid}/status")).is_ok_and(|status| {
+            status
+                .lines()
+                .any(|line| line.strip_prefix("PPid:").is_some_and(|p| p.trim() == "0"))
+        })
 }
 
 /// Whether a process still is the one that it was.
@@ -147,7 +145,7 @@ pub fn process(pid: u32) -> Option<Holder> {
     holder(pid).ok().flatten()
 }
 
-/// The same; fails where it cannot be read.
+/// The process that has this id at the moment; fails where it cannot be read.
 fn holder(pid: u32) -> io::Result<Option<Holder>> {
     match stat(pid) {
         Ok(stat) => Ok(stat_field(&stat, 22).map(|start_time| Holder { pid, start_time })),

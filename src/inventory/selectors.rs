@@ -11,10 +11,9 @@ use crate::model::{Bytes, Problem};
 /// Reads the selectors, paths or globs of namespaces and names or globs of pods. The error is the one that is no
 /// pattern, or a plain path that cannot be read.
 pub(crate) fn selection(netns: &[Bytes], pods: &[Bytes]) -> Result<Selection, Problem> {
-    let with_inode = |text: &Bytes| Ok((text.clone(), inode_at(text)?));
     let netns: Vec<_> = netns
         .iter()
-        .map(with_inode)
+        .map(|text| Ok((text.clone(), inode_at(text)?)))
         .collect::<Result<_, Problem>>()?;
     Selection::new(&netns, pods)
 }

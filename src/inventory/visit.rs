@@ -3,10 +3,8 @@
 //! Each pod costs open files. Where the limit does not hold all of them at once, a pod's are open only while there is work in
 //! it, and each time its namespace must prove to be the one from before.
 
-use super::observe::Pod;
-use super::procfs;
-use crate::kernel::{Errno, Error, Netns, Socket, netns};
-use crate::model::NetnsIdentity;
+use crate::inventory::observe::Pod;
+use crate::kernel::{Error, netns};
 
 /// A namespace, a socket in it, and one more that listens.
 const FILES_OF_POD: usize = 3;
@@ -53,8 +51,8 @@ where
     results
 }
 
-/// The same for about `count` items, each of which is begun when the iterator has it: each with its result, in any order.
-/// `first` may send them: one of the threads begins with it, in the host's namespace.
+/// Runs `work` like [`visit`], for about `count` items, each of which is begun when the iterator has it: each with its
+/// result, in any order. `first` may send them: one of the threads begins with it, in the host's namespace.
 pub(crate) fn visit_as_they_come<'a, T, R>(
     first: impl FnOnce() + Send,
     items: impl Iterator<Item = &'a mut T> + Send,
@@ -65,20 +63,19 @@ where
     T: AsMut<Pod> + Send,
     R: Send,
 {
-    let visited = netns::visit_as_they_come(
+    netns::visit_as_they_come(
         first,
         items,
         count,
         |item| item.as_mut().netns.reopen(),
         |item| in_connected(&mut **item, &work),
-    );
-    let visited = visited.into_iter();
-    visited
-        .map(|(item, result)| {
-            item.as_mut().release();
-            (item, result.and_then(|result| result))
-        })
-        .collect()
+    )
+    .into_iter()
+    .map(|(item, result)| {
+        item.as_mut().release();
+        (item, result.and_then(|result| result))
+    })
+    .collect()
 }
 
 fn in_connected<T: AsMut<Pod>, R>(item: &mut T, work: impl Fn(&mut T) -> R) -> Result<R, Error> {
@@ -87,7 +84,7 @@ fn in_connected<T: AsMut<Pod>, R>(item: &mut T, work: impl Fn(&mut T) -> R) -> R
     result
 }
 
-/// The same as [`visit`], and the pods stay open after it, until [`Pod::release`].
+/// Runs `work` like [`visit`]; the pods stay open after it, until [`Pod::release`].
 pub(crate) fn hold<T, R>(
     items: &mut [T],
     work: impl Fn(&mut T) -> Result<R, Error> + Sync,
@@ -111,61 +108,4 @@ where
 {
     let results = netns::visit(items, |item| item.as_mut().netns.reopen(), work);
     results.into_iter().map(|result| result?).collect()
-}
-
-impl AsMut<Pod> for Pod {
-    fn as_mut(&mut self) -> &mut Pod {
-        self
-    }
-}
-
-impl Pod {
-    /// Opens the socket again where it was closed; the calling thread must be inside the namespace.
-    ///
-    /// # Errors
-    /// `ESTALE` if this is not the namespace from before.
-    fn connect(&mut self) -> Result<(), Error> {
-        if self.socket.is_none() {
-            let socket = Socket::open_here()?;
-            prove(&self.netns, &self.identity, socket.netns_cookie()?)?;
-            self.socket = Some(socket);
-        }
-        Ok(())
-    }
-
-    /// Closes what cannot stay open.
-    pub(crate) fn release(&mut self) {
-        if self.netns.is_transient {
-            self.socket = None;
-            self.netns.close();
-        }
-    }
-
-    /// Gives its socket away; `None` while it is closed.
-    pub(crate) fn take_socket(&mut self) -> Option<Socket> {
-        self.socket.take()
-    }
-
-    /// The socket in the pod's namespace; only while there is work in it.
-    pub(crate) fn socket(&mut self) -> Result<&mut Socket, Error> {
-        self.socket.as_mut().ok_or(Error::Kernel(Errno::EBADF))
-    }
-}
-
-/// Proves that a namespace that was closed meanwhile is the known one.
-pub(super) fn prove(
-    netns: &Netns,
-    known: &NetnsIdentity,
-    cookie: Option<u64>,
-) -> Result<(), Error> {
-    let inode = netns.key().1;
-    let holder = netns.holder.filter(|one| procfs::is_in(*one, inode));
-    let now = NetnsIdentity {
-        holder,
-        ..netns.identity(cookie)
-    };
-    if now.is_same(known) {
-        return Ok(());
-    }
-    Err(Errno::ESTALE.into())
 }

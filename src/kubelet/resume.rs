@@ -5,7 +5,7 @@ use crate::kubelet::kubelet_pause;
 use crate::model::problem::{KubeletCause, WindowCause};
 use crate::model::{Exit, Problem, Window};
 use crate::refusal::Refusal;
-use crate::runtime::Config;
+use crate::runtime::RuntimeConfig;
 use crate::window::log_file::DEFAULT_LIMIT;
 use crate::window::session::{WindowSession, is_of_other_boot, is_owner_alive};
 use crate::window::window_status::WindowStatus;
@@ -21,7 +21,7 @@ pub(crate) struct Resumed {
     pub problems: Vec<Problem>,
 }
 
-pub(crate) fn run(config: &Config, context: &mut Context) -> Result<Resumed, Refusal> {
+pub(crate) fn run(config: &RuntimeConfig, context: &mut Context) -> Result<Resumed, Refusal> {
     let none = || Resumed {
         status: None,
         has_lost: false,
@@ -54,7 +54,7 @@ pub(crate) fn run(config: &Config, context: &mut Context) -> Result<Resumed, Ref
 /// Observes the pods, starts kubelet, and closes the window; returns whether kubelet runs and pods are lost.
 fn end_abandoned(
     mut session: WindowSession,
-    config: &Config,
+    config: &RuntimeConfig,
     context: &mut Context,
 ) -> (Window, Vec<Problem>, bool) {
     let observed = session.observe_pods(config, &context.store);

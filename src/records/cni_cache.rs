@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::cni::{self, Entry};
+use crate::cni::{self, CacheEntry};
+use crate::inventory::Inventory;
 use crate::inventory::observe::Pod;
 use crate::matching::{
     Machine, PodFacts, Rejection, Selection, StoredRecord, Verdict, match_records,
@@ -11,23 +12,21 @@ use crate::matching::{
 use crate::model::pod::cni_result::CniResult;
 use crate::model::pod::partial::Attachment;
 use crate::model::problem::ForeignCause;
-use crate::model::{
-    Bytes, Checkpoint, IfName, NetnsIdentity, NodeIdentity, Partial, PodInfo, PodSummary, Problem,
-};
+use crate::model::{Checkpoint, IfName, Partial, PodInfo, PodSummary, Problem};
 use crate::records::matched::Matched;
 use crate::records::pair::{Paired, take};
 use crate::records::rejected::{Reason, Rejected};
 use crate::refusal::Refusal;
-use crate::runtime::Answer;
+use crate::runtime::RuntimeAnswer;
 use crate::store;
 
 /// The cache as it was read.
 #[derive(Debug)]
 pub(crate) struct Cache {
     /// By sandbox id.
-    sandboxes: BTreeMap<Option<String>, Vec<Entry>>,
+    sandboxes: BTreeMap<Option<String>, Vec<CacheEntry>>,
     /// Files that cannot be used, and why.
-    damaged: Vec<(PathBuf, store::Error)>,
+    damaged: Vec<(PathBuf, store::StoreError)>,
 }
 
 /// The object of problems of the whole cache.
@@ -36,20 +35,24 @@ const CACHE: &str = "cni-cache";
 /// Reads it, or refuses where there is none.
 pub(crate) fn read(folder: &Path) -> Result<Cache, Refusal> {
     let files = store::cni_cache(folder).map_err(|error| {
-        let problem = error.problem();
-        if !error.is_missing() {
-            return problem;
+        if error.is_missing() {
+            let cause = ForeignCause::NoCache {
+                error: error.to_string(),
+            };
+            cause.error(error.object())
+        } else {
+            error.problem()
         }
-        let error = error.to_string();
-        ForeignCause::NoCache { error }.error(problem.object)
     })?;
     let mut cache = Cache {
         sandboxes: BTreeMap::new(),
         damaged: Vec::new(),
     };
     for (path, text) in files {
-        let corrupt = |reason: String| store::Error::corrupt(&path, reason);
-        match text.and_then(|text| cni::parse(&text).map_err(corrupt)) {
+        let parsed = text.and_then(|text| {
+            cni::parse(&text).map_err(|reason| store::StoreError::corrupt(&path, reason))
+        });
+        match parsed {
             Ok(Some(entry)) => cache
                 .sandboxes
                 .entry(entry.info.sandbox.clone())
@@ -62,21 +65,14 @@ pub(crate) fn read(folder: &Path) -> Result<Cache, Refusal> {
     Ok(cache)
 }
 
-/// Pairs the cache with the running pods.
-pub(crate) fn pair(
-    cache: Cache,
-    pods: Vec<Pod>,
-    closed: &[NetnsIdentity],
-    node: &NodeIdentity,
-    answer: Option<&Answer>,
-    selection: &Selection,
-) -> Paired {
+/// Pairs the cache with the running pods, and takes the pods out of the inventory.
+pub(crate) fn pair(cache: Cache, inventory: &mut Inventory, selection: &Selection) -> Paired {
     let Cache { sandboxes, damaged } = cache;
-    let groups: Vec<Vec<Entry>> = sandboxes.into_values().collect();
+    let groups: Vec<Vec<CacheEntry>> = sandboxes.into_values().collect();
     let records: Vec<StoredRecord> = groups.iter().map(|entries| record(entries)).collect();
-    let machine = crate::inventory::machine(node, &pods, closed, &records);
+    let machine = inventory.machine(&records);
     let matching = match_records(&records, &machine, selection);
-    let mut pods: Vec<Option<Pod>> = pods.into_iter().map(Some).collect();
+    let mut pods: Vec<Option<Pod>> = inventory.pods.drain(..).map(Some).collect();
     let mut paired = Paired {
         unmatched: take(&mut pods, matching.unmatched),
         ..Paired::default()
@@ -112,6 +108,7 @@ pub(crate) fn pair(
         let problem = ForeignCause::CacheOfGonePods { pods: gone }.info(CACHE);
         paired.problems.push(problem);
     }
+    let answer = inventory.answer.as_ref();
     for (path, error) in &damaged {
         paired.report_damaged(path, error, &machine.pods, answer, selection);
     }
@@ -121,7 +118,7 @@ pub(crate) fn pair(
 }
 
 /// The record that the entries of one sandbox are.
-fn record(entries: &[Entry]) -> StoredRecord {
+fn record(entries: &[CacheEntry]) -> StoredRecord {
     let paths: BTreeSet<&String> = entries.iter().flat_map(|entry| &entry.paths).collect();
     StoredRecord {
         info: entries[0].info.clone(),
@@ -132,31 +129,25 @@ fn record(entries: &[Entry]) -> StoredRecord {
 
 fn ambiguous(machine: &Machine, pod: usize, all: &[usize], records: &[StoredRecord]) -> Rejected {
     let pod = &machine.pods[pod];
-    let path = pod.paths.first();
     let sandboxes = all
         .iter()
-        .filter_map(|at| records[*at].info.sandbox.clone());
-    let cause = ForeignCause::AmbiguousSandboxes {
-        sandboxes: sandboxes.collect(),
-    };
-    let object = path.map(|path| Bytes::from(path.as_path()).to_string());
+        .filter_map(|at| records[*at].info.sandbox.clone())
+        .collect();
+    let cause = ForeignCause::AmbiguousSandboxes { sandboxes };
     Rejected {
-        pod: PodSummary::bare(&pod.info, path.map(PathBuf::as_path)),
-        reason: Reason::NetnsGone,
-        problems: vec![cause.error(object.unwrap_or_default()).of(&pod.info.id)],
+        pod: PodSummary::bare(&pod.info, pod.paths.first().map(PathBuf::as_path)),
+        reason: Reason::NetnsGone(cause.into()),
     }
 }
 
 impl Paired {
-    fn use_entries(&mut self, entries: Vec<Entry>, pod: Pod) {
+    fn use_entries(&mut self, entries: Vec<CacheEntry>, pod: Pod) {
         let info = info(&entries, &pod.info);
-        let (partial, problems) = partial(entries);
-        let problems = problems.into_iter().map(|problem| problem.of(&info.id));
+        let (partial, problems) = partial(entries, &info);
         let Some(first) = partial.attachments.first() else {
             return self.rejected.push(Rejected {
                 pod: PodSummary::bare(&info, Some(&pod.netns.path)),
-                reason: Reason::Unusable,
-                problems: problems.collect(),
+                reason: Reason::Unusable(problems),
             });
         };
         self.problems.extend(problems);
@@ -184,37 +175,37 @@ impl Paired {
     fn report_damaged(
         &mut self,
         path: &Path,
-        error: &store::Error,
+        error: &store::StoreError,
         running: &[PodFacts],
-        answer: Option<&Answer>,
+        answer: Option<&RuntimeAnswer>,
         selection: &Selection,
     ) {
         let file = path
             .file_name()
             .map(|name| name.to_string_lossy().into_owned())
             .unwrap_or_default();
-        let names = |info: &&PodInfo| {
+        let is_of = |info: &&PodInfo| {
             let sandbox = info.sandbox.as_deref();
             sandbox.is_some_and(|id| is_named(&file, id))
         };
-        let mut matched = self.matched.iter().map(|matched| &matched.info);
-        if let Some(info) = matched.find(names) {
-            self.problems.push(error.problem().of(&info.id));
+        if let Some(matched) = self.matched.iter().find(|one| is_of(&&one.info)) {
+            self.problems.push(error.problem().of(&matched.info.id));
             return;
         }
-        if let Some(info) = running.iter().map(|pod| &pod.info).find(names) {
+        if let Some(info) = running.iter().map(|pod| &pod.info).find(is_of) {
             if selection.wants_pod(info) {
                 self.problems.push(error.problem().of(&info.id));
-                let is_unmatched = self.unmatched.iter().any(|pod| pod.info.id == info.id);
-                self.damaged.extend(is_unmatched.then(|| info.clone()));
+                if self.unmatched.iter().any(|pod| pod.info.id == info.id) {
+                    self.damaged.push(info.clone());
+                }
             }
             return;
         }
-        let is_gone = |answer: &Answer| {
+        let is_gone = answer.is_some_and(|answer| {
             let mut sandboxes = answer.sandboxes.iter();
             !answer.queried.is_empty() && !sandboxes.any(|sandbox| is_named(&file, &sandbox.id))
-        };
-        if answer.is_some_and(is_gone) {
+        });
+        if is_gone {
             self.problems
                 .push(ForeignCause::CacheFileOfGonePod.info(file));
         } else {
@@ -225,18 +216,24 @@ impl Paired {
 
     /// Interfaces that other plugins made: whether the loss of a NIC removes them is unknown.
     fn other_plugins(&self) -> Option<Problem> {
-        let partials = self.matched.iter().filter_map(|m| m.partial.as_ref());
-        let attachments = partials.flat_map(|partial| &partial.attachments);
-        let others = attachments.filter(|attachment| !attachment.can_be_made());
-        let plugins: BTreeSet<&str> = others.map(|attachment| attachment.made.name()).collect();
-        let plugins: Vec<String> = plugins.into_iter().map(str::to_owned).collect();
-        let cause = (!plugins.is_empty()).then_some(ForeignCause::OtherPlugins { plugins });
-        cause.map(|cause| cause.info(CACHE))
+        let plugins: BTreeSet<&str> = self
+            .matched
+            .iter()
+            .filter_map(|matched| matched.partial.as_ref())
+            .flat_map(|partial| &partial.attachments)
+            .filter(|attachment| !attachment.can_be_made())
+            .map(|attachment| attachment.made.name())
+            .collect();
+        if plugins.is_empty() {
+            return None;
+        }
+        let plugins = plugins.into_iter().map(str::to_owned).collect();
+        Some(ForeignCause::OtherPlugins { plugins }.info(CACHE))
     }
 }
 
 /// The pod: the id as everywhere else, the names as the runtime gave them to the plugins.
-fn info(entries: &[Entry], running: &PodInfo) -> PodInfo {
+fn info(entries: &[CacheEntry], running: &PodInfo) -> PodInfo {
     let mut info = PodInfo {
         source: cni::SOURCE.to_owned(),
         ..running.clone()
@@ -257,9 +254,9 @@ fn info(entries: &[Entry], running: &PodInfo) -> PodInfo {
     info
 }
 
-/// One attachment for each interface. A plugin that calls others leaves its own entry beside theirs.
-fn partial(entries: Vec<Entry>) -> (Partial, Vec<Problem>) {
-    let mut by_name: BTreeMap<IfName, Vec<Entry>> = BTreeMap::new();
+/// One attachment for each interface of the pod. A plugin that calls others leaves its own entry beside theirs.
+fn partial(entries: Vec<CacheEntry>, info: &PodInfo) -> (Partial, Vec<Problem>) {
+    let mut by_name: BTreeMap<IfName, Vec<CacheEntry>> = BTreeMap::new();
     for entry in entries {
         by_name
             .entry(entry.attachment.ifname.clone())
@@ -274,7 +271,7 @@ fn partial(entries: Vec<Entry>) -> (Partial, Vec<Problem>) {
         if made.len() > 1 {
             let networks = made.into_iter().map(|entry| entry.network).collect();
             let cause = ForeignCause::TwoNetworks { networks };
-            problems.push(cause.error(ifname.to_string()));
+            problems.push(cause.error(&ifname).of(&info.id));
             continue;
         }
         let one = made.pop().or_else(|| others.into_iter().next());

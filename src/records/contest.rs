@@ -6,11 +6,11 @@ use std::path::Path;
 use crate::cni;
 use crate::kernel::Netns;
 use crate::matching::NetnsKey;
-use crate::matching::claims::{Claimant, Contest, Owner};
+use crate::matching::claims::{ClaimOwner, Claimant, Contest};
 use crate::model::checkpoint::Extension;
 use crate::model::pod::partial::Attachment;
 use crate::model::problem::Title;
-use crate::model::{Claim, NetState, NodeIdentity, Problem};
+use crate::model::{Claim, NodeIdentity, Problem};
 use crate::store::{self, Store};
 
 /// libcni's cache folder.
@@ -50,15 +50,14 @@ pub(crate) fn decide(
         let is_given = |at: usize| is_given(claim, &claimants[at], &results);
         let oldest = |among: &[usize]| history.oldest(claim, among, claimants);
         let owner = contest.owner(claimants, is_given, oldest);
-        let ruling = |(at, problem)| {
+        for (at, problem) in contest.findings(claimants, owner) {
             let is_owner = owner.is_some_and(|(owner, _)| owner == at);
-            Ruling {
+            rulings.push(Ruling {
                 at,
                 withheld: (!is_owner).then(|| claim.clone()),
                 problem,
-            }
-        };
-        rulings.extend(contest.findings(claimants, owner).map(ruling));
+            });
+        }
     }
     rulings
 }
@@ -87,8 +86,10 @@ fn is_given(
     let Some((_, identity)) = &claimant.pod else {
         return false;
     };
-    let results = results.get(&(identity.device, identity.inode));
-    let has = |one: &Attachment| {
+    let Some(results) = results.get(&(identity.device, identity.inode)) else {
+        return false;
+    };
+    results.iter().any(|one| {
         let is_on = |parent| one.parent.as_ref().is_none_or(|known| known == parent);
         match claim {
             Claim::Mac(parent, mac) => is_on(parent) && one.mac == Some(*mac),
@@ -97,8 +98,7 @@ fn is_given(
                 is_on(parent) && addresses.any(|known| known.addr() == *address)
             }
         }
-    };
-    results.is_some_and(|results| results.iter().any(has))
+    })
 }
 
 /// The generations, oldest first, each read when it is needed.
@@ -129,7 +129,12 @@ impl<'a> History<'a> {
     }
 
     /// The only one of these claimants that has the claim in the first generation where any of them has it.
-    fn oldest(&mut self, claim: &Claim, among: &[usize], claimants: &[Claimant]) -> Option<Owner> {
+    fn oldest(
+        &mut self,
+        claim: &Claim,
+        among: &[usize],
+        claimants: &[Claimant],
+    ) -> Option<ClaimOwner> {
         let mut at = 0;
         loop {
             if at == self.read.len() {
@@ -138,9 +143,12 @@ impl<'a> History<'a> {
                 continue;
             }
             let past = &mut self.read[at];
-            let had = among.iter().copied();
-            let had = had.filter(|one| past.has(claim, *one, &claimants[*one], self.node));
-            match had.collect::<Vec<_>>()[..] {
+            let had: Vec<usize> = among
+                .iter()
+                .copied()
+                .filter(|one| past.has(claim, *one, &claimants[*one], self.node))
+                .collect();
+            match had[..] {
                 [] => at += 1,
                 [one] => {
                     let generation = past.number;
@@ -156,10 +164,12 @@ impl Sources<'_> {
     /// A generation; `None` where a file of it cannot be read, or was not written by netfix: it may be about any pod.
     fn past(self, number: u64) -> Option<Past> {
         let files = self.store.generation(number).ok()?.load_all().ok()?;
-        let extension = |(_, file): store::Loaded| file.ok()?.netfix;
         Some(Past {
             number,
-            checkpoints: files.into_iter().map(extension).collect::<Option<_>>()?,
+            checkpoints: files
+                .into_iter()
+                .map(|(_, file)| file.ok()?.netfix)
+                .collect::<Option<_>>()?,
             claims: BTreeMap::new(),
         })
     }
@@ -169,13 +179,15 @@ impl Past {
     fn has(&mut self, claim: &Claim, at: usize, claimant: &Claimant, node: &NodeIdentity) -> bool {
         let checkpoints = &self.checkpoints;
         let claims = self.claims.entry(at).or_insert_with(|| {
-            let about = |one: &&Extension| {
-                let pod = claimant.pod.as_ref();
-                pod.is_some_and(|(info, identity)| one.is_about(node, identity, info))
-            };
-            let states = checkpoints.iter().filter(about).map(|one| &one.state);
-            let claims = states.flat_map(NetState::claims);
-            claims.map(|(_, claim)| claim).collect()
+            checkpoints
+                .iter()
+                .filter(|one| {
+                    let pod = claimant.pod.as_ref();
+                    pod.is_some_and(|(info, identity)| one.is_about(node, identity, info))
+                })
+                .flat_map(|one| one.state.claims())
+                .map(|(_, claim)| claim)
+                .collect()
         });
         claims.contains(claim)
     }

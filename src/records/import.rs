@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::slice;
 
-use crate::inventory::observe::observe_pods;
-use crate::inventory::{Inventory, machine};
+use crate::inventory::Inventory;
+use crate::inventory::pods::observe_pods;
 use crate::matching::{
     Machine, PodFacts, Rejection, Selection, StoredRecord, Verdict, match_records,
 };
 use crate::model::problem::ForeignCause;
-use crate::model::{Checkpoint, LinkKind, NodeIdentity, PodId, PodInfo, PodSummary, Problem};
+use crate::model::{Checkpoint, NodeIdentity, PodId, PodInfo, PodSummary, Problem};
 use crate::records::stored::summary_of;
 use crate::refusal::Refusal;
-use crate::runtime;
+use crate::runtime::RuntimeConfig;
 use crate::store::{self, Content, Foreign, Guard, Store};
 
 /// The result of an import.
@@ -41,7 +41,7 @@ pub(crate) enum Imported {
 /// Imports every file of a folder. Holds the lock until the end.
 pub(crate) fn import(
     folder: &Path,
-    runtimes: &runtime::Config,
+    runtimes: &RuntimeConfig,
     store: &Store,
 ) -> Result<Import, Refusal> {
     let files = read(folder, store)?;
@@ -52,13 +52,10 @@ pub(crate) fn import(
     let stored = store.load_all()?.into_iter().collect();
     let problems = std::mem::take(&mut inventory.problems);
     let records: Vec<StoredRecord> = files.iter().filter_map(record).collect();
-    let machine = machine(
-        &inventory.node,
-        &inventory.pods,
-        &inventory.closed,
-        &records,
-    );
-    let verdicts = match_records(&records, &machine, &selection).verdicts;
+    let machine = inventory.machine(&records);
+    let mut verdicts = match_records(&records, &machine, &selection)
+        .verdicts
+        .into_iter();
     let mut importer = Importer {
         guard,
         stored,
@@ -70,7 +67,6 @@ pub(crate) fn import(
         },
         taken: Vec::new(),
     };
-    let mut verdicts = verdicts.into_iter();
     for file in files {
         match file.content {
             Ok(content) => {
@@ -83,7 +79,7 @@ pub(crate) fn import(
     let Importer {
         mut import, taken, ..
     } = importer;
-    import.problems.extend(inventory.hint(&taken));
+    import.problems.extend(hint(&mut inventory, &taken));
     Ok(import)
 }
 
@@ -108,7 +104,7 @@ fn record(file: &Foreign) -> Option<StoredRecord> {
 
 struct Importer {
     guard: Guard,
-    stored: BTreeMap<PodId, Result<Checkpoint, store::Error>>,
+    stored: BTreeMap<PodId, Result<Checkpoint, store::StoreError>>,
     machine: Machine,
     import: Import,
     /// Places of the running pods whose files were taken over.
@@ -116,7 +112,7 @@ struct Importer {
 }
 
 impl Importer {
-    fn damaged(&mut self, name: &str, error: &store::Error) {
+    fn damaged(&mut self, name: &str, error: &store::StoreError) {
         let id = PodId::from_text(name);
         self.import.problems.push(error.problem().of(&id));
         let pod = PodSummary::bare(&PodInfo::nameless(&id), None);
@@ -182,26 +178,24 @@ impl Importer {
 
     /// netfix's own checkpoint about this very namespace.
     fn own_checkpoint(&self, pod: &PodFacts) -> Option<&PodId> {
-        let is_own = |checkpoint: &Checkpoint| {
-            let extension = checkpoint.netfix.as_ref();
-            extension.is_some_and(|own| own.is_about(&self.machine.node, &pod.identity, &pod.info))
-        };
-        self.stored
-            .iter()
-            .find(|(_, stored)| stored.as_ref().is_ok_and(is_own))
-            .map(|(id, _)| id)
+        let node = &self.machine.node;
+        let (id, _) = self.stored.iter().find(|(_, stored)| {
+            let checkpoint = stored.as_ref().ok();
+            checkpoint
+                .and_then(|checkpoint| checkpoint.netfix.as_ref())
+                .is_some_and(|own| own.is_about(node, &pod.identity, &pod.info))
+        })?;
+        Some(id)
     }
 }
 
-impl Inventory {
-    /// While an imported pod has its interface, a snapshot saves the whole state.
-    fn hint(&mut self, taken: &[usize]) -> Option<Problem> {
-        let states = observe_pods(&mut self.pods, &self.host);
-        let has_links = |at: &&usize| {
-            let links = states[**at].as_ref().map(|state| state.links.iter());
-            links.is_ok_and(|mut links| links.any(|link| link.kind != LinkKind::Loopback))
-        };
-        let pods = taken.iter().filter(has_links).count();
-        (pods > 0).then(|| ForeignCause::SnapshotSavesMore { pods }.info("import"))
-    }
+/// While an imported pod has its interface, a snapshot saves the whole state.
+fn hint(inventory: &mut Inventory, taken: &[usize]) -> Option<Problem> {
+    let states = observe_pods(&mut inventory.pods, &inventory.host);
+    let pods = taken
+        .iter()
+        .filter_map(|at| states[*at].as_ref().ok())
+        .filter(|state| state.links_but_loopback().next().is_some())
+        .count();
+    (pods > 0).then(|| ForeignCause::SnapshotSavesMore { pods }.info("import"))
 }

@@ -9,8 +9,7 @@ use crate::kernel::conf::{sysctl, sysfs};
 use crate::kernel::state::{self, Needs};
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{
-    Checkpoint, Claim, IfName, Link, LinkKind, NetState, Partial, PodInfo, PodSummary, Problem,
-    interfaces,
+    Checkpoint, Claim, IfName, Link, NetState, Partial, PodInfo, PodSummary, Problem, interfaces,
 };
 use crate::plan::{self, HostLinks, Observed, Plan};
 use crate::records::stored::summary_of;
@@ -51,7 +50,7 @@ impl Matched {
         self.complete_inside(state, Needs::ALL)
     }
 
-    /// The same, where the links were read a moment ago, as far as it is needed.
+    /// Reads the rest of the pod's state, as far as it is needed; its links were read a moment ago.
     pub(crate) fn complete_inside(
         &mut self,
         links: NetState,
@@ -67,27 +66,37 @@ impl Matched {
 
     /// Whether the pod has no links but those of the names `new`, and its record nothing but links, addresses, routes and rules.
     pub(crate) fn has_only_links(&self, links: &NetState, new: &[IfName]) -> bool {
-        let is_known = |link: &Link| link.kind == LinkKind::Loopback || new.contains(&link.name);
-        if self.partial.is_some() || !links.links.iter().all(is_known) {
+        let has_other = links
+            .links_but_loopback()
+            .any(|link| !new.contains(&link.name));
+        if self.partial.is_some() || has_other {
             return false;
         }
         let recorded = self.recorded().0;
-        let is_plain = |link: &Link| link.sysfs.is_empty() && sysctl::are_initial(&link.sysctls);
         Needs::of(&recorded, &links.links) == Needs::default()
-            && recorded.links.iter().all(is_plain)
+            && recorded
+                .links
+                .iter()
+                .all(|link| link.sysfs.is_empty() && sysctl::are_initial(&link.sysctls))
     }
 
     /// The state of such a pod if the links `new` have nothing but their settings yet, and all else is as recorded.
     pub(crate) fn expected(&self, links: NetState, new: &[IfName]) -> NetState {
         let recorded = self.recorded().0;
         let is_old = |dev: &IfName| !new.contains(dev);
-        let addresses = recorded.addresses.iter();
-        let addresses = addresses.filter(|address| is_old(&address.dev));
-        let routes = recorded.routes.iter();
-        let routes = routes.filter(|route| route.devs().into_iter().all(is_old));
         NetState {
-            addresses: addresses.cloned().collect(),
-            routes: routes.cloned().collect(),
+            addresses: recorded
+                .addresses
+                .iter()
+                .filter(|address| is_old(&address.dev))
+                .cloned()
+                .collect(),
+            routes: recorded
+                .routes
+                .iter()
+                .filter(|route| route.devs().into_iter().all(is_old))
+                .cloned()
+                .collect(),
             rules: recorded.rules.clone(),
             ..links
         }

@@ -3,8 +3,9 @@
 pub(crate) mod cni_cache;
 pub(crate) mod contest;
 pub(crate) mod import;
+mod late_query;
 pub(crate) mod matched;
-pub(crate) mod pair;
+mod pair;
 pub(crate) mod prepare;
 pub(crate) mod rejected;
 pub(crate) mod stored;

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::cni;
+use crate::inventory::Inventory;
 use crate::inventory::observe::Pod;
 use crate::matching::{Machine, Rejection, Selection, StoredRecord, Verdict, match_records};
 use crate::model::problem::MatchingCause;
-use crate::model::{Checkpoint, NetnsIdentity, NodeIdentity, PodInfo, Problem};
+use crate::model::{Checkpoint, PodInfo, Problem};
 use crate::records::matched::Matched;
 use crate::records::rejected::{Reason, Rejected};
 use crate::records::stored::{Stored, age, summary_of};
@@ -24,18 +25,12 @@ pub(crate) struct Paired {
     pub problems: Vec<Problem>,
 }
 
-/// Pairs checkpoints with the pods that they are about.
-pub(crate) fn pair(
-    stored: Stored,
-    pods: Vec<Pod>,
-    closed: &[NetnsIdentity],
-    node: &NodeIdentity,
-    selection: &Selection,
-) -> Paired {
+/// Pairs checkpoints with the pods that they are about, and takes the pods out of the inventory.
+pub(crate) fn pair(stored: Stored, inventory: &mut Inventory, selection: &Selection) -> Paired {
     let records = stored.records();
-    let machine = crate::inventory::machine(node, &pods, closed, &records);
+    let machine = inventory.machine(&records);
     let matching = match_records(&records, &machine, selection);
-    let mut pods: Vec<Option<Pod>> = pods.into_iter().map(Some).collect();
+    let mut pods: Vec<Option<Pod>> = inventory.pods.drain(..).map(Some).collect();
     let mut paired = Paired {
         unmatched: take(&mut pods, matching.unmatched),
         damaged: stored.damaged,
@@ -55,26 +50,14 @@ pub(crate) fn pair(
                 let problem = MatchingCause::Superseded { by }.info(checkpoint.netns);
                 paired.problems.push(problem.of(&info.id));
             }
-            // The namespace itself is reported.
-            Verdict::Rejected(Rejection::NetnsClosed) => paired.rejected.push(Rejected {
+            Verdict::Rejected(rejection) => paired.rejected.push(Rejected {
                 pod: summary_of(&info, &checkpoint),
-                reason: Reason::NetnsClosed,
-                problems: Vec::new(),
+                reason: reason(&rejection, &checkpoint, &machine, &records),
             }),
-            Verdict::Rejected(rejection) => {
-                let (reason, cause) = explain(&rejection, &info, &checkpoint, &machine, &records);
-                let object = checkpoint.netns.to_string();
-                paired.rejected.push(Rejected {
-                    pod: summary_of(&info, &checkpoint),
-                    reason,
-                    problems: vec![cause.error(object).of(&info.id)],
-                });
-            }
             Verdict::Matched(at) => {
-                let pod = pods[at].take();
-                paired
-                    .matched
-                    .extend(pod.map(|pod| matched(info, (checkpoint, whole), pod)));
+                if let Some(pod) = pods[at].take() {
+                    paired.matched.push(matched(info, (checkpoint, whole), pod));
+                }
             }
         }
     }
@@ -107,36 +90,29 @@ fn matched(info: PodInfo, (checkpoint, whole): Light, pod: Pod) -> Matched {
 }
 
 /// Why a checkpoint is not used.
-fn explain(
+fn reason(
     rejection: &Rejection,
-    info: &PodInfo,
     checkpoint: &Checkpoint,
     machine: &Machine,
     records: &[StoredRecord],
-) -> (Reason, MatchingCause) {
-    match rejection {
-        Rejection::OtherMachine => (Reason::OtherMachine, MatchingCause::OtherMachine),
-        Rejection::OtherBoot => (Reason::OtherBoot, MatchingCause::OtherBoot),
-        Rejection::NetnsReplaced => (Reason::NetnsGone, MatchingCause::NetnsReplaced),
-        Rejection::Unproven { .. } => (Reason::NetnsGone, MatchingCause::NetnsUnproven),
+) -> Reason {
+    let cause = match rejection {
+        Rejection::OtherMachine => return Reason::OtherMachine,
+        Rejection::OtherBoot => return Reason::OtherBoot,
+        Rejection::NetnsClosed => return Reason::NetnsClosed,
         Rejection::PodReplaced { pod } => {
-            let (now, then) = (machine.pods[*pod].info.clone(), info.clone());
-            (
-                Reason::PodReplaced,
-                MatchingCause::PodReplaced { now, then },
-            )
+            return Reason::PodReplaced(machine.pods[*pod].info.clone());
         }
+        Rejection::NetnsReplaced => MatchingCause::NetnsReplaced,
+        Rejection::Unproven { .. } => MatchingCause::NetnsUnproven,
         Rejection::Ambiguous { records: all, .. } => {
             let ids = all.iter().map(|at| records[*at].info.id.clone());
-            let cause = MatchingCause::AmbiguousCheckpoints { ids: ids.collect() };
-            (Reason::NetnsGone, cause)
+            MatchingCause::AmbiguousCheckpoints { ids: ids.collect() }
         }
-        Rejection::NetnsGone | Rejection::NetnsClosed | Rejection::Superseded { .. } => {
-            let cause = match checkpoint.netfix {
-                Some(_) => MatchingCause::NetnsGone,
-                None => MatchingCause::NoPodAtPath,
-            };
-            (Reason::NetnsGone, cause)
-        }
-    }
+        Rejection::NetnsGone | Rejection::Superseded { .. } => match checkpoint.netfix {
+            Some(_) => MatchingCause::NetnsGone,
+            None => MatchingCause::NoPodAtPath,
+        },
+    };
+    Reason::NetnsGone(cause.into())
 }

@@ -6,33 +6,32 @@ use std::thread;
 
 use crate::inventory::Inventory;
 use crate::matching::Selection;
-use crate::model::checkpoint::Extension;
 use crate::model::pod::by_netns::ByNetns;
 use crate::model::problem::{ForeignCause, MatchingCause};
 use crate::model::{Checkpoint, IfName, NodeState, Problem};
 use crate::records::cni_cache;
 use crate::records::contest;
 use crate::records::stored::{Stored, load_light, load_node};
-use crate::records::survey::{Records, Surveyed, survey_from};
+use crate::records::survey::{Records, SourceContents, Surveyed, survey_from};
 use crate::refusal::Refusal;
-use crate::runtime;
+use crate::runtime::RuntimeConfig;
 use crate::store::Store;
 
 /// The pods of a command, and the source of what they had.
 #[derive(Debug, Clone)]
-pub(crate) struct Request {
+pub(crate) struct SurveyRequest {
     pub selection: Selection,
-    pub source: Source,
+    pub source: RecordSource,
     /// The parent of interfaces for which their source names none.
     pub parent: Option<IfName>,
-    pub runtimes: runtime::Config,
+    pub runtimes: RuntimeConfig,
     /// libcni's cache, which shows who had a contested address first.
     pub cni_cache: PathBuf,
 }
 
 /// Where records come from.
 #[derive(Debug, Clone)]
-pub(crate) enum Source {
+pub(crate) enum RecordSource {
     /// The state directory, or one generation of it.
     Checkpoints { generation: Option<u64> },
     /// libcni's cache in this folder.
@@ -42,77 +41,73 @@ pub(crate) enum Source {
 }
 
 /// Surveys what a request needs, and refuses it if its source cannot be read.
-pub(crate) fn prepare(request: Request, store: &Store) -> Result<Surveyed, Refusal> {
-    let Request {
-        selection,
-        source,
-        parent,
-        runtimes,
-        cni_cache,
-    } = request;
-    let nothing_stored = match &source {
-        Source::CniCache(folder) => {
-            let folder = folder.display().to_string();
-            ForeignCause::NoCacheEntries { folder }.error(selection.to_string())
-        }
-        _ => MatchingCause::NoCheckpoints.error(selection.to_string()),
-    };
+pub(crate) fn prepare(request: &SurveyRequest, store: &Store) -> Result<Surveyed, Refusal> {
+    let selection = &request.selection;
     // Side by side: a pod of tens of thousands of routes has a large file.
-    let (read, inventory) = thread::scope(|scope| {
-        let reading = scope.spawn(|| read(source, &selection, store));
-        let inventory = Inventory::open(&selection);
-        let read = reading.join();
-        (read.unwrap_or_else(|panic| resume_unwind(panic)), inventory)
+    let (contents, inventory) = thread::scope(|scope| {
+        let reading = scope.spawn(|| read(request, store));
+        let inventory = Inventory::open(selection);
+        let contents = reading.join();
+        (
+            contents.unwrap_or_else(|panic| resume_unwind(panic)),
+            inventory,
+        )
     });
-    let (records, node, problems) = read?;
-    let mut inventory = inventory?;
-    if needs_runtime(&records, &inventory, &selection) {
-        inventory.attribute(&runtimes, &selection)?;
+    let (contents, mut inventory) = (contents?, inventory?);
+    if needs_runtime(&contents.records, &inventory, selection) {
+        inventory.attribute(&request.runtimes, selection)?;
     }
-    let parent = parent.as_ref();
     let sources = contest::Sources {
         store,
-        cni_cache: &cni_cache,
+        cni_cache: &request.cni_cache,
     };
-    let mut surveyed = survey_from(
-        inventory, records, node, parent, &selection, sources, problems,
-    )?;
-    let Surveyed {
-        matched,
-        rejected,
-        damaged,
-        ..
-    } = &surveyed;
-    if matched.is_empty() && rejected.is_empty() && damaged.is_empty() {
-        surveyed.problems.push(nothing_stored);
+    let parent = request.parent.as_ref();
+    let mut surveyed = survey_from(inventory, contents, parent, selection, sources)?;
+    let has_matched = !surveyed.matched.is_empty();
+    if !has_matched && surveyed.rejected.is_empty() && surveyed.damaged.is_empty() {
+        surveyed.problems.push(nothing_stored(request));
     }
     Ok(surveyed)
 }
 
-/// What a source has: its records, the node's state, and the problems of that.
-fn read(
-    source: Source,
-    selection: &Selection,
-    store: &Store,
-) -> Result<(Records, Option<NodeState>, Vec<Problem>), Refusal> {
+/// The problem of a source without a record of a selected pod.
+fn nothing_stored(request: &SurveyRequest) -> Problem {
+    let selection = request.selection.to_string();
+    match &request.source {
+        RecordSource::CniCache(folder) => {
+            let folder = folder.display().to_string();
+            ForeignCause::NoCacheEntries { folder }.error(selection)
+        }
+        RecordSource::Checkpoints { .. } | RecordSource::Memory(_) => {
+            MatchingCause::NoCheckpoints.error(selection)
+        }
+    }
+}
+
+/// Reads the source of a request.
+fn read(request: &SurveyRequest, store: &Store) -> Result<SourceContents, Refusal> {
     let mut problems = Vec::new();
-    let (records, node) = match source {
-        Source::Checkpoints { generation } => {
-            let store = store.at(generation)?;
+    let (records, node) = match &request.source {
+        RecordSource::Checkpoints { generation } => {
+            let store = store.at(*generation)?;
             let node = load_node(&store, &mut problems);
-            let stored = load_light(&store, selection, node.as_ref())?;
+            let stored = load_light(&store, &request.selection, node.as_ref())?;
             (Records::Stored(stored), node)
         }
-        Source::CniCache(folder) => {
-            let cache = cni_cache::read(&folder)?;
+        RecordSource::CniCache(folder) => {
+            let cache = cni_cache::read(folder)?;
             (Records::Cache(cache), load_node(store, &mut problems))
         }
-        Source::Memory(memory) => {
-            let (stored, node) = *memory;
+        RecordSource::Memory(memory) => {
+            let (stored, node) = memory.as_ref().clone();
             (Records::Stored(stored), node)
         }
     };
-    Ok((records, node, problems))
+    Ok(SourceContents {
+        records,
+        node,
+        problems,
+    })
 }
 
 /// Whether the kernel alone cannot identify the pod of some selected record; then the runtime must.
@@ -135,17 +130,14 @@ impl Inventory {
     ) -> bool {
         let identities = self.pods.iter().map(|pod| &pod.identity);
         let by_netns = ByNetns::new(identities.map(|identity| (identity, identity)));
-        let is_doubtful = |extension: &Extension| {
-            let then = &extension.identity;
-            let mut candidates = by_netns.candidates(then);
-            candidates.any(|now| then.may_be(now) && !then.is_same(now))
-        };
-        let cannot_tell = |checkpoint: &Checkpoint| {
+        checkpoints.into_iter().any(|checkpoint| {
             let Some(extension) = &checkpoint.netfix else {
                 return true;
             };
-            extension.node.is_same(&self.node) && is_doubtful(extension)
-        };
-        checkpoints.into_iter().any(cannot_tell)
+            let then = &extension.identity;
+            let mut candidates = by_netns.candidates(then);
+            extension.node.is_same(&self.node)
+                && candidates.any(|now| then.may_be(now) && !then.is_same(now))
+        })
     }
 }

@@ -1,68 +1,74 @@
-//! Records that are not used, and the pods that have their names now.
+//! Records that are not used, and why.
 
-use crate::inventory::kubelet_endpoint;
-use crate::model::problem::MatchingCause;
-use crate::model::{Bytes, PodSummary, Problem};
-use crate::runtime::{self, Sandbox};
+use crate::model::problem::{Cause, MatchingCause};
+use crate::model::{Bytes, PodInfo, PodSummary, Problem, Severity};
+use crate::runtime::RuntimeAnswer;
 
 /// A record that is not used.
 #[derive(Debug)]
 pub(crate) struct Rejected {
     pub pod: PodSummary,
     pub reason: Reason,
-    /// The same for people.
-    pub problems: Vec<Problem>,
 }
 
 /// Why a record is not used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Reason {
     OtherMachine,
     /// It is from before the last boot.
     OtherBoot,
-    /// Its namespace is gone, or may be another one.
-    NetnsGone,
-    /// Its namespace cannot be entered.
+    /// By this cause its namespace is gone, or may be another one.
+    NetnsGone(Cause),
+    /// Its namespace cannot be entered, which is reported with the namespaces.
     NetnsClosed,
-    /// Another pod has its namespace.
-    PodReplaced,
-    /// It names no interface that netfix can use.
-    Unusable,
+    /// This pod has its namespace.
+    PodReplaced(PodInfo),
+    /// Its namespace is gone, and this pod has its name.
+    PodRecreated(PodInfo),
+    /// It names no interface that netfix can use; with the problems of its entries.
+    Unusable(Vec<Problem>),
 }
 
-/// Names the pods that have the names of rejected records now, as a `StatefulSet`'s do when they are recreated. Only a
-/// runtime knows them. To be called when all other work is done: only messages depend on it.
-pub(crate) fn name_successors(
-    rejected: &mut [Rejected],
-    runtimes: &runtime::Config,
-) -> Vec<Problem> {
-    let is_gone =
-        |one: &&mut Rejected| one.reason == Reason::NetnsGone && one.pod.info.sandbox.is_some();
-    let mut gone: Vec<_> = rejected.iter_mut().filter(is_gone).collect();
-    if gone.is_empty() {
-        return Vec::new();
+impl Rejected {
+    /// The problems that it is.
+    pub(crate) fn problems(&self) -> Vec<Problem> {
+        let then = self.pod.info.clone();
+        let cause = match &self.reason {
+            Reason::OtherMachine => MatchingCause::OtherMachine.into(),
+            Reason::OtherBoot => MatchingCause::OtherBoot.into(),
+            Reason::NetnsGone(cause) => cause.clone(),
+            Reason::NetnsClosed => return Vec::new(),
+            Reason::PodReplaced(now) => {
+                let now = now.clone();
+                MatchingCause::PodReplaced { now, then }.into()
+            }
+            Reason::PodRecreated(now) => {
+                let now = now.clone();
+                MatchingCause::PodRecreated { now, then }.into()
+            }
+            Reason::Unusable(problems) => return problems.clone(),
+        };
+        let netns = self.pod.netns.as_ref().map(Bytes::to_string);
+        let problem = Problem::new(Severity::Error, netns.unwrap_or_default(), cause);
+        vec![problem.of(&self.pod.info.id)]
     }
-    let answer = match kubelet_endpoint::query(runtimes) {
-        Ok(answer) => answer,
-        Err(unreachable) => return unreachable.into_iter().map(Problem::demoted).collect(),
-    };
-    for one in &mut gone {
-        let then = &one.pod.info;
-        let is_successor = |now: &&Sandbox| {
+
+    /// Whether a pod that was recreated may have its name now.
+    pub(super) fn may_have_successor(&self) -> bool {
+        matches!(self.reason, Reason::NetnsGone(_)) && self.pod.info.sandbox.is_some()
+    }
+
+    /// Finds the pod that has the record's name now, as a `StatefulSet`'s has when it is recreated.
+    pub(super) fn find_successor(&mut self, answer: &RuntimeAnswer) {
+        let then = &self.pod.info;
+        let successor = answer.sandboxes.iter().find(|now| {
             then.name.is_some()
                 && now.name.as_deref().map(Bytes::from) == then.name
                 && now.namespace == then.namespace
                 && then.sandbox.as_ref() != Some(&now.id)
-        };
-        let Some(now) = answer.sandboxes.iter().find(is_successor) else {
-            continue;
-        };
-        let now = now.info(then.id.clone());
-        one.reason = Reason::PodReplaced;
-        for problem in &mut one.problems {
-            let (now, then) = (now.clone(), then.clone());
-            *problem.cause = MatchingCause::PodRecreated { now, then }.into();
+        });
+        if let Some(now) = successor {
+            self.reason = Reason::PodRecreated(now.info(then.id.clone()));
         }
     }
-    Vec::new()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::cni;
-use crate::inventory::observe::node_identity;
+use crate::inventory::node::node_identity;
 use crate::matching::{Selection, StoredRecord};
 use crate::model::problem::{MatchingCause, StoreEffect};
 use crate::model::{Checkpoint, NodeState, PodId, PodInfo, PodSummary, Problem, interfaces};
@@ -28,21 +28,23 @@ pub(crate) struct Stored {
 impl Stored {
     /// The checkpoints as records to match.
     pub(crate) fn records(&self) -> Vec<StoredRecord> {
-        let record = |(info, checkpoint): &(PodInfo, Checkpoint)| {
-            StoredRecord::of_checkpoint(info, checkpoint)
-        };
-        self.checkpoints.iter().map(record).collect()
+        self.checkpoints
+            .iter()
+            .map(|(info, checkpoint)| StoredRecord::of_checkpoint(info, checkpoint))
+            .collect()
     }
 }
 
 /// Reads the checkpoints. A damaged one does not stop the others.
 pub(crate) fn load(store: &Store, selection: &Selection) -> Result<Stored, Refusal> {
-    let whole = store.load_all()?.into_iter();
-    let whole = whole.map(|(id, loaded)| (id, loaded.map(|checkpoint| (checkpoint, None))));
-    Ok(sort(whole, selection))
+    let all = store
+        .load_all()?
+        .into_iter()
+        .map(|(id, loaded)| (id, loaded.map(|checkpoint| (checkpoint, None))));
+    Ok(sort(all, selection))
 }
 
-/// The same, of the large ones that the node's state knows only what concerns other pods too.
+/// Reads the checkpoints; of the large ones that the node's state lists, only what concerns other pods too.
 pub(crate) fn load_light(
     store: &Store,
     selection: &Selection,

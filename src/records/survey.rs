@@ -6,19 +6,16 @@ use std::path::Path;
 use std::slice;
 
 use crate::inventory::Inventory;
-use crate::inventory::kubelet_endpoint;
-use crate::inventory::observe;
 use crate::inventory::observe::{Host, Pod};
+use crate::inventory::pods::observe_claims;
 use crate::inventory::private;
 use crate::inventory::visit::visit;
 use crate::matching::Selection;
 use crate::matching::claims::{Claimant, contests};
 use crate::matching::host_baseline::HostBaseline;
-use crate::matching::host_parents::{self, Parents};
+use crate::matching::host_parents::{self, AssumedParent};
 use crate::model::problem::MatchingCause;
-use crate::model::{
-    IfName, LinkKind, NetState, NodeIdentity, NodeState, PodInfo, PodSummary, Problem,
-};
+use crate::model::{IfName, NetState, NodeIdentity, NodeState, PodInfo, PodSummary, Problem};
 use crate::records::cni_cache;
 use crate::records::cni_cache::Cache;
 use crate::records::contest;
@@ -28,7 +25,7 @@ use crate::records::pair::{Paired, pair};
 use crate::records::rejected::{Reason, Rejected};
 use crate::records::stored::{Stored, age, load_node};
 use crate::refusal::Refusal;
-use crate::runtime::{self, Answer};
+use crate::runtime::RuntimeAnswer;
 use crate::store::Store;
 
 /// The stored records beside the running pods. Nothing is changed yet.
@@ -52,6 +49,8 @@ pub(crate) struct Surveyed {
     /// Claims of pods without a record that others make too.
     pub contested: Vec<Problem>,
     pub problems: Vec<Problem>,
+    /// What the container runtimes reported; `None` when they were not queried.
+    pub(super) answer: Option<RuntimeAnswer>,
 }
 
 /// A selected running pod without a record.
@@ -80,7 +79,7 @@ pub(crate) enum Finding {
 
 /// Why nothing of a pod can be restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lost {
+pub(crate) enum Unrestorable {
     Unusable,
     NoCheckpoint,
 }
@@ -109,6 +108,15 @@ pub(crate) enum Records {
     Cache(Cache),
 }
 
+/// What a source has of the pods and the host.
+pub(crate) struct SourceContents {
+    pub records: Records,
+    /// The host's state, where it was recorded in this boot.
+    pub node: Option<NodeState>,
+    /// The problems of the host's state.
+    pub problems: Vec<Problem>,
+}
+
 /// Surveys what is stored beside an inventory that was made before.
 pub(crate) fn survey(
     inventory: Inventory,
@@ -117,54 +125,51 @@ pub(crate) fn survey(
     store: &Store,
 ) -> Result<Surveyed, Refusal> {
     let mut problems = Vec::new();
-    let node_state = load_node(store, &mut problems);
-    let records = Records::Stored(stored);
+    let contents = SourceContents {
+        node: load_node(store, &mut problems),
+        records: Records::Stored(stored),
+        problems,
+    };
     let cni_cache = Path::new(CNI_CACHE);
     let sources = contest::Sources { store, cni_cache };
-    survey_from(
-        inventory, records, node_state, None, selection, sources, problems,
-    )
+    survey_from(inventory, contents, None, selection, sources)
 }
 
-/// `problems` are those of the node's state.
+/// Surveys what a source has beside the inventory; `parent` is that of interfaces for which the source names none.
 pub(crate) fn survey_from(
-    inventory: Inventory,
-    records: Records,
-    node_state: Option<NodeState>,
+    mut inventory: Inventory,
+    contents: SourceContents,
     parent: Option<&IfName>,
     selection: &Selection,
     sources: contest::Sources<'_>,
-    mut problems: Vec<Problem>,
 ) -> Result<Surveyed, Refusal> {
+    let SourceContents {
+        records,
+        node: node_state,
+        mut problems,
+    } = contents;
     let recorded = node_state.as_ref().map(|recorded| &recorded.state);
     let by_plugins = matches!(records, Records::Cache(_));
-    let parents = Parents::new(parent, by_plugins, recorded, &inventory.host.state)?;
-    let Inventory {
-        node,
-        host,
-        pods,
-        closed,
-        problems: found,
-        answer,
-    } = inventory;
-    problems.extend(found);
+    let parents = AssumedParent::new(parent, by_plugins, recorded, &inventory.host.state)?;
+    problems.append(&mut inventory.problems);
     let mut paired = match records {
-        Records::Stored(stored) => pair(stored, pods, &closed, &node, selection),
-        Records::Cache(cache) => {
-            cni_cache::pair(cache, pods, &closed, &node, answer.as_ref(), selection)
-        }
+        Records::Stored(stored) => pair(stored, &mut inventory, selection),
+        Records::Cache(cache) => cni_cache::pair(cache, &mut inventory, selection),
     };
+    let Inventory {
+        node, host, answer, ..
+    } = inventory;
     problems.append(&mut paired.problems);
     let partials = paired.matched.iter_mut().filter_map(|m| m.partial.as_mut());
     problems.extend(parents.assign(partials.flat_map(|partial| &mut partial.attachments)));
     let mut unmatched = unmatched(&mut paired, &host, node_state.as_ref());
-    let known = paired.matched.iter().map(|matched| &matched.info);
-    mark_private(&mut unmatched, &known.collect::<Vec<_>>(), answer.as_ref());
+    let known: Vec<_> = paired.matched.iter().map(|matched| &matched.info).collect();
+    mark_private(&mut unmatched, &known, answer.as_ref());
     let baseline = baseline(node_state.as_ref(), &paired.matched, selection, &host);
-    let partial = paired.matched.iter().find(|m| m.partial.is_some());
-    problems.extend(partial.into_iter().flat_map(|matched| {
-        host_parents::unknown_from(&matched.info.source, &baseline, &host.state)
-    }));
+    if let Some(partial) = paired.matched.iter().find(|m| m.partial.is_some()) {
+        let source = &partial.info.source;
+        problems.extend(host_parents::unknown_from(source, &baseline, &host.state));
+    }
     let contested = settle_claims(
         &mut paired.matched,
         &unmatched,
@@ -172,68 +177,63 @@ pub(crate) fn survey_from(
         &node,
         sources,
     );
-    let Paired {
-        matched,
-        rejected,
-        damaged,
-        damaged_files,
-        ..
-    } = paired;
     Ok(Surveyed {
         node,
         host,
         node_state,
         baseline,
-        matched,
-        rejected,
+        matched: paired.matched,
+        rejected: paired.rejected,
         unmatched,
-        damaged,
-        damaged_files,
+        damaged: paired.damaged,
+        damaged_files: paired.damaged_files,
         contested,
         problems,
+        answer,
     })
 }
 
 /// What missing records mean: a pod without any interface may have lost it.
 fn unmatched(paired: &mut Paired, host: &Host, recorded: Option<&NodeState>) -> Vec<Unmatched> {
     let mut pods = std::mem::take(&mut paired.unmatched);
-    let (damaged, rejected) = (&paired.damaged, &paired.rejected);
-    let known_empty = recorded.map(|node| node.empty.as_slice());
-    let known_empty = known_empty.unwrap_or_default();
-    let states = observe::observe_claims(&mut pods, host);
-    let finding = |(pod, state): (Pod, Result<NetState, _>)| {
-        let is_link = |state: &NetState| {
-            let mut links = state.links.iter();
-            links.any(|link| link.kind != LinkKind::Loopback)
-        };
-        let is_bare = state.as_ref().is_ok_and(|state| !is_link(state));
+    let known_empty = recorded.map_or(&[][..], |node| &node.empty);
+    let states = observe_claims(&mut pods, host);
+    let mut unmatched = Vec::with_capacity(pods.len());
+    for (pod, state) in pods.into_iter().zip(states) {
+        let id = &pod.info.id;
+        let is_damaged = paired.damaged.iter().any(|info| info.id == *id);
+        let is_rejected = paired.rejected.iter().any(|one| one.pod.info.id == *id);
         let was_empty = known_empty.iter().any(|known| known.is_same(&pod.identity));
-        let is_damaged = damaged.iter().any(|info| info.id == pod.info.id);
-        let finding = match is_bare {
-            _ if is_damaged => Finding::Nothing,
-            true if was_empty => Finding::Nothing,
-            true => Finding::Bare,
-            false => Finding::HasInterfaces,
-        };
-        let is_rejected = rejected.iter().any(|one| one.pod.info.id == pod.info.id);
-        Unmatched {
+        let is_bare = state
+            .as_ref()
+            .is_ok_and(|state| state.links_but_loopback().next().is_none());
+        unmatched.push(Unmatched {
             has_record: is_damaged || is_rejected,
-            pod,
+            finding: match is_bare {
+                _ if is_damaged => Finding::Nothing,
+                true if was_empty => Finding::Nothing,
+                true => Finding::Bare,
+                false => Finding::HasInterfaces,
+            },
             state: state.unwrap_or_default(),
-            finding,
-        }
-    };
-    pods.into_iter().zip(states).map(finding).collect()
+            pod,
+        });
+    }
+    unmatched
 }
 
 /// Marks the namespaces that belong to no pod, as far as this answer shows it; `known` are the pods with a record.
-fn mark_private(unmatched: &mut [Unmatched], known: &[&PodInfo], answer: Option<&Answer>) {
-    let is_bare = |one: &Unmatched| {
+pub(super) fn mark_private(
+    unmatched: &mut [Unmatched],
+    known: &[&PodInfo],
+    answer: Option<&RuntimeAnswer>,
+) {
+    let pods = unmatched.iter().map(|one| {
         // The state of one that could not be read is empty.
         let was_read = !one.state.links.is_empty();
-        private::may_be(&one.pod, was_read.then_some(&one.state)) && !one.has_record
-    };
-    let pods = unmatched.iter().map(|one| (&one.pod, is_bare(one)));
+        let may_be_private = private::may_be(&one.pod, was_read.then_some(&one.state));
+        (&one.pod, may_be_private && !one.has_record)
+    });
     let private = private::among(pods, known, answer);
     for (one, is_private) in unmatched.iter_mut().zip(private) {
         if is_private {
@@ -248,11 +248,16 @@ fn baseline(
     selection: &Selection,
     host: &Host,
 ) -> HostBaseline {
-    let extensions = matched.iter().filter_map(|m| m.checkpoint.netfix.as_ref());
-    let stacks: Vec<_> = extensions.map(|e| e.stack.as_slice()).collect();
-    let partials = matched.iter().filter_map(|m| m.partial.as_ref());
-    let attachments = partials.flat_map(|partial| &partial.attachments);
-    let named = attachments.filter_map(|attachment| attachment.parent.clone());
+    let stacks: Vec<_> = matched
+        .iter()
+        .filter_map(|one| one.checkpoint.netfix.as_ref())
+        .map(|extension| extension.stack.as_slice())
+        .collect();
+    let named = matched
+        .iter()
+        .filter_map(|one| one.partial.as_ref())
+        .flat_map(|partial| &partial.attachments)
+        .filter_map(|attachment| attachment.parent.clone());
     HostBaseline::new(
         recorded.map(|recorded| (recorded.state.clone(), age(&recorded.created))),
         &stacks,
@@ -271,17 +276,17 @@ fn settle_claims(
     node: &NodeIdentity,
     sources: contest::Sources<'_>,
 ) -> Vec<Problem> {
-    let of_record = |one: &Matched| {
+    let mut claimants = Vec::new();
+    for one in matched.iter() {
         let netns = Path::new(&one.checkpoint.netns);
-        Claimant::pod(&one.info, &one.pod.identity, netns, &one.claims())
-    };
-    let running = unmatched.iter().map(|one| {
-        let netns = &one.pod.netns.path;
-        Claimant::pod(&one.pod.info, &one.pod.identity, netns, &one.state).now(&one.state)
-    });
-    let of_records = matched.iter().map(of_record);
-    let host_claims = Claimant::host(recorded);
-    let mut claimants: Vec<_> = of_records.chain(running).chain([host_claims]).collect();
+        let claims = one.claims();
+        claimants.push(Claimant::pod(&one.info, &one.pod.identity, netns, &claims));
+    }
+    for Unmatched { pod, state, .. } in unmatched {
+        let netns = &pod.netns.path;
+        claimants.push(Claimant::pod(&pod.info, &pod.identity, netns, state).now(state));
+    }
+    claimants.push(Claimant::host(recorded));
     let contests = contests(&claimants);
     let holders: BTreeSet<usize> = contests
         .iter()
@@ -289,7 +294,7 @@ fn settle_claims(
         .collect();
     for at in holders {
         let pod = matched.get_mut(at).map(|one| slice::from_mut(&mut one.pod));
-        let state = pod.and_then(|pod| observe::observe_claims(pod, host).pop());
+        let state = pod.and_then(|pod| observe_claims(pod, host).pop());
         // One that cannot be read is reported where it is restored.
         if let Some(Ok(state)) = state {
             claimants[at] = claimants[at].clone().now(&state);
@@ -308,31 +313,14 @@ fn settle_claims(
     others
 }
 
-/// Queries the runtimes about namespaces that have lost everything or never had anything. To be called when all other
-/// work is done: only messages depend on it. `known` are the pods with a record.
-pub(crate) fn settle_bare(
-    unmatched: &mut [Unmatched],
-    known: &[&PodInfo],
-    runtimes: &runtime::Config,
-) {
-    if unmatched.iter().all(|one| one.finding != Finding::Bare) {
-        return;
-    }
-    // Without an answer the finding stays.
-    if let Ok(answer) = kubelet_endpoint::query(runtimes) {
-        answer.introduce(unmatched.iter_mut().map(|one| &mut one.pod));
-        mark_private(unmatched, known, Some(&answer));
-    }
-}
-
 impl Surveyed {
     /// Where no pod has a usable record: whether that is because nothing is stored for the selection, or because no
     /// record may be used here, being from another machine or boot.
     pub(crate) fn is_refused(&self) -> bool {
         use Reason::{OtherBoot, OtherMachine};
-        let may_not = |one: &Rejected| matches!(one.reason, OtherMachine | OtherBoot);
+        let mut rejected = self.rejected.iter();
         let is_readable = self.damaged.is_empty() && self.damaged_files == 0;
-        is_readable && self.rejected.iter().all(may_not)
+        is_readable && rejected.all(|one| matches!(one.reason, OtherMachine | OtherBoot))
     }
 
     /// Reads also the rest of the pods without a record.
@@ -348,29 +336,29 @@ impl Surveyed {
     }
 
     /// The pods of which nothing can be restored.
-    pub(crate) fn lost_pods(&self) -> Vec<(PodSummary, Lost)> {
-        let rejected = self.rejected.iter().map(|one| one.pod.clone());
-        let damaged = self.damaged.iter().map(|info| PodSummary::bare(info, None));
-        let unusable = rejected.chain(damaged).map(|pod| (pod, Lost::Unusable));
-        let bare = self
-            .unmatched
-            .iter()
-            .filter(|one| one.finding == Finding::Bare);
-        let bare = bare.map(|one| PodSummary::bare(&one.pod.info, Some(&one.pod.netns.path)));
-        unusable
-            .chain(bare.map(|pod| (pod, Lost::NoCheckpoint)))
-            .collect()
+    pub(crate) fn lost_pods(&self) -> Vec<(PodSummary, Unrestorable)> {
+        let mut lost = Vec::new();
+        for one in &self.rejected {
+            lost.push((one.pod.clone(), Unrestorable::Unusable));
+        }
+        for info in &self.damaged {
+            lost.push((PodSummary::bare(info, None), Unrestorable::Unusable));
+        }
+        for Unmatched { pod, finding, .. } in &self.unmatched {
+            if *finding == Finding::Bare {
+                let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));
+                lost.push((summary, Unrestorable::NoCheckpoint));
+            }
+        }
+        lost
     }
 
     /// Everything to report beside the pods that have a record.
     pub(crate) fn all_problems(&self) -> Vec<Problem> {
-        let of_rejected = self.rejected.iter().flat_map(|one| &one.problems);
-        let all = self
-            .problems
-            .iter()
-            .chain(of_rejected)
-            .chain(&self.contested);
-        let of_unmatched = self.unmatched.iter().filter_map(Unmatched::problem);
-        all.cloned().chain(of_unmatched).collect()
+        let mut all = self.problems.clone();
+        all.extend(self.rejected.iter().flat_map(Rejected::problems));
+        all.extend(self.contested.iter().cloned());
+        all.extend(self.unmatched.iter().filter_map(Unmatched::problem));
+        all
     }
 }

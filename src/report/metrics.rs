@@ -7,9 +7,10 @@ use std::fmt::{Display, Write as _};
 
 use jiff::Timestamp;
 
-use super::view::{CheckView, HoldView};
-use super::window::ReportView;
 use crate::model::{Nic, Problem};
+use crate::report::document::CheckView;
+use crate::report::window::hold::HoldView;
+use crate::report::window::view::ReportView;
 
 /// What the metrics have besides the findings of the check.
 #[derive(Debug, Default)]
@@ -250,14 +251,14 @@ impl Text {
 mod tests {
     use super::*;
     use crate::model::State;
-    use crate::report::Verdict;
+    use crate::report::document::CheckStatus;
 
     #[test]
     fn the_text_is_whole() {
         let check = CheckView {
             left_out: 1,
             max_age: std::time::Duration::ZERO,
-            status: Verdict::Critical,
+            status: CheckStatus::Critical,
             oldest_age: Some(90),
             last_success: Some("2026-11-21T21:00:59.5Z".to_owned()),
             pods: [(State::InSync, 2), (State::Degraded, 1)].into(),
@@ -319,7 +320,7 @@ mod tests {
     #[test]
     fn a_check_that_knows_nothing_still_has_its_verdict() {
         let check = CheckView {
-            status: Verdict::Unknown,
+            status: CheckStatus::Unknown,
             ..CheckView::default()
         };
         let text = metrics(&check, &[], &Surroundings::default());

@@ -1,57 +1,50 @@
 //! What commands answer: one document, rendered as JSON or for people, and progress as events. Sentences and tables are
 //! made here and nowhere else.
 
-mod answers;
-mod check;
-mod exit;
-mod explain;
-#[cfg(test)]
-mod fidelity;
+mod answered;
+mod docs;
+mod document;
 mod fleet;
-mod generations;
-mod layout;
-#[cfg(test)]
-mod listed_part;
 mod messages;
 mod metrics;
-mod pods;
+mod page;
 mod problems;
-mod processes;
 mod progress;
-mod prospect;
-mod schema;
-mod show;
-mod status;
-mod steps;
+mod screen;
 mod style;
 mod table;
 mod text;
-mod verdict;
-mod view;
+mod verb;
 mod window;
-mod window_status;
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 pub use crate::model::{Exit, State};
 use crate::model::{Problem, Severity};
-pub(crate) use answers::{check, drift, restore, snapshot, upgrade, verify};
-pub use explain::{codes, explain, list as list_codes};
-pub use fleet::{FleetView, NodeDocument, NodeResult, page as fleet_page};
-pub(crate) use metrics::{OpenWindow, Surroundings, metrics};
-pub use processes::{cannot_enter_host, cannot_start, waits_for_lock};
-pub use progress::{line, listener};
-pub(crate) use prospect::{preview, prospect};
-pub use schema::{DOCUMENTED, schema};
-pub(crate) use show::setting;
-use style::Tone;
-pub use style::{Detail, Form, Style, is_utf8, width};
-pub use view::{
-    CheckView, Document, Extra, GenerationView, HoldView, KeptView, NodeView, PodView, RuntimeView,
-    ShowView, StatusView, Verdict,
+pub use docs::explain::{codes, explain, list as list_codes};
+pub use docs::schema::schema;
+pub use document::{
+    CheckStatus, CheckView, Document, Extra, GenerationView, KeptView, NodeView, PodView,
+    RuntimeView, ShowView, StatusView, Verb,
 };
-pub use window::{Ending, PodCounts, PodOutcome, ReportView, Standing, WindowView, page};
+pub use fleet::page::page as fleet_page;
+pub use fleet::{FleetView, NodeDocument, NodeResult};
+pub(crate) use metrics::{OpenWindow, Surroundings, metrics};
+pub use progress::{cannot_enter_host, cannot_start, line, listener, waits_for_lock};
+use screen::Screen;
+pub use style::{Detail, Form, Style, is_utf8, width};
+pub(crate) use verb::check::check;
+pub(crate) use verb::plan::drift;
+pub(crate) use verb::restore::restore;
+pub(crate) use verb::show::setting;
+pub(crate) use verb::snapshot::snapshot;
+pub(crate) use verb::upgrade::{preview, prospect, upgrade};
+pub(crate) use verb::verify::verify;
+pub use window::hold::HoldView;
+pub use window::outcome::{Ending, PodCounts, PodOutcome};
+pub use window::page::page;
+pub use window::view::{ReportView, Standing, WindowView};
 
 /// Writes the answer to `out` and the problems to `messages`: tables first, then problems, the verdict last.
 ///
@@ -70,9 +63,11 @@ pub fn render(
         }
         return writeln!(out);
     }
-    let body = print(style, out, &body(document, style));
-    let problems = print(style, messages, &problems(document, style));
-    let last = print(style, out, &text::lines(last_line(document, style)));
+    let Screen { body, listed, last } = verb::screen(document, style);
+    let has_last = matches!(style.form, Form::Human | Form::Wide) && style.headers;
+    let body = print(style, out, &body);
+    let problems = print(style, messages, &problems(document, listed, style));
+    let last = print(style, out, &text::lines(last.filter(|_| has_last)));
     body.and(problems).and(last)
 }
 
@@ -82,58 +77,8 @@ fn print(style: Style, out: &mut dyn Write, text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Whether a command could not start and has no result, not even an empty one.
-fn is_refused(document: &Document) -> bool {
-    document.exit != 0 && document.pods.is_empty()
-}
-
-fn body(document: &Document, style: Style) -> String {
-    if style.form == Form::Name {
-        return pods::names(document);
-    }
-    match (&document.extra, document.command) {
-        (Some(Extra::Check(check)), _) if style.form == Form::Plugin => {
-            check::plugin_line(document, check)
-        }
-        (Some(Extra::Check(_)), _) if style.lists_all() => {
-            pods::table(document, style) + &check::findings(document, style)
-        }
-        (Some(Extra::Check(_)), _) => check::findings(document, style),
-        (Some(Extra::Status(view)), _) => text::facts(status::facts(document, view)),
-        (Some(Extra::Show(view)), _) => {
-            let pods = document.pods.iter();
-            text::facts(pods.flat_map(|pod| show::facts(pod, view)).collect())
-        }
-        (Some(Extra::Window(view)), "upgrade") => format!("{}\n", view.id),
-        (Some(Extra::Fleet(view)), _) => fleet::text(view, style),
-        (Some(Extra::Report(view)), "report") => window::report(view, style),
-        (_, "report" | "status") if document.extra.is_none() => String::new(),
-        (_, "plan" | "diff") if !is_refused(document) => steps::plan(document, style),
-        _ if style.is_quiet() => String::new(),
-        (Some(Extra::Report(view)), _) => window::report(view, style),
-        (Some(Extra::Window(view)), command) => {
-            text::facts(window_status::facts(view)) + &window_status::next(command, view)
-        }
-        (Some(Extra::Windows(all)), _) => window::list(all, style),
-        (Some(Extra::Generations(all)), _) => generations::list(all, style),
-        // The course of a window that is not begun.
-        (Some(Extra::DryRun(_)), _) if document.exit == 0 => {
-            prospect(&document.node.steps, &document.pods)
-        }
-        (Some(Extra::DryRun(_)), _) | (None, "upgrade") | (_, "prune") => String::new(),
-        _ if is_refused(document) => String::new(),
-        _ if style.is_verbose() => steps::all(document, style) + &pods::table(document, style),
-        _ => pods::table(document, style),
-    }
-}
-
-/// The problems that are not part of the answer.
-fn problems(document: &Document, style: Style) -> String {
-    let listed: &[Problem] = match &document.extra {
-        Some(Extra::Check(_)) if style.form != Form::Name => return String::new(),
-        Some(Extra::Report(view)) if !style.is_quiet() => &view.window.problems,
-        _ => &[],
-    };
+/// The problems that are not listed on the screen.
+fn problems(document: &Document, listed: &[Problem], style: Style) -> String {
     let least = if style.is_quiet() {
         Severity::Error
     } else {
@@ -141,41 +86,10 @@ fn problems(document: &Document, style: Style) -> String {
     };
     let key = |problem: &Problem| (problem.severity, problem.line(None));
     let listed: BTreeSet<_> = listed.iter().map(key).collect();
-    let is_listed = |problem: &&Problem| problem.severity < least || listed.contains(&key(problem));
     let problems = document
         .problems
         .iter()
-        .filter(|problem| !is_listed(problem));
+        .filter(|problem| problem.severity >= least && !listed.contains(&key(problem)));
     let pods = document.pods.iter().map(|pod| &pod.info);
     problems::text(problems, pods, problems::word, style)
-}
-
-/// The overall result of the answer.
-fn last_line(document: &Document, style: Style) -> Option<String> {
-    if !matches!(style.form, Form::Human | Form::Wide) || !style.headers {
-        return None;
-    }
-    let is_asked_for =
-        |commands: &[&str]| !style.is_quiet() || commands.contains(&document.command);
-    match &document.extra {
-        Some(Extra::Check(check)) => return check::verdict(check, style),
-        Some(Extra::Fleet(view)) => return Some(fleet::verdict(view, style)),
-        Some(Extra::Report(view)) if is_asked_for(&["report"]) => {
-            return Some(window::verdict(view, style));
-        }
-        _ => {}
-    }
-    if is_refused(document) || !is_asked_for(&["plan", "diff"]) {
-        return None;
-    }
-    let (words, tone) = match (&document.extra, document.command) {
-        (Some(Extra::Kept(kept)), "prune") => (generations::removed(kept), Tone::Good),
-        (Some(Extra::Generations(all)), _) => (text::count(all.len(), "generation"), Tone::Good),
-        (Some(Extra::Windows(all)), _) => (text::count(all.len(), "window"), Tone::Good),
-        (None | Some(Extra::Kept(_)), _) if document.command != "upgrade" => {
-            verdict::of_pods(document)
-        }
-        _ => return None,
-    };
-    Some(style.paint(&words, tone))
 }

@@ -4,9 +4,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::style::{Style, Tone};
-use super::text::{MOST, count, escape, join, lines, more, natural};
 use crate::model::{PodId, PodInfo, Problem, Severity};
+use crate::report::style::{Style, Tone};
+use crate::report::text::{MOST, count, escape, join, lines, more, natural};
 
 /// So many pods are named; more are counted.
 pub(super) const FEW: usize = 3;
@@ -121,7 +121,7 @@ fn line(problem: &Problem, mut pods: Vec<&PodId>, titles: &Titles<'_>) -> String
 mod tests {
     use super::*;
     use crate::model::Code;
-    use crate::report::Detail;
+    use crate::report::style::Detail;
 
     fn messages(problems: &[Problem], detail: Detail) -> Vec<String> {
         let style = Style {

@@ -1,5 +1,6 @@
-//! The bar on a terminal that shows progress.
+//! Lines on stderr while a command works, and the bar on a terminal that shows progress.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::Mutex;
@@ -7,9 +8,9 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use super::text::{duration, join};
 use crate::model::IfName;
 use crate::progress::{Listener, Progress, Stage, Wait};
+use crate::report::text::{duration, join};
 
 /// A bar on stderr, where that is wanted, or silence.
 #[must_use]
@@ -34,6 +35,24 @@ pub fn line(text: &str) {
         Some(bar) => bar.suspend(write),
         None => write(),
     }
+}
+
+/// Another netfix has the lock.
+pub fn waits_for_lock(holder: &str) {
+    line(&format!("netfix: waiting for the lock held by {holder}"));
+}
+
+/// A command was not started.
+pub fn cannot_start(program: &OsStr, error: &io::Error) {
+    line(&format!(
+        "netfix: cannot start {}: {error}",
+        program.display()
+    ));
+}
+
+/// The namespaces of process 1 cannot be entered.
+pub fn cannot_enter_host(error: &io::Error) {
+    line(&format!("netfix: cannot enter the host: {error}"));
 }
 
 struct Silent;

@@ -7,6 +7,8 @@ use clap::ValueEnum;
 use jiff::Timestamp;
 use terminal_size::{Width, terminal_size_of};
 
+use crate::model::State;
+
 /// The style of an answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
@@ -73,6 +75,15 @@ pub(super) enum Tone {
 }
 
 impl Tone {
+    /// How good or bad a pod's state is.
+    pub(super) fn of(state: State) -> Self {
+        match state {
+            State::Unknown | State::Stale => Self::Warning,
+            state if state.is_good() => Self::Good,
+            _ => Self::Bad,
+        }
+    }
+
     /// Its class on the HTML page.
     pub(super) fn class(self) -> &'static str {
         match self {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::model::PodInfo;
 pub(super) use crate::model::text::{count, duration, escape, join};
 
 /// The sign for an unknown value.
@@ -61,9 +62,19 @@ pub(super) fn milliseconds(ms: u64) -> String {
     duration(Duration::from_millis(ms))
 }
 
-/// The same of seconds.
+/// A duration of seconds.
 pub(super) fn seconds(seconds: u64) -> String {
     duration(Duration::from_secs(seconds))
+}
+
+/// A round trip, from microseconds.
+pub(super) fn round_trip(us: u64) -> String {
+    duration(Duration::from_micros(us))
+}
+
+/// A duration of milliseconds, or the sign for an unknown value.
+pub(super) fn milliseconds_or_dash(ms: Option<u64>) -> String {
+    or_dash(ms.map(milliseconds))
 }
 
 /// How long ago something was; a moment in the future, after the clock was set back, as it is.
@@ -102,6 +113,11 @@ pub(super) fn natural(a: &str, b: &str) -> Ordering {
         (left, right) = (&left[one.len()..], &right[other.len()..]);
     }
     left.len().cmp(&right.len()).then_with(|| a.cmp(b))
+}
+
+/// The order of pods for people: by namespace and name, then by id.
+pub(super) fn by_name(a: &PodInfo, b: &PodInfo) -> Ordering {
+    natural(&a.title(), &b.title()).then_with(|| natural(a.id.as_str(), b.id.as_str()))
 }
 
 /// The digits, or the one other character, that a text begins with.

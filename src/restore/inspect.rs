@@ -8,7 +8,7 @@ use crate::matching::Selection;
 use crate::model::{Checkpoint, NetState, PodInfo, Problem};
 use crate::plan::{HostLinks, PodVerdict, Step};
 use crate::records::matched::Matched;
-use crate::records::rejected::Reason;
+use crate::records::rejected::{Reason, Rejected};
 use crate::records::stored::Stored;
 use crate::records::survey::{Surveyed, survey};
 use crate::refusal::Refusal;
@@ -32,7 +32,7 @@ pub(crate) struct Inspected {
 pub(crate) fn inspect(
     info: &PodInfo,
     checkpoint: &Checkpoint,
-    config: &runtime::Config,
+    config: &runtime::RuntimeConfig,
     store: &Store,
 ) -> Inspected {
     match survey_one(info, checkpoint, config, store) {
@@ -47,7 +47,7 @@ pub(crate) fn inspect(
 fn survey_one(
     info: &PodInfo,
     checkpoint: &Checkpoint,
-    config: &runtime::Config,
+    config: &runtime::RuntimeConfig,
     store: &Store,
 ) -> Result<Surveyed, Refusal> {
     let selection = Selection::everything();
@@ -64,15 +64,15 @@ fn survey_one(
 
 fn inspect_surveyed(mut surveyed: Surveyed) -> Inspected {
     let mut problems = std::mem::take(&mut surveyed.problems);
-    let of_rejected = surveyed.rejected.iter_mut();
-    problems.extend(of_rejected.flat_map(|one| std::mem::take(&mut one.problems)));
+    problems.extend(surveyed.rejected.iter().flat_map(Rejected::problems));
     problems.append(&mut surveyed.contested);
     let Some(id) = surveyed.matched.first().map(|one| one.info.id.clone()) else {
         use Reason::{NetnsGone, OtherBoot, PodReplaced};
-        let is_gone = |reason| matches!(reason, NetnsGone | OtherBoot | PodReplaced);
-        let mut reasons = surveyed.rejected.iter().map(|one| one.reason);
+        let mut rejected = surveyed.rejected.iter();
+        let is_gone =
+            rejected.any(|one| matches!(one.reason, NetnsGone(_) | OtherBoot | PodReplaced(_)));
         return Inspected {
-            runs: reasons.any(is_gone).then_some(false),
+            runs: is_gone.then_some(false),
             problems,
             ..Inspected::default()
         };
@@ -100,15 +100,15 @@ fn inspect_surveyed(mut surveyed: Surveyed) -> Inspected {
 
 /// The settings that a restore would write if the pod had no link at all; none where they cannot be read.
 fn settings(matched: &mut Matched, links: &HostLinks) -> Vec<Step> {
-    let read = |pod: &mut Pod| state::new_link_settings(pod.socket()?);
     let pods = std::slice::from_mut(&mut matched.pod);
-    let Some(Ok(Ok(new_link))) = visit(pods, read).pop() else {
+    let mut read = visit(pods, |pod: &mut Pod| {
+        state::new_link_settings(pod.socket()?)
+    });
+    let Some(Ok(Ok(new_link))) = read.pop() else {
         return Vec::new();
     };
     let nothing = NetState::default();
-    let steps = matched.plan(&nothing, Some(&new_link), links, &[]).steps;
-    let settings = steps.into_iter();
-    settings
-        .filter(|step| matches!(step, Step::Sysctl { .. }))
-        .collect()
+    let mut steps = matched.plan(&nothing, Some(&new_link), links, &[]).steps;
+    steps.retain(|step| matches!(step, Step::Sysctl { .. }));
+    steps
 }

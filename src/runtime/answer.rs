@@ -22,7 +22,7 @@ pub enum Which {
 
 /// Which runtimes to query, and for what.
 #[derive(Debug, Clone)]
-pub struct Config {
+pub struct RuntimeConfig {
     pub which: Which,
     /// A socket instead of the usual ones.
     pub endpoint: Option<PathBuf>,
@@ -30,7 +30,7 @@ pub struct Config {
     pub containers: bool,
 }
 
-impl Config {
+impl RuntimeConfig {
     /// Whether the usual sockets are queried, and not one that the user named.
     pub(crate) fn uses_usual_sockets(&self) -> bool {
         self.which != Which::None && self.endpoint.is_none()
@@ -96,7 +96,7 @@ pub struct Queried {
     pub sandboxes: usize,
 }
 
-impl Answer {
+impl RuntimeAnswer {
     /// A socket of a runtime that listed its pods.
     pub(crate) fn answering(&self) -> Option<&Path> {
         let mut queried = self.queried.iter();
@@ -107,7 +107,7 @@ impl Answer {
 
 /// The answers of all runtimes.
 #[derive(Debug, Clone, Default)]
-pub struct Answer {
+pub struct RuntimeAnswer {
     pub queried: Vec<Queried>,
     /// Sockets on which no process listens, each with the error. Another runtime answered, and kubelet is not configured
     /// for these.

@@ -1,9 +1,12 @@
 //! The body of a runtime's answer, of bounded size.
 
+use std::error::Error;
+
 use http_body_util::{BodyExt, Collected, Limited};
 use hyper::body::{Bytes, Incoming};
 
-use super::http::Failed;
+/// Any failure between the socket and the body.
+pub(super) type Failed = Box<dyn Error + Send + Sync>;
 
 /// The largest body that is read, in bytes: kubelet's limit for a message of CRI, and the message's prefix.
 const MAX_BODY: usize = (16 << 20) + 5;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 
-use super::Sandbox;
+use super::answer::Sandbox;
 
 /// How long a runtime that has identified itself may be silent. One under load answers late, and one after the other.
 const SILENCE: Duration = Duration::from_secs(8);
@@ -30,7 +30,7 @@ pub(super) struct Listing {
 
 /// Why a runtime did not answer.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum RuntimeFailure {
     /// The connection failed, with the reason.
     NotThere(String),
     /// It answers but does not offer the service.
@@ -39,7 +39,7 @@ pub(super) enum Failure {
     Failed(String),
 }
 
-impl Failure {
+impl RuntimeFailure {
     /// A failed call.
     pub fn of(call: &str, why: impl Display) -> Self {
         Self::Failed(format!("{call}: {why}"))
@@ -51,10 +51,10 @@ pub(super) async fn before<T>(
     until: Instant,
     call: &str,
     answer: impl Future<Output = T>,
-) -> Result<T, Failure> {
+) -> Result<T, RuntimeFailure> {
     tokio::time::timeout_at(until.into(), answer)
         .await
-        .map_err(|_| Failure::of(call, "no answer"))
+        .map_err(|_| RuntimeFailure::of(call, "no answer"))
 }
 
 /// The time limit of a runtime's list of pods: it continues for as long as answers come.
@@ -75,7 +75,11 @@ impl Patience {
     }
 
     /// Waits for an answer while others come.
-    pub async fn wait<T>(&self, call: &str, answer: impl Future<Output = T>) -> Result<T, Failure> {
+    pub async fn wait<T>(
+        &self,
+        call: &str,
+        answer: impl Future<Output = T>,
+    ) -> Result<T, RuntimeFailure> {
         let mut answer = pin!(answer);
         loop {
             let since = self.answered.get();

@@ -10,10 +10,10 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use prost::Message;
 use serde_json::Value;
 
-use super::Sandbox;
-use super::call::{AT_ONCE, Failure, Listing, Patience, before};
+use super::answer::Sandbox;
+use super::call::{AT_ONCE, Listing, Patience, RuntimeFailure, before};
 use super::cri_api as api;
-use super::grpc::{Channel, NOT_FOUND, Refused, UNIMPLEMENTED};
+use super::grpc::{Channel, GrpcError, NOT_FOUND, UNIMPLEMENTED};
 use super::names::{non_empty, plain};
 use crate::model::window::Container;
 
@@ -27,17 +27,18 @@ const SERVICES: [&str; 2] = [
 
 /// A runtime that has answered with its version.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct CriClient {
     channel: Channel,
     service: &'static str,
     version: String,
 }
 
-impl Client {
+impl CriClient {
     /// Connects and calls `Version`.
-    pub async fn greet(socket: &str, until: Instant) -> Result<Self, Failure> {
-        let channel = before(until, "connecting", Channel::connect(socket)).await?;
-        let channel = channel.map_err(Failure::NotThere)?;
+    pub async fn greet(socket: &str, until: Instant) -> Result<Self, RuntimeFailure> {
+        let channel = before(until, "connecting", Channel::connect(socket))
+            .await?
+            .map_err(RuntimeFailure::NotThere)?;
         let step = "Version";
         for service in SERVICES {
             let mut client = Self {
@@ -55,15 +56,15 @@ impl Client {
                     client.version = plain(&format!("{runtime_name} {runtime_version}"));
                     return Ok(client);
                 }
-                Err(Refused::Status(UNIMPLEMENTED, _)) => {}
-                Err(refused) => return Err(Failure::of(step, refused)),
+                Err(GrpcError::Status(UNIMPLEMENTED, _)) => {}
+                Err(refused) => return Err(RuntimeFailure::of(step, refused)),
             }
         }
-        Err(Failure::NotOffered)
+        Err(RuntimeFailure::NotOffered)
     }
 
     /// Lists every running sandbox, and their running containers where `containers` is set.
-    pub async fn list_sandboxes(self, containers: bool) -> Result<Listing, Failure> {
+    pub async fn list_sandboxes(self, containers: bool) -> Result<Listing, RuntimeFailure> {
         let patience = &Patience::new();
         let state = Some(api::PodSandboxStateValue {
             state: api::SANDBOX_READY,
@@ -99,7 +100,7 @@ impl Client {
     async fn containers(
         &self,
         patience: &Patience,
-    ) -> Result<BTreeMap<String, Vec<Container>>, Failure> {
+    ) -> Result<BTreeMap<String, Vec<Container>>, RuntimeFailure> {
         let request = api::ListContainersRequest {};
         let listed: api::ListContainersResponse =
             self.list(patience, "ListContainers", request).await?;
@@ -125,29 +126,33 @@ impl Client {
     }
 
     /// One sandbox; `None` if it ended after the list or uses the host's namespace.
-    async fn sandbox(&self, patience: &Patience, id: String) -> Result<Option<Sandbox>, Failure> {
+    async fn sandbox(
+        &self,
+        patience: &Patience,
+        id: String,
+    ) -> Result<Option<Sandbox>, RuntimeFailure> {
         let step = format!("PodSandboxStatus {}", plain(&id));
         let request = api::PodSandboxStatusRequest {
             pod_sandbox_id: id.clone(),
             verbose: true,
         };
-        let answer: Result<api::PodSandboxStatusResponse, Refused> = self
+        let answer: Result<api::PodSandboxStatusResponse, GrpcError> = self
             .call(patience, &step, "PodSandboxStatus", request)
             .await?;
         match answer {
             Ok(response) if !id.is_empty() => {
                 let status = response
                     .status
-                    .ok_or_else(|| Failure::of(&step, "no status in the answer"))?;
+                    .ok_or_else(|| RuntimeFailure::of(&step, "no status in the answer"))?;
                 Ok(described(
                     id,
                     status,
                     response.info.get("info").map_or("", String::as_str),
                 ))
             }
-            Ok(_) => Err(Failure::of(&step, "it was listed without an id")),
-            Err(Refused::Status(NOT_FOUND, _)) => Ok(None),
-            Err(refused) => Err(Failure::of(&step, refused)),
+            Ok(_) => Err(RuntimeFailure::of(&step, "it was listed without an id")),
+            Err(GrpcError::Status(NOT_FOUND, _)) => Ok(None),
+            Err(refused) => Err(RuntimeFailure::of(&step, refused)),
         }
     }
 
@@ -156,9 +161,9 @@ impl Client {
         patience: &Patience,
         method: &str,
         request: impl Message,
-    ) -> Result<A, Failure> {
+    ) -> Result<A, RuntimeFailure> {
         let answer = self.call(patience, method, method, request).await?;
-        answer.map_err(|refused| Failure::of(method, refused))
+        answer.map_err(|refused| RuntimeFailure::of(method, refused))
     }
 
     async fn call<A: Message + Default>(
@@ -167,7 +172,7 @@ impl Client {
         step: &str,
         method: &str,
         request: impl Message,
-    ) -> Result<Result<A, Refused>, Failure> {
+    ) -> Result<Result<A, GrpcError>, RuntimeFailure> {
         let path = format!("/{}/{method}", self.service);
         patience
             .wait(step, self.channel.unary(&path, &request))
@@ -179,11 +184,14 @@ impl Client {
 /// runtime was given.
 fn process_and_netns(info: &Value) -> (Option<u32>, Option<PathBuf>) {
     let pid = info["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
-    let namespaces = info["runtimeSpec"]["linux"]["namespaces"].as_array();
-    let mut namespaces = namespaces.into_iter().flatten();
-    let network = namespaces.find(|namespace| namespace["type"] == "network");
-    let path = network.and_then(|network| network["path"].as_str());
-    let path = path.map(PathBuf::from).filter(|path| path.is_absolute());
+    let path = info["runtimeSpec"]["linux"]["namespaces"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|namespace| namespace["type"] == "network")
+        .and_then(|network| network["path"].as_str())
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute());
     (pid.filter(|pid| *pid != 0), path)
 }
 

@@ -122,11 +122,11 @@ pub(super) struct ListContainersRequest {}
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ListContainersResponse {
     #[prost(message, repeated, tag = "1")]
-    pub containers: Vec<Container>,
+    pub containers: Vec<CriContainer>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Container {
+pub(super) struct CriContainer {
     #[prost(string, tag = "1")]
     pub id: String,
     #[prost(string, tag = "2")]

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use super::Sandbox;
-use super::call::{AT_ONCE, Failure, Listing, Patience, before, cause};
-use super::docker_api::{self as api, Inspected, Labels, Listed};
+use super::answer::Sandbox;
+use super::call::{AT_ONCE, Listing, Patience, RuntimeFailure, before, cause};
+use super::docker_api::{self as api, InspectedContainer, ListedContainer};
 use super::names::{KubeName, non_empty, plain};
 use crate::model::window::Container;
 
@@ -28,18 +28,19 @@ const RESTARTS: &str = "annotation.io.kubernetes.container.restartCount";
 
 /// A runtime that has answered with its name.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct DockerClient {
     socket: String,
     kind: &'static str,
     version: String,
 }
 
-impl Client {
+impl DockerClient {
     /// Connects and queries the engine's name.
-    pub async fn greet(socket: &str, until: Instant) -> Result<Self, Failure> {
+    pub async fn greet(socket: &str, until: Instant) -> Result<Self, RuntimeFailure> {
         let step = "GET /_ping";
-        let product = before(until, step, api::product(socket)).await?;
-        let product = product.map_err(|error| Failure::of(step, cause(error.as_ref())))?;
+        let product = before(until, step, api::product(socket))
+            .await?
+            .map_err(|error| RuntimeFailure::of(step, cause(error.as_ref())))?;
         let kind = if product.name.eq_ignore_ascii_case(LIBPOD) {
             PODMAN
         } else {
@@ -53,16 +54,15 @@ impl Client {
     }
 
     /// Lists every running container that owns a network namespace, and its pod's containers where `containers` is set.
-    pub async fn list_sandboxes(self, containers: bool) -> Result<Listing, Failure> {
+    pub async fn list_sandboxes(self, containers: bool) -> Result<Listing, RuntimeFailure> {
         let patience = &Patience::new();
         let step = "GET /containers/json";
-        let listed = patience.wait(step, api::list(&self.socket)).await?;
-        let listed = listed.map_err(|error| Failure::of(step, cause(error.as_ref())))?;
-        let is_application =
-            |labels: &Labels| labels.get(TYPE).is_some_and(|kind| kind == APPLICATION);
-        let (of_pods, others): (Vec<_>, Vec<_>) = listed
+        let (of_pods, others): (Vec<_>, Vec<_>) = patience
+            .wait(step, api::list(&self.socket))
+            .await?
+            .map_err(|error| RuntimeFailure::of(step, cause(error.as_ref())))?
             .into_iter()
-            .partition(|container| container.labels.as_ref().is_some_and(is_application));
+            .partition(|container| container.has_type(APPLICATION));
         let others = others
             .into_iter()
             .map(|container| container.id.unwrap_or_default());
@@ -91,21 +91,34 @@ impl Client {
     }
 
     /// One container; `None` if it ended after the list or owns no network namespace.
-    async fn container(&self, patience: &Patience, id: String) -> Result<Option<Sandbox>, Failure> {
+    async fn container(
+        &self,
+        patience: &Patience,
+        id: String,
+    ) -> Result<Option<Sandbox>, RuntimeFailure> {
         let step = format!("GET /containers/{}/json", plain(&id));
         if id.is_empty() {
-            return Err(Failure::of(&step, "it was listed without an id"));
+            return Err(RuntimeFailure::of(&step, "it was listed without an id"));
         }
         let container = patience
             .wait(&step, api::inspect(&self.socket, &id))
             .await?;
-        let container = container.map_err(|error| Failure::of(&step, cause(error.as_ref())))?;
+        let container =
+            container.map_err(|error| RuntimeFailure::of(&step, cause(error.as_ref())))?;
         Ok(container.and_then(|container| described(id, container, self.kind)))
     }
 }
 
+impl ListedContainer {
+    /// Whether it has this type by dockershim's label.
+    fn has_type(&self, wanted: &str) -> bool {
+        let labels = self.labels.as_ref();
+        labels.and_then(|labels| labels.get(TYPE).map(String::as_str)) == Some(wanted)
+    }
+}
+
 /// A container of a pod, and the id of its sandbox.
-pub(super) fn of_sandbox(container: Listed) -> Option<(String, Container)> {
+pub(super) fn of_sandbox(container: ListedContainer) -> Option<(String, Container)> {
     let labels = container.labels.unwrap_or_default();
     let restarts = labels.get(RESTARTS).and_then(|count| count.parse().ok());
     let name = labels
@@ -122,7 +135,11 @@ pub(super) fn of_sandbox(container: Listed) -> Option<(String, Container)> {
     ))
 }
 
-pub(super) fn described(id: String, container: Inspected, kind: &'static str) -> Option<Sandbox> {
+pub(super) fn described(
+    id: String,
+    container: InspectedContainer,
+    kind: &'static str,
+) -> Option<Sandbox> {
     let state = container.state.unwrap_or_default();
     let is = |flag: Option<bool>| flag == Some(true);
     let mode = container
@@ -190,18 +207,18 @@ pub(super) fn described(id: String, container: Inspected, kind: &'static str) ->
 
 #[cfg(test)]
 mod tests {
-    use super::super::docker_api::{ContainerConfig, HostConfig, State};
+    use super::super::docker_api::{ContainerConfig, ContainerState, HostConfig};
 
     use super::*;
 
-    fn container(name: &str, mode: &str, labels: &[(&str, &str)]) -> Inspected {
+    fn container(name: &str, mode: &str, labels: &[(&str, &str)]) -> InspectedContainer {
         let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
-        Inspected {
+        InspectedContainer {
             name: Some(format!("/{name}")),
-            state: Some(State {
+            state: Some(ContainerState {
                 running: Some(true),
                 pid: Some(4711),
-                ..State::default()
+                ..ContainerState::default()
             }),
             host_config: Some(HostConfig {
                 network_mode: Some(mode.to_owned()),
@@ -209,11 +226,11 @@ mod tests {
             config: Some(ContainerConfig {
                 labels: Some(labels.iter().map(own).collect()),
             }),
-            ..Inspected::default()
+            ..InspectedContainer::default()
         }
     }
 
-    fn names(container: Inspected) -> Option<[String; 3]> {
+    fn names(container: InspectedContainer) -> Option<[String; 3]> {
         let sandbox = described("0123".to_owned(), container, DOCKER)?;
         Some(
             [sandbox.namespace, sandbox.name, sandbox.uid]
@@ -283,10 +300,10 @@ mod tests {
     #[test]
     fn a_container_that_does_not_run_is_none() {
         let mut ended = container("web", "bridge", &[]);
-        ended.state = Some(State {
+        ended.state = Some(ContainerState {
             running: Some(false),
             pid: Some(0),
-            ..State::default()
+            ..ContainerState::default()
         });
         assert_eq!(names(ended), None);
     }

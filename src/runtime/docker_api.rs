@@ -10,7 +10,8 @@ use hyper::{Response, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::http::{Failed, get};
+use super::body::Failed;
+use super::http::get;
 
 /// `{"status":["running","paused"]}`: podman leaves out paused containers unless a request names them.
 const LIST: &str =
@@ -29,7 +30,7 @@ pub(super) struct Product {
 /// One container of the list.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Listed {
+pub(super) struct ListedContainer {
     pub id: Option<String>,
     pub labels: Option<Labels>,
 }
@@ -37,9 +38,9 @@ pub(super) struct Listed {
 /// One container in full.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Inspected {
+pub(super) struct InspectedContainer {
     pub name: Option<String>,
-    pub state: Option<State>,
+    pub state: Option<ContainerState>,
     pub host_config: Option<HostConfig>,
     pub config: Option<ContainerConfig>,
     pub network_settings: Option<NetworkSettings>,
@@ -48,7 +49,7 @@ pub(super) struct Inspected {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct State {
+pub(super) struct ContainerState {
     pub running: Option<bool>,
     pub paused: Option<bool>,
     pub restarting: Option<bool>,
@@ -86,12 +87,12 @@ pub(super) async fn product(socket: &str) -> Result<Product, Failed> {
 }
 
 /// Every running or paused container.
-pub(super) async fn list(socket: &str) -> Result<Vec<Listed>, Failed> {
+pub(super) async fn list(socket: &str) -> Result<Vec<ListedContainer>, Failed> {
     parsed(&get(socket, LIST).await?)
 }
 
 /// One container; `None` if the engine has no container with that id.
-pub(super) async fn inspect(socket: &str, id: &str) -> Result<Option<Inspected>, Failed> {
+pub(super) async fn inspect(socket: &str, id: &str) -> Result<Option<InspectedContainer>, Failed> {
     let response = get(socket, &format!("/containers/{id}/json")).await?;
     if response.status() == StatusCode::NOT_FOUND {
         return Ok(None);
@@ -109,13 +110,13 @@ fn parsed<T: DeserializeOwned>(response: &Response<impl AsRef<[u8]>>) -> Result<
 /// The status of an answer that is not 200, and its message where it has one.
 fn refused(response: &Response<impl AsRef<[u8]>>) -> Failed {
     #[derive(Deserialize)]
-    struct Refused {
+    struct ErrorBody {
         message: String,
     }
     let status = response.status();
-    let refused: Result<Refused, _> = serde_json::from_slice(response.body().as_ref());
+    let refused: Result<ErrorBody, _> = serde_json::from_slice(response.body().as_ref());
     match refused {
-        Ok(Refused { message }) => format!("HTTP {status}: {message}").into(),
+        Ok(ErrorBody { message }) => format!("HTTP {status}: {message}").into(),
         Err(_) => format!("HTTP {status}").into(),
     }
 }
@@ -163,11 +164,11 @@ mod tests {
     #[test]
     fn podmans_null_is_an_absent_field() {
         let body = r#"[{"Id": "0123", "Labels": null, "Names": ["web"], "Created": 1}]"#;
-        let listed: Vec<Listed> = parsed(&Response::new(body)).unwrap();
+        let listed: Vec<ListedContainer> = parsed(&Response::new(body)).unwrap();
         assert_eq!(listed[0].id.as_deref(), Some("0123"));
         assert_eq!(listed[0].labels, None);
         let body = r#"{"Id": "0123", "State": {"Running": true, "Pid": 0}, "HostConfig": null}"#;
-        let inspected: Inspected = parsed(&Response::new(body)).unwrap();
+        let inspected: InspectedContainer = parsed(&Response::new(body)).unwrap();
         assert_eq!(inspected.state.unwrap().running, Some(true));
     }
 
@@ -175,7 +176,9 @@ mod tests {
     fn an_error_has_its_status_and_the_engines_message() {
         let answer = |body: &'static str| {
             let response = Response::builder().status(500).body(body).unwrap();
-            parsed::<Inspected>(&response).unwrap_err().to_string()
+            parsed::<InspectedContainer>(&response)
+                .unwrap_err()
+                .to_string()
         };
         assert_eq!(
             answer(r#"{"message": "out of order"}"#),

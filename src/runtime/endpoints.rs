@@ -6,7 +6,7 @@ use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{Config, Configured, Which};
+use super::answer::{Configured, RuntimeConfig, Which};
 use crate::model::Problem;
 use crate::model::problem::InventoryCause;
 
@@ -40,8 +40,8 @@ const CRI: [&str; 6] = [
 const DOCKER: [&str; 2] = ["/run/docker.sock", "/run/podman/podman.sock"];
 
 /// The sockets to query, each once, the configured one first. Fails when the user names a kind of runtime of which no socket exists.
-pub(super) fn to_ask(
-    config: &Config,
+pub(super) fn to_query(
+    config: &RuntimeConfig,
     configured: Option<&Configured>,
 ) -> Result<Vec<Endpoint>, Problem> {
     let wanted = config.which;
@@ -76,10 +76,10 @@ pub(super) fn to_ask(
 fn put_first(configured: &Configured, wanted: Which, endpoints: &mut Vec<Endpoint>) {
     let file = |path: &Path| fs::metadata(path).map(|meta| (meta.dev(), meta.ino())).ok();
     let own = file(&configured.path);
-    let is_it = |endpoint: &Endpoint| {
+    let known = endpoints.iter().position(|endpoint| {
         endpoint.path == configured.path || (own.is_some() && file(&endpoint.path) == own)
-    };
-    let endpoint = match endpoints.iter().position(is_it) {
+    });
+    let endpoint = match known {
         Some(at) => endpoints.remove(at),
         None if wanted == Which::Docker || !(own.is_some() || configured.is_certain) => return,
         None => Endpoint {
@@ -130,8 +130,8 @@ fn usual(wanted: Which) -> Vec<Endpoint> {
 mod tests {
     use super::*;
 
-    fn config(which: Which, endpoint: Option<&str>) -> Config {
-        Config {
+    fn config(which: Which, endpoint: Option<&str>) -> RuntimeConfig {
+        RuntimeConfig {
             which,
             endpoint: endpoint.map(PathBuf::from),
             containers: false,
@@ -141,7 +141,10 @@ mod tests {
     #[test]
     fn runtime_none_queries_no_socket() {
         for endpoint in [None, Some("/run/containerd/containerd.sock")] {
-            assert_eq!(to_ask(&config(Which::None, endpoint), None), Ok(Vec::new()));
+            assert_eq!(
+                to_query(&config(Which::None, endpoint), None),
+                Ok(Vec::new())
+            );
         }
     }
 
@@ -160,7 +163,7 @@ mod tests {
                 configured: false,
             };
             assert_eq!(
-                to_ask(&config(which, Some("/nowhere/my.sock")), None),
+                to_query(&config(which, Some("/nowhere/my.sock")), None),
                 Ok(vec![named])
             );
         }
@@ -173,7 +176,7 @@ mod tests {
                 path: PathBuf::from("/nowhere/my.sock"),
                 is_certain,
             };
-            let endpoints = to_ask(&config(Which::Auto, None), Some(&configured)).unwrap();
+            let endpoints = to_query(&config(Which::Auto, None), Some(&configured)).unwrap();
             let first = endpoints.into_iter().next();
             first.filter(|first| first.configured && first.path == configured.path)
         };

@@ -22,7 +22,7 @@ pub(crate) fn cri(body: &[u8]) {
 
 /// The body of any answer of a Docker engine.
 pub(crate) fn docker(body: &[u8]) {
-    let listed: Result<Vec<docker_api::Listed>, _> = serde_json::from_slice(body);
+    let listed: Result<Vec<docker_api::ListedContainer>, _> = serde_json::from_slice(body);
     for container in listed.into_iter().flatten() {
         let _ = docker::of_sandbox(container);
     }

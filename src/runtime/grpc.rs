@@ -49,14 +49,14 @@ pub(super) const UNIMPLEMENTED: usize = 12;
 
 /// Why a call has no answer.
 #[derive(Debug)]
-pub(super) enum Refused {
+pub(super) enum GrpcError {
     /// The server's status, an index of [`CODES`], and its message.
     Status(usize, String),
     /// The errno or error of the connection, or an answer that is not gRPC.
     Broken(String),
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for GrpcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Status(code, message) => {
@@ -68,7 +68,7 @@ impl fmt::Display for Refused {
     }
 }
 
-impl Refused {
+impl GrpcError {
     fn by(error: &(dyn Error + 'static)) -> Self {
         Self::Broken(cause(error))
     }
@@ -97,32 +97,35 @@ impl Channel {
         &self,
         path: &str,
         question: &impl Message,
-    ) -> Result<A, Refused> {
+    ) -> Result<A, GrpcError> {
         let request = Request::post(format!("http://localhost{path}"))
             .header(CONTENT_TYPE, "application/grpc")
             .header(TE, "trailers")
             .body(Full::new(framed(question)))
-            .map_err(|error| Refused::by(&error))?;
+            .map_err(|error| GrpcError::by(&error))?;
         let mut sender = self.0.clone();
-        sender.ready().await.map_err(|error| Refused::by(&error))?;
+        sender
+            .ready()
+            .await
+            .map_err(|error| GrpcError::by(&error))?;
         let response = sender.send_request(request).await;
-        answer(response.map_err(|error| Refused::by(&error))?).await
+        answer(response.map_err(|error| GrpcError::by(&error))?).await
     }
 }
 
-async fn answer<A: Message + Default>(response: Response<Incoming>) -> Result<A, Refused> {
+async fn answer<A: Message + Default>(response: Response<Incoming>) -> Result<A, GrpcError> {
     if response.status() != StatusCode::OK {
-        return Err(Refused::Broken(format!("HTTP {}", response.status())));
+        return Err(GrpcError::Broken(format!("HTTP {}", response.status())));
     }
     let (head, body) = response.into_parts();
     let body = bounded(body).await;
-    let body = body.map_err(|error| Refused::by(error.as_ref()))?;
+    let body = body.map_err(|error| GrpcError::by(error.as_ref()))?;
     // A call that fails at once has its status in the head and no trailers.
     check(body.trailers().unwrap_or(&head.headers))?;
     unframed(&body.to_bytes())
 }
 
-fn check(headers: &HeaderMap) -> Result<(), Refused> {
+fn check(headers: &HeaderMap) -> Result<(), GrpcError> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     match text("grpc-status").and_then(|status| status.parse().ok()) {
         Some(OK) => Ok(()),
@@ -130,9 +133,11 @@ fn check(headers: &HeaderMap) -> Result<(), Refused> {
             // Some bytes are written as `%41`.
             let message = percent_decode_str(text("grpc-message").unwrap_or_default());
             let message = message.decode_utf8_lossy().into_owned();
-            Err(Refused::Status(status, message))
+            Err(GrpcError::Status(status, message))
         }
-        None => Err(Refused::Broken("the answer has no grpc-status".to_owned())),
+        None => Err(GrpcError::Broken(
+            "the answer has no grpc-status".to_owned(),
+        )),
     }
 }
 
@@ -146,8 +151,8 @@ fn framed(message: &impl Message) -> Bytes {
 }
 
 /// The one message of a body.
-pub(super) fn unframed<A: Message + Default>(body: &[u8]) -> Result<A, Refused> {
-    let broken = |why: &str| Refused::Broken(format!("the answer is no gRPC message: {why}"));
+pub(super) fn unframed<A: Message + Default>(body: &[u8]) -> Result<A, GrpcError> {
+    let broken = |why: &str| GrpcError::Broken(format!("the answer is no gRPC message: {why}"));
     let Some(([compressed, length @ ..], message)) = body.split_first_chunk::<PREFIX>() else {
         return Err(broken("it is empty"));
     };

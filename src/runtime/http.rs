@@ -1,6 +1,5 @@
 //! One GET of a Unix socket, for Docker's API.
 
-use std::error::Error;
 use std::pin::pin;
 
 use futures_util::future::{Either, select};
@@ -12,10 +11,7 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
 
-use super::body::bounded;
-
-/// Any failure between the socket and the body.
-pub(super) type Failed = Box<dyn Error + Send + Sync>;
+use super::body::{Failed, bounded};
 
 /// Requests `target` on a connection of its own. An HTTP status is no error, a body that is too large is.
 pub(super) async fn get(socket: &str, target: &str) -> Result<Response<Bytes>, Failed> {

@@ -16,5 +16,5 @@ pub(crate) mod names;
 mod query;
 
 pub(crate) use answer::Configured;
-pub use answer::{Answer, Config, Queried, Sandbox, Which};
+pub use answer::{Queried, RuntimeAnswer, RuntimeConfig, Sandbox, Which};
 pub(crate) use query::{query, refusal};

@@ -10,10 +10,12 @@ use futures_util::future::join_all;
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect};
 
-use super::call::{Failure, Listing, cause};
+use super::answer::{Configured, Queried, RuntimeAnswer, RuntimeConfig, Sandbox, Which};
+use super::call::{Listing, RuntimeFailure, cause};
+use super::cri::CriClient;
+use super::docker::DockerClient;
 use super::endpoints::{self, Endpoint};
 use super::names::plain;
-use super::{Answer, Config, Configured, Queried, Sandbox, Which, cri, docker};
 use crate::model::Problem;
 use crate::model::problem::InventoryCause;
 
@@ -27,33 +29,33 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Queries every runtime that is there, the configured one first. The errors are all that are there and could not be
 /// queried (`runtime-unreachable`).
 pub(crate) fn query(
-    config: &Config,
+    config: &RuntimeConfig,
     configured: Option<&Configured>,
-) -> Result<Answer, Vec<Problem>> {
+) -> Result<RuntimeAnswer, Vec<Problem>> {
     let until = Instant::now() + LIMIT;
-    let endpoints = endpoints::to_ask(config, configured).map_err(|problem| vec![problem])?;
+    let endpoints = endpoints::to_query(config, configured).map_err(|problem| vec![problem])?;
     if endpoints.is_empty() {
-        return Ok(Answer::default());
+        return Ok(RuntimeAnswer::default());
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build();
-    let runtime = runtime.map_err(|error| {
-        let error = error.to_string();
-        vec![InventoryCause::ClientFailed { error }.error("")]
-    })?;
+        .build()
+        .map_err(|error| {
+            let error = error.to_string();
+            vec![InventoryCause::ClientFailed { error }.error("")]
+        })?;
     let is_only = endpoints.len() == 1;
     let listing = runtime.block_on(join_all(endpoints.iter().map(|endpoint| {
         let is_needed = is_only || !endpoint.is_optional();
         persist(endpoint, is_needed, config.containers, until)
     })));
-    let mut answer = Answer::default();
+    let mut answer = RuntimeAnswer::default();
     let mut failed = Vec::new();
     for (endpoint, listing) in endpoints.into_iter().zip(listing) {
         match listing {
             Ok(listing) => answer.take(endpoint, listing),
             // Docker's packages install a containerd without CRI.
-            Err(Failure::NotOffered) if !endpoint.named && config.which == Which::Auto => {
+            Err(RuntimeFailure::NotOffered) if !endpoint.named && config.which == Which::Auto => {
                 answer.queried.push(Queried {
                     endpoint: endpoint.path,
                     kind: None,
@@ -65,20 +67,20 @@ pub(crate) fn query(
         }
     }
     let other = answer.answering();
-    let is_left_over = |(endpoint, failure): &(Endpoint, Failure)| {
+    let are_left_over = failed.iter().all(|(endpoint, failure)| {
         other.is_some() && endpoint.is_optional() && is_not_listening(&endpoint.path, failure)
-    };
-    if failed.iter().all(is_left_over) {
-        let refused = failed.into_iter();
-        answer.refused = refused
-            .map(|(endpoint, failure)| (endpoint.path, plain(&words(&failure))))
-            .collect();
-        return Ok(answer);
+    });
+    if !are_left_over {
+        return Err(failed
+            .iter()
+            .map(|(endpoint, failure)| unreachable(endpoint, failure, other))
+            .collect());
     }
-    let failed = failed.iter();
-    Err(failed
-        .map(|(endpoint, failure)| unreachable(endpoint, failure, other))
-        .collect())
+    answer.refused = failed
+        .into_iter()
+        .map(|(endpoint, failure)| (endpoint.path, plain(&words(&failure))))
+        .collect();
+    Ok(answer)
 }
 
 /// Queries one runtime, and repeats a failed query until the limit. An attempt that the limit cuts short has less
@@ -88,13 +90,14 @@ async fn persist(
     is_needed: bool,
     containers: bool,
     until: Instant,
-) -> Result<Listing, Failure> {
+) -> Result<Listing, RuntimeFailure> {
     let mut before = None;
     loop {
         let settled = attempt(endpoint, containers, until).await;
-        let is_left_over = |failure| !is_needed && is_not_listening(&endpoint.path, failure);
         let may_pass = match &settled {
-            Err(failure @ (Failure::NotThere(_) | Failure::Failed(_))) => !is_left_over(failure),
+            Err(failure @ (RuntimeFailure::NotThere(_) | RuntimeFailure::Failed(_))) => {
+                is_needed || !is_not_listening(&endpoint.path, failure)
+            }
             _ => false,
         };
         if may_pass && Instant::now() >= until {
@@ -112,26 +115,27 @@ async fn attempt(
     endpoint: &Endpoint,
     containers: bool,
     until: Instant,
-) -> Result<Listing, Failure> {
+) -> Result<Listing, RuntimeFailure> {
     let path = endpoint.path.to_str();
-    let socket = path.ok_or_else(|| Failure::NotThere("the path is not UTF-8".to_owned()))?;
-    fs::metadata(socket).map_err(|error| Failure::NotThere(cause(&error)))?;
+    let socket =
+        path.ok_or_else(|| RuntimeFailure::NotThere("the path is not UTF-8".to_owned()))?;
+    fs::metadata(socket).map_err(|error| RuntimeFailure::NotThere(cause(&error)))?;
     if is_refused(&endpoint.path) {
-        return Err(Failure::NotThere(Errno::ECONNREFUSED.to_string()));
+        return Err(RuntimeFailure::NotThere(Errno::ECONNREFUSED.to_string()));
     }
     let greeting = || until.min(Instant::now() + GREETING);
     if endpoint.protocol == Which::Docker {
-        return docker::Client::greet(socket, greeting())
+        return DockerClient::greet(socket, greeting())
             .await?
             .list_sandboxes(containers)
             .await;
     }
-    match cri::Client::greet(socket, greeting()).await {
+    match CriClient::greet(socket, greeting()).await {
         Ok(client) => client.list_sandboxes(containers).await,
-        Err(as_cri @ (Failure::NotOffered | Failure::Failed(_)))
+        Err(as_cri @ (RuntimeFailure::NotOffered | RuntimeFailure::Failed(_)))
             if endpoint.protocol == Which::Auto =>
         {
-            match docker::Client::greet(socket, greeting()).await {
+            match DockerClient::greet(socket, greeting()).await {
                 Ok(client) => client.list_sandboxes(containers).await,
                 Err(as_docker) => Err(neither(&as_cri, as_docker)),
             }
@@ -141,27 +145,27 @@ async fn attempt(
 }
 
 /// A server with neither protocol.
-fn neither(as_cri: &Failure, as_docker: Failure) -> Failure {
+fn neither(as_cri: &RuntimeFailure, as_docker: RuntimeFailure) -> RuntimeFailure {
     let (cri, docker) = (words(as_cri), words(&as_docker));
     if cri == docker {
         return as_docker;
     }
-    Failure::Failed(format!(
+    RuntimeFailure::Failed(format!(
         "it offers neither CRI ({cri}) nor Docker's API ({docker})"
     ))
 }
 
-fn words(failure: &Failure) -> String {
+fn words(failure: &RuntimeFailure) -> String {
     match failure {
-        Failure::NotThere(why) => format!("connecting: {why}"),
-        Failure::NotOffered => "it answers and offers no CRI (Unimplemented)".to_owned(),
-        Failure::Failed(why) => why.clone(),
+        RuntimeFailure::NotThere(why) => format!("connecting: {why}"),
+        RuntimeFailure::NotOffered => "it answers and offers no CRI (Unimplemented)".to_owned(),
+        RuntimeFailure::Failed(why) => why.clone(),
     }
 }
 
 /// The problem of a runtime that failed; `other` is the socket of one that answered. A socket on which no process listens
 /// may be left over: then the other runtime alone knows all pods.
-fn unreachable(endpoint: &Endpoint, failure: &Failure, other: Option<&Path>) -> Problem {
+fn unreachable(endpoint: &Endpoint, failure: &RuntimeFailure, other: Option<&Path>) -> Problem {
     let error = plain(&words(failure));
     match other {
         Some(other) if !endpoint.configured && is_refused(&endpoint.path) => {
@@ -188,8 +192,8 @@ pub(crate) fn refusal(
 }
 
 /// Whether a query failed because no process listens on the socket.
-fn is_not_listening(socket: &Path, failure: &Failure) -> bool {
-    matches!(failure, Failure::NotThere(_)) && is_refused(socket)
+fn is_not_listening(socket: &Path, failure: &RuntimeFailure) -> bool {
+    matches!(failure, RuntimeFailure::NotThere(_)) && is_refused(socket)
 }
 
 /// Whether no process listens on the socket.
@@ -206,7 +210,7 @@ fn is_refused(socket: &Path) -> bool {
     connect(stream.as_raw_fd(), &address) == Err(Errno::ECONNREFUSED)
 }
 
-impl Answer {
+impl RuntimeAnswer {
     /// Adds the answer of one runtime. Docker and cri-dockerd may both report one sandbox: then each adds what the
     /// other lacks.
     fn take(&mut self, endpoint: Endpoint, listing: Listing) {

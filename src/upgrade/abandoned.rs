@@ -14,13 +14,12 @@ use crate::model::window::{Phase, PhaseName, WindowPod};
 use crate::model::{PodId, Problem, State, Window};
 use crate::plan::PodVerdict;
 use crate::records::contest::CNI_CACHE;
-use crate::records::prepare;
-use crate::records::prepare::{Source, prepare};
+use crate::records::prepare::{RecordSource, SurveyRequest, prepare};
 use crate::records::stored::{Stored, load, load_node};
 use crate::refusal::Refusal;
 use crate::restore::Restored;
 use crate::restore::compare::{Compared, Depth, compare};
-use crate::runtime::Config;
+use crate::runtime::RuntimeConfig;
 use crate::store::Store;
 use crate::upgrade::preflight::{Baseline, with_containers};
 use crate::upgrade::{network, rebuild_watch, record};
@@ -121,7 +120,11 @@ enum Part {
 impl WindowSession {
     /// Observes the pods of an abandoned window. A kubelet that starts may rebuild them, so this comes first, in a thread
     /// that can neither fail nor delay the start for long.
-    pub(crate) fn observe_pods(&mut self, config: &Config, store: &Store) -> Option<Observed> {
+    pub(crate) fn observe_pods(
+        &mut self,
+        config: &RuntimeConfig,
+        store: &Store,
+    ) -> Option<Observed> {
         if !is_abandoned(&self.window) {
             return None;
         }
@@ -151,7 +154,7 @@ impl WindowSession {
     pub(crate) fn note_pods(
         &mut self,
         observed: Observed,
-        config: &Config,
+        config: &RuntimeConfig,
         context: &mut Context,
     ) -> Vec<Problem> {
         let Observed {
@@ -198,7 +201,7 @@ impl WindowSession {
 }
 
 /// First what a kubelet that starts would change.
-fn observe(pods: &[WindowPod], config: &Config, store: &Store, parts: &Sender<Part>) {
+fn observe(pods: &[WindowPod], config: &RuntimeConfig, store: &Store, parts: &Sender<Part>) {
     let (after, problems) = query(pods, config, Duration::ZERO);
     let stored = load(store, &Selection::everything()).unwrap_or_default();
     // The receiver waits no longer.
@@ -210,7 +213,7 @@ fn observe(pods: &[WindowPod], config: &Config, store: &Store, parts: &Sender<Pa
     let _ = parts.send(Part::States(states));
 }
 
-fn query(pods: &[WindowPod], config: &Config, limit: Duration) -> (After, Vec<Problem>) {
+fn query(pods: &[WindowPod], config: &RuntimeConfig, limit: Duration) -> (After, Vec<Problem>) {
     let config = with_containers(config);
     rebuild_watch::after(
         pods,
@@ -221,15 +224,15 @@ fn query(pods: &[WindowPod], config: &Config, limit: Duration) -> (After, Vec<Pr
     )
 }
 
-fn states(config: &Config, store: &Store) -> Result<States, Refusal> {
-    let request = prepare::Request {
+fn states(config: &RuntimeConfig, store: &Store) -> Result<States, Refusal> {
+    let request = SurveyRequest {
         selection: Selection::everything(),
-        source: Source::Checkpoints { generation: None },
+        source: RecordSource::Checkpoints { generation: None },
         parent: None,
         runtimes: config.clone(),
         cni_cache: CNI_CACHE.into(),
     };
-    let mut surveyed = prepare(request, store)?;
+    let mut surveyed = prepare(&request, store)?;
     let comparison = compare(&mut surveyed, Depth::Creation)?;
     let mut states = States::default();
     let host = comparison.host.lines().into_iter();

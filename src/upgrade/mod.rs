@@ -23,7 +23,7 @@ use std::time::Duration;
 use crate::gateways::targets::VerifyTarget;
 use crate::matching::Selection;
 use crate::model::{ConflictProbe, IfName};
-use crate::runtime::Config;
+use crate::runtime::RuntimeConfig;
 use crate::upgrade::condition::DriverVersion;
 
 /// The request for a window.
@@ -33,7 +33,7 @@ use crate::upgrade::condition::DriverVersion;
 )]
 pub(crate) struct Request<'a> {
     pub selection: Selection,
-    pub runtimes: Config,
+    pub runtimes: RuntimeConfig,
     /// The devices of the host that COMMAND takes away; none: those that pods stand on.
     pub devices: Vec<IfName>,
     /// The unit to pause; `None`: kubelet's, as found.

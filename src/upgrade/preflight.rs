@@ -18,7 +18,7 @@ use crate::progress::Listener;
 use crate::records::stored::{Stored, load, load_node};
 use crate::refusal::Refusal;
 use crate::restore::Restored;
-use crate::runtime::Config;
+use crate::runtime::RuntimeConfig;
 use crate::snapshot::{Captured, PodSnapshot, SECOND_LOOK, SnapshotState, capture};
 use crate::store::Guard;
 use crate::upgrade::driver::panicked;
@@ -242,8 +242,8 @@ pub(crate) fn note_fingerprints(
 }
 
 /// A rebuild shows in the containers too.
-pub(crate) fn with_containers(config: &Config) -> Config {
-    Config {
+pub(crate) fn with_containers(config: &RuntimeConfig) -> RuntimeConfig {
+    RuntimeConfig {
         containers: true,
         ..config.clone()
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::context::Context;
 use crate::inventory::Inventory;
-use crate::inventory::observe;
+use crate::inventory::pods::observe_pods;
 use crate::kernel;
 use crate::kubelet::kubelet_pause;
 use crate::matching::at_risk::{self, PodDrivers};
@@ -112,7 +112,7 @@ pub(crate) fn run(request: &Request<'_>, context: &Context) -> Result<Preview, R
     problems.extend(note);
     let open = context.store.open_window()?;
     problems.extend(open.map(|open| still_open(&open).demoted()));
-    let states = observe::observe_pods(&mut session.pods, &session.host);
+    let states = observe_pods(&mut session.pods, &session.host);
     let left_out = left_out(&session, &states, &request.devices)?;
     let mut pods = Vec::new();
     for (pod, state) in session.pods.iter().zip(states) {

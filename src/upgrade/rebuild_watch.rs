@@ -9,7 +9,7 @@ use crate::matching::Selection;
 use crate::model::Problem;
 use crate::model::problem::{InventoryCause, RebuildCause};
 use crate::model::window::WindowPod;
-use crate::runtime::{Answer, Config, Sandbox};
+use crate::runtime::{RuntimeAnswer, RuntimeConfig, Sandbox};
 use crate::window::rebuild_check::After;
 
 /// The time between two queries of a runtime that does not answer yet.
@@ -23,7 +23,7 @@ type Limit<'a> = (Duration, &'a dyn Fn() -> bool);
 /// Queries the runtimes before the pause and notes each pod's fingerprint; returns the sockets of those that answered.
 pub(crate) fn before(
     pods: &mut [WindowPod],
-    config: &Config,
+    config: &RuntimeConfig,
 ) -> Result<Vec<PathBuf>, Vec<Problem>> {
     let answer = kubelet_endpoint::query(config)?;
     for pod in pods {
@@ -35,7 +35,7 @@ pub(crate) fn before(
 }
 
 /// The sockets of the runtimes that list their pods.
-fn answered(answer: &Answer) -> impl Iterator<Item = &PathBuf> {
+fn answered(answer: &RuntimeAnswer) -> impl Iterator<Item = &PathBuf> {
     answer
         .queried
         .iter()
@@ -46,7 +46,7 @@ fn answered(answer: &Answer) -> impl Iterator<Item = &PathBuf> {
 /// Queries both; `pods` are those of the window.
 pub(crate) fn after(
     pods: &[WindowPod],
-    config: &Config,
+    config: &RuntimeConfig,
     runtimes: &[PathBuf],
     limit: Limit<'_>,
     selection: &Selection,
@@ -68,7 +68,7 @@ pub(crate) fn after(
 /// The sandboxes. A runtime that does not answer yet gets more time.
 fn sandboxes(
     is_needed: bool,
-    config: &Config,
+    config: &RuntimeConfig,
     runtimes: &[PathBuf],
     (limit, is_interrupted): Limit<'_>,
 ) -> Result<Vec<Sandbox>, Vec<Problem>> {
@@ -86,7 +86,7 @@ fn sandboxes(
 }
 
 /// Queries the runtimes again. The pods of a runtime that answered before and has no socket now are not gone.
-fn query_again(config: &Config, before: &[PathBuf]) -> Result<Vec<Sandbox>, Vec<Problem>> {
+fn query_again(config: &RuntimeConfig, before: &[PathBuf]) -> Result<Vec<Sandbox>, Vec<Problem>> {
     let not_checked = |problem: Problem| {
         let cause = problem.cause;
         RebuildCause::NotChecked { cause }.error(problem.object)

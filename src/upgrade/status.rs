@@ -34,7 +34,7 @@ pub(crate) struct Status {
 }
 
 /// Reads all of it. One part that cannot be read must not hide the rest.
-pub(crate) fn run(runtimes: &runtime::Config, context: &Context) -> Result<Status, Refusal> {
+pub(crate) fn run(runtimes: &runtime::RuntimeConfig, context: &Context) -> Result<Status, Refusal> {
     let store = &context.store;
     let selection = Selection::everything();
     let mut stored = load(store, &selection)?;

@@ -4,7 +4,7 @@ use std::io::SeekFrom;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::inventory::{observe, procfs};
+use crate::inventory::{node, procfs};
 use crate::model::problem::WindowCause;
 use crate::model::window::{Phase, PhaseName, REBOOT, SCHEMA};
 use crate::model::{Exit, Problem, Window};
@@ -49,7 +49,7 @@ impl WindowSession {
             schema: SCHEMA,
             id,
             command: command.to_owned(),
-            node: observe::node_identity(),
+            node: node::node_identity(),
             owner: procfs::own(),
             started: clock::wall(),
             started_boottime: clock::boottime(),
@@ -159,7 +159,7 @@ impl WindowSession {
     }
 
     /// Writes the record, where it has to be on disk before the next change.
-    pub(crate) fn save(&mut self) -> Result<(), store::Error> {
+    pub(crate) fn save(&mut self) -> Result<(), store::StoreError> {
         if let Some(guard) = &self.guard {
             guard.save_window(&self.window)?;
             self.is_saved = true;
@@ -243,7 +243,7 @@ pub(crate) fn is_owner_alive(window: &Window) -> bool {
 
 /// Whether a window is of another boot: masks and timers do not survive a reboot.
 pub(crate) fn is_of_other_boot(window: &Window) -> bool {
-    !window.node.is_same(&observe::node_identity())
+    !window.node.is_same(&node::node_identity())
 }
 
 /// What stops a command that needs a new window.

@@ -59,11 +59,11 @@ fn a_taken_mac_is_a_conflict_and_the_other_pods_are_restored() {
 
 #[test]
 fn among_many_pods_a_taken_mac_and_a_namespace_that_dies_cost_only_their_pods() {
-    const DEAD: usize = 70;
-    // Their links are created in several batches: without probes while there is work in the first ones.
+    const DEAD: usize = 28;
+    // Their links are created in three batches: without probes while there is work in the first ones.
     for probe in ["off", "fast"] {
         let node = Node::new();
-        let taken = TakenMac::among(&node, 130);
+        let taken = TakenMac::among(&node, 48);
         let dead = taken.pods[DEAD].name();
         let script = format!("sleep 0.03; exec ip netns del {dead}");
         let log = node.temp().join("deletion");

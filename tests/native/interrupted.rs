@@ -1,27 +1,10 @@
-//! Snapshots killed at any instant: every generation still loads, and every good state is still stored.
+//! Snapshots killed at random instants: every generation still loads, and every good state is still stored. `tests/sweep` kills
+//! them at each write.
 
 use std::time::Duration;
 
-use crate::common::{Node, Pod, Run};
+use crate::common::{Node, Pod};
 use crate::killed::kill_after;
-
-/// The system calls that change the state directory; strace can kill at each of them.
-const CALLS: &str = "?mkdir,?mkdirat,?rename,?renameat,?renameat2,?link,?linkat,?unlink,?unlinkat,?rmdir,fsync,openat";
-
-/// Kills a snapshot at the `number`th of these calls. Returns whether the snapshot reached it.
-fn kill_at(node: &Node, number: usize) -> bool {
-    let inject = format!("inject={CALLS}:signal=KILL:when={number}");
-    let run = Run::of(&mut node.netfix_command(
-        &["timeout", "60", "strace", "-o", "/dev/null", "-e", &inject],
-        "snapshot --keep 1",
-    ));
-    assert!(
-        run.code == Some(0) || run.code.is_none() || run.code == Some(137),
-        "{}",
-        run.transcript()
-    );
-    run.code != Some(0)
-}
 
 /// Each of these is still stored, as the current file or in a generation.
 fn assert_nothing_is_lost(node: &Node, pods: &[Pod<'_>], before: &[Vec<u8>], when: &str) {
@@ -48,32 +31,6 @@ fn change(pods: &[Pod<'_>], number: usize) {
     for pod in pods {
         pod.ip(&format!("link set eth0 mtu {}", 1200 + number % 200));
     }
-}
-
-#[test]
-fn a_snapshot_killed_at_any_of_its_calls_loses_nothing_good() {
-    let node = Node::new();
-    let pods = node.simple_pods(2);
-    node.netfix("snapshot --keep 1").exits(0);
-    let mut number = 1;
-    loop {
-        let before: Vec<_> = pods.iter().map(|pod| node.stored_of(pod)).collect();
-        change(&pods, number);
-        let killed = kill_at(&node, number);
-        assert_nothing_is_lost(&node, &pods, &before, &format!("killed at call {number}"));
-        if !killed {
-            break;
-        }
-        number += 1;
-    }
-    assert!(number > 40, "the snapshot was never killed where it writes");
-    node.netfix("diff").exits(0);
-    node.netfix("snapshot --keep 1").exits(0);
-    assert_eq!(
-        node.generations().len(),
-        1,
-        "nothing is left of the killed ones"
-    );
 }
 
 #[test]

@@ -99,12 +99,14 @@ fn recreate_web(run: impl Fn(&Node, &str) -> Run, same: Same) -> Result<(), Take
         ("pod-replaced", old.short_id()),
         ("checkpoint-missing", new.short_id()),
     ];
-    for verb in ["plan", "restore"] {
+    for (verb, queries) in [("plan", 1), ("restore", 2)] {
         run(&node, &words(verb))
             .exits(5)
             .errors(&errors)
             .names("pod-replaced", old.short_id(), &of_both)
             .has_no("netns-gone");
+        // For the pod that has the name now, and for the namespace without an interface.
+        assert_eq!(runtime.lists(), queries, "queries after {verb}");
     }
     bare.assert_same(&web.capture(), "the recreated pod");
     db.assert_same_as(&before);

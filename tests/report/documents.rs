@@ -2,8 +2,8 @@
 
 use netfix::model::{GatewayAnswer, Interface, PodId, PodInfo, Problem, State, Window};
 use netfix::report::{
-    CheckView, Document, Extra, HoldView, KeptView, NodeView, PodView, ReportView, RuntimeView,
-    ShowView, Standing, StatusView, Verdict,
+    CheckStatus, CheckView, Document, Extra, HoldView, KeptView, NodeView, PodView, ReportView,
+    RuntimeView, ShowView, Standing, StatusView,
 };
 use serde_json::{from_value, json};
 
@@ -205,7 +205,7 @@ impl Scene {
             ..CheckView::default()
         };
         if self.lost {
-            (document.exit, view.status) = (2, Verdict::Critical);
+            (document.exit, view.status) = (2, CheckStatus::Critical);
             view.steps = 15 * self.pods;
             document.problems = vec![problem(
                 "warning",
@@ -477,7 +477,7 @@ fn checkpoint() -> serde_json::Value {
 
 fn answer(command: &'static str, exit: u8, pods: Vec<PodView>) -> Document {
     Document {
-        command,
+        command: command.parse().unwrap(),
         exit,
         node: NodeView {
             hostname: Some("node7.rack2".to_owned()),

@@ -22,7 +22,7 @@ fn documents() -> impl Iterator<Item = Value> {
         .flat_map(|scene| COMMANDS.map(|word| (scene, word)));
     all.map(|(scene, word)| {
         let mut document = scene.document(word);
-        document.command = word;
+        document.command = word.parse().unwrap();
         to_value(document).unwrap()
     })
 }

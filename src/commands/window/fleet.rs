@@ -10,7 +10,7 @@ use serde_json::Deserializer;
 use crate::model::Problem;
 use crate::model::problem::FleetCause;
 use crate::report::{
-    Document, Exit, Extra, FleetView, NodeDocument, NodeResult, Verdict, fleet_page,
+    CheckStatus, Document, Exit, Extra, FleetView, NodeDocument, NodeResult, fleet_page,
 };
 use crate::store;
 
@@ -28,16 +28,16 @@ pub(crate) fn reports(files: &[PathBuf], html: Option<&Path>) -> Document {
 /// The answers of checks. The exit code is the worst of theirs; a file that cannot be read is unknown.
 pub(crate) fn checks(files: &[PathBuf], html: Option<&Path>) -> Document {
     let (view, problems, _) = merge(files, html);
-    let has = |verdict: Verdict| view.verdicts.contains_key(&verdict.to_string());
+    let has = |verdict: CheckStatus| view.verdicts.contains_key(&verdict.to_string());
     let is_known = view.nodes.iter().all(NodeResult::is_checked);
-    let exit = if has(Verdict::Critical) {
-        Verdict::Critical
-    } else if !is_known || !problems.is_empty() || has(Verdict::Unknown) {
-        Verdict::Unknown
-    } else if has(Verdict::Warning) {
-        Verdict::Warning
+    let exit = if has(CheckStatus::Critical) {
+        CheckStatus::Critical
+    } else if !is_known || !problems.is_empty() || has(CheckStatus::Unknown) {
+        CheckStatus::Unknown
+    } else if has(CheckStatus::Warning) {
+        CheckStatus::Warning
     } else {
-        Verdict::Ok
+        CheckStatus::Ok
     };
     answer(exit as u8, view, problems)
 }

@@ -1,7 +1,7 @@
 //! `netfix upgrade`.
 
 use crate::cli::UpgradeArgs;
-use crate::commands::Answer;
+use crate::commands::Reply;
 use crate::commands::window::confirm;
 use crate::context::Context;
 use crate::kubelet::kubelet_pause;
@@ -17,17 +17,17 @@ use crate::upgrade::run;
 use crate::upgrade::{Request, Rollback, launch};
 use crate::window::window_status::WindowStatus;
 
-pub(crate) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, Refusal> {
+pub(crate) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Reply, Refusal> {
     if args.dry_run {
         let answer = dry_run(args, context);
-        return Ok(Answer::Document(Document {
+        return Ok(Reply::Document(Document {
             extra: Some(Extra::DryRun(true)),
             ..answer.unwrap_or_else(Document::from)
         }));
     }
     let request = request(args)?;
     if let Some(done) = already_done(args, context)? {
-        return Ok(Answer::Document(done));
+        return Ok(Reply::Document(done));
     }
     if !args.yes {
         confirm::opening(&request, context)?;
@@ -43,12 +43,12 @@ pub(crate) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Answer, R
             // The unit takes the lock. A lock that another command holds is reported here.
             drop(context.store.lock("upgrade")?);
             match launch::run(bus, &context.store, args.detach)? {
-                Launched::Ended(code) => Ok(Answer::Printed(code)),
-                Launched::Opened(window) => Ok(Answer::Document(opened(*window))),
+                Launched::Ended(code) => Ok(Reply::Printed(code)),
+                Launched::Opened(window) => Ok(Reply::Document(opened(*window))),
             }
         }
         _ if args.detach => Err(WindowCause::NoUnit.error("upgrade --detach").into()),
-        _ => Ok(Answer::Document(report::upgrade(run::run(
+        _ => Ok(Reply::Document(report::upgrade(run::run(
             &request, context,
         )?))),
     }

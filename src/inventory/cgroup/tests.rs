@@ -66,8 +66,8 @@ fn pods_are_found_in_every_drivers_spelling() {
 fn the_units_of_a_process_are_those_in_its_cgroup() {
     let own = BTreeSet::from([OUTER.to_owned()]);
     let is_container = |text: &str| {
-        let owner = Owner::in_cgroups(text, &own, false);
-        matches!(owner, Owner::Container { .. })
+        let owner = CgroupOwner::in_cgroups(text, &own, false);
+        matches!(owner, CgroupOwner::Container { .. })
     };
     let written = |text: &str| text.replace("<id>", ID).replace("<outer>", OUTER);
     for (text, units) in [
@@ -113,7 +113,7 @@ fn a_cgroup_distinguishes_services_from_containers_and_machines() {
             .replace("<outer>", OUTER)
             .replace("<uid>", UID);
         let own = BTreeSet::from([OUTER.to_owned()]);
-        Owner::in_cgroups(&format!("4:memory:/\n0::{path}\n"), &own, false)
+        CgroupOwner::in_cgroups(&format!("4:memory:/\n0::{path}\n"), &own, false)
     };
     for path in [
         "/system.slice/polkit.service",
@@ -123,9 +123,9 @@ fn a_cgroup_distinguishes_services_from_containers_and_machines() {
         "/init.scope",
         "/docker/<outer>/system.slice/polkit.service",
     ] {
-        assert_eq!(owner(path), Owner::System, "{path}");
+        assert_eq!(owner(path), CgroupOwner::System, "{path}");
     }
-    let container = |id: &str, uid: Option<&str>| Owner::Container {
+    let container = |id: &str, uid: Option<&str>| CgroupOwner::Container {
         id: id.to_owned(),
         uid: uid.map(str::to_owned),
     };
@@ -151,7 +151,7 @@ fn a_cgroup_distinguishes_services_from_containers_and_machines() {
         "/lxc.payload.web",
         "/somebody",
     ] {
-        assert_eq!(owner(path), Owner::Unknown, "{path}");
+        assert_eq!(owner(path), CgroupOwner::Unknown, "{path}");
     }
 }
 

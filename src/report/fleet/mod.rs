@@ -1,78 +1,51 @@
 //! Many nodes in one answer: the documents of `report` or `check` from each, merged.
 
-mod page;
-mod terminal;
+pub(super) mod page;
+pub(super) mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::text::natural;
-pub use page::page;
-pub(super) use terminal::{text, verdict};
+use crate::model::{Nic, NodeIdentity, WindowNic};
+use crate::report::text::natural;
+use crate::report::window::outcome::PodCounts;
+use crate::report::window::view::Outages;
 
-/// What is read of a document. It may be from another version of netfix, so only these keys have to be there, and words are not
-/// limited to those of this version.
+/// What is read of a document. It may be from another version of netfix, so only these keys have to be there, and words that this
+/// version does not have are text: its own types would refuse the whole file.
 #[derive(Debug, Clone, Deserialize)]
 pub struct NodeDocument {
     /// The command that printed it.
     pub command: String,
     /// Its exit code.
     pub exit: u8,
-    node: NodeName,
-    problems: Vec<FleetProblem>,
+    node: NodeIdentity,
+    problems: Vec<ProblemPart>,
     report: Option<WindowPart>,
     check: Option<CheckPart>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
-struct NodeName {
-    hostname: Option<String>,
-}
-
+/// The report of a window.
 #[derive(Debug, Clone, Deserialize)]
 struct WindowPart {
     id: String,
     started: String,
-    node: NodeName,
-    nics: Option<Vec<NicPart>>,
-    problems: Vec<FleetProblem>,
+    node: NodeIdentity,
+    nics: Option<Vec<WindowNic>>,
+    problems: Vec<ProblemPart>,
     computed: ComputedPart,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 struct ComputedPart {
     verdict: String,
-    pods: CountsPart,
+    pods: PodCounts,
     pause_ms: Option<u64>,
-    outages: OutagesPart,
+    outages: Outages,
 }
 
-#[derive(Debug, Clone, Deserialize)]
-struct CountsPart {
-    total: usize,
-    back: usize,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-struct OutagesPart {
-    worst_ms: Option<u64>,
-    median_ms: Option<u64>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-struct NicPart {
-    before: Option<DriverPart>,
-    after: Option<DriverPart>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-struct DriverPart {
-    driver: Option<String>,
-    version: Option<String>,
-    firmware: Option<String>,
-}
-
+/// The answer of a check.
 #[derive(Debug, Clone, Deserialize)]
 struct CheckPart {
     status: String,
@@ -80,7 +53,7 @@ struct CheckPart {
 }
 
 #[derive(Debug, Clone, Deserialize)]
-struct FleetProblem {
+struct ProblemPart {
     code: String,
     severity: String,
     object: String,
@@ -108,7 +81,7 @@ pub struct FleetView {
 }
 
 /// One document.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct NodeResult {
     /// The file that has it.
     pub file: String,
@@ -174,7 +147,7 @@ impl NodeDocument {
     }
 
     /// The problems of the document, and those of its window.
-    fn all_problems(&self) -> impl Iterator<Item = &FleetProblem> {
+    fn all_problems(&self) -> impl Iterator<Item = &ProblemPart> {
         let window = self.report.iter().flat_map(|report| &report.problems);
         let all = self.problems.iter().chain(window);
         all.filter(|problem| problem.severity != "info")
@@ -186,13 +159,7 @@ impl NodeDocument {
             hostname: self.hostname().cloned(),
             verdict: NO_REPORT.to_owned(),
             exit: self.exit,
-            window: None,
-            started: None,
-            pods: 0,
-            pods_well: 0,
-            worst_outage_ms: None,
-            median_outage_ms: None,
-            pause_ms: None,
+            ..NodeResult::default()
         };
         if let Some(report) = &self.report {
             let computed = &report.computed;
@@ -213,7 +180,7 @@ impl NodeDocument {
     }
 }
 
-impl FleetProblem {
+impl ProblemPart {
     fn text(&self) -> String {
         if self.object.is_empty() {
             self.message.clone()
@@ -225,7 +192,7 @@ impl FleetProblem {
 
 impl NodeResult {
     /// The name for people.
-    fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         self.hostname.as_deref().unwrap_or(&self.file)
     }
 
@@ -235,7 +202,7 @@ impl NodeResult {
         self.window.is_none() && self.verdict != NO_REPORT
     }
 
-    fn is_well(&self) -> bool {
+    pub(super) fn is_well(&self) -> bool {
         matches!(self.verdict.as_str(), "well" | "OK")
     }
 }
@@ -264,7 +231,7 @@ impl FleetView {
             let is_same = |group: &ProblemGroup| {
                 group.severity == problem.severity && group.code == problem.code
             };
-            if !self.problems.iter().any(is_same) {
+            let place = self.problems.iter().position(is_same).unwrap_or_else(|| {
                 self.problems.push(ProblemGroup {
                     severity: problem.severity.clone(),
                     code: problem.code.clone(),
@@ -272,30 +239,23 @@ impl FleetView {
                     nodes: BTreeSet::new(),
                     example: problem.text(),
                 });
-            }
-            if let Some(group) = self.problems.iter_mut().find(|group| is_same(group)) {
-                group.count += 1;
-                group.nodes.insert(node.to_owned());
-            }
+                self.problems.len() - 1
+            });
+            self.problems[place].count += 1;
+            self.problems[place].nodes.insert(node.to_owned());
         }
     }
 
     fn add_drivers(&mut self, node: &str, document: &NodeDocument) {
-        let nics = document
-            .report
-            .iter()
-            .filter_map(|report| report.nics.as_ref());
-        for nic in nics.flatten() {
-            let Some(before) = nic.before.as_ref() else {
-                continue;
-            };
-            let Some(driver) = before.driver.clone() else {
+        let reports = document.report.iter();
+        for nic in reports.flat_map(|report| report.nics.iter().flatten()) {
+            let Some(before) = nic.before.as_ref().filter(|nic| nic.driver.is_some()) else {
                 continue;
             };
             let change = DriverChange {
-                driver,
-                before: before.version(),
-                after: nic.after.as_ref().map(DriverPart::version),
+                driver: before.driver.clone().unwrap_or_default(),
+                before: version(before),
+                after: nic.after.as_ref().map(version),
                 nics: 0,
                 nodes: BTreeSet::new(),
             };
@@ -313,16 +273,13 @@ impl FleetView {
     }
 }
 
-impl DriverPart {
-    /// Version and firmware in one text.
-    fn version(&self) -> String {
-        let known = [&self.version, &self.firmware].map(|text| text.as_deref());
-        match known {
-            [Some(version), Some(firmware)] => format!("{version}, firmware {firmware}"),
-            [Some(version), None] => version.to_owned(),
-            [None, Some(firmware)] => format!("firmware {firmware}"),
-            [None, None] => "unknown".to_owned(),
-        }
+/// Version and firmware in one text.
+fn version(nic: &Nic) -> String {
+    match (&nic.version, &nic.firmware) {
+        (Some(version), Some(firmware)) => format!("{version}, firmware {firmware}"),
+        (Some(version), None) => version.clone(),
+        (None, Some(firmware)) => format!("firmware {firmware}"),
+        (None, None) => "unknown".to_owned(),
     }
 }
 
@@ -336,8 +293,8 @@ mod tests {
             "schema": "netfix/v1", "command": "report", "exit": 0, "node": {"hostname": "control"}, "pods": [], "problems": [],
             "report": {
                 "id": "20261121T031500Z", "started": "2026-11-21T03:15:00Z", "node": {"hostname": hostname},
-                "nics": [{"before": {"driver": "i40e", "version": "1", "firmware": null},
-                          "after": {"driver": "i40e", "version": "2", "firmware": null}}],
+                "nics": [{"before": {"name": "eth0", "driver": "i40e", "version": "1", "firmware": null, "carrier": true},
+                          "after": {"name": "eth0", "driver": "i40e", "version": "2", "firmware": null, "carrier": true}}],
                 "problems": [{"code": "gateway-unreachable", "severity": "error", "pod": "web", "object": "x", "message": "no answer"}],
                 "computed": {"verdict": verdict, "pods": {"total": 3, "back": 2}, "pause_ms": 5,
                              "outages": {"worst_ms": worst, "median_ms": 1}},

@@ -109,7 +109,7 @@ mod tests {
         PartialCause, PlanCause, RebuildCause, RecordCause, RestoreCause, RollbackCause,
         SnapshotCause, StoreCause, SystemdCause, UsageCause, WindowCause,
     };
-    use crate::report::listed_part;
+    use crate::report::docs::listed_part;
 
     const BEGIN: &str =
         "<!-- generated: cargo test --lib messages, NETFIX_BLESS=1 writes it anew -->\n";

@@ -2,8 +2,8 @@
 
 use crate::model::text::{count, duration, escape};
 use crate::model::window::command_line;
-use crate::report::verdict::gateways;
-use crate::report::window::reason;
+use crate::report::verb::verify::gateways;
+use crate::report::window::words::reason;
 use crate::window::event::{Budget, Event};
 
 sentences! {

@@ -2,17 +2,17 @@
 
 use maud::{Markup, html};
 
-use super::super::style::Tone;
-use super::super::table::cut;
-use super::super::text::{join, milliseconds, part, seconds};
-use super::ReportView;
+use super::outcome::PodOutcome;
 use super::scale::{Px, Scale, mark, step};
-use super::terminal::{lasted, outage, result};
-use super::text::milliseconds_or_dash;
-use super::verdict::PodOutcome;
+use super::tables::{lasted, outage, result};
+use super::terminal::outages;
+use super::view::ReportView;
 use crate::model::window::{
     EVICTION_AFTER, KubeletPause, NOT_READY_AFTER, Phase, PhaseName, WindowPod,
 };
+use crate::report::style::Tone;
+use crate::report::table::terminal::cut;
+use crate::report::text::{join, milliseconds, milliseconds_or_dash, part, seconds};
 
 /// The drawing's width; one unit is one pixel on a wide screen.
 const WIDTH: u64 = 1080;
@@ -101,7 +101,7 @@ impl Chart<'_> {
         let phases = join(self.view.window.phases.iter().map(phase), ", ");
         let pause = self.view.computed.pause_ms;
         let pause = pause.map(|ms| format!("; kubelet paused for {}", milliseconds(ms)));
-        let outages = super::terminal::outages(self.view).into_iter();
+        let outages = outages(self.view).into_iter();
         let outages = outages.map(|line| format!("; outage {line}"));
         let others = join(pause.into_iter().chain(outages), "");
         format!("Phases: {phases}{others}.")
@@ -133,11 +133,7 @@ impl Chart<'_> {
         let Some((pause, paused)) = self.paused() else {
             return html! {};
         };
-        let (from, to) = (
-            self.scale.at(paused),
-            self.scale.at(pause.resumed.unwrap_or(self.scale.last)),
-        );
-        let width = from.to(to, 2);
+        let (from, width) = self.scale.bar(paused, pause.resumed);
         let words = match self.view.computed.pause_ms {
             Some(ms) => format!("kubelet paused {}", milliseconds(ms)),
             None => "kubelet paused, not resumed".to_owned(),
@@ -181,11 +177,7 @@ impl Chart<'_> {
     }
 
     fn phase(&self, phase: &Phase, y: u64) -> Markup {
-        let (from, to) = (
-            self.scale.at(phase.from),
-            self.scale.at(phase.to.unwrap_or(self.scale.last)),
-        );
-        let width = from.to(to, 2);
+        let (from, width) = self.scale.bar(phase.from, phase.to);
         let (word, tone) = result(self.view, phase);
         let class = match (tone, phase.name) {
             (Tone::Bad, _) if phase.to.is_none() => "bar cut",
@@ -222,9 +214,7 @@ impl Chart<'_> {
 
     fn lane(&self, pod: &WindowPod, y: u64) -> Markup {
         let name = pod.info.title();
-        let from = self.scale.at(pod.lost.unwrap_or_default());
-        let to = self.scale.at(pod.answered.unwrap_or(self.scale.last));
-        let width = from.to(to, 2);
+        let (from, width) = self.scale.bar(pod.lost.unwrap_or_default(), pod.answered);
         let class = match (pod.answered, PodOutcome::of(&self.view.window, pod)) {
             (None, _) => "bar cut",
             (Some(_), PodOutcome::Back) => "bar outage",

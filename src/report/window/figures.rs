@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 
-use super::super::style::Tone;
-use super::super::text::{count, join, milliseconds, or_dash, seconds};
-use super::text::{self, milliseconds_or_dash};
-use super::verdict::PodCounts;
-use super::{Outages, ReportView};
+use super::outcome::PodCounts;
+use super::view::{Outages, ReportView};
+use super::words;
 use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER};
+use crate::report::style::Tone;
+use crate::report::text::{count, join, milliseconds, milliseconds_or_dash, or_dash, seconds};
 
 /// One number with its name and a note.
 struct Figure {
@@ -48,7 +48,7 @@ fn back(pods: &PodCounts) -> Figure {
     let tone = (pods.not_back > 0).then_some(Tone::Bad);
     Figure {
         name: "Pods back",
-        value: text::back(pods),
+        value: words::back(pods),
         note,
         tone,
     }

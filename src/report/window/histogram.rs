@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::super::text::{count, milliseconds};
-use super::ReportView;
 use super::chart::LANES;
 use super::scale::{Px, Scale, mark, step};
+use super::view::ReportView;
+use crate::report::text::{count, milliseconds};
 
 const WIDTH: u64 = 1080;
 const TOP: u64 = 24;

@@ -2,64 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use maud::{Markup, html};
-
-use super::super::layout::head;
-use super::super::style::{Style, Tone};
-use super::super::table::{self, Cell, Column, KEPT};
-use super::super::text::{UNKNOWN, escape, join, or_dash};
-use super::ReportView;
 use crate::model::{Nic, Window, WindowNic};
+use crate::report::style::Tone;
+use crate::report::table::{Cell, Column, KEPT, Table};
+use crate::report::text::{UNKNOWN, escape, join, or_dash};
 
-type NicColumn<'a> = Column<&'a WindowNic>;
+type NicColumn<'a> = Column<'a, &'a WindowNic>;
 
-/// The table for a terminal.
-pub(super) fn table(window: &Window, style: Style) -> String {
-    let rows: Vec<&WindowNic> = window.nics.iter().flatten().collect();
+/// The NICs of the record.
+pub(super) fn table(window: &Window) -> Table<'_, &WindowNic> {
     let columns = [
-        NicColumn::new("NIC", KEPT, |nic| or_dash(nic.name())),
-        NicColumn::new("BEFORE", KEPT, |nic| before(nic)),
-        NicColumn::new("AFTER", KEPT, |nic| {
+        NicColumn::new("NIC", KEPT, |nic| or_dash(nic.name())).heads_rows(),
+        NicColumn::new("Before", KEPT, |nic| before(nic)),
+        NicColumn::new("After", KEPT, |nic| {
             let (words, tone) = after(nic);
             Cell::toned(words, tone)
         }),
-        NicColumn::new("FIRMWARE", 1, |nic| firmware(nic)),
-        NicColumn::new("BUS", 2, |nic| bus(nic)),
+        NicColumn::new("Firmware", 1, |nic| firmware(nic)),
+        NicColumn::new("Bus", 2, |nic| bus(nic)).class("mono"),
     ];
-    table::text(&columns, &rows, style)
-}
-
-/// The section of the page; nothing where no NIC is known.
-pub(super) fn section(view: &ReportView) -> Markup {
-    let nics = view.window.nics.as_deref().unwrap_or_default();
-    if nics.is_empty() {
-        return html! {};
-    }
-    html! {
-        section aria-labelledby="nics" {
-            h2 id="nics" { "NICs" }
-            div.sheet {
-                table.nics {
-                    caption { "Driver and firmware before the window, and when netfix last read them" }
-                    (head(&["NIC", "Before", "After", "Firmware", "Bus"], 0..0))
-                    tbody { @for nic in nics { (row(nic)) } }
-                }
-            }
-        }
-    }
-}
-
-fn row(nic: &WindowNic) -> Markup {
-    let (words, tone) = after(nic);
-    html! {
-        tr class=[tone.map(Tone::class)] {
-            th scope="row" { (or_dash(nic.name())) }
-            td { (before(nic)) }
-            td { (words) }
-            td { (firmware(nic)) }
-            td.mono { (bus(nic)) }
-        }
-    }
+    Table::new(columns, window.nics.iter().flatten()).marked(|nic| after(nic).1)
 }
 
 /// Driver and version.

@@ -2,13 +2,15 @@
 
 use maud::{Markup, html};
 
-use super::super::layout::{self, sign};
-use super::super::text::{count, escape, join, milliseconds, or_dash};
 use super::terminal::{ended, limits, pause};
-use super::text::{self, clock, printed};
-use super::verdict::lasted;
-use super::{ReportView, chart, figures, histogram, nics, tables};
+use super::view::ReportView;
+use super::words::{self, clock, printed, run_lasted};
+use super::{chart, figures, histogram, nics, tables};
 use crate::model::window::{PhaseName, Rollback};
+use crate::report::page::{document, sign};
+use crate::report::text::{count, escape, join, milliseconds, or_dash};
+
+const NICS: &str = "Driver and firmware before the window, and when netfix last read them";
 
 /// The page, with the last lines of the window's log where there are any.
 #[must_use]
@@ -23,10 +25,15 @@ pub fn page(view: &ReportView, log: Option<&[String]>) -> String {
             section aria-labelledby="timeline" {
                 h2 id="timeline" { "Timeline" }
                 div.card.scroll { (chart::timeline(view)) }
-                (tables::phases(view))
+                (tables::phases(view).sheet(Some("phases"), "Phases: clock times are UTC"))
             }
         }
-        (nics::section(view))
+        @if window.nics.as_ref().is_some_and(|nics| !nics.is_empty()) {
+            section aria-labelledby="nics" {
+                h2 id="nics" { "NICs" }
+                (nics::table(window).sheet(Some("nics"), NICS))
+            }
+        }
         (pods(view))
         (problems(view))
         (facts(view))
@@ -35,7 +42,7 @@ pub fn page(view: &ReportView, log: Option<&[String]>) -> String {
             span.mono { (window.id) } ". Clock times are UTC; durations use the monotonic clock." }
     };
     let title = view.computed.verdict.title();
-    layout::document(&format!("netfix {} on {node}: {title}", window.id), &main)
+    document(&format!("netfix {} on {node}: {title}", window.id), &main)
 }
 
 fn header(view: &ReportView, node: &str) -> Markup {
@@ -50,7 +57,7 @@ fn header(view: &ReportView, node: &str) -> Markup {
             p.over { "Maintenance window" }
             h1 { (node) }
             p.when { (date) (until.unwrap_or_else(|| " UTC".to_owned())) }
-            @if let Some(run) = &window.run { p.command-line { code { (text::argv(run)) } } }
+            @if let Some(run) = &window.run { p.command-line { code { (words::argv(run)) } } }
             div class={ "verdict " (verdict.tone().class()) } role="status" {
                 (sign(verdict.tone()))
                 div {
@@ -74,7 +81,7 @@ fn pods(view: &ReportView) -> Markup {
                 h3 { "Number of pods by length of their outage" }
                 div.card.scroll { (spread) }
             }
-            (tables::pods(view))
+            (tables::pods(view, true).sheet(Some("pods"), "Worst first, then by outage"))
         }
     }
 }
@@ -83,7 +90,9 @@ fn problems(view: &ReportView) -> Markup {
     html! {
         section aria-labelledby="problems" {
             h2 id="problems" { "Problems" }
-            @if view.window.problems.is_empty() { p { "None." } } @else { (tables::problems(view)) }
+            @if view.window.problems.is_empty() { p { "None." } } @else {
+                (tables::problems(view).sheet(Some("problems"), "docs/problems.md explains the codes"))
+            }
         }
     }
 }
@@ -96,10 +105,10 @@ fn facts(view: &ReportView) -> Markup {
             h2 id="details" { "Details" }
             dl.facts {
                 dt { "Window" } dd { span.mono { (window.id) } ", opened by netfix " (escape(&window.command)) }
-                dt { "Began" } dd { (clock(window, 0, text::DATE_AND_TIME)) }
+                dt { "Began" } dd { (clock(window, 0, words::DATE_AND_TIME)) }
                 dt { "Ended" } dd { (ended(view)) }
                 @if let Some(run) = &window.run {
-                    dt { "Command" } dd { code { (text::argv(run)) } br; (text::run_end(run, lasted(window, PhaseName::Command))) }
+                    dt { "Command" } dd { code { (words::argv(run)) } br; (words::run_end(run, run_lasted(window, PhaseName::Command))) }
                 }
                 @if let Some(one) = &window.rollback { (rollback(view, one)) }
                 @match &window.pause {
@@ -114,10 +123,10 @@ fn facts(view: &ReportView) -> Markup {
 }
 
 fn rollback(view: &ReportView, rollback: &Rollback) -> Markup {
-    let end = text::run_end(&rollback.run, lasted(&view.window, PhaseName::Rollback));
+    let end = words::run_end(&rollback.run, run_lasted(&view.window, PhaseName::Rollback));
     html! {
         dt { "Rollback" }
-        dd { code { (text::argv(&rollback.run)) } br; (end) br; (text::reason(rollback)) }
+        dd { code { (words::argv(&rollback.run)) } br; (end) br; (words::reason(rollback)) }
     }
 }
 

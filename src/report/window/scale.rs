@@ -55,6 +55,12 @@ impl Scale {
         Px(self.left * 10 + u64::try_from(tenths).unwrap_or(self.length * 10))
     }
 
+    /// Where a time begins on the drawing, and how long it is there; without an end it is as long as the drawing.
+    pub(super) fn bar(&self, from: u64, to: Option<u64>) -> (Px, Px) {
+        let from = self.at(from);
+        (from, from.to(self.at(to.unwrap_or(self.last)), 2))
+    }
+
     /// The right end.
     pub(super) fn end(&self) -> Px {
         Px::of(self.left + self.length)

@@ -1,105 +1,151 @@
-//! The page's tables and lists.
+//! The tables of a window's report, for the terminal and the page.
 
-use maud::{Markup, html};
+use maud::html;
 
-use super::super::layout::head;
-use super::super::problems::word;
-use super::super::text::{UNKNOWN, escape, milliseconds, or_dash};
-use super::ReportView;
-use super::terminal::{lasted, outage, result, tone_of_state};
-use super::text::{self, Answered, clock, milliseconds_or_dash};
-use super::verdict::PodOutcome;
-use crate::model::window::{Phase, PodFingerprint, WindowPod};
+use super::outcome::PodOutcome;
+use super::view::ReportView;
+use super::words::{self, clock};
+use crate::model::window::{Phase, PhaseName, PodFingerprint, WindowPod};
 use crate::model::{Interface, Problem};
+use crate::report::answered::{Answered, answers};
+use crate::report::problems::word;
+use crate::report::style::Tone;
+use crate::report::table::{Cell, Column, KEPT, NUMBER, Table, WIDE};
+use crate::report::text::{
+    UNKNOWN, escape, join, list_or_dash, milliseconds, milliseconds_or_dash, or_dash,
+};
+
+type PhaseColumn<'a> = Column<'a, &'a Phase>;
+type WindowPodColumn<'a> = Column<'a, &'a WindowPod>;
+type ProblemColumn<'a> = Column<'a, &'a Problem>;
 
 /// The phases.
-pub(super) fn phases(view: &ReportView) -> Markup {
-    let row = |phase: &Phase| {
-        let (word, tone) = result(view, phase);
-        html! {
-            tr {
-                th scope="row" { (phase.name) }
-                td.number { (clock(&view.window, phase.from, text::TIME)) }
-                td.number { "+" (milliseconds(phase.from)) }
-                td.number { (milliseconds_or_dash(lasted(phase))) }
-                td { span class={ "badge " (tone.class()) } { (word) } }
+pub(super) fn phases(view: &ReportView) -> Table<'_, &Phase> {
+    let columns = [
+        PhaseColumn::new("Phase", KEPT, |phase| phase.name).heads_rows(),
+        PhaseColumn::new("Began", 2, |phase| {
+            clock(&view.window, phase.from, words::TIME)
+        })
+        .class(NUMBER),
+        PhaseColumn::right("Since start", 1, |phase| {
+            format!("+{}", milliseconds(phase.from))
+        })
+        .class(NUMBER),
+        PhaseColumn::right("Lasted", KEPT, |phase| milliseconds_or_dash(lasted(phase)))
+            .class(NUMBER),
+        PhaseColumn::new("Result", KEPT, |phase| {
+            let (word, tone) = result(view, phase);
+            Cell::badge(word, tone)
+        }),
+    ];
+    Table::new(columns, &view.window.phases)
+}
+
+/// Pods before and after: all, or only those that are not back.
+pub(super) fn pods(view: &ReportView, with_good: bool) -> Table<'_, &WindowPod> {
+    let outcome = |pod: &WindowPod| PodOutcome::of(&view.window, pod);
+    let columns = [
+        WindowPodColumn::new("Pod", KEPT, |pod| {
+            let title = pod.info.title();
+            let page = html! { (title) div.small.mono { (pod.info.id) } };
+            Cell::from(title).on_page(page)
+        })
+        .heads_rows(),
+        WindowPodColumn::new("Before", 4, |pod| interfaces(&pod.before)).class("before"),
+        WindowPodColumn::new("After", 3, |pod| match &pod.after {
+            None => Cell::from(UNKNOWN),
+            Some(after) if *after == pod.before => {
+                Cell::from("same").on_page(html! { span.same { "same" } })
             }
-        }
+            Some(after) => interfaces(after),
+        }),
+        WindowPodColumn::right("Outage", 1, |pod| outage(pod)).class(NUMBER),
+        WindowPodColumn::new("Gateways", 5, |pod| gateways(pod)),
+        WindowPodColumn::new("ID", WIDE, |pod| pod.info.id.to_string()),
+        WindowPodColumn::new("State", KEPT, |pod| match pod.state {
+            Some(state) => Cell::badge(state, Tone::of(state)),
+            None => Cell::from(UNKNOWN),
+        }),
+        WindowPodColumn::new("Rebuilt", KEPT, |pod| rebuilt(pod)),
+    ];
+    let mut rows = view.pods();
+    rows.retain(|pod| with_good || outcome(pod) != PodOutcome::Back);
+    Table::new(columns, rows).marked(move |pod| {
+        let outcome = outcome(pod);
+        (outcome != PodOutcome::Back).then(|| outcome.tone())
+    })
+}
+
+/// Errors, warnings and notes, for the page: a terminal has lines.
+pub(super) fn problems(view: &ReportView) -> Table<'_, &Problem> {
+    let columns = [
+        ProblemColumn::new("Severity", KEPT, |problem| {
+            let (word, tone) = word(problem.severity);
+            Cell::badge(word, tone)
+        }),
+        ProblemColumn::new("Code", KEPT, |problem| problem.code())
+            .heads_rows()
+            .class("mono"),
+        ProblemColumn::new("Pod", KEPT, |problem| {
+            or_dash(problem.pod.as_ref().map(|id| view.title_of(id)))
+        }),
+        ProblemColumn::new("What", KEPT, |problem| {
+            let (object, message) = (problem.object.text(), problem.message());
+            let page = html! {
+                @if !object.is_empty() { span.object { (escape(&object)) } ": " }
+                (escape(&message))
+            };
+            Cell::from(message).on_page(page)
+        }),
+    ];
+    Table::new(columns, &view.window.problems)
+}
+
+/// How long a phase lasted.
+pub(super) fn lasted(phase: &Phase) -> Option<u64> {
+    phase.to?.checked_sub(phase.from)
+}
+
+/// How a phase ended.
+pub(super) fn result(view: &ReportView, phase: &Phase) -> (&'static str, Tone) {
+    match (phase.to, phase.ok) {
+        (None, _) if view.computed.at_work == Some(true) => ("running", Tone::Calm),
+        (None, _) => ("cut short", Tone::Bad),
+        (Some(_), Some(true)) => ("ok", Tone::Good),
+        // COMMAND failed; of a phase of netfix some work is left.
+        (Some(_), Some(false)) if is_of_user(phase) => ("failed", Tone::Bad),
+        (Some(_), Some(false)) => ("incomplete", Tone::Bad),
+        (Some(_), None) => (UNKNOWN, Tone::Warning),
+    }
+}
+
+/// Whether a command of the user runs in it.
+fn is_of_user(phase: &Phase) -> bool {
+    matches!(phase.name, PhaseName::Command | PhaseName::Rollback)
+}
+
+/// How long a pod was cut off, in words.
+pub(super) fn outage(pod: &WindowPod) -> String {
+    let is_silent = || {
+        pod.gateways
+            .iter()
+            .any(|gateway| gateway.reachable == Some(false))
     };
-    html! {
-        div.sheet {
-            table.phases {
-                caption { "Phases: clock times are UTC" }
-                (head(&["Phase", "Began", "Since start", "Lasted", "Result"], 1..4))
-                tbody { @for phase in &view.window.phases { (row(phase)) } }
-            }
-        }
+    match (pod.lost, pod.answered) {
+        (Some(_), None) if is_silent() => "no answer".to_owned(),
+        (Some(_), None) => "end unknown".to_owned(),
+        _ => milliseconds_or_dash(pod.outage()),
     }
 }
 
-/// Every pod before and after.
-pub(super) fn pods(view: &ReportView) -> Markup {
-    html! {
-        div.sheet {
-            table.pods {
-                caption { "Worst first, then by outage" }
-                (head(&["Pod", "Before", "After", "Outage", "Gateways", "State", "Rebuilt"], 3..4))
-                tbody { @for pod in view.pods() { (pod_row(view, pod)) } }
-            }
-        }
-    }
-}
-
-fn pod_row(view: &ReportView, pod: &WindowPod) -> Markup {
-    let info = &pod.info;
-    let outcome = PodOutcome::of(&view.window, pod);
-    html! {
-        tr class=[(outcome != PodOutcome::Back).then(|| outcome.tone().class())] {
-            th scope="row" {
-                (info.title())
-                div.small.mono { (info.id) }
-            }
-            td.before { (interfaces(&pod.before)) }
-            td {
-                @match &pod.after {
-                    None => (UNKNOWN),
-                    Some(after) if *after == pod.before => span.same { "same" },
-                    Some(after) => (interfaces(after)),
-                }
-            }
-            td.number { (outage(pod)) }
-            td { (answers(&text::answers(pod))) }
-            td {
-                @if let (Some(state), Some(tone)) = (pod.state, tone_of_state(pod)) {
-                    span class={ "badge " (tone.class()) } { (state) }
-                } @else { (UNKNOWN) }
-            }
-            td {
-                @if pod.rebuilt == Some(true) {
-                    span.badge.bad { "yes" }
-                    @if let Some(words) = change(pod) { div.small.change { (words) } }
-                } @else { (text::yes_or_no(pod.rebuilt)) }
-            }
-        }
-    }
-}
-
-/// What shows that a pod was rebuilt.
-fn change(pod: &WindowPod) -> Option<String> {
-    let before = pod.fingerprint_before.as_ref()?;
-    let after = pod.fingerprint_after.as_ref()?;
-    let short = |fingerprint: &PodFingerprint| {
-        escape(&fingerprint.sandbox.chars().take(8).collect::<String>())
+/// A pod's interfaces.
+fn interfaces(all: &[Interface]) -> Cell {
+    let text = if all.is_empty() {
+        "none".to_owned()
+    } else {
+        join(all.iter().map(words::interface), ", ")
     };
-    if before.sandbox != after.sandbox {
-        return Some(format!("sandbox {} became {}", short(before), short(after)));
-    }
-    let is_restarted = before.containers != after.containers;
-    is_restarted.then(|| "containers restarted".to_owned())
-}
-
-fn interfaces(all: &[Interface]) -> Markup {
-    html! {
+    Cell::from(text).on_page(html! {
         @if all.is_empty() { "none" }
         @for interface in all {
             div.interface {
@@ -114,46 +160,52 @@ fn interfaces(all: &[Interface]) -> Markup {
                 span.addresses { @for address in &interface.addresses { span.address { (address) } " " } }
             }
         }
-    }
+    })
 }
 
-fn answers(all: &[Answered]) -> Markup {
-    let class = |one: &Answered| match one.reachable {
+/// What its gateways and targets answered.
+fn gateways(pod: &WindowPod) -> Cell {
+    let all: Vec<Answered<'_>> = answers(&pod.gateways, &pod.targets).collect();
+    let texts = all
+        .iter()
+        .map(|one| format!("{} {}", one.object, one.words()));
+    let class = |reachable| match reachable {
         Some(true) => "rtt",
         Some(false) => "rtt bad",
         None => "rtt warning",
     };
-    html! {
+    Cell::from(list_or_dash(texts)).on_page(html! {
         @if all.is_empty() { (UNKNOWN) }
-        @for one in all {
-            div.gateway { span.address { (one.object) } span class=(class(one)) { (one.answer) } }
+        @for one in &all {
+            div.gateway {
+                span.address { (escape(&one.object)) }
+                span class=(class(one.reachable)) { (one.words()) }
+            }
         }
-    }
+    })
 }
 
-/// Errors, warnings and notes.
-pub(super) fn problems(view: &ReportView) -> Markup {
-    let row = |problem: &Problem| {
-        let (word, tone) = word(problem.severity);
-        html! {
-            tr {
-                td { span class={ "badge " (tone.class()) } { (word) } }
-                th.mono scope="row" { (problem.code()) }
-                td { (or_dash(problem.pod.as_ref().map(|id| view.title_of(id)))) }
-                td {
-                    @if !problem.object.is_empty() { span.object { (escape(&problem.object.text())) } ": " }
-                    (escape(&problem.message()))
-                }
-            }
-        }
-    };
-    html! {
-        div.sheet {
-            table.problems {
-                caption { "docs/problems.md explains the codes" }
-                (head(&["Severity", "Code", "Pod", "What"], 0..0))
-                tbody { @for problem in &view.window.problems { (row(problem)) } }
-            }
-        }
+fn rebuilt(pod: &WindowPod) -> Cell {
+    let word = words::yes_or_no(pod.rebuilt);
+    if pod.rebuilt != Some(true) {
+        return Cell::from(word);
     }
+    Cell::toned(word, Some(Tone::Bad)).on_page(html! {
+        span.badge.bad { (word) }
+        @if let Some(words) = change(pod) { div.small.change { (words) } }
+    })
+}
+
+/// What shows that a pod was rebuilt.
+fn change(pod: &WindowPod) -> Option<String> {
+    let before = pod.fingerprint_before.as_ref()?;
+    let after = pod.fingerprint_after.as_ref()?;
+    let short = |fingerprint: &PodFingerprint| {
+        escape(&fingerprint.sandbox.chars().take(8).collect::<String>())
+    };
+    if before.sandbox != after.sandbox {
+        return Some(format!("sandbox {} became {}", short(before), short(after)));
+    }
+    let is_restarted = before.containers != after.containers;
+    is_restarted.then(|| "containers restarted".to_owned())
 }

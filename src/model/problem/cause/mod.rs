@@ -12,7 +12,9 @@ pub use maintenance::{
     CommandCause, ConditionCause, DetachedCause, HookCause, JobEnd, KubeletCause, RebuildCause,
     RecordCause, RollbackCause, SystemdCause, WindowCause,
 };
-pub use network::{ConflictCause, GatewayCause, Holder, Others, PlanCause, RestoreCause, Title};
+pub use network::{
+    ClaimHolder, ConflictCause, GatewayCause, Others, PlanCause, RestoreCause, Title,
+};
 pub use pods::{ForeignCause, InventoryCause, MatchingCause, NoNetns, PartialCause};
 
 /// Defines the causes of one part of netfix, each with its code: `Variant { field: Type } => Code,`. Its sentence, which

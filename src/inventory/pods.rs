@@ -1,0 +1,116 @@
+//! Opens pods, and reads many of them side by side.
+
+use crate::inventory::discover::FoundNetns;
+use crate::inventory::observe::{Host, Pod, prove};
+use crate::inventory::visit::visit;
+use crate::kernel::conf::sysfs;
+use crate::kernel::dump::HostView;
+use crate::kernel::netns::nsid::HostId;
+use crate::kernel::{Error, Socket, ifreq, netns, state};
+use crate::model::problem::InventoryCause;
+use crate::model::{NetState, NetnsIdentity, Problem};
+use crate::plan::snapshot_quality;
+
+/// The state of a pod, and the link that it lost while it was read.
+pub(crate) type ObservedPod = Result<(NetState, Option<String>), Error>;
+
+/// Opens a socket in each namespace and learns its identity. One that cannot be entered is a problem, and among those at
+/// the end of the result.
+pub fn open_pods(
+    mut found: Vec<FoundNetns>,
+    problems: &mut Vec<Problem>,
+) -> (Vec<Pod>, Vec<NetnsIdentity>) {
+    let opened = netns::visit(
+        &mut found,
+        |found| found.netns.reopen(),
+        |found| {
+            let opened = open_inside(found);
+            let stays_open = !found.netns.is_transient;
+            if !stays_open {
+                found.netns.close();
+            }
+            opened.map(|(socket, cookie)| (Some(socket).filter(|_| stays_open), cookie))
+        },
+    );
+    let (mut pods, mut closed) = (Vec::with_capacity(found.len()), Vec::new());
+    for (found, opened) in found.into_iter().zip(opened) {
+        let FoundNetns {
+            netns,
+            info,
+            paths,
+            owner,
+        } = found;
+        match opened.and_then(|opened| opened) {
+            Ok((socket, cookie)) => pods.push(Pod {
+                identity: netns.identity(cookie),
+                netns,
+                info,
+                paths,
+                owner,
+                socket,
+                seen: None,
+                host_id: HostId::Unassigned,
+            }),
+            Err(error) => {
+                let error = error.to_string();
+                let problem = InventoryCause::CannotEnterNetns { error }.error("");
+                problems.push(problem.of(&info.id));
+                closed.push(netns.identity(None));
+            }
+        }
+    }
+    (pods, closed)
+}
+
+/// A socket in the namespace that the calling thread is in, with the namespace's cookie.
+fn open_inside(found: &FoundNetns) -> Result<(Socket, Option<u64>), Error> {
+    let socket = Socket::open_here()?;
+    let cookie = socket.netns_cookie()?;
+    if found.netns.is_transient {
+        // It was closed since it was found.
+        prove(&found.netns, &found.netns.identity(None), cookie)?;
+    }
+    Ok((socket, cookie))
+}
+
+/// Reads every pod, side by side; the results are in their order.
+pub fn observe_pods(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
+    observe_part(pods, host, state::whole)
+}
+
+/// Reads what every pod has that others may claim too, side by side: its links and addresses.
+pub fn observe_claims(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
+    observe_part(pods, host, state::links_and_addresses)
+}
+
+/// Reads what decides where every pod's packets go, side by side: its links, addresses and routes.
+pub fn observe_reach(pods: &mut [Pod], host: &Host) -> Vec<Result<NetState, Error>> {
+    observe_part(pods, host, state::links_addresses_and_routes)
+}
+
+fn observe_part(
+    pods: &mut [Pod],
+    host: &Host,
+    part: impl Fn(&mut Socket, Option<HostView<'_>>) -> Result<NetState, Error> + Sync,
+) -> Vec<Result<NetState, Error>> {
+    visit(pods, |pod| {
+        pod.read(host, |socket, view| part(socket, Some(view)))
+    })
+    .into_iter()
+    .map(|state| state?)
+    .collect()
+}
+
+/// Reads every pod, side by side, and its links once more afterwards: the state, and the link that was lost while it was
+/// read. The results are in the order of the pods.
+pub fn observe_pods_twice(pods: &mut [Pod], host: &Host) -> Vec<ObservedPod> {
+    visit(pods, |pod| {
+        let mut state = pod.observe_inside(host)?;
+        sysfs::complete(&mut state.links)?;
+        let torn = ifreq::lost(pod.socket()?, &state.links)?.map(snapshot_quality::what);
+        Ok((state, torn))
+    })
+    .into_iter()
+    .map(|state| state?)
+    .collect()
+}

@@ -1,0 +1,78 @@
+//! `docs/fidelity.md`: what netfix does with each attribute of the kernel.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::model::fidelity::{Attribute, Fate, TABLES};
+use crate::report::docs::listed_part;
+
+const BEGIN: &str = "<!-- attributes -->\n";
+const END: &str = "<!-- end of attributes -->\n";
+
+fn words(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Restored => "restored",
+        Fate::SentBack => "restored, as bytes",
+        Fate::Used => "used to read the others",
+        Fate::Named => "named at the snapshot",
+        Fate::State => "state, count or ability",
+        Fate::NotRead(_) => "not read",
+    }
+}
+
+fn line(text: &mut String, row: &Attribute) {
+    let reason = match row.fate {
+        Fate::NotRead(reason) => format!(": {reason}"),
+        _ => String::new(),
+    };
+    let Attribute {
+        name, tests, since, ..
+    } = row;
+    let what = words(row.fate);
+    let _ = writeln!(text, "| `{name}` | {what}{reason} | {since} | {tests} |");
+}
+
+fn listed() -> String {
+    let mut text = BEGIN.to_owned();
+    for table in TABLES {
+        let _ = writeln!(text, "\n### {}\n\n{}\n", table.title, table.source);
+        text += "| attribute | netfix | since Linux | tests |\n|---|---|---|---|\n";
+        for row in table.rows {
+            line(&mut text, row);
+        }
+    }
+    text + "\n" + END
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn the_documentation_lists_every_attribute() {
+    listed_part::compare("docs/fidelity.md", BEGIN, END, &listed(), "fidelity");
+}
+
+#[test]
+fn an_attribute_that_is_restored_or_named_has_a_test() {
+    for table in TABLES {
+        assert!(
+            table.rows.is_sorted_by(|a, b| a.number < b.number),
+            "{}",
+            table.title
+        );
+        for row in table.rows {
+            let needs_test = matches!(row.fate, Fate::Restored | Fate::SentBack | Fate::Named);
+            assert_eq!(needs_test, !row.tests.is_empty(), "{}", row.name);
+            for test in row.tests.split(", ").filter(|test| !test.is_empty()) {
+                let files = [
+                    format!("tests/native/{test}.rs"),
+                    format!("tests/native/{test}/mod.rs"),
+                    format!("tests/vm/scenarios/{test}.sh"),
+                ];
+                let exists = files.iter().any(|file| root().join(file).exists());
+                assert!(exists, "{}: no test {test}", row.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! What docs/ and the program share: texts that netfix prints, and lists that the code has.
+
+pub(super) mod explain;
+#[cfg(test)]
+mod fidelity;
+#[cfg(test)]
+pub(super) mod listed_part;
+pub(super) mod schema;

@@ -1,0 +1,116 @@
+//! The document that every command answers with (`-o json`), schema `netfix/v1`.
+
+mod verb;
+mod views;
+
+use serde::Serialize;
+
+pub use verb::Verb;
+pub use views::{
+    CheckStatus, CheckView, GenerationView, NodeView, PodView, RuntimeView, ShowView, StatusView,
+};
+
+pub use crate::snapshot::Generations as KeptView;
+
+use crate::model::{Code, Exit, Problem};
+use crate::refusal::Refusal;
+use crate::report::fleet::FleetView;
+use crate::report::window::hold::HoldView;
+use crate::report::window::view::{ReportView, WindowView};
+
+/// The answer of one command.
+#[derive(Debug, Default, Serialize)]
+#[serde(tag = "schema", rename = "netfix/v1")]
+pub struct Document {
+    /// The command.
+    pub command: Verb,
+    /// The exit code.
+    pub exit: u8,
+    /// The host.
+    pub node: NodeView,
+    /// The pods.
+    pub pods: Vec<PodView>,
+    /// Errors, warnings and notes.
+    pub problems: Vec<Problem>,
+    /// The key of this command.
+    #[serde(flatten)]
+    pub extra: Option<Extra>,
+}
+
+/// A key of the document that only one command has.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Extra {
+    /// `check`
+    Check(CheckView),
+    /// `status`
+    Status(Box<StatusView>),
+    /// `show`
+    Show(ShowView),
+    /// `list --generations`
+    Generations(Vec<GenerationView>),
+    /// `report`
+    Report(Box<ReportView>),
+    /// `report --list`
+    Windows(Vec<WindowView>),
+    /// `snapshot` and `prune`
+    Kept(KeptView),
+    /// `report --merge` and `check --merge`
+    Fleet(Box<FleetView>),
+    /// `pause`, `resume` and `upgrade`
+    Window(Box<HoldView>),
+    /// `upgrade --dry-run`
+    #[serde(rename = "dry_run")]
+    DryRun(bool),
+}
+
+impl Document {
+    /// A node, its pods and the problems.
+    pub(crate) fn of(
+        node: NodeView,
+        pods: impl IntoIterator<Item = PodView>,
+        problems: Vec<Problem>,
+    ) -> Self {
+        Self {
+            node,
+            pods: pods.into_iter().collect(),
+            problems,
+            ..Self::default()
+        }
+    }
+
+    /// With the exit code for the states of the pods: something that netfix cannot do is never more than part of the work.
+    pub(crate) fn judged(self) -> Self {
+        let errors = || self.problems.iter().filter(|problem| problem.is_error());
+        let good = self.pods.iter().filter(|pod| pod.state.is_good()).count();
+        let exit = match (errors().count(), good) {
+            (0, all) if all == self.pods.len() => Exit::Done,
+            (_, 0) if !errors().any(|problem| problem.code() == Code::Unsupported) => Exit::Failed,
+            _ => Exit::Partly,
+        };
+        self.exits(exit)
+    }
+
+    /// With this exit code.
+    pub(crate) fn exits(self, exit: Exit) -> Self {
+        Self {
+            exit: exit as u8,
+            ..self
+        }
+    }
+
+    /// Whether the command could not start and has no result, not even an empty one.
+    pub(in crate::report) fn is_refused(&self) -> bool {
+        self.exit != 0 && self.pods.is_empty()
+    }
+}
+
+impl From<Refusal> for Document {
+    fn from(Refusal { failed, problems }: Refusal) -> Self {
+        let refused = Self {
+            problems,
+            ..Self::default()
+        };
+        refused.exits(if failed { Exit::Failed } else { Exit::Refused })
+    }
+}

@@ -1,0 +1,240 @@
+//! The parts of a document: the host, the pods, and what only one command has.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::model::text::word;
+use crate::model::{
+    Bytes, Checkpoint, GatewayAnswer, IfName, Interface, NodeIdentity, NodeState, PodId, PodInfo,
+    PodSummary, State, TargetAnswer,
+};
+use crate::report::window::hold::HoldView;
+
+/// One generation.
+#[derive(Debug, Clone, Serialize)]
+pub struct GenerationView {
+    /// Its number.
+    pub number: u64,
+    /// When its newest file was written or verified (RFC 3339); null where none has a time.
+    pub time: Option<String>,
+    /// Whether it has exactly the checkpoints that are stored now.
+    pub current: bool,
+    /// Whether it was created to keep checkpoints that were about to be replaced.
+    pub aside: bool,
+    /// Its checkpoints.
+    pub pods: usize,
+    /// Checkpoints that the generation before does not have; null when there is none before.
+    pub added: Option<Vec<PodId>>,
+    /// Checkpoints that differ from those of the generation before.
+    pub changed: Option<Vec<PodId>>,
+    /// Checkpoints that only the generation before has.
+    pub removed: Option<Vec<PodId>>,
+    /// Checkpoints that cannot be read.
+    pub damaged: Vec<PodId>,
+}
+
+/// The state now of the pod of one checkpoint, beside the pod's own view.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ShowView {
+    /// Whether the pod is running; null when that is unknown.
+    pub alive: Option<bool>,
+    /// The link that it has lost; null when none is lost, or when the pod is not running.
+    pub lost: Option<String>,
+    /// Seconds since the checkpoint was written; null when the file has no time.
+    pub written_age: Option<u64>,
+    /// Settings in the checkpoint that differ from the defaults of a new link.
+    pub settings: Vec<String>,
+}
+
+/// The state of everything.
+#[derive(Debug, Clone, Serialize)]
+pub struct StatusView {
+    /// The state directory.
+    pub state_dir: String,
+    /// Checkpoints that can be read.
+    pub checkpoints: usize,
+    /// Checkpoints that cannot be read.
+    pub damaged: usize,
+    /// Kept snapshots.
+    pub generations: usize,
+    /// When the last snapshot that covered everything was completed (RFC 3339); null when none was in this boot.
+    pub last_success: Option<String>,
+    /// How long ago that was, in seconds.
+    pub last_success_age: Option<u64>,
+    /// Running pods.
+    pub running: usize,
+    /// Running pods that have a checkpoint.
+    pub covered: usize,
+    /// Network namespaces that belong to no pod.
+    pub private_namespaces: usize,
+    /// The container runtimes that answered.
+    pub runtimes: Vec<RuntimeView>,
+    /// The process that holds the lock; null when it is free.
+    pub lock: Option<String>,
+    /// The maintenance window that is open; null when none is.
+    pub window: Option<HoldView>,
+}
+
+/// A container runtime that answered.
+#[derive(Debug, Clone, Serialize)]
+pub struct RuntimeView {
+    /// Its socket.
+    pub endpoint: String,
+    /// Name and version; null when it reports none.
+    pub version: Option<String>,
+    /// Pods with a network namespace of their own.
+    pub pods: usize,
+}
+
+/// The answer of `check`.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct CheckView {
+    /// The worst finding.
+    pub status: CheckStatus,
+    /// Running pods by state; every state that `check` gives is there.
+    pub pods: BTreeMap<State, usize>,
+    /// Running pods that are not among them, because their devices have other drivers.
+    pub left_out: usize,
+    /// Age in seconds of the oldest checkpoint of a running pod, since the last snapshot that verified it;
+    /// null when no running pod has one.
+    pub oldest_age: Option<u64>,
+    /// How old a checkpoint may be.
+    #[serde(skip)]
+    pub max_age: Duration,
+    /// Steps that a restore would take now, on the host and in all pods.
+    pub steps: usize,
+    /// Objects of running pods that no restore could bring back; null when nothing was checked.
+    pub unsupported: Option<usize>,
+    /// When the last snapshot that covered everything was taken (RFC 3339); null when none was in this boot.
+    pub last_success: Option<String>,
+}
+
+/// What `check` found; the number is its exit code.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum CheckStatus {
+    /// Every running pod could be restored.
+    #[default]
+    Ok = 0,
+    /// Something needs attention.
+    Warning = 1,
+    /// A pod is lost, or could not be restored.
+    Critical = 2,
+    /// It could not be determined.
+    Unknown = 3,
+}
+
+impl fmt::Display for CheckStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        word(self, f)
+    }
+}
+
+/// The host.
+#[derive(Debug, Default, Serialize)]
+pub struct NodeView {
+    /// Host name.
+    pub hostname: Option<String>,
+    /// When its state was saved (RFC 3339).
+    pub created: Option<String>,
+    /// The host's state after the command; for `verify`, whether it reaches its gateways.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
+    /// Steps taken or planned in the host's namespace.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<String>,
+    /// Answers of its gateways.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gateways: Vec<GatewayAnswer>,
+}
+
+/// One pod.
+#[derive(Debug, Clone, Serialize)]
+pub struct PodView {
+    /// Its names; null for what is unknown.
+    #[serde(flatten)]
+    pub info: PodInfo,
+    /// A path of its network namespace; null when its file cannot be read.
+    pub netns: Option<Bytes>,
+    /// What the command found or did.
+    pub state: State,
+    /// When its checkpoint was written (RFC 3339).
+    pub created: Option<String>,
+    /// When a snapshot last verified its checkpoint (RFC 3339); null when that is unknown.
+    pub seen: Option<String>,
+    /// Its interfaces, from the checkpoint.
+    pub interfaces: Vec<Interface>,
+    /// The names of its interfaces before the command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Vec<IfName>>,
+    /// The names of its interfaces after the command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Vec<IfName>>,
+    /// Steps taken or planned.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<String>,
+    /// Answers of its gateways.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gateways: Vec<GatewayAnswer>,
+    /// Answers of `--ping` and `--tcp` (`verify`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<TargetAnswer>,
+    /// The whole checkpoint (`show`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<Box<Checkpoint>>,
+}
+
+impl NodeView {
+    /// The host, of which only the name is known.
+    pub(crate) fn of(node: &NodeIdentity) -> Self {
+        Self {
+            hostname: node.hostname.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// The host, and when its state was recorded.
+    pub(crate) fn recorded(node: &NodeIdentity, created: Option<String>) -> Self {
+        Self {
+            created,
+            ..Self::of(node)
+        }
+    }
+}
+
+impl PodView {
+    /// A pod and what a command found or did.
+    pub(crate) fn new(pod: PodSummary, state: State) -> Self {
+        let PodSummary {
+            info,
+            netns,
+            created,
+            interfaces,
+        } = pod;
+        Self {
+            info,
+            netns,
+            state,
+            created,
+            seen: None,
+            interfaces,
+            before: None,
+            after: None,
+            steps: Vec::new(),
+            gateways: Vec::new(),
+            targets: Vec::new(),
+            checkpoint: None,
+        }
+    }
+
+    /// With the time at which a snapshot last verified its checkpoint.
+    pub(crate) fn verified_in(mut self, node: Option<&NodeState>) -> Self {
+        self.seen = node
+            .and_then(|node| node.seen(&self.info.id))
+            .map(str::to_owned);
+        self
+    }
+}

@@ -1,0 +1,167 @@
+//! Tables, each described once: its columns and rows. `terminal` and `html` render them.
+
+mod html;
+pub(super) mod terminal;
+
+use maud::{Markup, html};
+
+use crate::report::style::Tone;
+use crate::report::text::escape;
+
+/// The rank of a column that is never left out.
+pub(super) const KEPT: u8 = 0;
+/// The rank of a column that only `-o wide` shows.
+pub(super) const WIDE: u8 = u8::MAX;
+
+/// On a page: the class of numbers, whose title is at the right too.
+pub(super) const NUMBER: &str = "number";
+
+type Of<'a, R, T> = Box<dyn Fn(&R) -> T + 'a>;
+
+/// Rows in columns, for the terminal and for an HTML page.
+pub(super) struct Table<'a, R> {
+    columns: Vec<Column<'a, R>>,
+    rows: Vec<R>,
+    /// On a page: how a row is marked.
+    mark: Of<'a, R, Option<Tone>>,
+}
+
+impl<'a, R> Table<'a, R> {
+    pub(super) fn new(
+        columns: impl Into<Vec<Column<'a, R>>>,
+        rows: impl IntoIterator<Item = R>,
+    ) -> Self {
+        Self {
+            columns: columns.into(),
+            rows: rows.into_iter().collect(),
+            mark: Box::new(|_| None),
+        }
+    }
+
+    /// On a page: with marked rows.
+    pub(super) fn marked(mut self, mark: impl Fn(&R) -> Option<Tone> + 'a) -> Self {
+        self.mark = Box::new(mark);
+        self
+    }
+}
+
+/// Where a column is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Medium {
+    Both,
+    Terminal,
+    Page,
+}
+
+/// One column: of the others, that with the highest rank is left out first on a terminal.
+pub(super) struct Column<'a, R> {
+    title: &'static str,
+    rank: u8,
+    cell: Of<'a, R, Cell>,
+    is_right: bool,
+    medium: Medium,
+    page_title: &'static str,
+    class: Option<&'static str>,
+    heads_rows: bool,
+}
+
+impl<'a, R> Column<'a, R> {
+    pub(super) fn new<C: Into<Cell>>(
+        title: &'static str,
+        rank: u8,
+        cell: impl Fn(&R) -> C + 'a,
+    ) -> Self {
+        Self {
+            title,
+            rank,
+            cell: Box::new(move |row| cell(row).into()),
+            is_right: false,
+            medium: if rank == WIDE {
+                Medium::Terminal
+            } else {
+                Medium::Both
+            },
+            page_title: title,
+            class: None,
+            heads_rows: false,
+        }
+    }
+
+    /// A column of numbers.
+    pub(super) fn right<C: Into<Cell>>(
+        title: &'static str,
+        rank: u8,
+        cell: impl Fn(&R) -> C + 'a,
+    ) -> Self {
+        Self {
+            is_right: true,
+            ..Self::new(title, rank, cell)
+        }
+    }
+
+    /// Only there: the other has another column instead.
+    pub(super) fn only_on(mut self, medium: Medium) -> Self {
+        self.medium = medium;
+        self
+    }
+
+    /// On a page: another title.
+    pub(super) fn page_title(mut self, title: &'static str) -> Self {
+        self.page_title = title;
+        self
+    }
+
+    /// On a page: the class of its cells.
+    pub(super) fn class(mut self, class: &'static str) -> Self {
+        self.class = Some(class);
+        self
+    }
+
+    /// On a page: its cell is the heading of the row.
+    pub(super) fn heads_rows(mut self) -> Self {
+        self.heads_rows = true;
+        self
+    }
+}
+
+/// The content of a table's cell.
+pub(super) struct Cell {
+    text: String,
+    tone: Option<Tone>,
+    /// What a page has instead of the text.
+    markup: Option<Markup>,
+}
+
+impl<T: ToString> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self {
+            text: escape(&text.to_string()),
+            tone: None,
+            markup: None,
+        }
+    }
+}
+
+impl Cell {
+    pub(super) fn toned(text: impl ToString, tone: Option<Tone>) -> Self {
+        Self {
+            tone,
+            ..Self::from(text)
+        }
+    }
+
+    /// A word that is a badge on a page.
+    pub(super) fn badge(text: impl ToString, tone: Tone) -> Self {
+        let cell = Self::toned(text, Some(tone));
+        let badge = html! { span class={ "badge " (tone.class()) } { (cell.text) } };
+        cell.on_page(badge)
+    }
+
+    /// On a page: this instead of the text.
+    pub(super) fn on_page(self, markup: Markup) -> Self {
+        Self {
+            markup: Some(markup),
+            ..self
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! `check`: lines for people, and one line for monitoring plugins.
+
+use jiff::Timestamp;
+
+use super::pods::{listed, stored};
+use crate::check::{CheckedPod, Readiness};
+use crate::model::{Code, PodId, PodInfo, Problem, Severity, State};
+use crate::refusal::Refusal;
+use crate::report::document::{CheckStatus, CheckView, Document, Extra, NodeView, PodView};
+use crate::report::problems;
+use crate::report::screen::Screen;
+use crate::report::style::{Form, Style, Tone};
+use crate::report::text::{ago, count, join, others};
+
+/// Every state that a running pod can have.
+const STATES: [State; 7] = [
+    State::InSync,
+    State::Stale,
+    State::Drifted,
+    State::Degraded,
+    State::NoCheckpoint,
+    State::Empty,
+    State::Failed,
+];
+
+/// The document and its figures, without the verdict.
+pub(crate) fn check(checked: Result<Readiness, Refusal>) -> (Document, CheckView) {
+    let mut view = CheckView {
+        pods: STATES.into_iter().map(|state| (state, 0)).collect(),
+        ..CheckView::default()
+    };
+    let checked = match checked {
+        Ok(checked) => checked,
+        Err(refusal) => return (refusal.into(), view),
+    };
+    let of_pods = checked.pods.iter().map(|one| one.steps.len());
+    view.steps = checked.host.len() + of_pods.sum::<usize>();
+    let is_unsupported = |problem: &&Problem| {
+        problem.is_error() && problem.code() == Code::Unsupported && problem.pod.is_some()
+    };
+    view.unsupported = Some(checked.problems.iter().filter(is_unsupported).count());
+    view.oldest_age = checked.oldest_age;
+    view.last_success = checked.last_success;
+    view.pods.insert(State::Empty, checked.empty);
+    view.left_out = checked.left_out.len();
+    for one in &checked.pods {
+        *view.pods.entry(one.state.into()).or_default() += 1;
+    }
+    let pod = |one: CheckedPod| PodView {
+        steps: one.steps,
+        ..PodView::new(one.pod, one.state.into())
+    };
+    let node = NodeView {
+        steps: checked.host,
+        ..NodeView::recorded(&checked.node, checked.recorded)
+    };
+    let pods = checked.pods.into_iter().map(pod);
+    (Document::of(node, pods, checked.problems), view)
+}
+
+/// All problems are in it, also with `--quiet`.
+pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
+    let Some(Extra::Check(check)) = &document.extra else {
+        return super::report::screen(document, style);
+    };
+    let body = if style.form == Form::Plugin {
+        plugin_line(document, check)
+    } else if style.lists_all() {
+        stored(listed(document, style), style).text(style) + &findings(document, style)
+    } else {
+        findings(document, style)
+    };
+    Screen {
+        body,
+        listed: &document.problems,
+        last: verdict(check, style),
+    }
+}
+
+/// One line per finding, the worst last; notes only with `-v`.
+fn findings(document: &Document, style: Style) -> String {
+    let least = if style.is_verbose() {
+        Severity::Info
+    } else {
+        Severity::Warning
+    };
+    let findings = document.problems.iter();
+    problems::text(
+        findings.filter(|problem| problem.severity >= least),
+        document.pods.iter().map(|pod| &pod.info),
+        word,
+        style,
+    )
+}
+
+/// The severity's word, as monitoring plugins have it.
+fn word(severity: Severity) -> (&'static str, Tone) {
+    match severity {
+        Severity::Error => ("CRITICAL", Tone::Bad),
+        Severity::Warning => ("WARNING", Tone::Warning),
+        Severity::Info => ("INFO", Tone::Calm),
+    }
+}
+
+/// The overall result of the findings; nothing with --quiet and without an error.
+fn verdict(check: &CheckView, style: Style) -> Option<String> {
+    if style.is_quiet() && check.status == CheckStatus::Ok {
+        return None;
+    }
+    let tone = match check.status {
+        CheckStatus::Ok => Tone::Good,
+        CheckStatus::Warning | CheckStatus::Unknown => Tone::Warning,
+        CheckStatus::Critical => Tone::Bad,
+    };
+    let word = style.paint(&check.status.to_string(), tone);
+    Some(format!("{word}: {}", sum(check, style.now)))
+}
+
+/// The status line of a monitoring plugin, with performance data behind the bar.
+fn plugin_line(document: &Document, check: &CheckView) -> String {
+    let worth = |problem: &&Problem| problem.severity > Severity::Info;
+    // The worst, a pod's before the node's, the first of its sort; the bar begins the performance data.
+    let rank = |problem: &&Problem| (problem.severity, problem.pod.is_some());
+    let problems = document.problems.iter().rev();
+    let worst = problems.filter(worth).max_by_key(rank);
+    let title = |id: &PodId| {
+        let mut pods = document.pods.iter().map(|pod| &pod.info);
+        pods.find(|info| info.id == *id).map(PodInfo::title)
+    };
+    let first = worst.map(|problem| {
+        let title = problem.pod.as_ref().and_then(title);
+        format!("; {}", problem.line(title.as_deref())).replace('|', "/")
+    });
+    let total: usize = check.pods.values().sum();
+    let states = check.pods.iter().map(|(state, count)| {
+        let name = state.to_string().replace('-', "_");
+        format!(" {name}={count};{};0", limits(*state))
+    });
+    let limit = check.max_age.as_secs();
+    let age = check.oldest_age;
+    let age = age.map(|age| format!(" oldest_checkpoint={age}s;{limit};;0"));
+    format!(
+        "NETFIX {} - {}{} | pods={total};;;0{}{} drift_steps={};0;;0\n",
+        check.status,
+        sum(check, Timestamp::now()),
+        first.unwrap_or_default(),
+        join(states, ""),
+        age.unwrap_or_default(),
+        check.steps
+    )
+}
+
+/// From how many pods in this state on there is a warning, and a critical finding.
+fn limits(state: State) -> &'static str {
+    match state {
+        State::Degraded | State::Failed => ";0",
+        state if is_covered(state) => ";",
+        _ => "0;",
+    }
+}
+
+fn sum(check: &CheckView, now: Timestamp) -> String {
+    let total: usize = check.pods.values().sum();
+    let pods = match total {
+        0 if check.status == CheckStatus::Ok => "no pod is running".to_owned(),
+        0 => "no pod was checked".to_owned(),
+        _ => coverage(check, total),
+    };
+    let last = check.last_success.as_deref().map_or_else(
+        || "none in this boot".to_owned(),
+        |time| {
+            let age = time.parse().map(|then| ago(then, now));
+            age.unwrap_or_else(|_| time.to_owned())
+        },
+    );
+    let left_out = match check.left_out {
+        0 => String::new(),
+        some => format!("; {} left out", count(some, "pod")),
+    };
+    format!("{pods}{left_out}; last snapshot: {last}")
+}
+
+fn coverage(check: &CheckView, total: usize) -> String {
+    let covered = check.pods.iter().filter(|(state, _)| is_covered(**state));
+    let good: usize = covered.map(|(_, count)| count).sum();
+    let rest = check.pods.iter().filter(|(state, _)| !is_covered(**state));
+    let others = others(rest.map(|(state, count)| (*count, state)));
+    format!(
+        "{good} of {} match a fresh checkpoint{others}",
+        count(total, "pod")
+    )
+}
+
+fn is_covered(state: State) -> bool {
+    matches!(state, State::InSync | State::Empty)
+}

@@ -1,0 +1,178 @@
+//! `plan` and `diff`: the steps of a restore.
+
+use std::collections::BTreeSet;
+
+use super::pods::{PodColumn, count_in, framed, last_line, listed, steps, steps_of_host};
+use crate::model::problem::{Cause, PlanCause};
+use crate::model::{Code, Exit, PodId, Problem, State};
+use crate::plan::PodVerdict;
+use crate::records::matched::Matched;
+use crate::records::survey::{Surveyed, Unrestorable};
+use crate::report::document::{Document, NodeView, PodView};
+use crate::report::problems::FEW;
+use crate::report::screen::Screen;
+use crate::report::style::Style;
+use crate::report::table::Table;
+use crate::report::text::{count, list_or_dash, others, part};
+use crate::restore::compare::{Compared, Comparison};
+
+/// The document. With `exit_code`, drift has its own exit code, unless there is an error.
+pub(crate) fn drift(
+    surveyed: &Surveyed,
+    comparison: Comparison,
+    notes: Vec<Problem>,
+    exit_code: bool,
+) -> Document {
+    let has_drifted = exit_code && comparison.has_drift();
+    let recorded = surveyed.node_state.as_ref();
+    let recorded = recorded.map(|recorded| recorded.created.clone());
+    let node = NodeView {
+        steps: comparison.host.lines(),
+        ..NodeView::recorded(&surveyed.node, recorded)
+    };
+    let mut problems = surveyed.all_problems();
+    problems.extend(comparison.host.problems);
+    problems.extend(comparison.unsupported);
+    let lost = |(pod, lost)| match lost {
+        Unrestorable::Unusable => PodView::new(pod, State::Failed),
+        Unrestorable::NoCheckpoint => PodView::new(pod, State::NoCheckpoint),
+    };
+    let mut pods: Vec<PodView> = surveyed.lost_pods().into_iter().map(lost).collect();
+    for (matched, compared) in surveyed.matched.iter().zip(comparison.pods) {
+        let (view, found) = pod(matched, compared);
+        pods.push(view);
+        let found = found.into_iter();
+        problems.extend(found.map(|problem| problem.of(&matched.info.id)));
+    }
+    problems.extend(notes);
+    pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
+    let has_errors = problems.iter().any(Problem::is_error);
+    let exit = match (surveyed.matched.len(), has_errors, has_drifted) {
+        (0, ..) if surveyed.is_refused() => Exit::Refused,
+        (0, ..) => Exit::Failed,
+        (_, true, _) => Exit::Partly,
+        (_, false, true) => Exit::Drift,
+        (_, false, false) => Exit::Done,
+    };
+    Document::of(node, pods, problems).exits(exit)
+}
+
+fn pod(matched: &Matched, compared: Compared) -> (PodView, Vec<Problem>) {
+    let mut view = PodView::new(matched.summary(), State::from(&compared.verdict));
+    if let PodVerdict::Unknown(problem) = compared.verdict {
+        return (view, vec![problem]);
+    }
+    view.steps = compared.plan.lines();
+    let mut problems = compared.plan.problems;
+    // A restore of what is missing now does not need these, so it would not fail.
+    problems.extend(compared.unsupported.into_iter().map(Problem::demoted));
+    (view, problems)
+}
+
+/// Printed with `--quiet` too: it is what the command is for.
+pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
+    if document.is_refused() {
+        return Screen::default();
+    }
+    let last = last_line(document, &words(document), style);
+    Screen::new(body(document, style), last)
+}
+
+/// What `plan` and `diff` print: the steps of a few pods, one line for each of many.
+fn body(document: &Document, style: Style) -> String {
+    let pods = document.pods.iter().filter(|pod| !pod.steps.is_empty());
+    let table = Table::new(columns(), listed(document, style)).text(style);
+    let is_short = style.is_verbose() || pods.count() <= FEW;
+    match (style.lists_all(), is_short) {
+        (true, true) => table + &steps(document, style),
+        (true, false) => table + &steps_of_host(document, style),
+        (false, true) => steps(document, style),
+        (false, false) => steps_of_host(document, style) + &table,
+    }
+}
+
+fn columns<'a>() -> Vec<PodColumn<'a>> {
+    framed([
+        PodColumn::new("Interface", 2, |pod| {
+            list_or_dash(pod.interfaces.iter().map(|i| &i.name))
+        }),
+        PodColumn::new("Addresses", 3, |pod| {
+            list_or_dash(pod.interfaces.iter().flat_map(|i| &i.addresses))
+        }),
+        PodColumn::right("Steps", 1, |pod| pod.steps.len()),
+    ])
+}
+
+/// The devices of the host that are missing, and how many pods cannot be planned without them.
+fn missing_devices(document: &Document) -> Option<String> {
+    let devices: Vec<String> = document
+        .problems
+        .iter()
+        .filter(|problem| matches!(*problem.cause, Cause::Plan(PlanCause::DeviceMissing { .. })))
+        .map(|problem| problem.object.to_string())
+        .collect();
+    let waits = |problem: &&Problem| problem.code() == Code::ParentMissing;
+    let waiting: BTreeSet<&PodId> = document
+        .problems
+        .iter()
+        .filter(waits)
+        .filter_map(|problem| problem.pod.as_ref())
+        .collect();
+    let (are, wait) = (
+        if devices.len() == 1 { "is" } else { "are" },
+        if waiting.len() == 1 { "waits" } else { "wait" },
+    );
+    let pods = count(waiting.len(), "pod");
+    (!devices.is_empty()).then(|| {
+        let devices = devices.join(", ");
+        format!("the host's {devices} {are} missing; {pods} {wait} for it")
+    })
+}
+
+pub(super) fn words(document: &Document) -> String {
+    let total = document.pods.len();
+    let host = document.node.steps.len();
+    let pods = document.pods.iter().map(|pod| pod.steps.len());
+    let pods: Vec<usize> = pods.filter(|steps| *steps > 0).collect();
+    let steps: usize = pods.iter().sum();
+    let unknown = others([(
+        count_in(document, |state| {
+            !state.is_good() && !matches!(state, State::Drifted | State::Degraded)
+        }),
+        "not compared",
+    )]);
+    let missing = missing_devices(document);
+    let is_renamed = |problem: &&Problem| problem.code() == Code::DeviceRenamed;
+    let renamed = document.problems.iter().find(is_renamed);
+    let renamed = renamed.map(|problem| problem.object.to_string());
+    if host + steps == 0 {
+        return match document.exit {
+            _ if missing.is_some() => format!("cannot plan: {}", missing.unwrap_or_default()),
+            _ if renamed.is_some() => format!(
+                "nothing to restore, but the host's {} has another name{unknown}",
+                renamed.unwrap_or_default()
+            ),
+            0 => format!(
+                "nothing to do: the host and {} are correct{unknown}",
+                count(total, "pod")
+            ),
+            _ => format!("no step would help{unknown}"),
+        };
+    }
+    let missing = missing.map(|missing| format!("; {missing}"));
+    let unknown = unknown + &missing.unwrap_or_default();
+    let host = match host {
+        0 => String::new(),
+        host => format!("host: {}; ", count(host, "step")),
+    };
+    let listed = if pods.len() > FEW {
+        ", listed with -v"
+    } else {
+        ""
+    };
+    format!(
+        "{host}{}: {}{listed}{unknown}. Run `netfix restore`",
+        part(pods.len(), total),
+        count(steps, "step"),
+    )
+}

@@ -1,0 +1,173 @@
+//! What the screens of several commands have in common: tables of pods, and steps. What needs attention is listed; pods that are
+//! well only with `-v` and `-o wide`.
+
+use crate::model::{Interface, State};
+use crate::report::document::{Document, PodView};
+use crate::report::screen::Screen;
+use crate::report::style::{Style, Tone};
+use crate::report::table::{Cell, Column, KEPT, Table, WIDE};
+use crate::report::text::{ago, bounded, by_name, escape, join, lines, list_or_dash, or_dash};
+
+/// The pods as people look for them: by namespace and name, then by id.
+pub(super) fn sorted(pods: &[PodView]) -> Vec<&PodView> {
+    let mut sorted: Vec<&PodView> = pods.iter().collect();
+    sorted.sort_by(|a, b| by_name(&a.info, &b.info));
+    sorted
+}
+
+/// The pods that need attention, or all.
+pub(super) fn listed(document: &Document, style: Style) -> Vec<&PodView> {
+    let mut pods = sorted(&document.pods);
+    pods.retain(|pod| style.lists_all() || !pod.state.is_good());
+    pods
+}
+
+/// How many pods are in such a state.
+pub(super) fn count_in(document: &Document, wanted: fn(State) -> bool) -> usize {
+    let pods = document.pods.iter();
+    pods.filter(|pod| wanted(pod.state)).count()
+}
+
+/// The last line of a command that works on pods.
+pub(super) fn last_line(document: &Document, words: &str, style: Style) -> String {
+    let tone = match document.exit {
+        0 => Tone::Good,
+        3 => Tone::Warning,
+        _ => Tone::Bad,
+    };
+    style.paint(words, tone)
+}
+
+/// The screen of a command that works on pods: with `-v` the steps, then the table, and a sentence at the end.
+pub(super) fn screen<'a, R>(
+    document: &'a Document,
+    table: &Table<'_, R>,
+    words: &str,
+    style: Style,
+) -> Screen<'a> {
+    if document.is_refused() || style.is_quiet() {
+        return Screen::default();
+    }
+    let steps = if style.is_verbose() {
+        steps(document, style)
+    } else {
+        String::new()
+    };
+    let last = last_line(document, words, style);
+    Screen::new(steps + &table.text(style), last)
+}
+
+/// One pod a line.
+pub(super) fn names(document: &Document) -> String {
+    let pods = sorted(&document.pods).into_iter();
+    lines(pods.map(|pod| escape(&pod.info.title())))
+}
+
+/// The steps of the host and of all pods: with `-v` every one.
+pub(super) fn steps(document: &Document, style: Style) -> String {
+    let pods = sorted(&document.pods).into_iter();
+    steps_of_host(document, style) + &join(pods.map(|pod| steps_of_pod(pod, style)), "")
+}
+
+/// The steps of the host.
+pub(super) fn steps_of_host(document: &Document, style: Style) -> String {
+    step_list("host", &document.node.steps, style)
+}
+
+fn steps_of_pod(pod: &PodView, style: Style) -> String {
+    let title = pod.info.title();
+    let head = if title == pod.info.id.as_str() {
+        format!("pod {title}")
+    } else {
+        format!("pod {} ({})", escape(&title), pod.info.id)
+    };
+    step_list(&head, &pod.steps, style)
+}
+
+fn step_list(head: &str, steps: &[String], style: Style) -> String {
+    if steps.is_empty() {
+        return String::new();
+    }
+    let steps = steps.iter().map(|step| escape(step));
+    let steps = if style.is_verbose() {
+        steps.collect()
+    } else {
+        bounded(steps)
+    };
+    let steps = steps.iter().map(|step| format!("  {step}"));
+    format!("{head}:\n{}", lines(steps))
+}
+
+/// A row of a table of pods.
+pub(super) trait PodRow {
+    fn pod(&self) -> &PodView;
+
+    fn state(&self) -> State {
+        self.pod().state
+    }
+}
+
+/// A column of a table with one row per pod.
+pub(super) type PodColumn<'a> = Column<'a, &'a PodView>;
+
+impl PodRow for &PodView {
+    fn pod(&self) -> &PodView {
+        self
+    }
+}
+
+type StoredRow<'a> = (&'a PodView, Option<&'a Interface>);
+type StoredColumn<'a> = Column<'a, StoredRow<'a>>;
+
+/// One row per interface; for a pod without one, a row of its own.
+impl PodRow for StoredRow<'_> {
+    fn pod(&self) -> &PodView {
+        self.0
+    }
+}
+
+/// These columns between those that every table of pods has.
+pub(super) fn framed<'a, R: PodRow + 'a, const N: usize>(
+    columns: [Column<'a, R>; N],
+) -> Vec<Column<'a, R>> {
+    let title = Column::new("Pod", KEPT, |row: &R| row.pod().info.title());
+    let last = [
+        Column::new("ID", WIDE, |row: &R| row.pod().info.id.to_string()),
+        Column::new("NETNS", WIDE, |row: &R| or_dash(row.pod().netns.as_ref())),
+        Column::new("State", KEPT, |row: &R| {
+            Cell::toned(row.state(), Some(Tone::of(row.state())))
+        }),
+    ];
+    [title].into_iter().chain(columns).chain(last).collect()
+}
+
+/// What is stored of these pods.
+pub(super) fn stored<'a>(pods: Vec<&'a PodView>, style: Style) -> Table<'a, StoredRow<'a>> {
+    // How long ago a snapshot confirmed the checkpoint.
+    let verified = move |pod: &PodView| Some(ago(pod.seen.as_deref()?.parse().ok()?, style.now));
+    let columns = framed([
+        StoredColumn::new("Interface", 1, |(_, i)| or_dash(i.map(|i| &i.name))),
+        StoredColumn::new("Kind", WIDE, |(_, i)| or_dash(i.map(|i| &i.kind))),
+        StoredColumn::new("Parent", 4, |(_, i)| {
+            or_dash(i.and_then(|i| i.parent.as_ref()))
+        }),
+        StoredColumn::new("MAC", 5, |(_, i)| or_dash(i.and_then(|i| i.mac))),
+        StoredColumn::right("MTU", WIDE, |(_, i)| or_dash(i.and_then(|i| i.mtu))),
+        StoredColumn::new("Addresses", 2, |(_, i)| {
+            list_or_dash(i.iter().flat_map(|i| &i.addresses))
+        }),
+        StoredColumn::new("Gateway", 6, |(_, i)| {
+            list_or_dash(i.iter().flat_map(|i| &i.gateways))
+        }),
+        StoredColumn::new("Verified", 3, move |(pod, _)| or_dash(verified(pod))),
+    ]);
+    let rows = |pod: &'a PodView| or_none(pod.interfaces.iter()).map(move |one| (pod, one));
+    Table::new(columns, pods.into_iter().flat_map(rows))
+}
+
+/// Each item, or if there is none, nothing once: a pod always has a row.
+pub(super) fn or_none<T>(items: impl Iterator<Item = T>) -> impl Iterator<Item = Option<T>> {
+    let mut items = items.peekable();
+    let none = items.peek().is_none().then_some(None);
+    items.map(Some).chain(none)
+}

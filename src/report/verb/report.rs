@@ -1,0 +1,50 @@
+//! `report` and `wait`: the record of a window, a list of windows, or the documents of many nodes.
+
+use crate::report::document::{Document, Extra};
+use crate::report::fleet;
+use crate::report::screen::Screen;
+use crate::report::style::{Style, Tone};
+use crate::report::text::count;
+use crate::report::window::terminal;
+use crate::report::window::view::ReportView;
+
+pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
+    match &document.extra {
+        // Printed with `--quiet` too.
+        Some(Extra::Report(view)) => window(view, style),
+        Some(Extra::Fleet(view)) => Screen::new(
+            fleet::tables::text(view, style),
+            fleet::tables::verdict(view, style),
+        ),
+        Some(Extra::Windows(all)) if !style.is_quiet() => {
+            let last = style.paint(&count(all.len(), "window"), Tone::Good);
+            // Not if a record cannot be read.
+            let last = Some(last).filter(|_| document.exit == 0);
+            Screen::new(terminal::list(all, style), last)
+        }
+        _ => Screen::default(),
+    }
+}
+
+/// The screen of `wait`.
+pub(super) fn of_wait(document: &Document, style: Style) -> Screen<'_> {
+    match &document.extra {
+        Some(Extra::Report(view)) if !style.is_quiet() => window(view, style),
+        _ => Screen::default(),
+    }
+}
+
+/// One window.
+pub(super) fn window(view: &ReportView, style: Style) -> Screen<'_> {
+    // With `--quiet`, the errors are on stderr too.
+    let listed = if style.is_quiet() {
+        &[]
+    } else {
+        view.window.problems.as_slice()
+    };
+    Screen {
+        body: terminal::report(view, style),
+        listed,
+        last: Some(terminal::verdict(view, style)),
+    }
+}

@@ -1,0 +1,85 @@
+//! `restore`: the links of each pod before and after, and how many pods were restored.
+
+use super::pods::{self, PodColumn, count_in, framed, listed};
+use crate::model::{Exit, IfName, State};
+use crate::plan::Step;
+use crate::report::document::{Document, NodeView, PodView};
+use crate::report::screen::Screen;
+use crate::report::style::Style;
+use crate::report::table::Table;
+use crate::report::text::{count, list_or_dash, or_dash, others, part};
+use crate::restore::{Restored, RestoredPod};
+
+/// The document.
+pub(crate) fn restore(restored: Restored) -> Document {
+    let is_refused = restored.is_refused;
+    let has_begun = restored.host.is_some();
+    let steps = |done: &[Step]| done.iter().map(ToString::to_string).collect();
+    let pod = |one: RestoredPod| PodView {
+        before: one.before,
+        after: one.after,
+        steps: steps(&one.done),
+        ..PodView::new(one.pod, one.state.into())
+    };
+    let mut node = NodeView::recorded(&restored.node, restored.recorded);
+    if let Some((done, state)) = restored.host {
+        node.steps = steps(&done);
+        node.state = Some(state.into());
+    }
+    let document = Document::of(node, restored.pods.into_iter().map(pod), restored.problems);
+    match (has_begun, is_refused) {
+        (true, _) => document.judged(),
+        (false, true) => document.exits(Exit::Refused),
+        (false, false) => document.exits(Exit::Failed),
+    }
+}
+
+pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
+    let table = Table::new(columns(), listed(document, style));
+    pods::screen(document, &table, &words(document), style)
+}
+
+fn columns<'a>() -> Vec<PodColumn<'a>> {
+    fn names(names: Option<&Vec<IfName>>) -> String {
+        or_dash(names.map(list_or_dash))
+    }
+    framed([
+        PodColumn::new("Before", 2, |pod| names(pod.before.as_ref())),
+        PodColumn::new("After", 1, |pod| names(pod.after.as_ref())),
+        PodColumn::right("Steps", 4, |pod| pod.steps.len()),
+        PodColumn::new("MAC", 5, |pod| {
+            list_or_dash(pod.interfaces.iter().map(|i| or_dash(i.mac)))
+        }),
+        PodColumn::new("Addresses", 3, |pod| {
+            list_or_dash(pod.interfaces.iter().map(|i| list_or_dash(&i.addresses)))
+        }),
+    ])
+}
+
+fn words(document: &Document) -> String {
+    let steps = || count(document.node.steps.len(), "step");
+    let host = match document.node.state {
+        Some(State::Restored) => format!("host restored in {}; ", steps()),
+        Some(State::Partial) => format!("host partly restored in {}; ", steps()),
+        Some(State::Failed) => "host not restored; ".to_owned(),
+        _ => String::new(),
+    };
+    let total = document.pods.len();
+    let restored = count_in(document, |state| state == State::Restored);
+    let correct = count_in(document, |state| state == State::InSync);
+    let good = count_in(document, State::is_good);
+    let nothing = if host.is_empty() {
+        "; nothing to do"
+    } else {
+        ""
+    };
+    if correct == total {
+        return format!("{host}{} already correct{nothing}", count(total, "pod"));
+    }
+    let others = others([
+        (correct, "already correct"),
+        (good - restored - correct, "gone"),
+        (total - good, "not restored"),
+    ]);
+    format!("{host}{} restored{others}", part(restored, total))
+}

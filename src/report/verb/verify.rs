@@ -1,0 +1,169 @@
+//! `verify`: which gateways and targets answered.
+
+use super::pods::{self, PodRow, count_in, framed, listed, or_none};
+use crate::gateways::{Verified, VerifiedPod};
+use crate::model::{GatewayAnswer, PodId, PodInfo, PodSummary, State};
+use crate::report::answered::{Answered, answers};
+use crate::report::document::{Document, NodeView, PodView};
+use crate::report::screen::Screen;
+use crate::report::style::Style;
+use crate::report::table::{Column, Table};
+use crate::report::text::{join, or_dash, others, part, round_trip};
+use crate::window::event::Reached;
+
+/// The document.
+pub(crate) fn verify(verified: Verified) -> Document {
+    let pod = |one: VerifiedPod| PodView {
+        gateways: one.answers.gateways,
+        targets: one.targets,
+        ..PodView::new(one.pod, one.answers.state.into())
+    };
+    let node = NodeView {
+        state: Some(verified.host.state.into()),
+        gateways: verified.host.gateways,
+        ..NodeView::of(&verified.node)
+    };
+    let document = Document::of(node, verified.pods.into_iter().map(pod), verified.problems);
+    document.judged()
+}
+
+pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
+    let host = host(document);
+    let mut pods = listed(document, style);
+    if style.lists_all() || !host.state.is_good() {
+        pods.insert(0, &host);
+    }
+    let has_targets = document.pods.iter().any(|pod| !pod.targets.is_empty());
+    let rows = pods.into_iter().flat_map(|pod| asked_of(pod, style));
+    let table = Table::new(columns(has_targets), rows);
+    pods::screen(document, &table, &words(document), style)
+}
+
+/// The host's gateways in the form of a pod's.
+fn host(document: &Document) -> PodView {
+    let node = &document.node;
+    let id = PodId::from_text("host");
+    let info = PodInfo {
+        name: Some("(host)".into()),
+        ..PodInfo::nameless(&id)
+    };
+    let state = node.state.unwrap_or(State::NoGateway);
+    PodView {
+        gateways: node.gateways.clone(),
+        ..PodView::new(PodSummary::bare(&info, None), state)
+    }
+}
+
+/// A pod, with one of its gateways or targets.
+struct Asked<'a> {
+    pod: &'a PodView,
+    one: Option<Answered<'a>>,
+}
+
+type AskedColumn<'a> = Column<'a, Asked<'a>>;
+
+impl PodRow for Asked<'_> {
+    fn pod(&self) -> &PodView {
+        self.pod
+    }
+
+    /// That of the gateway or target, or else of the pod.
+    fn state(&self) -> State {
+        self.one.as_ref().map_or(self.pod.state, state)
+    }
+}
+
+fn state(one: &Answered<'_>) -> State {
+    match one.reachable {
+        Some(true) => State::Reachable,
+        Some(false) => State::Unreachable,
+        None => State::Unknown,
+    }
+}
+
+/// One row for each gateway and target; for a pod with a problem only those that did not answer.
+fn asked_of(pod: &PodView, style: Style) -> impl Iterator<Item = Asked<'_>> {
+    let is_listed = move |one: &Answered<'_>| style.lists_all() || state(one) != State::Reachable;
+    let listed = answers(&pod.gateways, &pod.targets).filter(is_listed);
+    or_none(listed).map(move |one| Asked { pod, one })
+}
+
+fn columns<'a>(has_targets: bool) -> Vec<AskedColumn<'a>> {
+    let destination = if has_targets {
+        "Destination"
+    } else {
+        "Gateway"
+    };
+    framed([
+        AskedColumn::new("Interface", 2, |row| {
+            or_dash(row.one.as_ref().and_then(|one| one.dev))
+        }),
+        AskedColumn::new(destination, 1, |row| {
+            or_dash(row.one.as_ref().map(|one| &one.object))
+        }),
+        AskedColumn::new("Answered by", 4, |row| {
+            or_dash(row.one.as_ref().and_then(|one| one.lladdr))
+        }),
+        AskedColumn::right("Round trip", 3, |row| {
+            let us = row.one.as_ref().and_then(|one| one.rtt_us);
+            or_dash(us.map(round_trip))
+        }),
+    ])
+}
+
+fn words(document: &Document) -> String {
+    gateways(&Reached {
+        host: document.node.gateways.clone(),
+        total: document.pods.len(),
+        reachable: count_in(document, |state| state == State::Reachable),
+        without: count_in(document, |state| state == State::NoGateway),
+        unknown: count_in(document, |state| state == State::Unknown),
+        has_targets: document.pods.iter().any(|pod| !pod.targets.is_empty()),
+    })
+}
+
+/// Who reaches their gateways, of the host and the pods.
+pub(in crate::report) fn gateways(reached: &Reached) -> String {
+    let Reached {
+        ref host,
+        total,
+        reachable,
+        without,
+        unknown,
+        has_targets,
+    } = *reached;
+    let bad = total - reachable - without - unknown;
+    let others = others([
+        (without, "without a gateway"),
+        (unknown, "unknown"),
+        (bad, "unreachable"),
+    ]);
+    let is_with_host = !host.is_empty() && host.iter().all(|one| one.reachable == Some(true));
+    let (noun, verb) = match total {
+        1 if !is_with_host => ("its", "reaches"),
+        _ => ("their", "reach"),
+    };
+    let host = host_gateways(host).unwrap_or_default();
+    let pods = part(reachable, total);
+    let what = if has_targets {
+        "gateways and targets"
+    } else {
+        "gateways"
+    };
+    format!("{host}{pods} {verb} {noun} {what}{others}")
+}
+
+/// What precedes the pods in the verdict: the host, if it has gateways.
+fn host_gateways(gateways: &[GatewayAnswer]) -> Option<String> {
+    let with = |answer| {
+        let some = gateways.iter().filter(move |one| one.reachable == answer);
+        join(some.map(|one| one.address), ", ")
+    };
+    let (silent, unknown) = (with(Some(false)), with(None));
+    match (gateways.is_empty(), silent.is_empty(), unknown.is_empty()) {
+        (true, _, _) => None,
+        (_, false, _) => Some(format!("the host does not reach {silent}; ")),
+        (_, _, false) => Some(format!("the host's {unknown} cannot be probed; ")),
+        _ => Some("the host and ".to_owned()),
+    }
+}

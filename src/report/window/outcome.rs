@@ -1,0 +1,239 @@
+//! How a window went, by the record of every pod and not by an exit code alone.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::text::word;
+use crate::model::window::{Run, Standing, Window, WindowPod};
+use crate::model::{Problem, Severity, State};
+use crate::report::style::Tone;
+use crate::report::text::count;
+
+impl Standing {
+    /// Whether the netfix that opened it is running; `None` once it is closed.
+    pub(super) fn at_work(self) -> Option<bool> {
+        (self != Self::Closed).then_some(self == Self::Kept)
+    }
+}
+
+/// How a window went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// It is open; nothing is known to have failed.
+    Open,
+    /// Everything was done, and every pod is back.
+    Well,
+    /// Some pod is not back, does not reach a gateway, or was rebuilt.
+    PodsAffected,
+    /// Every pod is back, after a rollback.
+    RolledBack,
+    /// Every pod is back; the user's command failed.
+    CommandFailed,
+    /// netfix died in a phase, or the record has no end.
+    Interrupted,
+    /// Refused before anything was changed.
+    Refused,
+    /// It failed in another way.
+    Failed,
+    /// Nothing is known to have failed, but not everything is known.
+    Unknown,
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        word(self, f)
+    }
+}
+
+impl Ending {
+    pub(super) fn of(window: &Window, standing: Standing, pods: &PodCounts) -> Self {
+        let has_died =
+            window.phase().is_some() || window.phases.iter().any(|phase| phase.to.is_none());
+        match window.exit {
+            _ if standing == Standing::Left && has_died => Self::Interrupted,
+            _ if standing != Standing::Closed => Self::Open,
+            _ if pods.affected() > 0 => Self::PodsAffected,
+            None => Self::Interrupted,
+            // The next netfix may have completed what a killed one left.
+            _ if window.ended.is_none() || window.phase().is_some() => Self::Interrupted,
+            Some(1) if is_rolled_back(window) => Self::RolledBack,
+            exit if has_died && exit != Some(0) => Self::Interrupted,
+            Some(4) => Self::Refused,
+            _ if window.run.as_ref().is_some_and(has_failed) => Self::CommandFailed,
+            _ if is_still_paused(window) => Self::Failed,
+            Some(0) if pods.unknown + pods.rebuilt_unknown > 0 => Self::Unknown,
+            Some(0) => Self::Well,
+            Some(_) => Self::Failed,
+        }
+    }
+
+    /// The headline.
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Open => "Open",
+            Self::Well => "All well",
+            Self::PodsAffected => "Pods affected",
+            Self::RolledBack => "Rolled back",
+            Self::CommandFailed => "COMMAND failed",
+            Self::Interrupted => "Interrupted",
+            Self::Refused => "Refused",
+            Self::Failed => "Failed",
+            Self::Unknown => "Not all known",
+        }
+    }
+
+    pub(super) fn tone(self) -> Tone {
+        match self {
+            Self::Well => Tone::Good,
+            Self::PodsAffected | Self::Failed => Tone::Bad,
+            Self::Open => Tone::Calm,
+            Self::RolledBack
+            | Self::CommandFailed
+            | Self::Interrupted
+            | Self::Refused
+            | Self::Unknown => Tone::Warning,
+        }
+    }
+}
+
+/// How a pod is after the window; the worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PodOutcome {
+    /// Something of it is missing, or a gateway does not answer.
+    NotBack,
+    /// It was rebuilt.
+    Rebuilt,
+    /// It was not checked, or a gateway could not be probed.
+    Unknown,
+    /// It has everything, or lost nothing.
+    Back,
+}
+
+impl PodOutcome {
+    /// The outcome of a pod in a record.
+    #[must_use]
+    pub fn of(window: &Window, pod: &WindowPod) -> Self {
+        let is_excused = is_excused(window, pod);
+        let any = |answer| !is_excused && pod.gateways.iter().any(|one| one.reachable == answer);
+        let (is_deaf, is_unasked) = (any(Some(false)), any(None));
+        let is_bad = |state: State| !state.is_good() && state != State::Unknown;
+        if pod.rebuilt == Some(true) {
+            return Self::Rebuilt;
+        }
+        match pod.state {
+            _ if is_deaf => Self::NotBack,
+            Some(state) if is_bad(state) => Self::NotBack,
+            Some(State::Unknown) | None => Self::Unknown,
+            Some(_) if is_unasked => Self::Unknown,
+            Some(_) => Self::Back,
+        }
+    }
+
+    pub(super) fn tone(self) -> Tone {
+        match self {
+            Self::NotBack | Self::Rebuilt => Tone::Bad,
+            Self::Unknown => Tone::Warning,
+            Self::Back => Tone::Good,
+        }
+    }
+}
+
+/// Whether this pod's silent gateways were silent before the window already.
+fn is_excused(window: &Window, pod: &WindowPod) -> bool {
+    let own = |problem: &&Problem| {
+        problem.code().is_about_gateway() && problem.pod.as_ref() == Some(&pod.info.id)
+    };
+    let mut own = window.problems.iter().filter(own).peekable();
+    own.peek().is_some() && own.all(|problem| problem.severity < Severity::Error)
+}
+
+/// Pods by outcome.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PodCounts {
+    /// All pods.
+    pub total: usize,
+    /// Pods that have everything, or lost nothing.
+    pub back: usize,
+    /// Pods that miss something, or whose gateway does not answer.
+    pub not_back: usize,
+    /// Pods that were rebuilt.
+    pub rebuilt: usize,
+    /// Pods that were not checked.
+    pub unknown: usize,
+    /// Pods that were not checked for a rebuild.
+    pub rebuilt_unknown: usize,
+}
+
+impl PodCounts {
+    pub(super) fn of(window: &Window) -> Self {
+        let pods = || window.pods.iter();
+        let outcomes: Vec<PodOutcome> = pods().map(|pod| PodOutcome::of(window, pod)).collect();
+        let count = |outcome| outcomes.iter().filter(|one| **one == outcome).count();
+        Self {
+            total: window.pods.len(),
+            back: count(PodOutcome::Back),
+            not_back: count(PodOutcome::NotBack),
+            rebuilt: count(PodOutcome::Rebuilt),
+            unknown: count(PodOutcome::Unknown),
+            rebuilt_unknown: pods().filter(|pod| pod.rebuilt.is_none()).count(),
+        }
+    }
+
+    /// Pods that are not back or were rebuilt.
+    pub(super) fn affected(&self) -> usize {
+        self.not_back + self.rebuilt
+    }
+}
+
+impl fmt::Display for PodCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            total,
+            back,
+            not_back,
+            rebuilt,
+            unknown,
+            rebuilt_unknown,
+        } = *self;
+        let known = total.saturating_sub(unknown);
+        let pods = count(total, "pod");
+        match known {
+            0 => write!(f, "cannot determine whether {pods} came back")?,
+            _ => write!(f, "{back} of {pods} back")?,
+        }
+        if not_back > 0 {
+            write!(f, ", {not_back} not back")?;
+        }
+        if unknown > 0 && known > 0 {
+            write!(f, ", {unknown} unknown")?;
+        }
+        let checked = total.saturating_sub(rebuilt_unknown);
+        match (rebuilt, checked) {
+            (_, 0) => f.write_str("; cannot determine whether a pod was rebuilt"),
+            (0, _) => write!(f, "; no pod was rebuilt ({checked} of {total} checked)"),
+            (_, _) => write!(f, "; {rebuilt} rebuilt ({checked} of {total} checked)"),
+        }
+    }
+}
+
+/// Whether `upgrade` brought a window to its end after a rollback.
+fn is_rolled_back(window: &Window) -> bool {
+    let by_itself = |by: &str| by == window.command;
+    window.rollback.is_some() && window.closed_by.as_deref().is_none_or(by_itself)
+}
+
+/// Whether the unit was not seen running again.
+pub(super) fn is_still_paused(window: &Window) -> bool {
+    window
+        .pause
+        .as_ref()
+        .is_some_and(|pause| pause.paused.is_some() && pause.resumed.is_none())
+}
+
+/// Whether the user's command is known to have failed.
+pub(super) fn has_failed(run: &Run) -> bool {
+    run.error.is_some() || run.signal.is_some() || run.exit.is_some_and(|exit| exit != 0)
+}

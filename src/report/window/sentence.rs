@@ -1,0 +1,87 @@
+//! How a window went, in one sentence.
+
+use super::outcome::{Ending, PodCounts, has_failed, is_still_paused};
+use super::{nics, words};
+use crate::model::window::{Phase, PhaseName, REBOOT, Rollback, Standing, Window};
+use crate::report::text::{escape, join, milliseconds};
+
+/// How it went, in one sentence.
+pub(super) fn sentence(
+    window: &Window,
+    ending: Ending,
+    standing: Standing,
+    pods: &PodCounts,
+) -> String {
+    let mut phases = window.phases.iter();
+    let was_tried = phases.any(|phase| phase.name == PhaseName::Restore)
+        || window.pods.iter().any(|pod| pod.rebuilt.is_some());
+    let pods = (was_tried && ending != Ending::Open && pods.total > 0).then(|| pods.to_string());
+    let run = window.run.as_ref().filter(|run| has_failed(run));
+    let run = run.map(|run| {
+        format!(
+            "COMMAND {}",
+            words::run_end(run, words::run_lasted(window, PhaseName::Command))
+        )
+    });
+    let was_tried = window.rollback.is_some();
+    let drivers = was_tried.then(|| nics::drivers(window)).flatten();
+    let close = standing == Standing::Left && ending == Ending::Interrupted;
+    let close = close.then(|| "run `netfix resume` to close the window".to_owned());
+    let parts = [
+        progress(window, ending),
+        pods,
+        run,
+        window.rollback.as_ref().map(|one| rollback(window, one)),
+        drivers,
+        pause(window, standing),
+        close,
+    ];
+    let text = join(parts.into_iter().flatten(), "; ") + ".";
+    let mut letters = text.chars();
+    let first = letters.next().into_iter();
+    first.flat_map(char::to_uppercase).chain(letters).collect()
+}
+
+/// Why the rollback ran, and how it ended.
+fn rollback(window: &Window, rollback: &Rollback) -> String {
+    let why = words::reason(rollback);
+    let end = words::run_end(
+        &rollback.run,
+        words::run_lasted(window, PhaseName::Rollback),
+    );
+    format!("{why}; the rollback {end}")
+}
+
+/// How far an incomplete window came.
+fn progress(window: &Window, ending: Ending) -> Option<String> {
+    let died = window.phases.iter().find(|phase| phase.to.is_none());
+    let words = match (ending, died) {
+        (Ending::Open, Some(Phase { name, .. })) => format!("in phase {name}"),
+        (Ending::Open, None) if !is_still_paused(window) => "between two phases".to_owned(),
+        (_, Some(Phase { name, .. })) => format!("died in phase {name}"),
+        (Ending::Interrupted, None) => "the record has no end".to_owned(),
+        (Ending::Refused, None) => "nothing was changed".to_owned(),
+        _ => return None,
+    };
+    Some(words)
+}
+
+/// The unit's pause, unless a restore followed as planned.
+fn pause(window: &Window, standing: Standing) -> Option<String> {
+    let pause = window.pause.as_ref()?;
+    let unit = escape(&pause.unit);
+    match (pause.paused, pause.resumed) {
+        (Some(_), None) if window.closed_by.as_deref() == Some(REBOOT) => {
+            Some(format!("a reboot ended the pause of {unit}"))
+        }
+        (Some(_), None) if standing == Standing::Closed => {
+            Some(format!("the unit {unit} was not seen running again"))
+        }
+        (Some(_), None) => Some(format!("the unit {unit} is paused")),
+        (Some(from), Some(to)) if window.run.is_none() => {
+            let length = milliseconds(to.saturating_sub(from));
+            Some(format!("the unit {unit} was paused for {length}"))
+        }
+        _ => None,
+    }
+}

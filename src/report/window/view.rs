@@ -1,0 +1,179 @@
+//! The document of a window: its record, and what is computed from it.
+
+use std::cmp::Reverse;
+
+use serde::{Deserialize, Serialize};
+
+use super::outcome::{Ending, PodCounts, PodOutcome};
+use super::sentence::sentence;
+pub use crate::model::window::Standing;
+use crate::model::{PodId, Window, window::WindowPod};
+use crate::report::text::by_name;
+
+/// The answer of `report`.
+#[derive(Debug, Clone, Serialize)]
+pub struct ReportView {
+    /// The record, as it is stored.
+    #[serde(flatten)]
+    pub window: Window,
+    /// What is computed from it.
+    pub computed: Computed,
+}
+
+/// What is computed from a record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Computed {
+    /// Whether the window is still open.
+    pub open: bool,
+    /// Whether the netfix that opened it is running; null once it is closed.
+    pub at_work: Option<bool>,
+    /// How the window went, in one word.
+    pub verdict: Ending,
+    /// How the window went, in a sentence.
+    pub sentence: String,
+    /// The pods after the window.
+    pub pods: PodCounts,
+    /// How long the unit was stopped, in milliseconds; null when it was not, or is still.
+    pub pause_ms: Option<u64>,
+    /// The pods' outages.
+    pub outages: Outages,
+    /// The path of the HTML page that was written.
+    pub html: Option<String>,
+}
+
+/// Outages: from the loss of the link to the first answer of a gateway.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Outages {
+    /// The outages with a known begin and end, the longest first.
+    pub pods: Vec<Outage>,
+    /// The longest, in milliseconds; null when none is known.
+    pub worst_ms: Option<u64>,
+    /// The median, in milliseconds; null when none is known.
+    pub median_ms: Option<u64>,
+    /// Pods that lost their link, with no known answer since.
+    pub unanswered: usize,
+}
+
+/// The outage of one pod.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outage {
+    /// The pod.
+    pub id: PodId,
+    /// In milliseconds.
+    pub ms: u64,
+}
+
+impl Outages {
+    fn of(window: &Window) -> Self {
+        let known = |pod: &WindowPod| {
+            Some(Outage {
+                id: pod.info.id.clone(),
+                ms: pod.outage()?,
+            })
+        };
+        let mut pods: Vec<Outage> = window.pods.iter().filter_map(known).collect();
+        pods.sort_by_key(|outage| Reverse(outage.ms));
+        let is_silent = |pod: &&WindowPod| pod.lost.is_some() && pod.answered.is_none();
+        let last = pods.len().checked_sub(1);
+        let median = |last: usize| pods[last / 2].ms.midpoint(pods[pods.len() / 2].ms);
+        Self {
+            worst_ms: pods.first().map(|outage| outage.ms),
+            median_ms: last.map(median),
+            unanswered: window.pods.iter().filter(is_silent).count(),
+            pods,
+        }
+    }
+}
+
+impl ReportView {
+    /// The report of a window.
+    #[must_use]
+    pub fn new(window: Window, standing: Standing) -> Self {
+        let pods = PodCounts::of(&window);
+        let verdict = Ending::of(&window, standing, &pods);
+        let pause = window.pause.as_ref();
+        let computed = Computed {
+            open: standing != Standing::Closed,
+            at_work: standing.at_work(),
+            verdict,
+            sentence: sentence(&window, verdict, standing, &pods),
+            pods,
+            pause_ms: pause.and_then(|pause| pause.resumed?.checked_sub(pause.paused?)),
+            outages: Outages::of(&window),
+            html: None,
+        };
+        Self { window, computed }
+    }
+
+    /// The pods for people: the worst first, then the longest outage.
+    pub(super) fn pods(&self) -> Vec<&WindowPod> {
+        let mut pods: Vec<&WindowPod> = self.window.pods.iter().collect();
+        pods.sort_by(|a, b| by_name(&a.info, &b.info));
+        pods.sort_by_key(|pod| (PodOutcome::of(&self.window, pod), Reverse(pod.outage())));
+        pods
+    }
+
+    /// A pod's name, for a problem that has its id.
+    pub(super) fn title_of(&self, id: &PodId) -> String {
+        let known = self.window.pods.iter().find(|pod| pod.info.id == *id);
+        known.map_or_else(|| id.to_string(), |pod| pod.info.title())
+    }
+
+    /// The latest moment in the record, in milliseconds.
+    pub(super) fn span(&self) -> u64 {
+        let window = &self.window;
+        let (phases, pods, pause) = (&window.phases, &window.pods, &window.pause);
+        let phases = phases.iter().flat_map(|phase| [Some(phase.from), phase.to]);
+        let pods = pods.iter().flat_map(|pod| [pod.lost, pod.answered]);
+        let pause = pause.iter().flat_map(|p| [p.armed, p.paused, p.resumed]);
+        let moments = phases.chain(pods).chain(pause).chain([window.ended]);
+        moments.flatten().max().unwrap_or_default()
+    }
+}
+
+/// One line of `report --list`.
+#[derive(Debug, Clone, Serialize)]
+pub struct WindowView {
+    /// The window's id.
+    pub id: String,
+    /// The record; null when it cannot be read.
+    pub window: Option<WindowLine>,
+}
+
+/// A window in one line.
+#[derive(Debug, Clone, Serialize)]
+pub struct WindowLine {
+    /// The command that opened it.
+    pub command: String,
+    /// When it was opened (RFC 3339).
+    pub started: String,
+    /// How long it was open, in milliseconds; null while it is, or when that is not known.
+    pub ended: Option<u64>,
+    /// The exit code of the command that closed it.
+    pub exit: Option<u8>,
+    /// How it went.
+    pub verdict: Ending,
+    /// The pods after the window.
+    pub pods: PodCounts,
+}
+
+impl WindowView {
+    /// The line of a window that can be read.
+    #[must_use]
+    pub fn new(report: ReportView) -> Self {
+        let ReportView { window, computed } = report;
+        let line = WindowLine {
+            command: window.command,
+            started: window.started,
+            ended: window.ended,
+            exit: window.exit,
+            verdict: computed.verdict,
+            pods: computed.pods,
+        };
+        Self {
+            id: window.id,
+            window: Some(line),
+        }
+    }
+}

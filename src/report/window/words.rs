@@ -1,0 +1,138 @@
+//! Words of a window's report, the same for the terminal and the page.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::outcome::PodCounts;
+use crate::model::window::{PhaseName, Rollback, RollbackReason, Run};
+use crate::model::{Interface, Window};
+use crate::report::text::{UNKNOWN, count, escape, join, milliseconds, or_dash};
+
+/// A line of a program's output as a terminal shows it: without colours, and without what a carriage return overwrote.
+pub(super) fn printed(line: &str) -> String {
+    let plain = anstream::adapter::strip_str(line).to_string();
+    let last = plain
+        .trim_end_matches('\r')
+        .rsplit('\r')
+        .next()
+        .unwrap_or_default();
+    join(last.split('\t').map(escape), "\t")
+}
+
+/// A moment of the window by the wall clock, in UTC, in a strftime format; a dash when the record has no start time.
+pub(super) fn clock(window: &Window, ms: u64, format: &str) -> String {
+    let moment = || {
+        let started: Timestamp = window.started.parse().ok()?;
+        let offset = SignedDuration::from_millis(i64::try_from(ms).ok()?);
+        let moment = started.checked_add(offset).ok()?;
+        Some(moment.strftime(format).to_string())
+    };
+    or_dash(moment())
+}
+
+/// Forms of [`clock`].
+pub(super) const DATE_AND_TIME: &str = "%Y-%m-%d %H:%M:%S UTC";
+pub(super) const TIME: &str = "%H:%M:%S%.3f";
+
+/// The user's command, for people: words with special characters are quoted.
+pub(super) fn argv(run: &Run) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-".contains(c);
+    let word = |text: &String| {
+        if !text.is_empty() && text.chars().all(is_plain) {
+            text.clone()
+        } else {
+            format!("\"{}\"", escape(text))
+        }
+    };
+    join(run.argv.iter().map(word), " ")
+}
+
+/// How the user's command ended, with its duration in milliseconds.
+pub(super) fn run_end(run: &Run, lasted: Option<u64>) -> String {
+    let time = lasted.map(|ms| format!(", {}", milliseconds(ms)));
+    let time = time.unwrap_or_default();
+    match (&run.error, run.signal, run.exit) {
+        (Some(error), ..) => format!("could not be started: {}", escape(error)),
+        (None, Some(signal), _) => {
+            let name = nix::sys::signal::Signal::try_from(signal);
+            let name = name.map_or_else(|_| signal.to_string(), |name| name.to_string());
+            format!("was killed ({name}{time})")
+        }
+        (None, None, Some(0)) => format!("succeeded (exit 0{time})"),
+        (None, None, Some(exit)) => format!("failed (exit {exit}{time})"),
+        (None, None, None) => "started; how it ended is unknown".to_owned(),
+    }
+}
+
+/// How long COMMAND or the rollback ran, in milliseconds; `None` when that is not known.
+pub(super) fn run_lasted(window: &Window, name: PhaseName) -> Option<u64> {
+    let mut phases = window.phases.iter();
+    let phase = phases.find(|phase| phase.name == name)?;
+    phase.to?.checked_sub(phase.from)
+}
+
+/// Why a rollback ran.
+pub(in crate::report) fn reason(rollback: &Rollback) -> String {
+    let nics = join(rollback.nics.iter().map(ToString::to_string), ", ");
+    match rollback.reason {
+        RollbackReason::NicMissing if rollback.nics.len() > 1 => {
+            format!("{nics} were missing after COMMAND")
+        }
+        RollbackReason::NicMissing => format!("{nics} was missing after COMMAND"),
+        RollbackReason::NoCarrier => format!("{nics} had no carrier after COMMAND"),
+        RollbackReason::PodsLost => {
+            format!("{} lost after COMMAND", count(rollback.lost, "pod"))
+        }
+    }
+}
+
+/// An interface in few words.
+pub(super) fn interface(interface: &Interface) -> String {
+    let addresses = interface.addresses.iter();
+    let addresses = join(addresses.map(|address| format!(" {address}")), "");
+    format!("{}{addresses}", interface.name)
+}
+
+/// How many pods are back.
+pub(super) fn back(pods: &PodCounts) -> String {
+    match pods.total {
+        0 => UNKNOWN.to_owned(),
+        total if pods.unknown == total => format!("{UNKNOWN} of {total}"),
+        total => format!("{} of {total}", pods.back),
+    }
+}
+
+/// `yes`, `no`, or a dash.
+pub(super) fn yes_or_no(known: Option<bool>) -> &'static str {
+    known.map_or(UNKNOWN, |yes| if yes { "yes" } else { "no" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_printed_line_is_what_a_terminal_would_leave_of_it() {
+        assert_eq!(printed("\x1b[1;32mok\x1b[0m\tdone\r"), "ok\tdone");
+        assert_eq!(printed("10%\r50%\r100%"), "100%");
+        assert_eq!(
+            printed("\x07bell \x1b]0;title\x07\u{202e}"),
+            "bell \\u{202e}"
+        );
+    }
+
+    #[test]
+    fn a_command_is_shown_as_one_types_it() {
+        let run = |argv: &[&str]| Run {
+            signal: Some(9),
+            ..Run::new(&argv.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(
+            argv(&run(&["sh", "-c", "rmmod a && insmod b", ""])),
+            "sh -c \"rmmod a && insmod b\" \"\""
+        );
+        assert_eq!(
+            run_end(&run(&[]), Some(7700)),
+            "was killed (SIGKILL, 7.7 s)"
+        );
+    }
+}

@@ -1,0 +1,153 @@
+//! The documents: what they link to, and which files of `src` and `tests` they name.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[test]
+fn every_native_test_that_a_virtual_machine_runs_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let scenario = root.join("vm/scenarios/native.sh");
+    let scenario = fs::read_to_string(scenario).expect("the scenario");
+    let names = scenario
+        .lines()
+        .filter_map(|line| line.trim().split_once("::"));
+    let exists = |(module, name): &(&str, &str)| {
+        let file = root.join("native").join(format!("{module}.rs"));
+        let text = fs::read_to_string(file).unwrap_or_default();
+        text.contains(&format!("\nfn {name}()"))
+    };
+    let (found, missing): (Vec<_>, Vec<_>) = names.partition(exists);
+    assert!(missing.is_empty(), "{missing:?}");
+    assert!(!found.is_empty(), "the scenario names no test");
+}
+
+/// The documents that readers start from, and what they link to.
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let entries = fs::read_dir(root.join("docs")).expect("docs").flatten();
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .collect();
+    paths.push(root.join("README.md"));
+    paths.push(root.join("contrib/kubernetes/README.md"));
+    paths
+}
+
+/// The text without code blocks, whose `#` and brackets are not Markdown.
+fn prose(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let outside = text.split("```").step_by(2);
+    outside.collect()
+}
+
+/// The anchors of the headings, as GitHub and Forgejo make them.
+fn anchors(path: &Path) -> BTreeSet<String> {
+    let anchor = |heading: &str| {
+        let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+        let text: String = heading.trim().chars().filter(kept).collect();
+        text.to_lowercase().replace(' ', "-")
+    };
+    let text = prose(path);
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    headings
+        .map(|line| anchor(line.trim_start_matches('#')))
+        .collect()
+}
+
+/// The targets of `[text](target)`.
+fn targets(text: &str) -> Vec<&str> {
+    let starts = text.split("](").skip(1);
+    starts.filter_map(|rest| rest.split(')').next()).collect()
+}
+
+#[test]
+fn every_link_of_the_documents_leads_to_a_file_and_a_heading() {
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for path in documents() {
+        let text = prose(&path);
+        for target in targets(&text) {
+            if target.contains("://") {
+                continue;
+            }
+            count += 1;
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let other = match file {
+                "" => path.clone(),
+                file => path.with_file_name(file),
+            };
+            if !other.exists() || !(anchor.is_empty() || anchors(&other).contains(anchor)) {
+                wrong.push(format!("{}: {target}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 100, "only {count} links were found");
+}
+
+/// The words of a document that end in `.rs`, as they are written.
+fn source_files(text: &str) -> BTreeSet<&str> {
+    text.split(|c: char| c.is_whitespace() || "`(),;:|*".contains(c))
+        .filter(|word| word.ends_with(".rs"))
+        .collect()
+}
+
+/// A document names a file from `src`, from `tests` or from the root; in the same sentence also only by its last part.
+#[test]
+fn every_source_file_that_a_document_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut names = Vec::new();
+    for folder in ["src", "tests", "benches", "fuzz"] {
+        collect(root, &root.join(folder), &mut names);
+    }
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for path in documents() {
+        let text = prose(&path);
+        for file in source_files(&text) {
+            count += 1;
+            let is_there = |name: &String| *name == file || name.ends_with(&format!("/{file}"));
+            if !names.iter().any(is_there) {
+                wrong.push(format!("{}: {file}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 30, "only {count} names were found");
+}
+
+/// The Rust files below a folder, from the root.
+fn collect(root: &Path, folder: &Path, into: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            collect(root, &path, into);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let name = path.strip_prefix(root).expect("below the root");
+            into.push(name.display().to_string());
+        }
+    }
+}
+
+/// A collection has no link to a file outside of it.
+#[test]
+fn the_role_of_ansible_has_the_units_of_the_packages() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let units = |folder: &str| {
+        let entries = fs::read_dir(root.join(folder)).expect("a folder").flatten();
+        let texts = entries.map(|entry| {
+            (
+                entry.file_name(),
+                fs::read_to_string(entry.path()).expect("a unit"),
+            )
+        });
+        texts.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    assert_eq!(
+        units("contrib/ansible/roles/netfix/files"),
+        units("contrib/systemd"),
+        "copy contrib/systemd to contrib/ansible/roles/netfix/files"
+    );
+}
