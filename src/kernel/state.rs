@@ -90,11 +90,14 @@ pub fn complete(socket: &mut Socket, links: NetState, needs: Needs) -> Result<Ne
 
 /// The settings that the dump of links lacks.
 fn settings(socket: &mut Socket, links: &mut [Link], needs: Needs) -> Result<(), Error> {
-    let is_set = |link: &&mut Link| link.kind != LinkKind::Loopback;
-    let mut links: Vec<&mut Link> = links.iter_mut().filter(is_set).collect();
-    let lacks_some =
-        |link: &&mut Link| link.sysctls.neigh4.is_empty() && link.sysctls.neigh6.is_empty();
-    if links.iter().any(lacks_some) {
+    let mut links: Vec<&mut Link> = links
+        .iter_mut()
+        .filter(|link| link.kind != LinkKind::Loopback)
+        .collect();
+    if links
+        .iter()
+        .any(|link| link.sysctls.neigh4.is_empty() && link.sysctls.neigh6.is_empty())
+    {
         let indexes: Vec<u32> = links.iter().map(|link| link.index).collect();
         let (mut table4, mut table6) = ntable::read(socket, &indexes)?;
         for link in &mut links {
