@@ -1,8 +1,12 @@
 //! The manual pages: which there are, and their sections that the command line does not have.
 
+use std::ffi::OsStr;
+
 use clap::{Command, CommandFactory};
+use clap_complete::CompletionCandidate;
 
 use super::Cli;
+use super::candidates::candidates;
 
 /// One page: a command with its own arguments, and the sections after its options.
 pub struct Page {
@@ -21,6 +25,13 @@ pub(super) fn command(word: &str) -> Result<String, String> {
     }
     let names: Vec<&str> = program.get_subcommands().map(Command::get_name).collect();
     Err(format!("the commands are {}", names.join(", ")))
+}
+
+/// The commands of netfix.
+pub(super) fn commands(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let program = Cli::command();
+    let names = program.get_subcommands().map(Command::get_name);
+    candidates(names.map(str::to_owned), typed)
 }
 
 /// The page of this command, else that of the program.

@@ -10,7 +10,8 @@ use clap_complete::env::Shells;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use crate::cli::{COMPLETE, Cli, Command, Page, page};
+use crate::cli::complete::COMPLETE;
+use crate::cli::{Cli, Command, Page, page};
 use crate::report;
 
 /// The section of the manual: commands for the administrator.

@@ -1,7 +1,7 @@
 //! `netfix upgrade`.
 
 use crate::cli::UpgradeArgs;
-use crate::commands::Reply;
+use crate::commands::common::Reply;
 use crate::commands::window::confirm;
 use crate::context::Context;
 use crate::kubelet::kubelet_pause;
@@ -64,13 +64,13 @@ fn already_done(args: &UpgradeArgs, context: &Context) -> Result<Option<Document
         drivers: &args.drivers,
     };
     let done = conditions.already_done()?;
-    Ok(done.map(|problem| crate::commands::answer(Exit::Done, vec![problem], None)))
+    Ok(done.map(|problem| crate::commands::common::answer(Exit::Done, vec![problem], None)))
 }
 
 /// The window that a unit has opened.
 fn opened(window: Window) -> Document {
     let status = WindowStatus::new(window, None);
-    crate::commands::answer(
+    crate::commands::common::answer(
         Exit::Done,
         Vec::new(),
         crate::commands::window::pause::window(Some(status)),
