@@ -26,19 +26,20 @@ const GONE: [&str; 4] = [
     "org.freedesktop.DBus.Error.ServiceUnknown",
 ];
 
-/// How many unread signals a connection holds.
+/// How many unread signals a connection holds. While a driver is loaded, systemd sends many, and a full queue holds up the answers
+/// to calls too.
 const QUEUE: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
+pub(crate) enum BusError {
     /// There is no bus, or no such service on it.
     #[error("{0}")]
     Unreachable(String),
-    #[error("{what}: {why}")]
-    Refused { what: String, why: String },
-    #[error("{what}: {}", no_answer(*.limit))]
-    TimedOut { what: String, limit: Duration },
+    #[error("{call}: {why}")]
+    Refused { call: String, why: String },
+    #[error("{call}: {}", no_answer(*.limit))]
+    TimedOut { call: String, limit: Duration },
 }
 
 /// The reason of a failure for want of time.
@@ -46,35 +47,35 @@ pub(crate) fn no_answer(limit: Duration) -> String {
     format!("no answer within {}", duration(limit))
 }
 
-impl Error {
-    fn refused(what: &str, why: &impl ToString) -> Self {
+impl BusError {
+    fn refused(call: &str, why: &impl ToString) -> Self {
         Self::Refused {
-            what: what.to_owned(),
+            call: call.to_owned(),
             why: why.to_string(),
         }
     }
 
     /// A refusal of the service, or the end of its connection or of this one.
-    fn failed(what: &str, error: &zbus::Error) -> Self {
+    fn failed(call: &str, error: &zbus::Error) -> Self {
         let (name, text) = match error {
             zbus::Error::MethodError(name, text, _) => (name.as_ref(), text.as_deref()),
             zbus::Error::FDO(error) => (error.name(), error.description()),
             zbus::Error::InputOutput(error) => return Self::Unreachable(error.to_string()),
-            other => return Self::refused(what, other),
+            other => return Self::refused(call, other),
         };
         match text {
             _ if GONE.contains(&name.as_str()) => {
                 Self::Unreachable(text.unwrap_or_else(|| name.as_str()).to_owned())
             }
-            Some(text) => Self::refused(what, &format!("{text} ({name})")),
-            None => Self::refused(what, &name),
+            Some(text) => Self::refused(call, &format!("{text} ({name})")),
+            None => Self::refused(call, &name),
         }
     }
 }
 
 /// An interface of an object.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Object<'a> {
+pub(crate) struct RemoteObject<'a> {
     pub service: &'a str,
     pub path: &'a str,
     pub interface: &'a str,
@@ -82,25 +83,25 @@ pub(crate) struct Object<'a> {
 
 /// A connection to the system bus.
 #[derive(Debug)]
-pub(crate) struct Bus {
+pub(crate) struct SystemBus {
     runtime: Runtime,
     connection: Connection,
     /// How long one call may take.
     limit: Duration,
 }
 
-impl Bus {
-    pub(crate) fn connect(limit: Duration) -> Result<Self, Error> {
-        fault::point("dbus connect").map_err(|error| Error::Unreachable(error.to_string()))?;
+impl SystemBus {
+    pub(crate) fn connect(limit: Duration) -> Result<Self, BusError> {
+        fault::point("dbus connect").map_err(|error| BusError::Unreachable(error.to_string()))?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| Error::Unreachable(error.to_string()))?;
+            .map_err(|error| BusError::Unreachable(error.to_string()))?;
         let connect = async { tokio::time::timeout(limit, Connection::system()).await };
         let connection = runtime
             .block_on(connect)
-            .map_err(|_| Error::Unreachable(no_answer(limit)))?
-            .map_err(|error| Error::Unreachable(error.to_string()))?;
+            .map_err(|_| BusError::Unreachable(no_answer(limit)))?
+            .map_err(|error| BusError::Unreachable(error.to_string()))?;
         Ok(Self {
             runtime,
             connection,
@@ -109,7 +110,12 @@ impl Bus {
     }
 
     /// Calls a method.
-    pub(crate) fn call<B, A>(&self, object: Object<'_>, method: &str, body: &B) -> Result<A, Error>
+    pub(crate) fn call<B, A>(
+        &self,
+        object: RemoteObject<'_>,
+        method: &str,
+        body: &B,
+    ) -> Result<A, BusError>
     where
         B: Serialize + DynamicType,
         A: DeserializeOwned + Signature,
@@ -119,17 +125,21 @@ impl Bus {
     }
 
     /// A property of an object.
-    pub(crate) fn property(&self, object: Object<'_>, name: &str) -> Result<OwnedVariant, Error> {
-        let properties = Object {
+    pub(crate) fn property<A>(&self, object: RemoteObject<'_>, name: &str) -> Result<A, BusError>
+    where
+        A: TryFrom<OwnedVariant, Error: ToString>,
+    {
+        let properties = RemoteObject {
             interface: PROPERTIES,
             ..object
         };
-        self.call(properties, "Get", &(object.interface, name))
+        let value: OwnedVariant = self.call(properties, "Get", &(object.interface, name))?;
+        A::try_from(value).map_err(|error| BusError::refused(name, &error))
     }
 
     /// Whether a service runs; a call to one that does not could start it.
-    pub(crate) fn has_owner(&self, service: &str) -> Result<bool, Error> {
-        let bus = Object {
+    pub(crate) fn has_owner(&self, service: &str) -> Result<bool, BusError> {
+        let bus = RemoteObject {
             service: "org.freedesktop.DBus",
             path: "/org/freedesktop/DBus",
             interface: "org.freedesktop.DBus",
@@ -140,12 +150,12 @@ impl Bus {
     /// Calls a method, and waits for a signal of the same object that `is_end` accepts.
     pub(crate) fn call_until<B, A, S, R>(
         &self,
-        object: Object<'_>,
+        object: RemoteObject<'_>,
         (method, body): (&str, &B),
         signal: &str,
         limit: Duration,
         is_end: impl Fn(&A, S) -> Option<R>,
-    ) -> Result<R, Error>
+    ) -> Result<R, BusError>
     where
         B: Serialize + DynamicType,
         A: DeserializeOwned + Signature,
@@ -160,7 +170,7 @@ impl Bus {
                     .path(object.path);
                 MessageStream::for_match_rule(rule.build()?, &self.connection, Some(QUEUE)).await
             };
-            let failed = |error| Error::failed(method, &error);
+            let failed = |error| BusError::failed(method, &error);
             let mut signals = listen.await.map_err(failed)?;
             let answer = read(&self.send(object, method, body).await?, method)?;
             let end = async {
@@ -170,31 +180,36 @@ impl Bus {
                         return Ok(end);
                     }
                 }
-                Err(Error::Unreachable("the connection ended".to_owned()))
+                Err(BusError::Unreachable("the connection ended".to_owned()))
             };
-            let timed_out = |_| Error::TimedOut {
-                what: method.to_owned(),
+            let timed_out = |_| BusError::TimedOut {
+                call: method.to_owned(),
                 limit,
             };
             tokio::time::timeout(limit, end).await.map_err(timed_out)?
         })
     }
 
-    async fn send<B>(&self, object: Object<'_>, method: &str, body: &B) -> Result<Message, Error>
+    async fn send<B>(
+        &self,
+        object: RemoteObject<'_>,
+        method: &str,
+        body: &B,
+    ) -> Result<Message, BusError>
     where
         B: Serialize + DynamicType,
     {
-        let failed = |error| Error::failed(method, &error);
+        let failed = |error| BusError::failed(method, &error);
         fault::point("dbus call").map_err(|error| failed(error.into()))?;
-        let Object {
+        let RemoteObject {
             service,
             path,
             interface,
         } = object;
         let connection = &self.connection;
         let call = connection.call_method(Some(service), path, Some(interface), method, body);
-        let timed_out = |_| Error::TimedOut {
-            what: method.to_owned(),
+        let timed_out = |_| BusError::TimedOut {
+            call: method.to_owned(),
             limit: self.limit,
         };
         let reply = tokio::time::timeout(self.limit, call).await;
@@ -202,9 +217,9 @@ impl Bus {
     }
 }
 
-fn read<A: DeserializeOwned + Signature>(reply: &Message, method: &str) -> Result<A, Error> {
+fn read<A: DeserializeOwned + Signature>(reply: &Message, method: &str) -> Result<A, BusError> {
     let answer = reply.body().deserialize();
-    answer.map_err(|error| Error::refused(method, &error))
+    answer.map_err(|error| BusError::refused(method, &error))
 }
 
 #[cfg(test)]
@@ -218,11 +233,11 @@ mod tests {
         let of = |name: &str| {
             let reply = Message::error(&call.header(), name);
             let error = zbus::Error::from(reply.build(&"why").unwrap());
-            Error::failed("Get", &error)
+            BusError::failed("Get", &error)
         };
         // A restart of the bus ends systemd's connection before this one.
         for name in GONE {
-            assert!(matches!(of(name), Error::Unreachable(why) if why == "why"));
+            assert!(matches!(of(name), BusError::Unreachable(why) if why == "why"));
         }
         for name in [
             "org.freedesktop.DBus.Error.AccessDenied",

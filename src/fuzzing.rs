@@ -230,7 +230,8 @@ fn steps(plan: &Plan) {
                 },
             )
             .map(|request| vec![request]),
-            other => restore::request::of(other, index),
+            Step::Netlink(step) => restore::request::of(step, index),
+            Step::Sysctl { .. } | Step::Sysfs { .. } | Step::JoinGroups { .. } => continue,
         };
         for request in requests.into_iter().flatten() {
             let _ = request.encoded();

@@ -1,20 +1,18 @@
 //! The log of what netfix does: to journald where it runs, with fields to search by, and with `-v` to stderr.
 //!
-//! The log never delays a command's work: a thread of its own writes to journald. The end of netfix waits for it as long as
-//! journald takes entries, and reports on stderr how many it did not take. Problems, steps and phases never go to stderr
-//! from here: results and messages have them.
+//! The log never delays a command's work: an entry that journald cannot take at once is sent with a later one. The end of netfix
+//! waits for journald as long as it takes entries, and reports on stderr how many it did not take. Problems, steps and phases
+//! never go to stderr from here: results and messages have them.
 
-use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use log::kv::{self, Key, Value, VisitSource};
 use log::{Level, LevelFilter, Log, Metadata, Record};
-use systemd_journal_logger::JournalLog;
 
 use crate::kernel::trace;
 use crate::model::manager::Manager;
@@ -39,36 +37,26 @@ const STALLED: Duration = Duration::from_secs(1);
 /// How long it waits for one that takes entries slowly.
 const SLOW: Duration = Duration::from_secs(10);
 
-/// Entries that the thread has yet to write.
-static WAITING: AtomicUsize = AtomicUsize::new(0);
-/// Entries that journald, which runs, did not take.
-static LOST: AtomicUsize = AtomicUsize::new(0);
-
 /// Where records go.
 struct Outlets {
-    journal: Option<Sender<Letter>>,
+    journal: Option<Mutex<Journal>>,
     verbose: u8,
 }
 
-/// What the thread that writes to journald is given.
-enum Letter {
-    Entry(Entry),
-    /// Everything before this is written.
-    Flush(Sender<()>),
-}
-
-/// A record that outlives its making.
-struct Entry {
-    level: Level,
-    target: String,
-    message: String,
-    fields: Vec<(String, String)>,
+/// The way to journald, which may be slow, stopped, or started again at any time.
+struct Journal {
+    socket: UnixDatagram,
+    /// Entries that journald has yet to take: the kernel queues only a few for it.
+    waiting: VecDeque<Vec<u8>>,
+    /// Entries that journald, which runs, did not take.
+    lost: usize,
 }
 
 /// Opens the log; from level 1 on (`-v`) a command's begin and end are on stderr too, from level 2 on (`-vv`) netlink
 /// messages.
 pub fn start(verbose: u8) {
-    let journal = Path::new(SOCKET).exists().then(start_writer).flatten();
+    let journal = Path::new(SOCKET).exists().then(Journal::open);
+    let journal = journal.and_then(Result::ok).map(Mutex::new);
     let most = match (&journal, verbose) {
         (_, 2..) => LevelFilter::Trace,
         (Some(_), _) => LevelFilter::Debug,
@@ -80,80 +68,109 @@ pub fn start(verbose: u8) {
     }
 }
 
-fn start_writer() -> Option<Sender<Letter>> {
-    let (sender, letters) = channel();
-    let writer = thread::Builder::new().name("journal".to_owned());
-    writer
-        .spawn(move || write(&letters))
-        .is_ok()
-        .then_some(sender)
-}
+impl Journal {
+    fn open() -> io::Result<Self> {
+        let socket = UnixDatagram::unbound()?;
+        socket.set_nonblocking(true)?;
+        Ok(Self {
+            socket,
+            waiting: VecDeque::new(),
+            lost: 0,
+        })
+    }
 
-/// Writes to journald, which may be slow, stopped, or started again at any time.
-fn write(letters: &Receiver<Letter>) {
-    let mut journal = None;
-    for letter in letters {
-        match letter {
-            Letter::Entry(entry) => {
-                journal = journal.or_else(|| JournalLog::empty().ok());
-                journal = journal
-                    .take()
-                    .map(|log: JournalLog| log.with_syslog_identifier("netfix".to_owned()));
-                if journal.as_ref().is_some_and(|log| entry.send(log).is_err()) {
-                    LOST.fetch_add(1, Ordering::Relaxed);
-                }
-                WAITING.fetch_sub(1, Ordering::Relaxed);
-            }
-            Letter::Flush(done) => drop(done.send(())),
+    fn write(&mut self, entry: Vec<u8>) {
+        if self.waiting.len() >= BACKLOG {
+            self.lost += 1;
+            return;
         }
+        self.waiting.push_back(entry);
+        while self.send_first() {}
+    }
+
+    /// Sends the entry that waits the longest; whether journald took it, or will never take it.
+    fn send_first(&mut self) -> bool {
+        let Some(entry) = self.waiting.front() else {
+            return false;
+        };
+        match self.socket.send_to(entry, SOCKET) {
+            Ok(_) => {}
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock => return false,
+                ErrorKind::Interrupted => return true,
+                // journald does not run.
+                ErrorKind::ConnectionRefused | ErrorKind::NotFound => {}
+                _ => self.lost += 1,
+            },
+        }
+        self.waiting.pop_front();
+        true
+    }
+
+    /// Waits until journald has taken all entries, or takes none. Returns how many are lost.
+    fn finish(&mut self) -> usize {
+        let end = Instant::now() + SLOW;
+        let can_wait = self.socket.set_nonblocking(false).is_ok()
+            && self.socket.set_write_timeout(Some(STALLED)).is_ok();
+        while can_wait && Instant::now() < end && self.send_first() {}
+        std::mem::take(&mut self.lost) + std::mem::take(&mut self.waiting).len()
     }
 }
 
-impl Entry {
+/// The fields of a record.
+struct Fields(Vec<(String, String)>);
+
+impl Fields {
     fn of(record: &Record<'_>) -> Self {
-        let mut fields = Fields(Vec::new());
+        let mut fields = Self(Vec::new());
         // Collecting cannot fail.
         let _ = record.key_values().visit(&mut fields);
-        Self {
-            level: record.level(),
-            target: record.target().to_owned(),
-            message: record.args().to_string(),
-            fields: fields.0,
-        }
-    }
-
-    fn send(&self, journal: &JournalLog) -> io::Result<()> {
-        let mut record = Record::builder();
-        record
-            .level(self.level)
-            .target(&self.target)
-            .key_values(&self.fields);
-        journal.journal_send(&record.args(format_args!("{}", self.message)).build())
-    }
-
-    /// One line, whatever is in it.
-    fn line(&self) -> String {
-        let who = if self.target == trace::TARGET {
-            "netlink"
-        } else {
-            "netfix:"
-        };
-        let fields: Vec<String> = self
-            .fields
-            .iter()
-            .map(|(key, value)| format!(" {key}={value}"))
-            .collect();
-        escape(&format!("{who} {}{}", self.message, fields.concat())) + "\n"
+        fields
     }
 }
-
-struct Fields(Vec<(String, String)>);
 
 impl<'kvs> VisitSource<'kvs> for Fields {
     fn visit_pair(&mut self, key: Key<'kvs>, value: Value<'kvs>) -> Result<(), kv::Error> {
         self.0.push((key.to_string(), value.to_string()));
         Ok(())
     }
+}
+
+/// An entry in journald's protocol: of each field its name, the length of its value, and the value.
+fn entry(record: &Record<'_>) -> Vec<u8> {
+    // systemd's priorities: an error has 3.
+    let priority = record.level() as usize + 2;
+    let own = [
+        ("PRIORITY", priority.to_string()),
+        ("MESSAGE", record.args().to_string()),
+        ("SYSLOG_PID", std::process::id().to_string()),
+        ("SYSLOG_IDENTIFIER", "netfix".to_owned()),
+        ("TARGET", record.target().to_owned()),
+    ];
+    let own = own.map(|(name, value)| (name.to_owned(), value));
+    let mut entry = Vec::new();
+    for (name, value) in own.into_iter().chain(Fields::of(record).0) {
+        entry.extend_from_slice(name.as_bytes());
+        entry.push(b'\n');
+        entry.extend_from_slice(&(value.len() as u64).to_le_bytes());
+        entry.extend_from_slice(value.as_bytes());
+        entry.push(b'\n');
+    }
+    entry
+}
+
+/// The line of a record on stderr: one, whatever is in it.
+fn line(record: &Record<'_>) -> String {
+    let who = if record.target() == trace::TARGET {
+        "netlink"
+    } else {
+        "netfix:"
+    };
+    let mut line = format!("{who} {}", record.args());
+    for (key, value) in Fields::of(record).0 {
+        line += &format!(" {key}={value}");
+    }
+    escape(&line) + "\n"
 }
 
 impl Outlets {
@@ -166,8 +183,10 @@ impl Outlets {
         self.verbose >= least
     }
 
-    fn keeps(&self, metadata: &Metadata<'_>) -> bool {
-        self.journal.is_some() && metadata.level() <= Level::Debug
+    /// The journal, if such a record goes there.
+    fn journal(&self, metadata: &Metadata<'_>) -> Option<&Mutex<Journal>> {
+        let journal = self.journal.as_ref();
+        journal.filter(|_| metadata.level() <= Level::Debug)
     }
 }
 
@@ -177,61 +196,34 @@ impl Log for Outlets {
         let target = metadata.target();
         let is_ours =
             target == trace::TARGET || target == "netfix" || target.starts_with("netfix::");
-        is_ours && (self.shows(metadata) || self.keeps(metadata))
+        is_ours && (self.shows(metadata) || self.journal(metadata).is_some())
     }
 
     fn log(&self, record: &Record<'_>) {
         if !self.enabled(record.metadata()) {
             return;
         }
-        let entry = Entry::of(record);
         if self.shows(record.metadata()) {
-            let _ = io::stderr().write_all(entry.line().as_bytes());
+            let _ = io::stderr().write_all(line(record).as_bytes());
         }
-        if self.keeps(record.metadata()) {
-            self.hand_over(entry);
+        if let Some(journal) = self.journal(record.metadata()) {
+            let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+            journal.write(entry(record));
         }
     }
 
     fn flush(&self) {
         let Some(journal) = &self.journal else { return };
-        let (done, all_written) = channel();
-        if journal.send(Letter::Flush(done)).is_ok() {
-            wait_for_journald(&all_written);
-        }
-        let lost = LOST.swap(0, Ordering::Relaxed) + WAITING.load(Ordering::Relaxed);
+        let lost = journal
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .finish();
         if lost > 0 {
             let _ = writeln!(
                 io::stderr(),
                 "netfix: log entries lost: {lost}. journald did not take them. Run `systemctl status systemd-journald`"
             );
         }
-    }
-}
-
-impl Outlets {
-    fn hand_over(&self, entry: Entry) {
-        let Some(journal) = &self.journal else { return };
-        if WAITING.load(Ordering::Relaxed) >= BACKLOG {
-            LOST.fetch_add(1, Ordering::Relaxed);
-            return;
-        }
-        WAITING.fetch_add(1, Ordering::Relaxed);
-        // The thread ends with the process only.
-        let _ = journal.send(Letter::Entry(entry));
-    }
-}
-
-/// Until all is written, or journald does not get on.
-fn wait_for_journald(all_written: &Receiver<()>) {
-    let end = Instant::now() + SLOW;
-    let mut before = WAITING.load(Ordering::Relaxed);
-    while all_written.recv_timeout(STALLED).is_err() {
-        let now = WAITING.load(Ordering::Relaxed);
-        if now == before || Instant::now() >= end {
-            return;
-        }
-        before = now;
     }
 }
 
@@ -269,7 +261,7 @@ pub(crate) fn watches(length: Duration) {
 }
 
 /// How a command ended.
-pub struct Ended<'a> {
+pub struct CommandEnd<'a> {
     /// The command's name.
     pub command: &'a str,
     /// Its exit code.
@@ -285,7 +277,7 @@ pub struct Ended<'a> {
 }
 
 /// A command has ended.
-pub fn ends(ended: &Ended<'_>) {
+pub fn ends(ended: &CommandEnd<'_>) {
     if !log::log_enabled!(target: COMMAND, Level::Info) {
         return;
     }
@@ -298,7 +290,7 @@ pub fn ends(ended: &Ended<'_>) {
     problems
         .filter(|problem| problem.severity >= least)
         .for_each(|problem| log_problem(problem, ended));
-    let Ended {
+    let CommandEnd {
         command,
         exit,
         pods,
@@ -313,7 +305,7 @@ pub fn ends(ended: &Ended<'_>) {
     );
 }
 
-fn log_problem(problem: &Problem, ended: &Ended<'_>) {
+fn log_problem(problem: &Problem, ended: &CommandEnd<'_>) {
     let level = match problem.severity {
         Severity::Error => Level::Error,
         Severity::Warning => Level::Warn,

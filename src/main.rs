@@ -8,7 +8,7 @@ use std::time::Instant;
 use netfix::cli::{self, Cli, Color, Command, Global};
 use netfix::commands::{self, Reply};
 use netfix::context::Context;
-use netfix::journal::{self, Ended};
+use netfix::journal::{self, CommandEnd};
 use netfix::progress::Progress;
 use netfix::report::{self, Detail, Form, Style};
 use netfix::store::Store;
@@ -50,7 +50,7 @@ fn run(cli: &Cli) -> u8 {
         Reply::Document(document) => document,
         Reply::Printed(code) => return code,
     };
-    journal::ends(&Ended {
+    journal::ends(&CommandEnd {
         command: document.command.word(),
         exit: document.exit,
         pods: document

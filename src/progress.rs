@@ -8,7 +8,7 @@ use crate::model::IfName;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
     /// A phase begins, with this many pods.
-    Phase(Phase, usize),
+    Phase(Stage, usize),
     /// A phase begins that only waits for these devices, for this long at most.
     Waiting(Wait, Vec<IfName>, Duration),
     /// This many more pods are done.
@@ -19,7 +19,7 @@ pub enum Progress {
 
 /// A part of a command's work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub enum Stage {
     /// Observing every namespace.
     ReadingNamespaces,
     /// Comparing pods with their checkpoints.

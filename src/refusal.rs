@@ -38,8 +38,8 @@ impl From<Vec<Problem>> for Refusal {
     }
 }
 
-impl From<store::Error> for Refusal {
-    fn from(error: store::Error) -> Self {
+impl From<store::StoreError> for Refusal {
+    fn from(error: store::StoreError) -> Self {
         error.problem().into()
     }
 }

@@ -201,7 +201,7 @@ pub fn start_in_node(lab: &Lab, command: &mut Command) {
     output_in_node(lab, command);
 }
 
-/// The same: what it prints.
+/// Starts a program in the node's namespace, and returns what it prints.
 fn output_in_node(lab: &Lab, command: &mut Command) -> String {
     let output = lab.node.ns.enter(|| command.stdin(Stdio::null()).output());
     let output = output.unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));

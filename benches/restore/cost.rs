@@ -19,7 +19,7 @@ impl Cost {
         Self::of_programs_timed(|| timed(work))
     }
 
-    /// The same, where `work` returns the time on the clock.
+    /// That of `work`, which returns the time on the clock itself.
     pub fn of_programs_timed(work: impl FnOnce() -> Duration) -> Self {
         Self::with_clock(UsageWho::RUSAGE_CHILDREN, work)
     }

@@ -63,7 +63,7 @@ pub fn run(arguments: &[String]) {
     Floor::prepare(&arguments[0]).restore();
 }
 
-/// The same, and prints what it costs once the plan is read and every pod has an open socket.
+/// Restores, and prints what it costs once the plan is read and every pod has an open socket.
 pub fn run_from_ready_plan(arguments: &[String]) {
     let mut floor = Floor::prepare(&arguments[0]);
     for target in &mut floor.targets {

@@ -14,7 +14,7 @@ use crate::matching::Selection;
 use crate::matching::at_risk::{self, PodDrivers};
 use crate::model::{IfName, NodeIdentity, PodId, PodSummary, Problem};
 use crate::plan::{Plan, PodVerdict};
-use crate::progress::{Listener, Phase, Progress};
+use crate::progress::{Listener, Progress, Stage};
 use crate::records::stored::load;
 use crate::records::survey::{Surveyed, survey};
 use crate::refusal::Refusal;
@@ -35,7 +35,7 @@ pub(crate) struct Check<'a> {
 
 /// What a check found.
 #[derive(Debug)]
-pub(crate) struct Checked {
+pub(crate) struct Readiness {
     pub node: NodeIdentity,
     /// When the host's state was recorded (RFC 3339).
     pub recorded: Option<String>,
@@ -52,6 +52,13 @@ pub(crate) struct Checked {
     /// When the last snapshot of all pods was completed in this boot (RFC 3339).
     pub last_success: Option<String>,
     pub problems: Vec<Problem>,
+}
+
+impl Readiness {
+    fn has_degraded(&self) -> bool {
+        let mut pods = self.pods.iter();
+        pods.any(|one| one.state == CheckState::Degraded)
+    }
 }
 
 /// What a check found of one pod.
@@ -86,7 +93,7 @@ pub(crate) fn run(
     check: &Check<'_>,
     store: &Store,
     progress: &mut dyn Listener,
-) -> Result<Checked, Refusal> {
+) -> Result<Readiness, Refusal> {
     // A silent runtime is a finding: the kernel knows the running pods without it.
     let open = |_: &mut dyn Listener| {
         let mut inventory = Inventory::open(check.selection)?;
@@ -98,15 +105,14 @@ pub(crate) fn run(
     run_with(check, store, progress, open)
 }
 
-/// The same, with what `look` finds: each time a new look at the machine.
+/// Checks what `look` finds, and once more where a finding may be gone a moment later: each time it observes the machine anew.
 pub(crate) fn run_with(
     check: &Check<'_>,
     store: &Store,
     progress: &mut dyn Listener,
     mut look: impl FnMut(&mut dyn Listener) -> Result<Inventory, Refusal>,
-) -> Result<Checked, Refusal> {
+) -> Result<Readiness, Refusal> {
     let begin = Instant::now();
-    let is_degraded = |one: &CheckedPod| one.state == CheckState::Degraded;
     let mut is_second = false;
     loop {
         let inventory = look(progress)?;
@@ -114,7 +120,7 @@ pub(crate) fn run_with(
         let may_pass = match passing {
             Passing::Surely => begin.elapsed() < LATE_LINKWATCH,
             Passing::Perhaps => !is_second,
-            Passing::No => !is_second && checked.pods.iter().any(is_degraded),
+            Passing::No => !is_second && checked.has_degraded(),
         };
         if !may_pass {
             return Ok(checked);
@@ -140,14 +146,14 @@ fn examine(
     inventory: Inventory,
     store: &Store,
     progress: &mut dyn Listener,
-) -> Result<(Checked, Passing), Refusal> {
+) -> Result<(Readiness, Passing), Refusal> {
     let stored = load(store, check.selection)?;
     let mut problems = node::folder(store);
     let mut surveyed = survey(inventory, stored, check.selection, store)?;
     surveyed.read_unmatched();
     problems.append(&mut surveyed.problems);
     problems.extend(of_node(check, store, &surveyed));
-    progress.notice(Progress::Phase(Phase::Comparing, surveyed.matched.len()));
+    progress.notice(Progress::Phase(Stage::Comparing, surveyed.matched.len()));
     let Comparison {
         host,
         links,
@@ -157,17 +163,17 @@ fn examine(
     let left_out = leave_out(&mut surveyed, &mut pods, check.devices, &mut problems);
     problems.extend(unsupported);
     let host_lines = host.lines();
-    let has_lost = |one: &Compared| matches!(one.verdict, PodVerdict::Lost(_));
-    let is_calm = host_lines.is_empty() && !pods.iter().any(has_lost);
+    let is_lost = |one: &Compared| matches!(one.verdict, PodVerdict::Lost(_));
+    let is_calm = host_lines.is_empty() && !pods.iter().any(is_lost);
     problems.extend(of_host(host));
     let carrier = node::carrier(&mut surveyed, &links);
     let lacks_carrier = !carrier.problems.is_empty();
     problems.extend(carrier.problems);
-    let mut found = pods::Findings {
+    let mut found = pods::PodChecks {
         max_age: check.max_age,
         recorded: surveyed.node_state.as_ref(),
         is_calm,
-        ..pods::Findings::default()
+        ..pods::PodChecks::default()
     };
     problems.append(&mut surveyed.contested);
     let empty = found.survey(&surveyed, pods);
@@ -180,23 +186,20 @@ fn examine(
         false if lacks_carrier || found.has_new => Passing::Perhaps,
         false => Passing::No,
     };
-    let (mut pods, oldest_age) = (found.pods, found.oldest_age);
-    pods.sort_by(|a, b| a.pod.info.id.cmp(&b.pod.info.id));
-    let Surveyed {
-        node, node_state, ..
-    } = surveyed;
-    let checked = Checked {
-        node,
-        recorded: node_state.as_ref().map(|recorded| recorded.created.clone()),
+    let (pods, oldest_age) = (found.pods, found.oldest_age);
+    let recorded = surveyed.node_state;
+    let readiness = Readiness {
+        node: surveyed.node,
+        recorded: recorded.as_ref().map(|recorded| recorded.created.clone()),
         host: host_lines,
         pods,
         empty,
         left_out,
         oldest_age,
-        last_success: node_state.and_then(|recorded| recorded.complete),
+        last_success: recorded.and_then(|recorded| recorded.complete),
         problems,
     };
-    Ok((checked, passing))
+    Ok((readiness, passing))
 }
 
 /// Removes the running pods that the loss of these devices would not affect, and returns them; their problems, too. One
@@ -208,17 +211,18 @@ fn leave_out(
     problems: &mut Vec<Problem>,
 ) -> BTreeSet<PodId> {
     let host = &surveyed.host.state;
-    let matched = surveyed.matched.iter().zip(compared.iter_mut());
-    let matched = matched.filter_map(|(matched, compared)| {
-        let drivers = std::mem::take(&mut compared.drivers);
+    let mut pods = Vec::new();
+    for (matched, compared) in surveyed.matched.iter().zip(compared.iter_mut()) {
         match compared.verdict {
-            PodVerdict::Lost(_) | PodVerdict::Unknown(_) => None,
-            PodVerdict::InSync | PodVerdict::Drifted => Some((&matched.info.id, drivers)),
+            PodVerdict::Lost(_) | PodVerdict::Unknown(_) => {}
+            PodVerdict::InSync | PodVerdict::Drifted => {
+                pods.push((&matched.info.id, std::mem::take(&mut compared.drivers)));
+            }
         }
-    });
-    let unmatched = surveyed.unmatched.iter();
-    let unmatched = unmatched.map(|one| (&one.pod.info.id, PodDrivers::of(&one.state, host)));
-    let pods: Vec<_> = matched.chain(unmatched).collect();
+    }
+    for one in &surveyed.unmatched {
+        pods.push((&one.pod.info.id, PodDrivers::of(&one.state, host)));
+    }
     let left_out = at_risk::left_out(&pods, devices, host).unwrap_or_else(|problem| {
         problems.push(problem);
         BTreeSet::new()

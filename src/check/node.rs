@@ -25,9 +25,10 @@ pub(super) fn folder(store: &Store) -> Vec<Problem> {
         Ok(room) => room,
         Err(error) if error.is_missing() => return vec![CheckCause::NoFolder.error(object)],
         Err(error) => {
-            let folder = error.problem().object;
-            let error = error.to_string();
-            return vec![CheckCause::FolderUnusable { error }.error(folder)];
+            let cause = CheckCause::FolderUnusable {
+                error: error.to_string(),
+            };
+            return vec![cause.error(error.object())];
         }
     };
     let needed = LEAST_BYTES.max(room.used * 2);
@@ -46,16 +47,16 @@ pub(super) fn abilities(surveyed: &Surveyed) -> Vec<Problem> {
     let mut problems = Vec::new();
     match ability::missing_capabilities() {
         Ok(missing) => {
-            let missing = missing.into_iter();
-            problems.extend(missing.map(|name| CheckCause::CapabilityMissing.error(name)));
+            let causes = missing.into_iter();
+            problems.extend(causes.map(|name| CheckCause::CapabilityMissing.error(name)));
         }
         Err(error) => problems.push(cannot_observe("/proc/self/status", &error)),
     }
     let kinds: Vec<&str> = kinds(surveyed).into_iter().collect();
     match ability::missing_kinds(&kinds) {
         Ok(missing) => {
-            let missing = missing.into_iter();
-            problems.extend(missing.map(|kind| CheckCause::KindMissing.error(kind)));
+            let causes = missing.into_iter();
+            problems.extend(causes.map(|kind| CheckCause::KindMissing.error(kind)));
         }
         Err(error) => problems.push(cannot_observe("kernel", &error)),
     }
@@ -135,21 +136,24 @@ pub(super) fn carrier(surveyed: &mut Surveyed, links: &HostLinks) -> Carrier {
         matched,
         ..
     } = surveyed;
-    let parents = matched.iter().flat_map(links_of);
-    let parents = parents.filter_map(|link| match &link.parent {
-        Some(Parent::Host(parent)) => Some(parent),
-        _ => None,
-    });
-    let parents: BTreeSet<&IfName> = parents.collect();
+    let parents: BTreeSet<&IfName> = matched
+        .iter()
+        .flat_map(links_of)
+        .filter_map(|link| match &link.parent {
+            Some(Parent::Host(parent)) => Some(parent),
+            _ => None,
+        })
+        .collect();
     let silent = |then: &&IfName| {
         let was_up = baseline.state.link(then).is_some_and(|link| link.flags.up);
         let now = host.state.link(&links.name_now(then))?;
         (was_up && now.flags.up && !now.flags.carrier).then_some(now.index)
     };
     let devices = baseline.devices.iter();
-    let devices = devices.filter(|name| !parents.contains(name));
-    let below = parents.iter().copied().chain(devices);
-    let silent: Vec<(&IfName, u32)> = below
+    let silent: Vec<(&IfName, u32)> = parents
+        .iter()
+        .copied()
+        .chain(devices.filter(|name| !parents.contains(name)))
         .filter_map(|name| Some((name, silent(&name)?)))
         .collect();
     let mut carrier = Carrier {

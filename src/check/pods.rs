@@ -14,7 +14,7 @@ use crate::restore::compare::Compared;
 
 /// Collects the findings, one for each running pod that has or needs a checkpoint.
 #[derive(Default)]
-pub(super) struct Findings<'a> {
+pub(super) struct PodChecks<'a> {
     pub max_age: Duration,
     /// Knows when a snapshot last found each checkpoint true.
     pub recorded: Option<&'a NodeState>,
@@ -27,8 +27,8 @@ pub(super) struct Findings<'a> {
     pub oldest_age: Option<u64>,
 }
 
-impl Findings<'_> {
-    /// Checks all pods; returns the number of those that need no checkpoint.
+impl PodChecks<'_> {
+    /// Checks all pods, and sorts them by id; returns the number of those that need no checkpoint.
     pub(super) fn survey(&mut self, surveyed: &Surveyed, compared: Vec<Compared>) -> usize {
         for one in &surveyed.rejected {
             self.rejected(one);
@@ -43,23 +43,39 @@ impl Findings<'_> {
                 .any(|one| one.pod.info.id == info.id);
             if runs && !self.has(&info.id) {
                 // The problem is reported where the checkpoint was read.
-                self.add(PodSummary::bare(info, None), CheckState::Failed, Vec::new());
+                let pod = PodSummary::bare(info, None);
+                self.add(pod, CheckState::Failed, Vec::new(), Vec::new());
             }
         }
         for (matched, compared) in surveyed.matched.iter().zip(compared) {
             self.matched(matched, compared);
         }
+        self.pods.sort_by(|a, b| a.pod.info.id.cmp(&b.pod.info.id));
         let unmatched = surveyed.unmatched.iter();
-        let unmatched = unmatched.filter(|one| one.finding != Finding::Private);
-        unmatched.filter(|one| !self.has(&one.pod.info.id)).count()
+        unmatched
+            .filter(|one| one.finding != Finding::Private && !self.has(&one.pod.info.id))
+            .count()
     }
 
     fn has(&self, id: &PodId) -> bool {
         self.pods.iter().any(|one| one.pod.info.id == *id)
     }
 
-    fn add(&mut self, pod: PodSummary, state: CheckState, steps: Vec<String>) {
+    fn add(
+        &mut self,
+        pod: PodSummary,
+        state: CheckState,
+        steps: Vec<String>,
+        problems: Vec<Problem>,
+    ) {
+        self.report(&pod.info.id, problems);
         self.pods.push(CheckedPod { pod, state, steps });
+    }
+
+    fn report(&mut self, pod: &PodId, problems: Vec<Problem>) {
+        let problems = problems.into_iter();
+        self.problems
+            .extend(problems.map(|problem| problem.of(pod)));
     }
 
     /// A checkpoint without a pod is normal between two snapshots.
@@ -77,11 +93,9 @@ impl Findings<'_> {
             return;
         }
         let pod = &unmatched.pod;
-        let unsupported = snapshot_quality::unsupported_in_pod(&unmatched.state).into_iter();
-        self.problems
-            .extend(unsupported.map(|problem| problem.of(&pod.info.id)));
-        let problem = match unmatched.finding {
-            Finding::Private | Finding::Nothing => return,
+        let mut problems = snapshot_quality::unsupported_in_pod(&unmatched.state);
+        problems.extend(match unmatched.finding {
+            Finding::Private | Finding::Nothing => return self.report(&pod.info.id, problems),
             Finding::Bare if self.is_new() => {
                 self.has_new = true;
                 unmatched.problem().map(Problem::demoted)
@@ -89,12 +103,11 @@ impl Findings<'_> {
             Finding::Bare => unmatched.problem(),
             Finding::HasInterfaces => {
                 let path = pod.netns.shown();
-                Some(CheckCause::NoCheckpoint.warning(path).of(&pod.info.id))
+                Some(CheckCause::NoCheckpoint.warning(path))
             }
-        };
-        self.problems.extend(problem);
+        });
         let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));
-        self.add(summary, CheckState::NoCheckpoint, Vec::new());
+        self.add(summary, CheckState::NoCheckpoint, Vec::new(), problems);
     }
 
     /// Whether a namespace that no snapshot knows is a new one, which has no interface yet: the last snapshot was of all pods,
@@ -145,10 +158,7 @@ impl Findings<'_> {
             }
             PodVerdict::InSync => problems.extend(plan.problems),
         }
-        let of_pod = problems.into_iter();
-        self.problems
-            .extend(of_pod.map(|problem| problem.of(&matched.info.id)));
-        self.add(matched.summary(), state, lines);
+        self.add(matched.summary(), state, lines, problems);
     }
 
     /// Seconds since a snapshot last found the checkpoint true; `None` for a file without a time.

@@ -10,7 +10,7 @@ use clap_complete::ArgValueCompleter;
 
 use super::candidates;
 use super::probe::ProbeArgs;
-use crate::gateways::targets::Target as PodTarget;
+use crate::gateways::targets::VerifyTarget;
 use crate::inventory::selectors;
 use crate::matching::Selection;
 use crate::model::{Bytes, IfName};
@@ -245,17 +245,17 @@ pub struct RestoreArgs {
 #[derive(Debug, Clone, Args)]
 pub struct TargetArgs {
     /// From inside each pod, ping this address, or this name as the pod resolves it; can be repeated
-    #[arg(long, help_heading = TARGETS, value_name = "HOST", value_parser = PodTarget::ping)]
-    pub ping: Vec<PodTarget>,
+    #[arg(long, help_heading = TARGETS, value_name = "HOST", value_parser = VerifyTarget::ping)]
+    pub ping: Vec<VerifyTarget>,
     /// From inside each pod, connect by TCP, such as to db.shop.svc:5432; can be repeated
-    #[arg(long, help_heading = TARGETS, value_name = "HOST:PORT", value_parser = PodTarget::tcp)]
-    pub tcp: Vec<PodTarget>,
+    #[arg(long, help_heading = TARGETS, value_name = "HOST:PORT", value_parser = VerifyTarget::tcp)]
+    pub tcp: Vec<VerifyTarget>,
 }
 
 impl TargetArgs {
     /// All of them.
     #[must_use]
-    pub fn all(&self) -> Vec<PodTarget> {
+    pub fn all(&self) -> Vec<VerifyTarget> {
         [self.ping.as_slice(), &self.tcp].concat()
     }
 }

@@ -57,7 +57,7 @@ fn surroundings(store: &Store) -> Surroundings {
     }
 }
 
-fn checked(args: &CheckArgs, context: &mut Context) -> Result<check::Checked, Refusal> {
+fn checked(args: &CheckArgs, context: &mut Context) -> Result<check::Readiness, Refusal> {
     super::common::prepare()?;
     let check = Check {
         selection: &args.selectors.selection()?,

@@ -2,7 +2,7 @@
 
 use crate::cli::DiffArgs;
 use crate::context::Context;
-use crate::progress::{Phase, Progress};
+use crate::progress::{Progress, Stage};
 use crate::records::contest::CNI_CACHE;
 use crate::records::prepare::{RecordSource, SurveyRequest, prepare};
 use crate::refusal::Refusal;
@@ -34,7 +34,7 @@ pub(super) fn plan(
     } else {
         context
             .progress
-            .notice(Progress::Phase(Phase::Comparing, count));
+            .notice(Progress::Phase(Stage::Comparing, count));
         compare(&mut surveyed, Depth::Complete)?
     };
     let notes = surveyed.learn_from_runtimes(&[], &request.runtimes);

@@ -5,16 +5,16 @@ use crate::context::Context;
 use crate::model::{PodId, Problem};
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit, Extra, GenerationView};
-use crate::store::{Contents, Error, Generation, Survey};
+use crate::store::{Contents, Generation, GenerationReader, StoreError};
 
 pub(super) fn list(context: &mut Context) -> Result<Document, Refusal> {
     let store = &context.store;
-    let mut survey = Survey::default();
+    let mut reader = GenerationReader::default();
     let mut problems = Vec::new();
     let mut views: Vec<GenerationView> = Vec::new();
     let mut before: Option<Contents> = None;
     for generation in store.generations()? {
-        let Some(contents) = survey.read(store, generation.number)? else {
+        let Some(contents) = reader.read(store, generation.number)? else {
             continue;
         };
         problems.extend(damage(&contents));
@@ -33,15 +33,14 @@ pub(super) fn list(context: &mut Context) -> Result<Document, Refusal> {
 
 /// What cannot be read is a warning: it may have been kept as it was found.
 fn damage(contents: &Contents) -> Vec<Problem> {
-    let of_pod =
-        |(id, written): (&PodId, &Result<_, Error>)| Some(written.as_ref().err()?.problem().of(id));
-    let of_node = contents.node.as_ref().err().map(Error::problem);
-    let all = contents
+    let of_node = contents.node.as_ref().err().map(StoreError::problem);
+    contents
         .checkpoints
         .iter()
-        .filter_map(of_pod)
-        .chain(of_node);
-    all.map(Problem::demoted).collect()
+        .filter_map(|(id, written)| Some(written.as_ref().err()?.problem().of(id)))
+        .chain(of_node)
+        .map(Problem::demoted)
+        .collect()
 }
 
 fn view(generation: Generation, contents: &Contents, before: Option<&Contents>) -> GenerationView {

@@ -2,14 +2,14 @@
 
 use crate::cli::ImportArgs;
 use crate::context::Context;
-use crate::model::PodSummary;
 use crate::records::import::{Imported, import};
 use crate::refusal::Refusal;
 use crate::report::{Document, NodeView, PodView, State};
 
 pub(super) fn run(args: &ImportArgs, context: &mut Context) -> Result<Document, Refusal> {
     let import = import(&args.path, &args.runtimes.config(), &context.store)?;
-    let view = |(pod, imported): (PodSummary, Imported)| {
+    let mut pods = Vec::with_capacity(import.files.len());
+    for (pod, imported) in import.files {
         let state = match imported {
             Imported::New => State::Imported,
             Imported::Unchanged => State::Unchanged,
@@ -17,9 +17,8 @@ pub(super) fn run(args: &ImportArgs, context: &mut Context) -> Result<Document, 
             Imported::Gone => State::Gone,
             Imported::Failed => State::Failed,
         };
-        PodView::new(pod, state)
-    };
-    let mut pods: Vec<PodView> = import.files.into_iter().map(view).collect();
+        pods.push(PodView::new(pod, state));
+    }
     pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
     let node = NodeView::of(&import.node);
     Ok(Document::of(node, pods, import.problems).judged())

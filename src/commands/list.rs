@@ -32,10 +32,10 @@ pub(super) fn list(pods: &PodArgs, context: &mut Context) -> Result<Document, Re
             pods.push(view.verified_in(node.as_ref()));
         }
     }
-    let damaged = damaged.iter().map(|info| {
-        PodView::new(PodSummary::bare(info, None), State::Failed).verified_in(node.as_ref())
-    });
-    pods.extend(damaged);
+    for info in &damaged {
+        let view = PodView::new(PodSummary::bare(info, None), State::Failed);
+        pods.push(view.verified_in(node.as_ref()));
+    }
     pods.sort_by(|a, b| a.info.id.cmp(&b.info.id));
     let document = Document {
         pods,

@@ -6,11 +6,11 @@ use super::diff;
 use crate::cli::RestoreArgs;
 use crate::context::Context;
 use crate::refusal::Refusal;
+use crate::report;
 use crate::report::Document;
-use crate::restore::Limits;
+use crate::restore::{Limits, session};
 use crate::upgrade::abandoned;
 use crate::window::clock;
-use crate::{report, restore};
 
 pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document, Refusal> {
     let request = args.target.request(&args.source)?;
@@ -25,7 +25,7 @@ pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document,
         pod_budget: args.pod_budget,
         conflict_probe: args.probe.mode(),
     };
-    let mut restored = restore::run(&request, limits, &context.store, context.progress.as_mut())?;
+    let mut restored = session::run(&request, limits, &context.store, context.progress.as_mut())?;
     context.pending.add(mem::take(&mut restored.pending));
     abandoned::note_restore(&restored, began, context);
     Ok(report::restore(restored))

@@ -54,16 +54,15 @@ fn keep_named(pod: &Bytes, checkpoints: &mut Vec<(PodInfo, Checkpoint)>) {
 
 /// The pod's checkpoint may be one of those that cannot be read.
 fn not_found(pod: &Bytes, stored: Stored) -> Vec<Problem> {
-    let begins = |problem: &Problem| {
+    let mut damaged = stored.problems;
+    damaged.retain(|problem| {
         let id = problem.pod.as_ref();
         id.is_some_and(|id| id.as_str().as_bytes().starts_with(pod.as_slice()))
-    };
-    let damaged: Vec<Problem> = stored.problems.into_iter().filter(begins).collect();
+    });
     if damaged.is_empty() {
-        vec![MatchingCause::NoCheckpoints.error(pod.to_string())]
-    } else {
-        damaged
+        damaged.push(MatchingCause::NoCheckpoints.error(pod.to_string()));
     }
+    damaged
 }
 
 /// One checkpoint beside the machine. The stored part is shown also where the machine cannot be read.
@@ -105,9 +104,9 @@ fn one(
         ..PodView::new(summary, state).verified_in(node.as_ref())
     };
     // The command succeeded, in whatever state the pod is.
-    let problems = problems.into_iter().map(Problem::demoted).collect();
+    let demoted = problems.into_iter().map(Problem::demoted).collect();
     Document {
         pods: vec![view],
-        ..answer(Exit::Done, problems, Some(Extra::Show(extra)))
+        ..answer(Exit::Done, demoted, Some(Extra::Show(extra)))
     }
 }

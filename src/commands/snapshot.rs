@@ -8,7 +8,7 @@ use crate::report::Document;
 use crate::{report, snapshot};
 
 pub(super) fn run(args: &SnapshotArgs, context: &mut Context) -> Result<Document, Refusal> {
-    let request = snapshot::Request {
+    let request = snapshot::SnapshotRequest {
         selection: &args.selectors.selection()?,
         runtimes: &args.runtimes.config(),
         keep: args.keep,

@@ -15,12 +15,11 @@ pub(super) fn run(args: &VerifyArgs, context: &mut Context) -> Result<Document, 
     let node = load_node(&context.store, &mut stored.problems);
     let progress = context.progress.as_mut();
     let targets = args.targets.all();
-    let node = node.as_ref();
     let inventory = Inventory::open(&selection)?;
     let verified = gateways::verify(
         inventory,
         stored,
-        node,
+        node.as_ref(),
         &selection,
         &targets,
         args.timeout,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::probe::{Place, Question};
+use super::probe::{Prober, Question};
 use crate::model::{IfName, Link, LinkKind, NetState, Route};
 use crate::plan::link_diff::closure;
 
@@ -38,7 +38,7 @@ impl Scope<'_> {
                 let is_wanted = route.is_default() || links.contains(dev);
                 if is_wanted && self.has_neighbours(dev) {
                     let hop = (gateway, &name_now(dev));
-                    super::add(&mut questions, Place::Host, hop, self.now);
+                    super::add(&mut questions, Prober::Host, hop, self.now);
                 }
             }
         };

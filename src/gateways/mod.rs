@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 
-use self::probe::{Answer, Place, Question};
+use self::probe::{ProbeAnswer, Prober, Question};
 use self::recorded::Recorded;
-use self::targets::{Found, Queries, Target};
+use self::targets::{Queries, TargetAnswers, VerifyTarget};
 use crate::inventory::observe::Pod;
 use crate::inventory::pods::observe_reach;
 use crate::inventory::{Inventory, cannot_observe, private};
@@ -26,7 +26,7 @@ use crate::model::{
     GatewayAnswer, IfName, NetState, NetnsIdentity, NodeIdentity, NodeState, PodSummary, Problem,
     Route, StackLink, TargetAnswer, interfaces,
 };
-use crate::progress::{Listener, Phase, Progress};
+use crate::progress::{Listener, Progress, Stage};
 use crate::records::stored::Stored;
 use crate::refusal::Refusal;
 
@@ -81,7 +81,7 @@ pub(crate) fn verify(
     mut stored: Stored,
     node: Option<&NodeState>,
     selection: &Selection,
-    targets: &[Target],
+    targets: &[VerifyTarget],
     timeout: Duration,
     progress: &mut dyn Listener,
 ) -> Result<Verified, Refusal> {
@@ -93,7 +93,7 @@ pub(crate) fn verify(
     let mut problems = std::mem::take(&mut stored.problems);
     problems.append(&mut inventory.problems);
     let known_empty = node.map(|node| node.empty.as_slice()).unwrap_or_default();
-    let Survey {
+    let ProbePlan {
         mut pods,
         mut questions,
         under_pods,
@@ -106,7 +106,7 @@ pub(crate) fn verify(
         all_devices: selection.is_everything(),
     };
     questions.extend(scope.questions());
-    progress.notice(Progress::Phase(Phase::ProbingGateways, questions.len()));
+    progress.notice(Progress::Phase(Stage::ProbingGateways, questions.len()));
     let has_network = |at: &usize| !without_network.contains(at);
     let asking: Vec<usize> = (0..inventory.pods.len()).filter(has_network).collect();
     let mut parts = targets::parts(&asking, targets);
@@ -142,18 +142,18 @@ pub(crate) fn verify(
 /// Adds the answer of one gateway to those of its namespace; returns what is wrong with it.
 fn take(
     question: &Question,
-    answer: Answer,
+    answer: ProbeAnswer,
     host: &mut Answers,
     pods: &mut [VerifiedPod],
     timeout: Duration,
 ) -> Option<Problem> {
     let object = format!("{} dev {}", question.gateway, question.dev);
     match question.place {
-        Place::Host => {
+        Prober::Host => {
             let cause = host.take(question, answer, timeout)?;
             Some(cause.error(format!("{object} of the host")))
         }
-        Place::Pod(at) => {
+        Prober::Pod(at) => {
             let VerifiedPod { pod, answers, .. } = &mut pods[at];
             let cause = answers.take(question, answer, timeout)?;
             Some(cause.error(object).of(&pod.info.id))
@@ -174,7 +174,7 @@ fn add_damaged(pods: &mut Vec<VerifiedPod>, stored: &Stored) {
 
 /// What is known before the probe.
 #[derive(Default)]
-struct Survey {
+struct ProbePlan {
     /// Every pod, not probed yet.
     pods: Vec<VerifiedPod>,
     /// The gateways to probe.
@@ -190,9 +190,9 @@ fn survey(
     recorded: &Recorded<'_>,
     known_empty: &[NetnsIdentity],
     problems: &mut Vec<Problem>,
-) -> Survey {
+) -> ProbePlan {
     let states = observe_reach(&mut inventory.pods, &inventory.host);
-    let mut survey = Survey::default();
+    let mut survey = ProbePlan::default();
     for (at, (pod, state)) in inventory.pods.iter().zip(states).enumerate() {
         let summary = PodSummary::bare(&pod.info, Some(&pod.netns.path));
         let mut verified = VerifiedPod::new(summary, Reachability::NoGateway);
@@ -204,7 +204,7 @@ fn survey(
                 verified.pod.interfaces = interfaces(&state);
                 let then_state = then.map(|extension| &extension.state);
                 survey.stands_on([&*stack::under(&state, &inventory.host.state)]);
-                let gateways = gateways(Place::Pod(at), &state, then_state);
+                let gateways = gateways(Prober::Pod(at), &state, then_state);
                 survey.questions.extend(gateways);
                 let is_bare = state.links_but_loopback().next().is_none();
                 let mut known_empty = known_empty.iter();
@@ -229,7 +229,7 @@ fn survey(
     survey
 }
 
-impl Survey {
+impl ProbePlan {
     fn stands_on<'a>(&mut self, stacks: impl IntoIterator<Item = &'a [StackLink]>) {
         let links = stacks.into_iter().flatten();
         self.under_pods.extend(links.map(|link| link.name.clone()));
@@ -237,7 +237,7 @@ impl Survey {
 }
 
 /// The gateways that the pod has now, and those that it should have by its checkpoint.
-fn gateways(place: Place, now: &NetState, then: Option<&NetState>) -> Vec<Question> {
+fn gateways(place: Prober, now: &NetState, then: Option<&NetState>) -> Vec<Question> {
     let mut questions: Vec<Question> = Vec::new();
     let before = then.iter().flat_map(|state| &state.routes);
     for (gateway, dev) in now.routes.iter().chain(before).flat_map(Route::gateways) {
@@ -247,7 +247,7 @@ fn gateways(place: Place, now: &NetState, then: Option<&NetState>) -> Vec<Questi
 }
 
 /// Adds a gateway, once.
-fn add(questions: &mut Vec<Question>, place: Place, hop: (IpAddr, &IfName), now: &NetState) {
+fn add(questions: &mut Vec<Question>, place: Prober, hop: (IpAddr, &IfName), now: &NetState) {
     let (gateway, dev) = hop;
     let is_this = |known: &Question| known.gateway == gateway && known.dev == *dev;
     if !questions.iter().any(is_this) {
@@ -270,7 +270,7 @@ impl VerifiedPod {
     }
 
     /// Adds what the targets answered; returns what is wrong with them.
-    fn take(&mut self, found: Found) -> Vec<Problem> {
+    fn take(&mut self, found: TargetAnswers) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (answer, cause) in found {
             let state = match cause {
@@ -299,7 +299,7 @@ impl Answers {
     fn take(
         &mut self,
         question: &Question,
-        answer: Answer,
+        answer: ProbeAnswer,
         timeout: Duration,
     ) -> Option<GatewayCause> {
         let mut view = GatewayAnswer {
@@ -311,7 +311,7 @@ impl Answers {
         };
         let mut state = Reachability::Unreachable;
         let cause = match answer {
-            Answer::Reachable { rtt, lladdr, at } => {
+            ProbeAnswer::Reachable { rtt, lladdr, at } => {
                 state = Reachability::Reachable;
                 view.reachable = Some(true);
                 view.rtt_us = rtt.and_then(|rtt| u64::try_from(rtt.as_micros()).ok());
@@ -319,22 +319,22 @@ impl Answers {
                 self.first = Some(self.first.map_or(at, |first| first.min(at)));
                 None
             }
-            Answer::Static => {
+            ProbeAnswer::Static => {
                 state = Reachability::Unknown;
                 view.reachable = None;
                 Some(GatewayCause::PermanentNeighbour)
             }
-            Answer::Silent => Some(GatewayCause::NoAnswer { timeout }),
-            Answer::Refused(errno @ (Errno::ENOBUFS | Errno::ENOMEM)) => {
+            ProbeAnswer::Silent => Some(GatewayCause::NoAnswer { timeout }),
+            ProbeAnswer::Refused(errno @ (Errno::ENOBUFS | Errno::ENOMEM)) => {
                 state = Reachability::Unknown;
                 view.reachable = None;
                 let error = Error::from(errno).to_string();
                 Some(GatewayCause::NoMemory { error })
             }
-            Answer::Refused(errno) => Some(GatewayCause::CannotProbe {
+            ProbeAnswer::Refused(errno) => Some(GatewayCause::CannotProbe {
                 error: Error::from(errno).to_string(),
             }),
-            Answer::NoInterface => Some(GatewayCause::InterfaceMissing),
+            ProbeAnswer::NoInterface => Some(GatewayCause::InterfaceMissing),
         };
         self.state = self.state.max(state);
         self.gateways.push(view);

@@ -53,7 +53,7 @@ impl Resolver {
         if !known.is_empty() {
             return Ok(known);
         }
-        let config = Config::parse(&self.read("etc/resolv.conf").map_err(unresolved)?);
+        let config = ResolverConfig::parse(&self.read("etc/resolv.conf").map_err(unresolved)?);
         for candidate in config.candidates(name) {
             let mut found = config
                 .query(&candidate, TYPE::A, deadline)
@@ -120,13 +120,13 @@ fn in_hosts(text: &str, name: &str) -> Vec<IpAddr> {
 
 /// The settings of resolv.conf(5).
 #[derive(Debug, PartialEq, Eq)]
-struct Config {
+struct ResolverConfig {
     servers: Vec<IpAddr>,
     search: Vec<String>,
     ndots: usize,
 }
 
-impl Config {
+impl ResolverConfig {
     fn parse(text: &str) -> Self {
         let mut config = Self {
             servers: Vec::new(),
@@ -256,7 +256,7 @@ mod tests {
     fn the_search_list_is_used_as_resolv_conf_says() {
         let text =
             "# of the cluster\nnameserver 10.96.0.10\nsearch a.local b.local\noptions x ndots:2\n";
-        let config = Config::parse(text);
+        let config = ResolverConfig::parse(text);
         assert_eq!(config.servers, [IpAddr::from([10, 96, 0, 10])]);
         assert_eq!(config.candidates("db"), ["db.a.local", "db.b.local", "db"]);
         assert_eq!(config.candidates("a.b.c")[0], "a.b.c");

@@ -12,14 +12,13 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::inventory::observe::Pod;
 use crate::inventory::{Inventory, visit};
-use crate::kernel::address::neighbour;
-use crate::kernel::address::neighbour::{Entry, Reachability};
+use crate::kernel::address::neighbour_probe::{self, NeighbourEntry, NeighbourEvent};
 use crate::kernel::{Error, Socket};
 use crate::model::{IfName, Mac};
 
 /// The namespace from which a gateway is probed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Prober {
     Host,
     /// Which of the pods.
     Pod(usize),
@@ -28,7 +27,7 @@ pub(super) enum Place {
 /// A gateway that a pod or the host has or had.
 #[derive(Debug)]
 pub(super) struct Question {
-    pub place: Place,
+    pub place: Prober,
     pub dev: IfName,
     pub gateway: IpAddr,
     /// The interface's index; `None` when the namespace does not have it now.
@@ -37,7 +36,7 @@ pub(super) struct Question {
 
 /// The answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum ProbeAnswer {
     /// It answered, after so long, with this hardware address.
     Reachable {
         /// From the request to the answer; `None` when it is not known which request was answered.
@@ -57,20 +56,20 @@ pub(super) enum Answer {
     NoInterface,
 }
 
-struct Probe<'a> {
+struct GatewayProbe<'a> {
     question: &'a Question,
     since: Instant,
-    answer: Option<Answer>,
+    answer: Option<ProbeAnswer>,
     /// It answered late, to an unknown one of several requests; it is probed once more.
-    late: Option<Answer>,
+    late: Option<ProbeAnswer>,
     /// Whether the kernel's entry was made for the probe.
     is_own: bool,
 }
 
-impl<'a> Probe<'a> {
+impl<'a> GatewayProbe<'a> {
     fn new(question: &'a Question) -> Self {
         Self {
-            answer: question.index.is_none().then_some(Answer::NoInterface),
+            answer: question.index.is_none().then_some(ProbeAnswer::NoInterface),
             question,
             since: Instant::now(),
             late: None,
@@ -88,11 +87,11 @@ pub(super) fn probe(
     inventory: &mut Inventory,
     questions: &[Question],
     timeout: Duration,
-) -> Result<Vec<Answer>, Error> {
+) -> Result<Vec<ProbeAnswer>, Error> {
     let room = visit::room(&mut inventory.pods);
     let part_of = |question: &Question| match question.place {
-        Place::Pod(at) => Some(at / room),
-        Place::Host => None,
+        Prober::Pod(at) => Some(at / room),
+        Prober::Host => None,
     };
     let mut answers = Vec::with_capacity(questions.len());
     for part in questions.chunk_by(|a, b| part_of(a) == part_of(b) || part_of(b).is_none()) {
@@ -107,21 +106,21 @@ fn probe_at_once(
     inventory: &mut Inventory,
     questions: &[Question],
     timeout: Duration,
-) -> Result<Vec<Answer>, Error> {
-    let mut probes: Vec<_> = questions.iter().map(Probe::new).collect();
+) -> Result<Vec<ProbeAnswer>, Error> {
+    let mut probes: Vec<_> = questions.iter().map(GatewayProbe::new).collect();
     let heard = hear(inventory, &mut probes, timeout);
     forget(inventory, &probes);
     heard?;
     Ok(probes
         .into_iter()
-        .map(|probe| probe.answer.or(probe.late).unwrap_or(Answer::Silent))
+        .map(|probe| probe.answer.or(probe.late).unwrap_or(ProbeAnswer::Silent))
         .collect())
 }
 
 /// Sends requests, and takes answers until the last request has had its time, or until all have come.
 fn hear(
     inventory: &mut Inventory,
-    probes: &mut [Probe<'_>],
+    probes: &mut [GatewayProbe<'_>],
     timeout: Duration,
 ) -> Result<(), Error> {
     /// The kernel copies each broadcast to every macvlan on the same parent: a thousand take it a second, and the first
@@ -151,14 +150,14 @@ fn hear(
 /// Takes the answers that are there, or waits for one.
 fn take_answers(
     inventory: &mut Inventory,
-    probes: &mut [Probe<'_>],
-    listeners: &mut [(Place, Socket)],
+    probes: &mut [GatewayProbe<'_>],
+    listeners: &mut [(Prober, Socket)],
     until: Instant,
 ) -> Result<(), Error> {
     for at in ready(listeners, until)? {
         let (place, listener) = &mut listeners[at];
-        for entry in neighbour::events(listener)? {
-            take(*place, entry, probes, inventory)?;
+        for event in neighbour_probe::events(listener)? {
+            take(*place, event, probes, inventory)?;
         }
     }
     Ok(())
@@ -167,7 +166,7 @@ fn take_answers(
 /// The probes of one pod.
 struct OfPod<'a, 'q> {
     pod: &'a mut Pod,
-    probes: &'a mut [Probe<'q>],
+    probes: &'a mut [GatewayProbe<'q>],
 }
 
 impl AsMut<Pod> for OfPod<'_, '_> {
@@ -180,8 +179,8 @@ impl AsMut<Pod> for OfPod<'_, '_> {
 /// socket, subscribed to its neighbour events, before.
 fn start_some(
     inventory: &mut Inventory,
-    probes: &mut [Probe<'_>],
-    listeners: &mut Vec<(Place, Socket)>,
+    probes: &mut [GatewayProbe<'_>],
+    listeners: &mut Vec<(Prober, Socket)>,
 ) -> Result<(), Error> {
     let Inventory { host, pods, .. } = inventory;
     let mut pods = pods.iter_mut().enumerate();
@@ -192,23 +191,23 @@ fn start_some(
             continue;
         }
         match place {
-            Place::Pod(at) => {
+            Prober::Pod(at) => {
                 let pod = pods.find(|(place, _)| *place == at);
                 let probes = of_place;
                 of_pods.extend(pod.map(|(_, pod)| (place, OfPod { pod, probes })));
             }
             // This thread is in the host's namespace.
-            Place::Host => {
-                listeners.push((place, neighbour::subscribe()?));
+            Prober::Host => {
+                listeners.push((place, neighbour_probe::subscribe()?));
                 for probe in of_place {
                     start(&mut host.socket, probe)?;
                 }
             }
         }
     }
-    let (places, mut of_pods): (Vec<Place>, Vec<OfPod<'_, '_>>) = of_pods.into_iter().unzip();
+    let (places, mut of_pods): (Vec<Prober>, Vec<OfPod<'_, '_>>) = of_pods.into_iter().unzip();
     let started = visit::hold(&mut of_pods, |one| {
-        let listener = neighbour::subscribe()?;
+        let listener = neighbour_probe::subscribe()?;
         for probe in &mut *one.probes {
             start(one.pod.socket()?, probe)?;
         }
@@ -221,7 +220,7 @@ fn start_some(
             (Err(error), probes) => {
                 let errno = error.errno().unwrap_or(nix::errno::Errno::EIO);
                 for probe in probes {
-                    probe.answer.get_or_insert(Answer::Refused(errno));
+                    probe.answer.get_or_insert(ProbeAnswer::Refused(errno));
                 }
             }
         }
@@ -230,75 +229,75 @@ fn start_some(
 }
 
 /// Removes the entries that were made for the probe: the kernel never does.
-fn forget(inventory: &mut Inventory, probes: &[Probe<'_>]) {
+fn forget(inventory: &mut Inventory, probes: &[GatewayProbe<'_>]) {
     for probe in probes.iter().filter(|probe| probe.is_own) {
         let Question { place, gateway, .. } = *probe.question;
         if let (Some(index), Ok(socket)) = (probe.question.index, socket(inventory, place)) {
             // One that is left serves the pod as any other.
-            let _ = socket.run_one(neighbour::forget(index, gateway));
+            let _ = socket.run_one(neighbour_probe::forget(index, gateway));
         }
     }
 }
 
 /// The socket for requests in that namespace.
-fn socket(inventory: &mut Inventory, place: Place) -> Result<&mut Socket, Error> {
+fn socket(inventory: &mut Inventory, place: Prober) -> Result<&mut Socket, Error> {
     match place {
-        Place::Host => Ok(&mut inventory.host.socket),
-        Place::Pod(at) => inventory.pods[at].socket(),
+        Prober::Host => Ok(&mut inventory.host.socket),
+        Prober::Pod(at) => inventory.pods[at].socket(),
     }
 }
 
 /// Makes the kernel probe: with a new entry where it has none, else again.
-fn start(socket: &mut Socket, probe: &mut Probe<'_>) -> Result<(), Error> {
+fn start(socket: &mut Socket, probe: &mut GatewayProbe<'_>) -> Result<(), Error> {
     let gateway = probe.question.gateway;
     let Some(index) = probe.question.index else {
         return Ok(());
     };
-    let request = match neighbour::lookup(socket, index, gateway)? {
-        Reachability::Static => {
-            probe.answer = Some(Answer::Static);
+    let request = match neighbour_probe::lookup(socket, index, gateway)? {
+        NeighbourEntry::Static => {
+            probe.answer = Some(ProbeAnswer::Static);
             return Ok(());
         }
-        Reachability::Unknown => {
+        NeighbourEntry::Unknown => {
             probe.is_own = true;
-            neighbour::resolve(index, gateway)
+            neighbour_probe::resolve(index, gateway)
         }
-        Reachability::Known => neighbour::reprobe(index, gateway),
+        NeighbourEntry::Known => neighbour_probe::reprobe(index, gateway),
     };
     probe.since = Instant::now();
     if let Err(errno) = socket.run_one(request)? {
-        probe.answer = Some(Answer::Refused(errno));
+        probe.answer = Some(ProbeAnswer::Refused(errno));
     }
     Ok(())
 }
 
 fn take(
-    place: Place,
-    entry: Entry,
-    probes: &mut [Probe<'_>],
+    place: Prober,
+    event: NeighbourEvent,
+    probes: &mut [GatewayProbe<'_>],
     inventory: &mut Inventory,
 ) -> Result<(), Error> {
-    let about = |probe: &&mut Probe<'_>| {
+    let about = |probe: &&mut GatewayProbe<'_>| {
         let question = probe.question;
         question.place == place
-            && question.index == Some(entry.index)
-            && question.gateway == entry.dst
+            && question.index == Some(event.index)
+            && question.gateway == event.dst
             && probe.answer.is_none()
     };
     let Some(probe) = probes.iter_mut().find(about) else {
         return Ok(());
     };
-    if entry.reachable {
+    if event.reachable {
         let rtt = probe.since.elapsed();
         let before = match probe.late {
-            Some(Answer::Reachable { at, .. }) => Some(at),
+            Some(ProbeAnswer::Reachable { at, .. }) => Some(at),
             _ => None,
         };
         let at = before.unwrap_or_else(Instant::now);
         let answer = |rtt| {
-            Some(Answer::Reachable {
+            Some(ProbeAnswer::Reachable {
                 rtt,
-                lladdr: entry.lladdr,
+                lladdr: event.lladdr,
                 at,
             })
         };
@@ -308,7 +307,7 @@ fn take(
             probe.late = answer(None);
             start(socket(inventory, place)?, probe)?;
         }
-    } else if entry.failed {
+    } else if event.failed {
         // The kernel gives up after three requests; an IPv6 address in duplicate detection needs longer.
         start(socket(inventory, place)?, probe)?;
     }
@@ -316,7 +315,7 @@ fn take(
 }
 
 /// The numbers of the listeners with events; none when the deadline came first.
-fn ready(listeners: &[(Place, Socket)], deadline: Instant) -> Result<Vec<usize>, Error> {
+fn ready(listeners: &[(Prober, Socket)], deadline: Instant) -> Result<Vec<usize>, Error> {
     let left = deadline.saturating_duration_since(Instant::now());
     // Rounded up, so that the last millisecond is not spent in a busy loop.
     let timeout =

@@ -18,14 +18,14 @@ use crate::model::problem::GatewayCause;
 
 /// An address or name that every pod has to reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct VerifyTarget {
     kind: TargetKind,
     host: String,
     /// 0 for a ping.
     port: u16,
 }
 
-impl Target {
+impl VerifyTarget {
     /// Reads the argument of `--ping`.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl Target {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for VerifyTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.kind, self.host.parse()) {
             (TargetKind::Ping, _) => f.write_str(&self.host),
@@ -126,12 +126,12 @@ impl Origin {
 type Outcome = Result<Duration, GatewayCause>;
 
 /// What one pod found, target by target.
-pub(super) type Found = Vec<(TargetAnswer, Option<GatewayCause>)>;
+pub(super) type TargetAnswers = Vec<(TargetAnswer, Option<GatewayCause>)>;
 
 /// Targets that are being queried: by a thread for each of each pod, so that no pod delays another.
 #[derive(Debug)]
 pub(super) struct Queries {
-    targets: Arc<[Target]>,
+    targets: Arc<[VerifyTarget]>,
     /// The pods that query, by their place in the inventory; for each target its outcome, or `None` while it is not known.
     outcomes: Vec<(usize, Vec<Option<Outcome>>)>,
     /// Which pod of `outcomes`, which target.
@@ -143,7 +143,7 @@ pub(super) struct Queries {
 /// The pods at these places, in parts that can query all targets at once, beside a probe of the gateways.
 pub(super) fn parts<'a>(
     places: &'a [usize],
-    targets: &[Target],
+    targets: &[VerifyTarget],
 ) -> impl Iterator<Item = &'a [usize]> {
     /// The namespace, a socket, and a file that resolves names; the probe may have as many.
     const FILES: usize = 2 * 3;
@@ -155,12 +155,12 @@ impl Queries {
     pub(super) fn start(
         pods: &mut [Pod],
         places: &[usize],
-        targets: &[Target],
+        targets: &[VerifyTarget],
         timeout: Duration,
     ) -> Self {
         let (sender, results) = mpsc::channel();
         let deadline = Instant::now() + timeout;
-        let targets: Arc<[Target]> = targets.into();
+        let targets: Arc<[VerifyTarget]> = targets.into();
         let mut outcomes = Vec::new();
         for (at, &place) in places.iter().enumerate() {
             let pod = &mut pods[place];
@@ -196,7 +196,7 @@ impl Queries {
     }
 
     /// What the pods found, in their order. A thread that hangs has found no answer.
-    pub(super) fn finish(mut self) -> Vec<(usize, Found)> {
+    pub(super) fn finish(mut self) -> Vec<(usize, TargetAnswers)> {
         /// For the threads, which end at the deadline, to report it.
         const GRACE: Duration = Duration::from_millis(500);
         let last = self.deadline + GRACE;
@@ -211,7 +211,7 @@ impl Queries {
             missing -= 1;
         }
         let timeout = self.timeout;
-        let answer = |(target, outcome): (&Target, Option<Outcome>)| {
+        let answer = |(target, outcome): (&VerifyTarget, Option<Outcome>)| {
             let outcome = outcome.unwrap_or(Err(GatewayCause::TargetSilent { timeout }));
             let rtt = outcome.as_ref().ok().map(Duration::as_micros);
             let answer = TargetAnswer {
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn a_tcp_target_is_a_host_and_a_port() {
         for text in ["db:5432", "10.0.0.1:80", "[fd00::1]:443", "db.shop.svc:1"] {
-            assert_eq!(Target::tcp(text).unwrap().to_string(), text);
+            assert_eq!(VerifyTarget::tcp(text).unwrap().to_string(), text);
         }
         for text in [
             "db",
@@ -261,10 +261,13 @@ mod tests {
             "a b:1",
             "[db]x:1",
         ] {
-            assert!(Target::tcp(text).is_err(), "{text}");
+            assert!(VerifyTarget::tcp(text).is_err(), "{text}");
         }
-        assert_eq!(Target::ping("[fd00::1]").unwrap().to_string(), "fd00::1");
-        assert!(Target::ping("").is_err());
-        assert!(Target::ping("10.0.0.1/24").is_err());
+        assert_eq!(
+            VerifyTarget::ping("[fd00::1]").unwrap().to_string(),
+            "fd00::1"
+        );
+        assert!(VerifyTarget::ping("").is_err());
+        assert!(VerifyTarget::ping("10.0.0.1/24").is_err());
     }
 }

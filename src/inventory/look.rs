@@ -2,9 +2,9 @@
 //! questions of a window use it.
 
 use crate::inventory::Inventory;
-use crate::inventory::pods::{PodObservation, observe_pods_twice};
+use crate::inventory::pods::{ObservedPod, observe_pods_twice};
 use crate::matching::{Selection, StoredRecord};
-use crate::progress::{Listener, Phase, Progress};
+use crate::progress::{Listener, Progress, Stage};
 use crate::refusal::Refusal;
 use crate::runtime::RuntimeConfig;
 use crate::store::{Loaded, Store};
@@ -15,7 +15,7 @@ pub(crate) struct Look {
     pub stored: Vec<Loaded>,
     pub inventory: Inventory,
     /// One for each pod of the inventory, in their order.
-    pub observed: Vec<PodObservation>,
+    pub observed: Vec<ObservedPod>,
 }
 
 impl Look {
@@ -30,7 +30,7 @@ impl Look {
         let records: Vec<_> = stored.iter().filter_map(record).collect();
         let mut inventory = Inventory::named(selection, runtimes, &records)?;
         let pods = inventory.pods.len();
-        progress.notice(Progress::Phase(Phase::ReadingNamespaces, pods));
+        progress.notice(Progress::Phase(Stage::ReadingNamespaces, pods));
         let observed = observe_pods_twice(&mut inventory.pods, &inventory.host);
         Ok(Self {
             stored,

@@ -12,7 +12,7 @@ use crate::model::{NetState, NetnsIdentity, Problem};
 use crate::plan::snapshot_quality;
 
 /// The state of a pod, and the link that it lost while it was read.
-pub(crate) type PodObservation = Result<(NetState, Option<String>), Error>;
+pub(crate) type ObservedPod = Result<(NetState, Option<String>), Error>;
 
 /// Opens a socket in each namespace and learns its identity. One that cannot be entered is a problem, and among those at
 /// the end of the result.
@@ -103,7 +103,7 @@ fn observe_part(
 
 /// Reads every pod, side by side, and its links once more afterwards: the state, and the link that was lost while it was
 /// read. The results are in the order of the pods.
-pub fn observe_pods_twice(pods: &mut [Pod], host: &Host) -> Vec<PodObservation> {
+pub fn observe_pods_twice(pods: &mut [Pod], host: &Host) -> Vec<ObservedPod> {
     visit(pods, |pod| {
         let mut state = pod.observe_inside(host)?;
         sysfs::complete(&mut state.links)?;

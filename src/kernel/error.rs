@@ -55,3 +55,8 @@ impl From<Errno> for Error {
         Self::Kernel(errno)
     }
 }
+
+/// The errno in an answer of netlink, which has it negated.
+pub(super) fn errno(code: i32) -> Errno {
+    Errno::from_raw(code.saturating_neg())
+}

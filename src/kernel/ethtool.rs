@@ -50,7 +50,7 @@ pub(super) fn hardware(name: &IfName) -> Hardware {
     }
 }
 
-/// The same with the versions of driver and firmware, of a link of any kind.
+/// Queries a link of any kind for its driver, bus address, and the versions of driver and firmware.
 pub(crate) fn nic(link: &Link) -> Nic {
     let info = ifreq::open()
         .ok()

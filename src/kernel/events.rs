@@ -129,7 +129,8 @@ pub fn wait_for_link(
     wait(LinkEvents::subscribe()?, until, interrupted, ready)
 }
 
-/// The same, also after events of addresses and routes. It ends early within [`INTERVAL`] for what is no event.
+/// Waits like [`wait_for_link`], and calls `ready` also after events of addresses and routes. `interrupted` or anything else that
+/// sends no event ends the wait within [`INTERVAL`].
 pub fn wait_for_configuration(
     until: Instant,
     interrupted: Option<&dyn Fn() -> bool>,

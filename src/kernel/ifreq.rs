@@ -10,7 +10,7 @@ use crate::model::{IfName, Link, LinkKind};
 
 /// `struct ifreq` with one member of its union.
 #[repr(C)]
-struct Request<T> {
+struct InterfaceRequest<T> {
     name: [u8; libc::IFNAMSIZ],
     member: T,
 }
@@ -34,9 +34,9 @@ pub(super) unsafe fn ioctl<T>(
     member: T,
 ) -> Result<T, Errno> {
     const {
-        assert!(size_of::<Request<T>>() >= size_of::<libc::ifreq>());
+        assert!(size_of::<InterfaceRequest<T>>() >= size_of::<libc::ifreq>());
     }
-    let mut request = Request {
+    let mut request = InterfaceRequest {
         name: [0; libc::IFNAMSIZ],
         member,
     };

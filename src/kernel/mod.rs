@@ -23,11 +23,12 @@ pub mod traffic;
 pub(crate) mod udev;
 pub mod wire;
 
+pub use crate::kernel::codec::message::Request;
 pub use crate::kernel::netns::host::enter_host;
 pub use error::Error;
 pub use netns::Netns;
 pub use nix::errno::Errno;
-pub use socket::{Request, Socket};
+pub use socket::Socket;
 
 /// The errno of an error, or its message.
 pub(crate) fn words(error: &std::io::Error) -> String {

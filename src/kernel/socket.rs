@@ -17,10 +17,10 @@ use nix::errno::Errno;
 use nix::{getsockopt_impl, sockopt_impl};
 
 use super::codec::{Dump, NLMSG_DONE, NLMSG_ERROR, Received, decode, decode_dump, encode, split};
-use super::error::Error;
+use super::error::{Error, errno};
 use super::trace;
 use crate::fault::{point, retry_interrupted};
-use crate::kernel::codec::message::Message;
+use crate::kernel::codec::message::{Message, Request};
 
 sockopt_impl!(
     /// `SO_NETNS_COOKIE` (Linux 5.14): the number of the socket's namespace, unique until the next boot.
@@ -58,29 +58,6 @@ pub struct Socket {
     raw: RawSocket,
     sequence: u32,
     until: Option<Instant>,
-}
-
-/// One request: a message and its `NLM_F_*` flags; `NLM_F_REQUEST` is added.
-#[derive(Debug, Clone)]
-pub struct Request {
-    pub message: Message,
-    pub flags: u16,
-}
-
-impl Request {
-    /// A message with its flags.
-    pub fn new(message: impl Into<Message>, flags: u16) -> Self {
-        let message = message.into();
-        Self { message, flags }
-    }
-
-    /// What is sent for it.
-    #[cfg(feature = "fuzzing")]
-    pub fn encoded(&self) -> Vec<u8> {
-        let mut buffer = Vec::new();
-        encode(&self.message, self.flags, 1, &mut buffer);
-        buffer
-    }
 }
 
 impl Socket {
@@ -246,7 +223,7 @@ impl Socket {
         Ok(results)
     }
 
-    /// The same for one request.
+    /// Sends one request, and returns its result.
     pub fn run_one(&mut self, request: Request) -> Result<Result<(), Errno>, Error> {
         let result = self.run(&[request])?.pop();
         Ok(result.unwrap_or(Err(Errno::EIO)))
@@ -380,8 +357,4 @@ fn batches(requests: &[Request]) -> impl Iterator<Item = &[Request]> {
             batch
         })
     })
-}
-
-pub(super) fn errno(code: i32) -> Errno {
-    Errno::from_raw(code.saturating_neg())
 }

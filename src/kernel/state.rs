@@ -61,8 +61,8 @@ pub fn whole(socket: &mut Socket, host: Option<HostView<'_>>) -> Result<NetState
     complete(socket, state, Needs::ALL)
 }
 
-/// The same, of a namespace whose links were read a moment ago, as far as it is needed. Settings of neighbours that its links
-/// have already are not read.
+/// The whole state of a namespace whose links were read a moment ago, as far as it is needed. Settings of neighbours that the
+/// links already have are not read.
 pub fn complete(socket: &mut Socket, links: NetState, needs: Needs) -> Result<NetState, Error> {
     let mut state = addresses_and_routes(socket, links)?;
     if needs.groups {
@@ -124,7 +124,7 @@ pub fn links_and_addresses(
     with_addresses(socket, state)
 }
 
-/// The same, where the links were read a moment ago.
+/// The links and the addresses alone, of a namespace whose links were read a moment ago.
 pub fn with_addresses(socket: &mut Socket, links: NetState) -> Result<NetState, Error> {
     let mut state = links;
     let names = dump::by_index(&state.links);

@@ -156,28 +156,23 @@ fn kind(message: &RouteNetlinkMessage) -> &'static str {
     }
 }
 
-const COMMON: &[(u16, &str)] = &[(0x1, "REQUEST"), (0x4, "ACK"), (0x8, "ECHO")];
-const OF_GET: &[(u16, &str)] = &[(0x300, "DUMP")];
-const OF_NEW: &[(u16, &str)] = &[
-    (0x100, "REPLACE"),
-    (0x200, "EXCL"),
-    (0x400, "CREATE"),
-    (0x800, "APPEND"),
-];
-
-/// The flags of a request (netlink(7)); the upper ones have two meanings, one for `RTM_GET`* and one for `RTM_NEW`*.
+/// The flags of a request without `NLM_F_` (netlink(7)). The upper ones have two meanings: `DUMP` is of `RTM_GET`*.
 fn flag_names(flags: u16, is_get: bool) -> String {
-    let own = if is_get { OF_GET } else { OF_NEW };
-    let mut left = flags;
-    let mut names = Vec::new();
-    for (bits, name) in COMMON.iter().chain(own) {
-        if left & bits == *bits {
-            names.push((*name).to_owned());
-            left &= !bits;
-        }
-    }
-    if left != 0 {
-        names.push(format!("{left:#x}"));
-    }
+    let upper: &[(u16, &str)] = if is_get {
+        &[(0x300, "DUMP")]
+    } else {
+        &[
+            (0x100, "REPLACE"),
+            (0x200, "EXCL"),
+            (0x400, "CREATE"),
+            (0x800, "APPEND"),
+        ]
+    };
+    let names: Vec<&str> = [(0x1, "REQUEST"), (0x4, "ACK"), (0x8, "ECHO")]
+        .iter()
+        .chain(upper)
+        .filter(|(bits, _)| flags & bits == *bits)
+        .map(|(_, name)| *name)
+        .collect();
     names.join("|")
 }

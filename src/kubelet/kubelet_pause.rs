@@ -7,11 +7,11 @@ use std::time::Duration;
 use crate::inventory::cannot_observe;
 use crate::inventory::kubelets::{self, Kubelet};
 use crate::model::Problem;
-use crate::model::problem::KubeletCause;
+use crate::model::problem::{KubeletCause, SystemdCause};
 use crate::model::window::{KubeletPause, PhaseName, Window};
 use crate::refusal::Refusal;
 use crate::store::Guard;
-use crate::systemd::{self, Bus, Found};
+use crate::systemd::{self, Bus, KubeletUnit};
 use crate::upgrade::Request;
 use crate::window::event::Event;
 use crate::window::session::WindowSession;
@@ -24,20 +24,16 @@ pub(crate) fn systemd() -> Result<Option<Bus>, Problem> {
     if !std::path::Path::new(BOOTED).is_dir() {
         return Ok(None);
     }
-    let failed = |error: systemd::Error| not_queried(&error).error("");
+    let failed = |cause: SystemdCause| not_queried(cause).error("");
     Bus::connect().map(Some).map_err(failed)
 }
 
-fn not_queried(error: &systemd::Error) -> KubeletCause {
-    KubeletCause::Systemd {
-        error: error.to_string(),
-    }
+fn not_queried(cause: SystemdCause) -> KubeletCause {
+    KubeletCause::Systemd { cause }
 }
 
-fn not_paused(error: &systemd::Error) -> KubeletCause {
-    KubeletCause::NotPaused {
-        error: error.to_string(),
-    }
+fn not_paused(cause: SystemdCause) -> KubeletCause {
+    KubeletCause::NotPaused { cause }
 }
 
 /// The unit to pause. Where no kubelet runs, a note has the reason.
@@ -53,12 +49,12 @@ pub(crate) fn find(
         };
     };
     let found = systemd::find(bus, named)
-        .map_err(|error| not_paused(&error).error(named.unwrap_or("kubelet")))?;
+        .map_err(|error| not_paused(error).error(named.unwrap_or("kubelet")))?;
     Ok(match found {
-        Found::Running(name) => (Some(name), None),
-        Found::Stopped(name) => (None, Some(KubeletCause::NotRunning.info(name))),
-        Found::Masked(name) => (None, Some(KubeletCause::Masked.info(name))),
-        Found::Nothing => (None, Some(KubeletCause::NoUnit.info("kubelet"))),
+        KubeletUnit::Running(name) => (Some(name), None),
+        KubeletUnit::Stopped(name) => (None, Some(KubeletCause::NotRunning.info(name))),
+        KubeletUnit::Masked(name) => (None, Some(KubeletCause::Masked.info(name))),
+        KubeletUnit::Nothing => (None, Some(KubeletCause::NoUnit.info("kubelet"))),
     })
 }
 
@@ -119,14 +115,14 @@ pub(crate) fn is_paused(window: &Window, bus: Option<&Bus>) -> Result<bool, Prob
     let (Some(pause), Some(bus)) = (&window.pause, bus) else {
         return Ok(true);
     };
-    systemd::is_held(bus, &pause.unit).map_err(|error| not_queried(&error).error(&pause.unit))
+    systemd::is_held(bus, &pause.unit).map_err(|error| not_queried(error).error(&pause.unit))
 }
 
 /// Stops what starts the unit again at the deadline, for a unit that runs.
 pub(crate) fn disarm(bus: &Bus, window: &Window) -> Option<Problem> {
-    let error = systemd::disarm(bus).err()?.to_string();
+    let cause = systemd::disarm(bus).err()?;
     let unit = window.pause.as_ref().map(|pause| pause.unit.clone());
-    Some(KubeletCause::TimerNotStopped { error }.warning(unit.unwrap_or_default()))
+    Some(KubeletCause::TimerNotStopped { cause }.warning(unit.unwrap_or_default()))
 }
 
 fn arm_and_stop(
@@ -137,14 +133,14 @@ fn arm_and_stop(
 ) -> Result<(), KubeletCause> {
     let words = session.at_the_deadline();
     systemd::arm(bus, &pause.timer, &pause.unit, deadline, &words)
-        .map_err(|error| not_paused(&error))?;
+        .map_err(|error| not_paused(error))?;
     session.note_pause(|pause, now| pause.armed = Some(now));
-    systemd::pause(bus, &pause.unit).map_err(|error| not_paused(&error))?;
+    systemd::pause(bus, &pause.unit).map_err(|error| not_paused(error))?;
     // A deadline that came while the unit was stopping is used up: nothing would start the unit after that.
     match systemd::is_pending(bus, &pause.timer) {
         Ok(true) => Ok(()),
         Ok(false) => Err(KubeletCause::DeadlineTooShort),
-        Err(error) => Err(not_paused(&error)),
+        Err(error) => Err(not_paused(error)),
     }
 }
 
@@ -200,7 +196,7 @@ impl WindowSession {
         self.save().map_err(|error| error.problem())?;
         let words = self.at_the_deadline();
         systemd::arm(bus, &timer, &unit, deadline, &words)
-            .map_err(|error| not_paused(&error).error(unit))?;
+            .map_err(|error| not_paused(error).error(unit))?;
         self.note_pause(|pause, now| pause.armed = Some(now));
         Ok(())
     }
@@ -212,12 +208,11 @@ impl WindowSession {
             return Ok(None);
         };
         self.begin(PhaseName::Resume, &Event::Resuming { unit: unit.clone() });
-        if let Err(error) = systemd::resume(bus, &unit) {
+        if let Err(cause) = systemd::resume(bus, &unit) {
             self.end(false);
-            let error = error.to_string();
             let cause = KubeletCause::NotResumed {
                 unit: unit.clone(),
-                error,
+                cause,
             };
             return Err(cause.error(unit));
         }

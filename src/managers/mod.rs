@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use self::ifupdown::Interfaces;
 use self::network_manager::Profiles;
 use self::networkd::Networks;
-use crate::dbus::{self, Bus};
+use crate::dbus::{self, BusError, SystemBus};
 use crate::model::manager::Manager;
 use crate::model::{IfName, Link};
 
@@ -28,7 +28,7 @@ const BUS: &str = "/run/dbus/system_bus_socket";
 #[derive(Debug, Default)]
 pub(crate) struct Owners {
     networks: Option<Networks>,
-    profiles: Option<(Bus, Profiles)>,
+    profiles: Option<(SystemBus, Profiles)>,
     interfaces: Option<Interfaces>,
     /// The managers that could not be queried, with the reason; `None`: the bus.
     pub unknown: Vec<(Option<Manager>, String)>,
@@ -51,21 +51,21 @@ pub(crate) fn units_of_devices() -> Option<&'static str> {
 }
 
 /// Questions that are being answered.
-pub(crate) struct Query {
+pub(crate) struct OwnerQuery {
     answer: Receiver<Owners>,
     until: Instant,
 }
 
 /// Begins to query the managers, beside the caller's work.
-pub(crate) fn query() -> Query {
+pub(crate) fn query() -> OwnerQuery {
     let (sender, answer) = channel();
     // Without a thread there is no sender, and so no answer.
     let _ = thread::Builder::new().spawn(move || sender.send(Owners::read()).is_ok());
     let until = Instant::now() + LIMIT;
-    Query { answer, until }
+    OwnerQuery { answer, until }
 }
 
-impl Query {
+impl OwnerQuery {
     /// The answer; a manager that hangs costs this time from the question on.
     pub(crate) fn owners(self) -> Owners {
         let left = self.until.saturating_duration_since(Instant::now());
@@ -103,8 +103,8 @@ impl Owners {
         }
     }
 
-    fn read_bus(&mut self) -> Result<(), dbus::Error> {
-        let bus = Bus::connect(CALL_LIMIT)?;
+    fn read_bus(&mut self) -> Result<(), BusError> {
+        let bus = SystemBus::connect(CALL_LIMIT)?;
         if bus.has_owner(networkd::SERVICE)? {
             self.networks = Some(Networks::read());
         }

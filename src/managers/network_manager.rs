@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use zbus::{OwnedObjectPath, OwnedVariant};
 
-use crate::dbus::{self, Bus, Object};
+use crate::dbus::{BusError, RemoteObject, SystemBus};
 use crate::model::{IfName, Link};
 
 /// It keeps the state of its devices here while it runs.
@@ -12,8 +12,8 @@ pub(super) const STATE: &str = "/run/NetworkManager";
 pub(super) const SERVICE: &str = "org.freedesktop.NetworkManager";
 
 /// Its first object.
-const MANAGER: Object<'_> = object("/org/freedesktop/NetworkManager", SERVICE);
-const SETTINGS: Object<'_> = object(
+const MANAGER: RemoteObject<'_> = object("/org/freedesktop/NetworkManager", SERVICE);
+const SETTINGS: RemoteObject<'_> = object(
     "/org/freedesktop/NetworkManager/Settings",
     "org.freedesktop.NetworkManager.Settings",
 );
@@ -29,8 +29,8 @@ const FAILED: u32 = 120;
 /// `NM_ACTIVATION_STATE_FLAG_IP4_READY` and `NM_ACTIVATION_STATE_FLAG_IP6_READY`.
 const IP_READY: u32 = 0x8 | 0x10;
 
-const fn object<'a>(path: &'a str, interface: &'a str) -> Object<'a> {
-    Object {
+const fn object<'a>(path: &'a str, interface: &'a str) -> RemoteObject<'a> {
+    RemoteObject {
         service: SERVICE,
         path,
         interface,
@@ -38,7 +38,7 @@ const fn object<'a>(path: &'a str, interface: &'a str) -> Object<'a> {
 }
 
 /// The settings of a profile: sections of keys and values.
-type Settings = HashMap<String, HashMap<String, OwnedVariant>>;
+type ProfileSettings = HashMap<String, HashMap<String, OwnedVariant>>;
 
 /// Its profiles of links with a name.
 #[derive(Debug, Default)]
@@ -54,11 +54,11 @@ struct Profile {
 
 impl Profiles {
     /// Queries all of them.
-    pub(super) fn read(bus: &Bus) -> Result<Self, dbus::Error> {
+    pub(super) fn read(bus: &SystemBus) -> Result<Self, BusError> {
         let paths: Vec<OwnedObjectPath> = bus.call(SETTINGS, "ListConnections", &())?;
         let mut profiles = Vec::new();
         for path in paths {
-            let settings: Settings =
+            let settings: ProfileSettings =
                 bus.call(object(path.as_str(), PROFILE), "GetSettings", &())?;
             profiles.extend(Profile::of(path, &settings));
         }
@@ -83,7 +83,7 @@ impl Profiles {
     }
 
     /// Asks for the activation of a link's profile; its end is not awaited.
-    pub(super) fn activate(&self, bus: &Bus, name: &IfName) -> Result<(), String> {
+    pub(super) fn activate(&self, bus: &SystemBus, name: &IfName) -> Result<(), String> {
         let Some(profile) = self.of(name) else {
             return Ok(());
         };
@@ -96,7 +96,7 @@ impl Profiles {
 }
 
 impl Profile {
-    fn of(path: OwnedObjectPath, settings: &Settings) -> Option<Self> {
+    fn of(path: OwnedObjectPath, settings: &ProfileSettings) -> Option<Self> {
         let connection = settings.get("connection")?;
         let link = connection.get("interface-name")?.try_clone().ok()?;
         let automatic = connection.get("autoconnect");
@@ -113,7 +113,7 @@ impl Profile {
 
 /// Whether the device's profile is active with all its addresses, or its activation failed. A device is active with its IPv6
 /// addresses while its DHCP client still waits for an answer.
-pub(super) fn has_finished(bus: &Bus, name: &IfName) -> bool {
+pub(super) fn has_finished(bus: &SystemBus, name: &IfName) -> bool {
     match state(bus, name) {
         Some((_, FAILED)) => true,
         Some((device, ACTIVATED)) => {
@@ -126,25 +126,24 @@ pub(super) fn has_finished(bus: &Bus, name: &IfName) -> bool {
 }
 
 /// Whether the device's profile is being activated or deactivated.
-pub(super) fn is_at_work(bus: &Bus, name: &IfName) -> bool {
+pub(super) fn is_at_work(bus: &SystemBus, name: &IfName) -> bool {
     let state = state(bus, name);
     state.is_some_and(|(_, state)| (PREPARE..ACTIVATED).contains(&state) || state == DEACTIVATING)
 }
 
 /// A device with its state (`NMDeviceState`).
-fn state(bus: &Bus, name: &IfName) -> Option<(OwnedObjectPath, u32)> {
+fn state(bus: &SystemBus, name: &IfName) -> Option<(OwnedObjectPath, u32)> {
     let name = name.as_str()?;
     let device: OwnedObjectPath = bus.call(MANAGER, "GetDeviceByIpIface", &(name,)).ok()?;
     let state = property(bus, &device, DEVICE, "State")?;
     Some((device, state))
 }
 
-fn property<T: TryFrom<OwnedVariant>>(
-    bus: &Bus,
+fn property<T: TryFrom<OwnedVariant, Error: ToString>>(
+    bus: &SystemBus,
     path: &OwnedObjectPath,
     interface: &str,
     name: &str,
 ) -> Option<T> {
-    let value = bus.property(object(path.as_str(), interface), name);
-    T::try_from(value.ok()?).ok()
+    bus.property(object(path.as_str(), interface), name).ok()
 }

@@ -28,11 +28,11 @@ pub(super) struct Networks {
     /// The names of the links that it makes.
     made: Vec<String>,
     /// Its `.network` files, in their order.
-    networks: Vec<Entries>,
+    networks: Vec<Assignments>,
 }
 
 /// Section, key and value of each assignment.
-type Entries = Vec<(String, String, String)>;
+type Assignments = Vec<(String, String, String)>;
 
 impl Networks {
     /// Reads its files.
@@ -97,7 +97,7 @@ fn is_final(state: &str) -> bool {
 }
 
 /// The files with an extension, each with its drop-ins, in the order of their names.
-fn files(folders: &[&Path], extension: &str) -> Vec<Entries> {
+fn files(folders: &[&Path], extension: &str) -> Vec<Assignments> {
     let dot = format!(".{extension}");
     let files = first_of_each(folders, "", &dot);
     let with_drop_ins = |(name, path): (&String, &PathBuf)| {
@@ -128,7 +128,7 @@ fn first_of_each(folders: &[&Path], below: &str, ending: &str) -> BTreeMap<Strin
 }
 
 /// The assignments of a file (systemd.syntax(7)).
-fn entries(text: &str) -> Entries {
+fn entries(text: &str) -> Assignments {
     let joined = text.replace("\\\n", " ");
     let (mut section, mut entries) = (String::new(), Vec::new());
     for line in joined.lines().map(str::trim) {
@@ -147,7 +147,7 @@ fn entries(text: &str) -> Entries {
 }
 
 /// All values of a key; an empty one resets those before it.
-fn values<'a>(entries: &'a Entries, section: &str, key: &str) -> Vec<&'a str> {
+fn values<'a>(entries: &'a Assignments, section: &str, key: &str) -> Vec<&'a str> {
     let mut values = Vec::new();
     for (_, _, value) in entries
         .iter()
@@ -163,7 +163,7 @@ fn values<'a>(entries: &'a Entries, section: &str, key: &str) -> Vec<&'a str> {
 }
 
 /// The value that counts where only one can.
-fn value<'a>(entries: &'a Entries, section: &str, key: &str) -> Option<&'a str> {
+fn value<'a>(entries: &'a Assignments, section: &str, key: &str) -> Option<&'a str> {
     values(entries, section, key).last().copied()
 }
 
@@ -174,7 +174,7 @@ fn is_no(value: &str) -> bool {
 
 /// Whether a `.network` file is for a link. Conditions that need more than the link, such as `Host=`, are taken as met: a
 /// link without an owner then costs a wait, no more.
-fn is_matched(entries: &Entries, link: &Link) -> bool {
+fn is_matched(entries: &Assignments, link: &Link) -> bool {
     let hardware = link.hardware.as_ref();
     let driver = hardware.and_then(|hardware| hardware.driver.clone());
     let permanent = hardware.and_then(|hardware| hardware.permanent_mac);

@@ -21,11 +21,11 @@ pub(crate) struct PodDrivers {
 
 impl PodDrivers {
     pub(crate) fn of(pod: &NetState, host: &NetState) -> Self {
-        let devices = pod.links.iter();
-        let devices = devices.filter(|link| link.kind == LinkKind::Physical);
+        let links = pod.links.iter();
         Self {
             below: drivers(&stack::under(pod, host)),
-            inside: devices
+            inside: links
+                .filter(|link| link.kind == LinkKind::Physical)
                 .map(|link| link.hardware.as_ref()?.driver.clone())
                 .collect(),
         }
@@ -79,11 +79,12 @@ fn named(devices: &[IfName], host: &NetState) -> Result<Drivers, Problem> {
 
 /// The drivers of the devices at the bottom of a stack.
 fn drivers(stack: &[StackLink]) -> Drivers {
-    let driver = |link: &StackLink| match &link.hardware {
-        Some(hardware) => hardware.driver.clone(),
-        None => Some(link.kind.clone()),
-    };
-    stack::bottoms(stack).map(driver).collect()
+    stack::bottoms(stack)
+        .map(|link| match &link.hardware {
+            Some(hardware) => hardware.driver.clone(),
+            None => Some(link.kind.clone()),
+        })
+        .collect()
 }
 
 #[cfg(test)]

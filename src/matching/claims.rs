@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::model::problem::{ConflictCause, Holder, Others, Title};
+use crate::model::problem::{ClaimHolder, ConflictCause, Others, Title};
 use crate::model::{Bytes, Claim, NetState, NetnsIdentity, PodInfo, Problem};
 
 /// A pod or the host, with links on the host's links.
@@ -28,7 +28,7 @@ pub(crate) struct Contest {
 }
 
 /// The claimant that gets the object, and why.
-pub(crate) type Owner = (usize, Title);
+pub(crate) type ClaimOwner = (usize, Title);
 
 impl Claimant {
     /// A pod that claims this state, which is its present or its recorded one.
@@ -66,8 +66,8 @@ impl Claimant {
         }
     }
 
-    fn holder(&self) -> Holder {
-        Holder {
+    fn holder(&self) -> ClaimHolder {
+        ClaimHolder {
             pod: self.pod.as_ref().map(|(info, _)| info.id.clone()),
             netns: self.netns.clone(),
             link: None,
@@ -83,12 +83,13 @@ pub(crate) fn contests(claimants: &[Claimant]) -> Vec<Contest> {
             all.entry(claim).or_default().push(at);
         }
     }
-    let contested = all.into_iter().filter(|(_, holders)| holders.len() > 1);
-    let contest = |(claim, holders): (&Claim, Vec<usize>)| Contest {
-        claim: claim.clone(),
-        holders,
-    };
-    contested.map(contest).collect()
+    all.into_iter()
+        .filter(|(_, holders)| holders.len() > 1)
+        .map(|(claim, holders)| Contest {
+            claim: claim.clone(),
+            holders,
+        })
+        .collect()
 }
 
 impl Contest {
@@ -100,13 +101,12 @@ impl Contest {
         &self,
         claimants: &[Claimant],
         is_given: impl Fn(usize) -> bool,
-        oldest: impl FnOnce(&[usize]) -> Option<Owner>,
-    ) -> Option<Owner> {
+        oldest: impl FnOnce(&[usize]) -> Option<ClaimOwner>,
+    ) -> Option<ClaimOwner> {
         let among = |places: &[usize], is_it: &dyn Fn(&usize) -> bool| -> Vec<usize> {
             places.iter().copied().filter(is_it).collect()
         };
-        let is_host = |at: &usize| claimants[*at].pod.is_none();
-        if let [host] = among(&self.holders, &is_host)[..] {
+        if let [host] = among(&self.holders, &|at| claimants[*at].pod.is_none())[..] {
             return Some((host, Title::Host));
         }
         let users = among(&self.holders, &|at| {
@@ -127,18 +127,16 @@ impl Contest {
     pub(crate) fn findings<'a>(
         &'a self,
         claimants: &'a [Claimant],
-        owner: Option<Owner>,
+        owner: Option<ClaimOwner>,
     ) -> impl Iterator<Item = (usize, Problem)> + 'a {
         let all = self.holders.iter().map(|at| claimants[*at].holder());
-        let all: Arc<[Holder]> = all.collect();
-        let finding = move |(but, at): (usize, &usize)| {
-            let others = Others {
-                all: all.clone(),
-                but,
-            };
+        let all: Arc<[ClaimHolder]> = all.collect();
+        let holders = self.holders.iter().enumerate();
+        holders.filter_map(move |(but, at)| {
+            let all = all.clone();
+            let others = Others { all, but };
             Some((*at, self.finding(*at, others, claimants, owner)?))
-        };
-        self.holders.iter().enumerate().filter_map(finding)
+        })
     }
 
     fn finding(
@@ -146,7 +144,7 @@ impl Contest {
         at: usize,
         others: Others,
         claimants: &[Claimant],
-        owner: Option<Owner>,
+        owner: Option<ClaimOwner>,
     ) -> Option<Problem> {
         let is_mac = matches!(self.claim, Claim::Mac(..));
         let problem = match (owner, is_mac) {
@@ -213,7 +211,7 @@ mod tests {
         pods.iter().map(claimant).collect()
     }
 
-    fn messages(claimants: &[Claimant], oldest: Option<Owner>) -> Vec<String> {
+    fn messages(claimants: &[Claimant], oldest: Option<ClaimOwner>) -> Vec<String> {
         let contests = contests(claimants);
         let findings = contests.iter().flat_map(|contest| {
             let owner = contest.owner(claimants, |_| false, |_| oldest);
@@ -267,7 +265,7 @@ mod tests {
     }
 
     /// The owner of the only contest of three pods.
-    fn owner(users: &[usize], given: &[usize]) -> Option<Owner> {
+    fn owner(users: &[usize], given: &[usize]) -> Option<ClaimOwner> {
         let state = |mac| pod("eth0", mac, "10.0.0.1");
         let mut all = claimants(&[("a", state(1)), ("b", state(2)), ("c", state(3))]);
         for at in users {

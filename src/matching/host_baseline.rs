@@ -6,7 +6,7 @@ use super::host_parents;
 use crate::model::net::address::DADFAILED;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::net::stack;
-use crate::model::{Address, IfName, LinkKind, NetState, StackLink};
+use crate::model::{IfName, LinkKind, NetState, StackLink};
 use crate::plan::Observed;
 
 /// The host's state under the pods, and the devices at the bottom of it.
@@ -74,26 +74,20 @@ impl HostBaseline {
             self.devices.extend(bottom);
         }
         // The host's present addresses are its own: no pod may claim them.
-        let is_own = |address: &&Address| {
+        let own = now.addresses.iter().filter(|address| {
             address.flags & DADFAILED == 0 && self.assumed.contains(&address.dev)
-        };
-        self.state
-            .addresses
-            .extend(now.addresses.iter().filter(is_own).cloned());
+        });
+        self.state.addresses.extend(own.cloned());
     }
 
     /// The missing VLANs of which only the name is known.
     pub(crate) fn nameless(&self, now: &NetState) -> Vec<IfName> {
-        let is_gone = |name: &&IfName| now.link(name).is_none();
-        let is_vlan = |name: &&IfName| {
-            self.state
-                .link(name)
-                .is_some_and(|link| matches!(link.kind, LinkKind::Vlan(_)))
-        };
-        self.assumed
-            .iter()
-            .filter(is_gone)
-            .filter(is_vlan)
+        let vlans = self.assumed.iter().filter(|name| {
+            let assumed = self.state.link(name);
+            assumed.is_some_and(|link| matches!(link.kind, LinkKind::Vlan(_)))
+        });
+        vlans
+            .filter(|name| now.link(name).is_none())
             .cloned()
             .collect()
     }

@@ -25,26 +25,24 @@ pub(crate) fn links_under(
         return assumed(parent, wanted, now);
     }
     let bottom = stack::devices(&under).cloned().collect();
-    let absent = |link: &&Link| {
+    let absent = now.links.iter().filter(|link| {
         wanted.link(&link.name).is_none() && under.iter().any(|u| u.name == link.name)
+    });
+    (absent.map(was_up).collect(), bottom)
+}
+
+/// A link as it was under pods: no record has its flags, but the pods on it worked.
+fn was_up(link: &Link) -> Link {
+    let flags = Flags {
+        up: true,
+        ..link.flags
     };
-    // No record has its flags, but the pods on it worked: it was up.
-    let was_up = |link: &Link| {
-        let flags = Flags {
-            up: true,
-            ..link.flags
-        };
-        Link {
-            flags,
-            qdisc: None,
-            traffic: Traffic::default(),
-            ..link.clone()
-        }
-    };
-    (
-        now.links.iter().filter(absent).map(was_up).collect(),
-        bottom,
-    )
+    Link {
+        flags,
+        qdisc: None,
+        traffic: Traffic::default(),
+        ..link.clone()
+    }
 }
 
 fn assumed(name: &IfName, wanted: &NetState, now: &NetState) -> (Vec<Link>, Vec<IfName>) {
@@ -80,14 +78,14 @@ fn vlan_in(name: &IfName) -> Option<(IfName, VlanId)> {
 
 /// The parent of interfaces for which their source names none.
 #[derive(Debug, Default)]
-pub(crate) struct Parents {
+pub(crate) struct AssumedParent {
     /// `--parent`.
     named: Option<IfName>,
     /// The link that CNI plugins use when their configuration names no other.
     default: Option<IfName>,
 }
 
-impl Parents {
+impl AssumedParent {
     /// Refuses a `--parent` that does not exist, did not exist, and is not a VLAN of such a link.
     pub(crate) fn new(
         named: Option<&IfName>,

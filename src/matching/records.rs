@@ -259,27 +259,23 @@ impl Machine {
     }
 
     fn why_absent(&self, record: &StoredRecord) -> Rejection {
-        let is_known = |path: &PathBuf| {
-            self.pods
-                .iter()
-                .any(|pod| pod.paths.iter().any(|known| known == path))
-        };
-        let is_own = |closed: &NetnsIdentity| {
-            if let Some(proof) = &record.proof {
-                return proof.netns.may_be(closed);
-            }
-            let mut leads_to = record
-                .paths
-                .iter()
-                .filter_map(|path| self.leads_to.get(path));
-            leads_to.any(|key| *key == (closed.device, closed.inode))
-        };
-        if self.closed.iter().any(is_own) {
+        let mut known = self.pods.iter().flat_map(|pod| &pod.paths);
+        if self.closed.iter().any(|closed| self.may_be(record, closed)) {
             Rejection::NetnsClosed
-        } else if record.paths.iter().any(is_known) {
+        } else if known.any(|path| record.paths.contains(path)) {
             Rejection::NetnsReplaced
         } else {
             Rejection::NetnsGone
         }
+    }
+
+    /// Whether a record may be of a namespace that cannot be entered.
+    fn may_be(&self, record: &StoredRecord, closed: &NetnsIdentity) -> bool {
+        if let Some(proof) = &record.proof {
+            return proof.netns.may_be(closed);
+        }
+        let paths = record.paths.iter();
+        let mut leads_to = paths.filter_map(|path| self.leads_to.get(path));
+        leads_to.any(|key| *key == (closed.device, closed.inode))
     }
 }

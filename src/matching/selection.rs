@@ -38,16 +38,15 @@ impl Selection {
     /// # Errors
     /// The first that is not a pattern.
     pub fn new(netns: &[(Bytes, Option<u64>)], pods: &[Bytes]) -> Result<Self, Problem> {
-        let of_netns = |(text, inode): &(Bytes, Option<u64>)| {
-            Ok::<_, Problem>(NetnsPattern {
-                glob: Glob::new(text)?,
-                inode: *inode,
-            })
-        };
-        Ok(Self {
-            netns: netns.iter().map(of_netns).collect::<Result<_, _>>()?,
-            pods: pods.iter().map(Glob::new).collect::<Result<_, _>>()?,
-        })
+        let mut selection = Self::default();
+        for (text, inode) in netns {
+            let (glob, inode) = (Glob::new(text)?, *inode);
+            selection.netns.push(NetnsPattern { glob, inode });
+        }
+        for text in pods {
+            selection.pods.push(Glob::new(text)?);
+        }
+        Ok(selection)
     }
 
     /// The selection of a command without selectors.
@@ -67,20 +66,20 @@ impl Selection {
 
     /// Whether a namespace with these paths and this inode is selected.
     pub(crate) fn wants_netns(&self, paths: &[PathBuf], inode: u64) -> bool {
-        let matches = |pattern: &NetnsPattern| {
-            pattern.inode == Some(inode)
-                || paths
-                    .iter()
-                    .any(|path| pattern.glob.is_match(path.as_os_str().as_bytes()))
+        let is_match = |glob: &Glob| {
+            let mut paths = paths.iter().map(|path| path.as_os_str().as_bytes());
+            paths.any(|path| glob.is_match(path))
         };
-        self.netns.is_empty() || self.netns.iter().any(matches)
+        let mut patterns = self.netns.iter();
+        self.netns.is_empty()
+            || patterns.any(|pattern| pattern.inode == Some(inode) || is_match(&pattern.glob))
     }
 
     /// Whether a pod is selected by its name or id.
     pub(crate) fn wants_pod(&self, info: &PodInfo) -> bool {
         let name = info.name.as_ref().map(Bytes::as_slice);
-        let full = info.namespace.as_ref().zip(name);
-        let full = full.map(|(space, name)| [space.as_bytes(), b"/", name].concat());
+        let parts = info.namespace.as_ref().zip(name);
+        let full = parts.map(|(space, name)| [space.as_bytes(), b"/", name].concat());
         let names = [Some(info.id.as_str().as_bytes()), name, full.as_deref()];
         self.pods.is_empty()
             || names

@@ -329,14 +329,4 @@ impl Checkpoint {
             ..info
         }
     }
-
-    /// Of several checkpoints for one namespace, the best has the highest rank: netfix's before one of `i40e_net_fix`, then the
-    /// newer one, then the one with a sandbox.
-    pub(crate) fn rank(&self) -> impl Ord + use<> {
-        let written = self
-            .netfix
-            .as_ref()
-            .map(|e| (e.created.clone(), e.pod.sandbox.is_some()));
-        (written.is_some(), written)
-    }
 }

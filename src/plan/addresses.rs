@@ -9,7 +9,7 @@ use crate::model::net::address::{DADFAILED, Maker, in_adding_order};
 use crate::model::net::route::Position;
 use crate::model::problem::PlanCause;
 use crate::model::{Address, IfName, Indexed, Neighbour, NetState, Route};
-use crate::plan::{Change, Observed, Plan, Step};
+use crate::plan::{Change, NetlinkStep, Observed, Plan, Step};
 
 /// The steps for addresses and neighbours of the links for which `name_now` returns the present name.
 ///
@@ -41,11 +41,12 @@ pub(crate) fn steps(
             (Maker::Kernel, None) => {
                 // It comes with carrier, and its route with it.
                 let route = address.connected_route().filter(|_| address.without_route);
-                plan.later.extend(route.map(Step::DeleteRoute));
+                plan.later
+                    .extend(route.map(|route| NetlinkStep::DeleteRoute(route).into()));
                 lost.push(address.dev);
             }
             (Maker::Kernel, Some(now)) => {
-                plan.steps.extend(connected_route(&address, now));
+                plan.extend(connected_route(&address, now));
                 let route = address.connected_route().filter(|_| address.without_route);
                 superfluous.extend(route.filter(|_| !now.without_route));
             }
@@ -72,20 +73,20 @@ fn own_addresses(
         if let Some(Rewritten { step, added }) = rewritten.get_mut(&address.dev)
             && added.contains(&address.identity())
         {
-            plan.steps.extend(step.take());
+            plan.extend(step.take());
             superfluous.extend(superfluous_route);
             continue;
         }
         match present.of(address) {
             None => {
-                plan.steps.push(Step::AddAddress(address.clone()));
+                plan.push(NetlinkStep::AddAddress(address.clone()));
                 superfluous.extend(address.connected_route().filter(|_| address.has_no_route()));
             }
             Some(now) => {
                 if !now.has_changeable_of(address) {
-                    plan.steps.push(Step::ChangeAddress(address.clone()));
+                    plan.push(NetlinkStep::ChangeAddress(address.clone()));
                 }
-                plan.steps.extend(connected_route(address, now));
+                plan.extend(connected_route(address, now));
                 superfluous.extend(superfluous_route.filter(|_| !now.without_route));
             }
         }
@@ -94,11 +95,11 @@ fn own_addresses(
 }
 
 /// The step that adds the connected route of an address that lost it.
-fn connected_route(then: &Address, now: &Address) -> Option<Step> {
+fn connected_route(then: &Address, now: &Address) -> Option<NetlinkStep> {
     let is_lost = now.without_route && !then.without_route;
     let route = then.connected_route().filter(|_| is_lost)?;
     let position = Position::Last;
-    Some(Step::AddRoute { route, position })
+    Some(NetlinkStep::AddRoute { route, position })
 }
 
 /// The present addresses, to be found by what the kernel compares.
@@ -111,11 +112,11 @@ pub(super) type Identity = (IpAddr, u8, Option<IpAddr>);
 
 impl<'a> Present<'a> {
     fn new(addresses: &'a [Address]) -> Self {
-        let known = addresses.iter();
-        let known = known.map(|address| ((&address.dev, address.identity()), address));
-        Self {
-            known: known.collect(),
-        }
+        let known = addresses
+            .iter()
+            .map(|address| ((&address.dev, address.identity()), address))
+            .collect();
+        Self { known }
     }
 
     fn of(&self, address: &Address) -> Option<&'a Address> {
@@ -126,15 +127,18 @@ impl<'a> Present<'a> {
 
 /// Lets the kernel add its link-local addresses to these links again: it does so when the mode of a link that is up changes.
 fn link_local(devs: &[IfName], now: &NetState, plan: &mut Plan) {
-    let changed = plan.steps.iter().filter_map(|step| match step {
-        Step::SetLink {
-            dev,
-            change: Change::AddrGenMode(_),
-            ..
-        } => Some(dev.clone()),
-        _ => None,
-    });
-    let changed: HashSet<IfName> = changed.collect();
+    let changed: HashSet<IfName> = plan
+        .steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::Netlink(NetlinkStep::SetLink {
+                dev,
+                change: Change::AddrGenMode(_),
+                ..
+            }) => Some(dev.clone()),
+            _ => None,
+        })
+        .collect();
     let now = Indexed::new(now);
     let links = devs.iter().filter(|dev| !changed.contains(*dev));
     for link in links.filter_map(|dev| now.link(dev)) {
@@ -147,7 +151,7 @@ fn link_local(devs: &[IfName], now: &NetState, plan: &mut Plan) {
         };
         let set = |value, now| link_ipv6::write(link, ADDR_GEN_MODE, value, now);
         let steps = [set(NO_ADDRESS, mode), set(mode, NO_ADDRESS)];
-        plan.steps.extend(steps);
+        plan.extend(steps);
     }
 }
 
@@ -167,7 +171,7 @@ fn neighbours(
             ..neighbour.clone()
         };
         if !present.contains(&neighbour) {
-            plan.steps.push(Step::AddNeighbour(neighbour));
+            plan.push(NetlinkStep::AddNeighbour(neighbour));
         }
     }
 }

@@ -130,13 +130,11 @@ impl Completion<'_> {
 
     /// A missing IPv6 address needs IPv6, on a link that is up as well.
     fn allow_ipv6(&self, attachment: &Attachment, link: &mut Link) {
-        let is_missing = |net: &IpNet| {
+        let lacks_ipv6 = attachment.addresses.iter().any(|net| {
             let wanted = address(&attachment.ifname, *net);
             wanted.local.is_ipv6() && !self.now.addresses.iter().any(|now| now.is_same(&wanted))
-        };
-        if attachment.addresses.iter().any(is_missing)
-            && let Some(off) = link.sysctls.ipv6.get_mut(&DISABLE_IPV6)
-        {
+        });
+        if lacks_ipv6 && let Some(off) = link.sysctls.ipv6.get_mut(&DISABLE_IPV6) {
             *off = 0;
         }
     }

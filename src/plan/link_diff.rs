@@ -1,65 +1,17 @@
 //! The steps from a link's present state to its stored one, without its creation.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::model::net::link::Flags;
-use crate::model::net::link::sysctl::{Folder, SysctlKey, Sysctls};
-use crate::model::net::link::sysfs::SysfsSettings;
-use crate::model::net::raw::RawAttribute;
+use crate::model::net::link::sysctl::{Folder, SysctlKey};
 use crate::model::problem::{ConflictCause, PlanCause};
-use crate::model::{IfName, Indexed, Link, LinkKind, Mac, Problem, Traffic};
-use crate::plan::link_ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6, IPV6_MTU};
-use crate::plan::{Change, Observed, Plan, Step, traffic};
+use crate::model::{IfName, Indexed, Link, LinkKind, Mac, Parent, Problem};
+use crate::plan::link_ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6};
+use crate::plan::{Change, NetlinkStep, Plan, Step};
 
 /// `net/ipv6/conf/<interface>/stable_secret`, and the mode that is set when it is written (`IN6_ADDR_GEN_MODE_STABLE_PRIVACY`).
 const STABLE_SECRET: SysctlKey = SysctlKey::known("stable_secret");
 const STABLE_PRIVACY: i64 = 2;
-
-/// A new link right after its creation: down, with initial settings.
-pub(crate) fn fresh_link(wanted: &Link, observed: Observed<'_>) -> Option<Link> {
-    let mut sysctls = observed.new_link?.clone();
-    // The one setting that is not from `default`: it follows the link's MTU.
-    if let Some(mtu) = sysctls.ipv6.get_mut(&IPV6_MTU) {
-        *mtu = wanted.mtu.into();
-    }
-    let flags = Flags {
-        multicast: true,
-        ..Flags::default()
-    };
-    Some(Link {
-        flags,
-        alias: None,
-        altnames: Vec::new(),
-        group: 0,
-        master: None,
-        broadcast: None,
-        groups: Vec::new(),
-        protodown: false,
-        dormant: false,
-        token: None,
-        traffic: Traffic::default(),
-        sysctls,
-        sysfs: SysfsSettings::new(),
-        ..wanted.clone()
-    })
-}
-
-/// The steps for one link's own attributes. Returns the link as it then is: one that gets IPv6 by its MTU has the settings of
-/// a new link.
-pub(crate) fn attributes_with_ipv6<'a>(
-    wanted: &Link,
-    now: &'a Link,
-    (state, present): (&Indexed<'_>, &Indexed<'_>),
-    new_link: Option<&Sysctls>,
-    plan: &mut Plan,
-) -> Cow<'a, Link> {
-    attributes(wanted, now, state, present, plan);
-    if !decides_mtu(wanted, now, state) {
-        return Cow::Borrowed(now);
-    }
-    link_ipv6::with_new_mtu(wanted, now, new_link, plan)
-}
 
 /// The steps for one link's own attributes, before it goes up.
 pub(crate) fn attributes(
@@ -70,23 +22,21 @@ pub(crate) fn attributes(
     plan: &mut Plan,
 ) {
     let is_bond_port = is_bond_port(wanted, state);
-    let comes_with_port = comes_with_port(wanted, state, present);
-    let dev = &now.name;
     let mut set = |change, was: Option<String>| {
-        plan.steps.push(Step::SetLink {
-            dev: dev.clone(),
+        plan.push(NetlinkStep::SetLink {
+            dev: now.name.clone(),
             change,
             now: was,
         });
     };
     // A bond decides its ports' MAC.
-    if !is_bond_port {
-        let mac = wanted
-            .mac
-            .filter(|_| !comes_with_port && !wanted.kind.is_ipvlan());
-        if let Some(mac) = mac.filter(|mac| now.mac != Some(*mac)) {
-            set(Change::Mac(mac), now.mac.map(|mac| mac.to_string()));
-        }
+    let gets_mac =
+        is_bond_port || wanted.kind.is_ipvlan() || comes_with_port(wanted, state, present);
+    if let Some(mac) = wanted.mac
+        && now.mac != Some(mac)
+        && !gets_mac
+    {
+        set(Change::Mac(mac), now.mac.map(|mac| mac.to_string()));
     }
     if wanted.mtu != now.mtu && decides_mtu(wanted, now, state) {
         set(Change::Mtu(wanted.mtu), Some(now.mtu.to_string()));
@@ -111,73 +61,79 @@ pub(crate) fn attributes(
         let was = now.alias.as_ref().map(ToString::to_string);
         set(Change::Alias(alias), was);
     }
-    let altnames: Vec<_> = wanted
-        .altnames
-        .iter()
-        .filter(|name| !now.altnames.contains(name))
-        .cloned()
-        .collect();
+    let altnames = lacking(&wanted.altnames, &now.altnames);
     if !altnames.is_empty() {
         set(Change::Altnames(altnames), None);
     }
-    let settable = |flags: Flags| Flags {
-        up: false,
-        carrier: false,
-        ..flags
-    };
     if !is_bond_port && settable(wanted.flags) != settable(now.flags) {
         set(Change::Flags(now.flags, wanted.flags), None);
     }
 }
 
+/// The flags that are changed together.
+fn settable(flags: Flags) -> Flags {
+    Flags {
+        up: false,
+        carrier: false,
+        ..flags
+    }
+}
+
+/// What of `wanted` is not there.
+fn lacking<T: Clone + PartialEq>(wanted: &[T], now: &[T]) -> Vec<T> {
+    let missing = wanted.iter().filter(|one| !now.contains(one));
+    missing.cloned().collect()
+}
+
 /// Whether its MTU is its own: a bond gives its own one to a port, once.
-fn decides_mtu(wanted: &Link, now: &Link, state: &Indexed<'_>) -> bool {
+pub(super) fn decides_mtu(wanted: &Link, now: &Link, state: &Indexed<'_>) -> bool {
     now.master == wanted.master || !is_bond_port(wanted, state)
 }
 
 /// The steps for what is not the default; a default may be that of another driver.
 fn beyond_defaults(wanted: &Link, now: &Link, plan: &mut Plan) {
-    let limits = wanted.offload.iter();
-    let differs = limits.filter(|(limit, value)| now.offload.get(limit) != Some(value));
-    let offload: Vec<_> = differs.map(|(limit, value)| (*limit, *value)).collect();
+    let offload: Vec<_> = wanted
+        .offload
+        .iter()
+        .filter(|(limit, value)| now.offload.get(limit) != Some(value))
+        .map(|(limit, value)| (*limit, *value))
+        .collect();
     if !offload.is_empty() {
-        plan.steps
-            .push(Step::set(&now.name, Change::Offload(offload)));
+        plan.push(Step::set(&now.name, Change::Offload(offload)));
     }
-    let missing = wanted.groups.iter();
-    let missing = missing.filter(|group| !now.groups.contains(group));
-    let missing: Vec<Mac> = missing.copied().collect();
-    if !missing.is_empty() {
-        plan.steps
-            .push(Step::set(&now.name, Change::Groups(missing)));
+    let groups = lacking(&wanted.groups, &now.groups);
+    if !groups.is_empty() {
+        let dev = now.name.clone();
+        plan.push(Step::JoinGroups { dev, groups });
     }
     if wanted.protodown && !now.protodown {
-        plan.steps.push(Step::set(&now.name, Change::ProtoDown));
+        plan.push(Step::set(&now.name, Change::ProtoDown));
     }
     if wanted.dormant && !now.dormant {
-        plan.steps.push(Step::set(&now.name, Change::Dormant));
+        plan.push(Step::set(&now.name, Change::Dormant));
     }
     if let Some(token) = wanted.token.filter(|token| now.token != Some(*token)) {
-        plan.steps.push(Step::set(&now.name, Change::Token(token)));
+        plan.push(Step::set(&now.name, Change::Token(token)));
     }
     let settings = wanted.sysfs.iter();
     let differ = settings.filter(|(key, value)| now.sysfs.get(key) != Some(value));
-    plan.steps.extend(differ.map(|(key, value)| {
-        let change = Change::Sysfs(key.clone(), value.clone());
-        Step::set(&now.name, change)
+    plan.extend(differ.map(|(key, value)| Step::Sysfs {
+        dev: now.name.clone(),
+        key: key.clone(),
+        value: value.clone(),
     }));
 }
 
 /// Whether a bridge has the MAC of a port that is missing: it gets it with the port, and would keep one that was set.
 fn comes_with_port(wanted: &Link, state: &Indexed<'_>, present: &Indexed<'_>) -> bool {
-    let is_led_by =
-        |port: &&Link| port.mac == wanted.mac && port.master.as_ref() == Some(&wanted.name);
-    let mut ports = state.state.links.iter().filter(is_led_by);
     let is_missing = |port: &Link| {
         let now = present.link(&port.name);
         now.is_none_or(|now| now.master != port.master)
     };
-    wanted.takes_ports() && ports.any(is_missing)
+    wanted.takes_ports()
+        && state.state.links.iter().any(|port| {
+            port.mac == wanted.mac && port.master.as_ref() == Some(&wanted.name) && is_missing(port)
+        })
 }
 
 /// The step for the data of the link's kind, but for a bond's.
@@ -192,7 +148,7 @@ pub(crate) fn kind_data(wanted: &Link, now: &Link, plan: &mut Plan) {
     };
     if differs {
         let change = Change::Kind(wanted.kind.clone());
-        plan.steps.push(Step::set(&now.name, change));
+        plan.push(Step::set(&now.name, change));
     }
 }
 
@@ -201,7 +157,7 @@ pub(crate) fn sysctls(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut
     let mut mode_now = now.sysctls.ipv6.get(&ADDR_GEN_MODE).copied();
     let secret = wanted.sysctls.stable_secret;
     if let Some(secret) = secret.filter(|secret| now.sysctls.stable_secret != Some(*secret)) {
-        plan.steps.push(Step::Sysctl {
+        plan.push(Step::Sysctl {
             dev: now.name.clone(),
             folder: Folder::Ipv6Conf,
             key: STABLE_SECRET,
@@ -212,39 +168,24 @@ pub(crate) fn sysctls(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut
         mode_now = mode_now.map(|_| STABLE_PRIVACY);
     }
     let is_switched_on = link_ipv6::to_switch_on(wanted, now).is_some();
-    // Steps of their own.
-    let is_apart = |folder, key| {
-        folder == Folder::Ipv6Conf
-            && (key == ADDR_GEN_MODE || (key == DISABLE_IPV6 && is_switched_on))
-    };
     let folders = wanted.sysctls.folders().into_iter();
     for ((folder, wanted), (_, current)) in folders.zip(now.sysctls.folders()) {
-        let differing = wanted.differing(current);
-        let differing = differing.filter(|(key, ..)| !is_apart(folder, *key));
-        plan.steps
-            .extend(differing.map(|(key, value, was)| Step::Sysctl {
+        for (key, value, was) in wanted.differing(current) {
+            let has_own_step = key == ADDR_GEN_MODE || (key == DISABLE_IPV6 && is_switched_on);
+            if folder == Folder::Ipv6Conf && has_own_step {
+                continue;
+            }
+            plan.push(Step::Sysctl {
                 dev: now.name.clone(),
                 folder,
                 key,
                 value: value.to_string(),
                 now: was.to_string(),
-            }));
+            });
+        }
     }
     beyond_defaults(wanted, now, plan);
     link_ipv6::switch_on(wanted, now, mode_now, state, plan);
-}
-
-/// Reports what no step restores: the place in a team or another master, and some of the traffic control.
-pub(crate) fn cannot_restore(
-    wanted: &Link,
-    now: Option<&Link>,
-    state: &Indexed<'_>,
-    present: &Indexed<'_>,
-    plan: &mut Plan,
-) {
-    plan.problems
-        .extend(lost_master(wanted, now, state, present));
-    traffic::cannot_restore(wanted, now, plan);
 }
 
 /// Whether the link is a port of a bond, which decides its MAC, its MTU and whether it is up.
@@ -253,14 +194,20 @@ pub(crate) fn is_bond_port(link: &Link, state: &Indexed<'_>) -> bool {
     master.is_some_and(|master| matches!(master.kind, LinkKind::Bond(_)))
 }
 
-fn lost_master(
+/// The recorded master, unless it is a bond, which takes its ports itself.
+fn master_but_bond<'l>(wanted: &'l Link, state: &Indexed<'_>) -> Option<&'l IfName> {
+    let master = wanted.master.as_ref();
+    master.filter(|_| !is_bond_port(wanted, state))
+}
+
+/// What is wrong if the link cannot become a port of its former master again.
+pub(super) fn lost_master(
     wanted: &Link,
     now: Option<&Link>,
     state: &Indexed<'_>,
     present: &Indexed<'_>,
 ) -> Option<Problem> {
-    let then = wanted.master.as_ref();
-    let then = then.filter(|_| !is_bond_port(wanted, state))?;
+    let then = master_but_bond(wanted, state)?;
     match now.and_then(|now| now.master.as_ref()) {
         Some(now) if now == then => None,
         Some(now) => {
@@ -289,24 +236,22 @@ pub(crate) fn port(
     present: &Indexed<'_>,
     plan: &mut Plan,
 ) {
-    let Some(master) = wanted
-        .master
-        .as_ref()
-        .filter(|_| !is_bond_port(wanted, state))
-    else {
+    let Some(master) = master_but_bond(wanted, state) else {
         return;
     };
     if now.master.is_none() && can_join(master, state, present) {
         let change = Change::Master(master.clone());
-        plan.steps.push(Step::set(&now.name, change));
+        plan.push(Step::set(&now.name, change));
     } else if now.master.as_ref() == Some(master) {
-        let known = now.port.iter().map(|raw| raw.number);
-        let known: BTreeSet<u16> = known.collect();
-        let differs = |raw: &&RawAttribute| known.contains(&raw.number) && !now.port.contains(raw);
-        let settings: Vec<_> = wanted.port.iter().filter(differs).cloned().collect();
+        let known: BTreeSet<u16> = now.port.iter().map(|raw| raw.number).collect();
+        let settings: Vec<_> = wanted
+            .port
+            .iter()
+            .filter(|raw| known.contains(&raw.number) && !now.port.contains(raw))
+            .cloned()
+            .collect();
         if !settings.is_empty() {
-            plan.steps
-                .push(Step::set(&now.name, Change::Port(settings)));
+            plan.push(Step::set(&now.name, Change::Port(settings)));
         }
     }
 }
@@ -335,18 +280,9 @@ pub(crate) fn conflict(wanted: &Link, now: &Link) -> Option<Problem> {
 pub(crate) fn closure(below: BTreeSet<IfName>, links: &[Link]) -> BTreeSet<IfName> {
     let mut names = below;
     loop {
-        let is_above = |link: &&Link| {
-            let on_parent = matches!(&link.parent, Some(crate::model::Parent::Own(parent)) if names.contains(parent));
-            let is_bond = matches!(link.kind, LinkKind::Bond(_));
-            let has_port = is_bond
-                && links.iter().any(|port| {
-                    port.master.as_ref() == Some(&link.name) && names.contains(&port.name)
-                });
-            !names.contains(&link.name) && (on_parent || has_port)
-        };
         let more: Vec<_> = links
             .iter()
-            .filter(is_above)
+            .filter(|link| !names.contains(&link.name) && is_above_one(link, &names, links))
             .map(|link| link.name.clone())
             .collect();
         if more.is_empty() {
@@ -354,4 +290,13 @@ pub(crate) fn closure(below: BTreeSet<IfName>, links: &[Link]) -> BTreeSet<IfNam
         }
         names.extend(more);
     }
+}
+
+/// Whether a link has one of `below` as its parent, or as its port if it is a bond.
+fn is_above_one(link: &Link, below: &BTreeSet<IfName>, links: &[Link]) -> bool {
+    let is_on_parent = matches!(&link.parent, Some(Parent::Own(parent)) if below.contains(parent));
+    let is_bond = matches!(link.kind, LinkKind::Bond(_));
+    let is_port =
+        |port: &Link| port.master.as_ref() == Some(&link.name) && below.contains(&port.name);
+    is_on_parent || (is_bond && links.iter().any(is_port))
 }

@@ -7,7 +7,7 @@ use super::link_diff::is_bond_port;
 use crate::model::net::address::Maker;
 use crate::model::net::link::sysctl::{Folder, SysctlKey, Sysctls};
 use crate::model::{IfName, Indexed, Link, LinkKind, NetState};
-use crate::plan::{Change, Observed, Plan, Step};
+use crate::plan::{Change, NetlinkStep, Observed, Plan, Step};
 
 /// With a smaller MTU, in bytes, the kernel takes IPv6 from a link (`IPV6_MIN_MTU`; RFC 8200, section 5).
 const MIN_MTU: u32 = 1280;
@@ -32,11 +32,11 @@ pub(crate) fn begins_anew(step: &Step) -> bool {
 /// Whether this step sets an MTU with which its link gets IPv6.
 fn gives_ipv6(step: &Step) -> bool {
     match step {
-        Step::SetLink {
+        Step::Netlink(NetlinkStep::SetLink {
             change: Change::Mtu(mtu),
             now: Some(now),
             ..
-        } => now.parse().is_ok_and(|now| is_enough(now, *mtu)),
+        }) => now.parse().is_ok_and(|now| is_enough(now, *mtu)),
         _ => false,
     }
 }
@@ -60,9 +60,8 @@ pub(super) fn with_new_mtu<'a>(
     {
         return Cow::Borrowed(now);
     }
-    let off = new_link.and_then(|initial| initial.ipv6.get(&DISABLE_IPV6));
-    let off = off.copied().unwrap_or_default();
-    plan.steps.push(write(now, DISABLE_IPV6, 1, off));
+    let off = new_link.and_then(|initial| initial.ipv6.get(&DISABLE_IPV6).copied());
+    plan.push(write(now, DISABLE_IPV6, 1, off.unwrap_or_default()));
     let Some(initial) = new_link else {
         return Cow::Borrowed(now);
     };
@@ -89,19 +88,19 @@ pub(super) fn addable<'a>(
     if unknown.is_empty() {
         return Cow::Borrowed(wanted);
     }
-    let mut wanted = wanted.clone();
+    let mut addable = wanted.clone();
     let is_on = |dev: &IfName| unknown.contains(dev);
-    wanted
+    addable
         .addresses
         .retain(|address| address.local.is_ipv4() || !is_on(&address.dev));
-    wanted
+    addable
         .neighbours
         .retain(|neighbour| neighbour.dst.is_ipv4() || !is_on(&neighbour.dev));
-    wanted.routes.retain(|route| {
+    addable.routes.retain(|route| {
         let is_v4 = route.destination().addr().is_ipv4();
         is_v4 || !route.devs().into_iter().any(is_on)
     });
-    Cow::Owned(wanted)
+    Cow::Owned(addable)
 }
 
 /// The step that writes a setting of the link's IPv6.
@@ -133,15 +132,15 @@ pub(super) fn switch_on(
     let mode = wanted.sysctls.ipv6.get(&ADDR_GEN_MODE).copied();
     let adds_link_local = adds_link_local(wanted, state);
     if mode_now.is_some() && mode != mode_now && !adds_link_local {
-        plan.steps.extend(mode.and_then(|mode| set_mode(now, mode)));
+        plan.extend(mode.and_then(|mode| set_mode(now, mode)));
     }
     let Some(off) = to_switch_on(wanted, now) else {
         return;
     };
     if adds_link_local && now.flags.up {
-        plan.steps.extend(set_mode(now, NO_ADDRESS));
+        plan.extend(set_mode(now, NO_ADDRESS));
     }
-    plan.steps.push(write(now, DISABLE_IPV6, 0, off));
+    plan.push(write(now, DISABLE_IPV6, 0, off));
 }
 
 /// By netlink: unlike a write to the sysctl, that adds no address to a link.
@@ -176,10 +175,10 @@ pub(super) fn up(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut Plan
     let goes_up = wanted.flags.up && !now.flags.up && !waits_for_bond;
     let mode_now = now.sysctls.ipv6.get(&ADDR_GEN_MODE).copied();
     if goes_up && adds_link_local {
-        plan.steps.extend(set_mode(now, NO_ADDRESS));
+        plan.extend(set_mode(now, NO_ADDRESS));
     }
     if goes_up {
-        plan.steps.push(Step::set(&now.name, Change::Up));
+        plan.push(Step::set(&now.name, Change::Up));
     }
     let mode = wanted.sysctls.ipv6.get(&ADDR_GEN_MODE).copied();
     let Some(mode) = mode.filter(|_| adds_link_local) else {
@@ -190,6 +189,6 @@ pub(super) fn up(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut Plan
         // With another mode, the kernel would add the address as soon as there is carrier.
         plan.later.extend(set_mode(now, mode));
     } else if is_other {
-        plan.steps.extend(set_mode(now, mode));
+        plan.extend(set_mode(now, mode));
     }
 }

@@ -5,12 +5,13 @@
 //! plan, after a new observation, does the rest.
 
 pub(crate) mod addresses;
+mod bond;
 mod cni_complete;
 mod cni_routes;
 mod host;
+mod link;
 pub(crate) mod link_diff;
 pub(crate) mod link_ipv6;
-mod nexthops;
 mod order;
 mod pod;
 mod routes;
@@ -27,7 +28,7 @@ use crate::model::{Hardware, IfName, Indexed, Link, Mac, NetState, Parent, Probl
 pub use crate::plan::cni_complete::complete;
 pub use host::host;
 pub use pod::{missing_links, pod};
-pub use step::{Change, Object, Rewrite, Step};
+pub use step::{Change, NetlinkStep, OrderedObject, Rewrite, Step};
 pub use verdict::PodVerdict;
 
 /// The observation of one namespace.
@@ -53,6 +54,16 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Adds a step.
+    fn push(&mut self, step: impl Into<Step>) {
+        self.steps.push(step.into());
+    }
+
+    /// Adds steps, in this order.
+    fn extend(&mut self, steps: impl IntoIterator<Item: Into<Step>>) {
+        self.steps.extend(steps.into_iter().map(Into::into));
+    }
+
     /// All steps as text, including those that must wait.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {

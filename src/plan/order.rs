@@ -8,25 +8,26 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::addresses::Identity;
-use super::step::{Object, Rewrite};
 use crate::model::net::address::in_adding_order;
 use crate::model::{Address, IfName, NetState, Route};
-use crate::plan::Step;
+use crate::plan::{NetlinkStep, OrderedObject, Rewrite};
 
 /// Where the present objects of an order end to be right: the first `usize` of the wanted ones stay, the others that are
 /// present must be written anew. `None` if the missing ones need only be appended, or nothing is missing.
 pub(super) fn first_misplaced<T: Eq + Hash>(wanted: &[&T], present: &[&T]) -> Option<usize> {
     let known: HashSet<&T> = wanted.iter().copied().collect();
     let mut in_order = present.iter().filter(|now| known.contains(*now)).peekable();
-    let fits = |then: &&&T| in_order.next_if(|now| *now == *then).is_some();
-    let right = wanted.iter().take_while(fits).count();
+    let right = wanted
+        .iter()
+        .take_while(|then| in_order.next_if(|now| now == then).is_some())
+        .count();
     in_order.peek().is_some().then_some(right)
 }
 
 /// The one step that writes addresses of a link anew.
 pub(super) struct Rewritten {
     /// Until it is planned.
-    pub step: Option<Step>,
+    pub step: Option<NetlinkStep>,
     /// The addresses that it adds.
     pub added: HashSet<Identity>,
 }
@@ -41,14 +42,18 @@ pub(super) fn of_addresses(recorded: &[Address], now: &NetState) -> BTreeMap<IfN
     for address in in_adding_order(now.addresses.iter()) {
         present.entry(&address.dev).or_default().push(address);
     }
-    let of_link = |(dev, recorded): (&IfName, Vec<&Address>)| {
-        let present = present.get(dev)?;
+    let mut steps = BTreeMap::new();
+    for (dev, recorded) in links {
+        let Some(present) = present.get(dev) else {
+            continue;
+        };
         let link = OnLink::new(recorded, present);
         let gone = link.to_delete();
-        let step = (!gone.is_empty()).then(|| link.rewrite(&gone, &now.routes))?;
-        Some((dev.clone(), step))
-    };
-    links.into_iter().filter_map(of_link).collect()
+        if !gone.is_empty() {
+            steps.insert(dev.clone(), link.rewrite(&gone, &now.routes));
+        }
+    }
+    steps
 }
 
 /// The addresses of one link, in the order of adding.
@@ -62,17 +67,19 @@ struct OnLink<'a> {
 
 impl<'a> OnLink<'a> {
     fn new(recorded: Vec<&'a Address>, present: &'a [&'a Address]) -> Self {
-        let known = recorded.iter().map(|then| then.identity());
-        let known: HashSet<Identity> = known.collect();
-        let is_foreign = |now: &&&Address| {
-            now.local.is_ipv4() && !now.is_secondary() && !known.contains(&now.identity())
-        };
-        let foreign = present.iter().filter(is_foreign);
+        let known = identities(recorded.iter().copied());
+        let foreign = present
+            .iter()
+            .filter(|now| {
+                now.local.is_ipv4() && !now.is_secondary() && !known.contains(&now.identity())
+            })
+            .map(|now| now.subnet())
+            .collect();
         Self {
-            foreign: foreign.map(|now| now.subnet()).collect(),
             recorded,
             present,
             known,
+            foreign,
         }
     }
 
@@ -91,37 +98,47 @@ impl<'a> OnLink<'a> {
         all.filter(|now| gone.contains(&now.identity())).collect()
     }
 
-    /// Adds those that stand, in their class, behind one that must be added.
+    /// Adds those that come, in their class, after one that must be added.
     fn add_misplaced(&self, gone: &mut HashSet<Identity>) {
         for class in self.classes() {
-            let members: HashSet<Identity> = class.iter().map(|then| then.identity()).collect();
-            let stays = |now: &&Address| {
-                let id = now.identity();
-                members.contains(&id) && !gone.contains(&id)
-            };
-            let present: Vec<&Address> = self.present.iter().copied().filter(stays).collect();
-            let mut in_order = present.iter().peekable();
-            let fits = |then: &&&Address| {
-                let next = in_order.next_if(|now| now.identity() == then.identity());
-                next.is_some_and(|now| !self.is_misplaced(now, then))
-            };
-            let right = class.iter().take_while(fits).count();
-            let behind: HashSet<Identity> =
-                class[right..].iter().map(|then| then.identity()).collect();
-            let present = present.iter().map(|now| now.identity());
-            gone.extend(present.filter(|id| behind.contains(id)));
+            let members = identities(class.iter().copied());
+            let staying: Vec<&Address> = self
+                .present
+                .iter()
+                .copied()
+                .filter(|now| {
+                    let id = now.identity();
+                    members.contains(&id) && !gone.contains(&id)
+                })
+                .collect();
+            let mut in_order = staying.iter().peekable();
+            let right = class
+                .iter()
+                .take_while(|then| {
+                    let next = in_order.next_if(|now| now.identity() == then.identity());
+                    next.is_some_and(|now| !self.is_misplaced(now, then))
+                })
+                .count();
+            let behind = identities(class[right..].iter().copied());
+            let ids = staying.iter().map(|now| now.identity());
+            gone.extend(ids.filter(|id| behind.contains(id)));
         }
     }
 
     /// Adds the secondary addresses of each primary one that goes: the kernel deletes or promotes them.
     fn add_followers(&self, gone: &mut HashSet<Identity>) {
-        let goes = |now: &&&Address| gone.contains(&now.identity());
-        let primaries = self.present.iter().filter(goes);
-        let primaries = primaries.filter(|now| now.local.is_ipv4() && !now.is_secondary());
-        let subnets: HashSet<_> = primaries.map(|now| now.subnet()).collect();
-        let follows = |now: &Address| now.is_secondary() && subnets.contains(&now.subnet());
-        let present = self.present.iter().filter(|now| follows(now));
-        gone.extend(present.map(|now| now.identity()));
+        let subnets: HashSet<_> = self
+            .present
+            .iter()
+            .filter(|now| gone.contains(&now.identity()))
+            .filter(|now| now.local.is_ipv4() && !now.is_secondary())
+            .map(|now| now.subnet())
+            .collect();
+        let followers = self
+            .present
+            .iter()
+            .filter(|now| now.is_secondary() && subnets.contains(&now.subnet()));
+        gone.extend(followers.map(|now| now.identity()));
     }
 
     /// Recorded addresses among which the order counts: the kernel lists primary IPv4 addresses and IPv6 addresses by scope, and
@@ -141,46 +158,63 @@ impl<'a> OnLink<'a> {
     /// primary and was secondary, or the reverse. Behind a primary address that the checkpoint lacks it stays secondary.
     fn is_misplaced(&self, now: &Address, then: &Address) -> bool {
         let changes_rank = now.is_secondary() != then.is_secondary();
-        let is_behind = || self.foreign.contains(&now.subnet());
         let is_undelivered = now.without_local && !then.without_local;
-        !now.has_fixed_of(then) || is_undelivered || (changes_rank && !is_behind())
+        !now.has_fixed_of(then)
+            || is_undelivered
+            || (changes_rank && !self.foreign.contains(&now.subnet()))
     }
 
     /// The step that deletes these addresses, and adds them and what is missing in order, with the routes that the kernel
     /// deletes with them: those with such a source, and all IPv4 routes with the last IPv4 address.
     fn rewrite(&self, gone: &[&Address], routes: &[Route]) -> Rewritten {
-        let deleted: HashSet<Identity> = gone.iter().map(|now| now.identity()).collect();
+        let deleted = identities(gone.iter().copied());
         let present = self.present.iter().map(|now| now.identity());
         let stays: HashSet<Identity> = present.filter(|id| !deleted.contains(id)).collect();
-        let recorded = self.recorded.iter().copied();
-        let missing = recorded.filter(|then| !stays.contains(&then.identity()));
-        let surplus = gone.iter().copied();
-        let surplus = surplus.filter(|now| !self.known.contains(&now.identity()));
-        let added: Vec<&Address> = missing.chain(surplus).collect();
-        let is_ipv4 = |one: &&&Address| one.local.is_ipv4();
-        let count = |all: &[&Address]| all.iter().filter(is_ipv4).count();
-        let takes_all = count(gone) == count(self.present);
-        let dev = &gone[0].dev;
-        let sources: HashSet<IpAddr> = gone.iter().map(|one| one.local).collect();
-        let goes = |route: &&Route| {
-            route
-                .source()
-                .is_some_and(|source| sources.contains(&source))
-                || (takes_all && matches!(route, Route::V4(_)) && route.devs().contains(&dev))
-        };
-        let mut routes: Vec<Route> = routes.iter().filter(goes).cloned().collect();
-        routes.sort_by_cached_key(Route::rank);
-        let address = |one: &&Address| Object::Address((*one).clone());
+        let missing = self
+            .recorded
+            .iter()
+            .filter(|then| !stays.contains(&then.identity()));
+        let surplus = gone
+            .iter()
+            .filter(|now| !self.known.contains(&now.identity()));
+        let added: Vec<&Address> = missing.chain(surplus).copied().collect();
+        let routes = self.routes_gone_with(gone, routes);
+        let address = |one: &&Address| OrderedObject::Address((*one).clone());
         let again = added.iter().map(address);
         let step = Rewrite {
             gone: gone.iter().rev().map(address).collect(),
-            added: again.chain(routes.into_iter().map(Object::Route)).collect(),
+            added: again
+                .chain(routes.into_iter().map(OrderedObject::Route))
+                .collect(),
         };
         Rewritten {
-            step: Some(Step::Rewrite(Box::new(step))),
-            added: added.iter().map(|one| one.identity()).collect(),
+            step: Some(NetlinkStep::Rewrite(Box::new(step))),
+            added: identities(added.iter().copied()),
         }
     }
+
+    /// The routes that the kernel deletes with these addresses, in the order in which it accepts them.
+    fn routes_gone_with(&self, gone: &[&Address], routes: &[Route]) -> Vec<Route> {
+        let count = |all: &[&Address]| all.iter().filter(|one| one.local.is_ipv4()).count();
+        let takes_all = count(gone) == count(self.present);
+        let dev = &gone[0].dev;
+        let sources: HashSet<IpAddr> = gone.iter().map(|one| one.local).collect();
+        let mut routes: Vec<Route> = routes
+            .iter()
+            .filter(|route| {
+                let source = route.source();
+                source.is_some_and(|source| sources.contains(&source))
+                    || (takes_all && matches!(route, Route::V4(_)) && route.devs().contains(&dev))
+            })
+            .cloned()
+            .collect();
+        routes.sort_by_cached_key(Route::rank);
+        routes
+    }
+}
+
+fn identities<'a>(addresses: impl IntoIterator<Item = &'a Address>) -> HashSet<Identity> {
+    addresses.into_iter().map(Address::identity).collect()
 }
 
 #[cfg(test)]

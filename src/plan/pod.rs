@@ -5,14 +5,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Display;
 use std::hash::Hash;
 
-use super::{HostDevice, HostLinks, Observed, Plan, Step, addresses, nexthops, routes, traffic};
+use super::link::LinkPlanner;
+use super::{addresses, link_diff, link_ipv6, routes, traffic};
 use crate::model::net::address::Maker;
 use crate::model::problem::{ConflictCause, PlanCause};
-use crate::model::{
-    Address, Claim, IfName, Indexed, Link, LinkKind, NetState, Nexthop, Parent, Problem, Route,
-};
-use crate::plan::link_diff::{self, fresh_link};
-use crate::plan::link_ipv6;
+use crate::model::{Address, Claim, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
+use crate::plan::{HostDevice, HostLinks, NetlinkStep, Observed, Plan, Step};
 
 /// The plan for a pod's namespace, with the host's links as parents. What is `withheld` is neither restored nor surplus.
 #[must_use]
@@ -23,11 +21,11 @@ pub fn pod(
     host: &HostLinks,
 ) -> Plan {
     let wanted = without(recorded, withheld);
-    let mut planner = Planner::new(recorded, &wanted, observed, host);
-    planner.links();
-    planner.finish();
+    let mut planner = PodPlanner::new(recorded, &wanted, observed, host);
+    planner.all_links();
+    planner.objects();
     planner.surplus();
-    planner.plan
+    planner.links.plan
 }
 
 /// The links on links of the host that the pod's plan creates, where these links are there now.
@@ -44,9 +42,10 @@ pub fn missing_links(
         age: 0,
     };
     let wanted = without(recorded, withheld);
-    let mut planner = Planner::new(recorded, &wanted, observed, host);
-    planner.links();
+    let mut planner = PodPlanner::new(recorded, &wanted, observed, host);
+    planner.all_links();
     let missing = planner
+        .links
         .plan
         .steps
         .into_iter()
@@ -66,21 +65,18 @@ fn without<'a>(recorded: &'a NetState, withheld: &BTreeSet<Claim>) -> Cow<'a, Ne
     }
 }
 
-struct Planner<'a> {
+struct PodPlanner<'a> {
     recorded: &'a NetState,
-    /// The recorded state without what is withheld.
-    wanted: Indexed<'a>,
-    now: Indexed<'a>,
-    observed: Observed<'a>,
+    /// From the recorded state without what is withheld.
+    links: LinkPlanner<'a>,
     host: &'a HostLinks,
-    plan: Plan,
     /// Links that exist, and can have addresses and routes.
     settled: BTreeSet<IfName>,
     /// Links that the plan creates.
     added: BTreeSet<IfName>,
 }
 
-impl<'a> Planner<'a> {
+impl<'a> PodPlanner<'a> {
     fn new(
         recorded: &'a NetState,
         wanted: &'a NetState,
@@ -89,24 +85,21 @@ impl<'a> Planner<'a> {
     ) -> Self {
         Self {
             recorded,
-            wanted: Indexed::new(wanted),
-            now: Indexed::new(observed.state),
-            observed,
+            links: LinkPlanner::new(wanted, observed),
             host,
-            plan: Plan::default(),
             settled: BTreeSet::new(),
             added: BTreeSet::new(),
         }
     }
 
-    fn links(&mut self) {
-        for link in &self.wanted.state.links {
+    fn all_links(&mut self) {
+        for link in &self.links.wanted.state.links {
             self.link(link);
         }
     }
 
     fn link(&mut self, wanted: &Link) {
-        let now = self.now.link(&wanted.name);
+        let now = self.links.now.link(&wanted.name);
         match now {
             Some(now) => self.existing(wanted, now),
             None => self.missing(wanted),
@@ -115,28 +108,21 @@ impl<'a> Planner<'a> {
 
     fn existing(&mut self, wanted: &Link, now: &Link) {
         if let Some(problem) = link_diff::conflict(wanted, now) {
-            return self.plan.problems.push(problem);
+            return self.links.report(problem);
         }
         if let Some(cause) = self.other_parent(wanted, now) {
-            return self.plan.problems.push(cause.error(&wanted.name));
+            return self.links.report(cause.error(&wanted.name));
         }
         self.settled.insert(wanted.name.clone());
-        link_diff::cannot_restore(wanted, Some(now), &self.wanted, &self.now, &mut self.plan);
+        self.links.cannot_restore(wanted, Some(now));
         if wanted.index != 0 && wanted.index != now.index {
             let cause = PlanCause::IfindexDiffers {
                 now: now.index,
                 then: wanted.index,
             };
-            self.plan.problems.push(cause.warning(&wanted.name));
+            self.links.report(cause.warning(&wanted.name));
         }
-        let states = (&self.wanted, &self.now);
-        let new_link = self.observed.new_link;
-        let now = &*link_diff::attributes_with_ipv6(wanted, now, states, new_link, &mut self.plan);
-        link_diff::port(wanted, now, &self.wanted, &self.now, &mut self.plan);
-        link_diff::kind_data(wanted, now, &mut self.plan);
-        link_diff::sysctls(wanted, now, &self.wanted, &mut self.plan);
-        traffic::steps(wanted, now, &self.now, &mut self.plan);
-        link_ipv6::up(wanted, now, &self.wanted, &mut self.plan);
+        self.links.settle(wanted, now, None);
     }
 
     fn other_parent(&self, wanted: &Link, now: &Link) -> Option<ConflictCause> {
@@ -157,13 +143,15 @@ impl<'a> Planner<'a> {
 
     /// A device comes back in the host's namespace.
     fn device(&mut self, wanted: &Link) {
-        let hardware = wanted.hardware.clone();
-        let is_it = |device: &&HostDevice| {
-            let hardware = hardware.as_ref();
-            hardware.is_some_and(|hardware| hardware.is_same(&device.hardware))
-        };
-        let problem = match self.host.devices.iter().find(is_it) {
-            None => PlanCause::DeviceMissing { hardware }.error(&wanted.name),
+        let hardware = wanted.hardware.as_ref();
+        let mut devices = self.host.devices.iter();
+        let device = devices
+            .find(|device| hardware.is_some_and(|hardware| hardware.is_same(&device.hardware)));
+        let problem = match device {
+            None => {
+                let hardware = hardware.cloned();
+                PlanCause::DeviceMissing { hardware }.error(&wanted.name)
+            }
             Some(HostDevice {
                 name,
                 in_use: Some(role),
@@ -179,10 +167,10 @@ impl<'a> Planner<'a> {
                     ..wanted.clone()
                 };
                 self.added.insert(link.name.clone());
-                return self.plan.steps.push(Step::add_link(link));
+                return self.links.create(link);
             }
         };
-        self.plan.problems.push(problem);
+        self.links.report(problem);
     }
 
     fn missing(&mut self, wanted: &Link) {
@@ -205,19 +193,20 @@ impl<'a> Planner<'a> {
             }
         };
         if let Some(cause) = cause {
-            return self.plan.problems.push(cause.error(&wanted.name));
+            return self.links.report(cause.error(&wanted.name));
         }
         let link = Link {
             parent: wanted.parent.as_ref().map(|then| self.parent_now(then)),
             mac: wanted.mac.filter(|_| !self.inherits_mac(wanted)),
             ..wanted.clone()
         };
-        let fresh = fresh_link(&link, self.observed);
+        let fresh = self.links.fresh(&link);
         self.added.insert(link.name.clone());
-        self.plan.steps.push(Step::add_link(link));
-        link_diff::cannot_restore(wanted, None, &self.wanted, &self.now, &mut self.plan);
+        self.links.create(link);
+        self.links.cannot_restore(wanted, None);
         if let Some(base) = fresh {
-            self.existing(wanted, &base);
+            self.settled.insert(wanted.name.clone());
+            self.links.settle(wanted, &base, None);
         }
     }
 
@@ -233,32 +222,48 @@ impl<'a> Planner<'a> {
         self.settled.contains(name) || self.added.contains(name)
     }
 
-    fn finish(&mut self) {
-        let wanted = &*link_ipv6::addable(self.wanted.state, self.observed, &self.plan);
-        let now = self.observed.state;
-        let settled = |dev: &IfName| self.settled.contains(dev).then(|| dev.clone());
-        let superfluous = addresses::steps(wanted, self.observed, &settled, &mut self.plan);
-        let possible = |route: &&Route| route.devs().iter().all(|dev| self.settled.contains(*dev));
-        let routes = wanted.routes.iter().filter(possible).cloned();
-        let possible = |nexthop: &&Nexthop| {
-            let dev = nexthop.dev.as_ref();
-            dev.is_none_or(|dev| self.settled.contains(dev))
-        };
-        let nexthops = wanted.nexthops.iter().filter(possible).cloned();
-        let nexthops = nexthops::steps(nexthops, &now.nexthops);
-        let age = self.observed.age;
-        routes::steps(routes, &now.routes, nexthops, age, &mut self.plan);
-        routes::rules(&wanted.rules, &now.rules, &mut self.plan);
-        let steps = &mut self.plan.steps;
-        steps.extend(superfluous.into_iter().map(Step::DeleteRoute));
+    /// Addresses, neighbours, routes and rules of every link that exists, in the order in which the kernel accepts them.
+    fn objects(&mut self) {
+        let LinkPlanner {
+            wanted,
+            observed,
+            plan,
+            ..
+        } = &mut self.links;
+        let Observed {
+            state: now, age, ..
+        } = *observed;
+        let wanted = &*link_ipv6::addable(wanted.state, *observed, plan);
+        let is_settled = |dev: &IfName| self.settled.contains(dev);
+        let superfluous = addresses::steps(
+            wanted,
+            *observed,
+            &|dev| is_settled(dev).then(|| dev.clone()),
+            plan,
+        );
+        let routes = wanted
+            .routes
+            .iter()
+            .filter(|route| route.devs().into_iter().all(is_settled))
+            .cloned();
+        let nexthops = wanted
+            .nexthops
+            .iter()
+            .filter(|nexthop| nexthop.dev.as_ref().is_none_or(is_settled))
+            .cloned();
+        let nexthops = routes::nexthops(nexthops, &now.nexthops);
+        routes::steps(routes, &now.routes, nexthops, age, plan);
+        routes::rules(&wanted.rules, &now.rules, plan);
+        plan.extend(superfluous.into_iter().map(NetlinkStep::DeleteRoute));
         let lost = beyond(&wanted.unsupported, &now.unsupported);
-        let problems = lost.map(|what| PlanCause::ObjectLost.error(what));
-        self.plan.problems.extend(problems);
+        plan.problems
+            .extend(lost.map(|what| PlanCause::ObjectLost.error(what)));
     }
 
     /// Reports objects that the checkpoint lacks; they are left unchanged.
     fn surplus(&mut self) {
-        let wanted = self.recorded;
+        let recorded = self.recorded;
+        let LinkPlanner { observed, plan, .. } = &mut self.links;
         let NetState {
             links,
             addresses,
@@ -267,49 +272,59 @@ impl<'a> Planner<'a> {
             rules,
             neighbours,
             unsupported: _,
-        } = self.observed.state;
-        let known: HashMap<_, _> = wanted.links.iter().map(|link| (&link.name, link)).collect();
-        let has_new_alias = |now: &&Link| {
-            let then = known.get(&now.name);
-            now.alias.is_some() && then.is_some_and(|then| then.alias.is_none())
-        };
-        let aliases = links.iter().filter(has_new_alias).map(|now| &now.name);
-        let new_groups = links.iter().flat_map(|now| {
-            let then = known.get(&now.name).map_or(&[][..], |then| &then.groups);
-            let groups = now.groups.iter().filter(|group| !then.contains(group));
-            groups.map(|group| format!("{group} dev {}", now.name))
-        });
-        let qdiscs = links
-            .iter()
-            .filter_map(|now| Some((*known.get(&now.name)?, now)));
-        let qdiscs: Vec<String> = qdiscs
-            .flat_map(|(then, now)| traffic::surplus(then, now))
-            .collect();
-        let links = links.iter().map(|now| &now.name);
-        let links = links.filter(|now| !known.contains_key(now));
-        let other_addresses = other_addresses(wanted, addresses);
-        let problems = &mut self.plan.problems;
-        problems.extend(surplus_of("link", links));
-        problems.extend(surplus_of("alias of link", aliases));
-        problems.extend(surplus_of("group", new_groups));
-        problems.extend(qdiscs.into_iter().map(|now| PlanCause::Surplus.info(now)));
+        } = observed.state;
+        let problems = &mut plan.problems;
+        surplus_of_links(&recorded.links, links, problems);
+        let other_addresses = other_addresses(recorded, addresses);
         problems.extend(surplus_of("address", other_addresses));
         // A version of a recorded route is changed, and then no other one is in its place.
-        let changed = self.plan.steps.iter().filter_map(|step| match step {
-            Step::ChangeRoute(route) => Some(route.place()),
-            _ => None,
-        });
-        let changed: HashSet<_> = changed.collect();
-        let others = beyond(routes, &wanted.routes);
-        let others = others.filter(|now| !changed.contains(&now.place()));
-        problems.extend(surplus_of("route", others));
-        let known: HashSet<u32> = wanted.nexthops.iter().map(|nexthop| nexthop.id).collect();
-        let nexthops = nexthops.iter().filter(|now| !known.contains(&now.id));
-        problems.extend(surplus_of("nexthop", nexthops));
-        problems.extend(surplus_of("rule", beyond(rules, &wanted.rules)));
-        let neighbours = beyond(neighbours, &wanted.neighbours);
-        problems.extend(surplus_of("neighbour", neighbours));
+        let changed: HashSet<_> = plan
+            .steps
+            .iter()
+            .filter_map(|step| match step {
+                Step::Netlink(NetlinkStep::ChangeRoute(route)) => Some(route.place()),
+                _ => None,
+            })
+            .collect();
+        let other_routes =
+            beyond(routes, &recorded.routes).filter(|now| !changed.contains(&now.place()));
+        problems.extend(surplus_of("route", other_routes));
+        let known: HashSet<u32> = recorded.nexthops.iter().map(|nexthop| nexthop.id).collect();
+        let other_nexthops = nexthops.iter().filter(|now| !known.contains(&now.id));
+        problems.extend(surplus_of("nexthop", other_nexthops));
+        problems.extend(surplus_of("rule", beyond(rules, &recorded.rules)));
+        let other_neighbours = beyond(neighbours, &recorded.neighbours);
+        problems.extend(surplus_of("neighbour", other_neighbours));
     }
+}
+
+/// Reports links that are not recorded, and what recorded links have beyond the record.
+fn surplus_of_links(recorded: &[Link], now: &[Link], problems: &mut Vec<Problem>) {
+    let known: HashMap<_, _> = recorded.iter().map(|link| (&link.name, link)).collect();
+    let links = now
+        .iter()
+        .map(|now| &now.name)
+        .filter(|now| !known.contains_key(now));
+    problems.extend(surplus_of("link", links));
+    let aliases = now
+        .iter()
+        .filter(|now| {
+            let then = known.get(&now.name);
+            now.alias.is_some() && then.is_some_and(|then| then.alias.is_none())
+        })
+        .map(|now| &now.name);
+    problems.extend(surplus_of("alias of link", aliases));
+    let groups = now.iter().flat_map(|now| {
+        let then = known.get(&now.name).map_or(&[][..], |then| &then.groups);
+        let groups = now.groups.iter().filter(|group| !then.contains(group));
+        groups.map(|group| format!("{group} dev {}", now.name))
+    });
+    problems.extend(surplus_of("group", groups));
+    let traffic = now
+        .iter()
+        .filter_map(|now| Some(traffic::surplus(known.get(&now.name)?, now)))
+        .flatten();
+    problems.extend(traffic.map(|now| PlanCause::Surplus.info(now)));
 }
 
 /// The addresses that the record lacks, without those that are to come by themselves.
@@ -320,16 +335,18 @@ fn other_addresses<'a>(
     let recorded = Indexed::new(recorded);
     let key = |address: &Address| (address.dev.clone(), address.identity());
     let known: HashSet<_> = recorded.state.addresses.iter().map(key).collect();
-    // A link without the kernel's address, which was removed or is not to be made.
-    let lacked = move |dev: &IfName| {
-        recorded.link(dev).is_some_and(|link| {
-            link.sysctls.ipv6.contains_key(&link_ipv6::ADDR_GEN_MODE)
-                && link_ipv6::lacks_link_local(link, &recorded)
-        })
-    };
     now.iter().filter(move |now| {
-        let is_new = !now.comes_by_itself() || (now.maker == Maker::Kernel && lacked(&now.dev));
+        let is_new = !now.comes_by_itself()
+            || (now.maker == Maker::Kernel && lacked_link_local(&now.dev, &recorded));
         is_new && !known.contains(&key(now))
+    })
+}
+
+/// Whether a link had no address from the kernel, because it was removed or is not to be made.
+fn lacked_link_local(dev: &IfName, recorded: &Indexed<'_>) -> bool {
+    recorded.link(dev).is_some_and(|link| {
+        link.sysctls.ipv6.contains_key(&link_ipv6::ADDR_GEN_MODE)
+            && link_ipv6::lacks_link_local(link, recorded)
     })
 }
 

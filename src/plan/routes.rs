@@ -1,21 +1,35 @@
-//! The steps for routes, in the order in which the kernel accepts them, and for rules.
+//! The steps for nexthop objects, for routes in the order in which the kernel accepts them, and for rules.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
 use super::order;
-use super::step::{Object, Rewrite};
 use crate::model::net::route::Position;
 use crate::model::problem::PlanCause;
-use crate::model::{Route, Rule};
-use crate::plan::{Plan, Step};
+use crate::model::{Nexthop, Route, Rule};
+use crate::plan::{NetlinkStep, OrderedObject, Plan, Rewrite};
+
+/// The steps for nexthop objects, hops before groups: those that are missing, and those that lost a member or an attribute.
+pub(crate) fn nexthops(wanted: impl Iterator<Item = Nexthop>, now: &[Nexthop]) -> Vec<NetlinkStep> {
+    let now: HashMap<u32, &Nexthop> = now.iter().map(|nexthop| (nexthop.id, nexthop)).collect();
+    let mut wanted: Vec<Nexthop> = wanted.collect();
+    wanted.sort_by_key(Nexthop::rank);
+    wanted
+        .into_iter()
+        .filter_map(|wanted| match now.get(&wanted.id) {
+            None => Some(NetlinkStep::AddNexthop(wanted)),
+            Some(now) if **now != wanted => Some(NetlinkStep::ChangeNexthop(wanted)),
+            Some(_) => None,
+        })
+        .collect()
+}
 
 /// The steps for routes, with those for `nexthops` before the first that may need one; `age` in seconds since the checkpoint
 /// was written.
 pub(crate) fn steps(
     wanted: impl Iterator<Item = Route>,
     observed: &[Route],
-    nexthops: Vec<Step>,
+    nexthops: Vec<NetlinkStep>,
     age: u32,
     plan: &mut Plan,
 ) {
@@ -35,34 +49,39 @@ pub(crate) fn steps(
         }
         here.push(route);
     }
-    let nexthops = nexthops.into_iter().map(|step| (Route::LAST, step));
-    let mut steps: Vec<(Rank, Step)> = nexthops.collect();
+    let mut steps: Vec<(Rank, NetlinkStep)> = nexthops
+        .into_iter()
+        .map(|step| (Route::LAST, step))
+        .collect();
     for place in &order {
         let (wanted, present) = &places[place];
         in_one_place(wanted, present, &mut steps);
     }
     steps.sort_by_key(|(rank, _)| *rank);
-    plan.steps.extend(steps.into_iter().map(|(_, step)| step));
+    plan.extend(steps.into_iter().map(|(_, step)| step));
 }
 
 /// A route to a gateway is accepted only after the route to that gateway.
 type Rank = (bool, u8);
 
 /// The steps for routes with the same destination, table and metric, of which the kernel uses the first.
-fn in_one_place(wanted: &[&Route], present: &[&Route], steps: &mut Vec<(Rank, Step)>) {
+fn in_one_place(wanted: &[&Route], present: &[&Route], steps: &mut Vec<(Rank, NetlinkStep)>) {
     let known: HashSet<&Route> = present.iter().copied().collect();
-    let is_missing = |route: &&&Route| !known.contains(**route);
-    let missing: Vec<&Route> = wanted.iter().filter(is_missing).copied().collect();
+    let missing: Vec<&Route> = wanted
+        .iter()
+        .filter(|route| !known.contains(**route))
+        .copied()
+        .collect();
     if let ([then], [now]) = (wanted, present)
         && !missing.is_empty()
         && now.is_version_of(then)
     {
-        return steps.push((then.rank(), Step::ChangeRoute((*then).clone())));
+        return steps.push((then.rank(), NetlinkStep::ChangeRoute((*then).clone())));
     }
     if let Some(right) = order::first_misplaced(wanted, present) {
         let behind = &wanted[right..];
         let rank = behind.iter().map(|route| route.rank()).max();
-        let step = rewrite(behind, &known, |route| Object::Route(route.clone()));
+        let step = rewrite(behind, &known, |route| OrderedObject::Route(route.clone()));
         return steps.push((rank.unwrap_or_default(), step));
     }
     let is_alone = wanted.len() == 1;
@@ -74,9 +93,10 @@ fn in_one_place(wanted: &[&Route], present: &[&Route], steps: &mut Vec<(Rank, St
         };
         // Each behind the one before, although one of them might be accepted earlier.
         let rank = missing.iter().map(|route| route.rank()).max();
-        let added = missing.into_iter().cloned();
-        let add = |route| (rank.unwrap_or_default(), Step::AddRoute { route, position });
-        steps.extend(added.map(add));
+        for route in missing.into_iter().cloned() {
+            let step = NetlinkStep::AddRoute { route, position };
+            steps.push((rank.unwrap_or_default(), step));
+        }
     }
 }
 
@@ -84,10 +104,10 @@ fn in_one_place(wanted: &[&Route], present: &[&Route], steps: &mut Vec<(Rank, St
 fn rewrite<T: Eq + Hash>(
     behind: &[&T],
     present: &HashSet<&T>,
-    object: impl Fn(&T) -> Object,
-) -> Step {
+    object: impl Fn(&T) -> OrderedObject,
+) -> NetlinkStep {
     let gone = behind.iter().filter(|one| present.contains(**one));
-    Step::Rewrite(Box::new(Rewrite {
+    NetlinkStep::Rewrite(Box::new(Rewrite {
         gone: gone.map(|one| object(one)).collect(),
         added: behind.iter().map(|one| object(one)).collect(),
     }))
@@ -95,7 +115,7 @@ fn rewrite<T: Eq + Hash>(
 
 /// Adds all routes of a place at their ranks, before or behind those that are there then. Nothing is added where that does not
 /// lead to their order; IPv6 routes can only be appended.
-fn add_by_rank(wanted: &[&Route], steps: &mut Vec<(Rank, Step)>) -> bool {
+fn add_by_rank(wanted: &[&Route], steps: &mut Vec<(Rank, NetlinkStep)>) -> bool {
     let mut by_rank: Vec<(Rank, usize)> = wanted
         .iter()
         .enumerate()
@@ -115,7 +135,7 @@ fn add_by_rank(wanted: &[&Route], steps: &mut Vec<(Rank, Step)>) -> bool {
         };
         there = Some(now);
         let route = wanted[at].clone();
-        added.push((rank, Step::AddRoute { route, position }));
+        added.push((rank, NetlinkStep::AddRoute { route, position }));
     }
     steps.extend(added);
     true
@@ -154,10 +174,11 @@ pub(crate) fn rules(wanted: &[Rule], observed: &[Rule], plan: &mut Plan) {
         let known: HashSet<&Rule> = present.iter().copied().collect();
         let Some(right) = order::first_misplaced(&wanted, &present) else {
             let missing = wanted.into_iter().filter(|rule| !known.contains(rule));
-            plan.steps.extend(missing.cloned().map(Step::AddRule));
+            plan.extend(missing.cloned().map(NetlinkStep::AddRule));
             continue;
         };
-        let object = |rule: &Rule| Object::Rule(rule.clone());
-        plan.steps.push(rewrite(&wanted[right..], &known, object));
+        plan.push(rewrite(&wanted[right..], &known, |rule| {
+            OrderedObject::Rule(rule.clone())
+        }));
     }
 }

@@ -2,10 +2,9 @@
 //! back.
 
 use crate::model::net::address::MCAUTOJOIN;
-use crate::model::net::traffic::LostTraffic;
 use crate::model::problem::SnapshotCause;
 use crate::model::text::escape;
-use crate::model::{Address, Hardware, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
+use crate::model::{Hardware, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
 use crate::plan::link_diff;
 
 /// What a pod has lost since its good checkpoint: a whole link, its being up, or all its addresses.
@@ -13,14 +12,13 @@ use crate::plan::link_diff;
 pub fn loss(good: &NetState, now: &NetState) -> Option<String> {
     let (then, now) = (Indexed::new(good), Indexed::new(now));
     let has_addresses = |state: &Indexed<'_>, link: &Link| {
-        let given = |address: &&Address| !address.comes_by_itself();
-        state.addresses_of(&link.name).iter().any(given)
+        let mut addresses = state.addresses_of(&link.name).iter();
+        addresses.any(|address| !address.comes_by_itself())
     };
-    let is_lost = |link: &Link| {
+    first_link(good, |link| {
         is_gone(link, now.link(&link.name))
             || (has_addresses(&then, link) && !has_addresses(&now, link))
-    };
-    first_link(good, is_lost)
+    })
 }
 
 fn is_gone(link: &Link, now: Option<&Link>) -> bool {
@@ -35,7 +33,7 @@ fn first_link(state: &NetState, is_it: impl Fn(&Link) -> bool) -> Option<String>
     links.find(|link| is_it(link)).map(what)
 }
 
-/// A link as messages call it that was lost.
+/// A link with its kind, as messages name it.
 #[must_use]
 pub fn what(link: &Link) -> String {
     format!("{} {}", link.kind.name(), link.name)
@@ -44,10 +42,11 @@ pub fn what(link: &Link) -> String {
 /// What a driver reload would take from a pod and netfix could not restore.
 #[must_use]
 pub fn unsupported_in_pod(state: &NetState) -> Vec<Problem> {
-    let ports = ports(state, |link| link.kind.can_be_made());
-    let ports = ports.map(|(link, cause)| cause.error(link));
-    let all = unsupported(state).into_iter().chain(ports);
-    all.chain(traffic(state, |link| link.kind.can_be_made()))
+    let can_be_made = |link: &Link| link.kind.can_be_made();
+    unsupported(state)
+        .into_iter()
+        .chain(ports(state, can_be_made).map(|(link, cause)| cause.error(link)))
+        .chain(traffic(state, can_be_made))
         .chain(devices_inside(state))
         .chain(memberships(state))
         .collect()
@@ -56,9 +55,10 @@ pub fn unsupported_in_pod(state: &NetState) -> Vec<Problem> {
 /// Addresses of IPv6 groups with `autojoin` on links that are lost with the host's. For IPv4 there is a way
 /// (`restore/detour.rs`): the kernel lets such an address be added without autojoin, and IPv6 does not (`ipv6_add_addr`).
 fn memberships(state: &NetState) -> impl Iterator<Item = Problem> {
-    let is_lost = |dev: &IfName| state.link(dev).is_some_and(Link::is_on_host);
-    let joined = state.addresses.iter().filter(move |address| {
-        address.local.is_ipv6() && address.flags & MCAUTOJOIN != 0 && is_lost(&address.dev)
+    let joined = state.addresses.iter().filter(|address| {
+        address.local.is_ipv6()
+            && address.flags & MCAUTOJOIN != 0
+            && state.link(&address.dev).is_some_and(Link::is_on_host)
     });
     joined.map(|address| SnapshotCause::MembershipStays.error(format!("address {address}")))
 }
@@ -68,7 +68,7 @@ fn unsupported(state: &NetState) -> Vec<Problem> {
     let links = state
         .links
         .iter()
-        .filter_map(|link| Some(lost_for_good(link)?.error(named(link))));
+        .filter_map(|link| Some(lost_for_good(link)?.error(what(link))));
     let others = state
         .unsupported
         .iter()
@@ -87,41 +87,43 @@ fn lost_for_good(link: &Link) -> Option<SnapshotCause> {
 
 /// The parts of traffic control that netfix could not restore, of the links that are lost.
 fn traffic(state: &NetState, is_lost: impl Fn(&Link) -> bool) -> Vec<Problem> {
-    let links = state.links.iter().filter(|link| is_lost(link));
-    let parts = links.flat_map(|link| link.traffic.lost.iter().map(move |lost| (link, lost)));
-    let problem = |(link, lost): (&Link, &LostTraffic)| {
-        let what = escape(&lost.what);
-        let cause = if lost.is_program {
-            SnapshotCause::ProgramCannotBeRestored { what }
-        } else {
-            SnapshotCause::TrafficCannotBeRestored { what }
-        };
-        cause.error(named(link))
-    };
-    parts.map(problem).collect()
-}
-
-fn named(link: &Link) -> String {
-    format!("{} {}", link.kind.name(), link.name)
+    let mut problems = Vec::new();
+    for link in state.links.iter().filter(|link| is_lost(link)) {
+        for lost in &link.traffic.lost {
+            let (object, what) = (what(link), escape(&lost.what));
+            let cause = if lost.is_program {
+                SnapshotCause::ProgramCannotBeRestored { what }
+            } else {
+                SnapshotCause::TrafficCannotBeRestored { what }
+            };
+            problems.push(cause.error(object));
+        }
+    }
+    problems
 }
 
 /// A device inside a pod goes with its driver and comes back in the host's namespace, where it must be recognised.
 fn devices_inside(state: &NetState) -> impl Iterator<Item = Problem> {
-    let is_known = |link: &Link| link.hardware.as_ref().is_some_and(Hardware::is_known);
-    let devices = state.links.iter();
-    let devices = devices.filter(move |link| link.kind == LinkKind::Physical && !is_known(link));
-    devices.map(|link| SnapshotCause::DeviceInPod.error(format!("physical {}", link.name)))
+    state
+        .links
+        .iter()
+        .filter(|link| {
+            let is_known = link.hardware.as_ref().is_some_and(Hardware::is_known);
+            link.kind == LinkKind::Physical && !is_known
+        })
+        .map(|link| SnapshotCause::DeviceInPod.error(what(link)))
 }
 
-/// The same for the host, where it is a warning: no pod is lost by it.
+/// What a driver reload would take from the host and netfix could not restore: a warning, because no pod is lost by it.
 #[must_use]
 pub fn unsupported_on_host(state: &NetState) -> Vec<Problem> {
     let can_be_port = |link: &Link| link.kind.can_be_lost();
-    let ports = ports(state, can_be_port);
-    let ports = ports.map(|(link, cause)| cause.warning(link));
-    let others = unsupported(state).into_iter();
-    let others = others.chain(traffic(state, can_be_port));
-    others.map(Problem::demoted).chain(ports).collect()
+    unsupported(state)
+        .into_iter()
+        .chain(traffic(state, can_be_port))
+        .map(Problem::demoted)
+        .chain(ports(state, can_be_port).map(|(link, cause)| cause.warning(link)))
+        .collect()
 }
 
 /// The ports of a master to which netfix cannot add one, among the links that `can_be_port`.

@@ -6,7 +6,7 @@ use crate::model::net::traffic::{ObjectKind, TrafficObject};
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::text::escape;
 use crate::model::{Indexed, Link, Problem};
-use crate::plan::{Plan, Step};
+use crate::plan::{NetlinkStep, Plan};
 
 /// The steps for what is missing or differs, each object after those that it needs.
 pub(crate) fn steps(wanted: &Link, now: &Link, present: &Indexed<'_>, plan: &mut Plan) {
@@ -36,12 +36,12 @@ pub(crate) fn steps(wanted: &Link, now: &Link, present: &Indexed<'_>, plan: &mut
             plan.problems.push(problem);
         } else {
             let (dev, mut object) = (now.name.clone(), Box::new(object.clone()));
-            plan.steps.push(match same {
+            plan.push(match same {
                 Some(same) => {
                     object.table = same.table;
-                    Step::ChangeTraffic { dev, object }
+                    NetlinkStep::ChangeTraffic { dev, object }
                 }
-                None => Step::AddTraffic { dev, object },
+                None => NetlinkStep::AddTraffic { dev, object },
             });
         }
     }
@@ -53,23 +53,21 @@ fn in_its_place<'a>(
     same: Option<&'a TrafficObject>,
     present: &'a [TrafficObject],
 ) -> Option<&'a TrafficObject> {
-    let is_other = |now: &&TrafficObject| (&now.kind, now.parent) != (&object.kind, object.parent);
-    let is_beside =
-        |now: &&TrafficObject| now.object == ObjectKind::Qdisc && now.parent == object.parent;
     match (same, object.object) {
-        (Some(now), _) => Some(now).filter(is_other),
-        (None, ObjectKind::Qdisc) => present.iter().find(is_beside),
-        (None, _) => None,
+        (Some(now), _) if (&now.kind, now.parent) != (&object.kind, object.parent) => Some(now),
+        (None, ObjectKind::Qdisc) => present
+            .iter()
+            .find(|now| now.object == ObjectKind::Qdisc && now.parent == object.parent),
+        (Some(_) | None, _) => None,
     }
 }
 
 /// A filter sends packets to a link that has another ifindex now, or is missing.
 fn moved_link(object: &TrafficObject, wanted: &Link, present: &Indexed<'_>) -> Option<Problem> {
-    let is_elsewhere = |link: &&crate::model::net::traffic::RedirectLink| {
+    let link = object.links.iter().find(|link| {
         let now = present.link(&link.name);
         now.is_none_or(|now| now.index != link.index)
-    };
-    let link = object.links.iter().find(is_elsewhere)?;
+    })?;
     let cause = PlanCause::RedirectLost {
         filter: object.to_string(),
         link: link.name.clone(),
@@ -99,18 +97,18 @@ pub(crate) fn cannot_restore(wanted: &Link, now: Option<&Link>, plan: &mut Plan)
         let cause = PlanCause::QdiscLost { now, then };
         plan.problems.push(cause.error(&wanted.name));
     }
-    let is_there = |lost| now.is_some_and(|now| now.traffic.lost.contains(lost));
-    let lost = wanted.traffic.lost.iter().filter(|lost| !is_there(lost));
-    let problems = lost.map(|lost| {
+    for lost in &wanted.traffic.lost {
+        if now.is_some_and(|now| now.traffic.lost.contains(lost)) {
+            continue;
+        }
         let what = escape(&lost.what);
         let cause = if lost.is_program {
             PlanCause::ProgramLost { what }
         } else {
             PlanCause::TrafficLost { what }
         };
-        cause.error(&wanted.name)
-    });
-    plan.problems.extend(problems);
+        plan.problems.push(cause.error(&wanted.name));
+    }
 }
 
 /// The objects that the checkpoint lacks, each with its link.
@@ -121,8 +119,10 @@ pub(crate) fn surplus(wanted: &Link, now: &Link) -> Vec<String> {
         .iter()
         .map(TrafficObject::key)
         .collect();
-    let objects = now.traffic.objects.iter();
-    let others = objects.filter(|object| !known.contains(&object.key()));
-    let named = |object: &TrafficObject| format!("{object} dev {}", now.name);
-    others.map(named).collect()
+    now.traffic
+        .objects
+        .iter()
+        .filter(|object| !known.contains(&object.key()))
+        .map(|object| format!("{object} dev {}", now.name))
+        .collect()
 }

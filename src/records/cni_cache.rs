@@ -26,7 +26,7 @@ pub(crate) struct Cache {
     /// By sandbox id.
     sandboxes: BTreeMap<Option<String>, Vec<CacheEntry>>,
     /// Files that cannot be used, and why.
-    damaged: Vec<(PathBuf, store::Error)>,
+    damaged: Vec<(PathBuf, store::StoreError)>,
 }
 
 /// The object of problems of the whole cache.
@@ -50,7 +50,7 @@ pub(crate) fn read(folder: &Path) -> Result<Cache, Refusal> {
     };
     for (path, text) in files {
         let parsed = text.and_then(|text| {
-            cni::parse(&text).map_err(|reason| store::Error::corrupt(&path, reason))
+            cni::parse(&text).map_err(|reason| store::StoreError::corrupt(&path, reason))
         });
         match parsed {
             Ok(Some(entry)) => cache
@@ -175,7 +175,7 @@ impl Paired {
     fn report_damaged(
         &mut self,
         path: &Path,
-        error: &store::Error,
+        error: &store::StoreError,
         running: &[PodFacts],
         answer: Option<&RuntimeAnswer>,
         selection: &Selection,

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::cni;
 use crate::kernel::Netns;
 use crate::matching::NetnsKey;
-use crate::matching::claims::{Claimant, Contest, Owner};
+use crate::matching::claims::{ClaimOwner, Claimant, Contest};
 use crate::model::checkpoint::Extension;
 use crate::model::pod::partial::Attachment;
 use crate::model::problem::Title;
@@ -129,7 +129,12 @@ impl<'a> History<'a> {
     }
 
     /// The only one of these claimants that has the claim in the first generation where any of them has it.
-    fn oldest(&mut self, claim: &Claim, among: &[usize], claimants: &[Claimant]) -> Option<Owner> {
+    fn oldest(
+        &mut self,
+        claim: &Claim,
+        among: &[usize],
+        claimants: &[Claimant],
+    ) -> Option<ClaimOwner> {
         let mut at = 0;
         loop {
             if at == self.read.len() {

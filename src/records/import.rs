@@ -104,7 +104,7 @@ fn record(file: &Foreign) -> Option<StoredRecord> {
 
 struct Importer {
     guard: Guard,
-    stored: BTreeMap<PodId, Result<Checkpoint, store::Error>>,
+    stored: BTreeMap<PodId, Result<Checkpoint, store::StoreError>>,
     machine: Machine,
     import: Import,
     /// Places of the running pods whose files were taken over.
@@ -112,7 +112,7 @@ struct Importer {
 }
 
 impl Importer {
-    fn damaged(&mut self, name: &str, error: &store::Error) {
+    fn damaged(&mut self, name: &str, error: &store::StoreError) {
         let id = PodId::from_text(name);
         self.import.problems.push(error.problem().of(&id));
         let pod = PodSummary::bare(&PodInfo::nameless(&id), None);

@@ -13,7 +13,7 @@ use crate::inventory::visit::visit;
 use crate::matching::Selection;
 use crate::matching::claims::{Claimant, contests};
 use crate::matching::host_baseline::HostBaseline;
-use crate::matching::host_parents::{self, Parents};
+use crate::matching::host_parents::{self, AssumedParent};
 use crate::model::problem::MatchingCause;
 use crate::model::{IfName, NetState, NodeIdentity, NodeState, PodInfo, PodSummary, Problem};
 use crate::records::cni_cache;
@@ -150,7 +150,7 @@ pub(crate) fn survey_from(
     } = contents;
     let recorded = node_state.as_ref().map(|recorded| &recorded.state);
     let by_plugins = matches!(records, Records::Cache(_));
-    let parents = Parents::new(parent, by_plugins, recorded, &inventory.host.state)?;
+    let parents = AssumedParent::new(parent, by_plugins, recorded, &inventory.host.state)?;
     problems.append(&mut inventory.problems);
     let mut paired = match records {
         Records::Stored(stored) => pair(stored, &mut inventory, selection),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::model::IfName;
-use crate::progress::{Listener, Phase, Progress, Wait};
+use crate::progress::{Listener, Progress, Stage, Wait};
 use crate::report::text::{duration, join};
 
 /// A bar on stderr, where that is wanted, or silence.
@@ -107,7 +107,7 @@ impl Bar {
     }
 }
 
-impl fmt::Display for Phase {
+impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::ReadingNamespaces => "reading namespaces",

@@ -8,27 +8,22 @@ use super::{detour, request};
 use crate::kernel::conf::{sysctl, sysfs};
 use crate::kernel::link::multicast;
 use crate::kernel::{Errno, Error, Request, Socket, link};
-use crate::model::problem::{Holder, RestoreCause};
+use crate::model::problem::{ClaimHolder, RestoreCause};
 use crate::model::{IfName, Indexed, Link, Mac, NetState, Parent, Problem};
-use crate::plan::{Change, Plan, Step};
+
+use crate::plan::{NetlinkStep, Plan, Step};
+use crate::restore::permit::Permit;
 
 /// A step that failed.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct FailedStep {
     pub step: Step,
     pub error: Error,
 }
 
-impl Failure {
+impl FailedStep {
     fn takes_up(&self) -> Option<&IfName> {
-        match &self.step {
-            Step::SetLink {
-                dev,
-                change: Change::Up,
-                ..
-            } => Some(dev),
-            _ => None,
-        }
+        self.step.netlink().and_then(NetlinkStep::takes_up)
     }
 
     /// The link that cannot go up because another one has its MAC.
@@ -38,7 +33,7 @@ impl Failure {
     }
 
     /// The failure as a problem; `owner` has the contested MAC.
-    fn problem(&self, owner: Option<&(Mac, Holder)>) -> Problem {
+    fn problem(&self, owner: Option<&(Mac, ClaimHolder)>) -> Problem {
         let error = self.error.to_string();
         let errno = self.error.errno();
         let cause = match &self.step {
@@ -48,7 +43,7 @@ impl Failure {
             },
             Step::AddLink(_) if errno == Some(Errno::ENODEV) => RestoreCause::ParentGone { error },
             Step::AddLink(_) if errno == Some(Errno::EEXIST) => RestoreCause::PlaceTaken { error },
-            Step::AddRoute { .. } if errno == Some(Errno::EEXIST) => {
+            Step::Netlink(NetlinkStep::AddRoute { .. }) if errno == Some(Errno::EEXIST) => {
                 RestoreCause::RoutePlaceTaken { error }
             }
             _ => RestoreCause::StepFailed { error },
@@ -63,18 +58,20 @@ impl Failure {
 /// The steps that are still missing, each with why it failed, after what no step could restore.
 pub(crate) fn remaining(
     plan: &Plan,
-    failures: &[Failure],
-    owner: Option<&(Mac, Holder)>,
+    failures: &[FailedStep],
+    owner: Option<&(Mac, ClaimHolder)>,
 ) -> Vec<Problem> {
     let mut problems = plan.problems.clone();
     let later = plan.later.iter();
     problems.extend(later.map(|step| RestoreCause::WaitsForCarrier.warning(step)));
     let missing: HashSet<&Step> = plan.steps.iter().collect();
-    let counts =
-        |failure: &&Failure| missing.contains(&failure.step) || failure.takes_up().is_some();
     let before = problems.len();
-    let failed = failures.iter().filter(counts);
-    problems.extend(failed.map(|failure| failure.problem(owner)));
+    problems.extend(
+        failures
+            .iter()
+            .filter(|failed| missing.contains(&failed.step) || failed.takes_up().is_some())
+            .map(|failed| failed.problem(owner)),
+    );
     // A link that could not be created explains everything that is missing on it.
     if problems.len() == before {
         let steps = plan.steps.iter();
@@ -87,13 +84,18 @@ pub(crate) fn remaining(
 #[derive(Debug, Default)]
 pub(crate) struct Applied {
     pub done: Vec<Step>,
-    pub failures: Vec<Failure>,
+    pub failures: Vec<FailedStep>,
 }
 
 /// Carries out steps in the calling thread's namespace, through a socket opened in it, as far as the socket's time reaches.
 ///
 /// `state` is what the namespace held when the steps were planned.
-pub(crate) fn run(socket: &mut Socket, state: &NetState, steps: Vec<Step>) -> Applied {
+pub(crate) fn run(
+    _: Permit<'_>,
+    socket: &mut Socket,
+    state: &NetState,
+    steps: Vec<Step>,
+) -> Applied {
     let indexes = state
         .links
         .iter()
@@ -120,18 +122,23 @@ pub(crate) fn run(socket: &mut Socket, state: &NetState, steps: Vec<Step>) -> Ap
 /// The result of a step with these requests.
 ///
 /// What is to be deleted may be gone, and with an address the kernel deletes not always what the plan expects.
-fn result_of(step: &Step, results: impl Iterator<Item = Result<(), Errno>>) -> Result<(), Errno> {
-    let is_expected = |errno: Errno| match step {
-        Step::Rewrite(_) => matches!(
-            errno,
-            Errno::EEXIST | Errno::ESRCH | Errno::EADDRNOTAVAIL | Errno::ENOENT
-        ),
-        Step::DeleteRoute(_) => errno == Errno::ESRCH,
-        _ => false,
+fn result_of(
+    step: &NetlinkStep,
+    results: impl Iterator<Item = Result<(), Errno>>,
+) -> Result<(), Errno> {
+    let expected: &[Errno] = match step {
+        NetlinkStep::Rewrite(_) => &[
+            Errno::EEXIST,
+            Errno::ESRCH,
+            Errno::EADDRNOTAVAIL,
+            Errno::ENOENT,
+        ],
+        NetlinkStep::DeleteRoute(_) => &[Errno::ESRCH],
+        _ => &[],
     };
     let mut failed = results.filter_map(Result::err);
     failed
-        .find(|errno| !is_expected(*errno))
+        .find(|errno| !expected.contains(errno))
         .map_or(Ok(()), Err)
 }
 
@@ -145,34 +152,43 @@ struct Runner<'a> {
     /// Requests not sent yet.
     requests: Vec<Request>,
     /// Their steps, each with the number of its requests.
-    pending: Vec<(Step, usize)>,
+    pending: Vec<(NetlinkStep, usize)>,
     applied: Applied,
 }
 
 impl Runner<'_> {
+    /// Sends what waits before each step that is no message: a link must exist for those after it, and settings count only if
+    /// they are set before the link goes up.
     fn step(&mut self, step: Step) {
-        match &step {
-            Step::AddLink(link) => {
+        match step {
+            Step::AddLink(ref link) => {
                 self.flush();
                 let result = self.add_link(link);
                 self.note(step, result);
             }
             Step::Sysctl {
-                dev,
+                ref dev,
                 folder,
-                key,
-                value,
+                ref key,
+                ref value,
                 now: _,
             } => {
-                // Settings count only if they are set before the link goes up.
                 self.flush();
-                let result = sysctl::write(*folder, dev, key, value);
+                let result = sysctl::write(folder, dev, key, value);
                 self.note(step, result);
             }
-            Step::SetLink {
-                dev,
-                change: Change::Groups(groups),
-                ..
+            Step::Sysfs {
+                ref dev,
+                ref key,
+                ref value,
+            } => {
+                self.flush();
+                let result = sysfs::write(dev, key, value);
+                self.note(step, result);
+            }
+            Step::JoinGroups {
+                ref dev,
+                ref groups,
             } => {
                 self.flush();
                 let result = groups
@@ -180,16 +196,7 @@ impl Runner<'_> {
                     .try_for_each(|group| multicast::join(dev, *group));
                 self.note(step, result);
             }
-            Step::SetLink {
-                dev,
-                change: Change::Sysfs(key, value),
-                ..
-            } => {
-                self.flush();
-                let result = sysfs::write(dev, key, value);
-                self.note(step, result);
-            }
-            other => match request::of(other, |name| self.index(name)) {
+            Step::Netlink(step) => match request::of(&step, |name| self.index(name)) {
                 Ok(requests) => {
                     self.pending.push((step, requests.len()));
                     self.requests.extend(requests);
@@ -209,8 +216,8 @@ impl Runner<'_> {
             Ok(results) => {
                 let mut results = results.into_iter();
                 for (step, count) in steps {
-                    let result = result_of(&step, results.by_ref().take(count));
-                    let result = result.or_else(|errno| self.around(&step, errno));
+                    let result = result_of(&step, results.by_ref().take(count))
+                        .or_else(|errno| self.around(&step, errno));
                     self.note(step, result);
                 }
             }
@@ -223,7 +230,7 @@ impl Runner<'_> {
     }
 
     /// Tries another way to carry out a step that the kernel refused with `errno`.
-    fn around(&mut self, step: &Step, errno: Errno) -> Result<(), Errno> {
+    fn around(&mut self, step: &NetlinkStep, errno: Errno) -> Result<(), Errno> {
         let Some(detour) = detour::of(step, errno, self.state, |name| self.index(name)) else {
             return Err(errno);
         };
@@ -263,10 +270,11 @@ impl Runner<'_> {
         Ok(self.socket.run_one(request)??)
     }
 
-    fn note(&mut self, step: Step, result: Result<(), impl Into<Error>>) {
+    fn note(&mut self, step: impl Into<Step>, result: Result<(), impl Into<Error>>) {
+        let step = step.into();
         match result.map_err(Into::into) {
             Ok(()) => self.applied.done.push(step),
-            Err(error) => self.applied.failures.push(Failure { step, error }),
+            Err(error) => self.applied.failures.push(FailedStep { step, error }),
         }
     }
 }
@@ -275,13 +283,14 @@ impl Runner<'_> {
 ///
 /// Returns the names of those that were removed.
 pub(crate) fn take_back(
+    _: Permit<'_>,
     socket: &mut Socket,
     state: &NetState,
-    failures: &[Failure],
+    failures: &[FailedStep],
     created: &[IfName],
 ) -> BTreeSet<IfName> {
     let created: BTreeSet<&IfName> = created.iter().collect();
-    let taken_up = failures.iter().filter_map(Failure::takes_up);
+    let taken_up = failures.iter().filter_map(FailedStep::takes_up);
     let useless: Vec<&IfName> = taken_up.filter(|dev| created.contains(dev)).collect();
     if useless.is_empty() {
         return BTreeSet::new();

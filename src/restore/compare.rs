@@ -84,8 +84,11 @@ pub(crate) fn compare(surveyed: &mut Surveyed, depth: Depth) -> Result<Compariso
         side_by_side::map(matched.iter_mut().collect(), compare)
     } else {
         let compared = visit(matched, compare).into_iter();
-        let unread = |error| Compared::unknown(cannot_observe("netns", &error));
-        compared.map(|one| one.unwrap_or_else(unread)).collect()
+        compared
+            .map(|one| {
+                one.unwrap_or_else(|error| Compared::unknown(cannot_observe("netns", &error)))
+            })
+            .collect()
     };
     Ok(Comparison {
         host: host_plan,
@@ -109,8 +112,11 @@ impl Matched {
         let drivers = PodDrivers::of(&state, &host.state);
         let (mut compared, begins_anew) = self.planned(&state, links, None);
         if depth == Depth::Complete && begins_anew {
-            let settings = self.pod.socket().and_then(state::new_link_settings);
-            let settings = settings.map_err(|error| cannot_observe("conf/default", &error))?;
+            let settings = self
+                .pod
+                .socket()
+                .and_then(state::new_link_settings)
+                .map_err(|error| cannot_observe("conf/default", &error))?;
             (compared, _) = self.planned(&state, links, Some(&settings));
         }
         Ok(Compared {

@@ -3,6 +3,7 @@
 use crate::kernel::link::{self, Placement};
 use crate::kernel::{Errno, Error, Netns, Request, Socket, netns};
 use crate::model::{IfName, Link, LinkKind, NetState, Parent};
+use crate::restore::permit::Permit;
 
 /// The namespace of a missing link, and the link.
 pub(crate) type Creation<'a> = (&'a Netns, &'a Link);
@@ -14,6 +15,7 @@ pub(crate) type Creation<'a> = (&'a Netns, &'a Link);
 /// them. Such a link, and one whose index is taken in its pod, goes through a namespace between the host and the pod.
 /// Fails when the host's socket fails.
 pub(crate) fn create(
+    _: Permit<'_>,
     socket: &mut Socket,
     host: &NetState,
     creations: &[Creation<'_>],
@@ -44,16 +46,17 @@ fn create_directly(
     creations: &[Creation<'_>],
 ) -> Result<Vec<Result<(), Errno>>, Error> {
     let mut requests = Vec::with_capacity(creations.len());
-    let mut note = |(netns, link): &Creation<'_>| {
+    let mut results: Vec<Result<(), Errno>> = Vec::with_capacity(creations.len());
+    for (netns, link) in creations {
         let index = Some(link.index).filter(|index| *index != 0);
-        requests.push(request(host, link, Some(&link.name), index, netns)?);
-        Ok(())
-    };
-    let refused: Vec<Result<(), Errno>> = creations.iter().map(&mut note).collect();
+        let request = request(host, link, Some(&link.name), index, netns);
+        results.push(request.map(|request| requests.push(request)));
+    }
     let mut answers = socket.run(&requests)?.into_iter();
-    let mut answer = || answers.next().unwrap_or(Err(Errno::EIO));
-    let results = refused.into_iter().map(|one| one.and_then(|()| answer()));
-    Ok(results.collect())
+    for sent in results.iter_mut().filter(|result| result.is_ok()) {
+        *sent = answers.next().unwrap_or(Err(Errno::EIO));
+    }
+    Ok(results)
 }
 
 /// The request for a link on one of the host's.

@@ -8,22 +8,22 @@ use crate::kernel::{Errno, Request, address};
 use crate::model::net::address::MCAUTOJOIN;
 use crate::model::net::route::TABLE_MAIN;
 use crate::model::{Address, Bytes, IfName, Link, NetState, Rule};
-use crate::plan::Step;
+use crate::plan::NetlinkStep;
 
 /// Another way to carry out a step that the kernel refused with `errno`, if there is one.
 pub(super) fn of(
-    step: &Step,
+    step: &NetlinkStep,
     errno: Errno,
     state: &NetState,
     at: impl Fn(&IfName) -> Result<u32, Errno>,
 ) -> Option<Detour> {
-    if let (Step::AddAddress(address), Errno::EADDRINUSE) = (step, errno) {
+    if let (NetlinkStep::AddAddress(address), Errno::EADDRINUSE) = (step, errno) {
         let index = at(&address.dev).ok()?;
         return (address.flags & MCAUTOJOIN != 0).then(|| autojoin(address, index));
     }
     let gateways = match step {
-        Step::AddRoute { route, .. } | Step::ChangeRoute(route) => route.gateways(),
-        Step::AddNexthop(nexthop) | Step::ChangeNexthop(nexthop) => nexthop
+        NetlinkStep::AddRoute { route, .. } | NetlinkStep::ChangeRoute(route) => route.gateways(),
+        NetlinkStep::AddNexthop(nexthop) | NetlinkStep::ChangeNexthop(nexthop) => nexthop
             .gateway
             .zip(nexthop.dev.as_ref())
             .into_iter()

@@ -4,11 +4,6 @@
 use std::mem;
 use std::path::PathBuf;
 
-use super::apply::{self, Failure};
-use super::host::plan_of;
-use super::job::Job;
-use super::pods::work_on_created;
-use super::turns::Turn;
 use crate::inventory::node;
 use crate::inventory::observe::Host;
 use crate::inventory::visit::visit;
@@ -21,6 +16,13 @@ use crate::records::contest::CNI_CACHE;
 use crate::records::prepare::{RecordSource, SurveyRequest, prepare};
 use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
+use crate::restore::apply::{self, FailedStep};
+use crate::restore::host::scope::plan_of;
+use crate::restore::permit::Permit;
+use crate::restore::pods::batch::work_on_created;
+use crate::restore::pods::pod::{PodJob, PodState, View};
+use crate::restore::pods::round::apply_plan;
+use crate::restore::turns::Turn;
 use crate::runtime::{RuntimeConfig, Which};
 use crate::store::Store;
 
@@ -28,7 +30,7 @@ use crate::store::Store;
 pub struct Ready {
     host: Host,
     host_steps: Vec<Step>,
-    jobs: Vec<Job>,
+    pods: Vec<PodJob>,
 }
 
 impl Ready {
@@ -46,19 +48,19 @@ impl Ready {
         } = survey(state_dir, netns).map_err(|refusal| join(&refusal.problems, "\n"))?;
         let (host_plan, mut links) = plan_of(&host, &baseline);
         links.confirm(&host.state);
-        let mut jobs: Vec<Job> = matched.into_iter().map(Job::new).collect();
-        for planned in visit(&mut jobs, |job| plan(job, &host, &links)) {
+        let mut pods = PodJob::all(matched);
+        for planned in visit(&mut pods, |pod| plan(pod, &host, &links)) {
             planned
                 .and_then(|planned| planned)
                 .map_err(|error| error.to_string())?;
         }
-        if jobs.iter().any(|job| job.matched.pod.netns.is_transient) {
+        if pods.iter().any(|pod| pod.matched.pod.netns.is_transient) {
             return Err("the limit of open files is too low".to_owned());
         }
         Ok(Self {
             host,
             host_steps: host_plan.steps,
-            jobs,
+            pods,
         })
     }
 
@@ -68,16 +70,20 @@ impl Ready {
     /// A step that was not carried out.
     pub fn restore(&mut self) -> Result<(), String> {
         let steps = mem::take(&mut self.host_steps);
-        let applied = apply::run(&mut self.host.socket, &self.host.state, steps);
+        let permit = Permit::Benchmark;
+        let Host { socket, state, .. } = &mut self.host;
+        let applied = apply::run(permit, socket, state, steps);
         check(&applied.failures)?;
-        let mut jobs: Vec<&mut Job> = self.jobs.iter_mut().collect();
-        work_on_created(&mut jobs, Turn::Small.limit(), &self.host, Job::act)
-            .map_err(|error| error.to_string())?;
-        for job in jobs {
-            check(&job.failures)?;
-            let planned = job.last.as_ref().map_or(0, |(_, plan)| plan.steps.len());
-            if job.done.len() != planned {
-                let (done, id) = (job.done.len(), job.id());
+        let mut pods: Vec<&mut PodJob> = self.pods.iter_mut().collect();
+        work_on_created(&mut pods, Turn::Small.limit(), &self.host, permit, |pod| {
+            apply_plan(pod, permit);
+        })
+        .map_err(|error| error.to_string())?;
+        for pod in pods {
+            check(&pod.failures)?;
+            let planned = pod.view().map_or(0, |view| view.plan.steps.len());
+            if pod.done.len() != planned {
+                let (done, id) = (pod.done.len(), pod.id());
                 return Err(format!("{id}: {done} of {planned} steps carried out"));
             }
         }
@@ -103,21 +109,21 @@ fn survey(state_dir: PathBuf, netns: &str) -> Result<Surveyed, Refusal> {
 
 /// Plans one pod as a restore does once its links are created: with what a new link of the pod has. The calling thread is inside
 /// the pod's namespace.
-fn plan(job: &mut Job, host: &Host, links: &HostLinks) -> Result<(), Error> {
-    let matched = &mut job.matched;
+fn plan(pod: &mut PodJob, host: &Host, links: &HostLinks) -> Result<(), Error> {
+    let matched = &mut pod.matched;
     let mut state = matched.observe_inside(host)?;
     let new_link = state::new_link_settings(matched.pod.socket()?)?;
     let plan = matched.plan(&state, Some(&new_link), links, &[]);
-    job.missing = matched.missing(&state, links);
+    pod.missing = matched.missing(&state, links);
     // The steps find the index of a new link here: it is the recorded one.
-    state.links.extend(job.missing.iter().cloned());
-    job.last = Some((state, plan));
+    state.links.extend(pod.missing.iter().cloned());
+    pod.state = PodState::Working(View::new(state, plan));
     Ok(())
 }
 
-fn check(failures: &[Failure]) -> Result<(), String> {
+fn check(failures: &[FailedStep]) -> Result<(), String> {
     let first = failures.first();
-    first.map_or(Ok(()), |Failure { step, error }| {
+    first.map_or(Ok(()), |FailedStep { step, error }| {
         Err(format!("{step}: {error}"))
     })
 }

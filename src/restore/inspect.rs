@@ -100,15 +100,15 @@ fn inspect_surveyed(mut surveyed: Surveyed) -> Inspected {
 
 /// The settings that a restore would write if the pod had no link at all; none where they cannot be read.
 fn settings(matched: &mut Matched, links: &HostLinks) -> Vec<Step> {
-    let read = |pod: &mut Pod| state::new_link_settings(pod.socket()?);
     let pods = std::slice::from_mut(&mut matched.pod);
-    let Some(Ok(Ok(new_link))) = visit(pods, read).pop() else {
+    let mut read = visit(pods, |pod: &mut Pod| {
+        state::new_link_settings(pod.socket()?)
+    });
+    let Some(Ok(Ok(new_link))) = read.pop() else {
         return Vec::new();
     };
     let nothing = NetState::default();
-    let steps = matched.plan(&nothing, Some(&new_link), links, &[]).steps;
-    let settings = steps.into_iter();
-    settings
-        .filter(|step| matches!(step, Step::Sysctl { .. }))
-        .collect()
+    let mut steps = matched.plan(&nothing, Some(&new_link), links, &[]).steps;
+    steps.retain(|step| matches!(step, Step::Sysctl { .. }));
+    steps
 }

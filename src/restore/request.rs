@@ -1,4 +1,4 @@
-//! From a step to its netlink requests.
+//! From a netlink step to its requests.
 
 use crate::kernel::address::neighbour;
 use crate::kernel::route::{nexthop, rule};
@@ -6,29 +6,27 @@ use crate::kernel::{Errno, Request, address, link, route, traffic};
 use crate::model::net::address::{DADFAILED, NODAD, TENTATIVE};
 use crate::model::net::route::Position;
 use crate::model::{Address, IfName};
-use crate::plan::{Change, Object, Rewrite, Step};
+use crate::plan::{Change, NetlinkStep, OrderedObject, Rewrite};
 
-/// The requests for a step that neither creates a link, writes a file nor joins groups: those are no mere messages. `at` returns the
-/// ifindex of an interface.
+/// The requests for a step; `at` returns the ifindex of an interface.
 pub(crate) fn of(
-    step: &Step,
+    step: &NetlinkStep,
     at: impl Fn(&IfName) -> Result<u32, Errno>,
 ) -> Result<Vec<Request>, Errno> {
     let request = match step {
-        Step::AddLink(_) | Step::Sysctl { .. } => return Err(Errno::EINVAL),
-        Step::SetLink { dev, change, .. } => set_link(at(dev)?, change, &at)?,
-        Step::AddTraffic { dev, object } => traffic::add(at(dev)?, object),
-        Step::ChangeTraffic { dev, object } => traffic::change(at(dev)?, object),
-        Step::AddAddress(a) => address::add(at(&a.dev)?, a),
-        Step::ChangeAddress(a) => address::change(at(&a.dev)?, a),
-        Step::AddNeighbour(n) => neighbour::put(at(&n.dev)?, n),
-        Step::AddRoute { route, position } => route::add(route, *position, &at)?,
-        Step::ChangeRoute(route) => route::change(route, &at)?,
-        Step::DeleteRoute(route) => route::del(route, &at)?,
-        Step::AddNexthop(nexthop) => nexthop::add(nexthop, &at)?,
-        Step::ChangeNexthop(nexthop) => nexthop::replace(nexthop, &at)?,
-        Step::AddRule(r) => rule::add(r),
-        Step::Rewrite(rewrite) => return rewritten(rewrite, &at),
+        NetlinkStep::SetLink { dev, change, .. } => set_link(at(dev)?, change, &at)?,
+        NetlinkStep::AddTraffic { dev, object } => traffic::add(at(dev)?, object),
+        NetlinkStep::ChangeTraffic { dev, object } => traffic::change(at(dev)?, object),
+        NetlinkStep::AddAddress(a) => address::add(at(&a.dev)?, a),
+        NetlinkStep::ChangeAddress(a) => address::change(at(&a.dev)?, a),
+        NetlinkStep::AddNeighbour(n) => neighbour::put(at(&n.dev)?, n),
+        NetlinkStep::AddRoute { route, position } => route::add(route, *position, &at)?,
+        NetlinkStep::ChangeRoute(route) => route::change(route, &at)?,
+        NetlinkStep::DeleteRoute(route) => route::del(route, &at)?,
+        NetlinkStep::AddNexthop(nexthop) => nexthop::add(nexthop, &at)?,
+        NetlinkStep::ChangeNexthop(nexthop) => nexthop::replace(nexthop, &at)?,
+        NetlinkStep::AddRule(r) => rule::add(r),
+        NetlinkStep::Rewrite(rewrite) => return rewritten(rewrite, &at),
     };
     Ok(vec![request])
 }
@@ -40,27 +38,27 @@ fn rewritten(
     let mut requests = Vec::new();
     for object in gone {
         requests.push(match object {
-            Object::Address(a) => address::del(at(&a.dev)?, a),
-            Object::Route(route) => route::del(route, at)?,
-            Object::Rule(rule) => rule::del(rule),
+            OrderedObject::Address(a) => address::del(at(&a.dev)?, a),
+            OrderedObject::Route(route) => route::del(route, at)?,
+            OrderedObject::Rule(rule) => rule::del(rule),
         });
     }
     for object in added {
         match object {
-            Object::Address(a) => {
+            OrderedObject::Address(a) => {
                 let was_there = gone.iter().any(|gone| is_usable(gone, a));
                 requests.extend(added_again(at(&a.dev)?, a, was_there));
             }
-            Object::Route(route) => requests.push(route::add(route, Position::Last, at)?),
-            Object::Rule(rule) => requests.push(rule::add(rule)),
+            OrderedObject::Route(route) => requests.push(route::add(route, Position::Last, at)?),
+            OrderedObject::Rule(rule) => requests.push(rule::add(rule)),
         }
     }
     Ok(requests)
 }
 
 /// Whether `gone` is the IPv6 address `added`, and duplicate address detection has found no other owner.
-fn is_usable(gone: &Object, added: &Address) -> bool {
-    matches!(gone, Object::Address(gone) if gone.local == added.local
+fn is_usable(gone: &OrderedObject, added: &Address) -> bool {
+    matches!(gone, OrderedObject::Address(gone) if gone.local == added.local
         && gone.flags & (TENTATIVE | DADFAILED) == 0)
 }
 
@@ -89,8 +87,6 @@ fn set_link(
         Change::Down => link::set_up(index, false),
         Change::Mac(mac) => link::set(index, |link| link.address(mac.0.to_vec())),
         Change::Broadcast(mac) => link::set_broadcast(index, *mac),
-        // By ioctl, and in a file.
-        Change::Groups(_) | Change::Sysfs(..) => return Err(Errno::EINVAL),
         Change::Mtu(mtu) => link::set(index, |link| link.mtu(*mtu)),
         Change::TxQueueLen(length) => link::set(index, |link| link.txqueuelen(*length)),
         Change::Group(group) => link::set(index, |link| link.link_group(*group)),

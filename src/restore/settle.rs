@@ -1,5 +1,4 @@
-//! After a restore: what is lost again is restored again. A network manager may remake a parent of pods seconds later, and a
-//! driver may reset twice.
+//! The watch after a restore: a network manager may recreate a parent of pods seconds later, and a driver may reset twice.
 //!
 //! Link events of the host and of the pods are watched. The last observation finds every other loss.
 
@@ -7,18 +6,19 @@ use std::mem;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::managed;
-use super::wait_nic::WaitLimit;
-use super::{AGAIN, Limits, Restored, RestoredPod, restore};
 use crate::journal;
 use crate::kernel::Netns;
 use crate::kernel::events::LinkEvents;
 use crate::model::Problem;
 use crate::model::problem::RestoreCause;
 use crate::progress::{Listener, Progress, Wait};
-use crate::records::prepare::SurveyRequest;
 use crate::refusal::Refusal;
-use crate::store::Store;
+use crate::restore::facts::{Limits, Restored, RestoredPod};
+use crate::restore::host::managed;
+use crate::restore::host::wait_nic::WaitLimit;
+
+/// So many losses let a restore, or the watch after it, begin anew: not those of a driver that resets without end.
+pub(super) const AGAIN: usize = 3;
 
 /// How often a wait that can be interrupted checks for that.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -97,12 +97,12 @@ impl LossWatch {
     }
 }
 
-/// Watches for `settle`, restores what is lost again, and observes everything a last time.
+/// Watches for `limits.settle`, restores what is lost `again`, and observes everything a last time.
 pub(super) fn settle(
     first: Restored,
-    (request, limits): (&SurveyRequest, Limits),
-    store: &Store,
+    limits: Limits,
     progress: &mut dyn Listener,
+    mut again: impl FnMut(WaitLimit<'_>, &mut dyn Listener) -> Result<Restored, Refusal>,
 ) -> Result<Restored, Refusal> {
     let mut watch = LossWatch::start(&first.pods);
     let (mut restored, mut notes) = (first, Vec::new());
@@ -110,21 +110,19 @@ pub(super) fn settle(
     journal::watches(limits.settle);
     progress.notice(Progress::Waiting(Wait::Loss, Vec::new(), limits.settle));
     while watch.has_losses(&mut time, &|| false) {
-        let limit = WaitLimit::new(limits, None);
-        let again = restore(request, limit, store, progress)?;
-        if let Some(problem) = again.lost_again_after(&restored, false) {
+        let next = again(WaitLimit::new(limits, None), progress)?;
+        if let Some(problem) = next.lost_again_after(&restored, false) {
             notes.push(problem);
             time.note_loss();
         }
-        restored = restored.then(again);
+        restored = restored.then(next);
         progress.notice(Progress::Waiting(Wait::Loss, Vec::new(), time.left()));
     }
     let at_once = Limits {
         wait: Duration::ZERO,
         ..limits
     };
-    let limit = WaitLimit::new(at_once, None);
-    let last = restore(request, limit, store, progress)?;
+    let last = again(WaitLimit::new(at_once, None), progress)?;
     notes.extend(last.lost_again_after(&restored, false));
     restored = restored.then(last);
     restored.problems.extend(notes);
@@ -180,12 +178,12 @@ impl Restored {
 mod tests {
     use super::*;
     use crate::model::Rule;
-    use crate::plan::Step;
+    use crate::plan::{NetlinkStep, Step};
     use crate::restore::RestoreState;
 
     #[test]
     fn a_loss_that_is_seen_while_the_nic_is_missing_is_reported_once_it_is_restored() {
-        let step = || Step::AddRule(Rule::default());
+        let step = || Step::from(NetlinkStep::AddRule(Rule::default()));
         let of = |steps: Vec<Step>, state| Restored {
             host: Some((steps, state)),
             ..Restored::default()

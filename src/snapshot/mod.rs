@@ -1,6 +1,12 @@
 //! Records the network of every pod and of the host, and never loses a good checkpoint to a bad moment.
+//!
+//! [`observe`] takes down what runs and what is stored, [`decide`] alone decides what is written, kept and removed, and
+//! [`write`] does it.
 
-mod capture;
+mod decide;
+mod facts;
+mod host_state;
+mod observe;
 mod write;
 
 use std::num::NonZeroUsize;
@@ -9,12 +15,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-pub(crate) use self::capture::capture;
+use self::decide::decide;
+use self::observe::observe;
 pub(crate) use self::write::Captured;
+use crate::inventory::Inventory;
 use crate::inventory::look::Look;
 use crate::kernel::events::LINKWATCH;
 use crate::matching::Selection;
-use crate::model::{NodeIdentity, PodSummary, Problem};
+use crate::model::{NodeIdentity, NodeState, PodSummary, Problem};
 use crate::progress::Listener;
 use crate::refusal::Refusal;
 use crate::runtime;
@@ -25,7 +33,7 @@ use crate::store::Store;
 pub(crate) const SECOND_LOOK: Duration = LINKWATCH;
 
 /// What to record.
-pub(crate) struct Request<'a> {
+pub(crate) struct SnapshotRequest<'a> {
     pub selection: &'a Selection,
     pub runtimes: &'a runtime::RuntimeConfig,
     /// How many generations to keep.
@@ -68,6 +76,30 @@ pub(crate) enum SnapshotState {
     Failed,
 }
 
+impl Snapshot {
+    /// `recorded` is the host's state as it is stored then.
+    fn new(
+        node: NodeIdentity,
+        recorded: Option<&NodeState>,
+        mut pods: Vec<PodSnapshot>,
+        generations: Generations,
+        problems: Vec<Problem>,
+    ) -> Self {
+        for one in &mut pods {
+            let seen = recorded.and_then(|recorded| recorded.seen(&one.pod.info.id));
+            one.seen = seen.map(str::to_owned);
+        }
+        pods.sort_by(|a, b| a.pod.info.id.cmp(&b.pod.info.id));
+        Self {
+            node,
+            recorded: recorded.map(|recorded| recorded.created.clone()),
+            pods,
+            generations,
+            problems,
+        }
+    }
+}
+
 /// What happened to the generations, as documents have it.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Generations {
@@ -81,7 +113,7 @@ pub struct Generations {
 
 /// Takes a snapshot. Between the two observations a restore may take the lock.
 pub(crate) fn run(
-    request: &Request<'_>,
+    request: &SnapshotRequest<'_>,
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Snapshot, Refusal> {
@@ -98,8 +130,16 @@ pub(crate) fn run(
     Ok(captured.write(&guard, request.keep, progress))
 }
 
+/// Observes the selected pods and the host, and decides what to write; nothing is written. Returns the pods and the host too,
+/// without their problems.
+pub(crate) fn capture(look: Look, selection: &Selection, store: &Store) -> (Captured, Inventory) {
+    let (now, stored, inventory) = observe(look, selection, store);
+    let changes = decide(now, &stored);
+    (Captured { changes, stored }, inventory)
+}
+
 fn look(
-    request: &Request<'_>,
+    request: &SnapshotRequest<'_>,
     store: &Store,
     progress: &mut dyn Listener,
 ) -> Result<Captured, Refusal> {

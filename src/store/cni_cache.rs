@@ -4,16 +4,16 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Error, file};
+use super::{StoreError, file};
 
 /// The result folders below a program's cache folder: libcni's, that of kubelet with dockershim, multus's.
 const PLACES: [&str; 3] = ["results", "cache/results", "multus/results"];
 
 /// A file of the cache, and its text or why it cannot be read.
-pub(crate) type CacheFile = (PathBuf, Result<String, Error>);
+pub(crate) type CacheFile = (PathBuf, Result<String, StoreError>);
 
 /// Every file of the cache below `folder`, sorted by name. Fails with `ENOENT` when no folder exists.
-pub(crate) fn cni_cache(folder: &Path) -> Result<Vec<CacheFile>, Error> {
+pub(crate) fn cni_cache(folder: &Path) -> Result<Vec<CacheFile>, StoreError> {
     let mut files = Vec::new();
     let mut missing = 0;
     for place in PLACES.map(|place| folder.join(place)) {
@@ -22,15 +22,15 @@ pub(crate) fn cni_cache(folder: &Path) -> Result<Vec<CacheFile>, Error> {
                 missing += 1;
                 continue;
             }
-            entries => entries.map_err(Error::io("cannot read", &place))?,
+            entries => entries.map_err(StoreError::io("cannot read", &place))?,
         };
         for entry in entries {
-            files.push(entry.map_err(Error::io("cannot read", &place))?.path());
+            files.push(entry.map_err(StoreError::io("cannot read", &place))?.path());
         }
     }
     if missing == PLACES.len() {
         let place = folder.join(PLACES[0]);
-        return Err(Error::io("cannot read", &place)(
+        return Err(StoreError::io("cannot read", &place)(
             io::ErrorKind::NotFound.into(),
         ));
     }

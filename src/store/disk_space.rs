@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{AccessFlags, access};
 
-use crate::store::{Error, Store, lock};
+use crate::store::{Store, StoreError, lock};
 
 /// Free space on the state directory's file system.
 #[derive(Debug, Clone, Copy)]
@@ -21,9 +21,9 @@ pub(crate) struct Room {
 
 impl Store {
     /// Checks that the state directory exists and is writable, and returns the free space.
-    pub(crate) fn room(&self) -> Result<Room, Error> {
+    pub(crate) fn room(&self) -> Result<Room, StoreError> {
         lock::check_folder(&self.folder)?;
-        let errno = |errno: Errno| Error::write("cannot use", &self.folder)(errno.into());
+        let errno = |errno: Errno| StoreError::write("cannot use", &self.folder)(errno.into());
         access(&self.folder, AccessFlags::W_OK | AccessFlags::X_OK).map_err(errno)?;
         let stat = statvfs(&self.folder).map_err(errno)?;
         if stat.flags().contains(FsFlags::ST_RDONLY) {
@@ -36,7 +36,7 @@ impl Store {
             files,
             used: self
                 .used()
-                .map_err(Error::io("cannot read", &self.folder))?,
+                .map_err(StoreError::io("cannot read", &self.folder))?,
         })
     }
 

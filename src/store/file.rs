@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
-use super::{Error, disk};
+use super::{StoreError, disk};
 
 /// The key of the checksum, and its value while the checksum is computed.
 const KEY: &str = "\"checksum\": \"sha256:";
@@ -27,19 +27,19 @@ pub(super) const NOT_SAFE: &str = "not a regular file that only root can write";
 
 /// A whole file; `None` when it does not exist. Refuses symbolic links and files that others can write, because netfix acts
 /// on them as root.
-pub(super) fn read(path: &Path) -> Result<Option<String>, Error> {
+pub(super) fn read(path: &Path) -> Result<Option<String>, StoreError> {
     let Some((mut file, meta)) = open(path, is_safe)? else {
         return Ok(None);
     };
     if meta.len() > MAX_SIZE {
-        return Err(Error::corrupt(path, too_large(meta.len())));
+        return Err(StoreError::corrupt(path, too_large(meta.len())));
     }
     let mut text = String::new();
     match file.read_to_string(&mut text) {
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            Err(Error::corrupt(path, "not UTF-8 text"))
+            Err(StoreError::corrupt(path, "not UTF-8 text"))
         }
-        Err(error) => Err(Error::io("cannot read", path)(error)),
+        Err(error) => Err(StoreError::io("cannot read", path)(error)),
         Ok(_) => Ok(Some(text)),
     }
 }
@@ -66,7 +66,7 @@ fn too_large(size: u64) -> String {
 }
 
 /// The last lines of a file; `None` when it does not exist.
-pub(super) fn tail(path: &Path) -> Result<Option<String>, Error> {
+pub(super) fn tail(path: &Path) -> Result<Option<String>, StoreError> {
     let Some((mut file, meta)) = open(path, is_safe)? else {
         return Ok(None);
     };
@@ -74,7 +74,7 @@ pub(super) fn tail(path: &Path) -> Result<Option<String>, Error> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(start))
         .and_then(|_| file.take(MAX_TAIL).read_to_end(&mut bytes))
-        .map_err(Error::io("cannot read", path))?;
+        .map_err(StoreError::io("cannot read", path))?;
     let text = String::from_utf8_lossy(&bytes);
     let whole = if start == 0 {
         Some(&*text)
@@ -99,17 +99,19 @@ pub(super) const FLAGS: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOE
 pub(super) fn open(
     path: &Path,
     is_good: fn(&Metadata) -> bool,
-) -> Result<Option<(File, Metadata)>, Error> {
+) -> Result<Option<(File, Metadata)>, StoreError> {
     let opened = OpenOptions::new().read(true).custom_flags(FLAGS).open(path);
     let file = match opened {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened.map_err(Error::io("cannot open", path))?,
+        opened => opened.map_err(StoreError::io("cannot open", path))?,
     };
-    let meta = file.metadata().map_err(Error::io("cannot stat", path))?;
+    let meta = file
+        .metadata()
+        .map_err(StoreError::io("cannot stat", path))?;
     if is_good(&meta) {
         return Ok(Some((file, meta)));
     }
-    Err(Error::corrupt(path, NOT_SAFE))
+    Err(StoreError::corrupt(path, NOT_SAFE))
 }
 
 /// Whether netfix can have written the file and others cannot have changed it.
@@ -125,21 +127,23 @@ pub(super) fn is_safe(meta: &Metadata) -> bool {
 }
 
 /// The names in a folder; none if it does not exist.
-pub(super) fn names(folder: &Path) -> Result<Vec<String>, Error> {
+pub(super) fn names(folder: &Path) -> Result<Vec<String>, StoreError> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(Error::io("cannot read", folder))?,
+        entries => entries.map_err(StoreError::io("cannot read", folder))?,
     };
     let name = |entry: io::Result<fs::DirEntry>| {
-        let name = entry.map_err(Error::io("cannot read", folder))?.file_name();
+        let name = entry
+            .map_err(StoreError::io("cannot read", folder))?
+            .file_name();
         Ok(name.to_string_lossy().into_owned())
     };
     entries.map(name).collect()
 }
 
 /// Decodes a file's text.
-pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Error> {
-    serde_json::from_str(text).map_err(|error| Error::corrupt(path, error.to_string()))
+pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|error| StoreError::corrupt(path, error.to_string()))
 }
 
 /// Whether a text has a checksum, right or wrong.
@@ -148,8 +152,8 @@ pub(super) fn has_checksum(text: &str) -> bool {
 }
 
 /// Verifies the checksum in a file.
-pub(super) fn verify(path: &Path, text: &str) -> Result<(), Error> {
-    let corrupt = |reason: &str| Err(Error::corrupt(path, reason));
+pub(super) fn verify(path: &Path, text: &str) -> Result<(), StoreError> {
+    let corrupt = |reason: &str| Err(StoreError::corrupt(path, reason));
     // A quote inside a JSON string is escaped, so only a real key can match this.
     let Some((before, rest)) = text.split_once(KEY) else {
         return corrupt("no checksum");
@@ -177,13 +181,13 @@ fn digest(parts: &[&str]) -> String {
 }
 
 /// Writes a value, with a checksum under the key at the end of `keys`.
-pub(super) fn save(path: &Path, value: &impl Serialize, keys: &[&str]) -> Result<(), Error> {
-    let encode = |error: serde_json::Error| Error::write("cannot encode", path)(error.into());
+pub(super) fn save(path: &Path, value: &impl Serialize, keys: &[&str]) -> Result<(), StoreError> {
+    let encode = |error: serde_json::Error| StoreError::write("cannot encode", path)(error.into());
     let text = render(value, keys).map_err(encode)?;
     let size = text.len() as u64;
     if size > MAX_SIZE {
         let error = io::Error::new(io::ErrorKind::FileTooLarge, too_large(size));
-        return Err(Error::write("cannot write", path)(error));
+        return Err(StoreError::write("cannot write", path)(error));
     }
     write(path, &text)
 }
@@ -227,12 +231,12 @@ pub(crate) fn with_checksum(text: &str) -> Option<String> {
 }
 
 /// Replaces a file atomically: temporary file in the same folder, fsync, rename, fsync of the folder.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
+pub(super) fn write(path: &Path, text: &str) -> Result<(), StoreError> {
     replace(path, text.as_bytes(), 0o600)
 }
 
 /// Replaces a file atomically, with these permissions. Where that fails, the old file is unchanged.
-pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
+pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), StoreError> {
     // A bare name means the current folder.
     let parent = path
         .parent()
@@ -245,15 +249,15 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error>
     let temporary = folder.join(format!(".{name}{UNFINISHED}"));
     match disk::remove(&temporary) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(Error::write("cannot remove", &temporary)(error));
+            return Err(StoreError::write("cannot remove", &temporary)(error));
         }
         _ => {}
     }
     let written = create(&temporary, bytes, mode)
         .and_then(|file| disk::sync(&file))
-        .map_err(Error::write("cannot write", path))
+        .map_err(StoreError::write("cannot write", path))
         .and_then(|()| {
-            disk::rename(&temporary, path).map_err(Error::write("cannot replace", path))
+            disk::rename(&temporary, path).map_err(StoreError::write("cannot replace", path))
         });
     if written.is_err() {
         let _ = disk::remove(&temporary);
@@ -263,14 +267,14 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error>
 }
 
 /// Writes a file that others can read. Replaces nothing but a regular file, never a device or link.
-pub(crate) fn publish(path: &Path, text: &str) -> Result<(), Error> {
+pub(crate) fn publish(path: &Path, text: &str) -> Result<(), StoreError> {
     match fs::symlink_metadata(path) {
         Ok(meta) if !meta.is_file() => {
             let reason = io::Error::new(
                 io::ErrorKind::AlreadyExists,
                 "it exists and is no regular file",
             );
-            Err(Error::io("cannot replace", path)(reason))
+            Err(StoreError::io("cannot replace", path)(reason))
         }
         _ => replace(path, text.as_bytes(), 0o644),
     }
@@ -303,10 +307,10 @@ pub(super) fn create(path: &Path, bytes: &[u8], mode: u32) -> io::Result<File> {
 }
 
 /// Makes a rename or removal in a directory durable.
-pub(super) fn sync_folder(folder: &Path) -> Result<(), Error> {
+pub(super) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
     File::open(folder)
         .and_then(|folder| disk::sync(&folder))
-        .map_err(Error::write("cannot sync", folder))
+        .map_err(StoreError::write("cannot sync", folder))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{Error, Store, file, load_checkpoint, lock};
+use super::{Store, StoreError, file, load_checkpoint, lock};
 use crate::model::problem::StoreCause;
 use crate::model::{NodeState, PodId};
 use crate::side_by_side;
@@ -28,7 +28,7 @@ impl Store {
     }
 
     /// Every generation, oldest first.
-    pub(crate) fn generations(&self) -> Result<Vec<Generation>, Error> {
+    pub(crate) fn generations(&self) -> Result<Vec<Generation>, StoreError> {
         let folder = self.generations_folder();
         let mut all = Vec::new();
         for name in file::names(&folder)? {
@@ -49,19 +49,19 @@ impl Store {
     }
 
     /// The present state directory, or its content in that generation.
-    pub(crate) fn at(&self, generation: Option<u64>) -> Result<Self, Error> {
+    pub(crate) fn at(&self, generation: Option<u64>) -> Result<Self, StoreError> {
         generation.map_or_else(|| Ok(self.clone()), |number| self.generation(number))
     }
 
     /// The state folder as of one generation. Fails when it does not exist, or others could have written to it.
-    pub(crate) fn generation(&self, number: u64) -> Result<Self, Error> {
+    pub(crate) fn generation(&self, number: u64) -> Result<Self, StoreError> {
         let kept: Vec<u64> = self
             .generations()?
             .iter()
             .map(|generation| generation.number)
             .collect();
         if !kept.contains(&number) {
-            return Err(Error {
+            return Err(StoreError {
                 cause: StoreCause::NoGeneration { kept },
                 object: format!("--generation {number}"),
                 source: None,
@@ -76,7 +76,7 @@ impl Store {
     }
 
     /// Whether `of` holds exactly these checkpoints and this node state, apart from times.
-    pub(super) fn is_whole_in(&self, of: &Self) -> Result<bool, Error> {
+    pub(super) fn is_whole_in(&self, of: &Self) -> Result<bool, StoreError> {
         let ids = self.ids()?;
         Ok(ids == of.ids()? && self.is_held_by(of, &ids))
     }
@@ -88,22 +88,20 @@ impl Store {
         of: &Self,
         ids: impl IntoIterator<Item = &'a PodId>,
     ) -> bool {
-        let same_node = || match (self.load_node(), of.load_node()) {
-            (Ok(None), _) => true,
-            (Ok(Some(mine)), Ok(Some(held))) => mine.is_equal_but_for_times(&held),
-            _ => same(&self.node_path(), &of.node_path()),
-        };
-        let same_checkpoint = |id: &PodId| {
+        let held = side_by_side::map(ids.into_iter().collect(), |id: &PodId| {
             let (here, there) = (self.checkpoint_path(id), of.checkpoint_path(id));
             same(&here, &there)
                 || matches!(
                     (load_checkpoint(&here), load_checkpoint(&there)),
                     (Ok(here), Ok(there)) if here.is_equal_but_for_times(&there)
                 )
-        };
-        let ids = ids.into_iter().collect();
-        let held = side_by_side::map(ids, same_checkpoint);
-        held.into_iter().all(|is_held| is_held) && same_node()
+        });
+        held.into_iter().all(|is_held| is_held)
+            && match (self.load_node(), of.load_node()) {
+                (Ok(None), _) => true,
+                (Ok(Some(mine)), Ok(Some(held))) => mine.is_equal_but_for_times(&held),
+                _ => same(&self.node_path(), &of.node_path()),
+            }
     }
 }
 
@@ -121,9 +119,9 @@ pub(super) fn same(one: &Path, other: &Path) -> bool {
 /// The contents of one generation.
 #[derive(Debug)]
 pub(crate) struct Contents {
-    pub node: Result<Option<NodeState>, Error>,
+    pub node: Result<Option<NodeState>, StoreError>,
     /// When each checkpoint was written, where it has a time, or why it cannot be read.
-    pub checkpoints: BTreeMap<PodId, Result<Option<String>, Error>>,
+    pub checkpoints: BTreeMap<PodId, Result<Option<String>, StoreError>>,
     store: Store,
 }
 
@@ -137,22 +135,26 @@ impl Contents {
     }
 
     /// Whether this equals the contents of `now`, apart from times.
-    pub(crate) fn is_whole_of(&self, now: &Store) -> Result<bool, Error> {
+    pub(crate) fn is_whole_of(&self, now: &Store) -> Result<bool, StoreError> {
         now.is_whole_in(&self.store)
     }
 }
 
 /// Reads generations one after the other, and each shared file once.
 #[derive(Debug, Default)]
-pub(crate) struct Survey {
+pub(crate) struct GenerationReader {
     /// By device and inode.
     written: BTreeMap<(u64, u64), Option<String>>,
 }
 
-impl Survey {
+impl GenerationReader {
     /// Reads a generation; `None` when it does not exist or was removed during the read. A damaged file does not stop
     /// the others.
-    pub(crate) fn read(&mut self, store: &Store, number: u64) -> Result<Option<Contents>, Error> {
+    pub(crate) fn read(
+        &mut self,
+        store: &Store,
+        number: u64,
+    ) -> Result<Option<Contents>, StoreError> {
         let contents = store
             .generation(number)
             .and_then(|store| self.contents(store));
@@ -162,7 +164,7 @@ impl Survey {
         }
     }
 
-    fn contents(&mut self, store: Store) -> Result<Contents, Error> {
+    fn contents(&mut self, store: Store) -> Result<Contents, StoreError> {
         let mut checkpoints = BTreeMap::new();
         for id in store.ids()? {
             let written = self.written(&store.checkpoint_path(&id));
@@ -175,8 +177,8 @@ impl Survey {
         })
     }
 
-    fn written(&mut self, path: &Path) -> Result<Option<String>, Error> {
-        let meta = fs::symlink_metadata(path).map_err(Error::io("cannot stat", path))?;
+    fn written(&mut self, path: &Path) -> Result<Option<String>, StoreError> {
+        let meta = fs::symlink_metadata(path).map_err(StoreError::io("cannot stat", path))?;
         let key = (meta.dev(), meta.ino());
         if let Some(written) = self.written.get(&key) {
             return Ok(written.clone());

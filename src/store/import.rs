@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Error, Guard, decode, file};
+use super::{Guard, StoreError, decode, file};
 use crate::model::text::escape;
 use crate::model::{Checkpoint, PodId};
 
@@ -12,7 +12,7 @@ use crate::model::{Checkpoint, PodId};
 pub(crate) struct Foreign {
     pub name: String,
     /// Its contents, or why it cannot be used.
-    pub content: Result<Content, Error>,
+    pub content: Result<Content, StoreError>,
 }
 
 /// The contents of a valid file.
@@ -26,10 +26,10 @@ pub(crate) struct Content {
 }
 
 /// Every file of a folder with checkpoints of `i40e_net_fix`, sorted by name.
-pub(crate) fn foreign(folder: &Path) -> Result<Vec<Foreign>, Error> {
+pub(crate) fn foreign(folder: &Path) -> Result<Vec<Foreign>, StoreError> {
     let mut paths: Vec<PathBuf> = Vec::new();
-    for entry in fs::read_dir(folder).map_err(Error::io("cannot read", folder))? {
-        paths.push(entry.map_err(Error::io("cannot read", folder))?.path());
+    for entry in fs::read_dir(folder).map_err(StoreError::io("cannot read", folder))? {
+        paths.push(entry.map_err(StoreError::io("cannot read", folder))?.path());
     }
     paths.sort();
     Ok(paths.iter().map(|path| read(path)).collect())
@@ -49,22 +49,22 @@ fn read(path: &Path) -> Foreign {
     }
 }
 
-fn content(path: &Path, name: &str) -> Result<Content, Error> {
+fn content(path: &Path, name: &str) -> Result<Content, StoreError> {
     let id = PodId::try_from(name.to_owned())
-        .map_err(|error| Error::corrupt(path, error.to_string()))?;
+        .map_err(|error| StoreError::corrupt(path, error.to_string()))?;
     let text = file::read(path)?
-        .ok_or_else(|| Error::corrupt(path, "it was removed while it was read"))?;
+        .ok_or_else(|| StoreError::corrupt(path, "it was removed while it was read"))?;
     let checkpoint = decode(path, &text)?;
     if checkpoint.netfix.is_some() {
         let reason = "it is a file of netfix: use its state directory with --state-dir";
-        return Err(Error::corrupt(path, reason));
+        return Err(StoreError::corrupt(path, reason));
     }
     let sandbox = &checkpoint.sandbox;
     if !sandbox.is_empty() && (!sandbox.starts_with(name) || name.len() < SHORT.min(sandbox.len()))
     {
         let sandbox = escape(sandbox);
         let reason = format!("its sandbox is {sandbox}, which does not match its name");
-        return Err(Error::corrupt(path, reason));
+        return Err(StoreError::corrupt(path, reason));
     }
     Ok(Content {
         id,
@@ -75,7 +75,7 @@ fn content(path: &Path, name: &str) -> Result<Content, Error> {
 
 impl Guard {
     /// Writes an imported checkpoint unchanged, under its own name.
-    pub(crate) fn adopt(&self, content: &Content) -> Result<(), Error> {
+    pub(crate) fn adopt(&self, content: &Content) -> Result<(), StoreError> {
         file::write(&self.store.checkpoint_path(&content.id), &content.text)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::{Error, file, load_checkpoint};
+use super::{StoreError, file, load_checkpoint};
 use crate::model::checkpoint::Large;
 use crate::model::pod::cni_result::CniResult;
 use crate::model::{Checkpoint, NetState, PodId, Problem};
@@ -21,11 +21,11 @@ pub(crate) struct Whole {
 impl Whole {
     /// The whole state, read when it is first needed.
     pub(crate) fn state(&self) -> Result<&NetState, &Problem> {
-        let read = || {
+        let state = self.state.get_or_init(|| {
             let checkpoint = load_checkpoint(&self.path).map_err(|error| error.problem())?;
             Ok(checkpoint.netfix.map(|own| own.state).unwrap_or_default())
-        };
-        self.state.get_or_init(read).as_ref()
+        });
+        state.as_ref()
     }
 
     /// Adds the rest of the state to a checkpoint that has a part of it.
@@ -49,7 +49,7 @@ pub(super) fn load(
     path: &Path,
     id: &PodId,
     known: &BTreeMap<PodId, Large>,
-) -> Result<Light, Error> {
+) -> Result<Light, StoreError> {
     if let Some(large) = known.get(id)
         && let Some((size, sha256)) = file::large(path)
         && sha256 == large.sha256
@@ -72,8 +72,10 @@ pub(super) fn load(
 /// The part of a checkpoint that concerns other pods, if its file is large.
 pub(super) fn part(path: &Path, checkpoint: &Checkpoint) -> Option<Large> {
     let (_, sha256) = file::large(path)?;
-    let checkpoint = checkpoint.part_for_others();
-    Some(Large { sha256, checkpoint })
+    Some(Large {
+        sha256,
+        checkpoint: checkpoint.part_for_others(),
+    })
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
-use super::{Error, Store, disk, file, light};
+use super::{Store, StoreError, disk, file, light};
 use crate::model::checkpoint::Large;
 use crate::model::problem::StoreCause;
 use crate::model::{Checkpoint, NodeState, PodId};
@@ -41,16 +41,16 @@ impl Drop for Guard {
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Takes the lock, or waits for it up to the limit. Polling needs no signal handler and no thread to end the wait.
-fn lock(store: &Store) -> Result<Flock<File>, Error> {
+fn lock(store: &Store) -> Result<Flock<File>, StoreError> {
     let path = store.folder.join("lock");
-    let mut file = open(&path).map_err(Error::write("cannot open", &path))?;
+    let mut file = open(&path).map_err(StoreError::write("cannot open", &path))?;
     let until = Instant::now() + store.patience;
     let mut notified = false;
     loop {
         file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(lock) => return Ok(lock),
             Err((file, Errno::EWOULDBLOCK)) => file,
-            Err((_, errno)) => return Err(Error::write("cannot lock", &path)(errno.into())),
+            Err((_, errno)) => return Err(StoreError::write("cannot lock", &path)(errno.into())),
         };
         let left = until.saturating_duration_since(Instant::now());
         let holder = || known_holder(&path).unwrap_or_else(|| "another process".to_owned());
@@ -66,18 +66,18 @@ fn lock(store: &Store) -> Result<Flock<File>, Error> {
 }
 
 /// The error where another process holds the lock.
-pub(super) fn held(store: &Store, holder: String) -> Error {
+pub(super) fn held(store: &Store, holder: String) -> StoreError {
     let path = store.folder.join("lock");
     let cause = StoreCause::Locked {
         path: path.display().to_string(),
         holder,
         waited: store.patience,
     };
-    Error::new(&path, cause)
+    StoreError::new(&path, cause)
 }
 
 impl Guard {
-    pub(super) fn take(store: Store, command: &str) -> Result<Self, Error> {
+    pub(super) fn take(store: Store, command: &str) -> Result<Self, StoreError> {
         let store = Store {
             generation: None,
             ..store
@@ -102,7 +102,7 @@ impl Guard {
     }
 
     /// Writes a pod's checkpoint.
-    pub(crate) fn save(&self, id: &PodId, checkpoint: &Checkpoint) -> Result<(), Error> {
+    pub(crate) fn save(&self, id: &PodId, checkpoint: &Checkpoint) -> Result<(), StoreError> {
         let path = self.store.checkpoint_path(id);
         file::save(&path, checkpoint, &["netfix", "checksum"])
     }
@@ -113,14 +113,14 @@ impl Guard {
     }
 
     /// Writes the node's state.
-    pub(crate) fn save_node(&self, node: &NodeState) -> Result<(), Error> {
+    pub(crate) fn save_node(&self, node: &NodeState) -> Result<(), StoreError> {
         file::save(&self.store.node_path(), node, &["checksum"])
     }
 
     /// Removes the checkpoint of a pod that is gone; call [`Guard::keep_before`] first.
-    pub(crate) fn remove(&self, id: &PodId) -> Result<(), Error> {
+    pub(crate) fn remove(&self, id: &PodId) -> Result<(), StoreError> {
         let path = self.store.checkpoint_path(id);
-        disk::remove(&path).map_err(Error::write("cannot remove", &path))?;
+        disk::remove(&path).map_err(StoreError::write("cannot remove", &path))?;
         file::sync_folder(&self.store.checkpoints())
     }
 }
@@ -221,10 +221,10 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Creates a folder for its owner only; an existing one must be a folder that others cannot write to.
-pub(super) fn make_folder(path: &Path) -> Result<(), Error> {
+pub(super) fn make_folder(path: &Path) -> Result<(), StoreError> {
     match disk::make_folder(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            return Err(Error::write("cannot make", path)(error));
+            return Err(StoreError::write("cannot make", path)(error));
         }
         _ => {}
     }
@@ -232,17 +232,17 @@ pub(super) fn make_folder(path: &Path) -> Result<(), Error> {
 }
 
 /// Refuses a folder into which others could have put files.
-pub(super) fn check_folder(path: &Path) -> Result<(), Error> {
-    let meta = fs::metadata(path).map_err(Error::io("cannot stat", path))?;
+pub(super) fn check_folder(path: &Path) -> Result<(), StoreError> {
+    let meta = fs::metadata(path).map_err(StoreError::io("cannot stat", path))?;
     if !meta.is_dir() {
-        return Err(Error::io("cannot use", path)(Errno::ENOTDIR.into()));
+        return Err(StoreError::io("cannot use", path)(Errno::ENOTDIR.into()));
     }
     if meta.mode() & 0o022 != 0 || meta.uid() != nix::unistd::geteuid().as_raw() {
         let open = io::Error::new(
             io::ErrorKind::PermissionDenied,
             "others own it or can write to it",
         );
-        return Err(Error::io("cannot use", path)(open));
+        return Err(StoreError::io("cannot use", path)(open));
     }
     Ok(())
 }

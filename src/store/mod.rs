@@ -24,12 +24,12 @@ use crate::model::problem::{StoreCause, StoreEffect};
 use crate::model::{Checkpoint, NodeState, PodId, Problem};
 use crate::side_by_side;
 
-pub(crate) use crate::store::retention::{Kept, Prune};
+pub(crate) use crate::store::retention::{NewestGeneration, Prune};
 pub(crate) use cni_cache::cni_cache;
 #[cfg(feature = "fuzzing")]
 pub(crate) use file::with_checksum;
 pub(crate) use file::{publish, replace};
-pub(crate) use generation::{Contents, Generation, Survey};
+pub(crate) use generation::{Contents, Generation, GenerationReader};
 pub(crate) use import::{Content, Foreign, foreign};
 pub(crate) use light::{Light, Whole};
 pub use lock::Guard;
@@ -38,14 +38,14 @@ use schema::{OfCheckpoint, Schema};
 /// Why something stored could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[error("{cause}")]
-pub struct Error {
+pub struct StoreError {
     cause: StoreCause,
     /// The file's name, or the option that requested it.
     object: String,
     source: Option<io::Error>,
 }
 
-impl Error {
+impl StoreError {
     fn new(path: &Path, cause: StoreCause) -> Self {
         let name = path.file_name().unwrap_or_default();
         Self {
@@ -155,7 +155,7 @@ pub struct Store {
 }
 
 /// One checkpoint file.
-pub(crate) type Loaded<T = Checkpoint> = (PodId, Result<T, Error>);
+pub(crate) type Loaded<T = Checkpoint> = (PodId, Result<T, StoreError>);
 
 impl Store {
     /// The state directory at `folder`, which need not exist yet.
@@ -169,7 +169,7 @@ impl Store {
         }
     }
 
-    /// The same, with a wait for a lock that another process holds. `notify` receives the holder's name before the wait.
+    /// Waits for a lock that another process holds. `notify` receives the holder's name before the wait.
     #[must_use]
     pub fn patient(self, patience: Duration, notify: fn(&str)) -> Self {
         Self {
@@ -186,9 +186,10 @@ impl Store {
 
     /// The folder that holds the checkpoints' folder and the node's state.
     fn files(&self) -> PathBuf {
-        let of_generation = |number: u64| self.generations_folder().join(number.to_string());
-        self.generation
-            .map_or_else(|| self.folder.clone(), of_generation)
+        match self.generation {
+            Some(number) => self.generations_folder().join(number.to_string()),
+            None => self.folder.clone(),
+        }
     }
 
     /// Its path.
@@ -202,7 +203,7 @@ impl Store {
     }
 
     /// Refuses where [`Store::lock`] would, without taking the lock.
-    pub(crate) fn refuse_if_locked(&self) -> Result<(), Error> {
+    pub(crate) fn refuse_if_locked(&self) -> Result<(), StoreError> {
         match self.holder().filter(|_| self.patience.is_zero()) {
             Some(holder) => Err(lock::held(self, holder)),
             None => Ok(()),
@@ -228,7 +229,7 @@ impl Store {
     }
 
     /// The ids of all checkpoints, sorted.
-    fn ids(&self) -> Result<Vec<PodId>, Error> {
+    fn ids(&self) -> Result<Vec<PodId>, StoreError> {
         let folder = self.checkpoints();
         // A generation always has this folder, unless another netfix is removing it.
         if folder.exists() || self.generation.is_some() {
@@ -246,15 +247,15 @@ impl Store {
     }
 
     /// Every checkpoint, sorted by id; a damaged one is an error in the list. A missing folder is empty.
-    pub(crate) fn load_all(&self) -> Result<Vec<Loaded>, Error> {
+    pub(crate) fn load_all(&self) -> Result<Vec<Loaded>, StoreError> {
         self.each(|path, _| load_checkpoint(path))
     }
 
-    /// The same, of `large` ones only what concerns other pods too.
+    /// Every checkpoint, but of `large` ones only what concerns other pods too.
     pub(crate) fn load_light(
         &self,
         large: &BTreeMap<PodId, Large>,
-    ) -> Result<Vec<Loaded<Light>>, Error> {
+    ) -> Result<Vec<Loaded<Light>>, StoreError> {
         self.each(|path, id| light::load(path, id, large))
     }
 
@@ -262,7 +263,7 @@ impl Store {
     fn each<T: Send>(
         &self,
         load: impl Fn(&Path, &PodId) -> T + Sync,
-    ) -> Result<Vec<(PodId, T)>, Error> {
+    ) -> Result<Vec<(PodId, T)>, StoreError> {
         let load = |id: PodId| {
             let loaded = load(&self.checkpoint_path(&id), &id);
             (id, loaded)
@@ -271,7 +272,7 @@ impl Store {
     }
 
     /// The node's state; `None` when the file is missing.
-    pub(crate) fn load_node(&self) -> Result<Option<NodeState>, Error> {
+    pub(crate) fn load_node(&self) -> Result<Option<NodeState>, StoreError> {
         let path = self.node_path();
         let loaded = load(&path, SCHEMA)?;
         loaded
@@ -283,13 +284,13 @@ impl Store {
     ///
     /// # Errors
     /// When another process holds the lock longer than the limit, or the folder cannot be created.
-    pub fn lock(&self, command: &str) -> Result<Guard, Error> {
+    pub fn lock(&self, command: &str) -> Result<Guard, StoreError> {
         Guard::take(self.clone(), command)
     }
 }
 
 /// The schema and the text of a file with schema and checksum at its top level; `None` when it does not exist.
-fn load(path: &Path, known: u32) -> Result<Option<(u32, String)>, Error> {
+fn load(path: &Path, known: u32) -> Result<Option<(u32, String)>, StoreError> {
     let Some(text) = file::read(path)? else {
         return Ok(None);
     };
@@ -299,9 +300,9 @@ fn load(path: &Path, known: u32) -> Result<Option<(u32, String)>, Error> {
     Ok(Some((schema, text)))
 }
 
-fn load_checkpoint(path: &Path) -> Result<Checkpoint, Error> {
+fn load_checkpoint(path: &Path) -> Result<Checkpoint, StoreError> {
     let Some(text) = file::read(path)? else {
-        return Err(Error::corrupt(
+        return Err(StoreError::corrupt(
             path,
             "the file was removed while it was read",
         ));
@@ -310,7 +311,7 @@ fn load_checkpoint(path: &Path) -> Result<Checkpoint, Error> {
 }
 
 /// Checks the schema and the checksum of a checkpoint.
-fn check(path: &Path, text: &str, schema: Option<u32>) -> Result<(), Error> {
+fn check(path: &Path, text: &str, schema: Option<u32>) -> Result<(), StoreError> {
     match schema {
         Some(schema) => {
             schema::check(path, schema, SCHEMA)?;
@@ -318,14 +319,14 @@ fn check(path: &Path, text: &str, schema: Option<u32>) -> Result<(), Error> {
         }
         // A netfix file with a damaged key must not pass for one of i40e_net_fix.
         None if file::has_checksum(text) => {
-            Err(Error::corrupt(path, "a checksum, but no `netfix` key"))
+            Err(StoreError::corrupt(path, "a checksum, but no `netfix` key"))
         }
         None => Ok(()),
     }
 }
 
 /// Decodes the text of a checkpoint.
-fn decode(path: &Path, text: &str) -> Result<Checkpoint, Error> {
+fn decode(path: &Path, text: &str) -> Result<Checkpoint, StoreError> {
     // A large one is parsed once, unless only its schema defines what a text is.
     let parsed = (!schema::is_ambiguous(text))
         .then(|| file::parse::<Checkpoint>(path, text).ok())
@@ -343,7 +344,7 @@ fn decode(path: &Path, text: &str) -> Result<Checkpoint, Error> {
         None => schema::parse(path, text, schema.unwrap_or(1))?,
     };
     if checkpoint.result.interfaces.is_empty() {
-        return Err(Error::corrupt(path, "it has no interface"));
+        return Err(StoreError::corrupt(path, "it has no interface"));
     }
     Ok(checkpoint)
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::model::PodId;
 use crate::store::generation::{ASIDE, Generation, same};
-use crate::store::{Error, Guard, Store, disk, file, lock};
+use crate::store::{Guard, Store, StoreError, disk, file, lock};
 
 /// A generation that is not complete yet.
 const UNFINISHED: &str = ".new";
@@ -20,7 +20,7 @@ const GONE: &str = ".gone";
 
 /// The generation that holds all present files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kept {
+pub(crate) enum NewestGeneration {
     /// A new one.
     Made(u64),
     /// The newest one: apart from times, nothing has changed since.
@@ -39,7 +39,7 @@ impl Guard {
     /// Makes sure that the newest generation holds the node's state and these checkpoints, before they are replaced or
     /// removed; creates a generation of all present files where it does not. Returns its number; `None` when the state
     /// folder is empty. Where that fails, the caller must not replace anything.
-    pub(crate) fn keep_before(&self, ids: &[PodId]) -> Result<Option<u64>, Error> {
+    pub(crate) fn keep_before(&self, ids: &[PodId]) -> Result<Option<u64>, StoreError> {
         if let Some(newest) = self.store.generations()?.last() {
             let held = self.store.generation(newest.number)?;
             if self.store.is_held_by(&held, ids) {
@@ -52,19 +52,19 @@ impl Guard {
     }
 
     /// Creates a generation of all present files, unless the newest one holds them and is not marked as put aside.
-    pub(crate) fn keep(&self) -> Result<Kept, Error> {
+    pub(crate) fn keep(&self) -> Result<NewestGeneration, StoreError> {
         let newest = self.store.generations()?.pop();
         if let Some(newest) = newest.filter(|newest| !newest.aside) {
             let held = self.store.generation(newest.number);
             let is_whole = held.and_then(|held| self.store.is_whole_in(&held));
             if is_whole.unwrap_or(false) {
-                return Ok(Kept::Already(newest.number));
+                return Ok(NewestGeneration::Already(newest.number));
             }
         }
-        self.make(false).map(Kept::Made)
+        self.make(false).map(NewestGeneration::Made)
     }
 
-    fn make(&self, aside: bool) -> Result<u64, Error> {
+    fn make(&self, aside: bool) -> Result<u64, StoreError> {
         let folder = self.store.generations_folder();
         if !folder.exists() {
             lock::make_folder(&folder)?;
@@ -80,7 +80,7 @@ impl Guard {
         let unfinished = folder.join(UNFINISHED);
         let made = build(&self.store, before.as_ref(), &unfinished, aside).and_then(|()| {
             let path = folder.join(number.to_string());
-            disk::rename(&unfinished, &path).map_err(Error::write("cannot make", &path))
+            disk::rename(&unfinished, &path).map_err(StoreError::write("cannot make", &path))
         });
         if made.is_err() {
             let _ = disk::remove_all(&unfinished);
@@ -97,7 +97,7 @@ impl Guard {
         keep: NonZeroUsize,
         spare: Option<u64>,
         which: Prune,
-    ) -> (Vec<u64>, Result<(), Error>) {
+    ) -> (Vec<u64>, Result<(), StoreError>) {
         let mut removed = Vec::new();
         let folder = self.store.generations_folder();
         let mut remove = || {
@@ -105,7 +105,7 @@ impl Guard {
             for number in dispensable(&self.store.generations()?, keep, spare, which) {
                 let path = folder.join(number.to_string());
                 let gone = folder.join(format!(".{number}{GONE}"));
-                disk::rename(&path, &gone).map_err(Error::write("cannot remove", &path))?;
+                disk::rename(&path, &gone).map_err(StoreError::write("cannot remove", &path))?;
                 removed.push(number);
             }
             sweep(&folder)
@@ -137,7 +137,7 @@ fn dispensable(
 }
 
 /// Removes generations that a killed netfix created or removed only in part.
-fn sweep(folder: &Path) -> Result<(), Error> {
+fn sweep(folder: &Path) -> Result<(), StoreError> {
     let leftovers: Vec<PathBuf> = file::names(folder)?
         .into_iter()
         .filter(|name| name == UNFINISHED || (name.starts_with('.') && name.ends_with(GONE)))
@@ -147,15 +147,20 @@ fn sweep(folder: &Path) -> Result<(), Error> {
         return Ok(());
     }
     for path in leftovers {
-        disk::remove_all(&path).map_err(Error::write("cannot remove", &path))?;
+        disk::remove_all(&path).map_err(StoreError::write("cannot remove", &path))?;
     }
     file::sync_folder(folder)
 }
 
 /// Puts all present files into a folder, as links to unchanged files of the generation `before`.
-fn build(store: &Store, before: Option<&Store>, into: &Path, aside: bool) -> Result<(), Error> {
+fn build(
+    store: &Store,
+    before: Option<&Store>,
+    into: &Path,
+    aside: bool,
+) -> Result<(), StoreError> {
     let checkpoints = into.join("checkpoints");
-    disk::make_folder(&checkpoints).map_err(Error::write("cannot make", into))?;
+    disk::make_folder(&checkpoints).map_err(StoreError::write("cannot make", into))?;
     let mut copies = Vec::new();
     for id in store.ids()? {
         let place = |folder: PathBuf| folder.join(id.as_str());
@@ -167,13 +172,13 @@ fn build(store: &Store, before: Option<&Store>, into: &Path, aside: bool) -> Res
     copies.extend(keep(&store.node_path(), None, &node)?.then_some(node));
     if aside {
         let mark = into.join(ASIDE);
-        file::create(&mark, b"", 0o600).map_err(Error::write("cannot write", &mark))?;
+        file::create(&mark, b"", 0o600).map_err(StoreError::write("cannot write", &mark))?;
     }
     // One sync after all writes lets the disk combine them.
     for path in copies {
         File::open(&path)
             .and_then(|file| disk::sync(&file))
-            .map_err(Error::write("cannot sync", &path))?;
+            .map_err(StoreError::write("cannot sync", &path))?;
     }
     file::sync_folder(&checkpoints)?;
     file::sync_folder(into)
@@ -181,11 +186,11 @@ fn build(store: &Store, before: Option<&Store>, into: &Path, aside: bool) -> Res
 
 /// Puts one file into a generation: as a link to the unchanged file of the generation before, or as a copy. A file that
 /// netfix cannot have written, or cannot read, is linked as it is. Returns whether it made a copy.
-fn keep(path: &Path, held: Option<&Path>, kept: &Path) -> Result<bool, Error> {
-    let refused = Error::write("cannot make", kept);
+fn keep(path: &Path, held: Option<&Path>, kept: &Path) -> Result<bool, StoreError> {
+    let refused = StoreError::write("cannot make", kept);
     let meta = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        meta => meta.map_err(Error::io("cannot stat", path))?,
+        meta => meta.map_err(StoreError::io("cannot stat", path))?,
     };
     // A folder cannot be linked, and no checkpoint can replace it.
     if meta.is_dir() {

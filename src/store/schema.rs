@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Error, file};
+use super::{StoreError, file};
 use crate::model::Bytes;
 use crate::model::checkpoint::SCHEMA;
 
@@ -23,12 +23,12 @@ pub(super) struct OfCheckpoint {
 }
 
 /// Refuses what a newer netfix wrote.
-pub(super) fn check(path: &Path, schema: u32, known: u32) -> Result<(), Error> {
+pub(super) fn check(path: &Path, schema: u32, known: u32) -> Result<(), StoreError> {
     if (1..=known).contains(&schema) {
         return Ok(());
     }
     let reason = format!("unknown schema {schema}: this netfix reads up to {known}");
-    Err(Error::corrupt(path, reason))
+    Err(StoreError::corrupt(path, reason))
 }
 
 /// The keys of texts that are bytes to the kernel.
@@ -38,7 +38,11 @@ const TEXTS: [&str; 15] = [
 ];
 
 /// Parses a checkpoint or the node's state. In schema 1 a backslash in a name is one; what has any becomes schema 2.
-pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str, schema: u32) -> Result<T, Error> {
+pub(super) fn parse<T: DeserializeOwned>(
+    path: &Path,
+    text: &str,
+    schema: u32,
+) -> Result<T, StoreError> {
     if schema > 1 || !is_ambiguous(text) {
         return file::parse(path, text);
     }
@@ -49,7 +53,7 @@ pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &str, schema: u32) -
             *schema = SCHEMA.into();
         }
     }
-    serde_json::from_value(content).map_err(|error| Error::corrupt(path, error.to_string()))
+    serde_json::from_value(content).map_err(|error| StoreError::corrupt(path, error.to_string()))
 }
 
 /// Whether it has a backslash in a text, whose meaning the schema decides.

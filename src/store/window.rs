@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::{Error, Guard, Store, disk, file, lock};
+use super::{Guard, Store, StoreError, disk, file, lock};
 use crate::model::text::escape;
 use crate::model::{Window, window};
 
@@ -35,13 +35,13 @@ impl Store {
     }
 
     /// The ids of all closed windows, the newest last.
-    pub(crate) fn windows(&self) -> Result<Vec<String>, Error> {
+    pub(crate) fn windows(&self) -> Result<Vec<String>, StoreError> {
         let mut ids: Vec<String> = self.ids_of_windows(RECORD)?;
         ids.sort();
         Ok(ids)
     }
 
-    fn ids_of_windows(&self, ending: &str) -> Result<Vec<String>, Error> {
+    fn ids_of_windows(&self, ending: &str) -> Result<Vec<String>, StoreError> {
         let folder = self.windows_folder();
         if folder.exists() {
             lock::check_folder(&self.folder)?;
@@ -56,7 +56,7 @@ impl Store {
     }
 
     /// An id for a new window: `wanted`, with a number appended if a window of the same second has it.
-    pub(crate) fn free_window_id(&self, wanted: &str) -> Result<String, Error> {
+    pub(crate) fn free_window_id(&self, wanted: &str) -> Result<String, StoreError> {
         let taken = self.windows()?;
         let numbered = (2..).map(|number: u32| format!("{wanted}-{number:02}"));
         let mut ids = std::iter::once(wanted.to_owned()).chain(numbered);
@@ -66,7 +66,7 @@ impl Store {
     }
 
     /// The record of a closed window; `None` when there is none of this id.
-    pub(crate) fn load_window(&self, id: &str) -> Result<Option<Window>, Error> {
+    pub(crate) fn load_window(&self, id: &str) -> Result<Option<Window>, StoreError> {
         if !is_id(id) || !self.windows_folder().exists() {
             return Ok(None);
         }
@@ -83,7 +83,7 @@ impl Store {
             "it is the record of window {}, which does not match its name",
             window.id
         );
-        Err(Error::corrupt(&path, reason))
+        Err(StoreError::corrupt(&path, reason))
     }
 
     /// Whether the file of an open window exists, readable or not.
@@ -94,7 +94,7 @@ impl Store {
 
     /// The window that is open; `None` when none is. Fails when the file exists but cannot be used: then nothing shows
     /// whether a window is open.
-    pub(crate) fn open_window(&self) -> Result<Option<Window>, Error> {
+    pub(crate) fn open_window(&self) -> Result<Option<Window>, StoreError> {
         if !self.has_window_file() {
             return Ok(None);
         }
@@ -107,11 +107,14 @@ impl Store {
         &self,
         window: &Window,
         lines: usize,
-    ) -> Result<Option<Vec<String>>, Error> {
+    ) -> Result<Option<Vec<String>>, StoreError> {
         let kept = self.window_log_path(&window.id);
-        let stated = window.log.as_deref().map(PathBuf::from);
         // A record may name only its own log.
-        let stated = stated.filter(|path| path.file_name() == kept.file_name() && *path != kept);
+        let stated = window
+            .log
+            .as_deref()
+            .map(PathBuf::from)
+            .filter(|path| path.file_name() == kept.file_name() && *path != kept);
         for path in std::iter::once(kept).chain(stated) {
             if let Some(text) = file::tail(&path)? {
                 let all: Vec<&str> = text.lines().collect();
@@ -128,19 +131,19 @@ impl Guard {
     ///
     /// # Errors
     /// When the file system refuses; the old file is unchanged.
-    pub fn save_window(&self, window: &Window) -> Result<(), Error> {
+    pub fn save_window(&self, window: &Window) -> Result<(), StoreError> {
         save(&self.store.window_path(), window)
     }
 
     /// Appends to the log beside a window's record; returns its path.
-    pub(crate) fn add_to_window_log(&self, id: &str, more: Vec<u8>) -> Result<PathBuf, Error> {
+    pub(crate) fn add_to_window_log(&self, id: &str, more: Vec<u8>) -> Result<PathBuf, StoreError> {
         let path = self.store.window_log_path(id);
         lock::make_folder(&self.store.windows_folder())?;
         let all = match file::open(&path, file::is_safe)? {
             Some((mut file, _)) => {
                 let mut all = Vec::new();
                 file.read_to_end(&mut all)
-                    .map_err(Error::io("cannot read", &path))?;
+                    .map_err(StoreError::io("cannot read", &path))?;
                 all.extend(more);
                 all
             }
@@ -156,7 +159,7 @@ impl Guard {
     ///
     /// # Errors
     /// When the file system refuses the second step: the window is still open.
-    pub fn close_window(&self, window: &Window) -> Result<Vec<Error>, Error> {
+    pub fn close_window(&self, window: &Window) -> Result<Vec<StoreError>, StoreError> {
         let (path, record) = (self.store.window_path(), self.store.record_path(&window.id));
         let folder = self.store.windows_folder();
         check_id(&path, window)?;
@@ -166,7 +169,7 @@ impl Guard {
             Err(error) if self.store.has_window_file() => failed.push(error),
             saved => saved?,
         }
-        disk::rename(&path, &record).map_err(Error::write("cannot move", &path))?;
+        disk::rename(&path, &record).map_err(StoreError::write("cannot move", &path))?;
         file::sync_folder(&folder)?;
         file::sync_folder(&self.store.folder)?;
         failed.extend(self.tidy_windows().err());
@@ -174,21 +177,20 @@ impl Guard {
     }
 
     /// Removes all but the newest records and their logs, and the temporary files of a killed netfix.
-    fn tidy_windows(&self) -> Result<(), Error> {
+    fn tidy_windows(&self) -> Result<(), StoreError> {
         let folder = self.store.windows_folder();
         let kept = self.store.windows()?;
         let oldest = kept.iter().rev().take(KEPT).next_back();
         let is_old = |id: &str| is_id(id) && oldest.is_some_and(|oldest| id < oldest.as_str());
-        let may_go = |name: &str| {
+        let mut gone = file::names(&folder)?;
+        gone.retain(|name| {
             let id = name.strip_suffix(RECORD).or_else(|| name.strip_suffix(LOG));
             id.is_some_and(is_old)
                 || (name.starts_with(UNFINISHED.0) && name.ends_with(UNFINISHED.1))
-        };
-        let mut gone = file::names(&folder)?;
-        gone.retain(|name| may_go(name));
+        });
         for name in &gone {
             let path = folder.join(name);
-            disk::remove(&path).map_err(Error::io("cannot remove", &path))?;
+            disk::remove(&path).map_err(StoreError::io("cannot remove", &path))?;
         }
         if gone.is_empty() {
             Ok(())
@@ -200,11 +202,11 @@ impl Guard {
 
 /// Whether a text can be a window's id, and so part of a file's name: `20261121T031500Z`.
 fn is_id(text: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    (1..=64).contains(&text.len()) && text.bytes().all(plain)
+    let mut bytes = text.bytes();
+    (1..=64).contains(&text.len()) && bytes.all(|one| one.is_ascii_alphanumeric() || one == b'-')
 }
 
-fn load(path: &Path) -> Result<Option<Window>, Error> {
+fn load(path: &Path) -> Result<Option<Window>, StoreError> {
     let Some((_, text)) = super::load(path, window::SCHEMA)? else {
         return Ok(None);
     };
@@ -213,17 +215,17 @@ fn load(path: &Path) -> Result<Option<Window>, Error> {
     Ok(Some(window))
 }
 
-fn save(path: &Path, window: &Window) -> Result<(), Error> {
+fn save(path: &Path, window: &Window) -> Result<(), StoreError> {
     check_id(path, window)?;
     file::save(path, window, &["checksum"])
 }
 
-fn check_id(path: &Path, window: &Window) -> Result<(), Error> {
+fn check_id(path: &Path, window: &Window) -> Result<(), StoreError> {
     if is_id(&window.id) {
         return Ok(());
     }
     let reason = format!("\"{}\" is no window id", escape(&window.id));
-    Err(Error::corrupt(path, reason))
+    Err(StoreError::corrupt(path, reason))
 }
 
 #[cfg(test)]

@@ -9,16 +9,15 @@ use serde::de::DeserializeOwned;
 use zbus::zvariant::{DynamicType, Type as Signature};
 use zbus::{OwnedObjectPath, OwnedVariant};
 
-use crate::dbus::{self, Object};
-use crate::model::text::duration;
+use crate::dbus::{BusError, RemoteObject, SystemBus};
+use crate::model::problem::SystemdCause;
 
-const SERVICE: &str = "org.freedesktop.systemd1";
-const UNIT: &str = "org.freedesktop.systemd1.Unit";
-const MANAGER: Object<'_> = Object {
-    service: SERVICE,
+const MANAGER: RemoteObject<'_> = RemoteObject {
+    service: "org.freedesktop.systemd1",
     path: "/org/freedesktop/systemd1",
     interface: "org.freedesktop.systemd1.Manager",
 };
+const UNIT: &str = "org.freedesktop.systemd1.Unit";
 
 /// How long systemd may take to answer one call.
 const CALL_LIMIT: Duration = Duration::from_secs(20);
@@ -26,44 +25,19 @@ const CALL_LIMIT: Duration = Duration::from_secs(20);
 const RECONNECT_LIMIT: Duration = Duration::from_secs(2);
 const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Why a call to systemd failed.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// There is no system bus, or no systemd on it.
-    #[error("systemd cannot be reached over D-Bus: {0}")]
-    Unreachable(String),
-    #[error("{what}: {why}")]
-    Refused { what: String, why: String },
-    /// systemd did not answer, or the job did not end, in time.
-    #[error("{what}: no answer from systemd within {}", duration(*.limit))]
-    TimedOut { what: String, limit: Duration },
-    /// The unit is not in the expected state.
-    #[error("{0}")]
-    State(String),
-}
-
-impl Error {
-    fn refused(what: &str, why: impl std::fmt::Display) -> Self {
-        Self::Refused {
-            what: what.to_owned(),
-            why: why.to_string(),
-        }
-    }
-}
-
-impl From<dbus::Error> for Error {
-    fn from(error: dbus::Error) -> Self {
+impl From<BusError> for SystemdCause {
+    fn from(error: BusError) -> Self {
         match error {
-            dbus::Error::Unreachable(why) => Self::Unreachable(why),
-            dbus::Error::Refused { what, why } => Self::Refused { what, why },
-            dbus::Error::TimedOut { what, limit } => Self::TimedOut { what, limit },
+            BusError::Unreachable(why) => Self::Unreachable { why },
+            BusError::Refused { call, why } => Self::Refused { call, why },
+            BusError::TimedOut { call, limit } => Self::TimedOut { call, limit },
         }
     }
 }
 
 /// A connection to systemd's manager.
 #[derive(Debug)]
-pub struct Bus(RefCell<dbus::Bus>);
+pub struct Bus(RefCell<SystemBus>);
 
 /// The state of a unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,18 +74,18 @@ impl UnitState {
 
 impl Bus {
     /// Connects to the system bus, and checks that systemd is on it.
-    pub fn connect() -> Result<Self, Error> {
+    pub fn connect() -> Result<Self, SystemdCause> {
         Ok(Self(RefCell::new(connect()?)))
     }
 
     /// Makes a call, and repeats it on a new connection if the old one broke: a driver's package may restart the bus.
     fn request<A>(
         &self,
-        request: impl Fn(&dbus::Bus) -> Result<A, dbus::Error>,
-    ) -> Result<A, Error> {
+        request: impl Fn(&SystemBus) -> Result<A, BusError>,
+    ) -> Result<A, SystemdCause> {
         let now = || request(&self.0.borrow());
         let answer = match now() {
-            Err(dbus::Error::Unreachable(_)) => {
+            Err(BusError::Unreachable(_)) => {
                 self.reconnect()?;
                 now()
             }
@@ -121,7 +95,7 @@ impl Bus {
     }
 
     /// Connects again. A restart of the bus takes a moment.
-    fn reconnect(&self) -> Result<(), Error> {
+    fn reconnect(&self) -> Result<(), SystemdCause> {
         let until = Instant::now() + RECONNECT_LIMIT;
         loop {
             match connect() {
@@ -136,7 +110,7 @@ impl Bus {
     }
 
     /// Calls a method of the manager.
-    pub(crate) fn call<B, A>(&self, method: &str, body: &B) -> Result<A, Error>
+    pub(super) fn call<B, A>(&self, method: &str, body: &B) -> Result<A, SystemdCause>
     where
         B: Serialize + DynamicType,
         A: DeserializeOwned + Signature,
@@ -145,7 +119,12 @@ impl Bus {
     }
 
     /// Starts a job, such as `StopUnit`, and waits for its end; returns systemd's result: `done`, `failed`, ….
-    pub(crate) fn job<B>(&self, method: &str, body: &B, limit: Duration) -> Result<String, Error>
+    pub(super) fn job<B>(
+        &self,
+        method: &str,
+        body: &B,
+        limit: Duration,
+    ) -> Result<String, SystemdCause>
     where
         B: Serialize + DynamicType,
     {
@@ -155,28 +134,30 @@ impl Bus {
         self.request(|bus| bus.call_until(MANAGER, (method, body), "JobRemoved", limit, end_of))
     }
 
-    /// The state of a unit; an unknown one is `not-found`.
-    pub fn unit(&self, name: &str) -> Result<UnitState, Error> {
-        let path: OwnedObjectPath = self.call("LoadUnit", &(name,))?;
-        let get = |property: &str| {
-            let value = self.value(&path, UNIT, property)?;
-            String::try_from(value).map_err(|error| Error::refused(property, error))
-        };
-        Ok(UnitState {
-            load: get("LoadState")?,
-            active: get("ActiveState")?,
-            sub: get("SubState")?,
-        })
+    /// A property of a unit, by the interface of units or that of its kind.
+    pub(super) fn property<A>(
+        &self,
+        unit: &str,
+        interface: &str,
+        name: &str,
+    ) -> Result<A, SystemdCause>
+    where
+        A: TryFrom<OwnedVariant, Error: ToString>,
+    {
+        let path: OwnedObjectPath = self.call("LoadUnit", &(unit,))?;
+        self.property_of(&path, interface, name)
     }
 
-    /// A property of a unit.
-    pub(crate) fn value(
+    fn property_of<A>(
         &self,
         path: &OwnedObjectPath,
         interface: &str,
         name: &str,
-    ) -> Result<OwnedVariant, Error> {
-        let object = Object {
+    ) -> Result<A, SystemdCause>
+    where
+        A: TryFrom<OwnedVariant, Error: ToString>,
+    {
+        let object = RemoteObject {
             path: path.as_str(),
             interface,
             ..MANAGER
@@ -184,37 +165,45 @@ impl Bus {
         self.request(|bus| bus.property(object, name))
     }
 
-    /// When the unit last became active, in milliseconds since the machine's boot; `None`: never.
-    pub fn active_since(&self, name: &str) -> Result<Option<u64>, Error> {
-        const SINCE: &str = "ActiveEnterTimestampMonotonic";
+    /// The state of a unit; an unknown one is `not-found`.
+    pub fn unit(&self, name: &str) -> Result<UnitState, SystemdCause> {
         let path: OwnedObjectPath = self.call("LoadUnit", &(name,))?;
-        let value = self.value(&path, UNIT, SINCE)?;
-        let microseconds = u64::try_from(value).map_err(|error| Error::refused(SINCE, error))?;
+        let get = |property| self.property_of(&path, UNIT, property);
+        Ok(UnitState {
+            load: get("LoadState")?,
+            active: get("ActiveState")?,
+            sub: get("SubState")?,
+        })
+    }
+
+    /// When the unit last became active, in milliseconds since the machine's boot; `None`: never.
+    pub fn active_since(&self, name: &str) -> Result<Option<u64>, SystemdCause> {
+        let microseconds: u64 = self.property(name, UNIT, "ActiveEnterTimestampMonotonic")?;
         Ok(Some(microseconds / 1000).filter(|since| *since > 0))
     }
 
     /// The names of all loaded units that match a glob.
-    pub(crate) fn names(&self, glob: &str) -> Result<Vec<String>, Error> {
-        let rows = self.units(glob)?;
-        Ok(rows.into_iter().map(|row| row.0).collect())
+    pub(super) fn names(&self, glob: &str) -> Result<Vec<String>, SystemdCause> {
+        let units = self.units(glob)?;
+        Ok(units.into_iter().map(|unit| unit.0).collect())
     }
 
     /// Whether a unit that matches a glob is being started or stopped, or waits for that.
-    pub(crate) fn is_busy(&self, glob: &str) -> Result<bool, Error> {
+    pub(crate) fn is_busy(&self, glob: &str) -> Result<bool, SystemdCause> {
         const BUSY: [&str; 3] = ["activating", "deactivating", "reloading"];
-        let rows = self.units(glob)?;
-        let is_busy = |row: &Unit| row.7 != 0 || BUSY.contains(&row.3.as_str());
-        Ok(rows.iter().any(is_busy))
+        let units = self.units(glob)?;
+        let mut units = units.iter();
+        Ok(units.any(|unit| unit.7 != 0 || BUSY.contains(&unit.3.as_str())))
     }
 
-    fn units(&self, glob: &str) -> Result<Vec<Unit>, Error> {
+    fn units(&self, glob: &str) -> Result<Vec<ListedUnit>, SystemdCause> {
         self.call("ListUnitsByPatterns", &(Vec::<&str>::new(), vec![glob]))
     }
 }
 
 /// A row of `ListUnits`: name, description, load state, active state, sub state, followed unit, path, job (0: none), its kind
 /// and path.
-type Unit = (
+type ListedUnit = (
     String,
     String,
     String,
@@ -228,8 +217,8 @@ type Unit = (
 );
 
 /// Connects, and subscribes: systemd sends signals to subscribers only.
-fn connect() -> Result<dbus::Bus, dbus::Error> {
-    let bus = dbus::Bus::connect(CALL_LIMIT)?;
+fn connect() -> Result<SystemBus, BusError> {
+    let bus = SystemBus::connect(CALL_LIMIT)?;
     bus.call::<_, ()>(MANAGER, "Subscribe", &())?;
     Ok(bus)
 }

@@ -1,6 +1,7 @@
 //! Finds kubelet's unit.
 
-use crate::systemd::bus::{Bus, Error, UnitState};
+use crate::model::problem::SystemdCause;
+use crate::systemd::bus::{Bus, UnitState};
 
 /// The units that run kubelet: plain, k3s, RKE2, `MicroK8s`, k0s.
 const UNITS: [&str; 8] = [
@@ -16,7 +17,7 @@ const UNITS: [&str; 8] = [
 
 /// kubelet's unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum KubeletUnit {
     /// Running; can be paused.
     Running(String),
     /// Not running; left unchanged.
@@ -29,7 +30,7 @@ pub enum Found {
 
 /// Finds kubelet's unit; `named` is the user's choice. Fails when the named unit does not exist, when several run, and
 /// when the running one is masked: netfix could stop it, and nothing could start it again.
-pub fn find(bus: &Bus, named: Option<&str>) -> Result<Found, Error> {
+pub fn find(bus: &Bus, named: Option<&str>) -> Result<KubeletUnit, SystemdCause> {
     let mut all = Vec::new();
     for name in named.map_or_else(
         || UNITS.map(str::to_owned).to_vec(),
@@ -39,37 +40,30 @@ pub fn find(bus: &Bus, named: Option<&str>) -> Result<Found, Error> {
         if state.exists() {
             all.push((name, state));
         } else if named.is_some() {
-            return Err(Error::State(format!("unit {name} does not exist")));
+            return Err(SystemdCause::NoSuchUnit { unit: name });
         }
     }
     choose(all)
 }
 
-fn choose(all: Vec<(String, UnitState)>) -> Result<Found, Error> {
+fn choose(all: Vec<(String, UnitState)>) -> Result<KubeletUnit, SystemdCause> {
     let (mut running, idle): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|(_, state)| !state.is_stopped());
     if running.len() > 1 {
-        let names: Vec<String> = running.into_iter().map(|(name, _)| name).collect();
-        let message = format!(
-            "{} are running: choose one with --unit",
-            names.join(" and ")
-        );
-        return Err(Error::State(message));
+        let units = running.into_iter().map(|(name, _)| name).collect();
+        return Err(SystemdCause::SeveralRun { units });
     }
     if let Some((name, state)) = running.pop() {
         if state.is_masked() {
-            let message = format!(
-                "{name} is running but masked: once stopped, it could not be started. Run `systemctl unmask {name}` first"
-            );
-            return Err(Error::State(message));
+            return Err(SystemdCause::RunsMasked { unit: name });
         }
-        return Ok(Found::Running(name));
+        return Ok(KubeletUnit::Running(name));
     }
     let masked = idle.iter().find(|(_, state)| state.is_masked());
     Ok(match (masked, idle.first()) {
-        (Some((name, _)), _) => Found::Masked(name.clone()),
-        (None, Some((name, _))) => Found::Stopped(name.clone()),
-        (None, None) => Found::Nothing,
+        (Some((name, _)), _) => KubeletUnit::Masked(name.clone()),
+        (None, Some((name, _))) => KubeletUnit::Stopped(name.clone()),
+        (None, None) => KubeletUnit::Nothing,
     })
 }
 
@@ -109,7 +103,7 @@ mod tests {
         ];
         assert_eq!(
             choose(all).unwrap(),
-            Found::Running("k3s.service".to_owned())
+            KubeletUnit::Running("k3s.service".to_owned())
         );
     }
 
@@ -118,22 +112,22 @@ mod tests {
         let all = vec![unit("kubelet.service", "loaded", "activating")];
         assert_eq!(
             choose(all).unwrap(),
-            Found::Running("kubelet.service".to_owned())
+            KubeletUnit::Running("kubelet.service".to_owned())
         );
     }
 
     #[test]
     fn a_unit_that_is_not_running_is_reported_as_such() {
-        assert_eq!(choose(Vec::new()).unwrap(), Found::Nothing);
+        assert_eq!(choose(Vec::new()).unwrap(), KubeletUnit::Nothing);
         let failed = vec![unit("k3s.service", "loaded", "failed")];
         assert_eq!(
             choose(failed).unwrap(),
-            Found::Stopped("k3s.service".to_owned())
+            KubeletUnit::Stopped("k3s.service".to_owned())
         );
         let masked = vec![unit("kubelet.service", "masked", "inactive")];
         assert_eq!(
             choose(masked).unwrap(),
-            Found::Masked("kubelet.service".to_owned())
+            KubeletUnit::Masked("kubelet.service".to_owned())
         );
     }
 
@@ -143,9 +137,12 @@ mod tests {
             unit("kubelet.service", "loaded", "active"),
             unit("k3s.service", "loaded", "active"),
         ];
-        assert!(choose(two).unwrap_err().to_string().contains("--unit"));
+        let units = ["kubelet.service", "k3s.service"].map(str::to_owned);
+        let units = units.to_vec();
+        assert_eq!(choose(two), Err(SystemdCause::SeveralRun { units }));
         let masked = vec![unit("kubelet.service", "masked", "active")];
-        assert!(choose(masked).unwrap_err().to_string().contains("unmask"));
+        let unit = "kubelet.service".to_owned();
+        assert_eq!(choose(masked), Err(SystemdCause::RunsMasked { unit }));
     }
 
     #[test]

@@ -8,7 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::fault;
-use crate::systemd::bus::{Bus, Error, UnitState};
+use crate::model::problem::SystemdCause;
+use crate::systemd::bus::{Bus, UnitState};
 
 /// How long systemd may take to stop a unit: `TimeoutStopSec=` is 90 s by default, and then it kills.
 const STOP_LIMIT: Duration = Duration::from_secs(180);
@@ -29,7 +30,7 @@ type Links = Vec<(String, String, String)>;
 
 /// Stops the unit and masks it until the next boot; returns when systemd reports both. Fails when something keeps
 /// starting the unit; the unit is then stopped, and not masked.
-pub fn pause(bus: &Bus, unit: &str) -> Result<(), Error> {
+pub fn pause(bus: &Bus, unit: &str) -> Result<(), SystemdCause> {
     let mut last = String::new();
     for _ in 0..ATTEMPTS {
         // `failed` is stopped too: k3s exits with an error.
@@ -52,74 +53,71 @@ pub fn pause(bus: &Bus, unit: &str) -> Result<(), Error> {
             }
         }
     }
-    Err(Error::State(format!(
-        "{unit} does not stay stopped: something starts it again (it is {last})"
-    )))
+    Err(SystemdCause::StartsAgain {
+        unit: unit.to_owned(),
+        sub: last,
+    })
 }
 
 /// Whether the unit is still stopped and masked.
-pub fn is_held(bus: &Bus, unit: &str) -> Result<bool, Error> {
+pub fn is_held(bus: &Bus, unit: &str) -> Result<bool, SystemdCause> {
     Ok(bus.unit(unit)?.is_held())
 }
 
 /// Unmasks the unit and starts it; returns when it is running. A running unit is left unchanged.
-pub fn resume(bus: &Bus, unit: &str) -> Result<(), Error> {
-    let mut last = None;
-    for attempt in 0..ATTEMPTS {
-        if attempt > 0 {
-            thread::sleep(PAUSE);
+pub fn resume(bus: &Bus, unit: &str) -> Result<(), SystemdCause> {
+    let mut result = start(bus, unit);
+    for _ in 1..ATTEMPTS {
+        if result.is_ok() {
+            break;
         }
-        match start(bus, unit) {
-            Ok(()) => return Ok(()),
-            Err(error) => last = Some(error),
-        }
+        thread::sleep(PAUSE);
+        result = start(bus, unit);
     }
-    Err(last.unwrap_or_else(|| Error::State(format!("{unit} did not start"))))
+    result
 }
 
-fn start(bus: &Bus, unit: &str) -> Result<(), Error> {
+fn start(bus: &Bus, unit: &str) -> Result<(), SystemdCause> {
     unmask(bus, unit)?;
     let is_up = |state: &UnitState| matches!(state.active.as_str(), "active" | "reloading");
     if is_up(&bus.unit(unit)?) {
         return Ok(());
     }
-    let result = bus.job("StartUnit", &(unit, "replace"), START_LIMIT);
+    let job = bus.job("StartUnit", &(unit, "replace"), START_LIMIT);
     let state = bus.unit(unit)?;
     // Its own `Restart=` is starting it again, as before the pause.
     if is_up(&state) || state.active == "activating" {
         return Ok(());
     }
-    let word = match result {
-        Ok(word) => word,
-        Err(error) => error.to_string(),
-    };
-    Err(Error::State(format!(
-        "{unit} does not start ({word}): it is {} ({})",
-        state.active, state.sub
-    )))
+    Err(SystemdCause::NotStarted {
+        unit: unit.to_owned(),
+        job: job.map_err(Box::new),
+        active: state.active,
+        sub: state.sub,
+    })
 }
 
 /// Masks a stopped unit, wherever its unit file is.
-fn mask(bus: &Bus, unit: &str) -> Result<UnitState, Error> {
+fn mask(bus: &Bus, unit: &str) -> Result<UnitState, SystemdCause> {
     // systemd refuses this for a unit file in /run/systemd/system.
-    let masked: Result<Links, Error> = bus.call("MaskUnitFiles", &(vec![unit], true, false));
-    bus.call::<_, ()>("Reload", &())?;
+    let masked: Result<Links, _> = bus.call("MaskUnitFiles", &(vec![unit], true, false));
+    reload(bus)?;
     let state = bus.unit(unit)?;
     if state.is_masked() {
         return Ok(state);
     }
-    let stronger = link(unit).map_err(|error| {
-        let other = masked
-            .err()
-            .map(|error| format!("; {error}"))
-            .unwrap_or_default();
-        Error::State(format!(
-            "{unit} cannot be masked: {CONTROL}: {error}{other}"
-        ))
-    });
-    stronger?;
-    bus.call::<_, ()>("Reload", &())?;
+    link(unit).map_err(|error| SystemdCause::NotMasked {
+        unit: unit.to_owned(),
+        folder: CONTROL,
+        error: error.to_string(),
+        refused: masked.err().map(Box::new),
+    })?;
+    reload(bus)?;
     bus.unit(unit)
+}
+
+fn reload(bus: &Bus) -> Result<(), SystemdCause> {
+    bus.call("Reload", &())
 }
 
 fn link(unit: &str) -> io::Result<()> {
@@ -132,14 +130,16 @@ fn control_link(unit: &str) -> PathBuf {
     Path::new(CONTROL).join(unit)
 }
 
-fn unmask(bus: &Bus, unit: &str) -> Result<(), Error> {
+fn unmask(bus: &Bus, unit: &str) -> Result<(), SystemdCause> {
     let link = control_link(unit);
     if fs::read_link(&link).is_ok_and(|target| target == Path::new(NOWHERE)) {
-        let failed = |error| Error::State(format!("{}: {error}", link.display()));
         fault::point("unmask")
             .and_then(|()| fs::remove_file(&link))
-            .map_err(failed)?;
+            .map_err(|error| SystemdCause::NotUnmasked {
+                link: link.display().to_string(),
+                error: error.to_string(),
+            })?;
     }
     let _: Links = bus.call("UnmaskUnitFiles", &(vec![unit], true))?;
-    bus.call("Reload", &())
+    reload(bus)
 }

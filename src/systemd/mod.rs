@@ -9,8 +9,8 @@ mod mask;
 mod timer;
 mod transient_unit;
 
-pub use crate::systemd::bus::{Bus, Error, UnitState};
-pub use crate::systemd::kubelet_unit::{Found, find};
+pub use crate::systemd::bus::{Bus, UnitState};
+pub use crate::systemd::kubelet_unit::{KubeletUnit, find};
 pub use crate::systemd::mask::{is_held, pause, resume};
 pub use crate::systemd::timer::{arm, disarm, is_deadline_at_work, is_pending, timer_name};
-pub use crate::systemd::transient_unit::{Detached, Ended, UPGRADE_UNIT, detach, is_at_home};
+pub use crate::systemd::transient_unit::{Detached, UPGRADE_UNIT, UnitEnd, detach, is_at_home};

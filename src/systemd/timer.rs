@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use zbus::Variant;
 
-use crate::systemd::bus::{Bus, Error};
+use crate::model::problem::SystemdCause;
+use crate::systemd::bus::Bus;
 
 /// The prefix of all deadlines; the pid of the netfix that armed it follows.
 const TIMER_PREFIX: &str = "netfix-deadline-";
@@ -13,10 +14,10 @@ const TIMER_PREFIX: &str = "netfix-deadline-";
 /// How long systemd may take to start or stop a timer.
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 
-/// A property of a transient unit (systemd.unit(5)), as D-Bus carries it.
-pub(crate) type Properties<'a> = Vec<(&'a str, Variant<'a>)>;
+/// A property of a transient unit (systemd.unit(5)).
+pub(super) type Properties<'a> = Vec<(&'a str, Variant<'a>)>;
 /// `ExecStart=`: path, arguments, whether to ignore a failure.
-pub(crate) type Exec<'a> = (&'a str, Vec<&'a str>, bool);
+pub(super) type Exec<'a> = (&'a str, Vec<&'a str>, bool);
 
 /// The name of this process's timer.
 pub fn timer_name() -> String {
@@ -27,16 +28,15 @@ pub fn timer_name() -> String {
 const NETFIX_LIMIT: &str = "60s";
 
 /// Arms the timer of that name, on the monotonic clock, and disarms every other deadline, also one at work: it would start the
-/// unit in the midst of what the caller does. At the deadline netfix runs with
-/// `words` first, for a limited time, and the unit starts whatever comes of that. Fails where systemctl(1), rm(1) or
-/// timeout(1) is missing.
+/// unit while the caller works. At the deadline netfix runs with `words` first, for a limited time; then the unit starts,
+/// even if that failed. Fails where systemctl(1), rm(1) or timeout(1) is missing.
 pub fn arm(
     bus: &Bus,
     timer: &str,
     unit: &str,
     after: Duration,
     words: &[String],
-) -> Result<(), Error> {
+) -> Result<(), SystemdCause> {
     let (systemctl, remove) = (program("systemctl")?, program("rm")?);
     let (timeout, netfix) = (program("timeout")?, own_program()?);
     let control = format!("/run/systemd/system.control/{unit}");
@@ -73,37 +73,34 @@ pub fn arm(
         ("CollectMode", "inactive-or-failed".into()),
     ];
     let service = format!("{}.service", timer.trim_end_matches(".timer"));
-    let others: Vec<(&str, Properties<'_>)> = vec![(&service, of_service)];
-    let result = bus.job(
-        "StartTransientUnit",
-        &(timer, "replace", of_timer, others),
-        STOP_LIMIT,
-    );
-    let state = bus.unit(timer)?;
-    if state.active != "active" {
-        let why = result.unwrap_or_else(|error| error.to_string());
-        return Err(Error::State(format!("{timer} is not armed: {why}")));
+    let body = (timer, "replace", of_timer, vec![(&*service, of_service)]);
+    let job = bus.job("StartTransientUnit", &body, STOP_LIMIT);
+    if bus.unit(timer)?.active != "active" {
+        return Err(SystemdCause::NotArmed {
+            timer: timer.to_owned(),
+            job: job.map_err(Box::new),
+        });
     }
     end(bus, |name| name != timer && name != service)
 }
 
 /// Whether the timer of that name has yet to elapse. After that it guards nothing: a unit that is stopped later stays
 /// stopped.
-pub fn is_pending(bus: &Bus, timer: &str) -> Result<bool, Error> {
+pub fn is_pending(bus: &Bus, timer: &str) -> Result<bool, SystemdCause> {
     Ok(bus.unit(timer)?.sub == "waiting")
 }
 
 /// Whether a deadline has come, and what it runs has not ended.
-pub fn is_deadline_at_work(bus: &Bus) -> Result<bool, Error> {
+pub fn is_deadline_at_work(bus: &Bus) -> Result<bool, SystemdCause> {
     bus.is_busy(&format!("{TIMER_PREFIX}*.service"))
 }
 
 /// Disarms every deadline, also one that has come and is at work.
-pub fn disarm(bus: &Bus) -> Result<(), Error> {
+pub fn disarm(bus: &Bus) -> Result<(), SystemdCause> {
     end(bus, |_| true)
 }
 
-fn end(bus: &Bus, which: impl Fn(&str) -> bool) -> Result<(), Error> {
+fn end(bus: &Bus, which: impl Fn(&str) -> bool) -> Result<(), SystemdCause> {
     // Timers first: they start the services.
     for kind in ["timer", "service"] {
         for name in bus.names(&format!("{TIMER_PREFIX}*.{kind}"))? {
@@ -120,9 +117,10 @@ fn end(bus: &Bus, which: impl Fn(&str) -> bool) -> Result<(), Error> {
 }
 
 /// This program's path.
-pub(super) fn own_program() -> Result<String, Error> {
-    let program = std::env::current_exe();
-    let program = program.map_err(|error| Error::State(format!("netfix's own path: {error}")))?;
+pub(super) fn own_program() -> Result<String, SystemdCause> {
+    let program = std::env::current_exe().map_err(|error| SystemdCause::NoOwnPath {
+        error: error.to_string(),
+    })?;
     Ok(installed(&program.display().to_string(), |path| {
         path.exists()
     }))
@@ -145,12 +143,12 @@ pub(super) fn escaped(word: &str) -> String {
 }
 
 /// A program's path, which systemd needs.
-fn program(name: &str) -> Result<String, Error> {
+fn program(name: &'static str) -> Result<String, SystemdCause> {
     let places = ["/usr/bin", "/bin", "/run/current-system/sw/bin"];
     let mut paths = places.iter().map(|folder| format!("{folder}/{name}"));
     paths
         .find(|path| Path::new(path).exists())
-        .ok_or_else(|| Error::State(format!("cannot arm the deadline: {name} is missing")))
+        .ok_or(SystemdCause::ProgramMissing { name })
 }
 
 #[cfg(test)]

@@ -1,13 +1,11 @@
 //! Runs netfix as a transient unit, independent of the user's terminal.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use zbus::{OwnedObjectPath, OwnedVariant};
-
-use crate::systemd::bus::{Bus, Error};
+use crate::model::problem::SystemdCause;
+use crate::systemd::bus::Bus;
 use crate::systemd::timer::{Exec, Properties, escaped, own_program};
 
 /// The unit of an upgrade. While processes of an earlier COMMAND keep this unit, the next one is
@@ -31,7 +29,7 @@ pub struct Detached {
 
 /// How a netfix that runs as a unit ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum UnitEnd {
     /// It ended with this exit code.
     Code(u8),
     Signal(u8),
@@ -39,7 +37,7 @@ pub enum Ended {
     Forgotten,
 }
 
-impl Ended {
+impl UnitEnd {
     /// From `ExecMainCode` and `ExecMainStatus`, read in the other order: a unit that systemd has forgotten has 0 in both.
     fn of(code: i32, status: i32) -> Self {
         let status = u8::try_from(status).unwrap_or(u8::MAX);
@@ -58,11 +56,12 @@ pub fn detach(
     words: &[String],
     environment: &[String],
     output: (&Path, &Path),
-) -> Result<Detached, Error> {
-    let failed = |error: io::Error| Error::State(format!("cannot start netfix as a unit: {error}"));
+) -> Result<Detached, SystemdCause> {
     let program = own_program()?;
     let folder = std::env::current_dir()
-        .map_err(failed)?
+        .map_err(|error| SystemdCause::NotPrepared {
+            error: error.to_string(),
+        })?
         .display()
         .to_string();
     let words: Vec<String> = words.iter().map(|word| escaped(word)).collect();
@@ -93,17 +92,17 @@ pub fn detach(
     let others: Vec<(&str, Properties<'_>)> = Vec::new();
     let unit = free_name(&bus)?;
     let body = (unit.as_str(), "fail", properties, others);
-    match bus.job("StartTransientUnit", &body, START_LIMIT)?.as_str() {
-        "done" => {
-            let pid = number(&bus, &unit, "ExecMainPID").unwrap_or_default();
-            Ok(Detached { bus, unit, pid })
-        }
-        word => Err(Error::State(format!("{unit} does not start: {word}"))),
+    let result = bus.job("StartTransientUnit", &body, START_LIMIT)?;
+    if result != "done" {
+        return Err(SystemdCause::NotLaunched { unit, result });
     }
+    let pid = bus.property(&unit, SERVICE, "ExecMainPID");
+    let pid = pid.unwrap_or_default();
+    Ok(Detached { bus, unit, pid })
 }
 
 /// The name for the unit. While a unit runs under the usual name, systemd refuses a second one.
-fn free_name(bus: &Bus) -> Result<String, Error> {
+fn free_name(bus: &Bus) -> Result<String, SystemdCause> {
     let state = bus.unit(UPGRADE_UNIT)?;
     if state.exists() && state.is_stopped() {
         return Ok(format!("netfix-upgrade-{}.service", std::process::id()));
@@ -113,31 +112,24 @@ fn free_name(bus: &Bus) -> Result<String, Error> {
 
 impl Detached {
     /// How it ended; `None` while it runs.
-    pub fn ended(&self) -> Result<Option<Ended>, Error> {
+    pub fn ended(&self) -> Result<Option<UnitEnd>, SystemdCause> {
         let state = self.bus.unit(&self.unit)?;
         if !state.is_stopped() {
             return Ok(None);
         }
         if !state.exists() {
-            return Ok(Some(Ended::Forgotten));
+            return Ok(Some(UnitEnd::Forgotten));
         }
-        let status = number(&self.bus, &self.unit, "ExecMainStatus")?;
-        let code = number(&self.bus, &self.unit, "ExecMainCode")?;
-        Ok(Some(Ended::of(code, status)))
+        let status = self.bus.property(&self.unit, SERVICE, "ExecMainStatus")?;
+        let code = self.bus.property(&self.unit, SERVICE, "ExecMainCode")?;
+        Ok(Some(UnitEnd::of(code, status)))
     }
 
     /// Sends a signal to its main process.
-    pub fn signal(&self, signal: i32) -> Result<(), Error> {
+    pub fn signal(&self, signal: i32) -> Result<(), SystemdCause> {
         self.bus
             .call("KillUnit", &(self.unit.as_str(), "main", signal))
     }
-}
-
-/// A numeric property of the unit.
-fn number<T: TryFrom<OwnedVariant>>(bus: &Bus, unit: &str, name: &str) -> Result<T, Error> {
-    let path: OwnedObjectPath = bus.call("LoadUnit", &(unit,))?;
-    T::try_from(bus.value(&path, SERVICE, name)?)
-        .map_err(|_| Error::State(format!("{name} is no number")))
 }
 
 /// Whether systemd's units would run in this process's network namespace and see its files.
@@ -156,8 +148,8 @@ mod tests {
 
     #[test]
     fn a_unit_that_systemd_has_forgotten_was_not_killed() {
-        assert_eq!(Ended::of(1, 7), Ended::Code(7));
-        assert_eq!(Ended::of(2, 9), Ended::Signal(9));
-        assert_eq!(Ended::of(0, 0), Ended::Forgotten);
+        assert_eq!(UnitEnd::of(1, 7), UnitEnd::Code(7));
+        assert_eq!(UnitEnd::of(2, 9), UnitEnd::Signal(9));
+        assert_eq!(UnitEnd::of(0, 0), UnitEnd::Forgotten);
     }
 }

@@ -9,7 +9,7 @@ use crate::model::window::{PhaseName, Run, command_line};
 use crate::model::{Problem, Severity, Window};
 use crate::refusal::Refusal;
 use crate::restore::settle::{LossWatch, Settle};
-use crate::restore::{RestoreState, Restored};
+use crate::restore::{Permit, RestoreState, Restored};
 use crate::systemd::Bus;
 use crate::upgrade::Request;
 use crate::upgrade::command;
@@ -176,8 +176,9 @@ impl Driver<'_> {
     }
 
     fn restored_once(&mut self, baseline: &Baseline, wait: Duration) -> Restored {
-        let mut restored =
-            network::restore(baseline, self.request, wait, &self.signals, self.context);
+        let permit = Permit::of_window(self.session.guard.as_ref());
+        let (signals, context) = (&self.signals, &mut *self.context);
+        let mut restored = network::restore(baseline, self.request, wait, permit, signals, context);
         self.left_out.leave(&mut restored);
         restored
     }

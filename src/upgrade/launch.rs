@@ -13,7 +13,7 @@ use crate::model::problem::DetachedCause;
 use crate::model::{Bytes, Problem, Window};
 use crate::refusal::Refusal;
 use crate::store::Store;
-use crate::systemd::{self, Bus, Detached, Ended};
+use crate::systemd::{self, Bus, Detached, UnitEnd};
 use crate::window::clock;
 use crate::window::log_file;
 use crate::window::session::is_owner_alive;
@@ -64,10 +64,8 @@ pub(crate) fn run(bus: Bus, store: &Store, detach: bool) -> Result<Launched, Ref
         let _ = fs::remove_file(path);
     }
     let _ = fs::remove_dir(FOLDER);
-    let unit = started.map_err(|error| {
-        let error = error.to_string();
-        DetachedCause::NotDetached { error }.error(systemd::UPGRADE_UNIT)
-    })?;
+    let unit = started
+        .map_err(|cause| DetachedCause::NotDetached { cause }.error(systemd::UPGRADE_UNIT))?;
     let opened = || {
         let window = detach.then(|| window_of(&unit, since, store));
         window.flatten().map(Box::new)
@@ -78,12 +76,12 @@ pub(crate) fn run(bus: Bus, store: &Store, detach: bool) -> Result<Launched, Ref
     };
     let _ = io::copy(&mut answer, &mut io::stdout());
     let cause = match ended {
-        Ended::Code(code) => return Ok(Launched::Ended(code)),
-        Ended::Forgotten => match window_of(&unit, since, store).and_then(|window| window.exit) {
+        UnitEnd::Code(code) => return Ok(Launched::Ended(code)),
+        UnitEnd::Forgotten => match window_of(&unit, since, store).and_then(|window| window.exit) {
             Some(code) => return Ok(Launched::Ended(code)),
             None => DetachedCause::EndUnknown,
         },
-        Ended::Signal(signal) => killed(signal.into(), store),
+        UnitEnd::Signal(signal) => killed(signal.into(), store),
     };
     Err(Refusal::failed(cause.error(systemd::UPGRADE_UNIT)))
 }
@@ -113,7 +111,7 @@ fn window_of(unit: &Detached, since: u64, store: &Store) -> Option<Window> {
 
 /// What the terminal's side has seen of the unit.
 enum Watched {
-    Ended(Ended),
+    Ended(UnitEnd),
     Opened(Box<Window>),
 }
 
@@ -125,10 +123,9 @@ fn watch(
     opened: impl Fn() -> Option<Box<Window>>,
 ) -> Result<Watched, Problem> {
     loop {
-        let ended = unit.ended().map_err(|error| {
-            let error = error.to_string();
-            DetachedCause::NotQueried { error }.error(systemd::UPGRADE_UNIT)
-        })?;
+        let ended = unit
+            .ended()
+            .map_err(|cause| DetachedCause::NotQueried { cause }.error(systemd::UPGRADE_UNIT))?;
         if window_log::copy(log, &mut io::stderr()).is_ok() {
             let shown = log.stream_position().unwrap_or_default();
             log_file::give_back(log, shown);

@@ -20,7 +20,7 @@ pub(crate) mod status;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use crate::gateways::targets::Target;
+use crate::gateways::targets::VerifyTarget;
 use crate::matching::Selection;
 use crate::model::{ConflictProbe, IfName};
 use crate::runtime::RuntimeConfig;
@@ -53,7 +53,7 @@ pub(crate) struct Request<'a> {
     /// How long a gateway or target may take to answer.
     pub timeout: Duration,
     /// What each pod has to reach beyond its gateways.
-    pub targets: Vec<Target>,
+    pub targets: Vec<VerifyTarget>,
     /// How long to watch that no pod is rebuilt.
     pub settle: Duration,
     /// How many snapshots to keep.

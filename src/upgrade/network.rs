@@ -12,8 +12,7 @@ use crate::model::{PodId, Problem, Window};
 use crate::records::contest::CNI_CACHE;
 use crate::records::prepare::{RecordSource, SurveyRequest};
 use crate::refusal::Refusal;
-use crate::restore::wait_nic::WaitLimit;
-use crate::restore::{self, Limits, RestoreState, Restored, RestoredPod};
+use crate::restore::{Limits, Permit, Restored, WaitLimit, session};
 use crate::upgrade::Request;
 use crate::upgrade::left_out::LeftOut;
 use crate::upgrade::preflight::Baseline;
@@ -25,6 +24,7 @@ pub(crate) fn restore(
     baseline: &Baseline,
     request: &Request<'_>,
     wait: Duration,
+    permit: Permit<'_>,
     signals: &Signals,
     context: &mut Context,
 ) -> Restored {
@@ -45,7 +45,8 @@ pub(crate) fn restore(
         conflict_probe: request.conflict_probe,
     };
     let limit = WaitLimit::new(limits, Some(&interrupted));
-    let restored = restore::restore(&wanted, limit, &context.store, context.progress.as_mut());
+    let progress = context.progress.as_mut();
+    let restored = session::carry_out(&wanted, limit, permit, &context.store, progress);
     let mut restored = restored.unwrap_or_else(|refusal| Restored {
         problems: refusal.problems,
         ..Restored::default()
@@ -55,27 +56,12 @@ pub(crate) fn restore(
 }
 
 impl Restored {
-    /// Whether every pod has its network back.
-    pub(crate) fn is_complete(&self) -> bool {
-        let has_errors = self.problems.iter().any(Problem::is_error);
-        self.host.is_some() && !has_errors && self.broken().next().is_none()
-    }
-
     /// Leaves out the pods that are not of the window: kubelet may just be creating them.
     pub(crate) fn retain(&mut self, window: &[WindowPod], left_out: &LeftOut) {
         let is_known = |id: &PodId| is_of_window(window, id) || left_out.had(id);
         self.pods.retain(|pod| is_known(&pod.pod.info.id));
         self.problems
             .retain(|problem| problem.pod.as_ref().is_none_or(is_known));
-    }
-
-    pub(crate) fn count(&self, state: RestoreState) -> usize {
-        self.pods.iter().filter(|pod| pod.state == state).count()
-    }
-
-    /// The pods that are not as they were.
-    pub(crate) fn broken(&self) -> impl Iterator<Item = &RestoredPod> {
-        self.pods.iter().filter(|pod| !pod.state.is_good())
     }
 }
 

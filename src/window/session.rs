@@ -159,7 +159,7 @@ impl WindowSession {
     }
 
     /// Writes the record, where it has to be on disk before the next change.
-    pub(crate) fn save(&mut self) -> Result<(), store::Error> {
+    pub(crate) fn save(&mut self) -> Result<(), store::StoreError> {
         if let Some(guard) = &self.guard {
             guard.save_window(&self.window)?;
             self.is_saved = true;

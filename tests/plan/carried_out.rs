@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use netfix::model::net::link::sysctl::Sysctls;
 use netfix::model::{IfName, Link, LinkKind, NetState, Parent};
-use netfix::plan::{Change, HostLinks, Plan, Step};
+use netfix::plan::{Change, HostLinks, NetlinkStep, Plan, Step};
 
 use super::kernel::{Errno, HostLink, Kernel};
 use super::{About, Case, cases, in_short};
@@ -328,10 +328,10 @@ fn a_printed_plan_is_complete() {
         let is_option = |step: &Step| {
             matches!(
                 step,
-                Step::SetLink {
+                Step::Netlink(NetlinkStep::SetLink {
                     change: Change::BondOption(..) | Change::Port(_),
                     ..
-                }
+                })
             )
         };
         let unexpected: Vec<&Step> = rest

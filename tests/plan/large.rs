@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use netfix::model::net::route::Position;
 use netfix::model::{Address, IfName, Link, LinkKind, NetState, Route, Rule};
-use netfix::plan::{self, HostLinks, Object, Observed, Plan, Rewrite, Step};
+use netfix::plan::{self, HostLinks, NetlinkStep, Observed, OrderedObject, Plan, Rewrite, Step};
 use serde_json::json;
 
 use crate::numbers::Numbers;
@@ -105,19 +105,22 @@ fn planned(wanted: &NetState, state: &NetState) -> Plan {
 fn after(steps: &[Step], now: &NetState) -> NetState {
     let mut state = now.clone();
     for step in steps {
+        let Step::Netlink(step) = step else {
+            panic!("{step}");
+        };
         match step {
-            Step::AddAddress(address) => state.addresses.push(address.clone()),
-            Step::AddNeighbour(neighbour) => state.neighbours.push(neighbour.clone()),
-            Step::AddRoute { route, position } => {
+            NetlinkStep::AddAddress(address) => state.addresses.push(address.clone()),
+            NetlinkStep::AddNeighbour(neighbour) => state.neighbours.push(neighbour.clone()),
+            NetlinkStep::AddRoute { route, position } => {
                 add_route(&mut state.routes, route.clone(), *position);
             }
-            Step::ChangeRoute(route) => {
+            NetlinkStep::ChangeRoute(route) => {
                 let mut routes = state.routes.iter_mut();
                 let now = routes.find(|now| now.shares_place_with(route));
                 *now.expect("a version of the route") = route.clone();
             }
-            Step::AddRule(rule) => state.rules.push(rule.clone()),
-            Step::Rewrite(rewrite) => take_rewrite(&mut state, rewrite),
+            NetlinkStep::AddRule(rule) => state.rules.push(rule.clone()),
+            NetlinkStep::Rewrite(rewrite) => take_rewrite(&mut state, rewrite),
             other => panic!("{other}"),
         }
     }
@@ -137,17 +140,17 @@ fn add_route(routes: &mut Vec<Route>, route: Route, position: Position) {
 fn take_rewrite(state: &mut NetState, rewrite: &Rewrite) {
     for object in &rewrite.gone {
         match object {
-            Object::Address(gone) => state.addresses.retain(|now| now != gone),
-            Object::Route(gone) => state.routes.retain(|now| now != gone),
-            Object::Rule(gone) => state.rules.retain(|now| now != gone),
+            OrderedObject::Address(gone) => state.addresses.retain(|now| now != gone),
+            OrderedObject::Route(gone) => state.routes.retain(|now| now != gone),
+            OrderedObject::Rule(gone) => state.rules.retain(|now| now != gone),
         }
     }
     for object in &rewrite.added {
         match object {
-            Object::Address(address) => state.addresses.push(address.clone()),
-            Object::Route(route) if state.routes.contains(route) => {}
-            Object::Route(route) => state.routes.push(route.clone()),
-            Object::Rule(rule) => state.rules.push(rule.clone()),
+            OrderedObject::Address(address) => state.addresses.push(address.clone()),
+            OrderedObject::Route(route) if state.routes.contains(route) => {}
+            OrderedObject::Route(route) => state.routes.push(route.clone()),
+            OrderedObject::Rule(rule) => state.rules.push(rule.clone()),
         }
     }
 }
@@ -252,11 +255,11 @@ fn the_plan_of_any_small_state_leads_to_the_recorded_objects_in_their_order() {
         assert!(again.len() <= taken.len(), "{round}: {again:?}");
         let objects: Vec<_> = plan.problems.iter().map(|one| one.object.clone()).collect();
         assert_eq!(objects, reported_by_comparing_all(&wanted, &now), "{round}");
-        let is_rewrite = |step: &&Step| matches!(step, Step::Rewrite(_));
+        let is_rewrite = |step: &&Step| matches!(step, Step::Netlink(NetlinkStep::Rewrite(_)));
         rewritten += plan.steps.iter().filter(is_rewrite).count();
         let is_first = |step: &&Step| {
             let position = Position::First;
-            matches!(step, Step::AddRoute { position: at, .. } if *at == position)
+            matches!(step, Step::Netlink(NetlinkStep::AddRoute { position: at, .. }) if *at == position)
         };
         first += plan.steps.iter().filter(is_first).count();
         reported += objects.len();

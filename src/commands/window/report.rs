@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::model::Problem;
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit, Extra, ReportView, WindowView, page};
-use crate::store::{self, Error, Store};
+use crate::store::{self, Store, StoreError};
 use crate::window::records;
 use crate::window::records::{Found, Listed};
 
@@ -43,7 +43,7 @@ fn write(
     path: &Path,
     store: &Store,
     problems: &mut Vec<Problem>,
-) -> Result<(), Error> {
+) -> Result<(), StoreError> {
     let log = store.window_log(&view.window, LOG_LINES);
     let log = log.unwrap_or_else(|error| {
         problems.push(error.problem().demoted());

@@ -2,6 +2,7 @@
 
 pub(crate) mod connected;
 pub mod neighbour;
+pub mod neighbour_probe;
 
 use std::fs;
 use std::net::IpAddr;

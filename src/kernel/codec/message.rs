@@ -37,6 +37,29 @@ pub const RTM_GETNEXTHOP: u16 = 106;
 /// The size of `struct nhmsg` in bytes.
 const HEADER: usize = 8;
 
+/// One request: a message and its `NLM_F_*` flags; `NLM_F_REQUEST` is added.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub message: Message,
+    pub flags: u16,
+}
+
+impl Request {
+    /// A message with its flags.
+    pub fn new(message: impl Into<Message>, flags: u16) -> Self {
+        let message = message.into();
+        Self { message, flags }
+    }
+
+    /// What is sent for it.
+    #[cfg(feature = "fuzzing")]
+    pub fn encoded(&self) -> Vec<u8> {
+        let mut buffer = Vec::new();
+        super::encode(&self.message, self.flags, 1, &mut buffer);
+        buffer
+    }
+}
+
 impl From<RouteNetlinkMessage> for Message {
     fn from(message: RouteNetlinkMessage) -> Self {
         Self::Route(message)

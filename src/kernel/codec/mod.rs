@@ -12,7 +12,7 @@ use nix::errno::Errno;
 
 use crate::kernel::Error;
 use crate::kernel::codec::message::{Message, NexthopMessage};
-use crate::kernel::socket::errno;
+use crate::kernel::error::errno;
 
 /// The objects of a dump.
 #[derive(Debug, Default)]

@@ -45,7 +45,7 @@ impl Nested {
         found.map(|(_, value)| value.as_slice())
     }
 
-    /// The same, to be changed.
+    /// The value of the attribute with this number, to change it.
     pub fn get_mut(&mut self, number: u16) -> Option<&mut Vec<u8>> {
         let mut all = self.0.iter_mut();
         let found = all.find(|(kind, _)| *kind & NUMBER == number);

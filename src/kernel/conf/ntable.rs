@@ -12,15 +12,18 @@ use crate::kernel::{Error, Socket};
 use crate::model::net::link::sysctl::{Settings, SysctlKey};
 
 /// The settings of one family's table by ifindex; those of [`NEW_LINK`] are the initial ones.
-pub(crate) type Table = BTreeMap<u32, Settings>;
+pub(crate) type NeighbourSettings = BTreeMap<u32, Settings>;
 
 /// No link's ifindex.
 pub(crate) const NEW_LINK: u32 = 0;
 
 /// The settings of these links, in ascending order of their indexes, in both tables of the socket's namespace: IPv4, IPv6.
-pub(crate) fn read(socket: &mut Socket, links: &[u32]) -> Result<(Table, Table), Error> {
+pub(crate) fn read(
+    socket: &mut Socket,
+    links: &[u32],
+) -> Result<(NeighbourSettings, NeighbourSettings), Error> {
     let request = RouteNetlinkMessage::GetNeighbourTable(NeighbourTableMessage::default());
-    let (mut v4, mut v6) = (Table::new(), Table::new());
+    let (mut v4, mut v6) = (NeighbourSettings::new(), NeighbourSettings::new());
     for object in socket.dump(request)?.objects {
         let RouteNetlinkMessage::NewNeighbourTable(message) = object else {
             continue;

@@ -25,7 +25,7 @@ pub(super) fn parse(data: &InfoData) -> Option<Result<LinkKind, String>> {
     })
 }
 
-/// The same attributes under another type: the taps have those of the links that they are based on.
+/// These attributes under another type: the taps have those of the links that they are based on.
 fn converted<T: for<'a> Parseable<NlaBuffer<&'a [u8]>>>(infos: &[impl Nla]) -> Vec<T> {
     let convert = |info| {
         let raw = text::restored(&text::stored(info), 0);

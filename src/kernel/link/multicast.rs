@@ -15,7 +15,7 @@ const FILE: &str = "/proc/thread-self/net/dev_mcast";
 
 /// `struct sockaddr` with a hardware address, padded to the size of the union in `struct ifreq`.
 #[repr(C)]
-struct Address {
+struct GroupAddress {
     family: u16,
     group: [u8; 14],
     rest: [u8; 8],
@@ -51,7 +51,7 @@ fn by_hand(line: &str) -> Option<(u32, Mac)> {
 #[allow(unsafe_code)]
 pub fn join(dev: &IfName, group: Mac) -> Result<(), Errno> {
     let socket = ifreq::open()?;
-    let mut address = Address {
+    let mut address = GroupAddress {
         family: 0,
         group: [0; 14],
         rest: [0; 8],

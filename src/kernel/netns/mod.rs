@@ -112,7 +112,7 @@ impl Netns {
         self.file = None;
     }
 
-    /// The same, closed, and open only while there is work in it.
+    /// A copy without an open file, which is open only while there is work in the namespace.
     pub fn closed_copy(&self) -> Self {
         Self {
             file: None,
@@ -244,7 +244,7 @@ where
     visited.into_iter().map(|(_, result)| result).collect()
 }
 
-/// The same for about `count` items, each of which is begun when the iterator has it: each with its result, in any order.
+/// Enters the namespaces of about `count` items, each when the iterator has it, and returns each with its result, in any order.
 /// `first` may send them: one of the threads begins with it, in the namespace of the calling one.
 pub fn visit_as_they_come<T, R>(
     first: impl FnOnce() + Send,

@@ -32,7 +32,7 @@ pub(in crate::kernel) fn read(socket: &mut Socket, links: &mut [Link]) -> Result
     Ok(())
 }
 
-/// The same from these answers to dumps.
+/// Reads what is configured on these links from the answers to dumps.
 pub(in crate::kernel) fn read_from(
     links: &mut [Link],
     mut dump: impl FnMut(RouteNetlinkMessage) -> Result<Dump, Error>,

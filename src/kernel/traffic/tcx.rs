@@ -13,7 +13,7 @@ const HOOKS: [(u32, &str); 2] = [(46, "ingress"), (47, "egress")];
 /// The part of `union bpf_attr` for a query, as far as kernels with tcx read and write it.
 #[repr(C, align(8))]
 #[derive(Default)]
-struct Query {
+struct ProgramQuery {
     ifindex: u32,
     hook: u32,
     flags: u32,
@@ -47,10 +47,10 @@ pub(super) fn read(links: &mut [Link]) {
 /// Whether a program is attached there; none on a kernel without tcx or without `bpf`.
 #[allow(unsafe_code)]
 fn has_program(ifindex: u32, hook: u32) -> bool {
-    let mut query = Query {
+    let mut query = ProgramQuery {
         ifindex,
         hook,
-        ..Query::default()
+        ..ProgramQuery::default()
     };
     // SAFETY: `query` is laid out as the command expects it, lives through the call, and its size goes with it.
     let result = unsafe {
@@ -58,7 +58,7 @@ fn has_program(ifindex: u32, hook: u32) -> bool {
             libc::SYS_bpf,
             PROG_QUERY,
             &raw mut query,
-            size_of::<Query>(),
+            size_of::<ProgramQuery>(),
         )
     };
     result == 0 && query.count > 0

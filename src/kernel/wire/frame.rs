@@ -2,17 +2,14 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::kernel::wire::icmp::checksum;
+use etherparse::icmpv6::{Icmpv6PayloadSlice, NeighborAdvertisementHeader};
+use etherparse::{
+    ArpEthIpv4Packet, ArpOperation, ArpPacketSlice, EtherType, Ethernet2Header, Ethernet2Slice,
+    Icmpv6Slice, Icmpv6Type, IpNumber, Ipv6HeaderSlice, PacketBuilder,
+};
+
 use crate::model::Mac;
 
-const ETHERTYPE_ARP: [u8; 2] = [0x08, 0x06];
-const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
-/// Ethernet, IPv4, address lengths 6 and 4 (RFC 826).
-const ARP_OVER_ETHERNET: [u8; 6] = [0, 1, 0x08, 0, 6, 4];
-const ARP_REQUEST: [u8; 2] = [0, 1];
-const ICMPV6: u8 = 58;
-const SOLICITATION: u8 = 135;
-const ADVERTISEMENT: u8 = 136;
 /// Neighbour discovery ignores packets that a router has forwarded (RFC 4861, section 7.1).
 const HOP_LIMIT: u8 = 255;
 /// The Target Link-Layer Address option, and its length in units of 8 bytes.
@@ -33,77 +30,58 @@ pub fn arp_announcement(mac: Mac, address: Ipv4Addr) -> Vec<u8> {
 }
 
 fn arp_request(mac: Mac, from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
-    const BROADCAST: [u8; 6] = [0xff; 6];
-    const UNKNOWN: [u8; 6] = [0; 6];
-    [
-        &BROADCAST[..],
-        &mac.0,
-        &ETHERTYPE_ARP,
-        &ARP_OVER_ETHERNET,
-        &ARP_REQUEST,
-        &mac.0,
-        &from.octets(),
-        &UNKNOWN,
-        &to.octets(),
-    ]
-    .concat()
+    let ethernet = Ethernet2Header {
+        source: mac.0,
+        destination: [0xff; 6],
+        ether_type: EtherType::ARP,
+    };
+    let packet = ArpEthIpv4Packet {
+        operation: ArpOperation::REQUEST,
+        sender_mac: mac.0,
+        sender_ipv4: from.octets(),
+        target_mac: [0; 6],
+        target_ipv4: to.octets(),
+    };
+    [&ethernet.to_bytes()[..], &packet.to_bytes()].concat()
 }
 
 /// The neighbour solicitation of duplicate address detection: its source is `::` (RFC 4862, section 5.4.2).
 #[must_use]
 pub fn solicitation(mac: Mac, address: Ipv6Addr) -> Vec<u8> {
-    let body = [&[SOLICITATION, 0, 0, 0, 0, 0, 0, 0], &address.octets()[..]].concat();
     let [.., a, b, c] = address.octets();
     let [high, low] = [u16::from_be_bytes([0xff, a]), u16::from_be_bytes([b, c])];
     let group = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, high, low);
-    icmpv6(mac, (Ipv6Addr::UNSPECIFIED, group), body)
+    let path = (Ipv6Addr::UNSPECIFIED, group);
+    icmpv6(
+        mac,
+        path,
+        Icmpv6Type::NeighborSolicitation,
+        &address.octets(),
+    )
 }
 
 /// The unsolicited neighbour advertisement of one's own address: neighbours replace the MAC that they know (RFC 4861,
 /// section 7.2.6).
 #[must_use]
 pub fn advertisement(mac: Mac, address: Ipv6Addr, is_router: bool) -> Vec<u8> {
-    const OVERRIDE: u8 = 0x20;
-    const ROUTER: u8 = 0x80;
-    let flags = if is_router {
-        OVERRIDE | ROUTER
-    } else {
-        OVERRIDE
+    let flags = NeighborAdvertisementHeader {
+        router: is_router,
+        solicited: false,
+        r#override: true,
     };
-    let body = [
-        &[ADVERTISEMENT, 0, 0, 0, flags, 0, 0, 0],
-        &address.octets()[..],
-        &TARGET_MAC,
-        &mac.0,
-    ];
-    icmpv6(mac, (address, ALL_NODES), body.concat())
+    let body = [&address.octets()[..], &TARGET_MAC, &mac.0].concat();
+    let kind = Icmpv6Type::NeighborAdvertisement(flags);
+    icmpv6(mac, (address, ALL_NODES), kind, &body)
 }
 
-fn icmpv6(mac: Mac, (from, to): (Ipv6Addr, Ipv6Addr), mut body: Vec<u8>) -> Vec<u8> {
-    let length = u16::try_from(body.len()).unwrap_or(u16::MAX).to_be_bytes();
-    // The checksum covers addresses, length and protocol too (RFC 8200, section 8.1).
-    let covered = [
-        &from.octets()[..],
-        &to.octets(),
-        &[0, 0],
-        &length,
-        &[0, 0, 0, ICMPV6],
-        &body,
-    ];
-    let sum = checksum(&covered.concat()).to_be_bytes();
-    body[2..4].copy_from_slice(&sum);
-    [
-        &group_mac(to).0[..],
-        &mac.0,
-        &ETHERTYPE_IPV6,
-        &[0x60, 0, 0, 0],
-        &length,
-        &[ICMPV6, HOP_LIMIT],
-        &from.octets(),
-        &to.octets(),
-        &body,
-    ]
-    .concat()
+fn icmpv6(mac: Mac, (from, to): (Ipv6Addr, Ipv6Addr), kind: Icmpv6Type, body: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::new();
+    // Refused is only a body that is too large for a packet.
+    let _ = PacketBuilder::ethernet2(mac.0, group_mac(to).0)
+        .ipv6(from.octets(), to.octets(), HOP_LIMIT)
+        .icmpv6(kind)
+        .write_to_vec(&mut frame, body);
+    frame
 }
 
 /// The MAC of an IPv6 multicast group (RFC 2464, section 7).
@@ -132,11 +110,10 @@ pub struct Claimed {
 /// Reads a received frame; `None` for one that claims no address. Frames come from anywhere: each byte is checked.
 #[must_use]
 pub fn claimed(frame: &[u8]) -> Option<Claimed> {
-    let source = Mac::from_slice(frame.get(6..12)?)?;
-    let packet = frame.get(14..)?;
-    let found = match frame.get(12..14)? {
-        kind if kind == ETHERTYPE_ARP => of_arp(packet),
-        kind if kind == ETHERTYPE_IPV6 => of_neighbour_discovery(packet, source),
+    let frame = Ethernet2Slice::from_slice_without_fcs(frame).ok()?;
+    let found = match frame.ether_type() {
+        EtherType::ARP => of_arp(frame.payload_slice()),
+        EtherType::IPV6 => of_neighbour_discovery(frame.payload_slice(), Mac(frame.source())),
         _ => None,
     };
     found.filter(|found| {
@@ -147,33 +124,33 @@ pub fn claimed(frame: &[u8]) -> Option<Claimed> {
 
 /// The sender of a request or reply, or the target of a probe (RFC 5227, section 2.1.1).
 fn of_arp(packet: &[u8]) -> Option<Claimed> {
-    let ip = |bytes: &[u8]| Some(Ipv4Addr::from(<[u8; 4]>::try_from(bytes).ok()?));
-    if packet.get(..6)? != ARP_OVER_ETHERNET {
-        return None;
-    }
-    let mac = Mac::from_slice(packet.get(8..14)?)?;
-    let (sender, target) = (ip(packet.get(14..18)?)?, ip(packet.get(24..28)?)?);
-    let is_probe = sender.is_unspecified() && packet.get(6..8)? == ARP_REQUEST;
+    let packet = ArpPacketSlice::from_slice(packet).ok()?.to_packet();
+    let packet = packet.try_eth_ipv4().ok()?;
+    let (sender, target) = (packet.sender_ipv4_addr(), packet.target_ipv4_addr());
+    let is_probe = sender.is_unspecified() && packet.operation == ArpOperation::REQUEST;
     let address = if is_probe { target } else { sender };
     Some(Claimed {
         address: address.into(),
-        mac,
+        mac: Mac(packet.sender_mac),
     })
 }
 
 /// The target of an advertisement, or of a solicitation from `::` (RFC 4862, section 5.4).
 fn of_neighbour_discovery(packet: &[u8], source: Mac) -> Option<Claimed> {
-    const HEADER: usize = 40;
-    let ip = |bytes: &[u8]| Some(Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?));
-    if packet.first()? >> 4 != 6 || packet.get(6..8)? != [ICMPV6, HOP_LIMIT] {
+    let header = Ipv6HeaderSlice::from_slice(packet).ok()?;
+    if header.next_header() != IpNumber::IPV6_ICMP || header.hop_limit() != HOP_LIMIT {
         return None;
     }
-    let from = ip(packet.get(8..24)?)?;
-    let message = packet.get(HEADER..)?;
-    let target = ip(message.get(8..24)?)?;
-    let mac = match message.get(..2)? {
-        [ADVERTISEMENT, 0] => target_mac(message.get(24..)?).unwrap_or(source),
-        [SOLICITATION, 0] if from.is_unspecified() => source,
+    let message = packet.get(header.slice().len()..)?;
+    let message = Icmpv6Slice::from_slice(message).ok()?;
+    let (target, mac) = match message.payload_slice().ok()? {
+        Icmpv6PayloadSlice::NeighborAdvertisement(body) => {
+            let mac = target_mac(body.options());
+            (body.target_address(), mac.unwrap_or(source))
+        }
+        Icmpv6PayloadSlice::NeighborSolicitation(body) if header.source_addr().is_unspecified() => {
+            (body.target_address(), source)
+        }
         _ => return None,
     };
     Some(Claimed {
@@ -182,7 +159,7 @@ fn of_neighbour_discovery(packet: &[u8], source: Mac) -> Option<Claimed> {
     })
 }
 
-/// The MAC in the options of an advertisement.
+/// The MAC in the options of an advertisement. Those of other types may have any content.
 fn target_mac(mut options: &[u8]) -> Option<Mac> {
     loop {
         let length = 8 * usize::from(*options.get(1)?);
@@ -233,7 +210,7 @@ mod tests {
     fn an_advertisement_replaces_the_mac_that_neighbours_know() {
         let frame = advertisement(POD, V6, false);
         assert_eq!(frame[..6], [0x33, 0x33, 0, 0, 0, 1]);
-        assert_eq!(frame[54], ADVERTISEMENT);
+        assert_eq!(frame[54], 136);
         assert_eq!(frame[58], 0x20, "override, not solicited, no router");
         assert_eq!(advertisement(POD, V6, true)[58], 0xa0);
         assert_eq!(frame[78..], [2, 1, 2, 0, 0, 0, 0, 1]);
@@ -242,10 +219,9 @@ mod tests {
     #[test]
     fn the_checksum_covers_the_pseudo_header() {
         for frame in [solicitation(POD, V6), advertisement(POD, V6, true)] {
-            let body = &frame[54..];
-            let length = u8::try_from(body.len()).unwrap();
-            let covered = [&frame[22..54], &[0, 0, 0, length, 0, 0, 0, ICMPV6], body];
-            assert_eq!(checksum(&covered.concat()), 0);
+            let [from, to] = [&frame[22..38], &frame[38..54]].map(|ip| ip.try_into().unwrap());
+            let message = Icmpv6Slice::from_slice(&frame[54..]).unwrap();
+            assert!(message.is_checksum_valid(from, to));
         }
     }
 

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use etherparse::{IcmpEchoHeader, Icmpv4Header, Icmpv4Type, Icmpv6Header, Icmpv6Type};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
@@ -87,28 +88,14 @@ pub(crate) fn wait(socket: &OwnedFd, until: Instant) -> io::Result<bool> {
 }
 
 /// An echo request. The kernel adds the checksum of `ICMPv6`, which covers the IP header.
-fn echo_request(to: IpAddr, (id, number): (u16, u16)) -> Vec<u8> {
-    let kind = if to.is_ipv4() { 8 } else { 128 };
-    let mut packet = vec![kind, 0, 0, 0];
-    packet.extend(id.to_be_bytes());
-    packet.extend(number.to_be_bytes());
-    packet.extend(PAYLOAD);
-    if to.is_ipv4() {
-        let sum = checksum(&packet).to_be_bytes();
-        packet[2..4].copy_from_slice(&sum);
+fn echo_request(to: IpAddr, (id, seq): (u16, u16)) -> Vec<u8> {
+    let echo = IcmpEchoHeader { id, seq };
+    let v4 = Icmpv4Header::with_checksum(Icmpv4Type::EchoRequest(echo), PAYLOAD);
+    let v6 = Icmpv6Header::new(Icmpv6Type::EchoRequest(echo));
+    match to {
+        IpAddr::V4(_) => [&v4.to_bytes()[..], PAYLOAD].concat(),
+        IpAddr::V6(_) => [&v6.to_bytes()[..], PAYLOAD].concat(),
     }
-    packet
-}
-
-/// The Internet checksum (RFC 1071).
-pub(crate) fn checksum(packet: &[u8]) -> u16 {
-    let word =
-        |pair: &[u8]| u64::from(pair[0]) << 8 | u64::from(pair.get(1).copied().unwrap_or_default());
-    let mut sum: u64 = packet.chunks(2).map(word).sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !u16::try_from(sum).unwrap_or_default()
 }
 
 /// Whether a packet answers this request. An IPv4 packet has its IP header before the message.
@@ -129,9 +116,11 @@ mod tests {
     use crate::kernel::wire::icmp::*;
 
     #[test]
-    fn the_checksum_of_a_packet_with_its_checksum_is_zero() {
+    fn an_echo_request_has_the_checksum_that_its_kernel_does_not_add() {
         let packet = echo_request("10.0.0.1".parse().unwrap(), (0xabcd, 7));
-        assert_eq!(checksum(&packet), 0);
+        let (header, payload) = Icmpv4Header::from_slice(&packet).unwrap();
+        assert_eq!(header.icmp_type.calc_checksum(payload), header.checksum);
+        assert_eq!(payload, PAYLOAD);
     }
 
     #[test]

@@ -1,16 +1,38 @@
 //! Raw Ethernet frames, sent and received through links of the calling thread's namespace (packet(7)).
 
 use std::io;
+use std::num::TryFromIntError;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Instant;
 
 use nix::errno::Errno;
 use nix::sys::socket::sockopt::RcvBufForce;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, setsockopt, socket};
+use nix::sys::socket::{
+    AddressFamily, LinkAddr, MsgFlags, SockFlag, SockType, SockaddrLike, bind, sendto, setsockopt,
+    socket,
+};
+use nix::{setsockopt_impl, sockopt_impl};
 
 use crate::fault::{point, retry_interrupted};
 use crate::kernel::wire::icmp::wait;
 use crate::model::Mac;
+
+sockopt_impl!(
+    /// Drops what a classic BPF program does not accept (`socket(7)`).
+    AttachFilter,
+    SetOnly,
+    libc::SOL_SOCKET,
+    libc::SO_ATTACH_FILTER,
+    libc::sock_fprog
+);
+sockopt_impl!(
+    /// Lets a link receive frames for one more MAC (packet(7)).
+    AddMembership,
+    SetOnly,
+    libc::SOL_PACKET,
+    libc::PACKET_ADD_MEMBERSHIP,
+    libc::packet_mreq
+);
 
 /// A packet socket for sending only: with protocol 0 it receives nothing.
 #[derive(Debug)]
@@ -28,71 +50,35 @@ impl Sender {
     }
 
     /// Sends a frame, including its Ethernet header, through the link with that index.
-    #[allow(unsafe_code)]
     pub fn send(&self, index: u32, frame: &[u8]) -> io::Result<()> {
-        let (address, length) = link_address(index, 0)?;
-        let send = || {
+        let to = link_address(index, 0)?;
+        retry_interrupted(|| {
             point("packet send")?;
-            // SAFETY: `frame` and `address` are valid for reads of the lengths given, for the duration of the call.
-            let sent = unsafe {
-                libc::sendto(
-                    self.0.as_raw_fd(),
-                    frame.as_ptr().cast(),
-                    frame.len(),
-                    0,
-                    (&raw const address).cast(),
-                    length,
-                )
-            };
-            if sent < 0 {
-                Err(io::Error::last_os_error())
-            } else {
-                Ok(())
-            }
-        };
-        retry_interrupted(send)
-    }
-
-    #[allow(unsafe_code)]
-    fn set<T>(&self, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
-        let length = u32::try_from(size_of::<T>()).map_err(|_| io::Error::other("length"))?;
-        // SAFETY: `value` is valid for reads of its own size, for the duration of the call.
-        let result = unsafe {
-            libc::setsockopt(
-                self.0.as_raw_fd(),
-                level,
-                option,
-                (&raw const *value).cast(),
-                length,
-            )
-        };
-        if result < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(())
+            sendto(self.0.as_raw_fd(), frame, &to, MsgFlags::empty())?;
+            Ok(())
+        })
     }
 }
 
-/// A link's address for a packet socket, and its length. `protocol` is an `ETH_P_*` number.
-fn link_address(
-    index: u32,
-    protocol: libc::c_int,
-) -> io::Result<(libc::sockaddr_ll, libc::socklen_t)> {
-    let invalid = |_| io::Error::from_raw_os_error(libc::EINVAL);
-    let address = libc::sockaddr_ll {
-        sll_family: u16::try_from(libc::AF_PACKET).map_err(invalid)?,
-        sll_protocol: u16::try_from(protocol).map_err(invalid)?.to_be(),
-        sll_ifindex: i32::try_from(index).map_err(invalid)?,
+/// A link's address for a packet socket. `protocol` is an `ETH_P_*` number.
+#[allow(unsafe_code)]
+fn link_address(index: u32, protocol: libc::c_int) -> io::Result<LinkAddr> {
+    let address = raw_address(index, protocol).map_err(|_| Errno::EINVAL)?;
+    // SAFETY: `address` is a whole `sockaddr_ll`, which is copied.
+    let address = unsafe { LinkAddr::from_raw((&raw const address).cast(), None) };
+    address.ok_or_else(|| Errno::EINVAL.into())
+}
+
+fn raw_address(index: u32, protocol: libc::c_int) -> Result<libc::sockaddr_ll, TryFromIntError> {
+    Ok(libc::sockaddr_ll {
+        sll_family: u16::try_from(libc::AF_PACKET)?,
+        sll_protocol: u16::try_from(protocol)?.to_be(),
+        sll_ifindex: i32::try_from(index)?,
         sll_hatype: 0,
         sll_pkttype: 0,
         sll_halen: 0,
         sll_addr: [0; 8],
-    };
-    let length = u32::try_from(size_of::<libc::sockaddr_ll>());
-    Ok((
-        address,
-        length.map_err(|_| io::Error::other("address length"))?,
-    ))
+    })
 }
 
 /// A packet socket that also receives ARP and neighbour discovery of every link.
@@ -100,16 +86,15 @@ fn link_address(
 /// It receives all protocols (`ETH_P_ALL`), because a link hands a unicast frame for a macvlan to that macvlan alone, but to
 /// such sockets before it does so. A filter in the kernel drops everything else.
 #[derive(Debug)]
-pub struct Listener(Sender);
+pub struct FrameListener(Sender);
 
 /// Bytes of a frame that are read: more than ARP and neighbour discovery have.
 const SNAPLEN: u32 = 256;
 /// For a thousand answers at once, in bytes of the kernel's own count.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
-impl Listener {
+impl FrameListener {
     /// Opens the socket. Closing it costs an RCU grace period.
-    #[allow(unsafe_code)]
     pub fn open() -> io::Result<Self> {
         let sender = Sender::open()?;
         let filter = filter();
@@ -118,19 +103,13 @@ impl Listener {
             filter: filter.as_ptr().cast_mut(),
         };
         // The filter first: no other frame is ever queued.
-        sender.set(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)?;
+        setsockopt(&sender.0, AttachFilter, &program)?;
         setsockopt(&sender.0, RcvBufForce, &RECEIVE_BUFFER)?;
-        let (address, length) = link_address(0, libc::ETH_P_ALL)?;
-        // SAFETY: `address` is valid for reads of the length given, for the duration of the call.
-        let bound =
-            unsafe { libc::bind(sender.0.as_raw_fd(), (&raw const address).cast(), length) };
-        if bound < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        bind(sender.0.as_raw_fd(), &link_address(0, libc::ETH_P_ALL)?)?;
         Ok(Self(sender))
     }
 
-    /// The same socket, for sending: it does not receive what it sends.
+    /// This socket for sending: it does not receive what it sends.
     pub fn sender(&self) -> &Sender {
         &self.0
     }
@@ -152,8 +131,7 @@ impl Listener {
             mr_alen: 6,
             mr_address: address,
         };
-        self.0
-            .set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
+        Ok(setsockopt(&self.0.0, AddMembership, &membership)?)
     }
 
     /// The next frame before that moment, with the index of the link that received it; `None` when there was none.
@@ -169,10 +147,12 @@ impl Listener {
         Ok(None)
     }
 
+    /// nix would drop the address: before Linux 5.2 it has only as many bytes as the link's MAC needs.
     #[allow(unsafe_code)]
     fn receive_one(&self) -> nix::Result<(u32, Vec<u8>)> {
         let mut buffer = vec![0_u8; SNAPLEN as usize];
-        let (mut from, mut length) = link_address(0, 0).map_err(|_| Errno::EINVAL)?;
+        let mut from = raw_address(0, 0).map_err(|_| Errno::EINVAL)?;
+        let mut length = u32::try_from(size_of_val(&from)).unwrap_or_default();
         // SAFETY: `buffer` and `from` are valid for writes of the lengths given, for the duration of the call.
         let received = unsafe {
             libc::recvfrom(

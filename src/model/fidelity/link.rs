@@ -1,13 +1,13 @@
 //! Links.
 
 use super::Fate::{Named, NotRead, Restored, SentBack, State, Used};
-use super::{Table, row};
+use super::{AttributeTable, row};
 
 const VIRTUAL_FUNCTIONS: &str =
     "the operator of virtual functions makes them again and configures them";
 
 /// `IFLA_*`.
-pub const LINK: Table = Table {
+pub const LINK: AttributeTable = AttributeTable {
     title: "Links",
     source: "`IFLA_*` of `RTM_NEWLINK` (`linux/if_link.h`)",
     rows: &[
@@ -78,7 +78,7 @@ pub const LINK: Table = Table {
 };
 
 /// `IFLA_INFO_*`.
-pub const LINK_INFO: Table = Table {
+pub const LINK_INFO: AttributeTable = AttributeTable {
     title: "Kinds of links",
     source: "`IFLA_INFO_*` in `IFLA_LINKINFO`. Links of other kinds than those below survive the loss of a NIC, or are named at \
              the snapshot",
@@ -102,7 +102,7 @@ pub const LINK_INFO: Table = Table {
 };
 
 /// `IFLA_MACVLAN_*`.
-pub const MACVLAN: Table = Table {
+pub const MACVLAN: AttributeTable = AttributeTable {
     title: "macvlan and macvtap",
     source: "`IFLA_MACVLAN_*` in `IFLA_INFO_DATA`",
     rows: &[
@@ -117,7 +117,7 @@ pub const MACVLAN: Table = Table {
 };
 
 /// `IFLA_IPVLAN_*`.
-pub const IPVLAN: Table = Table {
+pub const IPVLAN: AttributeTable = AttributeTable {
     title: "ipvlan and ipvtap",
     source: "`IFLA_IPVLAN_*` in `IFLA_INFO_DATA`. The kernel does not report the namespace of the parent of an ipvtap: one in a \
              pod is named at the snapshot",
@@ -128,7 +128,7 @@ pub const IPVLAN: Table = Table {
 };
 
 /// `IFLA_VLAN_*`.
-pub const VLAN: Table = Table {
+pub const VLAN: AttributeTable = AttributeTable {
     title: "VLAN",
     source: "`IFLA_VLAN_*` in `IFLA_INFO_DATA`",
     rows: &[
@@ -141,7 +141,7 @@ pub const VLAN: Table = Table {
 };
 
 /// `IFLA_BOND_*`.
-pub const BOND: Table = Table {
+pub const BOND: AttributeTable = AttributeTable {
     title: "Bonds of the host",
     source: "`IFLA_BOND_*` in `IFLA_INFO_DATA`",
     rows: &[
@@ -188,7 +188,7 @@ pub const BOND: Table = Table {
 };
 
 /// `IFLA_BRPORT_*`. What is sent back has its word in bridge(8).
-pub const BRIDGE_PORT: Table = Table {
+pub const BRIDGE_PORT: AttributeTable = AttributeTable {
     title: "Ports of bridges",
     source: "`IFLA_BRPORT_*` in `IFLA_INFO_SLAVE_DATA`; settings have the words of bridge(8). A port of a bridge with VLAN \
              filtering, and one with forwarding entries that were added (`bridge fdb`), are named at the snapshot",
@@ -249,7 +249,7 @@ pub const BRIDGE_PORT: Table = Table {
 };
 
 /// `IFLA_INET6_*`.
-pub const INET6: Table = Table {
+pub const INET6: AttributeTable = AttributeTable {
     title: "IPv6 of a link",
     source: "`IFLA_INET6_*` in `IFLA_AF_SPEC`; for IPv4 there is `IFLA_INET_CONF` alone, which is restored (sysctls)",
     rows: &[

@@ -28,7 +28,7 @@ pub enum Fate {
 
 /// An attribute.
 #[derive(Debug, Clone, Copy)]
-pub struct Row {
+pub struct Attribute {
     /// Its number in messages (`nla_type`).
     pub number: u16,
     /// Its name in the kernel's header.
@@ -41,8 +41,8 @@ pub struct Row {
     pub since: &'static str,
 }
 
-const fn row(number: u16, name: &'static str, fate: Fate, tests: &'static str) -> Row {
-    Row {
+const fn row(number: u16, name: &'static str, fate: Fate, tests: &'static str) -> Attribute {
+    Attribute {
         number,
         name,
         fate,
@@ -51,7 +51,7 @@ const fn row(number: u16, name: &'static str, fate: Fate, tests: &'static str) -
     }
 }
 
-impl Row {
+impl Attribute {
     const fn since(self, since: &'static str) -> Self {
         Self { since, ..self }
     }
@@ -59,16 +59,16 @@ impl Row {
 
 /// The attributes of one kind of object.
 #[derive(Debug)]
-pub struct Table {
+pub struct AttributeTable {
     /// What has them.
     pub title: &'static str,
     /// The header that defines them.
     pub source: &'static str,
     /// The attributes, in ascending order of their numbers.
-    pub rows: &'static [Row],
+    pub rows: &'static [Attribute],
 }
 
-impl Table {
+impl AttributeTable {
     /// What netfix does with an attribute; `None` for one that is not known yet.
     #[must_use]
     pub fn fate(&self, number: u16) -> Option<Fate> {
@@ -80,7 +80,7 @@ impl Table {
         self.row(number).map(|row| row.name)
     }
 
-    fn row(&self, number: u16) -> Option<&'static Row> {
+    fn row(&self, number: u16) -> Option<&'static Attribute> {
         self.rows.iter().find(|row| row.number == number)
     }
 
@@ -91,7 +91,7 @@ impl Table {
 }
 
 /// Every table.
-pub const TABLES: [&Table; 17] = [
+pub const TABLES: [&AttributeTable; 17] = [
     &LINK,
     &LINK_INFO,
     &MACVLAN,

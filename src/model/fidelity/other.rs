@@ -1,10 +1,10 @@
 //! Addresses, nexthop objects, rules and neighbours.
 
 use super::Fate::{Named, NotRead, Restored, SentBack, State, Used};
-use super::{Table, row};
+use super::{AttributeTable, row};
 
 /// `IFA_*`.
-pub const ADDRESS: Table = Table {
+pub const ADDRESS: AttributeTable = AttributeTable {
     title: "Addresses",
     source: "`IFA_*` of `RTM_NEWADDR` (`linux/if_addr.h`)",
     rows: &[
@@ -23,7 +23,7 @@ pub const ADDRESS: Table = Table {
 };
 
 /// `NHA_*`.
-pub const NEXTHOP: Table = Table {
+pub const NEXTHOP: AttributeTable = AttributeTable {
     title: "Nexthop objects",
     source: "`NHA_*` of `RTM_NEWNEXTHOP` (`linux/nexthop.h`, Linux 5.3)",
     rows: &[
@@ -51,7 +51,7 @@ pub const NEXTHOP: Table = Table {
 };
 
 /// `NHA_RES_GROUP_*`.
-pub const RESILIENT: Table = Table {
+pub const RESILIENT: AttributeTable = AttributeTable {
     title: "Resilient groups of nexthops",
     source: "`NHA_RES_GROUP_*` in `NHA_RES_GROUP`",
     rows: &[
@@ -68,7 +68,7 @@ pub const RESILIENT: Table = Table {
 };
 
 /// `FRA_*`.
-pub const RULE: Table = Table {
+pub const RULE: AttributeTable = AttributeTable {
     title: "Rules",
     source: "`FRA_*` of `RTM_NEWRULE` (`linux/fib_rules.h`). Attributes that are not listed are stored as bytes and sent back",
     rows: &[
@@ -101,7 +101,7 @@ pub const RULE: Table = Table {
 };
 
 /// `NDA_*`.
-pub const NEIGHBOUR: Table = Table {
+pub const NEIGHBOUR: AttributeTable = AttributeTable {
     title: "Neighbours",
     source: "`NDA_*` of `RTM_NEWNEIGH` (`linux/neighbour.h`). Entries that the kernel learnt are not stored",
     rows: &[
@@ -116,7 +116,7 @@ pub const NEIGHBOUR: Table = Table {
 };
 
 /// `TCA_*`.
-pub const TRAFFIC: Table = Table {
+pub const TRAFFIC: AttributeTable = AttributeTable {
     title: "Qdiscs, classes and filters",
     source: "`TCA_*` of `RTM_NEWQDISC`, `RTM_NEWTCLASS` and `RTM_NEWTFILTER`. [checkpoint-format.md](checkpoint-format.md#traffic) has \
              the kinds whose options can be sent back; others are named at the snapshot",

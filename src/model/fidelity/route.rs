@@ -1,10 +1,10 @@
 //! Routes.
 
 use super::Fate::{NotRead, Restored, SentBack, State, Used};
-use super::{Table, row};
+use super::{AttributeTable, row};
 
 /// `RTA_*`.
-pub const ROUTE: Table = Table {
+pub const ROUTE: AttributeTable = AttributeTable {
     title: "Routes",
     source: "`RTA_*` of `RTM_NEWROUTE`. Routes that come with an address, a link or a router are not stored",
     rows: &[
@@ -41,7 +41,7 @@ pub const ROUTE: Table = Table {
 };
 
 /// `RTA_*` in the hops of `RTA_MULTIPATH`.
-pub const HOP: Table = Table {
+pub const HOP: AttributeTable = AttributeTable {
     title: "Hops of multipath routes",
     source: "`RTA_*` behind `struct rtnexthop` in `RTA_MULTIPATH`",
     rows: &[
@@ -54,7 +54,7 @@ pub const HOP: Table = Table {
 };
 
 /// `RTAX_*`.
-pub const METRIC: Table = Table {
+pub const METRIC: AttributeTable = AttributeTable {
     title: "Metrics of routes",
     source: "`RTAX_*` in `RTA_METRICS`",
     rows: &[

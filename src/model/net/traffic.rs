@@ -138,11 +138,11 @@ pub(crate) const OPTIONS: u16 = 2;
 pub(crate) const CHAIN: u16 = 11;
 
 /// What identifies an object on its link.
-type Key<'a> = (ObjectKind, u32, u32, u32, &'a [u8]);
+type TrafficKey<'a> = (ObjectKind, u32, u32, u32, &'a [u8]);
 
 impl TrafficObject {
     /// What identifies it on its link: a qdisc or a class its handle, a filter its parent, priority, protocol, chain and handle.
-    pub(crate) fn key(&self) -> Key<'_> {
+    pub(crate) fn key(&self) -> TrafficKey<'_> {
         if self.object == ObjectKind::Filter {
             let chain = self.attribute(CHAIN).unwrap_or_default();
             (self.object, self.parent, self.info, self.handle, chain)
@@ -210,7 +210,7 @@ impl fmt::Display for TrafficObject {
                     f,
                     "qdisc {kind} {} {}",
                     Handle(self.handle),
-                    Place(self.parent)
+                    Attachment(self.parent)
                 )
             }
             ObjectKind::Class => {
@@ -218,13 +218,13 @@ impl fmt::Display for TrafficObject {
                     f,
                     "class {kind} {} {}",
                     Handle(self.handle),
-                    Place(self.parent)
+                    Attachment(self.parent)
                 )
             }
             ObjectKind::Filter => {
                 let (pref, protocol) = (self.info >> 16, self.info.to_le_bytes());
                 let protocol = u16::from_be_bytes([protocol[0], protocol[1]]);
-                let place = Place(self.parent);
+                let place = Attachment(self.parent);
                 write!(
                     f,
                     "filter {kind} {place} protocol {} pref {pref}",
@@ -261,9 +261,9 @@ impl fmt::Display for Handle {
 }
 
 /// Where an object is attached.
-pub(crate) struct Place(pub u32);
+pub(crate) struct Attachment(pub u32);
 
-impl fmt::Display for Place {
+impl fmt::Display for Attachment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             ROOT => f.write_str("root"),

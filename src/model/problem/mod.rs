@@ -169,7 +169,7 @@ impl Problem {
         self.cause.to_string()
     }
 
-    /// The same problem, no worse than a warning.
+    /// The problem as a warning, if it was an error.
     pub(crate) fn demoted(self) -> Self {
         Self {
             severity: self.severity.min(Severity::Warning),
@@ -177,7 +177,7 @@ impl Problem {
         }
     }
 
-    /// The same problem as an error.
+    /// The problem as an error.
     pub(crate) fn into_error(self) -> Self {
         Self {
             severity: Severity::Error,
@@ -190,7 +190,7 @@ impl Problem {
         self.severity == Severity::Error
     }
 
-    /// The same problem, of that pod.
+    /// The problem as one of that pod.
     #[must_use]
     pub fn of(mut self, pod: &PodId) -> Self {
         self.pod = Some(pod.clone());

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::model::fidelity::{Fate, Row, TABLES};
+use crate::model::fidelity::{Attribute, Fate, TABLES};
 use crate::report::docs::listed_part;
 
 const BEGIN: &str = "<!-- attributes -->\n";
@@ -20,12 +20,12 @@ fn words(fate: Fate) -> &'static str {
     }
 }
 
-fn line(text: &mut String, row: &Row) {
+fn line(text: &mut String, row: &Attribute) {
     let reason = match row.fate {
         Fate::NotRead(reason) => format!(": {reason}"),
         _ => String::new(),
     };
-    let Row {
+    let Attribute {
         name, tests, since, ..
     } = row;
     let what = words(row.fate);

@@ -1,11 +1,12 @@
 //! Sentences about a window: its record, COMMAND, kubelet and rebuilt pods.
 
 use crate::model::problem::{
-    CommandCause, ConditionCause, DetachedCause, HookCause, KubeletCause, RebuildCause,
-    RecordCause, RollbackCause, WindowCause,
+    CommandCause, ConditionCause, DetachedCause, HookCause, JobEnd, KubeletCause, RebuildCause,
+    RecordCause, RollbackCause, SystemdCause, WindowCause,
 };
 use crate::model::text::{count, duration, escape, join};
 use crate::model::window::ContainerChange;
+use crate::report::messages::or_nothing;
 
 sentences! {
     WindowCause {
@@ -42,8 +43,8 @@ sentences! {
 
 sentences! {
     DetachedCause {
-        NotDetached { error } => "{error}. Use --foreground to run without a unit",
-        NotQueried { error } => "{error}. The window continues: run `netfix status --follow`",
+        NotDetached { cause } => "{cause}. Use --foreground to run without a unit",
+        NotQueried { cause } => "{cause}. The window continues: run `netfix status --follow`",
         EndUnknown => "ended, and its exit code is not known. Run `netfix status`, then `netfix report`",
         Killed { signal } => "killed by signal {signal}; it left the window open and the deadline starts kubelet again. \
             Run `netfix restore`, then `netfix resume`",
@@ -115,9 +116,40 @@ sentences! {
 }
 
 sentences! {
+    SystemdCause {
+        Unreachable { why } => "systemd cannot be reached over D-Bus: {why}",
+        Refused { call, why } => "{call}: {why}",
+        TimedOut { call, limit } => "{call}: no answer from systemd within {limit}" (limit = duration(*limit)),
+        NoSuchUnit { unit } => "unit {unit} does not exist",
+        SeveralRun { units } => "{units} are running: choose one with --unit" (units = units.join(" and ")),
+        RunsMasked { unit } => "{unit} is running but masked: once stopped, it could not be started. Run `systemctl \
+            unmask {unit}` first",
+        StartsAgain { unit, sub } => "{unit} does not stay stopped: something starts it again (it is {sub})",
+        NotMasked { unit, folder, error, refused } => "{unit} cannot be masked: {folder}: {error}{refused}"
+            (refused = or_nothing("; ", refused.as_ref())),
+        NotUnmasked { link, error } => "{link}: {error}",
+        NotStarted { unit, job, active, sub } => "{unit} does not start ({job}): it is {active} ({sub})"
+            (job = job_end(job)),
+        ProgramMissing { name } => "cannot arm the deadline: {name} is missing",
+        NotArmed { timer, job } => "{timer} is not armed: {job}" (job = job_end(job)),
+        NoOwnPath { error } => "netfix's own path: {error}",
+        NotPrepared { error } => "cannot start netfix as a unit: {error}",
+        NotLaunched { unit, result } => "{unit} does not start: {result}",
+    }
+}
+
+/// systemd's word for the end of a job, or why it is not known.
+fn job_end(job: &JobEnd) -> String {
+    match job {
+        Ok(result) => result.clone(),
+        Err(cause) => cause.to_string(),
+    }
+}
+
+sentences! {
     KubeletCause {
-        Systemd { error } => "{error}",
-        NotPaused { error } => "{error}",
+        Systemd { cause } => "{cause}",
+        NotPaused { cause } => "{cause}",
         NoSystemd => "systemd does not run on this machine: netfix cannot pause the unit",
         NothingWithoutSystemd => "systemd does not run on this machine: there is no kubelet to pause",
         DeadlineTooShort => "the deadline came before the unit was stopped. Use a longer --deadline",
@@ -133,9 +165,9 @@ sentences! {
         NotToBePaused => "is not paused (--no-pause): one that runs may rebuild pods that have no network",
         StartedBeforeCommand => "something else started it: COMMAND did not run",
         StartedBeforeRestore => "was started before the pods were restored, by the deadline or by something else",
-        NotResumed { unit, error } => "{error}; the deadline stays armed. Run `systemctl status {unit}`, then `netfix \
+        NotResumed { unit, cause } => "{cause}; the deadline stays armed. Run `systemctl status {unit}`, then `netfix \
             resume`",
-        TimerNotStopped { error } => "could not stop the deadline timer (harmless): {error}",
+        TimerNotStopped { cause } => "could not stop the deadline timer (harmless): {cause}",
         NotRunning => "not running; left unchanged",
         Masked => "not running and masked; left unchanged",
         NoUnit => "no unit of a kubelet exists on this machine",

@@ -55,6 +55,7 @@ sentences! {
         Condition(cause) => "{cause}",
         Hook(cause) => "{cause}",
         Rollback(cause) => "{cause}",
+        Systemd(cause) => "{cause}",
         Kubelet(cause) => "{cause}",
         Rebuild(cause) => "{cause}",
         Usage(cause) => "{cause}",
@@ -106,7 +107,7 @@ mod tests {
         CheckCause, CommandCause, ConditionCause, ConflictCause, DetachedCause, FleetCause,
         ForeignCause, GatewayCause, HookCause, InventoryCause, KubeletCause, MatchingCause,
         PartialCause, PlanCause, RebuildCause, RecordCause, RestoreCause, RollbackCause,
-        SnapshotCause, StoreCause, UsageCause, WindowCause,
+        SnapshotCause, StoreCause, SystemdCause, UsageCause, WindowCause,
     };
     use crate::report::docs::listed_part;
 
@@ -127,7 +128,7 @@ mod tests {
     fn messages() -> BTreeMap<String, Vec<String>> {
         let areas = messages! {
             InventoryCause StoreCause MatchingCause ForeignCause PlanCause ConflictCause PartialCause RestoreCause
-            SnapshotCause CheckCause GatewayCause WindowCause DetachedCause RecordCause CommandCause KubeletCause
+            SnapshotCause CheckCause GatewayCause WindowCause DetachedCause RecordCause CommandCause SystemdCause KubeletCause
             RebuildCause RollbackCause UsageCause ConditionCause HookCause FleetCause
         };
         let mut by_code: BTreeMap<String, Vec<String>> = BTreeMap::new();

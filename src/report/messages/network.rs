@@ -3,7 +3,9 @@
 use std::fmt;
 
 use super::{and, or_nothing};
-use crate::model::problem::{ConflictCause, GatewayCause, Holder, PlanCause, RestoreCause, Title};
+use crate::model::problem::{
+    ClaimHolder, ConflictCause, GatewayCause, PlanCause, RestoreCause, Title,
+};
 use crate::model::text::{count, duration, escape};
 use crate::model::{Hardware, IfName};
 
@@ -86,7 +88,7 @@ fn name(parent: Option<&IfName>) -> String {
     )
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for ClaimHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(link) = &self.link {
             write!(f, "link {link} of ")?;

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::pods::{listed, stored};
-use crate::check::{Checked, CheckedPod};
+use crate::check::{CheckedPod, Readiness};
 use crate::model::{Code, PodId, PodInfo, Problem, Severity, State};
 use crate::refusal::Refusal;
 use crate::report::document::{CheckStatus, CheckView, Document, Extra, NodeView, PodView};
@@ -24,7 +24,7 @@ const STATES: [State; 7] = [
 ];
 
 /// The document and its figures, without the verdict.
-pub(crate) fn check(checked: Result<Checked, Refusal>) -> (Document, CheckView) {
+pub(crate) fn check(checked: Result<Readiness, Refusal>) -> (Document, CheckView) {
     let mut view = CheckView {
         pods: STATES.into_iter().map(|state| (state, 0)).collect(),
         ..CheckView::default()

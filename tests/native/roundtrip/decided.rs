@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use netfix::model::fidelity::{
-    ADDRESS, BRIDGE_PORT, HOP, INET6, LINK, LINK_INFO, MACVLAN, METRIC, NEIGHBOUR, NEXTHOP,
-    RESILIENT, ROUTE, RULE, TRAFFIC, Table,
+    ADDRESS, AttributeTable, BRIDGE_PORT, HOP, INET6, LINK, LINK_INFO, MACVLAN, METRIC, NEIGHBOUR,
+    NEXTHOP, RESILIENT, ROUTE, RULE, TRAFFIC,
 };
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
@@ -18,7 +18,7 @@ const DONE: u16 = 3;
 const MESSAGE_HEADER: usize = 16;
 
 /// The request for all objects of a type, with the size of the header of that type.
-const DUMPS: [(u16, usize, &Table); 7] = [
+const DUMPS: [(u16, usize, &AttributeTable); 7] = [
     (18, 16, &LINK),
     (22, 8, &ADDRESS),
     (26, 12, &ROUTE),
@@ -37,7 +37,7 @@ struct Undecided {
 }
 
 impl Undecided {
-    fn attributes(&mut self, table: &Table, bytes: &[u8]) {
+    fn attributes(&mut self, table: &AttributeTable, bytes: &[u8]) {
         for (number, value) in attributes(bytes) {
             self.seen += 1;
             if table.fate(number).is_none() {

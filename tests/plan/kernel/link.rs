@@ -233,11 +233,6 @@ impl Kernel {
                 let is_usual = mac.0 == [0xff; 6];
                 self.link_mut(dev)?.broadcast = Some(*mac).filter(|_| !is_usual);
             }
-            Change::Sysfs(key, value) => {
-                let settings = &mut self.link_mut(dev)?.sysfs;
-                settings.insert(key.clone(), value.clone());
-            }
-            Change::Groups(groups) => self.link_mut(dev)?.groups.extend(groups),
             Change::Group(group) => self.link_mut(dev)?.group = *group,
             Change::Alias(alias) => self.link_mut(dev)?.alias = Some(alias.clone()),
             Change::Flags(_, to) => {

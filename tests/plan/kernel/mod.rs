@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use netfix::model::net::link::sysctl::Sysctls;
 use netfix::model::net::route::Position;
 use netfix::model::{IfName, Link, LinkKind, NetState, Parent, Rule};
-use netfix::plan::{Object, Rewrite, Step};
+use netfix::plan::{NetlinkStep, OrderedObject, Rewrite, Step};
 
 /// Why the kernel refuses a step, by its errno; `TENTATIVE` is `EINVAL` for a source address whose duplicate address
 /// detection has not ended, the only refusal that passes with time.
@@ -102,7 +102,7 @@ impl Kernel {
     pub fn take(&mut self, step: &Step) -> Result<(), Errno> {
         match step {
             Step::AddLink(link) => self.add_link(link),
-            Step::SetLink { dev, change, .. } => self.set_link(dev, change),
+            Step::Netlink(step) => self.take_netlink(step),
             Step::Sysctl {
                 dev,
                 folder,
@@ -110,11 +110,26 @@ impl Kernel {
                 value,
                 ..
             } => self.write_sysctl(dev, *folder, key, value),
-            Step::AddTraffic { dev, object } => self.add_traffic(dev, object),
-            Step::ChangeTraffic { dev, object } => self.change_traffic(dev, object),
-            Step::AddAddress(address) => self.add_address(address),
-            Step::ChangeAddress(address) => self.change_address(address),
-            Step::AddNeighbour(neighbour) => {
+            Step::Sysfs { dev, key, value } => {
+                let settings = &mut self.link_mut(dev)?.sysfs;
+                settings.insert(key.clone(), value.clone());
+                Ok(())
+            }
+            Step::JoinGroups { dev, groups } => {
+                self.link_mut(dev)?.groups.extend(groups);
+                Ok(())
+            }
+        }
+    }
+
+    fn take_netlink(&mut self, step: &NetlinkStep) -> Result<(), Errno> {
+        match step {
+            NetlinkStep::SetLink { dev, change, .. } => self.set_link(dev, change),
+            NetlinkStep::AddTraffic { dev, object } => self.add_traffic(dev, object),
+            NetlinkStep::ChangeTraffic { dev, object } => self.change_traffic(dev, object),
+            NetlinkStep::AddAddress(address) => self.add_address(address),
+            NetlinkStep::ChangeAddress(address) => self.change_address(address),
+            NetlinkStep::AddNeighbour(neighbour) => {
                 self.link(&neighbour.dev)?;
                 let same = self.state.neighbours.iter().any(|other| {
                     (&other.dev, other.dst, other.proxy)
@@ -126,13 +141,13 @@ impl Kernel {
                 self.state.neighbours.push(neighbour.clone());
                 Ok(())
             }
-            Step::AddRoute { route, position } => self.add_route(route, *position),
-            Step::ChangeRoute(route) => self.change_route(route),
-            Step::DeleteRoute(route) => self.delete_route(route),
-            Step::AddNexthop(nexthop) => self.add_nexthop(nexthop),
-            Step::ChangeNexthop(nexthop) => self.change_nexthop(nexthop),
-            Step::AddRule(rule) => self.add_rule(rule),
-            Step::Rewrite(rewrite) => self.rewrite(rewrite),
+            NetlinkStep::AddRoute { route, position } => self.add_route(route, *position),
+            NetlinkStep::ChangeRoute(route) => self.change_route(route),
+            NetlinkStep::DeleteRoute(route) => self.delete_route(route),
+            NetlinkStep::AddNexthop(nexthop) => self.add_nexthop(nexthop),
+            NetlinkStep::ChangeNexthop(nexthop) => self.change_nexthop(nexthop),
+            NetlinkStep::AddRule(rule) => self.add_rule(rule),
+            NetlinkStep::Rewrite(rewrite) => self.rewrite(rewrite),
         }
     }
 
@@ -149,16 +164,16 @@ impl Kernel {
     fn rewrite(&mut self, Rewrite { gone, added }: &Rewrite) -> Result<(), Errno> {
         for object in gone {
             match object {
-                Object::Address(address) => self.delete_address(address),
-                Object::Route(route) => drop(self.delete_route(route)),
-                Object::Rule(rule) => self.state.rules.retain(|other| other != rule),
+                OrderedObject::Address(address) => self.delete_address(address),
+                OrderedObject::Route(route) => drop(self.delete_route(route)),
+                OrderedObject::Rule(rule) => self.state.rules.retain(|other| other != rule),
             }
         }
         for object in added {
             let result = match object {
-                Object::Address(address) => self.add_address(address),
-                Object::Route(route) => self.add_route(route, Position::Last),
-                Object::Rule(rule) => self.add_rule(rule),
+                OrderedObject::Address(address) => self.add_address(address),
+                OrderedObject::Route(route) => self.add_route(route, Position::Last),
+                OrderedObject::Rule(rule) => self.add_rule(rule),
             };
             if let Err(errno) = result
                 && errno != Errno::EEXIST

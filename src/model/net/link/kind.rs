@@ -146,7 +146,7 @@ pub enum IpvlanMode {
     L2,
     /// As a router, without multicast and broadcast.
     L3,
-    /// The same, with netfilter of the host.
+    /// As a router, and packets also pass the host's netfilter.
     L3s,
 }
 

@@ -15,11 +15,11 @@ use crate::model::net::link::sysctl::SysctlKey;
 use crate::model::recent::Recent;
 
 /// A setting with its value.
-type Entry = (SysctlKey, i64);
+type Setting = (SysctlKey, i64);
 
 /// One folder's integer settings by key, in the units of their files in `/proc/sys`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Settings(Arc<Vec<Entry>>);
+pub struct Settings(Arc<Vec<Setting>>);
 
 thread_local! {
     /// The settings that this thread made last.
@@ -40,7 +40,7 @@ impl Settings {
     }
 
     /// All, in ascending order of their keys.
-    pub fn iter(&self) -> slice::Iter<'_, Entry> {
+    pub fn iter(&self) -> slice::Iter<'_, Setting> {
         self.0.iter()
     }
 
@@ -102,7 +102,7 @@ impl Settings {
     }
 
     /// Entries in ascending order of their keys, in the memory of equal ones if there are any.
-    fn shared(entries: Vec<Entry>) -> Self {
+    fn shared(entries: Vec<Setting>) -> Self {
         RECENT.with_borrow_mut(|recent| {
             if let Some(equal) = recent.find(|one| *one.0 == entries) {
                 return equal.clone();
@@ -120,9 +120,9 @@ impl Settings {
     }
 }
 
-impl FromIterator<Entry> for Settings {
-    fn from_iter<I: IntoIterator<Item = Entry>>(entries: I) -> Self {
-        let mut entries: Vec<Entry> = entries.into_iter().collect();
+impl FromIterator<Setting> for Settings {
+    fn from_iter<I: IntoIterator<Item = Setting>>(entries: I) -> Self {
+        let mut entries: Vec<Setting> = entries.into_iter().collect();
         if !entries.is_sorted_by(|(a, _), (b, _)| a < b) {
             // Of two values the later one counts.
             entries.reverse();
@@ -133,14 +133,14 @@ impl FromIterator<Entry> for Settings {
     }
 }
 
-impl<const N: usize> From<[Entry; N]> for Settings {
-    fn from(entries: [Entry; N]) -> Self {
+impl<const N: usize> From<[Setting; N]> for Settings {
+    fn from(entries: [Setting; N]) -> Self {
         entries.into_iter().collect()
     }
 }
 
-impl Extend<Entry> for Settings {
-    fn extend<I: IntoIterator<Item = Entry>>(&mut self, entries: I) {
+impl Extend<Setting> for Settings {
+    fn extend<I: IntoIterator<Item = Setting>>(&mut self, entries: I) {
         for (key, value) in entries {
             self.insert(key, value);
         }
@@ -148,8 +148,8 @@ impl Extend<Entry> for Settings {
 }
 
 impl<'a> IntoIterator for &'a Settings {
-    type Item = &'a Entry;
-    type IntoIter = slice::Iter<'a, Entry>;
+    type Item = &'a Setting;
+    type IntoIter = slice::Iter<'a, Setting>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
@@ -164,13 +164,13 @@ impl Serialize for Settings {
 
 impl<'de> Deserialize<'de> for Settings {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Entries)
+        deserializer.deserialize_map(SettingsVisitor)
     }
 }
 
-struct Entries;
+struct SettingsVisitor;
 
-impl<'de> Visitor<'de> for Entries {
+impl<'de> Visitor<'de> for SettingsVisitor {
     type Value = Settings;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -56,7 +56,7 @@ fn v6_net(net: IpNet) -> Option<Ipv6Net> {
 }
 
 impl RouteOf<IpAddr, IpNet> {
-    /// The same route if all its addresses are of one family.
+    /// The route, if all its addresses are of one family.
     fn of_family<A, N>(
         self,
         address: fn(IpAddr) -> Option<A>,

@@ -42,7 +42,7 @@ pub enum Position {
 }
 
 /// Destination, source, table, type of service and metric, by which the kernel finds a route.
-pub(crate) type Place = (IpNet, Option<IpNet>, u32, u8, Option<u32>);
+pub(crate) type RouteKey = (IpNet, Option<IpNet>, u32, u8, Option<u32>);
 
 /// One route of either family.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -207,7 +207,7 @@ impl Route {
         }
     }
 
-    /// The same, to be changed.
+    /// The time after which the kernel deletes it, to change it.
     pub(crate) fn expires_mut(&mut self) -> &mut Option<Remaining> {
         match self {
             Self::V4(route) => &mut route.expires,
@@ -285,14 +285,14 @@ impl Route {
     }
 
     /// What may be only once in a namespace.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> RouteKey {
         match self {
             Self::V4(route) => route.place(),
             Self::V6(route) => route.place(),
         }
     }
 
-    /// The same route with every interface name passed through `rename`.
+    /// The route with every interface name passed through `rename`.
     #[must_use]
     pub fn renamed(mut self, rename: impl Fn(&IfName) -> IfName) -> Self {
         match &mut self {
@@ -312,7 +312,7 @@ impl<A, N> RouteOf<A, N> {
         }
     }
 
-    /// The same without a hop.
+    /// `ip route add DST` without a hop, with the scope of a route to a gateway.
     pub(crate) fn bare(dst: N) -> Self {
         Self {
             dst,
@@ -348,7 +348,7 @@ impl<A: Copy + Into<IpAddr>, N: Copy + Into<IpNet>> RouteOf<A, N> {
         hops.map(|hop| (hop.gateway(), hop.dev.as_ref())).collect()
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> RouteKey {
         let (dst, src) = (self.dst.into(), self.src.map(Into::into));
         (dst, src, self.table, self.tos, self.priority)
     }

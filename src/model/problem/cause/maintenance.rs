@@ -33,8 +33,8 @@ causes! {
 causes! {
     /// Causes found in the unit that a window runs as.
     DetachedCause {
-        NotDetached { error: String } => SystemdUnreachable,
-        NotQueried { error: String } => SystemdUnreachable,
+        NotDetached { cause: SystemdCause } => SystemdUnreachable,
+        NotQueried { cause: SystemdCause } => SystemdUnreachable,
         EndUnknown => Failed,
         Killed { signal: u32 } => Failed,
         KilledBefore { signal: u32 } => Failed,
@@ -100,21 +100,46 @@ causes! {
     }
 }
 
+/// How a job of systemd ended: with systemd's word for that, or unknown.
+pub type JobEnd = Result<String, Box<SystemdCause>>;
+
+causes! {
+    /// Why systemd did not do what netfix needs.
+    SystemdCause {
+        Unreachable { why: String } => SystemdUnreachable,
+        Refused { call: String, why: String } => SystemdUnreachable,
+        TimedOut { call: String, limit: Duration } => SystemdUnreachable,
+        NoSuchUnit { unit: String } => KubeletNotPaused,
+        SeveralRun { units: Vec<String> } => KubeletNotPaused,
+        RunsMasked { unit: String } => KubeletNotPaused,
+        StartsAgain { unit: String, sub: String } => KubeletNotPaused,
+        NotMasked { unit: String, folder: &'static str, error: String, refused: Option<Box<SystemdCause>> } =>
+            KubeletNotPaused,
+        NotUnmasked { link: String, error: String } => KubeletNotResumed,
+        NotStarted { unit: String, job: JobEnd, active: String, sub: String } => KubeletNotResumed,
+        ProgramMissing { name: &'static str } => KubeletNotPaused,
+        NotArmed { timer: String, job: JobEnd } => KubeletNotPaused,
+        NoOwnPath { error: String } => SystemdUnreachable,
+        NotPrepared { error: String } => SystemdUnreachable,
+        NotLaunched { unit: String, result: String } => SystemdUnreachable,
+    }
+}
+
 causes! {
     /// Causes found while kubelet is paused and resumed.
     KubeletCause {
-        Systemd { error: String } => SystemdUnreachable,
+        Systemd { cause: SystemdCause } => SystemdUnreachable,
         NoSystemd => SystemdUnreachable,
         NothingWithoutSystemd => NotFound,
-        NotPaused { error: String } => KubeletNotPaused,
+        NotPaused { cause: SystemdCause } => KubeletNotPaused,
         DeadlineTooShort => KubeletNotPaused,
         RunsInOtherUnit { pid: u32, unit: String } => KubeletNotPaused,
         RunsInNoUnit { pid: u32, unit: Option<String> } => KubeletNotPaused,
         NotToBePaused => KubeletNotPaused,
         StartedBeforeCommand => KubeletNotPaused,
         StartedBeforeRestore => KubeletNotPaused,
-        NotResumed { unit: String, error: String } => KubeletNotResumed,
-        TimerNotStopped { error: String } => Failed,
+        NotResumed { unit: String, cause: SystemdCause } => KubeletNotResumed,
+        TimerNotStopped { cause: SystemdCause } => Failed,
         NotRunning => NotFound,
         Masked => NotFound,
         NoUnit => NotFound,

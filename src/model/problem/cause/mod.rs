@@ -9,10 +9,12 @@ use super::{Code, Object, Problem, Severity};
 
 pub use files::{CheckCause, FleetCause, SnapshotCause, StoreCause, StoreEffect, UsageCause};
 pub use maintenance::{
-    CommandCause, ConditionCause, DetachedCause, HookCause, KubeletCause, RebuildCause,
-    RecordCause, RollbackCause, WindowCause,
+    CommandCause, ConditionCause, DetachedCause, HookCause, JobEnd, KubeletCause, RebuildCause,
+    RecordCause, RollbackCause, SystemdCause, WindowCause,
 };
-pub use network::{ConflictCause, GatewayCause, Holder, Others, PlanCause, RestoreCause, Title};
+pub use network::{
+    ClaimHolder, ConflictCause, GatewayCause, Others, PlanCause, RestoreCause, Title,
+};
 pub use pods::{ForeignCause, InventoryCause, MatchingCause, NoNetns, PartialCause};
 
 /// Defines the causes of one part of netfix, each with its code: `Variant { field: Type } => Code,`. Its sentence, which
@@ -113,6 +115,7 @@ areas! {
     Condition(ConditionCause),
     Hook(HookCause),
     Rollback(RollbackCause),
+    Systemd(SystemdCause),
     Kubelet(KubeletCause),
     Rebuild(RebuildCause),
     Usage(UsageCause),

@@ -40,12 +40,12 @@ causes! {
         DeviceInUse { device: IfName, role: String } => LinkConflict,
         OtherTraffic { now: String, then: String } => LinkConflict,
         MacClaimed { others: Others } => MacConflict,
-        MacOfAnother { owner: Holder, title: Title } => MacConflict,
+        MacOfAnother { owner: ClaimHolder, title: Title } => MacConflict,
         MacKept { others: Others } => MacConflict,
         AddressClaimed { others: Others } => AddressConflict,
-        AddressOfAnother { owner: Holder, title: Title } => AddressConflict,
+        AddressOfAnother { owner: ClaimHolder, title: Title } => AddressConflict,
         AddressKept { others: Others } => AddressConflict,
-        AddressInUse { owner: Holder, mac: Option<Mac> } => AddressConflict,
+        AddressInUse { owner: ClaimHolder, mac: Option<Mac> } => AddressConflict,
         AddressAnswered { mac: Mac, link: IfName } => AddressConflict,
     }
 }
@@ -75,7 +75,7 @@ pub enum Title {
 
 /// A namespace that has, or claims, what only one can have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
+pub struct ClaimHolder {
     /// The pod, or `None` for the host.
     pub pod: Option<PodId>,
     /// A path that leads to the pod's namespace.
@@ -88,14 +88,14 @@ pub struct Holder {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Others {
     /// All holders.
-    pub all: Arc<[Holder]>,
+    pub all: Arc<[ClaimHolder]>,
     /// The place of the one.
     pub but: usize,
 }
 
 impl Others {
     /// Each of them.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Holder> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ClaimHolder> {
         let but = self.but;
         let others = self
             .all
@@ -109,7 +109,7 @@ impl Others {
 causes! {
     /// Causes found in carrying a plan out.
     RestoreCause {
-        MacTaken { owner: Option<(Mac, Holder)>, error: String } => MacConflict,
+        MacTaken { owner: Option<(Mac, ClaimHolder)>, error: String } => MacConflict,
         ParentGone { error: String } => ParentMissing,
         PlaceTaken { error: String } => LinkConflict,
         RoutePlaceTaken { error: String } => Failed,

@@ -1,0 +1,98 @@
+//! The plan for one link, on the host and in pods: one order of steps for both.
+
+use std::borrow::Cow;
+
+use super::{bond, link_diff, link_ipv6, traffic};
+use crate::model::net::link::Flags;
+use crate::model::net::link::sysfs::SysfsSettings;
+use crate::model::{Indexed, Link, NetState, Problem, Traffic};
+use crate::plan::link_ipv6::IPV6_MTU;
+use crate::plan::{HostLinks, Observed, Plan, Step};
+
+/// The links of one namespace as recorded and as they are now, with the plan from one to the other.
+pub(super) struct LinkPlanner<'a> {
+    pub wanted: Indexed<'a>,
+    pub now: Indexed<'a>,
+    pub observed: Observed<'a>,
+    pub plan: Plan,
+}
+
+impl<'a> LinkPlanner<'a> {
+    pub(super) fn new(wanted: &'a NetState, observed: Observed<'a>) -> Self {
+        Self {
+            wanted: Indexed::new(wanted),
+            now: Indexed::new(observed.state),
+            observed,
+            plan: Plan::default(),
+        }
+    }
+
+    pub(super) fn report(&mut self, problem: Problem) {
+        self.plan.problems.push(problem);
+    }
+
+    /// Plans the creation of a link. What it has beyond a new link are steps of [`Self::settle`].
+    pub(super) fn create(&mut self, link: Link) {
+        self.plan.push(Step::add_link(link));
+    }
+
+    /// A link right after its creation, down and with initial settings, where these are known.
+    pub(super) fn fresh(&self, link: &Link) -> Option<Link> {
+        let mut sysctls = self.observed.new_link?.clone();
+        // The one setting that is not from `default`: it follows the link's MTU.
+        if let Some(mtu) = sysctls.ipv6.get_mut(&IPV6_MTU) {
+            *mtu = link.mtu.into();
+        }
+        let flags = Flags {
+            multicast: true,
+            ..Flags::default()
+        };
+        Some(Link {
+            flags,
+            alias: None,
+            altnames: Vec::new(),
+            group: 0,
+            master: None,
+            broadcast: None,
+            groups: Vec::new(),
+            protodown: false,
+            dormant: false,
+            token: None,
+            traffic: Traffic::default(),
+            sysctls,
+            sysfs: SysfsSettings::new(),
+            ..link.clone()
+        })
+    }
+
+    /// Reports what no step restores: the place in a team or another master, and some of the traffic control. `now` is `None`
+    /// for a missing link.
+    pub(super) fn cannot_restore(&mut self, wanted: &Link, now: Option<&Link>) {
+        let lost = link_diff::lost_master(wanted, now, &self.wanted, &self.now);
+        self.plan.problems.extend(lost);
+        traffic::cannot_restore(wanted, now, &mut self.plan);
+    }
+
+    /// The steps from the present state of a link to the recorded one, without its addresses and routes. On the host, `ports` are
+    /// the links that a bond can have as ports; netfix restores no bonds in pods.
+    pub(super) fn settle(&mut self, wanted: &Link, now: &Link, ports: Option<&HostLinks>) {
+        let (state, present) = (&self.wanted, &self.now);
+        let plan = &mut self.plan;
+        // The MTU comes before the sysctls: with a large enough one, a link gets IPv6 and the settings of a new link.
+        link_diff::attributes(wanted, now, state, present, plan);
+        let now = &*if link_diff::decides_mtu(wanted, now, state) {
+            link_ipv6::with_new_mtu(wanted, now, self.observed.new_link, plan)
+        } else {
+            Cow::Borrowed(now)
+        };
+        link_diff::port(wanted, now, state, present, plan);
+        link_diff::kind_data(wanted, now, plan);
+        link_diff::sysctls(wanted, now, state, plan);
+        traffic::steps(wanted, now, present, plan);
+        if let Some(host) = ports {
+            bond::steps(wanted, now, state, present, host, plan);
+        }
+        // Last, because the kernel uses most settings only when a link goes up.
+        link_ipv6::up(wanted, now, state, plan);
+    }
+}

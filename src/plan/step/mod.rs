@@ -1,0 +1,109 @@
+//! The steps of a plan, each one change of one object, by what carries it out: netlink messages, a file, or an ioctl.
+
+mod netlink;
+mod text;
+
+use crate::model::net::link::sysctl::{Folder, SysctlKey, Sysctls};
+use crate::model::net::link::sysfs::{SysfsKey, SysfsValue};
+use crate::model::problem::Object;
+use crate::model::{Address, IfName, Link, Mac};
+
+pub use netlink::{Change, NetlinkStep, OrderedObject, Rewrite};
+
+/// One change.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// Creates a link, down and with the settings of a new one. Its index is known only then.
+    AddLink(Box<Link>),
+    /// Changes an object by netlink alone.
+    Netlink(NetlinkStep),
+    /// Writes a per-interface sysctl.
+    Sysctl {
+        /// The interface.
+        dev: IfName,
+        /// In which folder of `/proc/sys/net`.
+        folder: Folder,
+        /// Which setting.
+        key: SysctlKey,
+        /// The value to write.
+        value: String,
+        /// The value that is there; empty where it is not known.
+        now: String,
+    },
+    /// Writes a packet steering or NAPI setting in `/sys/class/net`.
+    Sysfs {
+        /// The interface.
+        dev: IfName,
+        /// Which setting.
+        key: SysfsKey,
+        /// The value to write.
+        value: SysfsValue,
+    },
+    /// Joins link-layer groups, by ioctl.
+    JoinGroups {
+        /// The interface.
+        dev: IfName,
+        /// The groups.
+        groups: Vec<Mac>,
+    },
+}
+
+impl Step {
+    /// The step that creates a link. Its settings are steps of their own.
+    pub(crate) fn add_link(link: Link) -> Self {
+        let sysctls = Sysctls::default();
+        Self::AddLink(Box::new(Link { sysctls, ..link }))
+    }
+
+    /// The step that changes an attribute whose present value needs no mention.
+    #[must_use]
+    pub fn set(dev: &IfName, change: Change) -> Self {
+        let (dev, now) = (dev.clone(), None);
+        NetlinkStep::SetLink { dev, change, now }.into()
+    }
+
+    /// The step, if it is one by netlink alone.
+    pub(crate) fn netlink(&self) -> Option<&NetlinkStep> {
+        match self {
+            Self::Netlink(step) => Some(step),
+            Self::AddLink(_)
+            | Self::Sysctl { .. }
+            | Self::Sysfs { .. }
+            | Self::JoinGroups { .. } => None,
+        }
+    }
+
+    /// Whether it only adds an address or a route, or takes a link up.
+    pub(crate) fn is_addition(&self) -> bool {
+        self.netlink().is_some_and(NetlinkStep::is_addition)
+    }
+
+    /// The addresses that it adds.
+    pub(crate) fn added_addresses(&self) -> Vec<&Address> {
+        self.netlink()
+            .map_or_else(Vec::new, NetlinkStep::added_addresses)
+    }
+
+    /// The interfaces whose objects it changes.
+    pub(crate) fn devs(&self) -> Vec<&IfName> {
+        match self {
+            Self::AddLink(link) => vec![&link.name],
+            Self::Netlink(step) => step.devs(),
+            Self::Sysctl { dev, .. } | Self::Sysfs { dev, .. } | Self::JoinGroups { dev, .. } => {
+                vec![dev]
+            }
+        }
+    }
+}
+
+impl From<NetlinkStep> for Step {
+    fn from(step: NetlinkStep) -> Self {
+        Self::Netlink(step)
+    }
+}
+
+impl From<&Step> for Object {
+    fn from(step: &Step) -> Self {
+        Self::Text(step.to_string())
+    }
+}

@@ -1,0 +1,6 @@
+//! Addresses and MACs that another link or machine may have: probed before, and announced after a restore.
+
+pub(super) mod announce;
+pub(super) mod holders;
+pub(super) mod probe;
+pub(super) mod targets;

@@ -1,0 +1,111 @@
+//! What a restore did, and how it left the host and the pods.
+
+use std::time::Duration;
+
+use crate::context::Pending;
+use crate::model::{ConflictProbe, IfName, NodeIdentity, PodSummary, Problem};
+use crate::plan::Step;
+
+/// What a restore did, and what is left.
+#[derive(Debug, Default)]
+pub(crate) struct Restored {
+    pub node: NodeIdentity,
+    /// When the host's state was recorded (RFC 3339), where it was.
+    pub recorded: Option<String>,
+    /// Steps on the host, and its state after them. `None` where no pod has a usable record: then nothing was changed.
+    pub host: Option<(Vec<Step>, RestoreState)>,
+    /// Sorted by id.
+    pub pods: Vec<RestoredPod>,
+    pub problems: Vec<Problem>,
+    /// Whether nothing was changed because no record may be used here.
+    pub is_refused: bool,
+    /// Whether nothing was missing after a restore before this one.
+    pub was_complete: bool,
+    /// Announcements that are still to be sent.
+    pub pending: Pending,
+}
+
+impl Restored {
+    /// Whether every pod has its network back.
+    pub(crate) fn is_complete(&self) -> bool {
+        let has_errors = self.problems.iter().any(Problem::is_error);
+        self.host.is_some() && !has_errors && self.broken().next().is_none()
+    }
+
+    /// The number of pods in this state.
+    pub(crate) fn count(&self, state: RestoreState) -> usize {
+        self.pods.iter().filter(|pod| pod.state == state).count()
+    }
+
+    /// The pods that are not as they were.
+    pub(crate) fn broken(&self) -> impl Iterator<Item = &RestoredPod> {
+        self.pods.iter().filter(|pod| !pod.state.is_good())
+    }
+}
+
+/// What a restore did in one pod, and what is left.
+#[derive(Debug)]
+pub(crate) struct RestoredPod {
+    pub pod: PodSummary,
+    pub state: RestoreState,
+    /// The links that it had. `None` for a pod that was not worked on.
+    pub before: Option<Vec<IfName>>,
+    /// The links that it has. `None` where they could not be read.
+    pub after: Option<Vec<IfName>>,
+    /// Steps that were carried out.
+    pub done: Vec<Step>,
+}
+
+/// How a restore left a namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RestoreState {
+    /// Nothing was missing.
+    InSync,
+    /// Something was missing, and nothing is.
+    Restored,
+    /// Something was restored, and something is still missing.
+    Partial,
+    /// Nothing could be restored.
+    Failed,
+    /// It may have lost something, and no checkpoint describes it.
+    NoCheckpoint,
+}
+
+impl RestoreState {
+    /// Whether nothing is missing.
+    pub(crate) fn is_good(self) -> bool {
+        matches!(self, Self::InSync | Self::Restored)
+    }
+
+    /// The state where something was changed before.
+    pub(crate) fn after(self, changed: bool) -> Self {
+        match self {
+            Self::InSync => Self::of(changed, true),
+            other => other,
+        }
+    }
+
+    pub(super) fn of(changed: bool, is_complete: bool) -> Self {
+        match (changed, is_complete) {
+            (false, true) => Self::InSync,
+            (true, true) => Self::Restored,
+            (true, false) => Self::Partial,
+            (false, false) => Self::Failed,
+        }
+    }
+}
+
+/// How long a restore may take for what it does not do itself, and how it probes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// For the NIC and its carrier.
+    pub wait: Duration,
+    /// For a network manager that owns a link.
+    pub manager_grace: Duration,
+    /// To watch whether anything is lost again.
+    pub settle: Duration,
+    /// For one pod, before the rest of its work waits for all others.
+    pub pod_budget: Duration,
+    /// How to probe an address before it is added.
+    pub conflict_probe: ConflictProbe,
+}

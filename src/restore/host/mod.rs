@@ -1,0 +1,6 @@
+//! The host during a restore: the return of its NIC, and the links under the pods.
+
+pub(super) mod links;
+pub(super) mod managed;
+pub(super) mod scope;
+pub(crate) mod wait_nic;

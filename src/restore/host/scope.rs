@@ -1,0 +1,74 @@
+//! The links of the host that pods need: the devices under the pods and the links above them.
+
+use std::collections::BTreeSet;
+
+use crate::inventory::observe::Host;
+use crate::matching::host_baseline::HostBaseline;
+use crate::model::IfName;
+use crate::plan::link_diff::closure;
+use crate::plan::{self, HostLinks, Plan};
+
+/// What is missing on the host, and its links as a restore would leave them.
+pub(in crate::restore) fn plan_of(host: &Host, baseline: &HostBaseline) -> (Plan, HostLinks) {
+    let observed = baseline.observed(&host.state, None);
+    plan::host(&baseline.state, observed, &baseline.devices)
+}
+
+/// The devices under the pods and the links above them: each by its name in the record, and now.
+pub(super) fn in_scope(
+    host: &Host,
+    baseline: &HostBaseline,
+) -> impl Iterator<Item = (IfName, IfName)> {
+    let (_, links) = plan_of(host, baseline);
+    let names = closure(baseline.devices.clone(), &baseline.state.links);
+    names.into_iter().map(move |name| {
+        let now = links.name_now(&name);
+        (name, now)
+    })
+}
+
+/// The ifindexes of those that exist.
+pub(super) fn parents(host: &Host, baseline: &HostBaseline) -> BTreeSet<u32> {
+    in_scope(host, baseline)
+        .filter_map(|(_, now)| Some(host.state.link(&now)?.index))
+        .collect()
+}
+
+/// The parents of the pods' links after a restore, compared with those that the pods were restored on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::restore) enum ParentChange {
+    Same,
+    /// One more is there.
+    More,
+    /// One is gone, or another one of its name is in its place.
+    Lost,
+}
+
+impl ParentChange {
+    /// By their ifindexes.
+    pub(in crate::restore) fn compare(before: &BTreeSet<u32>, now: &BTreeSet<u32>) -> Self {
+        if !before.is_subset(now) {
+            Self::Lost
+        } else if before == now {
+            Self::Same
+        } else {
+            Self::More
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parent_of_another_index_was_lost_and_one_that_came_was_not() {
+        let [none, old, new, both] = [&[][..], &[5], &[7], &[5, 7]]
+            .map(|indexes: &[u32]| indexes.iter().copied().collect::<BTreeSet<_>>());
+        assert_eq!(ParentChange::compare(&old, &old), ParentChange::Same);
+        assert_eq!(ParentChange::compare(&none, &new), ParentChange::More);
+        assert_eq!(ParentChange::compare(&old, &both), ParentChange::More);
+        assert_eq!(ParentChange::compare(&old, &new), ParentChange::Lost);
+        assert_eq!(ParentChange::compare(&both, &new), ParentChange::Lost);
+    }
+}

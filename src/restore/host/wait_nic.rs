@@ -1,0 +1,231 @@
+//! Waits for the NIC: for its return, and for carrier. Link events end the wait.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use crate::inventory::observe::Host;
+use crate::kernel::events::{self, LATE_LINKWATCH, LINKWATCH};
+use crate::kernel::{Error, link, udev};
+use crate::matching::host_baseline::HostBaseline;
+use crate::model::problem::RestoreCause;
+use crate::model::{ConflictProbe, Hardware, IfName, Link, Problem};
+use crate::plan::HostLinks;
+use crate::restore::facts::Limits;
+use crate::restore::host::scope::plan_of;
+
+/// How long udev may take to finish with a new device.
+const UDEV_LIMIT: Duration = Duration::from_secs(10);
+/// How long another program may take to rename a new device that is down.
+const RENAME_LIMIT: Duration = Duration::from_secs(2);
+
+/// What limits a restore: above all the wait for the NIC.
+#[derive(Clone, Copy)]
+pub(crate) struct WaitLimit<'a> {
+    until: Instant,
+    /// The whole time that the user allowed.
+    pub limit: Duration,
+    /// How long a network manager that owns a link goes first.
+    pub(super) grace: Duration,
+    /// What one pod may cost, before the rest of its work waits for all others.
+    pub(in crate::restore) pod_budget: Duration,
+    /// How to probe an address before it is added.
+    pub(in crate::restore) conflict_probe: ConflictProbe,
+    /// Whether a signal ends the wait, where signals may.
+    interrupted: Option<&'a dyn Fn() -> bool>,
+}
+
+impl<'a> WaitLimit<'a> {
+    pub(crate) fn new(limits: Limits, interrupted: Option<&'a dyn Fn() -> bool>) -> Self {
+        let Limits {
+            wait,
+            manager_grace,
+            settle: _,
+            pod_budget,
+            conflict_probe,
+        } = limits;
+        Self {
+            until: Instant::now() + wait,
+            limit: wait,
+            grace: manager_grace,
+            pod_budget,
+            conflict_probe,
+            interrupted,
+        }
+    }
+
+    /// With another limit, from now.
+    fn of(self, limit: Duration) -> Self {
+        Self {
+            until: Instant::now() + limit,
+            limit,
+            ..self
+        }
+    }
+
+    /// With the least time for carrier, which no device that is up can have at once.
+    pub(super) fn for_carrier(self) -> Self {
+        Self {
+            until: self.until.max(Instant::now() + LINKWATCH),
+            limit: self.limit.max(LINKWATCH),
+            ..self
+        }
+    }
+
+    /// Waits `until` network managers are `ready`; returns whether they are.
+    pub(super) fn wait_for_managers(
+        self,
+        until: Instant,
+        ready: impl FnMut() -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
+        events::wait_for_configuration(until, self.interrupted, ready)
+    }
+
+    /// Waits until `ready` or the limit; returns whether it is ready. Without a limit `ready` is called once.
+    fn wait(self, mut ready: impl FnMut() -> Result<bool, Error>) -> Result<bool, Error> {
+        if self.limit.is_zero() {
+            return ready();
+        }
+        events::wait_for_link(self.until, self.interrupted, ready)
+    }
+}
+
+/// Waits until every device under the pods exists, and every one that was `inside` a pod, under any name, and then until nothing
+/// renames it any more. The plans name the missing ones; returns a problem for each that udev has not finished with.
+pub(super) fn for_devices(
+    host: &mut Host,
+    baseline: &mut HostBaseline,
+    inside: &[Hardware],
+    limit: WaitLimit<'_>,
+) -> Result<Vec<Problem>, Error> {
+    limit.wait(|| {
+        host.refresh()?;
+        baseline.learn(&host.state);
+        let present = devices(host, baseline).len();
+        Ok(present == baseline.devices.len() && returned(host, inside).count() == inside.len())
+    })?;
+    for_final_names(host, baseline, inside, limit)
+}
+
+/// The devices that a driver gave to the host and that were inside a pod.
+fn returned<'a>(host: &'a Host, inside: &'a [Hardware]) -> impl Iterator<Item = &'a Link> {
+    inside.iter().filter_map(|then| {
+        host.state
+            .links
+            .iter()
+            .find(|link| link.hardware.as_ref().is_some_and(|now| now.is_same(then)))
+    })
+}
+
+/// Each device under the pods that exists, as it was recorded and as it is.
+fn devices<'a>(host: &'a Host, baseline: &'a HostBaseline) -> Vec<(&'a Link, &'a Link)> {
+    let (_, links) = plan_of(host, baseline);
+    baseline
+        .devices
+        .iter()
+        .filter(|name| links.present.contains(*name))
+        .filter_map(|name| {
+            let then = baseline.state.link(name)?;
+            Some((then, host.state.link(&links.name_now(name))?))
+        })
+        .collect()
+}
+
+/// A device that the driver has just made may have a passing name: udev renames it, but only while it is down.
+fn for_final_names(
+    host: &mut Host,
+    baseline: &HostBaseline,
+    inside: &[Hardware],
+    limit: WaitLimit<'_>,
+) -> Result<Vec<Problem>, Error> {
+    let is_new = |(then, now): &(&Link, &Link)| then.index != now.index;
+    if !devices(host, baseline).iter().any(is_new) && inside.is_empty() {
+        return Ok(Vec::new());
+    }
+    if udev::is_running() {
+        limit.of(UDEV_LIMIT).wait(|| {
+            host.refresh()?;
+            let finished = devices(host, baseline)
+                .iter()
+                .filter(|device| is_new(device))
+                .map(|(_, now)| *now)
+                .chain(returned(host, inside))
+                .all(|now| udev::has_finished(now.index));
+            Ok(finished)
+        })?;
+    }
+    // Without udev, or after it, another program may give the name back.
+    limit.of(RENAME_LIMIT).wait(|| {
+        host.refresh()?;
+        let is_final = |(then, now): &(&Link, &Link)| {
+            then.name == now.name || now.flags.up || host.state.link(&then.name).is_some()
+        };
+        let devices = devices(host, baseline);
+        Ok(devices.iter().filter(|one| is_new(one)).all(is_final))
+    })?;
+    let limit = UDEV_LIMIT;
+    let problems = devices(host, baseline)
+        .iter()
+        .filter(|device| is_new(device))
+        .filter(|(_, now)| udev::is_running() && !udev::has_finished(now.index))
+        .map(|(_, now)| RestoreCause::UdevUnfinished { limit }.warning(&now.name))
+        .collect();
+    Ok(problems)
+}
+
+/// Waits until every device that was up, and is up, has carrier; returns a problem for each that has none. A device that
+/// could not be taken up is a failed step instead.
+pub(super) fn for_carrier(
+    host: &mut Host,
+    baseline: &HostBaseline,
+    links: &HostLinks,
+    limit: WaitLimit<'_>,
+) -> Result<Vec<Problem>, Error> {
+    let names: BTreeSet<IfName> = baseline
+        .devices
+        .iter()
+        .filter(|name| baseline.state.link(name).is_some_and(|link| link.flags.up))
+        .filter(|name| links.present.contains(*name))
+        .map(|name| links.name_now(name))
+        .collect();
+    let has_carrier = |host: &Host, name: &IfName| {
+        let now = host.state.link(name);
+        now.is_some_and(|link| link.flags.carrier || !link.flags.up)
+    };
+    let all_have_carrier = |host: &mut Host| {
+        // Asked about a single link, newer kernels, such as 6.18, declare it operational at once (`rtnl_getlink`).
+        any_is_coming_up(host, &names)?;
+        host.refresh()?;
+        Ok(names.iter().all(|name| has_carrier(host, name)))
+    };
+    limit.for_carrier().wait(|| all_have_carrier(host))?;
+    if any_is_coming_up(host, &names)? {
+        limit.of(LATE_LINKWATCH).wait(|| all_have_carrier(host))?;
+    }
+    let silent = names.iter().filter(|name| !has_carrier(host, name));
+    // Without --wait the user did not request carrier.
+    Ok(if limit.limit.is_zero() {
+        silent
+            .map(|name| RestoreCause::NoCarrier.warning(name))
+            .collect()
+    } else {
+        silent
+            .map(|name| RestoreCause::NoCarrier.error(name))
+            .collect()
+    })
+}
+
+/// Whether the kernel has not declared one operational yet that has carrier.
+fn any_is_coming_up(host: &mut Host, names: &BTreeSet<IfName>) -> Result<bool, Error> {
+    let indexes: Vec<u32> = names
+        .iter()
+        .filter_map(|name| host.state.link(name))
+        .filter(|link| link.flags.up && !link.flags.carrier)
+        .map(|link| link.index)
+        .collect();
+    for index in indexes {
+        if link::is_coming_up(&mut host.socket, index)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,378 @@
+//! One pod during a restore: its state, and what was found and done in it.
+
+use std::collections::{BTreeSet, HashSet};
+use std::mem;
+use std::slice;
+use std::time::{Duration, Instant};
+
+use crate::inventory::cannot_observe;
+use crate::inventory::observe::{Host, Pod};
+use crate::journal;
+use crate::kernel::Error;
+use crate::model::net::link::sysctl::SysctlKey;
+use crate::model::problem::{ClaimHolder, ConflictCause, RestoreCause};
+use crate::model::{
+    Address, Claim, IfName, Indexed, Link, LinkKind, Mac, NetState, Parent, PodId, Problem,
+};
+use crate::plan::{Plan, Step};
+use crate::records::matched::Matched;
+use crate::restore::apply::{FailedStep, remaining};
+use crate::restore::conflict::targets::ProbeTarget;
+use crate::restore::facts::{RestoreState, RestoredPod};
+
+/// One pod during a restore: its record beside the running pod, its state, and what was collected.
+#[derive(Debug)]
+pub(in crate::restore) struct PodJob {
+    pub matched: Matched,
+    pub state: PodState,
+    /// The number of objects in its record, about.
+    pub size: usize,
+    /// The time that it has cost.
+    spent: Duration,
+    /// The budget after which the rest of its work waited for the other pods.
+    postponed: Option<Duration>,
+    /// The links that it had before, once they were read.
+    pub before: Option<Vec<IfName>>,
+    /// Missing links on the host's links, that are still to be created.
+    pub missing: Vec<Link>,
+    /// Addresses to probe before they are added.
+    pub targets: Vec<ProbeTarget>,
+    /// Links that this run has created.
+    pub created: Vec<IfName>,
+    /// Steps that were carried out.
+    pub done: Vec<Step>,
+    pub failures: Vec<FailedStep>,
+    /// The link that has the MAC of this pod's link.
+    pub owner: Option<(Mac, ClaimHolder)>,
+}
+
+/// How far the work on a pod is.
+#[derive(Debug)]
+pub(in crate::restore) enum PodState {
+    /// Its next round begins with an observation.
+    Waiting,
+    /// It was observed, and has steps left.
+    Working(View),
+    /// Its time of this turn is used up and work is left. A later turn begins with an observation.
+    Late,
+    /// Nothing is missing, or a round did not change what is missing.
+    Done(View),
+    /// It cannot be worked on, with what was seen of it before that.
+    Broken(Problem, Option<View>),
+}
+
+/// The last observation of a pod, and what it shows to be missing.
+#[derive(Debug)]
+pub(in crate::restore) struct View {
+    pub state: NetState,
+    pub plan: Plan,
+    /// The links with IPv6 forwarding.
+    pub routers: BTreeSet<IfName>,
+}
+
+impl AsMut<Pod> for PodJob {
+    fn as_mut(&mut self) -> &mut Pod {
+        &mut self.matched.pod
+    }
+}
+
+impl PodJob {
+    fn new(matched: Matched) -> Self {
+        Self {
+            size: size(&matched),
+            matched,
+            state: PodState::Waiting,
+            spent: Duration::ZERO,
+            postponed: None,
+            before: None,
+            missing: Vec::new(),
+            targets: Vec::new(),
+            created: Vec::new(),
+            done: Vec::new(),
+            failures: Vec::new(),
+            owner: None,
+        }
+    }
+
+    /// Sorted by id.
+    pub(in crate::restore) fn all(matched: Vec<Matched>) -> Vec<Self> {
+        let mut all: Vec<Self> = matched.into_iter().map(Self::new).collect();
+        all.sort_by(|a, b| a.id().cmp(b.id()));
+        all
+    }
+
+    pub(in crate::restore) fn id(&self) -> &PodId {
+        &self.matched.info.id
+    }
+
+    /// The order among other pods: what needs little comes first.
+    pub(in crate::restore) fn order(&self) -> (usize, String, PodId) {
+        let info = &self.matched.info;
+        (self.size, info.title(), info.id.clone())
+    }
+
+    /// The last observation, if it still counts.
+    pub(in crate::restore) fn view(&self) -> Option<&View> {
+        match &self.state {
+            PodState::Waiting | PodState::Late => None,
+            PodState::Working(view) | PodState::Done(view) => Some(view),
+            PodState::Broken(_, view) => view.as_ref(),
+        }
+    }
+
+    /// Whether there is work left in this turn.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.state, PodState::Waiting | PodState::Working(_))
+    }
+
+    /// Whether its time of this turn is used up and work is left.
+    pub(in crate::restore) fn is_late(&self) -> bool {
+        matches!(self.state, PodState::Late)
+    }
+
+    /// Whether steps must wait for carrier.
+    pub(in crate::restore) fn waits(&self) -> bool {
+        match &self.state {
+            PodState::Working(view) | PodState::Done(view) => !view.plan.later.is_empty(),
+            PodState::Waiting | PodState::Late | PodState::Broken(..) => false,
+        }
+    }
+
+    /// Another turn begins; the work was `postponed` after this time.
+    pub(in crate::restore) fn begin_turn(&mut self, postponed: Option<Duration>) {
+        self.postponed = postponed;
+        if self.is_late() {
+            self.state = PodState::Waiting;
+        }
+    }
+
+    /// Works on it until it has cost `limit` altogether; its pod must be open.
+    pub(super) fn within(&mut self, limit: Option<Duration>, work: impl FnOnce(&mut Self)) {
+        let begin = Instant::now();
+        let until = limit.map(|limit| begin + limit.saturating_sub(self.spent));
+        match self.matched.pod.socket() {
+            Ok(socket) => socket.limit(until),
+            Err(error) => return self.give_up(&error),
+        }
+        work(self);
+        self.spend(begin.elapsed(), limit);
+    }
+
+    /// Notes a cost, and puts off what is left where `limit` is used up.
+    pub(super) fn spend(&mut self, time: Duration, limit: Option<Duration>) {
+        self.spent += time;
+        if self.is_open() && limit.is_some_and(|limit| self.spent >= limit) {
+            // The view and the failures are about the steps before: the later turn observes again.
+            self.state = PodState::Late;
+            self.failures.retain(|failure| is_from_host(&failure.step));
+        }
+    }
+
+    /// Lets it be worked on again if steps had to wait for carrier.
+    pub(in crate::restore) fn reopen(&mut self) {
+        if self.waits() {
+            self.state = match mem::replace(&mut self.state, PodState::Waiting) {
+                PodState::Done(view) => PodState::Working(view),
+                other => other,
+            };
+        }
+    }
+
+    /// Nothing more is done in it, whatever is left.
+    pub(in crate::restore) fn close(&mut self) {
+        self.state = match mem::replace(&mut self.state, PodState::Waiting) {
+            PodState::Working(view) => PodState::Done(view),
+            other => other,
+        };
+    }
+
+    /// It cannot be worked on, unless the error is that its time is used up.
+    pub(in crate::restore) fn give_up(&mut self, error: &Error) {
+        if !matches!(error, Error::Late) {
+            self.break_off(cannot_observe(
+                &self.matched.checkpoint.netns.to_string(),
+                error,
+            ));
+        }
+    }
+
+    /// It cannot be worked on.
+    pub(super) fn break_off(&mut self, problem: Problem) {
+        let view = match mem::replace(&mut self.state, PodState::Waiting) {
+            PodState::Waiting | PodState::Late => None,
+            PodState::Working(view) | PodState::Done(view) => Some(view),
+            PodState::Broken(_, view) => view,
+        };
+        self.state = PodState::Broken(problem, view);
+    }
+
+    /// The addresses to probe, once.
+    pub(in crate::restore) fn take_targets(&mut self) -> Vec<ProbeTarget> {
+        mem::take(&mut self.targets)
+    }
+
+    /// Whether a link of the pod has this MAC by its record.
+    pub(in crate::restore) fn has_mac(&self, mac: Mac) -> bool {
+        let claims = self.matched.claims();
+        claims.links.iter().any(|link| link.mac == Some(mac))
+    }
+
+    /// Leaves out an address that another one has, and the routes that need it.
+    pub(in crate::restore) fn withhold(&mut self, claim: Claim, cause: ConflictCause) {
+        self.matched.contested.push(cause.error(&claim));
+        self.matched.withheld.insert(claim);
+    }
+
+    /// Whether nothing was changed in the pod yet but that links were created, and by steps that are `others`.
+    pub(super) fn has_only_created_or(&self, others: impl Fn(&Step) -> bool) -> bool {
+        self.done
+            .iter()
+            .all(|step| matches!(step, Step::AddLink(_)) || others(step))
+    }
+
+    /// Notes the result of the creation of a link from the host's namespace.
+    pub(super) fn note_creation(&mut self, link: Link, result: Result<(), Error>) {
+        let name = link.name.clone();
+        let step = Step::AddLink(Box::new(link));
+        match result {
+            Ok(()) => {
+                self.created.push(name);
+                self.log_done(slice::from_ref(&step));
+                self.done.push(step);
+            }
+            Err(error) => self.failures.push(FailedStep { step, error }),
+        }
+    }
+
+    pub(super) fn log_done(&self, steps: &[Step]) {
+        let Matched {
+            info, checkpoint, ..
+        } = &self.matched;
+        journal::applied(Some((info, &checkpoint.netns)), steps);
+    }
+
+    /// The addresses that this run restored, each with its link, and whether that forwards IPv6 packets: all of a link that it
+    /// created, and those that it added.
+    pub(in crate::restore) fn restored_addresses(&self) -> Vec<(&Link, &Address, bool)> {
+        let Some(view) = self.view() else {
+            return Vec::new();
+        };
+        let added: HashSet<_> = self
+            .done
+            .iter()
+            .flat_map(Step::added_addresses)
+            .map(Address::key)
+            .collect();
+        let state = Indexed::new(&view.state);
+        let addresses = state.state.addresses.iter();
+        addresses
+            .filter(|one| self.created.contains(&one.dev) || added.contains(&one.key()))
+            .filter_map(|address| {
+                let link = state.link(&address.dev)?;
+                Some((link, address, view.routers.contains(&link.name)))
+            })
+            .collect()
+    }
+
+    /// The MAC and the parent of a link that could not go up because another link has that MAC.
+    pub(in crate::restore) fn contested(&self, host: &Host) -> Option<(Mac, IfName)> {
+        let dev = self.failures.iter().find_map(FailedStep::contested_link)?;
+        let claims = self.matched.claims();
+        let link = claims.link(dev)?;
+        let Some(Parent::Host(parent)) = &link.parent else {
+            return None;
+        };
+        let parent = host.state.link(parent).map(|parent| parent.name.clone())?;
+        Some((link.mac?, parent))
+    }
+
+    /// What was done, and what is left.
+    pub(in crate::restore) fn finish(self) -> (RestoredPod, Vec<Problem>) {
+        let Self {
+            matched,
+            state,
+            size: _,
+            spent: _,
+            postponed,
+            before,
+            missing: _,
+            targets: _,
+            created: _,
+            done,
+            failures,
+            owner,
+        } = self;
+        let (mut problems, view) = match state {
+            PodState::Waiting | PodState::Late => (Vec::new(), None),
+            PodState::Working(view) | PodState::Done(view) => {
+                let left = remaining(&view.plan, &failures, owner.as_ref());
+                (left, Some(view))
+            }
+            PodState::Broken(problem, view) => (vec![problem], view),
+        };
+        let is_complete = !problems.iter().any(Problem::is_error);
+        problems.extend(postponed.map(|budget| RestoreCause::Postponed { budget }.info("")));
+        let pod = RestoredPod {
+            pod: matched.summary(),
+            state: RestoreState::of(!done.is_empty(), is_complete),
+            before: Some(before.unwrap_or_default()),
+            after: view.map(|view| link_names(&view.state)),
+            done,
+        };
+        let id = &matched.info.id;
+        let problems = problems.into_iter().map(|problem| problem.of(id)).collect();
+        (pod, problems)
+    }
+}
+
+impl View {
+    pub(in crate::restore) fn new(state: NetState, plan: Plan) -> Self {
+        const FORWARDING: SysctlKey = SysctlKey::known("forwarding");
+        let routers = state
+            .links
+            .iter()
+            .filter(|link| link.sysctls.ipv6.get(&FORWARDING) == Some(&1))
+            .map(|link| link.name.clone())
+            .collect();
+        Self {
+            state,
+            plan,
+            routers,
+        }
+    }
+}
+
+/// The number of objects in a record, about; a link has many settings.
+fn size(matched: &Matched) -> usize {
+    const OF_LINK: usize = 10;
+    const BYTES: u64 = 100;
+    if let Some(whole) = &matched.whole {
+        return usize::try_from(whole.size() / BYTES).unwrap_or(usize::MAX);
+    }
+    let NetState {
+        links,
+        addresses,
+        routes,
+        nexthops,
+        rules,
+        neighbours,
+        unsupported: _,
+    } = &*matched.claims();
+    let others = addresses.len() + routes.len() + nexthops.len() + rules.len() + neighbours.len();
+    let qdiscs = links.iter().map(|link| link.traffic.objects.len());
+    OF_LINK * links.len() + others + qdiscs.sum::<usize>()
+}
+
+/// Whether a step creates a link on one of the host's.
+pub(super) fn is_from_host(step: &Step) -> bool {
+    matches!(step, Step::AddLink(link) if link.is_on_host())
+}
+
+/// The names of the links, but for the loopback.
+pub(super) fn link_names(state: &NetState) -> Vec<IfName> {
+    let links = state.links.iter();
+    links
+        .filter(|link| link.kind != LinkKind::Loopback)
+        .map(|link| link.name.clone())
+        .collect()
+}

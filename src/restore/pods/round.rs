@@ -1,0 +1,203 @@
+//! One round of work in one pod, from inside its namespace: an observation, a plan, its steps, and an observation of the result.
+
+use std::collections::BTreeSet;
+
+use crate::inventory::observe::Host;
+use crate::kernel::{Error, state};
+use crate::model::net::address::TENTATIVE;
+use crate::model::net::link::sysctl::Sysctls;
+use crate::model::{ConflictProbe, IfName, NetState};
+use crate::plan::{HostLinks, NetlinkStep, Step};
+use crate::restore::apply::{self, Applied};
+use crate::restore::conflict::targets;
+use crate::restore::permit::Permit;
+use crate::restore::pods::pod::{PodJob, PodState, View, is_from_host, link_names};
+
+/// Reads the links once, which shows the missing ones, and for a probe the addresses. Of a pod without a missing link everything
+/// is read: it may be correct.
+pub(super) fn survey(pod: &mut PodJob, host: &Host, links: &HostLinks, probe: ConflictProbe) {
+    if pod.before.is_some() {
+        return;
+    }
+    let state = match pod.matched.pod.observe_links_inside(host) {
+        Ok(state) => state,
+        Err(error) => return pod.give_up(&error),
+    };
+    pod.before = Some(link_names(&state));
+    pod.missing = pod.matched.missing(&state, links);
+    let state = if pod.missing.is_empty() {
+        let needs = pod.matched.needs(&state);
+        pod.matched.complete_inside(state, needs)
+    } else if probe == ConflictProbe::Off {
+        return;
+    } else {
+        let socket = pod.matched.pod.socket();
+        socket.and_then(|socket| state::with_addresses(socket, state))
+    };
+    let state = match state {
+        Ok(state) => state,
+        Err(error) => return pod.give_up(&error),
+    };
+    if probe != ConflictProbe::Off {
+        pod.targets = targets::targets(&pod.matched, &state, links);
+    }
+    if pod.missing.is_empty() {
+        note(pod, state, links);
+        if pod.is_open() {
+            // The work in it comes later, and begins with a new observation.
+            pod.state = PodState::Waiting;
+        }
+    }
+}
+
+/// Observes what is not known, carries out what is missing, and observes the result.
+pub(in crate::restore) fn work(
+    pod: &mut PodJob,
+    host: &Host,
+    links: &HostLinks,
+    permit: Permit<'_>,
+) {
+    if matches!(pod.state, PodState::Waiting) {
+        observe_created(pod, host, links);
+    }
+    apply_plan(pod, permit);
+    if matches!(pod.state, PodState::Working(_)) {
+        observe(pod, host, links);
+    }
+}
+
+/// Plans what is missing after links were created. In a pod that has no other links these have nothing yet, and the rest is taken
+/// to be as recorded: whether it is, the next observation shows.
+fn observe_created(pod: &mut PodJob, host: &Host, links: &HostLinks) {
+    let state = match links_inside(pod, host) {
+        Ok(state) => state,
+        Err(error) => return pod.give_up(&error),
+    };
+    let had_none = pod.before.as_ref().is_some_and(Vec::is_empty);
+    let is_new = had_none && pod.has_only_created_or(|_| false);
+    if is_new && pod.matched.has_only_links(&state, &pod.created) {
+        let state = pod.matched.expected(state, &pod.created);
+        let plan = pod.matched.plan(&state, None, links, &pod.created);
+        pod.state = PodState::Working(View::new(state, plan));
+    } else {
+        complete(pod, state, links);
+    }
+}
+
+/// Observes as far as its record needs it, and plans.
+pub(in crate::restore) fn observe(pod: &mut PodJob, host: &Host, links: &HostLinks) {
+    match links_inside(pod, host) {
+        Ok(state) => complete(pod, state, links),
+        Err(error) => pod.give_up(&error),
+    }
+}
+
+fn links_inside(pod: &mut PodJob, host: &Host) -> Result<NetState, Error> {
+    let mut state = pod.matched.pod.observe_links_inside(host)?;
+    settle_new(pod, &mut state, host);
+    Ok(state)
+}
+
+/// The neighbour settings of links that this run has created, and not changed since, are known.
+fn settle_new(pod: &PodJob, state: &mut NetState, host: &Host) {
+    if !pod.has_only_created_or(Step::is_addition) {
+        return;
+    }
+    let initial = &host.initial_settings;
+    for link in &mut state.links {
+        let settings = &mut link.sysctls;
+        if !pod.created.contains(&link.name) {
+            continue;
+        }
+        // Without IPv6 a link has no settings for it.
+        if !settings.ipv4.is_empty() {
+            settings.neigh4.clone_from(&initial.neigh4);
+        }
+        if !settings.ipv6.is_empty() {
+            settings.neigh6.clone_from(&initial.neigh6);
+        }
+    }
+}
+
+/// Reads the rest, and plans.
+fn complete(pod: &mut PodJob, state: NetState, links: &HostLinks) {
+    let needs = pod.matched.needs(&state);
+    match pod.matched.complete_inside(state, needs) {
+        Ok(state) => note(pod, state, links),
+        Err(error) => pod.give_up(&error),
+    }
+}
+
+/// Plans what is missing in this state. A pod is done where nothing is missing, or the steps are those of the round before; but
+/// not while duplicate address detection may change that.
+fn note(pod: &mut PodJob, state: NetState, links: &HostLinks) {
+    let plan = pod.matched.plan(&state, None, links, &pod.created);
+    let is_stuck = pod.view().is_some_and(|last| last.plan.steps == plan.steps);
+    let is_waiting = state
+        .addresses
+        .iter()
+        .any(|address| address.flags & TENTATIVE != 0);
+    let mut view = View::new(state, plan);
+    if !view.plan.steps.is_empty() && (!is_stuck || is_waiting) {
+        pod.state = PodState::Working(view);
+        return;
+    }
+    if view.plan.later.is_empty() {
+        // Most of what a thousand pods would keep, and nothing is compared with them any more.
+        forget_settings(&mut view.state);
+        if let Some(recorded) = &mut pod.matched.checkpoint.netfix {
+            forget_settings(&mut recorded.state);
+        }
+    }
+    pod.state = PodState::Done(view);
+}
+
+/// Applies what was planned from inside; links on the host's were created before. A pod of which links had to be taken back is
+/// done.
+pub(in crate::restore) fn apply_plan(pod: &mut PodJob, permit: Permit<'_>) {
+    let PodState::Working(View { state, plan, .. }) = &pod.state else {
+        return;
+    };
+    let steps = plan.steps.iter().filter(|step| !is_from_host(step));
+    let steps: Vec<Step> = steps.cloned().collect();
+    pod.failures.retain(|failure| is_from_host(&failure.step));
+    let socket = match pod.matched.pod.socket() {
+        Ok(socket) => socket,
+        Err(error) => return pod.give_up(&error),
+    };
+    let Applied { done, failures } = apply::run(permit, socket, state, steps);
+    let gone = if socket.is_late() {
+        BTreeSet::new()
+    } else {
+        apply::take_back(permit, socket, state, &failures, &pod.created)
+    };
+    pod.log_done(&done);
+    pod.done.extend(done);
+    if gone.is_empty() {
+        pod.failures.extend(failures);
+        return;
+    }
+    let of_gone = failures.into_iter();
+    pod.failures
+        .extend(of_gone.filter(|failure| is_up_of(&failure.step, &gone)));
+    pod.done.retain(|step| !is_about(step, &gone));
+    if let PodState::Working(View { state, .. }) = &mut pod.state {
+        state.links.retain(|link| !gone.contains(&link.name));
+    }
+    pod.close();
+}
+
+fn is_up_of(step: &Step, names: &BTreeSet<IfName>) -> bool {
+    let dev = step.netlink().and_then(NetlinkStep::takes_up);
+    dev.is_some_and(|dev| names.contains(dev))
+}
+
+fn is_about(step: &Step, names: &BTreeSet<IfName>) -> bool {
+    step.devs().into_iter().any(|dev| names.contains(dev))
+}
+
+fn forget_settings(state: &mut NetState) {
+    for link in &mut state.links {
+        link.sysctls = Sysctls::default();
+    }
+}

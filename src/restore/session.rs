@@ -1,0 +1,264 @@
+//! A restore from its begin to its end.
+//!
+//! [`in_order`] has the order of its steps. [`carry_out`] begins again where the parents of the pods' links were lost meanwhile,
+//! and [`run`] watches afterwards whether anything is lost again.
+
+use std::collections::BTreeSet;
+use std::mem;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::context::Pending;
+use crate::kernel::Error;
+use crate::matching::NetnsKey;
+use crate::model::Problem;
+use crate::model::problem::RestoreCause;
+use crate::plan::HostLinks;
+use crate::progress::{Listener, Progress, Stage, Wait};
+use crate::records::prepare::{SurveyRequest, prepare};
+use crate::records::survey::{Surveyed, Unrestorable};
+use crate::refusal::Refusal;
+use crate::restore::conflict::announce::announce;
+use crate::restore::conflict::holders;
+use crate::restore::conflict::probe::Search;
+use crate::restore::facts::{Limits, RestoreState, Restored, RestoredPod};
+use crate::restore::host::links::{HostDone, HostJob};
+use crate::restore::host::scope::ParentChange;
+use crate::restore::host::wait_nic::WaitLimit;
+use crate::restore::permit::Permit;
+use crate::restore::pods::pod::PodJob;
+use crate::restore::pods::{batch, devices, round};
+use crate::restore::settle::{AGAIN, settle};
+use crate::restore::turns::Turn;
+use crate::runtime::RuntimeConfig;
+use crate::side_by_side;
+use crate::store::Store;
+
+/// Restores under the lock: a snapshot must not record a network that is half restored.
+pub(crate) fn run(
+    request: &SurveyRequest,
+    limits: Limits,
+    store: &Store,
+    progress: &mut dyn Listener,
+) -> Result<Restored, Refusal> {
+    let guard = store.exists().then(|| store.lock("restore")).transpose()?;
+    let permit = guard
+        .as_ref()
+        .map_or(Permit::NoStateDirectory, Permit::locked);
+    let restore = |limit: WaitLimit<'_>, progress: &mut dyn Listener| {
+        carry_out(request, limit, permit, store, progress)
+    };
+    let restored = restore(WaitLimit::new(limits, None), progress)?;
+    if limits.settle.is_zero() || restored.host.is_none() {
+        return Ok(restored);
+    }
+    // Watch whether anything is lost again.
+    settle(restored, limits, progress, restore)
+}
+
+/// Restores. Where the parents of the pods' links were lost again meanwhile, it begins again: a driver may reset twice.
+pub(crate) fn carry_out(
+    request: &SurveyRequest,
+    limit: WaitLimit<'_>,
+    permit: Permit<'_>,
+    store: &Store,
+    progress: &mut dyn Listener,
+) -> Result<Restored, Refusal> {
+    let (mut restored, mut parents) = once(request, limit, permit, store, progress)?;
+    let mut times = 1;
+    while parents != ParentChange::Same && times <= AGAIN {
+        let (again, now) = once(request, limit, permit, store, progress)?;
+        let problem = again.lost_again_after(&restored, parents == ParentChange::Lost);
+        restored = restored.then(again);
+        restored.problems.extend(problem);
+        parents = now;
+        times += 1;
+    }
+    if parents != ParentChange::Same {
+        let problem = RestoreCause::Unsettled { times }.error("host");
+        restored.problems.push(problem);
+    }
+    Ok(restored)
+}
+
+/// Surveys and restores once; returns also how the parents of the pods' links changed meanwhile.
+fn once(
+    request: &SurveyRequest,
+    limit: WaitLimit<'_>,
+    permit: Permit<'_>,
+    store: &Store,
+    progress: &mut dyn Listener,
+) -> Result<(Restored, ParentChange), Refusal> {
+    let surveyed = prepare(request, store)?;
+    // Without a record that may be used here, nothing is changed.
+    if surveyed.matched.is_empty() {
+        let restored = sum_up(surveyed, None, Vec::new(), Vec::new(), &request.runtimes);
+        return Ok((restored, ParentChange::Same));
+    }
+    in_order(surveyed, request, limit, permit, progress).map_err(|error| {
+        let error = error.to_string();
+        Refusal::failed(RestoreCause::HostFailed { error }.error("host"))
+    })
+}
+
+/// The order of a restore.
+fn in_order(
+    mut surveyed: Surveyed,
+    request: &SurveyRequest,
+    limit: WaitLimit<'_>,
+    permit: Permit<'_>,
+    progress: &mut dyn Listener,
+) -> Result<(Restored, ParentChange), Error> {
+    let mut pods = PodJob::all(mem::take(&mut surveyed.matched));
+    let recorded = pods.iter().map(|pod| pod.matched.pod.netns.key()).collect();
+    let Surveyed { host, baseline, .. } = &mut surveyed;
+    let mut host = HostJob::new(host, baseline, limit, permit);
+    let mut pending = Pending::default();
+    // Give each bond its MAC back: without ports it would take over that of its next port.
+    host.keep_bond_macs()?;
+    // Wait until the NIC is back under its final name, and the devices that were inside pods too.
+    progress.notice(host.waiting(Wait::Device));
+    host.managed.query();
+    let inside = devices::lost(&mut pods, host.host);
+    let mut notes = host.wait_for_devices(&inside)?;
+    // Restore the host's links under the pods. What their owners bring back is left to the owners.
+    progress.notice(Progress::Phase(Stage::RestoringHost, 1));
+    let links = host.restore(progress)?;
+    let parents = host.parents();
+    // Restore the pods in turns: those that need little come first, and none delays the others.
+    for turn in Turn::all(limit.pod_budget) {
+        let mut taken = turn.take(&mut pods);
+        if taken.is_empty() && turn != Turn::Small {
+            continue;
+        }
+        progress.notice(Progress::Phase(Stage::RestoringPods, taken.len()));
+        // Read what each pod lacks.
+        batch::survey(&mut taken, turn, host.host, &links, limit.conflict_probe);
+        // Probe the lost addresses: what another machine or pod has is withheld.
+        notes.extend(probe(
+            &mut taken, turn, &recorded, &mut host, &links, progress,
+        )?);
+        // Create the missing links, and observe, plan and apply inside each pod in rounds.
+        batch::restore(&mut taken, turn, host.host, &links, permit, progress)?;
+        // Wait for carrier, once in a restore, and carry out the steps that need it.
+        notes.extend(host.wait_for_carrier(&links, progress)?);
+        finish_with_carrier(&mut taken, &mut host, &links, progress)?;
+        // Announce the addresses to switches and neighbours.
+        notes.extend(announce(&mut taken, host.host, permit, &mut pending));
+    }
+    // Restore what the host lost while the pods were restored.
+    host.restore_again(progress)?;
+    notes.extend(host.findings());
+    // Sum up, with both sides of each conflict about a MAC. The caller begins again if parents were lost meanwhile.
+    holders::find_mac_owners(&mut pods, host.host);
+    let parents = ParentChange::compare(&parents, &host.parents());
+    let host = host.finish();
+    let restored = sum_up(surveyed, Some(host), pods, notes, &request.runtimes);
+    Ok((
+        Restored {
+            pending,
+            ..restored
+        },
+        parents,
+    ))
+}
+
+/// Probes the addresses that pods are to get. Creates the links while the probes are under way; without probes they are created
+/// later, while there is work in other pods. `recorded` are the namespaces of all pods with a record.
+fn probe(
+    pods: &mut [&mut PodJob],
+    turn: Turn,
+    recorded: &BTreeSet<NetnsKey>,
+    host: &mut HostJob<'_>,
+    links: &HostLinks,
+    progress: &mut dyn Listener,
+) -> Result<Vec<Problem>, Error> {
+    let Some(mut search) = Search::of(pods, host.host, host.limit.conflict_probe) else {
+        return Ok(Vec::new());
+    };
+    if search.has_carrier(host.host) {
+        search.start(host.host);
+    }
+    batch::create(pods, turn, host.host, host.permit)?;
+    let mut notes = Vec::new();
+    if !search.is_started() {
+        // A probe without carrier reaches no other machine.
+        notes.extend(host.wait_for_carrier(links, progress)?);
+        search.start(host.host);
+    }
+    notes.extend(search.finish(pods, host.host, recorded));
+    Ok(notes)
+}
+
+/// The steps that had to wait for carrier. Carrier spreads from the NIC to VLANs and macvlans by separate events, which
+/// takes a moment.
+fn finish_with_carrier(
+    pods: &mut [&mut PodJob],
+    host: &mut HostJob<'_>,
+    links: &HostLinks,
+    progress: &mut dyn Listener,
+) -> Result<(), Error> {
+    const MOMENT: Duration = Duration::from_secs(2);
+    const PAUSE: Duration = Duration::from_millis(50);
+    let deadline = Instant::now() + MOMENT;
+    loop {
+        if host.waits() {
+            host.host.refresh()?;
+            host.restore(progress)?;
+        }
+        for pod in pods.iter_mut() {
+            pod.reopen();
+        }
+        batch::visit(pods, None, |pod| {
+            round::observe(pod, host.host, links);
+            round::work(pod, host.host, links, host.permit);
+            pod.close();
+        });
+        if !(host.waits() || pods.iter().any(|pod| pod.waits())) || Instant::now() > deadline {
+            return Ok(());
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// The facts, with the pods that were not worked on. `notes` are the problems beside those of the host and of each pod.
+fn sum_up(
+    mut surveyed: Surveyed,
+    host: Option<HostDone>,
+    pods: Vec<PodJob>,
+    notes: Vec<Problem>,
+    runtimes: &RuntimeConfig,
+) -> Restored {
+    let is_refused = host.is_none() && surveyed.is_refused();
+    let (host, of_host) = host.unzip();
+    let (mut pods, of_pods): (Vec<_>, Vec<_>) =
+        side_by_side::map(pods, PodJob::finish).into_iter().unzip();
+    let restored: Vec<_> = pods.iter().map(|one: &RestoredPod| &one.pod.info).collect();
+    let of_runtimes = surveyed.learn_from_runtimes(&restored, runtimes);
+    let mut problems = surveyed.all_problems();
+    problems.extend(of_host.into_iter().flatten().chain(notes));
+    problems.extend(of_pods.into_iter().flatten().chain(of_runtimes));
+    for (pod, lost) in surveyed.lost_pods() {
+        pods.push(RestoredPod {
+            pod,
+            state: match lost {
+                Unrestorable::Unusable => RestoreState::Failed,
+                Unrestorable::NoCheckpoint => RestoreState::NoCheckpoint,
+            },
+            before: None,
+            after: None,
+            done: Vec::new(),
+        });
+    }
+    pods.sort_by(|a, b| a.pod.info.id.cmp(&b.pod.info.id));
+    Restored {
+        recorded: surveyed.node_state.map(|recorded| recorded.created),
+        node: surveyed.node,
+        host,
+        pods,
+        problems,
+        is_refused,
+        was_complete: false,
+        pending: Pending::default(),
+    }
+}

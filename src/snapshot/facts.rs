@@ -1,0 +1,144 @@
+//! What a snapshot decides by: what runs now, and what is stored. Pure.
+
+use std::collections::BTreeMap;
+
+use crate::model::checkpoint::Extension;
+use crate::model::pod::by_netns::ByNetns;
+use crate::model::{
+    Bytes, Checkpoint, Link, NetState, NetnsIdentity, NodeIdentity, NodeState, PodId, PodInfo,
+    Problem, StackLink,
+};
+
+/// What runs now.
+#[derive(Debug)]
+#[cfg_attr(test, derive(serde::Deserialize))]
+pub(crate) struct Observation {
+    pub moment: Moment,
+    pub pods: Vec<PodObservation>,
+    /// What is known to be wrong before anything is decided: what could not be found or read, and what several pods claim,
+    /// with the one that has it by the generations and libcni's results.
+    #[cfg_attr(test, serde(default))]
+    pub problems: Vec<Problem>,
+}
+
+/// The machine, and how much of it was observed.
+#[derive(Debug)]
+#[cfg_attr(test, derive(serde::Deserialize))]
+pub(crate) struct Moment {
+    /// The time (RFC 3339).
+    pub created: String,
+    pub node: NodeIdentity,
+    pub host: NetState,
+    /// The host's links after everything else was read.
+    pub links_after: Vec<Link>,
+    /// Whether all pods were to be observed.
+    pub everything: bool,
+    /// Whether every namespace and the host's links were found and opened.
+    pub complete: bool,
+}
+
+/// A network namespace.
+#[derive(Debug)]
+#[cfg_attr(test, derive(serde::Deserialize))]
+pub(crate) struct PodObservation {
+    /// Its pod, as runtimes and earlier checkpoints name it.
+    pub info: PodInfo,
+    pub identity: NetnsIdentity,
+    /// A path that leads to it.
+    pub path: Bytes,
+    pub reading: Reading,
+}
+
+/// What was read in a namespace.
+#[derive(Debug)]
+#[cfg_attr(test, derive(serde::Deserialize))]
+#[cfg_attr(test, serde(rename_all = "kebab-case"))]
+pub(crate) enum Reading {
+    Whole(NetState),
+    /// This link vanished meanwhile.
+    Torn {
+        state: NetState,
+        link: String,
+    },
+    /// By the runtimes and its processes it belongs to no pod; it has no interface and no checkpoint.
+    NoPod,
+    Failed(Problem),
+}
+
+/// The files of the state directory, without those of its generations.
+#[derive(Debug)]
+pub(crate) struct Archive {
+    /// The checkpoints by the names of their files, or why one cannot be read.
+    checkpoints: BTreeMap<PodId, Result<Checkpoint, Problem>>,
+    /// The host's state, if it was recorded in this boot of this machine.
+    pub node: Option<NodeState>,
+    by_netns: ByNetns<PodId>,
+}
+
+impl Archive {
+    pub(crate) fn new(
+        checkpoints: BTreeMap<PodId, Result<Checkpoint, Problem>>,
+        node: Option<NodeState>,
+    ) -> Self {
+        let with_netns = checkpoints.iter().filter_map(|(id, checkpoint)| {
+            let extension = checkpoint.as_ref().ok()?.netfix.as_ref()?;
+            Some((&extension.identity, id.clone()))
+        });
+        Self {
+            by_netns: ByNetns::new(with_netns),
+            checkpoints,
+            node,
+        }
+    }
+
+    /// The file of this name.
+    pub(crate) fn get(&self, id: &PodId) -> Option<&Result<Checkpoint, Problem>> {
+        self.checkpoints.get(id)
+    }
+
+    pub(crate) fn has(&self, id: &PodId) -> bool {
+        self.checkpoints.contains_key(id)
+    }
+
+    /// Every checkpoint that can be read.
+    pub(crate) fn readable(&self) -> impl Iterator<Item = (&PodId, &Checkpoint)> {
+        let all = self.checkpoints.iter();
+        all.filter_map(|(id, checkpoint)| Some((id, checkpoint.as_ref().ok()?)))
+    }
+
+    /// All checkpoints of this namespace; one of them may come twice.
+    pub(crate) fn about(
+        &self,
+        node: &NodeIdentity,
+        identity: &NetnsIdentity,
+        info: &PodInfo,
+    ) -> impl Iterator<Item = (&PodId, &Extension)> {
+        let candidates = self.by_netns.candidates(identity);
+        let own = candidates.filter_map(|id| {
+            let checkpoint = self.checkpoints.get(id)?.as_ref().ok()?;
+            Some((id, checkpoint.netfix.as_ref()?))
+        });
+        own.filter(|(_, extension)| extension.is_about(node, identity, info))
+    }
+
+    /// The best checkpoint of this namespace: the newest, and of the same second the one with a sandbox.
+    pub(crate) fn best_about(
+        &self,
+        node: &NodeIdentity,
+        identity: &NetnsIdentity,
+        info: &PodInfo,
+    ) -> Option<&Extension> {
+        let about = self.about(node, identity, info);
+        let (_, best) = about.max_by_key(|(_, own)| (&own.created, own.pod.sandbox.is_some()))?;
+        Some(best)
+    }
+
+    /// The host's links under every checkpoint of this boot, with the checkpoint's name.
+    pub(crate) fn stacks(&self, node: &NodeIdentity) -> impl Iterator<Item = (&PodId, &StackLink)> {
+        let own = self
+            .readable()
+            .filter_map(|(id, checkpoint)| Some((id, checkpoint.netfix.as_ref()?)));
+        own.filter(|(_, extension)| extension.node.is_same(node))
+            .flat_map(|(id, extension)| extension.stack.iter().map(move |link| (id, link)))
+    }
+}

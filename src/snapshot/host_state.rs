@@ -1,0 +1,132 @@
+//! What a snapshot records of the host, and what the host has lost. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::decide::{Gone, HostChange, HostDecision, PodChange, PodDecision};
+use super::facts::{Archive, Moment};
+use crate::model::checkpoint::SCHEMA;
+use crate::model::problem::SnapshotCause;
+use crate::model::{
+    IfName, Link, LinkKind, NetState, NetnsIdentity, NodeState, Parent, PodId, Problem, StackLink,
+};
+use crate::plan::snapshot_quality;
+
+/// What the decision for the host depends on.
+pub(super) struct Known<'a> {
+    pub moment: &'a Moment,
+    pub stored: &'a Archive,
+    pub pods: &'a [PodDecision],
+    /// Checkpoints that do not count any more.
+    pub gone: &'a BTreeMap<PodId, Gone>,
+    /// Whether every namespace was found and read.
+    pub is_whole: bool,
+}
+
+impl Known<'_> {
+    /// The host's present state is recorded, unless something is lost. One that was not read whole replaces no other.
+    /// `empty` are the namespaces with nothing to record.
+    pub(super) fn decide(&self, empty: Vec<NetnsIdentity>) -> HostDecision {
+        let mut pods = self.pods.iter();
+        let has_lost_pod = pods.any(|one| matches!(one.change, PodChange::Lost));
+        let lost = (!has_lost_pod).then(|| self.lost_link()).flatten();
+        let has_lost = has_lost_pod || lost.is_some();
+        let problems = if has_lost {
+            lost.into_iter().collect()
+        } else {
+            snapshot_quality::unsupported_on_host(&self.moment.host)
+        };
+        let change = if has_lost || (!self.is_whole && self.stored.node.is_some()) {
+            HostChange::Keep
+        } else {
+            HostChange::Record(Box::new(self.present(empty)))
+        };
+        HostDecision {
+            change,
+            has_lost,
+            problems,
+        }
+    }
+
+    /// The problem with a link under a checkpoint of this boot that is gone under any name, or that was up and is down.
+    fn lost_link(&self) -> Option<Problem> {
+        self.links_under_pods().find_map(|under| {
+            let mut links = self.moment.links_after.iter();
+            let cause = match links.find(|now| is_it(under, now)) {
+                None => SnapshotCause::HostLinkGone,
+                Some(now) if self.was_up(under) && !now.flags.up => SnapshotCause::HostLinkDown,
+                Some(_) => return None,
+            };
+            Some(cause.error(&under.name))
+        })
+    }
+
+    fn was_up(&self, under: &StackLink) -> bool {
+        let recorded = self.stored.node.as_ref();
+        let then = recorded.and_then(|recorded| recorded.state.link(&under.name));
+        then.is_some_and(|then| then.flags.up)
+    }
+
+    /// The host's links under every checkpoint of this boot that stays.
+    fn links_under_pods(&self) -> impl Iterator<Item = &StackLink> {
+        let all = self.stored.stacks(&self.moment.node);
+        all.filter(|(id, _)| !self.gone.contains_key(*id))
+            .map(|(_, link)| link)
+    }
+
+    /// The host's present state, as it is recorded.
+    fn present(&self, empty: Vec<NetnsIdentity>) -> NodeState {
+        let interfaces = self.pods.iter().flat_map(|one| &one.pod.interfaces);
+        let under = interfaces
+            .filter_map(|interface| interface.parent.as_ref())
+            .chain(self.links_under_pods().map(|under| &under.name))
+            .collect();
+        let old = self.stored.node.as_ref();
+        NodeState {
+            schema: SCHEMA,
+            created: self.moment.created.clone(),
+            node: self.moment.node.clone(),
+            state: lasting(&self.moment.host, &under),
+            empty,
+            seen: old.map(|old| old.seen.clone()).unwrap_or_default(),
+            complete: old.and_then(|old| old.complete.clone()),
+            large: BTreeMap::new(),
+        }
+    }
+}
+
+/// Whether a link of the host is the one of a checkpoint: by its name, or by its hardware under any name.
+fn is_it(under: &StackLink, now: &Link) -> bool {
+    let is_same_device = match (&under.hardware, &now.hardware) {
+        (Some(then), Some(now)) => then.is_same(now),
+        _ => false,
+    };
+    is_same_device || now.name == under.name
+}
+
+/// The host's state without the ends of pods' veth pairs, which come and go with the pods; `under` are links under pods.
+fn lasting(host: &NetState, under: &BTreeSet<&IfName>) -> NetState {
+    let mut state = host.clone().lasting();
+    let is_pair =
+        |link: &Link| matches!(&link.kind, LinkKind::Other { driver } if driver == "veth");
+    let carries = |link: &Link| {
+        let mut uppers = host.links.iter();
+        under.contains(&link.name)
+            || uppers.any(|upper| {
+                let is_bond = matches!(upper.kind, LinkKind::Bond(_));
+                upper.parent == Some(Parent::Own(link.name.clone()))
+                    || is_bond && link.master.as_ref() == Some(&upper.name)
+            })
+    };
+    state.links.retain(|link| !is_pair(link) || carries(link));
+    let names: BTreeSet<IfName> = state.links.iter().map(|link| link.name.clone()).collect();
+    state
+        .addresses
+        .retain(|address| names.contains(&address.dev));
+    state
+        .neighbours
+        .retain(|neighbour| names.contains(&neighbour.dev));
+    state
+        .routes
+        .retain(|route| route.devs().iter().all(|dev| names.contains(*dev)));
+    state
+}

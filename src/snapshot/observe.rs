@@ -1,0 +1,138 @@
+//! Takes down what runs now and what is stored: everything that a snapshot's decisions depend on.
+
+use std::path::Path;
+
+use super::facts::{Archive, Moment, Observation, PodObservation, Reading};
+use crate::inventory::look::Look;
+use crate::inventory::observe::Pod;
+use crate::inventory::pods::ObservedPod;
+use crate::inventory::private;
+use crate::inventory::{Inventory, cannot_observe};
+use crate::kernel::dump;
+use crate::matching::Selection;
+use crate::matching::claims::{Claimant, contests};
+use crate::model::{Bytes, NetState, NodeIdentity, Problem};
+use crate::records::contest;
+use crate::records::contest::CNI_CACHE;
+use crate::records::stored::{load_node, now};
+use crate::runtime::RuntimeAnswer;
+use crate::store::Store;
+
+/// Takes down what was seen of the host and the selected pods; returns these too, without their problems.
+pub(super) fn observe(
+    look: Look,
+    selection: &Selection,
+    store: &Store,
+) -> (Observation, Archive, Inventory) {
+    let created = now();
+    let Look {
+        stored,
+        mut inventory,
+        observed,
+    } = look;
+    let mut complete = inventory.is_complete;
+    let mut problems = std::mem::take(&mut inventory.problems);
+    let Inventory {
+        node,
+        host,
+        pods,
+        answer,
+        ..
+    } = &mut inventory;
+    let links_after =
+        dump::links(&mut host.socket, None, &mut Vec::new()).unwrap_or_else(|error| {
+            problems.push(cannot_observe("host", &error));
+            complete = false;
+            Vec::new()
+        });
+    let recorded = load_node(store, &mut problems);
+    problems.extend(contested(pods, &observed, &host.state, node, store));
+    let checkpoints = stored
+        .into_iter()
+        .map(|(id, file)| (id, file.map_err(|error| error.problem())))
+        .collect();
+    let archive = Archive::new(checkpoints, recorded);
+    let moment = Moment {
+        created,
+        node: node.clone(),
+        host: host.state.clone(),
+        links_after,
+        everything: selection.is_everything(),
+        complete,
+    };
+    let observation = Observation {
+        pods: read(pods, observed, &archive, node, answer.as_ref()),
+        moment,
+        problems,
+    };
+    (observation, archive, inventory)
+}
+
+/// What several of the pods that could be read and the host have.
+fn contested(
+    pods: &[Pod],
+    observed: &[ObservedPod],
+    host: &NetState,
+    node: &NodeIdentity,
+    store: &Store,
+) -> Vec<Problem> {
+    let running = pods.iter().zip(observed).filter_map(|(pod, observed)| {
+        let (state, _) = observed.as_ref().ok()?;
+        let claimant = Claimant::pod(&pod.info, &pod.identity, &pod.netns.path, state);
+        Some(claimant.now(state))
+    });
+    let claimants: Vec<_> = running.chain([Claimant::host(host)]).collect();
+    let cni_cache = Path::new(CNI_CACHE);
+    let sources = contest::Sources { store, cni_cache };
+    let rulings = contest::decide(&contests(&claimants), &claimants, node, sources);
+    rulings.into_iter().map(|ruling| ruling.problem).collect()
+}
+
+/// What was read of each namespace, but for those of users who are no pods: they are known by their owner, and there may be
+/// any number of them.
+fn read(
+    pods: &[Pod],
+    observed: Vec<ObservedPod>,
+    archive: &Archive,
+    node: &NodeIdentity,
+    answer: Option<&RuntimeAnswer>,
+) -> Vec<PodObservation> {
+    let private = private_among(pods, &observed, archive, node, answer);
+    let mut read = Vec::new();
+    for ((pod, observed), is_private) in pods.iter().zip(observed).zip(private) {
+        let reading = match observed {
+            _ if is_private && pod.netns.is_foreign => continue,
+            Ok(_) if is_private => Reading::NoPod,
+            Ok((state, None)) => Reading::Whole(state),
+            Ok((state, Some(link))) => Reading::Torn { state, link },
+            Err(error) => Reading::Failed(cannot_observe(&pod.netns.shown(), &error)),
+        };
+        read.push(PodObservation {
+            info: pod.info.clone(),
+            identity: pod.identity.clone(),
+            path: Bytes::from(pod.netns.path.as_path()),
+            reading,
+        });
+    }
+    read
+}
+
+/// Which of these namespaces belong to no pod.
+fn private_among(
+    pods: &[Pod],
+    observed: &[ObservedPod],
+    archive: &Archive,
+    node: &NodeIdentity,
+    answer: Option<&RuntimeAnswer>,
+) -> Vec<bool> {
+    let pods = pods.iter().zip(observed).map(|(pod, observed)| {
+        let read = observed.as_ref().ok();
+        let is_torn = read.is_some_and(|(_, torn)| torn.is_some());
+        let good = archive.best_about(node, &pod.identity, &pod.info);
+        let is_bare = private::may_be(pod, read.map(|(state, _)| state))
+            && (!is_torn || pod.netns.is_foreign)
+            && good.is_none();
+        (pod, is_bare)
+    });
+    private::among(pods, &[], answer)
+}
