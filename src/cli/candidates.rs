@@ -36,16 +36,18 @@ fn words(pod: &PodInfo) -> Vec<String> {
         (Some(namespace), Some(name)) => Some(format!("{namespace}/{name}")),
         _ => None,
     };
-    let words = full.into_iter().chain(name);
-    words
+    full.into_iter()
+        .chain(name)
         .filter(|word| is_harmless(word))
         .chain([pod.id.to_string()])
         .collect()
 }
 
 fn is_harmless(word: &str) -> bool {
-    let letter = |c: char| c.is_ascii_alphanumeric() || "._/-".contains(c);
-    !word.starts_with('-') && word.chars().all(letter)
+    !word.starts_with('-')
+        && word
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "._/-".contains(c))
 }
 
 /// The numbers of the stored generations.
@@ -69,10 +71,11 @@ pub(super) fn candidates(
     typed: &OsStr,
 ) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
-    let fitting = words
+    words
         .into_iter()
-        .filter(|word| word.starts_with(typed.as_ref()));
-    fitting.map(CompletionCandidate::new).collect()
+        .filter(|word| word.starts_with(typed.as_ref()))
+        .map(CompletionCandidate::new)
+        .collect()
 }
 
 /// The state directory that the typed command would use.
