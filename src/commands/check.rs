@@ -58,7 +58,7 @@ fn surroundings(store: &Store) -> Surroundings {
 }
 
 fn checked(args: &CheckArgs, context: &mut Context) -> Result<check::Readiness, Refusal> {
-    super::prepare()?;
+    super::common::prepare()?;
     let check = Check {
         selection: &args.selectors.selection()?,
         runtimes: &args.runtimes.config(),

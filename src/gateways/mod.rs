@@ -137,8 +137,9 @@ pub(crate) fn verify(
     };
     questions.extend(scope.questions());
     progress.notice(Progress::Phase(Stage::ProbingGateways, questions.len()));
-    let has_network = |at: &usize| !without_network.contains(at);
-    let asking: Vec<usize> = (0..inventory.pods.len()).filter(has_network).collect();
+    let asking: Vec<usize> = (0..inventory.pods.len())
+        .filter(|at| !without_network.contains(at))
+        .collect();
     let mut parts = targets::parts(&asking, targets);
     let mut start = |pods: &mut [Pod]| {
         let part = parts.next()?;
@@ -281,8 +282,10 @@ fn gateways(place: Prober, now: &NetState, then: Option<&NetState>) -> Vec<Quest
 /// Adds a gateway, once.
 fn add(questions: &mut Vec<Question>, place: Prober, hop: (IpAddr, &IfName), now: &NetState) {
     let (gateway, dev) = hop;
-    let is_this = |known: &Question| known.gateway == gateway && known.dev == *dev;
-    if !questions.iter().any(is_this) {
+    if !questions
+        .iter()
+        .any(|known| known.gateway == gateway && known.dev == *dev)
+    {
         questions.push(Question {
             place,
             dev: dev.clone(),

@@ -1,7 +1,7 @@
 //! `netfix pause` and `netfix resume`.
 
 use crate::cli::{HoldArgs, Runtimes};
-use crate::commands::answer;
+use crate::commands::common::answer;
 use crate::context::Context;
 use crate::kubelet::pause;
 use crate::kubelet::pause::Paused;

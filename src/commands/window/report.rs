@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::cli::ReportArgs;
-use crate::commands::answer;
+use crate::commands::common::answer;
 use crate::context::Context;
 use crate::model::Problem;
 use crate::refusal::Refusal;

@@ -1,7 +1,7 @@
 //! `netfix upgrade`.
 
 use crate::cli::UpgradeArgs;
-use crate::commands::Reply;
+use crate::commands::common::Reply;
 use crate::commands::window::confirm;
 use crate::context::Context;
 use crate::kubelet::unit::UnitToPause;
@@ -44,7 +44,7 @@ fn carry_out(args: &UpgradeArgs, context: &mut Context) -> Result<Reply, Refusal
         && let Some(problem) = conditions.already_done()?
     {
         let extra = args.dry_run.then_some(Extra::DryRun(true));
-        let done = crate::commands::answer(Exit::Done, vec![problem], extra);
+        let done = crate::commands::common::answer(Exit::Done, vec![problem], extra);
         return Ok(Reply::Document(done));
     }
     if args.dry_run || !args.yes {
@@ -92,7 +92,7 @@ fn carry_out(args: &UpgradeArgs, context: &mut Context) -> Result<Reply, Refusal
 /// The window that a unit has opened.
 fn opened(window: Window) -> Document {
     let status = WindowStatus::new(window, None);
-    crate::commands::answer(
+    crate::commands::common::answer(
         Exit::Done,
         Vec::new(),
         crate::commands::window::pause::window(Some(status)),

@@ -1,7 +1,7 @@
 //! `netfix wait`: the end of a window, for the engine that started it.
 
 use crate::cli::WaitArgs;
-use crate::commands::answer;
+use crate::commands::common::answer;
 use crate::context::Context;
 use crate::model::problem::WindowCause;
 use crate::model::window::Standing;

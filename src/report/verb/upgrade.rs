@@ -92,28 +92,9 @@ pub(crate) fn preview(request: &UpgradeRequest<'_>, preview: Preview) -> Documen
 
 /// The phases, one line each.
 fn phases(request: &UpgradeRequest<'_>, unit: Option<&str>, pods: &str) -> Vec<String> {
-    let [deadline, wait, timeout, settle] = [
-        request.deadline,
-        request.wait,
-        request.timeout,
-        request.settle,
-    ]
-    .map(duration);
+    let [wait, timeout, settle] = [request.wait, request.timeout, request.settle].map(duration);
     let check = "check that every pod can be restored; otherwise stop here";
     let snapshot = "save the host and every pod, on disk and in memory";
-    let pause = unit.map_or_else(
-        || {
-            let why = if request.pause == UnitToPause::Nothing {
-                "--no-pause"
-            } else {
-                "no kubelet runs here"
-            };
-            format!("nothing: {why}")
-        },
-        |unit| {
-            format!("stop and mask {unit}; systemd starts it again after {deadline} in any case")
-        },
-    );
     let resume = unit.map(|unit| format!("unmask and start {unit}"));
     let hold = if request.keep_paused {
         "; keep kubelet paused while a pod is not restored"
@@ -132,7 +113,7 @@ fn phases(request: &UpgradeRequest<'_>, unit: Option<&str>, pods: &str) -> Vec<S
         ("check", Some(check.to_owned())),
         ("snapshot", Some(snapshot.to_owned())),
         ("before", request.before.map(escape)),
-        ("pause", Some(pause)),
+        ("pause", Some(pause(request, unit))),
         ("command", Some(command_line(request.command))),
         ("restore", Some(restore)),
         ("verify", Some(verify)),
@@ -144,11 +125,22 @@ fn phases(request: &UpgradeRequest<'_>, unit: Option<&str>, pods: &str) -> Vec<S
         ("proof", Some(proof)),
         ("after", request.after.map(escape)),
     ];
-    let lines = lines
+    lines
         .into_iter()
-        .filter_map(|(name, what)| Some((name, what?)));
-    let numbered = lines.zip(1..);
-    numbered
+        .filter_map(|(name, what)| Some((name, what?)))
+        .zip(1..)
         .map(|((name, what), number)| format!("{number}. {name:<9} {what}"))
         .collect()
+}
+
+/// What becomes of kubelet.
+fn pause(request: &UpgradeRequest<'_>, unit: Option<&str>) -> String {
+    let deadline = duration(request.deadline);
+    match unit {
+        Some(unit) => {
+            format!("stop and mask {unit}; systemd starts it again after {deadline} in any case")
+        }
+        None if request.pause == UnitToPause::Nothing => "nothing: --no-pause".to_owned(),
+        None => "nothing: no kubelet runs here".to_owned(),
+    }
 }
