@@ -108,9 +108,8 @@ impl Driver<'_> {
             // Keep kubelet paused for a repair (--keep-paused), if pods are not restored.
             self.repair(&mut network);
         }));
-        if worked.is_err() {
-            self.ledger.problems.add(Area::Rebuild, [panicked()]);
-        }
+        let panic = worked.err().map(|_| panicked());
+        self.ledger.problems.add(Area::Rebuild, panic);
         // Start kubelet.
         self.resume();
         // Watch for losses and rebuilt pods, and observe everything a last time.

@@ -101,7 +101,7 @@ fn probe(context: &mut Context) -> Result<Verified, Refusal> {
 
 /// What was observed before kubelet started; `None` where that took too long.
 #[derive(Default)]
-pub(crate) struct WindowPods {
+pub(crate) struct AbandonedPods {
     stored: Stored,
     rebuilds: Option<(After, Vec<Problem>)>,
     states: Option<States>,
@@ -114,7 +114,7 @@ struct States {
     problems: Vec<Problem>,
 }
 
-enum AnswerPart {
+enum ObservedPart {
     Rebuilds(Stored, After, Vec<Problem>),
     States(States),
 }
@@ -125,7 +125,7 @@ pub(crate) fn observe_pods(
     session: &mut WindowSession,
     config: &RuntimeConfig,
     store: &Store,
-) -> Option<WindowPods> {
+) -> Option<AbandonedPods> {
     if !is_abandoned(session.window()) {
         return None;
     }
@@ -136,15 +136,15 @@ pub(crate) fn observe_pods(
     let thread = thread::Builder::new();
     let _ = thread.spawn(move || observe(&pods, &config, &store, &sender));
     let until = Instant::now() + LIMIT;
-    let mut observed = WindowPods::default();
+    let mut observed = AbandonedPods::default();
     // The sender is gone when the thread has ended, in whatever way.
     while let Ok(part) = parts.recv_timeout(until.saturating_duration_since(Instant::now())) {
         match part {
-            AnswerPart::Rebuilds(stored, after, problems) => {
+            ObservedPart::Rebuilds(stored, after, problems) => {
                 observed.stored = stored;
                 observed.rebuilds = Some((after, problems));
             }
-            AnswerPart::States(states) => observed.states = Some(states),
+            ObservedPart::States(states) => observed.states = Some(states),
         }
     }
     session.end(observed.rebuilds.is_some() && observed.states.is_some());
@@ -154,11 +154,11 @@ pub(crate) fn observe_pods(
 /// Records the pods as they were observed, and probes the gateways; returns the problems.
 pub(crate) fn note_pods(
     session: &mut WindowSession,
-    observed: WindowPods,
+    observed: AbandonedPods,
     config: &RuntimeConfig,
     context: &mut Context,
 ) -> Vec<Problem> {
-    let WindowPods {
+    let AbandonedPods {
         stored,
         rebuilds,
         states,
@@ -198,16 +198,21 @@ pub(crate) fn note_pods(
 }
 
 /// First what a kubelet that starts would change.
-fn observe(pods: &[WindowPod], config: &RuntimeConfig, store: &Store, parts: &Sender<AnswerPart>) {
+fn observe(
+    pods: &[WindowPod],
+    config: &RuntimeConfig,
+    store: &Store,
+    parts: &Sender<ObservedPart>,
+) {
     let (after, problems) = query_rebuilds(pods, config, Duration::ZERO);
     let stored = load(store, &Selection::everything()).unwrap_or_default();
     // Fails where the receiver waits no longer.
-    let _ = parts.send(AnswerPart::Rebuilds(stored, after, problems));
+    let _ = parts.send(ObservedPart::Rebuilds(stored, after, problems));
     let states = states(config, store).unwrap_or_else(|refusal| States {
         problems: refusal.problems,
         ..States::default()
     });
-    let _ = parts.send(AnswerPart::States(states));
+    let _ = parts.send(ObservedPart::States(states));
 }
 
 fn query_rebuilds(

@@ -13,7 +13,7 @@ use crate::model::{NetnsIdentity, PodInfo};
 use crate::window::rebuild_check::{After, PodBefore, RebuildVerdict, check};
 
 #[derive(Deserialize)]
-struct Case {
+struct RebuildCase {
     /// Why the case exists.
     why: String,
     pod: PodInfo,
@@ -22,7 +22,7 @@ struct Case {
     after: After,
 }
 
-fn verdict(case: &Case) -> String {
+fn verdict(case: &RebuildCase) -> String {
     let before = PodBefore {
         info: &case.pod,
         fingerprint: case.fingerprint.as_ref(),
@@ -48,7 +48,7 @@ fn every_case_has_its_verdict() {
     for entry in fs::read_dir(root).unwrap() {
         let folder = entry.unwrap().path();
         let text = fs::read_to_string(folder.join("case.json")).unwrap();
-        let case: Case =
+        let case: RebuildCase =
             serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
         assert!(!case.why.is_empty(), "{} has no reason", folder.display());
         let (found, path) = (verdict(&case), folder.join("verdict.txt"));
