@@ -20,7 +20,7 @@ pub(crate) fn arm(
     deadline: Duration,
 ) -> Result<(), KubeletCause> {
     let words = words(session);
-    systemd::arm(bus, timer, unit, deadline, &words).map_err(|cause| not_paused(cause))?;
+    systemd::arm(bus, timer, unit, deadline, &words).map_err(not_paused)?;
     session.note_armed();
     Ok(())
 }

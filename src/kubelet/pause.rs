@@ -139,7 +139,7 @@ fn arm_and_stop(
     deadline: Duration,
 ) -> Result<(), KubeletCause> {
     deadline::arm(session, bus, unit, timer, deadline)?;
-    systemd::pause(bus, unit).map_err(|cause| not_paused(cause))?;
+    systemd::pause(bus, unit).map_err(not_paused)?;
     // A deadline that came while the unit was stopping is used up: nothing would start the unit after that.
     match systemd::is_pending(bus, timer) {
         Ok(true) => Ok(()),
