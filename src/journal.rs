@@ -159,18 +159,19 @@ fn entry(record: &Record<'_>) -> Vec<u8> {
     entry
 }
 
-/// The line of a record on stderr: one, whatever is in it.
+/// The line of a record on stderr. It stays one line, because control characters are escaped.
 fn line(record: &Record<'_>) -> String {
     let who = if record.target() == trace::TARGET {
         "netlink"
     } else {
         "netfix:"
     };
-    let mut line = format!("{who} {}", record.args());
-    for (key, value) in Fields::of(record).0 {
-        line += &format!(" {key}={value}");
-    }
-    escape(&line) + "\n"
+    let fields: Vec<String> = Fields::of(record)
+        .0
+        .iter()
+        .map(|(key, value)| format!(" {key}={value}"))
+        .collect();
+    escape(&format!("{who} {}{}", record.args(), fields.concat())) + "\n"
 }
 
 impl Outlets {

@@ -14,7 +14,7 @@ use netfix::report::{self, Detail, Form, Style};
 use netfix::store::Store;
 
 fn main() -> ExitCode {
-    if cli::complete() {
+    if cli::complete::complete() {
         return ExitCode::SUCCESS;
     }
     let cli = Cli::of_process();

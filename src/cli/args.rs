@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
-use super::complete;
+use super::candidates;
 use super::probe::ProbeArgs;
 use crate::gateways::targets::VerifyTarget;
 use crate::inventory::selectors;
@@ -25,14 +25,26 @@ const RUNTIME: &str = "Container runtime";
 const SOURCE: &str = "Restore source";
 const TARGETS: &str = "Connectivity from inside the pods";
 
+/// How many generations are kept unless the user sets another number.
+pub const DEFAULT_KEEP: NonZeroUsize = NonZeroUsize::new(5).unwrap();
+
+/// An interval of at least one second: a shorter one would keep the processor busy.
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if interval < Duration::from_secs(1) {
+        return Err("shorter than 1s".to_owned());
+    }
+    Ok(interval)
+}
+
 /// The pods that a command is about.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Selectors {
     /// Only these pods, by name, namespace/name, id or glob such as 'shop/*'
-    #[arg(value_name = "POD", add = ArgValueCompleter::new(complete::pods))]
+    #[arg(value_name = "POD", add = ArgValueCompleter::new(candidates::pods))]
     pub pods: Vec<OsString>,
     /// Only these pods, like POD (repeatable)
-    #[arg(long, help_heading = PODS, value_name = "POD", add = ArgValueCompleter::new(complete::pods))]
+    #[arg(long, help_heading = PODS, value_name = "POD", add = ArgValueCompleter::new(candidates::pods))]
     pub pod: Vec<OsString>,
     /// Only the network namespaces with this path or glob (repeatable)
     #[arg(long, help_heading = PODS, value_name = "PATH-OR-GLOB")]
@@ -56,7 +68,7 @@ pub struct PodArgs {
     #[command(flatten)]
     pub selectors: Selectors,
     /// Use this generation of the checkpoints instead of the newest; `list --generations` prints the numbers
-    #[arg(long, value_name = "NUMBER", help_heading = PODS, add = ArgValueCompleter::new(complete::generations))]
+    #[arg(long, value_name = "NUMBER", help_heading = PODS, add = ArgValueCompleter::new(candidates::generations))]
     pub generation: Option<u64>,
 }
 
@@ -154,10 +166,10 @@ pub struct SnapshotArgs {
     #[command(flatten)]
     pub runtimes: Runtimes,
     /// Keep this many generations of the checkpoints, this one included
-    #[arg(long, value_name = "COUNT", default_value_t = super::DEFAULT_KEEP)]
+    #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_KEEP)]
     pub keep: NonZeroUsize,
     /// Take a snapshot again and again, at this interval, until a signal: for a container, where no timer runs netfix
-    #[arg(long, value_name = "DURATION", value_parser = super::interval)]
+    #[arg(long, value_name = "DURATION", value_parser = interval)]
     pub every: Option<Duration>,
 }
 
@@ -165,10 +177,10 @@ pub struct SnapshotArgs {
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// The pod's id or name, or the beginning of either
-    #[arg(id = "POD", value_name = "POD", add = ArgValueCompleter::new(complete::pods))]
+    #[arg(id = "POD", value_name = "POD", add = ArgValueCompleter::new(candidates::pods))]
     pub pod: OsString,
     /// Use this generation of the checkpoints instead of the newest; `list --generations` prints the numbers
-    #[arg(long, value_name = "NUMBER", add = ArgValueCompleter::new(complete::generations))]
+    #[arg(long, value_name = "NUMBER", add = ArgValueCompleter::new(candidates::generations))]
     pub generation: Option<u64>,
     /// Which runtimes.
     #[command(flatten)]
@@ -285,7 +297,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "FILE")]
     pub textfile: Option<PathBuf>,
     /// Check again and again, at this interval, until a signal: for a container, where no timer runs netfix
-    #[arg(long, value_name = "DURATION", value_parser = super::interval, conflicts_with_all = ["nagios", "merge"])]
+    #[arg(long, value_name = "DURATION", value_parser = interval, conflicts_with_all = ["nagios", "merge"])]
     pub every: Option<Duration>,
     /// Do not check: merge the documents that `check -o json` printed on many nodes; `-` is stdin
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["devices", "nagios", "pod", "pods", "netns", "textfile"])]

@@ -1,7 +1,8 @@
 //! The command line: what users type, as types.
 
 mod args;
-mod complete;
+mod candidates;
+pub mod complete;
 mod examples;
 mod pages;
 mod probe;
@@ -23,11 +24,12 @@ use clap_complete::ArgValueCompleter;
 
 use crate::report::{self, Form, Verb};
 
+use candidates::{DEFAULT_STATE_DIR, STATE_DIR};
+
 pub use args::{
-    CheckArgs, DiffArgs, ImportArgs, PlanArgs, PodArgs, RestoreArgs, RestorePods, RestoreSource,
-    Runtimes, Selectors, ShowArgs, SnapshotArgs, SourceArgs, TargetArgs, VerifyArgs,
+    CheckArgs, DEFAULT_KEEP, DiffArgs, ImportArgs, PlanArgs, PodArgs, RestoreArgs, RestorePods,
+    RestoreSource, Runtimes, Selectors, ShowArgs, SnapshotArgs, SourceArgs, TargetArgs, VerifyArgs,
 };
-pub use complete::{COMPLETE, complete};
 pub use pages::{Page, page};
 pub use probe::ProbeArgs;
 pub use window::{HoldArgs, ReportArgs, UpgradeArgs, WaitArgs};
@@ -53,13 +55,6 @@ pub struct Cli {
 
 /// Headings of the help texts.
 const GLOBAL: &str = "Global options";
-
-/// The variable with the state directory, and the directory without it.
-const STATE_DIR: &str = "NETFIX_STATE_DIR";
-const DEFAULT_STATE_DIR: &str = "/var/lib/netfix";
-
-/// How many generations are kept unless the user sets another number.
-pub const DEFAULT_KEEP: NonZeroUsize = NonZeroUsize::new(5).unwrap();
 
 /// Options of every command.
 #[derive(Debug, Args)]
@@ -121,15 +116,6 @@ impl Cli {
         }
         cli
     }
-}
-
-/// An interval of at least one second: a shorter one would keep the processor busy.
-fn interval(text: &str) -> Result<Duration, String> {
-    let interval = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    if interval < Duration::from_secs(1) {
-        return Err("shorter than 1s".to_owned());
-    }
-    Ok(interval)
 }
 
 /// Ends the process for wrong usage. A monitoring plugin follows the convention of those: exit code 2 means CRITICAL there.
@@ -300,7 +286,7 @@ pub enum Command {
     #[command(after_help = examples::MAN)]
     Man {
         /// The page of this command only
-        #[arg(value_parser = pages::command, add = ArgValueCompleter::new(complete::commands))]
+        #[arg(value_parser = pages::command, add = ArgValueCompleter::new(pages::commands))]
         command: Option<String>,
         /// Write all pages to this directory, netfix.8 and one per command, and print their paths
         #[arg(long, value_name = "DIR", conflicts_with = "command")]

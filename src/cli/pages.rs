@@ -1,8 +1,12 @@
 //! The manual pages: which there are, and their sections that the command line does not have.
 
+use std::ffi::OsStr;
+
 use clap::{Command, CommandFactory};
+use clap_complete::CompletionCandidate;
 
 use super::Cli;
+use super::candidates::candidates;
 
 /// One page: a command with its own arguments, and the sections after its options.
 pub struct Page {
@@ -21,6 +25,13 @@ pub(super) fn command(word: &str) -> Result<String, String> {
     }
     let names: Vec<&str> = program.get_subcommands().map(Command::get_name).collect();
     Err(format!("the commands are {}", names.join(", ")))
+}
+
+/// The commands of netfix.
+pub(super) fn commands(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let program = Cli::command();
+    let names = program.get_subcommands().map(Command::get_name);
+    candidates(names.map(str::to_owned), typed)
 }
 
 /// The page of this command, else that of the program.
@@ -244,14 +255,13 @@ fn files(name: Option<&str>) -> Vec<String> {
         Some("man") => &["/usr/share/man/man8/netfix*.8.gz  the pages of the package"],
         Some(_) => &[CHECKPOINTS, LOCK],
     };
-    let state = [STATE].into_iter();
-    let state = state.filter(|_| {
-        !matches!(
-            name,
-            Some("completions" | "explain" | "host" | "man" | "schema")
-        )
-    });
-    state
+    let has_state = !matches!(
+        name,
+        Some("completions" | "explain" | "host" | "man" | "schema")
+    );
+    has_state
+        .then_some(STATE)
+        .into_iter()
         .chain(own.iter().copied())
         .map(str::to_owned)
         .collect()
@@ -260,9 +270,12 @@ fn files(name: Option<&str>) -> Vec<String> {
 /// The other pages.
 fn see_also(name: Option<&str>) -> Vec<String> {
     let program = Cli::command();
-    let others = program.get_subcommands().map(Command::get_name);
-    let others = others.filter(|other| name.is_none_or(|name| name != *other));
-    let mut pages: Vec<String> = others.map(|other| format!("netfix-{other}(8)")).collect();
+    let mut pages: Vec<String> = program
+        .get_subcommands()
+        .map(Command::get_name)
+        .filter(|other| name.is_none_or(|name| name != *other))
+        .map(|other| format!("netfix-{other}(8)"))
+        .collect();
     if name.is_some() {
         pages.insert(0, "netfix(8)".to_owned());
     }

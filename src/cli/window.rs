@@ -8,8 +8,8 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueHint};
 use clap_complete::ArgValueCompleter;
 
-use super::args::{Runtimes, Selectors, TargetArgs};
-use super::complete;
+use super::args::{DEFAULT_KEEP, Runtimes, Selectors, TargetArgs};
+use super::candidates;
 use super::probe::ProbeArgs;
 use crate::model::IfName;
 use crate::upgrade::condition::DriverVersion;
@@ -105,7 +105,7 @@ pub struct UpgradeArgs {
     #[arg(long, help_heading = TIMEOUTS, value_name = "DURATION", default_value = "30s", value_parser = humantime::parse_duration)]
     pub settle: Duration,
     /// Keep this many generations of the checkpoints
-    #[arg(long, value_name = "COUNT", default_value_t = super::DEFAULT_KEEP)]
+    #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_KEEP)]
     pub keep: NonZeroUsize,
     /// Keep this much of the window's log and COMMAND's output, head and tail, such as 512K or 50M
     #[arg(long, value_name = "SIZE", default_value = "10M", value_parser = size)]
@@ -163,7 +163,7 @@ pub struct UpgradeArgs {
 #[derive(Debug, Args)]
 pub struct ReportArgs {
     /// The window's id or its beginning; default: the newest
-    #[arg(id = "WINDOW", value_name = "WINDOW", add = ArgValueCompleter::new(complete::windows))]
+    #[arg(id = "WINDOW", value_name = "WINDOW", add = ArgValueCompleter::new(candidates::windows))]
     pub window: Option<String>,
     /// Write the report to this file too, as one self-contained HTML page
     #[arg(long, value_name = "FILE")]
@@ -180,7 +180,7 @@ pub struct ReportArgs {
 #[derive(Debug, Args)]
 pub struct WaitArgs {
     /// The window's id or its beginning; default: the open window, else the newest
-    #[arg(id = "WINDOW", value_name = "WINDOW", add = ArgValueCompleter::new(complete::windows))]
+    #[arg(id = "WINDOW", value_name = "WINDOW", add = ArgValueCompleter::new(candidates::windows))]
     pub window: Option<String>,
     /// Stop waiting after this time, with exit code 124; default: wait without a limit
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]

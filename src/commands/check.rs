@@ -12,7 +12,7 @@ use crate::report::{
     self, CheckStatus, Document, Extra, HoldView, OpenWindow, ReportView, Standing, Surroundings,
 };
 use crate::store::{self, Store};
-use crate::upgrade::status;
+use crate::window::status;
 
 /// Checks, and writes the metrics where they are wanted.
 pub(super) fn run(args: &CheckArgs, context: &mut Context) -> Document {
@@ -44,7 +44,7 @@ fn surroundings(store: &Store) -> Surroundings {
     let mut closed = ids.iter().rev();
     let last = closed.find_map(|id| store.load_window(id).ok().flatten());
     let mut unread = Vec::new();
-    let open = status::window(store, &mut unread);
+    let open = status::of_open(store, &mut unread);
     let open = match open {
         Some(status) => OpenWindow::Open(HoldView::new(&status)),
         None if unread.is_empty() => OpenWindow::Closed,
@@ -58,7 +58,7 @@ fn surroundings(store: &Store) -> Surroundings {
 }
 
 fn checked(args: &CheckArgs, context: &mut Context) -> Result<check::Readiness, Refusal> {
-    super::prepare()?;
+    super::common::prepare()?;
     let check = Check {
         selection: &args.selectors.selection()?,
         runtimes: &args.runtimes.config(),

@@ -1,6 +1,6 @@
 //! `netfix list --generations`: the kept generations; and the choice of one of them.
 
-use super::answer;
+use super::common::answer;
 use crate::context::Context;
 use crate::model::{PodId, Problem};
 use crate::refusal::Refusal;

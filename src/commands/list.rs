@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::answer;
+use super::common::answer;
 use crate::cli::PodArgs;
 use crate::context::Context;
 use crate::model::problem::StoreEffect;

@@ -1,6 +1,7 @@
 //! One file per command: gather, decide, act, answer.
 
 mod check;
+mod common;
 mod diff;
 mod every;
 mod generations;
@@ -17,22 +18,15 @@ mod window;
 
 use crate::cli::{Command, PlanArgs, ReportArgs};
 use crate::context::Context;
-use crate::inventory::node;
-use crate::model::Problem;
 use crate::model::problem::UsageCause;
 use crate::refusal::Refusal;
-use crate::report::{Document, Exit, Extra, NodeView};
+use crate::report::Document;
 
+use common::prepare;
+
+pub use common::Reply;
 pub use every::repeat;
 pub use host::on_host;
-
-/// What a command answers.
-pub enum Reply {
-    /// A document, which is not printed yet.
-    Document(Document),
-    /// Another process has printed it, and ended with this exit code.
-    Printed(u8),
-}
 
 /// Carries out a command that observes the machine.
 pub fn run(command: &Command, context: &mut Context) -> Reply {
@@ -46,14 +40,6 @@ pub fn run(command: &Command, context: &mut Context) -> Reply {
         document.command = verb;
     }
     reply
-}
-
-/// What every command needs: root, and the identity of this machine.
-fn prepare() -> Result<(), Refusal> {
-    if !nix::unistd::geteuid().is_root() {
-        return Err(UsageCause::NotRoot.error("").into());
-    }
-    Ok(node::know_node()?)
 }
 
 fn document(command: &Command, context: &mut Context) -> Result<Document, Refusal> {
@@ -101,16 +87,5 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
         | Command::Schema { .. }
         | Command::Completions { .. }
         | Command::Man { .. } => Err(UsageCause::TextOnly.error("").into()),
-    }
-}
-
-/// The document of a command that is not about pods.
-fn answer(exit: Exit, problems: Vec<Problem>, extra: Option<Extra>) -> Document {
-    Document {
-        exit: exit as u8,
-        node: NodeView::of(&node::node_identity()),
-        problems,
-        extra,
-        ..Document::default()
     }
 }

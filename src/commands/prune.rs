@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use super::answer;
+use super::common::answer;
 use crate::context::Context;
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit, Extra, KeptView};

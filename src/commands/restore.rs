@@ -9,8 +9,7 @@ use crate::refusal::Refusal;
 use crate::report;
 use crate::report::Document;
 use crate::restore::{Limits, session};
-use crate::upgrade::abandoned;
-use crate::window::clock;
+use crate::window::{abandoned, clock};
 
 pub(super) fn run(args: &RestoreArgs, context: &mut Context) -> Result<Document, Refusal> {
     let request = args.target.request(&args.source)?;

@@ -1,6 +1,6 @@
 //! `netfix show POD`: everything that is known of one pod: what is stored, and the running pod.
 
-use super::answer;
+use super::common::answer;
 use super::list::node_state;
 use crate::cli::ShowArgs;
 use crate::context::Context;

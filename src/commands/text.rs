@@ -10,7 +10,8 @@ use clap_complete::env::Shells;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use crate::cli::{COMPLETE, Cli, Command, Page, page};
+use crate::cli::complete::COMPLETE;
+use crate::cli::{Cli, Command, Page, page};
 use crate::report;
 
 /// The section of the manual: commands for the administrator.
@@ -56,9 +57,9 @@ fn explained(code: Option<&str>) -> String {
 /// A script that runs netfix for the candidates.
 fn completions(shell: &str, out: &mut dyn Write) -> io::Result<()> {
     let shells = Shells::builtins();
-    let known = shells.completer(shell);
-    let known =
-        known.ok_or_else(|| io::Error::other(format!("no completion script for {shell}")))?;
+    let known = shells
+        .completer(shell)
+        .ok_or_else(|| io::Error::other(format!("no completion script for {shell}")))?;
     known.write_registration(COMPLETE, "netfix", "netfix", "netfix", out)?;
     // zsh loads the file at the first TAB, as the function of its name: that has to answer too.
     if shell == "zsh" {
@@ -136,8 +137,9 @@ fn titled(command: clap::Command) -> Man {
 fn without_global(command: clap::Command) -> clap::Command {
     let global = command.get_arguments().filter(|one| one.is_global_set());
     let ids: Vec<_> = global.map(|one| one.get_id().clone()).collect();
-    let hide = |command: clap::Command, id| command.mut_arg(id, |one| one.hide(true));
-    ids.into_iter().fold(command, hide)
+    ids.into_iter().fold(command, |command, id| {
+        command.mut_arg(id, |one| one.hide(true))
+    })
 }
 
 /// The sections that clap does not know. A line is a word and, after two spaces, its meaning; or a sentence.

@@ -6,7 +6,7 @@ use crate::inventory::Inventory;
 use crate::records::stored::{load, load_node};
 use crate::refusal::Refusal;
 use crate::report::Document;
-use crate::upgrade::abandoned;
+use crate::window::abandoned;
 use crate::{gateways, report};
 
 pub(super) fn run(args: &VerifyArgs, context: &mut Context) -> Result<Document, Refusal> {

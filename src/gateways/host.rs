@@ -56,8 +56,10 @@ impl Scope<'_> {
         let mut names = self.under_pods.clone();
         if self.all_devices {
             let recorded = self.recorded.unwrap_or(self.now);
-            let is_device = |link: &&Link| link.kind == LinkKind::Physical;
-            let devices = recorded.links.iter().filter(is_device);
+            let devices = recorded
+                .links
+                .iter()
+                .filter(|link| link.kind == LinkKind::Physical);
             names.extend(devices.map(|link| link.name.clone()));
             names = closure(names, &recorded.links);
         }

@@ -23,8 +23,8 @@ use crate::matching::Selection;
 use crate::model::net::stack;
 use crate::model::problem::{GatewayCause, MatchingCause};
 use crate::model::{
-    GatewayAnswer, IfName, NetState, NetnsIdentity, NodeIdentity, NodeState, PodSummary, Problem,
-    Route, StackLink, TargetAnswer, interfaces,
+    GatewayAnswer, IfName, NetState, NetnsIdentity, NodeIdentity, NodeState, PodId, PodSummary,
+    Problem, Route, StackLink, TargetAnswer, interfaces,
 };
 use crate::progress::{Listener, Progress, Stage};
 use crate::records::stored::Stored;
@@ -37,7 +37,37 @@ pub(crate) struct Verified {
     pub host: Answers,
     /// Sorted by id.
     pub pods: Vec<VerifiedPod>,
+    /// The problems of everything but gateways and targets.
     pub problems: Vec<Problem>,
+    pub unanswered: Vec<Unanswered>,
+}
+
+/// A gateway or target that did not answer, or could not be queried.
+#[derive(Debug, Clone)]
+pub(crate) struct Unanswered {
+    /// The pod; `None` for the host.
+    pub pod: Option<PodId>,
+    /// The gateway or target.
+    pub object: String,
+    pub cause: GatewayCause,
+}
+
+impl Unanswered {
+    pub(crate) fn problem(&self) -> Problem {
+        let problem = self.cause.clone().error(&self.object);
+        match &self.pod {
+            Some(pod) => problem.of(pod),
+            None => problem,
+        }
+    }
+}
+
+impl Verified {
+    /// All problems.
+    pub(crate) fn all_problems(&self) -> Vec<Problem> {
+        let unanswered = self.unanswered.iter().map(Unanswered::problem);
+        self.problems.iter().cloned().chain(unanswered).collect()
+    }
 }
 
 /// What the gateways of one pod answered.
@@ -107,8 +137,9 @@ pub(crate) fn verify(
     };
     questions.extend(scope.questions());
     progress.notice(Progress::Phase(Stage::ProbingGateways, questions.len()));
-    let has_network = |at: &usize| !without_network.contains(at);
-    let asking: Vec<usize> = (0..inventory.pods.len()).filter(has_network).collect();
+    let asking: Vec<usize> = (0..inventory.pods.len())
+        .filter(|at| !without_network.contains(at))
+        .collect();
     let mut parts = targets::parts(&asking, targets);
     let mut start = |pods: &mut [Pod]| {
         let part = parts.next()?;
@@ -120,13 +151,13 @@ pub(crate) fn verify(
         Refusal::failed(GatewayCause::ProbeFailed { error }.error("probe"))
     })?;
     let mut host = Answers::none(Reachability::NoGateway);
+    let mut unanswered = Vec::new();
     for (question, answer) in questions.iter().zip(answers) {
-        let problem = take(question, answer, &mut host, &mut pods, timeout);
-        problems.extend(problem);
+        unanswered.extend(take(question, answer, &mut host, &mut pods, timeout));
     }
     while let Some(part) = queries {
         for (at, found) in part.finish() {
-            problems.extend(pods[at].take(found));
+            unanswered.extend(pods[at].take(found));
         }
         queries = start(&mut inventory.pods);
     }
@@ -136,6 +167,7 @@ pub(crate) fn verify(
         host,
         pods,
         problems,
+        unanswered,
     })
 }
 
@@ -146,19 +178,20 @@ fn take(
     host: &mut Answers,
     pods: &mut [VerifiedPod],
     timeout: Duration,
-) -> Option<Problem> {
+) -> Option<Unanswered> {
     let object = format!("{} dev {}", question.gateway, question.dev);
-    match question.place {
-        Prober::Host => {
-            let cause = host.take(question, answer, timeout)?;
-            Some(cause.error(format!("{object} of the host")))
-        }
-        Prober::Pod(at) => {
-            let VerifiedPod { pod, answers, .. } = &mut pods[at];
-            let cause = answers.take(question, answer, timeout)?;
-            Some(cause.error(object).of(&pod.info.id))
-        }
-    }
+    Some(match question.place {
+        Prober::Host => Unanswered {
+            cause: host.take(question, answer, timeout)?,
+            pod: None,
+            object: format!("{object} of the host"),
+        },
+        Prober::Pod(at) => Unanswered {
+            cause: pods[at].answers.take(question, answer, timeout)?,
+            pod: Some(pods[at].pod.info.id.clone()),
+            object,
+        },
+    })
 }
 
 /// Adds the pods whose checkpoint cannot be read, and sorts all.
@@ -249,8 +282,10 @@ fn gateways(place: Prober, now: &NetState, then: Option<&NetState>) -> Vec<Quest
 /// Adds a gateway, once.
 fn add(questions: &mut Vec<Question>, place: Prober, hop: (IpAddr, &IfName), now: &NetState) {
     let (gateway, dev) = hop;
-    let is_this = |known: &Question| known.gateway == gateway && known.dev == *dev;
-    if !questions.iter().any(is_this) {
+    if !questions
+        .iter()
+        .any(|known| known.gateway == gateway && known.dev == *dev)
+    {
         questions.push(Question {
             place,
             dev: dev.clone(),
@@ -270,19 +305,22 @@ impl VerifiedPod {
     }
 
     /// Adds what the targets answered; returns what is wrong with them.
-    fn take(&mut self, found: TargetAnswers) -> Vec<Problem> {
-        let mut problems = Vec::new();
+    fn take(&mut self, found: TargetAnswers) -> Vec<Unanswered> {
+        let mut unanswered = Vec::new();
         for (answer, cause) in found {
             let state = match cause {
                 None => Reachability::Reachable,
                 Some(_) => Reachability::Unreachable,
             };
             self.answers.state = self.answers.state.max(state);
-            let object = format!("{} {}", answer.kind, answer.target);
-            problems.extend(cause.map(|cause| cause.error(object).of(&self.pod.info.id)));
+            unanswered.extend(cause.map(|cause| Unanswered {
+                pod: Some(self.pod.info.id.clone()),
+                object: format!("{} {}", answer.kind, answer.target),
+                cause,
+            }));
             self.targets.push(answer);
         }
-        problems
+        unanswered
     }
 }
 

@@ -172,8 +172,8 @@ pub(super) fn addresses_in(
         let link = links.get(&message.header.index);
         Ok(link.and_then(|link| Some((address::parse(message, &link.name)?, link))))
     });
-    let has_origin = |(address, _): &(Address, _)| address.protocol.is_some();
-    let reports = address::reports_origin() || read.iter().any(has_origin);
+    let reports =
+        address::reports_origin() || read.iter().any(|(address, _)| address.protocol.is_some());
     let with_maker = |(address, link): (Address, &LinkFacts)| {
         let maker = Maker::of(&address, reports, link.mac, link.derives);
         Address { maker, ..address }
@@ -299,11 +299,9 @@ pub(super) fn added_forwarding(socket: &mut Socket, links: &[Link]) -> Result<Ve
             .iter()
             .any(|link| link.name == *name && link.kind.name() == "bridge")
     };
-    let is_port =
-        |link: &&Link| link.kind.can_be_lost() && link.master.as_ref().is_some_and(is_bridge);
     let ports: Names = links
         .iter()
-        .filter(is_port)
+        .filter(|link| link.kind.can_be_lost() && link.master.as_ref().is_some_and(is_bridge))
         .map(|port| (port.index, port.name.clone()))
         .collect();
     if ports.is_empty() {

@@ -53,7 +53,7 @@ pub(super) unsafe fn ioctl<T>(
 /// removes its routes and addresses, so that what was read of them may be incomplete. It takes no lock for this answer.
 ///
 /// # Errors
-/// Whatever but `ENODEV`.
+/// Every errno but `ENODEV`.
 pub fn lost<'a>(socket: &Socket, links: &'a [Link]) -> Result<Option<&'a Link>, Error> {
     for link in links {
         if link.kind != LinkKind::Loopback && is_lost(socket, link)? {

@@ -90,11 +90,14 @@ pub fn complete(socket: &mut Socket, links: NetState, needs: Needs) -> Result<Ne
 
 /// The settings that the dump of links lacks.
 fn settings(socket: &mut Socket, links: &mut [Link], needs: Needs) -> Result<(), Error> {
-    let is_set = |link: &&mut Link| link.kind != LinkKind::Loopback;
-    let mut links: Vec<&mut Link> = links.iter_mut().filter(is_set).collect();
-    let lacks_some =
-        |link: &&mut Link| link.sysctls.neigh4.is_empty() && link.sysctls.neigh6.is_empty();
-    if links.iter().any(lacks_some) {
+    let mut links: Vec<&mut Link> = links
+        .iter_mut()
+        .filter(|link| link.kind != LinkKind::Loopback)
+        .collect();
+    if links
+        .iter()
+        .any(|link| link.sysctls.neigh4.is_empty() && link.sysctls.neigh6.is_empty())
+    {
         let indexes: Vec<u32> = links.iter().map(|link| link.index).collect();
         let (mut table4, mut table6) = ntable::read(socket, &indexes)?;
         for link in &mut links {
@@ -165,7 +168,7 @@ fn addresses_and_routes(socket: &mut Socket, links: NetState) -> Result<NetState
     Ok(state)
 }
 
-/// The neighbour settings that the kernel gives to every new link, in whatever namespace (`neigh_parms_alloc` copies those of
+/// The neighbour settings that the kernel gives to every new link of any namespace (`neigh_parms_alloc` copies those of
 /// the table, which all namespaces share).
 pub fn initial_neighbour_settings(socket: &mut Socket) -> Result<Sysctls, Error> {
     const NEW_LINK: u32 = ntable::NEW_LINK;

@@ -1,6 +1,8 @@
-//! kubelet's unit: paused with a deadline that starts it again, and resumed.
+//! kubelet's unit: paused with a deadline that starts it again, and resumed. The order never leaves it stopped: record, arm the
+//! deadline, stop, mask, verify; then start, stop the deadline.
 
-pub(crate) mod kubelet_pause;
+pub(crate) mod deadline;
 pub(crate) mod overdue;
 pub(crate) mod pause;
 pub(crate) mod resume;
+pub(crate) mod unit;

@@ -1,16 +1,24 @@
-//! Pauses kubelet outside of an upgrade, with a deadline that starts it again.
+//! Pauses kubelet with a deadline that starts it again: for `netfix pause`, and in an upgrade.
 
 use std::time::Duration;
 
 use crate::context::Context;
-use crate::kubelet::kubelet_pause;
+use crate::kubelet::deadline;
+use crate::kubelet::resume::{abandon, finish_abandoned, resume};
+use crate::kubelet::unit;
+use crate::kubelet::unit::not_paused;
+use crate::model::problem::KubeletCause;
+use crate::model::window::{KubeletPause, PhaseName};
 use crate::model::{Problem, Window};
 use crate::refusal::Refusal;
 use crate::store::Guard;
 use crate::systemd::{self, Bus};
+use crate::window::bus;
+use crate::window::event::Event;
 use crate::window::log_file::DEFAULT_LIMIT;
-use crate::window::session::{WindowSession, is_of_other_boot, is_owner_alive, still_open};
-use crate::window::window_status::WindowStatus;
+use crate::window::records::{is_of_other_boot, is_owner_alive, still_open};
+use crate::window::session::WindowSession;
+use crate::window::status::WindowStatus;
 
 const COMMAND: &str = "pause";
 
@@ -29,9 +37,9 @@ pub(crate) fn run(
     context: &mut Context,
 ) -> Result<Paused, Refusal> {
     let guard = context.store.lock(COMMAND)?;
-    let bus = kubelet_pause::systemd()?;
+    let bus = bus::connect()?;
     let (guard, mut problems) = close_old_window(guard, bus.as_ref(), context)?;
-    let (unit, note) = kubelet_pause::find(bus.as_ref(), unit)?;
+    let (unit, note) = unit::find(bus.as_ref(), unit)?;
     problems.extend(note);
     let mut paused = Paused {
         status: None,
@@ -42,12 +50,12 @@ pub(crate) fn run(
         return Ok(paused);
     };
     let mut session = WindowSession::open(&context.store, guard, COMMAND, false, DEFAULT_LIMIT)?;
-    match session.pause(bus, &unit, deadline) {
+    match pause(&mut session, bus, &unit, deadline) {
         Ok(()) => paused.status = Some(WindowStatus::new(session.leave(), Some(bus))),
         Err(problem) => {
             paused.failed = true;
             paused.problems.push(problem);
-            paused.problems.extend(session.abandon());
+            paused.problems.extend(abandon(session));
         }
     }
     Ok(paused)
@@ -66,7 +74,7 @@ fn close_old_window(
         return Err(still_open(&window).into());
     }
     let session = WindowSession::take_over(window, guard, false, DEFAULT_LIMIT);
-    let problems = session.finish_abandoned(COMMAND);
+    let problems = finish_abandoned(session, COMMAND);
     Ok((context.store.lock(COMMAND)?, problems))
 }
 
@@ -82,4 +90,60 @@ fn is_in_force(window: &Window, bus: Option<&Bus>) -> bool {
             .as_ref()
             .is_some_and(|pause| is_held(&pause.unit));
     holds || is_owner_alive(window)
+}
+
+/// Pauses the unit. Where that fails, the unit runs again and nothing is left.
+pub(crate) fn pause(
+    session: &mut WindowSession,
+    bus: &Bus,
+    unit: &str,
+    deadline: Duration,
+) -> Result<(), Problem> {
+    let timer = systemd::timer_name();
+    session.begin(
+        PhaseName::Pause,
+        &Event::Pausing {
+            unit: unit.to_owned(),
+        },
+    );
+    let recorded = session.note_pausing(KubeletPause {
+        unit: unit.to_owned(),
+        timer: timer.clone(),
+        deadline: deadline.as_secs(),
+        armed: None,
+        paused: None,
+        resumed: None,
+    });
+    recorded.map_err(|error| error.problem())?;
+    if let Err(cause) = arm_and_stop(session, bus, unit, &timer, deadline) {
+        session.end(false);
+        let problem = cause.error(unit);
+        session.log(&Event::Failed(problem.clone()));
+        return Err(resume(session, bus).err().unwrap_or(problem));
+    }
+    session.note_paused();
+    session.end(true);
+    session.log(&Event::Paused {
+        unit: unit.to_owned(),
+        timer,
+        deadline,
+    });
+    Ok(())
+}
+
+fn arm_and_stop(
+    session: &mut WindowSession,
+    bus: &Bus,
+    unit: &str,
+    timer: &str,
+    deadline: Duration,
+) -> Result<(), KubeletCause> {
+    deadline::arm(session, bus, unit, timer, deadline)?;
+    systemd::pause(bus, unit).map_err(|cause| not_paused(cause))?;
+    // A deadline that came while the unit was stopping is used up: nothing would start the unit after that.
+    match systemd::is_pending(bus, timer) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(KubeletCause::DeadlineTooShort),
+        Err(cause) => Err(not_paused(cause)),
+    }
 }

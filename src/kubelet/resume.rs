@@ -1,14 +1,19 @@
 //! Starts kubelet again, even if the netfix that paused it is gone.
 
 use crate::context::Context;
-use crate::kubelet::kubelet_pause;
+use crate::kubelet::deadline;
 use crate::model::problem::{KubeletCause, WindowCause};
+use crate::model::window::PhaseName;
 use crate::model::{Exit, Problem, Window};
 use crate::refusal::Refusal;
 use crate::runtime::RuntimeConfig;
+use crate::systemd::{self, Bus};
+use crate::window::event::Event;
 use crate::window::log_file::DEFAULT_LIMIT;
-use crate::window::session::{WindowSession, is_of_other_boot, is_owner_alive};
-use crate::window::window_status::WindowStatus;
+use crate::window::records::{is_of_other_boot, is_owner_alive};
+use crate::window::session::WindowSession;
+use crate::window::status::WindowStatus;
+use crate::window::{abandoned, bus};
 
 const COMMAND: &str = "resume";
 
@@ -38,7 +43,7 @@ pub(crate) fn run(config: &RuntimeConfig, context: &mut Context) -> Result<Resum
     };
     let (window, problems, has_lost) = if is_owner_alive(&window) {
         let mut session = WindowSession::visit(window, guard);
-        let (problems, _) = session.end_pause();
+        let (problems, _) = end_pause(&mut session);
         (session.leave(), problems, false)
     } else {
         let session = WindowSession::take_over(window, guard, false, DEFAULT_LIMIT);
@@ -57,10 +62,12 @@ fn end_abandoned(
     config: &RuntimeConfig,
     context: &mut Context,
 ) -> (Window, Vec<Problem>, bool) {
-    let observed = session.observe_pods(config, &context.store);
-    let (mut problems, runs) = session.end_pause();
-    let observed = observed.map(|observed| session.note_pods(observed, config, context));
-    let of_pods = observed.unwrap_or_default();
+    let observed = abandoned::observe_pods(&mut session, config, &context.store);
+    let (mut problems, runs) = end_pause(&mut session);
+    let of_pods = match observed {
+        Some(observed) => abandoned::note_pods(&mut session, observed, config, context),
+        None => Vec::new(),
+    };
     let has_lost = of_pods.iter().any(Problem::is_error);
     problems.extend(of_pods);
     if !runs {
@@ -68,7 +75,7 @@ fn end_abandoned(
         return (session.leave(), problems, false);
     }
     // The end of a pause is this; any other window was to do more.
-    let end = match session.window.command.as_str() {
+    let end = match session.window().command.as_str() {
         "pause" => Exit::Done,
         _ if has_lost => Exit::Partly,
         _ => Exit::Failed,
@@ -78,44 +85,70 @@ fn end_abandoned(
     (window, problems, has_lost)
 }
 
-impl WindowSession {
-    /// Starts the paused unit again, unless that was done; returns whether it runs.
-    fn end_pause(&mut self) -> (Vec<Problem>, bool) {
-        if self.window.pause.is_none() || is_of_other_boot(&self.window) {
-            return (Vec::new(), true);
-        }
-        let bus = kubelet_pause::systemd();
-        if !self.window.is_paused() {
-            // The process that resumed it may have died before it stopped the deadline.
-            let bus = bus.ok().flatten();
-            let left = bus.and_then(|bus| kubelet_pause::disarm(&bus, &self.window));
-            return (left.into_iter().collect(), true);
-        }
-        let resumed = match bus {
-            Ok(Some(bus)) => self.resume(&bus),
-            Ok(None) => Err(KubeletCause::NoSystemd.error("")),
-            Err(problem) => Err(problem),
+/// Starts the unit and stops the deadline; `Ok` has what is worth knowing about the deadline. Where the unit does not start, the
+/// deadline stays armed and the window open.
+pub(crate) fn resume(session: &mut WindowSession, bus: &Bus) -> Result<Option<Problem>, Problem> {
+    let Some(pause) = &session.window().pause else {
+        return Ok(None);
+    };
+    let unit = pause.unit.clone();
+    session.begin(PhaseName::Resume, &Event::Resuming { unit: unit.clone() });
+    if let Err(cause) = systemd::resume(bus, &unit) {
+        session.end(false);
+        let cause = KubeletCause::NotResumed {
+            unit: unit.clone(),
+            cause,
         };
-        match resumed {
-            Ok(left) => (left.into_iter().collect(), true),
-            Err(problem) => (vec![problem], false),
-        }
+        return Err(cause.error(unit));
     }
+    // The deadline or another program may have started it long before.
+    let since = bus.active_since(&unit).ok().flatten();
+    let began = session.window().started_boottime;
+    session.note_resumed(since.and_then(|since| since.checked_sub(began)));
+    let left = deadline::disarm(bus, session.window());
+    // The unit runs; a deadline that is left is a warning.
+    session.end(true);
+    session.log(&Event::Resumed { unit });
+    Ok(left)
+}
 
-    /// Ends a window whose process died: kubelet runs, the record stays.
-    pub(crate) fn finish_abandoned(mut self, by: &str) -> Vec<Problem> {
-        let (mut problems, _) = self.end_pause();
-        problems.extend(self.close(Exit::Failed, Some(by)).1);
-        problems
+/// Starts the paused unit again, unless that was done; returns whether it runs.
+fn end_pause(session: &mut WindowSession) -> (Vec<Problem>, bool) {
+    let window = session.window();
+    if window.pause.is_none() || is_of_other_boot(window) {
+        return (Vec::new(), true);
     }
+    let bus = bus::connect();
+    if !window.is_paused() {
+        // The process that resumed it may have died before it stopped the deadline.
+        let bus = bus.ok().flatten();
+        let left = bus.and_then(|bus| deadline::disarm(&bus, window));
+        return (left.into_iter().collect(), true);
+    }
+    let resumed = match bus {
+        Ok(Some(bus)) => resume(session, &bus),
+        Ok(None) => Err(KubeletCause::NoSystemd.error("")),
+        Err(problem) => Err(problem),
+    };
+    match resumed {
+        Ok(left) => (left.into_iter().collect(), true),
+        Err(problem) => (vec![problem], false),
+    }
+}
 
-    /// Closes a window in which only a pause was tried.
-    pub(crate) fn abandon(self) -> Vec<Problem> {
-        // While the unit does not run, the window stays open for the next process.
-        if self.window.is_paused() || !self.is_saved {
-            self.leave();
-            return Vec::new();
-        }
-        self.close(Exit::Refused, None).1
+/// Ends a window whose process died: kubelet runs, the record stays.
+pub(crate) fn finish_abandoned(mut session: WindowSession, by: &str) -> Vec<Problem> {
+    let (mut problems, _) = end_pause(&mut session);
+    problems.extend(session.close(Exit::Failed, Some(by)).1);
+    problems
+}
+
+/// Closes a window in which only a pause was tried.
+pub(crate) fn abandon(session: WindowSession) -> Vec<Problem> {
+    // While the unit does not run, the window stays open for the next process.
+    if session.window().is_paused() || !session.is_saved() {
+        session.leave();
+        return Vec::new();
     }
+    session.close(Exit::Refused, None).1
 }

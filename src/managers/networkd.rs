@@ -88,9 +88,10 @@ fn value_of<'a>(state: &'a str, key: &str) -> Option<&'a str> {
 fn is_final(state: &str) -> bool {
     // Before systemd 242 there is only the operational state.
     let carrier = value_of(state, "CARRIER_STATE").or_else(|| value_of(state, "OPER_STATE"));
-    let is_without = |carrier| matches!(carrier, "no-carrier" | "dormant" | "off");
     match value_of(state, "ADMIN_STATE") {
-        Some("configured") => !carrier.is_some_and(is_without),
+        Some("configured") => {
+            !carrier.is_some_and(|carrier| matches!(carrier, "no-carrier" | "dormant" | "off"))
+        }
         Some("failed" | "unmanaged" | "linger") => true,
         _ => false,
     }

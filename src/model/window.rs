@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::text::escape;
 use super::{
-    GatewayAnswer, IfName, Interface, NodeIdentity, PodInfo, Problem, State, TargetAnswer,
+    GatewayAnswer, IfName, Interface, NodeIdentity, PodId, PodInfo, Problem, State, TargetAnswer,
     WindowNic,
 };
 use crate::model::pod::identity::Holder;
@@ -39,7 +39,7 @@ pub struct Window {
     pub owner: Holder,
     /// When it was opened (RFC 3339, UTC, milliseconds).
     pub started: String,
-    /// The same in milliseconds since the machine's boot (`CLOCK_BOOTTIME`).
+    /// When it was opened, in milliseconds since the machine's boot (`CLOCK_BOOTTIME`).
     pub started_boottime: u64,
     /// When it was closed, in milliseconds since the start; null while it is open.
     pub ended: Option<u64>,
@@ -157,6 +157,19 @@ pub struct Phase {
     pub to: Option<u64>,
     /// Whether it succeeded; null while unknown.
     pub ok: Option<bool>,
+}
+
+impl Phase {
+    /// A phase that begins at this moment.
+    #[must_use]
+    pub fn begun(name: PhaseName, from: u64) -> Self {
+        Self {
+            name,
+            from,
+            to: None,
+            ok: None,
+        }
+    }
 }
 
 /// The phases of a window, in order.
@@ -285,6 +298,25 @@ impl Window {
         self.phases
             .iter()
             .any(|phase| phase.name == PhaseName::Command)
+    }
+
+    /// Whether a pod is one of this window.
+    pub(crate) fn has_pod(&self, id: &PodId) -> bool {
+        self.pods.iter().any(|pod| pod.info.id == *id)
+    }
+
+    /// When the deadline starts the paused unit, in milliseconds since the window's start; `None` if no unit was paused.
+    pub(crate) fn deadline_at(&self) -> Option<u64> {
+        let pause = self.pause.as_ref()?;
+        // On a full disk `armed` is not recorded. The begin of the phase is, before the timer is armed.
+        let begin = || {
+            let mut phases = self.phases.iter();
+            phases
+                .rfind(|phase| phase.name == PhaseName::Pause)
+                .map(|phase| phase.from)
+        };
+        let armed = pause.armed.or_else(begin).unwrap_or_default();
+        Some(armed + pause.deadline * 1000)
     }
 
     /// The last moment that it has, in milliseconds since its start.

@@ -1,331 +1,383 @@
-//! The driver of a window: runs a phase, writes its facts into the record, and logs what came of it.
+//! The driver of a window: runs the phases in their order, logs and records what came of each, and decides what follows from it.
 
-use std::time::{Duration, Instant};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use crate::context::Context;
-use crate::inventory::Inventory;
-use crate::model::problem::{Cause, CommandCause, WindowCause};
-use crate::model::window::{PhaseName, Run, command_line};
-use crate::model::{Problem, Severity, Window};
+use crate::kubelet::resume::resume;
+use crate::model::problem::{CommandCause, KubeletCause, RollbackCause, WindowCause};
+use crate::model::window::{PhaseName, command_line};
+use crate::model::{Exit, Problem};
 use crate::refusal::Refusal;
-use crate::restore::settle::{LossWatch, Settle};
-use crate::restore::{Permit, RestoreState, Restored};
+use crate::restore::Restored;
+use crate::restore::settle::Settle;
 use crate::systemd::Bus;
-use crate::upgrade::Request;
-use crate::upgrade::command;
-use crate::upgrade::command::Started;
+use crate::upgrade::baseline;
+use crate::upgrade::condition::other_versions;
+use crate::upgrade::ending;
+use crate::upgrade::ending::Upgraded;
+use crate::upgrade::ledger::Ledger;
 use crate::upgrade::left_out::LeftOut;
-use crate::upgrade::network;
-use crate::upgrade::preflight;
-use crate::upgrade::preflight::{Baseline, Seen};
-use crate::upgrade::{rebuild_watch, record};
+use crate::upgrade::network::PodNetwork;
+use crate::upgrade::open;
+use crate::upgrade::phases::check::Preflight;
+use crate::upgrade::phases::rollback::NetworkAfter;
+use crate::upgrade::phases::{
+    check, hooks, pause, rebuild_check, repair, restore, rollback, snapshot, verify,
+};
+use crate::upgrade::problems::Area;
+use crate::upgrade::request::UpgradeRequest;
+use crate::window::background::Background;
 use crate::window::event::Event;
-use crate::window::findings::{Area, Findings};
-use crate::window::session::WindowSession;
-use crate::window::signals::Signals;
-use crate::window::watch;
-use crate::window::watch::{Losses, Watch};
 
-/// The driver: the window's record, and what the phases have found.
-pub(crate) struct Driver<'a> {
-    pub request: &'a Request<'a>,
-    pub context: &'a mut Context,
-    pub bus: Option<Bus>,
-    pub signals: Signals,
-    pub session: WindowSession,
-    pub findings: Findings,
-    pub restored: Restored,
-    pub losses: LossWatch,
-    pub left_out: LeftOut,
-    pub budget: Option<Watch>,
-    /// Whether the check and the snapshot have passed.
-    pub is_prepared: bool,
+/// The window of `netfix upgrade`.
+pub(crate) fn upgrade(
+    request: &UpgradeRequest<'_>,
+    context: &mut Context,
+) -> Result<Upgraded, Refusal> {
+    let (ledger, bus) = open::run(context, request.echo, request.log_limit)?;
+    let driver = Driver {
+        request,
+        context,
+        bus,
+        ledger,
+        restored: Restored::default(),
+        budget: None,
+    };
+    Ok(driver.run())
 }
 
-/// The phases, in their order.
+/// The driver of one window.
+struct Driver<'a> {
+    request: &'a UpgradeRequest<'a>,
+    context: &'a mut Context,
+    bus: Option<Bus>,
+    ledger: Ledger,
+    /// What all restores together did.
+    restored: Restored,
+    /// Warns while kubelet is paused for too long.
+    budget: Option<Background>,
+}
+
 impl Driver<'_> {
-    pub(crate) fn recover(&mut self) -> Result<Baseline, Refusal> {
-        self.session.begin(PhaseName::Check, &Event::ResumingWindow);
-        let baseline = preflight::recover(&self.session.window, self.request, self.context);
-        self.session.end(baseline.is_ok());
-        let baseline = baseline?;
-        self.left_out = LeftOut::of_window(&self.session.window.pods, &baseline.stored);
-        Ok(baseline)
+    /// The phases, in their order. From the pause on, every path leads through the resume.
+    fn run(mut self) -> Upgraded {
+        let was_paused = self.ledger.window().is_paused();
+        let has_begun = self.ledger.window().has_begun();
+        let mut is_prepared = false;
+        let prepared = catch_unwind(AssertUnwindSafe(|| {
+            let network = if has_begun {
+                // Read the snapshot of an interrupted window: COMMAND has begun, and the network may not be what it was.
+                self.recover()?
+            } else {
+                // Check that every pod could be restored, and save everything that a restore needs.
+                let found = self.check()?;
+                self.snapshot(found)?
+            };
+            self.ledger
+                .stop_on_signal(CommandCause::InterruptedUnchanged)?;
+            is_prepared = true;
+            if !has_begun {
+                // Run --before, which may drain a load balancer.
+                hooks::before(self.request.before, &self.ledger)?;
+                self.ledger
+                    .stop_on_signal(CommandCause::InterruptedUnchanged)?;
+            }
+            // Pause kubelet: with kubelet at work COMMAND would cost pods.
+            self.pause()?;
+            self.ledger
+                .stop_on_signal(CommandCause::InterruptedBefore)?;
+            Ok(network)
+        }));
+        let mut network = match prepared.unwrap_or_else(|_| Err(panicked().into())) {
+            Ok(network) => network,
+            Err(refusal) => {
+                self.refuse(refusal, was_paused, is_prepared);
+                return ending::refused(self.ledger, self.restored);
+            }
+        };
+        let worked = catch_unwind(AssertUnwindSafe(|| {
+            // Run COMMAND, which reloads the driver.
+            self.command(&mut network);
+            // Wait for the NIC, restore the pods and probe the gateways.
+            let is_interrupted = self.bring_back(&mut network);
+            // Bring the former driver back, if the NIC or too many pods are lost; then restore and probe again.
+            if self.roll_back(&mut network, is_interrupted) {
+                self.bring_back(&mut network);
+            }
+            // Check that the driver runs in the wanted version.
+            self.check_versions();
+            // Keep kubelet paused for a repair (--keep-paused), if pods are not restored.
+            self.repair(&mut network);
+        }));
+        if worked.is_err() {
+            self.ledger.problems.add(Area::Rebuild, [panicked()]);
+        }
+        // Start kubelet.
+        self.resume();
+        // Watch for losses and rebuilt pods, and observe everything a last time.
+        self.check_rebuilds(&mut network);
+        // Run --after, and close the window.
+        let end = self.ledger.problems.end();
+        self.after(end);
+        ending::closed(self.ledger, end, self.restored)
     }
 
-    pub(crate) fn check_and_snapshot(&mut self) -> Result<Baseline, Refusal> {
-        let Self {
-            request,
-            context,
-            session,
-            ..
-        } = self;
-        session.begin(PhaseName::Check, &Event::Checking);
-        let Seen {
+    fn recover(&mut self) -> Result<PodNetwork, Refusal> {
+        self.ledger.begin(PhaseName::Check, &Event::ResumingWindow);
+        let window = self.ledger.window();
+        let baseline = baseline::recover(window, &self.request.selection, &self.context.store);
+        self.ledger.end(baseline.is_ok());
+        let baseline = baseline?;
+        let left_out = LeftOut::of_window(self.ledger.window(), &baseline.stored);
+        Ok(PodNetwork::new(baseline, left_out))
+    }
+
+    fn check(&mut self) -> Result<Preflight, Refusal> {
+        self.ledger.begin(PhaseName::Check, &Event::Checking);
+        let found = check::run(self.request, self.context)?;
+        self.ledger.end(found.blockers.may_pass(self.request.force));
+        Ok(found)
+    }
+
+    fn snapshot(&mut self, found: Preflight) -> Result<PodNetwork, Refusal> {
+        let Preflight {
             mut blockers,
             left_out,
             captured,
             inventory,
-        } = preflight::look(request, context)?;
-        session.end(preflight::gate(blockers.clone(), request.force).is_ok());
-
-        session.begin(PhaseName::Snapshot, &Event::TakingSnapshot);
-        let Some(guard) = &session.guard else {
+        } = found;
+        let (request, progress) = (self.request, self.context.progress.as_mut());
+        self.ledger
+            .begin(PhaseName::Snapshot, &Event::TakingSnapshot);
+        let Some(guard) = self.ledger.session.guard() else {
             return Err(panicked().into());
         };
-        let progress = context.progress.as_mut();
-        let (restored, pods, problems) =
-            preflight::write_snapshot(captured, Some(guard), request, &left_out, progress);
-        self.restored = restored;
-        blockers.extend(preflight::others_than(&blockers, problems));
-        session.window.pods = pods;
-        self.left_out = left_out;
-        let mut baseline = preflight::read_back(request, context)?;
-        let pods = &mut session.window.pods;
-        baseline.runtimes = preflight::note_fingerprints(pods, request)?;
-        session.window.nics = record::nics_before(&baseline);
-        // Without an answer every silent gateway counts against the window.
-        if let Ok(mut verified) = network::verify(inventory, &baseline, request, context) {
-            verified.retain(&session.window.pods);
-            baseline.silent = verified.silent();
-            session.window.problems.extend_from_slice(&baseline.silent);
-        }
-        let pods = session.window.pods.len();
-        session.log(&Event::SnapshotTaken { pods });
-        let count = baseline.silent.len();
-        if count > 0 {
-            session.log(&Event::SilentGateways { count });
-        }
-        let accepted = preflight::gate(blockers, request.force);
-        session.end(accepted.is_ok());
-        self.findings.add(Area::Preflight, accepted?);
-        Ok(baseline)
+        let written = snapshot::write(captured, Some(guard), request, &left_out, progress);
+        self.restored = written.restored;
+        self.ledger.session.note_pods(written.pods);
+        blockers.add_of_snapshot(written.problems);
+        let pods = &self.ledger.window().pods;
+        let before = snapshot::observe(inventory, pods, request, self.context)?;
+        self.ledger.note_before(&before);
+        let accepted = blockers.gate(request.force);
+        self.ledger.end(accepted.is_ok());
+        self.ledger.problems.add(Area::Preflight, accepted?);
+        Ok(PodNetwork::new(before.baseline, left_out))
     }
 
-    pub(crate) fn command(&mut self, baseline: &Baseline) {
+    fn pause(&mut self) -> Result<(), Refusal> {
+        let bus = self.bus.as_ref();
+        pause::run(&mut self.ledger, bus, self.request)?;
+        self.budget = pause::watch(&self.ledger.session);
+        let cause = KubeletCause::StartedBeforeCommand;
+        Ok(pause::verify(&self.ledger.session, bus, cause)?)
+    }
+
+    fn command(&mut self, network: &mut PodNetwork) {
+        if self.ledger.window().rollback.is_some() {
+            // The former driver is back, or a person has to bring it back: COMMAND would take it away again.
+            let problem = rollback::already_rolled_back();
+            self.ledger.problems.add(Area::Command, [problem]);
+            return;
+        }
         let argv = self.request.command;
-        let begin = Instant::now();
         let event = Event::Running {
             argv: argv.to_vec(),
         };
-        self.session.begin(PhaseName::Command, &event);
-        let failure = self.carry_out(argv, baseline, |window, run| window.run = Some(run));
-        let failure = failure.map(|cause| cause.error(command_line(argv)));
-        let elapsed = begin.elapsed();
-        self.note_end(failure, Event::CommandSucceeded { elapsed });
-        self.acknowledge(CommandCause::Interrupted);
+        let phase = (PhaseName::Command, &event);
+        self.ledger
+            .carry_out(phase, argv, &network.baseline.stored, &|ran| match ran {
+                Ok(elapsed) => Ok(Event::CommandSucceeded { elapsed }),
+                Err(cause) => Err(cause.error(command_line(argv))),
+            });
+        self.ledger.acknowledge(CommandCause::Interrupted);
     }
 
-    /// Logs how a command of the user ended.
-    pub(crate) fn note_end(&mut self, failure: Option<Problem>, success: Event) {
-        let failed = failure.clone().map(Event::CommandFailed);
-        self.session.log(&failed.unwrap_or(success));
-        self.findings.add(Area::Command, failure);
-    }
-
-    /// Runs a command of the user in the present phase, and ends that; `note` keeps the command in the record. Returns why
-    /// it failed.
-    pub(crate) fn carry_out(
-        &mut self,
-        argv: &[String],
-        baseline: &Baseline,
-        note: impl Fn(&mut Window, Run),
-    ) -> Option<CommandCause> {
-        let losses = watch::losses();
-        let mut seen = 0;
-        let started = Started::start(
-            argv,
-            &[("NETFIX_WINDOW", &self.session.window.id)],
-            &self.session.log_file,
-        );
-        // The next process must not run it beside this one.
-        note(&mut self.session.window, started.run.clone());
-        self.session.save_if_possible();
-        // The next process must know a loss that this one saw before it was killed.
-        let run = started.wait(&self.signals, &mut || {
-            self.session.log_file.trim();
-            let lost = losses.as_ref().map(Losses::seen).unwrap_or_default();
-            if lost.len() > std::mem::replace(&mut seen, lost.len()) {
-                record::losses(&mut self.session.window, &lost, baseline);
-                self.session.save_if_possible();
-            }
-            true
-        });
-        let lost = losses.map(Losses::end).unwrap_or_default();
-        let failure = command::failure(&run);
-        note(&mut self.session.window, run);
-        self.session.end(failure.is_none());
-        record::losses(&mut self.session.window, &lost, baseline);
-        failure
+    /// The pods' network after COMMAND or the rollback; returns whether a signal ended the wait for the NIC.
+    fn bring_back(&mut self, network: &mut PodNetwork) -> bool {
+        let is_interrupted = self.restore(network, self.request.wait);
+        self.check_pause();
+        self.verify(network);
+        is_interrupted
     }
 
     /// Restores the pods; returns whether a signal ended the wait for the NIC.
-    pub(crate) fn restore(&mut self, baseline: &Baseline, wait: Duration) -> bool {
-        self.session.begin(PhaseName::Restore, &Event::Restoring);
-        let mut restored = self.restored_once(baseline, wait);
-        if !restored.is_complete() && !self.signals.interrupted() {
-            // The failure may pass, and after a window that ends like this the next snapshot has the loss.
-            self.session.log(&Event::RestoringAgain);
-            let again = self.restored_once(baseline, Duration::ZERO);
-            restored = restored.then(again);
-        }
-        self.losses = LossWatch::start(&restored.pods);
-        self.session.end(restored.is_complete());
-        self.take(restored);
-        self.acknowledge(CommandCause::InterruptedRestore)
+    fn restore(&mut self, network: &mut PodNetwork, wait: Duration) -> bool {
+        self.ledger.begin(PhaseName::Restore, &Event::Restoring);
+        let restored = network.restore(wait, self.request, &self.ledger, self.context);
+        self.ledger.end(restored.is_complete());
+        self.take(restored, network);
+        self.ledger.acknowledge(CommandCause::InterruptedRestore)
     }
 
-    fn restored_once(&mut self, baseline: &Baseline, wait: Duration) -> Restored {
-        let permit = Permit::of_window(self.session.guard.as_ref());
-        let (signals, context) = (&self.signals, &mut *self.context);
-        let mut restored = network::restore(baseline, self.request, wait, permit, signals, context);
-        self.left_out.leave(&mut restored);
-        restored
-    }
-
-    /// Takes down what a restore did and how it left everything.
-    fn take(&mut self, mut restored: Restored) {
-        record::restored(&mut self.session.window, &restored);
-        if restored.is_unknown() {
-            for problem in &restored.problems {
-                self.session.log(&Event::Failed(problem.clone()));
-            }
-        } else {
-            self.session.log(&Event::Restored {
-                restored: restored.count(RestoreState::Restored),
-                correct: restored.count(RestoreState::InSync),
-                failed: restored.broken().count(),
-            });
-        }
-        self.findings.forget_network();
-        let problems = std::mem::take(&mut restored.problems);
-        self.findings.add(Area::Network, problems);
+    fn take(&mut self, mut restored: Restored, network: &mut PodNetwork) {
+        network.after = NetworkAfter::of(&restored);
+        self.ledger.take_restore(&mut restored);
         self.restored = std::mem::take(&mut self.restored).then(restored);
     }
 
-    pub(crate) fn verify(&mut self, baseline: &Baseline) {
-        self.session.begin(PhaseName::Verify, &Event::Verifying);
-        let is_well = self.probe(baseline);
-        self.session.end(is_well);
+    /// The pods' network comes first, then what has started kubelet in the meantime. After a rollback it is checked again.
+    fn check_pause(&mut self) {
+        if self.ledger.problems.of(Area::Kubelet).next().is_none() {
+            let cause = KubeletCause::StartedBeforeRestore;
+            let verified = pause::verify(&self.ledger.session, self.bus.as_ref(), cause);
+            self.ledger.problems.add(Area::Kubelet, verified.err());
+        }
     }
 
-    fn probe(&mut self, baseline: &Baseline) -> bool {
-        let verified = Inventory::open(&self.request.selection)
-            .and_then(|inventory| network::verify(inventory, baseline, self.request, self.context));
-        let problems = match verified {
-            Ok(mut verified) => {
-                verified.retain(&self.session.window.pods);
-                verified.excuse(&baseline.silent);
-                let problems = std::mem::take(&mut verified.problems);
-                self.session.log(&Event::Verified(verified.reached()));
-                record::verified(&mut self.session.window, &verified);
-                problems
-            }
-            Err(refusal) => refusal.problems,
-        };
-        let is_well = !problems.iter().any(Problem::is_error);
-        self.findings.add(Area::Network, problems);
-        record::nics_after(&mut self.session.window, baseline);
+    fn verify(&mut self, network: &mut PodNetwork) {
+        self.ledger.begin(PhaseName::Verify, &Event::Verifying);
+        let is_well = self.probe(network);
+        self.ledger.end(is_well);
+    }
+
+    fn probe(&mut self, network: &mut PodNetwork) -> bool {
+        let pods = &self.ledger.window().pods;
+        let probe = verify::after(pods, &network.baseline, self.request, self.context);
+        let (is_well, unanswered) = self.ledger.take_probe(probe);
+        network.after.unanswered = unanswered;
         is_well
     }
 
-    /// The start of kubelet rebuilds a pod without an address: logs such pods before that; returns whether there are any.
-    pub(crate) fn report_broken(&self) -> bool {
-        let pods = self.restored.broken().count();
-        if pods > 0 {
-            self.session.log(&Event::Unrestored { pods });
+    /// Runs the rollback where it is needed, at most once in a window; returns whether it ran. A wait that a signal ended
+    /// does not show that the NIC stays away.
+    fn roll_back(&mut self, network: &mut PodNetwork, is_interrupted: bool) -> bool {
+        let window = self.ledger.window();
+        let Some((rollback, problem)) = rollback::needed(self.request, window, &network.after)
+        else {
+            return false;
+        };
+        let argv = rollback.run.argv.clone();
+        if is_interrupted || self.ledger.signals.interrupted() {
+            let not_run = rollback::not_run(self.request);
+            self.ledger.report(Area::Command, not_run);
+            return false;
         }
-        for pod in self.restored.broken() {
-            self.session.log(&Event::UnrestoredPod {
-                title: pod.pod.info.title(),
-                state: pod.state.into(),
-                is_bare: pod.after.as_ref().is_none_or(Vec::is_empty),
+        // On disk before it starts: another process must not run it again.
+        self.ledger.session.note_rollback(rollback.clone());
+        let event = Event::RollingBack(rollback);
+        let phase = (PhaseName::Rollback, &event);
+        self.ledger.problems.add(Area::Command, [problem]);
+        self.ledger
+            .carry_out(phase, &argv, &network.baseline.stored, &|ran| match ran {
+                Ok(elapsed) => Ok(Event::RolledBack { elapsed }),
+                Err(cause) => Err(RollbackCause::Failed { cause }.error(command_line(&argv))),
             });
+        self.ledger.acknowledge(RollbackCause::Interrupted);
+        true
+    }
+
+    fn check_versions(&mut self) {
+        if self.ledger.window().rollback.is_none() {
+            let other = other_versions(self.request.drivers);
+            self.ledger.problems.add(Area::Command, other);
         }
-        pods > 0
+    }
+
+    /// Logs the pods that are not restored, and keeps kubelet paused for a repair where that is wanted.
+    fn repair(&mut self, network: &mut PodNetwork) {
+        let has_broken = restore::log_broken(&self.restored, &self.ledger.session);
+        let is_paused = self.ledger.window().is_paused();
+        if !has_broken || !self.request.keep_paused || !is_paused {
+            return;
+        }
+        self.ledger.begin(PhaseName::Repair, &Event::HeldForRepair);
+        let waited = repair::run(&mut self.ledger, &self.context.store);
+        self.ledger.end(waited.is_ok());
+        match waited {
+            Ok(Some(resumed)) => self.ledger.session.take_resume_of(resumed),
+            Ok(None) => {}
+            Err(problem) => self.ledger.problems.add(Area::Kubelet, [problem]),
+        }
+        self.ledger.acknowledge(CommandCause::InterruptedRepair);
+        self.restore(network, Duration::ZERO);
+        self.verify(network);
+    }
+
+    fn resume(&mut self) {
+        if let (Some(bus), true) = (&self.bus, self.ledger.window().is_paused()) {
+            let left = resume(&mut self.ledger.session, bus).unwrap_or_else(Some);
+            self.ledger.problems.add(Area::Kubelet, left);
+        }
+        self.budget = None;
     }
 
     /// Watches until `--settle` is over, restores what is lost meanwhile, and observes everything a last time.
-    pub(crate) fn check_rebuilds(&mut self, baseline: &Baseline) {
-        if self.session.window.is_paused() {
+    fn check_rebuilds(&mut self, network: &mut PodNetwork) {
+        if self.ledger.window().is_paused() {
             return;
         }
         let settle = self.request.settle;
-        self.session
+        self.ledger
             .begin(PhaseName::RebuildCheck, &Event::Watching { settle });
-        self.watch(baseline);
-        let (after, unreachable) = rebuild_watch::after(
-            &self.session.window.pods,
-            &preflight::with_containers(&self.request.runtimes),
-            &baseline.runtimes,
-            (rebuild_watch::BACK_AGAIN, &|| self.signals.interrupted()),
-            &self.request.selection,
-        );
-        let rebuilt = record::rebuilt(&mut self.session.window, &after, baseline);
-        let all = &self.session.window.pods;
-        let (pods, same) = (
-            all.len(),
-            all.iter().filter(|pod| pod.rebuilt == Some(false)),
-        );
-        let same = same.count();
-        self.session.log(&Event::RebuildChecked { same, pods });
-        self.look_again(baseline, Duration::ZERO);
-        self.session
-            .end(same == pods && !self.signals.interrupted());
-        self.findings.add(Area::Rebuild, unreachable);
-        self.findings.add(Area::Rebuild, rebuilt);
-        self.acknowledge(CommandCause::InterruptedRebuildCheck);
+        self.watch(network);
+        let pods = &self.ledger.window().pods;
+        let (after, unreachable) =
+            rebuild_check::run(pods, &network.baseline, self.request, &self.ledger.signals);
+        let rebuilt = self
+            .ledger
+            .session
+            .note_rebuilds(&after, &network.baseline.stored);
+        let pods = &self.ledger.window().pods;
+        let same = pods.iter().filter(|pod| pod.rebuilt == Some(false)).count();
+        let pods = pods.len();
+        self.ledger
+            .session
+            .log(&Event::RebuildChecked { same, pods });
+        self.observe_again(network, Duration::ZERO);
+        self.ledger
+            .end(same == pods && !self.ledger.signals.interrupted());
+        self.ledger.problems.add(Area::Rebuild, unreachable);
+        self.ledger.problems.add(Area::Rebuild, rebuilt);
+        self.ledger
+            .acknowledge(CommandCause::InterruptedRebuildCheck);
     }
 
     /// Something may make the parents again after the restore: a network manager, or a driver that resets twice.
-    fn watch(&mut self, baseline: &Baseline) {
+    fn watch(&mut self, network: &mut PodNetwork) {
         let mut time = Settle::begin(self.request.settle, self.request.manager_grace);
-        loop {
-            let signals = &self.signals;
-            if !self.losses.has_losses(&mut time, &|| signals.interrupted()) {
-                return;
-            }
-            if self.look_again(baseline, self.request.wait) {
+        while network.has_losses(&mut time, &self.ledger) {
+            if self.observe_again(network, self.request.wait) {
                 time.note_loss();
             }
         }
     }
 
     /// Restores what is lost, if anything is, and probes the gateways; returns whether something was.
-    fn look_again(&mut self, baseline: &Baseline, wait: Duration) -> bool {
-        self.session.log(&Event::LookingAgain);
-        let mut again = self.restored_once(baseline, wait);
-        again.retain(&self.session.window.pods, &self.left_out);
+    fn observe_again(&mut self, network: &mut PodNetwork, wait: Duration) -> bool {
+        let again = network.restore_again(wait, self.request, &self.ledger, self.context);
         let lost_again = again.lost_again_after(&self.restored, false);
-        if let Some(problem) = &lost_again {
-            self.session.log(&Event::Failed(problem.clone()));
-        }
         let was_lost = lost_again.is_some();
-        self.findings.add(Area::Rebuild, lost_again);
-        self.take(again);
-        self.probe(baseline);
+        if let Some(problem) = lost_again {
+            self.ledger.report(Area::Rebuild, problem);
+        }
+        self.take(again, network);
+        self.probe(network);
         was_lost
     }
 
-    pub(crate) fn stop_if_interrupted(&self, cause: CommandCause) -> Result<(), Refusal> {
-        if self.signals.interrupted() {
-            return Err(cause.error("signal").into());
+    /// Runs `--after`, unless kubelet is still paused.
+    fn after(&mut self, end: Exit) {
+        if !self.ledger.window().is_paused() {
+            let hook = self.request.after;
+            let failure = hooks::after(hook, end, &self.ledger);
+            self.ledger.problems.add(Area::Command, failure);
         }
-        Ok(())
     }
 
-    /// An interruption ends one phase; the next ones run. Returns whether there was one.
-    pub(crate) fn acknowledge(&mut self, cause: impl Into<Cause>) -> bool {
-        let is_interrupted = self.signals.interrupted();
-        if is_interrupted {
-            self.signals.acknowledge();
-            let problem = Problem::new(Severity::Error, "signal", cause);
-            self.findings.add(Area::Command, [problem]);
+    /// Before COMMAND a unit that was paused here runs again; one that was found paused stays paused.
+    fn refuse(&mut self, refusal: Refusal, was_paused: bool, is_prepared: bool) {
+        self.ledger.problems.add(Area::Preflight, refusal.problems);
+        if !was_paused {
+            self.resume();
         }
-        is_interrupted
+        if is_prepared {
+            self.after(Exit::Refused);
+        }
     }
 }
 
-pub(crate) fn panicked() -> Problem {
+fn panicked() -> Problem {
     WindowCause::Panicked.error("netfix")
 }

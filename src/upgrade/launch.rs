@@ -16,7 +16,7 @@ use crate::store::Store;
 use crate::systemd::{self, Bus, Detached, UnitEnd};
 use crate::window::clock;
 use crate::window::log_file;
-use crate::window::session::is_owner_alive;
+use crate::window::records::is_owner_alive;
 use crate::window::window_log;
 use crate::window::window_log::FOLDER;
 

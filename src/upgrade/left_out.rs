@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::window::WindowPod;
-use crate::model::{PodId, Problem};
+use crate::model::{PodId, Problem, Window};
 use crate::records::stored::Stored;
 use crate::restore::{RestoreState, Restored};
-use crate::upgrade::network::is_of_window;
 
 /// The pods that are left out of a window.
 #[derive(Debug, Default)]
@@ -25,9 +23,9 @@ impl LeftOut {
     }
 
     /// Those of an interrupted window: pods that had a checkpoint and are not in its record.
-    pub(crate) fn of_window(pods: &[WindowPod], stored: &Stored) -> Self {
+    pub(crate) fn of_window(window: &Window, stored: &Stored) -> Self {
         let ids = stored.checkpoints.iter().map(|(info, _)| &info.id);
-        Self::new(ids.filter(|id| !is_of_window(pods, id)).cloned().collect())
+        Self::new(ids.filter(|id| !window.has_pod(id)).cloned().collect())
     }
 
     pub(crate) fn has(&self, id: &PodId) -> bool {
@@ -41,10 +39,10 @@ impl LeftOut {
 
     /// Removes them from what a restore did, but those that it found lost.
     pub(crate) fn leave(&mut self, restored: &mut Restored) {
-        let touched = restored.pods.iter();
-        let touched = touched.filter(|pod| pod.state != RestoreState::InSync);
-        for id in touched.map(|pod| &pod.pod.info.id) {
-            if let Some(id) = self.pods.take(id) {
+        for pod in &restored.pods {
+            if pod.state != RestoreState::InSync
+                && let Some(id) = self.pods.take(&pod.pod.info.id)
+            {
                 self.lost.insert(id);
             }
         }

@@ -1,6 +1,6 @@
 //! The clock of windows: monotonic, counting from the machine's boot.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use nix::time::{ClockId, clock_gettime};
@@ -9,6 +9,12 @@ use nix::time::{ClockId, clock_gettime};
 pub(crate) fn boottime() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from);
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A moment of this process, by the same clock.
+pub(crate) fn boottime_of(at: Instant) -> u64 {
+    let ago = Instant::now().saturating_duration_since(at).as_millis();
+    boottime().saturating_sub(u64::try_from(ago).unwrap_or_default())
 }
 
 /// Now, as records write it (RFC 3339, UTC, milliseconds).

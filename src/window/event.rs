@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::gateways::{Reachability, Verified};
 use crate::model::window::{PhaseName, Rollback};
 use crate::model::{GatewayAnswer, Problem, State};
 
@@ -120,6 +121,23 @@ pub(crate) struct Reached {
     pub unknown: usize,
     /// Whether pods were to reach more than gateways.
     pub has_targets: bool,
+}
+
+impl Reached {
+    pub(crate) fn of(verified: &Verified) -> Self {
+        let count = |state| {
+            let pods = verified.pods.iter();
+            pods.filter(|one| one.answers.state == state).count()
+        };
+        Self {
+            host: verified.host.gateways.clone(),
+            total: verified.pods.len(),
+            reachable: count(Reachability::Reachable),
+            without: count(Reachability::NoGateway),
+            unknown: count(Reachability::Unknown),
+            has_targets: verified.pods.iter().any(|pod| !pod.targets.is_empty()),
+        }
+    }
 }
 
 /// A limit on how long kubelet may be paused.

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::refusal::Refusal;
 use crate::store::Store;
+use crate::window::status::WindowStatus;
 use crate::window::window_log;
-use crate::window::window_status::WindowStatus;
 
 /// How following ended.
 pub(crate) enum Followed {

@@ -43,7 +43,7 @@ fn make_hole(file: &File, from: u64, to: u64) {
 
 /// What is kept of a file.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct KeptLog {
     pub head: Vec<u8>,
     /// The bytes between both.
     pub left_out: u64,
@@ -51,17 +51,17 @@ pub(crate) struct Kept {
 }
 
 /// Reads what is kept.
-pub(crate) fn read(file: &File, limit: u64) -> io::Result<Kept> {
+pub(crate) fn read(file: &File, limit: u64) -> io::Result<KeptLog> {
     let size = file.metadata()?.len();
     let half = limit / 2;
     if size <= limit {
         let head = part(file, 0, size)?;
-        return Ok(Kept {
+        return Ok(KeptLog {
             head,
-            ..Kept::default()
+            ..KeptLog::default()
         });
     }
-    Ok(Kept {
+    Ok(KeptLog {
         head: part(file, 0, half)?,
         left_out: size - 2 * half,
         tail: part(file, size - half, half)?,

@@ -1,15 +1,16 @@
-//! The record of a maintenance window and its log: what opens, writes, follows, closes and lists them.
+//! Maintenance windows: the record, of which `session` is the only writer, the log, and the commands that read both.
 
+pub(crate) mod abandoned;
+pub(crate) mod background;
+pub(crate) mod bus;
 pub(crate) mod clock;
 pub(crate) mod event;
-pub(crate) mod findings;
+pub(crate) mod facts;
 pub(crate) mod follow;
 pub(crate) mod log_file;
 pub(crate) mod rebuild_check;
 pub(crate) mod records;
 pub(crate) mod session;
-pub(crate) mod signals;
+pub(crate) mod status;
 pub(crate) mod wait;
-pub(crate) mod watch;
 pub(crate) mod window_log;
-pub(crate) mod window_status;

@@ -1,14 +1,62 @@
-//! The records of windows, and the window that is open; takes no lock.
+//! Reads the records of windows, and the window that is open; takes no lock.
 
-use crate::model::problem::RecordCause;
+use crate::inventory::{node, procfs};
+use crate::model::problem::{RecordCause, WindowCause};
 use crate::model::window::Standing;
 use crate::model::{Problem, Window};
 use crate::refusal::Refusal;
 use crate::store::Store;
-use crate::window::session::is_owner_alive;
+
+/// Whether the process that opened a window still runs, and is another one.
+pub(crate) fn is_owner_alive(window: &Window) -> bool {
+    window.owner != procfs::own() && procfs::is_alive(&window.owner)
+}
+
+/// Whether a window is of another boot: masks and timers do not survive a reboot.
+pub(crate) fn is_of_other_boot(window: &Window) -> bool {
+    !window.node.is_same(&node::node_identity())
+}
+
+/// Whether the process of this window died and left pods behind.
+pub(crate) fn is_abandoned(window: &Window) -> bool {
+    let is_open = window.ended.is_none() && !is_owner_alive(window);
+    is_open && !window.pods.is_empty() && !is_of_other_boot(window)
+}
+
+/// What stops a command that needs a new window.
+pub(crate) fn still_open(window: &Window) -> Problem {
+    let cause = WindowCause::Open {
+        started: window.started.clone(),
+        command: window.command.clone(),
+        pid: window.owner.pid,
+        unit: window.pause.as_ref().map(|pause| pause.unit.clone()),
+    };
+    cause.error(window.id.clone())
+}
+
+/// The window that `upgrade` finds.
+pub(crate) enum EarlierWindow {
+    Nothing,
+    /// Closing it was interrupted, or the reboot has ended its pause.
+    Finished(Window),
+    /// An interrupted netfix left it open in this boot.
+    Interrupted(Window),
+}
+
+/// Finds the window that is open. Refuses when the process still runs that opened it.
+pub(crate) fn find_earlier(store: &Store) -> Result<EarlierWindow, Refusal> {
+    Ok(match store.open_window()? {
+        None => EarlierWindow::Nothing,
+        Some(window) if is_owner_alive(&window) => return Err(still_open(&window).into()),
+        Some(window) if window.ended.is_some() || is_of_other_boot(&window) => {
+            EarlierWindow::Finished(window)
+        }
+        Some(window) => EarlierWindow::Interrupted(window),
+    })
+}
 
 /// One window.
-pub(crate) struct Found {
+pub(crate) struct WindowRecord {
     pub window: Window,
     pub standing: Standing,
     /// Why another window could not be read.
@@ -16,7 +64,7 @@ pub(crate) struct Found {
 }
 
 /// The window whose id is `wanted` or starts like it, else the newest.
-pub(crate) fn find(wanted: Option<&str>, store: &Store) -> Result<Found, Refusal> {
+pub(crate) fn find(wanted: Option<&str>, store: &Store) -> Result<WindowRecord, Refusal> {
     let mut ids = store.windows()?;
     let mut problems = Vec::new();
     let open = match (store.open_window(), wanted) {
@@ -36,7 +84,7 @@ pub(crate) fn find(wanted: Option<&str>, store: &Store) -> Result<Found, Refusal
         let gone = || Refusal::from(RecordCause::Gone.error(id));
         (store.load_window(id)?.ok_or_else(gone)?, Standing::Closed)
     };
-    Ok(Found {
+    Ok(WindowRecord {
         window,
         standing,
         problems,
@@ -79,14 +127,14 @@ fn choose<'a>(wanted: Option<&str>, ids: &'a [String]) -> Result<&'a str, Proble
 }
 
 /// One entry of the list of windows.
-pub(crate) struct Listed {
+pub(crate) struct ListedWindow {
     pub id: String,
     /// The window; `None` where its record cannot be read.
     pub window: Option<(Window, Standing)>,
 }
 
 /// Every window, the newest last, and why some cannot be read.
-pub(crate) fn list(store: &Store) -> Result<(Vec<Listed>, Vec<Problem>), Refusal> {
+pub(crate) fn list(store: &Store) -> Result<(Vec<ListedWindow>, Vec<Problem>), Refusal> {
     let (mut listed, mut problems) = (Vec::new(), Vec::new());
     for id in store.windows()? {
         let window = match store.load_window(&id) {
@@ -97,10 +145,10 @@ pub(crate) fn list(store: &Store) -> Result<(Vec<Listed>, Vec<Problem>), Refusal
                 None
             }
         };
-        listed.push(Listed { id, window });
+        listed.push(ListedWindow { id, window });
     }
     match store.open_window() {
-        Ok(open) => listed.extend(open.map(|open| Listed {
+        Ok(open) => listed.extend(open.map(|open| ListedWindow {
             id: open.id.clone(),
             window: {
                 let standing = of_open(&open);

@@ -1,30 +1,39 @@
-//! The open window of this process: recorded on disk before anything is done, logged, and closed in the end.
+//! The open window of this process: recorded on disk before anything is done, logged, and closed in the end. This file is the
+//! only writer of a window's record.
 
+use std::collections::BTreeMap;
 use std::io::SeekFrom;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::inventory::{node, procfs};
-use crate::model::problem::WindowCause;
-use crate::model::window::{Phase, PhaseName, REBOOT, SCHEMA};
-use crate::model::{Exit, Problem, Window};
+use crate::gateways::Verified;
+use crate::inventory::procfs;
+use crate::model::net::nic;
+use crate::model::window::{
+    KubeletPause, Phase, PhaseName, REBOOT, Rollback, Run, SCHEMA, WindowPod,
+};
+use crate::model::{Exit, IfName, Nic, PodId, Problem, State, Window, WindowNic};
+use crate::records::stored::Stored;
 use crate::refusal::Refusal;
-use crate::store::{self, Guard, Store};
+use crate::restore::Restored;
+use crate::runtime::Sandbox;
+use crate::store::{Guard, Store, StoreError};
 use crate::window::clock;
 use crate::window::event::{Event, TARGET};
-use crate::window::window_log;
-use crate::window::window_log::WindowLog;
+use crate::window::facts::{self, Silence};
+use crate::window::rebuild_check::After;
+use crate::window::records::is_of_other_boot;
+use crate::window::window_log::{self, WindowLog};
 
 /// The one writer of a window's record and log.
 #[derive(Debug)]
 pub(crate) struct WindowSession {
-    pub window: Window,
-    /// For COMMAND and for threads too.
-    pub log_file: WindowLog,
+    window: Window,
+    log_file: WindowLog,
     /// The lock on the state directory; `None` while other commands may run.
-    pub guard: Option<Guard>,
-    /// Whether the window is on disk. The first pause writes it.
-    pub is_saved: bool,
+    guard: Option<Guard>,
+    /// Whether the window is on disk; the first pause writes it.
+    is_saved: bool,
     /// Whether the log has that the disk refuses the record.
     has_warned: bool,
 }
@@ -45,26 +54,8 @@ impl WindowSession {
         if echo {
             log.start_echo(SeekFrom::Start(0));
         }
-        let window = Window {
-            schema: SCHEMA,
-            id,
-            command: command.to_owned(),
-            node: node::node_identity(),
-            owner: procfs::own(),
-            started: clock::wall(),
-            started_boottime: clock::boottime(),
-            ended: None,
-            exit: None,
-            closed_by: None,
-            pause: None,
-            run: None,
-            rollback: None,
-            nics: None,
-            phases: Vec::new(),
-            pods: Vec::new(),
-            problems: Vec::new(),
-            log: log.path().map(|path| path.display().to_string()),
-        };
+        let mut window = facts::opened(id, command);
+        window.log = log.path().map(|path| path.display().to_string());
         Ok(Self::new(window, log, guard, false))
     }
 
@@ -88,7 +79,7 @@ impl WindowSession {
     }
 
     fn new(mut window: Window, log_file: WindowLog, guard: Guard, is_saved: bool) -> Self {
-        // What an earlier netfix wrote is written again with every key of this format.
+        // The record of an earlier netfix is written with every key of this format.
         window.schema = SCHEMA;
         Self {
             window,
@@ -99,34 +90,35 @@ impl WindowSession {
         }
     }
 
-    /// Milliseconds since the window's start.
-    pub(crate) fn now(&self) -> u64 {
-        clock::boottime().saturating_sub(self.window.started_boottime)
+    /// The record.
+    pub(crate) fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// The log, for COMMAND and for threads.
+    pub(crate) fn log_file(&self) -> &WindowLog {
+        &self.log_file
+    }
+
+    /// The lock on the state directory; `None` while other commands may run.
+    pub(crate) fn guard(&self) -> Option<&Guard> {
+        self.guard.as_ref()
+    }
+
+    /// Whether the window is on disk.
+    pub(crate) fn is_saved(&self) -> bool {
+        self.is_saved
     }
 
     /// How long it is until the deadline starts the unit.
     pub(crate) fn until_deadline(&self) -> Duration {
-        let pause = self.window.pause.as_ref();
-        let at = pause.map(|pause| pause.armed.unwrap_or_default() + pause.deadline * 1000);
-        Duration::from_millis(at.unwrap_or_default().saturating_sub(self.now()))
+        let at = self.window.deadline_at().unwrap_or_default();
+        Duration::from_millis(at.saturating_sub(self.now()))
     }
 
-    /// Takes over what `netfix resume` recorded while this process waited for it.
-    pub(crate) fn take_resume_of(&mut self, stored: Window) {
-        let resume = stored
-            .phases
-            .into_iter()
-            .rfind(|phase| phase.name == PhaseName::Resume);
-        // That process may not have recorded the end of its phase yet.
-        let resumed = stored.pause.as_ref().and_then(|pause| pause.resumed);
-        let ended = |phase: Phase| Phase {
-            to: phase.to.or(resumed),
-            ok: phase.ok.or(Some(true)),
-            ..phase
-        };
-        self.window.phases.extend(resume.map(ended));
-        self.window.pause = stored.pause;
-        self.save_if_possible();
+    /// Milliseconds since the window's start.
+    fn now(&self) -> u64 {
+        clock::boottime().saturating_sub(self.window.started_boottime)
     }
 
     /// Logs a line.
@@ -138,12 +130,7 @@ impl WindowSession {
     pub(crate) fn begin(&mut self, name: PhaseName, event: &Event) {
         log::info!(target: TARGET, PHASE = name.to_string().as_str(); "{event}");
         self.log_file.line(event);
-        self.window.phases.push(Phase {
-            name,
-            from: self.now(),
-            to: None,
-            ok: None,
-        });
+        self.window.phases.push(Phase::begun(name, self.now()));
         self.save_if_possible();
     }
 
@@ -159,7 +146,7 @@ impl WindowSession {
     }
 
     /// Writes the record, where it has to be on disk before the next change.
-    pub(crate) fn save(&mut self) -> Result<(), store::StoreError> {
+    pub(crate) fn save(&mut self) -> Result<(), StoreError> {
         if let Some(guard) = &self.guard {
             guard.save_window(&self.window)?;
             self.is_saved = true;
@@ -179,6 +166,196 @@ impl WindowSession {
             self.log(&Event::NotSaved(problem.clone()));
             self.window.problems.push(problem);
         }
+    }
+
+    /// Continues an interrupted window as this command.
+    pub(crate) fn own(&mut self, command: &str) {
+        self.window.owner = procfs::own();
+        command.clone_into(&mut self.window.command);
+    }
+
+    /// The pods of the window, as the snapshot has them.
+    pub(crate) fn note_pods(&mut self, pods: Vec<WindowPod>) {
+        self.window.pods = pods;
+    }
+
+    /// What was observed before COMMAND beside the snapshot.
+    pub(crate) fn note_before(
+        &mut self,
+        sandboxes: &[Sandbox],
+        nics: Option<Vec<WindowNic>>,
+        silent: &[Silence],
+    ) {
+        for pod in &mut self.window.pods {
+            let sandbox = pod.info.sandbox.as_ref();
+            let own = sandboxes.iter().find(|one| sandbox == Some(&one.id));
+            pod.fingerprint_before = own.map(Sandbox::fingerprint);
+        }
+        self.window.nics = nics;
+        let warnings = silent.iter().map(Silence::warning);
+        self.window.problems.extend(warnings);
+    }
+
+    /// The host's NICs after COMMAND; `None` where they could not be read.
+    pub(crate) fn note_nics_after(&mut self, nics: Option<Vec<Nic>>) {
+        if let Some(known) = &mut self.window.nics {
+            nic::update(known, nics);
+        }
+    }
+
+    /// The rollback that is about to start.
+    pub(crate) fn note_rollback(&mut self, rollback: Rollback) {
+        self.window.rollback = Some(rollback);
+    }
+
+    /// COMMAND when it starts and when it has ended; or the command of the rollback, after which COMMAND never runs.
+    pub(crate) fn note_run(&mut self, run: Run) {
+        match &mut self.window.rollback {
+            Some(rollback) => rollback.run = run,
+            None => self.window.run = Some(run),
+        }
+    }
+
+    /// When each pod lost the first of its links, as far as the present run of COMMAND has lost any. A pod that lost it in an
+    /// earlier run of this window, and has not reached a gateway since, keeps that moment.
+    pub(crate) fn note_losses(&mut self, lost: &BTreeMap<IfName, u64>, stored: &Stored) {
+        let began = self.window.started_boottime;
+        let is_unseen = facts::has_unseen_losses(&self.window);
+        for pod in &mut self.window.pods {
+            let Some(at) = facts::first_loss(&pod.info.id, lost, stored) else {
+                continue;
+            };
+            let is_back = pod.answered.take().is_some();
+            if is_back || pod.lost.is_none() && !is_unseen {
+                pod.lost = Some(at.saturating_sub(began));
+            }
+        }
+    }
+
+    /// How a restore left each pod.
+    pub(crate) fn note_restored(&mut self, restored: &Restored) {
+        for pod in &mut self.window.pods {
+            let mut all = restored.pods.iter();
+            if let Some(left) = all.find(|left| left.pod.info.id == pod.info.id) {
+                pod.steps += left.done.len();
+                pod.state = Some(left.state.after(pod.steps > 0).into());
+            }
+        }
+    }
+
+    /// A phase that another command carried out.
+    pub(crate) fn note_phase(&mut self, phase: Phase) {
+        self.window.phases.push(phase);
+    }
+
+    /// Each pod's interfaces, and what its gateways and targets answered.
+    pub(crate) fn note_verified(&mut self, verified: &Verified) {
+        let began = self.window.started_boottime;
+        for found in &verified.pods {
+            let mut pods = self.window.pods.iter_mut();
+            let Some(pod) = pods.find(|pod| pod.info.id == found.pod.info.id) else {
+                continue;
+            };
+            let first = found.answers.first.map(clock::boottime_of);
+            let first = || first.map(|first| first.saturating_sub(began));
+            pod.answered = pod.answered.or_else(first);
+            pod.after = Some(found.pod.interfaces.clone());
+            pod.gateways.clone_from(&found.answers.gateways);
+            pod.targets.clone_from(&found.targets);
+        }
+    }
+
+    /// The pods' states, where no restore was part of this.
+    pub(crate) fn note_states(&mut self, states: &[(PodId, State)]) {
+        for pod in &mut self.window.pods {
+            pod.state = facts::state_of(pod, states);
+        }
+    }
+
+    /// Whether each pod was rebuilt; returns the problems of those that were, or may have been.
+    pub(crate) fn note_rebuilds(&mut self, after: &After, stored: &Stored) -> Vec<Problem> {
+        let found = facts::rebuilds(&self.window.pods, after, stored);
+        let mut problems = Vec::new();
+        for (pod, found) in self.window.pods.iter_mut().zip(found) {
+            (pod.fingerprint_after, pod.rebuilt) = (found.fingerprint, found.rebuilt);
+            problems.extend(found.problem);
+        }
+        problems
+    }
+
+    /// Problems that are known before the end.
+    pub(crate) fn note_problems(&mut self, problems: &[Problem]) {
+        self.window.problems.extend_from_slice(problems);
+    }
+
+    /// All problems of a window that ended before COMMAND.
+    pub(crate) fn note_refusal(&mut self, problems: &[Problem]) {
+        self.window.problems = problems.to_vec();
+    }
+
+    /// The problems at the end. The last probe has found again what is still silent.
+    pub(crate) fn note_outcome(&mut self, problems: &[Problem]) {
+        let record = &mut self.window.problems;
+        record.retain(|problem| Silence::recorded(problem).is_none());
+        record.extend_from_slice(problems);
+    }
+
+    /// A unit is about to be paused. From here on only the file shows the next process which one.
+    pub(crate) fn note_pausing(&mut self, pause: KubeletPause) -> Result<(), StoreError> {
+        self.window.pause = Some(pause);
+        let saved = self.save();
+        if saved.is_err() {
+            self.window.pause = None;
+            self.window.phases.pop();
+        }
+        saved
+    }
+
+    /// Another timer is about to be armed for the paused unit.
+    pub(crate) fn note_rearming(&mut self, timer: &str, seconds: u64) -> Result<(), StoreError> {
+        if let Some(pause) = &mut self.window.pause {
+            (pause.timer, pause.deadline) = (timer.to_owned(), seconds);
+        }
+        self.save()
+    }
+
+    /// The timer is armed.
+    pub(crate) fn note_armed(&mut self) {
+        self.note_pause(|pause, now| pause.armed = Some(now));
+    }
+
+    /// The unit is stopped and masked.
+    pub(crate) fn note_paused(&mut self) {
+        self.note_pause(|pause, now| pause.paused = Some(now));
+    }
+
+    /// The unit runs, `since` that moment of the window where systemd reports one in the pause.
+    pub(crate) fn note_resumed(&mut self, since: Option<u64>) {
+        self.note_pause(|pause, now| {
+            let in_pause = pause.paused.unwrap_or_default()..now;
+            let since = since.filter(|since| in_pause.contains(since));
+            pause.resumed = Some(since.unwrap_or(now));
+        });
+    }
+
+    fn note_pause(&mut self, note: impl FnOnce(&mut KubeletPause, u64)) {
+        let now = self.now();
+        if let Some(pause) = &mut self.window.pause {
+            note(pause, now);
+        }
+        self.save_if_possible();
+    }
+
+    /// Takes over what `netfix resume` recorded while this process waited for it.
+    pub(crate) fn take_resume_of(&mut self, stored: Window) {
+        self.window.phases.extend(facts::resume_of(&stored));
+        self.window.pause = stored.pause;
+        self.save_if_possible();
+    }
+
+    /// Gives the lock back (`None`), while other commands may run, or has it again.
+    pub(crate) fn set_guard(&mut self, guard: Option<Guard>) {
+        self.guard = guard;
     }
 
     /// Leaves the window as it is on disk; returns it.
@@ -207,7 +384,10 @@ impl WindowSession {
         self.log_file.end_echo();
         let mut problems = Vec::new();
         if let Some(guard) = self.guard.take() {
-            problems.extend(self.keep_log(&guard));
+            match self.log_file.keep(&self.window.id, &guard) {
+                Ok(kept) => self.window.log = kept.or(self.window.log),
+                Err(problem) => problems.push(problem),
+            }
             match guard.close_window(&self.window) {
                 Ok(failed) => {
                     problems.extend(failed.iter().map(|error| error.problem().demoted()));
@@ -217,86 +397,4 @@ impl WindowSession {
         }
         (self.window, problems)
     }
-
-    /// Moves the log from memory to the records.
-    fn keep_log(&mut self, guard: &Guard) -> Option<Problem> {
-        let log = self.log_file.path()?;
-        let text = self.log_file.kept();
-        let kept = guard.add_to_window_log(&self.window.id, text);
-        let failed = match kept {
-            Ok(path) => {
-                self.window.log = Some(path.display().to_string());
-                window_log::remove(log);
-                None
-            }
-            Err(error) => Some(error.problem().demoted()),
-        };
-        window_log::sweep();
-        failed
-    }
-}
-
-/// Whether the process that opened a window still runs, and is another one.
-pub(crate) fn is_owner_alive(window: &Window) -> bool {
-    window.owner != procfs::own() && procfs::is_alive(&window.owner)
-}
-
-/// Whether a window is of another boot: masks and timers do not survive a reboot.
-pub(crate) fn is_of_other_boot(window: &Window) -> bool {
-    !window.node.is_same(&node::node_identity())
-}
-
-/// What stops a command that needs a new window.
-pub(crate) fn still_open(window: &Window) -> Problem {
-    let cause = WindowCause::Open {
-        started: window.started.clone(),
-        command: window.command.clone(),
-        pid: window.owner.pid,
-        unit: window.pause.as_ref().map(|pause| pause.unit.clone()),
-    };
-    cause.error(window.id.clone())
-}
-
-/// The window that `upgrade` finds.
-pub(crate) enum Found {
-    Nothing,
-    /// Closing it was interrupted, or the reboot has ended its pause.
-    Finished(Window),
-    /// An interrupted netfix left it open in this boot.
-    Interrupted(Window),
-}
-
-/// Finds the window that is open. Refuses when the process still runs that opened it.
-pub(crate) fn find(store: &Store) -> Result<Found, Refusal> {
-    Ok(match store.open_window()? {
-        None => Found::Nothing,
-        Some(window) if is_owner_alive(&window) => return Err(still_open(&window).into()),
-        Some(window) if window.ended.is_some() || is_of_other_boot(&window) => {
-            Found::Finished(window)
-        }
-        Some(window) => Found::Interrupted(window),
-    })
-}
-
-/// Opens a window for `upgrade`: a new one, or the interrupted one.
-pub(crate) fn open_or_resume(
-    guard: Guard,
-    store: &Store,
-    echo: bool,
-    log_limit: u64,
-) -> Result<WindowSession, Refusal> {
-    const COMMAND: &str = "upgrade";
-    let window = match find(store)? {
-        Found::Nothing => return WindowSession::open(store, guard, COMMAND, echo, log_limit),
-        Found::Finished(window) => {
-            WindowSession::take_over(window, guard, false, log_limit).finish_abandoned(REBOOT);
-            let guard = store.lock(COMMAND)?;
-            return WindowSession::open(store, guard, COMMAND, echo, log_limit);
-        }
-        Found::Interrupted(window) => window,
-    };
-    let mut session = WindowSession::take_over(window, guard, echo, log_limit);
-    session.window.owner = procfs::own();
-    COMMAND.clone_into(&mut session.window.command);
-    Ok(session)
 }

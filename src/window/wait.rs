@@ -8,7 +8,7 @@ use crate::model::window::Standing;
 use crate::refusal::Refusal;
 use crate::store::Store;
 use crate::window::records;
-use crate::window::records::Found;
+use crate::window::records::WindowRecord;
 
 /// How often netfix reads the window's record.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -28,10 +28,10 @@ pub(crate) fn run(
     abandoned: &mut dyn FnMut(&Window),
 ) -> Result<Waited, Refusal> {
     let begin = Instant::now();
-    let mut is_known = false;
+    let mut is_reported = false;
     let mut found = records::find(wanted, store)?;
     loop {
-        let Found {
+        let WindowRecord {
             window, standing, ..
         } = found;
         let is_over = limit.is_some_and(|limit| begin.elapsed() >= limit);
@@ -40,7 +40,7 @@ pub(crate) fn run(
         }
         // The process of a pause is gone as a rule.
         let is_abandoned = standing == Standing::Left && window.command == "upgrade";
-        if is_abandoned && !std::mem::replace(&mut is_known, true) {
+        if is_abandoned && !std::mem::replace(&mut is_reported, true) {
             abandoned(&window);
         }
         let left = limit.map_or(INTERVAL, |limit| limit.saturating_sub(begin.elapsed()));

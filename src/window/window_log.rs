@@ -11,11 +11,13 @@ use std::thread;
 use std::time::Duration;
 
 use crate::checked;
+use crate::model::Problem;
+use crate::store::Guard;
+use crate::window::background::Background;
 use crate::window::clock;
 use crate::window::event::Event;
 use crate::window::log_file;
-use crate::window::log_file::Kept;
-use crate::window::watch::Watch;
+use crate::window::log_file::KeptLog;
 
 /// In memory, so that a full disk does not matter; for root only.
 pub(crate) const FOLDER: &str = "/run/netfix";
@@ -29,7 +31,7 @@ pub(crate) struct WindowLog {
     /// How much of it is kept, in bytes.
     limit: u64,
     /// Copies the file to stderr as it grows.
-    echo: Option<Watch>,
+    echo: Option<Background>,
 }
 
 impl WindowLog {
@@ -51,7 +53,7 @@ impl WindowLog {
         let Some(path) = self.path().map(Path::to_owned) else {
             return;
         };
-        self.echo = Some(Watch::start(move |stop| {
+        self.echo = Some(Background::start(move |stop| {
             let _ = follow(&path, from, &mut io::stderr(), || {
                 stop.load(Ordering::SeqCst)
             });
@@ -82,12 +84,12 @@ impl WindowLog {
     }
 
     /// What is kept of it, with a line where something is left out.
-    pub(crate) fn kept(&self) -> Vec<u8> {
+    fn kept(&self) -> Vec<u8> {
         let kept = self
             .file
             .as_ref()
             .map(|(file, _)| log_file::read(file, self.limit));
-        let Some(Ok(Kept {
+        let Some(Ok(KeptLog {
             mut head,
             left_out: bytes,
             tail,
@@ -100,6 +102,22 @@ impl WindowLog {
         }
         head.extend(tail);
         head
+    }
+
+    /// Moves it from memory to the records; returns its path there, if there is a log.
+    pub(crate) fn keep(&self, id: &str, guard: &Guard) -> Result<Option<String>, Problem> {
+        let Some(log) = self.path() else {
+            return Ok(None);
+        };
+        let kept = guard.add_to_window_log(id, self.kept());
+        if kept.is_ok() {
+            remove(log);
+        }
+        sweep();
+        match kept {
+            Ok(path) => Ok(Some(path.display().to_string())),
+            Err(error) => Err(error.problem().demoted()),
+        }
     }
 
     /// Where it is.

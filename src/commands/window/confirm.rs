@@ -2,33 +2,33 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use crate::context::Context;
+use crate::model::Problem;
 use crate::model::problem::WindowCause;
-use crate::refusal::Refusal;
-use crate::report;
-use crate::upgrade::Request;
-use crate::upgrade::preview;
-use crate::upgrade::preview::Preview;
+use crate::report::{self, Document};
 
-/// Asks once, with the list of the pods that may lose their network.
-pub(crate) fn opening(request: &Request<'_>, context: &Context) -> Result<(), Refusal> {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return Err(WindowCause::NoTerminal.error("upgrade").into());
-    }
-    let preview = preview::run(request, context)?;
-    if is_confirmed(request, preview).unwrap_or(false) {
+/// Refuses where nobody can answer.
+pub(crate) fn check_terminal() -> Result<(), Problem> {
+    if io::stdin().is_terminal() && io::stderr().is_terminal() {
         Ok(())
     } else {
-        Err(WindowCause::NotConfirmed.error("upgrade").into())
+        Err(WindowCause::NoTerminal.error("upgrade"))
     }
 }
 
-fn is_confirmed(request: &Request<'_>, preview: Preview) -> io::Result<bool> {
+/// Asks once, with the list of the pods that may lose their network.
+pub(crate) fn opening(shown: &Document) -> Result<(), Problem> {
+    if is_confirmed(shown).unwrap_or(false) {
+        Ok(())
+    } else {
+        Err(WindowCause::NotConfirmed.error("upgrade"))
+    }
+}
+
+fn is_confirmed(shown: &Document) -> io::Result<bool> {
     let mut terminal = io::stderr().lock();
-    for problem in &preview.problems {
+    for problem in &shown.problems {
         writeln!(terminal, "{}: {problem}", problem.severity)?;
     }
-    let shown = report::preview(request, preview);
     let prospect = report::prospect(&shown.node.steps, &shown.pods);
     write!(terminal, "{prospect}\nContinue? [yes/no] ")?;
     terminal.flush()?;

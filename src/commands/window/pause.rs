@@ -1,7 +1,7 @@
 //! `netfix pause` and `netfix resume`.
 
 use crate::cli::{HoldArgs, Runtimes};
-use crate::commands::answer;
+use crate::commands::common::answer;
 use crate::context::Context;
 use crate::kubelet::pause;
 use crate::kubelet::pause::Paused;
@@ -11,7 +11,7 @@ use crate::model::PodSummary;
 use crate::model::window::WindowPod;
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit, Extra, HoldView, PodView, State};
-use crate::window::window_status::WindowStatus;
+use crate::window::status::WindowStatus;
 
 pub(crate) fn pause(hold: &HoldArgs, context: &mut Context) -> Result<Document, Refusal> {
     let Paused {

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use crate::cli::ReportArgs;
-use crate::commands::answer;
+use crate::commands::common::answer;
 use crate::context::Context;
 use crate::model::Problem;
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit, Extra, ReportView, WindowView, page};
 use crate::store::{self, Store, StoreError};
 use crate::window::records;
-use crate::window::records::{Found, Listed};
+use crate::window::records::{ListedWindow, WindowRecord};
 
 /// The page has this many lines of a window's log.
 const LOG_LINES: usize = 200;
@@ -18,7 +18,7 @@ const LOG_LINES: usize = 200;
 /// The window that is named by its id or the beginning of that, else the newest.
 pub(crate) fn run(args: &ReportArgs, context: &mut Context) -> Result<Document, Refusal> {
     let store = &context.store;
-    let Found {
+    let WindowRecord {
         window,
         standing,
         mut problems,
@@ -55,7 +55,7 @@ fn write(
 /// Every window in one line, the newest last.
 pub(crate) fn list(context: &mut Context) -> Result<Document, Refusal> {
     let (listed, problems) = records::list(&context.store)?;
-    let view = |Listed { id, window }| match window {
+    let view = |ListedWindow { id, window }| match window {
         Some((window, standing)) => WindowView::new(ReportView::new(window, standing)),
         None => WindowView { id, window: None },
     };

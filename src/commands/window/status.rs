@@ -10,10 +10,10 @@ use crate::records::stored::age;
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit, Extra, HoldView, NodeView, RuntimeView, StatusView};
 use crate::runtime::Queried;
-use crate::upgrade::status;
-use crate::upgrade::status::Status;
 use crate::window::follow;
 use crate::window::follow::Followed;
+use crate::window::status;
+use crate::window::status::Status;
 
 pub(crate) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Document, Refusal> {
     let Status {

@@ -1,41 +1,75 @@
 //! `netfix upgrade`.
 
 use crate::cli::UpgradeArgs;
-use crate::commands::Reply;
+use crate::commands::common::Reply;
 use crate::commands::window::confirm;
 use crate::context::Context;
-use crate::kubelet::kubelet_pause;
+use crate::kubelet::unit::UnitToPause;
 use crate::model::Window;
 use crate::model::problem::WindowCause;
 use crate::refusal::Refusal;
 use crate::report::{self, Document, Exit, Extra};
 use crate::systemd;
 use crate::upgrade::condition::Conditions;
+use crate::upgrade::driver;
+use crate::upgrade::launch;
 use crate::upgrade::launch::Launched;
 use crate::upgrade::preview;
-use crate::upgrade::run;
-use crate::upgrade::{Request, Rollback, launch};
-use crate::window::window_status::WindowStatus;
+use crate::upgrade::rehearsal;
+use crate::upgrade::request::{RollbackRequest, UpgradeRequest};
+use crate::window::bus;
+use crate::window::status::WindowStatus;
 
 pub(crate) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Reply, Refusal> {
-    if args.dry_run {
-        let answer = dry_run(args, context);
-        return Ok(Reply::Document(Document {
+    match carry_out(args, context) {
+        // A dry run shows a refusal as the answer.
+        Err(refusal) if args.dry_run => Ok(Reply::Document(Document {
             extra: Some(Extra::DryRun(true)),
-            ..answer.unwrap_or_else(Document::from)
-        }));
+            ..Document::from(refusal)
+        })),
+        answer => answer,
     }
+}
+
+/// Shows the window (`--dry-run`), or opens it.
+fn carry_out(args: &UpgradeArgs, context: &mut Context) -> Result<Reply, Refusal> {
     let request = request(args)?;
-    if let Some(done) = already_done(args, context)? {
+    let conditions = Conditions {
+        unless: args.unless.as_deref(),
+        drivers: &args.drivers,
+    };
+    // A window that is open must be completed in any case.
+    if !args.needed
+        && !context.store.has_window_file()
+        && let Some(problem) = conditions.already_done()?
+    {
+        let extra = args.dry_run.then_some(Extra::DryRun(true));
+        let done = crate::commands::common::answer(Exit::Done, vec![problem], extra);
         return Ok(Reply::Document(done));
     }
-    if !args.yes {
-        confirm::opening(&request, context)?;
+    if args.dry_run || !args.yes {
+        let rehearsed = if args.dry_run {
+            Some(rehearsal::rehearse(&request, context))
+        } else {
+            confirm::check_terminal()?;
+            None
+        };
+        let preview = preview::observe(&request, context);
+        let preview = match rehearsed {
+            Some(rehearsed) => rehearsal::complete(rehearsed, preview),
+            None => preview,
+        };
+        let shown = report::preview(&request, preview?);
+        if args.dry_run {
+            let extra = Some(Extra::DryRun(true));
+            return Ok(Reply::Document(Document { extra, ..shown }));
+        }
+        confirm::opening(&shown)?;
     }
     let bus = if args.foreground {
         None
     } else {
-        kubelet_pause::systemd()?
+        bus::connect()?
     };
     match bus {
         // A unit runs in the machine's namespaces, which may not be those of this process.
@@ -48,52 +82,33 @@ pub(crate) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Reply, Re
             }
         }
         _ if args.detach => Err(WindowCause::NoUnit.error("upgrade --detach").into()),
-        _ => Ok(Reply::Document(report::upgrade(run::run(
-            &request, context,
-        )?))),
+        _ => {
+            let upgraded = driver::upgrade(&request, context)?;
+            Ok(Reply::Document(report::upgrade(upgraded)))
+        }
     }
-}
-
-/// The answer if no window is needed. One that is open must be completed in any case.
-fn already_done(args: &UpgradeArgs, context: &Context) -> Result<Option<Document>, Refusal> {
-    if args.needed || context.store.has_window_file() {
-        return Ok(None);
-    }
-    let conditions = Conditions {
-        unless: args.unless.as_deref(),
-        drivers: &args.drivers,
-    };
-    let done = conditions.already_done()?;
-    Ok(done.map(|problem| crate::commands::answer(Exit::Done, vec![problem], None)))
 }
 
 /// The window that a unit has opened.
 fn opened(window: Window) -> Document {
     let status = WindowStatus::new(window, None);
-    crate::commands::answer(
+    crate::commands::common::answer(
         Exit::Done,
         Vec::new(),
         crate::commands::window::pause::window(Some(status)),
     )
 }
 
-/// What the window would do, or why it would be refused.
-fn dry_run(args: &UpgradeArgs, context: &mut Context) -> Result<Document, Refusal> {
-    let request = request(args)?;
-    if let Some(done) = already_done(args, context)? {
-        return Ok(done);
-    }
-    let preview = preview::rehearse(&request, context)?;
-    Ok(report::preview(&request, preview))
-}
-
-fn request(args: &UpgradeArgs) -> Result<Request<'_>, Refusal> {
-    Ok(Request {
+fn request(args: &UpgradeArgs) -> Result<UpgradeRequest<'_>, Refusal> {
+    Ok(UpgradeRequest {
         selection: args.selectors.selection()?,
         runtimes: args.runtimes.config(),
         devices: args.devices.clone(),
-        unit: args.hold.unit.as_deref(),
-        no_pause: args.no_pause,
+        pause: match &args.hold.unit {
+            _ if args.no_pause => UnitToPause::Nothing,
+            Some(unit) => UnitToPause::Named(unit),
+            None => UnitToPause::Kubelet,
+        },
         deadline: args.hold.deadline,
         wait: args.wait,
         manager_grace: args.manager_grace,
@@ -111,7 +126,7 @@ fn request(args: &UpgradeArgs) -> Result<Request<'_>, Refusal> {
         after: args.after.as_deref(),
         drivers: &args.drivers,
         echo: !args.no_echo,
-        rollback: args.rollback.as_deref().map(|command| Rollback {
+        rollback: args.rollback.as_deref().map(|command| RollbackRequest {
             command,
             max_lost: args.max_lost,
         }),

@@ -1,13 +1,13 @@
 //! `netfix wait`: the end of a window, for the engine that started it.
 
 use crate::cli::WaitArgs;
-use crate::commands::answer;
+use crate::commands::common::answer;
 use crate::context::Context;
 use crate::model::problem::WindowCause;
 use crate::model::window::Standing;
 use crate::refusal::Refusal;
 use crate::report::{self, Document, Exit, Extra, ReportView};
-use crate::window::session::still_open;
+use crate::window::records::still_open;
 use crate::window::wait;
 use crate::window::wait::Waited;
 

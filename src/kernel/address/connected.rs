@@ -21,8 +21,9 @@ type Connections<'a> = HashSet<(IpNet, &'a IfName)>;
 pub(crate) fn separate(state: &mut NetState, routes: Vec<Route>) {
     let present = routes.iter().filter_map(with_metric);
     let present: HashSet<WithMetric<'_>> = present.collect();
-    let is_local = |route: &&Route| route.nature() == (KIND_LOCAL, TABLE_LOCAL, PROTOCOL_KERNEL);
-    let local = routes.iter().filter(is_local);
+    let local = routes
+        .iter()
+        .filter(|route| route.nature() == (KIND_LOCAL, TABLE_LOCAL, PROTOCOL_KERNEL));
     let local: HashSet<IpAddr> = local.map(|route| route.destination().addr()).collect();
     let devices = devices(&state.links);
     let addresses = state.addresses.iter();
@@ -110,9 +111,11 @@ fn is_own(route: &Route, devices: &HashMap<&IfName, Device>, explained: &Connect
     let is_known = |connects: (IpNet, &IfName)| {
         explained.contains(&connects) || is_of_ipv6(connects.0) || route.expires().is_some()
     };
-    let is_on_vrf = |dev: &IfName| devices.get(dev).is_some_and(|device| device.is_on_vrf);
     kind != KIND_UNICAST
         || table == TABLE_LOCAL
         || route.connects().is_some_and(is_known)
-        || route.devs().into_iter().any(is_on_vrf)
+        || route
+            .devs()
+            .into_iter()
+            .any(|dev| devices.get(dev).is_some_and(|device| device.is_on_vrf))
 }

@@ -204,7 +204,7 @@ mod tests {
     use crate::kernel::codec::text::*;
 
     #[test]
-    fn what_nobody_reads_of_a_link_is_left_out_and_its_texts_are_raw() {
+    fn what_netfix_does_not_read_of_a_link_is_left_out_and_its_texts_are_raw() {
         const NAME: [u8; 12] = *b"\x09\0\x03\0eth0\0\0\0\0";
         let unread: Vec<u8> = UNREAD
             .iter()

@@ -62,8 +62,10 @@ pub(crate) fn complete(settings: &mut Sysctls, dev: &IfName, with_secret: bool) 
             continue;
         };
         let number = |text: &str| text.parse().ok();
-        let value = |key: &SysctlKey| Some((*key, files.read::<LONGEST, _>(key.as_str(), number)?));
-        let values: Vec<_> = undumped.iter().filter_map(value).collect();
+        let values: Vec<_> = undumped
+            .iter()
+            .filter_map(|key| Some((*key, files.read::<LONGEST, _>(key.as_str(), number)?)))
+            .collect();
         settings.folder_mut(folder).extend(values);
         if has_secret {
             settings.stable_secret =
@@ -82,7 +84,7 @@ thread_local! {
 
 /// The files of an interface of the calling thread's namespace.
 ///
-/// In one `/proc` the kernel compares a name with those of all namespaces that were ever looked at there (`proc_sys_compare` in
+/// In one `/proc` the kernel compares a name with those of all namespaces that were ever read there (`proc_sys_compare` in
 /// `fs/proc/proc_sysctl.c`), which costs more than all else that is read of a pod. A new instance knows no name yet. Where none can be
 /// mounted, it is that of all.
 fn files_of(folder: Folder, dev: &IfName) -> nix::Result<Files> {
@@ -91,10 +93,10 @@ fn files_of(folder: Folder, dev: &IfName) -> nix::Result<Files> {
     OWN.with_borrow_mut(|own| {
         let (proc, uses) = match own.take() {
             Some((proc, uses)) if uses < USES => (proc, uses),
-            _ => {
-                let shared = |_| Files::of(Path::new(PROC));
-                (Files::mount("proc").or_else(shared)?, 0)
-            }
+            _ => (
+                Files::mount("proc").or_else(|_| Files::of(Path::new(PROC)))?,
+                0,
+            ),
         };
         let files = proc.below(&below_proc(folder, dev.as_bytes()));
         *own = Some((proc, uses + 1));

@@ -151,8 +151,8 @@ impl RawLink {
         match attribute {
             LinkAttribute::Address(bytes) => link.mac = Mac::from_slice(&bytes),
             LinkAttribute::Broadcast(bytes) => {
-                let is_other = |mac: &Mac| mac.0 != [0xff; 6] && mac.0 != [0; 6];
-                link.broadcast = Mac::from_slice(&bytes).filter(is_other);
+                link.broadcast =
+                    Mac::from_slice(&bytes).filter(|mac| mac.0 != [0xff; 6] && mac.0 != [0; 6]);
             }
             LinkAttribute::Mtu(mtu) => link.mtu = mtu,
             LinkAttribute::TxQueueLen(length) => link.txqueuelen = length,
@@ -240,8 +240,11 @@ impl RawLink {
 }
 
 fn port_settings(infos: &[InfoBridgePort]) -> Vec<RawAttribute> {
-    let is_set = |raw: &RawAttribute| BRIDGE_PORT.is_sent_back(raw.number);
-    let mut settings: Vec<_> = infos.iter().map(text::stored).filter(is_set).collect();
+    let mut settings: Vec<_> = infos
+        .iter()
+        .map(text::stored)
+        .filter(|raw| BRIDGE_PORT.is_sent_back(raw.number))
+        .collect();
     settings.sort_by_key(|raw| raw.number);
     settings
 }
@@ -261,9 +264,9 @@ fn flags(flags: LinkFlags) -> Flags {
 
 /// Whether an XDP program is attached to the link.
 fn has_program(parts: &[LinkXdp]) -> bool {
-    let is_there =
-        |part: &LinkXdp| matches!(part, LinkXdp::Attached(how) if *how != XdpAttached::None);
-    parts.iter().any(is_there)
+    parts
+        .iter()
+        .any(|part| matches!(part, LinkXdp::Attached(how) if *how != XdpAttached::None))
 }
 
 #[cfg(test)]

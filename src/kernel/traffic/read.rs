@@ -178,8 +178,11 @@ impl<D: FnMut(RouteNetlinkMessage) -> Result<Dump, Error>> Reader<'_, D> {
     }
 
     fn read_filters(&mut self) -> Result<(), Error> {
-        let can_have = |one: &&TrafficObject| options::has_filters(&one.kind);
-        let with_filters = self.traffic.objects.iter().filter(can_have);
+        let with_filters = self
+            .traffic
+            .objects
+            .iter()
+            .filter(|one| options::has_filters(&one.kind));
         let places: BTreeSet<u32> = with_filters
             .flat_map(|one| match one.kind.as_str() {
                 "clsact" => vec![HOOK_INGRESS, HOOK_EGRESS],

@@ -46,8 +46,10 @@ fn of_priority(
     tables: &mut Vec<(u32, TrafficObject)>,
 ) -> Result<Vec<TrafficObject>, String> {
     let divisor = |one: &TrafficObject| number(one.attribute(OPTIONS)?, TCA_U32_DIVISOR);
-    let is_first = |one: &&TrafficObject| one.handle >= CHOSEN && divisor(one) == Some(1);
-    let mut firsts = filters.iter().filter(is_first).map(|one| one.handle);
+    let mut firsts = filters
+        .iter()
+        .filter(|one| one.handle >= CHOSEN && divisor(one) == Some(1))
+        .map(|one| one.handle);
     let (first, further) = (firsts.next(), firsts.next());
     let (Some(first), None) = (first, further) else {
         let name = filters.first().map(ToString::to_string);

@@ -27,8 +27,10 @@ fn from_hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Er
     let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
     let pairs = digits.filter(|digits| digits.len() % 2 == 0 && digits.len() <= MOST_DIGITS);
     let bytes = pairs.map(|digits| {
-        let byte = |pair: &[u32]| u8::try_from(pair[0] << 4 | pair[1]).unwrap_or_default();
-        digits.chunks_exact(2).map(byte).collect()
+        digits
+            .chunks_exact(2)
+            .map(|pair| u8::try_from(pair[0] << 4 | pair[1]).unwrap_or_default())
+            .collect()
     });
     bytes.ok_or_else(|| serde::de::Error::custom(Invalid::new(&text, "hexadecimal digits")))
 }

@@ -104,9 +104,10 @@ pub(super) fn sentence(view: &FleetView) -> (String, Tone) {
     if well == total && total > 0 && view.unread == 0 {
         return (format!("{}: all well", count(total, "node")), Tone::Good);
     }
-    let others = view.verdicts.iter();
-    let others = others.filter(|(word, _)| !matches!(word.as_str(), "well" | "OK"));
-    let mut others: Vec<String> = others
+    let mut others: Vec<String> = view
+        .verdicts
+        .iter()
+        .filter(|(word, _)| !matches!(word.as_str(), "well" | "OK"))
         .map(|(word, number)| format!("{number} {word}"))
         .collect();
     if view.unread > 0 {

@@ -84,9 +84,11 @@ fn findings(document: &Document, style: Style) -> String {
     } else {
         Severity::Warning
     };
-    let findings = document.problems.iter();
     problems::text(
-        findings.filter(|problem| problem.severity >= least),
+        document
+            .problems
+            .iter()
+            .filter(|problem| problem.severity >= least),
         document.pods.iter().map(|pod| &pod.info),
         word,
         style,
@@ -118,11 +120,13 @@ fn verdict(check: &CheckView, style: Style) -> Option<String> {
 
 /// The status line of a monitoring plugin, with performance data behind the bar.
 fn plugin_line(document: &Document, check: &CheckView) -> String {
-    let worth = |problem: &&Problem| problem.severity > Severity::Info;
     // The worst, a pod's before the node's, the first of its sort; the bar begins the performance data.
-    let rank = |problem: &&Problem| (problem.severity, problem.pod.is_some());
-    let problems = document.problems.iter().rev();
-    let worst = problems.filter(worth).max_by_key(rank);
+    let worst = document
+        .problems
+        .iter()
+        .rev()
+        .filter(|problem| problem.severity > Severity::Info)
+        .max_by_key(|problem| (problem.severity, problem.pod.is_some()));
     let title = |id: &PodId| {
         let mut pods = document.pods.iter().map(|pod| &pod.info);
         pods.find(|info| info.id == *id).map(PodInfo::title)

@@ -111,11 +111,10 @@ fn missing_devices(document: &Document) -> Option<String> {
         .filter(|problem| matches!(*problem.cause, Cause::Plan(PlanCause::DeviceMissing { .. })))
         .map(|problem| problem.object.to_string())
         .collect();
-    let waits = |problem: &&Problem| problem.code() == Code::ParentMissing;
     let waiting: BTreeSet<&PodId> = document
         .problems
         .iter()
-        .filter(waits)
+        .filter(|problem| problem.code() == Code::ParentMissing)
         .filter_map(|problem| problem.pod.as_ref())
         .collect();
     let (are, wait) = (
@@ -132,8 +131,12 @@ fn missing_devices(document: &Document) -> Option<String> {
 pub(super) fn words(document: &Document) -> String {
     let total = document.pods.len();
     let host = document.node.steps.len();
-    let pods = document.pods.iter().map(|pod| pod.steps.len());
-    let pods: Vec<usize> = pods.filter(|steps| *steps > 0).collect();
+    let pods: Vec<usize> = document
+        .pods
+        .iter()
+        .map(|pod| pod.steps.len())
+        .filter(|steps| *steps > 0)
+        .collect();
     let steps: usize = pods.iter().sum();
     let unknown = others([(
         count_in(document, |state| {
@@ -142,9 +145,11 @@ pub(super) fn words(document: &Document) -> String {
         "not compared",
     )]);
     let missing = missing_devices(document);
-    let is_renamed = |problem: &&Problem| problem.code() == Code::DeviceRenamed;
-    let renamed = document.problems.iter().find(is_renamed);
-    let renamed = renamed.map(|problem| problem.object.to_string());
+    let renamed = document
+        .problems
+        .iter()
+        .find(|problem| problem.code() == Code::DeviceRenamed)
+        .map(|problem| problem.object.to_string());
     if host + steps == 0 {
         return match document.exit {
             _ if missing.is_some() => format!("cannot plan: {}", missing.unwrap_or_default()),

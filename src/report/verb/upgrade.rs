@@ -3,6 +3,7 @@
 use super::pods::sorted;
 use super::report::window;
 use super::restore::restore;
+use crate::kubelet::unit::UnitToPause;
 use crate::model::window::command_line;
 use crate::model::{Exit, State};
 use crate::report::document::{Document, Extra, NodeView, PodView};
@@ -10,9 +11,9 @@ use crate::report::screen::Screen;
 use crate::report::style::Style;
 use crate::report::text::{count, duration, escape, lines, list_or_dash};
 use crate::report::window::view::{ReportView, Standing};
+use crate::upgrade::ending::Upgraded;
 use crate::upgrade::preview::Preview;
-use crate::upgrade::run::Upgraded;
-use crate::upgrade::{Request, Rollback};
+use crate::upgrade::request::{RollbackRequest, UpgradeRequest};
 
 /// The document.
 pub(crate) fn upgrade(upgraded: Upgraded) -> Document {
@@ -73,7 +74,7 @@ pub(crate) fn prospect(course: &[String], pods: &[PodView]) -> String {
 }
 
 /// The document of `upgrade --dry-run`.
-pub(crate) fn preview(request: &Request<'_>, preview: Preview) -> Document {
+pub(crate) fn preview(request: &UpgradeRequest<'_>, preview: Preview) -> Document {
     let pods = count(preview.pods.len(), "pod");
     let steps = phases(request, preview.unit.as_deref(), &pods);
     let pod = |pod| PodView::new(pod, State::Unknown);
@@ -90,29 +91,10 @@ pub(crate) fn preview(request: &Request<'_>, preview: Preview) -> Document {
 }
 
 /// The phases, one line each.
-fn phases(request: &Request<'_>, unit: Option<&str>, pods: &str) -> Vec<String> {
-    let [deadline, wait, timeout, settle] = [
-        request.deadline,
-        request.wait,
-        request.timeout,
-        request.settle,
-    ]
-    .map(duration);
+fn phases(request: &UpgradeRequest<'_>, unit: Option<&str>, pods: &str) -> Vec<String> {
+    let [wait, timeout, settle] = [request.wait, request.timeout, request.settle].map(duration);
     let check = "check that every pod can be restored; otherwise stop here";
     let snapshot = "save the host and every pod, on disk and in memory";
-    let pause = unit.map_or_else(
-        || {
-            let why = if request.no_pause {
-                "--no-pause"
-            } else {
-                "no kubelet runs here"
-            };
-            format!("nothing: {why}")
-        },
-        |unit| {
-            format!("stop and mask {unit}; systemd starts it again after {deadline} in any case")
-        },
-    );
     let resume = unit.map(|unit| format!("unmask and start {unit}"));
     let hold = if request.keep_paused {
         "; keep kubelet paused while a pod is not restored"
@@ -122,7 +104,7 @@ fn phases(request: &Request<'_>, unit: Option<&str>, pods: &str) -> Vec<String> 
     let restore = format!("wait up to {wait} for the NIC, then restore up to {pods}{hold}");
     let verify = format!("probe every gateway, for up to {timeout}");
     let proof = format!("watch for {settle} that no pod is rebuilt");
-    let rollback = request.rollback.map(|Rollback { command, max_lost }| {
+    let rollback = request.rollback.map(|RollbackRequest { command, max_lost }| {
         let lost = count(max_lost, "pod");
         let command = escape(command);
         format!("only if the NIC is not back, or more than {lost} lost: {command}; then restore and verify again")
@@ -131,7 +113,7 @@ fn phases(request: &Request<'_>, unit: Option<&str>, pods: &str) -> Vec<String> 
         ("check", Some(check.to_owned())),
         ("snapshot", Some(snapshot.to_owned())),
         ("before", request.before.map(escape)),
-        ("pause", Some(pause)),
+        ("pause", Some(pause(request, unit))),
         ("command", Some(command_line(request.command))),
         ("restore", Some(restore)),
         ("verify", Some(verify)),
@@ -143,11 +125,22 @@ fn phases(request: &Request<'_>, unit: Option<&str>, pods: &str) -> Vec<String> 
         ("proof", Some(proof)),
         ("after", request.after.map(escape)),
     ];
-    let lines = lines
+    lines
         .into_iter()
-        .filter_map(|(name, what)| Some((name, what?)));
-    let numbered = lines.zip(1..);
-    numbered
+        .filter_map(|(name, what)| Some((name, what?)))
+        .zip(1..)
         .map(|((name, what), number)| format!("{number}. {name:<9} {what}"))
         .collect()
+}
+
+/// What becomes of kubelet.
+fn pause(request: &UpgradeRequest<'_>, unit: Option<&str>) -> String {
+    let deadline = duration(request.deadline);
+    match unit {
+        Some(unit) => {
+            format!("stop and mask {unit}; systemd starts it again after {deadline} in any case")
+        }
+        None if request.pause == UnitToPause::Nothing => "nothing: --no-pause".to_owned(),
+        None => "nothing: no kubelet runs here".to_owned(),
+    }
 }

@@ -13,6 +13,7 @@ use crate::window::event::Reached;
 
 /// The document.
 pub(crate) fn verify(verified: Verified) -> Document {
+    let problems = verified.all_problems();
     let pod = |one: VerifiedPod| PodView {
         gateways: one.answers.gateways,
         targets: one.targets,
@@ -23,7 +24,7 @@ pub(crate) fn verify(verified: Verified) -> Document {
         gateways: verified.host.gateways,
         ..NodeView::of(&verified.node)
     };
-    let document = Document::of(node, verified.pods.into_iter().map(pod), verified.problems);
+    let document = Document::of(node, verified.pods.into_iter().map(pod), problems);
     document.judged()
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER, PhaseName, Rollback, Run};
 use crate::report::text::{Facts, escape, or_dash, seconds};
 use crate::systemd::UnitState;
-use crate::window::window_status::WindowStatus;
+use crate::window::status::WindowStatus;
 
 /// A maintenance window in short; `report` has all of it.
 #[derive(Debug, Clone, Serialize)]

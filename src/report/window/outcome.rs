@@ -221,8 +221,11 @@ impl fmt::Display for PodCounts {
 
 /// Whether `upgrade` brought a window to its end after a rollback.
 fn is_rolled_back(window: &Window) -> bool {
-    let by_itself = |by: &str| by == window.command;
-    window.rollback.is_some() && window.closed_by.as_deref().is_none_or(by_itself)
+    window.rollback.is_some()
+        && window
+            .closed_by
+            .as_deref()
+            .is_none_or(|by| by == window.command)
 }
 
 /// Whether the unit was not seen running again.

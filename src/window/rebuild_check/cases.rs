@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::model::window::PodFingerprint;
 use crate::model::{NetnsIdentity, PodInfo};
-use crate::window::rebuild_check::{After, PodBefore, Verdict, check};
+use crate::window::rebuild_check::{After, PodBefore, RebuildVerdict, check};
 
 #[derive(Deserialize)]
 struct Case {
@@ -30,9 +30,9 @@ fn verdict(case: &Case) -> String {
     };
     let checked = check(&before, &case.after);
     let verdict = match checked.verdict {
-        Verdict::Same => "same".to_owned(),
-        Verdict::Unknown => "unknown".to_owned(),
-        Verdict::Rebuilt(by) => format!("rebuilt: {by}"),
+        RebuildVerdict::Same => "same".to_owned(),
+        RebuildVerdict::Unknown => "unknown".to_owned(),
+        RebuildVerdict::Rebuilt(by) => format!("rebuilt: {by}"),
     };
     let now = checked.fingerprint.map(|now| now.sandbox);
     format!(

@@ -1,8 +1,9 @@
 //! The check that no pod was rebuilt: a pure comparison of what the runtimes and the kernel reported of each pod before
-//! the window with what they report now.
+//! the window with what they report now. `query` asks them.
 
 #[cfg(test)]
 mod cases;
+pub(crate) mod query;
 
 use serde::Deserialize;
 
@@ -32,7 +33,7 @@ pub(crate) struct After {
 
 /// Whether a pod was rebuilt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum RebuildVerdict {
     /// The runtime, or the kernel if no runtime knew the pod, reports the same as before.
     Same,
     /// Something is not as it was.
@@ -43,28 +44,28 @@ pub(crate) enum Verdict {
 
 /// What the check found of one pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Checked {
-    pub verdict: Verdict,
+pub(crate) struct RebuildFinding {
+    pub verdict: RebuildVerdict,
     /// The present report of the runtime on the pod, or on the sandbox that has its name.
     pub fingerprint: Option<PodFingerprint>,
 }
 
 /// Compares a pod with the machine after the window.
-pub(crate) fn check(before: &PodBefore<'_>, after: &After) -> Checked {
+pub(crate) fn check(before: &PodBefore<'_>, after: &After) -> RebuildFinding {
     let known = before.fingerprint.zip(after.sandboxes.as_ref());
     let now = known.and_then(|(then, sandboxes)| {
         own(then, sandboxes).or_else(|| successor(before.info, sandboxes))
     });
     let change = known.and_then(|(then, _)| change(then, now));
     let verdict = match (change, is_same_namespace(before, after)) {
-        (Some(cause), _) => Verdict::Rebuilt(cause),
-        (None, Some(false)) => Verdict::Rebuilt(RebuildCause::NamespaceReplaced),
-        (None, _) if known.is_some() => Verdict::Same,
-        (None, Some(true)) if before.fingerprint.is_none() => Verdict::Same,
+        (Some(cause), _) => RebuildVerdict::Rebuilt(cause),
+        (None, Some(false)) => RebuildVerdict::Rebuilt(RebuildCause::NamespaceReplaced),
+        (None, _) if known.is_some() => RebuildVerdict::Same,
+        (None, Some(true)) if before.fingerprint.is_none() => RebuildVerdict::Same,
         // A runtime that knew the pod and does not answer may have started its containers again.
-        (None, _) => Verdict::Unknown,
+        (None, _) => RebuildVerdict::Unknown,
     };
-    Checked {
+    RebuildFinding {
         verdict,
         fingerprint: now.map(Sandbox::fingerprint),
     }

@@ -1,4 +1,4 @@
-//! COMMAND of the user.
+//! Commands of the user: COMMAND, the rollback, and those around the window.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -12,15 +12,47 @@ use nix::unistd::Pid;
 use crate::inventory::procfs;
 use crate::model::problem::CommandCause;
 use crate::model::window::Run;
-use crate::window::signals::Signals;
+use crate::upgrade::phases::watch;
+use crate::upgrade::phases::watch::{LinkLosses, Losses};
+use crate::upgrade::signals::Signals;
 use crate::window::window_log::WindowLog;
 
 /// How often netfix checks whether COMMAND has ended.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// COMMAND while it runs.
+/// What happens while COMMAND runs, and must be on disk before netfix may die.
+pub(crate) enum CommandProgress<'a> {
+    Started(&'a Run),
+    /// More links of the host are lost.
+    Lost(&'a LinkLosses),
+}
+
+/// Runs COMMAND or the rollback; returns it with its end, and all links of the host that were lost meanwhile.
+pub(crate) fn run(
+    argv: &[String],
+    id: &str,
+    log: &WindowLog,
+    signals: &Signals,
+    report: &mut dyn FnMut(CommandProgress<'_>),
+) -> (Run, LinkLosses) {
+    let losses = watch::losses();
+    let mut seen = 0;
+    let started = Started::start(argv, &[("NETFIX_WINDOW", id)], log);
+    report(CommandProgress::Started(&started.run));
+    let run = started.wait(signals, &mut || {
+        log.trim();
+        let lost = losses.as_ref().map(Losses::seen).unwrap_or_default();
+        if lost.len() > std::mem::replace(&mut seen, lost.len()) {
+            report(CommandProgress::Lost(&lost));
+        }
+        true
+    });
+    (run, losses.map(Losses::end).unwrap_or_default())
+}
+
+/// A command of the user while it runs.
 pub(crate) struct Started {
-    pub run: Run,
+    run: Run,
     child: Option<Child>,
 }
 

@@ -14,28 +14,26 @@ use crate::window::rebuild_check::After;
 
 /// The time between two queries of a runtime that does not answer yet.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// How long a runtime that stops with kubelet, as k3s's containerd does, may take to answer again.
-pub(crate) const BACK_AGAIN: Duration = Duration::from_secs(90);
 
 /// How long to query a runtime that does not answer, and whether something ended that.
 type Limit<'a> = (Duration, &'a dyn Fn() -> bool);
 
-/// Queries the runtimes before the pause and notes each pod's fingerprint; returns the sockets of those that answered.
-pub(crate) fn before(
-    pods: &mut [WindowPod],
-    config: &RuntimeConfig,
-) -> Result<Vec<PathBuf>, Vec<Problem>> {
-    let answer = kubelet_endpoint::query(config)?;
-    for pod in pods {
-        let is_own = |sandbox: &&Sandbox| pod.info.sandbox.as_ref() == Some(&sandbox.id);
-        let own = answer.sandboxes.iter().find(is_own);
-        pod.fingerprint_before = own.map(Sandbox::fingerprint);
+/// The runtimes before the pause.
+pub(crate) fn before(config: &RuntimeConfig) -> Result<RuntimeAnswer, Vec<Problem>> {
+    let config = with_containers(config);
+    kubelet_endpoint::query(&config)
+}
+
+/// A rebuild shows in the containers too.
+fn with_containers(config: &RuntimeConfig) -> RuntimeConfig {
+    RuntimeConfig {
+        containers: true,
+        ..config.clone()
     }
-    Ok(answered(&answer).cloned().collect())
 }
 
 /// The sockets of the runtimes that list their pods.
-fn answered(answer: &RuntimeAnswer) -> impl Iterator<Item = &PathBuf> {
+pub(crate) fn answered(answer: &RuntimeAnswer) -> impl Iterator<Item = &PathBuf> {
     answer
         .queried
         .iter()
@@ -43,7 +41,8 @@ fn answered(answer: &RuntimeAnswer) -> impl Iterator<Item = &PathBuf> {
         .map(|one| &one.endpoint)
 }
 
-/// Queries both; `pods` are those of the window.
+/// The runtimes and the namespaces after the window; `pods` are those of the window, `runtimes` the sockets that answered
+/// before it.
 pub(crate) fn after(
     pods: &[WindowPod],
     config: &RuntimeConfig,
@@ -56,11 +55,10 @@ pub(crate) fn after(
         Ok(sandboxes) => (Some(sandboxes), Vec::new()),
         Err(problems) => (None, problems),
     };
-    let session = Inventory::open(selection).ok();
-    let namespaces = session.map(|session| session.pods.into_iter().map(|pod| pod.identity));
+    let inventory = Inventory::open(selection).ok();
     let after = After {
         sandboxes,
-        namespaces: namespaces.map(Iterator::collect),
+        namespaces: inventory.map(|now| now.pods.into_iter().map(|pod| pod.identity).collect()),
     };
     (after, problems)
 }
@@ -75,9 +73,10 @@ fn sandboxes(
     if !is_needed {
         return Ok(Vec::new());
     }
+    let config = with_containers(config);
     let until = Instant::now() + limit;
     loop {
-        let last = query_again(config, runtimes);
+        let last = query_again(&config, runtimes);
         if last.is_ok() || is_interrupted() || Instant::now() >= until {
             return last;
         }
@@ -87,26 +86,24 @@ fn sandboxes(
 
 /// Queries the runtimes again. The pods of a runtime that answered before and has no socket now are not gone.
 fn query_again(config: &RuntimeConfig, before: &[PathBuf]) -> Result<Vec<Sandbox>, Vec<Problem>> {
-    let not_checked = |problem: Problem| {
-        let cause = problem.cause;
-        RebuildCause::NotChecked { cause }.error(problem.object)
-    };
     let answer = kubelet_endpoint::query(config)
         .map_err(|problems| problems.into_iter().map(not_checked).collect::<Vec<_>>())?;
-    let is_there = |endpoint: &&PathBuf| answered(&answer).any(|now| now == *endpoint);
-    let gone = before.iter().filter(|endpoint| !is_there(endpoint));
-    let cause = |endpoint: &PathBuf| {
-        let mut refused = answer.refused.iter();
-        let refused = refused.find(|(socket, _)| socket == endpoint);
-        let failed = |error| InventoryCause::RuntimeFailed { error }.into();
-        match refused.map(|(_, error)| Box::new(failed(error.clone()))) {
-            Some(cause) => RebuildCause::NotChecked { cause },
-            None => RebuildCause::RuntimeGone,
+    let mut gone = Vec::new();
+    for endpoint in before {
+        if answered(&answer).any(|now| now == endpoint) {
+            continue;
         }
-    };
-    let gone: Vec<Problem> = gone
-        .map(|endpoint| cause(endpoint).error(endpoint.display().to_string()))
-        .collect();
+        let mut refused = answer.refused.iter();
+        let cause = match refused.find(|(socket, _)| socket == endpoint) {
+            Some((_, error)) => {
+                let error = error.clone();
+                let cause = Box::new(InventoryCause::RuntimeFailed { error }.into());
+                RebuildCause::NotChecked { cause }
+            }
+            None => RebuildCause::RuntimeGone,
+        };
+        gone.push(cause.error(endpoint.display()));
+    }
     // A window that was interrupted does not know which runtimes answered before.
     if before.is_empty() && answered(&answer).next().is_none() {
         return Err(vec![RebuildCause::NoRuntime.error("")]);
@@ -116,4 +113,9 @@ fn query_again(config: &RuntimeConfig, before: &[PathBuf]) -> Result<Vec<Sandbox
     } else {
         Err(gone)
     }
+}
+
+/// A runtime that failed leaves unknown whether its pods were rebuilt.
+fn not_checked(Problem { object, cause, .. }: Problem) -> Problem {
+    RebuildCause::NotChecked { cause }.error(object)
 }

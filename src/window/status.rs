@@ -4,14 +4,16 @@ use crate::context::Context;
 use crate::inventory::Inventory;
 use crate::inventory::observe::Pod;
 use crate::inventory::private;
-use crate::kubelet::kubelet_pause;
+use crate::inventory::procfs;
 use crate::matching::Selection;
-use crate::model::{NodeIdentity, NodeState, Problem};
+use crate::model::{NodeIdentity, NodeState, Problem, Window};
 use crate::records::stored::{Stored, load, load_node};
 use crate::refusal::Refusal;
 use crate::runtime;
 use crate::store::Store;
-use crate::window::window_status::WindowStatus;
+use crate::systemd::{Bus, UnitState};
+use crate::window::records::{is_of_other_boot, is_owner_alive};
+use crate::window::{bus, clock};
 
 /// The state of everything.
 pub(crate) struct Status {
@@ -64,7 +66,7 @@ pub(crate) fn run(runtimes: &runtime::RuntimeConfig, context: &Context) -> Resul
         problems.push(error.problem());
         0
     });
-    let window = window(store, &mut problems);
+    let window = of_open(store, &mut problems);
     problems.extend(found);
     Ok(Status {
         node,
@@ -81,9 +83,51 @@ pub(crate) fn run(runtimes: &runtime::RuntimeConfig, context: &Context) -> Resul
 }
 
 /// The open window, and the state of kubelet's unit.
-pub(crate) fn window(store: &Store, problems: &mut Vec<Problem>) -> Option<WindowStatus> {
+pub(crate) fn of_open(store: &Store, problems: &mut Vec<Problem>) -> Option<WindowStatus> {
     let open = store.open_window().map_err(|error| error.problem());
     let window = open.map_err(|problem| problems.push(problem)).ok()??;
-    let bus = kubelet_pause::systemd().map_err(|problem| problems.push(problem.demoted()));
+    let bus = bus::connect().map_err(|problem| problems.push(problem.demoted()));
     Some(WindowStatus::new(window, bus.ok().flatten().as_ref()))
+}
+
+/// A window, its process and its unit at this moment.
+#[derive(Debug, Clone)]
+pub(crate) struct WindowStatus {
+    pub window: Window,
+    /// Milliseconds since the window's start.
+    pub now: u64,
+    /// Whether the process that opened it still runs.
+    pub is_at_work: bool,
+    /// Whether a reboot has ended it: nothing of it is in force.
+    pub is_of_other_boot: bool,
+    /// kubelet's unit; `None` where systemd was not queried.
+    pub unit: Option<UnitState>,
+    /// When a unit that this window stopped was started again, in milliseconds since the window's start; the deadline or
+    /// another program did that.
+    pub runs_since: Option<u64>,
+}
+
+impl WindowStatus {
+    /// Queries systemd where there is a bus.
+    pub(crate) fn new(window: Window, bus: Option<&Bus>) -> Self {
+        let pause = window.pause.as_ref();
+        let unit = pause
+            .zip(bus)
+            .and_then(|(pause, bus)| bus.unit(&pause.unit).ok());
+        let is_of_other_boot = is_of_other_boot(&window);
+        let runs_since = pause
+            .zip(bus)
+            .filter(|_| !is_of_other_boot)
+            .and_then(|(pause, bus)| bus.active_since(&pause.unit).ok()?)
+            .map(|since| since.saturating_sub(window.started_boottime))
+            .filter(|since| *since >= pause.and_then(|pause| pause.paused).unwrap_or_default());
+        Self {
+            now: clock::boottime().saturating_sub(window.started_boottime),
+            is_at_work: is_owner_alive(&window) || window.owner == procfs::own(),
+            is_of_other_boot,
+            unit,
+            runs_since,
+            window,
+        }
+    }
 }

@@ -1,8 +1,20 @@
-//! The host's links as its plan leaves them: the parents of the pods' links.
+//! What a plan is made from besides the stored state: the observation of a namespace, and the host's links as parents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{Hardware, IfName, Indexed, Link, Mac, NetState, Parent};
+
+/// The observation of one namespace.
+#[derive(Debug, Clone, Copy)]
+pub struct Observed<'a> {
+    /// Its state.
+    pub state: &'a NetState,
+    /// The initial settings of a new link in this namespace, where they were read.
+    pub new_link: Option<&'a Sysctls>,
+    /// Seconds since the checkpoint was written, by which address lifetimes are shorter.
+    pub age: u32,
+}
 
 /// The host's links after its plan, as parents for the pods' links.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -21,12 +21,12 @@ use crate::restore::Restored;
 use crate::restore::compare::{Compared, Depth, compare};
 use crate::runtime::RuntimeConfig;
 use crate::store::Store;
-use crate::upgrade::preflight::{Baseline, with_containers};
-use crate::upgrade::{network, rebuild_watch, record};
 use crate::window::clock;
-use crate::window::event::Event;
-use crate::window::rebuild_check::After;
-use crate::window::session::{WindowSession, is_of_other_boot, is_owner_alive};
+use crate::window::event::{Event, Reached};
+use crate::window::facts::{Silence, excuse};
+use crate::window::rebuild_check::{After, query};
+use crate::window::records::is_abandoned;
+use crate::window::session::WindowSession;
 
 /// How long the observation of the pods may delay the start of kubelet.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -34,12 +34,6 @@ const LIMIT: Duration = Duration::from_secs(10);
 const BACK_AGAIN: Duration = Duration::from_secs(30);
 /// How long a gateway may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Whether the process of this window died and left pods behind.
-fn is_abandoned(window: &Window) -> bool {
-    let is_open = window.ended.is_none() && !is_owner_alive(window);
-    is_open && !window.pods.is_empty() && !is_of_other_boot(window)
-}
 
 fn find(store: &Store) -> Option<Window> {
     store.open_window().ok().flatten().filter(is_abandoned)
@@ -64,16 +58,16 @@ pub(crate) fn note_restore(restored: &Restored, began: u64, context: &mut Contex
     let Some(mut session) = session("restore", &context.store) else {
         return;
     };
-    let began_window = session.window.started_boottime;
-    session.window.phases.push(Phase {
+    let began_window = session.window().started_boottime;
+    session.note_phase(Phase {
         name: PhaseName::Restore,
         from: began.saturating_sub(began_window),
         to: Some(ended.saturating_sub(began_window)),
         ok: Some(restored.is_complete()),
     });
-    record::restored(&mut session.window, restored);
+    session.note_restored(restored);
     if let Ok(verified) = &verified {
-        record::verified(&mut session.window, verified);
+        session.note_verified(verified);
     }
     session.save_if_possible();
 }
@@ -83,7 +77,7 @@ pub(crate) fn note_verify(verified: &Verified, store: &Store) {
     // A command that reads does not wait for the lock.
     let store = store.clone().patient(Duration::ZERO, |_| {});
     if let Some(mut session) = session("verify", &store) {
-        record::verified(&mut session.window, verified);
+        session.note_verified(verified);
         session.save_if_possible();
     }
 }
@@ -92,14 +86,22 @@ fn probe(context: &mut Context) -> Result<Verified, Refusal> {
     let selection = Selection::everything();
     let mut stored = load(&context.store, &selection)?;
     let node = load_node(&context.store, &mut stored.problems);
+    let inventory = Inventory::open(&selection)?;
     let progress = context.progress.as_mut();
-    let (inventory, node) = (Inventory::open(&selection)?, node.as_ref());
-    gateways::verify(inventory, stored, node, &selection, &[], TIMEOUT, progress)
+    gateways::verify(
+        inventory,
+        stored,
+        node.as_ref(),
+        &selection,
+        &[],
+        TIMEOUT,
+        progress,
+    )
 }
 
 /// What was observed before kubelet started; `None` where that took too long.
 #[derive(Default)]
-pub(crate) struct Observed {
+pub(crate) struct PodObservation {
     stored: Stored,
     rebuilds: Option<(After, Vec<Problem>)>,
     states: Option<States>,
@@ -117,94 +119,89 @@ enum Part {
     States(States),
 }
 
-impl WindowSession {
-    /// Observes the pods of an abandoned window. A kubelet that starts may rebuild them, so this comes first, in a thread
-    /// that can neither fail nor delay the start for long.
-    pub(crate) fn observe_pods(
-        &mut self,
-        config: &RuntimeConfig,
-        store: &Store,
-    ) -> Option<Observed> {
-        if !is_abandoned(&self.window) {
-            return None;
-        }
-        self.begin(PhaseName::RebuildCheck, &Event::LookingAgain);
-        let (sender, parts) = channel();
-        let (pods, config, store) = (self.window.pods.clone(), config.clone(), store.clone());
-        let thread = thread::Builder::new();
-        let _ = thread.spawn(move || observe(&pods, &config, &store, &sender));
-        let until = Instant::now() + LIMIT;
-        let mut observed = Observed::default();
-        // The sender is gone when the thread has ended, in whatever way.
-        while let Ok(part) = parts.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            match part {
-                Part::Rebuilds(stored, after, problems) => {
-                    observed.stored = stored;
-                    observed.rebuilds = Some((after, problems));
-                }
-                Part::States(states) => observed.states = Some(states),
-            }
-        }
-        let is_whole = observed.rebuilds.is_some() && observed.states.is_some();
-        self.end(is_whole);
-        Some(observed)
+/// Observes the pods of an abandoned window. A kubelet that starts may rebuild them, so this comes first, in a thread that
+/// can neither fail nor delay the start for long.
+pub(crate) fn observe_pods(
+    session: &mut WindowSession,
+    config: &RuntimeConfig,
+    store: &Store,
+) -> Option<PodObservation> {
+    if !is_abandoned(session.window()) {
+        return None;
     }
+    session.begin(PhaseName::RebuildCheck, &Event::LookingAgain);
+    let (sender, parts) = channel();
+    let pods = session.window().pods.clone();
+    let (config, store) = (config.clone(), store.clone());
+    let thread = thread::Builder::new();
+    let _ = thread.spawn(move || observe(&pods, &config, &store, &sender));
+    let until = Instant::now() + LIMIT;
+    let mut observed = PodObservation::default();
+    // The sender is gone when the thread has ended, in whatever way.
+    while let Ok(part) = parts.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        match part {
+            Part::Rebuilds(stored, after, problems) => {
+                observed.stored = stored;
+                observed.rebuilds = Some((after, problems));
+            }
+            Part::States(states) => observed.states = Some(states),
+        }
+    }
+    session.end(observed.rebuilds.is_some() && observed.states.is_some());
+    Some(observed)
+}
 
-    /// Records the pods as they were observed, and probes the gateways; returns the problems.
-    pub(crate) fn note_pods(
-        &mut self,
-        observed: Observed,
-        config: &RuntimeConfig,
-        context: &mut Context,
-    ) -> Vec<Problem> {
-        let Observed {
-            stored,
-            rebuilds,
-            states,
-        } = observed;
-        let states = states.map(|states| note_states(&mut self.window, states));
-        let mut problems = states.unwrap_or_default();
-        let baseline = Baseline {
-            stored,
-            ..Baseline::default()
-        };
-        if let Some((mut after, mut unreachable)) = rebuilds {
-            if after.sandboxes.is_none() {
-                let pods = &self.window.pods;
-                let again = query(pods, config, BACK_AGAIN);
-                (after.sandboxes, unreachable) = (again.0.sandboxes, again.1);
-            }
-            problems.extend(unreachable);
-            problems.extend(record::rebuilt(&mut self.window, &after, &baseline));
-        }
-        self.begin(PhaseName::Verify, &Event::Verifying);
-        let found = match probe(context) {
-            Ok(mut verified) => {
-                verified.excuse(&network::silent_before(&self.window));
-                self.log(&Event::Verified(verified.reached()));
-                record::verified(&mut self.window, &verified);
-                verified.problems
-            }
-            Err(refusal) => refusal.problems,
-        };
-        self.end(!found.iter().any(Problem::is_error));
-        let pods = &self.window.pods;
-        let is_known = |problem: &Problem| {
-            let id = problem.pod.as_ref();
-            id.is_none_or(|id| network::is_of_window(pods, id))
-        };
-        problems.extend(found);
-        problems.retain(is_known);
-        self.window.problems.extend_from_slice(&problems);
-        problems
+/// Records the pods as they were observed, and probes the gateways; returns the problems.
+pub(crate) fn note_pods(
+    session: &mut WindowSession,
+    observed: PodObservation,
+    config: &RuntimeConfig,
+    context: &mut Context,
+) -> Vec<Problem> {
+    let PodObservation {
+        stored,
+        rebuilds,
+        states,
+    } = observed;
+    let mut problems = Vec::new();
+    if let Some(states) = states {
+        session.note_states(&states.pods);
+        problems.extend(states.problems);
     }
+    if let Some((mut after, mut unreachable)) = rebuilds {
+        if after.sandboxes.is_none() {
+            let again = query_rebuilds(&session.window().pods, config, BACK_AGAIN);
+            (after.sandboxes, unreachable) = (again.0.sandboxes, again.1);
+        }
+        problems.extend(unreachable);
+        problems.extend(session.note_rebuilds(&after, &stored));
+    }
+    session.begin(PhaseName::Verify, &Event::Verifying);
+    let found = match probe(context) {
+        Ok(mut verified) => {
+            let before = Silence::all_recorded(session.window());
+            let problems = excuse(&mut verified, &before);
+            session.log(&Event::Verified(Reached::of(&verified)));
+            session.note_verified(&verified);
+            problems
+        }
+        Err(refusal) => refusal.problems,
+    };
+    session.end(!found.iter().any(Problem::is_error));
+    problems.extend(found);
+    problems.retain(|problem| {
+        let pod = problem.pod.as_ref();
+        pod.is_none_or(|id| session.window().has_pod(id))
+    });
+    session.note_problems(&problems);
+    problems
 }
 
 /// First what a kubelet that starts would change.
 fn observe(pods: &[WindowPod], config: &RuntimeConfig, store: &Store, parts: &Sender<Part>) {
-    let (after, problems) = query(pods, config, Duration::ZERO);
+    let (after, problems) = query_rebuilds(pods, config, Duration::ZERO);
     let stored = load(store, &Selection::everything()).unwrap_or_default();
-    // The receiver waits no longer.
+    // Fails where the receiver waits no longer.
     let _ = parts.send(Part::Rebuilds(stored, after, problems));
     let states = states(config, store).unwrap_or_else(|refusal| States {
         problems: refusal.problems,
@@ -213,15 +210,13 @@ fn observe(pods: &[WindowPod], config: &RuntimeConfig, store: &Store, parts: &Se
     let _ = parts.send(Part::States(states));
 }
 
-fn query(pods: &[WindowPod], config: &RuntimeConfig, limit: Duration) -> (After, Vec<Problem>) {
-    let config = with_containers(config);
-    rebuild_watch::after(
-        pods,
-        &config,
-        &[],
-        (limit, &|| false),
-        &Selection::everything(),
-    )
+fn query_rebuilds(
+    pods: &[WindowPod],
+    config: &RuntimeConfig,
+    limit: Duration,
+) -> (After, Vec<Problem>) {
+    let selection = Selection::everything();
+    query::after(pods, config, &[], (limit, &|| false), &selection)
 }
 
 fn states(config: &RuntimeConfig, store: &Store) -> Result<States, Refusal> {
@@ -262,17 +257,4 @@ fn why(compared: Compared, id: &PodId) -> Vec<Problem> {
             findings.chain(steps.map(Problem::into_error)).collect()
         }
     }
-}
-
-/// Of a pod that is not there any more nothing is known.
-fn note_states(window: &mut Window, states: States) -> Vec<Problem> {
-    for pod in &mut window.pods {
-        let mut all = states.pods.iter();
-        let found = all.find(|(id, _)| *id == pod.info.id);
-        pod.state = found.map(|(_, state)| match state {
-            State::InSync if pod.steps > 0 => State::Restored,
-            state => *state,
-        });
-    }
-    states.problems
 }

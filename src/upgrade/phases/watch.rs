@@ -1,14 +1,15 @@
 //! Threads that watch beside COMMAND: for the loss of host links, and for how long kubelet has been paused.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use crate::kernel::events::LinkEvents;
 use crate::model::IfName;
 use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER};
+use crate::window::background::Background;
 use crate::window::clock::boottime;
 use crate::window::event::{Budget, Event, TARGET};
 use crate::window::window_log::WindowLog;
@@ -16,56 +17,26 @@ use crate::window::window_log::WindowLog;
 /// How often a thread checks whether it is to end.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// A thread that ends when this is dropped.
-#[derive(Debug)]
-pub(crate) struct Watch {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Watch {
-    /// `work` ends soon after the flag is set.
-    pub(crate) fn start(work: impl FnOnce(&AtomicBool) + Send + 'static) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
-        Self {
-            stop,
-            // What it would watch stays unknown.
-            thread: thread::Builder::new().spawn(move || work(&stopped)).ok(),
-        }
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::SeqCst);
-        if let Some(thread) = self.thread.take() {
-            // The panic was reported there.
-            let _ = thread.join();
-        }
-    }
-}
-
 /// Lost links of the host, each with the moment (`CLOCK_BOOTTIME`, milliseconds).
-type Lost = BTreeMap<IfName, u64>;
+pub(crate) type LinkLosses = BTreeMap<IfName, u64>;
 
 /// Records which links of the host are lost.
 pub(crate) struct Losses {
-    lost: Arc<Mutex<Lost>>,
-    watch: Watch,
+    lost: Arc<Mutex<LinkLosses>>,
+    thread: Background,
 }
 
 impl Losses {
     /// Those that are lost so far.
-    pub(crate) fn seen(&self) -> Lost {
+    pub(crate) fn seen(&self) -> LinkLosses {
         let lost = self.lost.lock();
         lost.map(|lost| lost.clone()).unwrap_or_default()
     }
 
     /// Ends the watch; returns all of them.
-    pub(crate) fn end(self) -> Lost {
-        let Self { lost, watch } = self;
-        drop(watch);
+    pub(crate) fn end(self) -> LinkLosses {
+        let Self { lost, thread } = self;
+        drop(thread);
         lost.lock().map(|lost| lost.clone()).unwrap_or_default()
     }
 }
@@ -74,9 +45,9 @@ impl Losses {
 /// on it.
 pub(crate) fn losses() -> Option<Losses> {
     let mut events = LinkEvents::subscribe().ok()?;
-    let lost = Arc::new(Mutex::new(Lost::new()));
+    let lost = Arc::new(Mutex::new(LinkLosses::new()));
     let shared = lost.clone();
-    let watch = Watch::start(move |stop| {
+    let thread = Background::start(move |stop| {
         while !stop.load(Ordering::SeqCst) {
             // The socket overran: events before that are still true.
             let Ok(names) = events.losses(INTERVAL) else {
@@ -89,13 +60,13 @@ pub(crate) fn losses() -> Option<Losses> {
             }
         }
     });
-    Some(Losses { lost, watch })
+    Some(Losses { lost, thread })
 }
 
 /// Warns when the pause of kubelet begins to matter. Counts from `paused` (`CLOCK_BOOTTIME`, milliseconds); `deadline` in
 /// seconds.
-pub(crate) fn budget(log: WindowLog, paused: u64, deadline: u64) -> Watch {
-    Watch::start(move |stop| {
+pub(crate) fn budget(log: WindowLog, paused: u64, deadline: u64) -> Background {
+    Background::start(move |stop| {
         let mut warnings = warnings(deadline).into_iter().peekable();
         while !stop.load(Ordering::SeqCst) {
             let seconds = boottime().saturating_sub(paused) / 1000;
@@ -133,7 +104,7 @@ fn warnings(deadline: u64) -> Vec<(u64, Budget)> {
 
 #[cfg(test)]
 mod tests {
-    use crate::window::watch::*;
+    use crate::upgrade::phases::watch::*;
 
     #[test]
     fn a_warning_comes_before_each_limit_and_at_it() {

@@ -10,11 +10,16 @@ use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::{Handle, Signals as Arriving};
 
+use crate::model::problem::{Cause, CommandCause};
+use crate::model::{Problem, Severity};
+
+/// The object of an interruption.
+const OBJECT: &str = "signal";
 /// From the third signal on COMMAND gets SIGKILL.
 const KILL_FROM: usize = 3;
 
 #[derive(Debug, Default)]
-struct Seen {
+struct SignalState {
     count: AtomicUsize,
     /// How many of them were acknowledged.
     acknowledged: AtomicUsize,
@@ -27,14 +32,14 @@ struct Seen {
 /// SIGINT and SIGTERM interrupt the current phase and are passed on to COMMAND. A lost terminal (SIGHUP) changes nothing.
 #[derive(Debug)]
 pub(crate) struct Signals {
-    seen: Arc<Seen>,
+    seen: Arc<SignalState>,
     handle: Handle,
 }
 
 impl Signals {
     pub(crate) fn catch() -> io::Result<Self> {
         let mut arriving = Arriving::new([SIGINT, SIGTERM, SIGHUP])?;
-        let (seen, handle) = (Arc::new(Seen::default()), arriving.handle());
+        let (seen, handle) = (Arc::new(SignalState::default()), arriving.handle());
         let noted = seen.clone();
         thread::Builder::new().spawn(move || {
             for number in arriving.forever().filter(|number| *number != SIGHUP) {
@@ -49,11 +54,23 @@ impl Signals {
         self.seen.count.load(Ordering::SeqCst) > self.seen.acknowledged.load(Ordering::SeqCst)
     }
 
-    /// The interruption has had its effect: what follows is not interrupted by it.
-    pub(crate) fn acknowledge(&self) {
+    /// Stops a window that has not changed anything.
+    pub(crate) fn stop_if_interrupted(&self, cause: CommandCause) -> Result<(), Problem> {
+        if self.interrupted() {
+            return Err(cause.error(OBJECT));
+        }
+        Ok(())
+    }
+
+    /// The interruption of the current phase, if there was one: an interruption ends one phase, and the next ones run.
+    pub(crate) fn acknowledge(&self, cause: impl Into<Cause>) -> Option<Problem> {
+        if !self.interrupted() {
+            return None;
+        }
         self.seen
             .acknowledged
             .store(self.seen.count.load(Ordering::SeqCst), Ordering::SeqCst);
+        Some(Problem::new(Severity::Error, OBJECT, cause))
     }
 
     /// Passes signals on to this process group from here on; `None`: to no process.
@@ -78,7 +95,7 @@ impl Drop for Signals {
     }
 }
 
-impl Seen {
+impl SignalState {
     fn arrived(&self, number: i32) {
         self.last.store(number, Ordering::SeqCst);
         let count = self.count.fetch_add(1, Ordering::SeqCst) + 1;

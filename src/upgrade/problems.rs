@@ -1,8 +1,8 @@
-//! The errors of a window, by their effect on its result.
+//! The problems of a window, by their effect on its exit code.
 
 use crate::model::{Exit, Problem};
 
-/// The object of a problem.
+/// What a problem of a window is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Area {
     /// What the check found and --force accepted.
@@ -18,20 +18,20 @@ pub(crate) enum Area {
 
 /// Every problem of a window, in the order in which they were found.
 #[derive(Debug, Default)]
-pub(crate) struct Findings(Vec<(Area, Problem)>);
+pub(crate) struct WindowProblems(Vec<(Area, Problem)>);
 
-impl Findings {
+impl WindowProblems {
     pub(crate) fn add(&mut self, area: Area, problems: impl IntoIterator<Item = Problem>) {
         self.0
             .extend(problems.into_iter().map(|problem| (area, problem)));
     }
 
-    /// Removes the findings that another observation of the pods' network reports again if they still exist.
+    /// Removes the problems that another observation of the pods' network reports again if they still exist.
     pub(crate) fn forget_network(&mut self) {
         self.0.retain(|(area, _)| *area != Area::Network);
     }
 
-    /// What one area has.
+    /// Those of one area.
     pub(crate) fn of(&self, area: Area) -> impl Iterator<Item = &Problem> {
         let own = self.0.iter().filter(move |(one, _)| *one == area);
         own.map(|(_, problem)| problem)

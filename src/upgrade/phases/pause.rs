@@ -1,0 +1,83 @@
+//! The pause of kubelet: with kubelet at work COMMAND would cost pods.
+
+use std::time::Duration;
+
+use crate::kubelet::{deadline, pause, unit};
+use crate::model::Problem;
+use crate::model::problem::KubeletCause;
+use crate::model::window::PhaseName;
+use crate::refusal::Refusal;
+use crate::systemd::Bus;
+use crate::upgrade::ledger::Ledger;
+use crate::upgrade::phases::watch;
+use crate::upgrade::problems::Area;
+use crate::upgrade::request::UpgradeRequest;
+use crate::window::background::Background;
+use crate::window::event::Event;
+use crate::window::session::WindowSession;
+
+/// Pauses the unit, if there is one.
+pub(crate) fn run(
+    ledger: &mut Ledger,
+    bus: Option<&Bus>,
+    request: &UpgradeRequest<'_>,
+) -> Result<(), Refusal> {
+    let session = &mut ledger.session;
+    if is_still_paused(session, bus, request.deadline)? {
+        return Ok(());
+    }
+    // An interrupted netfix may have died while it stopped or started its unit.
+    let (unit, note) = unit::find_for_upgrade(bus, request.pause, Some(session.window()))?;
+    ledger.problems.add(Area::Preflight, note);
+    if let (Some(bus), Some(unit)) = (bus, unit) {
+        pause::pause(session, bus, &unit, request.deadline)?;
+    } else {
+        session.log(&Event::NothingToPause);
+        session.save()?;
+    }
+    Ok(())
+}
+
+/// Whether the unit is paused since an interrupted window; arms a deadline of this process then. What the killed process
+/// requested from systemd may happen only now.
+fn is_still_paused(
+    session: &mut WindowSession,
+    bus: Option<&Bus>,
+    deadline: Duration,
+) -> Result<bool, Problem> {
+    let window = session.window();
+    if !window.is_paused() || !unit::is_paused(window, bus)? {
+        return Ok(false);
+    }
+    session.begin(PhaseName::Pause, &Event::StillPaused);
+    let armed = match bus {
+        Some(bus) => deadline::rearm(session, bus, deadline),
+        None => Ok(()),
+    };
+    session.end(armed.is_ok());
+    armed?;
+    unit::is_paused(session.window(), bus)
+}
+
+/// Starts to warn when the pause begins to matter; `None` where nothing was paused.
+pub(crate) fn watch(session: &WindowSession) -> Option<Background> {
+    let window = session.window();
+    let pause = window.pause.as_ref()?;
+    let paused = window.started_boottime + pause.paused?;
+    let log = session.log_file().for_thread();
+    Some(watch::budget(log, paused, pause.deadline))
+}
+
+/// Verifies that nothing has started the unit; `cause` is what it means if something has.
+pub(crate) fn verify(
+    session: &WindowSession,
+    bus: Option<&Bus>,
+    cause: KubeletCause,
+) -> Result<(), Problem> {
+    let window = session.window();
+    if unit::is_paused(window, bus)? {
+        return Ok(());
+    }
+    let unit = window.pause.as_ref().map(|pause| pause.unit.as_str());
+    Err(cause.error(unit.unwrap_or_default()))
+}

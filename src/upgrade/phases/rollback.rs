@@ -1,0 +1,254 @@
+//! The rollback: brings the former driver back where COMMAND left the NIC or too many pods without network.
+
+use crate::gateways::Unanswered;
+use crate::model::problem::{Cause, GatewayCause, PlanCause, RestoreCause, RollbackCause};
+use crate::model::text::join;
+use crate::model::window::{Rollback, RollbackReason, Run, WindowPod};
+use crate::model::{IfName, Problem, State, Window};
+use crate::restore::Restored;
+use crate::upgrade::request::UpgradeRequest;
+
+/// In a window that netfix rolled back before it died.
+pub(crate) fn already_rolled_back() -> Problem {
+    RollbackCause::AlreadyRan.error("rollback")
+}
+
+/// A signal ended the wait for the NIC: that does not show that it stays away.
+pub(crate) fn not_run(request: &UpgradeRequest<'_>) -> Problem {
+    let command = request.rollback.map(|rollback| rollback.command);
+    RollbackCause::NotRun.warning(command.unwrap_or_default())
+}
+
+/// The network after COMMAND, as far as a rollback depends on it.
+#[derive(Debug, Default)]
+pub(crate) struct NetworkAfter {
+    /// NICs that a restore did not find.
+    missing: Vec<IfName>,
+    /// NICs without carrier, by their present name.
+    silent: Vec<IfName>,
+    /// What did not answer, and did before COMMAND or was not probed then.
+    pub unanswered: Vec<Unanswered>,
+}
+
+impl NetworkAfter {
+    /// As a restore left it, and not probed yet.
+    pub(crate) fn of(restored: &Restored) -> Self {
+        let mut after = Self::default();
+        for problem in restored.problems.iter().filter(|one| one.pod.is_none()) {
+            let Some(nic) = problem.object.link().cloned() else {
+                continue;
+            };
+            match &*problem.cause {
+                Cause::Plan(PlanCause::DeviceMissing { .. }) => after.missing.push(nic),
+                // The second attempt of a restore does not wait, so it only warns.
+                Cause::Restore(RestoreCause::NoCarrier) => after.silent.push(nic),
+                _ => {}
+            }
+        }
+        after
+    }
+}
+
+/// The rollback that is needed after a restore, at most one in a window, and why. What is unknown needs none.
+pub(crate) fn needed(
+    request: &UpgradeRequest<'_>,
+    window: &Window,
+    after: &NetworkAfter,
+) -> Option<(Rollback, Problem)> {
+    let rollback = request.rollback.filter(|_| window.rollback.is_none())?;
+    // Without --wait netfix does not wait for carrier.
+    let waited = !request.wait.is_zero();
+    let (reason, nics, lost) = reason(window, after, rollback.max_lost, waited)?;
+    let problem = {
+        let (nics, wait) = (join(&nics, ", "), request.wait);
+        let allowed = rollback.max_lost;
+        match reason {
+            RollbackReason::NicMissing => RollbackCause::NicMissing { wait }.error(nics),
+            RollbackReason::NoCarrier => RollbackCause::NoCarrier { wait }.error(nics),
+            RollbackReason::PodsLost => RollbackCause::PodsLost { lost, allowed }.error(""),
+        }
+    };
+    let argv = ["sh", "-c", rollback.command].map(str::to_owned);
+    let rollback = Rollback {
+        reason,
+        nics,
+        lost,
+        run: Run::new(&argv),
+    };
+    Some((rollback, problem))
+}
+
+/// Why a rollback is needed, the NICs that need it, and the number of pods that are lost.
+fn reason(
+    window: &Window,
+    after: &NetworkAfter,
+    max_lost: usize,
+    waited: bool,
+) -> Option<(RollbackReason, Vec<IfName>, usize)> {
+    let is_lost = |pod: &&WindowPod| is_lost(pod, &after.unanswered);
+    let lost = window.pods.iter().filter(is_lost).count();
+    let silent = after.silent.iter().filter(|_| waited);
+    let silent: Vec<IfName> = silent.filter_map(|nic| had_carrier(window, nic)).collect();
+    match (after.missing.is_empty(), silent.is_empty()) {
+        (false, _) => Some((RollbackReason::NicMissing, after.missing.clone(), lost)),
+        (true, false) => Some((RollbackReason::NoCarrier, silent, lost)),
+        (true, true) if lost > max_lost => Some((RollbackReason::PodsLost, Vec::new(), lost)),
+        (true, true) => None,
+    }
+}
+
+/// The former name of a NIC, unless it had no carrier before the window either.
+fn had_carrier(window: &Window, now: &IfName) -> Option<IfName> {
+    let mut nics = window.nics.iter().flatten();
+    let known = nics.find(|nic| nic.after.as_ref().is_some_and(|nic| nic.name == *now));
+    match known.and_then(|nic| nic.before.as_ref()) {
+        Some(before) => before.carrier.then(|| before.name.clone()),
+        None => Some(now.clone()),
+    }
+}
+
+/// Whether a pod is not restored, or reaches none of its gateways and did before. A restore that could not begin leaves only the
+/// gateways to judge by.
+fn is_lost(pod: &WindowPod, unanswered: &[Unanswered]) -> bool {
+    let is_silent = |one: &Unanswered| {
+        one.pod.as_ref() == Some(&pod.info.id)
+            && matches!(
+                one.cause,
+                GatewayCause::NoAnswer { .. } | GatewayCause::InterfaceMissing
+            )
+    };
+    let mut gateways = pod.gateways.iter();
+    pod.state.is_some_and(|state: State| !state.is_good())
+        || unanswered.iter().any(is_silent)
+            && !gateways.any(|gateway| gateway.reachable == Some(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::model::{GatewayAnswer, PodId};
+    use crate::upgrade::phases::rollback::*;
+
+    /// A record of three pods that are all back, with two NICs.
+    fn window() -> Window {
+        let text = include_str!("../../../testdata/windows/well.json");
+        serde_json::from_str(text).unwrap()
+    }
+
+    /// After a restore with these problems.
+    fn restored(problems: Vec<Problem>) -> NetworkAfter {
+        NetworkAfter::of(&Restored {
+            problems,
+            ..Restored::default()
+        })
+    }
+
+    fn unanswered(pod: &PodId, cause: GatewayCause) -> NetworkAfter {
+        NetworkAfter {
+            unanswered: vec![Unanswered {
+                pod: Some(pod.clone()),
+                object: "10.3.0.1".to_owned(),
+                cause,
+            }],
+            ..NetworkAfter::default()
+        }
+    }
+
+    fn reason_for(
+        window: &Window,
+        after: &NetworkAfter,
+        max_lost: usize,
+    ) -> Option<RollbackReason> {
+        reason(window, after, max_lost, true).map(|(reason, ..)| reason)
+    }
+
+    fn no_answer(pod: &PodId) -> NetworkAfter {
+        let timeout = Duration::from_secs(5);
+        unanswered(pod, GatewayCause::NoAnswer { timeout })
+    }
+
+    fn silence(pod: &mut WindowPod, silent: &[usize]) {
+        let gateways = pod.gateways.iter_mut().enumerate();
+        for (_, gateway) in gateways.filter(|(at, _)| silent.contains(at)) {
+            gateway.reachable = Some(false);
+        }
+    }
+
+    #[test]
+    fn nothing_asks_for_a_rollback_when_all_is_back() {
+        assert_eq!(reason_for(&window(), &NetworkAfter::default(), 0), None);
+    }
+
+    fn nic() -> IfName {
+        "eth0".parse().unwrap()
+    }
+
+    #[test]
+    fn a_missing_nic_asks_for_one_and_a_pods_own_missing_parent_does_not() {
+        let missing = || PlanCause::DeviceMissing { hardware: None }.error(nic());
+        let reason = reason_for(&window(), &restored(vec![missing()]), 99);
+        assert_eq!(reason, Some(RollbackReason::NicMissing));
+        let id = window().pods[0].info.id.clone();
+        assert_eq!(
+            reason_for(&window(), &restored(vec![missing().of(&id)]), 99),
+            None
+        );
+    }
+
+    #[test]
+    fn a_nic_without_carrier_asks_for_one_if_it_had_carrier_before() {
+        let mut window = window();
+        let silent = restored(vec![RestoreCause::NoCarrier.warning(nic())]);
+        let reason = reason_for(&window, &silent, 0);
+        assert_eq!(reason, Some(RollbackReason::NoCarrier));
+        assert!(super::reason(&window, &silent, 0, false).is_none());
+        for nic in window.nics.iter_mut().flatten() {
+            nic.before.as_mut().unwrap().carrier = false;
+        }
+        assert_eq!(reason_for(&window, &silent, 0), None);
+        window.nics = None;
+        let reason = reason_for(&window, &silent, 0);
+        assert_eq!(reason, Some(RollbackReason::NoCarrier));
+    }
+
+    #[test]
+    fn lost_pods_ask_for_one_above_the_number_that_is_accepted() {
+        let mut window = window();
+        window.pods[0].state = Some(State::Failed);
+        window.pods[1].state = Some(State::Partial);
+        let reason = Some(RollbackReason::PodsLost);
+        assert_eq!(reason_for(&window, &NetworkAfter::default(), 0), reason);
+        assert_eq!(reason_for(&window, &NetworkAfter::default(), 1), reason);
+        assert_eq!(reason_for(&window, &NetworkAfter::default(), 2), None);
+        // A pod whose state is not known is not known to be lost.
+        for pod in &mut window.pods {
+            pod.state = None;
+        }
+        assert_eq!(reason_for(&window, &NetworkAfter::default(), 0), None);
+    }
+
+    #[test]
+    fn a_pod_is_lost_when_no_gateway_answers_that_answered_before() {
+        let mut window = window();
+        let pod = &mut window.pods[0];
+        let id = pod.info.id.clone();
+        let network = no_answer(&id);
+        silence(pod, &[0]);
+        assert!(
+            pod.gateways
+                .iter()
+                .any(|one: &GatewayAnswer| one.reachable == Some(true))
+        );
+        assert_eq!(reason_for(&window, &network, 0), None);
+        silence(&mut window.pods[0], &[0, 1]);
+        let reason = reason_for(&window, &network, 0);
+        assert_eq!(reason, Some(RollbackReason::PodsLost));
+        // Nor has it one without an interface, where a restore could not begin.
+        window.pods[0].state = None;
+        let missing = unanswered(&id, GatewayCause::InterfaceMissing);
+        assert_eq!(reason_for(&window, &missing, 0), reason);
+        // What was silent before the window is excused.
+        assert_eq!(reason_for(&window, &NetworkAfter::default(), 0), None);
+    }
+}

@@ -1,0 +1,103 @@
+//! The snapshot: everything that a restore of this window needs, on disk and in memory.
+
+use crate::context::Context;
+use crate::inventory::{Inventory, nics};
+use crate::model::window::WindowPod;
+use crate::model::{Problem, WindowNic};
+use crate::progress::Listener;
+use crate::refusal::Refusal;
+use crate::restore::Restored;
+use crate::runtime::Sandbox;
+use crate::snapshot::{Captured, PodSnapshot, SnapshotState};
+use crate::store::Guard;
+use crate::upgrade::baseline::{Baseline, read_back};
+use crate::upgrade::left_out::LeftOut;
+use crate::upgrade::phases::verify;
+use crate::upgrade::request::UpgradeRequest;
+use crate::window::facts::Silence;
+use crate::window::rebuild_check::query;
+
+/// The snapshot as it was written.
+pub(crate) struct WrittenSnapshot {
+    /// What a restore starts from.
+    pub restored: Restored,
+    /// The pods of the window.
+    pub pods: Vec<WindowPod>,
+    /// The problems of pods that are not left out.
+    pub problems: Vec<Problem>,
+}
+
+/// Writes the snapshot under the window's lock, or without a lock nothing.
+pub(crate) fn write(
+    captured: Captured,
+    guard: Option<&Guard>,
+    request: &UpgradeRequest<'_>,
+    left_out: &LeftOut,
+    progress: &mut dyn Listener,
+) -> WrittenSnapshot {
+    let taken = match guard {
+        Some(guard) => captured.write(guard, request.keep, progress),
+        None => captured.unwritten(),
+    };
+    let mut problems = taken.problems;
+    problems.retain(|problem| !left_out.is_about(problem));
+    let recorded =
+        |one: &PodSnapshot| one.state != SnapshotState::Empty && !left_out.has(&one.pod.info.id);
+    WrittenSnapshot {
+        restored: Restored {
+            node: taken.node,
+            recorded: taken.recorded,
+            ..Restored::default()
+        },
+        pods: taken.pods.into_iter().filter(recorded).map(pod).collect(),
+        problems,
+    }
+}
+
+fn pod(PodSnapshot { pod, .. }: PodSnapshot) -> WindowPod {
+    WindowPod {
+        info: pod.info,
+        before: pod.interfaces,
+        after: None,
+        state: None,
+        steps: 0,
+        lost: None,
+        answered: None,
+        gateways: Vec::new(),
+        targets: Vec::new(),
+        fingerprint_before: None,
+        fingerprint_after: None,
+        rebuilt: None,
+    }
+}
+
+/// The machine before COMMAND.
+pub(crate) struct Before {
+    pub baseline: Baseline,
+    pub sandboxes: Vec<Sandbox>,
+    /// The host's NICs; `None` where they cannot be read: nothing else depends on that.
+    pub nics: Option<Vec<WindowNic>>,
+}
+
+/// Reads the snapshot back, and observes what it does not have; `pods` are those of the window.
+pub(crate) fn observe(
+    inventory: Inventory,
+    pods: &[WindowPod],
+    request: &UpgradeRequest<'_>,
+    context: &mut Context,
+) -> Result<Before, Refusal> {
+    let mut baseline = read_back(&request.selection, &context.store)?;
+    let answer = query::before(&request.runtimes)?;
+    baseline.runtimes = query::answered(&answer).cloned().collect();
+    let nics = nics::read(&baseline.devices()).ok();
+    // Without an answer every silent gateway counts against the window.
+    if let Ok(mut verified) = verify::run(inventory, &baseline, request, context) {
+        verify::retain(&mut verified, pods);
+        baseline.silent = verified.unanswered.iter().map(Silence::of).collect();
+    }
+    Ok(Before {
+        baseline,
+        sandboxes: answer.sandboxes,
+        nics: nics.map(|nics| nics.into_iter().map(WindowNic::new).collect()),
+    })
+}

@@ -1,0 +1,76 @@
+//! The probe of every gateway and target.
+
+use crate::context::Context;
+use crate::gateways::{self, Verified};
+use crate::inventory::{Inventory, nics};
+use crate::model::window::WindowPod;
+use crate::model::{Nic, PodId, Problem};
+use crate::refusal::Refusal;
+use crate::upgrade::baseline::Baseline;
+use crate::upgrade::request::UpgradeRequest;
+use crate::window::facts::excuse;
+
+/// Probes the gateways of every pod and of the host, and the targets, from memory: the disk is not needed.
+pub(crate) fn run(
+    inventory: Inventory,
+    baseline: &Baseline,
+    request: &UpgradeRequest<'_>,
+    context: &mut Context,
+) -> Result<Verified, Refusal> {
+    gateways::verify(
+        inventory,
+        baseline.stored.clone(),
+        baseline.node.as_ref(),
+        &request.selection,
+        &request.targets,
+        request.timeout,
+        context.progress.as_mut(),
+    )
+}
+
+/// What a probe after COMMAND found.
+pub(crate) struct Probe {
+    /// What answered; `None` where nothing could be probed.
+    pub verified: Option<Verified>,
+    pub problems: Vec<Problem>,
+    /// The host's NICs; `None` where they could not be read.
+    pub nics: Option<Vec<Nic>>,
+}
+
+/// Probes after COMMAND: the window is not to blame for what was silent before it.
+pub(crate) fn after(
+    window: &[WindowPod],
+    baseline: &Baseline,
+    request: &UpgradeRequest<'_>,
+    context: &mut Context,
+) -> Probe {
+    let verified = Inventory::open(&request.selection)
+        .and_then(|inventory| run(inventory, baseline, request, context));
+    let (verified, problems) = match verified {
+        Ok(mut verified) => {
+            retain(&mut verified, window);
+            let problems = excuse(&mut verified, &baseline.silent);
+            (Some(verified), problems)
+        }
+        Err(refusal) => (None, refusal.problems),
+    };
+    Probe {
+        verified,
+        problems,
+        nics: nics::read(&baseline.devices()).ok(),
+    }
+}
+
+/// Leaves out the pods that are not of the window.
+pub(crate) fn retain(verified: &mut Verified, window: &[WindowPod]) {
+    let is_of_window = |id: &PodId| window.iter().any(|pod| pod.info.id == *id);
+    let Verified {
+        pods,
+        problems,
+        unanswered,
+        ..
+    } = verified;
+    pods.retain(|one| is_of_window(&one.pod.info.id));
+    problems.retain(|problem| problem.pod.as_ref().is_none_or(is_of_window));
+    unanswered.retain(|one| one.pod.as_ref().is_none_or(is_of_window));
+}
