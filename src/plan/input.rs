@@ -44,30 +44,36 @@ pub struct HostDevice {
 
 impl HostDevice {
     /// The devices of the host that can be recognised.
-    pub(super) fn all(host: &NetState) -> Vec<Self> {
-        let index = Indexed::new(host);
-        let devices = host.links.iter().filter_map(|link| {
-            let hardware = link.hardware.clone()?;
-            let mut addresses = index.addresses_of(&link.name).iter();
-            let address = addresses.find(|address| !address.comes_by_itself());
-            let master = link.master.as_ref();
-            let is_above =
-                |upper: &&Link| upper.parent.as_ref() == Some(&Parent::Own(link.name.clone()));
-            let upper = || host.links.iter().find(is_above);
-            let in_use = master
-                .map(|master| format!("a port of {master}"))
-                .or_else(|| Some(format!("the parent of {}", upper()?.name)))
-                .or_else(|| Some(format!("a link with the address {}", address?.local)));
-            Some(Self {
-                name: link.name.clone(),
-                hardware,
-                in_use,
+    pub(super) fn all(state: &NetState) -> Vec<Self> {
+        let index = Indexed::new(state);
+        state
+            .links
+            .iter()
+            .filter_map(|link| {
+                let hardware = link.hardware.clone()?;
+                hardware.is_known().then(|| Self {
+                    name: link.name.clone(),
+                    hardware,
+                    in_use: role(link, &index),
+                })
             })
-        });
-        devices
-            .filter(|device| device.hardware.is_known())
             .collect()
     }
+}
+
+/// What a device is to the host, if anything.
+fn role(device: &Link, state: &Indexed<'_>) -> Option<String> {
+    if let Some(master) = &device.master {
+        return Some(format!("a port of {master}"));
+    }
+    let as_parent = Parent::Own(device.name.clone());
+    let mut links = state.state.links.iter();
+    if let Some(upper) = links.find(|upper| upper.parent.as_ref() == Some(&as_parent)) {
+        return Some(format!("the parent of {}", upper.name));
+    }
+    let mut addresses = state.addresses_of(&device.name).iter();
+    let address = addresses.find(|address| !address.comes_by_itself())?;
+    Some(format!("a link with the address {}", address.local))
 }
 
 impl HostLinks {

@@ -5,13 +5,10 @@
 //! plan, after a new observation, does the rest.
 
 pub(crate) mod addresses;
-mod bond;
 mod cni;
 mod host;
 mod input;
-mod link;
-pub(crate) mod link_diff;
-pub(crate) mod link_ipv6;
+pub(crate) mod link;
 mod order;
 mod output;
 mod pod;

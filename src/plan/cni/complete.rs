@@ -9,8 +9,8 @@ use crate::model::pod::partial::{Attachment, Made, Partial, Tuning};
 use crate::model::problem::PartialCause;
 use crate::model::{Address, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
 use crate::plan::cni::routes;
-use crate::plan::link_diff;
-use crate::plan::link_ipv6::{ADDR_GEN_MODE, DISABLE_IPV6};
+use crate::plan::link::diff;
+use crate::plan::link::ipv6::{ADDR_GEN_MODE, DISABLE_IPV6};
 use crate::plan::{HostLinks, Plan};
 
 /// The state that such a source describes, and the problems with it.
@@ -169,8 +169,8 @@ impl Completion<'_> {
         configured.mac = now.mac;
         let mut differing = Plan::default();
         let state = Indexed::new(self.now);
-        link_diff::attributes(&configured, now, &state, &state, &mut differing);
-        link_diff::sysctls(&configured, now, &state, &mut differing);
+        diff::attributes(&configured, now, &state, &state, &mut differing);
+        diff::sysctls(&configured, now, &state, &mut differing);
         for line in differing.lines() {
             self.problems
                 .push(PartialCause::ConfiguredOtherwise.warning(line));
