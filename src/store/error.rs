@@ -10,10 +10,10 @@ use crate::model::problem::{StoreCause, StoreEffect};
 #[derive(Debug, thiserror::Error)]
 #[error("{cause}")]
 pub struct StoreError {
-    cause: StoreCause,
+    pub(super) cause: StoreCause,
     /// The file's name, or the option that requested it.
     object: String,
-    source: Option<io::Error>,
+    pub(super) source: Option<io::Error>,
 }
 
 impl StoreError {

@@ -90,7 +90,7 @@ fn every_link_of_the_documents_leads_to_a_file_and_a_heading() {
 /// The words of a document that end in `.rs`, as they are written.
 fn source_files(text: &str) -> BTreeSet<&str> {
     text.split(|c: char| c.is_whitespace() || "`(),;:|*".contains(c))
-        .filter(|word| word.ends_with(".rs"))
+        .filter(|word| Path::new(word).extension().is_some_and(|end| end == "rs"))
         .collect()
 }
 
