@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::probe::{Prober, Question};
 use crate::model::{IfName, Link, LinkKind, NetState, Route};
-use crate::plan::link_diff::closure;
+use crate::plan::link::diff::closure;
 
 /// Kinds of link with a MAC whose neighbours a program or a controller sets: they do not answer ARP.
 const TUNNELS: [&str; 7] = [

@@ -122,7 +122,7 @@ pub(crate) fn verify(
     inventory.pods = private::split(all, &inventory.host, None, |pod| recorded.has(pod)).0;
     let mut problems = std::mem::take(&mut stored.problems);
     problems.append(&mut inventory.problems);
-    let known_empty = node.map(|node| node.empty.as_slice()).unwrap_or_default();
+    let known_empty = node.map_or(&[][..], |node| &node.empty);
     let ProbePlan {
         mut pods,
         mut questions,
@@ -141,17 +141,13 @@ pub(crate) fn verify(
         .filter(|at| !without_network.contains(at))
         .collect();
     let mut parts = targets::parts(&asking, targets);
-    let mut start = |pods: &mut [Pod]| {
-        let part = parts.next()?;
-        Some(Queries::start(pods, part, targets, timeout))
-    };
+    let mut start = |pods: &mut [Pod]| Some(Queries::start(pods, parts.next()?, targets, timeout));
     let mut queries = start(&mut inventory.pods);
     let answers = probe::probe(&mut inventory, &questions, timeout).map_err(|error| {
         let error = error.to_string();
         Refusal::failed(GatewayCause::ProbeFailed { error }.error("probe"))
     })?;
-    let mut host = Answers::none(Reachability::NoGateway);
-    let mut unanswered = Vec::new();
+    let (mut host, mut unanswered) = (Answers::none(Reachability::NoGateway), Vec::new());
     for (question, answer) in questions.iter().zip(answers) {
         unanswered.extend(take(question, answer, &mut host, &mut pods, timeout));
     }

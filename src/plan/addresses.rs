@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
-use super::link_ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6, NO_ADDRESS};
+use super::link::ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6, NO_ADDRESS};
 use super::order::{self, Rewritten};
 use crate::model::net::address::{DADFAILED, Maker, in_adding_order};
 use crate::model::net::route::Position;
@@ -149,7 +149,7 @@ fn link_local(devs: &[IfName], now: &NetState, plan: &mut Plan) {
         let Some(mode) = mode.filter(|mode| is_ready && *mode != NO_ADDRESS) else {
             continue;
         };
-        let set = |value, now| link_ipv6::write(link, ADDR_GEN_MODE, value, now);
+        let set = |value, now| ipv6::write(link, ADDR_GEN_MODE, value, now);
         let steps = [set(NO_ADDRESS, mode), set(mode, NO_ADDRESS)];
         plan.extend(steps);
     }

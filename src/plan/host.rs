@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::link::LinkPlanner;
-use super::{addresses, link_diff, link_ipv6, routes};
+use super::link::{LinkPlanner, diff, ipv6};
+use super::{addresses, routes};
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{IfName, Link, LinkKind, NetState, Nexthop, Parent};
 use crate::plan::{Change, HostDevice, HostLinks, NetlinkStep, Observed, Plan, Step};
@@ -43,7 +43,7 @@ impl<'a> HostPlanner<'a> {
     /// The links in scope, each after its parent or ports.
     fn in_scope(&self, devices: BTreeSet<IfName>) -> Vec<&'a Link> {
         let wanted = &self.links.wanted.state.links;
-        let names = link_diff::closure(devices, wanted);
+        let names = diff::closure(devices, wanted);
         let mut links: Vec<_> = wanted
             .iter()
             .filter(|link| names.contains(&link.name))
@@ -135,7 +135,7 @@ impl<'a> HostPlanner<'a> {
             _ => None,
         };
         let now = self.links.now.link(&wanted.name);
-        if let Some(problem) = now.and_then(|now| link_diff::conflict(wanted, now)) {
+        if let Some(problem) = now.and_then(|now| diff::conflict(wanted, now)) {
             self.links.report(problem);
             return;
         }
@@ -233,7 +233,7 @@ impl<'a> HostPlanner<'a> {
             plan,
         } = &mut self.links;
         let Observed { state, age, .. } = *observed;
-        let wanted = &*link_ipv6::addable(wanted.state, *observed, plan);
+        let wanted = &*ipv6::addable(wanted.state, *observed, plan);
         let in_scope: BTreeSet<&IfName> = in_scope.iter().map(|link| &link.name).collect();
         let name_now = |then: &IfName| {
             let name = self.parents.name_now(then);

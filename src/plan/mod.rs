@@ -5,14 +5,12 @@
 //! plan, after a new observation, does the rest.
 
 pub(crate) mod addresses;
-mod bond;
-mod cni_complete;
-mod cni_routes;
+mod cni;
 mod host;
-mod link;
-pub(crate) mod link_diff;
-pub(crate) mod link_ipv6;
+mod input;
+pub(crate) mod link;
 mod order;
+mod output;
 mod pod;
 mod routes;
 pub mod snapshot_quality;
@@ -20,145 +18,10 @@ mod step;
 mod traffic;
 mod verdict;
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use crate::model::net::link::sysctl::Sysctls;
-use crate::model::{Hardware, IfName, Indexed, Link, Mac, NetState, Parent, Problem};
-
-pub use crate::plan::cni_complete::complete;
+pub use crate::plan::cni::complete::complete;
 pub use host::host;
+pub use input::{HostDevice, HostLinks, Observed};
+pub use output::Plan;
 pub use pod::{missing_links, pod};
 pub use step::{Change, NetlinkStep, OrderedObject, Rewrite, Step};
 pub use verdict::PodVerdict;
-
-/// The observation of one namespace.
-#[derive(Debug, Clone, Copy)]
-pub struct Observed<'a> {
-    /// Its state.
-    pub state: &'a NetState,
-    /// The initial settings of a new link in this namespace, where they were read.
-    pub new_link: Option<&'a Sysctls>,
-    /// Seconds since the checkpoint was written, by which address lifetimes are shorter.
-    pub age: u32,
-}
-
-/// What to do in one namespace.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Plan {
-    /// The steps, in order.
-    pub steps: Vec<Step>,
-    /// Steps that must wait until their link is up and has carrier.
-    pub later: Vec<Step>,
-    /// Differences for which there is no step.
-    pub problems: Vec<Problem>,
-}
-
-impl Plan {
-    /// Adds a step.
-    fn push(&mut self, step: impl Into<Step>) {
-        self.steps.push(step.into());
-    }
-
-    /// Adds steps, in this order.
-    fn extend(&mut self, steps: impl IntoIterator<Item: Into<Step>>) {
-        self.steps.extend(steps.into_iter().map(Into::into));
-    }
-
-    /// All steps as text, including those that must wait.
-    #[must_use]
-    pub fn lines(&self) -> Vec<String> {
-        let later = self
-            .later
-            .iter()
-            .map(|step| format!("{step} (once it has carrier)"));
-        self.steps
-            .iter()
-            .map(ToString::to_string)
-            .chain(later)
-            .collect()
-    }
-}
-
-/// The host's links after its plan, as parents for the pods' links.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct HostLinks {
-    /// Links that exist, or will after the host's plan, by their name in the checkpoint.
-    pub present: BTreeSet<IfName>,
-    /// Devices that have another name now.
-    pub renamed: BTreeMap<IfName, IfName>,
-    /// The MTU that each link in `present` has, or will have, in bytes.
-    pub mtus: BTreeMap<IfName, u32>,
-    /// The MAC of each, which VLANs on it have unless they were given another.
-    pub macs: BTreeMap<IfName, Mac>,
-    /// The host's devices, among which those are that a driver gave back to it while they belonged to a pod.
-    pub devices: Vec<HostDevice>,
-}
-
-/// A device in the host's namespace.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostDevice {
-    /// Its name.
-    pub name: IfName,
-    /// Its identity.
-    pub hardware: Hardware,
-    /// What it is to the host: a port, the parent of a link, or a link with an address.
-    pub in_use: Option<String>,
-}
-
-impl HostDevice {
-    /// The devices of the host that can be recognised.
-    fn all(host: &NetState) -> Vec<Self> {
-        let index = Indexed::new(host);
-        let devices = host.links.iter().filter_map(|link| {
-            let hardware = link.hardware.clone()?;
-            let mut addresses = index.addresses_of(&link.name).iter();
-            let address = addresses.find(|address| !address.comes_by_itself());
-            let master = link.master.as_ref();
-            let is_above =
-                |upper: &&Link| upper.parent.as_ref() == Some(&Parent::Own(link.name.clone()));
-            let upper = || host.links.iter().find(is_above);
-            let in_use = master
-                .map(|master| format!("a port of {master}"))
-                .or_else(|| Some(format!("the parent of {}", upper()?.name)))
-                .or_else(|| Some(format!("a link with the address {}", address?.local)));
-            Some(Self {
-                name: link.name.clone(),
-                hardware,
-                in_use,
-            })
-        });
-        devices
-            .filter(|device| device.hardware.is_known())
-            .collect()
-    }
-}
-
-impl HostLinks {
-    /// Removes the links that `state`, a new observation of the host, lacks.
-    pub fn confirm(&mut self, state: &NetState) {
-        let Self {
-            present,
-            renamed,
-            mtus,
-            macs,
-            devices,
-        } = self;
-        let now = |then: &IfName| state.link(renamed.get(then).unwrap_or(then));
-        present.retain(|then| now(then).is_some());
-        *mtus = present
-            .iter()
-            .filter_map(|then| Some((then.clone(), now(then)?.mtu)))
-            .collect();
-        *macs = present
-            .iter()
-            .filter_map(|then| Some((then.clone(), now(then)?.mac?)))
-            .collect();
-        *devices = HostDevice::all(state);
-    }
-
-    /// The present name of a link of the checkpoint.
-    #[must_use]
-    pub fn name_now(&self, then: &IfName) -> IfName {
-        self.renamed.get(then).unwrap_or(then).clone()
-    }
-}

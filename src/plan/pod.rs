@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Display;
 use std::hash::Hash;
 
-use super::link::LinkPlanner;
-use super::{addresses, link_diff, link_ipv6, routes, traffic};
+use super::link::{LinkPlanner, diff, ipv6};
+use super::{addresses, routes, traffic};
 use crate::model::net::address::Maker;
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{Address, Claim, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
@@ -107,7 +107,7 @@ impl<'a> PodPlanner<'a> {
     }
 
     fn existing(&mut self, wanted: &Link, now: &Link) {
-        if let Some(problem) = link_diff::conflict(wanted, now) {
+        if let Some(problem) = diff::conflict(wanted, now) {
             return self.links.report(problem);
         }
         if let Some(cause) = self.other_parent(wanted, now) {
@@ -233,7 +233,7 @@ impl<'a> PodPlanner<'a> {
         let Observed {
             state: now, age, ..
         } = *observed;
-        let wanted = &*link_ipv6::addable(wanted.state, *observed, plan);
+        let wanted = &*ipv6::addable(wanted.state, *observed, plan);
         let is_settled = |dev: &IfName| self.settled.contains(dev);
         let superfluous = addresses::steps(
             wanted,
@@ -345,8 +345,8 @@ fn other_addresses<'a>(
 /// Whether a link had no address from the kernel, because it was removed or is not to be made.
 fn lacked_link_local(dev: &IfName, recorded: &Indexed<'_>) -> bool {
     recorded.link(dev).is_some_and(|link| {
-        link.sysctls.ipv6.contains_key(&link_ipv6::ADDR_GEN_MODE)
-            && link_ipv6::lacks_link_local(link, recorded)
+        link.sysctls.ipv6.contains_key(&ipv6::ADDR_GEN_MODE)
+            && ipv6::lacks_link_local(link, recorded)
     })
 }
 

@@ -5,7 +5,7 @@ use crate::model::net::address::MCAUTOJOIN;
 use crate::model::problem::SnapshotCause;
 use crate::model::text::escape;
 use crate::model::{Hardware, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
-use crate::plan::link_diff;
+use crate::plan::link::diff;
 
 /// What a pod has lost since its good checkpoint: a whole link, its being up, or all its addresses.
 #[must_use]
@@ -135,8 +135,8 @@ fn ports(
     let links = state.links.iter().filter(move |link| can_be_port(link));
     links.filter_map(move |link| {
         let master = link.master.clone()?;
-        let can_be_added = index.link(&master).is_some_and(Link::takes_ports)
-            || link_diff::is_bond_port(link, &index);
+        let can_be_added =
+            index.link(&master).is_some_and(Link::takes_ports) || diff::is_bond_port(link, &index);
         (!can_be_added).then_some((&link.name, SnapshotCause::PortCannotBeRestored { master }))
     })
 }

@@ -7,7 +7,8 @@ use crate::kernel::state;
 use crate::matching::at_risk::PodDrivers;
 use crate::model::net::link::sysctl::Sysctls;
 use crate::model::{NetState, Problem};
-use crate::plan::{self, HostLinks, Plan, PodVerdict, link_ipv6, snapshot_quality};
+use crate::plan::link::ipv6;
+use crate::plan::{self, HostLinks, Plan, PodVerdict, snapshot_quality};
 use crate::records::matched::Matched;
 use crate::records::survey::Surveyed;
 use crate::refusal::Refusal;
@@ -133,7 +134,7 @@ impl Matched {
         new_link: Option<&Sysctls>,
     ) -> (Compared, bool) {
         let plan = self.plan(state, new_link, links, &[]);
-        let begins_anew = plan.steps.iter().any(link_ipv6::begins_anew);
+        let begins_anew = plan.steps.iter().any(ipv6::begins_anew);
         let (wanted, _) = self.wanted(state, links, &[]);
         let compared = Compared {
             verdict: PodVerdict::new(&wanted, state, &plan),

@@ -6,7 +6,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::answer::Sandbox;
 use super::call::{AT_ONCE, Listing, Patience, RuntimeFailure, before, cause};
-use super::docker_api::{self as api, InspectedContainer, ListedContainer};
+use super::docker_api::{self as api, InspectedContainer, Labels, ListedContainer};
 use super::names::{KubeName, non_empty, plain};
 use crate::model::window::Container;
 
@@ -189,20 +189,37 @@ pub(super) fn described(
         let (name, id) = (sandbox.name.clone().unwrap_or_default(), sandbox.id.clone());
         sandbox.containers.push(Container { name, id, restarts });
     }
-    if let Some(kube) = kube {
-        sandbox.attempt = Some(kube.attempt);
-        sandbox.namespace = non_empty(&kube.namespace);
-        sandbox.name = non_empty(&kube.name);
-        sandbox.uid = non_empty(&kube.uid);
+    let named = match kube {
+        Some(kube) => of_kubernetes(sandbox, &kube),
+        None => sandbox,
+    };
+    Some(labelled(named, &labels))
+}
+
+/// The sandbox with what dockershim put into its name.
+fn of_kubernetes(sandbox: Sandbox, kube: &KubeName) -> Sandbox {
+    Sandbox {
+        attempt: Some(kube.attempt),
+        namespace: non_empty(&kube.namespace),
+        name: non_empty(&kube.name),
+        uid: non_empty(&kube.uid),
+        ..sandbox
     }
-    if labels.get(TYPE).is_some_and(|r#type| r#type == SANDBOX) {
-        let label = |key: &str| labels.get(key).and_then(|label| non_empty(label));
-        sandbox.has_network = true;
-        sandbox.namespace = label(POD_NAMESPACE).or(sandbox.namespace);
-        sandbox.name = label(POD_NAME).or(sandbox.name);
-        sandbox.uid = label(POD_UID).or(sandbox.uid);
+}
+
+/// The sandbox with the names that its labels have, if they say that it is a pod's.
+fn labelled(sandbox: Sandbox, labels: &Labels) -> Sandbox {
+    if labels.get(TYPE).is_none_or(|r#type| r#type != SANDBOX) {
+        return sandbox;
     }
-    Some(sandbox)
+    let label = |key: &str| labels.get(key).and_then(|label| non_empty(label));
+    Sandbox {
+        has_network: true,
+        namespace: label(POD_NAMESPACE).or(sandbox.namespace),
+        name: label(POD_NAME).or(sandbox.name),
+        uid: label(POD_UID).or(sandbox.uid),
+        ..sandbox
+    }
 }
 
 #[cfg(test)]

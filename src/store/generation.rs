@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{Store, StoreError, file, load_checkpoint, lock};
-use crate::model::problem::StoreCause;
+use super::decode::load_checkpoint;
+use super::{Store, StoreError, file, lock};
 use crate::model::{NodeState, PodId};
 use crate::side_by_side;
 
@@ -61,11 +61,7 @@ impl Store {
             .map(|generation| generation.number)
             .collect();
         if !kept.contains(&number) {
-            return Err(StoreError {
-                cause: StoreCause::NoGeneration { kept },
-                object: format!("--generation {number}"),
-                source: None,
-            });
+            return Err(StoreError::no_generation(number, kept));
         }
         lock::check_folder(&self.folder)?;
         lock::check_folder(&self.generations_folder())?;

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Guard, StoreError, decode, file};
+use super::decode::decode;
+use super::{Guard, StoreError, file};
 use crate::model::text::escape;
 use crate::model::{Checkpoint, PodId};
 

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::{StoreError, file, load_checkpoint};
+use super::decode::load_checkpoint;
+use super::{StoreError, file};
 use crate::model::checkpoint::Large;
 use crate::model::pod::cni_result::CniResult;
 use crate::model::{Checkpoint, NetState, PodId, Problem};

@@ -3,8 +3,10 @@
 //! [`Store`] reads; [`Guard`], which holds the lock, writes.
 
 mod cni_cache;
+mod decode;
 mod disk;
 mod disk_space;
+mod error;
 mod file;
 mod generation;
 mod import;
@@ -15,17 +17,17 @@ mod schema;
 mod window;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::model::checkpoint::{Large, SCHEMA};
-use crate::model::problem::{StoreCause, StoreEffect};
-use crate::model::{Checkpoint, NodeState, PodId, Problem};
+use crate::model::{Checkpoint, NodeState, PodId};
 use crate::side_by_side;
+use crate::store::decode::{load, load_checkpoint};
 
 pub(crate) use crate::store::retention::{NewestGeneration, Prune};
 pub(crate) use cni_cache::cni_cache;
+pub use error::StoreError;
 #[cfg(feature = "fuzzing")]
 pub(crate) use file::with_checksum;
 pub(crate) use file::{publish, replace};
@@ -33,115 +35,6 @@ pub(crate) use generation::{Contents, Generation, GenerationReader};
 pub(crate) use import::{Content, Foreign, foreign};
 pub(crate) use light::{Light, Whole};
 pub use lock::Guard;
-use schema::{OfCheckpoint, Schema};
-
-/// Why something stored could not be read or written.
-#[derive(Debug, thiserror::Error)]
-#[error("{cause}")]
-pub struct StoreError {
-    cause: StoreCause,
-    /// The file's name, or the option that requested it.
-    object: String,
-    source: Option<io::Error>,
-}
-
-impl StoreError {
-    fn new(path: &Path, cause: StoreCause) -> Self {
-        let name = path.file_name().unwrap_or_default();
-        Self {
-            cause,
-            object: name.to_string_lossy().into_owned(),
-            source: None,
-        }
-    }
-
-    pub(crate) fn corrupt(file: &Path, reason: impl Into<String>) -> Self {
-        let (path, reason, effect) = (file.display().to_string(), reason.into(), None);
-        let cause = StoreCause::Corrupt {
-            path,
-            reason,
-            effect,
-        };
-        Self::new(file, cause)
-    }
-
-    fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
-        move |source| Self::failed(action, path, source, false)
-    }
-
-    fn write<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
-        move |source| Self::failed(action, path, source, true)
-    }
-
-    fn failed(action: &str, file: &Path, source: io::Error, writing: bool) -> Self {
-        use io::ErrorKind::{QuotaExceeded, StorageFull};
-        let (action, path) = (action.to_owned(), file.display().to_string());
-        let (error, effect) = (source.to_string(), None);
-        let cause = match source.kind() {
-            StorageFull | QuotaExceeded => StoreCause::NoSpace {
-                action,
-                path,
-                error,
-                effect,
-            },
-            _ if writing => StoreCause::CannotWrite {
-                action,
-                path,
-                error,
-                effect,
-            },
-            _ => StoreCause::CannotRead {
-                action,
-                path,
-                error,
-                effect,
-            },
-        };
-        Self {
-            source: Some(source),
-            ..Self::new(file, cause)
-        }
-    }
-
-    /// Whether the file or folder does not exist.
-    pub(crate) fn is_missing(&self) -> bool {
-        let kind = self.source.as_ref().map(io::Error::kind);
-        kind == Some(io::ErrorKind::NotFound)
-    }
-
-    /// Whether the file would be larger than netfix reads.
-    pub(crate) fn is_too_large(&self) -> bool {
-        let kind = self.source.as_ref().map(io::Error::kind);
-        kind == Some(io::ErrorKind::FileTooLarge)
-    }
-
-    fn is_of_no_generation(&self) -> bool {
-        matches!(self.cause, StoreCause::NoGeneration { .. })
-    }
-
-    /// The file's name, or the option that requested it.
-    pub(crate) fn object(&self) -> &str {
-        &self.object
-    }
-
-    /// The error as a problem.
-    pub(crate) fn problem(&self) -> Problem {
-        self.cause.clone().error(self.object.clone())
-    }
-
-    /// The error as a problem, with its effect on the command.
-    pub(crate) fn problem_with(&self, effect: StoreEffect) -> Problem {
-        let mut cause = self.cause.clone();
-        match &mut cause {
-            StoreCause::Corrupt { effect: place, .. }
-            | StoreCause::NoSpace { effect: place, .. }
-            | StoreCause::CannotWrite { effect: place, .. }
-            | StoreCause::CannotRead { effect: place, .. } => *place = Some(effect),
-            StoreCause::Locked { .. } | StoreCause::NoGeneration { .. } => {}
-        }
-        cause.error(self.object.clone())
-    }
-}
 
 /// The state directory, for reading: its present files, or one generation of them.
 #[derive(Debug, Clone)]
@@ -287,64 +180,4 @@ impl Store {
     pub fn lock(&self, command: &str) -> Result<Guard, StoreError> {
         Guard::take(self.clone(), command)
     }
-}
-
-/// The schema and the text of a file with schema and checksum at its top level; `None` when it does not exist.
-fn load(path: &Path, known: u32) -> Result<Option<(u32, String)>, StoreError> {
-    let Some(text) = file::read(path)? else {
-        return Ok(None);
-    };
-    let Schema { schema } = file::parse(path, &text)?;
-    schema::check(path, schema, known)?;
-    file::verify(path, &text)?;
-    Ok(Some((schema, text)))
-}
-
-fn load_checkpoint(path: &Path) -> Result<Checkpoint, StoreError> {
-    let Some(text) = file::read(path)? else {
-        return Err(StoreError::corrupt(
-            path,
-            "the file was removed while it was read",
-        ));
-    };
-    decode(path, &text)
-}
-
-/// Checks the schema and the checksum of a checkpoint.
-fn check(path: &Path, text: &str, schema: Option<u32>) -> Result<(), StoreError> {
-    match schema {
-        Some(schema) => {
-            schema::check(path, schema, SCHEMA)?;
-            file::verify(path, text)
-        }
-        // A netfix file with a damaged key must not pass for one of i40e_net_fix.
-        None if file::has_checksum(text) => {
-            Err(StoreError::corrupt(path, "a checksum, but no `netfix` key"))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Decodes the text of a checkpoint.
-fn decode(path: &Path, text: &str) -> Result<Checkpoint, StoreError> {
-    // A large one is parsed once, unless only its schema defines what a text is.
-    let parsed = (!schema::is_ambiguous(text))
-        .then(|| file::parse::<Checkpoint>(path, text).ok())
-        .flatten();
-    let schema = match &parsed {
-        Some(checkpoint) => checkpoint.netfix.as_ref().map(|own| own.schema),
-        None => file::parse::<OfCheckpoint>(path, text)?
-            .netfix
-            .map(|own| own.schema),
-    };
-    // A newer schema, or damage, is a better reason than what cannot be parsed.
-    check(path, text, schema)?;
-    let checkpoint = match parsed {
-        Some(checkpoint) => checkpoint,
-        None => schema::parse(path, text, schema.unwrap_or(1))?,
-    };
-    if checkpoint.result.interfaces.is_empty() {
-        return Err(StoreError::corrupt(path, "it has no interface"));
-    }
-    Ok(checkpoint)
 }

@@ -79,9 +79,7 @@ impl Driver<'_> {
             is_prepared = true;
             if !has_begun {
                 // Run --before, which may drain a load balancer.
-                hooks::before(self.request.before, &self.ledger)?;
-                self.ledger
-                    .stop_on_signal(CommandCause::InterruptedUnchanged)?;
+                self.before()?;
             }
             // Pause kubelet: with kubelet at work COMMAND would cost pods.
             self.pause()?;
@@ -89,12 +87,12 @@ impl Driver<'_> {
                 .stop_on_signal(CommandCause::InterruptedBefore)?;
             Ok(network)
         }));
-        let mut network = match prepared.unwrap_or_else(|_| Err(panicked().into())) {
-            Ok(network) => network,
-            Err(refusal) => {
-                self.refuse(refusal, was_paused, is_prepared);
-                return ending::refused(self.ledger, self.restored);
-            }
+        let prepared = prepared.unwrap_or_else(|_| Err(panicked().into()));
+        let Ok(mut network) = prepared.map_err(|refusal| {
+            // Start kubelet again, and run --after where --before may have run.
+            self.refuse(refusal, was_paused, is_prepared);
+        }) else {
+            return ending::refused(self.ledger, self.restored);
         };
         let worked = catch_unwind(AssertUnwindSafe(|| {
             // Run COMMAND, which reloads the driver.
@@ -163,6 +161,14 @@ impl Driver<'_> {
         self.ledger.end(accepted.is_ok());
         self.ledger.problems.add(Area::Preflight, accepted?);
         Ok(PodNetwork::new(before.baseline, left_out))
+    }
+
+    fn before(&mut self) -> Result<(), Refusal> {
+        hooks::before(self.request.before, &self.ledger)?;
+        let stopped = self
+            .ledger
+            .stop_on_signal(CommandCause::InterruptedUnchanged);
+        Ok(stopped?)
     }
 
     fn pause(&mut self) -> Result<(), Refusal> {

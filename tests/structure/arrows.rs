@@ -108,6 +108,8 @@ const PURE_FILES: &[&str] = &[
     "snapshot/facts.rs",
     "snapshot/host_state.rs",
 ];
+/// What a pure file has of these all the same. Equal settings share their memory, on which no result depends.
+const EXCEPTIONS: &[&str] = &["model/net/link/settings.rs: thread_local!"];
 const IMPURE: &[&str] = &[
     "std::fs",
     "std::process",
@@ -216,6 +218,7 @@ fn pure_parts_do_no_input_or_output() {
     let is_single = |source: &Source| PURE_FILES.contains(&&*source.name);
     let is_pure = |source: &Source| is_single(source) || PURE.contains(&&*source.part);
     let mut wrong = with_words(is_pure, IMPURE);
+    wrong.retain(|one| !EXCEPTIONS.contains(&&**one));
     let sources = sources();
     let single: Vec<_> = sources.iter().filter(|source| is_single(source)).collect();
     for source in &single {

@@ -48,16 +48,16 @@ pub(crate) fn parse(specs: &[u8]) -> Result<(Sysctls, Option<Ipv6Addr>), DecodeE
     Ok((sysctls, token))
 }
 
-type Part<'a> = NlaBuffer<&'a [u8]>;
+type AttributeBuffer<'a> = NlaBuffer<&'a [u8]>;
 
-fn decode4(part: &Part<'_>) -> Result<Settings, DecodeError> {
+fn decode4(part: &AttributeBuffer<'_>) -> Result<Settings, DecodeError> {
     Ok(match AfSpecInet::parse(part)? {
         AfSpecInet::DevConf(conf) => settings(Folder::Ipv4Conf, &ipv4(&conf)),
         _ => Settings::default(),
     })
 }
 
-fn decode6(part: &Part<'_>) -> Result<Settings, DecodeError> {
+fn decode6(part: &AttributeBuffer<'_>) -> Result<Settings, DecodeError> {
     Ok(match AfSpecInet6::parse(part)? {
         AfSpecInet6::DevConf(conf) => settings(Folder::Ipv6Conf, &ipv6(&conf)),
         _ => Settings::default(),
@@ -65,7 +65,7 @@ fn decode6(part: &Part<'_>) -> Result<Settings, DecodeError> {
 }
 
 /// An unset one is `::`.
-fn decode_token(part: &Part<'_>) -> Result<Option<Ipv6Addr>, DecodeError> {
+fn decode_token(part: &AttributeBuffer<'_>) -> Result<Option<Ipv6Addr>, DecodeError> {
     Ok(match AfSpecInet6::parse(part)? {
         AfSpecInet6::Token(token) => Some(token).filter(|token| !token.is_unspecified()),
         _ => None,
@@ -83,8 +83,8 @@ thread_local! {
 /// The settings in an attribute, decoded unless this thread has had the same bytes a moment ago.
 fn known(
     folder: Folder,
-    part: &Part<'_>,
-    decode: impl FnOnce(&Part<'_>) -> Result<Settings, DecodeError>,
+    part: &AttributeBuffer<'_>,
+    decode: impl FnOnce(&AttributeBuffer<'_>) -> Result<Settings, DecodeError>,
 ) -> Result<Settings, DecodeError> {
     RECENT.with_borrow_mut(|recent| {
         let is_it = |one: &Decoded| one.0 == folder && one.1 == part.value();

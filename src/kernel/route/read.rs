@@ -74,14 +74,7 @@ fn parse_family<A: Family>(
         tos: header.tos,
         ..RouteOf::bare(dst.ok_or_else(|| bad("prefix length"))?)
     };
-    let mut single = Hop {
-        gateway: None,
-        dev: None,
-        onlink: header.flags.contains(RouteFlags::Onlink),
-        weight: 0,
-        via: None,
-        extra: Vec::new(),
-    };
+    let mut single = Hop::bare(header.flags.contains(RouteFlags::Onlink));
     let address =
         |of: &RouteAddress| A::from_route(of).ok_or_else(|| bad("an address of another family"));
     for attribute in &message.attributes {

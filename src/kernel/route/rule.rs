@@ -94,6 +94,11 @@ fn header(rule: &Rule) -> RuleHeader {
     }
 }
 
+/// The name of an interface, as bytes.
+fn interface(kind: u16, name: Option<&Bytes>) -> Option<RuleAttribute> {
+    name.map(|name| RuleAttribute::Other(text::write(kind, name.as_slice())))
+}
+
 fn message(rule: &Rule) -> RuleMessage {
     let Rule {
         ipv6: _,
@@ -121,11 +126,7 @@ fn message(rule: &Rule) -> RuleMessage {
         protocol,
         extra,
     } = rule;
-    let name = |kind, name: Option<&Bytes>| {
-        name.map(|name| RuleAttribute::Other(text::write(kind, name.as_slice())))
-    };
     let range = |(start, end)| RulePortRange { start, end };
-    let uids = |(start, end)| RuleUidRange { start, end };
     let realm = |(source, destination)| RouteRealm {
         source,
         destination,
@@ -136,8 +137,8 @@ fn message(rule: &Rule) -> RuleMessage {
         (*table != 0).then_some(RuleAttribute::Table(*table)),
         from.map(|(ip, _)| RuleAttribute::Source(ip)),
         to.map(|(ip, _)| RuleAttribute::Destination(ip)),
-        name(text::FRA_IIFNAME, iif.as_ref()),
-        name(text::FRA_OIFNAME, oif.as_ref()),
+        interface(text::FRA_IIFNAME, iif.as_ref()),
+        interface(text::FRA_OIFNAME, oif.as_ref()),
         goto.map(RuleAttribute::Goto),
         fwmark.map(RuleAttribute::FwMark),
         fwmask.map(RuleAttribute::FwMask),
@@ -146,7 +147,7 @@ fn message(rule: &Rule) -> RuleMessage {
         suppress_group.map(RuleAttribute::SuppressIfGroup),
         suppress_prefix_len.map(RuleAttribute::SuppressPrefixLen),
         l3mdev.then_some(RuleAttribute::L3MDev(true)),
-        uid_range.map(|pair| RuleAttribute::UidRange(uids(pair))),
+        uid_range.map(|(start, end)| RuleAttribute::UidRange(RuleUidRange { start, end })),
         protocol.map(|protocol| RuleAttribute::Protocol(protocol.into())),
         ip_proto.map(|protocol| RuleAttribute::IpProtocol(IpProtocol::from(i32::from(protocol)))),
         sport.map(|pair| RuleAttribute::SourcePortRange(range(pair))),

@@ -100,8 +100,7 @@ fn build<A: Family>(
     } = route;
     let (dst, dst_len) = A::split(*dst);
     let src = src.map(A::split);
-    let mut header = header(route);
-    let mut attributes = vec![RouteAttribute::Table(*table)];
+    let (mut header, mut attributes) = (header(route), vec![RouteAttribute::Table(*table)]);
     if dst_len > 0 {
         attributes.push(RouteAttribute::Destination(dst.into_route()));
     }
@@ -111,13 +110,12 @@ fn build<A: Family>(
     attributes
         .extend(preference.map(|value| RouteAttribute::Preference(RoutePreference::from(value))));
     attributes.extend(expires.map(|Remaining(seconds)| RouteAttribute::Expires(seconds)));
-    let metrics = metrics.iter().map(|(k, v)| metric(*k, *v));
     let metrics: Vec<_> = metrics
+        .iter()
+        .map(|(key, value)| metric(*key, *value))
         .chain(congctl.clone().map(RouteMetric::CcAlgo))
         .collect();
-    if !metrics.is_empty() {
-        attributes.push(RouteAttribute::Metrics(metrics));
-    }
+    attributes.extend((!metrics.is_empty()).then_some(RouteAttribute::Metrics(metrics)));
     attributes.extend(sent(extra));
     attributes.extend(nexthop.map(RouteAttribute::NhId));
     match hops.as_slice() {
@@ -125,10 +123,7 @@ fn build<A: Family>(
         _ if nexthop.is_some() => {}
         [] => {}
         [hop] => {
-            attributes.extend(gateway(hop));
-            attributes.extend(sent(&hop.extra));
-            let dev = hop.dev.as_ref().map(index).transpose()?;
-            attributes.extend(dev.map(RouteAttribute::Oif));
+            attributes.extend(build_single(hop, index)?);
             header.flags.set(RouteFlags::Onlink, hop.onlink);
         }
         several => {
@@ -140,6 +135,16 @@ fn build<A: Family>(
     message.header = header;
     message.attributes = attributes;
     Ok(message)
+}
+
+/// The attributes of a route with one hop.
+fn build_single<A: Family>(
+    hop: &Hop<A>,
+    index: &impl Fn(&IfName) -> Result<u32, Errno>,
+) -> Result<impl Iterator<Item = RouteAttribute>, Errno> {
+    let dev = hop.dev.as_ref().map(index).transpose()?;
+    let attributes = gateway(hop).into_iter().chain(sent(&hop.extra));
+    Ok(attributes.chain(dev.map(RouteAttribute::Oif)))
 }
 
 fn build_hop<A: Family>(

@@ -1,7 +1,7 @@
 //! Links.
 
-use super::Fate::{Named, NotRead, Restored, SentBack, State, Used};
-use super::{AttributeTable, row};
+use super::attribute::Fate::{Named, NotRead, Restored, SentBack, State, Used};
+use super::attribute::{AttributeTable, row};
 
 const VIRTUAL_FUNCTIONS: &str =
     "the operator of virtual functions makes them again and configures them";

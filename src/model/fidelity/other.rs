@@ -1,7 +1,7 @@
 //! Addresses, nexthop objects, rules and neighbours.
 
-use super::Fate::{Named, NotRead, Restored, SentBack, State, Used};
-use super::{AttributeTable, row};
+use super::attribute::Fate::{Named, NotRead, Restored, SentBack, State, Used};
+use super::attribute::{AttributeTable, row};
 
 /// `IFA_*`.
 pub const ADDRESS: AttributeTable = AttributeTable {

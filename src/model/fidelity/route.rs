@@ -1,7 +1,7 @@
 //! Routes.
 
-use super::Fate::{NotRead, Restored, SentBack, State, Used};
-use super::{AttributeTable, row};
+use super::attribute::Fate::{NotRead, Restored, SentBack, State, Used};
+use super::attribute::{AttributeTable, row};
 
 /// `RTA_*`.
 pub const ROUTE: AttributeTable = AttributeTable {

@@ -210,7 +210,7 @@ impl fmt::Display for TrafficObject {
                     f,
                     "qdisc {kind} {} {}",
                     Handle(self.handle),
-                    Attachment(self.parent)
+                    AttachPoint(self.parent)
                 )
             }
             ObjectKind::Class => {
@@ -218,13 +218,13 @@ impl fmt::Display for TrafficObject {
                     f,
                     "class {kind} {} {}",
                     Handle(self.handle),
-                    Attachment(self.parent)
+                    AttachPoint(self.parent)
                 )
             }
             ObjectKind::Filter => {
                 let (pref, protocol) = (self.info >> 16, self.info.to_le_bytes());
                 let protocol = u16::from_be_bytes([protocol[0], protocol[1]]);
-                let place = Attachment(self.parent);
+                let place = AttachPoint(self.parent);
                 write!(
                     f,
                     "filter {kind} {place} protocol {} pref {pref}",
@@ -261,9 +261,9 @@ impl fmt::Display for Handle {
 }
 
 /// Where an object is attached.
-pub(crate) struct Attachment(pub u32);
+pub(crate) struct AttachPoint(pub u32);
 
-impl fmt::Display for Attachment {
+impl fmt::Display for AttachPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             ROOT => f.write_str("root"),

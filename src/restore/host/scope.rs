@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::inventory::observe::Host;
 use crate::matching::host_baseline::HostBaseline;
 use crate::model::IfName;
-use crate::plan::link_diff::closure;
+use crate::plan::link::diff::closure;
 use crate::plan::{self, HostLinks, Plan};
 
 /// What is missing on the host, and its links as a restore would leave them.

@@ -366,9 +366,17 @@ impl<A> Hop<A> {
     /// The hop over an interface alone.
     pub(crate) fn direct(dev: IfName) -> Self {
         Self {
-            gateway: None,
             dev: Some(dev),
-            onlink: false,
+            ..Self::bare(false)
+        }
+    }
+
+    /// A hop without a way yet.
+    pub(crate) fn bare(onlink: bool) -> Self {
+        Self {
+            gateway: None,
+            dev: None,
+            onlink,
             weight: 0,
             via: None,
             extra: Vec::new(),

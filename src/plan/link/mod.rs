@@ -1,12 +1,16 @@
 //! The plan for one link, on the host and in pods: one order of steps for both.
 
+mod bond;
+pub(crate) mod diff;
+pub(crate) mod ipv6;
+
 use std::borrow::Cow;
 
-use super::{bond, link_diff, link_ipv6, traffic};
+use self::ipv6::IPV6_MTU;
+use super::traffic;
 use crate::model::net::link::Flags;
 use crate::model::net::link::sysfs::SysfsSettings;
 use crate::model::{Indexed, Link, NetState, Problem, Traffic};
-use crate::plan::link_ipv6::IPV6_MTU;
 use crate::plan::{HostLinks, Observed, Plan, Step};
 
 /// The links of one namespace as recorded and as they are now, with the plan from one to the other.
@@ -68,7 +72,7 @@ impl<'a> LinkPlanner<'a> {
     /// Reports what no step restores: the place in a team or another master, and some of the traffic control. `now` is `None`
     /// for a missing link.
     pub(super) fn cannot_restore(&mut self, wanted: &Link, now: Option<&Link>) {
-        let lost = link_diff::lost_master(wanted, now, &self.wanted, &self.now);
+        let lost = diff::lost_master(wanted, now, &self.wanted, &self.now);
         self.plan.problems.extend(lost);
         traffic::cannot_restore(wanted, now, &mut self.plan);
     }
@@ -79,20 +83,20 @@ impl<'a> LinkPlanner<'a> {
         let (state, present) = (&self.wanted, &self.now);
         let plan = &mut self.plan;
         // The MTU comes before the sysctls: with a large enough one, a link gets IPv6 and the settings of a new link.
-        link_diff::attributes(wanted, now, state, present, plan);
-        let now = &*if link_diff::decides_mtu(wanted, now, state) {
-            link_ipv6::with_new_mtu(wanted, now, self.observed.new_link, plan)
+        diff::attributes(wanted, now, state, present, plan);
+        let now = &*if diff::decides_mtu(wanted, now, state) {
+            ipv6::with_new_mtu(wanted, now, self.observed.new_link, plan)
         } else {
             Cow::Borrowed(now)
         };
-        link_diff::port(wanted, now, state, present, plan);
-        link_diff::kind_data(wanted, now, plan);
-        link_diff::sysctls(wanted, now, state, plan);
+        diff::port(wanted, now, state, present, plan);
+        diff::kind_data(wanted, now, plan);
+        diff::sysctls(wanted, now, state, plan);
         traffic::steps(wanted, now, present, plan);
         if let Some(host) = ports {
             bond::steps(wanted, now, state, present, host, plan);
         }
         // Last, because the kernel uses most settings only when a link goes up.
-        link_ipv6::up(wanted, now, state, plan);
+        ipv6::up(wanted, now, state, plan);
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::link_diff::is_bond_port;
+use super::diff::is_bond_port;
 use crate::model::net::address::Maker;
 use crate::model::net::link::sysctl::{Folder, SysctlKey, Sysctls};
 use crate::model::{IfName, Indexed, Link, LinkKind, NetState};
@@ -15,11 +15,11 @@ const MIN_MTU: u32 = 1280;
 /// `net/ipv6/conf/<interface>/mtu`.
 pub(super) const IPV6_MTU: SysctlKey = SysctlKey::known("mtu");
 /// `net/ipv6/conf/<interface>/addr_gen_mode`.
-pub(super) const ADDR_GEN_MODE: SysctlKey = SysctlKey::known("addr_gen_mode");
+pub(crate) const ADDR_GEN_MODE: SysctlKey = SysctlKey::known("addr_gen_mode");
 /// The mode in which the kernel adds no link-local address (`IN6_ADDR_GEN_MODE_NONE`).
-pub(super) const NO_ADDRESS: i64 = 1;
+pub(crate) const NO_ADDRESS: i64 = 1;
 /// `net/ipv6/conf/<interface>/disable_ipv6`.
-pub(super) const DISABLE_IPV6: SysctlKey = SysctlKey::known("disable_ipv6");
+pub(crate) const DISABLE_IPV6: SysctlKey = SysctlKey::known("disable_ipv6");
 
 /// Whether this step gives its link initial settings: a new link's, or those of IPv6 to one whose MTU becomes large enough.
 pub(crate) fn begins_anew(step: &Step) -> bool {
@@ -75,7 +75,7 @@ pub(super) fn with_new_mtu<'a>(
 }
 
 /// The objects that can be added already: not those of IPv6 on links whose IPv6 begins with settings that are not known yet.
-pub(super) fn addable<'a>(
+pub(crate) fn addable<'a>(
     wanted: &'a NetState,
     observed: Observed<'_>,
     plan: &Plan,
@@ -104,7 +104,7 @@ pub(super) fn addable<'a>(
 }
 
 /// The step that writes a setting of the link's IPv6.
-pub(super) fn write(link: &Link, key: SysctlKey, value: i64, now: i64) -> Step {
+pub(crate) fn write(link: &Link, key: SysctlKey, value: i64, now: i64) -> Step {
     Step::Sysctl {
         dev: link.name.clone(),
         folder: Folder::Ipv6Conf,
@@ -158,7 +158,7 @@ fn adds_link_local(wanted: &Link, state: &Indexed<'_>) -> bool {
 }
 
 /// Whether the link is one to which the kernel would have added its address by now, and has none.
-pub(super) fn lacks_link_local(link: &Link, state: &Indexed<'_>) -> bool {
+pub(crate) fn lacks_link_local(link: &Link, state: &Indexed<'_>) -> bool {
     let mut addresses = state.addresses_of(&link.name).iter();
     let has_one = addresses.any(|address| address.maker == Maker::Kernel);
     let master = link.master.as_ref().map(|name| state.link(name));

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use super::ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6};
 use crate::model::net::link::Flags;
 use crate::model::net::link::sysctl::{Folder, SysctlKey};
 use crate::model::problem::{ConflictCause, PlanCause};
 use crate::model::{IfName, Indexed, Link, LinkKind, Mac, Parent, Problem};
-use crate::plan::link_ipv6::{self, ADDR_GEN_MODE, DISABLE_IPV6};
 use crate::plan::{Change, NetlinkStep, Plan, Step};
 
 /// `net/ipv6/conf/<interface>/stable_secret`, and the mode that is set when it is written (`IN6_ADDR_GEN_MODE_STABLE_PRIVACY`).
@@ -167,7 +167,7 @@ pub(crate) fn sysctls(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut
         // Writing the secret changes the mode too, so the mode is always written after it.
         mode_now = mode_now.map(|_| STABLE_PRIVACY);
     }
-    let is_switched_on = link_ipv6::to_switch_on(wanted, now).is_some();
+    let is_switched_on = ipv6::to_switch_on(wanted, now).is_some();
     let folders = wanted.sysctls.folders().into_iter();
     for ((folder, wanted), (_, current)) in folders.zip(now.sysctls.folders()) {
         for (key, value, was) in wanted.differing(current) {
@@ -185,7 +185,7 @@ pub(crate) fn sysctls(wanted: &Link, now: &Link, state: &Indexed<'_>, plan: &mut
         }
     }
     beyond_defaults(wanted, now, plan);
-    link_ipv6::switch_on(wanted, now, mode_now, state, plan);
+    ipv6::switch_on(wanted, now, mode_now, state, plan);
 }
 
 /// Whether the link is a port of a bond, which decides its MAC, its MTU and whether it is up.

@@ -8,9 +8,10 @@ use crate::model::net::link::{Flags, Macvlan, MacvlanMode, Vlan};
 use crate::model::pod::partial::{Attachment, Made, Partial, Tuning};
 use crate::model::problem::PartialCause;
 use crate::model::{Address, IfName, Indexed, Link, LinkKind, NetState, Parent, Problem};
-use crate::plan::link_diff;
-use crate::plan::link_ipv6::{ADDR_GEN_MODE, DISABLE_IPV6};
-use crate::plan::{HostLinks, Plan, cni_routes};
+use crate::plan::cni::routes;
+use crate::plan::link::diff;
+use crate::plan::link::ipv6::{ADDR_GEN_MODE, DISABLE_IPV6};
+use crate::plan::{HostLinks, Plan};
 
 /// The state that such a source describes, and the problems with it.
 ///
@@ -168,8 +169,8 @@ impl Completion<'_> {
         configured.mac = now.mac;
         let mut differing = Plan::default();
         let state = Indexed::new(self.now);
-        link_diff::attributes(&configured, now, &state, &state, &mut differing);
-        link_diff::sysctls(&configured, now, &state, &mut differing);
+        diff::attributes(&configured, now, &state, &state, &mut differing);
+        diff::sysctls(&configured, now, &state, &mut differing);
         for line in differing.lines() {
             self.problems
                 .push(PartialCause::ConfiguredOtherwise.warning(line));
@@ -208,7 +209,7 @@ impl Completion<'_> {
     }
 
     fn routes(&mut self, attachment: &Attachment) {
-        let (routes, impossible) = cni_routes::routes(&attachment.ifname, &attachment.routes);
+        let (routes, impossible) = routes::routes(&attachment.ifname, &attachment.routes);
         for route in impossible {
             self.error(PartialCause::RouteOfTwoFamilies { route }, attachment);
         }
@@ -217,7 +218,7 @@ impl Completion<'_> {
                 .state
                 .routes
                 .iter()
-                .any(|now| cni_routes::goes_the_same_way(now, &route))
+                .any(|now| routes::goes_the_same_way(now, &route))
             {
                 self.state.routes.push(route);
             }

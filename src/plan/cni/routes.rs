@@ -108,7 +108,7 @@ fn plain<A, N>(dev: &IfName, dst: N, gateway: Option<A>, entry: &CniRoute) -> Ro
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::plan::cni::routes::*;
 
     fn one(entry: serde_json::Value) -> Route {
         let entry: CniRoute = serde_json::from_value(entry).unwrap();

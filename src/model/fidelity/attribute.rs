@@ -1,0 +1,87 @@
+//! An attribute, and a table of them.
+
+/// What netfix does with an attribute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// Stored, compared and restored.
+    Restored,
+    /// The same, as bytes that netfix does not interpret.
+    SentBack,
+    /// Needed to read the others.
+    Used,
+    /// Named as `unsupported` at the snapshot.
+    Named,
+    /// A state, a count or an ability, which no request sets.
+    State,
+    /// A setting that netfix does not read, for this reason.
+    NotRead(&'static str),
+}
+
+/// An attribute.
+#[derive(Debug, Clone, Copy)]
+pub struct Attribute {
+    /// Its number in messages (`nla_type`).
+    pub number: u16,
+    /// Its name in the kernel's header.
+    pub name: &'static str,
+    /// What netfix does with it.
+    pub fate: Fate,
+    /// The tests that show it: files in `tests/native`, or in `tests/vm/scenarios`; empty where there is nothing to show.
+    pub tests: &'static str,
+    /// The first kernel that has it, where that is newer than 4.15.
+    pub since: &'static str,
+}
+
+pub(super) const fn row(
+    number: u16,
+    name: &'static str,
+    fate: Fate,
+    tests: &'static str,
+) -> Attribute {
+    Attribute {
+        number,
+        name,
+        fate,
+        tests,
+        since: "",
+    }
+}
+
+impl Attribute {
+    pub(super) const fn since(self, since: &'static str) -> Self {
+        Self { since, ..self }
+    }
+}
+
+/// The attributes of one kind of object.
+#[derive(Debug)]
+pub struct AttributeTable {
+    /// What has them.
+    pub title: &'static str,
+    /// The header that defines them.
+    pub source: &'static str,
+    /// The attributes, in ascending order of their numbers.
+    pub rows: &'static [Attribute],
+}
+
+impl AttributeTable {
+    /// What netfix does with an attribute; `None` for one that is not known yet.
+    #[must_use]
+    pub fn fate(&self, number: u16) -> Option<Fate> {
+        self.row(number).map(|row| row.fate)
+    }
+
+    /// The name of an attribute.
+    pub(crate) fn name(&self, number: u16) -> Option<&'static str> {
+        self.row(number).map(|row| row.name)
+    }
+
+    fn row(&self, number: u16) -> Option<&'static Attribute> {
+        self.rows.iter().find(|row| row.number == number)
+    }
+
+    /// Whether an attribute is stored as bytes.
+    pub(crate) fn is_sent_back(&self, number: u16) -> bool {
+        self.fate(number) == Some(Fate::SentBack)
+    }
+}

@@ -1,0 +1,41 @@
+//! A plan.
+
+use crate::model::Problem;
+use crate::plan::step::Step;
+
+/// What to do in one namespace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The steps, in order.
+    pub steps: Vec<Step>,
+    /// Steps that must wait until their link is up and has carrier.
+    pub later: Vec<Step>,
+    /// Differences for which there is no step.
+    pub problems: Vec<Problem>,
+}
+
+impl Plan {
+    /// Adds a step.
+    pub(super) fn push(&mut self, step: impl Into<Step>) {
+        self.steps.push(step.into());
+    }
+
+    /// Adds steps, in this order.
+    pub(super) fn extend(&mut self, steps: impl IntoIterator<Item: Into<Step>>) {
+        self.steps.extend(steps.into_iter().map(Into::into));
+    }
+
+    /// All steps as text, including those that must wait.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let later = self
+            .later
+            .iter()
+            .map(|step| format!("{step} (once it has carrier)"));
+        self.steps
+            .iter()
+            .map(ToString::to_string)
+            .chain(later)
+            .collect()
+    }
+}

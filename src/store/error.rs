@@ -1,0 +1,129 @@
+//! Why something stored could not be read or written.
+
+use std::io;
+use std::path::Path;
+
+use crate::model::Problem;
+use crate::model::problem::{StoreCause, StoreEffect};
+
+/// Why something stored could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("{cause}")]
+pub struct StoreError {
+    cause: StoreCause,
+    /// The file's name, or the option that requested it.
+    object: String,
+    source: Option<io::Error>,
+}
+
+impl StoreError {
+    pub(super) fn new(path: &Path, cause: StoreCause) -> Self {
+        let name = path.file_name().unwrap_or_default();
+        Self {
+            cause,
+            object: name.to_string_lossy().into_owned(),
+            source: None,
+        }
+    }
+
+    pub(crate) fn corrupt(file: &Path, reason: impl Into<String>) -> Self {
+        let (path, reason, effect) = (file.display().to_string(), reason.into(), None);
+        let cause = StoreCause::Corrupt {
+            path,
+            reason,
+            effect,
+        };
+        Self::new(file, cause)
+    }
+
+    pub(super) fn no_generation(number: u64, kept: Vec<u64>) -> Self {
+        Self {
+            cause: StoreCause::NoGeneration { kept },
+            object: format!("--generation {number}"),
+            source: None,
+        }
+    }
+
+    pub(super) fn io<'a>(
+        action: &'static str,
+        path: &'a Path,
+    ) -> impl FnOnce(io::Error) -> Self + 'a {
+        move |source| Self::failed(action, path, source, false)
+    }
+
+    pub(super) fn write<'a>(
+        action: &'static str,
+        path: &'a Path,
+    ) -> impl FnOnce(io::Error) -> Self + 'a {
+        move |source| Self::failed(action, path, source, true)
+    }
+
+    fn failed(action: &str, file: &Path, source: io::Error, writing: bool) -> Self {
+        use io::ErrorKind::{QuotaExceeded, StorageFull};
+        let (action, path) = (action.to_owned(), file.display().to_string());
+        let (error, effect) = (source.to_string(), None);
+        let cause = match source.kind() {
+            StorageFull | QuotaExceeded => StoreCause::NoSpace {
+                action,
+                path,
+                error,
+                effect,
+            },
+            _ if writing => StoreCause::CannotWrite {
+                action,
+                path,
+                error,
+                effect,
+            },
+            _ => StoreCause::CannotRead {
+                action,
+                path,
+                error,
+                effect,
+            },
+        };
+        Self {
+            source: Some(source),
+            ..Self::new(file, cause)
+        }
+    }
+
+    /// Whether the file or folder does not exist.
+    pub(crate) fn is_missing(&self) -> bool {
+        let kind = self.source.as_ref().map(io::Error::kind);
+        kind == Some(io::ErrorKind::NotFound)
+    }
+
+    /// Whether the file would be larger than netfix reads.
+    pub(crate) fn is_too_large(&self) -> bool {
+        let kind = self.source.as_ref().map(io::Error::kind);
+        kind == Some(io::ErrorKind::FileTooLarge)
+    }
+
+    pub(super) fn is_of_no_generation(&self) -> bool {
+        matches!(self.cause, StoreCause::NoGeneration { .. })
+    }
+
+    /// The file's name, or the option that requested it.
+    pub(crate) fn object(&self) -> &str {
+        &self.object
+    }
+
+    /// The error as a problem.
+    pub(crate) fn problem(&self) -> Problem {
+        self.cause.clone().error(self.object.clone())
+    }
+
+    /// The error as a problem, with its effect on the command.
+    pub(crate) fn problem_with(&self, effect: StoreEffect) -> Problem {
+        let mut cause = self.cause.clone();
+        match &mut cause {
+            StoreCause::Corrupt { effect: place, .. }
+            | StoreCause::NoSpace { effect: place, .. }
+            | StoreCause::CannotWrite { effect: place, .. }
+            | StoreCause::CannotRead { effect: place, .. } => *place = Some(effect),
+            StoreCause::Locked { .. } | StoreCause::NoGeneration { .. } => {}
+        }
+        cause.error(self.object.clone())
+    }
+}
