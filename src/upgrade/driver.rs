@@ -31,7 +31,7 @@ use crate::window::background::Background;
 use crate::window::event::Event;
 
 /// The window of `netfix upgrade`.
-pub(crate) fn upgrade(
+pub(crate) fn drive(
     request: &UpgradeRequest<'_>,
     context: &mut Context,
 ) -> Result<Upgraded, Refusal> {

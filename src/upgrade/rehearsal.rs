@@ -22,7 +22,7 @@ pub(crate) struct Rehearsed {
     left_out: LeftOut,
 }
 
-/// The same steps as in a window, up to the pause.
+/// Carries out the steps of a window up to the pause.
 pub(crate) fn rehearse(
     request: &UpgradeRequest<'_>,
     context: &mut Context,

@@ -125,7 +125,7 @@ impl WindowLog {
         self.file.as_ref().map(|(_, path)| path.as_path())
     }
 
-    /// The same file, for a thread.
+    /// The log for a thread: a second handle of the file.
     pub(crate) fn for_thread(&self) -> Self {
         let file = self
             .file

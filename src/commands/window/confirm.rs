@@ -6,7 +6,7 @@ use crate::model::Problem;
 use crate::model::problem::WindowCause;
 use crate::report::{self, Document};
 
-/// Refuses where nobody can answer.
+/// Refuses where the question cannot be answered.
 pub(crate) fn check_terminal() -> Result<(), Problem> {
     if io::stdin().is_terminal() && io::stderr().is_terminal() {
         Ok(())

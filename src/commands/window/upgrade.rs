@@ -83,7 +83,7 @@ fn carry_out(args: &UpgradeArgs, context: &mut Context) -> Result<Reply, Refusal
         }
         _ if args.detach => Err(WindowCause::NoUnit.error("upgrade --detach").into()),
         _ => {
-            let upgraded = driver::upgrade(&request, context)?;
+            let upgraded = driver::drive(&request, context)?;
             Ok(Reply::Document(report::upgrade(upgraded)))
         }
     }
