@@ -113,7 +113,7 @@ impl Scene {
     }
 
     fn plan(self, command: &'static str) -> Document {
-        let mut document = answer(command, 0, self.pods(State::InSync, State::Drifted));
+        let mut document = answer(command, 0, self.pods(State::InSync, State::Degraded));
         if self.lost {
             document.exit = if command == "diff" { 3 } else { 0 };
             document.node.steps = host_steps();
