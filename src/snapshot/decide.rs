@@ -134,6 +134,12 @@ pub(crate) fn decide(now: Observation, stored: &Archive) -> Changes {
     let Decider {
         empty, mut gone, ..
     } = decider;
+    // A name under which one pod was stored may be that of another one now.
+    for one in &decisions {
+        if matches!(one.change, PodChange::Write(..)) {
+            gone.remove(&one.pod.info.id);
+        }
+    }
     let any = |is_it: fn(&PodChange) -> bool| decisions.iter().any(|one| is_it(&one.change));
     // A pod that cannot be read does not hold up the others: its tenant may change its tables without end.
     let is_whole = moment.complete && !any(|change| matches!(change, PodChange::HalfLost));
