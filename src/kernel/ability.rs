@@ -32,11 +32,10 @@ pub fn missing_capabilities() -> io::Result<Vec<&'static str>> {
 pub fn missing_kinds<'a>(kinds: &[&'a str]) -> Result<Vec<&'a str>, Error> {
     let requests: Vec<Request> = kinds.iter().map(|kind| incomplete(kind)).collect();
     let results = netns::in_new(|| Socket::open_here()?.run(&requests))??;
-    let unknown = |result: &Result<(), Errno>| *result == Err(Errno::EOPNOTSUPP);
     Ok(kinds
         .iter()
         .zip(&results)
-        .filter(|(_, result)| unknown(result))
+        .filter(|(_, result)| **result == Err(Errno::EOPNOTSUPP))
         .map(|(kind, _)| *kind)
         .collect())
 }

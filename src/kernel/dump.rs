@@ -115,15 +115,21 @@ fn whole(socket: &mut Socket, request: RouteNetlinkMessage) -> Result<Dump, Erro
 }
 
 pub(super) fn by_index(links: &[Link]) -> LinkNames {
-    let known = |link: &Link| {
-        let facts = LinkFacts {
-            name: link.name.clone(),
-            mac: link.mac,
-            derives: link.sysctls.derives_addresses(),
-        };
-        (link.index, facts)
-    };
-    links.iter().map(known).collect()
+    links
+        .iter()
+        .map(|link| {
+            let facts = LinkFacts {
+                name: link.name.clone(),
+                mac: link.mac,
+                derives: link.sysctls.derives_addresses(),
+            };
+            (link.index, facts)
+        })
+        .collect()
+}
+
+fn name_of(links: &LinkNames, index: u32) -> Option<IfName> {
+    links.get(&index).map(|link| link.name.clone())
 }
 
 /// The objects of a dump. What cannot be decoded, and what the model cannot hold, is unsupported.
@@ -174,11 +180,12 @@ pub(super) fn addresses_in(
     });
     let reports =
         address::reports_origin() || read.iter().any(|(address, _)| address.protocol.is_some());
-    let with_maker = |(address, link): (Address, &LinkFacts)| {
-        let maker = Maker::of(&address, reports, link.mac, link.derives);
-        Address { maker, ..address }
-    };
-    read.into_iter().map(with_maker).collect()
+    read.into_iter()
+        .map(|(address, link)| {
+            let maker = Maker::of(&address, reports, link.mac, link.derives);
+            Address { maker, ..address }
+        })
+        .collect()
 }
 
 pub(super) fn routes(
@@ -213,8 +220,7 @@ pub(super) fn routes_in(
         let RouteNetlinkMessage::NewRoute(message) = object else {
             return Ok(None);
         };
-        let name = |index| links.get(&index).map(|link| link.name.clone());
-        route::parse(&message, name)
+        route::parse(&message, |index| name_of(links, index))
     })
 }
 
@@ -238,8 +244,7 @@ pub(super) fn nexthops_in(
 ) -> Vec<Nexthop> {
     let mut nexthops = Vec::with_capacity(dump.nexthops.len());
     for message in &dump.nexthops {
-        let name = |index| links.get(&index).map(|link| link.name.clone());
-        match nexthop::parse(message, name) {
+        match nexthop::parse(message, |index| name_of(links, index)) {
             Ok(nexthop) => nexthops.push(nexthop),
             Err(why) => unsupported.push(why),
         }

@@ -79,8 +79,8 @@ impl LinkEvents {
 /// Whether there is something to read within `limit`; a signal ends the wait early.
 fn is_readable(sockets: &[BorrowedFd<'_>], limit: Duration) -> Result<bool, Error> {
     let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
-    let sockets = sockets.iter();
     let mut sockets: Vec<_> = sockets
+        .iter()
         .map(|socket| PollFd::new(*socket, PollFlags::POLLIN))
         .collect();
     match poll(&mut sockets, timeout) {

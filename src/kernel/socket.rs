@@ -264,9 +264,9 @@ impl Socket {
         let first = last
             .wrapping_sub(u32::try_from(messages.len()).unwrap_or(u32::MAX))
             .wrapping_add(1);
-        let result = |sequence: u32| failed.get(&sequence).map_or(Ok(()), |errno| Err(*errno));
         Ok((0..messages.len())
-            .map(|i| result(first.wrapping_add(u32::try_from(i).unwrap_or(u32::MAX))))
+            .map(|i| first.wrapping_add(u32::try_from(i).unwrap_or(u32::MAX)))
+            .map(|sequence| failed.get(&sequence).map_or(Ok(()), |errno| Err(*errno)))
             .collect())
     }
 
@@ -341,14 +341,13 @@ fn batches(requests: &[Request]) -> impl Iterator<Item = &[Request]> {
     let mut rest = requests;
     std::iter::from_fn(move || {
         let mut size = 0;
-        let fits = |request: &&Request| {
-            size += HEADER + request.message.buffer_len() + 4;
-            size <= MAX_SEND
-        };
         let count = rest
             .iter()
             .take(MAX_REQUESTS)
-            .take_while(fits)
+            .take_while(|request| {
+                size += HEADER + request.message.buffer_len() + 4;
+                size <= MAX_SEND
+            })
             .count()
             .max(1);
         (!rest.is_empty()).then(|| {

@@ -36,15 +36,14 @@ impl Needs {
         if !recorded.unsupported.is_empty() {
             return Self::ALL;
         }
-        let has_other_qdisc = |now: &Link| {
-            let then = recorded.link(&now.name);
-            now.flags.up && then.is_some_and(|then| then.qdisc != now.qdisc)
-        };
         let links = &recorded.links;
         Self {
             groups: links.iter().any(|link| !link.groups.is_empty()),
             qdiscs: links.iter().any(|link| !link.traffic.is_empty())
-                || now.iter().any(has_other_qdisc),
+                || now.iter().any(|now| {
+                    let then = recorded.link(&now.name);
+                    now.flags.up && then.is_some_and(|then| then.qdisc != now.qdisc)
+                }),
             nexthops: !recorded.nexthops.is_empty(),
             neighbours: !recorded.neighbours.is_empty(),
             secrets: links
@@ -197,10 +196,10 @@ pub fn state_in(datagrams: &[u8]) -> Result<NetState, Error> {
     let mut state = NetState::default();
     let unsupported = &mut state.unsupported;
     let raws = dump::links_in(answer()?, unsupported);
-    let links = raws
+    let names: dump::Names = raws
         .iter()
-        .map(|raw| (raw.link.index, raw.link.name.clone()));
-    let names: dump::Names = links.collect();
+        .map(|raw| (raw.link.index, raw.link.name.clone()))
+        .collect();
     let host = HostView {
         id: crate::kernel::netns::nsid::HostId::Known(0),
         names: &names,

@@ -103,11 +103,11 @@ fn of_nexthop(message: &NexthopMessage) -> (&'static str, String) {
         RTM_DELNEXTHOP => "RTM_DELNEXTHOP",
         _ => "RTM_GETNEXTHOP",
     };
-    let nexthop = nexthop::parse(message, trace_words::if_name);
-    let all = || "all".to_owned();
-    let content = nexthop.map(|nexthop| nexthop.to_string());
-    let content = content.ok().filter(|_| !message.attributes.is_empty());
-    (kind, content.unwrap_or_else(all))
+    let content = nexthop::parse(message, trace_words::if_name)
+        .ok()
+        .filter(|_| !message.attributes.is_empty())
+        .map_or_else(|| "all".to_owned(), |nexthop| nexthop.to_string());
+    (kind, content)
 }
 
 fn received(netns: Option<u64>, message: &RouteNetlinkMessage) {

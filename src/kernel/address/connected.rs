@@ -19,8 +19,7 @@ type Connections<'a> = HashSet<(IpNet, &'a IfName)>;
 
 /// Puts all routes but the kernel's own ones into the state, and marks the addresses that lack routes of theirs.
 pub(crate) fn separate(state: &mut NetState, routes: Vec<Route>) {
-    let present = routes.iter().filter_map(with_metric);
-    let present: HashSet<WithMetric<'_>> = present.collect();
+    let present: HashSet<WithMetric<'_>> = routes.iter().filter_map(with_metric).collect();
     let local = routes
         .iter()
         .filter(|route| route.nature() == (KIND_LOCAL, TABLE_LOCAL, PROTOCOL_KERNEL));
@@ -42,8 +41,10 @@ pub(crate) fn separate(state: &mut NetState, routes: Vec<Route>) {
     let explained: Connections<'_> = addresses
         .filter_map(|address| Some((address.subnet()?, &address.dev)))
         .collect();
-    let is_own = |route: &Route| is_own(route, &devices, &explained);
-    state.routes = routes.into_iter().filter(|route| !is_own(route)).collect();
+    state.routes = routes
+        .into_iter()
+        .filter(|route| !is_own(route, &devices, &explained))
+        .collect();
 }
 
 /// The addresses that lack a route that comes with them.
@@ -104,18 +105,20 @@ fn is_own(route: &Route, devices: &HashMap<&IfName, Device>, explained: &Connect
     if protocol != PROTOCOL_KERNEL {
         return protocol == PROTOCOL_RA;
     }
-    let is_of_ipv6 = |net: IpNet| match net {
-        IpNet::V4(_) => false,
-        IpNet::V6(net) => net.addr().is_unicast_link_local() || net.addr().is_multicast(),
-    };
-    let is_known = |connects: (IpNet, &IfName)| {
-        explained.contains(&connects) || is_of_ipv6(connects.0) || route.expires().is_some()
-    };
     kind != KIND_UNICAST
         || table == TABLE_LOCAL
-        || route.connects().is_some_and(is_known)
+        || route.connects().is_some_and(|connects| {
+            explained.contains(&connects) || is_of_ipv6(connects.0) || route.expires().is_some()
+        })
         || route
             .devs()
             .into_iter()
             .any(|dev| devices.get(dev).is_some_and(|device| device.is_on_vrf))
+}
+
+fn is_of_ipv6(net: IpNet) -> bool {
+    match net {
+        IpNet::V4(_) => false,
+        IpNet::V6(net) => net.addr().is_unicast_link_local() || net.addr().is_multicast(),
+    }
 }

@@ -107,16 +107,17 @@ pub fn subscribe() -> Result<Socket, Error> {
 
 /// The next events of such a socket; blocks until there is one.
 pub fn events(socket: &mut Socket) -> Result<Vec<NeighbourEvent>, Error> {
-    let change = |event| match event {
-        RouteNetlinkMessage::NewNeighbour(message) => Some(NeighbourEvent {
-            index: message.header.ifindex,
-            dst: destination(&message)?,
-            lladdr: lladdr(&message),
-            reachable: message.header.state == NeighbourState::Reachable,
-            failed: message.header.state == NeighbourState::Failed,
-        }),
-        _ => None,
-    };
-    let events = events::receive(socket)?;
-    Ok(events.into_iter().filter_map(change).collect())
+    Ok(events::receive(socket)?
+        .into_iter()
+        .filter_map(|event| match event {
+            RouteNetlinkMessage::NewNeighbour(message) => Some(NeighbourEvent {
+                index: message.header.ifindex,
+                dst: destination(&message)?,
+                lladdr: lladdr(&message),
+                reachable: message.header.state == NeighbourState::Reachable,
+                failed: message.header.state == NeighbourState::Failed,
+            }),
+            _ => None,
+        })
+        .collect())
 }

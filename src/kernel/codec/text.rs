@@ -184,8 +184,8 @@ pub(crate) fn alias(alias: &Bytes) -> LinkAttribute {
 
 /// `IFLA_PROP_LIST` with alternative names.
 pub(crate) fn altnames(names: &[Bytes]) -> LinkAttribute {
-    let prop = |name: &Bytes| Prop::Other(write(IFLA_ALT_IFNAME, name.as_slice()));
-    LinkAttribute::PropList(names.iter().map(prop).collect())
+    let raws = names.iter().map(|n| write(IFLA_ALT_IFNAME, n.as_slice()));
+    LinkAttribute::PropList(raws.map(Prop::Other).collect())
 }
 
 /// `IFA_LABEL`, a raw attribute of an address.

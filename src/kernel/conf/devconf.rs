@@ -87,8 +87,8 @@ fn known(
     decode: impl FnOnce(&AttributeBuffer<'_>) -> Result<Settings, DecodeError>,
 ) -> Result<Settings, DecodeError> {
     RECENT.with_borrow_mut(|recent| {
-        let is_it = |one: &Decoded| one.0 == folder && one.1 == part.value();
-        if let Some((_, _, settings)) = recent.find(is_it) {
+        if let Some((_, _, settings)) = recent.find(|one| one.0 == folder && one.1 == part.value())
+        {
             return Ok(settings.clone());
         }
         let settings = decode(part)?;

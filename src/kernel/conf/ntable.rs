@@ -68,9 +68,8 @@ fn numbers(parameters: &[u8]) -> Numbers {
 
 fn number(parameter: &NlaBuffer<&[u8]>) -> Option<i64> {
     let value = parameter.value();
-    let short = value.try_into().map(u32::from_ne_bytes);
-    let long = || i64::try_from(u64::from_ne_bytes(value.try_into().ok()?)).ok();
-    short.map(i64::from).ok().or_else(long)
+    let short = value.try_into().map(u32::from_ne_bytes).ok().map(i64::from);
+    short.or_else(|| i64::try_from(u64::from_ne_bytes(value.try_into().ok()?)).ok())
 }
 
 /// In the kernel times are milliseconds; this is the unit of a file that has another one.
@@ -96,7 +95,8 @@ const SETTINGS: [(SysctlKey, usize, i64); 14] = [
 ];
 
 fn settings(numbers: &Numbers) -> Settings {
-    let setting =
-        |(key, parameter, unit): &(_, usize, _)| Some((*key, numbers[*parameter]? / unit));
-    SETTINGS.iter().filter_map(setting).collect()
+    SETTINGS
+        .iter()
+        .filter_map(|(key, parameter, unit)| Some((*key, numbers[*parameter]? / unit)))
+        .collect()
 }

@@ -61,10 +61,12 @@ pub(crate) fn complete(settings: &mut Sysctls, dev: &IfName, with_secret: bool) 
         let Ok(files) = files_of(folder, dev) else {
             continue;
         };
-        let number = |text: &str| text.parse().ok();
         let values: Vec<_> = undumped
             .iter()
-            .filter_map(|key| Some((*key, files.read::<LONGEST, _>(key.as_str(), number)?)))
+            .filter_map(|key| {
+                let number = files.read::<LONGEST, _>(key.as_str(), |text| text.parse().ok())?;
+                Some((*key, number))
+            })
             .collect();
         settings.folder_mut(folder).extend(values);
         if has_secret {
@@ -163,12 +165,11 @@ pub(crate) fn known_keys(folder: Folder) -> &'static BTreeSet<SysctlKey> {
     static IPV4: OnceLock<BTreeSet<SysctlKey>> = OnceLock::new();
     static IPV6: OnceLock<BTreeSet<SysctlKey>> = OnceLock::new();
     let list = || {
-        let entries = fs::read_dir(path(folder, b"all"))
+        fs::read_dir(path(folder, b"all"))
             .into_iter()
             .flatten()
-            .flatten();
-        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        names
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
             .filter_map(|name| SysctlKey::try_from(name).ok())
             .filter(|key| !NOT_SETTINGS.contains(key))
             .collect()

@@ -134,16 +134,15 @@ pub fn set_token(index: u32, token: Ipv6Addr) -> Request {
 
 /// `ip link set gso_max_size … gro_ipv4_max_size …`, one after the other.
 pub fn set_offload(index: u32, limits: &[(OffloadLimit, u32)]) -> Request {
-    let attribute = |(limit, value): &(OffloadLimit, u32)| match limit {
-        OffloadLimit::GsoMaxSize => LinkAttribute::GsoMaxSize(*value),
-        OffloadLimit::GsoMaxSegs => LinkAttribute::GsoMaxSegs(*value),
-        OffloadLimit::GroMaxSize => LinkAttribute::GroMaxSize(*value),
-        OffloadLimit::GsoIpv4MaxSize => LinkAttribute::GsoIpv4MaxSize(*value),
-        OffloadLimit::GroIpv4MaxSize => LinkAttribute::GroIpv4MaxSize(*value),
-    };
     set(index, |mut link| {
-        for limit in limits {
-            link = link.append_extra_attribute(attribute(limit));
+        for (limit, value) in limits {
+            link = link.append_extra_attribute(match limit {
+                OffloadLimit::GsoMaxSize => LinkAttribute::GsoMaxSize(*value),
+                OffloadLimit::GsoMaxSegs => LinkAttribute::GsoMaxSegs(*value),
+                OffloadLimit::GroMaxSize => LinkAttribute::GroMaxSize(*value),
+                OffloadLimit::GsoIpv4MaxSize => LinkAttribute::GsoIpv4MaxSize(*value),
+                OffloadLimit::GroIpv4MaxSize => LinkAttribute::GroIpv4MaxSize(*value),
+            });
         }
         link
     })

@@ -27,14 +27,16 @@ pub(super) fn parse(data: &InfoData) -> Option<Result<LinkKind, String>> {
 
 /// These attributes under another type: the taps have those of the links that they are based on.
 fn converted<T: for<'a> Parseable<NlaBuffer<&'a [u8]>>>(infos: &[impl Nla]) -> Vec<T> {
-    let convert = |info| {
-        let raw = text::restored(&text::stored(info), 0);
-        let mut bytes = vec![0; raw.buffer_len()];
-        raw.emit(&mut bytes);
-        let buffer = NlaBuffer::new_checked(&bytes[..]).ok()?;
-        T::parse(&buffer).ok()
-    };
-    infos.iter().filter_map(convert).collect()
+    infos
+        .iter()
+        .filter_map(|info| {
+            let raw = text::restored(&text::stored(info), 0);
+            let mut bytes = vec![0; raw.buffer_len()];
+            raw.emit(&mut bytes);
+            let buffer = NlaBuffer::new_checked(&bytes[..]).ok()?;
+            T::parse(&buffer).ok()
+        })
+        .collect()
 }
 
 /// The data of a new link, for the kinds that netfix makes.
@@ -92,11 +94,12 @@ fn vlan(infos: &[InfoVlan]) -> Result<Vlan, String> {
 }
 
 fn qos(map: &[VlanQosMapping]) -> Vec<(u32, u32)> {
-    let pair = |m: &VlanQosMapping| match m {
-        VlanQosMapping::Mapping(from, to) => Some((*from, *to)),
-        _ => None,
-    };
-    map.iter().filter_map(pair).collect()
+    map.iter()
+        .filter_map(|m| match m {
+            VlanQosMapping::Mapping(from, to) => Some((*from, *to)),
+            _ => None,
+        })
+        .collect()
 }
 
 fn macvlan(infos: &[InfoMacVlan]) -> Result<Macvlan, String> {
@@ -109,11 +112,13 @@ fn macvlan(infos: &[InfoMacVlan]) -> Result<Macvlan, String> {
             InfoMacVlan::BcQueueLen(length) => macvlan.bc_queue_len = Some(*length),
             InfoMacVlan::BcCutoff(cutoff) => macvlan.bc_cutoff = Some(*cutoff),
             InfoMacVlan::MacAddrData(list) => {
-                let mac = |i: &InfoMacVlan| match i {
-                    InfoMacVlan::MacAddr(m) => Some(Mac(*m)),
-                    _ => None,
-                };
-                macvlan.sources = list.iter().filter_map(mac).collect();
+                macvlan.sources = list
+                    .iter()
+                    .filter_map(|i| match i {
+                        InfoMacVlan::MacAddr(m) => Some(Mac(*m)),
+                        _ => None,
+                    })
+                    .collect();
                 macvlan.sources.sort_unstable();
             }
             InfoMacVlan::MacAddrCount(count) => listed = Some(*count as usize),

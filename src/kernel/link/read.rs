@@ -64,13 +64,13 @@ pub fn is_coming_up(socket: &mut Socket, index: u32) -> Result<bool, Error> {
 
 /// Without carrier these are the states of a link; with it, only until the kernel has declared another one.
 fn is_undeclared(link: &LinkMessage) -> bool {
-    let is_down = |attribute: &LinkAttribute| {
-        matches!(
-            attribute,
-            LinkAttribute::OperState(State::Down | State::LowerLayerDown)
-        )
-    };
-    link.header.flags.contains(LinkFlags::LowerUp) && link.attributes.iter().any(is_down)
+    link.header.flags.contains(LinkFlags::LowerUp)
+        && link.attributes.iter().any(|attribute| {
+            matches!(
+                attribute,
+                LinkAttribute::OperState(State::Down | State::LowerLayerDown)
+            )
+        })
 }
 
 /// Reads one link of a dump; `None` when it has no name.

@@ -169,9 +169,10 @@ impl Netns {
     pub fn spawn(&self, work: impl FnOnce(Result<(), Errno>) + Send + 'static) -> io::Result<()> {
         const STACK: usize = 256 * 1024;
         let file = self.file()?.try_clone()?;
-        let enter = move || work(setns(&file, CloneFlags::CLONE_NEWNET));
-        let thread = thread::Builder::new().stack_size(STACK);
-        thread.spawn(enter).map(drop)
+        thread::Builder::new()
+            .stack_size(STACK)
+            .spawn(move || work(setns(&file, CloneFlags::CLONE_NEWNET)))
+            .map(drop)
     }
 
     /// Moves the calling thread into the namespace; only for scratch threads.
@@ -258,25 +259,24 @@ where
     R: Send,
 {
     let visit_one = |mut item: T| {
-        let visit = || {
+        let result = catch_unwind(AssertUnwindSafe(|| {
             netns(&mut item)?.enter()?;
             Ok(work(&mut item))
-        };
-        let result = catch_unwind(AssertUnwindSafe(visit));
+        }));
         let result = result.unwrap_or_else(|panic| Err(Error::of_panic(&*panic)));
         (item, result)
     };
     let queue = Mutex::new(items);
-    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
     let first = Mutex::new(Some(first));
     let take_first = || first.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let run = || {
+    let (visited, error) = on_threads(workers(count), || {
         if let Some(first) = take_first() {
             first();
         }
-        iter::from_fn(next).map(visit_one).collect::<Vec<_>>()
-    };
-    let (visited, error) = on_threads(workers(count), run);
+        iter::from_fn(|| queue.lock().unwrap_or_else(PoisonError::into_inner).next())
+            .map(visit_one)
+            .collect::<Vec<_>>()
+    });
     // Without any thread nothing comes.
     drop(take_first());
     let mut visited: Vec<_> = visited.into_iter().flatten().collect();

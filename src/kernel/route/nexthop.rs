@@ -75,8 +75,8 @@ fn number(value: &[u8]) -> Option<u32> {
 
 fn address(value: &[u8]) -> Option<IpAddr> {
     let v4 = <[u8; 4]>::try_from(value).map(|octets| Ipv4Addr::from(octets).into());
-    let v6 = || <[u8; 16]>::try_from(value).map(|octets| Ipv6Addr::from(octets).into());
-    v4.or_else(|_| v6()).ok()
+    v4.or_else(|_| <[u8; 16]>::try_from(value).map(|octets| Ipv6Addr::from(octets).into()))
+        .ok()
 }
 
 /// `struct nexthop_grp`: the id, the weight minus one, and since Linux 6.12 its upper byte.

@@ -59,7 +59,8 @@ fn request(index: u32, object: &TrafficObject, flags: u16) -> Request {
     let mut kind_text = kind.as_bytes().to_vec();
     kind_text.push(0);
     let [low, high, ..] = info.to_ne_bytes();
-    let attribute = |raw: &RawAttribute| {
+    message.attributes = vec![TcAttribute::Other(text::write(KIND, &kind_text))];
+    message.attributes.extend(attributes.iter().map(|raw| {
         let value = match (raw.number, which) {
             (OPTIONS, ObjectKind::Filter) => filter::sendable(kind, &raw.value, [low, high]),
             (OPTIONS, _) => options::sendable(kind, &raw.value, is_new),
@@ -69,9 +70,7 @@ fn request(index: u32, object: &TrafficObject, flags: u16) -> Request {
         let fits = value.len() <= limits::PAYLOAD;
         let value = if fits { &value } else { &raw.value };
         TcAttribute::Other(text::write(raw.number, value))
-    };
-    message.attributes = vec![TcAttribute::Other(text::write(KIND, &kind_text))];
-    message.attributes.extend(attributes.iter().map(attribute));
+    }));
     let message = match which {
         ObjectKind::Qdisc => RouteNetlinkMessage::NewQueueDiscipline(message),
         ObjectKind::Class => RouteNetlinkMessage::NewTrafficClass(message),

@@ -118,15 +118,16 @@ impl<D: FnMut(RouteNetlinkMessage) -> Result<Dump, Error>> Reader<'_, D> {
         // By handle: whether users create the classes below it.
         let mut placed: BTreeMap<u32, bool> = BTreeMap::new();
         loop {
-            let is_next = |one: &mut TrafficObject| match (one.object, one.parent) {
-                (ObjectKind::Qdisc, ROOT | INGRESS) => true,
-                (ObjectKind::Class, ROOT) => placed.contains_key(&one.above()),
-                (ObjectKind::Class, parent) => placed.contains_key(&parent),
-                (_, parent) => {
-                    placed.contains_key(&parent) || placed.get(&one.above()) == Some(&false)
-                }
-            };
-            let next: Vec<_> = waiting.extract_if(.., is_next).collect();
+            let next: Vec<_> = waiting
+                .extract_if(.., |one| match (one.object, one.parent) {
+                    (ObjectKind::Qdisc, ROOT | INGRESS) => true,
+                    (ObjectKind::Class, ROOT) => placed.contains_key(&one.above()),
+                    (ObjectKind::Class, parent) => placed.contains_key(&parent),
+                    (_, parent) => {
+                        placed.contains_key(&parent) || placed.get(&one.above()) == Some(&false)
+                    }
+                })
+                .collect();
             if next.is_empty() {
                 break;
             }

@@ -40,28 +40,28 @@ pub(super) fn resolve(filters: Vec<TrafficObject>) -> (Vec<TrafficObject>, Vec<S
     (tables.chain(others).collect(), lost)
 }
 
+fn option(filter: &TrafficObject, attribute: u16) -> Option<u32> {
+    number(filter.attribute(OPTIONS)?, attribute)
+}
+
 /// Adds the priority and its further tables to `tables`, by their number; returns the filters in the tables.
 fn of_priority(
     filters: Vec<TrafficObject>,
     tables: &mut Vec<(u32, TrafficObject)>,
 ) -> Result<Vec<TrafficObject>, String> {
-    let divisor = |one: &TrafficObject| number(one.attribute(OPTIONS)?, TCA_U32_DIVISOR);
     let mut firsts = filters
         .iter()
-        .filter(|one| one.handle >= CHOSEN && divisor(one) == Some(1))
+        .filter(|one| one.handle >= CHOSEN && option(one, TCA_U32_DIVISOR) == Some(1))
         .map(|one| one.handle);
     let (first, further) = (firsts.next(), firsts.next());
     let (Some(first), None) = (first, further) else {
-        let name = filters.first().map(ToString::to_string);
-        let name = name.unwrap_or_default();
+        let name = filters.first().map(ToString::to_string).unwrap_or_default();
         return Err(format!("{name}, whose first hash table is not known"));
     };
-    let links_to_first = |one: &TrafficObject| {
-        let options = one.attribute(OPTIONS);
-        let link = options.and_then(|options| number(options, TCA_U32_LINK));
-        link.is_some_and(|link| link & TABLE == first)
-    };
-    if let Some(one) = filters.iter().find(|one| links_to_first(one)) {
+    let links_to_first = filters
+        .iter()
+        .find(|one| option(one, TCA_U32_LINK).is_some_and(|link| link & TABLE == first));
+    if let Some(one) = links_to_first {
         return Err(format!("{one}, which links to a first hash table"));
     }
     let mut nodes = Vec::new();
