@@ -42,8 +42,7 @@ pub(crate) fn map<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync)
     thread::scope(|scope| {
         for _ in 0..others {
             // Without it there is the calling one.
-            let spawn = |()| thread::Builder::new().spawn_scoped(scope, run);
-            let _ = point("thread").and_then(spawn);
+            let _ = point("thread").and_then(|()| thread::Builder::new().spawn_scoped(scope, run));
         }
         run();
     });
