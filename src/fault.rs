@@ -80,11 +80,12 @@ mod armed {
                 .ok()
                 .map(|text| parse(&text).ok_or(text))
                 .transpose();
-            let open = |file| OpenOptions::new().create(true).append(true).open(file);
             Self {
                 passed: 0,
                 order,
-                log: env::var_os("NETFIX_FAILPOINT_LOG").map(open).transpose(),
+                log: env::var_os("NETFIX_FAILPOINT_LOG")
+                    .map(|file| OpenOptions::new().create(true).append(true).open(file))
+                    .transpose(),
             }
         }
 
