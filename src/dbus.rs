@@ -182,11 +182,12 @@ impl SystemBus {
                 }
                 Err(BusError::Unreachable("the connection ended".to_owned()))
             };
-            let timed_out = |_| BusError::TimedOut {
-                call: method.to_owned(),
-                limit,
-            };
-            tokio::time::timeout(limit, end).await.map_err(timed_out)?
+            tokio::time::timeout(limit, end)
+                .await
+                .map_err(|_| BusError::TimedOut {
+                    call: method.to_owned(),
+                    limit,
+                })?
         })
     }
 
@@ -208,12 +209,13 @@ impl SystemBus {
         } = object;
         let connection = &self.connection;
         let call = connection.call_method(Some(service), path, Some(interface), method, body);
-        let timed_out = |_| BusError::TimedOut {
-            call: method.to_owned(),
-            limit: self.limit,
-        };
-        let reply = tokio::time::timeout(self.limit, call).await;
-        reply.map_err(timed_out)?.map_err(failed)
+        tokio::time::timeout(self.limit, call)
+            .await
+            .map_err(|_| BusError::TimedOut {
+                call: method.to_owned(),
+                limit: self.limit,
+            })?
+            .map_err(failed)
     }
 }
 
