@@ -111,7 +111,6 @@ fn style(global: &Global, is_plugin: bool) -> Style {
         verbose,
         ..
     } = global;
-    let no_color = || env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     Style {
         form: match output {
             form if form.is_json() => *form,
@@ -126,7 +125,10 @@ fn style(global: &Global, is_plugin: bool) -> Style {
         color: match color {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => io::stdout().is_terminal() && !no_color(),
+            Color::Auto => {
+                io::stdout().is_terminal()
+                    && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+            }
         },
         headers: !no_headers,
         ascii: !report::is_utf8(["LC_ALL", "LC_CTYPE", "LANG"].map(|name| env::var(name).ok())),
