@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::probe::{Prober, Question};
-use crate::model::{IfName, Link, LinkKind, NetState, Route};
+use crate::model::{IfName, LinkKind, NetState, Route};
 use crate::plan::link::diff::closure;
 
 /// Kinds of link with a MAC whose neighbours a program or a controller sets: they do not answer ARP.
@@ -72,11 +72,10 @@ impl Scope<'_> {
     fn name_now(&self, dev: &IfName) -> IfName {
         let recorded = self.recorded.and_then(|state| state.link(dev));
         let hardware = recorded.and_then(|link| link.hardware.as_ref());
-        let is_it = |now: &&Link| {
+        let now = self.now.links.iter().find(|now| {
             let both = hardware.zip(now.hardware.as_ref());
             both.is_some_and(|(then, now)| now.is_same(then))
-        };
-        let now = self.now.links.iter().find(is_it);
+        });
         now.map_or_else(|| dev.clone(), |link| link.name.clone())
     }
 

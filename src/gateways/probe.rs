@@ -277,14 +277,13 @@ fn take(
     probes: &mut [GatewayProbe<'_>],
     inventory: &mut Inventory,
 ) -> Result<(), Error> {
-    let about = |probe: &&mut GatewayProbe<'_>| {
+    let Some(probe) = probes.iter_mut().find(|probe| {
         let question = probe.question;
         question.place == place
             && question.index == Some(event.index)
             && question.gateway == event.dst
             && probe.answer.is_none()
-    };
-    let Some(probe) = probes.iter_mut().find(about) else {
+    }) else {
         return Ok(());
     };
     if event.reachable {
@@ -328,11 +327,10 @@ fn ready(listeners: &[(Prober, Socket)], deadline: Instant) -> Result<Vec<usize>
         Ok(_) | Err(nix::errno::Errno::EINTR) => {}
         Err(errno) => return Err(errno.into()),
     }
-    let is_ready = |fd: &PollFd<'_>| fd.revents().is_some_and(|events| !events.is_empty());
     Ok(fds
         .iter()
         .enumerate()
-        .filter(|(_, fd)| is_ready(fd))
+        .filter(|(_, fd)| fd.revents().is_some_and(|events| !events.is_empty()))
         .map(|(at, _)| at)
         .collect())
 }

@@ -170,7 +170,7 @@ impl Queries {
                 deadline,
                 timeout,
             };
-            let start = |number: usize| {
+            let of_pod = (0..targets.len()).map(|number| {
                 let (sender, origin, targets) = (sender.clone(), origin.clone(), targets.clone());
                 let work = move |entered: Result<(), Errno>| {
                     // Each thread in a namespace recognises the answers to its own requests by this number.
@@ -182,8 +182,8 @@ impl Queries {
                 };
                 let started = pod.netns.reopen().and_then(|netns| netns.spawn(work));
                 started.map_err(refused).err().map(Err)
-            };
-            outcomes.push((place, (0..targets.len()).map(start).collect()));
+            });
+            outcomes.push((place, of_pod.collect()));
             pod.release();
         }
         Self {

@@ -51,11 +51,12 @@ impl Interfaces {
             let mut names = self.configured.iter();
             names.any(|pattern| is_for(pattern, stanza))
         };
-        let is_brought_up = |pattern: &String| match pattern.split_once('=') {
-            Some((pattern, stanza)) => is_for(pattern, name) && has_addresses(stanza),
-            None => is_for(pattern, name) && has_addresses(name),
-        };
-        !link.kind.can_be_made() && self.hotplug.iter().any(is_brought_up)
+        let mut patterns = self.hotplug.iter();
+        !link.kind.can_be_made()
+            && patterns.any(|pattern| match pattern.split_once('=') {
+                Some((pattern, stanza)) => is_for(pattern, name) && has_addresses(stanza),
+                None => is_for(pattern, name) && has_addresses(name),
+            })
     }
 
     fn include(&mut self, file: &Path, level: usize) {
@@ -103,8 +104,8 @@ fn included(from: &Path, pattern: &str, is_directory: bool) -> Vec<PathBuf> {
         (folder, path.file_name().and_then(|name| name.to_str()))
     };
     let is_plain = |name: &str| {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        name.chars().all(is_plain)
+        name.chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
     };
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries

@@ -36,10 +36,9 @@ pub(crate) struct Owners {
 
 /// Whether a manager may run here. Reads only whether files exist, so that a host without managers loses no time.
 pub(crate) fn may_run() -> bool {
-    let exists = |path: &&str| Path::new(path).exists();
     [networkd::STATE, network_manager::STATE, ifupdown::STATE]
         .iter()
-        .any(exists)
+        .any(|path| Path::new(path).exists())
 }
 
 /// A glob of the units with which systemd has a manager bring devices up, and down when they vanish; `None` where there are

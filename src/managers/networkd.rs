@@ -100,17 +100,18 @@ fn is_final(state: &str) -> bool {
 /// The files with an extension, each with its drop-ins, in the order of their names.
 fn files(folders: &[&Path], extension: &str) -> Vec<Assignments> {
     let dot = format!(".{extension}");
-    let files = first_of_each(folders, "", &dot);
-    let with_drop_ins = |(name, path): (&String, &PathBuf)| {
-        // A mask is a link to /dev/null.
-        let mut text = checked::text(path).ok().filter(|text| !text.is_empty())?;
-        for drop_in in first_of_each(folders, &format!("{name}.d"), ".conf").values() {
-            text.push('\n');
-            text.push_str(&checked::text(drop_in).unwrap_or_default());
-        }
-        Some(entries(&text))
-    };
-    files.iter().filter_map(with_drop_ins).collect()
+    first_of_each(folders, "", &dot)
+        .iter()
+        .filter_map(|(name, path)| {
+            // A mask is a link to /dev/null.
+            let mut text = checked::text(path).ok().filter(|text| !text.is_empty())?;
+            for drop_in in first_of_each(folders, &format!("{name}.d"), ".conf").values() {
+                text.push('\n');
+                text.push_str(&checked::text(drop_in).unwrap_or_default());
+            }
+            Some(entries(&text))
+        })
+        .collect()
 }
 
 /// The files with an ending in a subdirectory of the folders, by name; the first folder wins.
@@ -193,12 +194,11 @@ fn is_matched(entries: &Assignments, link: &Link) -> bool {
         ("MACAddress", mac.as_deref()),
         ("PermanentMACAddress", permanent.as_deref()),
     ];
-    let is_met = |(key, fact): &(&str, Option<&str>)| {
+    facts.iter().all(|(key, fact)| {
         let wanted = values(entries, "Match", key);
         let is_mac = key.ends_with("MACAddress");
         wanted.is_empty() || fact.is_some_and(|fact| is_in(&wanted, fact, is_mac))
-    };
-    facts.iter().all(is_met)
+    })
 }
 
 /// Whether a word is in lists of globs; a list that begins with `!` has those that do not match.
@@ -208,14 +208,14 @@ fn is_in(lists: &[&str], fact: &str, is_mac: bool) -> bool {
         Some(list) => (false, list),
         None => (true, joined.as_str()),
     };
-    let is_it = |glob: &str| {
+    let is_found = list.split_whitespace().any(|glob| {
         if is_mac {
             glob.replace('-', ":").eq_ignore_ascii_case(fact)
         } else {
             glob_match(glob, fact)
         }
-    };
-    list.split_whitespace().any(is_it) == is_wanted
+    });
+    is_found == is_wanted
 }
 
 #[cfg(test)]

@@ -196,11 +196,12 @@ pub fn match_records(
             };
         }
     }
-    let is_unmatched =
-        |at: &usize| !of_pods.contains_key(at) && selection.wants_pod(&machine.pods[*at].info);
+    let unmatched = (0..machine.pods.len())
+        .filter(|at| !of_pods.contains_key(at) && selection.wants_pod(&machine.pods[*at].info))
+        .collect();
     Matching {
         verdicts,
-        unmatched: (0..machine.pods.len()).filter(is_unmatched).collect(),
+        unmatched,
     }
 }
 

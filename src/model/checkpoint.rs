@@ -16,8 +16,7 @@ pub const SCHEMA: u32 = 2;
 
 /// The oldest schema in which content means the same: an older netfix reads what has nothing to escape.
 pub(crate) fn schema_of(content: &impl Serialize) -> u32 {
-    let has_escapes = |text: String| text.contains("\\\\");
-    let is_old = serde_json::to_string(content).is_ok_and(|text| !has_escapes(text));
+    let is_old = serde_json::to_string(content).is_ok_and(|text| !text.contains("\\\\"));
     if is_old { 1 } else { SCHEMA }
 }
 
@@ -69,8 +68,8 @@ impl Extension {
         identity: &NetnsIdentity,
         pod: &PodInfo,
     ) -> bool {
-        let same_sandbox = || self.identity.may_be(identity) && self.pod.is_surely(pod);
-        self.node.is_same(node) && (self.identity.is_same(identity) || same_sandbox())
+        let same_sandbox = self.identity.may_be(identity) && self.pod.is_surely(pod);
+        self.node.is_same(node) && (self.identity.is_same(identity) || same_sandbox)
     }
 }
 
@@ -313,13 +312,12 @@ impl Checkpoint {
     /// The pod that it is about; `id` is the name of its file.
     #[must_use]
     pub fn pod(&self, id: &PodId) -> PodInfo {
-        let stated = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         let name = Some(&self.podname).filter(|name| !name.is_empty());
         let info = match &self.netfix {
             Some(extension) => extension.pod.clone(),
             None => PodInfo {
                 name: name.cloned(),
-                sandbox: stated(&self.sandbox),
+                sandbox: Some(self.sandbox.clone()).filter(|text| !text.is_empty()),
                 source: "origin".to_owned(),
                 ..PodInfo::nameless(id)
             },

@@ -309,14 +309,12 @@ impl Window {
     pub(crate) fn deadline_at(&self) -> Option<u64> {
         let pause = self.pause.as_ref()?;
         // On a full disk `armed` is not recorded. The begin of the phase is, before the timer is armed.
-        let begin = || {
+        let armed = pause.armed.or_else(|| {
             let mut phases = self.phases.iter();
-            phases
-                .rfind(|phase| phase.name == PhaseName::Pause)
-                .map(|phase| phase.from)
-        };
-        let armed = pause.armed.or_else(begin).unwrap_or_default();
-        Some(armed + pause.deadline * 1000)
+            let begin = phases.rfind(|phase| phase.name == PhaseName::Pause)?;
+            Some(begin.from)
+        });
+        Some(armed.unwrap_or_default() + pause.deadline * 1000)
     }
 
     /// The last moment that it has, in milliseconds since its start.

@@ -47,9 +47,11 @@ pub(crate) fn decide(
     let mut rulings = Vec::new();
     for contest in contests {
         let claim = &contest.claim;
-        let is_given = |at: usize| is_given(claim, &claimants[at], &results);
-        let oldest = |among: &[usize]| history.oldest(claim, among, claimants);
-        let owner = contest.owner(claimants, is_given, oldest);
+        let owner = contest.owner(
+            claimants,
+            |at| is_given(claim, &claimants[at], &results),
+            |among| history.oldest(claim, among, claimants),
+        );
         for (at, problem) in contest.findings(claimants, owner) {
             let is_owner = owner.is_some_and(|(owner, _)| owner == at);
             rulings.push(Ruling {

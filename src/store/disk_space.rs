@@ -45,11 +45,6 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
             entries => entries?,
         };
-        let sizes = entries.map(|entry| {
-            entry
-                .and_then(|entry| entry.metadata())
-                .map(|meta| meta.len())
-        });
-        sizes.sum()
+        entries.map(|entry| Ok(entry?.metadata()?.len())).sum()
     }
 }

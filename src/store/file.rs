@@ -182,8 +182,8 @@ fn digest(parts: &[&str]) -> String {
 
 /// Writes a value, with a checksum under the key at the end of `keys`.
 pub(super) fn save(path: &Path, value: &impl Serialize, keys: &[&str]) -> Result<(), StoreError> {
-    let encode = |error: serde_json::Error| StoreError::write("cannot encode", path)(error.into());
-    let text = render(value, keys).map_err(encode)?;
+    let text = render(value, keys)
+        .map_err(|error| StoreError::write("cannot encode", path)(error.into()))?;
     let size = text.len() as u64;
     if size > MAX_SIZE {
         let error = io::Error::new(io::ErrorKind::FileTooLarge, too_large(size));
@@ -282,13 +282,10 @@ pub(crate) fn publish(path: &Path, text: &str) -> Result<(), StoreError> {
 
 /// Removes temporary files of a killed netfix. A failure is harmless.
 pub(super) fn remove_unfinished(folder: &Path) {
-    let is_unfinished = |name: &String| name.starts_with('.') && name.ends_with(UNFINISHED);
-    for name in names(folder)
-        .unwrap_or_default()
-        .into_iter()
-        .filter(is_unfinished)
-    {
-        let _ = disk::remove(&folder.join(name));
+    for name in names(folder).unwrap_or_default() {
+        if name.starts_with('.') && name.ends_with(UNFINISHED) {
+            let _ = disk::remove(&folder.join(name));
+        }
     }
 }
 

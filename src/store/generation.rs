@@ -106,10 +106,11 @@ pub(super) fn same(one: &Path, other: &Path) -> bool {
     let (Ok(a), Ok(b)) = (fs::symlink_metadata(one), fs::symlink_metadata(other)) else {
         return false;
     };
-    let same_bytes =
-        || matches!((file::bytes(one), file::bytes(other)), (Some(a), Some(b)) if a == b);
     (a.dev(), a.ino()) == (b.dev(), b.ino())
-        || (file::is_ours(&a) && file::is_ours(&b) && a.len() == b.len() && same_bytes())
+        || (file::is_ours(&a)
+            && file::is_ours(&b)
+            && a.len() == b.len()
+            && matches!((file::bytes(one), file::bytes(other)), (Some(a), Some(b)) if a == b))
 }
 
 /// The contents of one generation.

@@ -181,11 +181,10 @@ impl Guard {
         let folder = self.store.windows_folder();
         let kept = self.store.windows()?;
         let oldest = kept.iter().rev().take(KEPT).next_back();
-        let is_old = |id: &str| is_id(id) && oldest.is_some_and(|oldest| id < oldest.as_str());
         let mut gone = file::names(&folder)?;
         gone.retain(|name| {
             let id = name.strip_suffix(RECORD).or_else(|| name.strip_suffix(LOG));
-            id.is_some_and(is_old)
+            id.is_some_and(|id| is_id(id) && oldest.is_some_and(|oldest| id < oldest.as_str()))
                 || (name.starts_with(UNFINISHED.0) && name.ends_with(UNFINISHED.1))
         });
         for name in &gone {

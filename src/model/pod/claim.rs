@@ -54,8 +54,7 @@ impl NetState {
     /// What the host with this state claims, each with the link that has it: the addresses of its links, and the MACs of its
     /// macvlans, which are on their parents.
     pub(crate) fn claims_of_host(&self) -> Vec<(&Link, Claim)> {
-        let links = self.links.iter();
-        let links = links.map(|link| match &link.parent {
+        let links = self.links.iter().map(|link| match &link.parent {
             Some(Parent::Own(parent)) if link.kind.is_macvlan() => (link, parent),
             _ => (link, &link.name),
         });
@@ -86,30 +85,28 @@ impl NetState {
         };
         let is_among = |claim: Option<Claim>| claim.is_some_and(|claim| claims.contains(&claim));
         let state = Indexed::new(self);
-        let is_contested = |address: &Address| {
-            let parent = parent_of(state.link(&address.dev));
-            is_among(parent.and_then(|parent| Claim::of_address(address, &parent)))
-        };
-        let is_given = |link: &&Link| {
+        let links = self.links.iter().filter(|link| {
             let parent = parent_of(Some(link));
             !is_among(parent.and_then(|parent| Claim::of_link(link, &parent)))
-        };
-        let (contested, addresses): (Vec<_>, Vec<_>) =
-            self.addresses.iter().cloned().partition(is_contested);
+        });
+        let addresses = self.addresses.iter().cloned();
+        let (contested, addresses): (Vec<_>, Vec<_>) = addresses.partition(|address| {
+            let parent = parent_of(state.link(&address.dev));
+            is_among(parent.and_then(|parent| Claim::of_address(address, &parent)))
+        });
         let sources: BTreeSet<IpAddr> = contested.iter().map(|address| address.local).collect();
         let (lost, left) = (Subnets::of(&contested), Subnets::of(&addresses));
-        let is_possible = |route: &&Route| {
-            let is_reached = |(gateway, dev): (IpAddr, &IfName)| {
-                !lost.have(gateway, dev) || left.have(gateway, dev)
-            };
+        let routes = self.routes.iter().filter(|route: &&Route| {
             let has_source = route
                 .source()
                 .is_none_or(|source| !sources.contains(&source));
-            has_source && route.gateways().into_iter().all(is_reached)
-        };
+            let mut hops = route.gateways().into_iter();
+            has_source
+                && hops.all(|(gateway, dev)| !lost.have(gateway, dev) || left.have(gateway, dev))
+        });
         Self {
-            links: self.links.iter().filter(is_given).cloned().collect(),
-            routes: self.routes.iter().filter(is_possible).cloned().collect(),
+            links: links.cloned().collect(),
+            routes: routes.cloned().collect(),
             addresses,
             ..self.clone()
         }
@@ -121,16 +118,15 @@ struct Subnets<'a>(BTreeSet<(&'a IfName, IpNet)>);
 
 impl<'a> Subnets<'a> {
     fn of(addresses: &'a [Address]) -> Self {
-        let subnet = |address: &'a Address| {
+        let subnets = addresses.iter().filter_map(|address| {
             let subnet = IpNet::new(address.local, address.prefix_len).ok()?;
             Some((&address.dev, subnet.trunc()))
-        };
-        Self(addresses.iter().filter_map(subnet).collect())
+        });
+        Self(subnets.collect())
     }
 
     fn have(&self, address: IpAddr, dev: &IfName) -> bool {
-        let around = |length| IpNet::new(address, length).ok();
-        let mut subnets = (0..=128).map_while(around);
+        let mut subnets = (0..=128).map_while(|len| IpNet::new(address, len).ok());
         subnets.any(|subnet| self.0.contains(&(dev, subnet.trunc())))
     }
 }

@@ -112,8 +112,8 @@ pub(crate) fn main_interface(state: &NetState) -> Option<IfName> {
     let main = of_default.clone().find(|name| macvlans.contains(name));
     let main = main.or_else(|| macvlans.first().copied());
     let main = main.or_else(|| of_default.clone().next());
-    let first = || state.links_but_loopback().next().map(|link| &link.name);
-    main.or_else(first).cloned()
+    let main = main.or_else(|| state.links_but_loopback().next().map(|link| &link.name));
+    main.cloned()
 }
 
 /// The destination of a unicast route in the main table.
@@ -132,10 +132,9 @@ fn destination(of: &Route) -> Option<IpNet> {
 pub(crate) fn cni_result(state: &NetState, ifname: &IfName, netns: &str) -> CniResult {
     let routes = cni_routes(state, ifname);
     let default = |is_ipv4: bool| {
-        let is_default = |route: &&CniRoute| {
-            route.dst.prefix_len() == 0 && route.dst.addr().is_ipv4() == is_ipv4
-        };
-        routes.iter().find(is_default).and_then(|route| route.gw)
+        let mut defaults = routes.iter().filter(|route| route.dst.prefix_len() == 0);
+        let route = defaults.find(|route| route.dst.addr().is_ipv4() == is_ipv4)?;
+        route.gw
     };
     let (gateway4, gateway6) = (default(true), default(false));
     let addresses = state.addresses_of(ifname);

@@ -102,14 +102,14 @@ impl PodId {
     /// A safe id from any text: other characters become `_`.
     #[must_use]
     pub fn from_text(text: &str) -> Self {
-        let safe = |c: char| {
+        let safe = text.chars().map(|c| {
             if c.is_ascii_alphanumeric() || ".-_".contains(c) {
                 c
             } else {
                 '_'
             }
-        };
-        let mut id: String = text.chars().map(safe).take(MAX_ID).collect();
+        });
+        let mut id: String = safe.take(MAX_ID).collect();
         if id.is_empty() || id.starts_with('.') {
             id.insert(0, '_');
             id.truncate(MAX_ID);

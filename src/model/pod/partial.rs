@@ -20,16 +20,18 @@ pub struct Partial {
 impl Partial {
     /// The interfaces in few words.
     pub(crate) fn interfaces(&self) -> Vec<Interface> {
-        let view = |attachment: &Attachment| Interface {
-            name: attachment.ifname.clone(),
-            kind: attachment.made.name().to_owned(),
-            mac: attachment.mac,
-            parent: attachment.parent.clone(),
-            mtu: attachment.mtu,
-            addresses: attachment.addresses.clone(),
-            gateways: attachment.gateways(),
-        };
-        self.attachments.iter().map(view).collect()
+        self.attachments
+            .iter()
+            .map(|attachment| Interface {
+                name: attachment.ifname.clone(),
+                kind: attachment.made.name().to_owned(),
+                mac: attachment.mac,
+                parent: attachment.parent.clone(),
+                mtu: attachment.mtu,
+                addresses: attachment.addresses.clone(),
+                gateways: attachment.gateways(),
+            })
+            .collect()
     }
 }
 

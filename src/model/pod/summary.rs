@@ -8,7 +8,7 @@ use std::path::Path;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Bytes, IfName, Indexed, Link, Mac, NetState, Parent, PodInfo, Route};
+use crate::model::{Bytes, IfName, Indexed, Mac, NetState, Parent, PodInfo, Route};
 
 /// The result of a command for one pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -172,20 +172,21 @@ pub(crate) fn interfaces(state: &NetState) -> Vec<Interface> {
             gateways.entry(dev).or_default().push(gateway);
         }
     }
-    let mut view = |link: &Link| {
-        let addresses = index.addresses_of(&link.name).iter();
-        let addresses = addresses.filter(|address| !address.comes_by_itself());
-        Interface {
+    state
+        .links_but_loopback()
+        .map(|link| Interface {
             name: link.name.clone(),
             kind: link.kind.name().to_owned(),
             mac: link.mac,
             parent: link.parent.as_ref().and_then(Parent::name).cloned(),
             mtu: Some(link.mtu),
-            addresses: addresses
+            addresses: index
+                .addresses_of(&link.name)
+                .iter()
+                .filter(|address| !address.comes_by_itself())
                 .filter_map(|address| IpNet::new(address.local, address.prefix_len).ok())
                 .collect(),
             gateways: gateways.remove(&link.name).unwrap_or_default(),
-        }
-    };
-    state.links_but_loopback().map(&mut view).collect()
+        })
+        .collect()
 }

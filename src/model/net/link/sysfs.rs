@@ -37,10 +37,9 @@ impl TryFrom<String> for SysfsKey {
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let of_queue = || {
             let (queue, setting) = text.strip_prefix("queues/")?.split_once('/')?;
-            let known = |(prefix, settings): &(&str, [&str; 2])| {
+            OF_QUEUE.iter().find(|(prefix, settings)| {
                 queue.strip_prefix(prefix).is_some_and(is_number) && settings.contains(&setting)
-            };
-            OF_QUEUE.iter().find(|of_queue| known(of_queue))
+            })
         };
         if OF_LINK.contains(&text.as_str()) || of_queue().is_some() {
             Ok(Self(text))
@@ -54,8 +53,7 @@ impl TryFrom<String> for SysfsValue {
     type Error = Invalid;
 
     fn try_from(text: String) -> Result<Self, Invalid> {
-        let allowed = |b: u8| b.is_ascii_hexdigit() || b == b',';
-        if !text.is_empty() && text.bytes().all(allowed) {
+        if !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit() || b == b',') {
             Ok(Self(text))
         } else {
             Err(Invalid::new(&text, "a number or a mask"))

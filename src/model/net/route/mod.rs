@@ -357,8 +357,7 @@ impl<A: Copy + Into<IpAddr>, N: Copy + Into<IpNet>> RouteOf<A, N> {
 impl<A: Copy + Into<IpAddr>> Hop<A> {
     /// The gateway, of whichever family.
     pub fn gateway(&self) -> Option<IpAddr> {
-        let via = || self.via.map(IpAddr::V6);
-        self.gateway.map(Into::into).or_else(via)
+        self.gateway.map(Into::into).or(self.via.map(IpAddr::V6))
     }
 }
 
