@@ -89,14 +89,13 @@ fn store() -> Store {
 fn state_dir(words: impl Iterator<Item = OsString>) -> Option<OsString> {
     let words: Vec<OsString> = words.collect();
     let after = words.windows(2).find(|pair| pair[0] == "--state-dir");
-    let joined = || {
+    after.map(|pair| pair[1].clone()).or_else(|| {
         let values = words.iter().filter_map(|word| word.to_str());
         values
             .filter_map(|word| word.strip_prefix("--state-dir="))
             .map(OsString::from)
             .next()
-    };
-    after.map(|pair| pair[1].clone()).or_else(joined)
+    })
 }
 
 #[cfg(test)]

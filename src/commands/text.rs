@@ -73,8 +73,8 @@ fn completions(shell: &str, out: &mut dyn Write) -> io::Result<()> {
 fn all_pages(dir: &Path, out: &mut dyn Write) -> io::Result<()> {
     let mut save = |name: &str, text: &[u8]| {
         let path = dir.join(format!("{name}.{SECTION}"));
-        let failed = |error| io::Error::other(format!("{}: {error}", path.display()));
-        fs::write(&path, text).map_err(failed)?;
+        fs::write(&path, text)
+            .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
         writeln!(out, "{}", path.display())
     };
     let mut text = Vec::new();

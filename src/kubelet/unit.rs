@@ -81,7 +81,7 @@ fn others(bus: Option<&Bus>, unit: Option<&str>) -> Result<Vec<Problem>, Problem
     let running = kubelets::running().map_err(|error| cannot_observe("/proc", &error))?;
     let is_paused = |kubelet: &Kubelet| unit.is_some_and(|unit| kubelet.is_in(unit));
     let others = running.iter().filter(|kubelet| !is_paused(kubelet));
-    let problem = |kubelet: &Kubelet| {
+    let problems = others.map(|kubelet| {
         let pid = kubelet.pid;
         let service = kubelet.service().filter(|name| runs(bus, name));
         let cause = match service.map(str::to_owned) {
@@ -92,8 +92,8 @@ fn others(bus: Option<&Bus>, unit: Option<&str>) -> Result<Vec<Problem>, Problem
             },
         };
         cause.error(kubelet.name)
-    };
-    Ok(others.map(problem).collect())
+    });
+    Ok(problems.collect())
 }
 
 fn runs(bus: Option<&Bus>, unit: &str) -> bool {

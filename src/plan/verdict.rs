@@ -56,7 +56,7 @@ impl From<&PodVerdict> for State {
 impl Plan {
     /// The differences that matter, for which there is no step.
     pub(crate) fn findings(&self) -> impl Iterator<Item = &Problem> {
-        let is_finding = |problem: &&Problem| problem.severity > Severity::Info;
-        self.problems.iter().filter(is_finding)
+        let problems = self.problems.iter();
+        problems.filter(|problem| problem.severity > Severity::Info)
     }
 }

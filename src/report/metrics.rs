@@ -93,11 +93,11 @@ fn of_check(check: &CheckView, problems: &[Problem], text: &mut Text) {
         "Findings of netfix check.",
         findings(problems),
     );
-    let by_state = |(state, count): (&_, &usize)| (format!("{{state=\"{state}\"}}"), *count);
+    let pods = check.pods.iter();
     text.gauge(
         "netfix_pods",
         "Running pods by state.",
-        check.pods.iter().map(by_state),
+        pods.map(|(state, count)| (format!("{{state=\"{state}\"}}"), *count)),
     );
     text.one(
         "netfix_pods_left_out",
@@ -215,10 +215,9 @@ fn findings(problems: &[Problem]) -> impl Iterator<Item = (String, usize)> {
         let key = (problem.code().to_string(), problem.severity.to_string());
         *counts.entry(key).or_default() += 1;
     }
-    let sample = |((code, severity), count): ((String, String), usize)| {
+    counts.into_iter().map(|((code, severity), count)| {
         (labels(&[("code", &code), ("severity", &severity)]), count)
-    };
-    counts.into_iter().map(sample)
+    })
 }
 
 #[derive(Default)]

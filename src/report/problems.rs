@@ -51,13 +51,13 @@ pub(super) fn text<'a>(
         }
     }
     groups.sort_by_key(|(problem, _)| problem.severity);
-    let same_severity = |a: &Group<'_>, b: &Group<'_>| a.0.severity == b.0.severity;
-    let of_severity = |groups: &[Group<'_>]| {
+    let severities = groups.chunk_by(|a, b| a.0.severity == b.0.severity);
+    let texts = severities.map(|groups| {
         let (word, tone) = word(groups[0].0.severity);
         let messages = messages(groups, &titles, style).into_iter();
         lines(messages.map(|line| format!("{}: {line}", style.paint(word, tone))))
-    };
-    groups.chunk_by(same_severity).map(of_severity).collect()
+    });
+    texts.collect()
 }
 
 /// A problem, and the pods that have it.

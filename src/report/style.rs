@@ -138,12 +138,12 @@ impl Style {
         if !self.ascii || text.is_ascii() {
             return Cow::Borrowed(text);
         }
-        let ascii = |c: char| match c {
+        let ascii = text.chars().map(|c| match c {
             '…' => "~".to_owned(),
             c if c.is_ascii() => c.to_string(),
             c => c.escape_unicode().to_string(),
-        };
-        Cow::Owned(text.chars().map(ascii).collect())
+        });
+        Cow::Owned(ascii.collect())
     }
 }
 
@@ -178,8 +178,9 @@ pub fn is_utf8(variables: [Option<String>; 3]) -> bool {
 #[must_use]
 pub fn width(columns: Option<&str>) -> Option<usize> {
     let columns = columns.and_then(|text| text.parse().ok());
-    let terminal = || terminal_size_of(io::stdout()).map(|(Width(columns), _)| columns.into());
-    columns.filter(|columns| *columns > 0).or_else(terminal)
+    columns
+        .filter(|columns| *columns > 0)
+        .or_else(|| terminal_size_of(io::stdout()).map(|(Width(columns), _)| columns.into()))
 }
 
 #[cfg(test)]

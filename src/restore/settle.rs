@@ -134,8 +134,7 @@ impl Restored {
     /// something, this one does their work, unless that was a loss too: a NIC that was just missing.
     pub(crate) fn lost_again_after(&self, before: &Self, is_known: bool) -> Option<Problem> {
         let host = self.host.as_ref().map_or(0, |(steps, _)| steps.len());
-        let worked_on = |pod: &&RestoredPod| !pod.done.is_empty();
-        let pods = self.pods.iter().filter(worked_on).count();
+        let pods = self.pods.iter().filter(|pod| !pod.done.is_empty()).count();
         let is_loss = is_known || before.was_complete || before.is_complete();
         (is_loss && host + pods > 0).then(|| RestoreCause::LostAgain { pods }.warning("host"))
     }

@@ -106,8 +106,6 @@ fn is_it(under: &StackLink, now: &Link) -> bool {
 /// The host's state without the ends of pods' veth pairs, which come and go with the pods; `under` are links under pods.
 fn lasting(host: &NetState, under: &BTreeSet<&IfName>) -> NetState {
     let mut state = host.clone().lasting();
-    let is_pair =
-        |link: &Link| matches!(&link.kind, LinkKind::Other { driver } if driver == "veth");
     let carries = |link: &Link| {
         let mut uppers = host.links.iter();
         under.contains(&link.name)
@@ -117,7 +115,9 @@ fn lasting(host: &NetState, under: &BTreeSet<&IfName>) -> NetState {
                     || is_bond && link.master.as_ref() == Some(&upper.name)
             })
     };
-    state.links.retain(|link| !is_pair(link) || carries(link));
+    state.links.retain(|link| {
+        !matches!(&link.kind, LinkKind::Other { driver } if driver == "veth") || carries(link)
+    });
     let names: BTreeSet<IfName> = state.links.iter().map(|link| link.name.clone()).collect();
     state
         .addresses

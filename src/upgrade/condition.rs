@@ -25,8 +25,8 @@ impl FromStr for DriverVersion {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let is_name = |name: &str| {
-            let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
-            !name.is_empty() && name.bytes().all(allowed)
+            let mut bytes = name.bytes();
+            !name.is_empty() && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
         };
         match text.split_once('=') {
             Some((driver, version)) if is_name(driver) && !version.is_empty() => Ok(Self {
@@ -72,7 +72,7 @@ impl Conditions<'_> {
 
 /// The drivers that do not run in the wanted version.
 pub(crate) fn other_versions(wanted: &[DriverVersion]) -> Vec<Problem> {
-    let other = |wanted: &DriverVersion| {
+    let problems = wanted.iter().filter_map(|wanted| {
         let version = wanted.version.clone();
         let cause = match running(&wanted.driver) {
             Ok(Some(running)) if running == version => return None,
@@ -80,8 +80,8 @@ pub(crate) fn other_versions(wanted: &[DriverVersion]) -> Vec<Problem> {
             Err(problem) => return Some(problem),
         };
         Some(cause.error(wanted.driver.as_str()))
-    };
-    wanted.iter().filter_map(other).collect()
+    });
+    problems.collect()
 }
 
 /// The version of the driver that runs: its module's (`MODULE_VERSION`), else the one that its NICs report (`ethtool -i`);

@@ -66,11 +66,11 @@ pub(crate) fn run(bus: Bus, store: &Store, detach: bool) -> Result<Launched, Ref
     let _ = fs::remove_dir(FOLDER);
     let unit = started
         .map_err(|cause| DetachedCause::NotDetached { cause }.error(systemd::UPGRADE_UNIT))?;
-    let opened = || {
+    let watched = watch(&unit, &mut log, &mut signals, || {
         let window = detach.then(|| window_of(&unit, since, store));
         window.flatten().map(Box::new)
-    };
-    let ended = match watch(&unit, &mut log, &mut signals, opened)? {
+    });
+    let ended = match watched? {
         Watched::Opened(window) => return Ok(Launched::Opened(window)),
         Watched::Ended(ended) => ended,
     };
@@ -181,10 +181,9 @@ fn words(detach: bool) -> Vec<String> {
 }
 
 fn environment() -> Vec<String> {
-    let is_passed_on = |name: &str| PASSED_ON.contains(&name) || name.starts_with("NETFIX_");
     env::vars_os()
         .filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()))
-        .filter(|(name, _)| is_passed_on(name))
+        .filter(|(name, _)| PASSED_ON.contains(&name.as_str()) || name.starts_with("NETFIX_"))
         .map(|(name, value)| format!("{name}={value}"))
         .collect()
 }

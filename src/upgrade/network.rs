@@ -83,7 +83,7 @@ impl PodNetwork {
 
     /// Whether something may have been lost since the last restore, or is before the time is over.
     pub(crate) fn has_losses(&mut self, time: &mut Settle, ledger: &Ledger) -> bool {
-        let interrupted = || ledger.signals.interrupted();
-        self.losses.has_losses(time, &interrupted)
+        self.losses
+            .has_losses(time, &|| ledger.signals.interrupted())
     }
 }

@@ -39,9 +39,9 @@ pub(crate) fn opened(id: String, command: &str) -> Window {
 
 /// Whether links may have been lost after the netfix that watched for it was killed.
 pub(crate) fn has_unseen_losses(window: &Window) -> bool {
-    let is_command = |phase: &&Phase| phase.name == PhaseName::Command;
-    let mut earlier = window.phases.iter().filter(is_command).rev().skip(1);
-    earlier.any(|phase| phase.to.is_none())
+    let phases = window.phases.iter();
+    let commands = phases.filter(|phase| phase.name == PhaseName::Command);
+    commands.rev().skip(1).any(|phase| phase.to.is_none())
 }
 
 /// When the first of the links under a pod was lost.
@@ -92,7 +92,7 @@ pub(crate) fn rebuilds(pods: &[WindowPod], after: &After, stored: &Stored) -> Ve
     let identities: BTreeMap<&PodId, _> = checkpoints
         .filter_map(|(info, checkpoint)| Some((&info.id, &checkpoint.netfix.as_ref()?.identity)))
         .collect();
-    let rebuild = |pod: &WindowPod| {
+    let rebuilds = pods.iter().map(|pod| {
         let before = PodBefore {
             info: &pod.info,
             fingerprint: pod.fingerprint_before.as_ref(),
@@ -111,8 +111,8 @@ pub(crate) fn rebuilds(pods: &[WindowPod], after: &After, stored: &Stored) -> Ve
             rebuilt,
             problem: cause.map(|cause| cause.error(pod.info.title()).of(&pod.info.id)),
         }
-    };
-    pods.iter().map(rebuild).collect()
+    });
+    rebuilds.collect()
 }
 
 /// A gateway or target that did not answer before COMMAND: the window is not to blame for it.

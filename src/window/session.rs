@@ -257,8 +257,8 @@ impl WindowSession {
                 continue;
             };
             let first = found.answers.first.map(clock::boottime_of);
-            let first = || first.map(|first| first.saturating_sub(began));
-            pod.answered = pod.answered.or_else(first);
+            let first = first.map(|first| first.saturating_sub(began));
+            pod.answered = pod.answered.or(first);
             pod.after = Some(found.pod.interfaces.clone());
             pod.gateways.clone_from(&found.answers.gateways);
             pod.targets.clone_from(&found.targets);

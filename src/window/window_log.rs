@@ -193,8 +193,8 @@ pub(crate) fn remove(path: &Path) {
 pub(crate) fn sweep() {
     for entry in fs::read_dir(FOLDER).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let is_pid = |name: &str| name.parse::<u32>().is_ok();
-        if name.to_str().is_some_and(is_pid) && !Path::new("/proc").join(&name).exists() {
+        let is_pid = name.to_str().is_some_and(|pid| pid.parse::<u32>().is_ok());
+        if is_pid && !Path::new("/proc").join(&name).exists() {
             let _ = fs::remove_dir_all(entry.path());
         }
     }

@@ -55,11 +55,15 @@ fn write(
 /// Every window in one line, the newest last.
 pub(crate) fn list(context: &mut Context) -> Result<Document, Refusal> {
     let (listed, problems) = records::list(&context.store)?;
-    let view = |ListedWindow { id, window }| match window {
+    let listed = listed.into_iter();
+    let windows = listed.map(|ListedWindow { id, window }| match window {
         Some((window, standing)) => WindowView::new(ReportView::new(window, standing)),
         None => WindowView { id, window: None },
-    };
-    let windows = listed.into_iter().map(view).collect();
+    });
     let exit = Exit::Partly.if_errors(&problems);
-    Ok(answer(exit, problems, Some(Extra::Windows(windows))))
+    Ok(answer(
+        exit,
+        problems,
+        Some(Extra::Windows(windows.collect())),
+    ))
 }

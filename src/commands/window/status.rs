@@ -9,7 +9,6 @@ use crate::model::problem::WindowCause;
 use crate::records::stored::age;
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit, Extra, HoldView, NodeView, RuntimeView, StatusView};
-use crate::runtime::Queried;
 use crate::window::follow;
 use crate::window::follow::Followed;
 use crate::window::status;
@@ -28,11 +27,11 @@ pub(crate) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Document
         window,
         problems,
     } = status::run(&runtimes.config(), context)?;
-    let runtime = |queried: Queried| RuntimeView {
+    let runtimes = runtimes.into_iter().map(|queried| RuntimeView {
         endpoint: queried.endpoint.display().to_string(),
         version: queried.version,
         pods: queried.sandboxes,
-    };
+    });
     let last_success = recorded.as_ref().and_then(|state| state.complete.clone());
     let status = StatusView {
         state_dir: context.store.folder().display().to_string(),
@@ -44,7 +43,7 @@ pub(crate) fn run(runtimes: &Runtimes, context: &mut Context) -> Result<Document
         running,
         covered,
         private_namespaces: private,
-        runtimes: runtimes.into_iter().map(runtime).collect(),
+        runtimes: runtimes.collect(),
         lock: context.store.holder(),
         window: window.as_ref().map(HoldView::new),
     };

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Change, NetlinkStep, OrderedObject, Step};
 use crate::model::fidelity::BRIDGE_PORT;
-use crate::model::net::link::{Flags, OffloadLimit};
+use crate::model::net::link::Flags;
 use crate::model::net::route::Position;
 use crate::model::text::join;
 use crate::model::{Link, LinkKind, Parent};
@@ -133,9 +133,9 @@ impl fmt::Display for Change {
                 write!(f, "bridge_slave {}", join(names, ", "))
             }
             Self::Offload(limits) => {
-                let word =
-                    |(limit, value): &(OffloadLimit, u32)| format!("{} {value}", limit.as_str());
-                f.write_str(&join(limits.iter().map(word), " "))
+                let limits = limits.iter();
+                let words = limits.map(|(limit, value)| format!("{} {value}", limit.as_str()));
+                f.write_str(&join(words, " "))
             }
             Self::ProtoDown => f.write_str("protodown on"),
             Self::Dormant => f.write_str("mode dormant"),

@@ -40,7 +40,7 @@ pub fn explain(code: &str, width: usize) -> Option<String> {
 #[must_use]
 pub fn list(width: usize) -> String {
     let longest = codes().map(str::len).max().unwrap_or_default() + 2;
-    let line = |(code, section): (&str, &str)| {
+    let lines = sections().map(|(code, section)| {
         let meaning = items(section).find_map(|item| {
             let meaning = item.strip_prefix("Meaning: ")?;
             let end = meaning.find([';', '.']).unwrap_or(meaning.len());
@@ -48,8 +48,8 @@ pub fn list(width: usize) -> String {
         });
         let (first, rest) = (format!("{code:longest$}"), " ".repeat(longest));
         filled(&meaning.unwrap_or_default(), width, &first, &rest) + "\n"
-    };
-    sections().map(line).collect()
+    });
+    lines.collect()
 }
 
 /// The paragraphs and list items of a section, each on one line without marks.

@@ -228,10 +228,11 @@ impl FleetView {
 
     fn add_problems(&mut self, node: &str, document: &NodeDocument) {
         for problem in document.all_problems() {
-            let is_same = |group: &ProblemGroup| {
-                group.severity == problem.severity && group.code == problem.code
-            };
-            let place = self.problems.iter().position(is_same).unwrap_or_else(|| {
+            let known = self
+                .problems
+                .iter()
+                .position(|group| group.severity == problem.severity && group.code == problem.code);
+            let place = known.unwrap_or_else(|| {
                 self.problems.push(ProblemGroup {
                     severity: problem.severity.clone(),
                     code: problem.code.clone(),
@@ -259,11 +260,11 @@ impl FleetView {
                 nics: 0,
                 nodes: BTreeSet::new(),
             };
-            let is_same = |known: &DriverChange| {
+            let known = self.drivers.iter().position(|known| {
                 (&known.driver, &known.before, &known.after)
                     == (&change.driver, &change.before, &change.after)
-            };
-            let place = self.drivers.iter().position(is_same).unwrap_or_else(|| {
+            });
+            let place = known.unwrap_or_else(|| {
                 self.drivers.push(change.clone());
                 self.drivers.len() - 1
             });

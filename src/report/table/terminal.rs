@@ -103,12 +103,12 @@ pub(in crate::report) fn cut(text: &str, width: usize, sign: &str) -> String {
 /// The first characters, as far as they fit.
 fn taken(characters: impl Iterator<Item = char>, width: usize) -> String {
     let mut left = width;
-    let fits = |c: &char| {
+    let fitting = characters.take_while(|c| {
         let rest = left.checked_sub(c.width().unwrap_or_default());
         left = rest.unwrap_or_default();
         rest.is_some()
-    };
-    characters.take_while(fits).collect()
+    });
+    fitting.collect()
 }
 
 fn layout<R>(columns: &[Filled<'_, R>], rows: usize, style: Style) -> String {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::pods::{listed, stored};
 use crate::check::{CheckedPod, Readiness};
-use crate::model::{Code, PodId, PodInfo, Problem, Severity, State};
+use crate::model::{Code, PodId, PodInfo, Severity, State};
 use crate::refusal::Refusal;
 use crate::report::document::{CheckStatus, CheckView, Document, Extra, NodeView, PodView};
 use crate::report::problems;
@@ -35,10 +35,10 @@ pub(crate) fn check(checked: Result<Readiness, Refusal>) -> (Document, CheckView
     };
     let of_pods = checked.pods.iter().map(|one| one.steps.len());
     view.steps = checked.host.len() + of_pods.sum::<usize>();
-    let is_unsupported = |problem: &&Problem| {
+    let unsupported = checked.problems.iter().filter(|problem| {
         problem.is_error() && problem.code() == Code::Unsupported && problem.pod.is_some()
-    };
-    view.unsupported = Some(checked.problems.iter().filter(is_unsupported).count());
+    });
+    view.unsupported = Some(unsupported.count());
     view.oldest_age = checked.oldest_age;
     view.last_success = checked.last_success;
     view.pods.insert(State::Empty, checked.empty);

@@ -33,11 +33,12 @@ pub(crate) fn drift(
     let mut problems = surveyed.all_problems();
     problems.extend(comparison.host.problems);
     problems.extend(comparison.unsupported);
-    let lost = |(pod, lost)| match lost {
+    let lost = surveyed.lost_pods().into_iter();
+    let lost = lost.map(|(pod, lost)| match lost {
         Unrestorable::Unusable => PodView::new(pod, State::Failed),
         Unrestorable::NoCheckpoint => PodView::new(pod, State::NoCheckpoint),
-    };
-    let mut pods: Vec<PodView> = surveyed.lost_pods().into_iter().map(lost).collect();
+    });
+    let mut pods: Vec<PodView> = lost.collect();
     for (matched, compared) in surveyed.matched.iter().zip(comparison.pods) {
         let (view, found) = pod(matched, compared);
         pods.push(view);

@@ -142,7 +142,7 @@ pub(super) fn framed<'a, R: PodRow + 'a, const N: usize>(
 }
 
 /// What is stored of these pods.
-pub(super) fn stored<'a>(pods: Vec<&'a PodView>, style: Style) -> Table<'a, StoredRow<'a>> {
+pub(super) fn stored(pods: Vec<&PodView>, style: Style) -> Table<'_, StoredRow<'_>> {
     // How long ago a snapshot confirmed the checkpoint.
     let verified = move |pod: &PodView| Some(ago(pod.seen.as_deref()?.parse().ok()?, style.now));
     let columns = framed([
@@ -161,8 +161,9 @@ pub(super) fn stored<'a>(pods: Vec<&'a PodView>, style: Style) -> Table<'a, Stor
         }),
         StoredColumn::new("Verified", 3, move |(pod, _)| or_dash(verified(pod))),
     ]);
-    let rows = |pod: &'a PodView| or_none(pod.interfaces.iter()).map(move |one| (pod, one));
-    Table::new(columns, pods.into_iter().flat_map(rows))
+    let pods = pods.into_iter();
+    let rows = pods.flat_map(|pod| or_none(pod.interfaces.iter()).map(move |one| (pod, one)));
+    Table::new(columns, rows)
 }
 
 /// Each item, or if there is none, nothing once: a pod always has a row.

@@ -81,11 +81,11 @@ fn answered(runtimes: &[RuntimeView]) -> Facts {
     if runtimes.is_empty() {
         return vec![("runtime", "none answered".to_owned())];
     }
-    let fact = |runtime: &RuntimeView| {
+    let facts = runtimes.iter().map(|runtime| {
         let version = or_dash(runtime.version.as_deref().map(escape));
         let pods = count(runtime.pods, "pod");
         let endpoint = escape(&runtime.endpoint);
         ("runtime", format!("{version}, {pods}, at {endpoint}"))
-    };
-    runtimes.iter().map(fact).collect()
+    });
+    facts.collect()
 }

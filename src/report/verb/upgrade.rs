@@ -56,11 +56,11 @@ pub(crate) fn prospect(course: &[String], pods: &[PodView]) -> String {
     if pods.is_empty() {
         return course + "\nNo pod has an interface on this host's links.\n";
     }
-    let row = |pod: &PodView| {
+    let rows = sorted(pods).into_iter().map(|pod| {
         let addresses = list_or_dash(pod.interfaces.iter().flat_map(|i| &i.addresses));
         (escape(&pod.info.title()), escape(&addresses))
-    };
-    let rows: Vec<(String, String)> = sorted(pods).into_iter().map(row).collect();
+    });
+    let rows: Vec<(String, String)> = rows.collect();
     let width = rows.iter().map(|(title, _)| title.chars().count()).max();
     let width = width.unwrap_or_default();
     let shown = rows.iter().take(MOST);

@@ -84,8 +84,8 @@ fn state(one: &Answered<'_>) -> State {
 
 /// One row for each gateway and target; for a pod with a problem only those that did not answer.
 fn asked_of(pod: &PodView, style: Style) -> impl Iterator<Item = Asked<'_>> {
-    let is_listed = move |one: &Answered<'_>| style.lists_all() || state(one) != State::Reachable;
-    let listed = answers(&pod.gateways, &pod.targets).filter(is_listed);
+    let listed = answers(&pod.gateways, &pod.targets)
+        .filter(move |one| style.lists_all() || state(one) != State::Reachable);
     or_none(listed).map(move |one| Asked { pod, one })
 }
 

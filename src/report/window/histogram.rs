@@ -77,11 +77,10 @@ pub(super) fn histogram(view: &ReportView) -> Markup {
 fn bins(outages: &[u64], step: u64) -> Vec<Bin> {
     let first = outages.iter().min().map_or(0, |least| least / step);
     let last = outages.iter().max().map_or(0, |most| most / step);
-    let number = |bin: u64| outages.iter().filter(|ms| **ms / step == bin).count() as u64;
     (first..=last)
         .map(|bin| Bin {
             from: bin * step,
-            count: number(bin),
+            count: outages.iter().filter(|ms| **ms / step == bin).count() as u64,
         })
         .collect()
 }

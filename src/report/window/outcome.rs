@@ -118,13 +118,12 @@ impl PodOutcome {
         let is_excused = is_excused(window, pod);
         let any = |answer| !is_excused && pod.gateways.iter().any(|one| one.reachable == answer);
         let (is_deaf, is_unasked) = (any(Some(false)), any(None));
-        let is_bad = |state: State| !state.is_good() && state != State::Unknown;
         if pod.rebuilt == Some(true) {
             return Self::Rebuilt;
         }
         match pod.state {
             _ if is_deaf => Self::NotBack,
-            Some(state) if is_bad(state) => Self::NotBack,
+            Some(state) if !state.is_good() && state != State::Unknown => Self::NotBack,
             Some(State::Unknown) | None => Self::Unknown,
             Some(_) if is_unasked => Self::Unknown,
             Some(_) => Self::Back,

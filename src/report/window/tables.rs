@@ -126,13 +126,11 @@ fn is_of_user(phase: &Phase) -> bool {
 
 /// How long a pod was cut off, in words.
 pub(super) fn outage(pod: &WindowPod) -> String {
-    let is_silent = || {
-        pod.gateways
-            .iter()
-            .any(|gateway| gateway.reachable == Some(false))
-    };
+    let mut gateways = pod.gateways.iter();
     match (pod.lost, pod.answered) {
-        (Some(_), None) if is_silent() => "no answer".to_owned(),
+        (Some(_), None) if gateways.any(|one| one.reachable == Some(false)) => {
+            "no answer".to_owned()
+        }
         (Some(_), None) => "end unknown".to_owned(),
         _ => milliseconds_or_dash(pod.outage()),
     }

@@ -112,18 +112,17 @@ pub(super) fn pause(view: &ReportView, hold: &KubeletPause) -> String {
 
 /// The pause beside what the control plane waits for, and the deadline.
 pub(super) fn limits(view: &ReportView, hold: &KubeletPause) -> Vec<String> {
-    let against = |ms: u64| {
+    let pause = view.computed.pause_ms.map(|ms| {
         let side = |limit: u64| if ms < limit * 1000 { "below" } else { "BEYOND" };
         let limits = [NOT_READY_AFTER, EVICTION_AFTER];
         let [not_ready, eviction] = limits.map(|s| format!("{} {}", side(s), seconds(s)));
         format!("{not_ready} (node NotReady), {eviction} (eviction)")
-    };
+    });
     let deadline = seconds(hold.deadline);
     let deadline = match hold.armed {
         Some(armed) => format!("deadline {deadline}, armed after {}", milliseconds(armed)),
         None => format!("deadline {deadline}, not armed"),
     };
-    let pause = view.computed.pause_ms.map(against);
     pause.into_iter().chain([deadline]).collect()
 }
 

@@ -66,20 +66,19 @@ pub struct Outage {
 
 impl Outages {
     fn of(window: &Window) -> Self {
-        let known = |pod: &WindowPod| {
+        let known = window.pods.iter().filter_map(|pod| {
             Some(Outage {
                 id: pod.info.id.clone(),
                 ms: pod.outage()?,
             })
-        };
-        let mut pods: Vec<Outage> = window.pods.iter().filter_map(known).collect();
+        });
+        let mut pods: Vec<Outage> = known.collect();
         pods.sort_by_key(|outage| Reverse(outage.ms));
         let is_silent = |pod: &&WindowPod| pod.lost.is_some() && pod.answered.is_none();
         let last = pods.len().checked_sub(1);
-        let median = |last: usize| pods[last / 2].ms.midpoint(pods[pods.len() / 2].ms);
         Self {
             worst_ms: pods.first().map(|outage| outage.ms),
-            median_ms: last.map(median),
+            median_ms: last.map(|last| pods[last / 2].ms.midpoint(pods[pods.len() / 2].ms)),
             unanswered: window.pods.iter().filter(is_silent).count(),
             pods,
         }

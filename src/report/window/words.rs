@@ -36,14 +36,14 @@ pub(super) const TIME: &str = "%H:%M:%S%.3f";
 /// The user's command, for people: words with special characters are quoted.
 pub(super) fn argv(run: &Run) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-".contains(c);
-    let word = |text: &String| {
+    let words = run.argv.iter().map(|text| {
         if !text.is_empty() && text.chars().all(is_plain) {
             text.clone()
         } else {
             format!("\"{}\"", escape(text))
         }
-    };
-    join(run.argv.iter().map(word), " ")
+    });
+    join(words, " ")
 }
 
 /// How the user's command ended, with its duration in milliseconds.

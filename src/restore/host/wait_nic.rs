@@ -156,11 +156,11 @@ fn for_final_names(
     // Without udev, or after it, another program may give the name back.
     limit.of(RENAME_LIMIT).wait(|| {
         host.refresh()?;
-        let is_final = |(then, now): &(&Link, &Link)| {
-            then.name == now.name || now.flags.up || host.state.link(&then.name).is_some()
-        };
         let devices = devices(host, baseline);
-        Ok(devices.iter().filter(|one| is_new(one)).all(is_final))
+        let mut new = devices.iter().filter(|one| is_new(one));
+        Ok(new.all(|(then, now)| {
+            then.name == now.name || now.flags.up || host.state.link(&then.name).is_some()
+        }))
     })?;
     let limit = UDEV_LIMIT;
     let problems = devices(host, baseline)

@@ -19,8 +19,9 @@ pub(in crate::restore) fn lost(pods: &mut [PodJob], host: &Host) -> Vec<Hardware
         match state.and_then(|state| state) {
             Ok(now) => {
                 let claims = pod.matched.claims();
-                let is_gone = |then: &&Hardware| !recognisable(&now).any(|now| now.is_same(then));
-                lost.extend(recognisable(&claims).filter(is_gone).cloned());
+                let gone = recognisable(&claims)
+                    .filter(|then| !recognisable(&now).any(|now| now.is_same(then)));
+                lost.extend(gone.cloned());
             }
             Err(error) => pod.give_up(&error),
         }

@@ -99,8 +99,7 @@ impl Blockers {
 
     /// Stops the window for an object that netfix could not restore, unless --force accepts it; then that is a warning.
     pub(crate) fn gate(self, force: bool) -> Result<Vec<Problem>, Refusal> {
-        let is_final = |(bearing, _): &(Bearing, Problem)| *bearing == Bearing::Final;
-        if let Some((_, problem)) = self.0.iter().find(|one| is_final(one)) {
+        if let Some((_, problem)) = self.0.iter().find(|one| one.0 == Bearing::Final) {
             return Err(problem.clone().into());
         }
         let passes = self.may_pass(force);

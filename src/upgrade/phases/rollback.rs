@@ -85,8 +85,8 @@ fn reason(
     max_lost: usize,
     waited: bool,
 ) -> Option<(RollbackReason, Vec<IfName>, usize)> {
-    let is_lost = |pod: &&WindowPod| is_lost(pod, &after.unanswered);
-    let lost = window.pods.iter().filter(is_lost).count();
+    let pods = window.pods.iter();
+    let lost = pods.filter(|pod| is_lost(pod, &after.unanswered)).count();
     let silent = after.silent.iter().filter(|_| waited);
     let silent: Vec<IfName> = silent.filter_map(|nic| had_carrier(window, nic)).collect();
     match (after.missing.is_empty(), silent.is_empty()) {

@@ -77,12 +77,11 @@ fn own<'a>(then: &PodFingerprint, sandboxes: &'a [Sandbox]) -> Option<&'a Sandbo
 
 /// The sandbox that has the pod's name now.
 fn successor<'a>(info: &PodInfo, sandboxes: &'a [Sandbox]) -> Option<&'a Sandbox> {
-    let same_name = |now: &&Sandbox| {
+    sandboxes.iter().find(|now| {
         info.name.is_some()
             && now.name.as_deref().map(Bytes::from) == info.name
             && now.namespace == info.namespace
-    };
-    sandboxes.iter().find(same_name)
+    })
 }
 
 /// What differs; `None` when nothing does.
