@@ -1,7 +1,7 @@
 //! Records the network of every pod and of the host, and never loses a good checkpoint to a bad moment.
 //!
-//! [`observe`] takes down what runs and what is stored, [`decide`] alone decides what is written, kept and removed, and
-//! [`write`] does it.
+//! `observe` takes down what runs and what is stored, `decide` alone decides what is written, kept and removed, and
+//! `write` does it.
 
 mod decide;
 mod facts;
