@@ -3,13 +3,12 @@
 use std::path;
 use std::time::Duration;
 
+use crate::kubelet::unit::not_paused;
 use crate::model::problem::KubeletCause;
 use crate::model::{Problem, Window};
 use crate::store::Guard;
 use crate::systemd::{self, Bus};
 use crate::window::session::WindowSession;
-
-use crate::kubelet::unit::not_paused;
 
 /// Arms the recorded timer for the unit that is about to be paused.
 pub(crate) fn arm(

@@ -5,7 +5,7 @@
 pub enum Fate {
     /// Stored, compared and restored.
     Restored,
-    /// The same, as bytes that netfix does not interpret.
+    /// Stored, compared and restored as bytes that netfix does not interpret.
     SentBack,
     /// Needed to read the others.
     Used,
