@@ -9,11 +9,10 @@ use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
 use super::candidates;
-use super::probe::ProbeArgs;
 use crate::gateways::targets::VerifyTarget;
 use crate::inventory::selectors;
 use crate::matching::Selection;
-use crate::model::{Bytes, IfName};
+use crate::model::{Bytes, ConflictProbe, IfName};
 use crate::records::contest::CNI_CACHE;
 use crate::records::prepare::{RecordSource, SurveyRequest};
 use crate::refusal::Refusal;
@@ -136,7 +135,7 @@ pub struct RestorePods {
     pub pods: PodArgs,
     /// The host link under pods whose checkpoint names none (`i40e_net_fix` format), such as eth0.3
     #[arg(long, help_heading = PODS, value_name = "IFNAME")]
-    pub parent: Option<crate::model::IfName>,
+    pub parent: Option<IfName>,
 }
 
 impl RestorePods {
@@ -210,6 +209,29 @@ pub struct PlanArgs {
     /// Exit with code 3 if there is anything to do
     #[arg(long)]
     pub exit_code: bool,
+}
+
+/// The probe before an address is added.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct ProbeArgs {
+    /// Before an address is added, probe whether another machine has it
+    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    pub conflict_probe: ConflictProbe,
+    /// The same as `--conflict-probe off`
+    #[arg(long, hide = true, conflicts_with = "conflict_probe")]
+    pub no_conflict_probe: bool,
+}
+
+impl ProbeArgs {
+    /// What both options mean.
+    #[must_use]
+    pub fn mode(self) -> ConflictProbe {
+        if self.no_conflict_probe {
+            ConflictProbe::Off
+        } else {
+            self.conflict_probe
+        }
+    }
 }
 
 /// A restore.

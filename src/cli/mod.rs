@@ -5,7 +5,6 @@ mod candidates;
 pub mod complete;
 mod examples;
 mod pages;
-mod probe;
 mod traits;
 mod window;
 
@@ -27,11 +26,11 @@ use crate::report::{self, Form, Verb};
 use candidates::{DEFAULT_STATE_DIR, STATE_DIR};
 
 pub use args::{
-    CheckArgs, DEFAULT_KEEP, DiffArgs, ImportArgs, PlanArgs, PodArgs, RestoreArgs, RestorePods,
-    RestoreSource, Runtimes, Selectors, ShowArgs, SnapshotArgs, SourceArgs, TargetArgs, VerifyArgs,
+    CheckArgs, DEFAULT_KEEP, DiffArgs, ImportArgs, PlanArgs, PodArgs, ProbeArgs, RestoreArgs,
+    RestorePods, RestoreSource, Runtimes, Selectors, ShowArgs, SnapshotArgs, SourceArgs,
+    TargetArgs, VerifyArgs,
 };
 pub use pages::{Page, page};
-pub use probe::ProbeArgs;
 pub use window::{HoldArgs, ReportArgs, UpgradeArgs, WaitArgs};
 
 /// Saves every pod's network before a NIC driver upgrade and restores it after

@@ -8,9 +8,8 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueHint};
 use clap_complete::ArgValueCompleter;
 
-use super::args::{DEFAULT_KEEP, Runtimes, Selectors, TargetArgs};
+use super::args::{DEFAULT_KEEP, ProbeArgs, Runtimes, Selectors, TargetArgs};
 use super::candidates;
-use super::probe::ProbeArgs;
 use crate::model::IfName;
 use crate::upgrade::condition::DriverVersion;
 

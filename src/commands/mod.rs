@@ -4,11 +4,9 @@ mod check;
 mod common;
 mod diff;
 mod every;
-mod generations;
 mod host;
 mod import;
 mod list;
-mod prune;
 mod restore;
 mod show;
 mod snapshot;
@@ -60,7 +58,7 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
         Command::Snapshot(args) => snapshot::run(args, context),
         Command::List {
             generations: true, ..
-        } => generations::list(context),
+        } => list::generations(context),
         Command::List { pods, .. } => list::list(pods, context),
         Command::Show(args) => show::run(args, context),
         Command::Diff(args) => diff::diff(args, context),
@@ -80,7 +78,7 @@ fn document(command: &Command, context: &mut Context) -> Result<Document, Refusa
         Command::Report(ReportArgs { list: true, .. }) => window::report::list(context),
         Command::Report(args) => window::report::run(args, context),
         Command::Import(args) => import::run(args, context),
-        Command::Prune { keep } => prune::run(*keep, context),
+        Command::Prune { keep } => list::prune(*keep, context),
         Command::Upgrade(_)
         | Command::Host { .. }
         | Command::Explain { .. }

@@ -29,11 +29,7 @@ impl Command {
             Self::Schema { command } => text = report::schema(*command).into_bytes(),
             Self::Completions { shell } => completions(&shell.to_string(), &mut text)?,
             Self::Man { dir: Some(dir), .. } => all_pages(dir, &mut text)?,
-            Self::Man {
-                command: Some(name),
-                ..
-            } => manual(name, &mut text)?,
-            Self::Man { .. } => whole_manual(&mut text)?,
+            Self::Man { command, .. } => manual(command.as_deref(), &mut text)?,
             _ => return Ok(None),
         }
         Ok(Some(text))
@@ -71,32 +67,39 @@ fn completions(shell: &str, out: &mut dyn Write) -> io::Result<()> {
 
 /// Writes every page to the directory, and its path to `out`.
 fn all_pages(dir: &Path, out: &mut dyn Write) -> io::Result<()> {
-    let mut save = |name: &str, text: &[u8]| {
-        let path = dir.join(format!("{name}.{SECTION}"));
+    let program = Cli::command();
+    let names = program.get_subcommands().map(clap::Command::get_name);
+    for name in [None].into_iter().chain(names.map(Some)) {
+        let mut text = Vec::new();
+        manual(name, &mut text)?;
+        let of_command = name.map(|name| format!("-{name}")).unwrap_or_default();
+        let path = dir.join(format!("netfix{of_command}.{SECTION}"));
         fs::write(&path, text)
             .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
-        writeln!(out, "{}", path.display())
-    };
-    let mut text = Vec::new();
-    whole_manual(&mut text)?;
-    save("netfix", &text)?;
-    for command in Cli::command().get_subcommands() {
-        let mut text = Vec::new();
-        manual(command.get_name(), &mut text)?;
-        save(&format!("netfix-{}", command.get_name()), &text)?;
+        writeln!(out, "{}", path.display())?;
     }
     Ok(())
 }
 
-/// The page of the program, with all commands: it serves a reader who has no other page.
-fn whole_manual(out: &mut dyn Write) -> io::Result<()> {
-    let Page { command, sections } = page(None);
-    let man = titled(command.clone());
+/// The page of one command, or that of the program with all commands: it serves a reader who has no other page.
+fn manual(name: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
+    let Page { command, sections } = page(name);
+    let man = titled(match name {
+        Some(_) => without_global(command.clone()),
+        None => command.clone(),
+    });
     man.render_title(out)?;
     man.render_name_section(out)?;
     man.render_synopsis_section(out)?;
     man.render_description_section(out)?;
     man.render_options_section(out)?;
+    if name.is_some() {
+        let mut global = Roff::default();
+        global.control("SH", ["GLOBAL OPTIONS"]);
+        global.text([roman("The options of every command are in netfix(8).")]);
+        global.to_writer(out)?;
+        return tail(sections, out);
+    }
     man.render_subcommands_section(out)?;
     for command in command
         .get_subcommands()
@@ -108,22 +111,6 @@ fn whole_manual(out: &mut dyn Write) -> io::Result<()> {
         man.render_description_section(out)?;
         man.render_options_section(out)?;
     }
-    tail(sections, out)
-}
-
-/// The page of one command.
-fn manual(name: &str, out: &mut dyn Write) -> io::Result<()> {
-    let Page { command, sections } = page(Some(name));
-    let man = titled(without_global(command));
-    man.render_title(out)?;
-    man.render_name_section(out)?;
-    man.render_synopsis_section(out)?;
-    man.render_description_section(out)?;
-    man.render_options_section(out)?;
-    let mut global = Roff::default();
-    global.control("SH", ["GLOBAL OPTIONS"]);
-    global.text([roman("The options of every command are in netfix(8).")]);
-    global.to_writer(out)?;
     tail(sections, out)
 }
 

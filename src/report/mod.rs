@@ -32,7 +32,6 @@ pub use fleet::page::page as fleet_page;
 pub use fleet::{FleetView, NodeDocument, NodeResult};
 pub(crate) use metrics::{OpenWindow, Surroundings, metrics};
 pub use progress::{cannot_enter_host, cannot_start, line, listener, waits_for_lock};
-use screen::Screen;
 pub use style::{Detail, Form, Style, is_utf8, width};
 pub(crate) use verb::check::check;
 pub(crate) use verb::plan::drift;
@@ -63,7 +62,7 @@ pub fn render(
         }
         return writeln!(out);
     }
-    let Screen { body, listed, last } = verb::screen(document, style);
+    let screen::Screen { body, listed, last } = verb::screen(document, style);
     let has_last = matches!(style.form, Form::Human | Form::Wide) && style.headers;
     let body = print(style, out, &body);
     let problems = print(style, messages, &problems(document, listed, style));

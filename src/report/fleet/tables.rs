@@ -4,12 +4,8 @@ use maud::html;
 
 use super::{DriverChange, FleetView, NodeResult, ProblemGroup};
 use crate::report::style::{Style, Tone};
-use crate::report::table::{Cell, Column, KEPT, Medium, Table};
+use crate::report::table::{Cell, KEPT, Medium, Table};
 use crate::report::text::{count, escape, join, milliseconds_or_dash, or_dash, part};
-
-type NodeColumn<'a> = Column<'a, &'a NodeResult>;
-type GroupColumn<'a> = Column<'a, &'a ProblemGroup>;
-type DriverColumn<'a> = Column<'a, &'a DriverChange>;
 
 /// Nodes, problems and drivers, each as a table.
 pub(in crate::report) fn text(view: &FleetView, style: Style) -> String {
@@ -31,65 +27,66 @@ fn tone(node: &NodeResult) -> Tone {
 }
 
 pub(super) fn nodes(view: &FleetView) -> Table<'_, &NodeResult> {
-    let columns = [
-        NodeColumn::new("Node", KEPT, |node| node.name().to_owned()).heads_rows(),
-        NodeColumn::new("Verdict", KEPT, |node| {
+    Table::new(&view.nodes)
+        .column("Node", KEPT, |node| node.name().to_owned())
+        .heads_rows()
+        .column("Verdict", KEPT, |node| {
             Cell::toned(&node.verdict, Some(tone(node)))
-        }),
-        NodeColumn::right("Pods", 1, |node| part(node.pods_well, node.pods))
-            .page_title("Pods well"),
-        NodeColumn::right("Worst outage", 1, |node| {
+        })
+        .right("Pods", 1, |node| part(node.pods_well, node.pods))
+        .page_title("Pods well")
+        .right("Worst outage", 1, |node| {
             milliseconds_or_dash(node.worst_outage_ms)
-        }),
-        NodeColumn::right("Median", 3, |node| {
+        })
+        .right("Median", 3, |node| {
             milliseconds_or_dash(node.median_outage_ms)
-        }),
-        NodeColumn::right("Pause", 2, |node| milliseconds_or_dash(node.pause_ms)),
-        NodeColumn::new("Window", 4, |node| or_dash(node.window.as_ref())).class("mono"),
-    ];
-    Table::new(columns, &view.nodes).marked(|node| Some(tone(node)))
+        })
+        .right("Pause", 2, |node| milliseconds_or_dash(node.pause_ms))
+        .column("Window", 4, |node| or_dash(node.window.as_ref()))
+        .class("mono")
+        .marked(|node| Some(tone(node)))
 }
 
 pub(super) fn problems(view: &FleetView) -> Table<'_, &ProblemGroup> {
-    let columns = [
-        GroupColumn::new("Severity", KEPT, |group| group.severity.clone()),
-        GroupColumn::new("Code", KEPT, |group| {
+    Table::new(&view.problems)
+        .column("Severity", KEPT, |group| group.severity.clone())
+        .column("Code", KEPT, |group| {
             Cell::from(&group.code).on_page(html! { code { (escape(&group.code)) } })
         })
-        .heads_rows(),
-        GroupColumn::right("Nodes", KEPT, |group| group.nodes.len()).only_on(Medium::Terminal),
-        GroupColumn::right("Count", 2, |group| group.count).page_title("Number"),
-        GroupColumn::new("Nodes", KEPT, |group| {
+        .heads_rows()
+        .right("Nodes", KEPT, |group| group.nodes.len())
+        .only_on(Medium::Terminal)
+        .right("Count", 2, |group| group.count)
+        .page_title("Number")
+        .column("Nodes", KEPT, |group| {
             format!(
                 "{}: {}",
                 count(group.nodes.len(), "node"),
                 join(&group.nodes, ", ")
             )
         })
-        .only_on(Medium::Page),
-        GroupColumn::new("Example", 1, |group| {
+        .only_on(Medium::Page)
+        .column("Example", 1, |group| {
             let node = group.nodes.first().map(String::as_str);
             let text = format!("{}: {}", node.unwrap_or_default(), group.example);
             Cell::from(text).on_page(html! { (escape(&group.example)) })
-        }),
-    ];
-    Table::new(columns, &view.problems)
+        })
 }
 
 pub(super) fn drivers(view: &FleetView) -> Table<'_, &DriverChange> {
-    let columns = [
-        DriverColumn::new("Driver", KEPT, |change| change.driver.clone()).heads_rows(),
-        DriverColumn::new("Before", KEPT, |change| change.before.clone()),
-        DriverColumn::new("After", KEPT, |change| {
+    Table::new(&view.drivers)
+        .column("Driver", KEPT, |change| change.driver.clone())
+        .heads_rows()
+        .column("Before", KEPT, |change| change.before.clone())
+        .column("After", KEPT, |change| {
             change.after.clone().unwrap_or_else(|| "missing".to_owned())
-        }),
-        DriverColumn::right("NICs", 1, |change| change.nics),
-        DriverColumn::right("Nodes", 1, |change| {
+        })
+        .right("NICs", 1, |change| change.nics)
+        .right("Nodes", 1, |change| {
             let names = escape(&join(&change.nodes, ", "));
             Cell::from(change.nodes.len()).on_page(html! { (names) })
-        }),
-    ];
-    Table::new(columns, &view.drivers).marked(|change| change.after.is_none().then_some(Tone::Bad))
+        })
+        .marked(|change| change.after.is_none().then_some(Tone::Bad))
 }
 
 /// The verdict over all nodes.

@@ -27,15 +27,72 @@ pub(super) struct Table<'a, R> {
 }
 
 impl<'a, R> Table<'a, R> {
-    pub(super) fn new(
-        columns: impl Into<Vec<Column<'a, R>>>,
-        rows: impl IntoIterator<Item = R>,
-    ) -> Self {
+    /// Without a column.
+    pub(super) fn new(rows: impl IntoIterator<Item = R>) -> Self {
         Self {
-            columns: columns.into(),
+            columns: Vec::new(),
             rows: rows.into_iter().collect(),
             mark: Box::new(|_| None),
         }
+    }
+
+    /// With one more column: of those that are not kept, that with the highest rank is left out first on a terminal.
+    pub(super) fn column<C: Into<Cell>>(
+        mut self,
+        title: &'static str,
+        rank: u8,
+        cell: impl Fn(&R) -> C + 'a,
+    ) -> Self {
+        self.columns.push(Column {
+            title,
+            rank,
+            cell: Box::new(move |row| cell(row).into()),
+            is_right: false,
+            medium: match rank {
+                WIDE => Medium::Terminal,
+                _ => Medium::Both,
+            },
+            page_title: title,
+            class: None,
+            heads_rows: false,
+        });
+        self
+    }
+
+    /// With one more column, of numbers.
+    pub(super) fn right<C: Into<Cell>>(
+        self,
+        title: &'static str,
+        rank: u8,
+        cell: impl Fn(&R) -> C + 'a,
+    ) -> Self {
+        self.column(title, rank, cell)
+            .last(|column| column.is_right = true)
+    }
+
+    fn last(mut self, change: impl FnOnce(&mut Column<'a, R>)) -> Self {
+        self.columns.last_mut().map(change);
+        self
+    }
+
+    /// The last column only there: the other has another column instead.
+    pub(super) fn only_on(self, medium: Medium) -> Self {
+        self.last(|column| column.medium = medium)
+    }
+
+    /// On a page: another title of the last column.
+    pub(super) fn page_title(self, title: &'static str) -> Self {
+        self.last(|column| column.page_title = title)
+    }
+
+    /// On a page: the class of the last column's cells.
+    pub(super) fn class(self, class: &'static str) -> Self {
+        self.last(|column| column.class = Some(class))
+    }
+
+    /// On a page: the last column's cell is the heading of the row.
+    pub(super) fn heads_rows(self) -> Self {
+        self.last(|column| column.heads_rows = true)
     }
 
     /// On a page: with marked rows.
@@ -53,8 +110,7 @@ pub(super) enum Medium {
     Page,
 }
 
-/// One column: of the others, that with the highest rank is left out first on a terminal.
-pub(super) struct Column<'a, R> {
+struct Column<'a, R> {
     title: &'static str,
     rank: u8,
     cell: Of<'a, R, Cell>,
@@ -63,65 +119,6 @@ pub(super) struct Column<'a, R> {
     page_title: &'static str,
     class: Option<&'static str>,
     heads_rows: bool,
-}
-
-impl<'a, R> Column<'a, R> {
-    pub(super) fn new<C: Into<Cell>>(
-        title: &'static str,
-        rank: u8,
-        cell: impl Fn(&R) -> C + 'a,
-    ) -> Self {
-        Self {
-            title,
-            rank,
-            cell: Box::new(move |row| cell(row).into()),
-            is_right: false,
-            medium: if rank == WIDE {
-                Medium::Terminal
-            } else {
-                Medium::Both
-            },
-            page_title: title,
-            class: None,
-            heads_rows: false,
-        }
-    }
-
-    /// A column of numbers.
-    pub(super) fn right<C: Into<Cell>>(
-        title: &'static str,
-        rank: u8,
-        cell: impl Fn(&R) -> C + 'a,
-    ) -> Self {
-        Self {
-            is_right: true,
-            ..Self::new(title, rank, cell)
-        }
-    }
-
-    /// Only there: the other has another column instead.
-    pub(super) fn only_on(mut self, medium: Medium) -> Self {
-        self.medium = medium;
-        self
-    }
-
-    /// On a page: another title.
-    pub(super) fn page_title(mut self, title: &'static str) -> Self {
-        self.page_title = title;
-        self
-    }
-
-    /// On a page: the class of its cells.
-    pub(super) fn class(mut self, class: &'static str) -> Self {
-        self.class = Some(class);
-        self
-    }
-
-    /// On a page: its cell is the heading of the row.
-    pub(super) fn heads_rows(mut self) -> Self {
-        self.heads_rows = true;
-        self
-    }
 }
 
 /// The content of a table's cell.

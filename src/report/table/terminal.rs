@@ -25,7 +25,9 @@ impl<R> Table<'_, R> {
             .filter(|column| column.medium != Medium::Page && (is_wide || column.rank != WIDE))
             .map(|column| Filled::new(column, &self.rows, style))
             .collect();
-        fit(&mut shown, style.table_width());
+        if let Some(width) = style.width.filter(|_| !is_wide) {
+            fit(&mut shown, width);
+        }
         layout(&shown, self.rows.len(), style) + "\n"
     }
 }
@@ -162,13 +164,6 @@ mod tests {
     use super::*;
 
     fn rendered(width: usize, ascii: bool, headers: bool) -> String {
-        type Two = Column<'static, (&'static str, u32)>;
-        let columns = [
-            Two::new("Pod", KEPT, |row| row.0),
-            Two::new("MAC", 2, |_| "02:42:0a:03:00:0d"),
-            Two::right("Steps", 1, |row| row.1),
-            Two::new("NETNS", WIDE, |_| "/run/netns/x"),
-        ];
         let style = Style {
             headers,
             ascii,
@@ -176,7 +171,12 @@ mod tests {
             ..Style::plain()
         };
         let rows = [("shop/web-0", 3), ("monitoring/node-exporter-x7k2p", 15)];
-        Table::new(columns, rows).text(style)
+        Table::new(rows)
+            .column("Pod", KEPT, |row| row.0)
+            .column("MAC", 2, |_| "02:42:0a:03:00:0d")
+            .right("Steps", 1, |row| row.1)
+            .column("NETNS", WIDE, |_| "/run/netns/x")
+            .text(style)
     }
 
     #[test]

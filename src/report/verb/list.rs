@@ -1,12 +1,12 @@
-//! `list`: what is stored, and in which generations.
+//! `list` and `prune`: what is stored, and in which generations.
 
 use super::pods::{self, count_in, sorted, stored};
 use crate::model::State;
-use crate::report::document::{Document, Extra, GenerationView};
+use crate::report::document::{Document, Extra, GenerationView, KeptView};
 use crate::report::screen::Screen;
 use crate::report::style::{Style, Tone};
-use crate::report::table::{Cell, Column, KEPT, Table};
-use crate::report::text::{ago, count, or_dash, others};
+use crate::report::table::{Cell, KEPT, Table};
+use crate::report::text::{ago, count, join, or_dash, others};
 
 pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
     match &document.extra {
@@ -28,29 +28,26 @@ fn words(document: &Document) -> String {
     format!("{}{unreadable}", count(document.pods.len(), "checkpoint"))
 }
 
-type GenerationColumn<'a> = Column<'a, &'a GenerationView>;
-
 /// What `list --generations` has found.
 fn generations(all: &[GenerationView], style: Style) -> String {
     let age = |generation: &GenerationView| {
         let time = generation.time.as_deref()?.parse().ok()?;
         Some(ago(time, style.now))
     };
-    let columns = [
-        GenerationColumn::right("Generation", KEPT, |row| row.number),
-        GenerationColumn::new("Time", 2, |row| or_dash(row.time.as_ref())),
-        GenerationColumn::new("Age", 3, |row| or_dash(age(row))),
-        GenerationColumn::right("Pods", 1, |row| row.pods),
-        GenerationColumn::right("Added", 4, |row| number(row.added.as_ref())),
-        GenerationColumn::right("Changed", 4, |row| number(row.changed.as_ref())),
-        GenerationColumn::right("Removed", 4, |row| number(row.removed.as_ref())),
-        GenerationColumn::right("Damaged", 1, |row| {
+    Table::new(all)
+        .right("Generation", KEPT, |row| row.number)
+        .column("Time", 2, |row| or_dash(row.time.as_ref()))
+        .column("Age", 3, |row| or_dash(age(row)))
+        .right("Pods", 1, |row| row.pods)
+        .right("Added", 4, |row| number(row.added.as_ref()))
+        .right("Changed", 4, |row| number(row.changed.as_ref()))
+        .right("Removed", 4, |row| number(row.removed.as_ref()))
+        .right("Damaged", 1, |row| {
             let is_bad = !row.damaged.is_empty();
             Cell::toned(row.damaged.len(), is_bad.then_some(Tone::Bad))
-        }),
-        GenerationColumn::new("State", KEPT, |row| state(row)),
-    ];
-    Table::new(columns, all).text(style)
+        })
+        .column("State", KEPT, |row| state(row))
+        .text(style)
 }
 
 fn number<T>(ids: Option<&Vec<T>>) -> String {
@@ -64,4 +61,21 @@ fn state(generation: &GenerationView) -> &'static str {
         (false, true) => "aside",
         (false, false) => "-",
     }
+}
+
+/// `prune`: which generations were removed.
+pub(super) fn of_prune(document: &Document, style: Style) -> Screen<'_> {
+    match &document.extra {
+        Some(Extra::Kept(kept)) if !document.is_refused() && !style.is_quiet() => {
+            Screen::new(String::new(), style.paint(&removed(kept), Tone::Good))
+        }
+        _ => Screen::default(),
+    }
+}
+
+fn removed(kept: &KeptView) -> String {
+    if kept.removed.is_empty() {
+        return "nothing to remove".to_owned();
+    }
+    format!("removed: {}", join(&kept.removed, ", "))
 }

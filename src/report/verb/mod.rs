@@ -1,12 +1,9 @@
-//! A file a verb: its document from the facts of an engine, with its exit code, and its screen with the last line.
+//! The verbs, alike ones in one file: the document from the facts of an engine, with its exit code, and the screen with the last line.
 
 pub(super) mod check;
-mod import;
 mod list;
-mod pause;
 pub(super) mod plan;
 mod pods;
-mod prune;
 pub(super) mod report;
 pub(super) mod restore;
 pub(super) mod show;
@@ -30,7 +27,7 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
         return Screen::new(pods::names(document), None);
     }
     match document.command {
-        Verb::Snapshot => snapshot::screen(document, style),
+        Verb::Snapshot | Verb::Import => snapshot::screen(document, style),
         Verb::List => list::screen(document, style),
         Verb::Show => show::screen(document),
         Verb::Diff | Verb::Plan => plan::screen(document, style),
@@ -38,12 +35,10 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
         Verb::Verify => verify::screen(document, style),
         Verb::Check => check::screen(document, style),
         Verb::Status => status::screen(document, style),
-        Verb::Pause | Verb::Resume => pause::screen(document, style),
+        Verb::Pause | Verb::Resume => status::of_hold(document, style),
         Verb::Upgrade => upgrade::screen(document, style),
-        Verb::Wait => report::of_wait(document, style),
-        Verb::Report => report::screen(document, style),
-        Verb::Import => import::screen(document, style),
-        Verb::Prune => prune::screen(document, style),
+        Verb::Wait | Verb::Report => report::screen(document, style),
+        Verb::Prune => list::of_prune(document, style),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::pods::{PodColumn, count_in, framed, last_line, listed, steps, steps_of_host};
+use super::pods::{count_in, framed, last_line, listed, steps, steps_of_host, whole};
 use crate::model::problem::{Cause, PlanCause};
 use crate::model::{Code, Exit, PodId, Problem, State};
 use crate::plan::PodVerdict;
@@ -12,7 +12,6 @@ use crate::report::document::{Document, NodeView, PodView};
 use crate::report::problems::FEW;
 use crate::report::screen::Screen;
 use crate::report::style::Style;
-use crate::report::table::Table;
 use crate::report::text::{count, list_or_dash, others, part};
 use crate::restore::compare::{Compared, Comparison};
 
@@ -82,7 +81,7 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
 /// What `plan` and `diff` print: the steps of a few pods, one line for each of many.
 fn body(document: &Document, style: Style) -> String {
     let pods = document.pods.iter().filter(|pod| !pod.steps.is_empty());
-    let table = Table::new(columns(), listed(document, style)).text(style);
+    let table = table(document, style);
     let is_short = style.is_verbose() || pods.count() <= FEW;
     match (style.lists_all(), is_short) {
         (true, true) => table + &steps(document, style),
@@ -92,16 +91,18 @@ fn body(document: &Document, style: Style) -> String {
     }
 }
 
-fn columns<'a>() -> Vec<PodColumn<'a>> {
-    framed([
-        PodColumn::new("Interface", 2, |pod| {
-            list_or_dash(pod.interfaces.iter().map(|i| &i.name))
-        }),
-        PodColumn::new("Addresses", 3, |pod| {
-            list_or_dash(pod.interfaces.iter().flat_map(|i| &i.addresses))
-        }),
-        PodColumn::right("Steps", 1, |pod| pod.steps.len()),
-    ])
+fn table(document: &Document, style: Style) -> String {
+    let table = framed(whole(listed(document, style)), |table| {
+        table
+            .column("Interface", 2, |(pod, ..)| {
+                list_or_dash(pod.interfaces.iter().map(|i| &i.name))
+            })
+            .column("Addresses", 3, |(pod, ..)| {
+                list_or_dash(pod.interfaces.iter().flat_map(|i| &i.addresses))
+            })
+            .right("Steps", 1, |(pod, ..)| pod.steps.len())
+    });
+    table.text(style)
 }
 
 /// The devices of the host that are missing, and how many pods cannot be planned without them.

@@ -5,7 +5,7 @@ use crate::model::{Interface, State};
 use crate::report::document::{Document, PodView};
 use crate::report::screen::Screen;
 use crate::report::style::{Style, Tone};
-use crate::report::table::{Cell, Column, KEPT, Table, WIDE};
+use crate::report::table::{Cell, KEPT, Table, WIDE};
 use crate::report::text::{ago, bounded, by_name, escape, join, lines, list_or_dash, or_dash};
 
 /// The pods as people look for them: by namespace and name, then by id.
@@ -98,72 +98,52 @@ fn step_list(head: &str, steps: &[String], style: Style) -> String {
     format!("{head}:\n{}", lines(steps))
 }
 
-/// A row of a table of pods.
-pub(super) trait PodRow {
-    fn pod(&self) -> &PodView;
+/// A row of a table of pods: a part of the pod, and the state of that part.
+pub(super) type PodRow<'a, T> = (&'a PodView, State, T);
+type PodTable<'a, T> = Table<'a, PodRow<'a, T>>;
 
-    fn state(&self) -> State {
-        self.pod().state
-    }
+/// The table of these rows, with more columns between those that every table of pods has.
+pub(super) fn framed<'a, T>(
+    rows: impl Iterator<Item = PodRow<'a, T>>,
+    more: impl FnOnce(PodTable<'a, T>) -> PodTable<'a, T>,
+) -> PodTable<'a, T> {
+    more(Table::new(rows).column("Pod", KEPT, |(pod, ..)| pod.info.title()))
+        .column("ID", WIDE, |(pod, ..)| pod.info.id.to_string())
+        .column("NETNS", WIDE, |(pod, ..)| or_dash(pod.netns.as_ref()))
+        .column("State", KEPT, |(_, state, _)| {
+            Cell::toned(state, Some(Tone::of(*state)))
+        })
 }
 
-/// A column of a table with one row per pod.
-pub(super) type PodColumn<'a> = Column<'a, &'a PodView>;
-
-impl PodRow for &PodView {
-    fn pod(&self) -> &PodView {
-        self
-    }
+/// One row a pod.
+pub(super) fn whole(pods: Vec<&PodView>) -> impl Iterator<Item = PodRow<'_, ()>> {
+    pods.into_iter().map(|pod| (pod, pod.state, ()))
 }
 
-type StoredRow<'a> = (&'a PodView, Option<&'a Interface>);
-type StoredColumn<'a> = Column<'a, StoredRow<'a>>;
-
-/// One row per interface; for a pod without one, a row of its own.
-impl PodRow for StoredRow<'_> {
-    fn pod(&self) -> &PodView {
-        self.0
-    }
-}
-
-/// These columns between those that every table of pods has.
-pub(super) fn framed<'a, R: PodRow + 'a, const N: usize>(
-    columns: [Column<'a, R>; N],
-) -> Vec<Column<'a, R>> {
-    let title = Column::new("Pod", KEPT, |row: &R| row.pod().info.title());
-    let last = [
-        Column::new("ID", WIDE, |row: &R| row.pod().info.id.to_string()),
-        Column::new("NETNS", WIDE, |row: &R| or_dash(row.pod().netns.as_ref())),
-        Column::new("State", KEPT, |row: &R| {
-            Cell::toned(row.state(), Some(Tone::of(row.state())))
-        }),
-    ];
-    [title].into_iter().chain(columns).chain(last).collect()
-}
-
-/// What is stored of these pods.
-pub(super) fn stored(pods: Vec<&PodView>, style: Style) -> Table<'_, StoredRow<'_>> {
+/// What is stored of these pods: one row per interface; for a pod without one, a row of its own.
+pub(super) fn stored(pods: Vec<&PodView>, style: Style) -> PodTable<'_, Option<&Interface>> {
     // How long ago a snapshot confirmed the checkpoint.
     let verified = move |pod: &PodView| Some(ago(pod.seen.as_deref()?.parse().ok()?, style.now));
-    let columns = framed([
-        StoredColumn::new("Interface", 1, |(_, i)| or_dash(i.map(|i| &i.name))),
-        StoredColumn::new("Kind", WIDE, |(_, i)| or_dash(i.map(|i| &i.kind))),
-        StoredColumn::new("Parent", 4, |(_, i)| {
-            or_dash(i.and_then(|i| i.parent.as_ref()))
-        }),
-        StoredColumn::new("MAC", 5, |(_, i)| or_dash(i.and_then(|i| i.mac))),
-        StoredColumn::right("MTU", WIDE, |(_, i)| or_dash(i.and_then(|i| i.mtu))),
-        StoredColumn::new("Addresses", 2, |(_, i)| {
-            list_or_dash(i.iter().flat_map(|i| &i.addresses))
-        }),
-        StoredColumn::new("Gateway", 6, |(_, i)| {
-            list_or_dash(i.iter().flat_map(|i| &i.gateways))
-        }),
-        StoredColumn::new("Verified", 3, move |(pod, _)| or_dash(verified(pod))),
-    ]);
-    let pods = pods.into_iter();
-    let rows = pods.flat_map(|pod| or_none(pod.interfaces.iter()).map(move |one| (pod, one)));
-    Table::new(columns, rows)
+    let rows = pods.into_iter().flat_map(|pod| {
+        or_none(pod.interfaces.iter()).map(move |interface| (pod, pod.state, interface))
+    });
+    framed(rows, |table| {
+        table
+            .column("Interface", 1, |(_, _, i)| or_dash(i.map(|i| &i.name)))
+            .column("Kind", WIDE, |(_, _, i)| or_dash(i.map(|i| &i.kind)))
+            .column("Parent", 4, |(_, _, i)| {
+                or_dash(i.and_then(|i| i.parent.as_ref()))
+            })
+            .column("MAC", 5, |(_, _, i)| or_dash(i.and_then(|i| i.mac)))
+            .right("MTU", WIDE, |(_, _, i)| or_dash(i.and_then(|i| i.mtu)))
+            .column("Addresses", 2, |(_, _, i)| {
+                list_or_dash(i.iter().flat_map(|i| &i.addresses))
+            })
+            .column("Gateway", 6, |(_, _, i)| {
+                list_or_dash(i.iter().flat_map(|i| &i.gateways))
+            })
+            .column("Verified", 3, move |(pod, ..)| or_dash(verified(pod)))
+    })
 }
 
 /// Each item, or if there is none, nothing once: a pod always has a row.

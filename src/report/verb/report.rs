@@ -1,6 +1,6 @@
 //! `report` and `wait`: the record of a window, a list of windows, or the documents of many nodes.
 
-use crate::report::document::{Document, Extra};
+use crate::report::document::{Document, Extra, Verb};
 use crate::report::fleet;
 use crate::report::screen::Screen;
 use crate::report::style::{Style, Tone};
@@ -10,7 +10,8 @@ use crate::report::window::view::ReportView;
 
 pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
     match &document.extra {
-        // Printed with `--quiet` too.
+        // `report` prints it with `--quiet` too.
+        _ if document.command == Verb::Wait && style.is_quiet() => Screen::default(),
         Some(Extra::Report(view)) => window(view, style),
         Some(Extra::Fleet(view)) => Screen::new(
             fleet::tables::text(view, style),
@@ -22,14 +23,6 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
             let last = Some(last).filter(|_| document.exit == 0);
             Screen::new(terminal::list(all, style), last)
         }
-        _ => Screen::default(),
-    }
-}
-
-/// The screen of `wait`.
-pub(super) fn of_wait(document: &Document, style: Style) -> Screen<'_> {
-    match &document.extra {
-        Some(Extra::Report(view)) if !style.is_quiet() => window(view, style),
         _ => Screen::default(),
     }
 }

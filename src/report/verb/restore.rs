@@ -1,12 +1,11 @@
 //! `restore`: the links of each pod before and after, and how many pods were restored.
 
-use super::pods::{self, PodColumn, count_in, framed, listed};
+use super::pods::{self, count_in, framed, listed, whole};
 use crate::model::{Exit, IfName, State};
 use crate::plan::Step;
 use crate::report::document::{Document, NodeView, PodView};
 use crate::report::screen::Screen;
 use crate::report::style::Style;
-use crate::report::table::Table;
 use crate::report::text::{count, list_or_dash, or_dash, others, part};
 use crate::restore::{Restored, RestoredPod};
 
@@ -35,25 +34,20 @@ pub(crate) fn restore(restored: Restored) -> Document {
 }
 
 pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
-    let table = Table::new(columns(), listed(document, style));
+    let names = |names: &Option<Vec<IfName>>| or_dash(names.as_ref().map(list_or_dash));
+    let table = framed(whole(listed(document, style)), |table| {
+        table
+            .column("Before", 2, |(pod, ..)| names(&pod.before))
+            .column("After", 1, |(pod, ..)| names(&pod.after))
+            .right("Steps", 4, |(pod, ..)| pod.steps.len())
+            .column("MAC", 5, |(pod, ..)| {
+                list_or_dash(pod.interfaces.iter().map(|i| or_dash(i.mac)))
+            })
+            .column("Addresses", 3, |(pod, ..)| {
+                list_or_dash(pod.interfaces.iter().map(|i| list_or_dash(&i.addresses)))
+            })
+    });
     pods::screen(document, &table, &words(document), style)
-}
-
-fn columns<'a>() -> Vec<PodColumn<'a>> {
-    fn names(names: Option<&Vec<IfName>>) -> String {
-        or_dash(names.map(list_or_dash))
-    }
-    framed([
-        PodColumn::new("Before", 2, |pod| names(pod.before.as_ref())),
-        PodColumn::new("After", 1, |pod| names(pod.after.as_ref())),
-        PodColumn::right("Steps", 4, |pod| pod.steps.len()),
-        PodColumn::new("MAC", 5, |pod| {
-            list_or_dash(pod.interfaces.iter().map(|i| or_dash(i.mac)))
-        }),
-        PodColumn::new("Addresses", 3, |pod| {
-            list_or_dash(pod.interfaces.iter().map(|i| list_or_dash(&i.addresses)))
-        }),
-    ])
 }
 
 fn words(document: &Document) -> String {

@@ -1,12 +1,11 @@
-//! `snapshot`: what was saved, and as which generation.
+//! `snapshot` and `import`: what was saved, and as which generation.
 
-use super::pods::stored;
-use super::pods::{self, count_in, listed};
+use super::pods::{self, count_in, listed, stored};
 use crate::model::State;
-use crate::report::document::{Document, Extra, KeptView, NodeView, PodView};
+use crate::report::document::{Document, Extra, KeptView, NodeView, PodView, Verb};
 use crate::report::screen::Screen;
 use crate::report::style::Style;
-use crate::report::text::{others, part};
+use crate::report::text::{count, others, part};
 use crate::snapshot::{PodSnapshot, Snapshot};
 
 /// The document.
@@ -24,8 +23,12 @@ pub(crate) fn snapshot(snapshot: Snapshot) -> Document {
 }
 
 pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
+    let words = match document.command {
+        Verb::Import => imported(document),
+        _ => words(document),
+    };
     let table = stored(listed(document, style), style);
-    pods::screen(document, &table, &words(document), style)
+    pods::screen(document, &table, &words, style)
 }
 
 fn words(document: &Document) -> String {
@@ -53,4 +56,24 @@ fn words(document: &Document) -> String {
         ""
     };
     format!("{} saved{generation}{others}{next}", part(good, total))
+}
+
+/// Which checkpoints were taken over.
+fn imported(document: &Document) -> String {
+    let total = document.pods.len();
+    let taken = count_in(document, |state| {
+        matches!(state, State::Imported | State::Unchanged)
+    });
+    let others = others([
+        (
+            count_in(document, |state| state == State::Kept),
+            "already stored with more detail",
+        ),
+        (
+            count_in(document, |state| state == State::Gone),
+            "of pods that are gone",
+        ),
+        (total - count_in(document, State::is_good), "not usable"),
+    ]);
+    format!("{taken} of {} imported{others}", count(total, "checkpoint"))
 }

@@ -1,17 +1,17 @@
-//! `status`: the snapshots, the pods, the runtimes, the lock and the open window on one screen.
+//! `status`: the snapshots, the pods, the runtimes, the lock and the open window on one screen; `pause` and `resume`: the window.
 
-use super::pause;
-use crate::report::document::{Document, Extra, RuntimeView, StatusView};
+use super::plan;
+use crate::report::document::{Document, Extra, RuntimeView, StatusView, Verb};
 use crate::report::screen::Screen;
-use crate::report::style::Style;
+use crate::report::style::{Style, Tone};
 use crate::report::text::{self, Facts, count, escape, or_dash, seconds};
-use crate::report::window::hold;
+use crate::report::window::hold::{self, HoldView};
 
 /// Printed with `--quiet` too; with `--follow`, the window that was closed.
 pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
     match &document.extra {
         Some(Extra::Status(view)) => Screen::new(text::facts(facts(document, view)), None),
-        _ => pause::screen(document, style),
+        _ => of_hold(document, style),
     }
 }
 
@@ -88,4 +88,30 @@ fn answered(runtimes: &[RuntimeView]) -> Facts {
         ("runtime", format!("{version}, {pods}, at {endpoint}"))
     });
     facts.collect()
+}
+
+/// `pause` and `resume`: the window, and the next command.
+pub(super) fn of_hold(document: &Document, style: Style) -> Screen<'_> {
+    match &document.extra {
+        _ if style.is_quiet() => Screen::default(),
+        Some(Extra::Window(view)) => {
+            let next = next(document.command, view);
+            Screen::new(text::facts(hold::facts(view)) + &next, None)
+        }
+        // No window was open.
+        None if document.exit == 0 => {
+            let last = style.paint(&plan::words(document), Tone::Good);
+            Screen::new(String::new(), last)
+        }
+        _ => Screen::default(),
+    }
+}
+
+/// The next command after `pause`.
+fn next(command: Verb, view: &HoldView) -> String {
+    if command != Verb::Pause || view.held != Some(true) {
+        return String::new();
+    }
+    let unit = or_dash(view.unit.as_deref().map(escape));
+    format!("Run `netfix resume` to start {unit}.\n")
 }

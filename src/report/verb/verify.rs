@@ -7,7 +7,6 @@ use crate::report::answered::{Answered, answers};
 use crate::report::document::{Document, NodeView, PodView};
 use crate::report::screen::Screen;
 use crate::report::style::Style;
-use crate::report::table::{Column, Table};
 use crate::report::text::{join, or_dash, others, part, round_trip};
 use crate::window::event::Reached;
 
@@ -34,10 +33,33 @@ pub(super) fn screen(document: &Document, style: Style) -> Screen<'_> {
     if style.lists_all() || !host.state.is_good() {
         pods.insert(0, &host);
     }
-    let has_targets = document.pods.iter().any(|pod| !pod.targets.is_empty());
+    let destination = if has_targets(document) {
+        "Destination"
+    } else {
+        "Gateway"
+    };
     let rows = pods.into_iter().flat_map(|pod| asked_of(pod, style));
-    let table = Table::new(columns(has_targets), rows);
+    let table = framed(rows, |table| {
+        table
+            .column("Interface", 2, |(_, _, one)| {
+                or_dash(one.as_ref().and_then(|one| one.dev))
+            })
+            .column(destination, 1, |(_, _, one)| {
+                or_dash(one.as_ref().map(|one| &one.object))
+            })
+            .column("Answered by", 4, |(_, _, one)| {
+                or_dash(one.as_ref().and_then(|one| one.lladdr))
+            })
+            .right("Round trip", 3, |(_, _, one)| {
+                let us = one.as_ref().and_then(|one| one.rtt_us);
+                or_dash(us.map(round_trip))
+            })
+    });
     pods::screen(document, &table, &words(document), style)
+}
+
+fn has_targets(document: &Document) -> bool {
+    document.pods.iter().any(|pod| !pod.targets.is_empty())
 }
 
 /// The host's gateways in the form of a pod's.
@@ -55,25 +77,6 @@ fn host(document: &Document) -> PodView {
     }
 }
 
-/// A pod, with one of its gateways or targets.
-struct Asked<'a> {
-    pod: &'a PodView,
-    one: Option<Answered<'a>>,
-}
-
-type AskedColumn<'a> = Column<'a, Asked<'a>>;
-
-impl PodRow for Asked<'_> {
-    fn pod(&self) -> &PodView {
-        self.pod
-    }
-
-    /// That of the gateway or target, or else of the pod.
-    fn state(&self) -> State {
-        self.one.as_ref().map_or(self.pod.state, state)
-    }
-}
-
 fn state(one: &Answered<'_>) -> State {
     match one.reachable {
         Some(true) => State::Reachable,
@@ -82,34 +85,11 @@ fn state(one: &Answered<'_>) -> State {
     }
 }
 
-/// One row for each gateway and target; for a pod with a problem only those that did not answer.
-fn asked_of(pod: &PodView, style: Style) -> impl Iterator<Item = Asked<'_>> {
+/// One row for each gateway and target, with its state; for a pod with a problem only those that did not answer.
+fn asked_of(pod: &PodView, style: Style) -> impl Iterator<Item = PodRow<'_, Option<Answered<'_>>>> {
     let listed = answers(&pod.gateways, &pod.targets)
         .filter(move |one| style.lists_all() || state(one) != State::Reachable);
-    or_none(listed).map(move |one| Asked { pod, one })
-}
-
-fn columns<'a>(has_targets: bool) -> Vec<AskedColumn<'a>> {
-    let destination = if has_targets {
-        "Destination"
-    } else {
-        "Gateway"
-    };
-    framed([
-        AskedColumn::new("Interface", 2, |row| {
-            or_dash(row.one.as_ref().and_then(|one| one.dev))
-        }),
-        AskedColumn::new(destination, 1, |row| {
-            or_dash(row.one.as_ref().map(|one| &one.object))
-        }),
-        AskedColumn::new("Answered by", 4, |row| {
-            or_dash(row.one.as_ref().and_then(|one| one.lladdr))
-        }),
-        AskedColumn::right("Round trip", 3, |row| {
-            let us = row.one.as_ref().and_then(|one| one.rtt_us);
-            or_dash(us.map(round_trip))
-        }),
-    ])
+    or_none(listed).map(move |one| (pod, one.as_ref().map_or(pod.state, state), one))
 }
 
 fn words(document: &Document) -> String {
@@ -119,7 +99,7 @@ fn words(document: &Document) -> String {
         reachable: count_in(document, |state| state == State::Reachable),
         without: count_in(document, |state| state == State::NoGateway),
         unknown: count_in(document, |state| state == State::Unknown),
-        has_targets: document.pods.iter().any(|pod| !pod.targets.is_empty()),
+        has_targets: has_targets(document),
     })
 }
 

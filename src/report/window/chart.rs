@@ -4,9 +4,10 @@ use maud::{Markup, html};
 
 use super::outcome::PodOutcome;
 use super::scale::{Px, Scale, mark, step};
-use super::tables::{lasted, outage, result};
+use super::tables::{outage, result};
 use super::terminal::outages;
 use super::view::ReportView;
+use super::words::lasted;
 use crate::model::window::{
     EVICTION_AFTER, KubeletPause, NOT_READY_AFTER, Phase, PhaseName, WindowPod,
 };

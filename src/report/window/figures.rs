@@ -2,59 +2,48 @@
 
 use maud::{Markup, html};
 
-use super::outcome::PodCounts;
+use super::outcome::{PodCounts, is_still_paused};
 use super::view::{Outages, ReportView};
 use super::words;
 use crate::model::window::{EVICTION_AFTER, NOT_READY_AFTER};
 use crate::report::style::Tone;
 use crate::report::text::{count, join, milliseconds, milliseconds_or_dash, or_dash, seconds};
 
-/// One number with its name and a note.
-struct Figure {
-    name: &'static str,
-    value: String,
-    note: Markup,
-    tone: Option<Tone>,
-}
-
 pub(super) fn figures(view: &ReportView) -> Markup {
     let computed = &view.computed;
-    let of_pods = || {
-        [
-            back(&computed.pods),
-            rebuilt(&computed.pods),
-            outage(&computed.outages),
-        ]
-    };
-    let of_pods = (computed.pods.total > 0).then(of_pods);
     html! {
         dl.figures {
-            @for figure in of_pods.into_iter().flatten().chain([pause(view)]) {
-                div.figure {
-                    dt { (figure.name) }
-                    dd class=(figure.tone.map_or("", Tone::class)) { (figure.value) }
-                    dd.note { (figure.note) }
-                }
+            @if computed.pods.total > 0 {
+                (back(&computed.pods))
+                (rebuilt(&computed.pods))
+                (outage(&computed.outages))
             }
+            (pause(view))
         }
     }
 }
 
-fn back(pods: &PodCounts) -> Figure {
+/// One number with its name and a note.
+fn figure(name: &str, value: &str, note: &Markup, tone: Option<Tone>) -> Markup {
+    html! {
+        div.figure {
+            dt { (name) }
+            dd class=(tone.map_or("", Tone::class)) { (value) }
+            dd.note { (note) }
+        }
+    }
+}
+
+fn back(pods: &PodCounts) -> Markup {
     let note = match pods.unknown {
         0 => html! { "network and gateways" },
         unknown => html! { (unknown) " unknown" },
     };
     let tone = (pods.not_back > 0).then_some(Tone::Bad);
-    Figure {
-        name: "Pods back",
-        value: words::back(pods),
-        note,
-        tone,
-    }
+    figure("Pods back", &words::back(pods), &note, tone)
 }
 
-fn rebuilt(pods: &PodCounts) -> Figure {
+fn rebuilt(pods: &PodCounts) -> Markup {
     let known = pods.total.saturating_sub(pods.rebuilt_unknown);
     let value = or_dash((known > 0).then_some(pods.rebuilt));
     let note = match known {
@@ -62,15 +51,10 @@ fn rebuilt(pods: &PodCounts) -> Figure {
         known => html! { (known) " of " (pods.total) " checked" },
     };
     let tone = (pods.rebuilt > 0).then_some(Tone::Bad);
-    Figure {
-        name: "Pods rebuilt",
-        value,
-        note,
-        tone,
-    }
+    figure("Pods rebuilt", &value, &note, tone)
 }
 
-fn outage(outages: &Outages) -> Figure {
+fn outage(outages: &Outages) -> Markup {
     let pods = count(outages.pods.len(), "pod");
     let median = outages.median_ms;
     let median = median.map(|ms| format!("median {} of {pods}", milliseconds(ms)));
@@ -80,32 +64,22 @@ fn outage(outages: &Outages) -> Figure {
         none if none.is_empty() => "no loss seen".to_owned(),
         notes => notes,
     };
-    Figure {
-        name: "Longest outage",
-        value: milliseconds_or_dash(outages.worst_ms),
-        note: html! { (note) },
-        tone: None,
-    }
+    let longest = milliseconds_or_dash(outages.worst_ms);
+    figure("Longest outage", &longest, &html! { (note) }, None)
 }
 
-fn pause(view: &ReportView) -> Figure {
-    let value = match &view.window.pause {
-        Some(pause) if pause.paused.is_some() && pause.resumed.is_none() => {
-            "not resumed".to_owned()
-        }
-        _ => milliseconds_or_dash(view.computed.pause_ms),
+fn pause(view: &ReportView) -> Markup {
+    let value = if is_still_paused(&view.window) {
+        "not resumed".to_owned()
+    } else {
+        milliseconds_or_dash(view.computed.pause_ms)
     };
     let (tone, note) = match (view.computed.pause_ms, &view.window.pause) {
         (Some(ms), _) => against_limits(ms),
         (None, Some(_)) => (None, html! { "duration unknown" }),
         (None, None) => (None, html! { "no unit found" }),
     };
-    Figure {
-        name: "kubelet paused",
-        value,
-        note,
-        tone,
-    }
+    figure("kubelet paused", &value, &note, tone)
 }
 
 /// A pause, compared with the control plane's limits.

@@ -84,29 +84,3 @@ fn bins(outages: &[u64], step: u64) -> Vec<Bin> {
         })
         .collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_outage_is_in_one_column() {
-        let outages = [9_999, 10_000, 10_001, 14_000];
-        let found: Vec<(u64, u64)> = bins(&outages, 1000)
-            .iter()
-            .map(|bin| (bin.from, bin.count))
-            .collect();
-        assert_eq!(
-            found,
-            [
-                (9000, 1),
-                (10_000, 2),
-                (11_000, 0),
-                (12_000, 0),
-                (13_000, 0),
-                (14_000, 1)
-            ]
-        );
-        assert_eq!(bins(&[7], 1).len(), 1);
-    }
-}

@@ -4,24 +4,23 @@ use std::collections::BTreeMap;
 
 use crate::model::{Nic, Window, WindowNic};
 use crate::report::style::Tone;
-use crate::report::table::{Cell, Column, KEPT, Table};
+use crate::report::table::{Cell, KEPT, Table};
 use crate::report::text::{UNKNOWN, escape, join, or_dash};
-
-type NicColumn<'a> = Column<'a, &'a WindowNic>;
 
 /// The NICs of the record.
 pub(super) fn table(window: &Window) -> Table<'_, &WindowNic> {
-    let columns = [
-        NicColumn::new("NIC", KEPT, |nic| or_dash(nic.name())).heads_rows(),
-        NicColumn::new("Before", KEPT, |nic| before(nic)),
-        NicColumn::new("After", KEPT, |nic| {
+    Table::new(window.nics.iter().flatten())
+        .column("NIC", KEPT, |nic| or_dash(nic.name()))
+        .heads_rows()
+        .column("Before", KEPT, |nic| before(nic))
+        .column("After", KEPT, |nic| {
             let (words, tone) = after(nic);
             Cell::toned(words, tone)
-        }),
-        NicColumn::new("Firmware", 1, |nic| firmware(nic)),
-        NicColumn::new("Bus", 2, |nic| bus(nic)).class("mono"),
-    ];
-    Table::new(columns, window.nics.iter().flatten()).marked(|nic| after(nic).1)
+        })
+        .column("Firmware", 1, |nic| firmware(nic))
+        .column("Bus", 2, |nic| bus(nic))
+        .class("mono")
+        .marked(|nic| after(nic).1)
 }
 
 /// Driver and version.

@@ -10,13 +10,6 @@ use crate::model::{Problem, Severity, State};
 use crate::report::style::Tone;
 use crate::report::text::count;
 
-impl Standing {
-    /// Whether the netfix that opened it is running; `None` once it is closed.
-    pub(super) fn at_work(self) -> Option<bool> {
-        (self != Self::Closed).then_some(self == Self::Kept)
-    }
-}
-
 /// How a window went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

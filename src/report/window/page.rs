@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::terminal::{ended, limits, pause};
 use super::view::ReportView;
-use super::words::{self, clock, printed, run_lasted};
+use super::words::{self, clock, printed};
 use super::{chart, figures, histogram, nics, tables};
 use crate::model::window::{PhaseName, Rollback};
 use crate::report::page::{document, sign};
@@ -108,7 +108,7 @@ fn facts(view: &ReportView) -> Markup {
                 dt { "Began" } dd { (clock(window, 0, words::DATE_AND_TIME)) }
                 dt { "Ended" } dd { (ended(view)) }
                 @if let Some(run) = &window.run {
-                    dt { "Command" } dd { code { (words::argv(run)) } br; (words::run_end(run, run_lasted(window, PhaseName::Command))) }
+                    dt { "Command" } dd { code { (words::argv(run)) } br; (words::run_end(window, PhaseName::Command, run)) }
                 }
                 @if let Some(one) = &window.rollback { (rollback(view, one)) }
                 @match &window.pause {
@@ -123,7 +123,7 @@ fn facts(view: &ReportView) -> Markup {
 }
 
 fn rollback(view: &ReportView, rollback: &Rollback) -> Markup {
-    let end = words::run_end(&rollback.run, run_lasted(&view.window, PhaseName::Rollback));
+    let end = words::run_end(&view.window, PhaseName::Rollback, &rollback.run);
     html! {
         dt { "Rollback" }
         dd { code { (words::argv(&rollback.run)) } br; (end) br; (words::reason(rollback)) }

@@ -17,12 +17,8 @@ pub(super) fn sentence(
         || window.pods.iter().any(|pod| pod.rebuilt.is_some());
     let pods = (was_tried && ending != Ending::Open && pods.total > 0).then(|| pods.to_string());
     let run = window.run.as_ref().filter(|run| has_failed(run));
-    let run = run.map(|run| {
-        format!(
-            "COMMAND {}",
-            words::run_end(run, words::run_lasted(window, PhaseName::Command))
-        )
-    });
+    let end = run.map(|run| words::run_end(window, PhaseName::Command, run));
+    let run = end.map(|end| format!("COMMAND {end}"));
     let was_tried = window.rollback.is_some();
     let drivers = was_tried.then(|| nics::drivers(window)).flatten();
     let close = standing == Standing::Left && ending == Ending::Interrupted;
@@ -45,10 +41,7 @@ pub(super) fn sentence(
 /// Why the rollback ran, and how it ended.
 fn rollback(window: &Window, rollback: &Rollback) -> String {
     let why = words::reason(rollback);
-    let end = words::run_end(
-        &rollback.run,
-        words::run_lasted(window, PhaseName::Rollback),
-    );
+    let end = words::run_end(window, PhaseName::Rollback, &rollback.run);
     format!("{why}; the rollback {end}")
 }
 

@@ -4,106 +4,95 @@ use maud::html;
 
 use super::outcome::PodOutcome;
 use super::view::ReportView;
-use super::words::{self, clock};
+use super::words::{self, clock, lasted};
 use crate::model::window::{Phase, PhaseName, PodFingerprint, WindowPod};
 use crate::model::{Interface, Problem};
 use crate::report::answered::{Answered, answers};
 use crate::report::problems::word;
 use crate::report::style::Tone;
-use crate::report::table::{Cell, Column, KEPT, NUMBER, Table, WIDE};
+use crate::report::table::{Cell, KEPT, NUMBER, Table, WIDE};
 use crate::report::text::{
     UNKNOWN, escape, join, list_or_dash, milliseconds, milliseconds_or_dash, or_dash,
 };
 
-type PhaseColumn<'a> = Column<'a, &'a Phase>;
-type WindowPodColumn<'a> = Column<'a, &'a WindowPod>;
-type ProblemColumn<'a> = Column<'a, &'a Problem>;
-
 /// The phases.
 pub(super) fn phases(view: &ReportView) -> Table<'_, &Phase> {
-    let columns = [
-        PhaseColumn::new("Phase", KEPT, |phase| phase.name).heads_rows(),
-        PhaseColumn::new("Began", 2, |phase| {
+    Table::new(&view.window.phases)
+        .column("Phase", KEPT, |phase| phase.name)
+        .heads_rows()
+        .column("Began", 2, |phase| {
             clock(&view.window, phase.from, words::TIME)
         })
-        .class(NUMBER),
-        PhaseColumn::right("Since start", 1, |phase| {
+        .class(NUMBER)
+        .right("Since start", 1, |phase| {
             format!("+{}", milliseconds(phase.from))
         })
-        .class(NUMBER),
-        PhaseColumn::right("Lasted", KEPT, |phase| milliseconds_or_dash(lasted(phase)))
-            .class(NUMBER),
-        PhaseColumn::new("Result", KEPT, |phase| {
+        .class(NUMBER)
+        .right("Lasted", KEPT, |phase| milliseconds_or_dash(lasted(phase)))
+        .class(NUMBER)
+        .column("Result", KEPT, |phase| {
             let (word, tone) = result(view, phase);
             Cell::badge(word, tone)
-        }),
-    ];
-    Table::new(columns, &view.window.phases)
+        })
 }
 
 /// Pods before and after: all, or only those that are not back.
 pub(super) fn pods(view: &ReportView, with_good: bool) -> Table<'_, &WindowPod> {
     let outcome = |pod: &WindowPod| PodOutcome::of(&view.window, pod);
-    let columns = [
-        WindowPodColumn::new("Pod", KEPT, |pod| {
+    let mut rows = view.pods();
+    rows.retain(|pod| with_good || outcome(pod) != PodOutcome::Back);
+    Table::new(rows)
+        .column("Pod", KEPT, |pod| {
             let title = pod.info.title();
             let page = html! { (title) div.small.mono { (pod.info.id) } };
             Cell::from(title).on_page(page)
         })
-        .heads_rows(),
-        WindowPodColumn::new("Before", 4, |pod| interfaces(&pod.before)).class("before"),
-        WindowPodColumn::new("After", 3, |pod| match &pod.after {
+        .heads_rows()
+        .column("Before", 4, |pod| interfaces(&pod.before))
+        .class("before")
+        .column("After", 3, |pod| match &pod.after {
             None => Cell::from(UNKNOWN),
             Some(after) if *after == pod.before => {
                 Cell::from("same").on_page(html! { span.same { "same" } })
             }
             Some(after) => interfaces(after),
-        }),
-        WindowPodColumn::right("Outage", 1, |pod| outage(pod)).class(NUMBER),
-        WindowPodColumn::new("Gateways", 5, |pod| gateways(pod)),
-        WindowPodColumn::new("ID", WIDE, |pod| pod.info.id.to_string()),
-        WindowPodColumn::new("State", KEPT, |pod| match pod.state {
+        })
+        .right("Outage", 1, |pod| outage(pod))
+        .class(NUMBER)
+        .column("Gateways", 5, |pod| gateways(pod))
+        .column("ID", WIDE, |pod| pod.info.id.to_string())
+        .column("State", KEPT, |pod| match pod.state {
             Some(state) => Cell::badge(state, Tone::of(state)),
             None => Cell::from(UNKNOWN),
-        }),
-        WindowPodColumn::new("Rebuilt", KEPT, |pod| rebuilt(pod)),
-    ];
-    let mut rows = view.pods();
-    rows.retain(|pod| with_good || outcome(pod) != PodOutcome::Back);
-    Table::new(columns, rows).marked(move |pod| {
-        let outcome = outcome(pod);
-        (outcome != PodOutcome::Back).then(|| outcome.tone())
-    })
+        })
+        .column("Rebuilt", KEPT, |pod| rebuilt(pod))
+        .marked(move |pod| {
+            let outcome = outcome(pod);
+            (outcome != PodOutcome::Back).then(|| outcome.tone())
+        })
 }
 
 /// Errors, warnings and notes, for the page: a terminal has lines.
 pub(super) fn problems(view: &ReportView) -> Table<'_, &Problem> {
-    let columns = [
-        ProblemColumn::new("Severity", KEPT, |problem| {
+    Table::new(&view.window.problems)
+        .column("Severity", KEPT, |problem| {
             let (word, tone) = word(problem.severity);
             Cell::badge(word, tone)
-        }),
-        ProblemColumn::new("Code", KEPT, |problem| problem.code())
-            .heads_rows()
-            .class("mono"),
-        ProblemColumn::new("Pod", KEPT, |problem| {
+        })
+        .column("Code", KEPT, |problem| problem.code())
+        .heads_rows()
+        .class("mono")
+        .column("Pod", KEPT, |problem| {
             or_dash(problem.pod.as_ref().map(|id| view.title_of(id)))
-        }),
-        ProblemColumn::new("What", KEPT, |problem| {
+        })
+        .column("What", KEPT, |problem| {
             let (object, message) = (problem.object.text(), problem.message());
             let page = html! {
                 @if !object.is_empty() { span.object { (escape(&object)) } ": " }
                 (escape(&message))
             };
             Cell::from(message).on_page(page)
-        }),
-    ];
-    Table::new(columns, &view.window.problems)
-}
-
-/// How long a phase lasted.
-pub(super) fn lasted(phase: &Phase) -> Option<u64> {
-    phase.to?.checked_sub(phase.from)
+        })
 }
 
 /// How a phase ended.
@@ -141,7 +130,11 @@ fn interfaces(all: &[Interface]) -> Cell {
     let text = if all.is_empty() {
         "none".to_owned()
     } else {
-        join(all.iter().map(words::interface), ", ")
+        let name_and_addresses = |one: &Interface| {
+            let addresses = one.addresses.iter().map(ToString::to_string);
+            join([one.name.to_string()].into_iter().chain(addresses), " ")
+        };
+        join(all.iter().map(name_and_addresses), ", ")
     };
     Cell::from(text).on_page(html! {
         @if all.is_empty() { "none" }
@@ -184,12 +177,13 @@ fn gateways(pod: &WindowPod) -> Cell {
 }
 
 fn rebuilt(pod: &WindowPod) -> Cell {
-    let word = words::yes_or_no(pod.rebuilt);
-    if pod.rebuilt != Some(true) {
-        return Cell::from(word);
+    match pod.rebuilt {
+        None => return Cell::from(UNKNOWN),
+        Some(false) => return Cell::from("no"),
+        Some(true) => {}
     }
-    Cell::toned(word, Some(Tone::Bad)).on_page(html! {
-        span.badge.bad { (word) }
+    Cell::toned("yes", Some(Tone::Bad)).on_page(html! {
+        span.badge.bad { "yes" }
         @if let Some(words) = change(pod) { div.small.change { (words) } }
     })
 }

@@ -6,7 +6,7 @@ use super::{nics, tables};
 use crate::model::window::{EVICTION_AFTER, KubeletPause, NOT_READY_AFTER, PhaseName, REBOOT};
 use crate::report::problems::{self, word};
 use crate::report::style::{Style, Tone};
-use crate::report::table::{Cell, Column, KEPT, Table};
+use crate::report::table::{Cell, KEPT, Table};
 use crate::report::text::{
     self, Facts, UNKNOWN, count, escape, milliseconds, milliseconds_or_dash, or_dash, seconds,
 };
@@ -43,16 +43,15 @@ fn facts(view: &ReportView) -> Facts {
     ];
     if let Some(run) = &window.run {
         facts.push(("command", words::argv(run)));
-        let lasted = words::run_lasted(window, PhaseName::Command);
-        facts.push(("", words::run_end(run, lasted)));
+        facts.push(("", words::run_end(window, PhaseName::Command, run)));
         // Of a record of an earlier netfix.
         let unknown = window.nics.is_none().then(|| UNKNOWN.to_owned());
         facts.extend(unknown.map(|unknown| ("NICs", unknown)));
     }
     if let Some(rollback) = &window.rollback {
         facts.push(("rollback", words::argv(&rollback.run)));
-        let lasted = words::run_lasted(window, PhaseName::Rollback);
-        facts.push(("", words::run_end(&rollback.run, lasted)));
+        let end = words::run_end(window, PhaseName::Rollback, &rollback.run);
+        facts.push(("", end));
         facts.push(("", words::reason(rollback)));
     }
     match &window.pause {
@@ -143,28 +142,25 @@ pub(super) fn outages(view: &ReportView) -> Vec<String> {
     known.into_iter().chain(unanswered).collect()
 }
 
-type WindowColumn<'a> = Column<'a, &'a WindowView>;
-
 /// Every window in one line.
 pub(in crate::report) fn list(all: &[WindowView], style: Style) -> String {
     fn of<T: ToString>(row: &WindowView, value: impl Fn(&WindowLine) -> T) -> String {
         or_dash(row.window.as_ref().map(value))
     }
-    let columns = [
-        WindowColumn::new("Window", KEPT, |row| row.id.clone()),
-        WindowColumn::new("By", 4, |row| of(row, |line| line.command.clone())),
-        WindowColumn::new("Began", 5, |row| of(row, |line| line.started.clone())),
-        WindowColumn::right("Lasted", 3, |row| {
+    Table::new(all)
+        .column("Window", KEPT, |row| row.id.clone())
+        .column("By", 4, |row| of(row, |line| line.command.clone()))
+        .column("Began", 5, |row| of(row, |line| line.started.clone()))
+        .right("Lasted", 3, |row| {
             of(row, |line| milliseconds_or_dash(line.ended))
-        }),
-        WindowColumn::right("Pods back", 1, |row| {
+        })
+        .right("Pods back", 1, |row| {
             of(row, |line| words::back(&line.pods))
-        }),
-        WindowColumn::right("Exit", 2, |row| of(row, |line| or_dash(line.exit))),
-        WindowColumn::new("Verdict", KEPT, |row| match &row.window {
+        })
+        .right("Exit", 2, |row| of(row, |line| or_dash(line.exit)))
+        .column("Verdict", KEPT, |row| match &row.window {
             None => Cell::toned("cannot be read", Some(Tone::Bad)),
             Some(line) => Cell::toned(line.verdict.title(), Some(line.verdict.tone())),
-        }),
-    ];
-    Table::new(columns, all).text(style)
+        })
+        .text(style)
 }

@@ -92,9 +92,10 @@ impl ReportView {
         let pods = PodCounts::of(&window);
         let verdict = Ending::of(&window, standing, &pods);
         let pause = window.pause.as_ref();
+        let is_open = standing != Standing::Closed;
         let computed = Computed {
-            open: standing != Standing::Closed,
-            at_work: standing.at_work(),
+            open: is_open,
+            at_work: is_open.then_some(standing == Standing::Kept),
             verdict,
             sentence: sentence(&window, verdict, standing, &pods),
             pods,

@@ -3,8 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::outcome::PodCounts;
-use crate::model::window::{PhaseName, Rollback, RollbackReason, Run};
-use crate::model::{Interface, Window};
+use crate::model::Window;
+use crate::model::window::{Phase, PhaseName, Rollback, RollbackReason, Run};
 use crate::report::text::{UNKNOWN, count, escape, join, milliseconds, or_dash};
 
 /// A line of a program's output as a terminal shows it: without colours, and without what a carriage return overwrote.
@@ -46,8 +46,15 @@ pub(super) fn argv(run: &Run) -> String {
     join(words, " ")
 }
 
-/// How the user's command ended, with its duration in milliseconds.
-pub(super) fn run_end(run: &Run, lasted: Option<u64>) -> String {
+/// How long a phase lasted.
+pub(super) fn lasted(phase: &Phase) -> Option<u64> {
+    phase.to?.checked_sub(phase.from)
+}
+
+/// How COMMAND or the rollback ended, and how long its phase lasted if that is known.
+pub(super) fn run_end(window: &Window, name: PhaseName, run: &Run) -> String {
+    let mut phases = window.phases.iter();
+    let lasted = phases.find(|phase| phase.name == name).and_then(lasted);
     let time = lasted.map(|ms| format!(", {}", milliseconds(ms)));
     let time = time.unwrap_or_default();
     match (&run.error, run.signal, run.exit) {
@@ -61,13 +68,6 @@ pub(super) fn run_end(run: &Run, lasted: Option<u64>) -> String {
         (None, None, Some(exit)) => format!("failed (exit {exit}{time})"),
         (None, None, None) => "started; how it ended is unknown".to_owned(),
     }
-}
-
-/// How long COMMAND or the rollback ran, in milliseconds; `None` when that is not known.
-pub(super) fn run_lasted(window: &Window, name: PhaseName) -> Option<u64> {
-    let mut phases = window.phases.iter();
-    let phase = phases.find(|phase| phase.name == name)?;
-    phase.to?.checked_sub(phase.from)
 }
 
 /// Why a rollback ran.
@@ -85,13 +85,6 @@ pub(in crate::report) fn reason(rollback: &Rollback) -> String {
     }
 }
 
-/// An interface in few words.
-pub(super) fn interface(interface: &Interface) -> String {
-    let addresses = interface.addresses.iter();
-    let addresses = join(addresses.map(|address| format!(" {address}")), "");
-    format!("{}{addresses}", interface.name)
-}
-
 /// How many pods are back.
 pub(super) fn back(pods: &PodCounts) -> String {
     match pods.total {
@@ -99,11 +92,6 @@ pub(super) fn back(pods: &PodCounts) -> String {
         total if pods.unknown == total => format!("{UNKNOWN} of {total}"),
         total => format!("{} of {total}", pods.back),
     }
-}
-
-/// `yes`, `no`, or a dash.
-pub(super) fn yes_or_no(known: Option<bool>) -> &'static str {
-    known.map_or(UNKNOWN, |yes| if yes { "yes" } else { "no" })
 }
 
 #[cfg(test)]
@@ -122,17 +110,19 @@ mod tests {
 
     #[test]
     fn a_command_is_shown_as_one_types_it() {
-        let run = |argv: &[&str]| Run {
+        let run = Run::new(&["sh", "-c", "rmmod a && insmod b", ""].map(str::to_owned));
+        assert_eq!(argv(&run), "sh -c \"rmmod a && insmod b\" \"\"");
+    }
+
+    #[test]
+    fn the_signal_that_killed_a_command_is_named() {
+        let record = include_str!("../../../testdata/windows/well.json");
+        let window: Window = serde_json::from_str(record).expect("a record");
+        let run = Run {
             signal: Some(9),
-            ..Run::new(&argv.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
+            ..Run::new(&[])
         };
-        assert_eq!(
-            argv(&run(&["sh", "-c", "rmmod a && insmod b", ""])),
-            "sh -c \"rmmod a && insmod b\" \"\""
-        );
-        assert_eq!(
-            run_end(&run(&[]), Some(7700)),
-            "was killed (SIGKILL, 7.7 s)"
-        );
+        let end = run_end(&window, PhaseName::Command, &run);
+        assert_eq!(end, "was killed (SIGKILL, 9.7 s)");
     }
 }
