@@ -2,7 +2,7 @@
 
 use crate::cli::SnapshotArgs;
 use crate::context::Context;
-use crate::kubelet::overdue;
+use crate::kubelet::deadline;
 use crate::refusal::Refusal;
 use crate::report::Document;
 use crate::{report, snapshot};
@@ -15,7 +15,7 @@ pub(super) fn run(args: &SnapshotArgs, context: &mut Context) -> Result<Document
     };
     let taken = snapshot::run(&request, &context.store, context.progress.as_mut());
     // Afterwards: the restore at the deadline needs the lock.
-    let repeated = overdue::repeat_deadline(&context.store);
+    let repeated = deadline::repeat_deadline(&context.store);
     match taken {
         Ok(mut taken) => {
             taken.problems.extend(repeated);

@@ -2,7 +2,6 @@
 //! deadline, stop, mask, verify; then start, stop the deadline.
 
 pub(crate) mod deadline;
-pub(crate) mod overdue;
 pub(crate) mod pause;
 pub(crate) mod resume;
 pub(crate) mod unit;

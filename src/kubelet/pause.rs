@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use crate::context::Context;
 use crate::kubelet::deadline;
-use crate::kubelet::resume::{abandon, finish_abandoned, resume};
+use crate::kubelet::resume::{Held, abandon, finish_abandoned, resume};
 use crate::kubelet::unit;
 use crate::kubelet::unit::not_paused;
 use crate::model::problem::KubeletCause;
 use crate::model::window::{KubeletPause, PhaseName};
-use crate::model::{Problem, Window};
+use crate::model::{Exit, Problem, Window};
 use crate::refusal::Refusal;
 use crate::store::Guard;
 use crate::systemd::{self, Bus};
@@ -22,43 +22,34 @@ use crate::window::status::WindowStatus;
 
 const COMMAND: &str = "pause";
 
-/// What came of the pause.
-pub(crate) struct Paused {
-    /// The window; `None` where no kubelet runs, or the pause failed.
-    pub status: Option<WindowStatus>,
-    /// Whether the pause failed, and was undone.
-    pub failed: bool,
-    pub problems: Vec<Problem>,
-}
-
 pub(crate) fn run(
     unit: Option<&str>,
     deadline: Duration,
     context: &mut Context,
-) -> Result<Paused, Refusal> {
+) -> Result<Held, Refusal> {
     let guard = context.store.lock(COMMAND)?;
     let bus = bus::connect()?;
     let (guard, mut problems) = close_old_window(guard, bus.as_ref(), context)?;
     let (unit, note) = unit::find(bus.as_ref(), unit)?;
     problems.extend(note);
-    let mut paused = Paused {
+    let mut held = Held {
         status: None,
-        failed: false,
+        exit: Exit::Done,
         problems,
     };
     let (Some(bus), Some(unit)) = (&bus, unit) else {
-        return Ok(paused);
+        return Ok(held);
     };
     let mut session = WindowSession::open(&context.store, guard, COMMAND, false, DEFAULT_LIMIT)?;
     match pause(&mut session, bus, &unit, deadline) {
-        Ok(()) => paused.status = Some(WindowStatus::new(session.leave(), Some(bus))),
+        Ok(()) => held.status = Some(WindowStatus::new(session.leave(), Some(bus))),
         Err(problem) => {
-            paused.failed = true;
-            paused.problems.push(problem);
-            paused.problems.extend(abandon(session));
+            held.exit = Exit::Refused;
+            held.problems.push(problem);
+            held.problems.extend(abandon(session));
         }
     }
-    Ok(paused)
+    Ok(held)
 }
 
 /// Closes a window whose process is gone and that keeps nothing paused. Any other stops the command.
@@ -84,12 +75,8 @@ fn is_in_force(window: &Window, bus: Option<&Bus>) -> bool {
         return false;
     }
     let is_held = |unit: &str| bus.is_none_or(|bus| systemd::is_held(bus, unit).unwrap_or(true));
-    let holds = window.is_paused()
-        && window
-            .pause
-            .as_ref()
-            .is_some_and(|pause| is_held(&pause.unit));
-    holds || is_owner_alive(window)
+    let pause = window.pause.as_ref().filter(|_| window.is_paused());
+    pause.is_some_and(|pause| is_held(&pause.unit)) || is_owner_alive(window)
 }
 
 /// Pauses the unit. Where that fails, the unit runs again and nothing is left.

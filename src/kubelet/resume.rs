@@ -17,19 +17,18 @@ use crate::window::{abandoned, bus};
 
 const COMMAND: &str = "resume";
 
-/// What came of the resume.
-pub(crate) struct Resumed {
-    /// The window; `None` where none was open.
+/// What came of a pause or a resume.
+pub(crate) struct Held {
+    /// The window; `None` where none is open.
     pub status: Option<WindowStatus>,
-    /// Whether kubelet runs, and a pod of the window is lost or was rebuilt.
-    pub has_lost: bool,
+    pub exit: Exit,
     pub problems: Vec<Problem>,
 }
 
-pub(crate) fn run(config: &RuntimeConfig, context: &mut Context) -> Result<Resumed, Refusal> {
-    let none = || Resumed {
+pub(crate) fn run(config: &RuntimeConfig, context: &mut Context) -> Result<Held, Refusal> {
+    let none = || Held {
         status: None,
-        has_lost: false,
+        exit: Exit::Done,
         problems: vec![WindowCause::NothingPaused.info("window")],
     };
     // Without a record nothing is paused, and no folder is created for the lock.
@@ -49,9 +48,10 @@ pub(crate) fn run(config: &RuntimeConfig, context: &mut Context) -> Result<Resum
         let session = WindowSession::take_over(window, guard, false, DEFAULT_LIMIT);
         end_abandoned(session, config, context)
     };
-    Ok(Resumed {
+    let worst = if has_lost { Exit::Partly } else { Exit::Failed };
+    Ok(Held {
         status: Some(WindowStatus::new(window, None)),
-        has_lost,
+        exit: worst.if_errors(&problems),
         problems,
     })
 }

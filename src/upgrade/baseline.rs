@@ -1,4 +1,4 @@
-//! What was true before the window.
+//! What was true before the window, and the pods that it leaves out.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -8,9 +8,10 @@ use crate::matching::Selection;
 use crate::model::net::stack;
 use crate::model::problem::WindowCause;
 use crate::model::window::Run;
-use crate::model::{IfName, NodeState, Problem, Window};
+use crate::model::{IfName, NodeState, PodId, Problem, Window};
 use crate::records::stored::{Stored, load, load_node};
 use crate::refusal::Refusal;
+use crate::restore::{RestoreState, Restored};
 use crate::store::Store;
 use crate::window::facts::Silence;
 
@@ -40,7 +41,7 @@ pub(crate) fn recover(
     window: &Window,
     selection: &Selection,
     store: &Store,
-) -> Result<Baseline, Refusal> {
+) -> Result<(Baseline, LeftOut), Refusal> {
     // COMMAND may have outlived its netfix: two at once would upgrade the driver twice.
     let alive = |run: Option<&Run>| {
         let process = run.and_then(|run| run.process);
@@ -53,7 +54,8 @@ pub(crate) fn recover(
         (None, None) => {
             let mut baseline = read_back(selection, store)?;
             baseline.silent = Silence::all_recorded(window);
-            return Ok(baseline);
+            let left_out = LeftOut::of_window(window, &baseline.stored);
+            return Ok((baseline, left_out));
         }
     };
     Err(cause.error(window.id.clone()).into())
@@ -73,4 +75,54 @@ pub(crate) fn read_back(selection: &Selection, store: &Store) -> Result<Baseline
         node,
         ..Baseline::default()
     })
+}
+
+/// The pods that a window leaves out of its verdict and counts. The restore still repairs one that loses its network.
+#[derive(Debug, Default)]
+pub(crate) struct LeftOut {
+    pods: BTreeSet<PodId>,
+    /// Those that lost their network: the window includes them again.
+    lost: BTreeSet<PodId>,
+}
+
+impl LeftOut {
+    pub(crate) fn new(pods: BTreeSet<PodId>) -> Self {
+        Self {
+            pods,
+            ..Self::default()
+        }
+    }
+
+    /// Those of an interrupted window: pods that had a checkpoint and are not in its record.
+    fn of_window(window: &Window, stored: &Stored) -> Self {
+        let ids = stored.checkpoints.iter().map(|(info, _)| &info.id);
+        Self::new(ids.filter(|id| !window.has_pod(id)).cloned().collect())
+    }
+
+    pub(crate) fn has(&self, id: &PodId) -> bool {
+        self.pods.contains(id)
+    }
+
+    /// Whether it was left out until it was lost.
+    pub(crate) fn had(&self, id: &PodId) -> bool {
+        self.lost.contains(id)
+    }
+
+    /// Removes them from what a restore did, but those that it found lost.
+    pub(crate) fn leave(&mut self, restored: &mut Restored) {
+        for pod in &restored.pods {
+            if pod.state != RestoreState::InSync
+                && let Some(id) = self.pods.take(&pod.pod.info.id)
+            {
+                self.lost.insert(id);
+            }
+        }
+        restored.pods.retain(|pod| !self.has(&pod.pod.info.id));
+        restored.problems.retain(|problem| !self.is_about(problem));
+    }
+
+    /// Whether a problem is about one of them.
+    pub(crate) fn is_about(&self, problem: &Problem) -> bool {
+        problem.pod.as_ref().is_some_and(|id| self.has(id))
+    }
 }

@@ -38,36 +38,25 @@ impl FromStr for DriverVersion {
     }
 }
 
-/// What makes a window unnecessary, if all of it is true; nothing never does.
-pub(crate) struct Conditions<'a> {
-    /// A command for `sh -c` that succeeds.
-    pub unless: Option<&'a str>,
-    /// Drivers that run in these versions.
-    pub drivers: &'a [DriverVersion],
-}
-
-impl Conditions<'_> {
-    /// Why no window is needed; `None` where one is.
-    ///
-    /// # Errors
-    /// A version cannot be read, or the command does not run.
-    pub(crate) fn already_done(&self) -> Result<Option<Problem>, Refusal> {
-        for wanted in self.drivers {
-            if running(&wanted.driver)?.as_ref() != Some(&wanted.version) {
-                return Ok(None);
-            }
+/// Why no window is needed: all drivers run in these versions, and `unless`, a command for `sh -c`, succeeds. `None` where one
+/// is, as without conditions.
+///
+/// # Errors
+/// A version cannot be read, or the command does not run.
+pub(crate) fn already_done(
+    unless: Option<&str>,
+    drivers: &[DriverVersion],
+) -> Result<Option<Problem>, Refusal> {
+    for wanted in drivers {
+        if running(&wanted.driver)?.as_ref() != Some(&wanted.version) {
+            return Ok(None);
         }
-        Ok(match (self.unless, self.drivers) {
-            (Some(command), _) => {
-                succeeds(command)?.then(|| ConditionCause::UnlessSucceeded.info(command))
-            }
-            (None, []) => None,
-            (None, drivers) => {
-                let drivers: Vec<&str> = drivers.iter().map(|one| one.driver.as_str()).collect();
-                Some(ConditionCause::InVersion.info(drivers.join(", ")))
-            }
-        })
     }
+    if let Some(command) = unless {
+        return Ok(succeeds(command)?.then(|| ConditionCause::UnlessSucceeded.info(command)));
+    }
+    let drivers: Vec<&str> = drivers.iter().map(|one| one.driver.as_str()).collect();
+    Ok((!drivers.is_empty()).then(|| ConditionCause::InVersion.info(drivers.join(", "))))
 }
 
 /// The drivers that do not run in the wanted version.

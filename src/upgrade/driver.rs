@@ -1,45 +1,42 @@
 //! The driver of a window: runs the phases in their order, logs and records what came of each, and decides what follows from it.
 
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use crate::context::Context;
+use crate::inventory::nics;
 use crate::kubelet::resume::resume;
 use crate::model::problem::{CommandCause, KubeletCause, RollbackCause, WindowCause};
-use crate::model::window::{PhaseName, command_line};
+use crate::model::window::PhaseName;
 use crate::model::{Exit, Problem};
 use crate::refusal::Refusal;
 use crate::restore::Restored;
 use crate::restore::settle::Settle;
-use crate::systemd::Bus;
 use crate::upgrade::baseline;
 use crate::upgrade::condition::other_versions;
-use crate::upgrade::ending;
-use crate::upgrade::ending::Upgraded;
-use crate::upgrade::ledger::Ledger;
-use crate::upgrade::left_out::LeftOut;
-use crate::upgrade::network::PodNetwork;
-use crate::upgrade::open;
+use crate::upgrade::ledger::{Area, Ledger, Upgraded};
 use crate::upgrade::phases::check::Preflight;
+use crate::upgrade::phases::restore::PodNetwork;
 use crate::upgrade::phases::rollback::NetworkAfter;
-use crate::upgrade::phases::{
-    check, hooks, pause, rebuild_check, repair, restore, rollback, snapshot, verify,
-};
-use crate::upgrade::problems::Area;
+use crate::upgrade::phases::{check, command, pause, rollback, snapshot, verify};
 use crate::upgrade::request::UpgradeRequest;
 use crate::window::background::Background;
-use crate::window::event::Event;
+use crate::window::event::{Event, Reached};
+use crate::window::rebuild_check::query;
+
+/// How long a runtime that stops with kubelet, as k3s's containerd does, may take to answer again.
+const BACK_AGAIN: Duration = Duration::from_secs(90);
 
 /// The window of `netfix upgrade`.
 pub(crate) fn drive(
     request: &UpgradeRequest<'_>,
     context: &mut Context,
 ) -> Result<Upgraded, Refusal> {
-    let (ledger, bus) = open::run(context, request.echo, request.log_limit)?;
+    let ledger = Ledger::open(context, request.echo, request.log_limit)?;
     let driver = Driver {
         request,
         context,
-        bus,
         ledger,
         restored: Restored::default(),
         budget: None,
@@ -51,7 +48,6 @@ pub(crate) fn drive(
 struct Driver<'a> {
     request: &'a UpgradeRequest<'a>,
     context: &'a mut Context,
-    bus: Option<Bus>,
     ledger: Ledger,
     /// What all restores together did.
     restored: Restored,
@@ -62,8 +58,8 @@ struct Driver<'a> {
 impl Driver<'_> {
     /// The phases, in their order. From the pause on, every path leads through the resume.
     fn run(mut self) -> Upgraded {
-        let was_paused = self.ledger.window().is_paused();
-        let has_begun = self.ledger.window().has_begun();
+        let was_paused = self.ledger.session.window().is_paused();
+        let has_begun = self.ledger.session.window().has_begun();
         let mut is_prepared = false;
         let prepared = catch_unwind(AssertUnwindSafe(|| {
             let network = if has_begun {
@@ -75,7 +71,8 @@ impl Driver<'_> {
                 self.snapshot(found)?
             };
             self.ledger
-                .stop_on_signal(CommandCause::InterruptedUnchanged)?;
+                .signals
+                .stop_if_interrupted(CommandCause::InterruptedUnchanged)?;
             is_prepared = true;
             if !has_begun {
                 // Run --before, which may drain a load balancer.
@@ -84,7 +81,8 @@ impl Driver<'_> {
             // Pause kubelet: with kubelet at work COMMAND would cost pods.
             self.pause()?;
             self.ledger
-                .stop_on_signal(CommandCause::InterruptedBefore)?;
+                .signals
+                .stop_if_interrupted(CommandCause::InterruptedBefore)?;
             Ok(network)
         }));
         let prepared = prepared.unwrap_or_else(|_| Err(panicked().into()));
@@ -92,7 +90,7 @@ impl Driver<'_> {
             // Start kubelet again, and run --after where --before may have run.
             self.refuse(refusal, was_paused, is_prepared);
         }) else {
-            return ending::refused(self.ledger, self.restored);
+            return self.ledger.refused(self.restored);
         };
         let worked = catch_unwind(AssertUnwindSafe(|| {
             // Run COMMAND, which reloads the driver.
@@ -117,70 +115,65 @@ impl Driver<'_> {
         // Run --after, and close the window.
         let end = self.ledger.problems.end();
         self.after(end);
-        ending::closed(self.ledger, end, self.restored)
+        self.ledger.closed(end, self.restored)
     }
 
     fn recover(&mut self) -> Result<PodNetwork, Refusal> {
-        self.ledger.begin(PhaseName::Check, &Event::ResumingWindow);
-        let window = self.ledger.window();
-        let baseline = baseline::recover(window, &self.request.selection, &self.context.store);
-        self.ledger.end(baseline.is_ok());
-        let baseline = baseline?;
-        let left_out = LeftOut::of_window(self.ledger.window(), &baseline.stored);
+        let session = &mut self.ledger.session;
+        session.begin(PhaseName::Check, &Event::ResumingWindow);
+        let (window, store) = (session.window(), &self.context.store);
+        let recovered = baseline::recover(window, &self.request.selection, store);
+        session.end(recovered.is_ok());
+        let (baseline, left_out) = recovered?;
         Ok(PodNetwork::new(baseline, left_out))
     }
 
     fn check(&mut self) -> Result<Preflight, Refusal> {
-        self.ledger.begin(PhaseName::Check, &Event::Checking);
+        let session = &mut self.ledger.session;
+        session.begin(PhaseName::Check, &Event::Checking);
         let found = check::run(self.request, self.context)?;
-        self.ledger.end(found.blockers.may_pass(self.request.force));
+        session.end(found.blockers.may_pass(self.request.force));
         Ok(found)
     }
 
-    fn snapshot(&mut self, found: Preflight) -> Result<PodNetwork, Refusal> {
-        let Preflight {
-            mut blockers,
-            left_out,
-            captured,
-            inventory,
-        } = found;
-        let (request, progress) = (self.request, self.context.progress.as_mut());
-        self.ledger
-            .begin(PhaseName::Snapshot, &Event::TakingSnapshot);
-        let Some(guard) = self.ledger.session.guard() else {
+    fn snapshot(&mut self, mut found: Preflight) -> Result<PodNetwork, Refusal> {
+        let (request, session) = (self.request, &mut self.ledger.session);
+        session.begin(PhaseName::Snapshot, &Event::TakingSnapshot);
+        if session.guard.is_none() {
             return Err(panicked().into());
-        };
-        let written = snapshot::write(captured, Some(guard), request, &left_out, progress);
+        }
+        let (guard, progress) = (session.guard.as_ref(), self.context.progress.as_mut());
+        let written = snapshot::write(found.captured, guard, request, &found.left_out, progress);
         self.restored = written.restored;
-        self.ledger.session.note_pods(written.pods);
-        blockers.add_of_snapshot(written.problems);
-        let pods = &self.ledger.window().pods;
-        let before = snapshot::observe(inventory, pods, request, self.context)?;
-        self.ledger.note_before(&before);
-        let accepted = blockers.gate(request.force);
-        self.ledger.end(accepted.is_ok());
+        session.note_pods(written.pods);
+        found.blockers.add_of_snapshot(written.problems);
+        let pods = &session.window().pods;
+        let before = snapshot::observe(found.inventory, pods, request, self.context)?;
+        let silent = &before.baseline.silent;
+        session.note_before(&before.sandboxes, before.nics, silent);
+        let accepted = found.blockers.gate(request.force);
+        session.end(accepted.is_ok());
         self.ledger.problems.add(Area::Preflight, accepted?);
-        Ok(PodNetwork::new(before.baseline, left_out))
+        Ok(PodNetwork::new(before.baseline, found.left_out))
     }
 
     fn before(&mut self) -> Result<(), Refusal> {
-        hooks::before(self.request.before, &self.ledger)?;
-        let stopped = self
-            .ledger
-            .stop_on_signal(CommandCause::InterruptedUnchanged);
-        Ok(stopped?)
+        let Ledger {
+            session, signals, ..
+        } = &self.ledger;
+        command::before(self.request.before, session, signals)?;
+        Ok(signals.stop_if_interrupted(CommandCause::InterruptedUnchanged)?)
     }
 
     fn pause(&mut self) -> Result<(), Refusal> {
-        let bus = self.bus.as_ref();
-        pause::run(&mut self.ledger, bus, self.request)?;
+        pause::run(&mut self.ledger, self.request)?;
         self.budget = pause::watch(&self.ledger.session);
         let cause = KubeletCause::StartedBeforeCommand;
-        Ok(pause::verify(&self.ledger.session, bus, cause)?)
+        Ok(pause::verify(&self.ledger, cause)?)
     }
 
     fn command(&mut self, network: &mut PodNetwork) {
-        if self.ledger.window().rollback.is_some() {
+        if self.ledger.session.window().rollback.is_some() {
             // The former driver is back, or a person has to bring it back: COMMAND would take it away again.
             let problem = rollback::already_rolled_back();
             self.ledger.problems.add(Area::Command, [problem]);
@@ -190,12 +183,9 @@ impl Driver<'_> {
         let event = Event::Running {
             argv: argv.to_vec(),
         };
-        let phase = (PhaseName::Command, &event);
+        let stored = &network.baseline.stored;
         self.ledger
-            .carry_out(phase, argv, &network.baseline.stored, &|ran| match ran {
-                Ok(elapsed) => Ok(Event::CommandSucceeded { elapsed }),
-                Err(cause) => Err(cause.error(command_line(argv))),
-            });
+            .carry_out(PhaseName::Command, &event, argv, stored);
         self.ledger.acknowledge(CommandCause::Interrupted);
     }
 
@@ -209,9 +199,11 @@ impl Driver<'_> {
 
     /// Restores the pods; returns whether a signal ended the wait for the NIC.
     fn restore(&mut self, network: &mut PodNetwork, wait: Duration) -> bool {
-        self.ledger.begin(PhaseName::Restore, &Event::Restoring);
+        self.ledger
+            .session
+            .begin(PhaseName::Restore, &Event::Restoring);
         let restored = network.restore(wait, self.request, &self.ledger, self.context);
-        self.ledger.end(restored.is_complete());
+        self.ledger.session.end(restored.is_complete());
         self.take(restored, network);
         self.ledger.acknowledge(CommandCause::InterruptedRestore)
     }
@@ -219,36 +211,46 @@ impl Driver<'_> {
     fn take(&mut self, mut restored: Restored, network: &mut PodNetwork) {
         network.after = NetworkAfter::of(&restored);
         self.ledger.take_restore(&mut restored);
-        self.restored = std::mem::take(&mut self.restored).then(restored);
+        self.restored = mem::take(&mut self.restored).then(restored);
     }
 
     /// The pods' network comes first, then what has started kubelet in the meantime. After a rollback it is checked again.
     fn check_pause(&mut self) {
         if self.ledger.problems.of(Area::Kubelet).next().is_none() {
             let cause = KubeletCause::StartedBeforeRestore;
-            let verified = pause::verify(&self.ledger.session, self.bus.as_ref(), cause);
+            let verified = pause::verify(&self.ledger, cause);
             self.ledger.problems.add(Area::Kubelet, verified.err());
         }
     }
 
     fn verify(&mut self, network: &mut PodNetwork) {
-        self.ledger.begin(PhaseName::Verify, &Event::Verifying);
+        self.ledger
+            .session
+            .begin(PhaseName::Verify, &Event::Verifying);
         let is_well = self.probe(network);
-        self.ledger.end(is_well);
+        self.ledger.session.end(is_well);
     }
 
+    /// Records what a probe finds; returns whether all is well.
     fn probe(&mut self, network: &mut PodNetwork) -> bool {
-        let pods = &self.ledger.window().pods;
-        let probe = verify::after(pods, &network.baseline, self.request, self.context);
-        let (is_well, unanswered) = self.ledger.take_probe(probe);
-        network.after.unanswered = unanswered;
+        let session = &mut self.ledger.session;
+        let (pods, baseline) = (&session.window().pods, &network.baseline);
+        let (verified, problems) = verify::after(pods, baseline, self.request, self.context);
+        session.note_nics_after(nics::read(&baseline.devices()).ok());
+        if let Some(verified) = &verified {
+            session.log(&Event::Verified(Reached::of(verified)));
+            session.note_verified(verified);
+        }
+        let is_well = !problems.iter().any(Problem::is_error);
+        self.ledger.problems.add(Area::Network, problems);
+        network.after.unanswered = verified.map(|one| one.unanswered).unwrap_or_default();
         is_well
     }
 
     /// Runs the rollback where it is needed, at most once in a window; returns whether it ran. A wait that a signal ended
     /// does not show that the NIC stays away.
     fn roll_back(&mut self, network: &mut PodNetwork, is_interrupted: bool) -> bool {
-        let window = self.ledger.window();
+        let window = self.ledger.session.window();
         let Some((rollback, problem)) = rollback::needed(self.request, window, &network.after)
         else {
             return false;
@@ -262,19 +264,16 @@ impl Driver<'_> {
         // On disk before it starts: another process must not run it again.
         self.ledger.session.note_rollback(rollback.clone());
         let event = Event::RollingBack(rollback);
-        let phase = (PhaseName::Rollback, &event);
         self.ledger.problems.add(Area::Command, [problem]);
+        let stored = &network.baseline.stored;
         self.ledger
-            .carry_out(phase, &argv, &network.baseline.stored, &|ran| match ran {
-                Ok(elapsed) => Ok(Event::RolledBack { elapsed }),
-                Err(cause) => Err(RollbackCause::Failed { cause }.error(command_line(&argv))),
-            });
+            .carry_out(PhaseName::Rollback, &event, &argv, stored);
         self.ledger.acknowledge(RollbackCause::Interrupted);
         true
     }
 
     fn check_versions(&mut self) {
-        if self.ledger.window().rollback.is_none() {
+        if self.ledger.session.window().rollback.is_none() {
             let other = other_versions(self.request.drivers);
             self.ledger.problems.add(Area::Command, other);
         }
@@ -282,14 +281,16 @@ impl Driver<'_> {
 
     /// Logs the pods that are not restored, and keeps kubelet paused for a repair where that is wanted.
     fn repair(&mut self, network: &mut PodNetwork) {
-        let has_broken = restore::log_broken(&self.restored, &self.ledger.session);
-        let is_paused = self.ledger.window().is_paused();
+        let has_broken = self.ledger.log_broken(&self.restored);
+        let is_paused = self.ledger.session.window().is_paused();
         if !has_broken || !self.request.keep_paused || !is_paused {
             return;
         }
-        self.ledger.begin(PhaseName::Repair, &Event::HeldForRepair);
-        let waited = repair::run(&mut self.ledger, &self.context.store);
-        self.ledger.end(waited.is_ok());
+        self.ledger
+            .session
+            .begin(PhaseName::Repair, &Event::HeldForRepair);
+        let waited = pause::hold(&mut self.ledger, &self.context.store);
+        self.ledger.session.end(waited.is_ok());
         match waited {
             Ok(Some(resumed)) => self.ledger.session.take_resume_of(resumed),
             Ok(None) => {}
@@ -301,7 +302,7 @@ impl Driver<'_> {
     }
 
     fn resume(&mut self) {
-        if let (Some(bus), true) = (&self.bus, self.ledger.window().is_paused()) {
+        if let (Some(bus), true) = (&self.ledger.bus, self.ledger.session.window().is_paused()) {
             let left = resume(&mut self.ledger.session, bus).unwrap_or_else(Some);
             self.ledger.problems.add(Area::Kubelet, left);
         }
@@ -310,28 +311,30 @@ impl Driver<'_> {
 
     /// Watches until `--settle` is over, restores what is lost meanwhile, and observes everything a last time.
     fn check_rebuilds(&mut self, network: &mut PodNetwork) {
-        if self.ledger.window().is_paused() {
+        if self.ledger.session.window().is_paused() {
             return;
         }
         let settle = self.request.settle;
         self.ledger
+            .session
             .begin(PhaseName::RebuildCheck, &Event::Watching { settle });
         self.watch(network);
-        let pods = &self.ledger.window().pods;
-        let (after, unreachable) =
-            rebuild_check::run(pods, &network.baseline, self.request, &self.ledger.signals);
-        let rebuilt = self
-            .ledger
-            .session
-            .note_rebuilds(&after, &network.baseline.stored);
-        let pods = &self.ledger.window().pods;
-        let same = pods.iter().filter(|pod| pod.rebuilt == Some(false)).count();
-        let pods = pods.len();
-        self.ledger
-            .session
-            .log(&Event::RebuildChecked { same, pods });
+        let (session, signals) = (&mut self.ledger.session, &self.ledger.signals);
+        let (after, unreachable) = query::after(
+            &session.window().pods,
+            &self.request.runtimes,
+            &network.baseline.runtimes,
+            (BACK_AGAIN, &|| signals.interrupted()),
+            &self.request.selection,
+        );
+        let rebuilt = session.note_rebuilds(&after, &network.baseline.stored);
+        let pods = session.window().pods.iter();
+        let same = pods.filter(|pod| pod.rebuilt == Some(false)).count();
+        let pods = session.window().pods.len();
+        session.log(&Event::RebuildChecked { same, pods });
         self.observe_again(network, Duration::ZERO);
         self.ledger
+            .session
             .end(same == pods && !self.ledger.signals.interrupted());
         self.ledger.problems.add(Area::Rebuild, unreachable);
         self.ledger.problems.add(Area::Rebuild, rebuilt);
@@ -364,10 +367,11 @@ impl Driver<'_> {
 
     /// Runs `--after`, unless kubelet is still paused.
     fn after(&mut self, end: Exit) {
-        if !self.ledger.window().is_paused() {
-            let hook = self.request.after;
-            let failure = hooks::after(hook, end, &self.ledger);
-            self.ledger.problems.add(Area::Command, failure);
+        let (session, signals) = (&self.ledger.session, &self.ledger.signals);
+        if !session.window().is_paused()
+            && let Some(problem) = command::after(self.request.after, end, session, signals)
+        {
+            self.ledger.report(Area::Command, problem);
         }
     }
 

@@ -159,25 +159,18 @@ fn words(detach: bool) -> Vec<String> {
     let mut words: Vec<String> = words
         .map(|word| Bytes::from(word.as_os_str()).as_pattern())
         .collect();
-    let end = |words: &[String]| {
-        let end = words.iter().position(|word| word == "--");
-        end.unwrap_or(words.len())
-    };
-    if let Some(at) = words[..end(&words)]
-        .iter()
-        .position(|word| word == "--detach")
-    {
+    let end = words.iter().position(|word| word == "--");
+    let command = words.split_off(end.unwrap_or(words.len()));
+    if let Some(at) = words.iter().position(|word| word == "--detach") {
         words.remove(at);
     }
-    let end = end(&words);
-    let has = |word: &str| words[..end].iter().any(|own| own == word);
+    let has = |word: &str| words.iter().any(|own| own == word);
     let added = ["--yes", "--foreground", "--needed"]
         .into_iter()
         .filter(|word| !(has(word) || *word == "--yes" && has("-y")));
     let added = added.chain(detach.then_some("--no-echo"));
     let added: Vec<String> = added.map(str::to_owned).collect();
-    words.splice(end..end, added);
-    words
+    [words, added, command].concat()
 }
 
 fn environment() -> Vec<String> {

@@ -1,48 +1,60 @@
-//! What the phases of a window leave: the record, the log and the problems.
+//! What a window leaves while it runs, the record, the log and the problems: how it opens, and how it ends.
 
-use std::time::{Duration, Instant};
+use std::mem;
+use std::time::Instant;
 
-use crate::gateways::Unanswered;
-use crate::model::problem::{Cause, CommandCause};
-use crate::model::window::PhaseName;
-use crate::model::{Problem, Window};
+use crate::context::Context;
+use crate::journal;
+use crate::kubelet::resume::finish_abandoned;
+use crate::model::problem::{Cause, RollbackCause, WindowCause};
+use crate::model::window::{PhaseName, REBOOT, command_line};
+use crate::model::{Exit, Problem, Window};
 use crate::records::stored::Stored;
-use crate::restore::Restored;
+use crate::refusal::Refusal;
+use crate::restore::{RestoreState, Restored};
+use crate::store::{Guard, Store};
+use crate::systemd::Bus;
+use crate::upgrade::phases::command;
 use crate::upgrade::phases::command::CommandProgress;
-use crate::upgrade::phases::snapshot::Before;
-use crate::upgrade::phases::verify::Probe;
-use crate::upgrade::phases::{command, restore};
-use crate::upgrade::problems::{Area, WindowProblems};
 use crate::upgrade::signals::Signals;
-use crate::window::event::{Event, Reached};
+use crate::window::bus;
+use crate::window::event::Event;
+use crate::window::records::{EarlierWindow, find_earlier};
 use crate::window::session::WindowSession;
+
+const COMMAND: &str = "upgrade";
 
 /// The record and log of a window, its problems, and the signals that interrupt a phase.
 pub(crate) struct Ledger {
     pub session: WindowSession,
     pub problems: WindowProblems,
     pub signals: Signals,
+    /// systemd; `None` where another init system runs this machine.
+    pub bus: Option<Bus>,
 }
 
 impl Ledger {
-    /// The record.
-    pub(crate) fn window(&self) -> &Window {
-        self.session.window()
-    }
-
-    /// A phase begins.
-    pub(crate) fn begin(&mut self, name: PhaseName, event: &Event) {
-        self.session.begin(name, event);
-    }
-
-    /// The last phase ends.
-    pub(crate) fn end(&mut self, ok: bool) {
-        self.session.end(ok);
-    }
-
-    /// Stops a window before COMMAND.
-    pub(crate) fn stop_on_signal(&self, cause: CommandCause) -> Result<(), Problem> {
-        self.signals.stop_if_interrupted(cause)
+    /// Opens a window under the lock, or takes over the one that an interrupted netfix left; from here on no signal ends this
+    /// process. One ends netfix while it waits for the lock.
+    pub(crate) fn open(context: &Context, echo: bool, log_limit: u64) -> Result<Self, Refusal> {
+        let guard = context.store.lock(COMMAND)?;
+        let signals = Signals::catch().map_err(|error| {
+            let error = error.to_string();
+            WindowCause::Signals { error }.error("signals")
+        })?;
+        let bus = bus::connect()?;
+        let session = open_or_resume(guard, &context.store, echo && !context.quiet, log_limit)?;
+        if session.is_saved() {
+            journal::continues(COMMAND, &session.window().id);
+        } else {
+            journal::begins(COMMAND);
+        }
+        Ok(Self {
+            session,
+            problems: WindowProblems::default(),
+            signals,
+            bus,
+        })
     }
 
     /// Records an interruption of the current phase; returns whether there was one.
@@ -59,35 +71,18 @@ impl Ledger {
         self.problems.add(area, [problem]);
     }
 
-    /// Records the machine before COMMAND.
-    pub(crate) fn note_before(&mut self, before: &Before) {
-        let Before {
-            baseline,
-            sandboxes,
-            nics,
-        } = before;
-        self.session
-            .note_before(sandboxes, nics.clone(), &baseline.silent);
-        let pods = self.session.window().pods.len();
-        self.session.log(&Event::SnapshotTaken { pods });
-        let count = baseline.silent.len();
-        if count > 0 {
-            self.session.log(&Event::SilentGateways { count });
-        }
-    }
-
-    /// Runs COMMAND or the rollback as a phase, and records it; `outcome` is what to log, or the problem.
+    /// Runs COMMAND or the rollback as a phase, and records what came of it.
     pub(crate) fn carry_out(
         &mut self,
-        (phase, event): (PhaseName, &Event),
+        phase: PhaseName,
+        event: &Event,
         argv: &[String],
         stored: &Stored,
-        outcome: &dyn Fn(Result<Duration, CommandCause>) -> Result<Event, Problem>,
     ) {
         let begin = Instant::now();
         let session = &mut self.session;
         session.begin(phase, event);
-        let (id, log) = (session.window().id.clone(), session.log_file().for_thread());
+        let (id, log) = (session.window().id.clone(), session.log_file.for_thread());
         // The next process must not run it beside this one, and must know a loss that this one saw before it was killed.
         let (run, lost) = command::run(argv, &id, &log, &self.signals, &mut |progress| {
             match progress {
@@ -100,39 +95,182 @@ impl Ledger {
         session.note_run(run);
         session.end(failure.is_none());
         session.note_losses(&lost, stored);
-        match outcome(failure.map_or_else(|| Ok(begin.elapsed()), Err)) {
-            Ok(success) => session.log(&success),
-            Err(problem) => {
-                session.log(&Event::CommandFailed(problem.clone()));
-                self.problems.add(Area::Command, [problem]);
-            }
-        }
+        let (elapsed, is_rollback) = (begin.elapsed(), phase == PhaseName::Rollback);
+        let problem = match failure {
+            None if is_rollback => return session.log(&Event::RolledBack { elapsed }),
+            None => return session.log(&Event::CommandSucceeded { elapsed }),
+            Some(cause) if is_rollback => RollbackCause::Failed { cause }.error(command_line(argv)),
+            Some(cause) => cause.error(command_line(argv)),
+        };
+        session.log(&Event::CommandFailed(problem.clone()));
+        self.problems.add(Area::Command, [problem]);
     }
 
     /// Records what a restore did and how it left everything, with its problems in the place of those of earlier ones.
     pub(crate) fn take_restore(&mut self, restored: &mut Restored) {
-        self.session.note_restored(restored);
-        restore::log(restored, &self.session);
+        let session = &mut self.session;
+        session.note_restored(restored);
+        if restored.is_unknown() {
+            for problem in &restored.problems {
+                session.log(&Event::Failed(problem.clone()));
+            }
+        } else {
+            session.log(&Event::Restored {
+                restored: restored.count(RestoreState::Restored),
+                correct: restored.count(RestoreState::InSync),
+                failed: restored.broken().count(),
+            });
+        }
         self.problems.forget_network();
-        let problems = std::mem::take(&mut restored.problems);
+        let problems = mem::take(&mut restored.problems);
         self.problems.add(Area::Network, problems);
     }
 
-    /// Records what a probe found; returns whether all is well, and what did not answer.
-    pub(crate) fn take_probe(&mut self, probe: Probe) -> (bool, Vec<Unanswered>) {
-        let Probe {
-            verified,
-            problems,
-            nics,
-        } = probe;
-        if let Some(verified) = &verified {
-            self.session.log(&Event::Verified(Reached::of(verified)));
-            self.session.note_verified(verified);
+    /// Logs the pods that are not restored: the start of kubelet rebuilds a pod without an address. Returns whether there are
+    /// any.
+    pub(crate) fn log_broken(&self, restored: &Restored) -> bool {
+        let pods = restored.broken().count();
+        if pods > 0 {
+            self.session.log(&Event::Unrestored { pods });
         }
-        let is_well = !problems.iter().any(Problem::is_error);
-        self.problems.add(Area::Network, problems);
-        self.session.note_nics_after(nics);
-        let unanswered = verified.map(|verified| verified.unanswered);
-        (is_well, unanswered.unwrap_or_default())
+        for pod in restored.broken() {
+            self.session.log(&Event::UnrestoredPod {
+                title: pod.pod.info.title(),
+                state: pod.state.into(),
+                is_bare: pod.after.as_ref().is_none_or(Vec::is_empty),
+            });
+        }
+        pods > 0
+    }
+
+    /// Ends a window before COMMAND. One that was found paused stays paused and open.
+    pub(crate) fn refused(self, restored: Restored) -> Upgraded {
+        let (mut session, mut problems) = (self.session, self.problems.into_problems());
+        session.note_refusal(&problems);
+        let window = session.window();
+        if window.is_paused() || window.pause.is_none() {
+            session.leave();
+        } else {
+            problems.extend(session.close(Exit::Refused, None).1);
+        }
+        Upgraded {
+            end: Exit::Refused,
+            window: None,
+            is_open: false,
+            restored,
+            problems,
+        }
+    }
+
+    /// Ends a window after COMMAND.
+    pub(crate) fn closed(self, mut end: Exit, restored: Restored) -> Upgraded {
+        let (mut session, mut problems) = (self.session, self.problems.into_problems());
+        session.note_outcome(&problems);
+        let is_open = session.window().is_paused();
+        let window = if is_open {
+            // kubelet does not run: the window stays open for the next process.
+            session.save_if_possible();
+            session.leave()
+        } else {
+            let (window, failed) = session.close(end, None);
+            if end == Exit::Done && failed.iter().any(Problem::is_error) {
+                // All is well but the window, which is still open.
+                end = Exit::Failed;
+            }
+            problems.extend(failed);
+            window
+        };
+        Upgraded {
+            end,
+            window: Some(window),
+            is_open,
+            restored,
+            problems,
+        }
+    }
+}
+
+fn open_or_resume(
+    guard: Guard,
+    store: &Store,
+    echo: bool,
+    log_limit: u64,
+) -> Result<WindowSession, Refusal> {
+    match find_earlier(store)? {
+        EarlierWindow::Nothing => WindowSession::open(store, guard, COMMAND, echo, log_limit),
+        EarlierWindow::Finished(window) => {
+            let session = WindowSession::take_over(window, guard, false, log_limit);
+            finish_abandoned(session, REBOOT);
+            let guard = store.lock(COMMAND)?;
+            WindowSession::open(store, guard, COMMAND, echo, log_limit)
+        }
+        EarlierWindow::Interrupted(window) => {
+            let mut session = WindowSession::take_over(window, guard, echo, log_limit);
+            session.own(COMMAND);
+            Ok(session)
+        }
+    }
+}
+
+/// How a window ended.
+pub(crate) struct Upgraded {
+    pub end: Exit,
+    /// The record; `None` where the window ended before its first change.
+    pub window: Option<Window>,
+    /// Whether the window is still open: kubelet does not run.
+    pub is_open: bool,
+    pub restored: Restored,
+    pub problems: Vec<Problem>,
+}
+
+/// What a problem of a window is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Area {
+    /// What the check found and --force accepted.
+    Preflight,
+    /// COMMAND, and interruptions: the pods may all be well.
+    Command,
+    Kubelet,
+    /// The pods' network: another restore may put it right.
+    Network,
+    /// Rebuilt pods, and failures of netfix.
+    Rebuild,
+}
+
+/// Every problem of a window, in the order in which they were found.
+#[derive(Debug, Default)]
+pub(crate) struct WindowProblems(Vec<(Area, Problem)>);
+
+impl WindowProblems {
+    pub(crate) fn add(&mut self, area: Area, problems: impl IntoIterator<Item = Problem>) {
+        self.0
+            .extend(problems.into_iter().map(|problem| (area, problem)));
+    }
+
+    /// Removes the problems that another observation of the pods' network reports again if they still exist.
+    pub(crate) fn forget_network(&mut self) {
+        self.0.retain(|(area, _)| *area != Area::Network);
+    }
+
+    /// Those of one area.
+    pub(crate) fn of(&self, area: Area) -> impl Iterator<Item = &Problem> {
+        let own = self.0.iter().filter(move |(one, _)| *one == area);
+        own.map(|(_, problem)| problem)
+    }
+
+    /// How the window ends: the pods and kubelet decide, then COMMAND.
+    pub(crate) fn end(&self) -> Exit {
+        let errors = || self.0.iter().filter(|(_, problem)| problem.is_error());
+        if errors().next().is_none() {
+            Exit::Done
+        } else if errors().all(|(area, _)| *area == Area::Command) {
+            Exit::Failed
+        } else {
+            Exit::Partly
+        }
+    }
+
+    pub(crate) fn into_problems(self) -> Vec<Problem> {
+        self.0.into_iter().map(|(_, problem)| problem).collect()
     }
 }

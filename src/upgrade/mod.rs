@@ -4,15 +4,9 @@
 mod baseline;
 pub(crate) mod condition;
 pub(crate) mod driver;
-pub(crate) mod ending;
 pub(crate) mod launch;
-mod ledger;
-mod left_out;
-mod network;
-mod open;
+pub(crate) mod ledger;
 mod phases;
 pub(crate) mod preview;
-mod problems;
-pub(crate) mod rehearsal;
 pub(crate) mod request;
 mod signals;

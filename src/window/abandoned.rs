@@ -102,22 +102,12 @@ fn probe(context: &mut Context) -> Result<Verified, Refusal> {
 /// What was observed before kubelet started; `None` where that took too long.
 #[derive(Default)]
 pub(crate) struct AbandonedPods {
-    stored: Stored,
-    rebuilds: Option<(After, Vec<Problem>)>,
-    states: Option<States>,
+    rebuilds: Option<(Stored, After, Vec<Problem>)>,
+    states: Option<PodStates>,
 }
 
-/// The pods beside their checkpoints.
-#[derive(Default)]
-struct States {
-    pods: Vec<(PodId, State)>,
-    problems: Vec<Problem>,
-}
-
-enum ObservedPart {
-    Rebuilds(Stored, After, Vec<Problem>),
-    States(States),
-}
+/// The pods beside their checkpoints, and why they are not in sync.
+type PodStates = (Vec<(PodId, State)>, Vec<Problem>);
 
 /// Observes the pods of an abandoned window. A kubelet that starts may rebuild them, so this comes first, in a thread that
 /// can neither fail nor delay the start for long.
@@ -139,13 +129,8 @@ pub(crate) fn observe_pods(
     let mut observed = AbandonedPods::default();
     // The sender is gone when the thread has ended, in whatever way.
     while let Ok(part) = parts.recv_timeout(until.saturating_duration_since(Instant::now())) {
-        match part {
-            ObservedPart::Rebuilds(stored, after, problems) => {
-                observed.stored = stored;
-                observed.rebuilds = Some((after, problems));
-            }
-            ObservedPart::States(states) => observed.states = Some(states),
-        }
+        observed.rebuilds = part.rebuilds.or(observed.rebuilds);
+        observed.states = part.states;
     }
     session.end(observed.rebuilds.is_some() && observed.states.is_some());
     Some(observed)
@@ -158,17 +143,12 @@ pub(crate) fn note_pods(
     config: &RuntimeConfig,
     context: &mut Context,
 ) -> Vec<Problem> {
-    let AbandonedPods {
-        stored,
-        rebuilds,
-        states,
-    } = observed;
     let mut problems = Vec::new();
-    if let Some(states) = states {
-        session.note_states(&states.pods);
-        problems.extend(states.problems);
+    if let Some((states, found)) = observed.states {
+        session.note_states(&states);
+        problems.extend(found);
     }
-    if let Some((mut after, mut unreachable)) = rebuilds {
+    if let Some((stored, mut after, mut unreachable)) = observed.rebuilds {
         if after.sandboxes.is_none() {
             let again = query_rebuilds(&session.window().pods, config, BACK_AGAIN);
             (after.sandboxes, unreachable) = (again.0.sandboxes, again.1);
@@ -202,17 +182,20 @@ fn observe(
     pods: &[WindowPod],
     config: &RuntimeConfig,
     store: &Store,
-    parts: &Sender<ObservedPart>,
+    parts: &Sender<AbandonedPods>,
 ) {
     let (after, problems) = query_rebuilds(pods, config, Duration::ZERO);
     let stored = load(store, &Selection::everything()).unwrap_or_default();
     // Fails where the receiver waits no longer.
-    let _ = parts.send(ObservedPart::Rebuilds(stored, after, problems));
-    let states = states(config, store).unwrap_or_else(|refusal| States {
-        problems: refusal.problems,
-        ..States::default()
+    let _ = parts.send(AbandonedPods {
+        rebuilds: Some((stored, after, problems)),
+        states: None,
     });
-    let _ = parts.send(ObservedPart::States(states));
+    let states = states(config, store);
+    let _ = parts.send(AbandonedPods {
+        rebuilds: None,
+        states: Some(states.unwrap_or_else(|refusal| (Vec::new(), refusal.problems))),
+    });
 }
 
 fn query_rebuilds(
@@ -224,7 +207,7 @@ fn query_rebuilds(
     query::after(pods, config, &[], (limit, &|| false), &selection)
 }
 
-fn states(config: &RuntimeConfig, store: &Store) -> Result<States, Refusal> {
+fn states(config: &RuntimeConfig, store: &Store) -> Result<PodStates, Refusal> {
     let request = SurveyRequest {
         selection: Selection::everything(),
         source: RecordSource::Checkpoints { generation: None },
@@ -234,20 +217,14 @@ fn states(config: &RuntimeConfig, store: &Store) -> Result<States, Refusal> {
     };
     let mut surveyed = prepare(&request, store)?;
     let comparison = compare(&mut surveyed, Depth::Creation)?;
-    let mut states = States::default();
-    let host = comparison.host.lines().into_iter();
-    states.problems.extend(drift(host, None));
+    let mut states = Vec::new();
+    let mut problems = Vec::from_iter(drift(comparison.host.lines().into_iter(), None));
     for (matched, compared) in surveyed.matched.iter().zip(comparison.pods) {
         let id = &matched.info.id;
-        states
-            .pods
-            .push((id.clone(), State::from(&compared.verdict)));
-        let problems = why(compared, id).into_iter();
-        states
-            .problems
-            .extend(problems.map(|problem| problem.of(id)));
+        states.push((id.clone(), State::from(&compared.verdict)));
+        problems.extend(why(compared, id).into_iter().map(|problem| problem.of(id)));
     }
-    Ok(states)
+    Ok((states, problems))
 }
 
 /// Why a pod is not in sync.

@@ -5,13 +5,12 @@ use std::mem;
 
 use crate::gateways::{Unanswered, Verified};
 use crate::inventory::{node, procfs};
-use crate::model::problem::{GatewayCause, RebuildCause, WindowCause};
-use crate::model::window::{Phase, PhaseName, PodFingerprint, SCHEMA, WindowPod};
-use crate::model::{Code, IfName, PodId, Problem, State, Window};
+use crate::model::checkpoint::Extension;
+use crate::model::problem::{GatewayCause, WindowCause};
+use crate::model::window::{Phase, PhaseName, SCHEMA};
+use crate::model::{Code, IfName, PodId, Problem, Window};
 use crate::records::stored::Stored;
 use crate::window::clock;
-use crate::window::rebuild_check;
-use crate::window::rebuild_check::{After, PodBefore, RebuildVerdict};
 
 /// The record of a window that is opened now.
 pub(crate) fn opened(id: String, command: &str) -> Window {
@@ -44,26 +43,16 @@ pub(crate) fn has_unseen_losses(window: &Window) -> bool {
     commands.rev().skip(1).any(|phase| phase.to.is_none())
 }
 
-/// When the first of the links under a pod was lost.
-pub(crate) fn first_loss(id: &PodId, lost: &BTreeMap<IfName, u64>, stored: &Stored) -> Option<u64> {
-    let checkpoints = stored.checkpoints.iter();
-    let extension = checkpoints
-        .filter(|(info, _)| info.id == *id)
-        .find_map(|(_, checkpoint)| checkpoint.netfix.as_ref())?;
-    let moments = extension
-        .stack
-        .iter()
-        .filter_map(|link| lost.get(&link.name));
-    moments.min().copied()
+/// What the checkpoint of a pod has beside the origin's format.
+pub(crate) fn extension_of<'a>(id: &PodId, stored: &'a Stored) -> Option<&'a Extension> {
+    let mut checkpoints = stored.checkpoints.iter().filter(|(info, _)| info.id == *id);
+    checkpoints.find_map(|(_, checkpoint)| checkpoint.netfix.as_ref())
 }
 
-/// The state of a pod, by those that were observed; of a pod that is gone nothing is known.
-pub(crate) fn state_of(pod: &WindowPod, states: &[(PodId, State)]) -> Option<State> {
-    let (_, state) = states.iter().find(|(id, _)| *id == pod.info.id)?;
-    Some(match state {
-        State::InSync if pod.steps > 0 => State::Restored,
-        state => *state,
-    })
+/// When the first of the links under a pod was lost.
+pub(crate) fn first_loss(id: &PodId, lost: &BTreeMap<IfName, u64>, stored: &Stored) -> Option<u64> {
+    let stack = extension_of(id, stored)?.stack.iter();
+    stack.filter_map(|link| lost.get(&link.name)).min().copied()
 }
 
 /// The phase in which another process resumed the unit of this window. It may not have recorded the end of that yet.
@@ -76,43 +65,6 @@ pub(crate) fn resume_of(window: &Window) -> Option<Phase> {
         ok: phase.ok.or(Some(true)),
         ..phase.clone()
     })
-}
-
-/// Whether a pod was rebuilt, as the record has it.
-pub(crate) struct PodRebuild {
-    pub fingerprint: Option<PodFingerprint>,
-    /// `None` where that is not known.
-    pub rebuilt: Option<bool>,
-    pub problem: Option<Problem>,
-}
-
-/// Whether each of these pods was rebuilt.
-pub(crate) fn rebuilds(pods: &[WindowPod], after: &After, stored: &Stored) -> Vec<PodRebuild> {
-    let checkpoints = stored.checkpoints.iter();
-    let identities: BTreeMap<&PodId, _> = checkpoints
-        .filter_map(|(info, checkpoint)| Some((&info.id, &checkpoint.netfix.as_ref()?.identity)))
-        .collect();
-    let rebuilds = pods.iter().map(|pod| {
-        let before = PodBefore {
-            info: &pod.info,
-            fingerprint: pod.fingerprint_before.as_ref(),
-            namespace: identities.get(&pod.info.id).copied(),
-        };
-        let found = rebuild_check::check(&before, after);
-        let (rebuilt, cause) = match found.verdict {
-            RebuildVerdict::Same => (Some(false), None),
-            RebuildVerdict::Rebuilt(cause) => (Some(true), Some(cause)),
-            // The runtime that does not answer is a separate problem.
-            RebuildVerdict::Unknown if after.sandboxes.is_none() => (None, None),
-            RebuildVerdict::Unknown => (None, Some(RebuildCause::Unknown)),
-        };
-        PodRebuild {
-            fingerprint: found.fingerprint,
-            rebuilt,
-            problem: cause.map(|cause| cause.error(pod.info.title()).of(&pod.info.id)),
-        }
-    });
-    rebuilds.collect()
 }
 
 /// A gateway or target that did not answer before COMMAND: the window is not to blame for it.

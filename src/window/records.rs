@@ -1,11 +1,17 @@
 //! Reads the records of windows, and the window that is open; takes no lock.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use crate::inventory::{node, procfs};
 use crate::model::problem::{RecordCause, WindowCause};
 use crate::model::window::Standing;
 use crate::model::{Problem, Window};
 use crate::refusal::Refusal;
 use crate::store::Store;
+
+/// How often a wait reads the record.
+const INTERVAL: Duration = Duration::from_millis(250);
 
 /// Whether the process that opened a window still runs, and is another one.
 pub(crate) fn is_owner_alive(window: &Window) -> bool {
@@ -91,6 +97,33 @@ pub(crate) fn find(wanted: Option<&str>, store: &Store) -> Result<WindowRecord, 
     })
 }
 
+/// Waits until a window is closed, but no longer than that; `None`: without a limit. `wanted` is the window's id or its
+/// beginning, else the open window is meant, or the newest. Calls `abandoned` once if the process of an upgrade is gone.
+pub(crate) fn wait(
+    wanted: Option<&str>,
+    limit: Option<Duration>,
+    store: &Store,
+    abandoned: &mut dyn FnMut(&Window),
+) -> Result<WindowRecord, Refusal> {
+    let begin = Instant::now();
+    let mut is_reported = false;
+    let mut found = find(wanted, store)?;
+    loop {
+        let is_over = limit.is_some_and(|limit| begin.elapsed() >= limit);
+        if found.standing == Standing::Closed || is_over {
+            return Ok(found);
+        }
+        // The process of a pause is gone as a rule.
+        let is_abandoned = found.standing == Standing::Left && found.window.command == "upgrade";
+        if is_abandoned && !std::mem::replace(&mut is_reported, true) {
+            abandoned(&found.window);
+        }
+        let left = limit.map_or(INTERVAL, |limit| limit.saturating_sub(begin.elapsed()));
+        thread::sleep(INTERVAL.min(left));
+        found = find(Some(&found.window.id), store)?;
+    }
+}
+
 /// Whether the process of an open window still runs.
 fn of_open(window: &Window) -> Standing {
     if is_owner_alive(window) {
@@ -126,12 +159,8 @@ fn choose<'a>(wanted: Option<&str>, ids: &'a [String]) -> Result<&'a str, Proble
     }
 }
 
-/// One entry of the list of windows.
-pub(crate) struct ListedWindow {
-    pub id: String,
-    /// The window; `None` where its record cannot be read.
-    pub window: Option<(Window, Standing)>,
-}
+/// The id of a window, and the window where its record can be read.
+type ListedWindow = (String, Option<(Window, Standing)>);
 
 /// Every window, the newest last, and why some cannot be read.
 pub(crate) fn list(store: &Store) -> Result<(Vec<ListedWindow>, Vec<Problem>), Refusal> {
@@ -139,21 +168,18 @@ pub(crate) fn list(store: &Store) -> Result<(Vec<ListedWindow>, Vec<Problem>), R
     for id in store.windows()? {
         let window = match store.load_window(&id) {
             Ok(None) => continue,
-            Ok(Some(window)) => Some((window, Standing::Closed)),
+            Ok(window) => window.map(|window| (window, Standing::Closed)),
             Err(error) => {
                 problems.push(error.problem().demoted());
                 None
             }
         };
-        listed.push(ListedWindow { id, window });
+        listed.push((id, window));
     }
     match store.open_window() {
-        Ok(open) => listed.extend(open.map(|open| ListedWindow {
-            id: open.id.clone(),
-            window: {
-                let standing = of_open(&open);
-                Some((open, standing))
-            },
+        Ok(open) => listed.extend(open.map(|open| {
+            let standing = of_open(&open);
+            (open.id.clone(), Some((open, standing)))
         })),
         Err(error) => problems.push(error.problem()),
     }

@@ -21,7 +21,7 @@ use crate::store::{Guard, Store, StoreError};
 use crate::window::clock;
 use crate::window::event::{Event, TARGET};
 use crate::window::facts::{self, Silence};
-use crate::window::rebuild_check::After;
+use crate::window::rebuild_check::{self, After};
 use crate::window::records::is_of_other_boot;
 use crate::window::window_log::{self, WindowLog};
 
@@ -29,9 +29,10 @@ use crate::window::window_log::{self, WindowLog};
 #[derive(Debug)]
 pub(crate) struct WindowSession {
     window: Window,
-    log_file: WindowLog,
+    /// The log, for COMMAND and for threads.
+    pub log_file: WindowLog,
     /// The lock on the state directory; `None` while other commands may run.
-    guard: Option<Guard>,
+    pub guard: Option<Guard>,
     /// Whether the window is on disk; the first pause writes it.
     is_saved: bool,
     /// Whether the log has that the disk refuses the record.
@@ -93,16 +94,6 @@ impl WindowSession {
     /// The record.
     pub(crate) fn window(&self) -> &Window {
         &self.window
-    }
-
-    /// The log, for COMMAND and for threads.
-    pub(crate) fn log_file(&self) -> &WindowLog {
-        &self.log_file
-    }
-
-    /// The lock on the state directory; `None` while other commands may run.
-    pub(crate) fn guard(&self) -> Option<&Guard> {
-        self.guard.as_ref()
     }
 
     /// Whether the window is on disk.
@@ -194,6 +185,11 @@ impl WindowSession {
         self.window.nics = nics;
         let warnings = silent.iter().map(Silence::warning);
         self.window.problems.extend(warnings);
+        let (pods, count) = (self.window.pods.len(), silent.len());
+        self.log(&Event::SnapshotTaken { pods });
+        if count > 0 {
+            self.log(&Event::SilentGateways { count });
+        }
     }
 
     /// The host's NICs after COMMAND; `None` where they could not be read.
@@ -265,20 +261,28 @@ impl WindowSession {
         }
     }
 
-    /// The pods' states, where no restore was part of this.
+    /// The pods' states, where no restore was part of this; of a pod that is gone nothing is known.
     pub(crate) fn note_states(&mut self, states: &[(PodId, State)]) {
         for pod in &mut self.window.pods {
-            pod.state = facts::state_of(pod, states);
+            let observed = states.iter().find(|(id, _)| *id == pod.info.id);
+            pod.state = observed.map(|(_, state)| match state {
+                State::InSync if pod.steps > 0 => State::Restored,
+                state => *state,
+            });
         }
     }
 
     /// Whether each pod was rebuilt; returns the problems of those that were, or may have been.
     pub(crate) fn note_rebuilds(&mut self, after: &After, stored: &Stored) -> Vec<Problem> {
-        let found = facts::rebuilds(&self.window.pods, after, stored);
         let mut problems = Vec::new();
-        for (pod, found) in self.window.pods.iter_mut().zip(found) {
-            (pod.fingerprint_after, pod.rebuilt) = (found.fingerprint, found.rebuilt);
-            problems.extend(found.problem);
+        for pod in &mut self.window.pods {
+            let extension = facts::extension_of(&pod.info.id, stored);
+            let namespace = extension.map(|one| &one.identity);
+            let then = pod.fingerprint_before.as_ref();
+            let (verdict, now) = rebuild_check::check(&pod.info, then, namespace, after);
+            let (rebuilt, cause) = verdict.recorded(after);
+            (pod.fingerprint_after, pod.rebuilt) = (now.map(Sandbox::fingerprint), rebuilt);
+            problems.extend(cause.map(|cause| cause.error(pod.info.title()).of(&pod.info.id)));
         }
         problems
     }
@@ -351,11 +355,6 @@ impl WindowSession {
         self.window.phases.extend(facts::resume_of(&stored));
         self.window.pause = stored.pause;
         self.save_if_possible();
-    }
-
-    /// Gives the lock back (`None`), while other commands may run, or has it again.
-    pub(crate) fn set_guard(&mut self, guard: Option<Guard>) {
-        self.guard = guard;
     }
 
     /// Leaves the window as it is on disk; returns it.

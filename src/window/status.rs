@@ -1,4 +1,7 @@
-//! What is stored, what runs, and the open window, at this moment; changes nothing.
+//! What is stored, what runs, and the open window, at this moment or until it is closed; changes nothing.
+
+use std::io::{ErrorKind, SeekFrom, Write};
+use std::path::Path;
 
 use crate::context::Context;
 use crate::inventory::Inventory;
@@ -13,7 +16,7 @@ use crate::runtime;
 use crate::store::Store;
 use crate::systemd::{Bus, UnitState};
 use crate::window::records::{is_of_other_boot, is_owner_alive};
-use crate::window::{bus, clock};
+use crate::window::{bus, clock, window_log};
 
 /// The state of everything.
 pub(crate) struct Status {
@@ -46,30 +49,24 @@ pub(crate) fn run(runtimes: &runtime::RuntimeConfig, context: &Context) -> Resul
         problems.extend(refusal.problems);
     }
     let recorded = load_node(store, &mut problems);
-    let Inventory {
-        node,
-        host,
-        pods,
-        problems: found,
-        answer,
-        ..
-    } = inventory;
     let is_covered = |pod: &Pod| {
         let checkpoints = stored.checkpoints.iter();
         let mut own = checkpoints.filter_map(|(_, checkpoint)| checkpoint.netfix.as_ref());
-        own.any(|extension| extension.is_about(&node, &pod.identity, &pod.info))
+        own.any(|extension| extension.is_about(&inventory.node, &pod.identity, &pod.info))
     };
-    let covered = pods.iter().filter(|pod| is_covered(pod)).count();
-    let (pods, private) = private::split(pods, &host, answer.as_ref(), is_covered);
+    let covered = inventory.pods.iter().filter(|pod| is_covered(pod)).count();
+    let answer = inventory.answer.as_ref();
+    let (pods, private) = private::split(inventory.pods, &inventory.host, answer, is_covered);
     let generations = store.generations().map(|generations| generations.len());
     let generations = generations.unwrap_or_else(|error| {
         problems.push(error.problem());
         0
     });
     let window = of_open(store, &mut problems);
-    problems.extend(found);
+    problems.extend(inventory.problems);
+    let answer = inventory.answer;
     Ok(Status {
-        node,
+        node: inventory.node,
         recorded,
         stored,
         generations,
@@ -130,4 +127,42 @@ impl WindowStatus {
             window,
         }
     }
+}
+
+/// How following ended.
+pub(crate) enum Followed {
+    /// No window was open.
+    NoWindow,
+    /// The reader of the copy is gone.
+    ReaderGone,
+    /// The window is closed; `None` when its record is gone.
+    Closed(Option<Box<WindowStatus>>),
+}
+
+/// Copies the log of the open window, from any login, to `to` until the window is closed.
+pub(crate) fn follow(store: &Store, to: &mut dyn Write) -> Result<Followed, Refusal> {
+    let Some(followed) = store.open_window()? else {
+        return Ok(Followed::NoWindow);
+    };
+    let now = || {
+        let open = store.open_window().ok().flatten();
+        open.filter(|window| window.id == followed.id)
+    };
+    let (mut log, mut shown) = (followed.log.clone(), 0);
+    while let Some(path) = log {
+        let is_over = || now().is_none_or(|window| window.log.as_ref() != Some(&path));
+        match window_log::follow(Path::new(&path), SeekFrom::Start(shown), to, is_over) {
+            Ok(end) => shown = end,
+            // The window's process may move the log to the records at this moment.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(_) => return Ok(Followed::ReaderGone),
+        }
+        // A process that takes the window over continues its log in another file.
+        log = now()
+            .and_then(|window| window.log)
+            .filter(|next| *next != path);
+    }
+    let record = store.load_window(&followed.id)?;
+    let status = record.map(|record| Box::new(WindowStatus::new(record, None)));
+    Ok(Followed::Closed(status))
 }

@@ -1,9 +1,9 @@
 //! `netfix report --merge` and `netfix check --merge`: the documents of many nodes in one answer. It observes nothing, so it
 //! needs neither root nor a node.
 
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::{fs, iter};
 
 use serde_json::Deserializer;
 
@@ -75,20 +75,16 @@ fn merge(files: &[PathBuf], html: Option<&Path>) -> (FleetView, Vec<Problem>, bo
 /// The documents of one file, one after the other, and why the rest of it cannot be read.
 fn read(file: &Path) -> (Vec<(String, NodeDocument)>, Option<Problem>) {
     let name = file.display().to_string();
-    let text = match text(file) {
+    let text = match text(file).map_err(|error| error.to_string()) {
         Ok(text) => text,
         Err(error) => {
-            let error = error.to_string();
-            return (
-                Vec::new(),
-                Some(FleetCause::Unreadable { error }.error(&name)),
-            );
+            let problem = FleetCause::Unreadable { error }.error(name);
+            return (Vec::new(), Some(problem));
         }
     };
-    let mut all = Deserializer::from_str(&text).into_iter();
     let mut documents: Vec<(String, NodeDocument)> = Vec::new();
     let mut problem = None;
-    for document in iter::from_fn(|| all.next()) {
+    for document in Deserializer::from_str(&text).into_iter() {
         match document {
             Ok(document) => documents.push((name.clone(), document)),
             Err(error) => {

@@ -3,38 +3,24 @@
 use crate::cli::{HoldArgs, Runtimes};
 use crate::commands::common::answer;
 use crate::context::Context;
-use crate::kubelet::pause;
-use crate::kubelet::pause::Paused;
-use crate::kubelet::resume;
-use crate::kubelet::resume::Resumed;
+use crate::kubelet::{pause, resume};
 use crate::model::PodSummary;
 use crate::model::window::WindowPod;
 use crate::refusal::Refusal;
-use crate::report::{Document, Exit, Extra, HoldView, PodView, State};
+use crate::report::{Document, Extra, HoldView, PodView, State};
 use crate::window::status::WindowStatus;
 
 pub(crate) fn pause(hold: &HoldArgs, context: &mut Context) -> Result<Document, Refusal> {
-    let Paused {
-        status,
-        failed,
-        problems,
-    } = pause::run(hold.unit.as_deref(), hold.deadline, context)?;
-    let exit = if failed { Exit::Refused } else { Exit::Done };
-    Ok(answer(exit, problems, window(status)))
+    let held = pause::run(hold.unit.as_deref(), hold.deadline, context)?;
+    Ok(answer(held.exit, held.problems, window(held.status)))
 }
 
 pub(crate) fn resume(runtimes: &Runtimes, context: &mut Context) -> Result<Document, Refusal> {
-    let Resumed {
-        status,
-        has_lost,
-        problems,
-    } = resume::run(&runtimes.config(), context)?;
-    let worst = if has_lost { Exit::Partly } else { Exit::Failed };
-    let exit = worst.if_errors(&problems);
-    let pods = status.iter().flat_map(|status| &status.window.pods);
+    let held = resume::run(&runtimes.config(), context)?;
+    let pods = held.status.iter().flat_map(|status| &status.window.pods);
     Ok(Document {
         pods: pods.map(pod).collect(),
-        ..answer(exit, problems, window(status.clone()))
+        ..answer(held.exit, held.problems, window(held.status))
     })
 }
 

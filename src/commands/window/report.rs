@@ -9,8 +9,7 @@ use crate::model::Problem;
 use crate::refusal::Refusal;
 use crate::report::{Document, Exit, Extra, ReportView, WindowView, page};
 use crate::store::{self, Store, StoreError};
-use crate::window::records;
-use crate::window::records::{ListedWindow, WindowRecord};
+use crate::window::records::{self, WindowRecord};
 
 /// The page has this many lines of a window's log.
 const LOG_LINES: usize = 200;
@@ -55,15 +54,11 @@ fn write(
 /// Every window in one line, the newest last.
 pub(crate) fn list(context: &mut Context) -> Result<Document, Refusal> {
     let (listed, problems) = records::list(&context.store)?;
-    let listed = listed.into_iter();
-    let windows = listed.map(|ListedWindow { id, window }| match window {
+    let windows = listed.into_iter().map(|(id, window)| match window {
         Some((window, standing)) => WindowView::new(ReportView::new(window, standing)),
         None => WindowView { id, window: None },
     });
     let exit = Exit::Partly.if_errors(&problems);
-    Ok(answer(
-        exit,
-        problems,
-        Some(Extra::Windows(windows.collect())),
-    ))
+    let extra = Extra::Windows(windows.collect());
+    Ok(answer(exit, problems, Some(extra)))
 }

@@ -1,22 +1,18 @@
 //! `netfix upgrade`.
 
 use crate::cli::UpgradeArgs;
-use crate::commands::common::Reply;
-use crate::commands::window::confirm;
+use crate::commands::common::{Reply, answer};
+use crate::commands::window::{confirm, pause};
 use crate::context::Context;
 use crate::kubelet::unit::UnitToPause;
-use crate::model::Window;
 use crate::model::problem::WindowCause;
 use crate::refusal::Refusal;
 use crate::report::{self, Document, Exit, Extra};
 use crate::systemd;
-use crate::upgrade::condition::Conditions;
-use crate::upgrade::driver;
-use crate::upgrade::launch;
-use crate::upgrade::launch::Launched;
-use crate::upgrade::preview;
-use crate::upgrade::rehearsal;
+use crate::upgrade::condition::already_done;
+use crate::upgrade::launch::{self, Launched};
 use crate::upgrade::request::{RollbackRequest, UpgradeRequest};
+use crate::upgrade::{driver, preview};
 use crate::window::bus;
 use crate::window::status::WindowStatus;
 
@@ -27,39 +23,30 @@ pub(crate) fn run(args: &UpgradeArgs, context: &mut Context) -> Result<Reply, Re
             extra: Some(Extra::DryRun(true)),
             ..Document::from(refusal)
         })),
-        answer => answer,
+        reply => reply,
     }
 }
 
 /// Shows the window (`--dry-run`), or opens it.
 fn carry_out(args: &UpgradeArgs, context: &mut Context) -> Result<Reply, Refusal> {
     let request = request(args)?;
-    let conditions = Conditions {
-        unless: args.unless.as_deref(),
-        drivers: &args.drivers,
-    };
     // A window that is open must be completed in any case.
     if !args.needed
         && !context.store.has_window_file()
-        && let Some(problem) = conditions.already_done()?
+        && let Some(problem) = already_done(args.unless.as_deref(), &args.drivers)?
     {
         let extra = args.dry_run.then_some(Extra::DryRun(true));
-        let done = crate::commands::common::answer(Exit::Done, vec![problem], extra);
+        let done = answer(Exit::Done, vec![problem], extra);
         return Ok(Reply::Document(done));
     }
     if args.dry_run || !args.yes {
-        let rehearsed = if args.dry_run {
-            Some(rehearsal::rehearse(&request, context))
+        let preview = if args.dry_run {
+            preview::rehearse(&request, context)?
         } else {
             confirm::check_terminal()?;
-            None
+            preview::observe(&request, context)?
         };
-        let preview = preview::observe(&request, context);
-        let preview = match rehearsed {
-            Some(rehearsed) => rehearsal::complete(rehearsed, preview),
-            None => preview,
-        };
-        let shown = report::preview(&request, preview?);
+        let shown = report::preview(&request, preview);
         if args.dry_run {
             let extra = Some(Extra::DryRun(true));
             return Ok(Reply::Document(Document { extra, ..shown }));
@@ -78,7 +65,10 @@ fn carry_out(args: &UpgradeArgs, context: &mut Context) -> Result<Reply, Refusal
             drop(context.store.lock("upgrade")?);
             match launch::run(bus, &context.store, args.detach)? {
                 Launched::Ended(code) => Ok(Reply::Printed(code)),
-                Launched::Opened(window) => Ok(Reply::Document(opened(*window))),
+                Launched::Opened(window) => {
+                    let extra = pause::window(Some(WindowStatus::new(*window, None)));
+                    Ok(Reply::Document(answer(Exit::Done, Vec::new(), extra)))
+                }
             }
         }
         _ if args.detach => Err(WindowCause::NoUnit.error("upgrade --detach").into()),
@@ -87,16 +77,6 @@ fn carry_out(args: &UpgradeArgs, context: &mut Context) -> Result<Reply, Refusal
             Ok(Reply::Document(report::upgrade(upgraded)))
         }
     }
-}
-
-/// The window that a unit has opened.
-fn opened(window: Window) -> Document {
-    let status = WindowStatus::new(window, None);
-    crate::commands::common::answer(
-        Exit::Done,
-        Vec::new(),
-        crate::commands::window::pause::window(Some(status)),
-    )
 }
 
 fn request(args: &UpgradeArgs) -> Result<UpgradeRequest<'_>, Refusal> {

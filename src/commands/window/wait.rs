@@ -7,14 +7,14 @@ use crate::model::problem::WindowCause;
 use crate::model::window::Standing;
 use crate::refusal::Refusal;
 use crate::report::{self, Document, Exit, Extra, ReportView};
-use crate::window::records::still_open;
-use crate::window::wait;
-use crate::window::wait::Waited;
+use crate::window::records::{self, WindowRecord, still_open};
 
 pub(crate) fn run(args: &WaitArgs, context: &mut Context) -> Result<Document, Refusal> {
     let limit = args.timeout;
     let quiet = context.quiet;
-    let Waited { window, standing } = wait::run(
+    let WindowRecord {
+        window, standing, ..
+    } = records::wait(
         args.window.as_deref(),
         limit,
         &context.store,
@@ -24,19 +24,18 @@ pub(crate) fn run(args: &WaitArgs, context: &mut Context) -> Result<Document, Re
             }
         },
     )?;
-    if standing != Standing::Closed {
+    let (exit, problems) = if standing == Standing::Closed {
+        let exit = window.exit.unwrap_or(Exit::Failed as u8);
+        (exit, window.problems.clone())
+    } else {
         let limit = limit.unwrap_or_default();
-        let cause = WindowCause::StillOpen { limit };
-        let problem = cause.error(window.id.clone());
-        let view = ReportView::new(window, standing);
-        let extra = Some(Extra::Report(Box::new(view)));
-        return Ok(answer(Exit::TimedOut, vec![problem], extra));
-    }
-    let exit = window.exit.unwrap_or(Exit::Failed as u8);
-    let problems = window.problems.clone();
+        let problem = WindowCause::StillOpen { limit }.error(window.id.clone());
+        (Exit::TimedOut as u8, vec![problem])
+    };
     let view = ReportView::new(window, standing);
+    let extra = Some(Extra::Report(Box::new(view)));
     Ok(Document {
         exit,
-        ..answer(Exit::Done, problems, Some(Extra::Report(Box::new(view))))
+        ..answer(Exit::Done, problems, extra)
     })
 }

@@ -11,7 +11,7 @@ use crate::report::screen::Screen;
 use crate::report::style::Style;
 use crate::report::text::{count, duration, escape, lines, list_or_dash};
 use crate::report::window::view::{ReportView, Standing};
-use crate::upgrade::ending::Upgraded;
+use crate::upgrade::ledger::Upgraded;
 use crate::upgrade::preview::Preview;
 use crate::upgrade::request::{RollbackRequest, UpgradeRequest};
 

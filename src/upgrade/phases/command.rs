@@ -4,21 +4,26 @@ use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use crate::inventory::procfs;
-use crate::model::problem::CommandCause;
+use crate::model::problem::{CommandCause, HookCause};
 use crate::model::window::Run;
+use crate::model::{Exit, Problem};
 use crate::upgrade::phases::watch;
 use crate::upgrade::phases::watch::{LinkLosses, Losses};
 use crate::upgrade::signals::Signals;
+use crate::window::event::Event;
+use crate::window::session::WindowSession;
 use crate::window::window_log::WindowLog;
 
 /// How often netfix checks whether COMMAND has ended.
 const INTERVAL: Duration = Duration::from_millis(20);
+/// How long `--after` may take: kubelet runs again, and the window is still open.
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// What happens while COMMAND runs, and must be on disk before netfix may die.
 pub(crate) enum CommandProgress<'a> {
@@ -51,7 +56,7 @@ pub(crate) fn run(
 }
 
 /// A command of the user while it runs.
-pub(crate) struct Started {
+struct Started {
     run: Run,
     child: Option<Child>,
 }
@@ -59,7 +64,7 @@ pub(crate) struct Started {
 impl Started {
     /// Starts COMMAND without input and with these variables in its environment, in a new process group: a terminal's Ctrl-C
     /// reaches it through netfix only.
-    pub(crate) fn start(argv: &[String], variables: &[(&str, &str)], log: &WindowLog) -> Self {
+    fn start(argv: &[String], variables: &[(&str, &str)], log: &WindowLog) -> Self {
         let mut run = Run::new(argv);
         let Some((program, arguments)) = argv.split_first() else {
             return Self { run, child: None };
@@ -86,7 +91,7 @@ impl Started {
     }
 
     /// Waits for its end and passes signals on to it; calls `meanwhile` often, and kills it once that returns false.
-    pub(crate) fn wait(mut self, signals: &Signals, meanwhile: &mut dyn FnMut() -> bool) -> Run {
+    fn wait(mut self, signals: &Signals, meanwhile: &mut dyn FnMut() -> bool) -> Run {
         if let Some(child) = &mut self.child {
             signals.pass_on_to(Some(child.id()));
             match wait(child, meanwhile) {
@@ -124,4 +129,49 @@ pub(crate) fn failure(run: &Run) -> Option<CommandCause> {
         },
         (None, None, None) => CommandCause::EndUnknown,
     })
+}
+
+/// Runs `--before`; if it fails, nothing is changed.
+pub(crate) fn before(
+    hook: Option<&str>,
+    session: &WindowSession,
+    signals: &Signals,
+) -> Result<(), Problem> {
+    let Some(hook) = hook else { return Ok(()) };
+    match run_hook(hook, &[], session, signals, &mut || true) {
+        None => Ok(()),
+        Some(cause) => Err(HookCause::BeforeFailed { cause }.error(hook)),
+    }
+}
+
+/// Runs `--after`, with the window's exit code; its failure changes nothing about the pods.
+pub(crate) fn after(
+    hook: Option<&str>,
+    end: Exit,
+    session: &WindowSession,
+    signals: &Signals,
+) -> Option<Problem> {
+    let (hook, end) = (hook?, (end as u8).to_string());
+    let variables = [("NETFIX_VERDICT", end.as_str())];
+    let begin = Instant::now();
+    let in_time = &mut || begin.elapsed() < LIMIT;
+    let cause = run_hook(hook, &variables, session, signals, in_time)?;
+    Some(HookCause::AfterFailed { cause }.warning(hook))
+}
+
+/// Runs a command of the user around a window, such as for a load balancer; returns why it failed.
+fn run_hook(
+    hook: &str,
+    variables: &[(&str, &str)],
+    session: &WindowSession,
+    signals: &Signals,
+    meanwhile: &mut dyn FnMut() -> bool,
+) -> Option<CommandCause> {
+    let command = hook.to_owned();
+    session.log(&Event::RunningHook { command });
+    let argv = ["sh", "-c", hook].map(str::to_owned);
+    let mut all = vec![("NETFIX_WINDOW", session.window().id.as_str())];
+    all.extend(variables);
+    let started = Started::start(&argv, &all, &session.log_file);
+    failure(&started.wait(signals, meanwhile))
 }

@@ -1,28 +1,30 @@
-//! The pause of kubelet: with kubelet at work COMMAND would cost pods.
+//! The pause of kubelet, and how long it lasts: with kubelet at work COMMAND would cost pods.
 
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::kubelet::{deadline, pause, unit};
-use crate::model::Problem;
 use crate::model::problem::KubeletCause;
 use crate::model::window::PhaseName;
+use crate::model::{Problem, Window};
 use crate::refusal::Refusal;
+use crate::store::Store;
 use crate::systemd::Bus;
-use crate::upgrade::ledger::Ledger;
+use crate::upgrade::ledger::{Area, Ledger};
 use crate::upgrade::phases::watch;
-use crate::upgrade::problems::Area;
 use crate::upgrade::request::UpgradeRequest;
 use crate::window::background::Background;
 use crate::window::event::Event;
 use crate::window::session::WindowSession;
 
+/// How often netfix reads the window's record.
+const INTERVAL: Duration = Duration::from_millis(250);
+/// How long a restore by a person may hold the lock.
+const LOCK_LIMIT: Duration = Duration::from_secs(60);
+
 /// Pauses the unit, if there is one.
-pub(crate) fn run(
-    ledger: &mut Ledger,
-    bus: Option<&Bus>,
-    request: &UpgradeRequest<'_>,
-) -> Result<(), Refusal> {
-    let session = &mut ledger.session;
+pub(crate) fn run(ledger: &mut Ledger, request: &UpgradeRequest<'_>) -> Result<(), Refusal> {
+    let (session, bus) = (&mut ledger.session, ledger.bus.as_ref());
     if is_still_paused(session, bus, request.deadline)? {
         return Ok(());
     }
@@ -64,20 +66,35 @@ pub(crate) fn watch(session: &WindowSession) -> Option<Background> {
     let window = session.window();
     let pause = window.pause.as_ref()?;
     let paused = window.started_boottime + pause.paused?;
-    let log = session.log_file().for_thread();
+    let log = session.log_file.for_thread();
     Some(watch::budget(log, paused, pause.deadline))
 }
 
 /// Verifies that nothing has started the unit; `cause` is what it means if something has.
-pub(crate) fn verify(
-    session: &WindowSession,
-    bus: Option<&Bus>,
-    cause: KubeletCause,
-) -> Result<(), Problem> {
-    let window = session.window();
-    if unit::is_paused(window, bus)? {
+pub(crate) fn verify(ledger: &Ledger, cause: KubeletCause) -> Result<(), Problem> {
+    let window = ledger.session.window();
+    if unit::is_paused(window, ledger.bus.as_ref())? {
         return Ok(());
     }
     let unit = window.pause.as_ref().map(|pause| pause.unit.as_str());
     Err(cause.error(unit.unwrap_or_default()))
+}
+
+/// Keeps it paused for a repair, until `netfix resume`, the deadline or a signal. Waits without the lock; returns the window if `netfix resume` has resumed its unit.
+pub(crate) fn hold(ledger: &mut Ledger, store: &Store) -> Result<Option<Window>, Problem> {
+    let Ledger {
+        session, signals, ..
+    } = ledger;
+    session.guard = None;
+    let until = Instant::now() + session.until_deadline();
+    let mut resumed = None;
+    while resumed.is_none() && Instant::now() < until && !signals.interrupted() {
+        thread::sleep(INTERVAL);
+        let stored = store.open_window().ok().flatten();
+        resumed = stored.filter(|stored| !stored.is_paused());
+    }
+    let store = store.clone().patient(LOCK_LIMIT, |_| {});
+    let guard = store.lock("upgrade").map_err(|error| error.problem())?;
+    session.guard = Some(guard);
+    Ok(resumed)
 }

@@ -1,96 +1,120 @@
-//! The restore of the pods' network after COMMAND.
+//! The pods' network in a window: what it was, and how restores and probes left it.
 
 use std::mem;
 use std::time::Duration;
 
 use crate::context::Context;
 use crate::model::PodId;
-use crate::model::window::WindowPod;
 use crate::records::contest::CNI_CACHE;
 use crate::records::prepare::{RecordSource, SurveyRequest};
-use crate::restore::{Limits, Permit, RestoreState, Restored, WaitLimit, session};
-use crate::upgrade::baseline::Baseline;
-use crate::upgrade::left_out::LeftOut;
+use crate::restore::settle::{LossWatch, Settle};
+use crate::restore::{Limits, Permit, Restored, WaitLimit, session};
+use crate::upgrade::baseline::{Baseline, LeftOut};
+use crate::upgrade::ledger::Ledger;
+use crate::upgrade::phases::rollback::NetworkAfter;
 use crate::upgrade::request::UpgradeRequest;
-use crate::upgrade::signals::Signals;
 use crate::window::event::Event;
-use crate::window::session::WindowSession;
 
-/// Restores from memory: the disk is not needed.
-pub(crate) fn run(
-    baseline: &Baseline,
-    request: &UpgradeRequest<'_>,
-    wait: Duration,
-    permit: Permit<'_>,
-    signals: &Signals,
-    context: &mut Context,
-) -> Restored {
-    let in_memory = (baseline.stored.clone(), baseline.node.clone());
-    let wanted = SurveyRequest {
-        selection: request.selection.clone(),
-        source: RecordSource::Memory(Box::new(in_memory)),
-        parent: None,
-        runtimes: request.runtimes.clone(),
-        cni_cache: CNI_CACHE.into(),
-    };
-    let interrupted = || signals.interrupted();
-    let limits = Limits {
-        wait,
-        manager_grace: request.manager_grace,
-        settle: Duration::ZERO,
-        pod_budget: request.pod_budget,
-        conflict_probe: request.conflict_probe,
-    };
-    let limit = WaitLimit::new(limits, Some(&interrupted));
-    let progress = context.progress.as_mut();
-    let restored = session::carry_out(&wanted, limit, permit, &context.store, progress);
-    let mut restored = restored.unwrap_or_else(|refusal| Restored {
-        problems: refusal.problems,
-        ..Restored::default()
-    });
-    context.pending.add(mem::take(&mut restored.pending));
-    restored
+/// The pods' network in a window.
+pub(crate) struct PodNetwork {
+    pub baseline: Baseline,
+    left_out: LeftOut,
+    /// As far as a rollback depends on it.
+    pub after: NetworkAfter,
+    /// Since the last restore.
+    losses: LossWatch,
 }
 
-/// Leaves out the pods that are not of the window: kubelet may just be creating them.
-pub(crate) fn retain(restored: &mut Restored, window: &[WindowPod], left_out: &LeftOut) {
-    let is_known = |id: &PodId| {
-        let mut pods = window.iter();
-        pods.any(|pod| pod.info.id == *id) || left_out.had(id)
-    };
-    restored.pods.retain(|pod| is_known(&pod.pod.info.id));
-    restored
-        .problems
-        .retain(|problem| problem.pod.as_ref().is_none_or(is_known));
-}
-
-/// Logs what a restore did.
-pub(crate) fn log(restored: &Restored, window: &WindowSession) {
-    if restored.is_unknown() {
-        for problem in &restored.problems {
-            window.log(&Event::Failed(problem.clone()));
+impl PodNetwork {
+    /// Nothing was restored yet.
+    pub(crate) fn new(baseline: Baseline, left_out: LeftOut) -> Self {
+        Self {
+            baseline,
+            left_out,
+            after: NetworkAfter::default(),
+            losses: LossWatch::start(&[]),
         }
-    } else {
-        window.log(&Event::Restored {
-            restored: restored.count(RestoreState::Restored),
-            correct: restored.count(RestoreState::InSync),
-            failed: restored.broken().count(),
-        });
     }
-}
 
-/// Logs the pods that are not restored: the start of kubelet rebuilds a pod without an address. Returns whether there are any.
-pub(crate) fn log_broken(restored: &Restored, window: &WindowSession) -> bool {
-    let pods = restored.broken().count();
-    if pods > 0 {
-        window.log(&Event::Unrestored { pods });
+    /// Restores what is missing, and once more where that is incomplete: the failure may pass, and after a window that ends
+    /// like this the next snapshot has the loss.
+    pub(crate) fn restore(
+        &mut self,
+        wait: Duration,
+        request: &UpgradeRequest<'_>,
+        ledger: &Ledger,
+        context: &mut Context,
+    ) -> Restored {
+        let mut restored = self.restore_once(wait, request, ledger, context);
+        if !restored.is_complete() && !ledger.signals.interrupted() {
+            ledger.session.log(&Event::RestoringAgain);
+            let again = self.restore_once(Duration::ZERO, request, ledger, context);
+            restored = restored.then(again);
+        }
+        self.losses = LossWatch::start(&restored.pods);
+        restored
     }
-    for pod in restored.broken() {
-        window.log(&Event::UnrestoredPod {
-            title: pod.pod.info.title(),
-            state: pod.state.into(),
-            is_bare: pod.after.as_ref().is_none_or(Vec::is_empty),
+
+    /// Restores what is lost again in the pods of the window: kubelet may just be creating others.
+    pub(crate) fn restore_again(
+        &mut self,
+        wait: Duration,
+        request: &UpgradeRequest<'_>,
+        ledger: &Ledger,
+        context: &mut Context,
+    ) -> Restored {
+        ledger.session.log(&Event::LookingAgain);
+        let mut restored = self.restore_once(wait, request, ledger, context);
+        let pods = &ledger.session.window().pods;
+        let is_known =
+            |id: &PodId| pods.iter().any(|pod| pod.info.id == *id) || self.left_out.had(id);
+        restored.pods.retain(|pod| is_known(&pod.pod.info.id));
+        restored
+            .problems
+            .retain(|problem| problem.pod.as_ref().is_none_or(is_known));
+        restored
+    }
+
+    /// Restores from memory: the disk is not needed.
+    fn restore_once(
+        &mut self,
+        wait: Duration,
+        request: &UpgradeRequest<'_>,
+        ledger: &Ledger,
+        context: &mut Context,
+    ) -> Restored {
+        let in_memory = (self.baseline.stored.clone(), self.baseline.node.clone());
+        let wanted = SurveyRequest {
+            selection: request.selection.clone(),
+            source: RecordSource::Memory(Box::new(in_memory)),
+            parent: None,
+            runtimes: request.runtimes.clone(),
+            cni_cache: CNI_CACHE.into(),
+        };
+        let interrupted = || ledger.signals.interrupted();
+        let limits = Limits {
+            wait,
+            manager_grace: request.manager_grace,
+            settle: Duration::ZERO,
+            pod_budget: request.pod_budget,
+            conflict_probe: request.conflict_probe,
+        };
+        let limit = WaitLimit::new(limits, Some(&interrupted));
+        let permit = Permit::of_window(ledger.session.guard.as_ref());
+        let progress = context.progress.as_mut();
+        let restored = session::carry_out(&wanted, limit, permit, &context.store, progress);
+        let mut restored = restored.unwrap_or_else(|refusal| Restored {
+            problems: refusal.problems,
+            ..Restored::default()
         });
+        context.pending.add(mem::take(&mut restored.pending));
+        self.left_out.leave(&mut restored);
+        restored
     }
-    pods > 0
+
+    /// Whether something may have been lost since the last restore, or is before the time is over.
+    pub(crate) fn has_losses(&mut self, time: &mut Settle, ledger: &Ledger) -> bool {
+        self.losses
+            .has_losses(time, &|| ledger.signals.interrupted())
+    }
 }

@@ -2,9 +2,9 @@
 
 use crate::context::Context;
 use crate::gateways::{self, Verified};
-use crate::inventory::{Inventory, nics};
+use crate::inventory::Inventory;
 use crate::model::window::WindowPod;
-use crate::model::{Nic, PodId, Problem};
+use crate::model::{PodId, Problem};
 use crate::refusal::Refusal;
 use crate::upgrade::baseline::Baseline;
 use crate::upgrade::request::UpgradeRequest;
@@ -28,49 +28,33 @@ pub(crate) fn run(
     )
 }
 
-/// What a probe after COMMAND found.
-pub(crate) struct Probe {
-    /// What answered; `None` where nothing could be probed.
-    pub verified: Option<Verified>,
-    pub problems: Vec<Problem>,
-    /// The host's NICs; `None` where they could not be read.
-    pub nics: Option<Vec<Nic>>,
-}
-
-/// Probes after COMMAND: the window is not to blame for what was silent before it.
+/// Probes after COMMAND: the window is not to blame for what was silent before it. `None` where nothing could be probed.
 pub(crate) fn after(
     window: &[WindowPod],
     baseline: &Baseline,
     request: &UpgradeRequest<'_>,
     context: &mut Context,
-) -> Probe {
+) -> (Option<Verified>, Vec<Problem>) {
     let verified = Inventory::open(&request.selection)
         .and_then(|inventory| run(inventory, baseline, request, context));
-    let (verified, problems) = match verified {
+    match verified {
         Ok(mut verified) => {
             retain(&mut verified, window);
             let problems = excuse(&mut verified, &baseline.silent);
             (Some(verified), problems)
         }
         Err(refusal) => (None, refusal.problems),
-    };
-    Probe {
-        verified,
-        problems,
-        nics: nics::read(&baseline.devices()).ok(),
     }
 }
 
 /// Leaves out the pods that are not of the window.
 pub(crate) fn retain(verified: &mut Verified, window: &[WindowPod]) {
     let is_of_window = |id: &PodId| window.iter().any(|pod| pod.info.id == *id);
-    let Verified {
-        pods,
-        problems,
-        unanswered,
-        ..
-    } = verified;
-    pods.retain(|one| is_of_window(&one.pod.info.id));
-    problems.retain(|problem| problem.pod.as_ref().is_none_or(is_of_window));
-    unanswered.retain(|one| one.pod.as_ref().is_none_or(is_of_window));
+    verified.pods.retain(|one| is_of_window(&one.pod.info.id));
+    verified
+        .problems
+        .retain(|problem| problem.pod.as_ref().is_none_or(is_of_window));
+    verified
+        .unanswered
+        .retain(|one| one.pod.as_ref().is_none_or(is_of_window));
 }

@@ -35,9 +35,9 @@ impl Losses {
 
     /// Ends the watch; returns all of them.
     pub(crate) fn end(self) -> LinkLosses {
-        let Self { lost, thread } = self;
-        drop(thread);
-        lost.lock().map(|lost| lost.clone()).unwrap_or_default()
+        drop(self.thread);
+        let lost = self.lost.lock();
+        lost.map(|lost| lost.clone()).unwrap_or_default()
     }
 }
 

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::model::window::PodFingerprint;
 use crate::model::{NetnsIdentity, PodInfo};
-use crate::window::rebuild_check::{After, PodBefore, RebuildVerdict, check};
+use crate::window::rebuild_check::{After, RebuildVerdict, check};
 
 #[derive(Deserialize)]
 struct RebuildCase {
@@ -23,18 +23,14 @@ struct RebuildCase {
 }
 
 fn verdict(case: &RebuildCase) -> String {
-    let before = PodBefore {
-        info: &case.pod,
-        fingerprint: case.fingerprint.as_ref(),
-        namespace: case.namespace.as_ref(),
-    };
-    let checked = check(&before, &case.after);
-    let verdict = match checked.verdict {
+    let (fingerprint, namespace) = (case.fingerprint.as_ref(), case.namespace.as_ref());
+    let (verdict, now) = check(&case.pod, fingerprint, namespace, &case.after);
+    let verdict = match verdict {
         RebuildVerdict::Same => "same".to_owned(),
         RebuildVerdict::Unknown => "unknown".to_owned(),
         RebuildVerdict::Rebuilt(by) => format!("rebuilt: {by}"),
     };
-    let now = checked.fingerprint.map(|now| now.sandbox);
+    let now = now.map(|now| now.fingerprint().sandbox);
     format!(
         "{verdict}\nsandbox now: {}\n",
         now.as_deref().unwrap_or("-")

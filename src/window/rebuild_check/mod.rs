@@ -12,16 +12,6 @@ use crate::model::window::{Container, ContainerChange, PodFingerprint};
 use crate::model::{Bytes, NetnsIdentity, PodInfo};
 use crate::runtime::Sandbox;
 
-/// A pod before the window.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PodBefore<'a> {
-    pub info: &'a PodInfo,
-    /// The report of its runtime; `None` when no runtime knew it.
-    pub fingerprint: Option<&'a PodFingerprint>,
-    /// The identity of its network namespace; `None` when no checkpoint has it.
-    pub namespace: Option<&'a NetnsIdentity>,
-}
-
 /// The machine after the window.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct After {
@@ -42,33 +32,41 @@ pub(crate) enum RebuildVerdict {
     Unknown,
 }
 
-/// What the check found of one pod.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RebuildFinding {
-    pub verdict: RebuildVerdict,
-    /// The present report of the runtime on the pod, or on the sandbox that has its name.
-    pub fingerprint: Option<PodFingerprint>,
+impl RebuildVerdict {
+    /// Whether the pod was rebuilt, `None` where that is not known, and what to report.
+    pub(crate) fn recorded(self, after: &After) -> (Option<bool>, Option<RebuildCause>) {
+        match self {
+            Self::Same => (Some(false), None),
+            Self::Rebuilt(cause) => (Some(true), Some(cause)),
+            // The runtime that does not answer is a separate problem.
+            Self::Unknown if after.sandboxes.is_none() => (None, None),
+            Self::Unknown => (None, Some(RebuildCause::Unknown)),
+        }
+    }
 }
 
-/// Compares a pod with the machine after the window.
-pub(crate) fn check(before: &PodBefore<'_>, after: &After) -> RebuildFinding {
-    let known = before.fingerprint.zip(after.sandboxes.as_ref());
-    let now = known.and_then(|(then, sandboxes)| {
-        own(then, sandboxes).or_else(|| successor(before.info, sandboxes))
-    });
+/// Compares a pod with the machine after the window. `then` is what its runtime reported before, `None` when no runtime knew it;
+/// `namespace` its network namespace, `None` when no checkpoint has it. Returns the sandbox that is the pod's now, or has its
+/// name, too.
+pub(crate) fn check<'a>(
+    info: &PodInfo,
+    then: Option<&PodFingerprint>,
+    namespace: Option<&NetnsIdentity>,
+    after: &'a After,
+) -> (RebuildVerdict, Option<&'a Sandbox>) {
+    let known = then.zip(after.sandboxes.as_ref());
+    let now = known
+        .and_then(|(then, sandboxes)| own(then, sandboxes).or_else(|| successor(info, sandboxes)));
     let change = known.and_then(|(then, _)| change(then, now));
-    let verdict = match (change, is_same_namespace(before, after)) {
+    let verdict = match (change, is_same_namespace(namespace, after)) {
         (Some(cause), _) => RebuildVerdict::Rebuilt(cause),
         (None, Some(false)) => RebuildVerdict::Rebuilt(RebuildCause::NamespaceReplaced),
         (None, _) if known.is_some() => RebuildVerdict::Same,
-        (None, Some(true)) if before.fingerprint.is_none() => RebuildVerdict::Same,
+        (None, Some(true)) if then.is_none() => RebuildVerdict::Same,
         // A runtime that knew the pod and does not answer may have started its containers again.
         (None, _) => RebuildVerdict::Unknown,
     };
-    RebuildFinding {
-        verdict,
-        fingerprint: now.map(Sandbox::fingerprint),
-    }
+    (verdict, now)
 }
 
 fn own<'a>(then: &PodFingerprint, sandboxes: &'a [Sandbox]) -> Option<&'a Sandbox> {
@@ -116,8 +114,8 @@ fn change(then: &PodFingerprint, now: Option<&Sandbox>) -> Option<RebuildCause> 
 }
 
 /// Whether the pod's namespace still exists; `None` when nothing shows it.
-fn is_same_namespace(before: &PodBefore<'_>, after: &After) -> Option<bool> {
-    let (then, now) = (before.namespace?, after.namespaces.as_ref()?);
+fn is_same_namespace(then: Option<&NetnsIdentity>, after: &After) -> Option<bool> {
+    let (then, now) = (then?, after.namespaces.as_ref()?);
     if now.iter().any(|now| then.is_same(now)) {
         return Some(true);
     }
