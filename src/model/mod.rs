@@ -16,7 +16,6 @@ pub(crate) mod text;
 pub mod window;
 
 pub use crate::model::net::address::Address;
-pub(crate) use crate::model::net::index::Indexed;
 pub use crate::model::net::link::{Hardware, Link, LinkKind, Parent};
 pub use crate::model::net::mac::Mac;
 pub use crate::model::net::name::IfName;
@@ -25,6 +24,7 @@ pub use crate::model::net::nexthop::Nexthop;
 pub use crate::model::net::nic::{Nic, WindowNic};
 pub use crate::model::net::route::Route;
 pub use crate::model::net::rule::Rule;
+pub(crate) use crate::model::net::state::Indexed;
 pub use crate::model::net::state::NetState;
 pub use crate::model::net::traffic::{Traffic, TrafficObject};
 pub use crate::model::pod::claim::Claim;

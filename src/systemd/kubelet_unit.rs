@@ -96,18 +96,6 @@ mod tests {
     }
 
     #[test]
-    fn the_running_unit_is_chosen() {
-        let all = vec![
-            unit("kubelet.service", "loaded", "inactive"),
-            unit("k3s.service", "loaded", "active"),
-        ];
-        assert_eq!(
-            choose(all).unwrap(),
-            KubeletUnit::Running("k3s.service".to_owned())
-        );
-    }
-
-    #[test]
     fn a_unit_in_a_restart_loop_is_running() {
         let all = vec![unit("kubelet.service", "loaded", "activating")];
         assert_eq!(

@@ -9,10 +9,10 @@ use std::net::IpAddr;
 use std::sync::LazyLock;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
+use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::address::{
     AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage, CacheInfo,
 };
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use crate::kernel::Request;
 use crate::kernel::codec::text;
@@ -111,11 +111,7 @@ fn message(index: u32, address: &Address) -> AddressMessage {
         without_local: _,
     } = address;
     let mut message = AddressMessage::default();
-    message.header.family = if local.is_ipv4() {
-        AddressFamily::Inet
-    } else {
-        AddressFamily::Inet6
-    };
+    message.header.family = (*local).into();
     message.header.prefix_len = *prefix_len;
     message.header.scope = (*scope).into();
     message.header.index = index;

@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
+use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourExtFlags, NeighbourFlags, NeighbourMessage,
     NeighbourState,
 };
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use crate::kernel::Request;
 use crate::model::{IfName, Mac, Neighbour};
@@ -92,19 +92,9 @@ pub(crate) fn lladdr(message: &NeighbourMessage) -> Option<Mac> {
 /// A message about the entry of this neighbour.
 pub(super) fn entry(index: u32, dst: IpAddr) -> NeighbourMessage {
     let mut message = NeighbourMessage::default();
-    message.header.family = if dst.is_ipv4() {
-        AddressFamily::Inet
-    } else {
-        AddressFamily::Inet6
-    };
+    message.header.family = dst.into();
     message.header.ifindex = index;
-    let dst = match dst {
-        IpAddr::V4(ip) => NeighbourAddress::Inet(ip),
-        IpAddr::V6(ip) => NeighbourAddress::Inet6(ip),
-    };
-    message
-        .attributes
-        .push(NeighbourAttribute::Destination(dst));
+    message.attributes = vec![NeighbourAttribute::Destination(dst.into())];
     message
 }
 

@@ -133,26 +133,3 @@ impl NexthopMessage {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::kernel::codec::message::*;
-
-    #[test]
-    fn a_message_about_a_nexthop_is_read_as_it_is_written() {
-        let message = NexthopMessage {
-            kind: RTM_NEWNEXTHOP,
-            family: 2,
-            protocol: 4,
-            flags: 4,
-            attributes: vec![DefaultNla::new(1, vec![7, 0, 0, 0])],
-        };
-        let message = Message::from(message);
-        let mut bytes = vec![0; message.buffer_len()];
-        message.serialize(&mut bytes);
-        let mut header = NetlinkHeader::default();
-        header.message_type = message.message_type();
-        assert_eq!(Message::deserialize(&header, &bytes).unwrap(), message);
-        assert!(Message::deserialize(&header, &bytes[..7]).is_err());
-    }
-}

@@ -4,7 +4,7 @@ use std::os::fd::RawFd;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags};
 use rtnetlink::{LinkMessageBuilder, LinkUnspec};
 
 use super::kind;
@@ -34,21 +34,8 @@ pub struct Placement<'a> {
 /// Fails with `EOPNOTSUPP` for kinds that netfix does not create.
 pub fn add(link: &Link, place: Placement<'_>) -> Result<Request, Errno> {
     let (kind, data) = kind::new_link(&link.kind).ok_or(Errno::EOPNOTSUPP)?;
-    let builder = LinkMessageBuilder::<LinkUnspec>::new_with_info_kind(kind).set_info_data(data);
-    let mut message = finish(builder, link, place);
-    message.header.flags = LinkFlags::empty();
-    message.header.change_mask = LinkFlags::empty();
-    Ok(Request::new(
-        RouteNetlinkMessage::NewLink(message),
-        NLM_F_CREATE | NLM_F_EXCL,
-    ))
-}
-
-fn finish(
-    mut builder: LinkMessageBuilder<LinkUnspec>,
-    link: &Link,
-    place: Placement<'_>,
-) -> LinkMessage {
+    let mut builder =
+        LinkMessageBuilder::<LinkUnspec>::new_with_info_kind(kind).set_info_data(data);
     if let Some(name) = place.name {
         builder = builder.append_extra_attribute(text::name(name));
     }
@@ -70,5 +57,9 @@ fn finish(
             .append_extra_attribute(LinkAttribute::NumTxQueues(tx))
             .append_extra_attribute(LinkAttribute::NumRxQueues(rx));
     }
-    builder.build()
+    let mut message = builder.build();
+    message.header.flags = LinkFlags::empty();
+    message.header.change_mask = LinkFlags::empty();
+    let message = RouteNetlinkMessage::NewLink(message);
+    Ok(Request::new(message, NLM_F_CREATE | NLM_F_EXCL))
 }

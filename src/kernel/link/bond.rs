@@ -3,7 +3,7 @@
 use netlink_packet_route::link::InfoBond;
 
 use crate::model::Mac;
-use crate::model::net::link::bond::{Bond, BondOption as Opt};
+use crate::model::net::link::bond::{Bond, BondOption};
 
 /// A bond, and the ifindex of its primary port, for which the model has a name.
 pub(crate) fn parse(infos: &[InfoBond]) -> (Bond, Option<u32>) {
@@ -28,107 +28,61 @@ pub(crate) fn parse(infos: &[InfoBond]) -> (Bond, Option<u32>) {
     (bond, primary)
 }
 
-/// An attribute that is a numeric option.
-fn number(info: &InfoBond) -> Option<(Opt, u32)> {
-    Some(match info {
-        InfoBond::FailOverMac(v) => (Opt::FailOverMac, u8::from(*v).into()),
-        InfoBond::UseCarrier(v) => (Opt::UseCarrier, (*v).into()),
-        InfoBond::MiiMon(v) => (Opt::Miimon, *v),
-        InfoBond::UpDelay(v) => (Opt::Updelay, *v),
-        InfoBond::DownDelay(v) => (Opt::Downdelay, *v),
-        InfoBond::ArpInterval(v) => (Opt::ArpInterval, *v),
-        InfoBond::ArpValidate(v) => (Opt::ArpValidate, (*v).into()),
-        InfoBond::ArpAllTargets(v) => (Opt::ArpAllTargets, (*v).into()),
-        InfoBond::PrimaryReselect(v) => (Opt::PrimaryReselect, u8::from(*v).into()),
-        InfoBond::XmitHashPolicy(v) => (Opt::XmitHashPolicy, u8::from(*v).into()),
-        InfoBond::ResendIgmp(v) => (Opt::ResendIgmp, *v),
-        InfoBond::NumPeerNotif(v) => (Opt::NumPeerNotif, (*v).into()),
-        InfoBond::AllPortsActive(v) => (Opt::AllSlavesActive, u8::from(*v).into()),
-        InfoBond::MinLinks(v) => (Opt::MinLinks, *v),
-        InfoBond::LpInterval(v) => (Opt::LpInterval, *v),
-        InfoBond::PacketsPerPort(v) => (Opt::PacketsPerSlave, *v),
-        InfoBond::AdLacpRate(v) => (Opt::AdLacpRate, u8::from(*v).into()),
-        InfoBond::AdSelect(v) => (Opt::AdSelect, u8::from(*v).into()),
-        InfoBond::AdActorSysPrio(v) => (Opt::AdActorSysPrio, (*v).into()),
-        InfoBond::AdUserPortKey(v) => (Opt::AdUserPortKey, (*v).into()),
-        InfoBond::TlbDynamicLb(v) => (Opt::TlbDynamicLb, (*v).into()),
-        InfoBond::PeerNotifDelay(v) => (Opt::PeerNotifyDelay, *v),
-        InfoBond::AdLacpActive(v) => (Opt::AdLacpActive, (*v).into()),
-        InfoBond::MissedMax(v) => (Opt::ArpMissedMax, (*v).into()),
-        InfoBond::CoupledControl(v) => (Opt::CoupledControl, (*v).into()),
-        _ => return None,
-    })
-}
-
-/// The attribute that sets one numeric option.
-#[allow(clippy::cast_possible_truncation)] // each value comes from an attribute of the same width
-pub(crate) fn set_number(option: Opt, value: u32) -> InfoBond {
-    let byte = value as u8;
-    let on = value != 0;
-    match option {
-        Opt::FailOverMac => InfoBond::FailOverMac(byte.into()),
-        Opt::UseCarrier => InfoBond::UseCarrier(on),
-        Opt::Miimon => InfoBond::MiiMon(value),
-        Opt::Updelay => InfoBond::UpDelay(value),
-        Opt::Downdelay => InfoBond::DownDelay(value),
-        Opt::ArpInterval => InfoBond::ArpInterval(value),
-        Opt::ArpValidate => InfoBond::ArpValidate(value.into()),
-        Opt::ArpAllTargets => InfoBond::ArpAllTargets(value.into()),
-        Opt::PrimaryReselect => InfoBond::PrimaryReselect(byte.into()),
-        Opt::XmitHashPolicy => InfoBond::XmitHashPolicy(byte.into()),
-        Opt::ResendIgmp => InfoBond::ResendIgmp(value),
-        Opt::NumPeerNotif => InfoBond::NumPeerNotif(byte),
-        Opt::AllSlavesActive => InfoBond::AllPortsActive(byte.into()),
-        Opt::MinLinks => InfoBond::MinLinks(value),
-        Opt::LpInterval => InfoBond::LpInterval(value),
-        Opt::PacketsPerSlave => InfoBond::PacketsPerPort(value),
-        Opt::AdLacpRate => InfoBond::AdLacpRate(byte.into()),
-        Opt::AdSelect => InfoBond::AdSelect(byte.into()),
-        Opt::AdActorSysPrio => InfoBond::AdActorSysPrio(value as u16),
-        Opt::AdUserPortKey => InfoBond::AdUserPortKey(value as u16),
-        Opt::TlbDynamicLb => InfoBond::TlbDynamicLb(on),
-        Opt::PeerNotifyDelay => InfoBond::PeerNotifDelay(value),
-        Opt::AdLacpActive => InfoBond::AdLacpActive(on),
-        Opt::ArpMissedMax => InfoBond::MissedMax(byte),
-        Opt::CoupledControl => InfoBond::CoupledControl(on),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::kernel::link::bond::*;
-
-    #[test]
-    fn every_numeric_option_survives_a_round_trip() {
-        let options = [
-            Opt::FailOverMac,
-            Opt::UseCarrier,
-            Opt::Miimon,
-            Opt::Updelay,
-            Opt::Downdelay,
-            Opt::ArpInterval,
-            Opt::ArpValidate,
-            Opt::ArpAllTargets,
-            Opt::PrimaryReselect,
-            Opt::XmitHashPolicy,
-            Opt::ResendIgmp,
-            Opt::NumPeerNotif,
-            Opt::AllSlavesActive,
-            Opt::MinLinks,
-            Opt::LpInterval,
-            Opt::PacketsPerSlave,
-            Opt::AdLacpRate,
-            Opt::AdSelect,
-            Opt::AdActorSysPrio,
-            Opt::AdUserPortKey,
-            Opt::TlbDynamicLb,
-            Opt::PeerNotifyDelay,
-            Opt::AdLacpActive,
-            Opt::ArpMissedMax,
-            Opt::CoupledControl,
-        ];
-        for option in options {
-            assert_eq!(number(&set_number(option, 1)), Some((option, 1)));
+/// Both directions between the attributes that are numeric options and the model, each with the type of the kernel's number.
+macro_rules! options {
+    (@from bool $value:ident) => {
+        $value != 0
+    };
+    (@from $number:ident $value:ident) => {
+        ($value as $number).into()
+    };
+    ($($kernel:ident = $model:ident: $number:ident),+ $(,)?) => {
+        fn number(info: &InfoBond) -> Option<(BondOption, u32)> {
+            match info {
+                $(InfoBond::$kernel(value) => {
+                    Some((BondOption::$model, $number::from(*value).into()))
+                })+
+                _ => None,
+            }
         }
-    }
+
+        /// The attribute that sets one numeric option.
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "each value comes from an attribute of the same width"
+        )]
+        pub(crate) fn set_number(option: BondOption, value: u32) -> InfoBond {
+            match option {
+                $(BondOption::$model => InfoBond::$kernel(options!(@from $number value)),)+
+            }
+        }
+    };
+}
+
+options! {
+    FailOverMac = FailOverMac: u8,
+    UseCarrier = UseCarrier: bool,
+    MiiMon = Miimon: u32,
+    UpDelay = Updelay: u32,
+    DownDelay = Downdelay: u32,
+    ArpInterval = ArpInterval: u32,
+    ArpValidate = ArpValidate: u32,
+    ArpAllTargets = ArpAllTargets: u32,
+    PrimaryReselect = PrimaryReselect: u8,
+    XmitHashPolicy = XmitHashPolicy: u8,
+    ResendIgmp = ResendIgmp: u32,
+    NumPeerNotif = NumPeerNotif: u8,
+    AllPortsActive = AllSlavesActive: u8,
+    MinLinks = MinLinks: u32,
+    LpInterval = LpInterval: u32,
+    PacketsPerPort = PacketsPerSlave: u32,
+    AdLacpRate = AdLacpRate: u8,
+    AdSelect = AdSelect: u8,
+    AdActorSysPrio = AdActorSysPrio: u16,
+    AdUserPortKey = AdUserPortKey: u16,
+    TlbDynamicLb = TlbDynamicLb: bool,
+    PeerNotifDelay = PeerNotifyDelay: u32,
+    AdLacpActive = AdLacpActive: bool,
+    MissedMax = ArpMissedMax: u8,
+    CoupledControl = CoupledControl: bool,
 }

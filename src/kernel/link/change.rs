@@ -25,10 +25,20 @@ pub fn set(
     index: u32,
     change: impl FnOnce(LinkMessageBuilder<LinkUnspec>) -> LinkMessageBuilder<LinkUnspec>,
 ) -> Request {
-    Request::new(
-        RouteNetlinkMessage::SetLink(change(LinkUnspec::new_with_index(index)).build()),
-        0,
-    )
+    let message = change(LinkUnspec::new_with_index(index)).build();
+    Request::new(RouteNetlinkMessage::SetLink(message), 0)
+}
+
+fn set_attribute(index: u32, attribute: LinkAttribute) -> Request {
+    set(index, |link| link.append_extra_attribute(attribute))
+}
+
+/// A message about the link with that index.
+fn message(index: u32, attributes: Vec<LinkAttribute>) -> LinkMessage {
+    let mut message = LinkMessage::default();
+    message.header.index = index;
+    message.attributes = attributes;
+    message
 }
 
 /// Takes the link up or down.
@@ -60,8 +70,7 @@ pub fn set_flags(index: u32, from: Flags, to: Flags) -> Request {
         let set = all.into_iter().filter(|(_, is_set)| *is_set);
         set.fold(LinkFlags::empty(), |bits, (bit, _)| bits | bit)
     };
-    let mut message = LinkMessage::default();
-    message.header.index = index;
+    let mut message = message(index, Vec::new());
     message.header.flags = bits(to);
     message.header.change_mask = bits(from) ^ bits(to);
     Request::new(RouteNetlinkMessage::SetLink(message), 0)
@@ -69,7 +78,7 @@ pub fn set_flags(index: u32, from: Flags, to: Flags) -> Request {
 
 /// Renames the link, which must be down.
 pub fn rename(index: u32, name: &IfName) -> Request {
-    set(index, |link| link.append_extra_attribute(text::name(name)))
+    set_attribute(index, text::name(name))
 }
 
 /// Moves the link into a namespace, where it has, since Linux 5.13, this index (0: the kernel chooses). It keeps its name:
@@ -150,23 +159,17 @@ pub fn set_offload(index: u32, limits: &[(OffloadLimit, u32)]) -> Request {
 
 /// `ip link set broadcast`.
 pub fn set_broadcast(index: u32, mac: Mac) -> Request {
-    set(index, |link| {
-        link.append_extra_attribute(LinkAttribute::Broadcast(mac.0.to_vec()))
-    })
+    set_attribute(index, LinkAttribute::Broadcast(mac.0.to_vec()))
 }
 
 /// `ip link set protodown on`.
 pub fn set_protodown(index: u32) -> Request {
-    set(index, |link| {
-        link.append_extra_attribute(LinkAttribute::ProtoDown(1))
-    })
+    set_attribute(index, LinkAttribute::ProtoDown(1))
 }
 
 /// `ip link set mode dormant`.
 pub fn set_dormant(index: u32) -> Request {
-    set(index, |link| {
-        link.append_extra_attribute(LinkAttribute::Mode(LinkMode::Dormant))
-    })
+    set_attribute(index, LinkAttribute::Mode(LinkMode::Dormant))
 }
 
 /// `ip link set addrgenmode`: unlike a write to the sysctl, it adds no address.
@@ -175,12 +178,8 @@ pub fn set_addr_gen_mode(index: u32, mode: u8) -> Request {
 }
 
 fn set_ipv6(index: u32, part: AfSpecInet6) -> Request {
-    let mut message = LinkMessage::default();
-    message.header.index = index;
-    let spec = AfSpecUnspec::Inet6(vec![part]);
-    message
-        .attributes
-        .push(LinkAttribute::AfSpecUnspec(vec![spec]));
+    let spec = LinkAttribute::AfSpecUnspec(vec![AfSpecUnspec::Inet6(vec![part])]);
+    let message = message(index, vec![spec]);
     Request::new(RouteNetlinkMessage::SetLink(message), 0)
 }
 
@@ -188,44 +187,33 @@ fn set_ipv6(index: u32, part: AfSpecInet6) -> Request {
 pub fn set_port(index: u32, settings: &[RawAttribute]) -> Request {
     let settings = settings.iter().map(|raw| text::restored(raw, 0));
     let data = InfoPortData::BridgePort(settings.map(InfoBridgePort::Other).collect());
-    let mut message = LinkMessage::default();
-    message.header.index = index;
-    message.attributes.push(LinkAttribute::LinkInfo(vec![
+    let infos = vec![
         LinkInfo::PortKind(InfoPortKind::Bridge),
         LinkInfo::PortData(data),
-    ]));
+    ];
+    let message = message(index, vec![LinkAttribute::LinkInfo(infos)]);
     // RTM_NEWLINK without CREATE: RTM_SETLINK ignores the data of a port.
     Request::new(RouteNetlinkMessage::NewLink(message), 0)
 }
 
 /// `ip link set alias`.
 pub fn set_alias(index: u32, alias: &Bytes) -> Request {
-    set(index, |link| {
-        link.append_extra_attribute(text::alias(alias))
-    })
+    set_attribute(index, text::alias(alias))
 }
 
 /// `ip link property add altname`.
 pub fn add_altnames(index: u32, names: &[Bytes]) -> Request {
-    let mut message = LinkMessage::default();
-    message.header.index = index;
-    message.attributes.push(text::altnames(names));
-    Request::new(
-        RouteNetlinkMessage::NewLinkProp(message),
-        NLM_F_CREATE | NLM_F_EXCL,
-    )
+    let message = RouteNetlinkMessage::NewLinkProp(message(index, vec![text::altnames(names)]));
+    Request::new(message, NLM_F_CREATE | NLM_F_EXCL)
 }
 
 /// The index of the link of that name in the socket's namespace. Fails with `ENODEV` when there is none.
 pub fn index_of(socket: &mut Socket, name: &IfName) -> Result<u32, Error> {
-    let mut message = LinkMessage::default();
-    message.attributes.push(text::name(name));
+    let message = message(0, vec![text::name(name)]);
     Ok(read::get(socket, message)?.header.index)
 }
 
 /// `ip link del`: only for a link that this run has created.
 pub fn del(index: u32) -> Request {
-    let mut message = LinkMessage::default();
-    message.header.index = index;
-    Request::new(RouteNetlinkMessage::DelLink(message), 0)
+    Request::new(RouteNetlinkMessage::DelLink(message(index, Vec::new())), 0)
 }

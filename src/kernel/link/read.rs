@@ -271,13 +271,10 @@ fn has_program(parts: &[LinkXdp]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use netlink_packet_core::{DefaultNla, Emitable, NetlinkMessage};
-    use netlink_packet_route::RouteNetlinkMessage;
+    use netlink_packet_core::{DefaultNla, Emitable};
 
     use super::*;
-    use crate::model::net::link::{Macvlan, MacvlanMode};
 
-    const IFLA_IFNAME: u16 = 3;
     const IFLA_MTU: u16 = 4;
     const IFLA_LINK: u16 = 5;
     const IFLA_INFO_DATA: u16 = 2;
@@ -315,43 +312,8 @@ mod tests {
         text::with_raw_texts(&message).into_owned()
     }
 
-    #[test]
-    fn an_xdp_program_is_lost_with_its_link() {
-        for (attached, expected) in [(0, 0), (2, 1), (4, 1)] {
-            let mut message = LinkMessage::default();
-            message.header.index = 7;
-            let name = DefaultNla::new(IFLA_IFNAME, b"eth0".to_vec());
-            message.attributes.push(LinkAttribute::Other(name));
-            let how = LinkXdp::Attached(XdpAttached::try_from(attached).unwrap());
-            message.attributes.push(LinkAttribute::Xdp(vec![how]));
-            let lost = parse(message).unwrap().link.traffic.lost;
-            assert_eq!(lost.len(), expected, "{attached}");
-            assert!(lost.iter().all(|one| one.is_program));
-        }
-    }
-
     const MTU: &[u8] = &1400_u32.to_ne_bytes();
     const BRIDGE: &[u8] = &4_u32.to_ne_bytes();
-
-    #[test]
-    fn the_texts_of_a_link_are_bytes() {
-        let message = NetlinkMessage::deserialize(&message(MTU, BRIDGE)).unwrap();
-        let netlink_packet_core::NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewLink(link)) =
-            message.payload
-        else {
-            panic!("no link: {message:?}");
-        };
-        let RawLink { link, flaws, .. } = parse(link).unwrap();
-        assert_eq!(link.name.as_bytes(), b"b\xfcro");
-        assert_eq!(link.alias, Some(b"B\xfcro".to_vec().into()));
-        let altnames = [b"b\xfcro-lan".to_vec().into(), "lan".into()];
-        assert_eq!(link.altnames, altnames);
-        assert_eq!(
-            link.kind,
-            LinkKind::Macvlan(Macvlan::plain(MacvlanMode::Bridge))
-        );
-        assert!(flaws.is_empty(), "{flaws:?}");
-    }
 
     #[test]
     fn carrier_counts_before_the_kernel_has_declared_the_link_operational() {

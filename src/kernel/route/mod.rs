@@ -12,10 +12,15 @@ use ipnet::{Ipv4Net, Ipv6Net};
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::{RouteAddress, RouteMetric};
 
+use crate::kernel::Errno;
+use crate::model::IfName;
 use crate::model::net::route::Metric;
 
 pub(super) use read::parse;
 pub use write::{add, change, del};
+
+/// The ifindex of an interface.
+pub type IndexOf<'a> = &'a dyn Fn(&IfName) -> Result<u32, Errno>;
 
 /// An IP family; the type keeps addresses of both families apart.
 trait Family: Sized + Copy + Hash + Into<IpAddr> {

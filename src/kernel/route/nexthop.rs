@@ -7,6 +7,7 @@ use netlink_packet_core::{DefaultNla, NLA_F_NESTED, NLM_F_CREATE, NLM_F_EXCL, NL
 use crate::kernel::codec::message::{NexthopMessage, RTM_GETNEXTHOP, RTM_NEWNEXTHOP};
 use crate::kernel::codec::nested::Nested;
 use crate::kernel::codec::text;
+use crate::kernel::route::IndexOf;
 use crate::kernel::{Errno, Request};
 use crate::model::IfName;
 use crate::model::fidelity::{Fate, NEXTHOP};
@@ -106,27 +107,18 @@ fn without_times(attribute: &DefaultNla) -> RawAttribute {
 }
 
 /// `ip nexthop add`, which the kernel refuses with `EEXIST` where the id is taken. `index` returns the ifindex of an interface.
-pub fn add(
-    nexthop: &Nexthop,
-    index: &impl Fn(&IfName) -> Result<u32, Errno>,
-) -> Result<Request, Errno> {
+pub fn add(nexthop: &Nexthop, index: IndexOf<'_>) -> Result<Request, Errno> {
     let message = message(nexthop, index)?;
     Ok(Request::new(message, NLM_F_CREATE | NLM_F_EXCL))
 }
 
 /// `ip nexthop replace`: routes and groups keep their reference to it.
-pub fn replace(
-    nexthop: &Nexthop,
-    index: &impl Fn(&IfName) -> Result<u32, Errno>,
-) -> Result<Request, Errno> {
+pub fn replace(nexthop: &Nexthop, index: IndexOf<'_>) -> Result<Request, Errno> {
     let message = message(nexthop, index)?;
     Ok(Request::new(message, NLM_F_CREATE | NLM_F_REPLACE))
 }
 
-fn message(
-    nexthop: &Nexthop,
-    index: &impl Fn(&IfName) -> Result<u32, Errno>,
-) -> Result<NexthopMessage, Errno> {
+fn message(nexthop: &Nexthop, index: IndexOf<'_>) -> Result<NexthopMessage, Errno> {
     let Nexthop {
         id,
         family,

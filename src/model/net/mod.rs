@@ -2,7 +2,6 @@
 
 pub mod address;
 pub(crate) mod connected;
-pub(crate) mod index;
 pub(crate) mod limits;
 pub mod link;
 pub mod mac;

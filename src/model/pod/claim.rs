@@ -214,11 +214,4 @@ mod tests {
         let left = second.without(&BTreeSet::from([claim]));
         assert_eq!(left.routes.len(), 3, "{:?}", left.routes);
     }
-
-    #[test]
-    fn with_a_mac_goes_its_link_and_no_other() {
-        let claims = |parent| BTreeSet::from([Claim::Mac(name(parent), Mac([2, 0, 0, 0, 0, 1]))]);
-        assert!(pod().without(&claims("eth0.3")).links.is_empty());
-        assert_eq!(pod().without(&claims("eth0")), pod());
-    }
 }

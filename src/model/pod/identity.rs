@@ -168,32 +168,6 @@ mod tests {
         }
     }
 
-    fn mounted(made: i64) -> NetnsIdentity {
-        NetnsIdentity {
-            made: Some(made),
-            ..identity(None, 10)
-        }
-    }
-
-    fn held(pid: u32, start_time: u64) -> NetnsIdentity {
-        NetnsIdentity {
-            holder: Some(Holder { pid, start_time }),
-            ..identity(None, 10)
-        }
-    }
-
-    #[test]
-    fn a_cookie_decides_alone() {
-        let with_cookie = |cookie, holder| NetnsIdentity {
-            cookie: Some(cookie),
-            ..holder
-        };
-        let other = with_cookie(2, held(5, 7));
-        assert!(!with_cookie(1, held(5, 7)).may_be(&other));
-        assert!(!with_cookie(1, held(5, 7)).is_same(&other));
-        assert!(with_cookie(2, held(6, 8)).is_same(&other));
-    }
-
     #[test]
     fn identities_that_may_be_of_one_namespace_have_a_sign_in_common() {
         let all = [
@@ -210,40 +184,6 @@ mod tests {
                 assert!(is_found || !one.may_be(other), "{one:?} {other:?}");
             }
         }
-    }
-
-    #[test]
-    fn an_inode_alone_proves_nothing() {
-        assert!(identity(None, 10).may_be(&identity(None, 10)));
-        assert!(!identity(None, 10).is_same(&identity(None, 10)));
-        assert!(!identity(None, 10).may_be(&identity(None, 11)));
-        assert!(!identity(Some(1), 10).is_same(&identity(None, 10)));
-    }
-
-    #[test]
-    fn a_mount_that_never_went_away_proves_it() {
-        let with_process = |pid| NetnsIdentity {
-            holder: held(pid, 7).holder,
-            ..mounted(3)
-        };
-        assert!(with_process(5).is_same(&with_process(6)));
-        assert!(mounted(3).is_same(&with_process(5)));
-        assert!(!mounted(3).is_same(&mounted(4)));
-    }
-
-    #[test]
-    fn a_process_that_still_runs_proves_it() {
-        let moved = NetnsIdentity {
-            made: Some(3),
-            ..held(5, 7)
-        };
-        assert!(held(5, 7).is_same(&held(5, 7)));
-        assert!(held(5, 7).is_same(&moved));
-        assert!(
-            !held(5, 7).is_same(&held(5, 8)),
-            "the pid is another process's by now"
-        );
-        assert!(!held(5, 7).is_same(&held(6, 7)));
     }
 
     #[test]

@@ -13,12 +13,12 @@ pub type SysfsSettings = BTreeMap<SysfsKey, SysfsValue>;
 /// The path of a setting below `/sys/class/net/<interface>`: one of those in `OF_LINK` and `OF_QUEUE`, so that no
 /// checkpoint can make netfix write to another file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct SysfsKey(String);
 
 /// A number or a mask of processors or queues: hexadecimal digits and commas.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct SysfsValue(String);
 
 /// Settings of a whole link (Documentation/ABI/testing/sysfs-class-net).
@@ -70,18 +70,6 @@ impl SysfsValue {
     /// As it is written to the file.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
-    }
-}
-
-impl From<SysfsKey> for String {
-    fn from(SysfsKey(text): SysfsKey) -> Self {
-        text
-    }
-}
-
-impl From<SysfsValue> for String {
-    fn from(SysfsValue(text): SysfsValue) -> Self {
-        text
     }
 }
 
